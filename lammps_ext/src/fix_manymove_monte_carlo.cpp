@@ -130,8 +130,11 @@ std::vector<FixMonteCarlo::Particle> FixMonteCarlo::gather(bool of_group) const 
     if (static_cast<bool>(atom->mask[i] & groupbit) == of_group)
       sent[0].push_back({static_cast<double>(atom->tag[i]),
                          static_cast<double>(atom->type[i]),
+                         atom->molecule_flag ? static_cast<double>(atom->molecule[i]) : 0,
                          atom->q_flag ? atom->q[i] : 0,
+                         atom->rmass_flag ? atom->rmass[i] : atom->mass[atom->type[i]],
                          {atom->x[i][0], atom->x[i][1], atom->x[i][2]},
+                         {atom->v[i][0], atom->v[i][1], atom->v[i][2]},
                          comm->me,
                          0,
                          {image_of(atom->image[i], 0), image_of(atom->image[i], 1),
@@ -184,6 +187,7 @@ void FixMonteCarlo::leave(const std::vector<Particle>& atoms) const {
                          [](const Particle& a, double wanted) { return a.tag < wanted; });
     if (at == mine.end() || at->tag != tag) continue;
     std::copy_n(at->x, 3, atom->x[i]);
+    std::copy_n(at->v, 3, atom->v[i]);
     const auto packed = [&](int a) {
       return (static_cast<imageint>(at->image[a]) + IMGMAX) & IMGMASK;
     };

@@ -12,6 +12,7 @@
 
 #include "fix.h"
 #include "mpi_communicator.h"
+#include "rigid_molecules.h"
 
 namespace LAMMPS_NS {
 
@@ -20,11 +21,7 @@ class FixMonteCarlo : public Fix {
   int setmask() override;
 
  protected:
-  struct Particle {
-    double tag, type, charge, x[3];
-    int rank, moved;
-    int image[3];
-  };
+  using Particle = MonteCarloAtom;
 
   // fix ID group style N count seed ...
   FixMonteCarlo(class LAMMPS* lmp, int narg, char** arg, int least, const char* count_name);

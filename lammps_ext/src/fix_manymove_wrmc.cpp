@@ -10,11 +10,14 @@
 #include "atom.h"
 #include "comm.h"
 #include "core/adsorption/model.h"
+#include "core/adsorption/rigid/cell.h"
+#include "core/adsorption/rigid/model.h"
 #include "core/runtime/fingerprint.h"
 #include "core/runtime/text.h"
 #include "domain.h"
 #include "error.h"
 #include "force.h"
+#include "modify.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
@@ -29,20 +32,31 @@ constexpr Method kEngineMethods[] = {Method::pmc, Method::plj, Method::mup, Meth
 // The engine's constants are for angstrom and kelvin: sigma and kT become these.
 constexpr double kSigma = 3.5, kTemperature = 300, kBarrier = 20;
 constexpr int kResults = 6;
+constexpr double kScreened = 3.2;  // alpha times the cutoff
+// The engine's limits of net charges in e.
+constexpr double kNetOfMolecule = 1e-9, kNetOfFramework = 1e-3;
+constexpr double kShape = 1e-3;  // sigma: atoms of molecules may be this far from their places
 
 }  // namespace
 
 // fix ID group manymove/wrmc N steps seed T cutoff epsilon sigma keyword ...
+// fix ID group manymove/wrmc/rigid N steps seed T cutoff keyword ...
 FixManymoveWRMC::FixManymoveWRMC(LAMMPS* lmp, int narg, char** arg)
-    : FixMonteCarlo(lmp, narg, arg, 10, "steps") {
+    : FixMonteCarlo(lmp, narg, arg, utils::strmatch(arg[2], "/rigid$") ? 8 : 10, "steps"),
+      of_molecules_(utils::strmatch(arg[2], "/rigid$")) {
   temperature_ = positive("temperature", arg[6]);
   cutoff_ = positive("cutoff", arg[7]);
-  epsilon_ = utils::numeric(FLERR, arg[8], false, lmp);
-  sigma_ = positive("sigma", arg[9]);
-  max_displacement_ = 0.17 * sigma_;
-  spacing_ = 0.055 * sigma_;
+  if (!of_molecules_) {
+    epsilon_ = utils::numeric(FLERR, arg[8], false, lmp);
+    sigma_ = positive("sigma", arg[9]);
+  }
   parameters_.proposals = 64;
-  parse(narg, arg);
+  parse(of_molecules_ ? 8 : 10, narg, arg);
+  for (const Law& law : sites_)
+    if (law.epsilon > 0) sigma_ = std::max(sigma_, law.sigma);
+  if (sigma_ == 0) sigma_ = 0.25 * cutoff_;  // no site has a core
+  if (max_displacement_ == 0) max_displacement_ = 0.17 * sigma_;
+  if (spacing_ == 0) spacing_ = 0.055 * sigma_;
   choose_device();
 
   scalar_flag = 1;
@@ -58,14 +72,17 @@ FixManymoveWRMC::FixManymoveWRMC(LAMMPS* lmp, int narg, char** arg)
   next_reneighbor = update->ntimestep + 1;
 }
 
-void FixManymoveWRMC::parse(int narg, char** arg) {
+void FixManymoveWRMC::parse(int first, int narg, char** arg) {
   const auto need = [&](int k, int count) {
     if (k + count >= narg)
-      utils::missing_cmd_args(FLERR, std::string("fix manymove/wrmc ") + arg[k], error);
+      utils::missing_cmd_args(FLERR, std::string("fix ") + style + " " + arg[k], error);
   };
-  for (int k = 10; k < narg;) {
+  for (int k = first; k < narg;) {
     const std::string word = arg[k];
-    if (word == "framework") {
+    int taken = 0;
+    if (of_molecules_ && parse_of_molecules(word, narg - k - 1, arg + k + 1, taken)) {
+      k += 1 + taken;
+    } else if (word == "framework") {
       need(k, 3);
       framework_.push_back({utils::inumeric(FLERR, arg[k + 1], false, lmp),
                             utils::numeric(FLERR, arg[k + 2], false, lmp),
@@ -73,7 +90,7 @@ void FixManymoveWRMC::parse(int narg, char** arg) {
       k += 4;
     } else if (word == "inert") {
       need(k, 1);
-      framework_.push_back({utils::inumeric(FLERR, arg[k + 1], false, lmp), 0, sigma_});
+      framework_.push_back({utils::inumeric(FLERR, arg[k + 1], false, lmp), 0, 1});
       k += 2;
     } else if (word == "profile") {
       need(k, 2);
@@ -103,10 +120,60 @@ void FixManymoveWRMC::parse(int narg, char** arg) {
       k += 2;
     }
   }
-  for (const Law& law : framework_) {
+  check_laws(framework_);
+  check_laws(sites_);
+  for (const Law& site : sites_)
+    if (!(site.epsilon >= 0) || !(site.sigma > 0))
+      error->all(FLERR, "{}: epsilon {} and sigma {} of site {} must be positive", name_,
+                 site.epsilon, site.sigma, site.type);
+  if (of_molecules_ && sites_.empty())
+    error->all(FLERR, "{} needs the keyword site for the atom types of the molecules", name_);
+}
+
+// The keywords of manymove/wrmc/rigid alone; `left` words follow.
+bool FixManymoveWRMC::parse_of_molecules(const std::string& word, int left, char** arg,
+                                         int& taken) {
+  const auto need = [&](int count) {
+    if (left < count)
+      utils::missing_cmd_args(FLERR, "fix " + std::string(style) + " " + word, error);
+    taken = count;
+  };
+  const auto real = [&](int k) { return utils::numeric(FLERR, arg[k], false, lmp); };
+  const auto integer = [&](int k) { return utils::inumeric(FLERR, arg[k], false, lmp); };
+  if (word == "site") {
+    need(3);
+    sites_.push_back({integer(0), real(1), real(2)});
+  } else if (word == "pair") {
+    need(4);
+    pairs_.push_back({{integer(0), integer(1)}, real(2), real(3)});
+  } else if (word == "mix") {
+    need(1);
+    const std::string rule = arg[0];
+    if (rule != "arithmetic" && rule != "geometric")
+      error->all(FLERR, "{}: unknown mixing rule {} (arithmetic, geometric)", name_, rule);
+    geometric_ = rule == "geometric";
+  } else if (word == "potential") {
+    need(1);
+    const std::string kind = arg[0];
+    if (kind != "shifted" && kind != "truncated" && kind != "tail")
+      error->all(FLERR, "{}: unknown potential {} (shifted, truncated, tail)", name_, kind);
+    parameters_.shifted = kind == "shifted";
+    tail_ = kind == "tail";
+  } else if (word == "ewald") {
+    need(2);
+    alpha_ = positive("alpha", arg[0]);
+    wave_cutoff_ = positive("k_max", arg[1]);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void FixManymoveWRMC::check_laws(const std::vector<Law>& laws) const {
+  for (const Law& law : laws) {
     if (law.type < 1 || law.type > atom->ntypes)
       error->all(FLERR, "{}: there is no atom type {}", name_, law.type);
-    if (std::count_if(framework_.begin(), framework_.end(),
+    if (std::count_if(laws.begin(), laws.end(),
                       [&](const Law& other) { return other.type == law.type; }) > 1)
       error->all(FLERR, "{}: parameters of atom type {} are given twice", name_, law.type);
   }
@@ -114,6 +181,15 @@ void FixManymoveWRMC::parse(int narg, char** arg) {
 
 void FixManymoveWRMC::init() {
   check_surroundings();
+  if (of_molecules_ && !atom->molecule_flag)
+    error->all(FLERR, "{} needs an atom style with molecule IDs, such as full", name_);
+  if (of_molecules_)
+    for (const Fix* other : modify->get_fix_list())
+      if (utils::strmatch(other->style, "^rigid") || utils::strmatch(other->style, "^poems"))
+        error->all(FLERR,
+                   "{}: fix {} ({}) keeps positions of rigid bodies of its own, which would undo "
+                   "the moves; remove it (unfix {})",
+                   name_, other->id, other->style, other->id);
   if (!domain->xperiodic || !domain->yperiodic || !domain->zperiodic)
     error->all(FLERR, "{} needs a box that is periodic along x, y and z", name_);
   for (int axis = 0; axis < 3; ++axis) {
@@ -200,7 +276,8 @@ auto FixManymoveWRMC::translated(const std::vector<Particle>& atoms, const Call&
   try {
     return call();
   } catch (const PlaceError& failure) {
-    const Particle& a = atoms[static_cast<std::size_t>(failure.molecule)];
+    const auto index = static_cast<std::size_t>(failure.molecule);
+    const Particle& a = atoms[molecules_ ? molecules_->first_atom(failure.molecule) : index];
     throw std::invalid_argument(text_of(
         "atom ", static_cast<tagint>(a.tag), " at (", a.x[0], ", ", a.x[1], ", ", a.x[2], ") is ",
         failure.pocket ? text_of("in a pocket of the framework, which atoms cannot enter or leave")
@@ -219,7 +296,8 @@ std::unique_ptr<Engine> FixManymoveWRMC::make_engine_at(const std::vector<Partic
     return LennardJones{epsilon * energy_, sigma * length_};
   };
   if (moving.empty()) throw std::invalid_argument("there is no atom in the group");
-  if (rigid_.empty()) throw std::invalid_argument("there is no atom outside the group");
+  if (rigid_.empty() && !of_molecules_)
+    throw std::invalid_argument("there is no atom outside the group");
   Parameters& p = parameters_;
   p.framework = {};
   for (const Particle& a : rigid_) {
@@ -233,11 +311,15 @@ std::unique_ptr<Engine> FixManymoveWRMC::make_engine_at(const std::vector<Partic
     for (int k = 0; k < 3; ++k)
       p.framework.fractional.push_back((a.x[k] - domain->boxlo[k]) / domain->prd[k]);
   }
-  const auto count = static_cast<int>(moving.size());
-  p.species.assign(1, {count, count, 0, {}});
-  for (const Law& law : framework_)
-    p.species[0].with_framework.push_back(scaled(law.epsilon, law.sigma));
-  p.pairs = {scaled(epsilon_, sigma_)};
+  if (of_molecules_) {
+    describe_molecules(moving);
+  } else {
+    const auto count = static_cast<int>(moving.size());
+    p.species.assign(1, {count, count, 0, {}});
+    for (const Law& law : framework_)
+      p.species[0].with_framework.push_back(scaled(law.epsilon, law.sigma));
+    p.pairs = {scaled(epsilon_, sigma_)};
+  }
   for (int a = 0; a < 3; ++a) {
     if (domain->prd[a] / spacing_ > 1e6)
       throw std::invalid_argument(
@@ -255,12 +337,100 @@ std::unique_ptr<Engine> FixManymoveWRMC::make_engine_at(const std::vector<Partic
   // Another run, another sequence of random numbers.
   p.seed = seed_ + (static_cast<std::uint64_t>(update->ntimestep) << 32);
   return translated(moving, [&] {
-    return manymove::adsorption::make_engine(inward(moving).data(), p, device_, threads_);
+    const std::vector<double> places = inward(moving);
+    return manymove::adsorption::make_engine(places.data(), p, device_, threads_,
+                                             molecules_ ? molecules_->turns().data() : nullptr);
   });
+}
+
+LennardJones FixManymoveWRMC::mixed(const Law& a, const Law& b) const {
+  double epsilon = std::sqrt(a.epsilon * b.epsilon), sigma = 1;
+  if (epsilon > 0) sigma = geometric_ ? std::sqrt(a.sigma * b.sigma) : 0.5 * (a.sigma + b.sigma);
+  for (const PairLaw& pair : pairs_)
+    if (std::minmax(pair.types[0], pair.types[1]) == std::minmax(a.type, b.type))
+      epsilon = pair.epsilon, sigma = pair.sigma;
+  return {epsilon * energy_, sigma * length_};
+}
+
+// The molecules of the group, and what the engine needs of them.
+void FixManymoveWRMC::describe_molecules(const std::vector<Particle>& moving) {
+  const double box[3] = {domain->prd[0], domain->prd[1], domain->prd[2]};
+  molecules_ = std::make_unique<RigidMolecules>(moving, box);
+  for (const Particle& a : rigid_)
+    for (const Particle& other : moving)
+      if (a.molecule > 0 && a.molecule == other.molecule)
+        throw std::invalid_argument(text_of("atom ", static_cast<tagint>(a.tag), " of molecule ",
+                                            static_cast<tagint>(a.molecule),
+                                            " is outside the group, and others are in it"));
+  if (molecules_->sites() > static_cast<std::size_t>(kMostSites))
+    throw std::invalid_argument(
+        text_of("the molecules have ", molecules_->sites(), " atoms, at most ", kMostSites));
+  molecules_->fit(moving, kShape * sigma_);
+  // Charges such that the energy of two is q q force->qqrd2e / r in the units of the deck.
+  const double charge = std::sqrt(energy_ * length_ * force->qqrd2e / kCoulomb);
+  Rigid rigid;
+  std::vector<const Law*> laws;  // of each type of site
+  std::vector<double> charges;
+  rigid.bodies.emplace_back();
+  for (std::size_t i = 0; i < molecules_->sites(); ++i) {
+    const auto law = std::find_if(sites_.begin(), sites_.end(),
+                                  [&](const Law& l) { return l.type == molecules_->type(i); });
+    if (law == sites_.end())
+      throw std::invalid_argument(text_of("atom type ", molecules_->type(i),
+                                          " is in the molecules, but has no parameters (keyword "
+                                          "site)"));
+    std::size_t kind = 0;
+    while (kind < laws.size() && !(laws[kind] == &*law && charges[kind] == molecules_->charge(i)))
+      ++kind;
+    if (kind == laws.size()) laws.push_back(&*law), charges.push_back(molecules_->charge(i));
+    const std::array<double, 3>& x = molecules_->offset(i);
+    rigid.bodies[0].push_back(
+        {static_cast<int>(kind), {x[0] * length_, x[1] * length_, x[2] * length_}});
+  }
+  for (std::size_t t = 0; t < laws.size(); ++t) {
+    rigid.types.push_back({charges[t] * charge, {}});
+    for (const Law& law : framework_)
+      rigid.types.back().with_framework.push_back(mixed(*laws[t], law));
+    for (const Law* other : laws) rigid.pairs.push_back(mixed(*laws[t], *other));
+  }
+  double net = 0;
+  for (std::size_t i = 0; i < molecules_->sites(); ++i) net += molecules_->charge(i);
+  if (std::abs(net * charge) > kNetOfMolecule)
+    throw std::invalid_argument(
+        text_of("the molecules have a net charge of ", net, "; they must be neutral"));
+  net = 0;
+  for (const Particle& a : rigid_) {
+    rigid.framework_charge.push_back(a.charge * charge);
+    net += a.charge;
+  }
+  if (std::abs(net * charge) > kNetOfFramework)
+    throw std::invalid_argument(text_of("the atoms outside the group have a net charge of ", net,
+                                        "; they must be neutral"));
+  rigid.tail = tail_;
+  rigid.alpha = (alpha_ > 0 ? alpha_ : kScreened / cutoff_) / length_;
+  rigid.wave_cutoff =
+      (wave_cutoff_ > 0 ? wave_cutoff_ : 2 * kScreened * kScreened / cutoff_) / length_;
+  const double longest = *std::max_element(box, box + 3) * length_;
+  const double smallest = 2 * 3.14159265358979323846 / longest;
+  if (std::any_of(charges.begin(), charges.end(), [](double q) { return q != 0; }) &&
+      rigid.wave_cutoff < smallest)
+    throw std::invalid_argument(text_of("ewald: k_max is ", rigid.wave_cutoff * length_,
+                                        ", below the smallest wave number of the box, ",
+                                        smallest * length_));
+  Parameters& p = parameters_;
+  p.species.assign(1, {molecules_->molecules(), molecules_->molecules(), 0, {}});
+  p.pairs.clear();
+  p.rigid = std::move(rigid);
 }
 
 std::vector<double> FixManymoveWRMC::inward(const std::vector<Particle>& atoms) const {
   std::vector<double> positions;
+  if (molecules_) {
+    const std::vector<double>& centers = molecules_->centers();
+    for (std::size_t i = 0; i < centers.size(); ++i)
+      positions.push_back((centers[i] - domain->boxlo[i % 3]) * length_);
+    return positions;
+  }
   for (const Particle& a : atoms)
     for (int k = 0; k < 3; ++k) {
       if (!std::isfinite(a.x[k]))
@@ -291,17 +461,30 @@ void FixManymoveWRMC::pre_exchange() {
 }
 
 void FixManymoveWRMC::make_steps(std::vector<Particle>& atoms) {
-  if (atoms.size() != engine_->molecules())
+  if (molecules_) {
+    molecules_->fit(atoms, kShape * sigma_);
+  } else if (atoms.size() != engine_->molecules()) {
     throw std::invalid_argument(text_of("the number of atoms in the group has changed from ",
                                         engine_->molecules(), " to ", atoms.size()));
-  translated(atoms, [&] { engine_->set_positions(inward(atoms).data()); });
+  }
+  translated(atoms, [&] {
+    engine_->set_positions(inward(atoms).data(), molecules_ ? molecules_->turns().data() : nullptr);
+  });
   engine_->run(static_cast<std::uint64_t>(count_), true);
   const Snapshot state = engine_->snapshot();
-  const std::uint32_t* site = state.sites.data();
-  for (Particle& a : atoms) {
-    double to[3];
-    for (int k = 0; k < 3; ++k) to[k] = domain->boxlo[k] + *site++ * (domain->prd[k] * 0x1p-32);
-    move(a, to);
+  std::vector<double> places(state.sites.size());
+  for (std::size_t i = 0; i < places.size(); ++i)
+    places[i] = state.sites[i] * (domain->prd[i % 3] * 0x1p-32);
+  if (molecules_) {
+    const double origin[3] = {domain->boxlo[0], domain->boxlo[1], domain->boxlo[2]};
+    molecules_->move(atoms, places, state.orientations.data(), origin);
+  } else {
+    const double* place = places.data();
+    for (Particle& a : atoms) {
+      double to[3];
+      for (int k = 0; k < 3; ++k) to[k] = domain->boxlo[k] + *place++;
+      move(a, to);
+    }
   }
   summarize(state);
 }

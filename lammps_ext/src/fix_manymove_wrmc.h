@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// fix manymove/wrmc: multi-proposal Monte Carlo of a group of atoms among all others, which are
-// rigid. J. Kim, J. M. Rodgers, M. Athenes, B. Smit, J. Chem. Theory Comput. 7, 3208 (2011).
+// fix manymove/wrmc and manymove/wrmc/rigid: multi-proposal Monte Carlo of a group of atoms among
+// all others, which are rigid; with the latter style the group consists of rigid molecules with
+// charges. J. Kim, J. M. Rodgers, M. Athenes, B. Smit, J. Chem. Theory Comput. 7, 3208 (2011).
 #pragma once
 
 #include <memory>
@@ -30,7 +31,16 @@ class FixManymoveWRMC : public FixMonteCarlo {
     double epsilon, sigma;
   };
 
-  void parse(int narg, char** arg);
+  struct PairLaw {
+    int types[2];
+    double epsilon, sigma;
+  };
+
+  void parse(int first, int narg, char** arg);
+  bool parse_of_molecules(const std::string& word, int left, char** arg, int& taken);
+  void check_laws(const std::vector<Law>& laws) const;
+  void describe_molecules(const std::vector<Particle>& moving);
+  manymove::adsorption::LennardJones mixed(const Law& a, const Law& b) const;
   std::uint64_t fingerprint() const;
   void make_engine();
   std::unique_ptr<manymove::adsorption::Engine> make_engine_at(const std::vector<Particle>& moving);
@@ -41,9 +51,17 @@ class FixManymoveWRMC : public FixMonteCarlo {
   std::vector<double> inward(const std::vector<Particle>& atoms) const;  // in the engine's unit
   void summarize(const manymove::adsorption::Snapshot& state);
 
-  double temperature_, cutoff_, epsilon_, sigma_, max_displacement_, spacing_;
+  double temperature_, cutoff_, epsilon_ = 0, sigma_ = 0;
+  double max_displacement_ = 0, spacing_ = 0;  // 0: from sigma
   std::vector<Law> framework_;
-  int method_ = 3;  // index into the names
+  // Of manymove/wrmc/rigid.
+  const bool of_molecules_;
+  std::vector<Law> sites_;
+  std::vector<PairLaw> pairs_;
+  bool geometric_ = false, tail_ = false;
+  double alpha_ = 0, wave_cutoff_ = 0;         // 0: from the cutoff
+  std::unique_ptr<RigidMolecules> molecules_;  // on rank 0
+  int method_ = 3;                             // index into the names
   manymove::adsorption::Parameters parameters_;
   double length_ = 1, energy_ = 1;  // the engine's units over LAMMPS'
   std::uint64_t fingerprint_ = 0;

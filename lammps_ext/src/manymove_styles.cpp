@@ -48,6 +48,8 @@ extern "C" __attribute__((visibility("default"))) void manymove_register_styles(
         reinterpret_cast<void*>(&create_with_arguments<FixManymoveCoulomb>));
   style("fix", "manymove/wrmc", "manymove: waste-recycling Monte Carlo of adsorbates",
         reinterpret_cast<void*>(&create_with_arguments<FixManymoveWRMC>));
+  style("fix", "manymove/wrmc/rigid", "manymove: waste-recycling Monte Carlo of rigid molecules",
+        reinterpret_cast<void*>(&create_with_arguments<FixManymoveWRMC>));
 #if defined(MANYMOVE_RUN_STYLE)
   style("run", "manymove/verlet", "manymove: velocity Verlet on the device",
         reinterpret_cast<void*>(&create_with_arguments<VerletManymove>));

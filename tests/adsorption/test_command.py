@@ -17,8 +17,8 @@ from processes import run
 from manymove import Adsorption, cli
 from manymove.adsorption.adsorbates import GAS_CONSTANT, METHANE
 from manymove.adsorption.frameworks import read_framework
+from manymove.adsorption.molecule_files import read_species
 from manymove.adsorption.occupancy import filling_systems, systems_of_multiprocessor
-from manymove.adsorption.replica import read_adsorbates
 from manymove.analysis.notation import with_error
 from manymove.bench import raspa
 
@@ -355,7 +355,7 @@ def test_the_documented_file_of_adsorbates_can_be_read(tmp_path):
     section = text.partition("\n## ")[0]
     path = tmp_path / "species.json"
     path.write_text(re.search(r"```json\n(.*?)```", section, re.DOTALL).group(1))
-    species = read_adsorbates(path)
+    species = read_species(path)
     assert [s.name for s in species] == ["CH4", "krypton"]
     assert species[0] == METHANE
     keys = {key for entry in json.loads(path.read_text()) for key in entry}

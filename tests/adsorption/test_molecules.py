@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 from adsorption_model import GAS, agrees, cif, small_framework, state
-from ewald_sum import COULOMB, ewald_energy, framework_energy
+from ewald_sum import ewald_energy, framework_energy
 from machine import on_gpu, runnable_simd_levels
 
 from manymove import Adsorption
@@ -206,15 +206,14 @@ def test_mixing_is_geometric_or_by_lorentz_and_berthelot():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_one_molecule_has_the_energy_of_weighted_random_poses(method):
-    a = in_small(method, systems=128, ewald=(0.9, 1e-3))  # no waves: test molecules are alone
+    # The images of the dipole are so far that they change its energy by less than 1 K.
+    a = in_small(method, systems=128, cells=(2, 2, 2), ewald=(0.2, 1.0))
     _, heat = a.henry(4000)
     kilojoule = 8.31446261815324e-3
     a.equilibrate(200)
     a.run(600 if method in ("mup", "mdp", "mdp-dj") else 3000)
     mean = a.energy_average
-    screened = math.erf(0.9 * math.hypot(0.1, 0.9)) / math.hypot(0.1, 0.9)  # of a molecule alone
-    own = -COULOMB * 0.1**2 * (2 * 0.9 / math.sqrt(math.pi) - screened)
-    assert agrees((mean.value - own) * kilojoule, mean.error * kilojoule,
+    assert agrees(mean.value * kilojoule, mean.error * kilojoule,
                   300 * kilojoule - heat.value, heat.error)  # fmt: skip
 
 
@@ -434,7 +433,7 @@ def test_force_fields_of_raspa_are_read(tmp_path):
     old = ForceField.read(folder)
     assert new == old
     assert new.potential == "tail"
-    assert new.law_of_atom("O12", "O") == (53.0, 3.3) and new.charge_of_atom("Si3", "Si") == 2.05
+    assert new.law_of_atom("O12", "O") == (53.0, 3.3) and new.charges["Si"] == 2.05
     assert new.mixed(("O", "O_co2"), (53.0, 3.3), (85.671, 3.017)) == (84.93, 2.92)
     other = json.loads(path.read_text())
     other["SelfInteractions"][0]["type"] = "buckingham"

@@ -6,6 +6,7 @@ from manymove.adsorption.averages import Profile
 from manymove.adsorption.force_field import TRAPPE_ZEO, ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.input import METHODS
+from manymove.adsorption.molecule_files import read_molecule
 from manymove.adsorption.molecules import CH4, CO2, ETHANE, N2, WATER, Molecule, Site
 from manymove.adsorption.simulation import Adsorption
 from manymove.analysis.notation import Estimate
@@ -28,4 +29,5 @@ __all__ = [
     "Profile",
     "Site",
     "read_framework",
+    "read_molecule",
 ]

@@ -10,6 +10,8 @@ import numpy as np
 
 BOLTZMANN = 1.380649e-23  # J / K
 AVOGADRO = 6.02214076e23  # 1 / mol
+# e^2 / (4 pi epsilon_0 k_B angstrom) in kelvin, from the constants of CODATA 2018.
+COULOMB = 1.602176634e-19**2 / (4 * math.pi * 8.8541878128e-12 * BOLTZMANN * 1e-10)
 GAS_CONSTANT = BOLTZMANN * AVOGADRO  # J / (mol K)
 
 

@@ -345,11 +345,31 @@ class Averages:
         Raises:
             ValueError: an error of `insert_test_molecules`.
         """
+        return self.henry_of(self.insert_into_framework(insertions, species), insertions)
+
+    def insert_into_framework(self, insertions: int, species: int = 0) -> np.ndarray:
+        """Sums of exp(-U / T) and U exp(-U / T) over test molecules in the empty framework, float64
+        (systems, 2), which can be added up for `henry_of`.
+
+        Args:
+            insertions, species: as for `henry`.
+
+        Raises:
+            ValueError: an error of `henry`.
+        """
         arguments.count("insertions", insertions)
         if not self._about["mass"]:
             raise ValueError("an empty box has no Henry coefficient, which is per mass")
-        sums = self._engine.insert_test_molecules(insertions, species, True)
-        factors, energies = sums.reshape(-1, 2).T / insertions
+        return self._engine.insert_test_molecules(insertions, species, True).reshape(-1, 2)
+
+    def henry_of(self, sums: np.ndarray, insertions: int) -> tuple[Estimate, Estimate]:
+        """Henry coefficient and heat of adsorption, as `henry` returns them.
+
+        Args:
+            sums: results of `insert_into_framework`, float64 (systems, 2).
+            insertions: number of test molecules in each system.
+        """
+        factors, energies = sums.T / insertions
         mass = self._about["mass"] / AVOGADRO * 1e-3  # kg
         unit = (
             self._volume * 1e-30 / (BOLTZMANN * self._parameters["temperature"] * AVOGADRO * mass)

@@ -6,8 +6,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,9 @@ class ForceField:
         mixing: "lorentz-berthelot" or "geometric".
         potential: "shifted" (zero at the cutoff), "truncated" (not shifted), or "tail" (truncated,
             with corrections for the average energy beyond the cutoff).
+        uncharged: labels that a file of RASPA lists with the charge 0. A site of a molecule with
+            such a label has no charge. A framework atom has the charge of its CIF file, and none
+            if the file has no charges, because such files list the atoms of all frameworks.
 
     Raises:
         ValueError: a number or a name is out of range.
@@ -45,6 +48,7 @@ class ForceField:
     pairs: Mapping[tuple[str, str], Law | None] = field(default_factory=dict)
     mixing: str = "lorentz-berthelot"
     potential: str = "shifted"
+    uncharged: Collection[str] = ()
 
     def __post_init__(self) -> None:
         for name, known in (("mixing", MIXING), ("potential", POTENTIALS)):
@@ -77,12 +81,9 @@ class ForceField:
             "(epsilon, sigma), or None for no interaction"
         )
 
-    def charge_of_atom(self, label: str, element: str) -> float | None:
-        """Charge of an atom of the framework; None if the force field has none."""
-        for name in names_of(label, element):
-            if name in self.charges:
-                return self.charges[name]
-        return None
+    def charge_of_site(self, label: str) -> float | None:
+        """Charge of a site of a molecule; None if the force field does not have the label."""
+        return self.charges.get(label, 0.0 if label in self.uncharged else None)
 
     def given(self, labels: tuple[str, str]) -> Law | None:
         """Parameters of two labels in `pairs`, whatever their order; None if they are not there."""
@@ -105,10 +106,10 @@ class ForceField:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> ForceField:
-        """Read a force field of RASPA.
+        """Read a force field of RASPA, or one of the package.
 
         Args:
-            path: RASPA3's `force_field.json`, or a folder with RASPA2's
+            path: "TraPPE-zeo", RASPA3's `force_field.json`, or a folder with RASPA2's
                 `force_field_mixing_rules.def`, `pseudo_atoms.def` and, if present,
                 `force_field.def`.
 
@@ -116,9 +117,16 @@ class ForceField:
             OSError: a file cannot be read.
             ValueError: a file cannot be parsed, or has potentials other than Lennard-Jones.
         """
+        if str(path) in SHIPPED_FORCE_FIELDS:
+            return SHIPPED_FORCE_FIELDS[str(path)]
         path = Path(path)
         if path.is_dir():
             return _from_raspa2(path)
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"no force field {path}: expected {', '.join(SHIPPED_FORCE_FIELDS)}, a file of "
+                "RASPA3 or a folder of RASPA2"
+            )
         try:
             return _from_raspa3(json.loads(path.read_text()), str(path))
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
@@ -129,6 +137,22 @@ class ForceField:
 TRAPPE_ZEO = ForceField(
     {"O": (53.0, 3.30), "Si": (22.0, 2.30)}, {"O": -0.75, "Si": 1.50}, potential="tail"
 )
+SHIPPED_FORCE_FIELDS = {"TraPPE-zeo": TRAPPE_ZEO}
+
+
+def of_options(
+    path: str | os.PathLike[str] | None, potential: str | None, mixing: str | None
+) -> ForceField | None:
+    """The force field of the options of the command, whose conventions replace those of the file;
+    None without options.
+
+    Raises:
+        OSError, ValueError: an error of `ForceField.read`, or of its arguments.
+    """
+    found = None if path is None else ForceField.read(path)
+    given = {"potential": potential, "mixing": mixing}
+    given = {name: value for name, value in given.items() if value is not None}
+    return replace(found or ForceField(), **given) if given else found
 
 
 def names_of(label: str, element: str) -> list[str]:
@@ -146,10 +170,10 @@ _RULES = {
 
 
 def _from_raspa3(d: Mapping[str, Any], source: str) -> ForceField:
-    parameters, charges, pairs = {}, {}, {}
-    for atom in d.get("PseudoAtoms", []):
-        if float(atom.get("charge", 0.0)) != 0.0 or not atom.get("framework", False):
-            charges[atom["name"]] = float(atom.get("charge", 0.0))
+    parameters, pairs = {}, {}
+    charges, uncharged = _split(
+        {atom["name"]: float(atom.get("charge", 0.0)) for atom in d.get("PseudoAtoms", [])}
+    )
     for entry in d.get("SelfInteractions", []):
         _refuse_type(entry, source)
         parameters[entry["name"]] = _law(entry["parameters"])
@@ -165,7 +189,14 @@ def _from_raspa3(d: Mapping[str, Any], source: str) -> ForceField:
         pairs,
         _rule(str(d.get("MixingRule", "Lorentz-Berthelot")), source),
         _potential(shifted, tail, source),
+        uncharged,
     )
+
+
+def _split(charges: Mapping[str, float]) -> tuple[dict[str, float], frozenset[str]]:
+    """The charges that are not zero, and the labels of the others."""
+    kept = {label: q for label, q in charges.items() if q}
+    return kept, frozenset(charges.keys() - kept.keys())
 
 
 def _refuse_type(entry: Mapping[str, Any], source: str) -> None:
@@ -195,7 +226,7 @@ def _potential(shifted: bool, tail: bool, source: str) -> str:
 # ---- RASPA2 --------------------------------------------------------------------------------------
 
 
-def _lines(path: Path) -> Iterator[list[str]]:
+def words_of(path: Path) -> Iterator[list[str]]:
     """The words of each line that is neither empty nor a comment."""
     for line in path.read_text(errors="replace").splitlines():
         words = line.split("#")[0].split("//")[0].split()
@@ -205,7 +236,7 @@ def _lines(path: Path) -> Iterator[list[str]]:
 
 def _from_raspa2(folder: Path) -> ForceField:
     path = folder / "force_field_mixing_rules.def"
-    lines = list(_lines(path))
+    lines = list(words_of(path))
     try:
         shifted = lines[0][0].lower() == "shifted"
         tail = lines[1][0].lower() == "yes"
@@ -223,26 +254,26 @@ def _from_raspa2(folder: Path) -> ForceField:
         if str(error).startswith(str(path)):
             raise
         raise ValueError(f"{path} is no file of mixing rules of RASPA2: {error}") from None
+    charges, uncharged = _split(_raspa2_charges(folder / "pseudo_atoms.def"))
     return ForceField(
         parameters,
-        _raspa2_charges(folder / "pseudo_atoms.def"),
+        charges,
         _raspa2_pairs(folder / "force_field.def"),
         rule,
         _potential(shifted, tail, str(path)),
+        uncharged,
     )
 
 
 def _raspa2_charges(path: Path) -> dict[str, float]:
     if not path.is_file():
         return {}
-    lines = list(_lines(path))
+    lines = list(words_of(path))
     try:
         rows = lines[1 : 1 + int(lines[0][0])]
-        charges = {row[0]: float(row[6]) for row in rows}
+        return {row[0]: float(row[6]) for row in rows}
     except (IndexError, ValueError) as error:
         raise ValueError(f"{path} is no list of pseudo-atoms of RASPA2: {error}") from None
-    # 0 means none for a site of a molecule, such as C_co2; other atoms have that of the CIF file.
-    return {name: q for name, q in charges.items() if q or re.search("_[A-Za-z]", name)}
 
 
 def _raspa2_pairs(path: Path) -> dict[tuple[str, str], Law]:
@@ -250,7 +281,7 @@ def _raspa2_pairs(path: Path) -> dict[tuple[str, str], Law]:
     mixing rules, each followed by that many lines."""
     if not path.is_file():
         return {}
-    lines = list(_lines(path))
+    lines = list(words_of(path))
     try:
         at = 1 + int(lines[0][0])
         if at > 1:

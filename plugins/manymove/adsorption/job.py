@@ -92,6 +92,8 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
             summary["b_star"] = number(pooled.b_star)
         if settings.pressure is not None:
             summary |= _open_results(pooled, results)
+    if settings.henry and all(r.henry is not None for r in results):
+        summary |= _henry_results(settings, pooled, results)
     return {
         **_equilibration(settings, results, pooled),
         **summary,
@@ -179,6 +181,18 @@ def _open_results(pooled: Pooled, results: list[Result]) -> dict[str, Any]:
         summary["heat_of_adsorption_kJ_per_mol"] = number(heat.value)
         summary["heat_of_adsorption_error_kJ_per_mol"] = number(heat.error)
     return summary
+
+
+def _henry_results(settings: Settings, pooled: Pooled, results: list[Result]) -> dict[str, Any]:
+    """Henry coefficients and heats of all species."""
+    sums = np.concatenate([r.henry for r in results if r.henry is not None], axis=1)
+    found = [pooled.henry_of(of_species, settings.henry) for of_species in sums]
+    return {
+        "henry_mol_per_kg_Pa": [number(k.value) for k, _ in found],
+        "henry_error_mol_per_kg_Pa": [number(k.error) for k, _ in found],
+        "henry_heat_kJ_per_mol": [number(q.value) for _, q in found],
+        "henry_heat_error_kJ_per_mol": [number(q.error) for _, q in found],
+    }
 
 
 def _energy_records(results: list[Result]) -> np.ndarray:
@@ -330,6 +344,10 @@ def table(summary: dict[str, Any]) -> str:
             rows.append(("plain / recycled", both))
         if s["b_star"] is not None:
             rows.append(("b*", f"{s['b_star']:.2f}"))
+    for k, name in enumerate(s["adsorbates"] if "henry_mol_per_kg_Pa" in s else ()):
+        of_henry = with_error(s["henry_mol_per_kg_Pa"][k], s["henry_error_mol_per_kg_Pa"][k])
+        heat = with_error(s["henry_heat_kJ_per_mol"][k], s["henry_heat_error_kJ_per_mol"][k])
+        rows.append((f"Henry, {name}", f"{of_henry} mol/(kg Pa), heat {heat} kJ/mol"))
     rows += report.warning_rows(s)
     done = f"{s['steps']:,} after {s['equilibration_steps']:,}{report.stopped(s)}"
     rows.append(("steps", done))

@@ -23,6 +23,7 @@ class Places:
 
     _engine: Any
     _parameters: dict[str, Any]
+    _about: dict[str, Any]
     _framework: Framework
     systems: int
     capacity: list[int]
@@ -97,6 +98,29 @@ class Places:
         offsets = np.array([x for _, x in self._rigid["bodies"][species]])
         turned = rotated(self.orientations[:, part, None], offsets)
         return centers[:, :, None] + turned
+
+    def sites_of(self, species: int = 0) -> tuple[list[str], list[float]]:
+        """Names and charges (e) of the sites of a species, in the order of `site_positions`.
+
+        Args:
+            species: index of the adsorbate.
+        """
+        name = self._about["adsorbates"][species]
+        if not self._rigid:
+            return [name], [0.0]
+        types = [t for t, _ in self._rigid["bodies"][species]]
+        charges = [self._rigid["types"][t]["charge"] for t in types]
+        labels = self._about.get("labels")
+        if labels is None:  # an earlier checkpoint
+            return [f"{name}.{t}" for t in types], charges
+        return [name if labels[t] == name else f"{name}.{labels[t]}" for t in types], charges
+
+    @property
+    def framework_charges(self) -> np.ndarray | None:
+        """Charge of each atom of the framework's unit cell in e, float64 (M,); None if it has none
+        that act on the molecules."""
+        charges = self._rigid["framework_charge"] if self._rigid else []
+        return np.array(charges) if len(charges) else None
 
     @property
     def _rigid(self) -> dict[str, Any] | None:

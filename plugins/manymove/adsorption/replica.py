@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from manymove import checkpoint
-from manymove.adsorption.adsorbates import METHANE, Adsorbate, mixed_laws
+from manymove.adsorption.adsorbates import Adsorbate, mixed_laws
 from manymove.adsorption.averages import MULTIPLE, Run
 from manymove.adsorption.equilibration import test_molecules
+from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.input import barrier_of, grid_points
+from manymove.adsorption.molecule_files import Species
+from manymove.adsorption.rigid import settled
 from manymove.adsorption.simulation import Adsorption
+from manymove.io import FrameWriter
 from manymove.jobs import replica, sizes
 from manymove.jobs.options import of_option
 from manymove.jobs.replica import at_least
 
 RECORDS = 200  # approximate number of energy records in a complete run
+INSERTIONS = 100  # test molecules of a system between two looks at the clock
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,11 +35,13 @@ class Settings(replica.Settings):
 
     framework: str
     molecules: Sequence[int]
-    adsorbates: Sequence[Adsorbate]
+    adsorbates: Sequence[Species]
     steps: int
     method: str
     systems: int
     options: dict[str, Any]  # other arguments of manymove.Adsorption
+    frames: int = 0  # of the trajectory of the first system
+    henry: int = 0  # test molecules of each species in the framework of each system
     pressure: float | None = None  # bar; the systems are open
     start: Path | None = None  # folder of a run from whose last states these systems start
 
@@ -44,11 +52,14 @@ class Settings(replica.Settings):
             ("--equilibrate", self.equilibrate, 0),
             ("--systems", self.systems, 1),
             ("--seed", self.seed, 0),
+            ("--frames", self.frames, 0),
+            ("--henry", self.henry, 0),
         ):
             at_least(option, value, least)
             if value >= 2**63:
                 raise ValueError(f"{option} is {value}; it must be below 2**63")
-
+        if self.henry >= 2**31:
+            raise ValueError(f"--henry is {self.henry}; it must be below 2**31")
         sizes.refuse(
             f"--systems {self.systems} and --steps {self.steps}",
             24.0 * self.systems * sum(self.molecules),  # bytes
@@ -76,50 +87,6 @@ class Settings(replica.Settings):
         return (self.options["proposals"] or 64) - 1 if self.method in MULTIPLE else 1
 
 
-def read_adsorbates(path: Path | None) -> list[Adsorbate]:
-    """Read the adsorbates of a JSON file with the attributes of `Adsorbate` for each species, as
-    described in docs/guides/frameworks.md; methane without a file.
-
-    Raises:
-        OSError: the file cannot be read.
-        ValueError: the file cannot be parsed, or an attribute is missing or unknown.
-    """
-    if path is None:
-        return [METHANE]
-    try:
-        entries = json.loads(path.read_text())
-        return [_adsorbate(e) for e in (entries if isinstance(entries, list) else [entries])]
-    except (TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(
-            f"--adsorbates: {path} does not list adsorbates: {error}; expected {_EXAMPLE}, or a "
-            "list of these: energies in kelvin, lengths in angstrom"
-        ) from None
-
-
-_EXAMPLE = (
-    '{"name": "CH4", "epsilon": 148.0, "sigma": 3.73, '
-    '"framework": {"O": [115.0, 3.47], "Si": null}, "critical_temperature": 190.564, '
-    '"critical_pressure": 45.992, "acentric_factor": 0.01142}'
-)
-
-
-def _adsorbate(entry: dict[str, Any]) -> Adsorbate:
-    known = fields(Adsorbate)
-    if not isinstance(entry, dict):
-        raise ValueError(f"{entry!r} is not an object with names and values")
-    for name in entry:
-        if name not in {f.name for f in known}:
-            raise ValueError(f'unknown "{name}"')
-    for f in known:
-        if f.default is MISSING and f.name not in entry:
-            raise ValueError(f'"{f.name}" is missing')
-    laws = {e: None if law is None else tuple(law) for e, law in entry["framework"].items()}
-    for element, law in laws.items():
-        if law is not None and len(law) != 2:
-            raise ValueError(f'"framework" needs epsilon and sigma with {element}, or null')
-    return Adsorbate(**{**entry, "framework": laws})
-
-
 @dataclass(frozen=True)
 class Result(replica.Result):
     """The result of a part of the systems."""
@@ -133,6 +100,7 @@ class Result(replica.Result):
     steps: int = 0
     samples: int = 0
     comparisons: int = 0
+    henry: np.ndarray | None = None  # sums over test molecules, (species, systems, 2)
     seconds: float = 0.0  # of this session, in the engine
     proposals: int = 0
     box: tuple[float, ...] = ()
@@ -158,6 +126,11 @@ class Replica(replica.Replica):
         self._rank = rank
         self._systems = settings.systems_of(part, parts)
         self._records: list[tuple[float, ...]] = []  # steps and sums so far, per system
+        self._trajectory: FrameWriter | None = None
+        self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
+        # Sums over the test molecules so far, (species, systems, 2), and their number.
+        self._henry: np.ndarray | None = None
+        self._inserted = 0
 
     def _moves(self, a: Adsorption) -> int:
         return a.trial_states
@@ -178,7 +151,11 @@ class Replica(replica.Replica):
     def _resumed(self) -> Adsorption:
         records_file, state = self._newest()
         a = Adsorption.load(state, device=self._device, threads=self._threads)
-        records, _ = checkpoint.read_records(records_file, columns=3)
+        records, about = checkpoint.read_records(records_file, columns=3)
+        self._mark = about.get("trajectory")
+        counter, done, sums = about.get("henry") or (None, 0, [])
+        if done and counter == a._engine.counters[5]:  # the records may be ahead of the state
+            self._inserted, self._henry = done, np.array(sums)
         self._records = [tuple(row) for row in records if row[0] <= a.samples]
         self._refuse_others({"--" + name: pair for name, pair in self._held_and_asked(a).items()})
         return a
@@ -201,6 +178,8 @@ class Replica(replica.Replica):
         if asked["profile"] is None:
             del asked["bins"]
         asked.pop("capacity", None)  # does not influence the results
+        for name in ("force_field", "framework_charges", "ewald"):
+            asked.pop(name, None)  # compared below
         spacing = asked.pop("grid_spacing", None)
         same = {
             name.replace("_", "-"): (held[name], _plain(value)) for name, value in asked.items()
@@ -208,10 +187,17 @@ class Replica(replica.Replica):
         if spacing is not None:
             points = grid_points(a.framework.cell, spacing, held["interpolation"])
             same["grid-spacing (points)"] = (held["grid"], _plain(points))
-        elements = sorted(set(a.framework.elements))
-        laws = [b.with_element(e) for b in s.adsorbates for e in elements]
-        held_and_asked = (held["laws"], [*mixed_laws(s.adsorbates, {}), *laws])
-        same["adsorbates (epsilon, sigma)"] = tuple([*map(list, each)] for each in held_and_asked)
+        if "rigid" in held:
+            same |= self._held_and_asked_of_molecules(a)
+        elif any(not isinstance(b, Adsorbate) for b in s.adsorbates):
+            same["adsorbates"] = ("of single sites", [b.name for b in s.adsorbates])
+        else:
+            elements = sorted(set(a.framework.elements))
+            laws = [b.with_element(e) for b in s.adsorbates for e in elements]
+            held_and_asked = (held["laws"], [*mixed_laws(s.adsorbates, {}), *laws])
+            same["adsorbates (epsilon, sigma)"] = tuple(
+                [*map(list, each)] for each in held_and_asked
+            )
         if s.pressure is not None:
             same["isotherm (fugacity)"] = (held["fugacity"], s.fugacity)
             if a.first_round:
@@ -220,8 +206,67 @@ class Replica(replica.Replica):
             same["equilibrate"] = (a.equilibration_steps, s.equilibrate)
         return same
 
+    def _held_and_asked_of_molecules(self, a: Adsorption) -> dict[str, tuple[Any, Any]]:
+        """The same for what follows from the files of molecules, force field and charges."""
+        s, held = self._settings, a.settings
+        charges = s.options.get("framework_charges")
+        asked = settled(
+            read_framework(s.framework), s.adsorbates, {}, s.options.get("force_field"),
+            s.options.get("ewald"), held["cutoff"], held["cells"], charges,
+        )  # fmt: skip
+        if "rigid" not in asked:
+            return {"adsorbates": (held["adsorbates"], "single sites without charges")}
+        one, other = held["rigid"], asked["rigid"]
+        of_types = [[t["charge"] for t in r["types"]] for r in (one, other)]
+        laws = [[r["pairs"], *(t["with_framework"] for t in r["types"])] for r in (one, other)]
+        tail = other["tail"]
+        potential = "shifted" if asked["shifted"] else "tail" if tail else "truncated"
+        both = [(r["alpha"], r["wave_cutoff"]) for r in (one, other)]
+        return {
+            "adsorbates (sites)": (one["bodies"], other["bodies"]),
+            "force-field (charges)": tuple(of_types),
+            "force-field (epsilon, sigma)": tuple(laws),
+            "framework-charges": (one["framework_charge"], other["framework_charge"]),
+            "potential": (held["potential"], potential),
+            "ewald": tuple(both),
+        }
+
     def _course(self, a: Adsorption) -> None:
+        if self._settings.frames and self._index == 0:
+            self._trajectory = self._opened(a)
+        with self._trajectory or nullcontext():
+            self._steps(a)
+        if self._settings.henry:
+            self._insert(a)
+
+    def _opened(self, a: Adsorption) -> FrameWriter:
+        """The trajectory, new or as it was at the checkpoint."""
+        from manymove.adsorption.trajectory import AdsorptionTrajectory
+
+        path = self._settings.output / "trajectory.gsd"
+        # Without a mark all its frames are after the state.
+        overwrite = self._settings.resume
+        trajectory = AdsorptionTrajectory(path, a, mark=self._mark, overwrite=overwrite)
+        if trajectory.shortened:
+            after = f"frames after step {trajectory.last_step}, the last checkpoint's"
+            print(f"manymove: {path}: {after}, are computed again", file=sys.stderr)
+        return trajectory
+
+    def _insert(self, a: Adsorption) -> None:
+        """Insert the test molecules that are left into the framework."""
+        kinds, most = len(self._settings.adsorbates), self._settings.henry
+        if self._henry is None:
+            self._henry = np.zeros((kinds, a.systems, 2))
+        while self._inserted < most:
+            count = min(INSERTIONS, most - self._inserted)
+            self._henry += [a.insert_into_framework(count, kind) for kind in range(kinds)]
+            self._inserted += count
+            self._pause(a)
+
+    def _steps(self, a: Adsorption) -> None:
         s, every = self._settings, self._every
+        frames = min(s.frames, s.steps) if self._trajectory else 0
+        of_frames = sorted({s.steps * k // frames for k in range(1, frames + 1)})
         is_open = s.pressure is not None
         if not is_open and a.steps < s.equilibrate:
             a.equilibrate(s.equilibrate - a.steps, callback=self._pause)
@@ -233,8 +278,11 @@ class Replica(replica.Replica):
             if a.samples == s.steps:
                 break
             target = min(s.steps, (a.samples // every + 1) * every)
+            target = min([target, *(step for step in of_frames if step > a.samples)])
             a.run(target - a.samples, callback=self._pause)
             self._record(a)
+            if target in of_frames and a.steps > self._trajectory.last_step:
+                self._trajectory.append()
 
     @property
     def _every(self) -> int:
@@ -249,7 +297,15 @@ class Replica(replica.Replica):
 
     def _write_records(self, a: Adsorption) -> None:
         self._record(a)  # the state may be of the last step before it
-        self._replace_records(np.array(self._records).reshape(-1, 3))
+        # Frames are synced here and not when they are appended, because there may be many.
+        if self._trajectory is not None:
+            self._mark = self._trajectory.sync()
+        henry = None
+        if self._henry is not None:
+            henry = (a._engine.counters[5], self._inserted, self._henry.tolist())
+        self._replace_records(
+            np.array(self._records).reshape(-1, 3), trajectory=self._mark, henry=henry
+        )
 
     def _found(self, a: Adsorption) -> dict[str, Any]:
         return {
@@ -262,6 +318,7 @@ class Replica(replica.Replica):
             "steps": a.samples + a.equilibration_steps,
             "samples": a.samples,
             "comparisons": a.comparisons,
+            "henry": self._henry if self._inserted == self._settings.henry else None,
             "seconds": a.seconds,
             "proposals": a.proposals,
             "box": a.box,

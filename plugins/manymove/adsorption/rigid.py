@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from manymove.adsorption.adsorbates import Adsorbate, mixed_laws
+from manymove.adsorption.charges import Given, charges_of_framework
 from manymove.adsorption.force_field import NONE, ForceField, Law, names_of
 from manymove.adsorption.frameworks import Framework
-from manymove.adsorption.molecules import Molecule
+from manymove.adsorption.molecule_files import Species
 
-Species = Adsorbate | Molecule
 _SCREENED = 3.2  # alpha times the cutoff: erfc is 6e-6
 _NET = 1e-3  # e per unit cell: charges of files are rounded
 
 
-class _Empty(Framework):
-    """A box without atoms."""
+class Unchecked(Framework):
+    """A box without atoms, or with atoms that need no checks."""
 
     def __post_init__(self) -> None:
         pass
@@ -38,12 +38,12 @@ def empty_framework(box: Sequence[float] | None) -> Framework:
             f"tilts b_x, c_x, c_y, got {box}"
         )
     tilt = tuple(numbers[3:]) or (0.0, 0.0, 0.0)
-    return _Empty("empty", tuple(numbers[:3]), np.zeros((0, 3)), (), 0.0, tilt)
+    return Unchecked("empty", tuple(numbers[:3]), np.zeros((0, 3)), (), 0.0, tilt)
 
 
 def framework_of(*values: Any) -> Framework:
     """The framework of a checkpoint, from its attributes."""
-    return Framework(*values) if len(values[3]) else _Empty(*values)
+    return Framework(*values) if len(values[3]) else Unchecked(*values)
 
 
 def restored(rigid: dict[str, Any]) -> dict[str, Any]:
@@ -76,6 +76,13 @@ def ewald_of(ewald: tuple[float, float] | None, cutoff: float) -> tuple[float, f
     return numbers
 
 
+def _smallest_wave(edges: np.ndarray) -> float:
+    """The smallest wave number of a box in 1 / angstrom; its edges are the rows."""
+    n = np.stack(np.meshgrid(*3 * [np.arange(-2, 3)], indexing="ij"), -1).reshape(-1, 3)
+    lengths = 2 * math.pi * np.linalg.norm(n @ np.linalg.inv(edges).T, axis=1)
+    return float(lengths[n.any(axis=1)].min())
+
+
 def settled(
     framework: Framework,
     species: Sequence[Species],
@@ -83,6 +90,8 @@ def settled(
     force_field: ForceField | None,
     ewald: tuple[float, float] | None,
     cutoff: float,
+    cells: Sequence[int] = (1, 1, 1),
+    framework_charges: Given = None,
 ) -> dict[str, Any]:
     """The part of the engine's parameters that follows from the force field: `kind`, `pairs`, the
     `with_framework` of each species, `shifted`, and, where it is needed, `rigid`.
@@ -120,7 +129,9 @@ def settled(
         pairs = [_pair(a, b, field, cross) for a in types for b in types]
     shifted, tail = field.potential == "shifted", field.potential == "tail"
     charged = any(t["charge"] for t in types)
-    charges = _charges(framework, field) if charged else None
+    if framework_charges is not None and not charged:
+        raise ValueError("framework_charges: the molecules have no charges, so it has no effect")
+    charges = charges_of_framework(framework, field, framework_charges) if charged else None
     if charged and charges is None and len(framework.elements):
         raise ValueError(
             f"framework {framework.name} has no charges, but the molecules have: give them in the "
@@ -140,6 +151,12 @@ def settled(
         result["with_framework"] = [with_framework[t] for t in order]
         return result
     alpha, waves = ewald_of(ewald, cutoff)
+    if charged and (least := _smallest_wave(np.diag(cells) @ framework.edges)) > waves:
+        raise ValueError(
+            f"ewald: k_max is {waves:g} / angstrom, below the smallest wave number of the box, "
+            f"{least:.4g}: there would be no sum over waves"
+        )
+    result["labels"] = [t["label"] for t in types]
     result["pairs"] = []
     result["with_framework"] = [[] for _ in species]
     result["rigid"] = {
@@ -174,7 +191,8 @@ def _types(
             law = (site.epsilon, site.sigma)
             if site.label in field.parameters:
                 law = field.parameters[site.label] or NONE
-            charge = field.charges.get(site.label, site.charge)
+            given = field.charge_of_site(site.label)
+            charge = site.charge if given is None else given
             new = {"label": site.label, "law": law, "charge": float(charge), "own": None}
             if new not in types:
                 types.append(new)
@@ -207,22 +225,3 @@ def _pair(
     names = (a["label"], b["label"])
     given = cross.get(names) or cross.get((names[1], names[0]))
     return (given[0], given[1]) if given else field.mixed(names, a["law"], b["law"])
-
-
-def _charges(framework: Framework, field: ForceField) -> list[float] | None:
-    """Charges of the framework's atoms; None without any."""
-    labels = framework.labels or framework.elements
-    given = [
-        field.charge_of_atom(label, element)
-        for label, element in zip(labels, framework.elements, strict=True)
-    ]
-    own = framework.charges
-    if own is None and all(q is None for q in given):
-        return None
-    missing = [label for k, label in enumerate(labels) if given[k] is None and own is None]
-    if missing:
-        raise ValueError(f"framework {framework.name}: no charge of {missing[0]}")
-    return [
-        float(own[k]) if q is None and own is not None else float(q or 0.0)
-        for k, q in enumerate(given)
-    ]

@@ -18,6 +18,7 @@ import numpy as np
 from manymove import _core, arguments, checkpoint
 from manymove.adsorption.adsorbates import METHANE
 from manymove.adsorption.averages import DRIFT, MULTIPLE
+from manymove.adsorption.charges import Given
 from manymove.adsorption.equilibration import Equilibration
 from manymove.adsorption.force_field import ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
@@ -33,8 +34,9 @@ from manymove.adsorption.input import (
     known_method,
     per_species,
 )
+from manymove.adsorption.molecule_files import Species, species_of
 from manymove.adsorption.places import Places
-from manymove.adsorption.rigid import Species, empty_framework, framework_of, restored, settled
+from manymove.adsorption.rigid import empty_framework, framework_of, restored, settled
 from manymove.checkpoint import PathLike
 from manymove.simulation import Callback, counter, of_engine, parameter
 
@@ -72,7 +74,8 @@ class Adsorption(Places, Equilibration):
             fugacity these are the initial numbers.
         adsorbates: species of the molecules, one to four: an `Adsorbate`, which has its own
             parameters for elements of the framework, or a `Molecule`, whose parameters follow from
-            `force_field`.
+            `force_field`; also the name of a shipped molecule ("CO2", "N2", "CH4", "C2H6", "H2O")
+            or the path of a file (see `read_molecule`).
         force_field: a `ForceField`, or the path of one of RASPA's (see `ForceField.read`). Default
             mixing by the Lorentz-Berthelot rules, and potentials that are shifted to zero at the
             cutoff (Eq. 1).
@@ -81,6 +84,9 @@ class Adsorption(Places, Equilibration):
         ewald: (alpha, k_max) of Ewald's sum of the molecules in 1/angstrom: the damping of the
             real-space part, and the largest wave number. Default (3.2, 20.5) / cutoff, which
             neglects 6e-6 of the energy of two charges at the cutoff.
+        framework_charges: charges of the framework in place of those of the force field and of the
+            CIF file: {label: charge}, the path of a text file with a label and its charge on each
+            line, or "cif" for those of the CIF file.
         box: edges of the box in angstrom without a framework: three lengths, or six numbers with
             the tilts b_x, c_x, c_y.
         temperature: temperature in kelvin.
@@ -142,7 +148,7 @@ class Adsorption(Places, Equilibration):
         framework: str | os.PathLike[str] | Framework | None,
         molecules: int | Sequence[int],
         *,
-        adsorbates: Species | Sequence[Species] = METHANE,
+        adsorbates: Species | PathLike | Sequence[Species | PathLike] = METHANE,
         force_field: ForceField | PathLike | None = None,
         cross: Mapping[tuple[str, str], tuple[float, float]] | None = None,
         temperature: float = 300.0,
@@ -162,6 +168,7 @@ class Adsorption(Places, Equilibration):
         exchange: float = 0.5,
         capacity: int | Sequence[int] | None = None,
         ewald: tuple[float, float] | None = None,
+        framework_charges: Given = None,
         box: Sequence[float] | None = None,
         positions: Any = None,
         orientations: Any = None,
@@ -177,7 +184,7 @@ class Adsorption(Places, Equilibration):
             framework = read_framework(framework)
         if isinstance(force_field, (str, os.PathLike)):
             force_field = ForceField.read(force_field)
-        species = list(adsorbates) if isinstance(adsorbates, Sequence) else [adsorbates]
+        species = species_of(adsorbates, force_field)
         counts = per_species("molecules", molecules, species)
         if any(count < 0 for count in counts) or (fugacity is None and sum(counts) == 0):
             raise ValueError(f"molecules must be positive, got {molecules}")
@@ -200,7 +207,9 @@ class Adsorption(Places, Equilibration):
         bins = arguments.count("bins", bins, most=1024)
         systems = arguments.count_or_default("systems", systems)
         systems = systems or (16384 if method == "pmc" else 1024)
-        laws = settled(framework, species, cross or {}, force_field, ewald, cutoff)
+        laws = settled(
+            framework, species, cross or {}, force_field, ewald, cutoff, cells, framework_charges
+        )
         volume = math.prod(n * edge for n, edge in zip(cells, framework.cell, strict=True))
         rooms, fugacities = counts, [0.0] * len(species)
         if fugacity is None:
@@ -273,6 +282,7 @@ class Adsorption(Places, Equilibration):
         }
         if "rigid" in laws:
             self._parameters["rigid"] = laws["rigid"]
+            self._about["labels"] = laws["labels"]
         self._settle(device, threads)
         self._adopt(self._engine_at(positions, orientations, sum(counts)))
 
@@ -448,6 +458,7 @@ class Adsorption(Places, Equilibration):
         p, about = self._parameters, self._about
         laws = p.get("rigid", p)
         own = laws["types"] if "rigid" in p else p["species"]
+        tail = "rigid" in p and p["rigid"]["tail"]
         both = {**about, **p, "method": about["method"], "barrier": about["barrier"]}
         names = (
             "framework", "adsorbates", "temperature", "cutoff", "cells", "method", "proposals",
@@ -457,6 +468,7 @@ class Adsorption(Places, Equilibration):
         return {
             **{name: both[name] for name in names},
             "molecules": [species["molecules"] for species in p["species"]],
+            "potential": "shifted" if p["shifted"] else "tail" if tail else "truncated",
             "laws": [*laws["pairs"], *(law for s in own for law in s["with_framework"])],
             **({"rigid": p["rigid"]} if "rigid" in p else {}),
         }

@@ -243,7 +243,7 @@ def dpd(
     return _end("dpd", fluids.table(summary), summary, output, quiet)
 
 
-@command(app, "steps equilibrate isotherm device threads checkpoint_every", simulation)
+@command(app, "steps equilibrate isotherm device threads checkpoint_every frames", simulation)
 def adsorption(
     framework: str = "MFI",
     molecules: tuple[int, ...] | None = None,
@@ -257,7 +257,13 @@ def adsorption(
     capacity: tuple[int, ...] | None = None,
     profile: tuple[str, ...] | None = None,
     bins: int = 100,
-    adsorbates: Path | None = None,
+    adsorbates: tuple[str, ...] | None = None,
+    force_field: Path | None = None,
+    framework_charges: str | None = None,
+    potential: str | None = None,
+    mixing: str | None = None,
+    ewald: tuple[float, float] | None = None,
+    henry: int = 0,
     cells: tuple[int, int, int] | None = None,
     cutoff: float = 12.0,
     max_displacement: float | None = None,
@@ -265,27 +271,39 @@ def adsorption(
     grid_spacing: float | None = None,
     precision: str = "mixed",
     barrier: str = "auto",
+    frames: int = 0,
     output: Path = Path("out/adsorption"),
     **common: Any,
 ) -> int:
     """Simulate adsorbed molecules by (waste-recycling) Monte Carlo.
 
-    Writes summary.json, energy.csv, profile.csv, checkpoints and pictures into --output.
-    Ctrl-C stops the run and writes everything but the pictures; --resume continues it.
+    Writes summary.json, energy.csv, profile.csv, checkpoints and pictures into --output, and
+    trajectory.gsd with --frames. Ctrl-C stops the run and writes everything but the pictures;
+    --resume continues it. Rigid molecules with charges need a force field.
 
     Examples:
-      manymove adsorption --framework LTA --molecules 16 --profile z --steps 20000
+      manymove adsorption --adsorbates CO2 --force-field TraPPE-zeo --systems 64 --henry 10000
       manymove adsorption --isotherm 0.5,5,50 --systems 128 --output isotherm
       manymove adsorption --resume --output isotherm
     """
     options = gathered(locals())
     from manymove.adsorption import job
-    from manymove.adsorption.replica import Settings, read_adsorbates
+    from manymove.adsorption.adsorbates import METHANE
+    from manymove.adsorption.charges import charges_of_option
+    from manymove.adsorption.force_field import of_options
+    from manymove.adsorption.molecule_files import species_of
+    from manymove.adsorption.replica import Settings
     from manymove.jobs.world import World
 
     world = World.connect()
+    with of_option("--force-field"):
+        field = of_options(force_field, potential, mixing)
+    with of_option("--framework-charges"):
+        charges = charges_of_option(framework_charges)
     with of_option("--adsorbates"):
-        species = read_adsorbates(adsorbates)
+        species = species_of(list(adsorbates), field) if adsorbates else [METHANE]
+    if isotherm is not None and (henry or frames):
+        raise ValueError(f"--{'henry' if henry else 'frames'} is for runs without --isotherm")
     if capacity is not None and isotherm is None:
         raise ValueError("--capacity is for --isotherm, the only run with insertions")
     if method is None:
@@ -304,9 +322,11 @@ def adsorption(
         profile = profile[0]
     if barrier not in ("auto", "none"):
         barrier = number("--barrier", barrier, float)
-    of_the_job = {field.name for field in fields(Settings)} | {"context", "isotherm"}
+    of_the_job = {one.name for one in fields(Settings)} | {"context", "isotherm"}
+    of_the_job |= {"potential", "mixing"}
     of_the_engine = {name: v for name, v in options.items() if name not in of_the_job}
     of_the_engine |= {"profile": profile, "barrier": None if barrier == "none" else barrier}
+    of_the_engine |= {"force_field": field, "framework_charges": charges}
     settings = _settings(
         Settings,
         options,

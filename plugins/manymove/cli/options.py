@@ -195,7 +195,7 @@ def gathered(names: dict[str, Any]) -> dict[str, Any]:
 # ---- the options of the run that --resume continues ----------------------------------------------
 
 _OF_A_SESSION = ("context", "output", "resume", "overwrite", "quiet")
-_PATHS = ("input_", "adsorbates")
+_PATHS = ("input_", "force_field")
 
 
 def to_store(options: dict[str, Any]) -> dict[str, Any]:

@@ -33,7 +33,17 @@ HELP = {
     "surrounding": "Medium around the images with Ewald's energy: conductor or vacuum (default "
     "conductor).",
     "framework": "Framework: MFI, LTA or the path of a CIF file.",
-    "adsorbates": "JSON file with the adsorbate species (default methane).",
+    "adsorbates": "Adsorbate species: CO2, N2, CH4, C2H6, H2O, or paths of files of RASPA or of "
+    "this package (default methane of a single site).",
+    "force_field": "Force field of molecules: TraPPE-zeo, a JSON file of RASPA3, or a folder of "
+    "RASPA2.",
+    "framework_charges": "Charges of the framework: cif, label=charge,... or a text file of labels "
+    "and charges (default those of the force field, or of the CIF file).",
+    "potential": "Potential at the cutoff: shifted, truncated or tail (default that of the force "
+    "field, or shifted).",
+    "mixing": "Mixing rule: lorentz-berthelot or geometric (default that of the force field).",
+    "ewald": "Ewald's alpha and largest wave number in 1/angstrom (default 3.2 and 20.5 / cutoff).",
+    "henry": "Number of test molecules per system for Henry coefficients and heats.",
     "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",
     "bench_adsorption.molecules": "Numbers of molecules in a system, one variant for each.",
     "temperature": "Temperature in kelvin, or for DPD kT in reduced units.",
@@ -101,6 +111,7 @@ HELP = {
     "profile": "Direction of the profiles of P and F: x, y, z or Miller indices such as 1,1,0.",
     "bins": "Number of bins of the profiles in a unit cell.",
     "frames": "Number of frames of the trajectory, equally spaced.",
+    "adsorption.frames": "Number of frames of the trajectory of the first system, equally spaced.",
     "output": "Folder of the results.",
     "checkpoint_every": "Time between two checkpoints in seconds (default 600).",
     "resume": "Continue the run in --output with its options; length, device and threads may "

@@ -32,6 +32,7 @@ from manymove.hoomd.coulomb import CoulombMC
 from manymove.hoomd.hard_disks import HardDisksUpdater
 from manymove.hoomd.hard_spheres import HardSpheresUpdater
 from manymove.hoomd.ranks import watch_ranks
+from manymove.hoomd.rigid_waste_recycling import RigidWasteRecyclingMC
 from manymove.hoomd.waste_recycling import WasteRecyclingMC
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "EngineAction",
     "HardDisksUpdater",
     "HardSpheresUpdater",
+    "RigidWasteRecyclingMC",
     "WasteRecyclingMC",
     "watch_ranks",
 ]

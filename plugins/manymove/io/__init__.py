@@ -1,5 +1,5 @@
 """Configurations from and to files."""
 
-from manymove.io.trajectory import Frame, TrajectoryWriter, read_frame
+from manymove.io.trajectory import Frame, FrameWriter, TrajectoryWriter, read_frame
 
-__all__ = ["Frame", "TrajectoryWriter", "read_frame"]
+__all__ = ["Frame", "FrameWriter", "TrajectoryWriter", "read_frame"]

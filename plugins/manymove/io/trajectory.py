@@ -14,7 +14,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import gsd.hoomd
 import numpy as np
@@ -236,7 +236,94 @@ def _name(kind: int) -> str:
     return (_name(kind // 26 - 1) if kind >= 26 else "") + chr(ord("A") + kind % 26)
 
 
-class TrajectoryWriter:
+W = TypeVar("W", bound="FrameWriter")
+
+
+class FrameWriter:
+    """Append frames to a GSD file, and continue it from a mark.
+
+    Args:
+        path: path of the file.
+        resume: append to the file if it exists.
+        mark: a result of `sync`. Frames after this mark are dropped, because they may be
+            incomplete after a power cut, and new frames are appended to the rest.
+        overwrite: replace the file if it exists.
+
+    Raises:
+        FileExistsError: the file exists, and neither `resume`, `mark` nor `overwrite` is given.
+        OSError: the file cannot be written.
+        ValueError: the file to append to is not a GSD file, is damaged, or does not match the mark.
+
+    Attributes:
+        last_step: step of the last frame in the file; -1 before the first.
+        shortened: whether the file had frames after the mark.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        resume: bool = False,
+        mark: Mapping[str, Any] | None = None,
+        overwrite: bool = False,
+    ) -> None:
+        path = Path(path)
+        if path.exists() and not (resume or mark or overwrite):
+            raise FileExistsError(
+                f"{path} exists: resume=True appends to it, overwrite=True replaces it"
+            )
+        self.shortened = False
+        self.last_step = mark["last_step"] if mark else -1
+        if not (path.is_file() and (mark["frames"] if mark else resume)):
+            with files.replace(path) as file:
+                gsd.hoomd.open(file.name, "w").close()
+        elif mark:
+            self.shortened = _restore(path, mark)
+        try:
+            self._file = gsd.hoomd.open(str(path), "r+")
+            self._frames = len(self._file)
+            if self._frames:
+                self.last_step = int(self._file[-1].configuration.step)
+        except Exception as error:  # of many types, for a damaged file
+            raise ValueError(f"{path}: not a readable GSD file ({error})") from error
+        self._path = path
+
+    def _append(self, frame: gsd.hoomd.Frame) -> None:
+        self._file.append(frame)
+        self._file.flush()  # so that the frame is not lost if the process is killed
+        self._frames += 1
+        self.last_step = int(frame.configuration.step)
+
+    def sync(self) -> dict[str, Any]:
+        """Wait until all frames are on the disk.
+
+        Returns:
+            a mark for the argument `mark`, which can be stored in JSON.
+        """
+        files.sync(self._path)
+        with open(self._path, "rb") as file:
+            header = file.read(_HEADER)
+            size = file.seek(0, os.SEEK_END)
+        return {
+            "frames": self._frames,
+            "last_step": self.last_step,
+            "size": size,
+            "header": header.hex(),
+        }
+
+    def close(self) -> None:
+        """Close the file and wait until it is on the disk."""
+        self._file.close()
+        files.sync(self._path)
+
+    def __enter__(self: W) -> W:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+class TrajectoryWriter(FrameWriter):
     """Append configurations of hard disks or spheres to a GSD file.
 
     Example::
@@ -277,26 +364,7 @@ class TrajectoryWriter:
         mark: Mapping[str, Any] | None = None,
         overwrite: bool = False,
     ) -> None:
-        path = Path(path)
-        if path.exists() and not (resume or mark or overwrite):
-            raise FileExistsError(
-                f"{path} exists: resume=True appends to it, overwrite=True replaces it"
-            )
-        self.shortened = False
-        self.last_step = mark["last_step"] if mark else -1
-        if not (path.is_file() and (mark["frames"] if mark else resume)):
-            with files.replace(path) as file:
-                gsd.hoomd.open(file.name, "w").close()
-        elif mark:
-            self.shortened = _restore(path, mark)
-        try:
-            self._file = gsd.hoomd.open(str(path), "r+")
-            self._frames = len(self._file)
-            if self._frames:
-                self.last_step = int(self._file[-1].configuration.step)
-        except Exception as error:  # of many types, for a damaged file
-            raise ValueError(f"{path}: not a readable GSD file ({error})") from error
-        self._path = path
+        super().__init__(path, resume=resume, mark=mark, overwrite=overwrite)
         self._box = box
         self._types = types
         self._log = {_BOX: np.array(box, dtype=np.float64)}
@@ -351,35 +419,4 @@ class TrajectoryWriter:
             frame.particles.types = [_name(kind) for kind in range(names)]
         frame.log = {f"manymove/{name}": np.array([value]) for name, value in log.items()}
         frame.log |= self._log
-        self._file.append(frame)
-        self._file.flush()  # so that the frame is not lost if the process is killed
-        self._frames += 1
-        self.last_step = step
-
-    def sync(self) -> dict[str, Any]:
-        """Wait until all frames are on the disk.
-
-        Returns:
-            a mark for the argument `mark`, which can be stored in JSON.
-        """
-        files.sync(self._path)
-        with open(self._path, "rb") as file:
-            header = file.read(_HEADER)
-            size = file.seek(0, os.SEEK_END)
-        return {
-            "frames": self._frames,
-            "last_step": self.last_step,
-            "size": size,
-            "header": header.hex(),
-        }
-
-    def close(self) -> None:
-        """Close the file and wait until it is on the disk."""
-        self._file.close()
-        files.sync(self._path)
-
-    def __enter__(self) -> TrajectoryWriter:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+        self._append(frame)

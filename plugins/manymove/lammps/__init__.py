@@ -21,6 +21,7 @@ STYLES = (
     ("fix", "manymove/wall"),
     ("fix", "manymove/coulomb"),
     ("fix", "manymove/wrmc"),
+    ("fix", "manymove/wrmc/rigid"),
     ("run", "manymove/verlet"),
 )
 

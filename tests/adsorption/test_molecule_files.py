@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Molecules of RASPA2 and RASPA3 and of this package, and charges of frameworks by label."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from adsorption_model import small_framework
+
+from manymove import Adsorption
+from manymove.adsorption import CO2, WATER, Adsorbate, ForceField, Framework, read_molecule
+from manymove.adsorption.charges import charges_of_framework, read_charges
+from manymove.adsorption.molecule_files import read_species
+
+FIELD = ForceField(
+    {"O_co2": (79.0, 3.05), "C_co2": (27.0, 2.80), "CH4": (148.0, 3.73), "O": (90.0, 2.6),
+     "Si": (60.0, 2.4)},
+    {"O_co2": -0.35, "C_co2": 0.7, "O": -0.1, "Si": 0.4},
+    uncharged=("CH4",),
+)  # fmt: skip
+RASPA3 = {
+    "CriticalTemperature": 304.1282, "CriticalPressure": 7377300.0, "AcentricFactor": 0.22394,
+    "Type": "rigid",
+    "pseudoAtoms": [["O_co2", [1, 2, 4.16]], ["C_co2", [1, 2, 3]], ["O_co2", [1, 2, 1.84]]],
+    "Bonds": [[0, 1], [1, 2]],
+}  # fmt: skip
+RASPA2 = """# critical constants: Temperature [T], Pressure [Pa], and Acentric factor [-]
+304.1282
+7377300.0
+0.22394
+# Number Of Atoms
+3
+# Number of groups
+1
+# CO2-group
+rigid
+# number of atoms
+3
+# atomic positions
+0 O_co2 0.0 0.0 1.16
+1 C_co2 0.0 0.0 0.0   // carbon
+2 O_co2 0.0 0.0 -1.16
+# Chiral centers Bond
+ 0 2
+0 1 RIGID_BOND
+"""
+
+
+def written(folder, name, contents):
+    path = folder / name
+    path.write_text(contents if isinstance(contents, str) else json.dumps(contents))
+    return path
+
+
+def test_molecules_of_raspa_are_those_of_the_package(tmp_path):
+    for name, contents in (("CO2.json", RASPA3), ("CO2.def", RASPA2)):
+        found = read_molecule(written(tmp_path, name, contents), FIELD)
+        assert [s.label for s in found.sites] == [s.label for s in CO2.sites]
+        assert found.positions == pytest.approx(CO2.positions, abs=1e-12)
+        assert [(s.epsilon, s.sigma, s.charge) for s in found.sites] == [
+            (s.epsilon, s.sigma, s.charge) for s in CO2.sites
+        ]
+        assert found.name == "CO2" and found.critical_pressure == pytest.approx(73.773)
+        assert found.fugacity_coefficient(10, 300) == pytest.approx(
+            CO2.fugacity_coefficient(10, 300)
+        )
+    assert read_molecule("H2O") is WATER
+
+
+def test_a_single_site_of_raspa_may_be_without_a_position(tmp_path):
+    text = "190.5\n4599200.0\n0.01\n1\n1\nflexible\n1\n0 CH4\n"
+    (site,) = read_molecule(written(tmp_path, "methane.def", text), FIELD).sites
+    assert (site.position, site.epsilon, site.charge) == ((0, 0, 0), 148.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "message"),
+    [
+        ("a.json", {**RASPA3, "Type": "flexible"}, 'a.json: the molecule is flexible \\("Type" is'),
+        ("a.json", {"pseudoAtoms": RASPA3["pseudoAtoms"], "Bends": [[[0, 1, 2], "HARMONIC", [1]]]},
+         'flexible \\(it has "bends"'),
+        ("a.json", {"pseudoAtoms": RASPA3["pseudoAtoms"], "Bonds": [[[0, 1], "HARMONIC", [1, 2]]]},
+         "flexible \\(it has bonds of the kind HARMONIC"),
+        ("a.json", {"pseudoAtoms": [["O_co2", [0, 0]]]}, "a label and three coordinates"),
+        ("a.json", {"pseudoAtoms": [["X", [0, 0, 0]]]}, "has no parameters for the site X"),
+        ("a.json", {"pseudoAtoms": [["O_co2", [0, 0, 0]]]}, "a has a net charge of -0.35 e"),
+        ("a.json", {"pseudoAtoms": 9 * [["CH4", [0, 0, 0]]]}, "from 1 to 8 sites, got 9"),
+        ("a.json", {"name": "a", "sites": [{"label": "q", "position": [0, 0, 0]}]},
+         'site q: "epsilon" is missing'),
+        ("a.json", {"name": "a", "sites": [{"label": "CH4", "place": [0, 0, 0]}]}, 'own "place"'),
+        ("a.json", "{", "does not list adsorbates"),
+        ("a.def", RASPA2.replace("rigid", "flexible", 1), "flexible \\(so its group says"),
+        ("a.def", RASPA2.replace("groups\n1", "groups\n2"), "flexible \\(it has 2 groups"),
+        ("a.def", RASPA2.replace("0.0 1.16", "0.0"), "atom 0 has 2 coordinates"),
+        ("a.def", RASPA2.replace("1 C_co2", "7 C_co2"), "atom 1 has the number 7"),
+        ("a.def", RASPA2.replace("atoms\n3", "atoms\n2"), "3 atoms, and 2 in the group"),
+        ("a.def", "304\n", "no molecule of RASPA2"),
+    ],
+)  # fmt: skip
+def test_what_is_no_rigid_molecule_is_refused_by_name(name, contents, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        read_molecule(written(tmp_path, name, contents), FIELD)
+
+
+def test_molecules_of_raspa_need_a_force_field(tmp_path):
+    path = written(tmp_path, "CO2.json", RASPA3)
+    with pytest.raises(ValueError, match=r"CO2\.json has neither Lennard-Jones parameters nor"):
+        read_molecule(path)
+    with pytest.raises(FileNotFoundError, match="no molecule CO3: expected CO2, N2, CH4, C2H6, H2"):
+        read_molecule("CO3")
+
+
+def test_a_file_of_the_package_has_molecules_and_adsorbates(tmp_path):
+    sites = [
+        {"label": s.label, "position": s.position, "epsilon": s.epsilon, "sigma": s.sigma,
+         "charge": s.charge}
+        for s in CO2.sites
+    ]  # fmt: skip
+    single = {"name": "Ar", "epsilon": 120.0, "sigma": 3.4, "framework": {"O": None}}
+    path = written(tmp_path, "two.json", [{"name": "CO2", "sites": sites}, single])
+    first, second = read_species(path)
+    assert first.sites == CO2.sites and isinstance(second, Adsorbate)
+    with pytest.raises(ValueError, match="does not have exactly one molecule"):
+        read_molecule(path)
+
+
+def test_names_and_paths_are_adsorbates(tmp_path):
+    def energy(given, **more):
+        return Adsorption(
+            None, (2, 1), adsorbates=given, box=(25.0, 25.0, 25.0), systems=2, seed=1,
+            device="cpu", threads=1, **more,
+        ).energies.tolist()  # fmt: skip
+
+    path = written(tmp_path, "CO2.json", RASPA3)
+    assert energy([path, "H2O"], force_field=FIELD) == energy([CO2, WATER], force_field=FIELD)
+    assert energy(["CO2", "H2O"]) == energy([CO2, WATER])
+
+
+# ---- charges of frameworks -----------------------------------------------------------------------
+
+
+def test_charges_of_a_framework_are_looked_up_in_order(tmp_path):
+    small = small_framework()
+    own = np.array([-0.2, -0.2, -0.2, -0.2, 0.8])
+    charged = Framework(
+        "small", small.cell, small.fractional, small.elements, 92.0, charges=own,
+        labels=("O1", "O2", "O3", "O4", "Si1"),
+    )  # fmt: skip
+    assert charges_of_framework(charged, ForceField()) == own.tolist()
+    assert charges_of_framework(charged, FIELD) == [-0.1, -0.1, -0.1, -0.1, 0.4]
+    assert charges_of_framework(charged, FIELD, "cif") == own.tolist()
+    path = written(tmp_path, "charges.txt", "# by hand\nO -0.3\nO4 -0.6 # another\n\nSi1 1.5\n")
+    assert charges_of_framework(charged, FIELD, path) == [-0.3, -0.3, -0.3, -0.6, 1.5]
+    assert charges_of_framework(charged, FIELD, read_charges(path))[3] == -0.6
+    # A file of RASPA lists atoms without a charge: they keep that of the CIF file.
+    listed = ForceField(charges={"Si": 0.4}, uncharged=("O",))
+    assert charges_of_framework(charged, listed) == [-0.2, -0.2, -0.2, -0.2, 0.4]
+    assert charges_of_framework(small, listed) == [0, 0, 0, 0, 0.4]
+    assert charges_of_framework(small, ForceField(uncharged=("O", "Si"))) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("cif", 'framework_charges is "cif", but small has no charges'),
+        ({"O": -0.1}, "no charge of Si"),
+        ({"O": -0.1, "Si": 0.4, "Al": 1.0}, "has Al, which is not in small"),
+        ({"O": float("nan"), "Si": 0.4}, "charge of O must be finite"),
+        ({"O": -0.1, "Si": 0.5}, "net charge of 0.1 e per unit cell"),
+    ],
+)
+def test_bad_charges_of_a_framework_are_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        Adsorption(small_framework(), 1, adsorbates=CO2, force_field=FIELD, cutoff=4.0, seed=1,
+                   framework_charges=given, device="cpu")  # fmt: skip
+
+
+def test_bad_files_of_charges_are_refused(tmp_path):
+    for text, message in (
+        ("O", 'the line "O" is not a label and its charge'),
+        ("O x", "is not a label"),
+        ("O -1\nO -2", "O has two charges"),
+        ("# none\n", "has no charges"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            read_charges(written(tmp_path, "charges.txt", text))
+
+
+def test_charges_without_effect_are_refused():
+    with pytest.raises(ValueError, match="the molecules have no charges, so it has no effect"):
+        Adsorption(small_framework(), 1, adsorbates="CH4", cutoff=4.0, seed=1, device="cpu",
+                   force_field=ForceField({"O": (90.0, 2.6), "Si": None}),
+                   framework_charges={"O": 0.0})  # fmt: skip
+
+
+def test_an_ewald_sum_without_waves_is_refused():
+    with pytest.raises(ValueError, match=r"k_max is 0\.2 / angstrom, below the smallest"):
+        Adsorption(None, 1, adsorbates=CO2, box=(25.0, 25.0, 25.0), ewald=(0.3, 0.2), systems=1,
+                   seed=1, device="cpu")  # fmt: skip

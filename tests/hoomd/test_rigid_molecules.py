@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`manymove.hoomd.RigidWasteRecyclingMC`: rigid molecules with charges in HOOMD-blue."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from adsorption_model import agrees, small_framework
+
+from manymove import Adsorption
+from manymove.adsorption import ForceField, Molecule, Site
+from manymove.adsorption.places import rotated
+
+hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+import manymove.hoomd  # noqa: E402
+from manymove.hoomd.rigid_waste_recycling import _conjugate, _product  # noqa: E402
+
+FRAMEWORK = small_framework()
+BOX = np.array(FRAMEWORK.cell)
+COULOMB = 167100.96  # K angstrom / e^2
+UNIT = COULOMB**0.5  # charges of HOOMD-blue in these units, per e
+LAWS, CHARGES = {"O": (90.0, 2.6), "Si": (60.0, 2.4)}, {"O": -0.1, "Si": 0.4}
+OFFSETS = np.array([[0, 0, 0.5], [0.1, 0, -0.4]])
+
+
+def dipole(unit=UNIT, energy=1.0):
+    sites = (Site("P", tuple(OFFSETS[0]), 80.0 * energy, 2.6, 0.1 * unit),
+             Site("M", tuple(OFFSETS[1]), 60.0 * energy, 2.4, -0.1 * unit))  # fmt: skip
+    return Molecule("dipole", sites)
+
+
+SETTINGS = dict(adsorbate="A", molecule=dipole(), force_field=ForceField(LAWS), kT=300.0,
+                cutoff=4.0, ewald=(0.7, 3.0), grid_spacing=0.25, threads=1)  # fmt: skip
+
+
+def alone(molecules=3, **settings):
+    return Adsorption(
+        FRAMEWORK, molecules, adsorbates=dipole(1.0), force_field=ForceField(LAWS, CHARGES),
+        **{**dict(cutoff=4.0, systems=1, seed=1, ewald=(0.7, 3.0), grid_spacing=0.25,
+                  barrier=6000.0, device="cpu", threads=1), **settings},
+    )  # fmt: skip
+
+
+def simulation_of(molecules=3, bodies=True, charge=UNIT, device=None):
+    """Molecules between two parts of the framework, with or without constituents."""
+    start = alone(molecules)
+    places, turns = start.positions[0] - BOX / 2, start.orientations[0]
+    simulation = hoomd.Simulation(device or hoomd.device.CPU(), seed=1)
+    snapshot = hoomd.Snapshot(simulation.device.communicator)
+    snapshot.configuration.box = [*BOX, 0, 0, 0]
+    snapshot.particles.types = ["O", "A", "Si", "P", "M"]
+    parts = 2 * molecules if bodies else 0
+    snapshot.particles.N = molecules + 5 + parts
+    p, tags = snapshot.particles, np.arange(2, 2 + molecules)
+    names = ["O", "O", *["A"] * molecules, "O", "O", "Si", *["P", "M"] * (parts // 2)]
+    p.typeid[:] = [p.types.index(n) for n in names]
+    atoms = np.delete(np.arange(5 + molecules), tags)
+    p.position[atoms] = FRAMEWORK.fractional * BOX - BOX / 2
+    p.charge[atoms] = [charge * CHARGES[e] for e in FRAMEWORK.elements]
+    p.position[tags], p.orientation[tags] = places, turns
+    p.body[:] = -1
+    if bodies:
+        sites = places[:, None] + rotated(turns[:, None], OFFSETS)
+        out = np.floor(sites / BOX + 0.5)
+        p.position[5 + molecules :] = (sites - out * BOX).reshape(-1, 3)
+        p.image[5 + molecules :] = out.reshape(-1, 3)
+        p.body[tags] = tags
+        p.body[5 + molecules :] = np.repeat(tags, 2)
+    simulation.create_state_from_snapshot(snapshot)
+    return simulation
+
+
+def add(simulation, **settings):
+    action = manymove.hoomd.RigidWasteRecyclingMC(**{**SETTINGS, **settings})
+    simulation.operations.updaters.append(hoomd.update.CustomUpdater(1, action))
+    return action
+
+
+def particles_of(simulation):
+    return simulation.state.get_snapshot().particles
+
+
+def test_the_energy_is_that_of_the_particles_and_of_other_units():
+    simulation, reduced = simulation_of(), simulation_of(charge=UNIT / 300**0.5)
+    laws = {label: (e / 300, s) for label, (e, s) in LAWS.items()}
+    actions = [
+        add(simulation),
+        add(reduced, molecule=dipole(UNIT / 300**0.5, 1 / 300), force_field=ForceField(laws), kT=1),
+    ]
+    for one in (simulation, reduced):
+        one.run(5)
+    p = particles_of(simulation)
+    exact = alone(positions=(p.position[2:5] + BOX / 2)[None].astype(float),
+                  orientations=_unit(p.orientation[2:5])[None], precision="double")  # fmt: skip
+    assert actions[0].potential_energy == pytest.approx(exact.energies[0], rel=1e-3, abs=2)
+    assert actions[0].potential_energy / 300 == pytest.approx(actions[1].potential_energy, rel=1e-4)
+    assert np.allclose(p.position, particles_of(reduced).position, atol=1e-3)
+
+
+def _unit(turns):
+    turns = turns.astype(float)
+    return turns / np.linalg.norm(turns, axis=1)[:, None]
+
+
+@pytest.mark.parametrize("method", ["plj", "mdp"])
+def test_the_mean_energy_is_that_of_the_engine_alone(method):
+    """Five joint standard errors, blocks of the run for HOOMD-blue's."""
+    simulation = simulation_of(bodies=False)
+    action = add(simulation, method=method, steps=600 if method == "plj" else 40)
+    simulation.run(10)
+    blocks = []
+    for _ in range(30):
+        action.reset_averages()
+        simulation.run(10)
+        blocks.append(action.energy)
+    other = alone(method=method, systems=32)
+    other.equilibrate(300)
+    other.run(3000 if method == "plj" else 400)
+    error = np.std(blocks, ddof=1) / np.sqrt(len(blocks))
+    assert agrees(np.mean(blocks), error, other.energy_average.value, other.energy_average.error)
+
+
+def test_bodies_stay_rigid_and_whole_and_the_framework_fixed():
+    simulation = simulation_of()
+    before = particles_of(simulation)
+    local = before.orientation[8:].copy()
+    add(simulation, steps=20, max_displacement=1.0)
+    simulation.run(60)
+    after = particles_of(simulation)
+    rigid = [0, 1, 5, 6, 7]
+    assert np.array_equal(before.position[rigid], after.position[rigid])
+    assert (np.abs(after.position) <= BOX / 2 + 1e-6).all()
+    unwrapped = after.position + after.image * BOX
+    turns = _unit(after.orientation[2:5])
+    sites = unwrapped[2:5, None] + rotated(turns[:, None], OFFSETS)
+    assert np.allclose(unwrapped[8:].reshape(3, 2, 3), sites, atol=1e-4)
+    assert after.image[2:5].any()
+    # Constituents turn with their molecule: their orientation relative to it does not change.
+    start = _unit(before.orientation[2:5])
+    x = np.array([1.0, 0.0, 0.0])
+    for k in range(6):
+        one = rotated(start[k // 2] * [1, -1, -1, -1], rotated(_unit(local)[k], x))
+        own = rotated(_unit(after.orientation)[8 + k], x)
+        other = rotated(turns[k // 2] * [1, -1, -1, -1], own)
+        assert np.allclose(one, other, atol=1e-4)
+
+
+def test_the_angular_momentum_turns_with_the_molecule():
+    simulation = simulation_of(bodies=False)
+    with simulation.state.cpu_local_snapshot as snapshot:
+        index = snapshot.particles.rtag[2:5]
+        q = np.array(snapshot.particles.orientation[index], dtype=float)
+        in_body = np.array([[0, 0.1, 0.2, 0.3], [0, 1, 0, 0], [0, -0.5, 0, 1]])
+        snapshot.particles.angmom[index] = 2 * _product(q, in_body)
+    add(simulation)
+    simulation.run(4)
+    p = particles_of(simulation)
+    turned = p.orientation[2:5].astype(float)
+    assert np.abs(turned - q).max() > 0.1
+    found = _product(_conjugate(turned), p.angmom[2:5].astype(float)) / 2
+    assert found == pytest.approx(in_body, abs=1e-5)
+
+
+def test_molecules_that_another_updater_moved_are_adopted():
+    simulation = simulation_of(bodies=False)
+    action = add(simulation, steps=1)
+    simulation.run(1)
+    with simulation.state.cpu_local_snapshot as snapshot:
+        index = snapshot.particles.rtag[3]
+        snapshot.particles.orientation[index] = [0.5, 0.5, 0.5, 0.5]
+    action._steps = 0  # looks, moves nothing
+    action.act(simulation.timestep)
+    p = particles_of(simulation)
+    assert p.orientation[3] == pytest.approx([0.5] * 4)
+    exact = alone(positions=(p.position[2:5] + BOX / 2)[None].astype(float),
+                  orientations=_unit(p.orientation[2:5])[None], precision="double")  # fmt: skip
+    assert action.potential_energy == pytest.approx(exact.energies[0], rel=1e-3, abs=2)
+
+
+def test_molecules_of_an_empty_box():
+    simulation = hoomd.Simulation(hoomd.device.CPU(), seed=3)
+    snapshot = hoomd.Snapshot(simulation.device.communicator)
+    snapshot.configuration.box = [12.0, 12.0, 12.0, 0, 0, 0]
+    snapshot.particles.types, snapshot.particles.N = ["A"], 2
+    snapshot.particles.position[:] = [[0, 0, 0], [3, 0, 0]]
+    simulation.create_state_from_snapshot(snapshot)
+    action = add(simulation, force_field=None)
+    simulation.run(2)
+    p = particles_of(simulation)
+    exact = Adsorption(
+        None, 2, adsorbates=dipole(1.0), box=(12.0, 12.0, 12.0), cutoff=4.0, systems=1, seed=1,
+        positions=(p.position + 6.0)[None].astype(float), ewald=(0.7, 3.0), device="cpu",
+        orientations=_unit(p.orientation)[None], precision="double", barrier=None,
+    )  # fmt: skip
+    assert action.potential_energy == pytest.approx(exact.energies[0], rel=1e-4, abs=0.1)
+
+
+def bend(simulation):
+    with simulation.state.cpu_local_snapshot as snapshot:
+        snapshot.particles.position[snapshot.particles.rtag[9]] += 0.1
+
+
+def shorten(simulation):
+    with simulation.state.cpu_local_snapshot as snapshot:
+        snapshot.particles.orientation[snapshot.particles.rtag[3]] = [0.5, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "change", "message"),
+    [
+        (dict(adsorbate="B"), None, 'no particles of the type "B"'),
+        (dict(force_field=ForceField({"O": (90.0, 2.6)})), None, "no parameters for Si"),
+        (dict(force_field=ForceField(LAWS, {"O": 1.0})), None, "charges of the force field have"),
+        (dict(molecule=Molecule("one", (Site("a", (0, 0, 0), 1.0, 2.0),))), None, "a single site"),
+        (dict(molecule=Molecule("three", (*dipole().sites, Site("c", (0, 0, 0))))), None,
+         "tag 2 has 2 constituents, but three has 3 sites"),
+        ({}, bend, "tag 9 is .* away from site 1 \\(M\\) of its molecule, the particle with tag 2"),
+        ({}, shorten, "(tag 3 is no unit quaternion|away from site)"),
+        (dict(ewald=(0.7, 0.01)), None, "below the smallest wave number"),
+        (dict(cutoff=6.0), None, "less than twice the cutoff"),
+    ],
+)  # fmt: skip
+def test_what_is_no_rigid_molecule_is_refused_by_name(settings, change, message):
+    simulation = simulation_of()
+    if change is not None:
+        change(simulation)
+    with pytest.raises(ValueError, match=message):
+        add(simulation, **settings)
+        simulation.run(1)
+
+
+def test_a_charged_framework_is_refused():
+    simulation = simulation_of()
+    with simulation.state.cpu_local_snapshot as snapshot:
+        snapshot.particles.charge[snapshot.particles.rtag[0]] = 0.0
+    add(simulation)
+    with pytest.raises(ValueError, match="net charge"):
+        simulation.run(1)
+
+
+@pytest.mark.gpu
+def test_a_gpu_makes_the_moves_of_the_cpu():
+    if hoomd.device.GPU.get_available_devices() == []:
+        pytest.skip("no GPU for HOOMD-blue")
+    found = []
+    for device in (hoomd.device.CPU(), hoomd.device.GPU()):
+        simulation = simulation_of(device=device)
+        add(simulation)
+        simulation.run(3)
+        found.append(particles_of(simulation).position)
+    assert np.array_equal(*found)
