@@ -8,6 +8,7 @@
 #pragma once
 
 #include "../model.h"
+#include "mesh.h"
 
 namespace manymove::adsorption {
 
@@ -59,6 +60,7 @@ struct RigidModel {
   int rows, waves;
   const WaveRow* row;    // [rows]
   const F* wave_weight;  // [waves]
+  MeshModel<F> mesh;
 };
 
 // ---- elementary functions ----
@@ -88,14 +90,15 @@ MM_HD void unit_circle(std::uint32_t phase, F& c, F& s) {
   s = quarter & 2 ? -s : s;
 }
 
-// erfc(x) for x from 0 to 7: e^(-x^2) times a polynomial of (x - k) / (x + k), fitted to
-// (1 + 2 x) e^(x^2) erfc(x); relative error 4e-16 times (1 + x^2), and 2e-7 in float.
+// erfc(x) for x from 0 to 7. In float a polynomial up to 3.9, where erfc is 3e-8, with an absolute
+// error of 2e-7. In double e^(-x^2) times a polynomial of (x - k) / (x + k), fitted to
+// (1 + 2 x) e^(x^2) erfc(x), with a relative error of 4e-16 times (1 + x^2).
 MM_HD float erfc_of(float x) {
-  const float t = (x - 2) / (x + 2);
-  const float p = polynomial(t, 1.276978384f, -0.09276382976f, -0.1660307008f, 0.1640520203f,
-                             -0.05421440495f, -0.008044011619f, 0.008679915828f, 0.001304667691f,
-                             -0.00130404689f, -0.0004397104452f);
-  return exponential(-(x * x)) * p / (1 + 2 * x);
+  const float z = fused(lowest_of(x, 3.9f), 1 / 1.95f, -1.0f);
+  return polynomial(z, 0.00582059957f, -0.04910171814f, 0.1867136464f, -0.4109960458f,
+                    0.5446581819f, -0.360755765f, -0.09433741957f, 0.4362888621f, -0.3405177502f,
+                    -0.05824748049f, 0.2800024627f, -0.113960445f, -0.09550100807f, 0.0710700156f,
+                    0.01316127904f, -0.01429747891f);
 }
 MM_HD double erfc_of(double x) {
   const double t = (x - 4) / (x + 4);
@@ -110,6 +113,21 @@ MM_HD double erfc_of(double x) {
                  2.3409368391026089664e-8, -1.0624162290658118775e-8, -2.4587478543261134867e-9);
   return exponential(-(x * x)) * p / (1 + 2 * x);
 }
+
+// The square root of normal numbers, rounded to nearest, and a quotient.
+MM_HD float root(float x) {
+#if defined(__CUDA_ARCH__)
+  float guess;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(guess) : "f"(x));
+  const float g = __fmul_rn(x, guess), h = __fmul_rn(0.5f, guess);
+  return __fmaf_rn(__fmaf_rn(-g, g, x), h, g);
+#else
+  return square_root(x);
+#endif
+}
+MM_HD double root(double x) { return square_root(x); }
+MM_HD float quotient(float a, float b) { return a * reciprocal(b); }
+MM_HD double quotient(double a, double b) { return a / b; }
 
 // ---- poses ----
 
@@ -201,13 +219,22 @@ MM_HD F squared_distance(const RigidModel<F>& m, const Site& a, const Site& b) {
   return m.skewed ? squared_distance<true>(m, x, y, z) : squared_distance<false>(m, x, y, z);
 }
 
-// Whether the nearest images of two places may be closer than a distance; true if they are. In a
-// skewed box the distance above is that of the nearest image only up to half of the smallest width,
-// but no image is closer than along the normal of a face.
+// How far a place is along an axis from those that are at most `half` away from a center.
+MM_HD std::uint32_t beyond(std::uint32_t place, std::uint32_t center, std::uint32_t half) {
+  const std::uint32_t d = place - center, size = d >> 31 ? 0u - d : d;
+  return size > half ? size - half : 0u;
+}
+
+// Whether the nearest images of a place and one of those around a center may be closer than a
+// distance; true if they are. In a skewed box the distance above is that of the nearest image only
+// up to half of the smallest width, but no image is closer than along the normal of a face.
 template <class F>
-MM_HD bool may_be_within(const RigidModel<F>& m, F limit, const Site& a, const Site& b) {
-  if (!m.skewed) return squared_distance(m, a, b) < limit * limit;
-  const std::uint32_t apart[3] = {a.x - b.x, a.y - b.y, a.z - b.z};
+MM_HD bool may_be_within(const RigidModel<F>& m, F limit, const Site& place, const Site& center,
+                         const Site& half) {
+  const std::uint32_t apart[3] = {beyond(place.x, center.x, half.x),
+                                  beyond(place.y, center.y, half.y),
+                                  beyond(place.z, center.z, half.z)};
+  if (!m.skewed) return squared_distance<false>(m, apart[0], apart[1], apart[2]) < limit * limit;
   bool near = true;
   for (int e = 0; e < 3; ++e)
     near &= magnitude(static_cast<F>(static_cast<std::int32_t>(apart[e])) * m.widths[e]) < limit;
@@ -221,8 +248,8 @@ template <bool Charged, class F>
 MM_HD F site_energy(const RigidModel<F>& m, const PairLaw<F>& law, F qq, F r2) {
   F u = lennard_jones(law, r2);
   if constexpr (Charged) {
-    const F r = square_root(highest_of(r2, F(0.01)));
-    u = fused(qq, erfc_of(lowest_of(m.alpha * r, F(7))) / r, u);
+    const F r = root(highest_of(r2, F(0.01)));
+    u = fused(qq, quotient(erfc_of(lowest_of(m.alpha * r, F(7))), r), u);
     u = qq < F(0) && r2 < m.inner2 ? F(kForbidden) : u;
   }
   return r2 < m.cutoff2 ? u : F(0);

@@ -3,6 +3,7 @@
 // several proposals; and how they start. Written once for CPU and GPU, see steps.h.
 #pragma once
 
+#include "mesh_steps.h"
 #include "steps.h"
 
 namespace manymove::adsorption {
@@ -71,7 +72,7 @@ MM_TEAM_CALL void move_one(System& s, std::uint64_t step, const CommonDraw& draw
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
   const Pose old = s.pose(slot), fresh = small_move(s.r, body, draw.kind & 1, old, word);
   const F slack = square_root(squared_distance(s.r, fresh.center, old.center));
-  s.gather(old.center, body.reach + slack, slot, false);
+  s.gather(old.center, {0, 0, 0}, body.reach + slack, slot, false);
   typename System::template Lane<F> part;
   s.team.each([&](int l) { part[l] = 0; });
   s.add_pairs(body, fresh, F(1), part);
@@ -114,7 +115,7 @@ MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
     random_words(place, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
     random_words(turn, s.m.key, step, static_cast<std::uint32_t>(s.id), 1u, Purpose::propose);
     const Pose fresh{{place[0], place[1], place[2]}, any_rotation(turn)};
-    s.gather(fresh.center, body.reach, -1, false);
+    s.gather(fresh.center, {0, 0, 0}, body.reach, -1, false);
     s.add_pairs(body, fresh, F(1), part);
     s.add_field(body, fresh, F(1), part);
     if (s.r.charged) {
@@ -138,7 +139,7 @@ MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
     const int slot =
         first + static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
     const Pose old = s.pose(slot);
-    s.gather(old.center, body.reach, slot, false);
+    s.gather(old.center, {0, 0, 0}, body.reach, slot, false);
     s.add_pairs(body, old, F(-1), part);
     s.add_field(body, old, F(-1), part);
     if (s.r.charged) {
@@ -216,24 +217,72 @@ MM_TEAM const Pose* draw_proposals(System& s, int species, std::uint64_t step, c
   return from;
 }
 
+// How the waves' part of proposals' energies is found.
+enum class Waves { none, direct, mesh };
+
 // Energies of a molecule at poses, each lane its own, with what is gathered. The structure factors
-// of a molecule that is not to be counted are in change, with the other sign.
+// of a molecule that is not to be counted are in change, with the other sign; or the mesh has the
+// potential of the others.
 template <class System, class F>
 MM_TEAM void proposal_energies(const System& s, int species, const Pose* poses, int count,
-                               bool waves, F* energy) {
+                               Waves waves, bool rotated, const MeshRegion& region, F* energy) {
+  using Places = typename System::template Lane<Site>;
   const Body<F>& body = s.r.body[species];
   const int own = count / System::kLanes;
   for (int c = 0; c < own; ++c) {
-    typename System::template Lane<F> sum;
+    typename System::template Lane<F> sum, pairs;
+    Places at[kMostSites];
     s.team.each([&](int l) {
       const Pose& p = poses[l * own + c];
-      sum[l] = s.field(body, p);
-      if (sum[l] < F(0.5 * kForbidden)) sum[l] += s.pairs_alone(body, p);
+      const Matrix turn = matrix_of(p.turn);
+      sum[l] = pairs[l] = 0;
+      for (int i = 0; i < body.count; ++i) {
+        at[i][l] = site_of(s.r, body, p.center, turn, i);
+        if (s.r.framework) sum[l] += s.site_field(body, at[i][l], i);
+      }
     });
-    if (waves && s.r.charged) s.add_wave_energies(body, poses + c, own, sum);
+    s.add_lane_pairs(body, at, pairs);
+    if (waves == Waves::mesh)
+      s.team.each([&](int l) {
+        pairs[l] += mesh_energy(s, body, region, at, poses[l * own + c].center, l, rotated);
+      });
+    s.team.each([&](int l) { sum[l] += sum[l] < F(0.5 * kForbidden) ? pairs[l] : F(0); });
+    if (waves == Waves::direct) s.add_wave_energies(body, poses + c, own, sum);
     s.team.each([&](int l) { energy[l * own + c] = sum[l]; });
   }
   s.team.sync();
+}
+
+// The box around the proposals: its middle and half of its extent along each axis, and how far it
+// reaches from the old center.
+struct Around {
+  Site middle, half;
+  double low[3], high[3];
+};
+template <class System>
+MM_TEAM Around around_proposals(const System& s, const Pose* poses, const Site& old) {
+  Around a;
+  std::uint32_t middle[3], half[3];
+  for (int e = 0; e < 3; ++e) {
+    typename System::template Lane<double> low, high;
+    s.team.each([&](int l) {
+      low[l] = high[l] = 0;
+      for (int i = l; i < s.w.proposals; i += System::kLanes) {
+        const Site& p = poses[i].center;
+        const std::uint32_t d = e == 0 ? p.x - old.x : e == 1 ? p.y - old.y : p.z - old.z;
+        const auto by = static_cast<double>(static_cast<std::int32_t>(d));
+        low[l] = lowest_of(low[l], by);
+        high[l] = lowest_of(high[l], -by);
+      }
+    });
+    a.low[e] = s.team.lowest(low);
+    a.high[e] = -s.team.lowest(high);
+    middle[e] = nearest_word(0.5 * (a.low[e] + a.high[e]));
+    half[e] = nearest_word(0.5 * (a.high[e] - a.low[e])) + 1;
+  }
+  a.middle = moved(old, {middle[0], middle[1], middle[2]});
+  a.half = {half[0], half[1], half[2]};
+  return a;
 }
 
 template <class System, class Tally>
@@ -251,20 +300,29 @@ MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tall
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::choose);
   const Pose old = s.pose(slot);
   const Pose* const poses = draw_proposals(s, species, step, old, word[0], draw.kind & 1);
-  const bool anywhere = uniform_proposals(w, step);
-  Lane farthest;
-  s.team.each([&](int l) {
-    farthest[l] = 0;
-    for (int i = l; i < P && !anywhere; i += System::kLanes)
-      farthest[l] = lowest_of(farthest[l], -squared_distance(s.r, poses[i].center, old.center));
-  });
-  s.gather(old.center, body.reach + square_root(-s.team.lowest(farthest)), slot, anywhere);
-  if (s.r.charged) {
+  const bool anywhere = uniform_proposals(w, step), rotated = (draw.kind & 1) && body.count > 1;
+  bool charged = false;
+  for (int i = 0; i < body.count; ++i) charged |= s.r.charge[body.type[i]] != F(0);
+  Waves waves = charged ? Waves::direct : Waves::none;
+  MeshRegion region{};
+  if (anywhere) {
+    s.gather(old.center, {0, 0, 0}, F(0), slot, true);
+  } else {
+    const Around near = around_proposals(s, poses, old.center);
+    s.gather(near.middle, near.half, body.reach, slot, false);
+    if (charged && w.meshes &&
+        fit_mesh(s, body, old.center, near.low, near.high, rotated, region))
+      waves = Waves::mesh;
+  }
+  if (waves == Waves::mesh) {
+    Pose* const spare = s.scratch.walk[poses == s.scratch.walk[0] ? 1 : 0];
+    set_mesh(s, body, old, rotated, region, spare);
+  } else if (waves == Waves::direct) {
     s.add_waves(body, old, F(-1), true);
     s.set_others();
   }
   F *const energy = s.scratch.energy, *const weights = s.scratch.weight;
-  proposal_energies(s, species, poses, P, true, energy);
+  proposal_energies(s, species, poses, P, waves, rotated, region, energy);
   const F before_move = energy[0];
   Lane lowest, sw, first, second;
   s.team.sync();
@@ -295,7 +353,9 @@ MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tall
   if (chosen != 0) {
     s.energy += static_cast<double>(energy[chosen]);
     const Pose fresh = poses[chosen];
-    if (s.r.charged) {
+    if (waves == Waves::mesh) {
+      accept_by_quads(s, body, fresh);
+    } else if (waves == Waves::direct) {
       s.add_waves(body, fresh, F(1), false);
       s.accept_waves();
     }
@@ -381,8 +441,8 @@ MM_TEAM bool place_all(System& s) {
       F best = F(kForbidden);
       for (std::uint32_t round = 0; round < kPlaceRounds && !(best < F(0)); ++round) {
         draw_anywhere(s, molecule, round * kWidth, Purpose::place, poses);
-        s.gather(poses[0].center, F(0), -1, true);
-        proposal_energies(s, b, poses, kWidth, false, energy);
+        s.gather(poses[0].center, {0, 0, 0}, F(0), -1, true);
+        proposal_energies(s, b, poses, kWidth, Waves::none, false, {}, energy);
         int winner = -1;
         for (int k = 0; k < kWidth; ++k)
           if (energy[k] < best && s.field(s.r.body[b], poses[k]) < s.w.hill) {
@@ -410,11 +470,12 @@ MM_TEAM void insert_tests(const Test& t, System& s) {
   using F = typename System::Real;
   Pose* const poses = s.scratch.walk[0];
   F* const energy = s.scratch.energy;
-  if (!t.empty && s.r.charged) {
+  const Waves waves = !t.empty && s.r.charged ? Waves::direct : Waves::none;
+  if (waves == Waves::direct) {
     s.clear_change();
     s.set_others();
   }
-  s.gather({0, 0, 0}, F(0), -1, true);
+  s.gather({0, 0, 0}, {0, 0, 0}, F(0), -1, true);
   if (t.empty) s.forget_near();
   const F rest = t.empty ? s.r.body[t.species].with_framework : s.tail_with_others(t.species, 0);
   typename System::template Lane<double> factors, energies;
@@ -422,7 +483,7 @@ MM_TEAM void insert_tests(const Test& t, System& s) {
   for (std::uint64_t base = 0; base < t.count; base += kWidth) {
     draw_anywhere(s, t.first + base, static_cast<std::uint32_t>(t.species) * kWidth, Purpose::widom,
                   poses);
-    proposal_energies(s, t.species, poses, kWidth, !t.empty, energy);
+    proposal_energies(s, t.species, poses, kWidth, waves, false, {}, energy);
     s.team.each([&](int l) {
       for (int i = l; i < kWidth; i += System::kLanes) {
         if (base + static_cast<std::uint64_t>(i) >= t.count) continue;

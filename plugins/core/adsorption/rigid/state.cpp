@@ -188,6 +188,8 @@ RigidState make_rigid_state(const Parameters& parameters) {
   for (const SiteType& t : p.rigid->types) s.charged |= t.charge != 0;
   for (const double q : p.rigid->framework_charge) s.felt_charges |= s.charged && q != 0;
   if (s.charged) make_waves(s);
+  const bool several = p.method == Method::mdp || p.method == Method::mup;
+  if (s.charged && several && !p.double_precision) make_mesh(s);
   if (s.felt_charges) make_potential(s);
   collect_atoms(s);
   for (const LennardJones& law : p.rigid->pairs) {
@@ -384,6 +386,10 @@ RigidWork<F> make_rigid_work(const RigidState& s, const F* grid) {
   r.waves = s.waves();
   r.row = s.rows.data();
   r.wave_weight = s.weights(F{});
+  fill_mesh_model(s.mesh, r.mesh);
+  w.meshes = r.mesh.quads > 0;
+  for (const auto& sites : p.rigid->bodies)
+    w.most_sites = std::max(w.most_sites, static_cast<int>(sites.size()));
   w.method = p.method;
   w.proposals = p.proposals;
   w.moments = p.moments;

@@ -8,6 +8,15 @@
 
 namespace manymove::adsorption {
 
+// The mesh of MeshModel, in float; without quads where there is none.
+struct MeshTables {
+  int points[3] = {}, highest[3] = {}, alone_half[3] = {}, most_rows = 0;
+  std::vector<MeshQuad> quads;
+  std::vector<MeshRow> rows;
+  std::vector<std::int32_t> layer;
+  std::vector<float> weights, alone;
+};
+
 struct RigidState : State {
   double edges[6];    // of the box: xx, xy, xz, yy, yz, zz of docs/theory/molecules.md
   double inverse[6];  // of the same matrix
@@ -17,6 +26,7 @@ struct RigidState : State {
   std::vector<WaveRow> rows;
   std::vector<float> float_weights;  // [waves]
   std::vector<double> double_weights;
+  MeshTables mesh;
   std::vector<RigidImage> atoms;                 // images within the cutoff of the unit cell
   std::vector<PairLaw<double>> atom_laws;        // [kinds][types]
   double framework_alpha = 0;                    // of the framework's potential
@@ -37,6 +47,10 @@ RigidState make_rigid_state(const Parameters& parameters);
 // The images of the framework's atoms, and the waves of its potential.
 void collect_atoms(RigidState& state);
 void make_potential(RigidState& state);
+// The mesh of the waves, for steps of several proposals in mixed precision.
+void make_mesh(RigidState& state);
+void fill_mesh_model(const MeshTables& tables, MeshModel<float>& model);
+inline void fill_mesh_model(const MeshTables&, MeshModel<double>&) {}
 // Fills the grids by rows: fill(row, energies, potential) for each of the grid's rows.
 RigidGridWork grid_row(const RigidState& state, int row, int layer);
 // lennard_jones: [types][z][y][x] of the unit cell; potential: [z][y][x], its real-space part.

@@ -7,6 +7,7 @@
 //   width, Lane<T>: a value of each lane; each(f): f(lane) by every lane
 //   sum(values), lowest(values): of all lanes, by a butterfly
 //   levels(values): partial sums for choose_lane()
+//   any(values): whether a lane has true
 //   compact(count, test, store): store(i, place) for each i below count with test(i), in their
 //     order; returns how many there are
 //   leads(): whether this thread writes what the team shares; sync(): makes it visible
@@ -120,8 +121,9 @@ class RigidSystem {
   // ---- pairs ----
 
   // Collects the sites of all molecules but one whose centers are so close to a center that they
-  // may be within the cutoff of the sites of a molecule that is at most `slack` away from there.
-  MM_TEAM void gather(const Site& center, F reach, int except, bool all) {
+  // may be within the cutoff of sites that are at most `reach` away from a place near the center:
+  // at most `half` away along each axis.
+  MM_TEAM void gather(const Site& center, const Site& half, F reach, int except, bool all) {
     runs_ = 0;
     int used = 0;
     for (int b = 0; b < m.species; ++b) {
@@ -133,7 +135,7 @@ class RigidSystem {
           counts[b],
           [&](int i) {
             return first + i != except &&
-                   (all || may_be_within(r, limit, centers[first + i], center));
+                   (all || may_be_within(r, limit, centers[first + i], center, half));
           },
           [&](int i, int place) {
             for (int s = 0; s < body.count; ++s) {
@@ -182,13 +184,11 @@ class RigidSystem {
       }
     }
   }
-  // By one lane alone.
+  // Of a molecule at each lane's place; the lanes have the same neighbors.
   template <bool Skewed, bool Charged>
-  MM_TEAM F pairs_alone_as(const Body<F>& body, const Pose& p) const {
-    const Matrix turn = matrix_of(p.turn);
-    F sum = 0;
+  MM_TEAM void add_lane_pairs_as(const Body<F>& body, const Lane<Site>* at, Lane<F>& sum) const {
+    const F cutoff2 = r.cutoff2;
     for (int s = 0; s < body.count; ++s) {
-      const Site at = site_of(r, body, p.center, turn, s);
       const int type = body.type[s];
       for (int k = 0; k < runs_; ++k) {
         const NearRun run = run_[k];
@@ -199,17 +199,29 @@ class RigidSystem {
         const bool pull = Charged && qq != F(0);
         if (!pull && !(law.repulsion > F(0))) continue;
         for (int j = 0; j < run.count; ++j) {
-          const F r2 = squared_distance<Skewed>(r, at.x - x[j], at.y - y[j], at.z - z[j]);
-          sum += pull ? site_energy<Charged>(r, law, qq, r2) : site_energy<false>(r, law, qq, r2);
+          Lane<F> r2;
+          Lane<bool> near;
+          team.each([&](int l) {
+            r2[l] = squared_distance<Skewed>(r, at[s][l].x - x[j], at[s][l].y - y[j],
+                                             at[s][l].z - z[j]);
+            near[l] = r2[l] < cutoff2;
+          });
+          if (!team.any(near)) continue;
+          if (pull)
+            team.each([&](int l) { sum[l] += site_energy<Charged>(r, law, qq, r2[l]); });
+          else
+            team.each([&](int l) { sum[l] += site_energy<false>(r, law, qq, r2[l]); });
         }
       }
     }
-    return sum;
   }
-  MM_TEAM F pairs_alone(const Body<F>& body, const Pose& p) const {
+  MM_TEAM void add_lane_pairs(const Body<F>& body, const Lane<Site>* at, Lane<F>& sum) const {
     if (r.charged)
-      return r.skewed ? pairs_alone_as<true, true>(body, p) : pairs_alone_as<false, true>(body, p);
-    return r.skewed ? pairs_alone_as<true, false>(body, p) : pairs_alone_as<false, false>(body, p);
+      r.skewed ? add_lane_pairs_as<true, true>(body, at, sum)
+               : add_lane_pairs_as<false, true>(body, at, sum);
+    else
+      r.skewed ? add_lane_pairs_as<true, false>(body, at, sum)
+               : add_lane_pairs_as<false, false>(body, at, sum);
   }
   // Of a molecule at a pose with the gathered sites.
   MM_TEAM void add_pairs(const Body<F>& body, const Pose& p, F sign, Lane<F>& sum) const {
@@ -223,15 +235,16 @@ class RigidSystem {
 
   // ---- the framework ----
 
-  MM_TEAM F site_field(const Body<F>& body, const Pose& p, const Matrix& turn, int s) const {
+  MM_TEAM F site_field(const Body<F>& body, const Site& at, int s) const {
     const int type = body.type[s];
-    return r.felt[type] ? framework_energy(m, type, site_of(r, body, p.center, turn, s)) : F(0);
+    return r.felt[type] ? framework_energy(m, type, at) : F(0);
   }
   MM_TEAM F field(const Body<F>& body, const Pose& p) const {
     F sum = 0;
     if (!r.framework) return sum;
     const Matrix turn = matrix_of(p.turn);
-    for (int s = 0; s < body.count; ++s) sum += site_field(body, p, turn, s);
+    for (int s = 0; s < body.count; ++s)
+      sum += site_field(body, site_of(r, body, p.center, turn, s), s);
     return sum;
   }
   // The sites shared by the lanes.
@@ -239,7 +252,8 @@ class RigidSystem {
     if (!r.framework) return;
     const Matrix turn = matrix_of(p.turn);
     team.each([&](int l) {
-      for (int s = l; s < body.count; s += kLanes) sum[l] += sign * site_field(body, p, turn, s);
+      for (int s = l; s < body.count; s += kLanes)
+        sum[l] += sign * site_field(body, site_of(r, body, p.center, turn, s), s);
     });
   }
 
@@ -346,7 +360,7 @@ class RigidSystem {
       team.sync();
       // Twice each pair, of which half is taken.
       Lane<F> part;
-      gather(p.center, body.reach, slot, false);
+      gather(p.center, {0, 0, 0}, body.reach, slot, false);
       team.each([&](int l) { part[l] = 0; });
       add_pairs(body, p, F(0.5), part);
       take(part);

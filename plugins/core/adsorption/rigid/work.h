@@ -16,6 +16,8 @@ struct RigidWork {
   bool moments, measure;
   int systems, slots, groups;
   int places;  // slots of sites of a system: of each species, its sites times its slots
+  int most_sites;  // of a molecule
+  bool meshes;     // steps of several proposals near the old one use the model's mesh
   F hill;
   std::uint64_t first_step, steps;
   Site* centers;           // [systems][slots]
@@ -44,6 +46,13 @@ MM_HD bool uniform_proposals(const RigidWork<F>& w, std::uint64_t step) {
   return w.method == Method::mup && (w.measure || (step & 1));
 }
 
+// At least kWidth, for starts and test molecules.
+template <class F>
+MM_HD int walk_length(const RigidWork<F>& w) {
+  const bool multiple = w.method == Method::mup || w.method == Method::mdp;
+  return multiple ? w.proposals : kWidth;
+}
+
 // Memory of one worker besides the state: where the sites are, and what a step needs.
 template <class F>
 struct RigidScratch {
@@ -54,35 +63,67 @@ struct RigidScratch {
   F* weight;                // [most proposals]
   F* change;                // [waves][2]
   F* others;                // [waves][2]
+  MeshScratch<F> mesh;      // its amplitudes are where others are
 
   MM_HD static std::size_t align(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-  MM_HD static std::size_t bytes(int places, int proposals) {
-    return 6 * align(static_cast<std::size_t>(places) * sizeof(std::uint32_t)) +
-           2 * align(static_cast<std::size_t>(proposals) * sizeof(Pose)) +
-           2 * align(static_cast<std::size_t>(proposals) * sizeof(F));
+  // Fast memory of a worker.
+  MM_HD static std::size_t bytes(const RigidWork<F>& w) {
+    const MeshModel<F>& m = w.r.mesh;
+    const auto proposals = static_cast<std::size_t>(walk_length(w));
+    std::size_t sum = 6 * align(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)) +
+                      2 * align(walk_size(w)) + 2 * align(proposals * sizeof(F));
+    if (w.meshes)
+      sum += align(kMeshNodes * sizeof(F)) + align(circle(m)) + align(phases(w, m));
+    return sum;
   }
-  // memory: bytes(places, proposals), aligned to 64; changes: [2][waves][2].
-  MM_HD RigidScratch(char* memory, int places, int proposals, F* changes, int waves)
-      : change(changes), others(changes + 2 * static_cast<std::size_t>(waves)) {
-    for (int a = 0; a < 6; ++a) {
-      (a < 3 ? sites[a] : near[a - 3]) = reinterpret_cast<std::uint32_t*>(memory);
-      memory += align(static_cast<std::size_t>(places) * sizeof(std::uint32_t));
-    }
-    for (int b = 0; b < 2; ++b) {
-      walk[b] = reinterpret_cast<Pose*>(memory);
-      memory += align(static_cast<std::size_t>(proposals) * sizeof(Pose));
-    }
-    energy = reinterpret_cast<F*>(memory);
-    weight = reinterpret_cast<F*>(memory + align(static_cast<std::size_t>(proposals) * sizeof(F)));
+  // Numbers of slow memory of a worker, a multiple of 16.
+  MM_HD static std::size_t slow(const RigidWork<F>& w) {
+    const std::size_t waves = others_size(w) + 2 * static_cast<std::size_t>(w.r.waves);
+    return (waves + 15) / 16 * 16;
+  }
+  // memory: bytes(w), aligned to 64; waves: slow(w), aligned likewise.
+  MM_HD RigidScratch(char* memory, const RigidWork<F>& w, F* waves)
+      : change(waves + others_size(w)), others(waves) {
+    const auto take = [&](std::size_t size) {
+      char* const from = memory;
+      memory += align(size);
+      return from;
+    };
+    for (int a = 0; a < 6; ++a)
+      (a < 3 ? sites[a] : near[a - 3]) = reinterpret_cast<std::uint32_t*>(
+          take(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)));
+    const auto proposals = static_cast<std::size_t>(walk_length(w));
+    for (int b = 0; b < 2; ++b) walk[b] = reinterpret_cast<Pose*>(take(walk_size(w)));
+    energy = reinterpret_cast<F*>(take(proposals * sizeof(F)));
+    weight = reinterpret_cast<F*>(take(proposals * sizeof(F)));
+    if (!w.meshes) return;
+    const MeshModel<F>& m = w.r.mesh;
+    mesh.amplitudes = reinterpret_cast<MeshAmplitude<F>*>(others);
+    mesh.values = reinterpret_cast<F*>(take(kMeshNodes * sizeof(F)));
+    mesh.circle = reinterpret_cast<F*>(take(circle(m)));
+    mesh.phases = reinterpret_cast<F*>(take(phases(w, m)));
+  }
+
+ private:
+  MM_HD static std::size_t others_size(const RigidWork<F>& w) {
+    const std::size_t waves = 2 * static_cast<std::size_t>(w.r.waves),
+                      quads = w.meshes ? 8 * static_cast<std::size_t>(w.r.mesh.quads) : 0;
+    return waves > quads ? waves : quads;
+  }
+  // Also of the mesh's sums along x, where poses are no more.
+  MM_HD static std::size_t walk_size(const RigidWork<F>& w) {
+    const std::size_t poses = static_cast<std::size_t>(walk_length(w)) * sizeof(Pose),
+                      plane = static_cast<std::size_t>(w.r.mesh.most_rows) * kMeshSide *
+                              sizeof(MeshSums<F>);
+    return poses > plane ? poses : plane;
+  }
+  MM_HD static std::size_t circle(const MeshModel<F>& m) {
+    return static_cast<std::size_t>(m.layers) * kMeshSide * 2 * sizeof(F);
+  }
+  MM_HD static std::size_t phases(const RigidWork<F>& w, const MeshModel<F>& m) {
+    return static_cast<std::size_t>(2 * w.most_sites + 1) * phases_of_point(m) * sizeof(F);
   }
 };
-
-// At least kWidth, for starts and test molecules.
-template <class F>
-MM_HD int walk_length(const RigidWork<F>& w) {
-  const bool multiple = w.method == Method::mup || w.method == Method::mdp;
-  return multiple ? w.proposals : kWidth;
-}
 
 // The framework's energies on the unit cell's grid.
 struct RigidImage {

@@ -56,6 +56,11 @@ struct Loop {
       if (test(i)) store(i, place++);
     return place;
   }
+  static bool any(const Lane<bool>& values) {
+    bool found = false;
+    for (int l = 0; l < W; ++l) found |= values[l];
+    return found;
+  }
   static bool leads() { return true; }
   static void sync() {}
   static void add(std::uint64_t* to, std::uint64_t amount) {

@@ -26,7 +26,7 @@ class RigidCpuEngine final : public Engine {
       if (state_.data.counters.steps == 0) sum_energies();  // a snapshot has its own
     } else {
       each_system([&](const RigidWork<F>& w, int system, int thread) {
-        kernels_.place_molecules(w, system, scratch(thread), tallies_[thread].tally);
+        kernels_.place_molecules(w, system, scratch(w, thread), tallies_[thread].tally);
       });
       for (const Slot& t : tallies_) check_placed(state_, t.tally);
     }
@@ -39,7 +39,7 @@ class RigidCpuEngine final : public Engine {
         w.steps = steps;
         w.measure = measure;
         w.again = again;
-        kernels_.run_system(w, system, scratch(thread), tallies_[thread].tally);
+        kernels_.run_system(w, system, scratch(w, thread), tallies_[thread].tally);
       });
       Tally sum;
       for (const Slot& t : tallies_) {
@@ -81,7 +81,7 @@ class RigidCpuEngine final : public Engine {
     each_system([&](const RigidWork<F>& w, int system, int thread) {
       const RigidTest<F> t{w,          state_.data.counters.insertions, insertions, species, empty,
                            sums.data()};
-      kernels_.insert_test_molecules(t, system, scratch(thread));
+      kernels_.insert_test_molecules(t, system, scratch(w, thread));
     });
     state_.data.counters.insertions += insertions;
     return sums;
@@ -122,24 +122,22 @@ class RigidCpuEngine final : public Engine {
     w.reached = reached_.empty() ? nullptr : reached_.data();
     return w;
   }
-  std::size_t changes_at() const { return RigidScratch<F>::bytes(state_.places(), walk_); }
   void make_scratch() {
     scratch_.clear();
-    walk_ = walk_length(work());
-    const std::size_t bytes = changes_at() + 4 * sizeof(F) * state_.waves() + 64;
+    const RigidWork<F> w = work();
+    const std::size_t bytes = RigidScratch<F>::bytes(w) + sizeof(F) * RigidScratch<F>::slow(w) + 64;
     for (std::size_t i = 0; i < tallies_.size(); ++i) {
       scratch_.emplace_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
       if (!scratch_.back()) throw std::bad_alloc();
     }
   }
-  RigidScratch<F> scratch(int thread) {
+  RigidScratch<F> scratch(const RigidWork<F>& w, int thread) {
     auto* const memory = static_cast<char*>(scratch_[thread].get());
-    return {memory, state_.places(), walk_, reinterpret_cast<F*>(memory + changes_at()),
-            state_.waves()};
+    return {memory, w, reinterpret_cast<F*>(memory + RigidScratch<F>::bytes(w))};
   }
   void sum_energies() {
     each_system([&](const RigidWork<F>& w, int system, int thread) {
-      kernels_.sum_energies(w, system, scratch(thread));
+      kernels_.sum_energies(w, system, scratch(w, thread));
     });
   }
   template <class Function>
@@ -155,7 +153,6 @@ class RigidCpuEngine final : public Engine {
   std::vector<Slot> tallies_;
   std::vector<Memory> scratch_;
   std::vector<std::uint64_t> reached_;
-  int walk_ = 0;  // poses that a step needs at most
 };
 
 }  // namespace

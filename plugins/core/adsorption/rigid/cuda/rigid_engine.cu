@@ -68,6 +68,7 @@ struct Warp {
     }
     return place;
   }
+  __device__ static bool any(const Lane<bool>& values) { return __any_sync(kAll, values.value); }
   __device__ static bool leads() { return lane() == 0; }
   __device__ static void sync() { __syncwarp(); }
   __device__ static void add(std::uint64_t* to, std::uint64_t amount) {
@@ -82,9 +83,8 @@ using WarpSystemOf = RigidSystem<Warp, F>;
 template <class F>
 __device__ RigidScratch<F> scratch_of(const RigidWork<F>& w, int system, F* changes) {
   extern __shared__ __align__(64) char shared[];
-  const std::size_t each = RigidScratch<F>::bytes(w.places, walk_length(w));
-  return {shared + (threadIdx.x / 32) * each, w.places, walk_length(w),
-          changes + static_cast<std::size_t>(system) * 4 * w.r.waves, w.r.waves};
+  return {shared + (threadIdx.x / 32) * RigidScratch<F>::bytes(w), w,
+          changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w)};
 }
 __device__ int system_of_warp() {
   return static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
@@ -144,7 +144,14 @@ class RigidCudaEngine final : OnDevice, public Engine {
     laws_ = uploaded(state_.laws(F{}), state_.double_laws.size());
     rows_ = uploaded(state_.rows.data(), state_.rows.size());
     weights_ = uploaded(state_.weights(F{}), state_.double_weights.size());
-    changes_ = DeviceBuffer<F>(std::max<std::size_t>(2 * state_.data.waves.size(), 2));
+    const MeshTables& mesh = state_.mesh;
+    mesh_quads_ = uploaded(mesh.quads.data(), mesh.quads.size());
+    mesh_rows_ = uploaded(mesh.rows.data(), mesh.rows.size());
+    mesh_layers_ = uploaded(mesh.layer.data(), mesh.layer.size());
+    mesh_weights_ = uploaded(mesh.weights.data(), mesh.weights.size());
+    mesh_alone_ = uploaded(mesh.alone.data(), mesh.alone.size());
+    changes_ = DeviceBuffer<F>(std::max<std::size_t>(
+        RigidScratch<F>::slow(work()) * state_.parameters.systems, 2));
     choose_warps();
     if (molecules) molecules(state_);
     const Snapshot& d = state_.data;
@@ -279,11 +286,20 @@ class RigidCudaEngine final : OnDevice, public Engine {
     check_launch();
     check(cudaStreamSynchronize(stream_), "kernel");
   }
+  void set_mesh_tables(MeshModel<float>& m) const {
+    m.quad = mesh_quads_.data();
+    m.row = mesh_rows_.data();
+    m.layer = mesh_layers_.data();
+    m.weight = mesh_weights_.data();
+    m.alone = mesh_alone_.data();
+  }
+  void set_mesh_tables(MeshModel<double>&) const {}
   RigidWork<F> work() const {
     RigidWork<F> w = make_rigid_work(state_, static_cast<const F*>(grid_.data()));
     w.r.laws = laws_.data();
     w.r.row = rows_.data();
     w.r.wave_weight = weights_.data();
+    set_mesh_tables(w.r.mesh);
     w.centers = sites_.data();
     w.turns = turns_.data();
     w.counts = counts_.data();
@@ -306,14 +322,20 @@ class RigidCudaEngine final : OnDevice, public Engine {
     forget();
   }
 
-  // As many warps in a block as the shared memory holds.
+  // So many warps in a block that most of them fit into a multiprocessor's shared memory.
   void choose_warps() {
-    const RigidWork<F> w = work();
-    const std::size_t each = RigidScratch<F>::bytes(w.places, walk_length(w));
-    int most = 0;
+    const std::size_t each = RigidScratch<F>::bytes(work());
+    int most = 0, all = 0;
     check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
           "device");
-    const auto warps = std::min<std::size_t>(kThreads / 32, most / each);
+    check(cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device_),
+          "device");
+    constexpr std::size_t kReserved = 1024;  // of each block
+    std::size_t warps = 0, resident = 0;
+    for (std::size_t n = 1; n <= kThreads / 32 && n * each <= static_cast<std::size_t>(most); ++n) {
+      const std::size_t fit = all / (n * each + kReserved) * n;
+      if (fit >= resident) warps = n, resident = fit;
+    }
     if (warps == 0)
       throw std::invalid_argument(text_of(state_.slots,
                                           " molecules in a system are too many for this GPU's "
@@ -342,6 +364,10 @@ class RigidCudaEngine final : OnDevice, public Engine {
   DeviceBuffer<F> grid_, weights_, changes_;
   DeviceBuffer<PairLaw<F>> laws_;
   DeviceBuffer<WaveRow> rows_;
+  DeviceBuffer<MeshQuad> mesh_quads_;
+  DeviceBuffer<MeshRow> mesh_rows_;
+  DeviceBuffer<std::int32_t> mesh_layers_;
+  DeviceBuffer<float> mesh_weights_, mesh_alone_;
   DeviceBuffer<Site> sites_;
   DeviceBuffer<Quaternion> turns_;
   DeviceBuffer<std::int32_t> counts_;

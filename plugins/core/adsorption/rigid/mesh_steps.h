@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a team does with a mesh: the potential of all molecules but one around that one, its energy
+// at a pose, and the structure factors after a move. See mesh.h.
+#pragma once
+
+#include "steps.h"
+
+namespace manymove::adsorption {
+
+// The nodes around the poses of a molecule whose center moves from low to high along the axes.
+template <class System, class F>
+MM_TEAM bool fit_mesh(const System& s, const Body<F>& body, const Site& old, const double* low,
+                      const double* high, bool rotated, MeshRegion& region) {
+  double from[3], to[3];
+  for (int a = 0; a < 3; ++a) {
+    const double reach =
+        rotated ? (static_cast<double>(body.reach) + 1e-3) / static_cast<double>(s.r.widths[a]) : 0;
+    from[a] = low[a] - static_cast<double>(static_cast<std::int64_t>(reach));
+    to[a] = high[a] + static_cast<double>(static_cast<std::int64_t>(reach));
+  }
+  return region_of(s.r.mesh, old, from, to, region);
+}
+
+// Of a site, the cosines and sines along the axis z times a charge.
+template <class System, class F>
+MM_TEAM void set_phases(const System& s, int point, const Site& at, F charge) {
+  const MeshModel<F>& m = s.r.mesh;
+  const int size = phases_of_point(m) / 2;
+  F* const to = s.scratch.mesh.phases + 2 * point * size;
+  s.team.each([&](int l) {
+    for (int i = l; i < size; i += System::kLanes) {
+      const int x = m.highest[0] + 1, y = x + m.highest[1] + 1;
+      const int n = i < x ? i : i < y ? i - x : i - y;
+      F c, sn;
+      unit_circle(static_cast<std::uint32_t>(n) * (i < x ? at.x : i < y ? at.y : at.z), c, sn);
+      to[2 * i] = i < y ? c : charge * c;
+      to[2 * i + 1] = i < y ? sn : charge * sn;
+    }
+  });
+}
+// Those of a molecule's charges, one after the other; returns the number of them.
+template <class System, class F>
+MM_TEAM int set_phases_of(const System& s, int first, const Body<F>& body, const Pose& p) {
+  const Matrix turn = matrix_of(p.turn);
+  int point = first;
+  for (int i = 0; i < body.count; ++i) {
+    const F q = s.r.charge[body.type[i]];
+    if (q != F(0)) set_phases(s, point++, site_of(s.r, body, p.center, turn, i), q);
+  }
+  return point - first;
+}
+
+// Structure factors of the four waves of a quad, of the points with phases from first to end.
+template <class F>
+struct FourWaves {
+  F c[4], s[4];
+};
+template <class F>
+MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const F* phases, const MeshQuad& quad,
+                                int first, int end) {
+  const int size = phases_of_point(m), y = 2 * (m.highest[0] + 1), z = y + 2 * (m.highest[1] + 1);
+  F t[8] = {};
+  for (int p = first; p < end; ++p) {
+    const F* const from = phases + p * size;
+    const F cx = from[2 * quad.x], sx = from[2 * quad.x + 1], cy = from[y + 2 * quad.y],
+            sy = from[y + 2 * quad.y + 1], cz = from[z + 2 * quad.z], sz = from[z + 2 * quad.z + 1];
+    const F cc = cx * cy, ss = sx * sy, sc = sx * cy, cs = cx * sy;
+    t[0] = fused(cc, cz, t[0]), t[1] = fused(ss, cz, t[1]);
+    t[2] = fused(sc, cz, t[2]), t[3] = fused(cs, cz, t[3]);
+    t[4] = fused(cc, sz, t[4]), t[5] = fused(ss, sz, t[5]);
+    t[6] = fused(sc, sz, t[6]), t[7] = fused(cs, sz, t[7]);
+  }
+  FourWaves<F> w;
+  MM_UNROLL
+  for (int j = 0; j < 4; ++j) {
+    const F sign_x = j & 1 ? F(-1) : F(1), sign_y = j & 2 ? F(-1) : F(1), both = sign_x * sign_y;
+    w.c[j] = fused(-both, t[1], t[0]) - fused(sign_x, t[6], sign_y * t[7]);
+    w.s[j] = fused(-both, t[5], t[4]) + fused(sign_x, t[2], sign_y * t[3]);
+  }
+  return w;
+}
+
+// Amplitudes of the potential of all molecules but the one with the pose `old`; or, where that one
+// is not rotated, of its energy as a function of its center.
+template <class System, class F>
+MM_TEAM void set_amplitudes(const System& s, int charges, bool rotated) {
+  const MeshModel<F>& m = s.r.mesh;
+  s.team.each([&](int l) {
+    for (int i = l; i < m.quads; i += System::kLanes) {
+      const MeshQuad quad = m.quad[i];
+      const F* const phases = s.scratch.mesh.phases;
+      const FourWaves<F> own = four_waves(m, phases, quad, 0, charges);
+      FourWaves<F> center{};
+      if (!rotated) center = four_waves(m, phases, quad, charges, charges + 1);
+      F c[4], sn[4];
+      MM_UNROLL
+      for (int j = 0; j < 4; ++j) {
+        c[j] = sn[j] = 0;
+        const int wave = quad.wave[j];
+        if (wave < 0) continue;
+        const F weight = m.weight[4 * i + j];
+        const F a = weight * (static_cast<F>(s.waves[2 * wave]) - own.c[j]),
+                b = weight * (own.s[j] - static_cast<F>(s.waves[2 * wave + 1]));
+        c[j] = a, sn[j] = b;
+        if (rotated) continue;
+        const F u = fused(own.c[j], center.c[j], own.s[j] * center.s[j]),
+                v = fused(own.s[j], center.c[j], -(own.c[j] * center.s[j]));
+        c[j] = fused(a, u, -(b * v));
+        sn[j] = fused(a, v, b * u);
+      }
+      // Along x, for both signs of y: (sum) cos x + i (difference) sin x; along y likewise.
+      const F plus_c = c[0] + c[1], plus_s = sn[0] + sn[1], plus_ic = sn[1] - sn[0],
+              plus_is = c[0] - c[1];
+      const F minus_c = c[2] + c[3], minus_s = sn[2] + sn[3], minus_ic = sn[3] - sn[2],
+              minus_is = c[2] - c[3];
+      s.scratch.mesh.amplitudes[i] = {{plus_c + minus_c, plus_s + minus_s, plus_ic + minus_ic,
+                                       plus_is + minus_is, minus_s - plus_s, plus_c - minus_c,
+                                       minus_is - plus_is, plus_ic - minus_ic}};
+    }
+  });
+  s.team.sync();
+}
+
+// The phase from one node to the next is 2^32 / points.
+template <class F>
+MM_HD std::uint32_t node_phase(const MeshModel<F>& m, const MeshRegion& g, int axis, int node) {
+  return nearest_word((g.first[axis] - (kSpline / 2 - 1) + node) * (0x1p32 / m.points[axis]));
+}
+
+// The sum over the waves at the nodes, one axis after the other.
+template <class System, class F>
+MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegion& g,
+                         MeshSums<F>* plane) {
+  const MeshScratch<F>& t = s.scratch.mesh;
+  const int X = g.size[0], Y = g.size[1], Z = g.size[2];
+  s.team.each([&](int l) {
+    for (int i = l; i < m.layers * Z; i += System::kLanes)
+      unit_circle(static_cast<std::uint32_t>(i / Z) * node_phase(m, g, 2, i % Z), t.circle[2 * i],
+                  t.circle[2 * i + 1]);
+  });
+  for (int n = 0; n < m.layers; ++n) {
+    const MeshRow* const rows = m.row + m.layer[n];
+    const int count = m.layer[n + 1] - m.layer[n];
+    s.team.each([&](int l) {
+      for (int i = l; i < count * X; i += System::kLanes) {
+        const MeshRow row = rows[i / X];
+        const MeshAmplitude<F>* const from = t.amplitudes + row.first;
+        F step_c, step_s, c = 1, sn = 0, u = 0, iu = 0, v = 0, iv = 0;
+        unit_circle(node_phase(m, g, 0, i % X), step_c, step_s);
+        for (int k = 0; k < row.count; ++k) {
+          const MeshAmplitude<F> a = from[k];
+          u = fused(a.v[0], c, fused(a.v[2], sn, u));
+          iu = fused(a.v[1], c, fused(a.v[3], sn, iu));
+          v = fused(a.v[4], c, fused(a.v[6], sn, v));
+          iv = fused(a.v[5], c, fused(a.v[7], sn, iv));
+          const F old = c;
+          c = fused(c, step_c, -(sn * step_s));
+          sn = fused(sn, step_c, old * step_s);
+        }
+        plane[i] = {{u, iu, v, iv}};
+      }
+    });
+    s.team.sync();
+    s.team.each([&](int l) {
+      for (int i = l; i < X * Y; i += System::kLanes) {
+        F step_c, step_s, c = 1, sn = 0, line = 0, iline = 0;
+        unit_circle(node_phase(m, g, 1, i / X), step_c, step_s);
+        const MeshSums<F>* const from = plane + i % X;
+        for (int k = 0; k < count; ++k) {
+          const MeshSums<F> p = from[k * X];
+          line = fused(p.v[0], c, fused(p.v[2], sn, line));
+          iline = fused(p.v[1], c, fused(p.v[3], sn, iline));
+          const F old = c;
+          c = fused(c, step_c, -(sn * step_s));
+          sn = fused(sn, step_c, old * step_s);
+        }
+        const F* const e = t.circle + 2 * n * Z;
+        for (int z = 0; z < Z; ++z) {
+          F& to = t.values[z * X * Y + i];
+          to = fused(line, e[2 * z], fused(-iline, e[2 * z + 1], n ? to : F(0)));
+        }
+      }
+    });
+    s.team.sync();
+  }
+}
+
+// spare: memory of a walk.
+template <class System, class F>
+MM_TEAM_CALL void set_mesh(const System& s, const Body<F>& body, const Pose& old, bool rotated,
+                           const MeshRegion& region, Pose* spare) {
+  const int charges = set_phases_of(s, 0, body, old);
+  if (!rotated) set_phases(s, charges, old.center, F(1));
+  s.team.sync();
+  set_amplitudes<System, F>(s, charges, rotated);
+  sum_on_mesh(s, s.r.mesh, region, reinterpret_cast<MeshSums<F>*>(spare));
+}
+
+// Of a molecule with the others; with its own images too where they depend on the pose.
+template <class System, class F>
+MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& region,
+                      const typename System::template Lane<Site>* at, const Site& center, int l,
+                      bool rotated) {
+  const MeshModel<F>& m = s.r.mesh;
+  const F* const values = s.scratch.mesh.values;
+  if (!rotated) return mesh_value(m, region, values, center);
+  MeshRegion alone;
+  for (int a = 0; a < 3; ++a) {
+    alone.first[a] = m.points[a] - m.alone_half[a] + kSpline / 2 - 1;
+    alone.size[a] = 2 * m.alone_half[a] + 1;
+  }
+  F sum = 0;
+  for (int i = 0; i < body.count; ++i) {
+    const F q = s.r.charge[body.type[i]];
+    if (q == F(0)) continue;
+    sum = fused(q, mesh_value(m, region, values, at[i][l]), sum);
+    for (int j = 0; j < i; ++j) {
+      const F qq = q * s.r.charge[body.type[j]];
+      const Site d{at[i][l].x - at[j][l].x, at[i][l].y - at[j][l].y, at[i][l].z - at[j][l].z};
+      if (qq != F(0)) sum = fused(qq, mesh_value(m, alone, m.alone, d), sum);
+    }
+  }
+  return sum;
+}
+
+// After set_mesh(): the structure factors of the system with the molecule at another pose.
+template <class System, class F>
+MM_TEAM_CALL void accept_by_quads(const System& s, const Body<F>& body, const Pose& fresh) {
+  const MeshModel<F>& m = s.r.mesh;
+  int charges = 0;
+  for (int i = 0; i < body.count; ++i) charges += s.r.charge[body.type[i]] != F(0);
+  s.team.sync();
+  set_phases_of(s, charges, body, fresh);
+  s.team.sync();
+  s.team.each([&](int l) {
+    for (int i = l; i < m.quads; i += System::kLanes) {
+      const MeshQuad quad = m.quad[i];
+      const F* const phases = s.scratch.mesh.phases;
+      const FourWaves<F> before = four_waves(m, phases, quad, 0, charges),
+                         after = four_waves(m, phases, quad, charges, 2 * charges);
+      MM_UNROLL
+      for (int j = 0; j < 4; ++j) {
+        double* const wave = s.waves + 2 * static_cast<std::int64_t>(quad.wave[j]);
+        if (quad.wave[j] < 0) continue;
+        wave[0] += static_cast<double>(after.c[j] - before.c[j]);
+        wave[1] += static_cast<double>(after.s[j] - before.s[j]);
+      }
+    }
+  });
+  s.team.sync();
+}
+
+}  // namespace manymove::adsorption
