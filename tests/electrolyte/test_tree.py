@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import summary_of
+from commands import COMMAND, summary_of
 from electrolytes import dense, trivalent
 from machine import runnable_simd_levels
+from processes import start, until
 
 from manymove import Electrolyte, checkpoint, cli
 from manymove.analysis.ions import Salt, Species
@@ -235,6 +236,22 @@ def test_auto_chooses_by_the_number_of_ions():
     assert trivalent(32_000, method="auto", precision="mixed", device="cpu").method == "brush"
     assert trivalent(32_000, method="auto", periodic=True, device="cpu").method == "brush"
     assert trivalent(100, device="cpu").precision == "mixed"
+
+
+def test_a_command_that_is_killed_ends_the_same(tmp_path):
+    words = "electrolyte --ions 400 --sweeps 60 --equilibrate 5 --method tree --device cpu"
+    options = [*words.split(), "--threads", "1", "--checkpoint-every", "0.1", "--quiet"]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert cli.run([*options, "--output", str(whole)]) == 0
+    process = start([*COMMAND, *options, "--output", cut])
+    until(lambda: any(cut.glob("checkpoint-*.state")), process, 120)
+    process.kill()
+    process.wait(timeout=60)
+    assert cli.run(["electrolyte", "--resume", "--output", str(cut), "--quiet"]) == 0
+    one, other = summary_of(whole), summary_of(cut)
+    assert other["sweeps"] == one["sweeps"] == 60
+    assert other["state_hash"] == one["state_hash"]
+    assert other["energy_per_ion_kT"] == pytest.approx(one["energy_per_ion_kT"], rel=1e-12)
 
 
 def test_the_command_runs_and_resumes_the_tree(tmp_path):

@@ -193,11 +193,9 @@ class DeviceShare {
   // The same by the tree.
   TreePart tree_part(const State& state, int slot) const {
     const Buffers b = buffers(slot);
-    return {device_,
-            tree_.get(),
-            rules(state.rules),
-            {b.site, b.trial, b.most, b.radius, b.head, b.next, b.order, b.count, b.image,
-             b.dipole}};
+    const TreeInput input{b.site, b.trial, b.most,  b.radius, b.head,
+                          b.next, b.order, b.count, b.image,  b.dipole};
+    return {device_, tree_.get(), rules(state.rules), input};
   }
 
   // What is enqueued so far, for the other devices to wait for.

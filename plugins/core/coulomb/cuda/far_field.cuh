@@ -403,7 +403,8 @@ __device__ void add_far(const Mesh& m, const Site& at, double sign, float (*weig
 struct Deal {
   int begin, end, batch, own, devices;
 
-  // Trials in this device's batches that begin at `from`, itself the beginning of a batch, or later.
+  // Trials in this device's batches that begin at `from`, itself the beginning of a batch, or
+  // later.
   __host__ __device__ int trials(int from) const {
     const int first = first_batch(from), last = batch_of(end) - 1;
     if (first > last) return 0;

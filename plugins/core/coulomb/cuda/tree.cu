@@ -332,10 +332,10 @@ TreeTally sweep_by_trees(const std::vector<TreePart>& parts) {
     }
   };
   int hopeful = 0;
-  each([&](DeviceTree& tree, int d) { hopeful = tree.begin_sweep(parts[d].rules, parts[d].input); });
+  each(
+      [&](DeviceTree& tree, int d) { hopeful = tree.begin_sweep(parts[d].rules, parts[d].input); });
   const DeviceTree& first = *parts.front().tree;
-  const int batch = first.batch(),
-            epochs = blocks_for(hopeful, first.epoch()),
+  const int batch = first.batch(), epochs = blocks_for(hopeful, first.epoch()),
             length = epochs > 0 ? blocks_for(hopeful, epochs) : 1;
   for (int begin = 0; begin < hopeful; begin += length) {
     const int end = std::min(hopeful, begin + length);

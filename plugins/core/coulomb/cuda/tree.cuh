@@ -226,8 +226,7 @@ struct Epoch {
   }
   // What follows for a trial from its estimate as it is.
   __device__ void guess(int k, const Site& to, bool accepted, int list) const {
-    const double change =
-        v.change[k] * v.quanta + static_cast<double>(from_vacuum(k, to.charge));
+    const double change = v.change[k] * v.quanta + static_cast<double>(from_vacuum(k, to.charge));
     const std::int64_t limit = v.limit[k];
     bool accept = (to.charge > 0 ? change : -change) < static_cast<double>(limit);
     bool open = verdict(change, v.error[k], limit, to.charge) == Verdict::unknown;
