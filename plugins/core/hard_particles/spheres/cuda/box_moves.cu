@@ -67,20 +67,24 @@ __global__ void __launch_bounds__(kThreads)
   answer->number = number;
 }
 
-// A thread for each particle of an additive mixture, or for each pair of types.
-__global__ void rescale_kernel(const double* reference, std::size_t count, const BoxChoice* choice,
-                               double* diameters, Label* labels, double* contacts, float* sigmas) {
+// A thread for each particle of an additive mixture, or for each pair of types. reference: diameters
+// or contact distances.
+__global__ void rescale_kernel(const double* reference, std::size_t count, int types,
+                               const BoxChoice* choice, const Scaled scaled) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= count || choice->for_host) return;
   const double unit = choice->scale.unit;
-  if (diameters) {
-    diameters[i] = diameter_in_units(reference[i], unit);
-    labels[i] = radius_in_units(reference[i], unit);
-  } else {
-    const double sigma = reference[i] / unit;
-    contacts[i] = sigma * sigma;
-    sigmas[i] = static_cast<float>(sigma);
+  if (types == 0) {
+    scaled.diameters[i] = diameter_in_units(reference[i], unit);
+    scaled.labels[i] = radius_in_units(reference[i], unit);
+    return;
   }
+  const double sigma = reference[i] / unit;
+  scaled.contacts[i] = sigma * sigma;
+  scaled.sigmas[i] = static_cast<float>(sigma);
+  const auto type = static_cast<int>(i / types);
+  if (scaled.radii && static_cast<int>(i % types) == type)
+    scaled.radii[type] = radius_in_units(reference[i], unit).radius;
 }
 
 // A thread for each particle.
@@ -144,13 +148,13 @@ BoxMoves::BoxMoves(const State& s, cudaStream_t stream)
   choice_.upload(&none, stream);
 }
 
-void BoxMoves::begin(State& s, const double* diameters_wanted, const Scaled& scaled,
+void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled,
                      const Sphere* spheres, const std::uint32_t* counts, cudaStream_t stream) {
   const LeastRatio wanted = least_ratio_wanted(s);
   const VolumeOutcomes outcomes = foretell_volume(s, wanted.most);
   Law reference = reference_law(s);
   reference.labels = scaled.labels;
-  reference.diameters = diameters_wanted;
+  reference.diameters = diameters;
   reference.contacts = contacts_.data();
   const auto cells = static_cast<std::int64_t>(s.cells());
   const auto launch =
@@ -169,8 +173,8 @@ void BoxMoves::begin(State& s, const double* diameters_wanted, const Scaled& sca
   const bool additive = s.distances.contact == Contact::additive;
   const std::size_t count = additive ? s.particles : sigmas_.size();
   rescale_kernel<<<blocks(count), kThreads, 0, stream>>>(
-      additive ? diameters_wanted : sigmas_.data(), count, choice_.data(),
-      additive ? scaled.diameters : nullptr, scaled.labels, scaled.contacts, scaled.sigmas);
+      additive ? diameters : sigmas_.data(), count, additive ? 0 : reference.types, choice_.data(),
+      scaled);
   check_launch();
 }
 

@@ -31,7 +31,7 @@ struct Scaled {
   double* diameters;
   Label* labels;
   double* contacts;
-  float* sigmas;
+  float *sigmas, *radii;
 };
 
 // The trial changes of the volume after a cycle. The host foretells their outcomes and the device

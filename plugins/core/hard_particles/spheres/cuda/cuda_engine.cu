@@ -275,6 +275,7 @@ class CudaEngine final : OnDevice, public Engine {
     labels_ = on_device(state_.labels, stream_);
     contacts_ = on_device(state_.contacts, stream_);
     sigmas_ = on_device(state_.sigmas, stream_);
+    radii_ = on_device(state_.radii, stream_);
     place_law();
   }
   void place_law() {
@@ -283,6 +284,7 @@ class CudaEngine final : OnDevice, public Engine {
     law_.labels = labels_.data();
     law_.contacts = contacts_.data();
     law_.sigmas = sigmas_.data();
+    law_.radii = radii_.data();
   }
 
   // How a kernel schedules its work has no say in the trajectory, so it may depend on the device.
@@ -365,7 +367,8 @@ class CudaEngine final : OnDevice, public Engine {
   // The trial changes of the volume.
   void begin_box_move() {
     box_moves_->begin(state_, reference_.data(),
-                      {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data()},
+                      {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(),
+                       radii_.data()},
                       spheres_[now_].data(), counts_[now_].data(), stream_);
   }
   // Waits for what has been decided, and follows; false if the device left this to the host.
@@ -380,6 +383,7 @@ class CudaEngine final : OnDevice, public Engine {
     if (!state_.contacts.empty()) {
       contacts_.upload(state_.contacts.data(), stream_);
       sigmas_.upload(state_.sigmas.data(), stream_);
+      radii_.upload(state_.radii.data(), stream_);
     }
     if (reference_.size())
       BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit, diameters_.data(),
@@ -458,7 +462,7 @@ class CudaEngine final : OnDevice, public Engine {
   Law law_{};
   DeviceBuffer<double> diameters_, contacts_;
   DeviceBuffer<Label> labels_;
-  DeviceBuffer<float> sigmas_;
+  DeviceBuffer<float> sigmas_, radii_;
   std::optional<BoxMoves> box_moves_;            // at constant pressure
   DeviceBuffer<double> reference_;               // the diameters in the caller's unit
   DeviceBuffer<unsigned long long> swap_tally_;  // trials, accepted

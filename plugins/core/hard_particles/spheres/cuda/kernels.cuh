@@ -227,7 +227,9 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
   if constexpr (C != Contact::one_size) {
     for (std::uint32_t k = threadIdx.x; k < m.first[cells]; k += blockDim.x) {
       ids[k] = __float_as_uint(spheres[k].w);
-      spheres[k].w = law.labels[ids[k]].radius;  // the bits of either kind of label
+      Label label = law.labels[ids[k]];
+      if (C == Contact::table && law.radii) label.radius = law.radii[label.type];
+      spheres[k].w = label.radius;  // the bits of either kind of label
     }
     __syncthreads();
   }

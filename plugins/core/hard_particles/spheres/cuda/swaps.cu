@@ -4,9 +4,9 @@
 namespace manymove::hard_particles::spheres {
 namespace {
 
-constexpr int kThreads = 512, kLanes = 8;  // of a block, and for the room of a swapper
+constexpr int kLanes = 16;       // threads that look for the room of a swapper
 constexpr int kMostCells = 512;  // of a set in a tile of kMaxTile cells along each of three axes
-static_assert(kMaxTile == 16 && kMostCells <= kThreads);
+static_assert(kMaxTile == 16);
 
 // The rounds of pairs of a set, by one warp, in shared memory. from[k]: the cell whose particle had
 // the present diameter of cell k's when the set was begun.
@@ -14,21 +14,39 @@ template <int D>
 __device__ void make_rounds(const Geometry& g, const SwapRules& rules, int tile, int set, int cells,
                             const Swapper* swappers, double* diameters, std::uint16_t* from,
                             unsigned int& trials, unsigned int& accepted) {
+  constexpr int kAtOnce = 2;
   const auto lane = static_cast<int>(threadIdx.x);
   int mine = 0;
   for (int round = 0; round < rules.rounds; ++round) {
     if (round % 32 == 0) mine = swap_offset<D>(g, tile, rules.cycle, set, round + lane, cells);
     const int offset = __shfl_sync(~0u, mine, round % 32);
     const int low = (offset + 1) / 2, pairs = low + (cells - offset - 1) / 2;
-    for (int i = lane; i < pairs; i += 32) {
-      const int k = i < low ? i : offset + 1 + i - low, other = swap_partner(offset, k, cells);
-      const Swapper a = swappers[k], b = swappers[other];
-      if (a.id == kNobody || b.id == kNobody) continue;
-      ++trials;
-      if (!swaps(rules, a, b, diameters[k], diameters[other])) continue;
-      exchange(diameters[k], diameters[other]);
-      exchange(from[k], from[other]);
-      ++accepted;
+    for (int first = lane; first < pairs; first += 32 * kAtOnce) {
+      int one[kAtOnce], two[kAtOnce];
+      Swapper a[kAtOnce], b[kAtOnce];
+      double of_a[kAtOnce], of_b[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int pair = first + 32 * k;
+        a[k].id = kNobody;
+        if (pair >= pairs) continue;
+        one[k] = pair < low ? pair : offset + 1 + pair - low;
+        two[k] = swap_partner(offset, one[k], cells);
+        a[k] = swappers[one[k]];
+        b[k] = swappers[two[k]];
+        of_a[k] = diameters[one[k]];
+        of_b[k] = diameters[two[k]];
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        if (a[k].id == kNobody || b[k].id == kNobody) continue;
+        ++trials;
+        if (!swaps(rules, a[k], b[k], of_a[k], of_b[k])) continue;
+        diameters[one[k]] = of_b[k];
+        diameters[two[k]] = of_a[k];
+        exchange(from[one[k]], from[two[k]]);
+        ++accepted;
+      }
     }
     __syncwarp();
   }
@@ -36,11 +54,12 @@ __device__ void make_rounds(const Geometry& g, const SwapRules& rules, int tile,
 
 // A block for each tile. Diameters of particles outside the set are not changed meanwhile, neither
 // by this block nor by others, whose active cells have a frozen layer around them.
-template <int D>
-__global__ void __launch_bounds__(kThreads, 2)
+template <int D, int Threads>
+__global__ void __launch_bounds__(Threads, 1024 / Threads)
     swap_kernel(const __grid_constant__ Geometry g, const __grid_constant__ SwapRules rules,
                 const Sphere* spheres, const std::uint32_t* counts, const SwappedDiameters of,
                 unsigned long long* tally) {
+  static_assert(kMostCells <= Threads);
   __shared__ Swapper swappers[kMostCells];
   __shared__ double diameters[kMostCells];
   __shared__ std::uint16_t from[kMostCells];
@@ -52,7 +71,7 @@ __global__ void __launch_bounds__(kThreads, 2)
     int n[3];
     const int cells = swap_cells<D>(bounds, set, n);
     if (cells < 2) continue;
-    for (int first = 0; first < cells; first += kThreads / kLanes) {
+    for (int first = 0; first < cells; first += Threads / kLanes) {
       const int k = first + mine / kLanes;
       Swapper swapper{1e30, kNobody};
       double diameter = 0;
@@ -119,10 +138,18 @@ void swap_diameters(const State& s, const SwapRules& rules, const Sphere* sphere
                     const std::uint32_t* counts, const SwappedDiameters& of,
                     unsigned long long* tally, cudaStream_t stream) {
   const Geometry& g = s.geometry;
-  const auto kernel = s.dimensions() == 2 ? &swap_kernel<2> : &swap_kernel<3>;
-  kernel<<<static_cast<unsigned>(g.tiles[0] * g.tiles[1] * g.tiles[2]), kThreads, 0, stream>>>(
-      g, rules, spheres, counts, of, tally);
-  check_launch();
+  const int tiles = g.tiles[0] * g.tiles[1] * g.tiles[2];
+  const auto launch = [&](auto kernel, int threads) {
+    kernel<<<static_cast<unsigned>(tiles), static_cast<unsigned>(threads), 0, stream>>>(
+        g, rules, spheres, counts, of, tally);
+    check_launch();
+  };
+  if (s.dimensions() == 2)
+    launch(&swap_kernel<2, 512>, 512);
+  else if (tiles > 128)  // two blocks for a multiprocessor
+    launch(&swap_kernel<3, 512>, 512);
+  else
+    launch(&swap_kernel<3, 1024>, 1024);
 }
 
 }  // namespace manymove::hard_particles::spheres

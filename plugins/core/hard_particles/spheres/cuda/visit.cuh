@@ -42,6 +42,14 @@ __device__ Label label_of(const float4& p) {
   return label;
 }
 
+// The float32 contact distance of a pair in local storage, where the label of a particle of a table
+// whose contact distances are sums is its radius.
+template <Contact C>
+__device__ float local_sigma(const Law& law, const float4& p, const float4& q) {
+  if (C == Contact::table && law.radii) return p.w + q.w;
+  return sigma_of<C>(law, label_of(p), label_of(q));
+}
+
 // Keeps the compiler from loading a constant again and again.
 __device__ float in_register(float x) {
   asm volatile("" : "+f"(x));
@@ -57,8 +65,9 @@ struct Workspace {
 
 // The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8), each of which has a share
 // of the neighbors, K of them in registers. The neighbors that a visit can reach are listed once,
-// from Runs runs of cells at a time (1 or 3): more hide latency, fewer need fewer registers.
-template <int D, Contact C, int K, int Lanes, int Runs>
+// from Runs runs of cells at a time (1 or 3), of each of which a thread loads AtOnce at once: more
+// hide latency, fewer need fewer registers.
+template <int D, Contact C, int K, int Lanes, int Runs, int AtOnce = (Lanes < 4 ? 4 : 8 / Lanes)>
 struct Visit {
   static constexpr unsigned kWarp = ~0u;
   static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
@@ -66,8 +75,7 @@ struct Visit {
   // it and all threads of the cell get from them.
   static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
   static constexpr int kMine = kCalls * kMovesPerCall<D>, kMoves = kMine * Lanes;
-  // Particles of a run of cells that a thread loads at once.
-  static constexpr int kAtOnce = Lanes < 4 ? 4 : 8 / Lanes;
+  static constexpr int kAtOnce = AtOnce;
   // Neighbors that a thread has room to list, twice what is expected at high densities; what is
   // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
   static constexpr int kRoom =
@@ -113,7 +121,7 @@ struct Visit {
     const auto look = [&](std::uint32_t j, const float4& q) {
       const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
       const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
-      const float far = sigma_of<C>(law, label_of(p), label_of(q)) + reach;
+      const float far = local_sigma<C>(law, p, q) + reach;
       if (square < far * far && j != self) {
         list[listed++] = static_cast<std::uint16_t>(j);
       }
@@ -229,7 +237,7 @@ struct Visit {
         x = q.x - p.x;
         y = q.y - p.y;
         z = q.z - p.z;
-        const float sigma = sigma_of<C>(law, label_of(p), label_of(q));
+        const float sigma = local_sigma<C>(law, p, q);
         gap = fmaf(x, x, fmaf(y, y, D == 3 ? z * z : 0.0f)) - sigma * sigma;
       };
 #pragma unroll
