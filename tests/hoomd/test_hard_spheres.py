@@ -223,7 +223,11 @@ def test_quantities_can_be_logged_after_a_run(way):
     simulation, particles = make(SYSTEMS["mixture of spheres"], way)
     shapes = {"type_shapes": "object"}
     if way != "component":
-        shapes = {"packing_fraction": "scalar", "volume_moves": "sequence"}
+        shapes = {
+            "packing_fraction": "scalar",
+            "volume_moves": "sequence",
+            "swap_moves": "sequence",
+        }
     found = dict(particles.loggables)
     assert found == {**QUANTITIES, **shapes}
     for name in found:

@@ -47,6 +47,23 @@ def _checked_box_moves(value: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _checked_swap(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the settings of `swap` and fill in the defaults."""
+    unknown = [name for name in value if name not in ("rounds", "range", "every")]
+    if unknown:
+        raise ValueError(f"swap[{unknown[0]!r}] is not supported: rounds, range and every are")
+    if "rounds" not in value:
+        raise ValueError("swap must have rounds")
+    largest = value.get("range")
+    if largest is not None:
+        largest = arguments.positive_and_finite("swap['range']", largest)
+    return {
+        "rounds": arguments.count("swap['rounds']", value["rounds"], most=1000),
+        "range": largest,
+        "every": arguments.count("swap['every']", value.get("every", 1)),
+    }
+
+
 class HardParticlesUpdater(EngineAction):
     """The common base of `HardDisksUpdater` and `HardSpheresUpdater`, not for separate use."""
 
@@ -63,6 +80,7 @@ class HardParticlesUpdater(EngineAction):
         repair_depth: float = 1e-4,
         threads: int | None = None,
         box_moves: Mapping[str, Any] | None = None,
+        swap: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(threads)
         self.diameter = diameter
@@ -71,6 +89,7 @@ class HardParticlesUpdater(EngineAction):
         self.sweeps_per_step = sweeps_per_step
         self.repair_depth = repair_depth
         self.box_moves = box_moves
+        self.swap = swap
 
     def __repr__(self) -> str:
         size = self._diameter if isinstance(self._diameter, dict) else f"{self._diameter:g}"
@@ -153,6 +172,15 @@ class HardParticlesUpdater(EngineAction):
     def box_moves(self, value: Mapping[str, Any] | None) -> None:
         self._box_moves = None if value is None else _checked_box_moves(value)
 
+    @property
+    def swap(self) -> dict[str, Any] | None:
+        """Swap moves of diameters, which exchange the types of two particles; None for none."""
+        return self._swap and dict(self._swap)
+
+    @swap.setter
+    def swap(self, value: Mapping[str, Any] | None) -> None:
+        self._swap = None if value is None else _checked_swap(value)
+
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
     def act(self, timestep: int) -> None:
@@ -191,7 +219,18 @@ class HardParticlesUpdater(EngineAction):
     def volume_moves(self) -> tuple[int, int]:
         """(int, int): accepted and rejected trial changes of the volume by the present engine,
         zeros at constant volume."""
+        if self._box_moves is None:
+            return 0, 0
         trials, accepted = self._engine.core.volume_counters
+        return accepted, trials - accepted
+
+    @log(category="sequence", requires_run=True)
+    def swap_moves(self) -> tuple[int, int]:
+        """(int, int): accepted and rejected trial swaps by the present engine, zeros without swap
+        moves."""
+        if self._swap is None:
+            return 0, 0
+        trials, accepted = self._engine.core.swap_counters
         return accepted, trials - accepted
 
     @log(requires_run=True)
@@ -306,6 +345,7 @@ class HardParticlesUpdater(EngineAction):
             "device": self._device,
             "threads": self._threads,
             **self._constant_pressure(),
+            **self._swap_moves(),
         }
 
     def _constant_pressure(self) -> dict[str, Any]:
@@ -318,6 +358,17 @@ class HardParticlesUpdater(EngineAction):
             "volume_mode": volume["mode"],
             "volume_delta": volume["delta"],
         }
+
+    def _swap_moves(self) -> dict[str, Any]:
+        """The arguments of an engine with swap moves."""
+        if self._swap is None:
+            return {}
+        if "diameters_of_types" not in (sizes := self._sizes()):
+            raise ValueError("swap needs particle types of different diameters")
+        each = sizes["diameters_of_types"]
+        if len({*each}) < len(each):
+            raise ValueError("swap needs particle types of which no two have the same diameter")
+        return {f"swap_{name}": value for name, value in self._swap.items()}
 
     def _make(self, present: dict[str, Any], timestep: int) -> None:
         if self._engine is not None:
@@ -338,6 +389,8 @@ class HardParticlesUpdater(EngineAction):
             first_cycle=first_cycle,
             **settings,
         )
+        if self._swap is not None:
+            self._engine.core.set_type_diameters(present["diameters_of_types"])
         self._made_with = present
 
     def _sizes(self) -> dict[str, Any]:

@@ -73,6 +73,9 @@ class DistributedEngine final : public EngineOfRanks<Engine> {
   DistributedEngine(Communicator& ranks, std::unique_ptr<Engine> part, State whole)
       : EngineOfRanks(ranks, std::move(part)), whole_(std::move(whole)) {}
 
+  void set_type_diameters(const std::vector<double>& diameters) override {
+    whole_.type_diameters = diameters;
+  }
   Grid grid() const override { return part_->grid(); }
   std::size_t particles() const override { return whole_.particles; }
   double max_overlap() const override {

@@ -132,6 +132,11 @@ class MANYMOVE_API Engine : public HostedEngine {
   virtual TrialCounters volume_counters() const { return {}; }
   virtual TrialCounters swap_counters() const { return {}; }
 
+  // With swap moves: the diameters of a host program's particle types, no two of them equal. From
+  // then on write_positions() leaves the type of a particle's present diameter in the fourth
+  // component, as HOOMD-blue has it.
+  virtual void set_type_diameters(const std::vector<double>& diameters) = 0;
+
   virtual Grid grid() const = 0;
   // The share of cells that hold at least one particle in the present grid.
   virtual double occupied() const = 0;

@@ -41,7 +41,8 @@ struct State {
   Lattice lattice;
   Snapshot data;
   Repair repair;
-  std::optional<Strip> strip;  // of a divided system
+  std::vector<double> type_diameters;  // of a host program's types, which follow the swap moves
+  std::optional<Strip> strip;          // of a divided system
   Communicator* ranks = nullptr;
 
   // Tables behind the law, in units.

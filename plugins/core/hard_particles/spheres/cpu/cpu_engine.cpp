@@ -114,6 +114,10 @@ class CpuEngine final : public Engine {
     return {state_.data.swap_trials, state_.data.swap_accepted};
   }
 
+  void set_type_diameters(const std::vector<double>& diameters) override {
+    state_.type_diameters = diameters;
+  }
+
   Counters counters() const override { return counters_; }
   Grid grid() const override { return grid_of(state_); }
   Repair repair() const override { return state_.repair; }

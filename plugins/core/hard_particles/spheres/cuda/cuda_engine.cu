@@ -110,7 +110,9 @@ class CudaEngine final : OnDevice, public Engine {
   // Does not wait for the answer: without it, the cycles do nothing.
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
-    if (sampling_.every || state_.strip) return Engine::enqueue_if_same(cycles, host);
+    // What the host decides or counts is not undone.
+    if (sampling_.every || state_.strip || box_moves_ || state_.swaps())
+      return Engine::enqueue_if_same(cycles, host);
     const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
     if (!host_.compare(state_.particles, host, stream_)) return false;
     skip_ = host_.differs();
@@ -123,7 +125,10 @@ class CudaEngine final : OnDevice, public Engine {
   }
   void write_positions(const HostParticles& host) override {
     const DeviceGuard here = use();
-    host_.write(state_, host, spheres_[now_].data(), counts_[now_].data(), skip_, stream_);
+    HostFrame frame = host_frame(state_, state_.data.origin);
+    frame.of_types = type_diameters_.data();
+    frame.of_particles = reference_.data();
+    host_.write(state_, frame, host, spheres_[now_].data(), counts_[now_].data(), skip_, stream_);
   }
 
   void set_sampling(const Sampling& sampling) override {
@@ -172,6 +177,13 @@ class CudaEngine final : OnDevice, public Engine {
     unsigned long long tally[2];
     swap_tally_.download(tally, stream_);
     return {tally[0], tally[1]};
+  }
+
+  void set_type_diameters(const std::vector<double>& diameters) override {
+    const DeviceGuard here = use();
+    state_.type_diameters = diameters;
+    DeviceBuffer<double> on_this = on_device(diameters, stream_);
+    type_diameters_.swap(on_this);
   }
 
   Counters counters() const override {
@@ -423,6 +435,7 @@ class CudaEngine final : OnDevice, public Engine {
   DeviceBuffer<float> sigmas_;
   std::optional<BoxMoves> box_moves_;            // at constant pressure
   DeviceBuffer<double> reference_;               // the diameters in the caller's unit
+  DeviceBuffer<double> type_diameters_;          // of a host program's types
   DeviceBuffer<unsigned long long> swap_tally_;  // trials, accepted
   VolumeRows volumes_;
   DeviceBuffer<Tally> tally_;
