@@ -33,9 +33,9 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
 // An engine of disks or one of spheres and mixtures, depending on the type of the parameters. All
 // ranks have all positions, and each of them makes the snapshot of the whole.
 template <class Parameters>
-std::unique_ptr<hard_particles::HostedEngine> engine_with(
-    const std::vector<double>& r, std::size_t particles, const Parameters& parameters,
-    const std::string& device, int threads, Communicator* ranks, hard_particles::Repair& repaired) {
+auto engine_with(const std::vector<double>& r, std::size_t particles, const Parameters& parameters,
+                 const std::string& device, int threads, Communicator* ranks,
+                 hard_particles::Repair& repaired) {
   if (!ranks) {
     auto engine = make_engine(r.data(), particles, parameters, device, threads);
     repaired = engine->repair();
@@ -110,6 +110,18 @@ void HardParticles::set_max_displacement(const std::string& type, double d) {
   set(max_displacement_.at(m_pdata->getTypeByName(type)), d);
 }
 
+void HardParticles::set_box_moves(double beta_pressure, bool ln_volume, double delta) {
+  set(beta_pressure_, beta_pressure);
+  set(ln_volume_, ln_volume);
+  set(volume_delta_, delta);
+}
+
+void HardParticles::set_swap(int rounds, double range, int every) {
+  set(swap_rounds_, rounds);
+  set(swap_range_, range);
+  set(swap_every_, every);
+}
+
 double HardParticles::max_displacement(const std::string& type) const {
   return max_displacement_.at(m_pdata->getTypeByName(type));
 }
@@ -134,6 +146,16 @@ bool HardParticles::one_size() const {
                      [&](double diameter) { return diameter == diameter_[0]; });
 }
 
+// Types are told by their diameters.
+void HardParticles::check_swaps() const {
+  if (swap_rounds_ == 0) return;
+  if (one_size()) refuse(": swap needs particle types of different diameters");
+  std::vector<double> sizes = diameter_;
+  std::sort(sizes.begin(), sizes.end());
+  if (std::adjacent_find(sizes.begin(), sizes.end()) != sizes.end())
+    refuse(": swap needs particle types of which no two have the same diameter");
+}
+
 // ---- running ----
 
 void HardParticles::prepRun(std::uint64_t timestep) {
@@ -142,6 +164,7 @@ void HardParticles::prepRun(std::uint64_t timestep) {
   check_plane();
   prepare();
   at_start_ = total();
+  others_at_start_ = others();
   noticed_ = false;
   started_ = Clock::now();
   seconds_ = 0;
@@ -163,20 +186,38 @@ void HardParticles::update(std::uint64_t timestep) {
       left -= some;
   }
   if (left == all) make_engine();
-  const Arrays arrays(*this, access_mode::readwrite);
-  while (left > 0) {
-    const int some = std::min(left, engine_->cycles_between_writes());
-    engine_->enqueue(static_cast<std::uint64_t>(some), arrays.particles());
-    left -= some;
+  {
+    const Arrays arrays(*this, access_mode::readwrite);
+    while (left > 0) {
+      const int some = std::min(left, engine_->cycles_between_writes());
+      engine_->enqueue(static_cast<std::uint64_t>(some), arrays.particles());
+      left -= some;
+    }
   }
+  follow_box();
   running_ = true;
   timestep_ = timestep + 1;  // what is read or made from now on belongs there
   seconds_ = seconds_since(started_);
 }
 
+void HardParticles::follow_box() {
+  if (beta_pressure_ == 0) return;
+  const spheres::Grid grid = spheres_->grid();
+  hoomd::BoxDim global = m_pdata->getGlobalBox();
+  auto size = global.getL();
+  size.x = static_cast<Scalar>(grid.box[0]);
+  size.y = static_cast<Scalar>(grid.box[1]);
+  if (dimensions_ == 3) size.z = static_cast<Scalar>(grid.box[2]);
+  global.setL(size);
+  m_pdata->setGlobalBox(global);
+  box_ = box();
+}
+
 void HardParticles::recover() {
   if (!ranks_ || ranks_->watchdog().can_go_on()) return;
   before_ = total();
+  others_before_ = others();
+  spheres_ = nullptr;
   engine_.reset();
   stale_ = true;
   ranks_ = peers_of(*m_exec_conf);
@@ -267,7 +308,9 @@ double HardParticles::largest_displacement() const {
 
 void HardParticles::make_engine() {
   check_plane();
+  check_swaps();
   const hard_particles::Counters so_far = total();
+  const OtherMoves others_so_far = others();
   const auto complete = [&](auto parameters) {
     parameters.max_displacement = common_displacement();
     parameters.moves_per_cell = moves_per_cell_;
@@ -283,6 +326,7 @@ void HardParticles::make_engine() {
   const std::vector<double> r = positions_by_tag();
   const std::size_t particles = m_pdata->getNGlobal();
   std::unique_ptr<hard_particles::HostedEngine> engine;
+  spheres::Engine* of_spheres = nullptr;
   hard_particles::Repair repaired;
   double mean = diameter_.at(0);
   try {
@@ -290,8 +334,17 @@ void HardParticles::make_engine() {
       engine = engine_with(r, particles, complete(disk_parameters()), device, threads_,
                            ranks_.get(), repaired);
     } else {
-      const spheres::Parameters parameters = complete(sphere_parameters());
-      engine = engine_with(r, particles, parameters, device, threads_, ranks_.get(), repaired);
+      spheres::Parameters parameters = complete(sphere_parameters());
+      parameters.beta_pressure = beta_pressure_;
+      parameters.ln_volume = ln_volume_;
+      parameters.volume_delta = volume_delta_;
+      parameters.swap_rounds = swap_rounds_;
+      parameters.swap_range = swap_range_;
+      parameters.swap_every = swap_every_;
+      auto made = engine_with(r, particles, parameters, device, threads_, ranks_.get(), repaired);
+      of_spheres = made.get();
+      engine = std::move(made);
+      if (swap_rounds_) of_spheres->set_type_diameters(diameter_);
       if (!one_size()) mean = mean_of(parameters.diameters, dimensions_);
     }
   } catch (const std::invalid_argument& error) {
@@ -310,7 +363,9 @@ void HardParticles::make_engine() {
   }
   before_.trial_moves = so_far.trial_moves;
   before_.accepted_moves = so_far.accepted_moves;
+  others_before_ = others_so_far;
   engine_ = std::move(engine);
+  spheres_ = of_spheres;
   box_ = box();
   seed_ = m_sysdef->getSeed();
   mean_diameter_ = mean;
@@ -329,6 +384,7 @@ void HardParticles::make_engine() {
     migrate();
   else
     engine_->write_positions(Arrays(*this, access_mode::readwrite).particles());
+  follow_box();  // the engine realizes ratios of edges with a small error
 }
 
 std::vector<double> HardParticles::positions_by_tag() const {
@@ -515,6 +571,36 @@ std::array<std::uint64_t, 2> HardParticles::accepted_and_rejected() {
   const hard_particles::Counters now = total();
   const std::uint64_t accepted = now.accepted_moves - at_start_.accepted_moves;
   return {accepted, now.trial_moves - at_start_.trial_moves - accepted};
+}
+
+HardParticles::OtherMoves HardParticles::others() const {
+  OtherMoves sum = others_before_;
+  if (!spheres_) return sum;
+  const auto add = [](std::array<std::uint64_t, 2>& to, const spheres::TrialCounters& counters) {
+    to[0] += counters.trials;
+    to[1] += counters.accepted;
+  };
+  add(sum.volume, spheres_->volume_counters());
+  add(sum.swap, spheres_->swap_counters());
+  return sum;
+}
+
+namespace {
+
+std::array<std::uint64_t, 2> accepted_and_rejected_since(
+    const std::array<std::uint64_t, 2>& now, const std::array<std::uint64_t, 2>& before) {
+  const std::uint64_t accepted = now[1] - before[1];
+  return {accepted, now[0] - before[0] - accepted};
+}
+
+}  // namespace
+
+std::array<std::uint64_t, 2> HardParticles::volume_moves() const {
+  return accepted_and_rejected_since(others().volume, others_at_start_.volume);
+}
+
+std::array<std::uint64_t, 2> HardParticles::swap_moves() const {
+  return accepted_and_rejected_since(others().swap, others_at_start_.swap);
 }
 
 std::array<std::uint64_t, 2> HardParticles::all_accepted_and_rejected() {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Iterator, Mapping
@@ -14,54 +15,10 @@ from hoomd.logging import log
 
 from manymove import _core, arguments, hard_particles
 from manymove.analysis.pressure import BINS, DELTA_R, pressure_from_histogram
+from manymove.hoomd import moves
 from manymove.hoomd.action import EngineAction
 
 _MOST_ROUNDS = 4  # in a cycle; with n_m = 4 at most 16 trial moves between two shifts
-
-
-def _checked_box_moves(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the settings of `box_moves` and fill in the defaults."""
-    unknown = [name for name in value if name not in ("betaP", "volume")]
-    if unknown:
-        raise ValueError(
-            f"box_moves[{unknown[0]!r}] is not supported: betaP and volume are, which changes all "
-            "edges together"
-        )
-    if "betaP" not in value:
-        raise ValueError("box_moves must have betaP")
-    volume = dict(value.get("volume") or {})
-    unknown = [name for name in volume if name not in ("mode", "delta")]
-    if unknown:
-        raise ValueError(
-            f"box_moves['volume'][{unknown[0]!r}] is not supported: mode and delta are"
-        )
-    mode = volume.get("mode", "ln")
-    if mode not in ("ln", "standard"):
-        raise ValueError(f"box_moves['volume']['mode'] must be 'ln' or 'standard', got {mode!r}")
-    delta = volume.get("delta")
-    if delta is not None:
-        delta = arguments.positive_and_finite("box_moves['volume']['delta']", delta)
-    return {
-        "betaP": arguments.positive_and_finite("box_moves['betaP']", value["betaP"]),
-        "volume": {"mode": mode, "delta": delta},
-    }
-
-
-def _checked_swap(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the settings of `swap` and fill in the defaults."""
-    unknown = [name for name in value if name not in ("rounds", "range", "every")]
-    if unknown:
-        raise ValueError(f"swap[{unknown[0]!r}] is not supported: rounds, range and every are")
-    if "rounds" not in value:
-        raise ValueError("swap must have rounds")
-    largest = value.get("range")
-    if largest is not None:
-        largest = arguments.positive_and_finite("swap['range']", largest)
-    return {
-        "rounds": arguments.count("swap['rounds']", value["rounds"], most=1000),
-        "range": largest,
-        "every": arguments.count("swap['every']", value.get("every", 1)),
-    }
 
 
 class HardParticlesUpdater(EngineAction):
@@ -165,21 +122,20 @@ class HardParticlesUpdater(EngineAction):
     @property
     def box_moves(self) -> dict[str, Any] | None:
         """Trial changes of the box at constant pressure; None for constant volume."""
-        moves = self._box_moves
-        return moves and {**moves, "volume": dict(moves["volume"])}
+        return copy.deepcopy(self._box_moves)
 
     @box_moves.setter
     def box_moves(self, value: Mapping[str, Any] | None) -> None:
-        self._box_moves = None if value is None else _checked_box_moves(value)
+        self._box_moves = moves.box_moves(value)
 
     @property
     def swap(self) -> dict[str, Any] | None:
         """Swap moves of diameters, which exchange the types of two particles; None for none."""
-        return self._swap and dict(self._swap)
+        return copy.deepcopy(self._swap)
 
     @swap.setter
     def swap(self, value: Mapping[str, Any] | None) -> None:
-        self._swap = None if value is None else _checked_swap(value)
+        self._swap = moves.swap(value)
 
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
@@ -217,21 +173,16 @@ class HardParticlesUpdater(EngineAction):
 
     @log(category="sequence", requires_run=True)
     def volume_moves(self) -> tuple[int, int]:
-        """(int, int): accepted and rejected trial changes of the volume by the present engine,
-        zeros at constant volume."""
-        if self._box_moves is None:
-            return 0, 0
-        trials, accepted = self._engine.core.volume_counters
-        return accepted, trials - accepted
+        """(int, int): accepted and rejected trial changes of the volume since the start of the last
+        run."""
+        trial, accepted = self._moves_of_this_run()[2:4]
+        return accepted, trial - accepted
 
     @log(category="sequence", requires_run=True)
     def swap_moves(self) -> tuple[int, int]:
-        """(int, int): accepted and rejected trial swaps by the present engine, zeros without swap
-        moves."""
-        if self._swap is None:
-            return 0, 0
-        trials, accepted = self._engine.core.swap_counters
-        return accepted, trials - accepted
+        """(int, int): accepted and rejected trial swaps since the start of the last run."""
+        trial, accepted = self._moves_of_this_run()[4:]
+        return accepted, trial - accepted
 
     @log(requires_run=True)
     def packing_fraction(self) -> float:
@@ -242,14 +193,14 @@ class HardParticlesUpdater(EngineAction):
     @log(category="sequence", requires_run=True)
     def translate_moves(self) -> tuple[int, int]:
         """(int, int): accepted and rejected trial moves since the start of the last run."""
-        trial, accepted = self._moves_of_this_run()
+        trial, accepted = self._moves_of_this_run()[:2]
         return accepted, trial - accepted
 
     @log(requires_run=True)
     def mps(self) -> float:
         """float: trial moves per second of wall time in the last run; 0 before its first step."""
         started = time.perf_counter()
-        trial, _ = self._moves_of_this_run()  # waits for a GPU that has not finished
+        trial = self._moves_of_this_run()[0]  # waits for a GPU that has not finished
         if self._run_seconds == 0:
             return 0.0
         self._run_seconds += time.perf_counter() - started
@@ -307,7 +258,8 @@ class HardParticlesUpdater(EngineAction):
         super()._forget()
         self._made_with: dict[str, Any] | None = None
         self._run_first_step: int | None = None
-        self._run_moves: tuple[int, int] = (0, 0)  # of all engines when the run began
+        self._past = (0,) * 6
+        self._run_moves = self._past  # of all engines when the run began
         self._run_started = self._run_seconds = 0.0
 
     @property
@@ -438,7 +390,18 @@ class HardParticlesUpdater(EngineAction):
             self._run_moves = self._moves()
             self._run_started, self._run_seconds = time.perf_counter(), 0.0
 
-    def _moves_of_this_run(self) -> tuple[int, int]:
-        """Trial and accepted moves since the start of the last run."""
+    def _moves(self) -> tuple[int, ...]:
+        """Trial and accepted moves of particles, of the volume, and of diameters, by all engines
+        since the simulation was attached."""
+        if self._engine is None:
+            return self._past
+        core, present = self._engine.core, self._made_with or {}
+        now = list(core.counters[1:3])
+        now += core.volume_counters if "betaP" in present else (0, 0)
+        now += core.swap_counters if "swap_rounds" in present else (0, 0)
+        return tuple(n + m for n, m in zip(now, self._past, strict=True))
+
+    def _moves_of_this_run(self) -> tuple[int, ...]:
+        """The same since the start of the last run."""
         self._notice_a_new_run()
         return tuple(n - m for n, m in zip(self._moves(), self._run_moves, strict=True))
