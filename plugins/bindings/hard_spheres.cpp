@@ -237,7 +237,7 @@ void bind_hard_spheres(nb::module_& module) {
       .def(
           "diameters",
           [](const Engine& e) {
-            return array_of(released([&] { return e.snapshot().diameters; }));
+            return array_of(released([&] { return e.diameters(); }));
           },
           "With swap moves the present diameters, float64 (N).")
       .def_prop_ro("swap_counters",

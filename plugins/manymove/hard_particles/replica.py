@@ -104,8 +104,6 @@ class Settings(replica.Settings):
                 )
         if self.pressure is not None and not 0 < self.pressure < math.inf:
             raise ValueError(f"--pressure is {self.pressure}; it must be positive and finite")
-        if self.decompose and self.pressure is not None:
-            raise ValueError("--decompose is for constant volume; --pressure runs on one rank")
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
 

@@ -68,8 +68,7 @@ class CudaEngine final : OnDevice, public Engine {
     }
     if (state_.constant_pressure()) box_moves_.emplace(state_, stream_);
     if (state_.strip)
-      halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(),
-                                             std::array{rows_here()[0].row, rows_here()[1].row},
+      halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(),
                                              stream_);
     state_.data.places = {};  // the device has them
     state_.data.ids = {};
