@@ -109,15 +109,16 @@ double BoxMoves::least_ratio(const State& s, const double* diameters, const Labe
   auto bits = bits_of(wanted.most);
   static_assert(sizeof bits == sizeof(unsigned long long));
   copy_in(least_.data(), &bits, sizeof bits, stream);
-  const auto cells = static_cast<std::int64_t>(s.cells());
+  const std::size_t here = s.row_cells() * static_cast<std::size_t>(s.rows());
+  const auto cells = static_cast<std::int64_t>(here);
   const auto launch =
       s.dimensions() == 2
           ? &launch_least_ratio<2, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
                                 std::int64_t, unsigned long long*>
           : &launch_least_ratio<3, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
                                 std::int64_t, unsigned long long*>;
-  launch(s.distances.contact, blocks(s.cells()), stream, s.geometry, reference, wanted, spheres,
-         counts, cells, least_.data());
+  launch(s.distances.contact, blocks(here), stream, s.local(), reference, wanted, spheres, counts,
+         cells, least_.data());
   check_launch();
   least_.download(reinterpret_cast<unsigned long long*>(&bits), stream);
   return as_double(bits);

@@ -16,7 +16,8 @@ class BoxMoves {
   BoxMoves(const State& state, cudaStream_t stream);
 
   // The ratio that least_ratio_wanted() of volume.h asks for; waits for it. reference: the
-  // diameters of particles in the caller's unit.
+  // diameters of particles in the caller's unit. Cells are from this rank's first on, and after the
+  // last those of two rows of the next rank.
   double least_ratio(const State& state, const double* reference, const Label* labels,
                      const Sphere* spheres, const std::uint32_t* counts, cudaStream_t stream);
   // The diameters of an additive mixture in the integer units of a new volume.

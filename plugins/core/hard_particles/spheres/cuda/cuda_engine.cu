@@ -14,6 +14,7 @@
 #include "../volume.h"
 #include "box_moves.h"
 #include "host_arrays.cuh"
+#include "row_diameters.h"
 #include "schedule.h"
 #include "swaps.h"
 
@@ -67,6 +68,7 @@ class CudaEngine final : OnDevice, public Engine {
       swap_tally_.upload(before, stream_);
     }
     if (state_.constant_pressure()) box_moves_.emplace(state_, stream_);
+    if (state_.strip && state_.swaps()) row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
     if (state_.strip)
       halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(),
                                              stream_);
@@ -88,10 +90,11 @@ class CudaEngine final : OnDevice, public Engine {
       now_ = 1 - now_;
       move_origin(state_, draw, state_.data.origin);
       const std::uint64_t cycle = ++state_.data.counters.cycles;
-      if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
-        swap_diameters(state_, swap_rules(state_, cycle), spheres_[now_].data(),
-                       counts_[now_].data(), {reference_.data(), diameters_.data(), labels_.data()},
-                       swap_tally_.data(), stream_);
+      if (state_.swaps() && cycle % state_.parameters.swap_every == 0) {
+        look_at_neighbors(1);
+        swap_diameters(state_, swap_rules(state_, cycle), own_spheres(), own_counts(),
+                       swapped_diameters(), swap_tally_.data(), stream_);
+      }
       if (box_moves_) {
         if (cycle % state_.parameters.volume_every == 0) change_box();
         volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
@@ -218,8 +221,7 @@ class CudaEngine final : OnDevice, public Engine {
     data.volume_trials = state_.data.volume_trials;
     data.volume_accepted = state_.data.volume_accepted;
     if (state_.swaps()) {
-      data.diameters.resize(reference_.size());
-      reference_.download(data.diameters.data(), stream_);
+      data.diameters = present_diameters(data);
       const TrialCounters swaps = swap_counters();
       data.swap_trials = swaps.trials;
       data.swap_accepted = swaps.accepted;
@@ -246,13 +248,58 @@ class CudaEngine final : OnDevice, public Engine {
   std::size_t first_cell() const {
     return static_cast<std::size_t>(state_.first_row()) * state_.row_cells();
   }
+  const Sphere* own_spheres() const {
+    return spheres_[now_].data() + first_cell() * state_.geometry.slots;
+  }
+  const std::uint32_t* own_counts() const { return counts_[now_].data() + first_cell(); }
+  SwappedDiameters swapped_diameters() const {
+    return {reference_.data(), diameters_.data(), labels_.data()};
+  }
+  // Of the particles of a snapshot.
+  std::vector<double> present_diameters(const Snapshot& data) const {
+    std::vector<double> all(reference_.size());
+    reference_.download(all.data(), stream_);
+    if (!state_.strip) return all;
+    std::vector<double> own;
+    for (const std::uint32_t id : data.ids) own.push_back(all[id]);
+    return own;
+  }
 
   // ---- several ranks (../../cuda/distributed/halo_exchange.cuh) ----
 
   RowArrays rows_here() const {
     const std::size_t cells = state_.row_cells();
-    return {{{spheres_[now_].data(), cells * state_.geometry.slots * sizeof(Sphere)},
-             {counts_[now_].data(), cells * sizeof(std::uint32_t)}}};
+    const std::size_t slots = cells * state_.geometry.slots;
+    return {{{spheres_[now_].data(), slots * sizeof(Sphere)},
+             {counts_[now_].data(), cells * sizeof(std::uint32_t)},
+             {row_diameters_.data(), state_.swaps() ? slots * sizeof(double) : 0}}};
+  }
+  StoredCells stored_rows(int first) const {
+    const StoredCells all{spheres_[now_].data(), counts_[now_].data(), row_diameters_.data(),
+                          state_.geometry.slots};
+    return all.from(static_cast<std::size_t>(first) * state_.row_cells());
+  }
+  // The rows that neighbors need of the strip, which has `rows` rows, and then those of the
+  // neighbors, with the diameters of their particles.
+  void collect(const Crossing& c, int rows) const {
+    const auto pack = [&](int first, int count) {
+      pack_diameters(stored_rows(first), count * state_.row_cells(), reference_.data(), stream_);
+    };
+    if (state_.swaps()) {
+      pack(state_.first_row(), c.to_below);
+      pack(state_.first_row() + rows - c.to_above, c.to_above);
+    }
+    halo_->collect(c, rows, rows_here());
+  }
+  void exchange(const Crossing& c, int rows) const {
+    halo_->exchange();
+    const auto take = [&](int first, int count) {
+      take_diameters(stored_rows(first), count * state_.row_cells(), state_.unit,
+                     swapped_diameters(), halo_->stream());
+    };
+    if (!state_.swaps()) return;
+    take(state_.first_row() - c.from_below, c.from_below);
+    take(state_.first_row() + rows, c.from_above);
   }
   // The tiles that need nothing from the neighbors are at work while rows are on their way.
   void cycle_of_strip(const Draw& draw) {
@@ -266,19 +313,20 @@ class CudaEngine final : OnDevice, public Engine {
       if (end > first) launch(g, local, (end - first) * state_.tiles_in_row(), stream, false);
     };
     const int below = strip.waiting_below(), above = strip.tile_rows() - strip.waiting_above();
-    halo_->collect(crossing, rows, rows_here());
+    collect(crossing, rows);
     tiles(below, above, stream_);
-    halo_->exchange();
+    exchange(crossing, rows);
     tiles(0, below, halo_->stream());
     tiles(above, strip.tile_rows(), halo_->stream());
     halo_->join();
     halo_->pace();
   }
-  // Pairs reach at most two rows beyond the strip, upwards.
-  void look_at_neighbors() const {
+  // Fetches the rows above the strip.
+  void look_at_neighbors(int rows) const {
     if (!halo_) return;
-    halo_->collect({2, 0, 0, 2}, state_.rows(), rows_here());
-    halo_->exchange();
+    const Crossing above{rows, 0, 0, rows};
+    collect(above, state_.rows());
+    exchange(above, state_.rows());
     halo_->join();
   }
   void finish() const {
@@ -348,11 +396,14 @@ class CudaEngine final : OnDevice, public Engine {
 
   // The trial changes of the volume; then the box and the cells follow.
   void change_box() {
-    const double to = change_volume(
-        state_, box_moves_->least_ratio(state_, reference_.data(), labels_.data(),
-                                        spheres_[now_].data(), counts_[now_].data(), stream_));
+    look_at_neighbors(2);  // pairs reach no farther
+    finish();
+    const double least = box_moves_->least_ratio(state_, reference_.data(), labels_.data(),
+                                                 own_spheres(), own_counts(), stream_);
+    const double to = change_volume(state_, least_of_ranks(state_, least));
     if (to == state_.data.volume) return;
-    const Geometry before = state_.geometry;
+    const State frame = frame_of(state_);
+    const Geometry& before = frame.geometry;
     set_volume(state_, to);
     if (!state_.contacts.empty()) {
       contacts_.upload(state_.contacts.data(), stream_);
@@ -363,6 +414,10 @@ class CudaEngine final : OnDevice, public Engine {
                                labels_.data(), stream_);
     place_law();
     if (same_cells(before, state_.geometry)) return;
+    if (state_.strip) {
+      divide_this_again(frame);
+      return;
+    }
     const std::size_t cells = state_.cells(), slots = cells * state_.geometry.slots;
     const auto make_room = [&](int k) {
       if (spheres_[k].size() < slots) spheres_[k] = DeviceBuffer<Sphere>(slots);
@@ -374,6 +429,34 @@ class CudaEngine final : OnDevice, public Engine {
                            &tally_.data()->corrupt, stream_);
     make_room(now_);
     now_ = 1 - now_;
+    choose_schedule(
+        std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
+  }
+
+  // After a change of the grid, from the particles in the former one. Collective.
+  void divide_this_again(const State& frame) {
+    std::vector<Sphere> spheres(spheres_[now_].size());
+    std::vector<std::uint32_t> counts(counts_[now_].size());
+    spheres_[now_].download(spheres.data(), stream_);
+    counts_[now_].download(counts.data(), stream_);
+    Snapshot mine = snapshot_of(frame, counters(), state_.data.origin, spheres.data(),
+                                counts.data());
+    if (state_.swaps()) mine.diameters = present_diameters(mine);
+    fill_diameters(state_);
+    const Cells cells = divide_again(state_, std::move(mine));
+    halo_.reset();
+    for (int k = 0; k < 2; ++k) {
+      spheres_[k] = DeviceBuffer<Sphere>(cells.spheres.size());
+      counts_[k] = DeviceBuffer<std::uint32_t>(cells.counts.size());
+    }
+    spheres_[now_].upload(cells.spheres.data(), stream_);
+    counts_[now_].upload(cells.counts.data(), stream_);
+    if (state_.swaps()) {
+      reference_ = on_device(state_.parameters.diameters, stream_);
+      row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
+    }
+    upload_law();
+    halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(), stream_);
     choose_schedule(
         std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
   }
@@ -393,7 +476,7 @@ class CudaEngine final : OnDevice, public Engine {
   void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
     const std::size_t bytes = row_size(sampling) * sizeof(std::uint32_t);
     const bool in_shared = bytes <= kSharedLimit;
-    look_at_neighbors();
+    look_at_neighbors(2);  // pairs reach no farther
     const std::size_t cells = state_.row_cells() * static_cast<std::size_t>(state_.rows());
     const auto blocks =
         static_cast<unsigned>(blocks_for(cells, static_cast<std::size_t>(kHistogramThreads)));
@@ -434,6 +517,7 @@ class CudaEngine final : OnDevice, public Engine {
   DeviceBuffer<float> sigmas_;
   std::optional<BoxMoves> box_moves_;            // at constant pressure
   DeviceBuffer<double> reference_;               // the diameters in the caller's unit
+  DeviceBuffer<double> row_diameters_;           // [stored cells][slots], with swap moves on ranks
   DeviceBuffer<double> type_diameters_;          // of a host program's types
   DeviceBuffer<unsigned long long> swap_tally_;  // trials, accepted
   VolumeRows volumes_;

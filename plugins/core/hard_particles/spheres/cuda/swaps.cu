@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(kThreads)
                 unsigned long long* tally) {
   __shared__ Swapper swappers[kMostCells];
   __shared__ int offset;
-  const auto tile = static_cast<int>(blockIdx.x);
+  const int tile = tile_of(g, static_cast<int>(blockIdx.x));
   const TileBounds bounds = tile_bounds<D>(g, tile);
   unsigned int trials = 0, accepted = 0;
   for (int turn = 0; turn < 1 << D; ++turn) {
@@ -62,10 +62,10 @@ __global__ void __launch_bounds__(kThreads)
 void swap_diameters(const State& s, const SwapRules& rules, const Sphere* spheres,
                     const std::uint32_t* counts, const SwappedDiameters& of,
                     unsigned long long* tally, cudaStream_t stream) {
-  const Geometry& g = s.geometry;
+  const Geometry g = s.local();
   const auto kernel = s.dimensions() == 2 ? &swap_kernel<2> : &swap_kernel<3>;
-  kernel<<<static_cast<unsigned>(g.tiles[0] * g.tiles[1] * g.tiles[2]), kThreads, 0, stream>>>(
-      g, rules, spheres, counts, of, tally);
+  kernel<<<static_cast<unsigned>(s.tiles()), kThreads, 0, stream>>>(g, rules, spheres, counts, of,
+                                                                    tally);
   check_launch();
 }
 
