@@ -215,6 +215,16 @@ void fill_contacts(State& state) {
     state.contacts.push_back(sigma * sigma);
     state.sigmas.push_back(static_cast<float>(sigma));
   }
+  const std::vector<double>& table = state.parameters.contacts;
+  const auto types = static_cast<std::size_t>(std::lround(std::sqrt(table.size())));
+  state.radii.clear();
+  for (std::size_t a = 0; a < types; ++a)
+    for (std::size_t b = 0; b < a; ++b)
+      if (std::abs(table[a * types + b] - 0.5 * (table[a * (types + 1)] + table[b * (types + 1)])) >
+          1e-12 * state.distances.largest)
+        return;
+  for (std::size_t a = 0; a < types; ++a)
+    state.radii.push_back(radius_in_units(table[a * (types + 1)], state.unit).radius);
 }
 
 }  // namespace

@@ -57,6 +57,7 @@ struct Law {
   int types;
   const double* contacts;  // table: sigma^2, [types][types]
   const float* sigmas;     // table: sigma, [types][types]
+  const float* radii;      // table: null, or of types, if each sigma is the sum of two radii
 };
 
 // What a rank has of a system that ranks divide (../strip.h): a strip of the rows of cells along y

@@ -412,6 +412,8 @@ SwapRules swap_rules(const State& s, std::uint64_t cycle) {
   rules.rounds = s.parameters.swap_rounds;
   rules.range = s.parameters.swap_range > 0 ? s.parameters.swap_range / s.unit : 1e30;
   rules.clearance = 0x1p-40 * s.distances.largest / s.unit;
+  const double far = s.distances.largest / s.unit;
+  rules.farthest2 = static_cast<float>(far * far * (1 + 1e-5));
   return rules;
 }
 

@@ -47,7 +47,7 @@ struct State {
 
   // Tables behind the law, in units.
   std::vector<double> diameters, contacts;
-  std::vector<float> sigmas;
+  std::vector<float> sigmas, radii;  // radii: only if all contact distances of types are sums
   std::vector<Label> labels;
 
   int dimensions() const { return parameters.dimensions; }

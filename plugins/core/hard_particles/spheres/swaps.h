@@ -14,6 +14,7 @@ struct SwapRules {
   int rounds;           // of pairs, for each set
   double range;         // largest difference of diameters
   double clearance;     // of a particle from its neighbors, beyond the rounding (section 6)
+  float farthest2;      // squared distance beyond which neighbors leave room for every diameter
 };
 
 // The particle of an active cell that takes part, and the largest diameter that its neighbors allow
@@ -23,6 +24,13 @@ struct Swapper {
   double room;
   std::uint32_t id;
 };
+
+template <class T>
+MM_HD void exchange(T& a, T& b) {
+  const T c = a;
+  a = b;
+  b = c;
+}
 
 // The active cells of a set in a tile form a lattice of n[0] by n[1] (by n[2]) cells.
 template <int D>
@@ -44,53 +52,65 @@ MM_HD void swap_cell(const int n[3], int set, int k, int at[3]) {
   }
 }
 
-// Who takes part from the active cell `at` of a tile, and its room, with the diameters as they are.
+// The slot of the particle that takes part from the active cell `at` of a tile, of n > 0 particles.
 template <int D>
-MM_HD Swapper swapper_of(const Geometry& g, const TileBounds& b, int tile, const int at[3],
-                         std::uint64_t cycle, const Sphere* spheres, const std::uint32_t* counts,
-                         const double* diameters) {
-  int cell[3] = {0, 0, 0};
-  MM_UNROLL
-  for (int a = 0; a < D; ++a) cell[a] = b.first[a] + at[a];
-  const std::int64_t here =
-      (static_cast<std::int64_t>(cell[2]) * g.cells[1] + cell[1]) * g.cells[0] + cell[0];
-  const std::uint32_t n = counts[here];
-  Swapper mine{0, kNobody};
-  if (n == 0) return mine;
+MM_HD std::uint32_t swapper_slot(const Geometry& g, const TileBounds& b, int tile, const int at[3],
+                                 std::uint64_t cycle, std::uint32_t n) {
   std::uint32_t word[4];
   random_words(word, g,
                static_cast<std::uint32_t>(tile) * static_cast<std::uint32_t>(g.plane) +
                    static_cast<std::uint32_t>(local_index<D>(b, at)),
                cycle, Purpose::swap, 0, 0);
-  const std::uint32_t slot = uniform_below(word[0], n);
-  const Sphere p = spheres[here * g.slots + slot];
-  mine.id = p.id;
-  mine.room = 1e30;
-  const auto along = [&](int axis, int by) {
-    const int there = cell[axis] + by;
-    return there < 0 ? there + g.cells[axis] : there >= g.cells[axis] ? 0 : there;
-  };
-  for (int k = D == 3 ? -1 : 0; k <= (D == 3 ? 1 : 0); ++k)
-    for (int j = -1; j <= 1; ++j)
-      for (int i = -1; i <= 1; ++i) {
-        const std::int64_t there =
-            (static_cast<std::int64_t>(D == 3 ? along(2, k) : 0) * g.cells[1] + along(1, j)) *
-                g.cells[0] +
-            along(0, i);
-        const std::uint32_t others = counts[there];
-        for (std::uint32_t s = 0; s < others; ++s) {
-          const Sphere q = spheres[there * g.slots + s];
-          if (q.id == p.id) continue;
-          const auto x = static_cast<double>(q.x - p.x + 2.0f * g.half[0] * static_cast<float>(i)),
-                     y = static_cast<double>(q.y - p.y + 2.0f * g.half[1] * static_cast<float>(j)),
-                     z = D == 3 ? static_cast<double>(q.z - p.z +
-                                                      2.0f * g.half[2] * static_cast<float>(k))
-                                : 0.0;
-          const double room = 2 * square_root(x * x + y * y + z * z) - diameters[q.id];
-          if (room < mine.room) mine.room = room;
-        }
-      }
-  return mine;
+  return uniform_below(word[0], n);
+}
+
+// The room that the neighbors of particle p leave it with the diameters as they are; `cell` is its
+// cell in the grid. Only particles closer than rules.farthest2 count, because beyond that distance
+// there is room for every diameter. `Lanes` threads that share a swapper have a part of the
+// neighbors each, and the least of their results is the room.
+template <int D, int Lanes>
+MM_HD double room_of(const Geometry& g, const SwapRules& rules, const int cell[3], const Sphere& p,
+                     const Sphere* spheres, const std::uint32_t* counts, const double* diameters,
+                     int lane) {
+  constexpr int kAround = D == 3 ? 27 : 9, kMine = (kAround + Lanes - 1) / Lanes;
+  int from[kMine];
+  std::uint32_t n[kMine], most = 0;
+  float away[kMine][3];  // from the center of the own cell to the center of the other one
+  MM_UNROLL
+  for (int c = 0; c < kMine; ++c) {
+    const int other = c * Lanes + lane;
+    const int by[3] = {other % 3 - 1, other / 3 % 3 - 1, D == 3 ? other / 9 - 1 : 0};
+    int there = 0;  // a box has at most 1e9
+    MM_UNROLL
+    for (int a = D - 1; a >= 0; --a) {
+      int i = cell[a] + by[a];
+      i = i < 0 ? i + g.cells[a] : i >= g.cells[a] ? 0 : i;
+      there = there * g.cells[a] + i;
+      away[c][a] = 2.0f * g.half[a] * static_cast<float>(by[a]);
+    }
+    n[c] = other < kAround ? counts[there] : 0;
+    from[c] = there;
+    if (n[c] > most) most = n[c];
+  }
+  double room = 1e30;
+  for (std::uint32_t s = 0; s < most; ++s) {
+    Sphere q[kMine];
+    MM_UNROLL
+    for (int c = 0; c < kMine; ++c)
+      if (s < n[c]) q[c] = spheres[static_cast<std::int64_t>(from[c]) * g.slots + s];
+    MM_UNROLL
+    for (int c = 0; c < kMine; ++c) {
+      if (s >= n[c] || q[c].id == p.id) continue;
+      const float dx = q[c].x - p.x + away[c][0], dy = q[c].y - p.y + away[c][1],
+                  dz = D == 3 ? q[c].z - p.z + away[c][2] : 0.0f;
+      if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > rules.farthest2) continue;
+      const auto x = static_cast<double>(dx), y = static_cast<double>(dy),
+                 z = static_cast<double>(dz);
+      const double its = 2 * square_root(x * x + y * y + z * z) - diameters[q[c].id];
+      if (its < room) room = its;
+    }
+  }
+  return room;
 }
 
 // The partner of the k-th of n cells in a round: a pairing of all cells, from one random number.
@@ -111,13 +131,6 @@ MM_HD bool swaps(const SwapRules& rules, const Swapper& a, const Swapper& b, dou
   const double larger = of_a > of_b ? of_a : of_b, smaller = of_a > of_b ? of_b : of_a;
   const double room = a.room < b.room ? a.room : b.room;
   return larger - smaller <= rules.range && larger <= room - rules.clearance;
-}
-
-template <class T>
-MM_HD void exchange(T& a, T& b) {
-  const T c = a;
-  a = b;
-  b = c;
 }
 
 }  // namespace manymove::hard_particles::spheres

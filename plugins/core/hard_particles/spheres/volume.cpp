@@ -67,6 +67,18 @@ int cells_for(const State& s, int axis, double edge) {
   return 0;
 }
 
+// Whether no pair overlaps in a box with this unit of length (section 3), and the smallest ratio for
+// which that is so.
+bool legal_at(double unit, double least_ratio) {
+  return unit * unit * (least_ratio * (1 - kExact)) >= 1;
+}
+double least_legal(double unit) {
+  double ratio = 1 / (unit * unit) / (1 - kExact);
+  while (legal_at(unit, ratio)) ratio = std::nextafter(ratio, 0.0);
+  while (!legal_at(unit, ratio)) ratio = std::nextafter(ratio, HUGE_VAL);
+  return ratio;
+}
+
 double log_weight(const State& s, double coordinate) {
   const auto n = static_cast<double>(s.particles);
   const double volume = volume_of(s, coordinate), pressure = s.parameters.beta_pressure;
@@ -224,11 +236,16 @@ double least_of_ranks(const State& s, double least) {
   return as_double(static_cast<std::uint64_t>(-bits));
 }
 
-double change_volume(State& s, double least_ratio) {
+double change_volume(State& s, double least_ratio, double* decisive) {
   const Parameters& p = s.parameters;
   const Geometry& g = s.geometry;
   const int D = s.dimensions();
-  const auto legal = [&](double unit) { return unit * unit * (least_ratio * (1 - kExact)) >= 1; };
+  if (decisive) *decisive = 0;
+  const auto legal = [&](double unit) {
+    const bool is = legal_at(unit, least_ratio);
+    if (is && decisive) *decisive = std::max(*decisive, least_legal(unit));
+    return is;
+  };
   double now = s.data.volume;
   const bool at_rest = !legal(unit_of(s, volume_of(s, now)));  // symmetric: section 3
   const auto quanta =
@@ -268,6 +285,36 @@ void adopt_volume(State& s, double coordinate) {
     refuse("checkpoint: the lattice does not have the volume ", coordinate);
   set_volume(s, coordinate);
   fill_diameters(s);
+}
+
+Scale scale_of(const State& s) {
+  const Law law = law_of(s);
+  return {law.contact, law.largest, law.margin, s.geometry.step, s.unit};
+}
+
+VolumeOutcomes foretell_volume(State& s, double most) {
+  const double now = s.data.volume;
+  const Geometry before = s.geometry;
+  const std::uint64_t trials = s.data.volume_trials, accepted = s.data.volume_accepted;
+  VolumeOutcomes all{};
+  double ratio = most;
+  while (all.number < VolumeOutcomes::kMost && ratio > 0) {
+    const int k = all.number++;
+    try {
+      const double to = change_volume(s, ratio, &all.from[k]);
+      set_volume(s, to);
+      all.scale[k] = scale_of(s);
+      all.host[k] = !same_cells(before, s.geometry);
+    } catch (const std::exception&) {  // it will be thrown again if it comes to this
+      all.host[k] = true;
+      all.from[k] = 0;
+    }
+    set_volume(s, now);
+    s.data.volume_trials = trials;
+    s.data.volume_accepted = accepted;
+    ratio = std::nextafter(all.from[k], 0.0);
+  }
+  return all;
 }
 
 bool same_cells(const Geometry& a, const Geometry& b) {

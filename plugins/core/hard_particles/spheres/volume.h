@@ -37,8 +37,30 @@ double least_of_ranks(const State& state, double least);
 
 // Makes and counts the trial changes that are due. Returns the new coordinate of the volume, to
 // which the engine then changes. Throws std::runtime_error if a trial leaves the range of the
-// lattice.
-double change_volume(State& state, double least_ratio);
+// lattice. decisive: where to write the smallest ratio with which all decisions are the same.
+double change_volume(State& state, double least_ratio, double* decisive = nullptr);
+
+// What of the law and of the moves changes with the volume alone. Lengths in integer units.
+struct Scale {
+  double contact;  // these three as in Law
+  float largest, margin;
+  float step;   // as in Geometry
+  double unit;  // length of one integer unit
+};
+Scale scale_of(const State& state);
+
+// The trial changes after a cycle as a function of the least ratio, which is not known yet: from[k]
+// is the least ratio from which, up to the one before, the outcome has the scale[k]. `host` marks
+// outcomes that need more than the scale: other cells, or an error. Below the last ratio, which may
+// be above zero, nothing is foretold.
+struct VolumeOutcomes {
+  static constexpr int kMost = 16;
+  int number;
+  double from[kMost];
+  Scale scale[kMost];
+  bool host[kMost];
+};
+VolumeOutcomes foretell_volume(State& state, double most);
 
 // Sets the box, the grid and the contact distances to the volume of a checkpoint. Throws
 // std::invalid_argument if the lattice does not have it.
@@ -51,47 +73,62 @@ bool same_cells(const Geometry& a, const Geometry& b);
 Law reference_law(const State& state);
 
 // The least ratio of the pairs of particles in a cell and of pairs with particles in the cells
-// after it, or `least`.
-template <int D, Contact C, class Count>
+// after it, or `least`. `Lanes` threads that share a cell have a part of the pairs each.
+template <int D, Contact C, int Lanes, class Count>
 MM_HD double least_ratio_of(const Geometry& g, const Law& reference, const LeastRatio& wanted,
-                            const Sphere* spheres, const Count* counts, const int cell[3],
+                            const Sphere* spheres, const Count* counts, const int cell[3], int lane,
                             double least) {
-  const auto along = [&](int axis, int by) {
-    int at = cell[axis] + by;
-    while (at < 0) at += g.cells[axis];
-    while (at >= g.cells[axis]) at -= g.cells[axis];
-    return at;
-  };
-  const std::int64_t here =
-      (static_cast<std::int64_t>(cell[2]) * g.cells[1] + cell[1]) * g.cells[0] + cell[0];
+  constexpr int kAtOnce = 4;
+  const int here = (cell[2] * g.cells[1] + cell[1]) * g.cells[0] + cell[0];  // at most 1e9
   const auto n = static_cast<int>(counts[here]);
-  const int range = wanted.range;
-  for (int k = 0; n > 0 && k <= (D == 3 ? range : 0); ++k)
-    for (int j = k == 0 ? 0 : -range; j <= range; ++j) {
-      const std::int64_t row =
-          (static_cast<std::int64_t>(D == 3 ? along(2, k) : 0) * g.cells[1] + along(1, j)) *
-          g.cells[0];
-      for (int i = k == 0 && j == 0 ? 0 : -range; i <= range; ++i) {
-        const std::int64_t there = row + along(0, i);
-        const bool own = i == 0 && j == 0 && k == 0;
-        const auto others = static_cast<int>(counts[there]);
-        for (int t = 0; t < others; ++t) {
-          Sphere q = spheres[there * g.slots + t];
-          q.x += 2.0f * g.half[0] * static_cast<float>(i);
-          q.y += 2.0f * g.half[1] * static_cast<float>(j);
-          if (D == 3) q.z += 2.0f * g.half[2] * static_cast<float>(k);
-          for (int s = 0; s < (own ? t : n); ++s) {
-            const Sphere& p = spheres[here * g.slots + s];
-            const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
-            if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > wanted.farthest2) continue;
-            const double x = static_cast<double>(dx), y = static_cast<double>(dy),
-                         z = static_cast<double>(dz);
-            const double ratio = (x * x + y * y + z * z) / contact_of<C>(reference, p.id, q.id);
-            if (ratio < least) least = ratio;
-          }
+  if (n == 0) return least;
+  const Sphere* const own = spheres + static_cast<std::int64_t>(here) * g.slots;
+  const Sphere first = own[0];
+  // The cells around, from the own one on in the order of their numbers.
+  const int side = 2 * wanted.range + 1, all = D == 3 ? side * side * side : side * side;
+  for (int begin = all / 2 + lane; begin < all; begin += kAtOnce * Lanes) {
+    int from[kAtOnce], others[kAtOnce], most = 0;
+    float away[kAtOnce][3];
+    MM_UNROLL
+    for (int c = 0; c < kAtOnce; ++c) {
+      const int other = begin + c * Lanes;
+      const int by[3] = {other % side - wanted.range, other / side % side - wanted.range,
+                         D == 3 ? other / (side * side) - wanted.range : 0};
+      int there = 0;
+      MM_UNROLL
+      for (int a = D - 1; a >= 0; --a) {
+        int i = cell[a] + by[a];
+        while (i < 0) i += g.cells[a];
+        while (i >= g.cells[a]) i -= g.cells[a];
+        there = there * g.cells[a] + i;
+        away[c][a] = 2.0f * g.half[a] * static_cast<float>(by[a]);
+      }
+      from[c] = there;
+      others[c] = other < all ? static_cast<int>(counts[there]) : 0;
+      if (others[c] > most) most = others[c];
+    }
+    for (int t = 0; t < most; ++t) {
+      Sphere q[kAtOnce];
+      MM_UNROLL
+      for (int c = 0; c < kAtOnce; ++c)
+        if (t < others[c]) q[c] = spheres[static_cast<std::int64_t>(from[c]) * g.slots + t];
+      MM_UNROLL
+      for (int c = 0; c < kAtOnce; ++c) {
+        if (t >= others[c]) continue;
+        const int end = begin + c * Lanes == all / 2 ? t : n;
+        for (int s = 0; s < end; ++s) {
+          const Sphere p = s == 0 ? first : own[s];
+          const float dx = q[c].x - p.x + away[c][0], dy = q[c].y - p.y + away[c][1],
+                      dz = D == 3 ? q[c].z - p.z + away[c][2] : 0.0f;
+          if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > wanted.farthest2) continue;
+          const double x = static_cast<double>(dx), y = static_cast<double>(dy),
+                       z = static_cast<double>(dz);
+          const double ratio = (x * x + y * y + z * z) / contact_of<C>(reference, p.id, q[c].id);
+          if (ratio < least) least = ratio;
         }
       }
     }
+  }
   return least;
 }
 

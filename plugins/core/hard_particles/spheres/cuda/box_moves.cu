@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "box_moves.h"
 
-#include "../volume.h"
+#include <atomic>
 
 namespace manymove::hard_particles::spheres {
 namespace {
@@ -24,22 +24,67 @@ std::size_t cells_in(const Geometry& g) {
   return std::size_t{1} * g.cells[0] * g.cells[1] * g.cells[2];
 }
 
-// A thread for each cell. Positive numbers are in the order of their bits.
+constexpr int kLanes = 4;  // that share a cell
+constexpr unsigned long long kNoRatio = 0x7ff0000000000000ull;
+
+// Positive numbers are in the order of their bits. The last block chooses among the outcomes.
 template <int D, Contact C>
-__global__ void least_ratio_kernel(const __grid_constant__ Geometry g,
-                                   const __grid_constant__ Law reference, const LeastRatio wanted,
-                                   const Sphere* spheres, const std::uint32_t* counts,
-                                   std::int64_t cells, unsigned long long* least) {
+__global__ void __launch_bounds__(kThreads)
+    least_ratio_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law reference,
+                       const __grid_constant__ LeastRatio wanted, const Sphere* spheres,
+                       const std::uint32_t* counts, std::int64_t cells,
+                       const __grid_constant__ VolumeOutcomes outcomes, BoxChoice* choice,
+                       volatile BoxAnswer* answer, unsigned int number) {
   const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   double mine = wanted.most;
-  if (index < cells) {
+  if (index / kLanes < cells) {
     int cell[3];
-    cell_of(g, index, cell);
-    mine = least_ratio_of<D, C>(g, reference, wanted, spheres, counts, cell, mine);
+    cell_of(g, index / kLanes, cell);
+    mine = least_ratio_of<D, C, kLanes>(g, reference, wanted, spheres, counts, cell,
+                                        static_cast<int>(index % kLanes), mine);
   }
   for (int lane = 16; lane > 0; lane /= 2) mine = fmin(mine, __shfl_down_sync(~0u, mine, lane));
-  if (threadIdx.x % 32 == 0 && mine < wanted.most)
-    atomicMin(least, static_cast<unsigned long long>(__double_as_longlong(mine)));
+  if (threadIdx.x % 32 == 0 && mine < wanted.most) {
+    atomicMin(&choice->least, static_cast<unsigned long long>(__double_as_longlong(mine)));
+    __threadfence();
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  if (atomicAdd(&choice->blocks, 1u) != gridDim.x - 1) return;
+  __threadfence();
+  const double least = fmin(
+      wanted.most,
+      __longlong_as_double(static_cast<long long>(atomicExch(&choice->least, kNoRatio))));
+  choice->blocks = 0;
+  int k = 0;
+  while (k < outcomes.number && least < outcomes.from[k]) ++k;
+  const bool host = k == outcomes.number || outcomes.host[k];
+  choice->for_host = host;
+  if (!host) choice->scale = outcomes.scale[k];
+  answer->least_ratio = least;
+  answer->for_host = host;
+  __threadfence_system();
+  answer->number = number;
+}
+
+// A thread for each particle of an additive mixture, or for each pair of types. reference: diameters
+// or contact distances.
+__global__ void rescale_kernel(const double* reference, std::size_t count, int types,
+                               const BoxChoice* choice, const Scaled scaled) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= count || choice->for_host) return;
+  const double unit = choice->scale.unit;
+  if (types == 0) {
+    scaled.diameters[i] = diameter_in_units(reference[i], unit);
+    scaled.labels[i] = radius_in_units(reference[i], unit);
+    return;
+  }
+  const double sigma = reference[i] / unit;
+  scaled.contacts[i] = sigma * sigma;
+  scaled.sigmas[i] = static_cast<float>(sigma);
+  const auto type = static_cast<int>(i / types);
+  if (scaled.radii && static_cast<int>(i % types) == type)
+    scaled.radii[type] = radius_in_units(reference[i], unit).radius;
 }
 
 // A thread for each particle.
@@ -96,32 +141,57 @@ void launch_least_ratio(Contact contact, unsigned blocks, cudaStream_t stream,
 }  // namespace
 
 BoxMoves::BoxMoves(const State& s, cudaStream_t stream)
-    : contacts_(on_device(s.lattice.contacts, stream)), least_(1) {}
+    : contacts_(on_device(s.lattice.contacts, stream)),
+      sigmas_(on_device(s.parameters.contacts, stream)),
+      choice_(1) {
+  const BoxChoice none{kNoRatio, 0, 0, scale_of(s)};
+  choice_.upload(&none, stream);
+}
 
-double BoxMoves::least_ratio(const State& s, const double* diameters, const Label* labels,
-                             const Sphere* spheres, const std::uint32_t* counts,
-                             cudaStream_t stream) {
+void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled,
+                     const Sphere* spheres, const std::uint32_t* counts, cudaStream_t stream) {
   const LeastRatio wanted = least_ratio_wanted(s);
+  // Ranks decide together, on the host.
+  const VolumeOutcomes outcomes = s.ranks ? VolumeOutcomes{} : foretell_volume(s, wanted.most);
   Law reference = reference_law(s);
-  reference.labels = labels;
+  reference.labels = scaled.labels;
   reference.diameters = diameters;
   reference.contacts = contacts_.data();
-  auto bits = bits_of(wanted.most);
-  static_assert(sizeof bits == sizeof(unsigned long long));
-  copy_in(least_.data(), &bits, sizeof bits, stream);
   const std::size_t here = s.row_cells() * static_cast<std::size_t>(s.rows());
   const auto cells = static_cast<std::int64_t>(here);
   const auto launch =
       s.dimensions() == 2
           ? &launch_least_ratio<2, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
-                                std::int64_t, unsigned long long*>
+                                std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
+                                unsigned int>
           : &launch_least_ratio<3, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
-                                std::int64_t, unsigned long long*>;
-  launch(s.distances.contact, blocks(here), stream, s.local(), reference, wanted, spheres, counts,
-         cells, least_.data());
+                                std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
+                                unsigned int>;
+  launch(s.distances.contact, blocks(here * kLanes), stream, s.local(), reference, wanted,
+         spheres, counts, cells, outcomes, choice_.data(), answer_.get(), ++number_);
   check_launch();
-  least_.download(reinterpret_cast<unsigned long long*>(&bits), stream);
-  return as_double(bits);
+  begun_ = true;
+  if (s.distances.contact == Contact::one_size) return;
+  const bool additive = s.distances.contact == Contact::additive;
+  const std::size_t count = additive ? s.particles : sigmas_.size();
+  rescale_kernel<<<blocks(count), kThreads, 0, stream>>>(
+      additive ? diameters : sigmas_.data(), count, additive ? 0 : reference.types, choice_.data(),
+      scaled);
+  check_launch();
+}
+
+BoxAnswer BoxMoves::end(cudaStream_t stream) {
+  const volatile BoxAnswer* const answer = answer_.get();
+  for (unsigned int look = 1; answer->number != number_; ++look) {
+    if (look % 4096 != 0) continue;
+    const cudaError_t status = cudaStreamQuery(stream);
+    if (status != cudaErrorNotReady) check(status, "box move");
+    if (status == cudaSuccess && answer->number != number_)
+      throw std::runtime_error("CUDA: a box move has left no answer");
+  }
+  begun_ = false;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return *answer_;
 }
 
 void BoxMoves::fill_diameters(const double* reference, std::size_t particles, double unit,

@@ -7,19 +7,53 @@
 
 #include "../../../runtime/device.cuh"
 #include "../state.h"
+#include "../volume.h"
 
 namespace manymove::hard_particles::spheres {
 
-// All calls need the engine's device and work in the order of its stream.
+// What a kernel leaves for the host, in its memory.
+struct BoxAnswer {
+  double least_ratio;
+  bool for_host;        // whether the host has to change more than the scale
+  unsigned int number;  // of the trial changes, written last
+};
+
+// What the device has chosen.
+struct BoxChoice {
+  unsigned long long least;  // the bits of a positive float64, while kernels look for it
+  unsigned int blocks;       // that have ended
+  unsigned int for_host;
+  Scale scale;
+};
+
+// What is in integer units and follows the volume: by particle, and by pairs of types.
+struct Scaled {
+  double* diameters;
+  Label* labels;
+  double* contacts;
+  float *sigmas, *radii;
+};
+
+// The trial changes of the volume after a cycle. The host foretells their outcomes and the device
+// chooses among them, so that the next cycle can be enqueued before the host knows the answer. All
+// calls need the engine's device and work in the order of its stream.
 class BoxMoves {
  public:
   BoxMoves(const State& state, cudaStream_t stream);
 
-  // The ratio that least_ratio_wanted() of volume.h asks for; waits for it. reference: the
-  // diameters of particles in the caller's unit. Cells are from this rank's first on, and after the
-  // last those of two rows of the next rank.
-  double least_ratio(const State& state, const double* reference, const Label* labels,
-                     const Sphere* spheres, const std::uint32_t* counts, cudaStream_t stream);
+  // Enqueues the search for the least ratio, and what the answer changes on the device. reference:
+  // the diameters of particles in the caller's unit. Cells are from this rank's first on, and after
+  // the last those of two rows of the next rank.
+  void begin(State& state, const double* reference, const Scaled& scaled, const Sphere* spheres,
+             const std::uint32_t* counts, cudaStream_t stream);
+  bool begun() const { return begun_; }
+  // What a cycle needs that is enqueued between begin() and end(): the scale that was chosen, and
+  // whether the cycle must be left out, because something is left to the host.
+  const Scale* scale() const { return &choice_.data()->scale; }
+  const unsigned int* for_host() const { return &choice_.data()->for_host; }
+  // Waits for the answer.
+  BoxAnswer end(cudaStream_t stream);
+
   // The diameters of an additive mixture in the integer units of a new volume.
   static void fill_diameters(const double* reference, std::size_t particles, double unit,
                              double* diameters, Label* labels, cudaStream_t stream);
@@ -30,8 +64,11 @@ class BoxMoves {
                            unsigned int* corrupt, cudaStream_t stream);
 
  private:
-  DeviceBuffer<double> contacts_;           // of types, squared, in the caller's unit
-  DeviceBuffer<unsigned long long> least_;  // the bits of a positive float64
+  DeviceBuffer<double> contacts_, sigmas_;  // of types, in the caller's unit; contacts squared
+  DeviceBuffer<BoxChoice> choice_;
+  MappedMemory<BoxAnswer> answer_;
+  unsigned int number_ = 0;
+  bool begun_ = false;
 };
 
 }  // namespace manymove::hard_particles::spheres

@@ -82,6 +82,7 @@ class CudaEngine final : OnDevice, public Engine {
   void enqueue(std::uint64_t cycles) override {
     const DeviceGuard here = use();
     for (std::uint64_t i = 0; i < cycles; ++i) {
+<<<<<<< HEAD
       const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
       if (state_.strip)
         cycle_of_strip(draw);
@@ -97,6 +98,18 @@ class CudaEngine final : OnDevice, public Engine {
       }
       if (box_moves_) {
         if (cycle % state_.parameters.volume_every == 0) change_box();
+=======
+      const std::uint64_t cycle = next_cycle();
+      if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
+        swap_diameters(state_, swap_rules(state_, cycle), spheres_[now_].data(),
+                       counts_[now_].data(), {reference_.data(), diameters_.data(), labels_.data()},
+                       swap_tally_.data(), stream_);
+      if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
+        begin_box_move();
+        // Only the next cycle can do without the answer.
+        if (i + 1 == cycles || looks_at(cycle)) end_box_move();
+      } else if (box_moves_) {
+>>>>>>> spheres25
         volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
       }
       end_cycle(cycle);
@@ -112,9 +125,13 @@ class CudaEngine final : OnDevice, public Engine {
   // Does not wait for the answer: without it, the cycles do nothing.
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
+<<<<<<< HEAD
     // What the host decides or counts is not undone.
     if (sampling_.every || state_.strip || box_moves_ || state_.swaps())
       return Engine::enqueue_if_same(cycles, host);
+=======
+    if (sampling_.every || state_.strip || box_moves_) return Engine::enqueue_if_same(cycles, host);
+>>>>>>> spheres25
     const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
     if (!host_.compare(state_.particles, host, stream_)) return false;
     skip_ = host_.differs();
@@ -338,6 +355,7 @@ class CudaEngine final : OnDevice, public Engine {
     labels_ = on_device(state_.labels, stream_);
     contacts_ = on_device(state_.contacts, stream_);
     sigmas_ = on_device(state_.sigmas, stream_);
+    radii_ = on_device(state_.radii, stream_);
     place_law();
   }
   void place_law() {
@@ -346,6 +364,7 @@ class CudaEngine final : OnDevice, public Engine {
     law_.labels = labels_.data();
     law_.contacts = contacts_.data();
     law_.sigmas = sigmas_.data();
+    law_.radii = radii_.data();
   }
 
   // How a kernel schedules its work has no say in the trajectory, so it may depend on the device.
@@ -383,17 +402,21 @@ class CudaEngine final : OnDevice, public Engine {
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = overlap ? 1 : 0;
+    const bool foretold = box_moves_ && box_moves_->begun();
     const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
                           locks_.data(), scratch_parts_, most_in_tile(state_)};
     check(cudaLaunchKernelEx(
               &config, kernel_.run, g, law_, draw,
               Buffers{spheres_[now_].data(), counts_[now_].data(),
                       spheres_[1 - now_].data() + first_cell() * g.slots,
-                      counts_[1 - now_].data() + first_cell(), tally_.data(), scratch, skip_},
+                      counts_[1 - now_].data() + first_cell(), tally_.data(), scratch,
+                      foretold ? box_moves_->for_host() : skip_,
+                      foretold ? box_moves_->scale() : nullptr},
               schedule_),
           "launch");
   }
 
+<<<<<<< HEAD
   // The trial changes of the volume; then the box and the cells follow.
   void change_box() {
     look_at_neighbors(2);  // pairs reach no farther
@@ -405,19 +428,70 @@ class CudaEngine final : OnDevice, public Engine {
     const State frame = frame_of(state_);
     const Geometry& before = frame.geometry;
     set_volume(state_, to);
+=======
+  // Enqueues a cycle and returns how many there are then. What the host keeps of the trial changes
+  // before it follows while the device is at work; if they change more than the scale, the device
+  // leaves the cycle out, and it is made now.
+  std::uint64_t next_cycle() {
+    const bool foretold = box_moves_ && box_moves_->begun();
+    const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
+    enqueue_cycle();
+    if (foretold) {
+      const auto after = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
+      std::tie(state_.data.origin, state_.data.counters.cycles, now_) = before;
+      if (end_box_move())
+        std::tie(state_.data.origin, state_.data.counters.cycles, now_) = after;
+      else
+        enqueue_cycle();
+    }
+    return state_.data.counters.cycles;
+  }
+  void enqueue_cycle() {
+    const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
+    if (state_.strip)
+      cycle_of_strip(draw);
+    else
+      launch(state_.geometry, draw, state_.tiles(), stream_, overlap_);
+    now_ = 1 - now_;
+    move_origin(state_, draw, state_.data.origin);
+    ++state_.data.counters.cycles;
+  }
+
+  // The trial changes of the volume.
+  void begin_box_move() {
+    box_moves_->begin(state_, reference_.data(),
+                      {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(),
+                       radii_.data()},
+                      spheres_[now_].data(), counts_[now_].data(), stream_);
+  }
+  // Waits for what has been decided, and follows; false if the device left this to the host.
+  bool end_box_move() {
+    const BoxAnswer answer = box_moves_->end(stream_);
+    const double to = change_volume(state_, answer.least_ratio);
+    const Geometry before = state_.geometry;
+    if (to != state_.data.volume) set_volume(state_, to);
+    volumes_.end_cycle(state_.data.counters.cycles, volume_of(state_, to));
+    place_law();
+    if (!answer.for_host) return true;
+>>>>>>> spheres25
     if (!state_.contacts.empty()) {
       contacts_.upload(state_.contacts.data(), stream_);
       sigmas_.upload(state_.sigmas.data(), stream_);
+      radii_.upload(state_.radii.data(), stream_);
     }
     if (reference_.size())
       BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit, diameters_.data(),
                                labels_.data(), stream_);
+<<<<<<< HEAD
     place_law();
     if (same_cells(before, state_.geometry)) return;
     if (state_.strip) {
       divide_this_again(frame);
       return;
     }
+=======
+    if (same_cells(before, state_.geometry)) return false;
+>>>>>>> spheres25
     const std::size_t cells = state_.cells(), slots = cells * state_.geometry.slots;
     const auto make_room = [&](int k) {
       if (spheres_[k].size() < slots) spheres_[k] = DeviceBuffer<Sphere>(slots);
@@ -431,8 +505,10 @@ class CudaEngine final : OnDevice, public Engine {
     now_ = 1 - now_;
     choose_schedule(
         std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
+    return false;
   }
 
+<<<<<<< HEAD
   // After a change of the grid, from the particles in the former one. Collective.
   void divide_this_again(const State& frame) {
     std::vector<Sphere> spheres(spheres_[now_].size());
@@ -461,8 +537,14 @@ class CudaEngine final : OnDevice, public Engine {
         std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
   }
 
+=======
+  // Whether something is measured after a cycle that depends on the volume.
+  bool looks_at(std::uint64_t cycle) const {
+    return sampling_.every && cycle % sampling_.every == 0;
+  }
+>>>>>>> spheres25
   void end_cycle(std::uint64_t cycle) {
-    if (sampling_.every && cycle % sampling_.every == 0)
+    if (looks_at(cycle))
       count_pairs(sampling_, ring_.data() + ring_used_ * row_size(sampling_));
     if (!sampling_.record || cycle % sampling_.record != 0) return;
     if (incomplete_)
@@ -514,7 +596,7 @@ class CudaEngine final : OnDevice, public Engine {
   Law law_{};
   DeviceBuffer<double> diameters_, contacts_;
   DeviceBuffer<Label> labels_;
-  DeviceBuffer<float> sigmas_;
+  DeviceBuffer<float> sigmas_, radii_;
   std::optional<BoxMoves> box_moves_;            // at constant pressure
   DeviceBuffer<double> reference_;               // the diameters in the caller's unit
   DeviceBuffer<double> row_diameters_;           // [stored cells][slots], with swap moves on ranks

@@ -7,6 +7,7 @@
 
 #include "../model.h"
 #include "../state.h"
+#include "../volume.h"
 
 struct float4;
 
@@ -34,6 +35,7 @@ struct Buffers {
   Tally* tally;
   Scratch scratch;
   const unsigned int* skip;  // null, or: do nothing if it points at something else than 0
+  const Scale* scale;        // null, or: what the device has chosen instead of the arguments'
 };
 
 // How a kernel schedules its work; it has no say in the trajectory.
