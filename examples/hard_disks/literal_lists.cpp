@@ -79,7 +79,8 @@ FN std::uint32_t visit(const Setup& s, const Lists& l, int system, std::uint64_t
   std::uint32_t word[4];
   if (s.shuffle_particles && n > 1) {
     draw(word, s, system, sweep, cell, kShuffle, 0);
-    for (int i = n - 1; i > 0; --i) {
+    for (int i = kSlots - 1; i > 0; --i) {  // a fixed number, which keeps the words in registers
+      if (i >= n) continue;
       const int j =
           static_cast<int>(manymove::uniform_below(word[i], static_cast<std::uint32_t>(i + 1)));
       const Disk other = l.at(cell, j);
@@ -93,8 +94,10 @@ FN std::uint32_t visit(const Setup& s, const Lists& l, int system, std::uint64_t
   for (int move = 0; move < s.moves_per_cell; ++move) {
     if (move % 2 == 0) draw(word, s, system, sweep, cell, kMove, move / 2);
     const Disk old = l.at(cell, slot);
-    const Disk to = {old.x + s.step * symmetric(word[move % 2 * 2]),
-                     old.y + s.step * symmetric(word[move % 2 * 2 + 1])};
+    // Chosen, not indexed, so that the words stay in registers.
+    const std::uint32_t across = move % 2 ? word[2] : word[0];
+    const std::uint32_t up = move % 2 ? word[3] : word[1];
+    const Disk to = {old.x + s.step * symmetric(across), old.y + s.step * symmetric(up)};
     bool free = fabsf(to.x) < half && fabsf(to.y) < half;
     for (int k = 0; k < 9 && free; ++k) {
       const int dc = k % 3 - 1, dr = k / 3 - 1;
@@ -180,19 +183,18 @@ FN void simulate(const Setup& s, const Team& team, int system, Lists now, Lists 
   for (int done = 1; done <= s.sweeps; ++done) {
     const std::uint64_t sweep = s.first_sweep + static_cast<std::uint64_t>(done);
     std::uint32_t word[4];
-    int order[4] = {0, 1, 2, 3};
+    std::uint32_t order = 0xE4;  // the sets 0, 1, 2, 3, two bits each
     if (s.shuffle_sets) {
       draw(word, s, system, sweep, 0, kOrder, 0);
       for (int i = 3; i > 0; --i) {
         const int j =
             static_cast<int>(manymove::uniform_below(word[i], static_cast<std::uint32_t>(i + 1)));
-        const int other = order[j];
-        order[j] = order[i];
-        order[i] = other;
+        const std::uint32_t differ = (order >> 2 * i ^ order >> 2 * j) & 3u;
+        order ^= differ << 2 * i | differ << 2 * j;
       }
     }
     for (int turn = 0; turn < 4; ++turn) {
-      const int set = order[turn];
+      const int set = static_cast<int>(order >> 2 * turn & 3u);
       team.for_each(half * half, [&](int k) {
         team.add(moves, visit(s, now, system, sweep, 2 * (k % half) + (set & 1),
                               2 * (k / half) + (set >> 1)));

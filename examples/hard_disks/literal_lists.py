@@ -4,10 +4,16 @@
 literal_lists.cpp is a program of its own that shares nothing with the engine except the random
 number generator and the extrapolation of the pressure: a fixed grid, lists of up to four disks,
 every cell is visited in every sweep, and the grid is shifted along one axis by up to half a cell.
-Each block of a GPU runs a system. All systems are equilibrated with both shuffles; each variant
-continues from there until the standard error of P*, from the spread of the systems, is --error.
+Each block of a GPU runs a system. All systems are equilibrated with both shuffles. The variants
+continue from there in turn, a piece of --piece sweeps each, until the standard error of P*, from
+the spread of the systems, is --error for all of them, or --seconds are over. After each round of
+pieces the results so far are printed and saved, so that an interrupted run leaves equally long runs
+of all variants.
 
-    python literal_lists.py --disks 256 1024 --packing-fractions 0.698 0.708 0.712
+The cells of a set are shared by the threads of a block, so that 448 and 1,792 disks (sets of 64 and
+256 cells) fill the warps, whereas 256 disks (36 cells) leave nearly half of their lanes empty.
+
+    python literal_lists.py --disks 448 1792 --packing-fractions 0.698 0.708 0.712
     python literal_lists.py --draw out/literal_lists/summary.json
 
 The script compiles the program with nvcc for a GPU and with the C++ compiler for a CPU.
@@ -16,6 +22,7 @@ The script compiles the program with nvcc for a GPU and with the C++ compiler fo
 from __future__ import annotations
 
 import argparse
+import copy
 import ctypes
 import math
 import os
@@ -136,61 +143,101 @@ class Systems:
         return found.reshape(systems, records)
 
 
-def measure(systems: Systems, variant: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Run a variant until the error is small enough or the time is over."""
-    start = systems.disks.copy(), systems.counts.copy(), systems.sweeps
-    seed = options.seed + 1 + list(VARIANTS).index(variant)
-    systems.run(options.relax, variant, seed, options.every)
-    moves = systems.trial_moves, systems.accepted_moves
-    began, pieces, means = time.perf_counter(), [], np.zeros(0)
-    while True:
-        pieces.append(systems.run(options.piece, variant, seed, options.every, 4))
-        records = np.concatenate(pieces, axis=1)
-        means = records.mean(axis=1)
-        error = float(means.std(ddof=1) / math.sqrt(len(means)))
-        seconds = time.perf_counter() - began
-        if len(pieces) > 1 and (error <= options.error or seconds > options.seconds):
-            break
-    trial, accepted = systems.trial_moves - moves[0], systems.accepted_moves - moves[1]
-    systems.disks[:], systems.counts[:], systems.sweeps = start
-    return {
-        "disks": systems.N,
-        "packing_fraction": systems.packing_fraction,
-        "shuffled": variant,
-        "systems": len(means),
-        "pressure": float(means.mean()),
-        "pressure_error": error,
-        "quarters": [float(part.mean()) for part in np.array_split(records, 4, axis=1)],
-        "sweeps": trial / systems.N / len(means),
-        "trial_moves": trial,
-        "acceptance": accepted / trial,
-        "seconds": seconds,
-        "trial_moves_per_second": trial / seconds,
-    }
+class Chain:
+    """A variant that continues from equilibrated systems.
+
+    Args:
+        start: the systems, which are copied.
+        variant: what is shuffled, a key of VARIANTS.
+        options: options of the script.
+    """
+
+    def __init__(self, start: Systems, variant: str, options: argparse.Namespace) -> None:
+        self.systems, self.variant = copy.copy(start), variant
+        self.systems.disks, self.systems.counts = start.disks.copy(), start.counts.copy()
+        self._seed = options.seed + 1 + list(VARIANTS).index(variant)
+        self._options = options
+        self.systems.run(options.relax, variant, self._seed, options.every)
+        self._moves = self.systems.trial_moves, self.systems.accepted_moves
+        self._pieces: list[np.ndarray] = []
+        self.seconds, self.error = 0.0, math.inf
+
+    def advance(self) -> None:
+        """Run a piece."""
+        began = time.perf_counter()
+        self._pieces.append(
+            self.systems.run(
+                self._options.piece, self.variant, self._seed, self._options.every, records=4
+            )
+        )
+        self.seconds += time.perf_counter() - began
+        means = np.concatenate(self._pieces, axis=1).mean(axis=1)
+        self.error = float(means.std(ddof=1) / math.sqrt(len(means)))
+
+    def result(self) -> dict[str, Any]:
+        """What summary.json has."""
+        systems, records = self.systems, np.concatenate(self._pieces, axis=1)
+        trial = systems.trial_moves - self._moves[0]
+        return {
+            "disks": systems.N,
+            "packing_fraction": systems.packing_fraction,
+            "shuffled": self.variant,
+            "systems": len(records),
+            "pressure": float(records.mean()),
+            "pressure_error": self.error,
+            "quarters": [float(part.mean()) for part in np.array_split(records, 4, axis=1)],
+            "sweeps": trial / systems.N / len(records),
+            "trial_moves": trial,
+            "acceptance": (systems.accepted_moves - self._moves[1]) / trial,
+            "seconds": self.seconds,
+            "trial_moves_per_second": trial / self.seconds,
+        }
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    gpu = on_gpu(options.device)
     results: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
-        function = compiled(gpu, folder)
+        began = time.perf_counter()
+        function = compiled(on_gpu(options.device), folder)
+        print(f"compiled in {time.perf_counter() - began:.1f} s", flush=True)
         for N in options.disks:
             for phi in options.packing_fractions:
+                done = len(results)
                 many = max(2, round(options.total / N))
                 systems = Systems(N, phi, many, options.seed, function)
+                began = time.perf_counter()
                 systems.run(options.equilibrate, "both", options.seed, options.every)
-                for variant in options.variants:
-                    results.append(measure(systems, variant, options))
+                seconds = time.perf_counter() - began
+                print(
+                    f"{N} disks  {phi:.4f}  {many} systems  equilibrated in {seconds:.1f} s, "
+                    f"{systems.trial_moves / seconds:.3g} moves/s",
+                    flush=True,
+                )
+                chains = [Chain(systems, variant, options) for variant in options.variants]
+                began, pieces = time.perf_counter(), 0
+                while pieces < 2 or max(chain.error for chain in chains) > options.error:
+                    for chain in chains:
+                        chain.advance()
+                    pieces += 1
+                    results[done:] = [chain.result() for chain in chains]
                     report = example.save(options, {"results": results})
-                    r = results[-1]
-                    value = with_error(r["pressure"], r["pressure_error"])
-                    print(
-                        f"{N:6} disks  {phi:.4f}  shuffled: {variant:<9}  P* {value:<12}  "
-                        f"{r['sweeps']:.3g} sweeps x {many} systems  "
-                        f"{r['trial_moves_per_second']:.3g} moves/s  {r['seconds']:.1f} s",
-                        flush=True,
-                    )
+                    show(results[done:])
+                    if pieces > 1 and time.perf_counter() - began > options.seconds:
+                        break
     return report
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    """Print the results of the variants so far."""
+    text = "  ".join(
+        f"{row['shuffled']} {with_error(row['pressure'], row['pressure_error'])}" for row in rows
+    )
+    speed = sum(row["trial_moves"] for row in rows) / sum(row["seconds"] for row in rows)
+    print(
+        f"{rows[0]['disks']} disks  {rows[0]['packing_fraction']:.4f}  {rows[0]['sweeps']:.3g} "
+        f"sweeps  P*: {text}  {speed:.3g} moves/s",
+        flush=True,
+    )
 
 
 def draw(report: dict[str, Any]) -> Figure:
@@ -220,16 +267,16 @@ def draw(report: dict[str, Any]) -> Figure:
 def main() -> None:
     """See above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--disks", type=int, nargs="+", default=[256, 1024], help="of a system")
+    parser.add_argument("--disks", type=int, nargs="+", default=[448, 1792], help="of a system")
     parser.add_argument("--packing-fractions", type=float, nargs="+", default=[0.698, 0.708, 0.712])
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
-    parser.add_argument("--total", type=int, default=540_672, help="disks of all systems")
+    parser.add_argument("--total", type=int, default=709_632, help="disks of all systems")
     parser.add_argument("--equilibrate", type=int, default=100_000, help="sweeps over the cells")
     parser.add_argument("--relax", type=int, default=20_000, help="sweeps of a variant, left out")
-    parser.add_argument("--piece", type=int, default=20_000, help="sweeps between two looks")
+    parser.add_argument("--piece", type=int, default=10_000, help="sweeps of a piece")
     parser.add_argument("--every", type=int, default=10, help="sweeps between two samples")
     parser.add_argument("--error", type=float, default=0.001, help="of P*, to be reached")
-    parser.add_argument("--seconds", type=float, default=60, help="of a variant, at most")
+    parser.add_argument("--seconds", type=float, default=120, help="of a state, at most")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"disks": [64], "packing_fractions": [0.6], "total": 512, "equilibrate": 400,

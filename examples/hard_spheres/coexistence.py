@@ -9,8 +9,13 @@ With --start-pressures both phases begin at the densities that they have at such
 equations of state. Above coexistence the slab grows, below it melts, and the pressure approaches
 that of coexistence from the side where it began.
 
+With --constant-pressures the phases begin in the same way and the pressure is constant, so that the
+slab grows or melts until one phase is left. The box changes isotropically: the slab is unstrained
+at the beginning, and by at most 2 % strained at the end.
+
     python coexistence.py --cells 12 --sweeps 2000000
     python coexistence.py --cells 12 --start-pressures 11.0 11.47 11.67 12.2 --equilibrate 2000
+    python coexistence.py --cells 10 --constant-pressures 11.0 11.47 11.67 12.2 --equilibrate 2000
     python coexistence.py --draw out/coexistence/summary.json
 """
 
@@ -19,8 +24,9 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -35,6 +41,7 @@ from manymove.jobs.figures import new_panels, write_picture
 MELTING = 0.5433  # packing fraction of the crystal at 11.57 by Speedy's equation of state
 PACKING_FRACTIONS = [0.51, 0.52, 0.53]
 BINS_PER_LAYER = 8
+PHI = r"$\phi$"
 PIECES = 16  # of a run, with a profile and a share of the crystal after each
 
 
@@ -71,40 +78,66 @@ def slab(
     return positions - np.rint(positions / np.array(box)) * np.array(box), box
 
 
-def measure(state: dict[str, float], options: argparse.Namespace) -> dict[str, Any]:
-    """Run from a packing fraction, or from the densities at a pressure."""
+Report = Callable[[dict[str, Any]], None]
+
+
+def measure(state: dict[str, float], options: argparse.Namespace, report: Report) -> None:
+    """Run from a packing fraction, or from the densities at a pressure, and report each piece."""
     crystal_phi = MELTING
-    if "start_pressure" in state:
-        crystal_phi = density(state["start_pressure"], solid_factor, 0.5, 0.7)
-        fluid_phi = density(state["start_pressure"], fluid_factor, 0.3, 0.54)
+    pressure = state.get("start_pressure", state.get("constant_pressure"))
+    if pressure is not None:
+        crystal_phi = density(pressure, solid_factor, 0.5, 0.7)
+        fluid_phi = density(pressure, fluid_factor, 0.3, 0.54)
         phi = (crystal_phi + fluid_phi) / 2
     else:
         phi = state["packing_fraction"]
     positions, box = slab(crystal_phi, phi, options)
+    constant = "constant_pressure" in state
+    settings = {"pressure": pressure, "rounds": 4} if constant else {}
     spheres = HardSpheres(
-        positions, box, seed=options.seed, device=options.device, max_displacement=0.06
+        positions, box, seed=options.seed, device=options.device, max_displacement=0.06, **settings
     )
     spheres.run(options.equilibrate)
-    shares = [crystalline(spheres.positions, box)]
-    spheres.sample_pressure(every=1, record=max(20, options.sweeps / 256))
+    shares = [crystalline(spheres.positions, spheres.box)]
+    fractions, done = [spheres.packing_fraction], [0.0]
+    first, record = spheres.sweeps, max(20, options.sweeps / 256)
+    if constant:
+        spheres.sample_volume(record)
+    else:
+        spheres.sample_pressure(every=1, record=record)
     for _ in range(PIECES):
         spheres.run(options.sweeps / PIECES)
-        shares.append(crystalline(spheres.positions, box))
-    found = spheres.pressure
-    return {
-        **state,
-        "packing_fraction": phi,
-        "spheres": spheres.N,
-        "box": list(box),
-        "pressure": found.value,
-        "pressure_error": found.error,
-        "records": [round(float(p), 4) for p in spheres.pressure_records],
-        "crystalline": [round(share, 4) for share in shares],
-        "profile": np.round(profile(spheres.positions, box, options.cells), 4).tolist(),
-        "acceptance": spheres.acceptance,
-        "max_overlap": spheres.max_overlap(),
-        "state_hash": spheres.state_hash,
-    }
+        shares.append(crystalline(spheres.positions, spheres.box))
+        fractions.append(spheres.packing_fraction)
+        done.append(spheres.sweeps - first)
+        if constant:
+            found = {"volume_acceptance": spheres.volume_acceptance}
+        else:
+            found = {
+                "pressure": spheres.pressure.value,
+                "pressure_error": spheres.pressure.error,
+                "records": [round(float(p), 4) for p in spheres.pressure_records],
+            }
+        report(
+            {
+                **state,
+                "packing_fraction": phi,
+                "spheres": spheres.N,
+                "box": list(spheres.box),
+                **found,
+                "sweeps_done": [round(sweeps) for sweeps in done],
+                "packing_fractions": [round(fraction, 5) for fraction in fractions],
+                "crystalline": [round(share, 4) for share in shares],
+                "profile": np.round(
+                    profile(spheres.positions, spheres.box, options.cells), 4
+                ).tolist(),
+                "acceptance": spheres.acceptance,
+                "max_overlap": spheres.max_overlap(),
+                "state_hash": spheres.state_hash,
+            }
+        )
+        if constant and not 0.02 < shares[-1] < 0.9:
+            break
 
 
 def profile(positions: np.ndarray, box: tuple[float, ...], cells: int) -> np.ndarray:
@@ -115,33 +148,58 @@ def profile(positions: np.ndarray, box: tuple[float, ...], cells: int) -> np.nda
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    if options.start_pressures:
+    if options.constant_pressures:
+        states = [{"constant_pressure": p} for p in options.constant_pressures]
+    elif options.start_pressures:
         states = [{"start_pressure": p} for p in options.start_pressures]
     else:
         states = [{"packing_fraction": phi} for phi in options.packing_fractions]
-    results: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = [{} for _ in states]
+    saved: dict[str, Any] = {}
+    lock = Lock()
+
+    def reporter(index: int) -> Report:
+        def report(result: dict[str, Any]) -> None:
+            with lock:
+                results[index] = result
+                saved.update(example.save(options, {"results": [row for row in results if row]}))
+                show(result)
+
+        return report
+
     with ThreadPoolExecutor(options.jobs) as threads:
-        for done in as_completed([threads.submit(measure, state, options) for state in states]):
-            result = done.result()
-            results.append(result)
-            results.sort(key=lambda row: row["packing_fraction"])
-            report = example.save(options, {"results": results})
-            value = with_error(result["pressure"], result["pressure_error"])
-            quarter = np.mean(result["records"][-len(result["records"]) // 4 :])
-            shares = result["crystalline"]
-            label = name(result).replace("$\\phi$", "packing fraction")
-            print(
-                f"{label}  {result['spheres']:,} spheres  P* {value}, last quarter "
-                f"{quarter:.3f}  crystalline {shares[0]:.1%} to {shares[-1]:.1%}",
-                flush=True,
-            )
-    return report
+        for done in [
+            threads.submit(measure, state, options, reporter(index))
+            for index, state in enumerate(states)
+        ]:
+            done.result()
+    return saved
+
+
+def show(result: dict[str, Any]) -> None:
+    """Print the result of a run so far."""
+    shares = result["crystalline"]
+    if "pressure" in result:
+        quarter = np.mean(result["records"][-len(result["records"]) // 4 :])
+        value = with_error(result["pressure"], result["pressure_error"])
+        text = f"P* {value}, last quarter {quarter:.3f}"
+    else:
+        fractions = result["packing_fractions"]
+        text = f"packing fraction {fractions[0]:.4f} to {fractions[-1]:.4f}"
+    print(
+        f"{name(result).replace(PHI, 'packing fraction')}  {result['spheres']:,} spheres  "
+        f"{result['sweeps_done'][-1]:,} sweeps  {text}  "
+        f"crystalline {shares[0]:.1%} to {shares[-1]:.1%}",
+        flush=True,
+    )
 
 
 def name(row: dict[str, Any]) -> str:
     if "start_pressure" in row:
         return f"from P* = {row['start_pressure']:g}"
-    return rf"$\phi$ = {row['packing_fraction']:g}"
+    if "constant_pressure" in row:
+        return f"at P* = {row['constant_pressure']:g}"
+    return f"{PHI} = {row['packing_fraction']:g}"
 
 
 def plot(picture: Path, report: dict[str, Any]) -> None:
@@ -152,22 +210,33 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
         z = (np.arange(len(row["profile"])) + 0.5) / len(row["profile"]) * length - length / 2
         panel.plot(z, row["profile"], lw=0.6)
         panel.set(ylabel=r"$\phi(z)$", xlim=(-length / 2, length / 2), xlabel=r"$z / d$")
-        value = with_error(row["pressure"], row["pressure_error"])
-        title = f"{name(row)}, $P^*$ = {value}"
+        title = name(row)
+        if "pressure" in row:
+            title += f", $P^*$ = {with_error(row['pressure'], row['pressure_error'])}"
         if shares := row.get("crystalline"):
             title += f", crystalline {shares[0]:.1%} to {shares[-1]:.1%}"
         panel.set_title(title, fontsize=9)
     last = panels[-1, 0]
-    for row in rows:
+    if any("constant_pressure" in row for row in rows):
+        for row in rows:
+            last.plot(row["sweeps_done"], row["crystalline"], "o-", ms=3, label=name(row))
+        last.set(xlabel="sweeps", ylabel="crystalline share", ylim=(0, 1))
+    else:
+        draw_pressures(last, report)
+    last.legend(fontsize=8)
+    write_picture(picture, figure, dpi=110)
+
+
+def draw_pressures(axes: Any, report: dict[str, Any]) -> None:
+    """The pressures of the pieces of each run, next to the published one."""
+    for row in report["results"]:
         sweeps = (np.arange(len(row["records"])) + 0.5) / len(row["records"]) * report["sweeps"]
         means = np.array_split(np.array(row["records"]), PIECES)
         middle = [part.mean() for part in np.array_split(sweeps, PIECES)]
-        last.plot(middle, [part.mean() for part in means], "o-", ms=3, label=name(row))
+        axes.plot(middle, [part.mean() for part in means], "o-", ms=3, label=name(row))
     value, error = published()["coexistence"]["pressure"]
-    last.axhline(value, color="k", lw=1, label=f"published {with_error(value, error)}")
-    last.set(xlabel="sweeps", ylabel=r"$P^*$")
-    last.legend(fontsize=8)
-    write_picture(picture, figure, dpi=110)
+    axes.axhline(value, color="k", lw=1, label=f"published {with_error(value, error)}")
+    axes.set(xlabel="sweeps", ylabel=r"$P^*$")
 
 
 def main() -> None:
@@ -179,6 +248,9 @@ def main() -> None:
     parser.add_argument("--packing-fractions", type=float, nargs="+", default=PACKING_FRACTIONS)
     parser.add_argument(
         "--start-pressures", type=float, nargs="+", help="begin at the densities at these P*"
+    )
+    parser.add_argument(
+        "--constant-pressures", type=float, nargs="+", help="run at these P* instead of a volume"
     )
     parser.add_argument("--jobs", type=int, default=1, help="runs that go side by side")
     parser.add_argument("--sweeps", type=int, default=1_000_000)

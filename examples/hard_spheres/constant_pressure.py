@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The equations of state of hard disks and hard spheres at constant pressure.
 
-At each pressure of an equation of state the mean packing fraction is compared with that of the
-equation: the virial series of disks, and Kolafa, Labik and Malijevsky's fluid of spheres (Phys.
-Chem. Chem. Phys. 6, 2335, 2004).
+At each pressure of an equation of state the mean packing fraction and the compressibility are
+compared with those of the equation: the virial series of disks (N. Clisby and B. M. McCoy, J. Stat.
+Phys. 122, 15, 2006), and Kolafa, Labik and Malijevsky's fluid of spheres (Phys. Chem. Chem. Phys.
+6, 2335, 2004). Pressures measured at constant volume agree with these equations.
 
-    python constant_pressure.py --particles 128 --sweeps 60000
+    python constant_pressure.py --particles 1000 --sweeps 50000 --jobs 2
     python constant_pressure.py --draw out/constant_pressure/summary.json
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +24,13 @@ from manymove import HardDisks, HardSpheres
 from manymove.analysis import reference, sphere_reference
 from manymove.analysis.notation import with_error
 from manymove.bench import example
-from manymove.jobs.figures import new_figure, write_picture
+from manymove.jobs.figures import new_panels, write_picture
 
-PACKING_FRACTIONS = {"disks": [0.2, 0.35, 0.5, 0.6], "spheres": [0.1, 0.2, 0.3, 0.4]}
+PACKING_FRACTIONS = {
+    "disks": [0.2, 0.3, 0.4, 0.5, 0.6],
+    "spheres": [0.1, 0.2, 0.3, 0.4, 0.45, 0.49],
+}
+PIECES = 20  # of a run, after each of which --seconds is compared with the time
 
 
 def pressure_of(kind: str, phi: float) -> float:
@@ -31,66 +40,116 @@ def pressure_of(kind: str, phi: float) -> float:
     return reference.literature_pressure(1, phi)[0]
 
 
+def compressibility(pressure: Callable[[float], float], kind: str, phi: float) -> float:
+    """Compressibility rho kT kappa_T = 1 / (d beta P / d rho) of an equation of state, from the
+    slope to lower densities to second order."""
+    h = 1e-3
+    slope = (3 * pressure(phi) - 4 * pressure(phi - h) + pressure(phi - 2 * h)) / (2 * h)
+    return {"disks": 4, "spheres": 6}[kind] / math.pi / slope
+
+
 def measure(kind: str, phi: float, options: argparse.Namespace) -> dict[str, Any]:
     pressure = pressure_of(kind, phi)
     make = HardDisks if kind == "disks" else HardSpheres
     particles = make.random(
-        options.particles, 0.97 * phi, seed=options.seed, device=options.device, pressure=pressure
-    )
+        options.particles, 0.97 * phi, seed=options.seed, device=options.device,
+        threads=options.threads, pressure=pressure, max_displacement=0.12 if phi > 0.4 else 0.3,
+    )  # fmt: skip
     particles.tune_volume(options.equilibrate)
-    particles.sample_volume(max(20, options.sweeps / 256))
-    particles.run(options.sweeps)
-    found = particles.mean_packing_fraction
+    began, first = time.perf_counter(), particles.sweeps
+    particles.sample_volume(max(20, options.sweeps / 1024))
+    for _ in range(PIECES):
+        particles.run(options.sweeps / PIECES)
+        if time.perf_counter() - began > options.seconds:
+            break
+    found, swollen = particles.mean_packing_fraction, particles.compressibility
     return {
         "kind": kind,
         "pressure": pressure,
         "literature": phi,
         "packing_fraction": found.value,
         "packing_fraction_error": found.error,
-        "compressibility": particles.compressibility.value,
-        "compressibility_error": particles.compressibility.error,
+        "compressibility": swollen.value,
+        "compressibility_error": swollen.error,
+        "literature_compressibility": compressibility(lambda x: pressure_of(kind, x), kind, phi),
+        "sweeps_done": particles.sweeps - first,
+        "seconds_taken": time.perf_counter() - began,
         "volume_acceptance": particles.volume_acceptance,
+        "max_overlap": particles.max_overlap(),
         "state_hash": particles.state_hash,
     }
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
-    for kind, fractions in PACKING_FRACTIONS.items():
-        for phi in fractions[: options.points]:
-            row = measure(kind, phi, options)
+    # The densest states take longest.
+    work = [
+        (kind, phi)
+        for kind, fractions in PACKING_FRACTIONS.items()
+        for phi in fractions[: options.points]
+    ][::-1]
+    with ThreadPoolExecutor(options.jobs) as threads:
+        for done in as_completed([threads.submit(measure, *state, options) for state in work]):
+            row = done.result()
             results.append(row)
+            results.sort(key=lambda r: (r["kind"], r["pressure"]))
             report = example.save(options, {"results": results})
-            value = with_error(row["packing_fraction"], row["packing_fraction_error"])
-            print(f"{kind:8}P* {row['pressure']:<9.5g}packing fraction {value}  literature {phi:g}")
+            fraction = with_error(row["packing_fraction"], row["packing_fraction_error"])
+            compressed = with_error(row["compressibility"], row["compressibility_error"])
+            print(
+                f"{row['kind']:8}P* {row['pressure']:<9.5g}packing fraction {fraction:12} "
+                f"literature {row['literature']:<5g} compressibility {compressed:12} "
+                f"literature {row['literature_compressibility']:.4f}",
+                flush=True,
+            )
     return report
 
 
 def plot(picture: Path, report: dict[str, Any]) -> None:
-    figure, axes = new_figure(5.5, 4.0)
+    figure, panels = new_panels((9.0, 3.6), (1, 3))
+    state, deviation, other = panels[0]
     for kind, color in (("disks", "C0"), ("spheres", "C3")):
         rows = [row for row in report["results"] if row["kind"] == kind]
-        axes.plot(
-            [row["literature"] for row in rows], [row["pressure"] for row in rows],
-            color=color, lw=1,
+        known = [row["literature"] for row in rows]
+        state.plot(known, [row["pressure"] for row in rows], color=color, lw=1)
+        errors = [row["packing_fraction_error"] or 0 for row in rows]
+        state.plot(
+            [row["packing_fraction"] for row in rows], [row["pressure"] for row in rows], "o",
+            ms=4, color=color, label=kind,
         )  # fmt: skip
-        axes.errorbar(
-            [row["packing_fraction"] for row in rows], [row["pressure"] for row in rows],
-            xerr=[row["packing_fraction_error"] or 0 for row in rows],
-            fmt="o", ms=4, color=color, label=kind,
+        deviation.errorbar(
+            known,
+            [1e4 * (row["packing_fraction"] / row["literature"] - 1) for row in rows],
+            [1e4 * error / phi for error, phi in zip(errors, known, strict=True)],
+            fmt="o", ms=4, capsize=2, color=color,
         )  # fmt: skip
-    axes.set(xlabel=r"packing fraction $\phi$", ylabel=r"pressure $P^*$", yscale="log")
-    axes.legend(fontsize=8)
+        other.plot(known, [row["literature_compressibility"] for row in rows], color=color, lw=1)
+        other.errorbar(
+            known,
+            [row["compressibility"] for row in rows],
+            [row["compressibility_error"] or 0 for row in rows],
+            fmt="o", ms=4, capsize=2, color=color,
+        )  # fmt: skip
+    deviation.axhline(0, color="k", lw=0.8)
+    state.set(xlabel=r"packing fraction $\phi$", ylabel=r"pressure $P^*$", yscale="log")
+    state.legend(fontsize=8)
+    deviation.set(xlabel=r"$\phi$ in the literature", ylabel=r"$10^4\,\Delta\phi / \phi$")
+    other.set(
+        xlabel=r"$\phi$ in the literature", ylabel=r"$\rho k_B T \kappa_T$", yscale="log"
+    )  # fmt: skip
     write_picture(picture, figure, dpi=110)
 
 
 def main() -> None:
     """See above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--particles", type=int, default=128)
-    parser.add_argument("--points", type=int, default=4)
-    parser.add_argument("--sweeps", type=int, default=60_000)
-    parser.add_argument("--equilibrate", type=int, default=6000)
+    parser.add_argument("--particles", type=int, default=1000)
+    parser.add_argument("--points", type=int, default=6, help="pressures of each kind, at most")
+    parser.add_argument("--sweeps", type=float, default=50_000)
+    parser.add_argument("--seconds", type=float, default=600, help="of a state, at most")
+    parser.add_argument("--equilibrate", type=float, default=6000)
+    parser.add_argument("--jobs", type=int, default=1, help="runs that go side by side")
+    parser.add_argument("--threads", type=int, default=1, help="CPU threads of each run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"particles": 40, "points": 2, "sweeps": 1000, "equilibrate": 500}

@@ -5,7 +5,9 @@ Between freezing and melting both phases are metastable. At a packing fraction o
 is low: the fluid nucleates many crystals, and the pressure falls from that of the fluid towards
 that of the crystal. A sphere counts as crystalline if at least eight of its neighbors have a
 similar orientation of their bonds: the normalized product of the vectors q_6m is above 0.7, with
-neighbors up to 1.4 diameters (freud.order.SolidLiquid).
+neighbors up to 1.4 diameters (freud.order.SolidLiquid). The mean square displacement between two
+points of the curves gives the unit of time in which nucleation rates are compared, d^2 / (6 D) with
+the diffusion coefficient D of the fluid.
 
     python crystallization.py --spheres 100000 --sweeps 1000000
     python crystallization.py --draw out/crystallization/summary.json
@@ -52,17 +54,23 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     rows: list[dict[str, float]] = []
     per_density = 6 * phi / np.pi
     report: dict[str, Any] = {}
+    before, sweeps = spheres.positions, spheres.sweeps
     for _ in range(options.points):
         spheres.sample_pressure(every=100, record=max(100, every / 32))
         spheres.run(every)
+        box, now = np.array(spheres.box), spheres.positions
+        moved = now - before
+        moved -= np.rint(moved / box) * box
         rows.append(
             {
                 "sweeps": spheres.sweeps,
+                "diffusion": float((moved**2).sum(axis=1).mean() / 6 / (spheres.sweeps - sweeps)),
                 "pressure": spheres.pressure.value,
                 "pressure_error": spheres.pressure.error,
-                "crystalline": crystalline(spheres.positions, spheres.box),
+                "crystalline": crystalline(now, spheres.box),
             }
         )
+        before, sweeps = now, spheres.sweeps
         report = example.save(
             options,
             {
@@ -76,7 +84,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         last = rows[-1]
         print(
             f"{last['sweeps']:12,.0f} sweeps  P* {last['pressure']:.3f}  "
-            f"crystalline {last['crystalline']:.1%}",
+            f"crystalline {last['crystalline']:.1%}  D {last['diffusion']:.3g} d^2 a sweep",
             flush=True,
         )
     return report

@@ -4,9 +4,14 @@
 The spheres are those of L. Berthier, D. Coslovich, A. Ninarello and M. Ozawa, Phys. Rev. Lett. 116,
 238002 (2016): diameters from P(d) ~ d^-3 between d_min and 2.219 d_min, a polydispersity of 23 %.
 The relaxation time is that after which the self-intermediate scattering function near the wave
-number 2 pi / <d> has fallen to 1/e, in sweeps of N trial moves.
+number 2 pi / <d> has fallen to 1/e. Its unit is N trials; with swap moves about a fifth of the
+trials are swaps.
 
-    python swap_moves.py --spheres 600 --sweeps 20000
+A start is compressed with swap moves in steps and equilibrated with them. Then the spheres are
+followed with swap moves and, from the same configuration, without. A run ends after --relaxations
+relaxation times, or after --sweeps or --seconds.
+
+    python swap_moves.py --packing-fractions 0.5 0.53 0.55 --replicas 2 --jobs 2
     python swap_moves.py --draw out/swap_moves/summary.json
 """
 
@@ -14,17 +19,27 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from manymove import HardSpheres
+from manymove.analysis.notation import with_error
 from manymove.bench import example
-from manymove.jobs.figures import new_figure, write_picture
+from manymove.jobs.figures import new_panels, write_picture
 
 RATIO = 2.219  # of the largest and the smallest diameter
-PACKING_FRACTIONS = [0.46, 0.50, 0.53, 0.56, 0.58]
+PACKING_FRACTIONS = [0.50, 0.53, 0.55, 0.57, 0.58, 0.59, 0.60, 0.61]
+START, GROWTH = 0.54, 0.005  # packing fraction of random starts, and its steps above
+FRAMES = 4096  # configurations that are kept at most
+ORIGINS = 256  # of time, averaged over
+# A fifth of the trials are swaps, as in the paper; passes over the cells cost little.
+SETTINGS = {"rounds": 4, "moves_per_cell": 4, "max_displacement": 0.07, "threads": 1}
+SWAPS = {"swap_rounds": 8}
 
 
 def diameters(N: int) -> np.ndarray:
@@ -35,19 +50,50 @@ def diameters(N: int) -> np.ndarray:
     return d / d.mean()
 
 
-def scattering(spheres: HardSpheres, sweeps: float, every: float) -> np.ndarray:
-    """Sweeps and the scattering function, averaged over axes, spheres and starts, (K, 2)."""
-    frames, times, box = [], [], np.array(spheres.box)
-    start = spheres.sweeps
-    while spheres.sweeps - start < sweeps:
-        frames.append(spheres.positions)
-        times.append(spheres.sweeps - start)
-        spheres.run(every)
-    # Wave vectors of the box next to the wave number, so that images make no difference.
-    waves = np.exp(2j * np.pi * np.round(box) * np.array(frames) / box)
-    lags = np.unique(np.geomspace(1, len(frames) // 3, 40).astype(int))
-    values = [np.mean((waves[lag:] * waves[:-lag].conj()).real) for lag in lags]
-    return np.column_stack((np.array(times)[lags], values))
+def compressed(N: int, phi: float, seed: int, settings: dict[str, Any]) -> HardSpheres:
+    """Spheres with swap moves, brought to the packing fraction in steps that push overlaps apart.
+
+    Random starts above about 0.58 would be glasses; swap moves keep the spheres fluid.
+    """
+    spheres = HardSpheres.random(
+        N, min(START, phi), diameters=diameters(N), seed=seed, **SWAPS, **settings
+    )
+    spheres.run(500)
+    while spheres.packing_fraction < phi - 1e-9:
+        factor = (spheres.packing_fraction / min(phi, spheres.packing_fraction + GROWTH)) ** (1 / 3)
+        spheres = HardSpheres(
+            spheres.positions * factor, tuple(factor * edge for edge in spheres.box),
+            diameters=spheres.diameters, seed=seed, first_cycle=spheres.cycles, repair_depth=0.02,
+            **SWAPS, **settings,
+        )  # fmt: skip
+        spheres.run(100)
+    return spheres
+
+
+class Trajectory:
+    """Configurations at equal distances of time, which double when there are too many."""
+
+    def __init__(self, box: tuple[float, float, float], every: float) -> None:
+        self.every, self._frames = every, list[np.ndarray]()
+        # Wave vectors of the box next to the wave number, so that images make no difference.
+        self._wave = 2 * np.pi * np.round(box) / np.array(box)
+
+    def add(self, positions: np.ndarray) -> None:
+        self._frames.append(np.exp(1j * positions * self._wave).astype(np.complex64))
+        if len(self._frames) == FRAMES:
+            del self._frames[1::2]
+            self.every *= 2
+
+    def scattering(self) -> np.ndarray:
+        """Lags in units of the distance, and the scattering function averaged over axes, spheres
+        and origins, (K, 2)."""
+        waves = np.array(self._frames)
+        lags = np.unique(np.geomspace(1, len(waves) // 3, 40).astype(int))
+        values = []
+        for lag in lags:
+            starts = np.arange(0, len(waves) - lag, -(-(len(waves) - lag) // ORIGINS))
+            values.append(np.mean((waves[starts + lag] * waves[starts].conj()).real))
+        return np.column_stack((lags, values))
 
 
 def relaxation_time(curve: np.ndarray) -> float | None:
@@ -61,66 +107,175 @@ def relaxation_time(curve: np.ndarray) -> float | None:
     return float(t * (u / t) ** ((f - 1 / math.e) / (f - g)))
 
 
-def measure(phi: float, swaps: bool, options: argparse.Namespace) -> float | None:
-    """Relaxation time, after an equilibration with swaps for a third of the run."""
-    # Short cycles, so that swap moves are about as frequent as in the paper.
-    settings = {
-        "rounds": 1, "moves_per_cell": 2, "max_displacement": 0.1, "device": options.device,
-    }  # fmt: skip
-    spheres = HardSpheres.random(
-        options.spheres, phi, diameters=diameters(options.spheres), seed=options.seed,
-        swap_rounds=8, **settings,
-    )  # fmt: skip
-    spheres.run(options.sweeps / 3)
+def measure(phi: float, swaps: bool, seed: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Relaxation time and pressure of one run, in a process of its own."""
+    settings = {**SETTINGS, "device": options.device}
+    began = time.perf_counter()
+    spheres = compressed(options.spheres, phi, seed, settings)
+    spheres.run(options.equilibrate)
     if not swaps:
         spheres = HardSpheres(
-            spheres.positions, spheres.box, diameters=spheres.diameters, seed=options.seed,
+            spheres.positions, spheres.box, diameters=spheres.diameters, seed=seed,
             first_cycle=spheres.cycles, **settings,
         )  # fmt: skip
-    return relaxation_time(
-        scattering(spheres, options.sweeps, max(1.0, options.sweeps / options.samples))
-    )
+    spheres.run(options.every)
+    spheres.sample_pressure(every=10 * options.every, record=100 * options.every)
+    first, trials = spheres.sweeps, spheres.trial_moves + spheres.swap_trials
+    trajectory, found, look = Trajectory(spheres.box, options.every), None, 512
+    for frame in range(1, 1 << 40):
+        trajectory.add(spheres.positions)
+        spheres.run(trajectory.every)
+        sweeps = spheres.sweeps - first
+        over = sweeps >= options.sweeps or time.perf_counter() - began > options.seconds
+        if over or frame == look:
+            look = frame + max(256, frame // 2)
+            curve = trajectory.scattering() * (trajectory.every, 1)
+            found = relaxation_time(curve)
+            if over or (found and sweeps > options.relaxations * found):
+                break
+    unit = (spheres.trial_moves + spheres.swap_trials - trials) / spheres.N / sweeps
+    return {
+        "packing_fraction": phi,
+        "swaps": swaps,
+        "seed": seed,
+        "relaxation_time": found and found * unit,
+        "length": sweeps * unit,
+        "pressure": spheres.pressure.value if len(spheres.pressure_records) else None,
+        "pressure_error": spheres.pressure.error if len(spheres.pressure_records) > 8 else None,
+        "curve": [[round(t * unit, 2), round(f, 4)] for t, f in curve.tolist()],
+        "acceptance": spheres.acceptance,
+        "swap_acceptance": spheres.swap_acceptance if swaps else None,
+        "swap_share": 1 - 1 / unit if swaps else 0.0,
+        "max_overlap": spheres.max_overlap(),
+        "seconds": time.perf_counter() - began,
+    }
+
+
+def mean(values: list[float]) -> tuple[float, float]:
+    """Mean and standard error of replicas; NaN for one."""
+    error = np.std(values, ddof=1) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    return float(np.mean(values)), float(error)
+
+
+def states(results: list[dict[str, Any]], swaps: bool) -> list[dict[str, Any]]:
+    """Means over the replicas of each packing fraction; `bound` where a replica did not relax."""
+    rows = []
+    for phi in sorted({row["packing_fraction"] for row in results}):
+        here = [r for r in results if (r["packing_fraction"], r["swaps"]) == (phi, swaps)]
+        if not here:
+            continue
+        times = [r["relaxation_time"] for r in here]
+        row: dict[str, Any] = {"packing_fraction": phi, "replicas": len(here)}
+        if None in times:
+            row["bound"] = max(r["length"] for r in here) / 3
+        else:
+            row["time"], row["error"] = mean(times)
+        if measured := [r for r in here if r["pressure"] is not None]:
+            row["pressure"], spread = mean([r["pressure"] for r in measured])
+            # The larger of the spread of the replicas and their blocking errors combined.
+            blocked = math.hypot(*(r["pressure_error"] or 0 for r in measured)) / len(measured)
+            row["pressure_error"] = max(blocked, 0 if math.isnan(spread) else spread) or math.nan
+        rows.append(row)
+    return rows
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
-    for phi in options.packing_fractions:
-        for swaps in (False, True):
-            time = measure(phi, swaps, options)
-            results.append({"packing_fraction": phi, "swaps": swaps, "relaxation_time": time})
+    # The densest states, which take longest, come first.
+    work = [
+        (phi, swaps, options.seed + k)
+        for phi in sorted(options.packing_fractions, reverse=True)
+        for swaps in (False, True)
+        for k in range(options.replicas)
+    ]
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as processes:
+        running = [processes.submit(measure, *state, options) for state in work]
+        for done in as_completed(running):
+            row = done.result()
+            results.append(row)
+            results.sort(key=lambda r: (r["packing_fraction"], r["swaps"], r["seed"]))
             report = example.save(options, {"results": results})
-            found = f"above {options.sweeps / 3:.3g}" if time is None else f"{time:.4g}"
-            print(f"{phi:.3f}  {'swaps' if swaps else 'no swaps':8}  {found} sweeps", flush=True)
+            found = row["relaxation_time"]
+            text = f"above {row['length'] / 3:.3g}" if found is None else f"{found:.4g}"
+            print(
+                f"{row['packing_fraction']:.3f}  {'swaps' if row['swaps'] else 'no swaps':8}  "
+                f"relaxation time {text}  of {row['length']:.3g}  {row['seconds']:.0f} s",
+                flush=True,
+            )
     return report
 
 
+def table(report: dict[str, Any]) -> None:
+    """Print relaxation times, their ratio and pressures."""
+    plain, swapped = (
+        {row["packing_fraction"]: row for row in states(report["results"], swaps)}
+        for swaps in (False, True)
+    )
+    for phi, row in swapped.items():
+        other = plain.get(phi, {})
+        texts = [
+            with_error(r["time"], r["error"]) if "time" in r else f"> {r.get('bound', 0):.3g}"
+            for r in (other, row)
+        ]
+        ratio = other.get("time", other.get("bound", math.nan)) / row.get("time", math.nan)
+        pressures = [
+            with_error(r["pressure"], r["pressure_error"]) if "pressure" in r else "-"
+            for r in (other, row)
+        ]
+        print(
+            f"{phi:.3f}  without {texts[0]:14} with {texts[1]:14} "
+            f"ratio {'> ' if 'bound' in other else ''}{ratio:.3g}  P* {' and '.join(pressures)}"
+        )
+
+
 def plot(picture: Path, report: dict[str, Any]) -> None:
-    figure, axes = new_figure(5.5, 4.0)
-    for swaps, style, label in ((False, "o-", "without swaps"), (True, "s-", "with swaps")):
-        rows = [row for row in report["results"] if row["swaps"] == swaps]
-        found = [row for row in rows if row["relaxation_time"] is not None]
-        axes.plot(
-            [row["packing_fraction"] for row in found],
-            [row["relaxation_time"] for row in found],
-            style, ms=4, label=label,
+    figure, panels = new_panels((9.0, 3.8), (1, 2))
+    left, right = panels[0]
+    for swaps, color, label in ((False, "C3", "without swaps"), (True, "C0", "with swaps")):
+        rows = states(report["results"], swaps)
+        times = [row for row in rows if "time" in row]
+        errors = [0 if math.isnan(row["error"]) else row["error"] for row in times]
+        left.errorbar(
+            [row["packing_fraction"] for row in times], [row["time"] for row in times], errors,
+            fmt="o-", ms=4, color=color, label=label,
         )  # fmt: skip
-    axes.set(yscale="log", xlabel=r"packing fraction $\phi$", ylabel="relaxation time in sweeps")
-    axes.legend(fontsize=8)
+        bounds = [row for row in rows if "bound" in row]
+        left.plot(
+            [row["packing_fraction"] for row in bounds], [row["bound"] for row in bounds],
+            "^", ms=5, mfc="none", color=color,
+        )  # fmt: skip
+        for phi in sorted({row["packing_fraction"] for row in rows}):
+            first = next(
+                r for r in report["results"]
+                if (r["packing_fraction"], r["swaps"]) == (phi, swaps)
+            )  # fmt: skip
+            right.plot(*np.array(first["curve"]).T, color=color, lw=0.8)
+    left.set(yscale="log", xlabel=r"packing fraction $\phi$", ylabel=r"relaxation time, $N$ trials")
+    left.legend(fontsize=8)
+    right.axhline(1 / math.e, color="k", lw=0.8, ls=":")
+    right.set(xscale="log", xlabel=r"time, $N$ trials", ylabel=r"$F_s(k, t)$", ylim=(0, 1))
     write_picture(picture, figure, dpi=110)
 
 
 def main() -> None:
     """See above."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--spheres", type=int, default=600)
+    parser.add_argument("--spheres", type=int, default=1000)
     parser.add_argument("--packing-fractions", type=float, nargs="+", default=PACKING_FRACTIONS)
-    parser.add_argument("--sweeps", type=int, default=20_000)
-    parser.add_argument("--samples", type=int, default=4000)
+    parser.add_argument("--replicas", type=int, default=2, help="independent starts")
+    parser.add_argument("--equilibrate", type=float, default=10_000, help="sweeps with swap moves")
+    parser.add_argument("--relaxations", type=float, default=40, help="length of a run")
+    parser.add_argument("--sweeps", type=float, default=1_000_000, help="of a run, at most")
+    parser.add_argument("--seconds", type=float, default=600, help="of a run, at most")
+    parser.add_argument("--every", type=float, default=10, help="sweeps between configurations")
+    parser.add_argument("--jobs", type=int, default=2, help="runs that go side by side")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
-    quick = {"spheres": 200, "packing_fractions": [0.4, 0.45], "sweeps": 1000, "samples": 200}
+    parser.add_argument("--device", default="cpu")
+    quick = {"spheres": 400, "packing_fractions": [0.45, 0.5], "equilibrate": 300, "seconds": 5,
+             "replicas": 1}  # fmt: skip
     options = example.parse(parser, "swap_moves", quick)
     report = example.read(options)[0] if options.draw else run(options)
+    table(report)
     plot(options.output / "picture.png", report)
     print(f"results in {options.output}/")
 
