@@ -82,34 +82,17 @@ class CudaEngine final : OnDevice, public Engine {
   void enqueue(std::uint64_t cycles) override {
     const DeviceGuard here = use();
     for (std::uint64_t i = 0; i < cycles; ++i) {
-<<<<<<< HEAD
-      const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
-      if (state_.strip)
-        cycle_of_strip(draw);
-      else
-        launch(state_.geometry, draw, state_.tiles(), stream_, overlap_);
-      now_ = 1 - now_;
-      move_origin(state_, draw, state_.data.origin);
-      const std::uint64_t cycle = ++state_.data.counters.cycles;
+      const std::uint64_t cycle = next_cycle();
       if (state_.swaps() && cycle % state_.parameters.swap_every == 0) {
         look_at_neighbors(1);
         swap_diameters(state_, swap_rules(state_, cycle), own_spheres(), own_counts(),
                        swapped_diameters(), swap_tally_.data(), stream_);
       }
-      if (box_moves_) {
-        if (cycle % state_.parameters.volume_every == 0) change_box();
-=======
-      const std::uint64_t cycle = next_cycle();
-      if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
-        swap_diameters(state_, swap_rules(state_, cycle), spheres_[now_].data(),
-                       counts_[now_].data(), {reference_.data(), diameters_.data(), labels_.data()},
-                       swap_tally_.data(), stream_);
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
         begin_box_move();
-        // Only the next cycle can do without the answer.
-        if (i + 1 == cycles || looks_at(cycle)) end_box_move();
+        // Only the next cycle of an undivided system can do without the answer.
+        if (i + 1 == cycles || looks_at(cycle) || state_.strip) end_box_move();
       } else if (box_moves_) {
->>>>>>> spheres25
         volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
       }
       end_cycle(cycle);
@@ -125,13 +108,9 @@ class CudaEngine final : OnDevice, public Engine {
   // Does not wait for the answer: without it, the cycles do nothing.
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
-<<<<<<< HEAD
     // What the host decides or counts is not undone.
     if (sampling_.every || state_.strip || box_moves_ || state_.swaps())
       return Engine::enqueue_if_same(cycles, host);
-=======
-    if (sampling_.every || state_.strip || box_moves_) return Engine::enqueue_if_same(cycles, host);
->>>>>>> spheres25
     const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
     if (!host_.compare(state_.particles, host, stream_)) return false;
     skip_ = host_.differs();
@@ -416,19 +395,6 @@ class CudaEngine final : OnDevice, public Engine {
           "launch");
   }
 
-<<<<<<< HEAD
-  // The trial changes of the volume; then the box and the cells follow.
-  void change_box() {
-    look_at_neighbors(2);  // pairs reach no farther
-    finish();
-    const double least = box_moves_->least_ratio(state_, reference_.data(), labels_.data(),
-                                                 own_spheres(), own_counts(), stream_);
-    const double to = change_volume(state_, least_of_ranks(state_, least));
-    if (to == state_.data.volume) return;
-    const State frame = frame_of(state_);
-    const Geometry& before = frame.geometry;
-    set_volume(state_, to);
-=======
   // Enqueues a cycle and returns how many there are then. What the host keeps of the trial changes
   // before it follows while the device is at work; if they change more than the scale, the device
   // leaves the cycle out, and it is made now.
@@ -459,21 +425,23 @@ class CudaEngine final : OnDevice, public Engine {
 
   // The trial changes of the volume.
   void begin_box_move() {
+    look_at_neighbors(2);  // pairs reach no farther
+    if (state_.strip) finish();
     box_moves_->begin(state_, reference_.data(),
                       {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(),
                        radii_.data()},
-                      spheres_[now_].data(), counts_[now_].data(), stream_);
+                      own_spheres(), own_counts(), stream_);
   }
   // Waits for what has been decided, and follows; false if the device left this to the host.
   bool end_box_move() {
     const BoxAnswer answer = box_moves_->end(stream_);
-    const double to = change_volume(state_, answer.least_ratio);
-    const Geometry before = state_.geometry;
+    const double to = change_volume(state_, least_of_ranks(state_, answer.least_ratio));
+    const State frame = frame_of(state_);
+    const Geometry& before = frame.geometry;
     if (to != state_.data.volume) set_volume(state_, to);
     volumes_.end_cycle(state_.data.counters.cycles, volume_of(state_, to));
     place_law();
     if (!answer.for_host) return true;
->>>>>>> spheres25
     if (!state_.contacts.empty()) {
       contacts_.upload(state_.contacts.data(), stream_);
       sigmas_.upload(state_.sigmas.data(), stream_);
@@ -482,16 +450,11 @@ class CudaEngine final : OnDevice, public Engine {
     if (reference_.size())
       BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit, diameters_.data(),
                                labels_.data(), stream_);
-<<<<<<< HEAD
-    place_law();
-    if (same_cells(before, state_.geometry)) return;
+    if (same_cells(before, state_.geometry)) return false;
     if (state_.strip) {
       divide_this_again(frame);
-      return;
+      return false;
     }
-=======
-    if (same_cells(before, state_.geometry)) return false;
->>>>>>> spheres25
     const std::size_t cells = state_.cells(), slots = cells * state_.geometry.slots;
     const auto make_room = [&](int k) {
       if (spheres_[k].size() < slots) spheres_[k] = DeviceBuffer<Sphere>(slots);
@@ -508,7 +471,6 @@ class CudaEngine final : OnDevice, public Engine {
     return false;
   }
 
-<<<<<<< HEAD
   // After a change of the grid, from the particles in the former one. Collective.
   void divide_this_again(const State& frame) {
     std::vector<Sphere> spheres(spheres_[now_].size());
@@ -537,12 +499,10 @@ class CudaEngine final : OnDevice, public Engine {
         std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
   }
 
-=======
   // Whether something is measured after a cycle that depends on the volume.
   bool looks_at(std::uint64_t cycle) const {
     return sampling_.every && cycle % sampling_.every == 0;
   }
->>>>>>> spheres25
   void end_cycle(std::uint64_t cycle) {
     if (looks_at(cycle))
       count_pairs(sampling_, ring_.data() + ring_used_ * row_size(sampling_));
