@@ -24,7 +24,17 @@ using hoomd::Scalar4;
 
 namespace {
 
-using Point = std::array<double, 3>;  // z is 0 in two dimensions
+// What a rank brings to a particle's owner. z is 0 in two dimensions.
+struct Point {
+  double r[3];
+  std::int32_t type;  // -1: unchanged
+};
+
+// HOOMD-blue's precision may round a coordinate up to the edge of the box, which is outside.
+Scalar in_box(double r, Scalar length) {
+  const Scalar edge = length / 2, rounded = static_cast<Scalar>(r);
+  return rounded < edge ? rounded : std::nextafter(edge, Scalar(0));
+}
 
 double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
@@ -194,13 +204,13 @@ void HardParticles::update(std::uint64_t timestep) {
       left -= some;
     }
   }
-  follow_box();
+  follow_box(false);
   running_ = true;
   timestep_ = timestep + 1;  // what is read or made from now on belongs there
   seconds_ = seconds_since(started_);
 }
 
-void HardParticles::follow_box() {
+void HardParticles::follow_box(bool scale) {
   if (beta_pressure_ == 0) return;
   const spheres::Grid grid = spheres_->grid();
   hoomd::BoxDim global = m_pdata->getGlobalBox();
@@ -209,8 +219,19 @@ void HardParticles::follow_box() {
   size.y = static_cast<Scalar>(grid.box[1]);
   if (dimensions_ == 3) size.z = static_cast<Scalar>(grid.box[2]);
   global.setL(size);
+  const std::array<double, 3> before = box_;
   m_pdata->setGlobalBox(global);
   box_ = box();
+  if (!scale || box_ == before) return;
+  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                      access_mode::readwrite);
+  for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
+    Scalar4& here = position.data[i];
+    here.x = in_box(static_cast<double>(here.x) * (box_[0] / before[0]), size.x);
+    here.y = in_box(static_cast<double>(here.y) * (box_[1] / before[1]), size.y);
+    if (dimensions_ == 3)
+      here.z = in_box(static_cast<double>(here.z) * (box_[2] / before[2]), size.z);
+  }
 }
 
 void HardParticles::recover() {
@@ -380,11 +401,14 @@ void HardParticles::make_engine() {
     m_exec_conf->msg->notice(2) << name_ << ": rows of cells travel through " << said_about_rows_
                                 << "\n";
   }
-  if (ranks_)
+  // The engine realizes ratios of edges with a small error.
+  if (ranks_) {
+    follow_box(true);
     migrate();
-  else
+  } else {
     engine_->write_positions(Arrays(*this, access_mode::readwrite).particles());
-  follow_box();  // the engine realizes ratios of edges with a small error
+    follow_box(false);
+  }
 }
 
 std::vector<double> HardParticles::positions_by_tag() const {
@@ -423,22 +447,13 @@ std::vector<double> HardParticles::by_tag(int width, Values&& values) const {
 // The engine's strips and slabs are not HOOMD-blue's domains: after a step every rank fetches the
 // positions of its particles, and HOOMD-blue sends those that have left the domain to the next one.
 
-namespace {
-
-// HOOMD-blue's precision may round a coordinate up to the edge of the box, which is outside.
-Scalar in_box(double r, Scalar length) {
-  const Scalar edge = length / 2, rounded = static_cast<Scalar>(r);
-  return rounded < edge ? rounded : std::nextafter(edge, Scalar(0));
-}
-
-}  // namespace
-
 void HardParticles::update_spread() {
   if (!fits() || !same_on_all_ranks()) make_engine();
   const int most = cycles_between_migrations();
   for (int left = cycles_per_step(); left > 0;) {
     const int some = std::min(left, most);
     engine_->enqueue(static_cast<std::uint64_t>(some));
+    follow_box(true);
     migrate();
     left -= some;
   }
@@ -500,7 +515,7 @@ void HardParticles::migrate() {
   on_all_ranks([&] {
     meeting.emplace(*ranks_, m_pdata->getNGlobal());
     for (const hard_particles::ParticlePosition& each : engine_->own_positions())
-      meeting->bring(each.particle, each.r);
+      meeting->bring(each.particle, {{each.r[0], each.r[1], each.r[2]}, each.type});
     meeting->exchange();
     before = tags_here();
     to = meeting->fetch(before.data(), before.size());
@@ -517,9 +532,10 @@ void HardParticles::migrate() {
       r = in_box(target, length) + (undivided ? Scalar(0) : static_cast<Scalar>(n) * length);
     };
     for (std::size_t i = 0; i < to.size(); ++i) {
-      move(position.data[i].x, image.data[i].x, to[i][0], size.x, whole.x);
-      move(position.data[i].y, image.data[i].y, to[i][1], size.y, whole.y);
-      if (dimensions_ == 3) move(position.data[i].z, image.data[i].z, to[i][2], size.z, whole.z);
+      move(position.data[i].x, image.data[i].x, to[i].r[0], size.x, whole.x);
+      move(position.data[i].y, image.data[i].y, to[i].r[1], size.y, whole.y);
+      if (dimensions_ == 3) move(position.data[i].z, image.data[i].z, to[i].r[2], size.z, whole.z);
+      if (to[i].type >= 0) position.data[i].w = hoomd::__int_as_scalar(to[i].type);
     }
   });
   m_comm->forceMigrate();
@@ -545,9 +561,9 @@ void HardParticles::migrate() {
     left_.resize(now.size());
     for (std::size_t i = 0; i < now.size(); ++i) {
       Scalar4& here = position.data[i];
-      here.x = in_box(now[i][0], size.x);
-      here.y = in_box(now[i][1], size.y);
-      if (dimensions_ == 3) here.z = in_box(now[i][2], size.z);
+      here.x = in_box(now[i].r[0], size.x);
+      here.y = in_box(now[i].r[1], size.y);
+      if (dimensions_ == 3) here.z = in_box(now[i].r[2], size.z);
       left_[i] = {after[i], {here.x, here.y, here.z}, hoomd::__scalar_as_int(here.w)};
     }
   });

@@ -109,8 +109,9 @@ class HardParticles : public hoomd::Integrator {
   hard_particles::Parameters disk_parameters() const;
   hard_particles::spheres::Parameters sphere_parameters() const;
   void check_swaps() const;
-  // Gives HOOMD-blue the box of an engine at constant pressure.
-  void follow_box();
+  // Gives HOOMD-blue the box of an engine at constant pressure; `scale`: and its particles the
+  // places that correspond to theirs. Collective.
+  void follow_box(bool scale);
   double common_displacement() const;
   // Collective, as sphere_parameters() of a mixture is: [N], and [N][D].
   std::vector<double> diameters_by_tag() const;
