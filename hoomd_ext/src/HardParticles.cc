@@ -24,7 +24,17 @@ using hoomd::Scalar4;
 
 namespace {
 
-using Point = std::array<double, 3>;  // z is 0 in two dimensions
+// What a rank brings to a particle's owner. z is 0 in two dimensions.
+struct Point {
+  double r[3];
+  std::int32_t type;  // -1: unchanged
+};
+
+// HOOMD-blue's precision may round a coordinate up to the edge of the box, which is outside.
+Scalar in_box(double r, Scalar length) {
+  const Scalar edge = length / 2, rounded = static_cast<Scalar>(r);
+  return rounded < edge ? rounded : std::nextafter(edge, Scalar(0));
+}
 
 double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
@@ -33,9 +43,9 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
 // An engine of disks or one of spheres and mixtures, depending on the type of the parameters. All
 // ranks have all positions, and each of them makes the snapshot of the whole.
 template <class Parameters>
-std::unique_ptr<hard_particles::HostedEngine> engine_with(
-    const std::vector<double>& r, std::size_t particles, const Parameters& parameters,
-    const std::string& device, int threads, Communicator* ranks, hard_particles::Repair& repaired) {
+auto engine_with(const std::vector<double>& r, std::size_t particles, const Parameters& parameters,
+                 const std::string& device, int threads, Communicator* ranks,
+                 hard_particles::Repair& repaired) {
   if (!ranks) {
     auto engine = make_engine(r.data(), particles, parameters, device, threads);
     repaired = engine->repair();
@@ -110,6 +120,18 @@ void HardParticles::set_max_displacement(const std::string& type, double d) {
   set(max_displacement_.at(m_pdata->getTypeByName(type)), d);
 }
 
+void HardParticles::set_box_moves(double beta_pressure, bool ln_volume, double delta) {
+  set(beta_pressure_, beta_pressure);
+  set(ln_volume_, ln_volume);
+  set(volume_delta_, delta);
+}
+
+void HardParticles::set_swap(int rounds, double range, int every) {
+  set(swap_rounds_, rounds);
+  set(swap_range_, range);
+  set(swap_every_, every);
+}
+
 double HardParticles::max_displacement(const std::string& type) const {
   return max_displacement_.at(m_pdata->getTypeByName(type));
 }
@@ -134,6 +156,16 @@ bool HardParticles::one_size() const {
                      [&](double diameter) { return diameter == diameter_[0]; });
 }
 
+// Types are told by their diameters.
+void HardParticles::check_swaps() const {
+  if (swap_rounds_ == 0) return;
+  if (one_size()) refuse(": swap needs particle types of different diameters");
+  std::vector<double> sizes = diameter_;
+  std::sort(sizes.begin(), sizes.end());
+  if (std::adjacent_find(sizes.begin(), sizes.end()) != sizes.end())
+    refuse(": swap needs particle types of which no two have the same diameter");
+}
+
 // ---- running ----
 
 void HardParticles::prepRun(std::uint64_t timestep) {
@@ -142,6 +174,7 @@ void HardParticles::prepRun(std::uint64_t timestep) {
   check_plane();
   prepare();
   at_start_ = total();
+  others_at_start_ = others();
   noticed_ = false;
   started_ = Clock::now();
   seconds_ = 0;
@@ -163,20 +196,49 @@ void HardParticles::update(std::uint64_t timestep) {
       left -= some;
   }
   if (left == all) make_engine();
-  const Arrays arrays(*this, access_mode::readwrite);
-  while (left > 0) {
-    const int some = std::min(left, engine_->cycles_between_writes());
-    engine_->enqueue(static_cast<std::uint64_t>(some), arrays.particles());
-    left -= some;
+  {
+    const Arrays arrays(*this, access_mode::readwrite);
+    while (left > 0) {
+      const int some = std::min(left, engine_->cycles_between_writes());
+      engine_->enqueue(static_cast<std::uint64_t>(some), arrays.particles());
+      left -= some;
+    }
   }
+  follow_box(false);
   running_ = true;
   timestep_ = timestep + 1;  // what is read or made from now on belongs there
   seconds_ = seconds_since(started_);
 }
 
+void HardParticles::follow_box(bool scale) {
+  if (beta_pressure_ == 0) return;
+  const spheres::Grid grid = spheres_->grid();
+  hoomd::BoxDim global = m_pdata->getGlobalBox();
+  auto size = global.getL();
+  size.x = static_cast<Scalar>(grid.box[0]);
+  size.y = static_cast<Scalar>(grid.box[1]);
+  if (dimensions_ == 3) size.z = static_cast<Scalar>(grid.box[2]);
+  global.setL(size);
+  const std::array<double, 3> before = box_;
+  m_pdata->setGlobalBox(global);
+  box_ = box();
+  if (!scale || box_ == before) return;
+  const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
+                                      access_mode::readwrite);
+  for (unsigned int i = 0; i < m_pdata->getN(); ++i) {
+    Scalar4& here = position.data[i];
+    here.x = in_box(static_cast<double>(here.x) * (box_[0] / before[0]), size.x);
+    here.y = in_box(static_cast<double>(here.y) * (box_[1] / before[1]), size.y);
+    if (dimensions_ == 3)
+      here.z = in_box(static_cast<double>(here.z) * (box_[2] / before[2]), size.z);
+  }
+}
+
 void HardParticles::recover() {
   if (!ranks_ || ranks_->watchdog().can_go_on()) return;
   before_ = total();
+  others_before_ = others();
+  spheres_ = nullptr;
   engine_.reset();
   stale_ = true;
   ranks_ = peers_of(*m_exec_conf);
@@ -267,7 +329,9 @@ double HardParticles::largest_displacement() const {
 
 void HardParticles::make_engine() {
   check_plane();
+  check_swaps();
   const hard_particles::Counters so_far = total();
+  const OtherMoves others_so_far = others();
   const auto complete = [&](auto parameters) {
     parameters.max_displacement = common_displacement();
     parameters.moves_per_cell = moves_per_cell_;
@@ -283,6 +347,7 @@ void HardParticles::make_engine() {
   const std::vector<double> r = positions_by_tag();
   const std::size_t particles = m_pdata->getNGlobal();
   std::unique_ptr<hard_particles::HostedEngine> engine;
+  spheres::Engine* of_spheres = nullptr;
   hard_particles::Repair repaired;
   double mean = diameter_.at(0);
   try {
@@ -290,8 +355,17 @@ void HardParticles::make_engine() {
       engine = engine_with(r, particles, complete(disk_parameters()), device, threads_,
                            ranks_.get(), repaired);
     } else {
-      const spheres::Parameters parameters = complete(sphere_parameters());
-      engine = engine_with(r, particles, parameters, device, threads_, ranks_.get(), repaired);
+      spheres::Parameters parameters = complete(sphere_parameters());
+      parameters.beta_pressure = beta_pressure_;
+      parameters.ln_volume = ln_volume_;
+      parameters.volume_delta = volume_delta_;
+      parameters.swap_rounds = swap_rounds_;
+      parameters.swap_range = swap_range_;
+      parameters.swap_every = swap_every_;
+      auto made = engine_with(r, particles, parameters, device, threads_, ranks_.get(), repaired);
+      of_spheres = made.get();
+      engine = std::move(made);
+      if (swap_rounds_) of_spheres->set_type_diameters(diameter_);
       if (!one_size()) mean = mean_of(parameters.diameters, dimensions_);
     }
   } catch (const std::invalid_argument& error) {
@@ -310,7 +384,9 @@ void HardParticles::make_engine() {
   }
   before_.trial_moves = so_far.trial_moves;
   before_.accepted_moves = so_far.accepted_moves;
+  others_before_ = others_so_far;
   engine_ = std::move(engine);
+  spheres_ = of_spheres;
   box_ = box();
   seed_ = m_sysdef->getSeed();
   mean_diameter_ = mean;
@@ -325,10 +401,14 @@ void HardParticles::make_engine() {
     m_exec_conf->msg->notice(2) << name_ << ": rows of cells travel through " << said_about_rows_
                                 << "\n";
   }
-  if (ranks_)
+  // The engine realizes ratios of edges with a small error.
+  if (ranks_) {
+    follow_box(true);
     migrate();
-  else
+  } else {
     engine_->write_positions(Arrays(*this, access_mode::readwrite).particles());
+    follow_box(false);
+  }
 }
 
 std::vector<double> HardParticles::positions_by_tag() const {
@@ -367,22 +447,13 @@ std::vector<double> HardParticles::by_tag(int width, Values&& values) const {
 // The engine's strips and slabs are not HOOMD-blue's domains: after a step every rank fetches the
 // positions of its particles, and HOOMD-blue sends those that have left the domain to the next one.
 
-namespace {
-
-// HOOMD-blue's precision may round a coordinate up to the edge of the box, which is outside.
-Scalar in_box(double r, Scalar length) {
-  const Scalar edge = length / 2, rounded = static_cast<Scalar>(r);
-  return rounded < edge ? rounded : std::nextafter(edge, Scalar(0));
-}
-
-}  // namespace
-
 void HardParticles::update_spread() {
   if (!fits() || !same_on_all_ranks()) make_engine();
   const int most = cycles_between_migrations();
   for (int left = cycles_per_step(); left > 0;) {
     const int some = std::min(left, most);
     engine_->enqueue(static_cast<std::uint64_t>(some));
+    follow_box(true);
     migrate();
     left -= some;
   }
@@ -444,7 +515,7 @@ void HardParticles::migrate() {
   on_all_ranks([&] {
     meeting.emplace(*ranks_, m_pdata->getNGlobal());
     for (const hard_particles::ParticlePosition& each : engine_->own_positions())
-      meeting->bring(each.particle, each.r);
+      meeting->bring(each.particle, {{each.r[0], each.r[1], each.r[2]}, each.type});
     meeting->exchange();
     before = tags_here();
     to = meeting->fetch(before.data(), before.size());
@@ -461,9 +532,10 @@ void HardParticles::migrate() {
       r = in_box(target, length) + (undivided ? Scalar(0) : static_cast<Scalar>(n) * length);
     };
     for (std::size_t i = 0; i < to.size(); ++i) {
-      move(position.data[i].x, image.data[i].x, to[i][0], size.x, whole.x);
-      move(position.data[i].y, image.data[i].y, to[i][1], size.y, whole.y);
-      if (dimensions_ == 3) move(position.data[i].z, image.data[i].z, to[i][2], size.z, whole.z);
+      move(position.data[i].x, image.data[i].x, to[i].r[0], size.x, whole.x);
+      move(position.data[i].y, image.data[i].y, to[i].r[1], size.y, whole.y);
+      if (dimensions_ == 3) move(position.data[i].z, image.data[i].z, to[i].r[2], size.z, whole.z);
+      if (to[i].type >= 0) position.data[i].w = hoomd::__int_as_scalar(to[i].type);
     }
   });
   m_comm->forceMigrate();
@@ -489,9 +561,9 @@ void HardParticles::migrate() {
     left_.resize(now.size());
     for (std::size_t i = 0; i < now.size(); ++i) {
       Scalar4& here = position.data[i];
-      here.x = in_box(now[i][0], size.x);
-      here.y = in_box(now[i][1], size.y);
-      if (dimensions_ == 3) here.z = in_box(now[i][2], size.z);
+      here.x = in_box(now[i].r[0], size.x);
+      here.y = in_box(now[i].r[1], size.y);
+      if (dimensions_ == 3) here.z = in_box(now[i].r[2], size.z);
       left_[i] = {after[i], {here.x, here.y, here.z}, hoomd::__scalar_as_int(here.w)};
     }
   });
@@ -515,6 +587,36 @@ std::array<std::uint64_t, 2> HardParticles::accepted_and_rejected() {
   const hard_particles::Counters now = total();
   const std::uint64_t accepted = now.accepted_moves - at_start_.accepted_moves;
   return {accepted, now.trial_moves - at_start_.trial_moves - accepted};
+}
+
+HardParticles::OtherMoves HardParticles::others() const {
+  OtherMoves sum = others_before_;
+  if (!spheres_) return sum;
+  const auto add = [](std::array<std::uint64_t, 2>& to, const spheres::TrialCounters& counters) {
+    to[0] += counters.trials;
+    to[1] += counters.accepted;
+  };
+  add(sum.volume, spheres_->volume_counters());
+  add(sum.swap, spheres_->swap_counters());
+  return sum;
+}
+
+namespace {
+
+std::array<std::uint64_t, 2> accepted_and_rejected_since(
+    const std::array<std::uint64_t, 2>& now, const std::array<std::uint64_t, 2>& before) {
+  const std::uint64_t accepted = now[1] - before[1];
+  return {accepted, now[0] - before[0] - accepted};
+}
+
+}  // namespace
+
+std::array<std::uint64_t, 2> HardParticles::volume_moves() const {
+  return accepted_and_rejected_since(others().volume, others_at_start_.volume);
+}
+
+std::array<std::uint64_t, 2> HardParticles::swap_moves() const {
+  return accepted_and_rejected_since(others().swap, others_at_start_.swap);
 }
 
 std::array<std::uint64_t, 2> HardParticles::all_accepted_and_rejected() {

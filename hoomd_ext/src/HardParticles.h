@@ -38,11 +38,20 @@ class HardParticles : public hoomd::Integrator {
   void set_moves_per_cell(int moves) { set(moves_per_cell_, moves); }
   int sweeps_per_step() const { return sweeps_per_step_; }
   void set_sweeps_per_step(int sweeps) { set(sweeps_per_step_, sweeps); }
+  // Constant pressure: pressure over kT (0: constant volume), steps uniform in ln V or in V, and the
+  // largest step (0: chosen).
+  void set_box_moves(double beta_pressure, bool ln_volume, double delta);
+  // Swap moves, which exchange types: rounds of pairs (0: none), the largest difference of the
+  // diameters (0: any), and the number of cycles between them.
+  void set_swap(int rounds, double range, int every);
   double repair_depth() const { return repair_depth_; }
   void set_repair_depth(double depth) { set(repair_depth_, depth); }
 
-  // Since the start of the last run.
+  // Accepted and rejected since the start of the last run: moves of particles, trial changes of the
+  // volume, and swaps.
   std::array<std::uint64_t, 2> accepted_and_rejected();
+  std::array<std::uint64_t, 2> volume_moves() const;
+  std::array<std::uint64_t, 2> swap_moves() const;
   double moves_per_second();
   // Since it was attached.
   std::array<std::uint64_t, 2> all_accepted_and_rejected();
@@ -95,10 +104,14 @@ class HardParticles : public hoomd::Integrator {
   // Collective.
   void check_plane() const;
   bool one_size() const;  // whether all types have the same diameter
-  bool plain_disks() const { return dimensions_ == 2 && one_size(); }
+  bool plain_disks() const { return dimensions_ == 2 && one_size() && beta_pressure_ == 0; }
   // Parameters of the box and the sizes, for the engine of disks and that of spheres and mixtures.
   hard_particles::Parameters disk_parameters() const;
   hard_particles::spheres::Parameters sphere_parameters() const;
+  void check_swaps() const;
+  // Gives HOOMD-blue the box of an engine at constant pressure; `scale`: and its particles the
+  // places that correspond to theirs. Collective.
+  void follow_box(bool scale);
   double common_displacement() const;
   // Collective, as sphere_parameters() of a mixture is: [N], and [N][D].
   std::vector<double> diameters_by_tag() const;
@@ -114,6 +127,11 @@ class HardParticles : public hoomd::Integrator {
   int cycles_between_migrations() const;
   // Waits for the GPU; moves of all engines so far.
   hard_particles::Counters total();
+  // Trials and accepted changes of the volume and swaps of all engines so far.
+  struct OtherMoves {
+    std::array<std::uint64_t, 2> volume{}, swap{};
+  };
+  OtherMoves others() const;
   int rounds() const;
   int cycles_per_step() const { return sweeps_per_step_ / rounds(); }
 
@@ -131,14 +149,20 @@ class HardParticles : public hoomd::Integrator {
   std::vector<double> diameter_, max_displacement_;  // by type
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;
   double repair_depth_ = 1e-4;
+  double beta_pressure_ = 0, volume_delta_ = 0;
+  bool ln_volume_ = true;
+  int swap_rounds_ = 0, swap_every_ = 1;
+  double swap_range_ = 0;
 
   std::unique_ptr<hard_particles::HostedEngine> engine_;
+  hard_particles::spheres::Engine* spheres_ = nullptr;  // the same, unless it is one of equal disks
   bool stale_ = true;                    // a parameter has changed since the engine was made
   std::array<double, 3> box_{};          // of the engine; edges beyond the dimensions are 1
   double mean_diameter_ = 0;             // of the engine
   std::uint64_t seed_ = 0;               // of the engine
   hard_particles::Counters before_{};    // moves of earlier engines
   hard_particles::Counters at_start_{};  // of the last run
+  OtherMoves others_before_{}, others_at_start_{};
   hard_particles::Repair repaired_{};
   bool noticed_ = false;  // a repair, in this run
   std::string said_about_rows_;

@@ -17,6 +17,16 @@ class HardDisks(HardParticles):
             positions are read. Positions in single precision (GSD files) have such overlaps.
         threads (int): Number of threads of the CPU engine (default: all cores that the process
             may use, or one thread where there are several ranks or partitions).
+        box_moves (dict): `None` for constant volume, or settings for constant pressure in the words
+            of `hoomd.hpmc.update.BoxMC`: ``betaP``, and optionally ``volume``, a dictionary with
+            the ``mode``, ``"ln"`` (default) or ``"standard"``, and ``delta``, the maximum change of
+            ln V or V (default chosen from the pressure). Ten trial changes of the volume follow
+            each shift of the grid; all edges change together.
+        swap (dict): `None`, or settings for swap moves, in which two disks of different types
+            exchange their types if there is room: ``rounds``, the number of rounds of pairs for
+            each set of cells, and optionally ``range``, the largest difference of the diameters
+            (default any), and ``every``, the number of shifts of the grid between swap moves
+            (default 1). No two types may have the same diameter.
 
     The box is cut into cells a diameter (of the largest disks) wide or a little more, the cells
     into four sets, and all cells of a set are updated at once: `nselect` trial moves of a cell's
@@ -63,6 +73,8 @@ class HardDisks(HardParticles):
         nselect (int): Trial moves in each occupied cell in a checkerboard sweep.
         sweeps_per_step (int): Checkerboard sweeps in a time step.
         repair_depth (float): Overlaps up to this depth, in contact distances, are repaired.
+        box_moves (dict): Trial changes of the box, or `None`. A copy is returned: assign all settings.
+        swap (dict): Swap moves, or `None`. A copy is returned: assign all settings.
         threads (int): Number of threads of the CPU engine, or `None`. It cannot be changed while
             the integrator is attached.
 

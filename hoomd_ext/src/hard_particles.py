@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import operator
 import os
@@ -11,7 +12,7 @@ from hoomd.data.typeconverter import OnlyTypes
 from hoomd.data.typeparam import TypeParameter
 from hoomd.error import DataAccessError, MutabilityError
 from hoomd.logging import log
-from hoomd.manymove import _manymove
+from hoomd.manymove import _manymove, moves
 from hoomd.manymove import pressure as _pressure
 from hoomd.operation import Integrator
 
@@ -75,9 +76,18 @@ class HardParticles(Integrator):
     """The common base of `HardDisks` and `HardSpheres`."""
 
     def __init__(
-        self, default_d=0.1, nselect=4, sweeps_per_step=4, repair_depth=1e-4, threads=None
+        self,
+        default_d=0.1,
+        nselect=4,
+        sweeps_per_step=4,
+        repair_depth=1e-4,
+        threads=None,
+        box_moves=None,
+        swap=None,
     ):
         self.threads = threads
+        self.box_moves = box_moves
+        self.swap = swap
         self._param_dict.update(
             ParameterDict(
                 nselect=_count("nselect", 1024),
@@ -125,6 +135,38 @@ class HardParticles(Integrator):
             raise ValueError(f"threads must be at least 1, got {value}")
         self._threads = value
 
+    @property
+    def box_moves(self):
+        return copy.deepcopy(self._box_moves)
+
+    @box_moves.setter
+    def box_moves(self, value):
+        self._box_moves = moves.box_moves(value)
+        self._set_moves()
+
+    @property
+    def swap(self):
+        return copy.deepcopy(self._swap)
+
+    @swap.setter
+    def swap(self, value):
+        self._swap = moves.swap(value)
+        self._set_moves()
+
+    def _set_moves(self):
+        if not self._attached:
+            return
+        of_box, swap = self._box_moves, self._swap
+        if of_box is None:
+            self._cpp_obj.setBoxMoves(0.0, True, 0.0)
+        else:
+            volume = of_box["volume"]
+            self._cpp_obj.setBoxMoves(of_box["betaP"], volume["mode"] == "ln", volume["delta"] or 0)
+        if swap is None:
+            self._cpp_obj.setSwap(0, 0.0, 1)
+        else:
+            self._cpp_obj.setSwap(swap["rounds"], swap["range"] or 0.0, swap["every"])
+
     def _attach_hook(self):
         simulation = self._simulation
         simulation._warn_if_seed_unset()
@@ -137,6 +179,7 @@ class HardParticles(Integrator):
             simulation.state._cpp_sys_def, self._DIMENSIONS, threads
         )
         super()._attach_hook()
+        self._set_moves()
 
     @property
     def max_d(self):
@@ -159,6 +202,22 @@ class HardParticles(Integrator):
     def translate_moves(self):
         """tuple[int, int]: Accepted and rejected trial moves since the start of the last run."""
         return tuple(self._cpp_obj.translate_moves)
+
+    @log(category="sequence", requires_run=True)
+    def volume_moves(self):
+        """tuple[int, int]: Accepted and rejected trial changes of the volume since the start of the
+        last run."""
+        return tuple(self._cpp_obj.volume_moves)
+
+    @log(category="sequence", requires_run=True)
+    def swap_moves(self):
+        """tuple[int, int]: Accepted and rejected trial swaps since the start of the last run."""
+        return tuple(self._cpp_obj.swap_moves)
+
+    @log(requires_run=True)
+    def packing_fraction(self):
+        """float: Part of the box that the particles cover."""
+        return self._cpp_obj.packing_fraction
 
     @property
     def counters(self):

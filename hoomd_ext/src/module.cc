@@ -20,6 +20,10 @@ PYBIND11_MODULE(_manymove, module) {
       .def_property("sweeps_per_step", &HardParticles::sweeps_per_step,
                     &HardParticles::set_sweeps_per_step)
       .def_property("repair_depth", &HardParticles::repair_depth, &HardParticles::set_repair_depth)
+      .def("setBoxMoves", &HardParticles::set_box_moves)
+      .def("setSwap", &HardParticles::set_swap)
+      .def_property_readonly("volume_moves", &HardParticles::volume_moves)
+      .def_property_readonly("swap_moves", &HardParticles::swap_moves)
       .def_property_readonly("translate_moves", &HardParticles::accepted_and_rejected)
       .def_property_readonly("all_moves", &HardParticles::all_accepted_and_rejected)
       .def_property_readonly("mps", &HardParticles::moves_per_second)

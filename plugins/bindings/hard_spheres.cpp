@@ -237,7 +237,7 @@ void bind_hard_spheres(nb::module_& module) {
       .def(
           "diameters",
           [](const Engine& e) {
-            return array_of(released([&] { return e.snapshot().diameters; }));
+            return array_of(released([&] { return e.diameters(); }));
           },
           "With swap moves the present diameters, float64 (N).")
       .def_prop_ro("swap_counters",
@@ -245,6 +245,8 @@ void bind_hard_spheres(nb::module_& module) {
                      const TrialCounters c = e.swap_counters();
                      return nb::make_tuple(c.trials, c.accepted);
                    })
+      .def("set_type_diameters", &Engine::set_type_diameters, "diameters"_a,
+           "With swap moves, the diameters of a host program's particle types.")
       .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
       .def_prop_ro("grid", &grid_dict)
       .def_prop_ro(

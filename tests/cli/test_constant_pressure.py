@@ -47,7 +47,6 @@ def test_a_resumed_run_is_that_of_one_go(tmp_path, command):
         (["--pressure", 0], "--pressure is 0"),
         (["--pressure", -1], "--pressure is -1"),
         (["--pressure", "nan"], "--pressure is nan"),
-        (["--pressure", 2, "--decompose"], "--decompose is for constant volume"),
         (["--pressure", 2, "--equation-of-state"], "--equation-of-state measures it"),
     ],
 )

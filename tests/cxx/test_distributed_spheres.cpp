@@ -56,6 +56,13 @@ Start lattice(int dimensions, Sizes sizes, int tile, int height) {
   return s;
 }
 
+// Changes the last edge to a length, and the others by the same factor.
+void scale(Start& s, double edge) {
+  const double factor = edge / s.parameters.box[s.parameters.dimensions - 1];
+  for (double& length : s.parameters.box) length *= factor;
+  for (double& r : s.positions) r *= factor;
+}
+
 Snapshot first_of(const Start& s) {
   Repair repair;
   return make_snapshot(s.positions.data(), s.particles, s.parameters, repair);
@@ -143,6 +150,91 @@ TEST("spheres continue from a snapshot on other numbers of ranks") {
       engine->run(9);
       CHECK_EQUAL(engine->state_hash(), hash);
     });
+}
+
+TEST("constant pressure and swap moves on any number of ranks are those of one") {
+  for (const int dimensions : {2, 3})
+    for (const bool pressure : {false, true})
+      for (const bool swap : {false, true}) {
+        if (!pressure && !swap) continue;
+        Start s = lattice(dimensions, swap ? Sizes::additive : Sizes::table, 6, 107);
+        scale(s, 120.03);  // there the grid changes
+        if (pressure) {
+          s.parameters.beta_pressure = dimensions == 2 ? 12 : 15;
+          s.parameters.volume_delta = 0.003;
+          s.parameters.volume_moves = 5;
+          s.parameters.rounds = 2;
+        }
+        if (swap) {
+          s.parameters.swap_rounds = 3;
+          s.parameters.swap_range = 0.3;
+        }
+        const Snapshot whole = first_of(s);
+        const auto alone = make_engine(whole, s.particles, s.parameters, "cpu", 1);
+        const Grid first = alone->grid();
+        alone->set_volume_sampling(4);
+        alone->run(20);
+        const std::uint64_t half = alone->state_hash();
+        alone->run(20);
+        std::vector<std::uint64_t> cycles;
+        const auto volumes = alone->take_volumes(cycles);
+        const Snapshot end = alone->snapshot();
+        const std::uint64_t hash = alone->state_hash();
+        const auto histogram = alone->contact_histogram(0.05, 20);
+        // The grid changes on the way, and so do the diameters of most particles.
+        CHECK_EQUAL(alone->grid().cells[dimensions - 1] < first.cells[dimensions - 1], pressure);
+        CHECK_EQUAL(alone->swap_counters().accepted > s.particles / 2, swap);
+        std::vector<double> expected(s.positions.size());
+        alone->positions(expected.data());
+        Snapshot middle;
+        for (const int ranks : {2, 3, 4})
+          test::run_communicators(ranks, [&](Communicator& communicator) {
+            const auto engine = engine_of(communicator, s, whole);
+            engine->set_volume_sampling(4);
+            engine->run(20);
+            CHECK_EQUAL(engine->state_hash(), half);
+            Snapshot here = engine->snapshot();
+            if (communicator.rank() == 0) middle = std::move(here);
+            engine->run(20);
+            CHECK_EQUAL(engine->state_hash(), hash);
+            std::vector<std::uint64_t> at;
+            CHECK(engine->take_volumes(at) == volumes);
+            CHECK(at == cycles);
+            CHECK(engine->diameters() == end.diameters);
+            CHECK_EQUAL(engine->swap_counters().accepted, end.swap_accepted);
+            CHECK_EQUAL(engine->volume_counters().accepted, end.volume_accepted);
+            CHECK(engine->contact_histogram(0.05, 20) == histogram);
+            std::vector<double> positions(s.positions.size());
+            engine->positions(positions.data());
+            CHECK(positions == expected);
+            CHECK_EQUAL(engine->max_overlap(), 0.0);
+            const Snapshot found = engine->snapshot();
+            if (communicator.rank() == 0) CHECK(found.places == end.places);
+            if (communicator.rank() == 0) CHECK(found.diameters == end.diameters);
+          });
+        // A checkpoint of four ranks continues on one and on three.
+        if (swap) s.parameters.diameters = middle.diameters;
+        const auto resumed = make_engine(middle, s.particles, s.parameters, "cpu", 1);
+        CHECK_EQUAL(resumed->state_hash(), half);
+        resumed->run(20);
+        CHECK_EQUAL(resumed->state_hash(), hash);
+        test::run_communicators(3, [&](Communicator& communicator) {
+          const auto engine = engine_of(communicator, s, middle);
+          engine->run(20);
+          CHECK_EQUAL(engine->state_hash(), hash);
+        });
+      }
+}
+
+TEST("a box that shrinks below what its ranks need is an error of all of them") {
+  Start s = lattice(2, Sizes::one, 6, 58);
+  scale(s, 72.05);  // with fewer cells there are fewer rows of tiles than ranks
+  s.parameters.beta_pressure = 20;
+  s.parameters.volume_delta = 0.02;
+  const Snapshot whole = first_of(s);
+  const auto body = [&](Communicator& ranks) { engine_of(ranks, s, whole)->run(400); };
+  CHECK_THROWS(test::run_communicators(12, body), std::runtime_error,
+               "continue from the last checkpoint on fewer ranks");
 }
 
 TEST("an error of one rank in a call of an engine of spheres is one of all, with its message") {

@@ -306,7 +306,6 @@ def test_what_constant_pressure_does_not_have_is_refused(tmp_path):
         (disks.tune, ValueError, "tune works at constant volume"),
         (lambda: disks.volume_records, RuntimeError, "nothing sampled"),
         (lambda: disks.sample_volume(0), ValueError, "record must be positive"),
-        (lambda: shrinking("disks", comm=object()), ValueError, "pressure is for one rank"),
     ]:
         with pytest.raises(error, match=message):
             call()

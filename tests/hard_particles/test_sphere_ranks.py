@@ -39,6 +39,7 @@ def assert_same_trajectories(many: list, device: str) -> None:
     for name in sphere_ranks_program.CASES:
         one = sphere_ranks_program.trajectory(name, device)
         assert one["overlap"] == 0
+        assert one.get("grids", True), name
         for rank in many:
             assert rank[name] == one, name
 
@@ -61,16 +62,24 @@ def test_the_trajectory_is_that_of_one_gpu(ranks, transport, tmp_path):
 
 
 def test_a_checkpoint_of_two_ranks_continues_on_any_number(tmp_path):
-    alone = sphere_ranks_program.system(3, "table")
-    alone.run_cycles(20)
-    alone.save(tmp_path / "alone.state")
-    alone.run_cycles(20)
-    assert found(2, "save", tmp_path) == 2 * [alone.state_hash]
-    assert found(3, "load", tmp_path) == 3 * [2 * [alone.state_hash]]
-    again = HardSpheres.load(tmp_path / "ranks.state", "cpu", 1)
-    again.run_cycles(20)
-    assert again.state_hash == alone.state_hash
-    assert np.array_equal(again.types, alone.types)
+    hashes = []
+    for name, (sizes, settings) in sphere_ranks_program.SAVED.items():
+        alone = sphere_ranks_program.system(3, sizes, **settings)
+        alone.run_cycles(20)
+        alone.save(tmp_path / f"alone-{name}.state")
+        alone.run_cycles(20)
+        hashes.append(alone.state_hash)
+    assert found(2, "save", tmp_path) == 2 * [hashes]
+    assert found(3, "load", tmp_path) == 3 * [[hash_ for hash_ in hashes for _ in range(2)]]
+    for name, state_hash in zip(sphere_ranks_program.SAVED, hashes, strict=True):
+        again = HardSpheres.load(tmp_path / f"ranks-{name}.state", "cpu", 1)
+        again.run_cycles(20)
+        assert again.state_hash == state_hash
+    assert np.array_equal(again.diameters, alone.diameters)
+
+
+def test_ranks_tune_the_volume_as_one(tmp_path):
+    assert found(2, "tuned", tmp_path) == 2 * [sphere_ranks_program.tuned(None, tmp_path)]
 
 
 def test_the_first_rank_makes_a_random_start_for_all(tmp_path):
@@ -130,6 +139,19 @@ def test_the_command_decomposed_gives_the_results_of_one_rank(alone, tmp_path):
     assert here["complete"] and (here["ranks"], here["decomposed"]) == (2, True)
     for key in ("state_hash", "trial_moves", "sweeps", "pressure"):
         assert here[key] == there[key], key
+
+
+def test_constant_pressure_and_swap_moves_decomposed_are_those_of_one_rank(tmp_path):
+    words = "disks --particles 900 --packing-fraction 0.4 --diameters 1,0.7 --sweeps 40".split()
+    words += "--equilibrate 10 --frames 2 --threads 1 --device cpu --quiet".split()
+    words += "--pressure 4 --swap-rounds 2".split()
+    ends = [manymove(1, *words, "--output", tmp_path / "1")]
+    ends.append(manymove(2, *words, "--output", tmp_path / "2", "--decompose"))
+    assert [end.returncode for end in ends] == [0, 0], ends
+    one, two = (summary_of(tmp_path / name) for name in "12")
+    for key in ("state_hash", "mean_packing_fraction", "swap_trials", "swap_acceptance", "box"):
+        assert one[key] == two[key], key
+    assert one["swap_trials"] > 0 and two["decomposed"]
 
 
 def test_a_killed_rank_ends_the_job_of_a_mixture_and_others_resume_it(alone, tmp_path):

@@ -330,6 +330,7 @@ QUANTITIES = {
     "state_hash": "string",
     "packing_fraction": "scalar",
     "volume_moves": "sequence",
+    "swap_moves": "sequence",
 }
 
 

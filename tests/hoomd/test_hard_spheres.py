@@ -216,14 +216,15 @@ QUANTITIES = {
     "pressure": "scalar",
     "betaP": "scalar",
     "state_hash": "string",
+    "packing_fraction": "scalar",
+    "volume_moves": "sequence",
+    "swap_moves": "sequence",
 }
 
 
 def test_quantities_can_be_logged_after_a_run(way):
     simulation, particles = make(SYSTEMS["mixture of spheres"], way)
-    shapes = {"type_shapes": "object"}
-    if way != "component":
-        shapes = {"packing_fraction": "scalar", "volume_moves": "sequence"}
+    shapes = {"type_shapes": "object"} if way == "component" else {}
     found = dict(particles.loggables)
     assert found == {**QUANTITIES, **shapes}
     for name in found:

@@ -68,7 +68,8 @@ except Exception as error:
 SPHERES = """
 import json, pathlib, sys, hoomd, numpy
 from hoomd_spheres import attach, simulation_of
-shape, types, device = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]
+shape, moves = json.loads(sys.argv[1]), json.loads(sys.argv[3])
+types, device = sys.argv[2], sys.argv[4]
 communicator = hoomd.communicator.Communicator()
 if device == "GPU":
     of_node = len(hoomd.device.GPU.get_available_devices())
@@ -78,7 +79,7 @@ else:
 sites = numpy.indices(shape).reshape(len(shape), -1).T
 start = (1.5 * (sites - (numpy.array(shape) - 1) / 2), [1.5 * n for n in shape])
 simulation = simulation_of(start, types, device)
-particles = attach(simulation, "component", sweeps_per_step=8)
+particles = attach(simulation, "component", sweeps_per_step=8, **moves)
 found = []
 
 
@@ -86,10 +87,11 @@ def look():
     simulation.run(3)
     snapshot = simulation.state.get_snapshot()
     found.extend([particles.state_hash, particles.translate_moves, particles.pressure])
-    found.extend([particles.overlaps, particles.max_d])
+    of_moves = [*particles.volume_moves, *particles.swap_moves]
+    found.extend([particles.overlaps, [particles.max_d, *of_moves]])
     if communicator.rank == 0:  # without the periodic box: where a particle has gone in all
-        way = snapshot.particles.position + 1.5 * numpy.array(
-            [*shape, 0][:3]) * snapshot.particles.image
+        way = snapshot.particles.position + numpy.array(
+            snapshot.configuration.box[:3]) * snapshot.particles.image
         found.extend([numpy.round(way, 9).tolist(), snapshot.particles.typeid.tolist()])
 
 
@@ -152,15 +154,29 @@ def test_a_simulation_on_several_ranks_is_that_of_one(count, device, tmp_path):
 
 @pytest.mark.parametrize("device", ["CPU", pytest.param("GPU", marks=ON_GPU)])
 @pytest.mark.parametrize(
-    ("shape", "types", "counts"),
-    [([4, 4, 30], "A", [2]), ([4, 4, 30], "AB", [2, 3]), ([10, 60], "AB", [2])],
-    ids=["spheres", "mixture of spheres", "mixture of disks"],
+    ("shape", "types", "moves", "counts"),
+    [
+        ([4, 4, 30], "A", {}, [2]),
+        ([4, 4, 30], "AB", {}, [2, 3]),
+        ([10, 60], "AB", {}, [2]),
+        ([4, 4, 40], "AB", {"swap": {"rounds": 2}}, [2]),
+        ([10, 70], "AB", {"swap": {"rounds": 2}, "box_moves": {"betaP": 1.0}}, [2]),
+        ([4, 4, 44], "A", {"box_moves": {"betaP": 2.0}}, [2]),
+    ],
+    ids=[
+        "spheres",
+        "mixture of spheres",
+        "mixture of disks",
+        "swaps",
+        "swaps at constant pressure",
+        "constant pressure",
+    ],
 )
 def test_spheres_and_mixtures_on_several_ranks_are_those_of_one(
-    shape, types, counts, device, tmp_path
+    shape, types, moves, counts, device, tmp_path
 ):
     pytest.importorskip("hoomd.manymove")
-    words = [json.dumps(shape), types]
+    words = [json.dumps(shape), types, json.dumps(moves)]
     alone = job(tmp_path / "alone", [], *words, device=device, script=SPHERES)[1]["0"]
     assert len(alone) == 21 and len({alone[0], alone[7], alone[14]}) == 3
     assert [alone[k] for k in (3, 10, 17)] == [0, 0, 0]
@@ -174,7 +190,7 @@ def test_spheres_and_mixtures_on_several_ranks_are_those_of_one(
 
 def test_slabs_too_thin_for_their_ranks_are_refused(tmp_path):
     pytest.importorskip("hoomd.manymove")
-    found = job(tmp_path / "thin", on_ranks(2), "[4, 4, 4]", "A", script=SPHERES)[1]
+    found = job(tmp_path / "thin", on_ranks(2), "[4, 4, 4]", "A", "{}", script=SPHERES)[1]
     assert len(found) == 2
     assert all("HardSpheres: the box is too small for 2 ranks" in text for text in found.values())
 

@@ -19,21 +19,33 @@ from ranks_program import digest
 from manymove import HardDisks, HardSpheres
 
 TABLE = [[0.7, 1.0, 0.5], [1.0, 0.6, 0.8], [0.5, 0.8, 0.4]]  # not additive
+# The last edge is so little above 72 diameters that the number of cells along it changes.
+PRESSURE = {"pressure": 20.0, "volume_delta": 0.004, "volume_moves": 5}
 CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "spheres": (3, "one", {"tile": 5}),
     "spheres, additive": (3, "additive", {"tile": 4, "moves_per_cell": 5}),
     "spheres, a table": (3, "table", {"rounds": 1}),
     "disks, additive": (2, "additive", {"tile": 9}),
     "disks, a table": (2, "table", {"tile": 6, "rounds": 2}),
+    "spheres, swaps": (3, "additive", {"tile": 5, "swap_rounds": 3, "swap_range": 0.3}),
+    "disks, swaps": (2, "additive", {"tile": 6, "swap_rounds": 2, "swap_every": 3}),
+    "spheres, pressure": (3, "one", {"tile": 5, **PRESSURE}),
+    "spheres, a table, pressure": (3, "table", {"volume_mode": "standard", "pressure": 3.0}),
+    "disks, pressure": (2, "one", {"tile": 6, **PRESSURE}),
+    "spheres, swaps, pressure": (3, "additive", {"tile": 5, "swap_rounds": 3, **PRESSURE}),
+    "disks, swaps, pressure": (2, "additive", {"tile": 6, "swap_rounds": 2, **PRESSURE}),
 }
 
 
 def system(dimensions: int, sizes: str, **settings: Any) -> HardDisks | HardSpheres:
     """A lattice that is long in the direction in which ranks divide it."""
     number = np.array((12, 72) if dimensions == 2 else (4, 5, 60))
+    spacing = 1.1
+    if "pressure" in settings:
+        number[-1], spacing = 60, 72.01 / 60
     sites = np.indices(number).reshape(dimensions, -1).T
-    box = tuple(float(edge) for edge in 1.1 * number)
-    positions = (sites + 0.5) * 1.1 - np.array(box) / 2
+    box = tuple(float(edge) for edge in spacing * number)
+    positions = (sites + 0.5) * spacing - np.array(box) / 2
     N = len(positions)
     if sizes == "additive":
         settings["diameters"] = np.where(np.arange(N) % 9, 0.3 + 0.7 * (np.arange(N) % 7) / 7, 1.0)
@@ -50,17 +62,36 @@ def trajectory(name: str, device: str, comm: Any = None) -> dict[str, Any]:
     """What must not depend on the number of ranks."""
     dimensions, sizes, settings = CASES[name]
     engine = system(dimensions, sizes, device=device, comm=comm, **settings)
+    cells = engine.cells
     engine.run(10.5)
-    engine.sample_pressure(every=1e-9, record=1e-9)  # each cycle
+    if "pressure" in settings:
+        engine.sample_volume(record=1e-9)  # each cycle
+    else:
+        engine.sample_pressure(every=1e-9, record=1e-9)
     engine.run_cycles(25)
     engine.run_until(engine.sweeps + 7)
+    found: dict[str, Any] = {}
+    if "pressure" in settings:
+        found = {
+            "volumes": digest(engine.volume_records),
+            "sweeps": digest(engine.volume_sweeps),
+            "volume": [engine.volume, engine.volume_trials, engine.volume_acceptance],
+            "grids": engine.cells != cells,
+        }
+    else:
+        found = {
+            "histogram": digest(engine.pair_histogram),
+            "records": digest(engine.pressure_records),
+            "record sweeps": digest(engine.pressure_sweeps),
+        }
+    if "swap_rounds" in settings:
+        found["swaps"] = [engine.swap_trials, engine.swap_acceptance]
+        found["diameters"] = digest(engine.diameters)
     return {
+        **found,
         "hash": engine.state_hash,
         "positions": digest(engine.positions),
         "counters": [engine.cycles, engine.trial_moves, engine.accepted_moves],
-        "histogram": digest(engine.pair_histogram),
-        "records": digest(engine.pressure_records),
-        "record sweeps": digest(engine.pressure_sweeps),
         "overlap": engine.max_overlap(),
         "modes": digest(engine.density_modes()),
     }
@@ -71,21 +102,41 @@ def trajectories(comm: Any, folder: Path) -> dict[str, Any]:
     return {name: trajectory(name, device, comm) for name in CASES}
 
 
-def save(comm: Any, folder: Path) -> str:
-    engine = system(3, "table", comm=comm)
-    engine.run_cycles(20)
-    engine.save(folder / "ranks.state")
-    engine.run_cycles(20)
-    return engine.state_hash
+SAVED: dict[str, tuple[str, dict[str, Any]]] = {
+    "plain": ("table", {}),
+    "pressure": ("additive", {"swap_rounds": 2, **PRESSURE}),
+}
+
+
+def save(comm: Any, folder: Path) -> list[str]:
+    hashes = []
+    for name, (sizes, settings) in SAVED.items():
+        engine = system(3, sizes, comm=comm, **settings)
+        engine.run_cycles(20)
+        engine.save(folder / f"ranks-{name}.state")
+        engine.run_cycles(20)
+        hashes.append(engine.state_hash)
+    return hashes
 
 
 def load(comm: Any, folder: Path) -> list[str]:
     hashes = []
-    for name in ("ranks.state", "alone.state"):
-        engine = HardSpheres.load(folder / name, device="cpu", threads=1, comm=comm)
-        engine.run_cycles(20)
-        hashes.append(engine.state_hash)
+    for name in SAVED:
+        for kind in ("ranks", "alone"):
+            path = folder / f"{kind}-{name}.state"
+            engine = HardSpheres.load(path, device="cpu", threads=1, comm=comm)
+            engine.run_cycles(20)
+            hashes.append(engine.state_hash)
     return hashes
+
+
+def tuned(comm: Any, folder: Path) -> list[Any]:
+    """What a change of the maximum step of the volume leaves."""
+    engine = system(3, "additive", comm=comm, swap_rounds=2, **PRESSURE)
+    engine.run_cycles(10)
+    delta = engine.tune_volume(sweeps=40)
+    engine.run_cycles(5)
+    return [delta, engine.state_hash, digest(engine.diameters)]
 
 
 def starts(comm: Any, folder: Path) -> list[str]:

@@ -31,13 +31,14 @@ inline void exchange(Communicator& ranks, std::vector<std::byte> message[4]) {
   }
 }
 
-// What is in a strip's local storage: two arrays (positions and identities, or particles and their
-// numbers in the cells), of each its start and its bytes in a row of cells.
+// What is in a strip's local storage: two or three arrays (positions and identities, or particles,
+// their numbers in the cells and with swap moves their diameters), of each its start and its bytes
+// in a row of cells, which are 0 of an array that is not there.
 struct RowArray {
   void* data;
   std::size_t row;
 };
-using RowArrays = std::array<RowArray, 2>;
+using RowArrays = std::array<RowArray, 3>;
 
 // Sends rows of a strip, which had `rows` of them, to the neighbors and takes theirs into the
 // margins. `message` keeps its memory for the next time. Collective.
@@ -54,8 +55,9 @@ inline void cross(Communicator& ranks, const Crossing& c, int margin, int rows,
     }
   };
   const int counts[4] = {c.to_below, c.to_above, c.from_below, c.from_above};
-  for (int k = 0; k < 4; ++k)
-    message[k].resize(static_cast<std::size_t>(counts[k]) * (arrays[0].row + arrays[1].row));
+  std::size_t bytes = 0;
+  for (const RowArray& array : arrays) bytes += array.row;
+  for (int k = 0; k < 4; ++k) message[k].resize(static_cast<std::size_t>(counts[k]) * bytes);
   copy(message[0], margin, c.to_below, true);
   copy(message[1], margin + rows - c.to_above, c.to_above, true);
   exchange(ranks, message);

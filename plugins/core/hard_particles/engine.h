@@ -97,6 +97,7 @@ struct HostParticles {
 struct ParticlePosition {
   std::uint32_t particle;   // its index in the input
   std::array<double, 3> r;  // z is 0 in two dimensions
+  std::int32_t type = -1;   // of a host program, where swap moves exchange them
 };
 
 // What a host program needs of an engine, of disks of one size (below) or of spheres and mixtures

@@ -27,6 +27,7 @@ class EngineOfRanks : public Base {
       part_->enqueue(cycles);
       add_up_rows();
       add_up_counters();
+      add_up();
     });
   }
   Counters counters() const override { return counters_; }
@@ -77,6 +78,8 @@ class EngineOfRanks : public Base {
   EngineOfRanks(Communicator& ranks, std::unique_ptr<Base> part)
       : part_(std::move(part)), ranks_(ranks), before_(part_->counters()), counters_(before_) {}
 
+  // What else changes in a run. Collective.
+  virtual void add_up() {}
   // The particles of this rank, in no particular order.
   virtual std::vector<ParticlePosition> positions_here() const = 0;
 

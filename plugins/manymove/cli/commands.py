@@ -70,6 +70,9 @@ def disks(
     equation_of_state: bool = False,
     packing_fractions: tuple[float, ...] | None = None,
     pressure: float | None = None,
+    swap_rounds: int | None = None,
+    swap_range: float | None = None,
+    swap_every: int | None = None,
     **common: Any,
 ) -> int:
     """Simulate hard disks and measure their pressure P* = beta P d^2.
@@ -78,7 +81,7 @@ def disks(
     Ctrl-C stops the run within a second and writes everything but the pictures; --resume continues
     it. Under "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one
     system; then the results are those of one rank. With --pressure the area changes, and the
-    packing fraction is measured.
+    packing fraction is measured. With --swap-rounds the disks of a mixture exchange diameters.
 
     Examples:
       manymove disks --particles 4096 --packing-fraction 0.6 --sweeps 5000
@@ -113,6 +116,9 @@ def spheres(
     equation_of_state: bool = False,
     packing_fractions: tuple[float, ...] | None = None,
     pressure: float | None = None,
+    swap_rounds: int | None = None,
+    swap_range: float | None = None,
+    swap_every: int | None = None,
     **common: Any,
 ) -> int:
     """Simulate hard spheres and measure their pressure P* = beta P d^3.
@@ -122,7 +128,8 @@ def spheres(
     it. Under "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one
     system; then the results are those of one rank. With --diameters or --contacts the spheres are
     a mixture, whose d^3 is the mean of the cubes of the diameters. With --pressure the volume
-    changes, and the packing fraction is measured.
+    changes, and the packing fraction is measured. With --swap-rounds the spheres of a mixture
+    exchange diameters.
 
     Examples:
       manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 5000

@@ -67,6 +67,10 @@ HELP = {
     "and equilibrates in rounds of doubling length until its loading agrees with test molecules.",
     "pressure": "Constant pressure P* = beta P d^D, at which the volume changes and the packing "
     "fraction is measured, beginning at --packing-fraction (default constant volume).",
+    "swap_rounds": "Number of rounds of swap moves for each set of cells, in which pairs of "
+    "particles exchange their diameters if there is room (default no swap moves).",
+    "swap_range": "Largest difference of the diameters of a pair in swap moves (default any).",
+    "swap_every": "Number of cycles between swap moves (default 1).",
     "equation_of_state": "Simulate several packing fractions and plot P* against them.",
     "packing_fractions": "Packing fractions of --equation-of-state (default 0.698 to 0.718).",
     "spheres.packing_fractions": "Packing fractions of --equation-of-state (default 0.1 to 0.49).",

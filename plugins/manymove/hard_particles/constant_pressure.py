@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from manymove import _core, arguments
+from manymove import arguments
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import blocking_error
 from manymove.hard_particles.sizes import Sizes
@@ -218,13 +219,11 @@ class ConstantPressure:
         large."""
         most = self._grid["largest_volume_delta"]
         self._parameters["volume_delta"] = min(delta, most)
-        parameters, *place = self._where()  # type: ignore[attr-defined]
         if self.swap_rounds:  # type: ignore[attr-defined]
-            parameters["diameters"] = self.diameters  # type: ignore[attr-defined]
+            self._sizes = replace(self._sizes, diameters=self.diameters)  # type: ignore[attr-defined]
         run = {name: getattr(self, f"_{name}") for name in ("goal", "per_cycle", "last_cycle")}
         kept = {name: getattr(self, name) for name in ("_seconds", "_repaired")}
-        make = _core.HardSpheres.from_snapshot
-        self._adopt(make(self._engine.snapshot(), self.N, parameters, *place))  # type: ignore[attr-defined]
+        self._adopt_snapshot(self._engine.snapshot())  # type: ignore[attr-defined]
         self.__dict__.update(kept)
         self._proceed(run)  # type: ignore[attr-defined]
         self._volumes = None

@@ -131,6 +131,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         ],
         "input": str(settings.input) if settings.input else None,
         "start": None if settings.input else settings.start,
+        **_swaps(settings, started),
         **replica.of_all(settings, results, ranks),
     }
     if settings.pressure is None:
@@ -139,6 +140,21 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     of_records = {new: summary[name] for new, name in named.items() if name.startswith("pressure")}
     others = {name: v for name, v in summary.items() if not name.startswith("pressure")}
     return {"pressure": settings.pressure, **of_records, **others}
+
+
+def _swaps(settings: Settings, started: list[Result]) -> dict[str, Any]:
+    """The swap moves of all replicas; empty without them."""
+    if settings.swap_rounds is None:
+        return {}
+    trials = sum(r.swap_trials for r in started)
+    accepted = sum(r.swap_trials * (r.swap_acceptance or 0) for r in started)
+    return {
+        "swap_rounds": settings.swap_rounds,
+        "swap_range": settings.swap_range,
+        "swap_every": settings.swap_every or 1,
+        "swap_trials": trials,
+        "swap_acceptance": accepted / trials if trials else None,
+    }
 
 
 def _measured(settings: Settings) -> str:
@@ -340,6 +356,9 @@ def table(summary: dict[str, Any], particles: str = "disks") -> str:
     rows.append(("sweeps", done))
     if s["trial_moves"]:
         rows.append(("trial moves", f"{s['trial_moves']:.4g}, accepted {s['acceptance']:.2%}"))
+        if s.get("swap_trials"):
+            swaps = f"{s['swap_trials']:.4g}, accepted {s['swap_acceptance']:.2%}"
+            rows.append(("trial swaps", swaps))
         rows.append(
             ("speed", f"{s['trial_moves_per_second'] or 0:.4g} moves/s, {s['seconds']:.1f} s")
         )

@@ -46,9 +46,6 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         self._parameters: dict[str, Any] = constant_pressure.read(
             settings, given, self._DIMENSIONS
         ) | swaps.read(settings, given)
-        if self._parameters and settings["comm"] is not None:
-            name = "pressure" if settings["pressure"] is not None else "swap_rounds"
-            raise ValueError(f"{name} is for one rank: leave out comm")
         self._parameters |= {
             "box": arguments.edges(box, self._DIMENSIONS),
             "diameter": given.diameter,
@@ -230,7 +227,8 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         """Diameter of each particle, float64 (N,). That of a type is the contact distance of two
         particles of the type."""
         if self.swap_rounds:
-            return self._engine.diameters()
+            with self._ranks.collective() if self._ranks else nullcontext():
+                return self._engine.diameters()
         return self._sizes.of_each(self.N)
 
     @property

@@ -25,6 +25,7 @@ from manymove.jobs import replica, sizes
 from manymove.jobs.progress import Interrupted, StopRequest
 from manymove.jobs.ranks import Ranks
 from manymove.jobs.replica import at_least
+from manymove.jobs.report import number
 
 T = TypeVar("T")
 
@@ -40,6 +41,9 @@ class Settings(replica.Settings):
         mixture: contact distances of the pairs of types of a mixture, a row for each type.
         fractions: number fractions of the types.
         pressure: constant pressure P*; None for constant volume.
+        swap_rounds: number of rounds of swap moves; None without them.
+        swap_range: largest difference of the diameters of a pair; None for any.
+        swap_every: number of cycles between swap moves; None for 1.
     """
 
     kind: ClassVar[Kind] = DISKS
@@ -56,6 +60,9 @@ class Settings(replica.Settings):
     mixture: tuple[tuple[float, ...], ...] | None = None
     fractions: tuple[float, ...] | None = None
     pressure: float | None = None
+    swap_rounds: int | None = None
+    swap_range: float | None = None
+    swap_every: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,9 +92,10 @@ class Settings(replica.Settings):
                     f"--input {self.input} would be replaced by the new trajectory: "
                     "choose another --output"
                 )
+        self._check_swaps()
         if self.mixture is not None and self.input is None:
             missing = np.flatnonzero(
-                np.bincount(self.sizes.types, minlength=len(self.mixture)) == 0
+                np.bincount(self._types(), minlength=len(self.mixture)) == 0
             )
             if missing.size:
                 raise ValueError(
@@ -96,21 +104,55 @@ class Settings(replica.Settings):
                 )
         if self.pressure is not None and not 0 < self.pressure < math.inf:
             raise ValueError(f"--pressure is {self.pressure}; it must be positive and finite")
-        if self.decompose and self.pressure is not None:
-            raise ValueError("--decompose is for constant volume; --pressure runs on one rank")
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
+
+    def _check_swaps(self) -> None:
+        """Refuse swap moves that are out of range, or of particles that cannot have them."""
+        if self.swap_rounds is None:
+            for name in ("swap_range", "swap_every"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"--{name.replace('_', '-')} belongs to --swap-rounds")
+            return
+        at_least("--swap-rounds", self.swap_rounds, 1)
+        if self.swap_rounds > 1000:
+            raise ValueError(f"--swap-rounds is {self.swap_rounds}; it must be at most 1000")
+        if self.swap_every is not None:
+            at_least("--swap-every", self.swap_every, 1)
+        if self.swap_range is not None and not 0 < self.swap_range < math.inf:
+            raise ValueError(f"--swap-range is {self.swap_range}; it must be positive and finite")
+        if self.input is None:
+            self.exchangeable(self._of_types())
+
+    def exchangeable(self, given: Sizes) -> Sizes:
+        """The sizes in the form that swap moves need, if there are any.
+
+        Raises:
+            ValueError: swap moves are not for these sizes.
+        """
+        if self.swap_rounds is None:
+            return given
+        try:
+            return given.by_particle()
+        except ValueError as error:
+            raise ValueError(f"--swap-rounds: {error}") from None
+
+    def _types(self) -> np.ndarray:
+        """The type of each particle of a mixture."""
+        kinds = len(self.mixture)
+        shares = np.cumsum(self.fractions or kinds * (1 / kinds,))
+        ends = np.rint(shares / shares[-1] * self.particles).astype(int)
+        return np.repeat(np.arange(kinds, dtype=np.int32), np.diff(ends, prepend=0))
+
+    def _of_types(self) -> Sizes:
+        if self.mixture is None:
+            return Sizes(diameter=1.0)
+        return Sizes(types=self._types(), contacts=np.array(self.mixture))
 
     @property
     def sizes(self) -> Sizes:
         """The sizes of the particles without `--input`, in the unit of the options."""
-        if self.mixture is None:
-            return Sizes(diameter=1.0)
-        kinds = len(self.mixture)
-        shares = np.cumsum(self.fractions or kinds * (1 / kinds,))
-        ends = np.rint(shares / shares[-1] * self.particles).astype(int)
-        types = np.repeat(np.arange(kinds, dtype=np.int32), np.diff(ends, prepend=0))
-        return Sizes(types=types, contacts=np.array(self.mixture))
+        return self.exchangeable(self._of_types())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +172,8 @@ class Result(replica.Result):
     equilibration_sweeps: float = 0.0
     sweeps: float = 0.0
     moves_per_cell: int | None = None
+    swap_trials: int = 0
+    swap_acceptance: float | None = None
     psi6: float | None = None
     max_overlap: float | None = None
     repaired: dict[str, Any] = field(default_factory=dict)
@@ -147,6 +191,9 @@ class Result(replica.Result):
 
 def _is_mixture_of(engine: HardParticles, given: Sizes) -> bool:
     """Whether these are as many particles of each type, with these contact distances."""
+    if given.diameters is not None:  # which swap moves exchange
+        sizes = np.sort(engine.diameters)
+        return bool(np.allclose(sizes, np.sort(given.diameters), rtol=1e-12))
     found = engine.contacts
     return (
         found is not None
@@ -225,6 +272,9 @@ class Replica(replica.Replica):
             max_displacement=s.max_displacement and s.max_displacement * diameter,
             moves_per_cell=s.moves_per_cell,
             pressure=s.pressure,
+            swap_rounds=s.swap_rounds,
+            swap_range=s.swap_range,
+            swap_every=s.swap_every,
             seed=self._seed,
             **self._where,
         )
@@ -239,7 +289,7 @@ class Replica(replica.Replica):
         """Positions, box and sizes."""
         s, frame = self._settings, self._frame
         if frame is not None:
-            return frame.positions, frame.box, of_particles.of_frame(frame)
+            return frame.positions, frame.box, s.exchangeable(of_particles.of_frame(frame))
         place = {"device": self._device, "threads": self._threads}
         stopped = lambda: bool(self._stop.requested)  # noqa: E731
         where = (s.kind, s.start, s.particles, s.packing_fraction, s.sizes)
@@ -289,6 +339,9 @@ class Replica(replica.Replica):
                 + ("constant volume" if given is None else f"--pressure {given:.6g}")
                 + ", which cannot change"
             )
+        swaps = (s.swap_rounds or 0, s.swap_range or math.inf, s.swap_every or 1)
+        if swaps != (engine.swap_rounds, engine.swap_range, engine.swap_every):
+            raise ValueError(f"--resume: {state} has other swap moves, which cannot change")
         same = given is not None or abs(engine.packing_fraction - s.packing_fraction) < 1e-6
         if engine.N != s.particles or not same:
             raise ValueError(
@@ -361,8 +414,10 @@ class Replica(replica.Replica):
         self, trajectory: TrajectoryWriter | None, engine: HardParticles, step: int
     ) -> None:
         log = {"trial_moves": float(engine.trial_moves), **_order(engine)}
-        positions, box = engine.positions, engine.box
-        self._once(lambda: trajectory.append(positions, step=step, box=box, **log))
+        now = {"positions": engine.positions, "box": engine.box}
+        if engine.swap_rounds:
+            now["diameters"] = engine.diameters
+        self._once(lambda: trajectory.append(step=step, **now, **log))
 
     def _records(self, engine: HardParticles) -> np.ndarray:
         """Sweeps, P* (at constant pressure the packing fraction) and the contact values of pairs of
@@ -400,7 +455,9 @@ class Replica(replica.Replica):
         return {
             "box": engine.box,
             "diameter": engine.diameter,
-            "sizes": engine._sizes,
+            "sizes": Sizes(diameters=engine.diameters) if engine.swap_rounds else engine._sizes,
+            "swap_trials": engine.swap_trials,
+            "swap_acceptance": number(engine.swap_acceptance),
             "equilibration_sweeps": equilibrated,
             "sweeps": engine.sweeps - equilibrated,
             "moves_per_cell": engine.moves_per_cell,

@@ -97,6 +97,15 @@ class SharedParticles(MonteCarlo):
         self._adopt(self._core_class.of_ranks(snapshot, particles, *self._where(), ranks.core))
         self._repaired = repaired
 
+    def _adopt_snapshot(self, snapshot: dict[str, Any]) -> None:
+        """Continue with an engine from a snapshot of the present one, which rank 0 has."""
+        make = self._core_class
+        if self._ranks is None:
+            self._adopt(make.from_snapshot(snapshot, self.N, *self._where()))
+            return
+        with self._ranks.collective():
+            self._divide(lambda: (snapshot, self.N, self._repaired))
+
     def _digest_of_sizes(self) -> str:
         """A digest of the sizes by particle, which every rank has."""
         found = hashlib.sha256()

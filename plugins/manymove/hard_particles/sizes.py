@@ -64,6 +64,18 @@ class Sizes:
             return np.diagonal(self.contacts)[self.types]
         return np.full(N, self.diameter)
 
+    def by_particle(self) -> Sizes:
+        """The same sizes as diameters of the particles, which swap moves need.
+
+        Raises:
+            ValueError: the particles are equal, or the contacts are not additive.
+        """
+        if not self.mixed:
+            raise ValueError("swap moves are for a mixture: give the diameters of its types")
+        if not self.additive:
+            raise ValueError("swap moves exchange diameters: the contacts must be their means")
+        return Sizes(diameters=self.of_each(0))
+
     def mean(self, dimensions: int) -> float:
         """Diameter of a particle with the mean area, or the mean volume in three dimensions."""
         if self.diameter is not None:

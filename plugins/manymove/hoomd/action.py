@@ -98,7 +98,7 @@ class EngineAction(hoomd.custom.Action):
     def _forget(self) -> None:
         self._simulation_reference: weakref.ref[hoomd.Simulation] | None = None
         self._engine: Any = None
-        self._past: tuple[int, int] = (0, 0)  # moves of earlier engines
+        self._past: tuple[int, ...] = (0, 0)  # moves of earlier engines
         self._past_step = 0  # last step of the last of them
 
     def _retire(self) -> None:
@@ -106,7 +106,7 @@ class EngineAction(hoomd.custom.Action):
         self._past, self._past_step = self._moves(), self._engine.timestep
         self._engine = None
 
-    def _moves(self) -> tuple[int, int]:
+    def _moves(self) -> tuple[int, ...]:
         """Trial and accepted moves of all engines since the simulation was attached."""
         if self._engine is None:
             return self._past

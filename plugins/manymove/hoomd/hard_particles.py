@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Iterator, Mapping
@@ -14,37 +15,10 @@ from hoomd.logging import log
 
 from manymove import _core, arguments, hard_particles
 from manymove.analysis.pressure import BINS, DELTA_R, pressure_from_histogram
+from manymove.hoomd import moves
 from manymove.hoomd.action import EngineAction
 
 _MOST_ROUNDS = 4  # in a cycle; with n_m = 4 at most 16 trial moves between two shifts
-
-
-def _checked_box_moves(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the settings of `box_moves` and fill in the defaults."""
-    unknown = [name for name in value if name not in ("betaP", "volume")]
-    if unknown:
-        raise ValueError(
-            f"box_moves[{unknown[0]!r}] is not supported: betaP and volume are, which changes all "
-            "edges together"
-        )
-    if "betaP" not in value:
-        raise ValueError("box_moves must have betaP")
-    volume = dict(value.get("volume") or {})
-    unknown = [name for name in volume if name not in ("mode", "delta")]
-    if unknown:
-        raise ValueError(
-            f"box_moves['volume'][{unknown[0]!r}] is not supported: mode and delta are"
-        )
-    mode = volume.get("mode", "ln")
-    if mode not in ("ln", "standard"):
-        raise ValueError(f"box_moves['volume']['mode'] must be 'ln' or 'standard', got {mode!r}")
-    delta = volume.get("delta")
-    if delta is not None:
-        delta = arguments.positive_and_finite("box_moves['volume']['delta']", delta)
-    return {
-        "betaP": arguments.positive_and_finite("box_moves['betaP']", value["betaP"]),
-        "volume": {"mode": mode, "delta": delta},
-    }
 
 
 class HardParticlesUpdater(EngineAction):
@@ -63,6 +37,7 @@ class HardParticlesUpdater(EngineAction):
         repair_depth: float = 1e-4,
         threads: int | None = None,
         box_moves: Mapping[str, Any] | None = None,
+        swap: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(threads)
         self.diameter = diameter
@@ -71,6 +46,7 @@ class HardParticlesUpdater(EngineAction):
         self.sweeps_per_step = sweeps_per_step
         self.repair_depth = repair_depth
         self.box_moves = box_moves
+        self.swap = swap
 
     def __repr__(self) -> str:
         size = self._diameter if isinstance(self._diameter, dict) else f"{self._diameter:g}"
@@ -146,12 +122,20 @@ class HardParticlesUpdater(EngineAction):
     @property
     def box_moves(self) -> dict[str, Any] | None:
         """Trial changes of the box at constant pressure; None for constant volume."""
-        moves = self._box_moves
-        return moves and {**moves, "volume": dict(moves["volume"])}
+        return copy.deepcopy(self._box_moves)
 
     @box_moves.setter
     def box_moves(self, value: Mapping[str, Any] | None) -> None:
-        self._box_moves = None if value is None else _checked_box_moves(value)
+        self._box_moves = moves.box_moves(value)
+
+    @property
+    def swap(self) -> dict[str, Any] | None:
+        """Swap moves of diameters, which exchange the types of two particles; None for none."""
+        return copy.deepcopy(self._swap)
+
+    @swap.setter
+    def swap(self, value: Mapping[str, Any] | None) -> None:
+        self._swap = moves.swap(value)
 
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
@@ -189,10 +173,16 @@ class HardParticlesUpdater(EngineAction):
 
     @log(category="sequence", requires_run=True)
     def volume_moves(self) -> tuple[int, int]:
-        """(int, int): accepted and rejected trial changes of the volume by the present engine,
-        zeros at constant volume."""
-        trials, accepted = self._engine.core.volume_counters
-        return accepted, trials - accepted
+        """(int, int): accepted and rejected trial changes of the volume since the start of the last
+        run."""
+        trial, accepted = self._moves_of_this_run()[2:4]
+        return accepted, trial - accepted
+
+    @log(category="sequence", requires_run=True)
+    def swap_moves(self) -> tuple[int, int]:
+        """(int, int): accepted and rejected trial swaps since the start of the last run."""
+        trial, accepted = self._moves_of_this_run()[4:]
+        return accepted, trial - accepted
 
     @log(requires_run=True)
     def packing_fraction(self) -> float:
@@ -203,14 +193,14 @@ class HardParticlesUpdater(EngineAction):
     @log(category="sequence", requires_run=True)
     def translate_moves(self) -> tuple[int, int]:
         """(int, int): accepted and rejected trial moves since the start of the last run."""
-        trial, accepted = self._moves_of_this_run()
+        trial, accepted = self._moves_of_this_run()[:2]
         return accepted, trial - accepted
 
     @log(requires_run=True)
     def mps(self) -> float:
         """float: trial moves per second of wall time in the last run; 0 before its first step."""
         started = time.perf_counter()
-        trial, _ = self._moves_of_this_run()  # waits for a GPU that has not finished
+        trial = self._moves_of_this_run()[0]  # waits for a GPU that has not finished
         if self._run_seconds == 0:
             return 0.0
         self._run_seconds += time.perf_counter() - started
@@ -268,7 +258,8 @@ class HardParticlesUpdater(EngineAction):
         super()._forget()
         self._made_with: dict[str, Any] | None = None
         self._run_first_step: int | None = None
-        self._run_moves: tuple[int, int] = (0, 0)  # of all engines when the run began
+        self._past = (0,) * 6
+        self._run_moves = self._past  # of all engines when the run began
         self._run_started = self._run_seconds = 0.0
 
     @property
@@ -306,6 +297,7 @@ class HardParticlesUpdater(EngineAction):
             "device": self._device,
             "threads": self._threads,
             **self._constant_pressure(),
+            **self._swap_moves(),
         }
 
     def _constant_pressure(self) -> dict[str, Any]:
@@ -318,6 +310,17 @@ class HardParticlesUpdater(EngineAction):
             "volume_mode": volume["mode"],
             "volume_delta": volume["delta"],
         }
+
+    def _swap_moves(self) -> dict[str, Any]:
+        """The arguments of an engine with swap moves."""
+        if self._swap is None:
+            return {}
+        if "diameters_of_types" not in (sizes := self._sizes()):
+            raise ValueError("swap needs particle types of different diameters")
+        each = sizes["diameters_of_types"]
+        if len({*each}) < len(each):
+            raise ValueError("swap needs particle types of which no two have the same diameter")
+        return {f"swap_{name}": value for name, value in self._swap.items()}
 
     def _make(self, present: dict[str, Any], timestep: int) -> None:
         if self._engine is not None:
@@ -338,6 +341,8 @@ class HardParticlesUpdater(EngineAction):
             first_cycle=first_cycle,
             **settings,
         )
+        if self._swap is not None:
+            self._engine.core.set_type_diameters(present["diameters_of_types"])
         self._made_with = present
 
     def _sizes(self) -> dict[str, Any]:
@@ -385,7 +390,18 @@ class HardParticlesUpdater(EngineAction):
             self._run_moves = self._moves()
             self._run_started, self._run_seconds = time.perf_counter(), 0.0
 
-    def _moves_of_this_run(self) -> tuple[int, int]:
-        """Trial and accepted moves since the start of the last run."""
+    def _moves(self) -> tuple[int, ...]:
+        """Trial and accepted moves of particles, of the volume, and of diameters, by all engines
+        since the simulation was attached."""
+        if self._engine is None:
+            return self._past
+        core, present = self._engine.core, self._made_with or {}
+        now = list(core.counters[1:3])
+        now += core.volume_counters if "betaP" in present else (0, 0)
+        now += core.swap_counters if "swap_rounds" in present else (0, 0)
+        return tuple(n + m for n, m in zip(now, self._past, strict=True))
+
+    def _moves_of_this_run(self) -> tuple[int, ...]:
+        """The same since the start of the last run."""
         self._notice_a_new_run()
         return tuple(n - m for n, m in zip(self._moves(), self._run_moves, strict=True))

@@ -41,6 +41,11 @@ class HardSpheresUpdater(HardParticlesUpdater):
             dictionary with the "mode", "ln" (default) or "standard", and "delta", the maximum
             change of ln V or V (default chosen from the pressure). Ten trial changes of the volume
             follow each cycle; all edges change together.
+        swap: None, or a dictionary for swap moves, in which two spheres of different types exchange
+            their types if there is room: "rounds", the number of rounds of pairs for each set of
+            cells, and optionally "range", the largest difference of the diameters (default any),
+            and "every", the number of cycles between swap moves (default 1). No two types may have
+            the same diameter.
 
     All settings except `threads` may be changed between runs, or during a run by another action;
     `threads` can be set until the simulation runs.

@@ -368,14 +368,17 @@ class TrajectoryWriter(FrameWriter):
         self._box = box
         self._types = types
         self._log = {_BOX: np.array(box, dtype=np.float64)}
+        self._set_diameters(diameter)
+        if contacts is not None:
+            self._log[_CONTACTS] = np.asarray(contacts, dtype=np.float64)
+
+    def _set_diameters(self, diameter: float | np.ndarray) -> None:
         diameters = np.atleast_1d(np.asarray(diameter, dtype=np.float64))
         self._diameters = diameters
         if (diameters == diameters[0]).all():
             self._log[_DIAMETER] = diameters[:1]
         else:
             self._log[_DIAMETERS] = diameters
-        if contacts is not None:
-            self._log[_CONTACTS] = np.asarray(contacts, dtype=np.float64)
 
     def append(
         self,
@@ -383,6 +386,7 @@ class TrajectoryWriter(FrameWriter):
         step: int,
         *,
         box: tuple[float, ...] | None = None,
+        diameters: np.ndarray | None = None,
         **log: float,
     ) -> None:
         """Append a frame.
@@ -391,6 +395,8 @@ class TrajectoryWriter(FrameWriter):
             positions: centers of the particles, (N, 2) or (N, 3), in [-L/2, L/2).
             step: time step of the frame.
             box: edges of the box of this frame and of the next ones; default unchanged.
+            diameters: diameters of the particles of this frame and of the next ones, (N,); default
+                unchanged.
             log: numbers that are stored with the frame as `manymove/<name>`.
 
         Raises:
@@ -400,6 +406,8 @@ class TrajectoryWriter(FrameWriter):
         if box is not None:
             self._box = box
             self._log[_BOX] = np.array(box, dtype=np.float64)
+        if diameters is not None:
+            self._set_diameters(diameters)
         dimensions = len(self._box)
         if positions.ndim != 2 or positions.shape[1] != dimensions:
             raise ValueError(

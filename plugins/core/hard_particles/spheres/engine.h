@@ -70,7 +70,8 @@ struct Snapshot {
   // Swap moves: the present diameters [N], with which a run continues, and the trials.
   std::vector<double> diameters;
   std::uint64_t swap_trials = 0, swap_accepted = 0;
-  std::vector<std::uint32_t> ids;  // of a rank: [N], the particles that these are
+  // Of a rank: [N], the particles that these are, of which places and diameters are.
+  std::vector<std::uint32_t> ids;
 
   std::uint32_t index(std::size_t i) const {
     return ids.empty() ? static_cast<std::uint32_t>(i) : ids[i];
@@ -126,11 +127,18 @@ class MANYMOVE_API Engine : public HostedEngine {
 
   // Constant pressure: means over the cycles of records, from the next cycle on, as for the
   // histograms; 0 for none. take_volumes() hands over [rows][3], the means of V, V^2 and 1/V, and
-  // the cycle at which each row ended. Systems that ranks divide have neither this nor swap moves.
-  virtual void set_volume_sampling(std::uint64_t) {}
-  virtual std::vector<double> take_volumes(std::vector<std::uint64_t>&) { return {}; }
-  virtual TrialCounters volume_counters() const { return {}; }
-  virtual TrialCounters swap_counters() const { return {}; }
+  // the cycle at which each row ended.
+  virtual void set_volume_sampling(std::uint64_t record) = 0;
+  virtual std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) = 0;
+  virtual TrialCounters volume_counters() const = 0;
+  virtual TrialCounters swap_counters() const = 0;
+  // With swap moves the present diameters [N], on all ranks.
+  virtual std::vector<double> diameters() const { return snapshot().diameters; }
+
+  // With swap moves: the diameters of a host program's particle types, no two of them equal. From
+  // then on write_positions() leaves the type of a particle's present diameter in the fourth
+  // component, as HOOMD-blue has it.
+  virtual void set_type_diameters(const std::vector<double>& diameters) = 0;
 
   virtual Grid grid() const = 0;
   // The share of cells that hold at least one particle in the present grid.

@@ -13,6 +13,10 @@ struct HostFrame {
   int dimensions;
   std::int64_t origin[3], extent[3];  // lower corner of the first cell; the box; integer units
   double box[3], unit[3];             // edges, and what they are over `extent`
+  // With swap moves the diameters of the host program's particle types and of the particles, of
+  // which types follow; otherwise `types` is 0.
+  int types;
+  const double *of_types, *of_particles;
 };
 
 inline HostFrame host_frame(const State& s, const std::array<std::int64_t, 3>& origin) {
@@ -24,6 +28,9 @@ inline HostFrame host_frame(const State& s, const std::array<std::int64_t, 3>& o
     f.box[a] = s.parameters.box[a];
     f.unit[a] = f.box[a] / static_cast<double>(f.extent[a]);
   }
+  f.types = static_cast<int>(s.type_diameters.size());
+  f.of_types = s.type_diameters.data();
+  f.of_particles = s.parameters.diameters.data();
   return f;
 }
 
@@ -43,6 +50,14 @@ MM_HD std::uint64_t trace_of(std::uint32_t id, const HostPosition<Real>& positio
     h = murmur_mix(h ^ bits);
   }
   return h;
+}
+
+// The fourth component of a particle of a type, as HOOMD-blue has it.
+template <class Real>
+MM_HD Real type_as_real(std::int32_t type) {
+  Real stuffed = 0;
+  memcpy(&stuffed, &type, sizeof type);
+  return stuffed;
 }
 
 // Writes a particle of a cell, and its image, to the host program's arrays; returns its part of the
@@ -67,6 +82,8 @@ MM_HD std::uint64_t write_host_particle(const Geometry& g, const HostFrame& f, c
     }
     now.r[a] = r;
   }
+  for (std::int32_t type = 0; type < f.types; ++type)
+    if (f.of_types[type] == f.of_particles[particle.id]) now.r[3] = type_as_real<Real>(type);
   static_cast<HostPosition<Real>*>(host.position)[at] = now;
   return trace_of(particle.id, now);
 }

@@ -201,13 +201,7 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   for (std::size_t k = 0; k < data.places.size(); ++k)
     if (data.places[k] < 0 || data.places[k] >= s.extent[k % D] || data.places[k] % 2 != 1)
       refuse("checkpoint: particle ", k / D, " is not on the integer grid");
-  if (s.constant_pressure()) {
-    if (!(std::abs(data.volume / s.lattice.quantum) < 0x1p53) ||
-        std::fmod(data.volume, s.lattice.quantum) != 0 || !set_box(s, data.volume))
-      refuse("checkpoint: the lattice does not have the volume ", data.volume);
-    set_volume(s, data.volume);
-    fill_diameters(s);
-  }
+  if (s.constant_pressure()) adopt_volume(s, data.volume);
   const Cells cells = try_cells(s, data);
   if (cells.counts.empty()) refuse("checkpoint: a cell holds more particles than fit");
   const Overlaps found = overlaps_of(s, cells);
@@ -268,6 +262,29 @@ Snapshot snapshot_of(const State& s, const Counters& counters,
   return data;
 }
 
+std::vector<double> diameters_of(const State& s, const Snapshot& data) {
+  if (!s.strip) return s.parameters.diameters;
+  std::vector<double> found(data.ids.size());
+  for (std::size_t i = 0; i < found.size(); ++i) found[i] = s.parameters.diameters[data.ids[i]];
+  return found;
+}
+
+void set_diameter(State& s, std::uint32_t id, double diameter) {
+  s.parameters.diameters[id] = diameter;
+  s.diameters[id] = diameter_in_units(diameter, s.unit);
+  s.labels[id] = radius_in_units(diameter, s.unit);
+}
+
+State frame_of(const State& s) {
+  State frame;
+  frame.parameters.dimensions = s.dimensions();
+  frame.geometry = s.geometry;
+  frame.extent = s.extent;
+  frame.particles = s.particles;
+  frame.strip = s.strip;
+  return frame;
+}
+
 namespace {
 
 double coordinate(const State& s, int axis, std::int64_t place) {
@@ -290,6 +307,10 @@ std::vector<ParticlePosition> particle_positions(const State& s, const Snapshot&
     all[i].particle = data.index(i);
     for (std::size_t a = 0; a < D; ++a)
       all[i].r[a] = coordinate(s, static_cast<int>(a), data.places[i * D + a]);
+    if (s.type_diameters.empty()) continue;
+    const auto& types = s.type_diameters;
+    const auto type = std::find(types.begin(), types.end(), data.diameters[i]);
+    all[i].type = static_cast<std::int32_t>(type - types.begin());
   }
   return all;
 }
@@ -341,7 +362,10 @@ std::uint64_t hash_of(std::uint64_t sum, const Counters& counters) {
 }
 
 std::uint64_t hash_of(const State& s, const Snapshot& data) {
-  std::uint64_t sum = hash_of(sum_over_particles(s, data), data.counters);
+  return hash_of(s, hash_of(sum_over_particles(s, data), data.counters), data);
+}
+
+std::uint64_t hash_of(const State& s, std::uint64_t sum, const Snapshot& data) {
   if (s.constant_pressure())
     for (const std::uint64_t v : {bits_of(data.volume), data.volume_trials, data.volume_accepted})
       sum = murmur_mix(sum ^ v);

@@ -41,7 +41,8 @@ struct State {
   Lattice lattice;
   Snapshot data;
   Repair repair;
-  std::optional<Strip> strip;  // of a divided system
+  std::vector<double> type_diameters;  // of a host program's types, which follow the swap moves
+  std::optional<Strip> strip;          // of a divided system
   Communicator* ranks = nullptr;
 
   // Tables behind the law, in units.
@@ -83,12 +84,26 @@ struct State {
   }
 };
 
+// Slots of all cells in local storage, [cells][slots], and the number of particles in each cell. In
+// each cell the particles are in the order of their indices.
+struct Cells {
+  std::vector<Sphere> spheres;
+  std::vector<std::uint32_t> counts;
+};
+
 // Chooses the grid, puts the particles on it, repairs shallow overlaps, checks everything.
 State make_state(const double* coordinates, std::size_t particles, const Parameters& parameters);
 State make_state(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters);
-// This rank's part of a system, without its particles. Throws std::invalid_argument if the box is
-// too small for so many ranks.
-State make_part(std::size_t particles, const Parameters& parameters, Communicator& ranks);
+// This rank's part of a system at this volume (of constant pressure), without its particles. Throws
+// std::invalid_argument if the box is too small for so many ranks.
+State make_part(std::size_t particles, const Parameters& parameters, double volume,
+                Communicator& ranks);
+// What the places of particles depend on.
+State frame_of(const State& state);
+// After a change of the grid: new strips, whose ranks take their particles from what each had, with
+// the diameters of swap moves; returns this rank's cells. Collective. Throws std::runtime_error, on
+// all ranks, if the box has become too small for so many ranks.
+Cells divide_again(State& state, Snapshot mine);
 // The rows that ranks divide.
 GridRows rows_of(const State& state);
 // The row of the whole grid in which a particle is, of which this is the place along the last axis.
@@ -106,18 +121,17 @@ int expected_in_tile(const State& state);
 // The law with tables in the memory of the host, which belong to the state.
 Law law_of(const State& state);
 
-// Slots of all cells in local storage, [cells][slots], and the number of particles in each cell. In
-// each cell the particles are in the order of their indices.
-struct Cells {
-  std::vector<Sphere> spheres;
-  std::vector<std::uint32_t> counts;
-};
 Cells cells_of(const State& state, const Snapshot& data);
 // This rank's particles in the cells of its local storage, as places in the box. Throws
 // std::runtime_error if one is missing, of an undivided system.
 Snapshot snapshot_of(const State& state, const Counters& counters,
                      const std::array<std::int64_t, 3>& origin, const Sphere* spheres,
                      const std::uint32_t* counts);
+
+// The diameters of the particles of a snapshot, in the order of its particles.
+std::vector<double> diameters_of(const State& state, const Snapshot& data);
+// A particle's diameter in the caller's unit, in integer units and as a label.
+void set_diameter(State& state, std::uint32_t id, double diameter);
 
 Grid grid_of(const State& state);
 void export_positions(const State& state, const Snapshot& data, double* coordinates);
@@ -127,6 +141,8 @@ std::uint64_t hash_of(const State& state, const Snapshot& data);
 // The same in two steps, for what is in several places.
 std::uint64_t sum_over_particles(const State& state, const Snapshot& data);
 std::uint64_t hash_of(std::uint64_t sum, const Counters& counters);
+// And what constant pressure and swap moves add to it, of which `data` has all diameters.
+std::uint64_t hash_of(const State& state, std::uint64_t sum, const Snapshot& data);
 std::vector<ParticlePosition> particle_positions(const State& state, const Snapshot& data);
 ContactBins contact_bins(const State& state, const Sampling& sampling);
 void move_origin(const State& state, const Draw& draw, std::array<std::int64_t, 3>& origin);

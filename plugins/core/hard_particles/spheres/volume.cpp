@@ -229,6 +229,13 @@ LeastRatio least_ratio_wanted(const State& s) {
   return wanted;
 }
 
+double least_of_ranks(const State& s, double least) {
+  if (!s.ranks) return least;
+  auto bits = -static_cast<std::int64_t>(bits_of(least));  // positive numbers are in their order
+  s.ranks->maximum(&bits, 1);
+  return as_double(static_cast<std::uint64_t>(-bits));
+}
+
 double change_volume(State& s, double least_ratio, double* decisive) {
   const Parameters& p = s.parameters;
   const Geometry& g = s.geometry;
@@ -270,6 +277,14 @@ double change_volume(State& s, double least_ratio, double* decisive) {
     ++s.data.volume_accepted;
   }
   return now;
+}
+
+void adopt_volume(State& s, double coordinate) {
+  if (!(std::abs(coordinate / s.lattice.quantum) < 0x1p53) ||
+      std::fmod(coordinate, s.lattice.quantum) != 0 || !set_box(s, coordinate))
+    refuse("checkpoint: the lattice does not have the volume ", coordinate);
+  set_volume(s, coordinate);
+  fill_diameters(s);
 }
 
 Scale scale_of(const State& s) {

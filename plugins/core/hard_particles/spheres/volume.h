@@ -32,6 +32,9 @@ struct LeastRatio {
 };
 LeastRatio least_ratio_wanted(const State& state);
 
+// The least ratio of all ranks, from that of each. Collective where ranks divide the system.
+double least_of_ranks(const State& state, double least);
+
 // Makes and counts the trial changes that are due. Returns the new coordinate of the volume, to
 // which the engine then changes. Throws std::runtime_error if a trial leaves the range of the
 // lattice. decisive: where to write the smallest ratio with which all decisions are the same.
@@ -58,6 +61,10 @@ struct VolumeOutcomes {
   bool host[kMost];
 };
 VolumeOutcomes foretell_volume(State& state, double most);
+
+// Sets the box, the grid and the contact distances to the volume of a checkpoint. Throws
+// std::invalid_argument if the lattice does not have it.
+void adopt_volume(State& state, double coordinate);
 
 // Whether two grids of the same particles have the same cells with the same slots.
 bool same_cells(const Geometry& a, const Geometry& b);

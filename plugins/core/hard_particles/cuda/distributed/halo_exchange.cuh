@@ -19,7 +19,7 @@ constexpr std::size_t kPiece = sizeof(uint4);  // what a thread copies at once, 
 
 // What one kernel copies; sizes are multiples of four bytes.
 struct Pieces {
-  static constexpr int kMost = 4;
+  static constexpr int kMost = 6;
   int count = 0;
   const void* from[kMost];
   void* to[kMost];
@@ -58,13 +58,12 @@ __global__ void copy_kernel(const Pieces pieces) {
 
 class HaloExchange {
  public:
-  // Of a strip whose tiles are at work in the stream `work`, with so many bytes in a row of cells
-  // of each array. Collective.
-  HaloExchange(Communicator& ranks, int margin, std::array<std::size_t, 2> row, cudaStream_t work)
+  // Of a strip whose tiles are at work in the stream `work`, with arrays like these. Collective.
+  HaloExchange(Communicator& ranks, int margin, const RowArrays& arrays, cudaStream_t work)
       : ranks_(ranks),
         below_(below(ranks_)),
         above_(above(ranks_)),
-        row_(row),
+        row_{arrays[0].row, arrays[1].row, arrays[2].row},
         margin_(margin),
         work_(work),
         wait_(ranks_),
@@ -130,7 +129,7 @@ class HaloExchange {
   static std::size_t padded(std::size_t bytes) { return (bytes + kPiece - 1) / kPiece * kPiece; }
   std::size_t bytes(int rows) const {
     const auto n = static_cast<std::size_t>(rows);
-    return padded(n * row_[0]) + padded(n * row_[1]);
+    return padded(n * row_[0]) + padded(n * row_[1]) + padded(n * row_[2]);
   }
 
   // One for each rank.
@@ -146,7 +145,7 @@ class HaloExchange {
     return all;
   }
 
-  // Rows one after the other, of each the first array before the second.
+  // Rows one after the other, of each one array after the other.
   void copy(const Rows (&rows)[2], const Transport::Segments& segments, bool out) {
     Pieces pieces;
     const auto add = [&](const RowArray& array, const Rows& each, char* message) {
@@ -161,7 +160,8 @@ class HaloExchange {
     for (const Rows& each : rows) {
       if (each.count == 0) continue;
       if (!next || segment->rank != each.rank) next = (next ? ++segment : segment)->data;
-      next = add(arrays_[1], each, add(arrays_[0], each, next));
+      for (const RowArray& array : arrays_)
+        if (array.row) next = add(array, each, next);
     }
     if (pieces.count == 0) return;
     const unsigned most = *std::max_element(pieces.units, pieces.units + pieces.count);
@@ -195,7 +195,7 @@ class HaloExchange {
 
   Communicator& ranks_;
   const int below_, above_;
-  const std::array<std::size_t, 2> row_;  // bytes
+  const std::array<std::size_t, 3> row_;  // bytes
   const int margin_;
   const cudaStream_t work_;
   // High priority: edge tiles must not queue behind interior tiles.

@@ -71,6 +71,7 @@ class CpuEngine final : public Engine {
         counters_(state_.data.counters) {
     spare_.spheres.resize(now_.spheres.size());
     spare_.counts.resize(now_.counts.size());
+    if (state_.strip && state_.swaps()) row_diameters_.resize(now_.spheres.size());
     for (int t = 0; t < pool_.size(); ++t)
       workers_.push_back(
           {TileMemory(state_.geometry.plane, state_.dimensions()), {}, {}, 0, {}, {}});
@@ -115,6 +116,10 @@ class CpuEngine final : public Engine {
     return {state_.data.swap_trials, state_.data.swap_accepted};
   }
 
+  void set_type_diameters(const std::vector<double>& diameters) override {
+    state_.type_diameters = diameters;
+  }
+
   Counters counters() const override { return counters_; }
   Grid grid() const override { return grid_of(state_); }
   Repair repair() const override { return state_.repair; }
@@ -134,7 +139,7 @@ class CpuEngine final : public Engine {
     data.volume = state_.data.volume;
     data.volume_trials = state_.data.volume_trials;
     data.volume_accepted = state_.data.volume_accepted;
-    if (state_.swaps()) data.diameters = state_.parameters.diameters;
+    if (state_.swaps()) data.diameters = diameters_of(state_, data);
     data.swap_trials = state_.data.swap_trials;
     data.swap_accepted = state_.data.swap_accepted;
     return data;
@@ -217,11 +222,15 @@ class CpuEngine final : public Engine {
   // The swap moves after a cycle, in its grid.
   template <int D>
   void swap_diameters() {
-    const Geometry& g = state_.geometry;
+    if (state_.strip) cross_rows({1, 0, 0, 1}, state_.rows());
+    const Geometry& g = local_;
     const SwapRules rules = swap_rules(state_, counters_.cycles);
+    const Sphere* const spheres = now_.spheres.data() + first_cell() * g.slots;
+    const std::uint32_t* const counts = now_.counts.data() + first_cell();
     for (Worker& worker : workers_) worker.swaps = {};
-    for_each_item(pool_, g.tiles[0] * g.tiles[1] * g.tiles[2], [&](int tile, int thread) {
+    for_each_item(pool_, state_.tiles(), [&](int item, int thread) {
       Worker& worker = workers_[thread];
+      const int tile = tile_of(g, item);
       const TileBounds bounds = tile_bounds<D>(g, tile);
       double* const diameters = state_.diameters.data();
       for (int turn = 0; turn < 1 << D; ++turn) {
@@ -235,15 +244,14 @@ class CpuEngine final : public Engine {
           swap_cell<D>(n, set, k, at);
           const std::int64_t here = grid_cell<D>(g, bounds, at);
           worker.swappers[k].id = kNobody;
-          if (now_.counts[here] == 0) continue;
+          if (counts[here] == 0) continue;
           const Sphere p =
-              now_.spheres[here * g.slots + swapper_slot<D>(g, bounds, tile, at, rules.cycle,
-                                                            now_.counts[here])];
+              spheres[here * g.slots +
+                      swapper_slot<D>(g, bounds, tile, at, rules.cycle, counts[here])];
           int cell[3];
           for (int a = 0; a < 3; ++a) cell[a] = bounds.first[a] + at[a];
-          worker.swappers[k] = {room_of<D, 1>(g, rules, cell, p, now_.spheres.data(),
-                                              now_.counts.data(), diameters, 0),
-                                p.id};
+          worker.swappers[k] = {
+              room_of<D, 1>(g, rules, cell, p, spheres, counts, diameters, 0), p.id};
         }
         for (int round = 0; round < rules.rounds; ++round) {
           const int offset = swap_offset<D>(g, tile, rules.cycle, set, round, cells);
@@ -272,18 +280,23 @@ class CpuEngine final : public Engine {
     state_.data.counters = counters_;
     const double to = change_volume(state_, least_ratio());
     if (to == state_.data.volume) return;
-    State before;  // what the places of particles depend on
-    before.parameters.dimensions = state_.dimensions();
-    before.geometry = state_.geometry;
-    before.extent = state_.extent;
-    before.particles = state_.particles;
+    const State before = frame_of(state_);
     set_volume(state_, to);
     fill_diameters(state_);
     law_ = law_of(state_);
     local_ = state_.local();
     if (same_cells(before.geometry, state_.geometry)) return;
-    now_ = cells_of(
-        state_, snapshot_of(before, counters_, origin_, now_.spheres.data(), now_.counts.data()));
+    Snapshot mine =
+        snapshot_of(before, counters_, origin_, now_.spheres.data(), now_.counts.data());
+    if (state_.strip) {
+      if (state_.swaps()) mine.diameters = diameters_of(state_, mine);
+      now_ = divide_again(state_, std::move(mine));
+      law_ = law_of(state_);
+      local_ = state_.local();
+      row_diameters_.resize(state_.swaps() ? now_.spheres.size() : 0);
+    } else {
+      now_ = cells_of(state_, mine);
+    }
     spare_.spheres.resize(now_.spheres.size());
     spare_.counts.resize(now_.counts.size());
   }
@@ -292,24 +305,27 @@ class CpuEngine final : public Engine {
     return with_kernels([&](auto dimensions, auto contact) {
       constexpr int D = decltype(dimensions)::value;
       constexpr Contact C = decltype(contact)::value;
-      const Geometry& g = state_.geometry;
+      // Pairs reach at most two rows beyond the strip, upwards.
+      if (state_.strip) cross_rows({2, 0, 0, 2}, state_.rows());
+      const Geometry& g = local_;
+      const Sphere* const spheres = now_.spheres.data() + first_cell() * g.slots;
+      const std::uint32_t* const counts = now_.counts.data() + first_cell();
       const Law reference = reference_law(state_);
       const LeastRatio wanted = least_ratio_wanted(state_);
       for (Worker& worker : workers_) worker.least = wanted.most;
-      for_each_item(pool_, g.cells[1] * g.cells[2], [&](int row, int thread) {
-        int cell[3] = {0, row % g.cells[1], row / g.cells[1]};
+      const int lines = (D == 3 ? g.cells[1] : 1) * state_.rows();
+      for_each_item(pool_, lines, [&](int line, int thread) {
+        int cell[3] = {0, line % g.cells[1], line / g.cells[1]};
         double least = workers_[thread].least;
-        for (; cell[0] < g.cells[0]; ++cell[0]) {
-          const std::size_t at = static_cast<std::size_t>(row) * g.cells[0] + cell[0];
-          if (now_.counts[at])
-            least = least_ratio_of<D, C, 1>(g, reference, wanted, now_.spheres.data(),
-                                            now_.counts.data(), cell, 0, least);
-        }
+        for (; cell[0] < g.cells[0]; ++cell[0])
+          if (counts[static_cast<std::size_t>(line) * g.cells[0] + cell[0]])
+            least =
+                least_ratio_of<D, C, 1>(g, reference, wanted, spheres, counts, cell, 0, least);
         workers_[thread].least = least;
       });
       double least = wanted.most;
       for (const Worker& worker : workers_) least = std::min(least, worker.least);
-      return least;
+      return least_of_ranks(state_, least);
     });
   }
 
@@ -321,11 +337,38 @@ class CpuEngine final : public Engine {
     cross_rows(crossing, rows);
   }
   void cross_rows(const Crossing& crossing, int rows) const {
-    const std::size_t cells = state_.row_cells();
-    cross(*state_.ranks, crossing, state_.first_row(), rows,
-          {{{now_.spheres.data(), cells * state_.geometry.slots * sizeof(Sphere)},
-            {now_.counts.data(), cells * sizeof(std::uint32_t)}}},
+    const std::size_t cells = state_.row_cells(), slots = cells * state_.geometry.slots;
+    const int first = state_.first_row();
+    if (state_.swaps()) {
+      const auto pack = [&](std::size_t slot, std::uint32_t id) {
+        row_diameters_[slot] = state_.parameters.diameters[id];
+      };
+      for_particles(first, crossing.to_below, pack);
+      for_particles(first + rows - crossing.to_above, crossing.to_above, pack);
+    }
+    cross(*state_.ranks, crossing, first, rows,
+          {{{now_.spheres.data(), slots * sizeof(Sphere)},
+            {now_.counts.data(), cells * sizeof(std::uint32_t)},
+            {row_diameters_.data(), state_.swaps() ? slots * sizeof(double) : 0}}},
           messages_);
+    if (state_.swaps()) {
+      const auto take = [&](std::size_t slot, std::uint32_t id) {
+        set_diameter(state_, id, row_diameters_[slot]);
+      };
+      for_particles(first - crossing.from_below, crossing.from_below, take);
+      for_particles(first + rows, crossing.from_above, take);
+    }
+  }
+  // Calls task(slot, id) for the particles in rows of local storage.
+  template <class Task>
+  void for_particles(int first_row, int rows, Task&& task) const {
+    const std::size_t first = static_cast<std::size_t>(first_row) * state_.row_cells();
+    for (std::size_t at = first; at < first + static_cast<std::size_t>(rows) * state_.row_cells();
+         ++at)
+      for (std::uint32_t s = 0; s < now_.counts[at]; ++s) {
+        const std::size_t slot = at * static_cast<std::size_t>(state_.geometry.slots) + s;
+        task(slot, now_.spheres[slot].id);
+      }
   }
 
   // Both return the trace.
@@ -400,13 +443,14 @@ class CpuEngine final : public Engine {
     });
   }
 
-  State state_;
-  Geometry local_;  // of this rank
+  mutable State state_;  // const functions take diameters from other ranks
+  Geometry local_;       // of this rank
   Law law_;         // its tables are in state_
   mutable ThreadPool pool_;
   SharedLoop loop_;  // over tiles, whose particles stay in the cache of a core
   Kernels kernels_;
   mutable Cells now_;  // const functions fill a strip's margins
+  mutable std::vector<double> row_diameters_;  // [stored cells][slots], with swap moves on ranks
   Cells spare_;
   mutable std::vector<std::byte> messages_[4];  // to below, above; from below, above
   std::array<std::int64_t, 3> origin_;

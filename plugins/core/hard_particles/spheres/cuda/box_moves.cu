@@ -151,12 +151,14 @@ BoxMoves::BoxMoves(const State& s, cudaStream_t stream)
 void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled,
                      const Sphere* spheres, const std::uint32_t* counts, cudaStream_t stream) {
   const LeastRatio wanted = least_ratio_wanted(s);
-  const VolumeOutcomes outcomes = foretell_volume(s, wanted.most);
+  // Ranks decide together, on the host.
+  const VolumeOutcomes outcomes = s.ranks ? VolumeOutcomes{} : foretell_volume(s, wanted.most);
   Law reference = reference_law(s);
   reference.labels = scaled.labels;
   reference.diameters = diameters;
   reference.contacts = contacts_.data();
-  const auto cells = static_cast<std::int64_t>(s.cells());
+  const std::size_t here = s.row_cells() * static_cast<std::size_t>(s.rows());
+  const auto cells = static_cast<std::int64_t>(here);
   const auto launch =
       s.dimensions() == 2
           ? &launch_least_ratio<2, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
@@ -165,7 +167,7 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled,
           : &launch_least_ratio<3, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
                                 std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
                                 unsigned int>;
-  launch(s.distances.contact, blocks(s.cells() * kLanes), stream, s.geometry, reference, wanted,
+  launch(s.distances.contact, blocks(here * kLanes), stream, s.local(), reference, wanted,
          spheres, counts, cells, outcomes, choice_.data(), answer_.get(), ++number_);
   check_launch();
   begun_ = true;

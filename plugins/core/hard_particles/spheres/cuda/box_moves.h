@@ -42,7 +42,8 @@ class BoxMoves {
   BoxMoves(const State& state, cudaStream_t stream);
 
   // Enqueues the search for the least ratio, and what the answer changes on the device. reference:
-  // the diameters of particles in the caller's unit.
+  // the diameters of particles in the caller's unit. Cells are from this rank's first on, and after
+  // the last those of two rows of the next rank.
   void begin(State& state, const double* reference, const Scaled& scaled, const Sphere* spheres,
              const std::uint32_t* counts, cudaStream_t stream);
   bool begun() const { return begun_; }

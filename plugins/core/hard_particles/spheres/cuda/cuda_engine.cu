@@ -14,6 +14,7 @@
 #include "../volume.h"
 #include "box_moves.h"
 #include "host_arrays.cuh"
+#include "row_diameters.h"
 #include "schedule.h"
 #include "swaps.h"
 
@@ -67,9 +68,9 @@ class CudaEngine final : OnDevice, public Engine {
       swap_tally_.upload(before, stream_);
     }
     if (state_.constant_pressure()) box_moves_.emplace(state_, stream_);
+    if (state_.strip && state_.swaps()) row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
     if (state_.strip)
-      halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(),
-                                             std::array{rows_here()[0].row, rows_here()[1].row},
+      halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(),
                                              stream_);
     state_.data.places = {};  // the device has them
     state_.data.ids = {};
@@ -82,14 +83,15 @@ class CudaEngine final : OnDevice, public Engine {
     const DeviceGuard here = use();
     for (std::uint64_t i = 0; i < cycles; ++i) {
       const std::uint64_t cycle = next_cycle();
-      if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
-        swap_diameters(state_, swap_rules(state_, cycle), spheres_[now_].data(),
-                       counts_[now_].data(), {reference_.data(), diameters_.data(), labels_.data()},
-                       swap_tally_.data(), stream_);
+      if (state_.swaps() && cycle % state_.parameters.swap_every == 0) {
+        look_at_neighbors(1);
+        swap_diameters(state_, swap_rules(state_, cycle), own_spheres(), own_counts(),
+                       swapped_diameters(), swap_tally_.data(), stream_);
+      }
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
         begin_box_move();
-        // Only the next cycle can do without the answer.
-        if (i + 1 == cycles || looks_at(cycle)) end_box_move();
+        // Only the next cycle of an undivided system can do without the answer.
+        if (i + 1 == cycles || looks_at(cycle) || state_.strip) end_box_move();
       } else if (box_moves_) {
         volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
       }
@@ -106,7 +108,9 @@ class CudaEngine final : OnDevice, public Engine {
   // Does not wait for the answer: without it, the cycles do nothing.
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
-    if (sampling_.every || state_.strip || box_moves_) return Engine::enqueue_if_same(cycles, host);
+    // What the host decides or counts is not undone.
+    if (sampling_.every || state_.strip || box_moves_ || state_.swaps())
+      return Engine::enqueue_if_same(cycles, host);
     const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
     if (!host_.compare(state_.particles, host, stream_)) return false;
     skip_ = host_.differs();
@@ -119,7 +123,10 @@ class CudaEngine final : OnDevice, public Engine {
   }
   void write_positions(const HostParticles& host) override {
     const DeviceGuard here = use();
-    host_.write(state_, host, spheres_[now_].data(), counts_[now_].data(), skip_, stream_);
+    HostFrame frame = host_frame(state_, state_.data.origin);
+    frame.of_types = type_diameters_.data();
+    frame.of_particles = reference_.data();
+    host_.write(state_, frame, host, spheres_[now_].data(), counts_[now_].data(), skip_, stream_);
   }
 
   void set_sampling(const Sampling& sampling) override {
@@ -170,6 +177,13 @@ class CudaEngine final : OnDevice, public Engine {
     return {tally[0], tally[1]};
   }
 
+  void set_type_diameters(const std::vector<double>& diameters) override {
+    const DeviceGuard here = use();
+    state_.type_diameters = diameters;
+    DeviceBuffer<double> on_this = on_device(diameters, stream_);
+    type_diameters_.swap(on_this);
+  }
+
   Counters counters() const override {
     const DeviceGuard here = use();
     check(cudaStreamSynchronize(stream_), "cycle");
@@ -203,8 +217,7 @@ class CudaEngine final : OnDevice, public Engine {
     data.volume_trials = state_.data.volume_trials;
     data.volume_accepted = state_.data.volume_accepted;
     if (state_.swaps()) {
-      data.diameters.resize(reference_.size());
-      reference_.download(data.diameters.data(), stream_);
+      data.diameters = present_diameters(data);
       const TrialCounters swaps = swap_counters();
       data.swap_trials = swaps.trials;
       data.swap_accepted = swaps.accepted;
@@ -231,13 +244,58 @@ class CudaEngine final : OnDevice, public Engine {
   std::size_t first_cell() const {
     return static_cast<std::size_t>(state_.first_row()) * state_.row_cells();
   }
+  const Sphere* own_spheres() const {
+    return spheres_[now_].data() + first_cell() * state_.geometry.slots;
+  }
+  const std::uint32_t* own_counts() const { return counts_[now_].data() + first_cell(); }
+  SwappedDiameters swapped_diameters() const {
+    return {reference_.data(), diameters_.data(), labels_.data()};
+  }
+  // Of the particles of a snapshot.
+  std::vector<double> present_diameters(const Snapshot& data) const {
+    std::vector<double> all(reference_.size());
+    reference_.download(all.data(), stream_);
+    if (!state_.strip) return all;
+    std::vector<double> own;
+    for (const std::uint32_t id : data.ids) own.push_back(all[id]);
+    return own;
+  }
 
   // ---- several ranks (../../cuda/distributed/halo_exchange.cuh) ----
 
   RowArrays rows_here() const {
     const std::size_t cells = state_.row_cells();
-    return {{{spheres_[now_].data(), cells * state_.geometry.slots * sizeof(Sphere)},
-             {counts_[now_].data(), cells * sizeof(std::uint32_t)}}};
+    const std::size_t slots = cells * state_.geometry.slots;
+    return {{{spheres_[now_].data(), slots * sizeof(Sphere)},
+             {counts_[now_].data(), cells * sizeof(std::uint32_t)},
+             {row_diameters_.data(), state_.swaps() ? slots * sizeof(double) : 0}}};
+  }
+  StoredCells stored_rows(int first) const {
+    const StoredCells all{spheres_[now_].data(), counts_[now_].data(), row_diameters_.data(),
+                          state_.geometry.slots};
+    return all.from(static_cast<std::size_t>(first) * state_.row_cells());
+  }
+  // The rows that neighbors need of the strip, which has `rows` rows, and then those of the
+  // neighbors, with the diameters of their particles.
+  void collect(const Crossing& c, int rows) const {
+    const auto pack = [&](int first, int count) {
+      pack_diameters(stored_rows(first), count * state_.row_cells(), reference_.data(), stream_);
+    };
+    if (state_.swaps()) {
+      pack(state_.first_row(), c.to_below);
+      pack(state_.first_row() + rows - c.to_above, c.to_above);
+    }
+    halo_->collect(c, rows, rows_here());
+  }
+  void exchange(const Crossing& c, int rows) const {
+    halo_->exchange();
+    const auto take = [&](int first, int count) {
+      take_diameters(stored_rows(first), count * state_.row_cells(), state_.unit,
+                     swapped_diameters(), halo_->stream());
+    };
+    if (!state_.swaps()) return;
+    take(state_.first_row() - c.from_below, c.from_below);
+    take(state_.first_row() + rows, c.from_above);
   }
   // The tiles that need nothing from the neighbors are at work while rows are on their way.
   void cycle_of_strip(const Draw& draw) {
@@ -251,19 +309,20 @@ class CudaEngine final : OnDevice, public Engine {
       if (end > first) launch(g, local, (end - first) * state_.tiles_in_row(), stream, false);
     };
     const int below = strip.waiting_below(), above = strip.tile_rows() - strip.waiting_above();
-    halo_->collect(crossing, rows, rows_here());
+    collect(crossing, rows);
     tiles(below, above, stream_);
-    halo_->exchange();
+    exchange(crossing, rows);
     tiles(0, below, halo_->stream());
     tiles(above, strip.tile_rows(), halo_->stream());
     halo_->join();
     halo_->pace();
   }
-  // Pairs reach at most two rows beyond the strip, upwards.
-  void look_at_neighbors() const {
+  // Fetches the rows above the strip.
+  void look_at_neighbors(int rows) const {
     if (!halo_) return;
-    halo_->collect({2, 0, 0, 2}, state_.rows(), rows_here());
-    halo_->exchange();
+    const Crossing above{rows, 0, 0, rows};
+    collect(above, state_.rows());
+    exchange(above, state_.rows());
     halo_->join();
   }
   void finish() const {
@@ -366,16 +425,19 @@ class CudaEngine final : OnDevice, public Engine {
 
   // The trial changes of the volume.
   void begin_box_move() {
+    look_at_neighbors(2);  // pairs reach no farther
+    if (state_.strip) finish();
     box_moves_->begin(state_, reference_.data(),
                       {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(),
                        radii_.data()},
-                      spheres_[now_].data(), counts_[now_].data(), stream_);
+                      own_spheres(), own_counts(), stream_);
   }
   // Waits for what has been decided, and follows; false if the device left this to the host.
   bool end_box_move() {
     const BoxAnswer answer = box_moves_->end(stream_);
-    const double to = change_volume(state_, answer.least_ratio);
-    const Geometry before = state_.geometry;
+    const double to = change_volume(state_, least_of_ranks(state_, answer.least_ratio));
+    const State frame = frame_of(state_);
+    const Geometry& before = frame.geometry;
     if (to != state_.data.volume) set_volume(state_, to);
     volumes_.end_cycle(state_.data.counters.cycles, volume_of(state_, to));
     place_law();
@@ -389,6 +451,10 @@ class CudaEngine final : OnDevice, public Engine {
       BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit, diameters_.data(),
                                labels_.data(), stream_);
     if (same_cells(before, state_.geometry)) return false;
+    if (state_.strip) {
+      divide_this_again(frame);
+      return false;
+    }
     const std::size_t cells = state_.cells(), slots = cells * state_.geometry.slots;
     const auto make_room = [&](int k) {
       if (spheres_[k].size() < slots) spheres_[k] = DeviceBuffer<Sphere>(slots);
@@ -403,6 +469,34 @@ class CudaEngine final : OnDevice, public Engine {
     choose_schedule(
         std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
     return false;
+  }
+
+  // After a change of the grid, from the particles in the former one. Collective.
+  void divide_this_again(const State& frame) {
+    std::vector<Sphere> spheres(spheres_[now_].size());
+    std::vector<std::uint32_t> counts(counts_[now_].size());
+    spheres_[now_].download(spheres.data(), stream_);
+    counts_[now_].download(counts.data(), stream_);
+    Snapshot mine = snapshot_of(frame, counters(), state_.data.origin, spheres.data(),
+                                counts.data());
+    if (state_.swaps()) mine.diameters = present_diameters(mine);
+    fill_diameters(state_);
+    const Cells cells = divide_again(state_, std::move(mine));
+    halo_.reset();
+    for (int k = 0; k < 2; ++k) {
+      spheres_[k] = DeviceBuffer<Sphere>(cells.spheres.size());
+      counts_[k] = DeviceBuffer<std::uint32_t>(cells.counts.size());
+    }
+    spheres_[now_].upload(cells.spheres.data(), stream_);
+    counts_[now_].upload(cells.counts.data(), stream_);
+    if (state_.swaps()) {
+      reference_ = on_device(state_.parameters.diameters, stream_);
+      row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
+    }
+    upload_law();
+    halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(), stream_);
+    choose_schedule(
+        std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
   }
 
   // Whether something is measured after a cycle that depends on the volume.
@@ -424,7 +518,7 @@ class CudaEngine final : OnDevice, public Engine {
   void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
     const std::size_t bytes = row_size(sampling) * sizeof(std::uint32_t);
     const bool in_shared = bytes <= kSharedLimit;
-    look_at_neighbors();
+    look_at_neighbors(2);  // pairs reach no farther
     const std::size_t cells = state_.row_cells() * static_cast<std::size_t>(state_.rows());
     const auto blocks =
         static_cast<unsigned>(blocks_for(cells, static_cast<std::size_t>(kHistogramThreads)));
@@ -465,6 +559,8 @@ class CudaEngine final : OnDevice, public Engine {
   DeviceBuffer<float> sigmas_, radii_;
   std::optional<BoxMoves> box_moves_;            // at constant pressure
   DeviceBuffer<double> reference_;               // the diameters in the caller's unit
+  DeviceBuffer<double> row_diameters_;           // [stored cells][slots], with swap moves on ranks
+  DeviceBuffer<double> type_diameters_;          // of a host program's types
   DeviceBuffer<unsigned long long> swap_tally_;  // trials, accepted
   VolumeRows volumes_;
   DeviceBuffer<Tally> tally_;

@@ -50,16 +50,16 @@ __global__ void compare_kernel(const HostParticles host, std::size_t particles, 
 class HostArrays {
  public:
   // Does nothing if `skip` is given and points at something else than 0.
-  void write(const State& state, const HostParticles& host, const Sphere* spheres,
-             const std::uint32_t* counts, const unsigned int* skip, cudaStream_t stream) {
+  void write(const State& state, const HostFrame& frame, const HostParticles& host,
+             const Sphere* spheres, const std::uint32_t* counts, const unsigned int* skip,
+             cudaStream_t stream) {
     if (trace_.size() == 0) {
       trace_ = DeviceBuffer<Trace>(1);
       trace_.clear(stream);
     }
     const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
     kernel<<<blocks(state.cells()), kHostThreads, 0, stream>>>(
-        state.geometry, host_frame(state, state.data.origin), host, spheres, counts, trace_.data(),
-        skip);
+        state.geometry, frame, host, spheres, counts, trace_.data(), skip);
     check_launch();
   }
 

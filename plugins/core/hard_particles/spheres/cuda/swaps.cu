@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
   __shared__ Swapper swappers[kMostCells];
   __shared__ double diameters[kMostCells];
   __shared__ std::uint16_t from[kMostCells];
-  const auto tile = static_cast<int>(blockIdx.x), mine = static_cast<int>(threadIdx.x);
+  const int tile = tile_of(g, static_cast<int>(blockIdx.x)), mine = static_cast<int>(threadIdx.x);
   const TileBounds bounds = tile_bounds<D>(g, tile);
   unsigned int trials = 0, accepted = 0;
   for (int turn = 0; turn < 1 << D; ++turn) {
@@ -137,8 +137,8 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
 void swap_diameters(const State& s, const SwapRules& rules, const Sphere* spheres,
                     const std::uint32_t* counts, const SwappedDiameters& of,
                     unsigned long long* tally, cudaStream_t stream) {
-  const Geometry& g = s.geometry;
-  const int tiles = g.tiles[0] * g.tiles[1] * g.tiles[2];
+  const Geometry g = s.local();
+  const int tiles = s.tiles();
   const auto launch = [&](auto kernel, int threads) {
     kernel<<<static_cast<unsigned>(tiles), static_cast<unsigned>(threads), 0, stream>>>(
         g, rules, spheres, counts, of, tally);

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Settings of box moves and swap moves; the component for HOOMD-blue has a copy of this file."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+
+def _positive(name: str, value: Any) -> float:
+    value = float(value)
+    if not 0 < value < math.inf:
+        raise ValueError(f"{name} must be positive and finite, got {value}")
+    return value
+
+
+def _count(name: str, value: Any, most: int) -> int:
+    try:
+        value = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r}") from None
+    if not 1 <= value <= most:
+        raise ValueError(f"{name} must be from 1 to {most}, got {value}")
+    return value
+
+
+def _refuse_others(name: str, value: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    unknown = [key for key in value if key not in known]
+    if unknown:
+        *others, last = known
+        raise ValueError(
+            f"{name}[{unknown[0]!r}] is not supported: {', '.join(others)} and {last} are"
+        )
+
+
+def box_moves(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Check the settings of `box_moves` and fill in the defaults."""
+    if value is None:
+        return None
+    _refuse_others("box_moves", value, ("betaP", "volume"))
+    if "betaP" not in value:
+        raise ValueError("box_moves must have betaP")
+    volume = dict(value.get("volume") or {})
+    _refuse_others("box_moves['volume']", volume, ("mode", "delta"))
+    mode = volume.get("mode", "ln")
+    if mode not in ("ln", "standard"):
+        raise ValueError(f"box_moves['volume']['mode'] must be 'ln' or 'standard', got {mode!r}")
+    delta = volume.get("delta")
+    if delta is not None:
+        delta = _positive("box_moves['volume']['delta']", delta)
+    return {
+        "betaP": _positive("box_moves['betaP']", value["betaP"]),
+        "volume": {"mode": mode, "delta": delta},
+    }
+
+
+def swap(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Check the settings of `swap` and fill in the defaults."""
+    if value is None:
+        return None
+    _refuse_others("swap", value, ("rounds", "range", "every"))
+    if "rounds" not in value:
+        raise ValueError("swap must have rounds")
+    largest = value.get("range")
+    return {
+        "rounds": _count("swap['rounds']", value["rounds"], 1000),
+        "range": None if largest is None else _positive("swap['range']", largest),
+        "every": _count("swap['every']", value.get("every", 1), 2**31 - 1),
+    }
