@@ -60,6 +60,7 @@ class FixManymoveWRMC : public FixMonteCarlo {
   std::vector<PairLaw> pairs_;
   bool geometric_ = false, tail_ = false;
   double alpha_ = 0, wave_cutoff_ = 0;         // 0: from the cutoff
+  double tolerance_ = 0;                       // of the places of atoms in molecules
   std::unique_ptr<RigidMolecules> molecules_;  // on rank 0
   int method_ = 3;                             // index into the names
   manymove::adsorption::Parameters parameters_;

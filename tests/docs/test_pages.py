@@ -166,6 +166,7 @@ SOURCES = {
     "fix manymove/wall": "fix_manymove_wall.cpp",
     "fix manymove/coulomb": "fix_manymove_coulomb.cpp",
     "fix manymove/wrmc": "fix_manymove_wrmc.cpp",
+    "fix manymove/wrmc/rigid": "fix_manymove_wrmc_rigid.cpp",
     "run manymove/verlet": "resident_verlet.cpp",
 }
 FIRST = ("units", "boundary", "atom_style", "comm_modify", "newton")
@@ -207,6 +208,22 @@ mass * 16.0
 pair_style zero 12
 pair_coeff * *
 """
+CARBON_DIOXIDE = """
+region box block 0 25 0 25 0 25
+create_box 4 box
+create_atoms 1 single 0 0 0
+create_atoms 2 single 12.5 0 0
+create_atoms 3 single 6 6 6
+create_atoms 4 single 6 6 7.16
+create_atoms 4 single 6 6 4.84
+set group all charge 0
+set type 3*4 mol 1
+set type 3 charge 0.7
+set type 4 charge -0.35
+mass * 16.0
+pair_style zero 12
+pair_coeff * *
+"""
 
 
 def decks(page: Path) -> list[str]:
@@ -224,6 +241,8 @@ def deck(lines: list[str]) -> str:
     rest = "\n".join(line for line in text.splitlines() if not line.startswith(FIRST))
     if "manymove/coulomb" in text:
         return f"{first}\n{IONS}{rest}\nrun 10\n"
+    if "manymove/wrmc/rigid" in text:
+        return f"{first}\n{CARBON_DIOXIDE}{rest}\nrun 2\n"
     if "manymove/wrmc" in text:
         return f"{first}\n{ZEOLITE}{rest}\nrun 2\n"
     given = {

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What fix manymove/wrmc/rigid does besides fix manymove/wrmc.
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "core/adsorption/model.h"
+#include "core/adsorption/rigid/cell.h"
+#include "core/adsorption/rigid/model.h"
+#include "core/runtime/text.h"
+#include "domain.h"
+#include "error.h"
+#include "fix_manymove_wrmc.h"
+#include "force.h"
+
+using namespace LAMMPS_NS;
+using namespace manymove::adsorption;
+using manymove::text_of;
+
+namespace {
+
+constexpr double kScreened = 3.2;  // alpha times the cutoff
+// The engine's limits of net charges in e.
+constexpr double kNetOfMolecule = 1e-9, kNetOfFramework = 1e-3;
+
+}  // namespace
+
+// The keywords of manymove/wrmc/rigid alone; `left` words follow.
+bool FixManymoveWRMC::parse_of_molecules(const std::string& word, int left, char** arg,
+                                         int& taken) {
+  const auto need = [&](int count) {
+    if (left < count)
+      utils::missing_cmd_args(FLERR, "fix " + std::string(style) + " " + word, error);
+    taken = count;
+  };
+  const auto real = [&](int k) { return utils::numeric(FLERR, arg[k], false, lmp); };
+  const auto integer = [&](int k) { return utils::inumeric(FLERR, arg[k], false, lmp); };
+  if (word == "site") {
+    need(3);
+    sites_.push_back({integer(0), real(1), real(2)});
+  } else if (word == "pair") {
+    need(4);
+    pairs_.push_back({{integer(0), integer(1)}, real(2), real(3)});
+  } else if (word == "mix") {
+    need(1);
+    const std::string rule = arg[0];
+    if (rule != "arithmetic" && rule != "geometric")
+      error->all(FLERR, "{}: unknown mixing rule {} (arithmetic, geometric)", name_, rule);
+    geometric_ = rule == "geometric";
+  } else if (word == "potential") {
+    need(1);
+    const std::string kind = arg[0];
+    if (kind != "shifted" && kind != "truncated" && kind != "tail")
+      error->all(FLERR, "{}: unknown potential {} (shifted, truncated, tail)", name_, kind);
+    parameters_.shifted = kind == "shifted";
+    tail_ = kind == "tail";
+  } else if (word == "ewald") {
+    need(2);
+    alpha_ = positive("alpha", arg[0]);
+    wave_cutoff_ = positive("k_max", arg[1]);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+LennardJones FixManymoveWRMC::mixed(const Law& a, const Law& b) const {
+  double epsilon = std::sqrt(a.epsilon * b.epsilon), sigma = 1;
+  if (epsilon > 0) sigma = geometric_ ? std::sqrt(a.sigma * b.sigma) : 0.5 * (a.sigma + b.sigma);
+  for (const PairLaw& pair : pairs_)
+    if (std::minmax(pair.types[0], pair.types[1]) == std::minmax(a.type, b.type))
+      epsilon = pair.epsilon, sigma = pair.sigma;
+  return {epsilon * energy_, sigma * length_};
+}
+
+// The molecules of the group, and what the engine needs of them.
+void FixManymoveWRMC::describe_molecules(const std::vector<Particle>& moving) {
+  const double box[3] = {domain->prd[0], domain->prd[1], domain->prd[2]};
+  molecules_ = std::make_unique<RigidMolecules>(moving, box);
+  for (const Particle& a : rigid_)
+    for (const Particle& other : moving)
+      if (a.molecule > 0 && a.molecule == other.molecule)
+        throw std::invalid_argument(text_of("atom ", static_cast<tagint>(a.tag), " of molecule ",
+                                            static_cast<tagint>(a.molecule),
+                                            " is outside the group, and others are in it"));
+  if (molecules_->sites() > static_cast<std::size_t>(kMostSites))
+    throw std::invalid_argument(
+        text_of("the molecules have ", molecules_->sites(), " atoms, at most ", kMostSites));
+  molecules_->fit(moving, tolerance_);
+  // Charges such that the energy of two is q q force->qqrd2e / r in the units of the deck.
+  const double charge = std::sqrt(energy_ * length_ * force->qqrd2e / kCoulomb);
+  Rigid rigid;
+  std::vector<const Law*> laws;  // of each type of site
+  std::vector<double> charges;
+  rigid.bodies.emplace_back();
+  for (std::size_t i = 0; i < molecules_->sites(); ++i) {
+    const auto law = std::find_if(sites_.begin(), sites_.end(),
+                                  [&](const Law& l) { return l.type == molecules_->type(i); });
+    if (law == sites_.end())
+      throw std::invalid_argument(text_of("atom type ", molecules_->type(i),
+                                          " is in the molecules, but has no parameters (keyword "
+                                          "site)"));
+    std::size_t kind = 0;
+    while (kind < laws.size() && !(laws[kind] == &*law && charges[kind] == molecules_->charge(i)))
+      ++kind;
+    if (kind == laws.size()) laws.push_back(&*law), charges.push_back(molecules_->charge(i));
+    const std::array<double, 3>& x = molecules_->offset(i);
+    rigid.bodies[0].push_back(
+        {static_cast<int>(kind), {x[0] * length_, x[1] * length_, x[2] * length_}});
+  }
+  for (std::size_t t = 0; t < laws.size(); ++t) {
+    rigid.types.push_back({charges[t] * charge, {}});
+    for (const Law& law : framework_)
+      rigid.types.back().with_framework.push_back(mixed(*laws[t], law));
+    for (const Law* other : laws) rigid.pairs.push_back(mixed(*laws[t], *other));
+  }
+  double net = 0;
+  for (std::size_t i = 0; i < molecules_->sites(); ++i) net += molecules_->charge(i);
+  if (std::abs(net * charge) > kNetOfMolecule)
+    throw std::invalid_argument(
+        text_of("the molecules have a net charge of ", net, "; they must be neutral"));
+  net = 0;
+  for (const Particle& a : rigid_) {
+    rigid.framework_charge.push_back(a.charge * charge);
+    net += a.charge;
+  }
+  if (std::abs(net * charge) > kNetOfFramework)
+    throw std::invalid_argument(text_of("the atoms outside the group have a net charge of ", net,
+                                        "; they must be neutral"));
+  rigid.tail = tail_;
+  rigid.alpha = (alpha_ > 0 ? alpha_ : kScreened / cutoff_) / length_;
+  rigid.wave_cutoff =
+      (wave_cutoff_ > 0 ? wave_cutoff_ : 2 * kScreened * kScreened / cutoff_) / length_;
+  const double longest = *std::max_element(box, box + 3) * length_;
+  const double smallest = 2 * 3.14159265358979323846 / longest;
+  if (std::any_of(charges.begin(), charges.end(), [](double q) { return q != 0; }) &&
+      rigid.wave_cutoff < smallest)
+    throw std::invalid_argument(text_of("ewald: k_max is ", rigid.wave_cutoff * length_,
+                                        ", below the smallest wave number of the box, ",
+                                        smallest * length_));
+  Parameters& p = parameters_;
+  p.species.assign(1, {molecules_->molecules(), molecules_->molecules(), 0, {}});
+  p.pairs.clear();
+  p.rigid = std::move(rigid);
+}
