@@ -35,6 +35,8 @@ HELP = {
     "framework": "Framework: MFI, LTA or the path of a CIF file.",
     "adsorbates": "JSON file with the adsorbate species (default methane).",
     "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",
+    "adsorbate": "Adsorbate: methane (one site), or CO2, N2, CH4, C2H6 or H2O, which are rigid "
+    "molecules with the force field TraPPE.",
     "bench_adsorption.molecules": "Numbers of molecules in a system, one variant for each.",
     "temperature": "Temperature in kelvin, or for DPD kT in reduced units.",
     "cells": "Numbers of unit cells along a, b and c (default the fewest that fit the cutoff).",
