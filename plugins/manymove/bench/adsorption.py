@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from manymove.adsorption.averages import MULTIPLE
+from manymove.adsorption.force_field import TRAPPE_ZEO
 from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.input import METHODS
+from manymove.adsorption.molecules import CH4, CO2, ETHANE, N2, WATER
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.simulation import Adsorption
 from manymove.analysis.notation import with_error
@@ -84,6 +86,7 @@ class Timed:
 def run(
     *,
     framework: str = "MFI",
+    adsorbate: str = "methane",
     molecules: Sequence[int] = (32, 128),
     methods: Sequence[str] = METHODS,
     proposals: Sequence[int] = (64,),
@@ -121,17 +124,25 @@ def run(
         "precision": precision,
         "seed": seed,
     }
+    guest = _guest(adsorbate)
     devices = [device, *(["cpu"] if cpu and on_gpu(device) else [])]
-    about = {"framework": framework, **settings, "equilibrate": equilibrate}
+    about = {"framework": framework, "adsorbate": adsorbate, **settings, "equilibrate": equilibrate}
     report = Report(TABLE, json_file, **about)
     for N in molecules:
         timed = [
-            _timed(framework, N, method, count, where, systems, threads, equilibrate, settings)
+            _timed(
+                framework, N, method, count, where, systems, threads, equilibrate,
+                settings | guest,
+            )  # fmt: skip
             for method in methods
             for where in (["cpu"] if method == "metropolis" else devices)
             for count in (proposals if method in MULTIPLE else [None])
         ]
-        peer = bench_raspa.variant(read_framework(framework), N, seed) if raspa else None
+        peer = (
+            bench_raspa.variant(read_framework(framework), N, seed, guest.get("adsorbates"))
+            if raspa
+            else None
+        )
         time_in_turn([t.variant for t in timed] + [peer] * (peer is not None), repeats, seconds)
         results = [t.result() for t in timed]
         if peer is not None:
@@ -145,6 +156,17 @@ def run(
                     r["merit_ratio_to_serial"] = r["figure_of_merit"] / serial[0]["figure_of_merit"]
         report.add(results)
     return report.end()
+
+
+def _guest(name: str) -> dict[str, Any]:
+    """Arguments of `Adsorption` for an adsorbate: methane of one site, or a rigid molecule with the
+    force field TraPPE."""
+    if name == "methane":
+        return {}
+    known = {m.name: m for m in (CO2, N2, CH4, ETHANE, WATER)}
+    if name not in known:
+        raise ValueError(f'--adsorbate is "{name}"; there are methane, {", ".join(known)}')
+    return {"adsorbates": known[name], "force_field": TRAPPE_ZEO}
 
 
 def _mark_unrelaxed(results: list[dict[str, Any]]) -> None:

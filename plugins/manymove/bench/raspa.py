@@ -12,14 +12,19 @@ import warnings
 from typing import Any
 
 from manymove.adsorption.adsorbates import METHANE
+from manymove.adsorption.force_field import TRAPPE_ZEO
 from manymove.adsorption.frameworks import Framework
+from manymove.adsorption.molecules import Molecule
 from manymove.bench.harness import Variant
 
 _LEAST = 20  # moves in one of its cycles
 
 
-def variant(framework: Framework, molecules: int, seed: int) -> Variant | None:
-    """Translations of methane on one core, in the box and with the force field of our defaults.
+def variant(
+    framework: Framework, molecules: int, seed: int, molecule: Molecule | None = None
+) -> Variant | None:
+    """Translations of methane on one core, in the box and with the force field of our defaults; or
+    translations and rotations of a rigid molecule with the force field TraPPE.
 
     Molecules start where RASPA inserts them. RASPA adapts the displacement so that half of the
     moves are accepted, as our engine does.
@@ -33,8 +38,12 @@ def variant(framework: Framework, molecules: int, seed: int) -> Variant | None:
             import raspalib
     except ImportError:
         return None
-    moves = raspalib.MCMoveProbabilities(translation_probability=1.0)
-    system = methane_system(raspalib, framework, molecules, moves)
+    if molecule is None:
+        moves = raspalib.MCMoveProbabilities(translation_probability=1.0)
+        system = methane_system(raspalib, framework, molecules, moves)
+    else:
+        moves = raspalib.MCMoveProbabilities(translation_probability=0.5, rotation_probability=0.5)
+        system = molecule_system(raspalib, framework, molecule, molecules, moves)
     runs = 0
 
     def run(cycles: int) -> tuple[int, int]:
@@ -72,15 +81,7 @@ def methane_system(
         ],
         use_charge=False,
     )
-    kinds = {"O": 0, "Si": 1}
-    atoms = [
-        raspalib.Atom(tuple(map(float, place)), 0.0, 1.0, 0, kinds[element])
-        for place, element in zip(framework.fractional, framework.elements, strict=True)
-    ]
-    cells = list(framework.cells_for(12.0))
-    crystal = raspalib.Framework(
-        field, framework.name, raspalib.SimulationBox(*framework.cell), 1, atoms, cells
-    )
+    crystal = _crystal(raspalib, field, framework, {"O": (0, 0.0), "Si": (1, 0.0)})
     methane = raspalib.Component(
         field, "methane", METHANE.critical_temperature, METHANE.critical_pressure * 1e5,
         METHANE.acentric_factor, [raspalib.Atom((0.0, 0.0, 0.0), 0.0, 1.0, 0, 2)],
@@ -93,8 +94,54 @@ def methane_system(
     )  # fmt: skip
 
 
+def molecule_system(
+    raspalib: Any, framework: Framework, molecule: Molecule, molecules: int, moves: Any
+) -> Any:
+    """A system of rigid molecules in an all-silica zeolite with the force field TraPPE."""
+    labels = sorted({site.label for site in molecule.sites})
+    own = {site.label: site for site in molecule.sites}
+    elements = [("O", 15.9994), ("Si", 28.0855)]
+    charges = TRAPPE_ZEO.charges
+    field = raspalib.ForceField(
+        [raspalib.PseudoAtom(e, True, mass, charges[e]) for e, mass in elements]
+        + [raspalib.PseudoAtom(b, False, 14.0, own[b].charge) for b in labels],
+        [raspalib.VDWParameters(*TRAPPE_ZEO.law_of_atom(e, e)) for e, _ in elements]
+        + [raspalib.VDWParameters(own[b].epsilon, own[b].sigma) for b in labels],
+        shifted=False,
+        tail_corrections=True,
+    )
+    crystal = _crystal(
+        raspalib, field, framework, {e: (k, charges[e]) for k, (e, _) in enumerate(elements)}
+    )
+    guest = raspalib.Component(
+        field, molecule.name, 300.0, 7e6, 0.2,
+        [
+            raspalib.Atom(tuple(s.position), s.charge, 1.0, 0, len(elements) + labels.index(s.label))
+            for s in molecule.sites
+        ],
+        particle_probabilities=moves, fugacity_coefficient=1.0,
+    )  # fmt: skip
+    return raspalib.System(
+        field, None, external_temperature=300.0, framework_components=crystal, components=[guest],
+        initial_number_of_molecules=[molecules],
+    )  # fmt: skip
+
+
+def _crystal(
+    raspalib: Any, field: Any, framework: Framework, kinds: dict[str, tuple[int, float]]
+) -> Any:
+    """The framework, with the number and the charge of each element's pseudo-atom."""
+    atoms = [
+        raspalib.Atom(tuple(map(float, place)), kinds[element][1], 1.0, 0, kinds[element][0])
+        for place, element in zip(framework.fractional, framework.elements, strict=True)
+    ]
+    box = raspalib.SimulationBox(*framework.cell)
+    cells = list(framework.cells_for(12.0))
+    return raspalib.Framework(field, framework.name, box, 1, atoms, cells)
+
+
 def _accepted(system: Any) -> int:
     """Number of accepted moves of the last run along x, y and z."""
     statistics = system.write_mc_move_statistics()
-    found = re.search(r"Translation +accepted: +(\d+) +(\d+) +(\d+)", statistics)
-    return sum(map(int, found.groups())) if found else 0
+    found = re.findall(r"(?:Translation|Rotation) +accepted: +(\d+) +(\d+) +(\d+)", statistics)
+    return sum(int(n) for three in found for n in three)

@@ -157,6 +157,7 @@ def bench_hoomd(
 @command(app, like=_of_all)
 def bench_adsorption(
     framework: str = "MFI",
+    adsorbate: str = "methane",
     molecules: tuple[int, ...] = (32, 128),
     methods: tuple[str, ...] = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj"),
     proposals: tuple[int, ...] = (64,),

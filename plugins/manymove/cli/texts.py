@@ -45,6 +45,8 @@ HELP = {
     "ewald": "Ewald's alpha and largest wave number in 1/angstrom (default 3.2 and 20.5 / cutoff).",
     "henry": "Number of test molecules per system for Henry coefficients and heats.",
     "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",
+    "adsorbate": "Adsorbate: methane (one site), or CO2, N2, CH4, C2H6 or H2O, which are rigid "
+    "molecules with the force field TraPPE.",
     "bench_adsorption.molecules": "Numbers of molecules in a system, one variant for each.",
     "temperature": "Temperature in kelvin, or for DPD kT in reduced units.",
     "cells": "Numbers of unit cells along a, b and c (default the fewest that fit the cutoff).",

@@ -89,9 +89,9 @@ struct RigidScratch {
       memory += align(size);
       return from;
     };
-    for (int a = 0; a < 6; ++a)
-      (a < 3 ? sites[a] : near[a - 3]) = reinterpret_cast<std::uint32_t*>(
-          take(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)));
+    const std::size_t places = static_cast<std::size_t>(w.places) * sizeof(std::uint32_t);
+    for (int a = 0; a < 3; ++a) sites[a] = reinterpret_cast<std::uint32_t*>(take(places));
+    for (int a = 0; a < 3; ++a) near[a] = reinterpret_cast<std::uint32_t*>(take(places));
     const auto proposals = static_cast<std::size_t>(walk_length(w));
     for (int b = 0; b < 2; ++b) walk[b] = reinterpret_cast<Pose*>(take(walk_size(w)));
     energy = reinterpret_cast<F*>(take(proposals * sizeof(F)));
