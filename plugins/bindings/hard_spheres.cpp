@@ -63,7 +63,7 @@ Parameters parameters_from(const nb::dict& d) {
     p.beta_pressure = nb::cast<double>(d["beta_pressure"]);
     p.ln_volume = nb::cast<bool>(d["ln_volume"]);
     p.volume_delta = nb::cast<double>(d["volume_delta"]);
-    p.volume_moves = nb::cast<int>(d["volume_moves"]);
+    p.volume_repeats = nb::cast<int>(d["volume_repeats"]);
     p.volume_every = nb::cast<int>(d["volume_every"]);
   }
   return p;
@@ -90,7 +90,7 @@ nb::dict grid_dict(const Engine& engine) {
   d["box"] = axes(g.box, g.dimensions);
   d["volume_delta"] = g.volume_delta;
   d["largest_volume_delta"] = g.largest_volume_delta;
-  d["volume_moves"] = g.volume_moves;
+  d["volume_repeats"] = g.volume_repeats;
   d["volume_every"] = g.volume_every;
   return d;
 }
@@ -153,7 +153,7 @@ void bind_hard_spheres(nb::module_& module) {
           "or types (int32 N) and contacts (float64 T by T), where the others are missing or None; "
           "max_displacement, cell_width, moves_per_cell, rounds, tile (0: chosen); seed, "
           "first_cycle, repair_depth; at constant pressure beta_pressure, ln_volume, volume_delta, "
-          "volume_moves, volume_every (0: chosen); for swap moves swap_rounds, swap_every, "
+          "volume_repeats, volume_every (0: chosen); for swap moves swap_rounds, swap_every, "
           "swap_range (0: any).")
       .def_static(
           "from_snapshot",

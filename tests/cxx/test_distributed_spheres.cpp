@@ -162,7 +162,7 @@ TEST("constant pressure and swap moves on any number of ranks are those of one")
         if (pressure) {
           s.parameters.beta_pressure = dimensions == 2 ? 12 : 15;
           s.parameters.volume_delta = 0.003;
-          s.parameters.volume_moves = 5;
+          s.parameters.volume_repeats = 5;
           s.parameters.rounds = 2;
         }
         if (swap) {

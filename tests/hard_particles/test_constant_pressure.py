@@ -87,7 +87,7 @@ def test_two_disks_have_the_volumes_of_integration(device, mode, edge):
         pressure=0.2,
         volume_mode=mode,
         volume_delta=0.3 if mode == "ln" else 1.2,
-        volume_moves=4,
+        volume_repeats=4,
         max_displacement=0.6,
     )
     check_volumes(disks, np.ones((2, 2)))
@@ -103,7 +103,7 @@ def test_two_spheres_have_the_volumes_of_integration(device, mode):
         pressure=0.07,
         volume_mode=mode,
         volume_delta=0.3 if mode == "ln" else 4.0,
-        volume_moves=4,
+        volume_repeats=4,
         max_displacement=0.6,
     )
     check_volumes(spheres, np.ones((2, 2)))
@@ -128,7 +128,7 @@ def test_three_particles_of_different_sizes_have_the_volumes_of_integration(
         **given,
         pressure=0.25 if dimensions == 2 else 0.07,
         volume_delta=0.3,
-        volume_moves=4,
+        volume_repeats=4,
         max_displacement=0.6,
     )
     check_volumes(particles, sigma)
@@ -195,7 +195,7 @@ def shrinking(name, device="cpu", **settings):
     box, sizes = SYSTEMS[name]
     per_edge = 4
     places = sites(tuple(1.6 * edge for edge in box), per_edge)
-    settings = {"pressure": 3.0, "volume_delta": 0.1, "volume_moves": 4, **settings}
+    settings = {"pressure": 3.0, "volume_delta": 0.1, "volume_repeats": 4, **settings}
     return make((places, tuple(1.6 * edge for edge in box)), device, **sizes, **settings)
 
 
@@ -281,8 +281,8 @@ BAD = [
     ({"pressure": 1.0, "volume_mode": "length"}, ValueError, 'volume_mode must be "ln" or'),
     ({"pressure": 1.0, "volume_delta": -0.1}, ValueError, "volume_delta must be positive"),
     ({"pressure": 1.0, "volume_delta": 9.0}, ValueError, "volume_delta must be positive and at"),
-    ({"pressure": 1.0, "volume_moves": 0}, ValueError, "volume_moves must be positive"),
-    ({"pressure": 1.0, "volume_moves": 1001}, ValueError, "volume_moves must be from 1 to 1000"),
+    ({"pressure": 1.0, "volume_repeats": 0}, ValueError, "volume_repeats must be positive"),
+    ({"pressure": 1.0, "volume_repeats": 1001}, ValueError, "volume_repeats must be from 1 to 1000"),
     ({"pressure": 1.0, "volume_every": 1.5}, TypeError, "volume_every"),
     ({"pressure": 1.0, "cell_width": 1.1}, ValueError, "cell_width must be left to its default"),
     ({"volume_delta": 0.1}, ValueError, "volume_delta belongs to pressure"),

@@ -20,7 +20,7 @@ from manymove import HardDisks, HardSpheres
 
 TABLE = [[0.7, 1.0, 0.5], [1.0, 0.6, 0.8], [0.5, 0.8, 0.4]]  # not additive
 # The last edge is so little above 72 diameters that the number of cells along it changes.
-PRESSURE = {"pressure": 20.0, "volume_delta": 0.004, "volume_moves": 5}
+PRESSURE = {"pressure": 20.0, "volume_delta": 0.004, "volume_repeats": 5}
 CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "spheres": (3, "one", {"tile": 5}),
     "spheres, additive": (3, "additive", {"tile": 4, "moves_per_cell": 5}),

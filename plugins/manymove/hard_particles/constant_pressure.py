@@ -16,7 +16,7 @@ from manymove.hard_particles.sizes import Sizes
 
 MODES = {"ln": True, "standard": False}
 _ACCEPTANCE = 0.3  # of `tune_volume`
-_OPTIONS = ("volume_delta", "volume_moves", "volume_every")
+_OPTIONS = ("volume_delta", "volume_repeats", "volume_every")
 
 
 def read(settings: dict[str, Any], given: Sizes, dimensions: int) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def read(settings: dict[str, Any], given: Sizes, dimensions: int) -> dict[str, A
         "beta_pressure": pressure / given.mean(dimensions) ** dimensions,
         "ln_volume": MODES[mode],
         "volume_delta": arguments.positive_or_default("volume_delta", settings["volume_delta"]),
-        "volume_moves": arguments.count_or_default("volume_moves", settings["volume_moves"]),
+        "volume_repeats": arguments.count_or_default("volume_repeats", settings["volume_repeats"]),
         "volume_every": arguments.count_or_default("volume_every", settings["volume_every"]),
     }
 
@@ -73,10 +73,10 @@ class ConstantPressure:
         return self._grid["volume_delta"]
 
     @property
-    def volume_moves(self) -> int:
+    def volume_repeats(self) -> int:
         """Number of trial changes of the volume after `volume_every` cycles."""
-        self._of_pressure("volume_moves")
-        return self._grid["volume_moves"]
+        self._of_pressure("volume_repeats")
+        return self._grid["volume_repeats"]
 
     @property
     def volume_every(self) -> int:
@@ -87,13 +87,13 @@ class ConstantPressure:
     @property
     def volume_trials(self) -> int:
         """Number of trial changes of the volume since the start."""
-        self._of_pressure("volume_moves")
+        self._of_pressure("volume_repeats")
         return self._engine.volume_counters[0]
 
     @property
     def volume_acceptance(self) -> float:
         """Ratio of accepted to trial changes of the volume; NaN before the first."""
-        self._of_pressure("volume_moves")
+        self._of_pressure("volume_repeats")
         trials, accepted = self._engine.volume_counters
         return accepted / trials if trials else math.nan
 
@@ -119,7 +119,7 @@ class ConstantPressure:
             RuntimeError: the volume is constant.
             ValueError: the number is not positive or not below 1e15.
         """
-        self._of_pressure("volume_moves")
+        self._of_pressure("volume_repeats")
         if record is not None and not 0 < record < 1e15:
             raise ValueError(f"record must be positive and below 1e15 sweeps, got {record}")
         per_cycle = (self._per_cycle or self._cycle_moves()) / self.N  # type: ignore[attr-defined]
@@ -201,7 +201,7 @@ class ConstantPressure:
             RuntimeError: the volume is constant.
             ValueError: a number is out of range.
         """
-        self._of_pressure("volume_moves")
+        self._of_pressure("volume_repeats")
         if not 0 < acceptance < 1:
             raise ValueError(f"acceptance must be between 0 and 1, got {acceptance}")
         arguments.positive_and_finite("sweeps", sweeps)

@@ -435,7 +435,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         chosen = ["max_displacement", "moves_per_cell", "rounds", "tile"]  # for the defaults
         if self.constant_pressure is not None:
-            chosen += ["volume_delta", "volume_moves", "volume_every"]
+            chosen += ["volume_delta", "volume_repeats", "volume_every"]
         header = {
             "parameters": {
                 **self._parameters,

@@ -75,7 +75,7 @@ class HardDisks(HardParticles):
             box changes between cycles. Default constant area.
         volume_mode: "ln" for trial changes uniform in ln V, or "standard" for V.
         volume_delta: maximum trial change of ln V or V; the default follows from the pressure.
-        volume_moves: number of trial changes at a time. Default 10; they need one search over the
+        volume_repeats: number of trial changes at a time. Default 10; they need one search over the
             pairs.
         volume_every: number of cycles between trial changes. Default 1. At constant pressure the
             default of `rounds` is 1.
@@ -141,7 +141,7 @@ class HardDisks(HardParticles):
         pressure: float | None = None,
         volume_mode: str = "ln",
         volume_delta: float | None = None,
-        volume_moves: int | None = None,
+        volume_repeats: int | None = None,
         volume_every: int | None = None,
         swap_rounds: int | None = None,
         swap_range: float | None = None,

@@ -51,7 +51,7 @@ struct Parameters {
   double beta_pressure = 0;  // pressure over kT; 0: constant volume
   bool ln_volume = true;     // steps uniform in ln V, otherwise in V
   double volume_delta = 0;   // largest step, of ln V or V
-  int volume_moves = 0;      // trial changes at a time
+  int volume_repeats = 0;      // trial changes at a time
   int volume_every = 0;
   // Swap moves of diameters [N] after every `swap_every` cycles: rounds of pairs for each set of
   // cells, 0 for none, and the largest difference of the diameters of a pair, 0 for any.
@@ -90,7 +90,7 @@ struct Grid {
   double box[3];            // present edges
   // Constant pressure: as chosen, and the largest volume_delta.
   double volume_delta, largest_volume_delta;
-  int volume_moves, volume_every;
+  int volume_repeats, volume_every;
 };
 
 // Trial changes of the volume, or swap moves.

@@ -351,7 +351,7 @@ Grid grid_of(const State& s) {
   for (int a = 0; a < grid.dimensions; ++a) grid.box[a] = s.parameters.box[a];
   grid.volume_delta = s.parameters.volume_delta;
   if (s.constant_pressure()) grid.largest_volume_delta = largest_volume_delta(s);
-  grid.volume_moves = s.parameters.volume_moves;
+  grid.volume_repeats = s.parameters.volume_repeats;
   grid.volume_every = s.parameters.volume_every;
   return grid;
 }

@@ -107,9 +107,9 @@ void choose_step(State& s, double volume) {
   const auto n = static_cast<double>(s.particles);
   // Contacts and the weight of the ideal gas confine ln V to about one over their difference.
   const double stiffness = std::max(p.beta_pressure * volume - n, std::sqrt(n));
-  if (p.volume_moves == 0) p.volume_moves = 10;
-  if (p.volume_moves < 1 || p.volume_moves > 1000)
-    refuse("volume_moves must be from 1 to 1000, got ", p.volume_moves);
+  if (p.volume_repeats == 0) p.volume_repeats = 10;
+  if (p.volume_repeats < 1 || p.volume_repeats > 1000)
+    refuse("volume_repeats must be from 1 to 1000, got ", p.volume_repeats);
   const double most = largest_volume_delta(s);
   if (p.volume_delta == 0)
     p.volume_delta = std::min(most, (p.ln_volume ? 1.0 : volume) * std::min(0.1, 1.5 / stiffness));
@@ -123,7 +123,7 @@ double largest_volume_delta(const State& s) {
   const Parameters& p = s.parameters;
   return (p.ln_volume ? 0.69 * p.dimensions
                       : (p.dimensions == 2 ? 0.75 : 0.87) * smallest_volume(s)) /
-         p.volume_moves;
+         p.volume_repeats;
 }
 
 double volume_of(const State& s, double coordinate) {
@@ -217,7 +217,7 @@ bool set_box(State& s, double coordinate) {
 
 LeastRatio least_ratio_wanted(const State& s) {
   const Parameters& p = s.parameters;
-  const double reach = p.volume_moves * p.volume_delta;
+  const double reach = p.volume_repeats * p.volume_delta;
   const double least_unit = unit_of(s, volume_of(s, s.data.volume - reach)) * (1 - 1e-12);
   const double sigma = s.distances.largest;
   LeastRatio wanted{};
@@ -250,7 +250,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
   const bool at_rest = !legal(unit_of(s, volume_of(s, now)));  // symmetric: section 3
   const auto quanta =
       static_cast<std::uint64_t>(std::max(1.0, std::floor(p.volume_delta / s.lattice.quantum)));
-  for (int trial = 0; trial < p.volume_moves; ++trial) {
+  for (int trial = 0; trial < p.volume_repeats; ++trial) {
     std::uint32_t word[4];
     random_words(word, g, 0u, s.data.counters.cycles, Purpose::volume, 0, trial);
     const std::uint64_t random = static_cast<std::uint64_t>(word[0]) << 32 | word[1];
