@@ -279,15 +279,15 @@ def draw(report: dict, dump: Path | None) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--area", type=float, nargs="+", default=[1.22, 1.27, 1.32, 1.37],
+    parser.add_argument("--area", type=float, nargs="+", default=[1.25, 1.31, 1.37],
                         help="Areas per lipid of the runs that measure the tension.")  # fmt: skip
-    parser.add_argument("--edge", type=float, default=10.0, help="Edge of these membranes.")
-    parser.add_argument("--steps", type=int, default=30000, help="Steps of each run.")
+    parser.add_argument("--edge", type=float, default=9.0, help="Edge of these membranes.")
+    parser.add_argument("--steps", type=int, default=20000, help="Steps of each run.")
     parser.add_argument("--spectrum", type=float, help="Area per lipid of the large membrane.")
     parser.add_argument("--large", type=float, default=40.0, help="Edge of the large membrane.")
     parser.add_argument("--long", type=int, default=300000, help="Steps of the large membrane.")
-    parser.add_argument("--height", type=float, default=16.0, help="Edge normal to the membrane.")
-    parser.add_argument("--settle", type=int, default=5000, help="Steps before each run.")
+    parser.add_argument("--height", type=float, default=14.0, help="Edge normal to the membrane.")
+    parser.add_argument("--settle", type=int, default=4000, help="Steps before each run.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ranks", type=int, default=1)
     quick = {"area": [1.25], "edge": 8.0, "height": 14.0, "settle": 300, "steps": 1200}
