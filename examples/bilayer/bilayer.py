@@ -20,6 +20,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import EllipseCollection
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from manymove.analysis.notation import with_error
 from manymove.bench import example
@@ -42,6 +43,7 @@ ANGLES = [
     for triple in zip([head, *tail], tail, tail[1:], strict=False)
 ]
 COLORS = np.array([[0.25, 0.45, 0.70], [0.90, 0.70, 0.25]])
+FLAT = 1.24  # areas per lipid of membranes that do not bend
 LARGEST = 0.45  # wave numbers of the fit: modes that are longer than twice the thickness
 
 
@@ -223,8 +225,8 @@ def line(runs: list[dict]) -> dict:
     )  # fmt: skip
     free = -trials[:, 1] / trials[:, 0]
     return {
-        "free_area": -offset / slope, "free_area_error": float(free.std()),
-        "modulus": -offset, "modulus_error": float(trials[:, 1].std()),
+        "free_area": float(-offset / slope), "free_area_error": float(free.std()),
+        "modulus": float(-offset), "modulus_error": float(trials[:, 1].std()),
     }  # fmt: skip
 
 
@@ -261,10 +263,11 @@ def draw(report: dict, dump: Path | None) -> Figure:
     )
     if report["line"]:
         modulus, free = report["line"]["modulus"], report["line"]["free_area"]
-        axes.plot(area, modulus * (area / free - 1), "k-", lw=1)
+        flat = area[area > FLAT]
+        axes.plot(flat, modulus * (flat / free - 1), "k-", lw=1)
     axes.axhline(0, color="gray", lw=0.8)
     axes.set(xlabel="area per lipid ($r_c^2$)", ylabel="tension ($kT / r_c^2$)")
-    axes.set_title("flat membranes", fontsize=9)
+    axes.set_title(f"edge {runs[0]['edge']:g}", fontsize=9)
     axes = panels["spectrum"]
     if report["large"]:
         modes = report["large"]["spectrum"]
@@ -273,6 +276,7 @@ def draw(report: dict, dump: Path | None) -> Figure:
         fit = 1 / (modes["tension"] * q**2 + modes["rigidity"] * q**4)
         axes.loglog(q[q < LARGEST], fit[q < LARGEST], "k-", lw=1)
         axes.set_title(f"edge {report['large']['edge']:g}", fontsize=9)
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set(xlabel="wave number ($1 / r_c$)", ylabel="$A\\,\\langle|h|^2\\rangle$ ($r_c^4$)")
     return figure
 
@@ -303,7 +307,9 @@ def main() -> None:
         tension = with_error(runs[-1]["tension"], runs[-1]["tension_error"])
         print(f"area per lipid {runs[-1]['area']:.4f}: tension {tension}, "
               f"temperature {with_error(*runs[-1]['temperature'])}", flush=True)  # fmt: skip
-    report = {"runs": runs, "line": line(runs) if len(runs) > 1 else None, "large": None}
+    # Membranes with too little area bend, and have a small tension at any area.
+    flat = [run for run in runs if run["area"] > FLAT]
+    report = {"runs": runs, "line": line(flat) if len(flat) > 1 else None, "large": None}
     if report["line"]:
         found = report["line"]
         free = with_error(found["free_area"], found["free_area_error"])
