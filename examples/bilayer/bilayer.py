@@ -48,7 +48,7 @@ LARGEST = 0.45  # wave numbers of the fit: modes that are longer than twice the 
 
 
 def lipid() -> np.ndarray:
-    """Positions of the beads of a stretched lipid of the upper leaflet, whose middle is at z = 0."""
+    """Beads of a stretched lipid of the upper leaflet; the middle of the membrane is at z = 0."""
     beads = np.zeros((BEADS, 3))
     tail = 0.45 * (np.arange(TAIL)[::-1] + 0.5)
     for x, ends in zip((-0.2, 0.2), ENDS, strict=True):
@@ -89,7 +89,7 @@ def start(edge: float, height: float, area: float, seed: int) -> tuple[np.ndarra
 
 
 def write_data(path: Path, edge: float, height: float, area: float, seed: int) -> tuple[int, int]:
-    """Write the start as a LAMMPS data file; returns the numbers of beads and of lipids a leaflet."""
+    """Write the start as a LAMMPS data file; returns the number of beads, and lipids a leaflet."""
     positions, leaflet = start(edge, height, area, seed)
     count, lipids = len(positions), 2 * leaflet
     chain = [1] * HEADS + [2] * (BEADS - HEADS)
@@ -138,9 +138,9 @@ def heights(path: Path, bins: int) -> np.ndarray:
     """Mean heights of the bins, (frames, bins, bins); a bin without beads has its row's mean."""
     rows = [line.split() for line in path.read_text().splitlines() if line[0] != "#"]
     size = bins * bins
-    table = np.array(
-        [row[3:5] for k in range(0, len(rows), size + 1) for row in rows[k + 1 : k + 1 + size]], float
-    ).reshape(-1, bins, bins, 2)
+    frames = [rows[k + 1 : k + 1 + size] for k in range(0, len(rows), size + 1)]
+    table = np.array([[row[3:5] for row in frame] for frame in frames], float)
+    table = table.reshape(-1, bins, bins, 2)
     empty = table[..., 0] == 0
     table[..., 1][empty] = (table[..., 1].sum(axis=(1, 2)) / (~empty).sum(axis=(1, 2)))[
         np.nonzero(empty)[0]
@@ -258,9 +258,8 @@ def draw(report: dict, dump: Path | None) -> Figure:
     runs = report["runs"]
     axes = panels["tension"]
     area = np.array([run["area"] for run in runs])
-    axes.errorbar(
-        area, [run["tension"] for run in runs], [run["tension_error"] for run in runs], fmt="o", ms=4
-    )
+    tension, error = ([run[key] for run in runs] for key in ("tension", "tension_error"))
+    axes.errorbar(area, tension, error, fmt="o", ms=4)
     if report["line"]:
         modulus, free = report["line"]["modulus"], report["line"]["free_area"]
         flat = area[area > FLAT]
