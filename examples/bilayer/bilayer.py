@@ -20,6 +20,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import EllipseCollection
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from manymove.analysis.notation import with_error
 from manymove.bench import example
@@ -42,11 +43,12 @@ ANGLES = [
     for triple in zip([head, *tail], tail, tail[1:], strict=False)
 ]
 COLORS = np.array([[0.25, 0.45, 0.70], [0.90, 0.70, 0.25]])
+FLAT = 1.24  # areas per lipid of membranes that do not bend
 LARGEST = 0.45  # wave numbers of the fit: modes that are longer than twice the thickness
 
 
 def lipid() -> np.ndarray:
-    """Positions of the beads of a stretched lipid of the upper leaflet, whose middle is at z = 0."""
+    """Beads of a stretched lipid of the upper leaflet; the middle of the membrane is at z = 0."""
     beads = np.zeros((BEADS, 3))
     tail = 0.45 * (np.arange(TAIL)[::-1] + 0.5)
     for x, ends in zip((-0.2, 0.2), ENDS, strict=True):
@@ -87,7 +89,7 @@ def start(edge: float, height: float, area: float, seed: int) -> tuple[np.ndarra
 
 
 def write_data(path: Path, edge: float, height: float, area: float, seed: int) -> tuple[int, int]:
-    """Write the start as a LAMMPS data file; returns the numbers of beads and of lipids a leaflet."""
+    """Write the start as a LAMMPS data file; returns the number of beads, and lipids a leaflet."""
     positions, leaflet = start(edge, height, area, seed)
     count, lipids = len(positions), 2 * leaflet
     chain = [1] * HEADS + [2] * (BEADS - HEADS)
@@ -136,9 +138,9 @@ def heights(path: Path, bins: int) -> np.ndarray:
     """Mean heights of the bins, (frames, bins, bins); a bin without beads has its row's mean."""
     rows = [line.split() for line in path.read_text().splitlines() if line[0] != "#"]
     size = bins * bins
-    table = np.array(
-        [row[3:5] for k in range(0, len(rows), size + 1) for row in rows[k + 1 : k + 1 + size]], float
-    ).reshape(-1, bins, bins, 2)
+    frames = [rows[k + 1 : k + 1 + size] for k in range(0, len(rows), size + 1)]
+    table = np.array([[row[3:5] for row in frame] for frame in frames], float)
+    table = table.reshape(-1, bins, bins, 2)
     empty = table[..., 0] == 0
     table[..., 1][empty] = (table[..., 1].sum(axis=(1, 2)) / (~empty).sum(axis=(1, 2)))[
         np.nonzero(empty)[0]
@@ -223,8 +225,8 @@ def line(runs: list[dict]) -> dict:
     )  # fmt: skip
     free = -trials[:, 1] / trials[:, 0]
     return {
-        "free_area": -offset / slope, "free_area_error": float(free.std()),
-        "modulus": -offset, "modulus_error": float(trials[:, 1].std()),
+        "free_area": float(-offset / slope), "free_area_error": float(free.std()),
+        "modulus": float(-offset), "modulus_error": float(trials[:, 1].std()),
     }  # fmt: skip
 
 
@@ -256,15 +258,15 @@ def draw(report: dict, dump: Path | None) -> Figure:
     runs = report["runs"]
     axes = panels["tension"]
     area = np.array([run["area"] for run in runs])
-    axes.errorbar(
-        area, [run["tension"] for run in runs], [run["tension_error"] for run in runs], fmt="o", ms=4
-    )
+    tension, error = ([run[key] for run in runs] for key in ("tension", "tension_error"))
+    axes.errorbar(area, tension, error, fmt="o", ms=4)
     if report["line"]:
         modulus, free = report["line"]["modulus"], report["line"]["free_area"]
-        axes.plot(area, modulus * (area / free - 1), "k-", lw=1)
+        flat = area[area > FLAT]
+        axes.plot(flat, modulus * (flat / free - 1), "k-", lw=1)
     axes.axhline(0, color="gray", lw=0.8)
     axes.set(xlabel="area per lipid ($r_c^2$)", ylabel="tension ($kT / r_c^2$)")
-    axes.set_title("flat membranes", fontsize=9)
+    axes.set_title(f"edge {runs[0]['edge']:g}", fontsize=9)
     axes = panels["spectrum"]
     if report["large"]:
         modes = report["large"]["spectrum"]
@@ -273,21 +275,22 @@ def draw(report: dict, dump: Path | None) -> Figure:
         fit = 1 / (modes["tension"] * q**2 + modes["rigidity"] * q**4)
         axes.loglog(q[q < LARGEST], fit[q < LARGEST], "k-", lw=1)
         axes.set_title(f"edge {report['large']['edge']:g}", fontsize=9)
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set(xlabel="wave number ($1 / r_c$)", ylabel="$A\\,\\langle|h|^2\\rangle$ ($r_c^4$)")
     return figure
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--area", type=float, nargs="+", default=[1.22, 1.27, 1.32, 1.37],
+    parser.add_argument("--area", type=float, nargs="+", default=[1.25, 1.31, 1.37],
                         help="Areas per lipid of the runs that measure the tension.")  # fmt: skip
-    parser.add_argument("--edge", type=float, default=10.0, help="Edge of these membranes.")
-    parser.add_argument("--steps", type=int, default=30000, help="Steps of each run.")
+    parser.add_argument("--edge", type=float, default=9.0, help="Edge of these membranes.")
+    parser.add_argument("--steps", type=int, default=20000, help="Steps of each run.")
     parser.add_argument("--spectrum", type=float, help="Area per lipid of the large membrane.")
     parser.add_argument("--large", type=float, default=40.0, help="Edge of the large membrane.")
     parser.add_argument("--long", type=int, default=300000, help="Steps of the large membrane.")
-    parser.add_argument("--height", type=float, default=16.0, help="Edge normal to the membrane.")
-    parser.add_argument("--settle", type=int, default=5000, help="Steps before each run.")
+    parser.add_argument("--height", type=float, default=14.0, help="Edge normal to the membrane.")
+    parser.add_argument("--settle", type=int, default=4000, help="Steps before each run.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ranks", type=int, default=1)
     quick = {"area": [1.25], "edge": 8.0, "height": 14.0, "settle": 300, "steps": 1200}
@@ -303,7 +306,9 @@ def main() -> None:
         tension = with_error(runs[-1]["tension"], runs[-1]["tension_error"])
         print(f"area per lipid {runs[-1]['area']:.4f}: tension {tension}, "
               f"temperature {with_error(*runs[-1]['temperature'])}", flush=True)  # fmt: skip
-    report = {"runs": runs, "line": line(runs) if len(runs) > 1 else None, "large": None}
+    # Membranes with too little area bend, and have a small tension at any area.
+    flat = [run for run in runs if run["area"] > FLAT]
+    report = {"runs": runs, "line": line(flat) if len(flat) > 1 else None, "large": None}
     if report["line"]:
         found = report["line"]
         free = with_error(found["free_area"], found["free_area_error"])

@@ -373,7 +373,8 @@ bool DeckForces::reflects_as_read(Fix* fix) {
 void DeckForces::describe(manymove::dpd::Settings& settings, const std::vector<int>& types) {
   for (FixManymoveWall* fix : own_walls_)
     for (const auto& wall : fix->walls())
-      settings.walls.push_back({wall.axis, wall.high, fix->position_of(wall), flag_of(fix->groupbit)});
+      settings.walls.push_back(
+          {wall.axis, wall.high, fix->position_of(wall), flag_of(fix->groupbit)});
   for (const Wall& wall : walls_)
     settings.walls.push_back({wall.axis, wall.high, wall.position, flag_of(wall.fix->groupbit)});
   for (const BodyForce& body : body_forces_) {
@@ -400,7 +401,8 @@ void DeckForces::describe(manymove::dpd::Settings& settings, const std::vector<i
     }
     settings.baths.push_back(std::move(description));
   }
-  if (limiter_) settings.speed_limit = {largest_step_ / settings.time_step, flag_of(limiter_->groupbit)};
+  if (limiter_)
+    settings.speed_limit = {largest_step_ / settings.time_step, flag_of(limiter_->groupbit)};
 }
 
 std::uint32_t DeckForces::flags_of(int mask) const {

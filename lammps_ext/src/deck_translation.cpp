@@ -80,7 +80,12 @@ std::string name_of(const Fix* fix) {
 }  // namespace
 
 DeckTranslation::DeckTranslation(LAMMPS* lmp)
-    : Pointers(lmp), styles_(lmp), forces_(lmp), velocities_(lmp), classes_(lmp, true), topology_(lmp) {
+    : Pointers(lmp),
+      styles_(lmp),
+      forces_(lmp),
+      velocities_(lmp),
+      classes_(lmp, true),
+      topology_(lmp) {
   if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED)
     refuse("comm_style tiled (instead: comm_style brick)");
   check_pairs_and_bonds();

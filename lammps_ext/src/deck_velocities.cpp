@@ -82,7 +82,7 @@ __attribute__((no_sanitize("vptr"))) bool DeckVelocities::read_thermostat(
 }
 
 __attribute__((no_sanitize("vptr"))) bool DeckVelocities::read_momentum(Fix* fix,
-                                                                       Change& change) const {
+                                                                        Change& change) const {
   const auto* read = static_cast<const FixMomentumLayout*>(fix);
   if (!read->linear || read->angular || !(read->mass > 0)) return false;
   change.change.kind = VelocityChange::kStop;

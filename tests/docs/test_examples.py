@@ -29,6 +29,7 @@ SCRIPTS = sorted(
 )
 # Script: how it draws, with the names of recorded files.
 FIGURES = {
+    "bilayer/bilayer.py": "h100-dpd-bilayer",
     "charge_renormalization/energies.py": "cpu-electrolyte-energies",
     "charge_renormalization/run.py": "h100-charge-renormalization-131072",
     "charge_renormalization/scan.py": "h100-electrolyte-scan",

@@ -31,7 +31,7 @@ def bilayer():
 def test_the_start_is_two_leaflets_of_heads_and_tails(bilayer):
     positions, lipids = bilayer.start(8.0, 14.0, 1.25, 1)
     assert lipids == round(64 / 1.25)
-    assert len(positions) == round(3 * 64 * 14)
+    assert len(positions) == (3 * 64 * 14)
     upper, lower = positions[: 2 * lipids * bilayer.BEADS].reshape(2, lipids, bilayer.BEADS, 3)
     assert (upper[..., 2] > 7).all() and (lower[..., 2] < 7).all()
     assert upper[:, :3, 2].min() > upper[:, 3:, 2].max()
@@ -57,7 +57,8 @@ def test_a_short_run(bilayer, tmp_path):
     table = bilayer.stress(tmp_path / "spectrum_1.25.log")
     assert table.shape == (6, 6)
     assert (table[:, 3:] > 5).all()
-    figure = bilayer.draw({"runs": [result], "line": None, "large": None}, tmp_path / "bilayer.dump")
+    report = {"runs": [result], "line": None, "large": None}
+    figure = bilayer.draw(report, tmp_path / "bilayer.dump")
     assert len(figure.axes) == 3
     assert len(figure.axes[0].collections[0].get_offsets()) > 100
 

@@ -1,6 +1,6 @@
-"""Fixes that change velocities at every step, with `run_style manymove/verlet`. The engine does what
-thermostats that scale velocities and `fix momentum linear` do, and takes over the velocities of
-others. It keeps its particles, bonds and neighbor lists."""
+"""Fixes that change velocities at every step, with `run_style manymove/verlet`. The engine does
+what thermostats that scale velocities and `fix momentum linear` do, and takes over the velocities
+of others. It keeps its particles, bonds and neighbor lists."""
 
 from __future__ import annotations
 

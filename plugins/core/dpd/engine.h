@@ -69,16 +69,16 @@ struct Bath {
 // temp/berendsen (kRelax), temp/rescale (kRescale) and momentum linear (kStop) do. A thermostat
 // scales the velocities of a group by lambda, where T = temperature_of_sum times the sum of m v^2
 // over the measured group. kRelax: lambda^2 = 1 + rate (target / T - 1). kRescale: the temperature
-// becomes T - rate (T - target), if it is farther than `window` from the target. kStop: the velocity
-// of the center of mass is subtracted along `axes`.
+// becomes T - rate (T - target), if it is farther than `window` from the target. kStop: the
+// velocity of the center of mass is subtracted along `axes`.
 struct VelocityChange {
   enum Kind { kRelax, kRescale, kStop } kind;
   std::int64_t every;
   std::uint32_t flag, measured;  // changes particles with this bit, measures those with that one
   double temperature_of_sum = 0, temperature = 0, rate = 0, window = 0;  // of thermostats
-  double mass = 0;           // of the group, of kStop
-  unsigned axes = 0;         // bit a: along axis a
-  bool keeps_energy = false; // velocities are scaled so that the sum of m v^2 stays the same
+  double mass = 0;                                                       // of the group, of kStop
+  unsigned axes = 0;                                                     // bit a: along axis a
+  bool keeps_energy = false;  // velocities are scaled so that the sum of m v^2 stays the same
 };
 
 // Bonds, as LAMMPS has them. Harmonic: E = stiffness (r - length)^2. FENE: E = -stiffness / 2
@@ -217,10 +217,10 @@ struct MANYMOVE_API BrokenBond : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
-// On several ranks upload(), advance(), change_velocities(), download(), set_particles(), set_origins() and
-// make_engine() are collective: all ranks call them in the same order, and destroy engines in the
-// same order, within collective() of communicator.h. Host arrays and topology are those of the
-// rank's own particles at upload, wherever these go later.
+// On several ranks upload(), advance(), change_velocities(), download(), set_particles(),
+// set_origins() and make_engine() are collective: all ranks call them in the same order, and
+// destroy engines in the same order, within collective() of communicator.h. Host arrays and
+// topology are those of the rank's own particles at upload, wherever these go later.
 //
 // All errors are collective. What ranks agree on they throw together, an Agreed of the type below,
 // with the text of the lowest rank that has the error: refused particles, memory that is missing at
@@ -257,8 +257,8 @@ class MANYMOVE_API Engine {
   // Velocities change at the end of all steps but the last, whose changes are left to
   // change_velocities().
   virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;
-  // Makes the changes of velocities that are due at step(). Collective. Throws std::invalid_argument
-  // if a temperature is 0 or a factor is not finite.
+  // Makes the changes of velocities that are due at step(). Collective. Throws
+  // std::invalid_argument if a temperature is 0 or a factor is not finite.
   virtual void change_velocities() = 0;
   // By how much each thermostat has lowered its temperature so far, summed over its steps. Local.
   virtual const std::vector<double>& temperature_drops() const = 0;

@@ -104,8 +104,7 @@ inline VelocityMap map_of(const VelocityChange& change, const MomentUnits& units
     for (double& shift : map.shift) shift *= map.scale;
   } else {
     const double now = change.temperature_of_sum * units.square(sums);
-    if (now == 0)
-      throw std::invalid_argument("the temperature of a thermostat's particles is 0");
+    if (now == 0) throw std::invalid_argument("the temperature of a thermostat's particles is 0");
     double square = 1;  // of the scale
     if (change.kind == VelocityChange::kRelax)
       square = 1.0 + change.rate * (target / now - 1.0);

@@ -94,7 +94,7 @@ struct Specials {
 // its own are collected; then its own go through them one by one. Who is a neighbor is found by
 // vote, so that lists have the order of the candidates (section 3.3 of the paper).
 struct ListMemory {
-  static constexpr int kMost = 128;  // candidates whose places are kept in registers
+  static constexpr int kMost = 160;  // candidates whose places are kept in registers
   float4 candidate[kMost + 32];      // place and index
   float radius[kMost + 32];
   alignas(16) unsigned row[kMost + 2 * kGroup];
@@ -189,8 +189,8 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
     const int before = n / kGroup * kGroup, room = min(filled, a.lists.capacity - before);
     if (kGroup * lane < room) *groups = reinterpret_cast<uint4*>(m.row)[lane];
     // At most kMost + kGroup - 1 entries are in the row.
-    if (!fresh && lane == 0 && kGroup * 32 < room)
-      groups[32 * apart] = reinterpret_cast<uint4*>(m.row)[32];
+    if ((batches > 4 || !fresh) && kGroup * (32 + lane) < room)
+      groups[32 * apart] = reinterpret_cast<uint4*>(m.row)[32 + lane];
     if (lane == q) number = before + filled;
     __syncwarp();
   }
@@ -322,22 +322,27 @@ __global__ void __launch_bounds__(kThreads)
         __syncwarp();
         if (ranks && part > 0 && kept < kMost) break;
         const int some = min(kept, kMost);
-        const auto append_first = [&](auto batches) {
-          append<P, special, false, true, batches()>(a, m, lane, own.x, owned, some, number,
-                                                     velocity);
+        const auto append_some = [&](auto batches) {
+          if (fresh)
+            append<P, special, false, true, batches()>(a, m, lane, own.x, owned, some, number,
+                                                       velocity);
+          else
+            append<P, special, false, false, batches()>(a, m, lane, own.x, owned, some, number,
+                                                        velocity);
         };
         if (cells.narrow)
-          append<P, special, true, false, 4>(a, m, lane, own.x, owned, some, number, velocity);
-        else if (!fresh)
-          append<P, special, false, false, 4>(a, m, lane, own.x, owned, some, number, velocity);
+          append<P, special, true, false, kMost / 32>(a, m, lane, own.x, owned, some, number,
+                                                      velocity);
+        else if (some > 128)
+          append_some(std::integral_constant<int, 5>{});
         else if (some > 96)
-          append_first(std::integral_constant<int, 4>{});
+          append_some(std::integral_constant<int, 4>{});
         else if (some > 64)
-          append_first(std::integral_constant<int, 3>{});
+          append_some(std::integral_constant<int, 3>{});
         else if (some > 32)
-          append_first(std::integral_constant<int, 2>{});
+          append_some(std::integral_constant<int, 2>{});
         else
-          append_first(std::integral_constant<int, 1>{});
+          append_some(std::integral_constant<int, 1>{});
         // What was collected beyond the registers is for the next time.
         const float4 rest = m.candidate[kMost + lane];
         const float rest_radius = m.radius[kMost + lane];
