@@ -453,7 +453,8 @@ MOLECULES = {
     '"AcentricFactor": 0.22, "pseudoAtoms": [["O", [0, 0, 1.16]], ["C", [0, 0, 0]], '
     '["O", [0, 0, -1.16]]], "Bonds": [[0, 1], [1, 2]]}',
     "damaged_sites.json": '[{"name": "a", "sites": [{"label": "O", "position": [0, 0, 1], '
-    '"charge": 0.5}, {"label": "C", "position": [0, 0, -1], "charge": -0.5, "epsilon": 2, "sigma": 3}]}]',
+    '"charge": 0.5}, {"label": "C", "position": [0, 0, -1], "charge": -0.5, "epsilon": 2, '
+    '"sigma": 3}]}]',
 }
 LABELS = ForceField({"O": (79.0, 3.05), "C": (27.0, 2.8)}, {"O": -0.35, "C": 0.7})
 
