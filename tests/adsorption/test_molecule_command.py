@@ -242,6 +242,26 @@ def test_resume_refuses_other_molecules(files, capsys):
     assert adsorption(*words, "--resume", "--steps", 70) == 0
 
 
+def test_resume_compares_the_conventions_of_single_sites(tmp_path, capsys):
+    """Without the file of options, from the checkpoint alone."""
+    path = tmp_path / "two.json"
+    laws = {"O": [100.0, 3.0], "Si": None}
+    path.write_text(json.dumps([{"name": n, "epsilon": e, "sigma": s, "framework": laws}
+                                for n, e, s in (("one", 120, 3.0), ("two", 60, 2.0))]))  # fmt: skip
+    words = [*SMALL, "--adsorbates", path, "--molecules", "1,1", "--output", tmp_path / "out"]
+    own = ["--mixing", "geometric", "--potential", "truncated"]
+    assert adsorption(*words, *own) == 0
+    options = tmp_path / "out/options.json"
+    for other, message in (
+        (own[:2], "--potential truncated, not shifted"),
+        (own[2:], "--adsorbates (epsilon, sigma)"),
+        (own, None),
+    ):
+        options.unlink(missing_ok=True)
+        assert adsorption(*words, *other, "--resume") == (2 if message else 0)
+        assert (message or "") in capsys.readouterr().err
+
+
 def test_ranks_share_the_systems_and_any_rank_continues_them(mpiexec, tmp_path):
     words = ["adsorption", "--framework", "small.cif", *SMALL, *ZEO, "--henry", 500]
     two = [*words, "--steps", 400, "--output", tmp_path / "two"]

@@ -25,7 +25,9 @@ from damage import damaged, damaged_words
 
 from manymove import Adsorption, Electrolyte, HardDisks, checkpoint, cli
 from manymove.adsorption.adsorbates import METHANE, Adsorbate
+from manymove.adsorption.force_field import ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
+from manymove.adsorption.molecule_files import read_species
 from manymove.analysis.ions import Salt, Species
 from manymove.hard_particles.packing import random_packing
 from manymove.io import TrajectoryWriter, read_frame
@@ -442,3 +444,58 @@ def test_a_damaged_cif_file_is_a_framework_or_one_error(tmp_path, little_memory)
             assert all(1 < edge < np.inf for edge in framework.cell), label
             seen["read"] += 1
     assert seen["refused"] > 250 and seen["read"] > 20
+
+
+MOLECULES = {
+    "damaged.def": "304.1\n7377300.0\n0.22\n3\n1\n# group\nrigid\n3\n0 O 0 0 1.16\n1 C 0 0 0\n"
+    "2 O 0 0 -1.16\n",
+    "damaged.json": '{"CriticalTemperature": 304.1, "CriticalPressure": 7377300, "Type": "rigid", '
+    '"AcentricFactor": 0.22, "pseudoAtoms": [["O", [0, 0, 1.16]], ["C", [0, 0, 0]], '
+    '["O", [0, 0, -1.16]]], "Bonds": [[0, 1], [1, 2]]}',
+    "damaged_sites.json": '[{"name": "a", "sites": [{"label": "O", "position": [0, 0, 1], '
+    '"charge": 0.5}, {"label": "C", "position": [0, 0, -1], "charge": -0.5, "epsilon": 2, '
+    '"sigma": 3}]}]',
+}
+LABELS = ForceField({"O": (79.0, 3.05), "C": (27.0, 2.8)}, {"O": -0.35, "C": 0.7})
+
+
+@pytest.mark.parametrize("name", MOLECULES)
+def test_a_damaged_file_of_molecules_is_a_molecule_or_one_error(name, tmp_path, little_memory):
+    path, seen = tmp_path / name, Counter()
+    data = MOLECULES[name].encode()
+    texts = [(label, changed.decode("latin-1")) for label, changed in damaged(data, 150, seed=2)]
+    for label, text in [*texts, *damaged_words(MOLECULES[name], 150, seed=2)]:
+        path.write_text(text, encoding="latin-1")
+        try:
+            (molecule,) = read_species(path, LABELS)
+        except ValueError as error:
+            assert "damaged" in str(error), (label, error)
+            seen["refused"] += 1
+        else:
+            assert np.isfinite(molecule.positions).all(), label
+            seen["read"] += 1
+    assert seen["refused"] > 30 and seen["read"] > 10
+
+
+FORCE_FIELD = {
+    "PseudoAtoms": [{"name": "O", "charge": -0.5}, {"name": "C", "charge": 0}],
+    "SelfInteractions": [{"name": "O", "type": "lennard-jones", "parameters": [79.0, 3.05]}],
+    "BinaryInteractions": [{"names": ["O", "C"], "parameters": [20.0, 3.0]}],
+    "MixingRule": "Lorentz-Berthelot", "TruncationMethod": "truncated", "TailCorrections": True,
+}  # fmt: skip
+
+
+def test_a_damaged_force_field_is_read_or_one_error(tmp_path, little_memory):
+    path, text, seen = tmp_path / "damaged.json", json.dumps(FORCE_FIELD), Counter()
+    texts = [(k, changed.decode("latin-1")) for k, changed in damaged(text.encode(), 150, seed=2)]
+    for label, changed in [*texts, *damaged_words(text, 150, seed=2)]:
+        path.write_text(changed, encoding="latin-1")
+        try:
+            field = ForceField.read(path)
+        except ValueError as error:
+            assert "damaged" in str(error), (label, error)
+            seen["refused"] += 1
+        else:
+            assert all(np.isfinite(law).all() for law in field.parameters.values() if law), label
+            seen["read"] += 1
+    assert seen["refused"] > 30 and seen["read"] > 10

@@ -120,17 +120,20 @@ class ForceField:
         if str(path) in SHIPPED_FORCE_FIELDS:
             return SHIPPED_FORCE_FIELDS[str(path)]
         path = Path(path)
-        if path.is_dir():
-            return _from_raspa2(path)
-        if not path.is_file():
+        if not path.exists():
             raise FileNotFoundError(
                 f"no force field {path}: expected {', '.join(SHIPPED_FORCE_FIELDS)}, a file of "
                 "RASPA3 or a folder of RASPA2"
             )
+        program = "RASPA2" if path.is_dir() else "RASPA3"
         try:
+            if path.is_dir():
+                return _from_raspa2(path)
             return _from_raspa3(json.loads(path.read_text()), str(path))
-        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
-            raise ValueError(f"{path} is no force field of RASPA3: {error!r}") from None
+        except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
+            if isinstance(error, ValueError) and str(path) in str(error):
+                raise
+            raise ValueError(f"{path} is no force field of {program}: {error!r}") from None
 
 
 # TraPPE-zeo: P. Bai, M. Tsapatsis, J. I. Siepmann, J. Phys. Chem. C 117, 24375 (2013).

@@ -178,18 +178,20 @@ def _with_parameters(path: Path, shape: _Shape, field: ForceField | None) -> Mol
         )
     positions = np.array([x for _, x in shape.atoms])
     positions -= positions.mean(axis=0)
-    sites = []
-    for (label, _), x in zip(shape.atoms, positions, strict=True):
-        charge = field.charge_of_site(label)
-        if label not in field.parameters or charge is None:
+    labels = [label for label, _ in shape.atoms]
+    for label in labels:
+        if label not in field.parameters or field.charge_of_site(label) is None:
             what = "charge" if label in field.parameters else "parameters"
             raise _OfFile(f"{path}: the force field has no {what} for the site {label}")
-        law = field.parameters[label] or NONE
-        sites.append(Site(label, tuple(x.tolist()), *law, charge))
     temperature, pressure, acentric = shape.gas
     gas = (temperature, pressure * PASCAL, acentric) if temperature and pressure else ()
     try:
-        return Molecule(path.stem, tuple(sites), *gas)
+        sites = [
+            Site(label, tuple(x.tolist()), *(field.parameters[label] or NONE),
+                 field.charge_of_site(label) or 0.0)
+            for label, x in zip(labels, positions, strict=True)
+        ]  # fmt: skip
+        return Molecule(path.stem, sites, *gas)
     except ValueError as error:
         raise _OfFile(f"{path}: {error}") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -12,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from manymove import checkpoint
-from manymove.adsorption.adsorbates import Adsorbate, mixed_laws
 from manymove.adsorption.averages import MULTIPLE, Run
 from manymove.adsorption.equilibration import test_molecules
 from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.input import barrier_of, grid_points
 from manymove.adsorption.molecule_files import Species
+from manymove.adsorption.molecules import Molecule
 from manymove.adsorption.rigid import settled
 from manymove.adsorption.simulation import Adsorption
 from manymove.io import FrameWriter
@@ -187,17 +188,7 @@ class Replica(replica.Replica):
         if spacing is not None:
             points = grid_points(a.framework.cell, spacing, held["interpolation"])
             same["grid-spacing (points)"] = (held["grid"], _plain(points))
-        if "rigid" in held:
-            same |= self._held_and_asked_of_molecules(a)
-        elif any(not isinstance(b, Adsorbate) for b in s.adsorbates):
-            same["adsorbates"] = ("of single sites", [b.name for b in s.adsorbates])
-        else:
-            elements = sorted(set(a.framework.elements))
-            laws = [b.with_element(e) for b in s.adsorbates for e in elements]
-            held_and_asked = (held["laws"], [*mixed_laws(s.adsorbates, {}), *laws])
-            same["adsorbates (epsilon, sigma)"] = tuple(
-                [*map(list, each)] for each in held_and_asked
-            )
+        same |= self._held_and_asked_laws(a)
         if s.pressure is not None:
             same["isotherm (fugacity)"] = (held["fugacity"], s.fugacity)
             if a.first_round:
@@ -206,28 +197,37 @@ class Replica(replica.Replica):
             same["equilibrate"] = (a.equilibration_steps, s.equilibrate)
         return same
 
-    def _held_and_asked_of_molecules(self, a: Adsorption) -> dict[str, tuple[Any, Any]]:
-        """The same for what follows from the files of molecules, force field and charges."""
-        s, held = self._settings, a.settings
-        charges = s.options.get("framework_charges")
+    def _held_and_asked_laws(self, a: Adsorption) -> dict[str, tuple[Any, Any]]:
+        """The same for what follows from the files of adsorbates, force field and charges."""
+        s, held, framework = self._settings, a.settings, a.framework
+        if any(isinstance(b, Molecule) for b in s.adsorbates):
+            with warnings.catch_warnings():  # given when the run began
+                warnings.simplefilter("ignore")
+                framework = read_framework(s.framework)  # with labels and charges
         asked = settled(
-            read_framework(s.framework), s.adsorbates, {}, s.options.get("force_field"),
-            s.options.get("ewald"), held["cutoff"], held["cells"], charges,
+            framework, s.adsorbates, {}, s.options.get("force_field"), s.options.get("ewald"),
+            held["cutoff"], held["cells"], s.options.get("framework_charges"),
         )  # fmt: skip
-        if "rigid" not in asked:
-            return {"adsorbates": (held["adsorbates"], "single sites without charges")}
-        one, other = held["rigid"], asked["rigid"]
+        one, other = held.get("rigid"), asked.get("rigid")
+        kinds = [
+            "single sites" if r is None else "molecules or a skewed cell" for r in (one, other)
+        ]
+        tail = other is not None and other["tail"]
+        potential = "shifted" if asked["shifted"] else "tail" if tail else "truncated"
+        found = {"potential": (held["potential"], potential), "adsorbates (kind)": tuple(kinds)}
+        if one is None or other is None:
+            laws = [*asked["pairs"], *(law for each in asked["with_framework"] for law in each)]
+            both = (held["laws"], laws)
+            return {"adsorbates (epsilon, sigma)": tuple([*map(list, x)] for x in both), **found}
         of_types = [[t["charge"] for t in r["types"]] for r in (one, other)]
         laws = [[r["pairs"], *(t["with_framework"] for t in r["types"])] for r in (one, other)]
-        tail = other["tail"]
-        potential = "shifted" if asked["shifted"] else "tail" if tail else "truncated"
         both = [(r["alpha"], r["wave_cutoff"]) for r in (one, other)]
         return {
+            **found,
             "adsorbates (sites)": (one["bodies"], other["bodies"]),
             "force-field (charges)": tuple(of_types),
             "force-field (epsilon, sigma)": tuple(laws),
             "framework-charges": (one["framework_charge"], other["framework_charge"]),
-            "potential": (held["potential"], potential),
             "ewald": tuple(both),
         }
 
