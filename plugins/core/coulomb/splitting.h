@@ -34,15 +34,17 @@ MM_HD V value_of(const Polynomial& p, V v) {
 // own.
 inline constexpr int kPieces = 32, kPieceTerms = 5;
 struct NearTable {
-  float coefficient[kPieceTerms][kPieces];  // the constant first, of an argument from -1 to 1
+  float coefficient[kPieceTerms][kPieces];  // the constant first, of an argument from -1/2 to 1/2
   // Bound of the error of the short-ranged part, over 1 / r: of this table and of all roundings but
   // those of the sum.
   double error;
 };
 MM_HD float value_of(const NearTable& t, float v) {
-  const float scaled = v * kPieces;
-  const int piece = static_cast<int>(scaled);
-  const float s = fused(2.0f, scaled - static_cast<float>(piece), -1.0f);
+  // Rounded to the nearest integer by the addition; up to 1/2 on both sides.
+  const float magic = 12582912.0f, scaled = fused(v, static_cast<float>(kPieces), -0.5f);
+  const float shifted = scaled + magic;
+  const float s = scaled - (shifted - magic);
+  const std::uint32_t piece = bits_of(shifted) % kPieces;
   float sum = t.coefficient[kPieceTerms - 1][piece];
   MM_UNROLL
   for (int k = kPieceTerms - 2; k >= 0; --k) sum = fused(sum, s, t.coefficient[k][piece]);

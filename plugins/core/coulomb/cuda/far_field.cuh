@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The far field of the method "tree" on a GPU: kernels that put charges on the mesh, transform it,
-// and estimate what a move of each trial would change.
+// The far field of the method "tree" on a GPU: kernels that put charges on the mesh and transform it.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -73,18 +72,61 @@ __global__ void __launch_bounds__(kSpreadThreads)
 
 // ---- transforms: a block has kLines lines in shared memory, twice ----
 
-constexpr int kLines = 4, kFftThreads = 256;
+constexpr int kLines = 4, kFftThreads = 128;
 
+// The transform of R numbers in registers, of as many factors as fft.h has.
+template <int R>
+__device__ void dft_of(const Complex<double>* twiddle, int length, Complex<double> (&a)[R]) {
+  constexpr int P = R == 6 ? 3 : R == 8 ? 4 : R == 9 ? 3 : R == 10 ? 5 : R, Q = R / P;
+  if constexpr (Q == 1) {
+    dft(a);
+  } else {
+    Complex<double> part[Q][P];
+#pragma unroll
+    for (int q = 0; q < Q; ++q) {
+#pragma unroll
+      for (int p = 0; p < P; ++p) part[q][p] = a[p * Q + q];
+      dft(part[q]);
+      if (q == 0) continue;
+#pragma unroll
+      for (int p = 1; p < P; ++p) {
+        const Complex<double> w = twiddle[p * q * (length / R)];
+        part[q][p] = turned(part[q][p], w.re, w.im);
+      }
+    }
+#pragma unroll
+    for (int p = 0; p < P; ++p) {
+      Complex<double> line[Q];
+#pragma unroll
+      for (int q = 0; q < Q; ++q) line[q] = part[q][p];
+      dft(line);
+#pragma unroll
+      for (int q = 0; q < Q; ++q) a[p + P * q] = line[q];
+    }
+  }
+}
+// `done`: the product of the radices before. In the last stage all factors are 1.
 template <int R>
 __device__ void fft_stage(int length, int done, const Complex<double>* twiddle,
                           const Complex<double>* from, Complex<double>* to) {
   const int apart = length / R;
+  const bool last = done == apart;
+  const unsigned inverse = 0xffffffffu / static_cast<unsigned>(done) + 1;  // 2^32 / done, rounded up
   for (int item = threadIdx.x; item < apart * kLines; item += kFftThreads) {
     const int line = item % kLines, t = item / kLines;
     Complex<double> a[R];
+#pragma unroll
     for (int k = 0; k < R; ++k) a[k] = from[(t + k * apart) * kLines + line];
-    butterfly(a, done, t, twiddle);
-    const int place = fft_place(R, done, t);
+    dft_of<R>(twiddle, length, a);
+    const int whole = done == 1 ? t : static_cast<int>(__umulhi(t, inverse)) * done;
+    if (!last)
+#pragma unroll
+      for (int k = 1; k < R; ++k) {
+        const Complex<double> w = twiddle[whole * k];
+        a[k] = turned(a[k], w.re, w.im);
+      }
+    const int place = t - whole + whole * R;
+#pragma unroll
     for (int k = 0; k < R; ++k) to[(place + k * done) * kLines + line] = a[k];
   }
   __syncthreads();
@@ -95,14 +137,32 @@ __device__ Complex<double>* transform_lines(const FftPlan& plan, const Complex<d
   int done = 1;
   for (int s = 0; s < plan.stages; ++s) {
     const int radix = plan.radix[s];
-    if (radix == 4)
-      fft_stage<4>(plan.length, done, twiddle, a, b);
-    else if (radix == 5)
-      fft_stage<5>(plan.length, done, twiddle, a, b);
-    else if (radix == 3)
-      fft_stage<3>(plan.length, done, twiddle, a, b);
-    else
-      fft_stage<2>(plan.length, done, twiddle, a, b);
+    const auto stage = [&](auto r) { fft_stage<r()>(plan.length, done, twiddle, a, b); };
+    switch (radix) {
+      case 2:
+        stage(std::integral_constant<int, 2>{});
+        break;
+      case 3:
+        stage(std::integral_constant<int, 3>{});
+        break;
+      case 4:
+        stage(std::integral_constant<int, 4>{});
+        break;
+      case 5:
+        stage(std::integral_constant<int, 5>{});
+        break;
+      case 6:
+        stage(std::integral_constant<int, 6>{});
+        break;
+      case 8:
+        stage(std::integral_constant<int, 8>{});
+        break;
+      case 9:
+        stage(std::integral_constant<int, 9>{});
+        break;
+      default:
+        stage(std::integral_constant<int, 10>{});
+    }
     done *= radix;
     Complex<double>* const other = a;
     a = b;
@@ -225,224 +285,6 @@ __global__ void __launch_bounds__(kFftThreads) along_x_kernel(const __grid_const
     const Complex<double> v = back[item];
     spectrum_row(m, item / kLines, ky)[k + item % kLines] = {v.im, v.re};
   }
-}
-
-// ---- sources of the short-ranged sums, by cell ----
-
-struct SourceCells {
-  int cells[3];
-  double edge[3], per_edge[3];  // of a cell, and cells in one unit of length
-  double half[3];               // half the edge of the system
-  bool periodic;
-  std::uint32_t* count;  // [cells + 1]: how many, then where the next goes
-  std::uint32_t* first;  // [cells + 1]
-  Site* source;          // [N]
-};
-
-__device__ int cell_at(const SourceCells& s, int axis, double x) {
-  const int cell = static_cast<int>((x + s.half[axis]) * s.per_edge[axis]);
-  return min(max(cell, 0), s.cells[axis] - 1);
-}
-__device__ std::size_t cell_at(const SourceCells& s, const Site& at) {
-  return (static_cast<std::size_t>(cell_at(s, 2, at.z)) * s.cells[1] + cell_at(s, 1, at.y)) *
-             s.cells[0] +
-         cell_at(s, 0, at.x);
-}
-__global__ void count_cells_kernel(SourceCells s, const Site* site, int ions) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < ions) atomicAdd(s.count + cell_at(s, site[i]), 1u);
-}
-__global__ void sort_cells_kernel(SourceCells s, const Site* site, int ions) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= ions) return;
-  const std::size_t cell = cell_at(s, site[i]);
-  s.source[s.first[cell] + atomicSub(s.count + cell, 1u) - 1] = site[i];
-}
-
-// ---- estimates ----
-
-__device__ void copy_table(const NearTable& from, NearTable& to) {
-  for (int n = threadIdx.x; n < kPieceTerms * kPieces; n += blockDim.x)
-    to.coefficient[n / kPieces][n % kPieces] = from.coefficient[n / kPieces][n % kPieces];
-  if (threadIdx.x == 0) to.error = from.error;
-}
-
-struct Span {
-  int first, count;
-};
-// Places and distances in numbers of cells.
-__device__ Span span_of(const SourceCells& s, int axis, double place, double reach) {
-  int low = static_cast<int>(floor(place - reach)), high = static_cast<int>(floor(place + reach));
-  if (!s.periodic) {
-    low = max(low, 0);
-    high = min(high, s.cells[axis] - 1);
-  } else if (high - low + 1 >= s.cells[axis]) {
-    low = 0;
-    high = s.cells[axis] - 1;
-  }
-  return {low, high - low + 1};
-}
-__device__ double apart_of(const SourceCells& s, int axis, double place, int cell,
-                           const Span& span) {
-  if (s.periodic && span.count == s.cells[axis]) return 0;
-  return fmax(0.0, fmax(cell - place, place - cell - 1)) * s.edge[axis];
-}
-__device__ int wrapped_cell(const SourceCells& s, int axis, int cell) {
-  return cell < 0 ? cell + s.cells[axis] : cell >= s.cells[axis] ? cell - s.cells[axis] : cell;
-}
-
-// A lane's share of a potential in float32, and a bound of its error.
-struct Share {
-  double sum = 0, error = 0;
-};
-
-// By a warp, each lane its share: potential at short range, sources, and those that stand there.
-// First each lane finds the sources of a row of cells, then each half of the warp takes one row
-// after the other.
-template <Space B>
-__device__ void add_near(const Rules& r, const Mesh& m, const NearTable& table,
-                         const SourceCells& s, const Site& at, double sign, Share& share,
-                         int& sources, int& coincident) {
-  constexpr Space kNear = B == Space::ewald ? Space::nearest : B;
-  const int lane = threadIdx.x % 32;
-  const double place[3] = {(at.x + s.half[0]) * s.per_edge[0], (at.y + s.half[1]) * s.per_edge[1],
-                           (at.z + s.half[2]) * s.per_edge[2]};
-  const double reach = m.rules.reach * (1 + 1e-6);  // beyond the rounding of all this
-  const auto per_reach2 = static_cast<float>(m.rules.inverse_reach2);
-  const Span rows = span_of(s, 1, place[1], reach * s.per_edge[1]),
-             planes = span_of(s, 2, place[2], reach * s.per_edge[2]);
-  for (int first = 0; first < rows.count * planes.count; first += 32) {
-    // In one piece, or in two where a row leaves the box.
-    std::uint32_t begin[2] = {0, 0}, end[2] = {0, 0};
-    const int number = first + lane;
-    if (number < rows.count * planes.count) {
-      const int y = rows.first + number % rows.count, z = planes.first + number / rows.count;
-      const double dy = apart_of(s, 1, place[1], y, rows), dz = apart_of(s, 2, place[2], z, planes);
-      const double left = reach * reach - dy * dy - dz * dz;
-      if (left > 0) {
-        const Span row = span_of(s, 0, place[0], sqrt(left) * s.per_edge[0]);
-        const std::size_t start =
-            (static_cast<std::size_t>(wrapped_cell(s, 2, z)) * s.cells[1] + wrapped_cell(s, 1, y)) *
-            s.cells[0];
-        int from = row.first, rest = row.count;
-        for (int piece = 0; piece < 2 && rest > 0; ++piece) {
-          const int low = wrapped_cell(s, 0, from), cells = min(rest, s.cells[0] - low);
-          begin[piece] = s.first[start + low];
-          end[piece] = s.first[start + low + cells];
-          from += cells;
-          rest -= cells;
-        }
-      }
-    }
-    float part = 0, size = 0, part_size = 0;
-    int terms = 0;
-    for (int piece = 0; piece < (s.periodic ? 2 : 1); ++piece) {
-      unsigned pairs = __ballot_sync(0xffffffffu, begin[piece] < end[piece]);
-      for (pairs = (pairs | pairs >> 1) & 0x55555555u; pairs; pairs &= pairs - 1) {
-        const int source_lane = __ffs(static_cast<int>(pairs)) - 1 + lane / 16;
-        const std::uint32_t low = __shfl_sync(0xffffffffu, begin[piece], source_lane),
-                            high = __shfl_sync(0xffffffffu, end[piece], source_lane);
-        for (std::uint32_t j = low + lane % 16; j < high; j += 16) {
-          const Site g = site_at(s.source, j);
-          const auto d = separation<kNear, float>(r, at.x - g.x, at.y - g.y, at.z - g.z);
-          ++terms;
-          coincident += d.squared == 0;
-          const float v = d.squared * per_reach2;
-          if (v < 1 && d.squared > 0) {
-            const float inverse = inverse_root_single(d.squared);
-            const float term = inverse - value_of(table, v);
-            part = fused(g.charge, term, part);
-            part_size = fused(abs_of(g.charge), abs_of(term), part_size);
-            size = fused(abs_of(g.charge), inverse, size);
-          }
-        }
-      }
-    }
-    share.sum += sign * part;
-    share.error += table.error * size + 0x1p-24 * terms * part_size;
-    sources += terms;
-  }
-}
-// Of the potential on the mesh; two rows of the window at a time. A term has 26 roundings at most.
-__device__ void add_far(const Mesh& m, const Site& at, double sign, float (*weight)[kWindow],
-                        Share& share) {
-  const int lane = threadIdx.x % 32;
-  int first[3];
-  for (int axis = 0; axis < 3; ++axis) {
-    const double x = axis == 0 ? at.x : axis == 1 ? at.y : at.z;
-    double lag;
-    first[axis] = window_at(m.rules, axis, x, lag);
-    if (lane < kWindow) weight[axis][lane] = static_cast<float>(window_weight(m.rules, lag, lane));
-  }
-  __syncwarp();
-  const int c = lane % 16, odd = lane / 16;
-  if (c < kWindow) {
-    const int z = wrapped_point(m.rules, 2, first[2] + c);
-    float sum = 0, size = 0;
-    for (int a = 0; a < kWindow; ++a) {
-      const int x = wrapped_point(m.rules, 0, first[0] + a);
-      float plane = 0, plane_size = 0;
-#pragma unroll
-      for (int b = odd; b < kWindow; b += 2) {
-        const float value =
-            m.potential[mesh_row(m, x, wrapped_point(m.rules, 1, first[1] + b)) + z];
-        plane = fused(weight[1][b], value, plane);
-        plane_size = fused(abs_of(weight[1][b]), abs_of(value), plane_size);
-      }
-      sum = fused(weight[0][a], plane, sum);
-      size = fused(abs_of(weight[0][a]), plane_size, size);
-    }
-    share.sum += sign * (weight[2][c] * sum);
-    share.error += 32 * 0x1p-24 * abs_of(weight[2][c] * size);
-  }
-  __syncwarp();
-}
-
-constexpr int kEstimateThreads = 128;
-
-// A warp per trial: what its move would change as things stand, and a bound of the error.
-template <Space B>
-__global__ void __launch_bounds__(kEstimateThreads)
-    estimate_kernel(const __grid_constant__ Rules r, const __grid_constant__ Mesh m,
-                    const __grid_constant__ SourceCells s, const NearTable* near_table,
-                    ErrorBound bound, double least, const Site* from, const Site* to, int begin,
-                    int end, double later, double* change, double* error) {
-  __shared__ float weights[kEstimateThreads / 32][3][kWindow];
-  __shared__ NearTable table;
-  copy_table(*near_table, table);
-  __syncthreads();
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int k = begin + blockIdx.x * (kEstimateThreads / 32) + warp;
-  if (k >= end) return;
-  const Site here = from[k], there = to[k];
-  int sources = 0, at_here = 0, at_there = 0;
-  Share share;
-  add_near<B>(r, m, table, s, there, 1, share, sources, at_there);
-  add_near<B>(r, m, table, s, here, -1, share, sources, at_here);
-  add_far(m, there, 1, weights[warp], share);
-  add_far(m, here, -1, weights[warp], share);
-  double sum = share.sum, single = share.error;
-  for (int step = 16; step > 0; step /= 2) {
-    sum += __shfl_xor_sync(0xffffffffu, sum, step);
-    single += __shfl_xor_sync(0xffffffffu, single, step);
-    sources += __shfl_xor_sync(0xffffffffu, sources, step);
-    at_here += __shfl_xor_sync(0xffffffffu, at_here, step);
-    at_there += __shfl_xor_sync(0xffffffffu, at_there, step);
-  }
-  if (lane != 0) return;
-  const bool rests = here.x == there.x && here.y == there.y && here.z == there.z;
-  const bool defined = at_here == 1 && (rests || at_there == 0);
-  if (rests) {
-    sum = 0;
-  } else {
-    const double own =
-        unit_potential<B>(r, r.rest, separation<B>(r, there.x, there.y, there.z, here));
-    sum -= here.charge * (own - m.rules.at_zero);
-  }
-  change[k] = defined ? sum : as_double(0x7ff8000000000000ull);
-  const double proven = error_of(bound, sqrt(*m.squares), later + sources);
-  const double quanta = 6755399441055744.0 / r.magic;
-  error[k] = fmax(proven + 1.01 * quanta * single, least / abs_of(here.charge));
 }
 
 }  // namespace

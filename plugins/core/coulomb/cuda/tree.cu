@@ -16,12 +16,36 @@ constexpr int kThreads = 256;
 // As measured on an H100 (docs/benchmarks/electrolyte.md), with the meanings that the CPU's have.
 constexpr double kIonsPerPoint = 0.25, kPairsPerPoint = 100, kBatch = 40;
 constexpr int kReachCells = 4;
+constexpr double kReachBins = 1;
 
 // Trials that are guessed together: the more there are, the more rounds it takes, as the change of
 // the energy by another's move falls with the size of the system.
 int batch_length(std::size_t ions) {
   const double wanted = kBatch * std::cbrt(static_cast<double>(ions));
   return 1 << std::clamp(static_cast<int>(std::lround(std::log2(wanted))), 6, 14);
+}
+
+// The plan with the fewest stages, and the smallest radices of those.
+FftPlan wide_plan(int length) {
+  FftPlan best{length, 25, {}};
+  FftPlan plan{length, 0, {}};
+  const auto extend = [&](const auto& self, int rest, int largest) -> void {
+    if (rest == 1) {
+      if (plan.stages < best.stages ||
+          (plan.stages == best.stages && plan.radix[0] < best.radix[0]))
+        best = plan;
+      return;
+    }
+    if (plan.stages + 1 >= 24) return;
+    for (const int radix : {10, 9, 8, 6, 5, 4, 3, 2}) {
+      if (radix > largest || rest % radix != 0) continue;
+      plan.radix[plan.stages++] = radix;
+      self(self, rest / radix, radix);
+      --plan.stages;
+    }
+  };
+  extend(extend, length, 10);
+  return best;
 }
 
 template <Space B>
@@ -32,9 +56,10 @@ class Tree final : public DeviceTree {
         stream_(stream),
         ions_(static_cast<int>(state.sites.size())),
         batch_(batch_length(state.sites.size())),
-        least_(state.parameters.least_bound / state.rules.strength) {
+        least_(state.least_bound / state.rules.strength) {
     make_mesh();
-    make_cells(state);
+    make_cells(state, field_.mesh.reach / kReachCells, sources_, cell_count_, cell_first_);
+    make_cells(state, field_.mesh.reach / kReachBins, bins_, bin_count_, bin_first_);
     make_lists(state);
     int per_multiprocessor = 0, device = 0, multiprocessors = 0;
     check(cudaGetDevice(&device), "device");
@@ -89,7 +114,7 @@ class Tree final : public DeviceTree {
     for (int a = 0; a < 3; ++a) {
       points *= static_cast<std::size_t>(m.points[a]);
       in_transform *= m.length[a];
-      mesh_.plan[a] = fft_plan(m.length[a]);
+      mesh_.plan[a] = wide_plan(m.length[a]);
       std::vector<Complex<double>> turns;
       for (int j = 0; j < m.length[a]; ++j) {
         const double angle = -2 * 3.14159265358979323846 * j / m.length[a];
@@ -130,29 +155,35 @@ class Tree final : public DeviceTree {
     mesh_.half_y = field_.half[1];
   }
 
-  void make_cells(const State& state) {
+  // Cells of the system with an edge of about `edge`.
+  void make_cells(const State& state, double edge, SourceCells& s,
+                  DeviceBuffer<std::uint32_t>& count, DeviceBuffer<std::uint32_t>& first) {
     std::size_t cells = 1;
     for (int a = 0; a < 3; ++a) {
       const double extent = state.rules.extent[a];
-      sources_.cells[a] = std::max(1, static_cast<int>(extent / field_.mesh.reach * kReachCells));
-      sources_.edge[a] = extent / sources_.cells[a];
-      sources_.per_edge[a] = sources_.cells[a] / extent;
-      sources_.half[a] = extent / 2;
-      cells *= static_cast<std::size_t>(sources_.cells[a]);
+      s.cells[a] = std::max(1, static_cast<int>(extent / edge));
+      s.edge[a] = extent / s.cells[a];
+      s.per_edge[a] = s.cells[a] / extent;
+      s.half[a] = extent / 2;
+      cells *= static_cast<std::size_t>(s.cells[a]);
     }
-    sources_.periodic = state.rules.periodic;
-    cell_count_ = DeviceBuffer<std::uint32_t>(cells + 1);
-    cell_first_ = DeviceBuffer<std::uint32_t>(cells + 1);
-    cell_count_.clear(stream_);
-    source_ = DeviceBuffer<Site>(static_cast<std::size_t>(ions_));
-    sources_.count = cell_count_.data();
-    sources_.first = cell_first_.data();
-    sources_.source = source_.data();
+    s.periodic = state.rules.periodic;
+    count = DeviceBuffer<std::uint32_t>(cells + 1);
+    first = DeviceBuffer<std::uint32_t>(cells + 1);
+    count.clear(stream_);
+    s.count = count.data();
+    s.first = first.data();
     std::size_t bytes = 0;
-    check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, cell_count_.data(), cell_first_.data(),
+    check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, s.count, s.first,
                                         static_cast<int>(cells + 1), stream_),
           "scan");
-    scan_ = DeviceBuffer<char>(bytes);
+    if (bytes > scan_.size()) scan_ = DeviceBuffer<char>(bytes);
+  }
+  void add_up(const DeviceBuffer<std::uint32_t>& count, DeviceBuffer<std::uint32_t>& first) {
+    std::size_t bytes = scan_.size();
+    check(cub::DeviceScan::ExclusiveSum(scan_.data(), bytes, count.data(), first.data(),
+                                        static_cast<int>(count.size()), stream_),
+          "scan");
   }
 
   void make_lists(const State& state) {
@@ -174,7 +205,10 @@ class Tree final : public DeviceTree {
     const auto batch = static_cast<std::size_t>(batch_);
     lists_ = DeviceBuffer<std::int32_t>(7 * batch);
     exact_ = DeviceBuffer<unsigned long long>(batch);
-    epoch_moves_ = DeviceBuffer<std::int32_t>(static_cast<std::size_t>(epoch_));
+    const auto epoch = static_cast<std::size_t>(epoch_);
+    place_ = DeviceBuffer<std::int32_t>(2 * epoch);
+    estimate_ = DeviceBuffer<PlaceEstimate>(2 * epoch);
+    source_ = DeviceBuffer<Site>(n);
     counts_ = DeviceBuffer<unsigned>(kCounts);
     tally_ = DeviceBuffer<TreeTally>(1);
   }
@@ -201,7 +235,6 @@ class Tree final : public DeviceTree {
             {lists + 3 * batch_, lists + 4 * batch_, lists + 5 * batch_},
             exact_.data(),
             lists + 6 * batch_,
-            epoch_moves_.data(),
             counts_.data(),
             tally_.data(),
             field_.quanta,
@@ -226,20 +259,30 @@ class Tree final : public DeviceTree {
     // The counts are 0 here: sorting takes them back to that.
     count_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site,
                                                                               ions_);
-    std::size_t bytes = scan_.size();
-    check(cub::DeviceScan::ExclusiveSum(scan_.data(), bytes, cell_count_.data(), cell_first_.data(),
-                                        static_cast<int>(cell_count_.size()), stream_),
-          "scan");
-    sort_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site, ions_);
+    add_up(cell_count_, cell_first_);
+    sort_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site, ions_,
+                                                                             source_.data());
+    check_launch();
+  }
+
+  void estimate(const Rules& r, int begin, int end) {
+    const Places places{from_.data() + begin, to_.data() + begin, end - begin};
+    const int blocks = blocks_for(2 * places.count, kThreads);
+    count_places_kernel<<<blocks, kThreads, 0, stream_>>>(bins_, places);
+    add_up(bin_count_, bin_first_);
+    sort_places_kernel<<<blocks, kThreads, 0, stream_>>>(bins_, places, place_.data());
+    potential_kernel<B><<<blocks_for(2 * places.count, kEstimateThreads / 32), kEstimateThreads, 0,
+                          stream_>>>(r, mesh_, sources_, source_.data(), near_table_.data(),
+                                     places, place_.data(), estimate_.data());
+    estimate_kernel<B><<<blocks_for(places.count, kThreads), kThreads, 0, stream_>>>(
+        r, mesh_, field_.bound, least_, places, estimate_.data(), 16.0 * places.count,
+        change_.data() + begin, error_.data() + begin);
     check_launch();
   }
 
   void epoch(const Rules& r, TreeView& v, const TreeInput& in, int begin, int end) {
     refresh(in.site);
-    const int warps = kEstimateThreads / 32;
-    estimate_kernel<B><<<blocks_for(end - begin, warps), kEstimateThreads, 0, stream_>>>(
-        r, mesh_, sources_, near_table_.data(), field_.bound, least_, from_.data(), to_.data(),
-        begin, end, 16.0 * (end - begin), change_.data(), error_.data());
+    estimate(r, begin, end);
     counts_.clear(stream_);
     Rules rules = r;
     const float4* trial = in.trial;
@@ -248,7 +291,9 @@ class Tree final : public DeviceTree {
                                       dim3(static_cast<unsigned>(blocks_)), dim3(kTreeThreads),
                                       arguments, 0, stream_),
           "launch");
-    follow_mesh_kernel<<<std::min(end - begin, 65535), kSpreadThreads, 0, stream_>>>(mesh_, v);
+    const Places places{from_.data() + begin, to_.data() + begin, end - begin};
+    follow_mesh_kernel<<<std::min(2 * places.count, 65535), kSpreadThreads, 0, stream_>>>(
+        mesh_, places, place_.data(), accepted_.data() + begin);
     check_launch();
   }
 
@@ -258,19 +303,20 @@ class Tree final : public DeviceTree {
   int ions_, batch_, epoch_ = 0, blocks_ = 0;
   double least_;
   Mesh mesh_{};
-  SourceCells sources_{};
+  SourceCells sources_{}, bins_{};
   std::size_t line_memory_[3];
   DeviceBuffer<Complex<double>> twiddle_[3], spectrum_;
   DeviceBuffer<unsigned long long> charge_, exact_;
   DeviceBuffer<float> potential_;
   DeviceBuffer<NearTable> near_table_;
   DeviceBuffer<double> factor_, squares_, change_, error_;
-  DeviceBuffer<std::uint32_t> cell_count_, cell_first_;
+  DeviceBuffer<std::uint32_t> cell_count_, cell_first_, bin_count_, bin_first_;
+  DeviceBuffer<PlaceEstimate> estimate_;
   DeviceBuffer<char> scan_;
   DeviceBuffer<Site> source_, from_, to_;
   DeviceBuffer<std::uint8_t> accepted_, moved_;
   DeviceBuffer<std::int64_t> limit_;
-  DeviceBuffer<std::int32_t> conflict_, conflicts_, new_head_, new_next_, lists_, epoch_moves_;
+  DeviceBuffer<std::int32_t> conflict_, conflicts_, new_head_, new_next_, lists_, place_;
   DeviceBuffer<unsigned> counts_, conflicts_used_;
   DeviceBuffer<TreeTally> tally_;
 };

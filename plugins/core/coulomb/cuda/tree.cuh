@@ -9,7 +9,7 @@
 
 #include <climits>
 
-#include "far_field.cuh"
+#include "estimate.cuh"
 #include "tree.h"
 
 namespace manymove::coulomb {
@@ -41,13 +41,12 @@ struct TreeView {
   std::int32_t *flipped[3], *open[3];
   unsigned long long* exact;  // sums of the open trials
   std::int32_t* moves;        // trials accepted in the batch
-  std::int32_t* epoch_moves;  // places accepted in this epoch
   unsigned* count;            // of these lists
   TreeTally* tally;
   double quanta;
   int ions, batch;
 };
-enum { kFlipped = 0, kOpen = 3, kMoves = 6, kEpochMoves, kCounts };
+enum { kFlipped = 0, kOpen = 3, kMoves = 6, kCounts };
 constexpr std::int32_t kFree = -1, kSearch = -2;
 
 // What others may have written in this kernel.
@@ -174,9 +173,12 @@ struct Epoch {
            overlaps(r, {v.new_head, v.new_next}, then, v.radius, i, to.x, to.y, to.z,
                     [&](int j) { return j < i && fresh(v.moved + j); });
   }
-  __device__ void set(int k, int i, bool accept, int list) const {
+  __device__ void set(int k, int i, bool accept) const {
     v.accepted[k] = accept;
     v.moved[i] = accept;
+  }
+  __device__ void flip(int k, int i, bool accept, int list) const {
+    set(k, i, accept);
     v.flipped[list][atomicAdd(v.count + kFlipped + list, 1u)] = 2 * k + accept;
   }
   // What follows for a trial from its estimate as it is.
@@ -187,11 +189,18 @@ struct Epoch {
     bool open = verdict(change, v.error[k], limit, to.charge) == Verdict::unknown;
     const int i = v.order[k];
     if ((accept || open) && blocked(k, i, to)) accept = open = false;
-    if (accept != accepted) set(k, i, accept, list);
+    if (accept != accepted) flip(k, i, accept, list);
     if (!open) return;
     const unsigned u = atomicAdd(v.count + kOpen + list, 1u);
     v.open[list][u] = k;
     v.exact[u] = 0;
+  }
+  // The first guess, of the estimates at the start of the epoch or after the batch before. Which
+  // trials overlap is left to the next one.
+  __device__ void first_guess(int k) const {
+    const double change = v.change[k] * v.quanta;
+    set(k, v.order[k],
+        (v.to[k].charge > 0 ? change : -change) < static_cast<double>(v.limit[k]));
   }
 
   // Guesses of the trials from `decided` on, until nothing changes; `list` holds the last changes.
@@ -283,7 +292,7 @@ struct Epoch {
     list = 0;
     if (thread == 0) {
       for (int c = kFlipped; c < kMoves; ++c) v.count[c] = 0;
-      set(k, v.order[k], !v.accepted[k], list);
+      flip(k, v.order[k], !v.accepted[k], list);
     }
     decided = k + 1;
     grid.sync();
@@ -297,7 +306,6 @@ struct Epoch {
       const Site to = site_at(v.to, k);
       v.site[v.order[k]] = to;
       v.moves[atomicAdd(v.count + kMoves, 1u)] = k;
-      v.epoch_moves[atomicAdd(v.count + kEpochMoves, 1u)] = k;
       double change = v.change[k] * v.quanta;
       for (int u = 0; u < count; ++u)
         if (v.open[list][u] == k)
@@ -309,34 +317,58 @@ struct Epoch {
     }
   }
 
-  // What the batch's moves change for the rest of the epoch; a thread per trial and slice of moves.
-  __device__ void follow_moves(int begin, int end) const {
-    constexpr int kTile = kTreeThreads;
+  // What moves change for trials, of which a block takes 256 and kTile moves at a time, a thread per
+  // trial. Within a batch the moves are the accepted trials themselves, and count for later trials
+  // only; otherwise they are those of the list.
+  static constexpr int kTile = kTreeThreads / 2;
+  template <bool Within>
+  __device__ void add_moves(int first, int end, int moves) const {
     __shared__ Site before[kTile], after[kTile];
-    const int moves = static_cast<int>(fresh(v.count + kMoves)), rest_trials = end - begin;
-    if (rest_trials <= 0) return;
-    const int groups = (rest_trials + kTreeThreads - 1) / kTreeThreads,
+    if (end <= first) return;
+    const int groups = (end - first + kTreeThreads - 1) / kTreeThreads,
               tiles = (moves + kTile - 1) / kTile;
-    const int slices = min(max(1, static_cast<int>(gridDim.x) / groups), tiles);
-    for (int item = blockIdx.x; item < groups * slices; item += gridDim.x) {
-      const int k = begin + item % groups * kTreeThreads + static_cast<int>(threadIdx.x);
-      const Site hole{67108864.0f, 0.5f, 0.5f, 0.0f};  // at no distance 0
+    const int items = Within ? groups * (groups + 1) : groups * tiles;
+    const Site hole{67108864.0f, 0.5f, 0.5f, 0.0f};  // at no distance 0
+    for (int item = blockIdx.x; item < items; item += gridDim.x) {
+      int group = item % groups, tile = item / groups;
+      if constexpr (Within) {  // two tiles more for each group
+        group = (static_cast<int>(sqrtf(4.0f * item + 1)) - 1) / 2;
+        while (group * (group + 1) > item) --group;
+        while ((group + 1) * (group + 2) <= item) ++group;
+        tile = item - group * (group + 1);
+      }
+      const int k = first + group * kTreeThreads + static_cast<int>(threadIdx.x);
       const Site from = k < end ? site_at(v.from, k) : hole, to = k < end ? site_at(v.to, k) : hole;
-      double sum = 0, error = 0;
-      for (int tile = item / groups; tile < tiles; tile += slices) {
+      __syncthreads();
+      if (threadIdx.x < kTile) {
         const int place = tile * kTile + static_cast<int>(threadIdx.x);
-        __syncthreads();
-        before[threadIdx.x] = place < moves ? site_at(v.from, v.moves[place]) : hole;
-        after[threadIdx.x] = place < moves ? site_at(v.to, v.moves[place]) : hole;
-        __syncthreads();
-        const int here = min(kTile, moves - tile * kTile);
-        if constexpr (B == Space::cell && Single) {
+        int l = -1;
+        if constexpr (Within)
+          l = first + place < end && fresh(v.accepted + first + place) ? first + place : -1;
+        else if (place < moves)
+          l = v.moves[place];
+        before[threadIdx.x] = l >= 0 ? site_at(v.from, l) : hole;
+        after[threadIdx.x] = l >= 0 ? site_at(v.to, l) : hole;
+      }
+      __syncthreads();
+      const int here = min(kTile, moves - tile * kTile);
+      const bool all = !Within || tile < 2 * group;  // moves come before all trials
+      double sum = 0, error = 0;
+      if constexpr (B == Space::cell && Single) {
+        if (all) {
           for (int f = 0; f < here; f += kChunk)
             add_chunk(from, to, before + f, after + f, sum, error);
         } else {
-#pragma unroll 2
-          for (int f = 0; f < here; ++f) sum += pair(from, to, before[f], after[f]);
+          for (int f = 0; f < here && first + tile * kTile + f < k; ++f) {
+            float size = 0;
+            sum += pair_single(from, to, before[f], after[f], 0, size);
+            error += size;
+          }
         }
+      } else {
+#pragma unroll 2
+        for (int f = 0; f < here && (all || first + tile * kTile + f < k); ++f)
+          sum += pair(from, to, before[f], after[f]);
       }
       if (k >= end) continue;
       atomicAdd(v.change + k, sum);
@@ -359,11 +391,13 @@ struct Epoch {
     for (int batch = begin; batch < end; batch += v.batch) {
       const int stop = min(end, batch + v.batch);
       int list = 0, decided = batch, open;
-      for (int k = batch + thread; k < stop; k += threads) {
-        v.accepted[k] = false;
-        guess(k, site_at(v.to, k), false, list);
-      }
+      for (int k = batch + thread; k < stop; k += threads) first_guess(k);
       if (thread == 0) v.count[kMoves] = 0;
+      grid.sync();
+      add_moves<true>(batch, stop, stop - batch);
+      grid.sync();
+      for (int k = batch + thread; k < stop; k += threads)
+        guess(k, site_at(v.to, k), v.accepted[k], list);
       grid.sync();
       do {
         settle(batch, stop, decided, list);
@@ -372,7 +406,7 @@ struct Epoch {
       commit(batch, stop, list, open, tally);
       grid.sync();
       if (thread < kMoves) v.count[thread] = 0;
-      follow_moves(stop, end);
+      add_moves<false>(stop, end, static_cast<int>(fresh(v.count + kMoves)));
       grid.sync();
     }
     if (tally.accepted + tally.direct == 0) return;
@@ -391,14 +425,14 @@ __global__ void __launch_bounds__(kTreeThreads, B == Space::ewald ? 2 : 3)
   Epoch<B, Single>{r, v, r.rest, trial}.run(begin, end);
 }
 
-// The charges of the epoch's accepted moves go with them. A block per move.
+// The charges of an epoch's accepted moves go with them. A block per place, which come sorted, so
+// that what is touched together lies together.
 __global__ void __launch_bounds__(kSpreadThreads)
-    follow_mesh_kernel(const __grid_constant__ Mesh m, TreeView v) {
-  const unsigned moves = v.count[kEpochMoves];
-  for (unsigned e = blockIdx.x; e < moves; e += gridDim.x) {
-    const int k = v.epoch_moves[e];
-    spread(m, v.from[k], -1);
-    spread(m, v.to[k], 1);
+    follow_mesh_kernel(const __grid_constant__ Mesh m, Places places, const std::int32_t* sorted,
+                       const std::uint8_t* accepted) {
+  for (int e = blockIdx.x; e < 2 * places.count; e += gridDim.x) {
+    const int place = sorted[e];
+    if (accepted[place / 2]) spread(m, places.at(place), place % 2 ? 1 : -1);
   }
 }
 
