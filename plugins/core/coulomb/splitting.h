@@ -104,16 +104,18 @@ MM_HD std::int64_t charge_share(const MeshRules& m, double charge, double weight
 }
 
 // Bound, in quanta, of the error of a trial's estimated change of the potential: `norm` is the
-// Euclidean norm of the charges on the mesh, `terms` the number of pair terms that are added. The
-// sum of n terms 1 / r of ions that do not overlap is at most nearest + crowd n^(2/3).
+// Euclidean norm of the charges on the mesh, `terms` the number of pair terms that are added, and
+// `roundings` how many float64 roundings, each relative to the sum of the terms' magnitudes, they
+// go through. The sum of n terms 1 / r of ions that do not overlap is at most nearest + crowd
+// n^(2/3).
 struct ErrorBound {
   double field;     // of the mesh, and of the rounding of the sum that is estimated
   double per_norm;  // of the transforms' rounding
   double nearest, crowd;
 };
-MM_HD double error_of(const ErrorBound& e, double norm, double terms) {
+MM_HD double error_of(const ErrorBound& e, double norm, double terms, double roundings) {
   const double root = cbrt(terms);
-  return e.field + e.per_norm * norm + 0x1p-49 * (terms + 64) * (e.nearest + e.crowd * root * root);
+  return e.field + e.per_norm * norm + 0x1p-53 * roundings * (e.nearest + e.crowd * root * root);
 }
 
 // A trial's decision from an estimate of its change of the potential (in quanta) and a bound of the

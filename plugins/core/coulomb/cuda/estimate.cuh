@@ -173,8 +173,7 @@ __device__ void add_far(const Mesh& m, const Site& at, float (*weight)[kWindow],
     const double x = axis == 0 ? at.x : axis == 1 ? at.y : at.z;
     double lag;
     first[axis] = window_at(m.rules, axis, x, lag);
-    if (lane < kWindow)
-      weight[axis][lane] = static_cast<float>(window_weight(m.rules, lag, lane));
+    if (lane < kWindow) weight[axis][lane] = static_cast<float>(window_weight(m.rules, lag, lane));
   }
   __syncwarp();
   const int c = lane % 16, odd = lane / 16;
@@ -186,7 +185,8 @@ __device__ void add_far(const Mesh& m, const Site& at, float (*weight)[kWindow],
       float plane = 0, plane_size = 0;
 #pragma unroll
       for (int b = odd; b < kWindow; b += 2) {
-        const float value = m.potential[mesh_row(m, x, wrapped_point(m.rules, 1, first[1] + b)) + z];
+        const float value =
+            m.potential[mesh_row(m, x, wrapped_point(m.rules, 1, first[1] + b)) + z];
         plane = fused(weight[1][b], value, plane);
         plane_size = fused(abs_of(weight[1][b]), abs_of(value), plane_size);
       }
@@ -235,12 +235,13 @@ __global__ void __launch_bounds__(kEstimateThreads, 2)
 }
 
 // A thread per trial: what its move would change, and a bound of the error. `later`: pair terms
-// that may be added.
+// that may be added, and `roundings`: float64 roundings that they go through; those in float32 are
+// measured.
 template <Space B>
 __global__ void estimate_kernel(const __grid_constant__ Rules r, const __grid_constant__ Mesh m,
                                 ErrorBound bound, double least, Places places,
-                                const PlaceEstimate* estimate, double later, double* change,
-                                double* error) {
+                                const PlaceEstimate* estimate, double later, double roundings,
+                                double* change, double* error) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
   if (k >= places.count) return;
   const Site here = places.at(2 * k), there = places.at(2 * k + 1);
@@ -255,7 +256,8 @@ __global__ void estimate_kernel(const __grid_constant__ Rules r, const __grid_co
   }
   change[k] = defined ? sum : as_double(0x7ff8000000000000ull);
   const double quanta = 6755399441055744.0 / r.magic;
-  const double proven = error_of(bound, sqrt(*m.squares), later + now.sources + then.sources) +
+  const double terms = later + now.sources + then.sources;
+  const double proven = error_of(bound, sqrt(*m.squares), terms, roundings) +
                         1.01 * quanta * (now.error + then.error);
   error[k] = fmax(proven, least / abs_of(here.charge));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The far field of the method "tree" on a GPU: kernels that put charges on the mesh and transform it.
+// The far field of the method "tree" on a GPU: kernels that put charges on the mesh and transform
+// it.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -105,18 +106,20 @@ __device__ void dft_of(const Complex<double>* twiddle, int length, Complex<doubl
     }
   }
 }
-// `done`: the product of the radices before. In the last stage all factors are 1.
-template <int R>
-__device__ void fft_stage(int length, int done, const Complex<double>* twiddle,
-                          const Complex<double>* from, Complex<double>* to) {
+// `done`: the product of the radices before. In the last stage all factors are 1. Numbers come from
+// load(index, line) and go to store(index, line, number).
+template <int R, class Load, class Store>
+__device__ void fft_stage(int length, int done, const Complex<double>* twiddle, const Load& load,
+                          const Store& store) {
   const int apart = length / R;
   const bool last = done == apart;
-  const unsigned inverse = 0xffffffffu / static_cast<unsigned>(done) + 1;  // 2^32 / done, rounded up
+  const unsigned inverse =
+      0xffffffffu / static_cast<unsigned>(done) + 1;  // 2^32 / done, rounded up
   for (int item = threadIdx.x; item < apart * kLines; item += kFftThreads) {
     const int line = item % kLines, t = item / kLines;
     Complex<double> a[R];
 #pragma unroll
-    for (int k = 0; k < R; ++k) a[k] = from[(t + k * apart) * kLines + line];
+    for (int k = 0; k < R; ++k) a[k] = load(t + k * apart, line);
     dft_of<R>(twiddle, length, a);
     const int whole = done == 1 ? t : static_cast<int>(__umulhi(t, inverse)) * done;
     if (!last)
@@ -127,78 +130,92 @@ __device__ void fft_stage(int length, int done, const Complex<double>* twiddle,
       }
     const int place = t - whole + whole * R;
 #pragma unroll
-    for (int k = 0; k < R; ++k) to[(place + k * done) * kLines + line] = a[k];
+    for (int k = 0; k < R; ++k) store(place + k * done, line, a[k]);
   }
   __syncthreads();
 }
-// All threads; begins after a barrier, ends with one. Returns where the result is.
-__device__ Complex<double>* transform_lines(const FftPlan& plan, const Complex<double>* twiddle,
-                                            Complex<double>* a, Complex<double>* b) {
-  int done = 1;
-  for (int s = 0; s < plan.stages; ++s) {
-    const int radix = plan.radix[s];
-    const auto stage = [&](auto r) { fft_stage<r()>(plan.length, done, twiddle, a, b); };
-    switch (radix) {
-      case 2:
-        stage(std::integral_constant<int, 2>{});
-        break;
-      case 3:
-        stage(std::integral_constant<int, 3>{});
-        break;
-      case 4:
-        stage(std::integral_constant<int, 4>{});
-        break;
-      case 5:
-        stage(std::integral_constant<int, 5>{});
-        break;
-      case 6:
-        stage(std::integral_constant<int, 6>{});
-        break;
-      case 8:
-        stage(std::integral_constant<int, 8>{});
-        break;
-      case 9:
-        stage(std::integral_constant<int, 9>{});
-        break;
-      default:
-        stage(std::integral_constant<int, 10>{});
-    }
-    done *= radix;
-    Complex<double>* const other = a;
+template <class Load, class Store>
+__device__ void fft_stage(int radix, int length, int done, const Complex<double>* twiddle,
+                          const Load& load, const Store& store) {
+  switch (radix) {
+    case 2:
+      return fft_stage<2>(length, done, twiddle, load, store);
+    case 3:
+      return fft_stage<3>(length, done, twiddle, load, store);
+    case 4:
+      return fft_stage<4>(length, done, twiddle, load, store);
+    case 5:
+      return fft_stage<5>(length, done, twiddle, load, store);
+    case 6:
+      return fft_stage<6>(length, done, twiddle, load, store);
+    case 8:
+      return fft_stage<8>(length, done, twiddle, load, store);
+    case 9:
+      return fft_stage<9>(length, done, twiddle, load, store);
+    default:
+      return fft_stage<10>(length, done, twiddle, load, store);
+  }
+}
+
+// Lines in shared memory, from which a stage takes and to which it gives.
+struct SharedLines {
+  Complex<double>* number;
+
+  __device__ Complex<double> operator()(int index, int line) const {
+    return number[index * kLines + line];
+  }
+  __device__ void operator()(int index, int line, const Complex<double>& value) const {
+    number[index * kLines + line] = value;
+  }
+};
+// All threads; a plan has two stages at least. The first takes from `load`, the last gives to
+// `store`, those between use `a` and `b`, of which `a` is free in the end unless it is `load`'s.
+template <class Load, class Store>
+__device__ void transform_lines(const FftPlan& plan, const Complex<double>* twiddle,
+                                const Load& load, const Store& store, SharedLines& a,
+                                SharedLines& b) {
+  fft_stage(plan.radix[0], plan.length, 1, twiddle, load, a);
+  int done = plan.radix[0];
+  for (int s = 1; s + 1 < plan.stages; ++s) {
+    fft_stage(plan.radix[s], plan.length, done, twiddle, a, b);
+    done *= plan.radix[s];
+    const SharedLines other = a;
     a = b;
     b = other;
   }
-  return a;
+  fft_stage(plan.radix[plan.stages - 1], plan.length, done, twiddle, a, store);
+}
+__device__ SharedLines shared_lines(double2* memory, int length, int which) {
+  return {reinterpret_cast<Complex<double>*>(memory) + which * length * kLines};
 }
 
 // blockIdx: x, and a group of lines along z, of which two make one of complex numbers.
 __global__ void __launch_bounds__(kFftThreads) forward_z_kernel(const __grid_constant__ Mesh m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[2], points = m.rules.points[2], lines = m.rules.points[1];
-  auto* const a = reinterpret_cast<Complex<double>*>(shared);
-  auto* const b = a + length * kLines;
+  SharedLines a = shared_lines(shared, length, 0), b = shared_lines(shared, length, 1);
   const int x = blockIdx.y, first = blockIdx.x * 2 * kLines;
   double squares = 0;
-  for (int item = threadIdx.x; item < length * 2 * kLines; item += kFftThreads) {
-    const int z = item % length, real = item / length;
-    double q = 0;
-    if (z < points && first + real < lines)
-      q = static_cast<double>(
-              static_cast<std::int64_t>(m.charge[mesh_row(m, x, first + real) + z])) *
-          m.rules.charge_unit;
+  const auto charge = [&](int z, int line) {
+    if (z >= points || line >= lines) return 0.0;
+    const double q =
+        static_cast<double>(static_cast<std::int64_t>(m.charge[mesh_row(m, x, line) + z])) *
+        m.rules.charge_unit;
     squares += q * q;
-    Complex<double>& to = a[z * kLines + real / 2];
-    (real % 2 ? to.im : to.re) = q;
-  }
+    return q;
+  };
+  const auto load = [&](int z, int line) {
+    return Complex<double>{charge(z, first + 2 * line), charge(z, first + 2 * line + 1)};
+  };
+  // The result takes the place of what the last stage does not read.
+  const auto store = [&](int k, int line, const Complex<double>& value) { b(k, line, value); };
+  transform_lines(m.plan[2], m.twiddle[2], load, store, a, b);
   for (int step = 16; step > 0; step /= 2) squares += __shfl_xor_sync(0xffffffffu, squares, step);
   if (threadIdx.x % 32 == 0 && squares != 0) atomicAdd(m.squares, squares);
-  __syncthreads();
-  const Complex<double>* const c = transform_lines(m.plan[2], m.twiddle[2], a, b);
   for (int item = threadIdx.x; item < length / 2 * 2 * kLines; item += kFftThreads) {
     const int k = item % (length / 2), real = item / (length / 2);
     if (first + real >= lines) continue;
-    const Complex<double> p = c[k * kLines + real / 2],
-                          q = c[(k ? length - k : 0) * kLines + real / 2];
+    const Complex<double> p = b(k, real / 2), q = b(k ? length - k : 0, real / 2);
     spectrum_row(m, x, first + real)[k] =
         real % 2 ? Complex<double>{(p.im + q.im) * 0.5, (q.re - p.re) * 0.5}
                  : Complex<double>{(p.re + q.re) * 0.5, (p.im - q.im) * 0.5};
@@ -207,12 +224,10 @@ __global__ void __launch_bounds__(kFftThreads) forward_z_kernel(const __grid_con
 __global__ void __launch_bounds__(kFftThreads) inverse_z_kernel(const __grid_constant__ Mesh m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[2], points = m.rules.points[2], lines = m.rules.points[1];
-  auto* const a = reinterpret_cast<Complex<double>*>(shared);
-  auto* const b = a + length * kLines;
+  SharedLines a = shared_lines(shared, length, 0), b = shared_lines(shared, length, 1);
   const int x = blockIdx.y, first = blockIdx.x * 2 * kLines;
-  for (int item = threadIdx.x; item < length * kLines; item += kFftThreads) {
-    const int k = item % length, line = item / length, one = first + 2 * line;
-    const int fold = k < length - k ? k : length - k;
+  const auto load = [&](int k, int line) {
+    const int one = first + 2 * line, fold = k < length - k ? k : length - k;
     Complex<double> p{0, 0}, q{0, 0};
     if (fold < length / 2 && one < lines) {
       p = spectrum_row(m, x, one)[fold];
@@ -223,16 +238,15 @@ __global__ void __launch_bounds__(kFftThreads) inverse_z_kernel(const __grid_con
       }
     }
     // One + i two, whose parts change places for the inverse.
-    a[k * kLines + line] = {p.im + q.re, p.re - q.im};
-  }
-  __syncthreads();
-  const Complex<double>* const c = transform_lines(m.plan[2], m.twiddle[2], a, b);
-  for (int item = threadIdx.x; item < points * 2 * kLines; item += kFftThreads) {
-    const int z = item % points, real = item / points;
-    if (first + real >= lines) continue;
-    const Complex<double> v = c[z * kLines + real / 2];
-    m.potential[mesh_row(m, x, first + real) + z] = static_cast<float>(real % 2 ? v.re : v.im);
-  }
+    return Complex<double>{p.im + q.re, p.re - q.im};
+  };
+  const auto store = [&](int z, int line, const Complex<double>& value) {
+    const int one = first + 2 * line;
+    if (z >= points) return;
+    if (one < lines) m.potential[mesh_row(m, x, one) + z] = static_cast<float>(value.im);
+    if (one + 1 < lines) m.potential[mesh_row(m, x, one + 1) + z] = static_cast<float>(value.re);
+  };
+  transform_lines(m.plan[2], m.twiddle[2], load, store, a, b);
 }
 
 // blockIdx: a group of wave numbers along z, and x.
@@ -240,51 +254,42 @@ template <bool Inverse>
 __global__ void __launch_bounds__(kFftThreads) along_y_kernel(const __grid_constant__ Mesh m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[1], points = m.rules.points[1];
-  auto* const a = reinterpret_cast<Complex<double>*>(shared);
-  auto* const b = a + length * kLines;
+  SharedLines a = shared_lines(shared, length, 0), b = shared_lines(shared, length, 1);
   const int k = blockIdx.x * kLines, x = blockIdx.y;
   const int given = Inverse ? length : points, wanted = Inverse ? points : length;
-  for (int item = threadIdx.x; item < length * kLines; item += kFftThreads) {
-    const int y = item / kLines;
-    Complex<double> v{0, 0};
-    if (y < given) v = spectrum_row(m, x, y)[k + item % kLines];
-    a[item] = Inverse ? Complex<double>{v.im, v.re} : v;
-  }
-  __syncthreads();
-  const Complex<double>* const c = transform_lines(m.plan[1], m.twiddle[1], a, b);
-  for (int item = threadIdx.x; item < wanted * kLines; item += kFftThreads) {
-    const Complex<double> v = c[item];
-    spectrum_row(m, x, item / kLines)[k + item % kLines] =
-        Inverse ? Complex<double>{v.im, v.re} : v;
-  }
+  const auto load = [&](int y, int line) {
+    if (y >= given) return Complex<double>{0, 0};
+    const Complex<double> v = spectrum_row(m, x, y)[k + line];
+    return Inverse ? Complex<double>{v.im, v.re} : v;
+  };
+  // All of a line has been read when its last stage gives.
+  const auto store = [&](int y, int line, const Complex<double>& v) {
+    if (y < wanted) spectrum_row(m, x, y)[k + line] = Inverse ? Complex<double>{v.im, v.re} : v;
+  };
+  transform_lines(m.plan[1], m.twiddle[1], load, store, a, b);
 }
 // blockIdx: a group of wave numbers along z, and the wave number along y.
 __global__ void __launch_bounds__(kFftThreads) along_x_kernel(const __grid_constant__ Mesh m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[0], points = m.rules.points[0];
-  auto* const a = reinterpret_cast<Complex<double>*>(shared);
-  auto* const b = a + length * kLines;
+  SharedLines a = shared_lines(shared, length, 0), b = shared_lines(shared, length, 1);
   const int k = blockIdx.x * kLines, ky = blockIdx.y, other = m.rules.length[1] - ky;
   const int fold_y = ky < other ? ky : other;
-  for (int item = threadIdx.x; item < length * kLines; item += kFftThreads) {
-    const int x = item / kLines;
-    a[item] = x < points ? spectrum_row(m, x, ky)[k + item % kLines] : Complex<double>{0, 0};
-  }
-  __syncthreads();
-  Complex<double>* const c = transform_lines(m.plan[0], m.twiddle[0], a, b);
-  for (int item = threadIdx.x; item < length * kLines; item += kFftThreads) {
-    const int kx = item / kLines, fold_x = kx < length - kx ? kx : length - kx;
+  const auto load = [&](int x, int line) {
+    return x < points ? spectrum_row(m, x, ky)[k + line] : Complex<double>{0, 0};
+  };
+  const auto multiply = [&](int kx, int line, const Complex<double>& v) {
+    const int fold_x = kx < length - kx ? kx : length - kx;
     const double factor =
-        m.factor[(static_cast<std::size_t>(fold_x) * m.half_y + fold_y) * m.stride + k +
-                 item % kLines];
-    c[item] = {c[item].im * factor, c[item].re * factor};
-  }
-  __syncthreads();
-  const Complex<double>* const back = transform_lines(m.plan[0], m.twiddle[0], c, c == a ? b : a);
-  for (int item = threadIdx.x; item < points * kLines; item += kFftThreads) {
-    const Complex<double> v = back[item];
-    spectrum_row(m, item / kLines, ky)[k + item % kLines] = {v.im, v.re};
-  }
+        m.factor[(static_cast<std::size_t>(fold_x) * m.half_y + fold_y) * m.stride + k + line];
+    b(kx, line, {v.im * factor, v.re * factor});
+  };
+  const auto store = [&](int x, int line, const Complex<double>& v) {
+    if (x < points) spectrum_row(m, x, ky)[k + line] = {v.im, v.re};
+  };
+  transform_lines(m.plan[0], m.twiddle[0], load, multiply, a, b);
+  SharedLines from = b, free = a;
+  transform_lines(m.plan[0], m.twiddle[0], from, store, free, from);
 }
 
 }  // namespace

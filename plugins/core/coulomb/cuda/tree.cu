@@ -14,9 +14,8 @@ namespace {
 constexpr int kThreads = 256;
 
 // As measured on an H100 (docs/benchmarks/electrolyte.md), with the meanings that the CPU's have.
-constexpr double kIonsPerPoint = 0.25, kPairsPerPoint = 100, kBatch = 40;
-constexpr int kReachCells = 4;
-constexpr double kReachBins = 1;
+constexpr double kIonsPerPoint = 0.35, kPairsPerPoint = 50, kBatch = 80;
+constexpr int kReachCells = 3, kReachBins = 1;
 
 // Trials that are guessed together: the more there are, the more rounds it takes, as the change of
 // the energy by another's move falls with the size of the system.
@@ -50,6 +49,8 @@ FftPlan wide_plan(int length) {
 
 template <Space B>
 class Tree final : public DeviceTree {
+  static constexpr bool kSingle = Epoch<B>::kSingle;
+
  public:
   Tree(const State& state, cudaStream_t stream)
       : field_(make_far_field(state, kIonsPerPoint)),
@@ -271,11 +272,16 @@ class Tree final : public DeviceTree {
     count_places_kernel<<<blocks, kThreads, 0, stream_>>>(bins_, places);
     add_up(bin_count_, bin_first_);
     sort_places_kernel<<<blocks, kThreads, 0, stream_>>>(bins_, places, place_.data());
-    potential_kernel<B><<<blocks_for(2 * places.count, kEstimateThreads / 32), kEstimateThreads, 0,
-                          stream_>>>(r, mesh_, sources_, source_.data(), near_table_.data(),
-                                     places, place_.data(), estimate_.data());
+    potential_kernel<B>
+        <<<blocks_for(2 * places.count, kEstimateThreads / 32), kEstimateThreads, 0, stream_>>>(
+            r, mesh_, sources_, source_.data(), near_table_.data(), places, place_.data(),
+            estimate_.data());
+    // Four potentials for each move before; in float32 eight moves are one float64 sum, and most of
+    // these roundings are left for moves that are guessed and taken back.
+    const double pairs = places.count, terms = (kSingle ? 4 : 16) * pairs;
+    const double roundings = kSingle ? pairs + 256 : 16 * (terms + 4096);
     estimate_kernel<B><<<blocks_for(places.count, kThreads), kThreads, 0, stream_>>>(
-        r, mesh_, field_.bound, least_, places, estimate_.data(), 16.0 * places.count,
+        r, mesh_, field_.bound, least_, places, estimate_.data(), terms, roundings,
         change_.data() + begin, error_.data() + begin);
     check_launch();
   }
@@ -297,7 +303,7 @@ class Tree final : public DeviceTree {
     check_launch();
   }
 
-  void (*kernel_)(Rules, TreeView, const float4*, int, int) = epoch_kernel<B, true>;
+  void (*kernel_)(Rules, TreeView, const float4*, int, int) = epoch_kernel<B>;
   FarField field_;
   cudaStream_t stream_;
   int ions_, batch_, epoch_ = 0, blocks_ = 0;

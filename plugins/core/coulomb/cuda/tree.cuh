@@ -109,8 +109,11 @@ __global__ void conflicts_kernel(const __grid_constant__ Rules r, TreeView v, co
   conflicts[at] = -1;
 }
 
-template <Space B, bool Single>
+template <Space B>
 struct Epoch {
+  // Whether pairs within an epoch are computed in float32.
+  static constexpr bool kSingle = B == Space::cell;
+
   const Rules& r;
   const TreeView& v;
   const SmoothRest<double>& rest;
@@ -199,8 +202,7 @@ struct Epoch {
   // trials overlap is left to the next one.
   __device__ void first_guess(int k) const {
     const double change = v.change[k] * v.quanta;
-    set(k, v.order[k],
-        (v.to[k].charge > 0 ? change : -change) < static_cast<double>(v.limit[k]));
+    set(k, v.order[k], (v.to[k].charge > 0 ? change : -change) < static_cast<double>(v.limit[k]));
   }
 
   // Guesses of the trials from `decided` on, until nothing changes; `list` holds the last changes.
@@ -218,7 +220,7 @@ struct Epoch {
           if (l >= k) continue;
           const Site before = site_at(v.from, l), after = site_at(v.to, l);
           double gain;
-          if constexpr (B == Space::cell && Single) {
+          if constexpr (kSingle) {
             float size = 0;
             gain = pair_single(from, to, before, after, 0, size);
             error += size;
@@ -229,12 +231,11 @@ struct Epoch {
         }
         for (int step = 16; step > 0; step /= 2) {
           sum += __shfl_xor_sync(0xffffffffu, sum, step);
-          if constexpr (B == Space::cell && Single)
-            error += __shfl_xor_sync(0xffffffffu, error, step);
+          if constexpr (kSingle) error += __shfl_xor_sync(0xffffffffu, error, step);
         }
         if (lane != 0) continue;
         v.change[k] += sum;
-        if constexpr (B == Space::cell && Single) v.error[k] += 0x1p-20 * v.quanta * error;
+        if constexpr (kSingle) v.error[k] += 0x1p-20 * v.quanta * error;
         if (k >= decided) guess(k, to, v.accepted[k], next);
       }
       list = next;
@@ -317,71 +318,81 @@ struct Epoch {
     }
   }
 
-  // What moves change for trials, of which a block takes 256 and kTile moves at a time, a thread per
-  // trial. Within a batch the moves are the accepted trials themselves, and count for later trials
-  // only; otherwise they are those of the list.
-  static constexpr int kTile = kTreeThreads / 2;
-  template <bool Within>
+  // What the moves of a list change for trials: a block takes some of both, a thread per trial.
+  static constexpr int kTile = 128;
   __device__ void add_moves(int first, int end, int moves) const {
-    __shared__ Site before[kTile], after[kTile];
     if (end <= first) return;
+    __shared__ Site before[kTile], after[kTile];
     const int groups = (end - first + kTreeThreads - 1) / kTreeThreads,
               tiles = (moves + kTile - 1) / kTile;
-    const int items = Within ? groups * (groups + 1) : groups * tiles;
-    const Site hole{67108864.0f, 0.5f, 0.5f, 0.0f};  // at no distance 0
-    for (int item = blockIdx.x; item < items; item += gridDim.x) {
-      int group = item % groups, tile = item / groups;
-      if constexpr (Within) {  // two tiles more for each group
-        group = (static_cast<int>(sqrtf(4.0f * item + 1)) - 1) / 2;
-        while (group * (group + 1) > item) --group;
-        while ((group + 1) * (group + 2) <= item) ++group;
-        tile = item - group * (group + 1);
-      }
-      const int k = first + group * kTreeThreads + static_cast<int>(threadIdx.x);
-      const Site from = k < end ? site_at(v.from, k) : hole, to = k < end ? site_at(v.to, k) : hole;
+    for (int item = blockIdx.x; item < groups * tiles; item += gridDim.x) {
+      const int k = first + item % groups * kTreeThreads + static_cast<int>(threadIdx.x);
+      const int tile = item / groups * kTile, here = min(kTile, moves - tile);
+      const Site from = k < end ? site_at(v.from, k) : hole(),
+                 to = k < end ? site_at(v.to, k) : hole();
       __syncthreads();
       if (threadIdx.x < kTile) {
-        const int place = tile * kTile + static_cast<int>(threadIdx.x);
-        int l = -1;
-        if constexpr (Within)
-          l = first + place < end && fresh(v.accepted + first + place) ? first + place : -1;
-        else if (place < moves)
-          l = v.moves[place];
-        before[threadIdx.x] = l >= 0 ? site_at(v.from, l) : hole;
-        after[threadIdx.x] = l >= 0 ? site_at(v.to, l) : hole;
+        const int place = tile + static_cast<int>(threadIdx.x);
+        before[threadIdx.x] = place < moves ? site_at(v.from, v.moves[place]) : hole();
+        after[threadIdx.x] = place < moves ? site_at(v.to, v.moves[place]) : hole();
       }
       __syncthreads();
-      const int here = min(kTile, moves - tile * kTile);
-      const bool all = !Within || tile < 2 * group;  // moves come before all trials
       double sum = 0, error = 0;
-      if constexpr (B == Space::cell && Single) {
-        if (all) {
-          for (int f = 0; f < here; f += kChunk)
-            add_chunk(from, to, before + f, after + f, sum, error);
-        } else {
-          for (int f = 0; f < here && first + tile * kTile + f < k; ++f) {
-            float size = 0;
-            sum += pair_single(from, to, before[f], after[f], 0, size);
-            error += size;
-          }
-        }
+      if constexpr (kSingle) {
+        for (int f = 0; f < here; f += kChunk)
+          add_chunk(from, to, before + f, after + f, kChunk, sum, error);
       } else {
 #pragma unroll 2
-        for (int f = 0; f < here && (all || first + tile * kTile + f < k); ++f)
-          sum += pair(from, to, before[f], after[f]);
+        for (int f = 0; f < here; ++f) sum += pair(from, to, before[f], after[f]);
       }
-      if (k >= end) continue;
-      atomicAdd(v.change + k, sum);
-      if constexpr (B == Space::cell && Single) atomicAdd(v.error + k, 0x1p-20 * v.quanta * error);
+      if (k < end) add(k, sum, error);
     }
   }
+  // What the trials of a batch that are accepted, as guessed, change for those behind them. A block
+  // takes 256 trials and a few that may be accepted.
+  static constexpr int kFew = 32, kFewPerGroup = kTreeThreads / kFew;
+  __device__ void add_within(int first, int end) const {
+    __shared__ Site before[kFew], after[kFew];
+    const int groups = (end - first + kTreeThreads - 1) / kTreeThreads;
+    for (int item = blockIdx.x; item < kFewPerGroup * groups * (groups + 1) / 2;
+         item += gridDim.x) {
+      int group = 0, part = item;
+      for (; part >= kFewPerGroup * (group + 1); ++group) part -= kFewPerGroup * (group + 1);
+      const int k = first + group * kTreeThreads + static_cast<int>(threadIdx.x),
+                begin = first + part * kFew;
+      const Site from = k < end ? site_at(v.from, k) : hole(),
+                 to = k < end ? site_at(v.to, k) : hole();
+      __syncthreads();
+      if (threadIdx.x < kFew) {
+        const int l = begin + static_cast<int>(threadIdx.x);
+        const bool accepted = l < end && fresh(v.accepted + l);
+        before[threadIdx.x] = accepted ? site_at(v.from, l) : hole();
+        after[threadIdx.x] = accepted ? site_at(v.to, l) : hole();
+      }
+      __syncthreads();
+      double sum = 0, error = 0;
+      for (int f = 0; f < kFew; f += kChunk)
+        add_chunk(from, to, before + f, after + f, k - begin - f, sum, error);
+      if (k < end) add(k, sum, error);
+    }
+  }
+  __device__ static Site hole() { return {67108864.0f, 0.5f, 0.5f, 0.0f}; }  // at no distance 0
+  __device__ void add(int k, double sum, double error) const {
+    atomicAdd(v.change + k, sum);
+    if constexpr (kSingle) atomicAdd(v.error + k, 0x1p-20 * v.quanta * error);
+  }
 
-  // Some moves in float32.
+  // Some moves in float32, the first `count` of kChunk.
   __device__ void add_chunk(const Site& from, const Site& to, const Site* before, const Site* after,
-                            double& sum, double& error) const {
+                            int count, double& sum, double& error) const {
     float part = 0, size = 0;
+    if (count >= kChunk) {
 #pragma unroll
-    for (int f = 0; f < kChunk; ++f) part = pair_single(from, to, before[f], after[f], part, size);
+      for (int f = 0; f < kChunk; ++f)
+        part = pair_single(from, to, before[f], after[f], part, size);
+    } else {
+      for (int f = 0; f < count; ++f) part = pair_single(from, to, before[f], after[f], part, size);
+    }
     sum += part;
     error += size;
   }
@@ -391,13 +402,20 @@ struct Epoch {
     for (int batch = begin; batch < end; batch += v.batch) {
       const int stop = min(end, batch + v.batch);
       int list = 0, decided = batch, open;
-      for (int k = batch + thread; k < stop; k += threads) first_guess(k);
       if (thread == 0) v.count[kMoves] = 0;
-      grid.sync();
-      add_moves<true>(batch, stop, stop - batch);
-      grid.sync();
-      for (int k = batch + thread; k < stop; k += threads)
-        guess(k, site_at(v.to, k), v.accepted[k], list);
+      if constexpr (kSingle) {
+        for (int k = batch + thread; k < stop; k += threads) first_guess(k);
+        grid.sync();
+        add_within(batch, stop);
+        grid.sync();
+        for (int k = batch + thread; k < stop; k += threads)
+          guess(k, site_at(v.to, k), v.accepted[k], list);
+      } else {
+        for (int k = batch + thread; k < stop; k += threads) {
+          v.accepted[k] = false;
+          guess(k, site_at(v.to, k), false, list);
+        }
+      }
       grid.sync();
       do {
         settle(batch, stop, decided, list);
@@ -406,7 +424,7 @@ struct Epoch {
       commit(batch, stop, list, open, tally);
       grid.sync();
       if (thread < kMoves) v.count[thread] = 0;
-      add_moves<false>(stop, end, static_cast<int>(fresh(v.count + kMoves)));
+      add_moves(stop, end, static_cast<int>(fresh(v.count + kMoves)));
       grid.sync();
     }
     if (tally.accepted + tally.direct == 0) return;
@@ -418,11 +436,11 @@ struct Epoch {
   }
 };
 
-template <Space B, bool Single>
+template <Space B>
 __global__ void __launch_bounds__(kTreeThreads, B == Space::ewald ? 2 : 3)
     epoch_kernel(const __grid_constant__ Rules r, const __grid_constant__ TreeView v,
                  const float4* trial, int begin, int end) {
-  Epoch<B, Single>{r, v, r.rest, trial}.run(begin, end);
+  Epoch<B>{r, v, r.rest, trial}.run(begin, end);
 }
 
 // The charges of an epoch's accepted moves go with them. A block per place, which come sorted, so
