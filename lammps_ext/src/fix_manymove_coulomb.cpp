@@ -27,15 +27,15 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
   diameter_.assign(types + 1, 0);
   for (int type = 1; type <= types; ++type) diameter_[type] = positive("diameter", arg[6 + type]);
 
-  bool surrounding_given = false;
+  bool surrounding_given = false, precision_given = false;
   for (int k = 7 + types; k < narg; k += 2) {
     const std::string key = arg[k];
     // `displacement` is the former name of this keyword.
     const bool is_displacement = key == "max_displacement" || key == "displacement";
     if (!is_displacement && key != "radius" && key != "boundary" && key != "surrounding" &&
-        key != "precision" && key != "threads" && key != "device")
+        key != "method" && key != "precision" && key != "threads" && key != "device")
       error->all(FLERR,
-                 "{}: unknown keyword {} (radius, boundary, surrounding, max_displacement, "
+                 "{}: unknown keyword {} (radius, boundary, surrounding, max_displacement, method, "
                  "precision, threads, device)",
                  name_, key);
     if (k + 1 == narg) utils::missing_cmd_args(FLERR, "fix manymove/coulomb " + key, error);
@@ -54,12 +54,22 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
       parameters_.vacuum = value == "vacuum";
     } else if (is_displacement) {
       parameters_.max_displacement = positive(key.c_str(), arg[k + 1]);
+    } else if (key == "method") {
+      using manymove::coulomb::Method;
+      if (value != "brush" && value != "tree" && value != "auto")
+        error->all(FLERR, "{}: method {} must be brush, tree or auto", name_, value);
+      parameters_.method = value == "brush"  ? Method::brush
+                           : value == "tree" ? Method::tree
+                                             : Method::automatic;
     } else {
       if (value != "mixed" && value != "double")
         error->all(FLERR, "{}: precision {} must be mixed or double", name_, value);
+      precision_given = true;
       parameters_.double_precision = value == "double";
     }
   }
+  if (!precision_given)
+    parameters_.double_precision = parameters_.method != manymove::coulomb::Method::brush;
   parameters_.periodic = radius_ == 0;
   if (parameters_.ewald && !parameters_.periodic)
     error->all(FLERR, "{}: boundary ewald is for a periodic box, without radius", name_);

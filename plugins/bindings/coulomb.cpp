@@ -8,6 +8,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
+#include <utility>
+
 #include "positions.h"
 
 namespace nb = nanobind;
@@ -17,13 +19,23 @@ using namespace manymove::bindings;
 
 namespace {
 
+constexpr std::pair<const char*, Method> kMethods[] = {{"brush", Method::brush},
+                                                       {"tree", Method::tree},
+                                                       {"reduction", Method::reduction},
+                                                       {"serial", Method::serial},
+                                                       {"auto", Method::automatic}};
+
 Method method_from(const std::string& name) {
-  if (name == "brush") return Method::brush;
-  if (name == "reduction") return Method::reduction;
-  if (name == "serial") return Method::serial;
-  if (name == "tree") return Method::tree;
+  for (const auto& [known, method] : kMethods)
+    if (name == known) return method;
   throw std::invalid_argument("method is \"" + name +
-                              "\"; it must be \"brush\", \"tree\", \"reduction\" or \"serial\"");
+                              "\"; it must be \"brush\", \"tree\", \"reduction\", \"serial\" or "
+                              "\"auto\"");
+}
+const char* name_of(Method method) {
+  for (const auto& [name, known] : kMethods)
+    if (method == known) return name;
+  return "";
 }
 
 Parameters parameters_from(const nb::dict& d) {
@@ -186,6 +198,7 @@ void bind_coulomb(nb::module_& module) {
       .def_prop_ro("short_displacement", &Engine::short_displacement)
       .def_prop_ro("unit", &Engine::unit)
       .def_prop_ro("threads_per_particle", &Engine::threads_per_particle)
+      .def_prop_ro("method", [](const Engine& e) { return name_of(e.method()); })
       .def("max_overlap", &Engine::max_overlap, nb::call_guard<nb::gil_scoped_release>())
       .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
       .def("snapshot", &snapshot_dict);

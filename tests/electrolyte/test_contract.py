@@ -175,8 +175,9 @@ def test_bad_sweeps_are_refused(sweeps, error):
         make().run(sweeps)
 
 
-def test_ctrl_c_stops_between_sweeps():
-    ions = trivalent(1000, device="cpu")
+@pytest.mark.parametrize("method", ["brush", "tree"])
+def test_ctrl_c_stops_between_sweeps(method):
+    ions = trivalent(1000, method=method, device="cpu")
     # Jobs in the background ignore it.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -188,6 +189,9 @@ def test_ctrl_c_stops_between_sweeps():
         signal.signal(signal.SIGINT, before)
     assert time.monotonic() - began < 5
     ions.run(1)
+    whole = trivalent(1000, method=method, device="cpu")
+    whole.run(ions.sweeps)
+    assert ions.state_hash == whole.state_hash
 
 
 def test_new_positions_are_taken_or_refused_whole(device):

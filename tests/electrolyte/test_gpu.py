@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from electrolytes import dense, trivalent
@@ -83,7 +85,7 @@ def test_shares_that_do_not_fit_side_by_side_are_refused():
     [
         ("cuda:0,99", {}, 'device "cuda:99" does not exist'),
         ("cuda:" + ",".join(9 * "0"), {}, "up to 8 devices"),
-        ("cuda:0,1", {"method": "reduction"}, "only method brush"),
+        ("cuda:0,0", {"method": "reduction"}, "one device only"),
     ],
 )
 def test_bad_choices_of_devices_are_refused(device, options, message):
@@ -92,14 +94,14 @@ def test_bad_choices_of_devices_are_refused(device, options, message):
 
 
 @pytest.mark.skipif(len(_core.cuda_devices()) < 2, reason="one CUDA device")
-@pytest.mark.parametrize("precision", ["mixed", "double"])
+@pytest.mark.parametrize(
+    "options", [{"precision": "mixed"}, {"precision": "double"}, {"method": "tree"}]
+)
 @pytest.mark.parametrize("ions", [1000, 16_000, 100_000])
-def test_several_devices_make_the_same_chain(precision, ions):
+def test_several_devices_make_the_same_chain(options, ions):
     count = min(4, len(_core.cuda_devices()))
-    one = trivalent(ions, precision=precision, device="cuda:0")
-    several = trivalent(
-        ions, precision=precision, device="cuda:" + ",".join(map(str, range(count)))
-    )
+    one = trivalent(ions, device="cuda:0", **options)
+    several = trivalent(ions, device="cuda:" + ",".join(map(str, range(count))), **options)
     for sweeps in (1, 20):
         one.run(sweeps)
         several.run(sweeps)
@@ -107,13 +109,53 @@ def test_several_devices_make_the_same_chain(precision, ions):
     assert several.device_name.startswith(f"{count} x ")
 
 
-def test_what_the_tree_refuses():
-    salt = Salt.of(120, (2, -1), (4.0, 4.0))
-    options = {"box": (45.0, 45.0, 45.0), "boundary": "ewald", "surrounding": "vacuum"}
-    with pytest.raises(ValueError, match="runs on the CPU only"):
-        Electrolyte.random(salt, seed=2, device="cuda", method="tree", **options)
-    with pytest.raises(ValueError, match="only method brush runs on several devices"):
-        trivalent(100, method="tree", device="cuda:0,0")
+def boxed(ions: int, surrounding: str = "conductor", **options: Any) -> Electrolyte:
+    """A 2:-1 salt with Ewald's energy, in which many moves cross faces."""
+    salt = Salt.of(ions, (2, -1), (4.0, 4.0))
+    edge = 45.0 * (ions / 120) ** (1 / 3)
+    where = {"box": 3 * (edge,), "boundary": "ewald", "surrounding": surrounding}
+    return Electrolyte.random(salt, seed=2, **where, **options)
+
+
+@pytest.mark.parametrize("device", ["cuda:0", "cuda:0,0", "cuda:0,0,0"])
+@pytest.mark.parametrize(
+    "build, ions, options",
+    [
+        (trivalent, 60, {}),
+        (trivalent, 4096, {}),
+        (dense, 2000, {}),
+        (boxed, 1200, {}),
+        (boxed, 120, {"surrounding": "vacuum"}),
+        (boxed, 1200, {"surrounding": "vacuum"}),
+    ],
+)
+def test_shares_of_the_tree_make_the_chain_of_the_brush(build, ions, options, device):
+    """Also with a vacuum around, and with fewer batches of trials than devices."""
+    cpu = build(ions, precision="double", device="cpu", **options)
+    gpu = build(ions, method="tree", device=device, **options)
+    for _ in range(3):
+        cpu.run(1)
+        gpu.run(1)
+        assert gpu.state_hash == cpu.state_hash
+    assert gpu.accepted_moves == cpu.accepted_moves
+    assert gpu.energy == pytest.approx(cpu.energy, rel=1e-6)
+    positions = cpu.positions[:, ::-1]
+    for one in (cpu, gpu):
+        one.set_positions(positions)
+        one.run(1)
+    assert gpu.state_hash == cpu.state_hash
+
+
+def test_a_tree_of_one_device_continues_on_others(tmp_path):
+    options = {"method": "tree", "surrounding": "vacuum"}
+    whole = boxed(300, device="cpu", **options)
+    whole.run(1)
+    for device in ("cuda:0", "cuda:0,0", "cpu"):
+        whole.save(tmp_path / "state")
+        resumed = Electrolyte.load(tmp_path / "state", device=device)
+        whole.run(2)
+        resumed.run(2)
+        assert (resumed.method, resumed.state_hash) == ("tree", whole.state_hash)
 
 
 @pytest.mark.parametrize("ions", [4, 60, 1024, 20_000])

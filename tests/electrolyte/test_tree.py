@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import summary_of
+from commands import COMMAND, summary_of
 from electrolytes import dense, trivalent
 from machine import runnable_simd_levels
+from processes import start, until
 
-from manymove import Electrolyte, cli
+from manymove import Electrolyte, checkpoint, cli
 from manymove.analysis.ions import Salt, Species
 
 SALTS = {
@@ -84,13 +85,13 @@ def test_hard_cores_that_reject_most(device):
     assert tree.max_overlap() == 0
 
 
-def test_a_vacuum_around_the_images():
+def test_a_vacuum_around_the_images(device):
     salt = Salt.of(120, (2, -1), (4.0, 4.0))
 
     def build(**options: Any) -> Electrolyte:
         return Electrolyte.random(
             salt, box=(45.0, 45.0, 45.0), boundary="ewald", surrounding="vacuum", seed=2,
-            device="cpu", **options,
+            device=device, **options,
         )  # fmt: skip
 
     tree = same_chain(5, build)
@@ -159,6 +160,55 @@ def test_checkpoints_continue_the_same_chain(device, tmp_path):
     assert resumed.state_hash == whole.state_hash
 
 
+def test_checkpoints_continue_with_another_method(device, tmp_path):
+    whole = trivalent(200, method="tree", device=device)
+    whole.run(2)
+    whole.save(tmp_path / "state")
+    resumed = Electrolyte.load(tmp_path / "state", device=device, method="brush")
+    assert resumed.method == "brush"
+    resumed.save(tmp_path / "state")
+    back = Electrolyte.load(tmp_path / "state", device=device, method="tree")
+    for ions in (whole, resumed, back):
+        ions.run(2)
+    assert resumed.state_hash == back.state_hash == whole.state_hash
+    mixed = trivalent(100, device=device)
+    mixed.save(tmp_path / "state")
+    with pytest.raises(ValueError, match="mixed precision is for method brush"):
+        Electrolyte.load(tmp_path / "state", device=device, method="tree")
+
+
+def test_checkpoints_of_auto_choose_again(tmp_path):
+    trivalent(100, method="auto", device="cpu").save(tmp_path / "state")
+    header, _ = checkpoint.read(
+        tmp_path / "state", "an electrolyte", {"positions": np.float32, "types": np.int32}
+    )
+    assert header["parameters"]["method"] == "auto"
+    assert Electrolyte.load(tmp_path / "state", device="cpu").method == "brush"
+
+
+def test_an_interrupted_and_a_killed_tree_continue_the_same_chain(tmp_path):
+    whole = trivalent(1500, method="tree", device="cpu")
+    part = trivalent(1500, method="tree", device="cpu")
+
+    def stop(ions: Electrolyte) -> None:
+        if ions.sweeps >= 2:
+            ions.save(tmp_path / "state")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        part.run(6, stop)
+    stopped = part.sweeps
+    assert 2 <= stopped < 6
+    whole.run(stopped)
+    assert part.state_hash == whole.state_hash
+    assert abs(part.energy_drift()) < 1e-6 * abs(part.energy)
+    whole.run(1)
+    part.run(1)
+    resumed = Electrolyte.load(tmp_path / "state", device="cpu")
+    resumed.run(1)
+    assert part.state_hash == resumed.state_hash == whole.state_hash
+
+
 def test_other_positions_are_taken(device):
     brush, tree = (
         trivalent(200, method=method, precision="double", device=device)
@@ -188,6 +238,22 @@ def test_auto_chooses_by_the_number_of_ions():
     assert trivalent(100, device="cpu").precision == "mixed"
 
 
+def test_a_command_that_is_killed_ends_the_same(tmp_path):
+    words = "electrolyte --ions 400 --sweeps 60 --equilibrate 5 --method tree --device cpu"
+    options = [*words.split(), "--threads", "1", "--checkpoint-every", "0.1", "--quiet"]
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert cli.run([*options, "--output", str(whole)]) == 0
+    process = start([*COMMAND, *options, "--output", cut])
+    until(lambda: any(cut.glob("checkpoint-*.state")), process, 120)
+    process.kill()
+    process.wait(timeout=60)
+    assert cli.run(["electrolyte", "--resume", "--output", str(cut), "--quiet"]) == 0
+    one, other = summary_of(whole), summary_of(cut)
+    assert other["sweeps"] == one["sweeps"] == 60
+    assert other["state_hash"] == one["state_hash"]
+    assert other["energy_per_ion_kT"] == pytest.approx(one["energy_per_ion_kT"], rel=1e-12)
+
+
 def test_the_command_runs_and_resumes_the_tree(tmp_path):
     def summary(method: str, *more: str) -> dict[str, Any]:
         words = ["--ions", "200", "--sweeps", "6", "--equilibrate", "2", "--device", "cpu"]
@@ -203,5 +269,7 @@ def test_the_command_runs_and_resumes_the_tree(tmp_path):
     again = ["electrolyte", "--resume", "--sweeps", "9", "--output", str(tmp_path / "tree")]
     assert cli.run([*again, "--quiet"]) == 0
     assert summary_of(tmp_path / "tree")["sweeps"] == 9
+    assert cli.run([*again, "--quiet", "--sweeps", "10", "--method", "brush"]) == 0
+    assert (found := summary_of(tmp_path / "tree"))["sweeps"] == 10 and found["method"] == "brush"
     mixed = ["electrolyte", "--method", "tree", "--precision", "mixed", "--device", "cpu"]
     assert cli.run([*mixed, "--ions", "64", "--output", str(tmp_path / "no"), "--quiet"]) != 0

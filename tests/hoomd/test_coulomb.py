@@ -54,6 +54,28 @@ def test_the_chain_is_that_of_the_engine(hoomd_device, boundary):
     assert action.mps > 0
 
 
+@pytest.mark.parametrize("place", ["sphere", "ewald", "vacuum"])
+def test_the_tree_makes_the_chain_of_the_brush(hoomd_device, place):
+    where = {"periodic": place != "sphere", "boundary": None if place == "sphere" else "ewald"}
+    if place == "vacuum":
+        where["surrounding"] = "vacuum"
+    ions = trivalent(120, precision="double", device="cpu", **where)
+    box = 3 * (2 * ions.radius + 1,) if place == "sphere" else None
+    del where["periodic"]
+    found = {}
+    for method in ("brush", "tree", "auto"):
+        simulation = simulation_of(ions, hoomd_device, box)
+        precision = "double" if method == "brush" else None
+        action = add(simulation, radius=ions.radius, method=method, precision=precision, **where)
+        simulation.run(4)
+        particles = simulation.state.get_snapshot().particles
+        found[method] = (particles.position.tobytes(), particles.image.tobytes())
+        assert action._engine.method == ("tree" if method == "tree" else "brush")
+    ions.run(4)
+    assert found["tree"] == found["brush"] == found["auto"]
+    assert np.abs(positions_of(simulation) - ions.positions).max() < 1e-4
+
+
 def test_rejected_particles_keep_their_coordinates(hoomd_device):
     ions = trivalent(100, periodic=True, device="cpu")
     simulation = simulation_of(ions, hoomd_device)
@@ -172,6 +194,9 @@ def test_new_charges_are_noticed(hoomd_device):
         ({"radius": 1e4}, ValueError, "does not fit into the box"),
         ({"radius": 5.0}, ValueError, "outside the spherical cell"),
         ({"precision": "half"}, ValueError, "precision must be"),
+        ({"method": "serial"}, ValueError, "method must be"),
+        ({"method": "tree"}, ValueError, "kink"),
+        ({"method": "tree", "precision": "mixed"}, ValueError, "mixed precision is for method"),
     ],
 )
 def test_bad_settings_are_refused(settings, error, message):

@@ -31,6 +31,23 @@ def test_the_chain_is_that_of_the_engine(tmp_path, shift, boundary):
     assert thermo["f_mc[4]"][-1] == pytest.approx(ions.energy, rel=1e-6)
 
 
+@pytest.mark.parametrize("place", ["sphere", "ewald", "vacuum"])
+def test_the_tree_makes_the_chain_of_the_brush(tmp_path, place):
+    ions = trivalent(120, periodic=place != "sphere", precision="double", device="cpu")
+    words = {
+        "sphere": f"radius {ions.radius!r}",
+        "ewald": "boundary ewald",
+        "vacuum": "boundary ewald surrounding vacuum",
+    }[place]
+    extra = "change_box all boundary f f f" if place == "sphere" else ""
+    found = {}
+    for method in ("brush precision double", "tree", "auto"):
+        fix = f"1 1 3 7.117 7.5 7.5 {words} device cpu method {method}"
+        run = run_lammps(deck_of(tmp_path, ions, fix, extra=extra), tmp_path)
+        found[method] = (positions(run).tobytes(), run.thermo()["f_mc[3]"].tolist())
+    assert found["tree"] == found["brush precision double"] == found["auto"]
+
+
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_vacuum_around_takes_the_images_of_the_atoms(tmp_path, ranks):
     """Unwrapped coordinates are those of the engine, also beyond half a box from the start."""
@@ -154,6 +171,9 @@ BAD = {
     f"{GOOD} radius -3": "radius -3 must be positive",
     f"{GOOD} radius 1e5": "does not fit into the box",
     f"{GOOD} precision half": "precision half must be mixed or double",
+    f"{GOOD} method serial": "method serial must be brush, tree or auto",
+    f"{GOOD} method tree": "kink",
+    f"{GOOD} method tree precision mixed": "mixed precision is for method brush",
     f"{GOOD} threads 0": "threads 0 must be positive",
     f"{GOOD} sweeps 3": "unknown keyword sweeps",
     f"{GOOD} device tpu": "unknown device",

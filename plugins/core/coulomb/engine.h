@@ -28,6 +28,7 @@ enum class Method {
   reduction,  // one trial at a time, its pair terms side by side (section 4)
   serial,     // one trial at a time, one pair term after the other; CPU only
   tree,       // the brush's decisions from a far field whose error is bounded; double precision
+  automatic,  // brush or tree, by the number of ions; Engine::method() tells which
 };
 
 // Lengths in the caller's unit. Zero means: choose from the input.
@@ -147,6 +148,7 @@ class MANYMOVE_API Engine {
   virtual double short_displacement() const = 0;
   virtual double unit() const = 0;
   virtual int threads_per_particle() const = 0;
+  virtual Method method() const = 0;  // in use, never `automatic`
   // Smallest distance minus contact distance of any pair, over the contact distance, if negative.
   virtual double max_overlap() const = 0;
   // Hash of the integer positions and counters: the same on every machine.

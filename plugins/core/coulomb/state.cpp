@@ -509,26 +509,39 @@ Bins bins_of(const State& s, const Histogram& h) {
 
 namespace {
 
+// The faster of brush and tree where both are possible. The numbers of ions from which this is the
+// tree are measured in double precision (docs/benchmarks/electrolyte.md).
+Method faster_method(const Parameters& p, std::size_t ions, bool gpu) {
+  const bool possible = p.double_precision && (p.ewald || !p.periodic);
+  const std::size_t least = gpu ? (p.ewald ? 50'000 : 130'000) : (p.ewald ? 3'000 : 30'000);
+  return possible && ions >= least ? Method::tree : Method::brush;
+}
+
 // The state is made only once the device and the threads are known to make sense.
 template <class MakeState>
-std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
+std::unique_ptr<Engine> engine_on(const std::string& device, int threads, const Ions& ions,
+                                  Parameters parameters, MakeState&& state) {
   threads = cpu_threads(threads);
   const std::vector<int> gpus = cuda_indices(device, true);
-  if (!gpus.empty()) return make_cuda_engine(state(), gpus);
-  return make_cpu_engine(state(), threads);
+  if (parameters.method == Method::automatic)
+    parameters.method = faster_method(parameters, ions.count, !gpus.empty());
+  if (!gpus.empty()) return make_cuda_engine(state(parameters), gpus);
+  return make_cpu_engine(state(parameters), threads);
 }
 
 }  // namespace
 
 std::unique_ptr<Engine> make_engine(const Ions& ions, const Parameters& parameters,
                                     const std::string& device, int threads) {
-  return engine_on(device, threads, [&] { return make_state(ions, parameters); });
+  return engine_on(device, threads, ions, parameters,
+                   [&](const Parameters& p) { return make_state(ions, p); });
 }
 
 std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Ions& ions,
                                     const Parameters& parameters, const std::string& device,
                                     int threads) {
-  return engine_on(device, threads, [&] { return make_state(snapshot, ions, parameters); });
+  return engine_on(device, threads, ions, parameters,
+                   [&](const Parameters& p) { return make_state(snapshot, ions, p); });
 }
 
 #if !defined(MANYMOVE_HAVE_CUDA)

@@ -73,6 +73,7 @@ class EngineBase : public Engine {
   double max_displacement() const override { return state_.rules.step * state_.unit; }
   double short_displacement() const override { return state_.rules.short_step * state_.unit; }
   double unit() const override { return state_.unit; }
+  Method method() const override { return state_.parameters.method; }
 
  protected:
   // The state with the present positions.

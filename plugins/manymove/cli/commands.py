@@ -327,7 +327,7 @@ def adsorption(
     return _end("adsorption", text, summary, output, options["quiet"] or world.rank > 0)
 
 
-@command(app, "sweeps equilibrate device threads checkpoint_every", simulation)
+@command(app, "sweeps equilibrate method device threads checkpoint_every", simulation)
 def electrolyte(
     ions: int = 4096,
     valences: tuple[int, int] = (3, -1),

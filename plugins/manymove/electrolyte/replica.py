@@ -175,7 +175,8 @@ class Replica(replica.Replica):
 
     def _resumed(self) -> Electrolyte:
         records, state = self._newest()
-        engine = Electrolyte.load(state, device=self._device, threads=self._threads)
+        method = self._settings.method
+        engine = Electrolyte.load(state, self._device, self._threads, method=method)
         self._earlier = checkpoint.read_records(records)[0][: engine.sweeps]
         self._check(engine)
         return engine
@@ -189,7 +190,6 @@ class Replica(replica.Replica):
                 "--ions": (engine.N, s.ions),
                 "--seed": (engine.seed, self._seed),
                 "--precision": (engine.precision, s.precision or engine.precision),
-                "--method": (engine.method, engine.method if s.method == "auto" else s.method),
                 "--valences": (tuple(one.valence for one in engine.species), s.valences),
                 "--diameters": (tuple(one.diameter for one in engine.species), s.diameters),
                 "--bjerrum-length": (engine.bjerrum_length, s.bjerrum_length),

@@ -28,9 +28,6 @@ IonOverlapError = _core.IonOverlapError
 
 WATER_300K = 7.117  # Bjerrum length in angstrom: relative permittivity 78.3, 300 K
 METHODS = ("brush", "tree", "reduction", "serial", "auto")
-# Numbers of ions from which the tree is faster than the brush in double precision, in a spherical
-# cell and with Ewald's energy (docs/benchmarks/electrolyte.md).
-_TREE_FROM = {"cpu": (30_000, 3_000), "cuda": (130_000, 50_000)}
 BOUNDARIES = ("nearest_image", "ewald")
 SURROUNDINGS = ("conductor", "vacuum")
 _MOST_SWEEPS = 1 << 20  # whose energies the engine keeps
@@ -88,10 +85,10 @@ class Electrolyte(Sampling, MonteCarlo):
         seed: seed of the random number generator, an integer in [0, 2**64).
         first_sweep: value of `sweeps` at the start. Random numbers belong to a seed and a sweep.
         device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>". With "cuda:0,1"
-            several GPUs of this machine share the chain (method "brush"), which is the same. Two
-            GPUs are 1.9 times as fast as one at a million ions, but not faster at 100,000. The GPUs
-            must have peer access to each other, and two processes should not have such chains on
-            the same GPUs under CUDA MPS.
+            several GPUs of this machine share the chain (methods "brush" and "tree"), which is the
+            same. With the brush two GPUs are 1.9 times as fast as one at a million ions, but not
+            faster at 100,000. The GPUs must have peer access to each other, and two processes
+            should not have such chains on the same GPUs under CUDA MPS.
         threads: number of threads of the CPU engine; default all cores.
 
     Raises:
@@ -170,8 +167,6 @@ class Electrolyte(Sampling, MonteCarlo):
             "first_sweep": arguments.uint64("first_sweep", first_sweep),
         }
         self._settle(device, threads)
-        if method == "auto":
-            self._parameters["method"] = self._faster_method()
         found = arguments.positions(positions)
         self._adopt(
             _core.Electrolyte.from_positions(
@@ -250,17 +245,6 @@ class Electrolyte(Sampling, MonteCarlo):
         place: dict[str, Any] = {"box": found.box} if radius is None else {"radius": radius}
         return cls(found.positions, types.reshape(-1), species, **place, seed=seed, **options)
 
-    def _faster_method(self) -> str:
-        """The faster of brush and tree for this number of ions, where both are possible."""
-        kind = "cpu" if self._device == "cpu" else "cuda"
-        several = "," in self._device
-        on_cpu_only = self.surrounding == "vacuum" and kind == "cuda"
-        impossible = self.boundary == "nearest_image" or several or on_cpu_only
-        if impossible or self.precision == "mixed":
-            return "brush"
-        least = _TREE_FROM[kind][self.boundary == "ewald"]
-        return "tree" if self._types.size >= least else "brush"
-
     def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Valence, diameter and species of each ion, in the form that the engine needs."""
         valence = np.array([s.valence for s in self._species], dtype=float)[self._types]
@@ -322,8 +306,9 @@ class Electrolyte(Sampling, MonteCarlo):
     )
     bjerrum_length: float = parameter("bjerrum_length", "Bjerrum length l_B in angstrom.")
     precision: str = parameter("precision", 'Floating-point precision: "mixed" or "double".')
-    method: str = parameter(
-        "method", 'Method of the sweeps: "brush", "tree", "reduction" or "serial".'
+    method: str = of_engine(
+        "method",
+        'Method of the sweeps: "brush", "tree", "reduction" or "serial", never "auto".',
     )
     max_displacement: float = of_engine(
         "max_displacement", "Maximum trial displacement along each axis in angstrom, as realized."
@@ -472,6 +457,36 @@ class Electrolyte(Sampling, MonteCarlo):
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
+    @classmethod
+    def load(
+        cls,
+        path: PathLike,
+        device: str = "auto",
+        threads: int | None = None,
+        *,
+        method: str | None = None,
+    ) -> Electrolyte:
+        """Create an object from a checkpoint.
+
+        With ``precision="double"`` the trajectory continues with the same bits on all devices and
+        with all methods; with "mixed" it does on the same kind of device.
+
+        Args:
+            path: path of the file.
+            device, threads: arguments of the class.
+            method: argument of the class; default that with which the file was written, where
+                "auto" chooses again for this device.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: the file is not a checkpoint of this class, or it is damaged; the method is
+                not possible.
+        """
+        self = cls.__new__(cls)
+        self._settle(device, threads)
+        self._restore(path, method)
+        return self
+
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {"positions": state["positions"], "types": self._types}
         if self.surrounding == "vacuum":
@@ -489,7 +504,7 @@ class Electrolyte(Sampling, MonteCarlo):
         }
         return header, arrays
 
-    def _restore(self, path: PathLike) -> None:
+    def _restore(self, path: PathLike, method: str | None = None) -> None:
         kind, types = self._KIND, {"positions": np.float32, "types": np.int32}
         optional = {"images": np.int32, **PairSampling.TYPES, **StructureSampling.TYPES}
         header, arrays = checkpoint.read(path, kind, types, optional)
@@ -504,6 +519,7 @@ class Electrolyte(Sampling, MonteCarlo):
             self._parameters.setdefault("boundary", default)
             self._parameters.setdefault("surrounding", None)
             arguments.one_of("precision", self._parameters["precision"], arguments.PRECISIONS)
+            arguments.one_of("method", self._parameters["method"], METHODS)
             state = {
                 "positions": arrays["positions"],
                 "images": arrays.get("images", _image_column(None)),
@@ -522,6 +538,8 @@ class Electrolyte(Sampling, MonteCarlo):
             start_energy = header["start_energy"]
             if start_energy is not None and not math.isfinite(start_energy):
                 raise ValueError(f"start_energy is {start_energy}")
+        if method is not None:
+            self._parameters["method"] = arguments.one_of("method", method, METHODS)
         self._adopt(_core.Electrolyte.from_snapshot(state, *self._columns(), *self._where()))
         self._start_energy, self._sampling = start_energy, sampling
         self._structure = structure

@@ -15,6 +15,8 @@ from manymove.analysis.ions import Species
 from manymove.electrolyte.simulation import Electrolyte
 from manymove.hoomd.action import EngineAction
 
+_METHODS = ("brush", "tree", "auto")
+
 
 class CoulombMC(EngineAction):
     """Sweeps of Monte Carlo over the particles of a HOOMD-blue simulation, to be wrapped in a
@@ -52,7 +54,10 @@ class CoulombMC(EngineAction):
         sweeps_per_step: number of sweeps per step; a sweep is one trial move per particle.
         max_displacement: maximum trial displacement along each axis, in the simulation's unit of
             length; default radius / 3 or L / 6.
-        precision: floating-point precision, "mixed" or "double".
+        method: "brush" (default), "tree" or "auto", as in `manymove.Electrolyte`. The tree needs a
+            radius or boundary="ewald".
+        precision: floating-point precision, "mixed" or "double"; default "mixed", with the methods
+            "tree" and "auto" "double".
         threads: number of threads of an engine on a CPU device; default all cores.
 
     Raises:
@@ -68,10 +73,11 @@ class CoulombMC(EngineAction):
         radius: float | None = None,
         sweeps_per_step: int = 1,
         max_displacement: float | None = None,
-        precision: str = "mixed",
+        precision: str | None = None,
         threads: int | None = None,
         boundary: str | None = None,
         surrounding: str | None = None,
+        method: str = "brush",
     ) -> None:
         super().__init__(threads)
         if radius is not None and boundary is not None:
@@ -80,6 +86,7 @@ class CoulombMC(EngineAction):
             "bjerrum_length": arguments.positive("bjerrum_length", bjerrum_length),
             "max_displacement": max_displacement,
             "precision": precision,
+            "method": arguments.one_of("method", method, _METHODS),
             "boundary": boundary,
             "surrounding": surrounding,
         }

@@ -49,6 +49,7 @@ class CpuEngine final : public EngineBase {
         case Method::serial:
           serial();
           break;
+        case Method::automatic:  // make_engine() has chosen
         case Method::tree:
           tree();
           break;

@@ -190,12 +190,12 @@ class DeviceShare {
     });
   }
 
-  // The same by the tree, of which the tally comes back.
-  TreeTally decide_by_tree(const State& state, int slot) {
-    use();
+  // The same by the tree.
+  TreePart tree_part(const State& state, int slot) const {
     const Buffers b = buffers(slot);
-    return tree_->sweep(rules(state.rules), {b.site, b.trial, b.most, b.radius, b.head, b.next,
-                                             b.order, b.count});
+    const TreeInput input{b.site, b.trial, b.most,  b.radius, b.head,
+                          b.next, b.order, b.count, b.image,  b.dipole};
+    return {device_, tree_.get(), rules(state.rules), input};
   }
 
   // What is enqueued so far, for the other devices to wait for.
@@ -376,10 +376,10 @@ void check_choice(const State& state, const std::vector<int>& devices) {
   if (devices.size() > kMostDevices)
     throw std::invalid_argument("a chain runs on up to " + std::to_string(kMostDevices) +
                                 " devices, not on " + std::to_string(devices.size()));
-  if (devices.size() > 1 && method != Method::brush)
-    throw std::invalid_argument("only method brush runs on several devices");
+  if (devices.size() > 1 && method == Method::reduction)
+    throw std::invalid_argument("method reduction runs on one device only");
   const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
-  if (devices.size() > 1 && blocking && blocking != std::string("0"))
+  if (devices.size() > 1 && method == Method::brush && blocking && blocking != std::string("0"))
     throw std::invalid_argument(
         "CUDA_LAUNCH_BLOCKING is set: kernels of a chain on several devices wait for each other, "
         "so that their launches must not block");
@@ -409,9 +409,10 @@ class CudaEngine final : OnDevice, public EngineBase {
       shares_.push_back(std::make_unique<DeviceShare>(state_, schedule, device));
     devices_.count = static_cast<int>(shares_.size());
     for (int d = 0; d < devices_.count; ++d) shares_[d]->enter(devices_, d);
-    if (shares_one_device(devices) && !first().holds(devices_.count))
+    const bool brush = state_.parameters.method == Method::brush;
+    if (brush && shares_one_device(devices) && !first().holds(devices_.count))
       throw std::invalid_argument("too many ions for shares of one chain on the same device");
-    if (devices_.count > 1) {
+    if (brush && devices_.count > 1) {
       watch_ = std::make_unique<Watch>();
       for (const auto& share : shares_) share->enter(*watch_);
     }
@@ -529,7 +530,9 @@ class CudaEngine final : OnDevice, public EngineBase {
       return;
     }
     if (state_.parameters.method == Method::tree) {
-      tree_tally_.push_back(shares_.front()->decide_by_tree(state_, slot));
+      std::vector<TreePart> parts;
+      for (const auto& share : shares_) parts.push_back(share->tree_part(state_, slot));
+      tree_tally_.push_back(sweep_by_trees(parts));
       return;
     }
     synchronize_devices();

@@ -199,19 +199,46 @@ __device__ void add_far(const Mesh& m, const Site& at, float (*weight)[kWindow],
   __syncwarp();
 }
 
+// The trials of an epoch by place in the order of a sweep. Their batches are dealt out in turn to
+// the devices that share the chain.
+struct Deal {
+  int begin, end, batch, own, devices;
+
+  // Trials in this device's batches that begin at `from`, itself the beginning of a batch, or
+  // later.
+  __host__ __device__ int trials(int from) const {
+    const int first = first_batch(from), last = batch_of(end) - 1;
+    if (first > last) return 0;
+    const int whole = ((last - first) / devices + 1) * batch;
+    return (last - first) % devices == 0 ? whole - ((last + 1) * batch - (end - begin)) : whole;
+  }
+  // Place of the n-th of them; with a larger n, possibly beyond the end.
+  __host__ __device__ int place(int from, int n) const {
+    return begin + (first_batch(from) + n / batch * devices) * batch + n % batch;
+  }
+  __device__ bool owns(int k) const { return (k - begin) / batch % devices == own; }
+
+ private:
+  __host__ __device__ int batch_of(int place) const { return (place - begin + batch - 1) / batch; }
+  __host__ __device__ int first_batch(int from) const {
+    const int next = batch_of(from);
+    return next + (own - next % devices + devices) % devices;
+  }
+};
+
 constexpr int kEstimateThreads = 512;
 
 struct PlaceEstimate {
   double potential, error;  // without the bound of the mesh
   int sources, coincident;
 };
-// A warp per place: the potential there as things stand.
+// A warp per place: the potential there as things stand. For this device's trials.
 template <Space B>
 __global__ void __launch_bounds__(kEstimateThreads, 2)
     potential_kernel(const __grid_constant__ Rules r, const __grid_constant__ Mesh m,
                      const __grid_constant__ SourceCells s, const Site* source,
-                     const NearTable* near_table, Places places, const std::int32_t* sorted,
-                     PlaceEstimate* estimate) {
+                     const NearTable* near_table, Places places, Deal deal,
+                     const std::int32_t* sorted, PlaceEstimate* estimate) {
   __shared__ float weights[kEstimateThreads / 32][3][kWindow];
   __shared__ NearTable table;
   copy_table(*near_table, table);
@@ -220,6 +247,7 @@ __global__ void __launch_bounds__(kEstimateThreads, 2)
   const int number = blockIdx.x * (kEstimateThreads / 32) + warp;
   if (number >= 2 * places.count) return;
   const int place = sorted[number];
+  if (!deal.owns(deal.begin + place / 2)) return;
   const Site at = places.at(place);
   int sources = 0, coincident = 0;
   Share share;
@@ -234,16 +262,16 @@ __global__ void __launch_bounds__(kEstimateThreads, 2)
   if (lane == 0) estimate[place] = {share.sum, share.error, sources, coincident};
 }
 
-// A thread per trial: what its move would change, and a bound of the error. `later`: pair terms
-// that may be added, and `roundings`: float64 roundings that they go through; those in float32 are
-// measured.
+// A thread per trial of this device: what its move would change, and a bound of the error. `later`:
+// pair terms that may be added, and `roundings`: float64 roundings that they go through; those in
+// float32 are measured.
 template <Space B>
 __global__ void estimate_kernel(const __grid_constant__ Rules r, const __grid_constant__ Mesh m,
-                                ErrorBound bound, double least, Places places,
+                                ErrorBound bound, double least, Places places, Deal deal,
                                 const PlaceEstimate* estimate, double later, double roundings,
                                 double* change, double* error) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
-  if (k >= places.count) return;
+  if (k >= places.count || !deal.owns(deal.begin + k)) return;
   const Site here = places.at(2 * k), there = places.at(2 * k + 1);
   const PlaceEstimate now = estimate[2 * k], then = estimate[2 * k + 1];
   const bool rests = here.x == there.x && here.y == there.y && here.z == there.z;

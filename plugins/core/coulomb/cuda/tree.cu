@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The method "tree" on one GPU: memory and launches; the kernels are in far_field.cuh and tree.cuh.
+// The method "tree" on GPUs: memory and launches; the kernels are in far_field.cuh and tree.cuh.
 #include "tree.h"
 
 #include <algorithm>
@@ -78,35 +78,75 @@ class Tree final : public DeviceTree {
     check_launch();
   }
 
-  TreeTally sweep(const Rules& r, const TreeInput& in) override {
+  int begin_sweep(const Rules& r, const TreeInput& in) override {
     std::uint32_t count = 0;
     copy_out(&count, in.count, sizeof count, stream_);
     check(cudaStreamSynchronize(stream_), "sweep");
     const int hopeful = static_cast<int>(count);
+    rules_ = r;
+    input_ = in;
+    view_ = view(in);
     tally_.clear(stream_);
     moved_.clear(stream_);
     check(cudaMemsetAsync(new_head_.data(), 0xff, new_head_.size() * sizeof(std::int32_t), stream_),
           "clear");
-    if (hopeful > 0) {
-      arrange_kernel<<<blocks_for(hopeful, kThreads), kThreads, 0, stream_>>>(
-          r, in.site, in.trial, in.most, in.order, hopeful, from_.data(), to_.data(), limit_.data(),
-          new_head_.data(), new_next_.data());
-      TreeView v = view(in);
-      conflicts_used_.clear(stream_);
-      conflicts_kernel<<<blocks_for(hopeful, kThreads), kThreads, 0, stream_>>>(
-          r, v, in.trial, hopeful, conflict_.data(), conflicts_.data(),
-          static_cast<unsigned>(conflicts_.size()), conflicts_used_.data());
-      check_launch();
-      const int epochs = blocks_for(hopeful, epoch_), length = blocks_for(hopeful, epochs);
-      for (int begin = 0; begin < hopeful; begin += length)
-        epoch(r, v, in, begin, std::min(hopeful, begin + length));
-    }
+    if (hopeful == 0) return 0;
+    const int blocks = blocks_for(hopeful, kThreads);
+    arrange_kernel<<<blocks, kThreads, 0, stream_>>>(
+        r, in.site, in.trial, in.most, in.order, hopeful, from_.data(), to_.data(), limit_.data(),
+        new_head_.data(), new_next_.data());
+    conflicts_used_.clear(stream_);
+    conflicts_kernel<<<blocks, kThreads, 0, stream_>>>(
+        r, view_, in.trial, hopeful, conflict_.data(), conflicts_.data(),
+        static_cast<unsigned>(conflicts_.size()), conflicts_used_.data());
+    if (r.vacuum != 0) gains_kernel<<<blocks, kThreads, 0, stream_>>>(r, view_, hopeful);
+    check_launch();
+    return hopeful;
+  }
+  int epoch() const override { return epoch_; }
+  int batch() const override { return batch_; }
+
+  void begin_epoch(int begin, int end, int own, int devices) override {
+    view_.deal = {begin, end, batch_, own, devices};
+    refresh(input_.site);
+    counts_.clear(stream_);
+    estimate(rules_, view_.deal);
+  }
+  void decide_and_move(int begin, int end) override { launch(Step::both, begin, end); }
+  void decide(int begin, int end) override {
+    launch(Step::decide, begin, end);
+    decided_.record(stream_);
+  }
+  void hear(const DeviceTree& decider, int begin, int end) override {
+    const auto& other = static_cast<const Tree&>(decider);
+    other.decided_.hold(stream_);
+    check(cudaMemcpyAsync(accepted_.data() + begin, other.accepted_.data() + begin,
+                          static_cast<std::size_t>(end - begin), cudaMemcpyDeviceToDevice, stream_),
+          "copy");
+  }
+  void move(int begin, int end) override { launch(Step::move, begin, end); }
+  void end_epoch() override {
+    const Places places = epoch_places();
+    follow_mesh_kernel<<<std::min(2 * places.count, 65535), kSpreadThreads, 0, stream_>>>(
+        mesh_, places, place_.data(), accepted_.data() + view_.deal.begin);
+    check_launch();
+  }
+  TreeTally end_sweep() override {
     TreeTally tally;
     tally_.download(&tally, stream_, 1);
     return tally;
   }
 
  private:
+  void launch(Step step, int begin, int end) {
+    const float4* trial = input_.trial;
+    void* arguments[] = {&rules_, &view_, &trial, &step, &begin, &end};
+    check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel_),
+                                      dim3(static_cast<unsigned>(blocks_)), dim3(kTreeThreads),
+                                      arguments, 0, stream_),
+          "launch");
+  }
+
   void make_mesh() {
     const MeshRules& m = field_.mesh;
     std::size_t points = 1;
@@ -212,6 +252,9 @@ class Tree final : public DeviceTree {
     source_ = DeviceBuffer<Site>(n);
     counts_ = DeviceBuffer<unsigned>(kCounts);
     tally_ = DeviceBuffer<TreeTally>(1);
+    if (!state.parameters.vacuum) return;
+    gain_ = DeviceBuffer<Dipole>(n);
+    earlier_ = DeviceBuffer<Dipole>(n);
   }
 
   TreeView view(const TreeInput& in) const {
@@ -238,9 +281,13 @@ class Tree final : public DeviceTree {
             lists + 6 * batch_,
             counts_.data(),
             tally_.data(),
+            gain_.data(),
+            earlier_.data(),
+            in.image,
+            in.dipole,
             field_.quanta,
             ions_,
-            batch_};
+            {}};
   }
 
   // The potential of the ions as they stand, and the sources by cell.
@@ -266,44 +313,31 @@ class Tree final : public DeviceTree {
     check_launch();
   }
 
-  void estimate(const Rules& r, int begin, int end) {
-    const Places places{from_.data() + begin, to_.data() + begin, end - begin};
+  Places epoch_places() const {
+    const Deal& d = view_.deal;
+    return {from_.data() + d.begin, to_.data() + d.begin, d.end - d.begin};
+  }
+  void estimate(const Rules& r, const Deal& deal) {
+    const Places places = epoch_places();
     const int blocks = blocks_for(2 * places.count, kThreads);
     count_places_kernel<<<blocks, kThreads, 0, stream_>>>(bins_, places);
     add_up(bin_count_, bin_first_);
     sort_places_kernel<<<blocks, kThreads, 0, stream_>>>(bins_, places, place_.data());
     potential_kernel<B>
         <<<blocks_for(2 * places.count, kEstimateThreads / 32), kEstimateThreads, 0, stream_>>>(
-            r, mesh_, sources_, source_.data(), near_table_.data(), places, place_.data(),
+            r, mesh_, sources_, source_.data(), near_table_.data(), places, deal, place_.data(),
             estimate_.data());
     // Four potentials for each move before; in float32 eight moves are one float64 sum, and most of
     // these roundings are left for moves that are guessed and taken back.
     const double pairs = places.count, terms = (kSingle ? 4 : 16) * pairs;
     const double roundings = kSingle ? pairs + 256 : 16 * (terms + 4096);
     estimate_kernel<B><<<blocks_for(places.count, kThreads), kThreads, 0, stream_>>>(
-        r, mesh_, field_.bound, least_, places, estimate_.data(), terms, roundings,
-        change_.data() + begin, error_.data() + begin);
+        r, mesh_, field_.bound, least_, places, deal, estimate_.data(), terms, roundings,
+        change_.data() + deal.begin, error_.data() + deal.begin);
     check_launch();
   }
 
-  void epoch(const Rules& r, TreeView& v, const TreeInput& in, int begin, int end) {
-    refresh(in.site);
-    estimate(r, begin, end);
-    counts_.clear(stream_);
-    Rules rules = r;
-    const float4* trial = in.trial;
-    void* arguments[] = {&rules, &v, &trial, &begin, &end};
-    check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel_),
-                                      dim3(static_cast<unsigned>(blocks_)), dim3(kTreeThreads),
-                                      arguments, 0, stream_),
-          "launch");
-    const Places places{from_.data() + begin, to_.data() + begin, end - begin};
-    follow_mesh_kernel<<<std::min(2 * places.count, 65535), kSpreadThreads, 0, stream_>>>(
-        mesh_, places, place_.data(), accepted_.data() + begin);
-    check_launch();
-  }
-
-  void (*kernel_)(Rules, TreeView, const float4*, int, int) = epoch_kernel<B>;
+  void (*kernel_)(Rules, TreeView, const float4*, Step, int, int) = epoch_kernel<B>;
   FarField field_;
   cudaStream_t stream_;
   int ions_, batch_, epoch_ = 0, blocks_ = 0;
@@ -325,15 +359,61 @@ class Tree final : public DeviceTree {
   DeviceBuffer<std::int32_t> conflict_, conflicts_, new_head_, new_next_, lists_, place_;
   DeviceBuffer<unsigned> counts_, conflicts_used_;
   DeviceBuffer<TreeTally> tally_;
+  DeviceBuffer<Dipole> gain_, earlier_;  // with a vacuum around
+  Event decided_;                        // the last batch that this device has decided
+  // Of the present sweep
+  Rules rules_{};
+  TreeInput input_{};
+  TreeView view_{};
 };
 
 }  // namespace
 
 std::unique_ptr<DeviceTree> make_device_tree(const State& state, cudaStream_t stream) {
-  if (state.parameters.vacuum)
-    throw std::invalid_argument("method tree with surrounding vacuum runs on the CPU only");
   if (state.rules.space == Space::ewald) return std::make_unique<Tree<Space::ewald>>(state, stream);
   return std::make_unique<Tree<Space::cell>>(state, stream);
+}
+
+TreeTally sweep_by_trees(const std::vector<TreePart>& parts) {
+  const auto devices = static_cast<int>(parts.size());
+  // The first device comes last, so that it is the current one afterwards.
+  const auto each = [&](const auto& step) {
+    for (int d = devices; d-- > 0;) {
+      check(select_device(parts[d].device), "device");
+      step(*parts[d].tree, d);
+    }
+  };
+  int hopeful = 0;
+  each(
+      [&](DeviceTree& tree, int d) { hopeful = tree.begin_sweep(parts[d].rules, parts[d].input); });
+  const DeviceTree& first = *parts.front().tree;
+  const int batch = first.batch(), epochs = blocks_for(hopeful, first.epoch()),
+            length = epochs > 0 ? blocks_for(hopeful, epochs) : 1;
+  for (int begin = 0; begin < hopeful; begin += length) {
+    const int end = std::min(hopeful, begin + length);
+    each([&](DeviceTree& tree, int d) { tree.begin_epoch(begin, end, d, devices); });
+    if (devices == 1) parts.front().tree->decide_and_move(begin, end);
+    for (int start = begin, decider = 0; devices > 1 && start < end;
+         start += batch, decider = (decider + 1) % devices) {
+      const int stop = std::min(end, start + batch);
+      check(select_device(parts[decider].device), "device");
+      parts[decider].tree->decide(start, stop);
+      each([&](DeviceTree& tree, int d) {
+        if (d != decider) tree.hear(*parts[decider].tree, start, stop);
+        tree.move(start, stop);
+      });
+    }
+    each([](DeviceTree& tree, int) { tree.end_epoch(); });
+  }
+  TreeTally sum{};
+  each([&](DeviceTree& tree, int) {
+    const TreeTally tally = tree.end_sweep();
+    sum.accepted += tally.accepted;
+    sum.direct += tally.direct;
+    sum.low += tally.low;
+    sum.high += tally.high;
+  });
+  return sum;
 }
 
 }  // namespace manymove::coulomb

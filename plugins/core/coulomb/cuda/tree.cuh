@@ -3,6 +3,8 @@
 // cooperative kernel, which takes its trials in batches. Within a batch all decisions are guessed,
 // what the guesses change for later trials is added, and what follows from that is guessed again,
 // until nothing changes: then each decision is the one that those before it entail.
+// Of several devices each decides the batches that are dealt to it, with a launch per batch, and
+// hears which trials of the other batches have been accepted.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -43,11 +45,20 @@ struct TreeView {
   std::int32_t* moves;        // trials accepted in the batch
   unsigned* count;            // of these lists
   TreeTally* tally;
+  // With a vacuum around: by place, what the trial would add to the dipole moment, and what earlier
+  // trials of its batch add; by ion, images; and the dipole moment before the batch
+  Dipole *gain, *earlier;
+  std::int32_t* image;
+  Dipole* dipole;
   double quanta;
-  int ions, batch;
+  int ions;
+  Deal deal;  // of the present epoch
 };
 enum { kFlipped = 0, kOpen = 3, kMoves = 6, kCounts };
 constexpr std::int32_t kFree = -1, kSearch = -2;
+
+// What a kernel does with batches.
+enum class Step { decide, move, both };
 
 // What others may have written in this kernel.
 template <class T>
@@ -109,6 +120,15 @@ __global__ void conflicts_kernel(const __grid_constant__ Rules r, TreeView v, co
   conflicts[at] = -1;
 }
 
+// With a vacuum around, of hopeful trials.
+__global__ void gains_kernel(const __grid_constant__ Rules r, TreeView v, int count) {
+  const int k = blockIdx.x * blockDim.x + threadIdx.x;
+  if (k >= count) return;
+  v.gain[k] = dipole_gain(r, site_at(v.from, k), site_at(v.to, k),
+                          v.image + 3 * static_cast<std::size_t>(v.order[k]));
+  v.earlier[k] = {0, 0, 0};
+}
+
 template <Space B>
 struct Epoch {
   // Whether pairs within an epoch are computed in float32.
@@ -160,6 +180,31 @@ struct Epoch {
     return fused(before.charge, (p0 - p1) - (p2 - p3), sum);
   }
 
+  __device__ bool in_vacuum() const {
+    if constexpr (B == Space::ewald) return r.vacuum != 0;
+    return false;
+  }
+  // What a vacuum around adds to the change of a trial's potential at its turn.
+  __device__ std::int64_t from_vacuum(int k, float charge) const {
+    return in_vacuum() ? dipole_term(r, charge, *v.dipole + v.earlier[k], v.gain[k]) : 0;
+  }
+  // By a warp: adds the gains of the changed trials before trial k.
+  __device__ void add_gains(int k, const std::int32_t* flipped, int changed) const {
+    Dipole sum{0, 0, 0};
+    for (int f = lane; f < changed; f += 32) {
+      const int entry = flipped[f], l = entry >> 1;
+      if (l >= k) continue;
+      const Dipole gain = v.gain[l];
+      const double sign = entry & 1 ? 1 : -1;
+      sum = sum + Dipole{sign * gain.x, sign * gain.y, sign * gain.z};
+    }
+    for (int step = 16; step > 0; step /= 2)
+      sum = sum + Dipole{__shfl_xor_sync(0xffffffffu, sum.x, step),
+                         __shfl_xor_sync(0xffffffffu, sum.y, step),
+                         __shfl_xor_sync(0xffffffffu, sum.z, step)};
+    if (lane == 0) v.earlier[k] = v.earlier[k] + sum;
+  }
+
   __device__ bool blocked(int k, int i, const Site& to) const {
     std::int32_t at = v.conflict[k];
     if (at == kFree) return false;
@@ -186,7 +231,7 @@ struct Epoch {
   }
   // What follows for a trial from its estimate as it is.
   __device__ void guess(int k, const Site& to, bool accepted, int list) const {
-    const double change = v.change[k] * v.quanta;
+    const double change = v.change[k] * v.quanta + static_cast<double>(from_vacuum(k, to.charge));
     const std::int64_t limit = v.limit[k];
     bool accept = (to.charge > 0 ? change : -change) < static_cast<double>(limit);
     bool open = verdict(change, v.error[k], limit, to.charge) == Verdict::unknown;
@@ -233,6 +278,7 @@ struct Epoch {
           sum += __shfl_xor_sync(0xffffffffu, sum, step);
           if constexpr (kSingle) error += __shfl_xor_sync(0xffffffffu, error, step);
         }
+        if (in_vacuum()) add_gains(k, v.flipped[list], changed);
         if (lane != 0) continue;
         v.change[k] += sum;
         if constexpr (kSingle) v.error[k] += 0x1p-20 * v.quanta * error;
@@ -273,8 +319,10 @@ struct Epoch {
     __syncthreads();
     for (int u = threadIdx.x; u < count; u += kTreeThreads) {
       const int k = v.open[list][u];
-      if (accepts(static_cast<std::int64_t>(v.exact[u]), v.limit[k], v.from[k].charge) !=
-          static_cast<bool>(v.accepted[k]))
+      const float charge = v.from[k].charge;
+      const std::int64_t change =
+          wrapping_sum(static_cast<std::int64_t>(v.exact[u]), from_vacuum(k, charge));
+      if (accepts(change, v.limit[k], charge) != static_cast<bool>(v.accepted[k]))
         atomicMin(&first, k);
     }
     __syncthreads();
@@ -300,33 +348,52 @@ struct Epoch {
     return true;
   }
 
-  // Accepted trials take effect; their list is for the trials after the batch.
-  __device__ void commit(int begin, int end, int list, int count, TreeTally& tally) const {
+  // Counts the accepted trials of a batch and their energies.
+  __device__ void add_energies(int begin, int end, int list, int count, TreeTally& tally) const {
     for (int k = begin + thread; k < end; k += threads) {
       if (!v.accepted[k]) continue;
-      const Site to = site_at(v.to, k);
-      v.site[v.order[k]] = to;
-      v.moves[atomicAdd(v.count + kMoves, 1u)] = k;
+      const float charge = v.to[k].charge;
       double change = v.change[k] * v.quanta;
       for (int u = 0; u < count; ++u)
         if (v.open[list][u] == k)
           change = static_cast<double>(static_cast<std::int64_t>(v.exact[u]));
-      const std::int64_t energy = nearest_integer(static_cast<double>(to.charge) * change);
+      change += static_cast<double>(from_vacuum(k, charge));
+      const std::int64_t energy = nearest_integer(static_cast<double>(charge) * change);
       ++tally.accepted;
       tally.low += static_cast<unsigned long long>(energy) & 0xffffffffu;
       tally.high += energy >> 32;
     }
   }
 
-  // What the moves of a list change for trials: a block takes some of both, a thread per trial.
+  // Accepted trials take effect; their list is for the trials after the batch. Returns what they
+  // add to the dipole moment.
+  __device__ Dipole commit(int begin, int end) const {
+    Dipole sum{0, 0, 0};
+    for (int k = begin + thread; k < end; k += threads) {
+      if (!v.accepted[k]) continue;
+      const Site to = site_at(v.to, k);
+      const int i = v.order[k];
+      v.site[i] = to;
+      v.moved[i] = 1;
+      v.moves[atomicAdd(v.count + kMoves, 1u)] = k;
+      if (!in_vacuum()) continue;
+      follow(r, site_at(v.from, k), to, v.image + 3 * static_cast<std::size_t>(i));
+      sum = sum + v.gain[k];
+    }
+    return sum;
+  }
+
+  // What the moves of a batch change for this device's trials from place `begin` on: a block takes
+  // some of both, a thread per trial.
   static constexpr int kTile = 128;
-  __device__ void add_moves(int first, int end, int moves) const {
-    if (end <= first) return;
+  __device__ void add_moves(int begin) const {
     __shared__ Site before[kTile], after[kTile];
-    const int groups = (end - first + kTreeThreads - 1) / kTreeThreads,
+    const int moves = static_cast<int>(fresh(v.count + kMoves)), end = v.deal.end;
+    const int groups = (v.deal.trials(begin) + kTreeThreads - 1) / kTreeThreads,
               tiles = (moves + kTile - 1) / kTile;
     for (int item = blockIdx.x; item < groups * tiles; item += gridDim.x) {
-      const int k = first + item % groups * kTreeThreads + static_cast<int>(threadIdx.x);
+      const int k =
+          v.deal.place(begin, item % groups * kTreeThreads + static_cast<int>(threadIdx.x));
       const int tile = item / groups * kTile, here = min(kTile, moves - tile);
       const Site from = k < end ? site_at(v.from, k) : hole(),
                  to = k < end ? site_at(v.to, k) : hole();
@@ -397,35 +464,50 @@ struct Epoch {
     error += size;
   }
 
-  __device__ void run(int begin, int end) const {
-    TreeTally tally{};
-    for (int batch = begin; batch < end; batch += v.batch) {
-      const int stop = min(end, batch + v.batch);
-      int list = 0, decided = batch, open;
-      if (thread == 0) v.count[kMoves] = 0;
-      if constexpr (kSingle) {
-        for (int k = batch + thread; k < stop; k += threads) first_guess(k);
-        grid.sync();
-        add_within(batch, stop);
-        grid.sync();
-        for (int k = batch + thread; k < stop; k += threads)
-          guess(k, site_at(v.to, k), v.accepted[k], list);
-      } else {
-        for (int k = batch + thread; k < stop; k += threads) {
-          v.accepted[k] = false;
-          guess(k, site_at(v.to, k), false, list);
-        }
+  __device__ void decide(int begin, int end, TreeTally& tally) const {
+    int list = 0, decided = begin, open;
+    if constexpr (kSingle) {
+      for (int k = begin + thread; k < end; k += threads) first_guess(k);
+      grid.sync();
+      add_within(begin, end);
+      grid.sync();
+      for (int k = begin + thread; k < end; k += threads)
+        guess(k, site_at(v.to, k), v.accepted[k], list);
+    } else {
+      for (int k = begin + thread; k < end; k += threads) {
+        v.accepted[k] = false;
+        guess(k, site_at(v.to, k), false, list);
       }
-      grid.sync();
-      do {
-        settle(batch, stop, decided, list);
-        open = static_cast<int>(fresh(v.count + kOpen + list));
-      } while (open > 0 && correct(batch, decided, list, open, tally));
-      commit(batch, stop, list, open, tally);
-      grid.sync();
-      if (thread < kMoves) v.count[thread] = 0;
-      add_moves(stop, end, static_cast<int>(fresh(v.count + kMoves)));
-      grid.sync();
+    }
+    grid.sync();
+    do {
+      settle(begin, end, decided, list);
+      open = static_cast<int>(fresh(v.count + kOpen + list));
+    } while (open > 0 && correct(begin, decided, list, open, tally));
+    add_energies(begin, end, list, open, tally);
+  }
+
+  // Makes the moves of a batch that is decided.
+  __device__ void make_moves(int begin, int end) const {
+    const Dipole gained = commit(begin, end);
+    grid.sync();
+    if (thread < kMoves) v.count[thread] = 0;
+    if (gained.x != 0 || gained.y != 0 || gained.z != 0) {
+      atomicAdd(&v.dipole->x, gained.x);
+      atomicAdd(&v.dipole->y, gained.y);
+      atomicAdd(&v.dipole->z, gained.z);
+    }
+    add_moves(end);
+    grid.sync();
+    if (thread == 0) v.count[kMoves] = 0;
+  }
+
+  __device__ void run(Step step, int begin, int end) const {
+    TreeTally tally{};
+    for (int batch = begin; batch < end; batch += v.deal.batch) {
+      const int stop = min(end, batch + v.deal.batch);
+      if (step != Step::move) decide(batch, stop, tally);
+      if (step != Step::decide) make_moves(batch, stop);
     }
     if (tally.accepted + tally.direct == 0) return;
     atomicAdd(&v.tally->accepted, tally.accepted);
@@ -439,8 +521,8 @@ struct Epoch {
 template <Space B>
 __global__ void __launch_bounds__(kTreeThreads, B == Space::ewald ? 2 : 3)
     epoch_kernel(const __grid_constant__ Rules r, const __grid_constant__ TreeView v,
-                 const float4* trial, int begin, int end) {
-  Epoch<B>{r, v, r.rest, trial}.run(begin, end);
+                 const float4* trial, Step step, int begin, int end) {
+  Epoch<B>{r, v, r.rest, trial}.run(step, begin, end);
 }
 
 // The charges of an epoch's accepted moves go with them. A block per place, which come sorted, so
