@@ -128,16 +128,16 @@ TEST("errors of single pairs, which nothing cancels, are below their bounds") {
 
 TEST("a far field whose bound is as good as none makes the same chain by direct sums") {
   Salt salt(300, 1, false, 7);
-  const auto end = [&] {
-    std::unique_ptr<Engine> engine = make_engine(salt.ions(), salt.parameters, "cpu", 2);
+  const auto end = [&](double least_bound) {
+    State state = make_state(salt.ions(), salt.parameters);
+    state.least_bound = least_bound;
+    std::unique_ptr<Engine> engine = make_cpu_engine(std::move(state), 2);
     engine->run(3);
     return engine;
   };
-  const auto tree = end();
-  salt.parameters.least_bound = 1e4;
-  const auto direct = end();
+  const auto tree = end(0), direct = end(1e4);
   salt.parameters.method = Method::brush;
-  const auto brush = end();
+  const auto brush = end(0);
   CHECK_EQUAL(tree->state_hash(), brush->state_hash());
   CHECK_EQUAL(direct->state_hash(), brush->state_hash());
   CHECK(tree->counters().direct_moves < 10);

@@ -46,9 +46,6 @@ struct Parameters {
   double short_fraction = 0;
   bool double_precision = false;  // of pair terms; sums are integers in both
   Method method = Method::brush;
-  // Of an energy in kT, for the tree: it takes at least this for the error of an estimate. More
-  // direct sums, the same decisions.
-  double least_bound = 0;
   int threads_per_particle = 0;  // eta, a power of two up to 16 (GPU)
   std::uint64_t seed = 0;
   std::uint64_t first_sweep = 0;  // where the counter of sweeps, and so the random numbers, begins

@@ -82,9 +82,8 @@ Polynomial fitted(const std::function<double(double)>& f, double& error) {
   return p;
 }
 
-// A polynomial in pieces for float32; `beyond`: a bound of what the short-ranged part is not where
-// it ought to end.
-NearTable in_pieces(const Polynomial& p, double reach, double beyond) {
+// A polynomial in pieces for float32.
+NearTable in_pieces(const Polynomial& p, double reach) {
   constexpr double kUnit = 0x1p-24;
   constexpr int kNodes = kTerms + 2;
   NearTable table{};
@@ -101,7 +100,7 @@ NearTable in_pieces(const Polynomial& p, double reach, double beyond) {
                                    4 * a[3], 8 * a[4]};
     double left_out = 0;
     for (int k = 0; k < kPieceTerms; ++k) {
-      table.coefficient[k][n] = static_cast<float>(c[k]);
+      table.coefficient[k][n] = static_cast<float>(std::ldexp(c[k], k));
       // Its own rounding, those of the products and sums that it goes through.
       errors[n] += (k + 2.1) * kUnit * std::abs(c[k]);
       slopes[n] += k * std::abs(c[k]);
@@ -109,16 +108,19 @@ NearTable in_pieces(const Polynomial& p, double reach, double beyond) {
     for (int k = kPieceTerms; k < kTerms; ++k) left_out += std::abs(a[k]);
     errors[n] += left_out;
   }
-  // The squared distance has three roundings, its product with 1 / reach^2 and that itself two.
+  // The squared distance has three roundings, its product with 1 / reach^2 and that itself two, and
+  // the argument of the polynomial one.
   double most = 0;
   for (int n = 0; n < kPieces; ++n) {
     const double slope =
         std::max({slopes[n], slopes[std::max(n - 1, 0)], slopes[std::min(n + 1, kPieces - 1)]});
     most = std::max(
-        most, std::sqrt((n + 1.0) / kPieces) * (errors[n] + slope * (10 * (n + 1) + 2) * kUnit));
+        most, std::sqrt((n + 1.0) / kPieces) * (errors[n] + slope * (12 * (n + 1) + 2) * kUnit));
   }
   // Where rounding decides whether a pair is within the reach.
-  const double end = beyond + 5 * kUnit * (1 / reach + 2 * kPieces * slopes[kPieces - 1]);
+  double end = 0;
+  for (const double v : {1 - 5 * kUnit, 1.0, 1 + 5 * kUnit})
+    end = std::max(end, 2 * std::abs(1 / (reach * std::sqrt(v)) - value_of(p, v)));
   // The root is good to 2^-22.9, and has half the error of the square; the difference is rounded.
   table.error = 1.01 * reach * std::max(most, end) + 2.15 * kUnit + 2.6 * kUnit;
   return table;
@@ -231,8 +233,7 @@ struct Builder {
       return sum / norm / m.reach;
     };
     m.smooth = fitted(smooth, cloud_error);
-    field.near_table =
-        in_pieces(m.smooth, m.reach, std::abs(1 / m.reach - value_of(m.smooth, 1.0)));
+    field.near_table = in_pieces(m.smooth, m.reach);
     const double top = bump(shape.window, 1);
     m.window = fitted([&](double v) { return bump(shape.window, 1 - v) / top; }, window_error);
     // Rounding of the place on the mesh, times the steepest slope.

@@ -40,6 +40,7 @@ struct Rules {
   float surely_free;          // no pair overlaps at this squared distance in float32, or beyond
   int cells[3];               // of the search for overlaps
   float cells_per_unit[3];
+  float contact;  // pairs farther apart along an axis do not overlap, with room for some units
   PhiloxKey key;
   double vacuum;  // energy of a dipole moment of 1 in quanta; 0 with a conductor around the images
   SmoothRest<double> rest;  // of Ewald's potential
@@ -336,16 +337,30 @@ struct Lists {
   const std::int32_t* next;
 };
 
-// Whether `found` says so of an ion in the 27 cells around (x, y, z).
+// Cells along an axis that ions within contact of x may be in, from the one before that of x to the
+// one after it.
+MM_HD void cells_nearby(const Rules& r, int axis, float x, int& low, int& high) {
+  const int cell = cell_along(r, axis, x);
+  const float below = x - r.contact, above = x + r.contact, half = r.extent[axis] * 0.5f;
+  low = cell - (cell_along(r, axis, below) < cell || below < -half);
+  high = cell + (cell_along(r, axis, above) > cell || above >= half);
+}
+// Whether `found` says so of an ion in the cells within contact of (x, y, z).
 template <class Found>
 MM_HD bool any_nearby(const Rules& r, const Lists& lists, float x, float y, float z, Found found) {
-  const int c[3] = {cell_along(r, 0, x), cell_along(r, 1, y), cell_along(r, 2, z)};
-  for (int k = 0; k < 27; ++k) {
-    int cx = c[0] + k % 3 - 1, cy = c[1] + k / 3 % 3 - 1, cz = c[2] + k / 9 - 1;
-    if (!neighbor_cell(r, 0, cx) || !neighbor_cell(r, 1, cy) || !neighbor_cell(r, 2, cz)) continue;
-    for (int j = lists.head[cell_index(r, cx, cy, cz)]; j >= 0; j = lists.next[j])
-      if (found(j)) return true;
-  }
+  int low[3], high[3];
+  cells_nearby(r, 0, x, low[0], high[0]);
+  cells_nearby(r, 1, y, low[1], high[1]);
+  cells_nearby(r, 2, z, low[2], high[2]);
+  for (int c = low[2]; c <= high[2]; ++c)
+    for (int b = low[1]; b <= high[1]; ++b)
+      for (int a = low[0]; a <= high[0]; ++a) {
+        int cx = a, cy = b, cz = c;
+        if (!neighbor_cell(r, 0, cx) || !neighbor_cell(r, 1, cy) || !neighbor_cell(r, 2, cz))
+          continue;
+        for (int j = lists.head[cell_index(r, cx, cy, cz)]; j >= 0; j = lists.next[j])
+          if (found(j)) return true;
+      }
   return false;
 }
 // Whether ion i at (x, y, z) overlaps with one of those that `counts`.

@@ -9,14 +9,9 @@
 // has no open predecessor, so that its range is a single value and each round decides at least one.
 //
 // A caller proceeds in this way:
-//   1. The start of each trial is a Range: of all ions that are no open predecessors. It is a
-//      single value if they are summed exactly. A start that is only an estimate is widened by the
-//      bound of its error (`around`).
+//   1. The start of each trial is its sum over all ions that are no open predecessors.
 //   2. Each round adds to it, for all open predecessors, the Range of what they can still add
 //      (add_choice), and calls judge().
-//   3. A trial that is `open` although no predecessor is has an estimate too coarse for its
-//      threshold: it needs its direct sum, and this with its single value decides it
-//      (`needs_sum`). With exact starts this does not happen.
 #pragma once
 
 #include "model.h"
@@ -29,10 +24,6 @@ struct Range {
 };
 
 MM_HD Range exactly(std::int64_t value) { return {value, value}; }
-// An estimate whose error is at most `slack`.
-MM_HD Range around(std::int64_t value, std::int64_t slack) {
-  return {value - slack, value + slack};
-}
 MM_HD Range operator+(const Range& a, const Range& b) {
   return {wrapping_sum(a.least, b.least), wrapping_sum(a.most, b.most)};
 }
@@ -55,11 +46,6 @@ MM_HD Outcome judge(const Range& change, std::int64_t threshold, const Hits& hit
   if (hits.certain || change.least > threshold) return Outcome::stays;
   return change.most <= threshold && !hits.possible ? Outcome::moves : Outcome::open;
 }
-// Whether only the direct sum can decide.
-MM_HD bool needs_sum(Outcome outcome, bool has_open_predecessors) {
-  return outcome == Outcome::open && !has_open_predecessors;
-}
-
 // The outcomes of 32 trials in one word, so that it is read and written as a whole: bit l says
 // that trial l is decided, bit 32 + l that it moves.
 using Outcomes = std::uint64_t;

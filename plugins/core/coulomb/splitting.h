@@ -34,15 +34,17 @@ MM_HD V value_of(const Polynomial& p, V v) {
 // own.
 inline constexpr int kPieces = 32, kPieceTerms = 5;
 struct NearTable {
-  float coefficient[kPieceTerms][kPieces];  // the constant first, of an argument from -1 to 1
+  float coefficient[kPieceTerms][kPieces];  // the constant first, of an argument from -1/2 to 1/2
   // Bound of the error of the short-ranged part, over 1 / r: of this table and of all roundings but
   // those of the sum.
   double error;
 };
 MM_HD float value_of(const NearTable& t, float v) {
-  const float scaled = v * kPieces;
-  const int piece = static_cast<int>(scaled);
-  const float s = fused(2.0f, scaled - static_cast<float>(piece), -1.0f);
+  // Rounded to the nearest integer by the addition; up to 1/2 on both sides.
+  const float magic = 12582912.0f, scaled = fused(v, static_cast<float>(kPieces), -0.5f);
+  const float shifted = scaled + magic;
+  const float s = scaled - (shifted - magic);
+  const std::uint32_t piece = bits_of(shifted) % kPieces;
   float sum = t.coefficient[kPieceTerms - 1][piece];
   MM_UNROLL
   for (int k = kPieceTerms - 2; k >= 0; --k) sum = fused(sum, s, t.coefficient[k][piece]);
@@ -102,16 +104,18 @@ MM_HD std::int64_t charge_share(const MeshRules& m, double charge, double weight
 }
 
 // Bound, in quanta, of the error of a trial's estimated change of the potential: `norm` is the
-// Euclidean norm of the charges on the mesh, `terms` the number of pair terms that are added. The
-// sum of n terms 1 / r of ions that do not overlap is at most nearest + crowd n^(2/3).
+// Euclidean norm of the charges on the mesh, `terms` the number of pair terms that are added, and
+// `roundings` how many float64 roundings, each relative to the sum of the terms' magnitudes, they
+// go through. The sum of n terms 1 / r of ions that do not overlap is at most nearest + crowd
+// n^(2/3).
 struct ErrorBound {
   double field;     // of the mesh, and of the rounding of the sum that is estimated
   double per_norm;  // of the transforms' rounding
   double nearest, crowd;
 };
-MM_HD double error_of(const ErrorBound& e, double norm, double terms) {
+MM_HD double error_of(const ErrorBound& e, double norm, double terms, double roundings) {
   const double root = cbrt(terms);
-  return e.field + e.per_norm * norm + 0x1p-49 * (terms + 64) * (e.nearest + e.crowd * root * root);
+  return e.field + e.per_norm * norm + 0x1p-53 * roundings * (e.nearest + e.crowd * root * root);
 }
 
 // A trial's decision from an estimate of its change of the potential (in quanta) and a bound of the

@@ -152,7 +152,8 @@ void read_ions(State& s, const Ions& ions) {
   choose_resolution(s, most, narrowest / s.unit);
   const double contact = widest / s.unit;
   s.rules.surely_free = static_cast<float>(contact * contact * (1 + 4e-6));
-  // float32 moves an ion's cell by up to two units.
+  // float32 moves an ion's cell by up to two units, nudge() an ion by three.
+  s.rules.contact = static_cast<float>(contact * (1 + 1e-6) + 8);
   const double cap = std::max(1.0, std::cbrt(2.0 * static_cast<double>(n)));
   for (int a = 0; a < 3; ++a) {
     const double most_cells = s.rules.extent[a] / (contact * (1 + 1e-6) + 4);
@@ -250,20 +251,21 @@ std::vector<int> overlapping_ions(const State& s) {
     }
     return false;
   };
-  for (int z = 0; z < r.cells[2]; ++z)
-    for (int y = 0; y < r.cells[1]; ++y)
-      for (int x = 0; x < r.cells[0]; ++x) {
-        const std::size_t here = cell_index(r, x, y, z);
-        for (std::uint32_t k = first[here]; k < first[here + 1]; ++k)
-          for (int n = 0; n < 27; ++n) {
-            int cx = x + n % 3 - 1, cy = y + n / 3 % 3 - 1, cz = z + n / 9 - 1;
-            if (neighbor_cell(r, 0, cx) && neighbor_cell(r, 1, cy) && neighbor_cell(r, 2, cz) &&
-                look(ions[k], cell_index(r, cx, cy, cz))) {
-              found.push_back(ions[k].index);
-              break;
-            }
-          }
-      }
+  for (const Ion& ion : ions) {
+    int low[3], high[3];
+    cells_nearby(r, 0, ion.at.x, low[0], high[0]);
+    cells_nearby(r, 1, ion.at.y, low[1], high[1]);
+    cells_nearby(r, 2, ion.at.z, low[2], high[2]);
+    bool hit = false;
+    for (int c = low[2]; c <= high[2] && !hit; ++c)
+      for (int b = low[1]; b <= high[1] && !hit; ++b)
+        for (int a = low[0]; a <= high[0] && !hit; ++a) {
+          int cx = a, cy = b, cz = c;
+          hit = neighbor_cell(r, 0, cx) && neighbor_cell(r, 1, cy) && neighbor_cell(r, 2, cz) &&
+                look(ion, cell_index(r, cx, cy, cz));
+        }
+    if (hit) found.push_back(ion.index);
+  }
   std::sort(found.begin(), found.end());
   return found;
 }

@@ -27,6 +27,9 @@ struct State {
   std::vector<std::int64_t> atom_id;  // empty: messages count ions from 0
   Counters counters;
   __int128 change = 0;  // of the energy since the start, in quanta
+  // In kT. The tree takes at least this for the error of an estimate, which costs direct sums and
+  // changes no decision. Tests of the direct sums set it.
+  double least_bound = 0;
 };
 
 // Checks everything and puts the ions on the grid of integers.

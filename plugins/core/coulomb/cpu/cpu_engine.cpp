@@ -405,7 +405,7 @@ class CpuEngine final : public EngineBase {
         const auto i = static_cast<std::size_t>(order_[k]);
         const auto change = far_field_->change(state_, state_.sites[i], moved_to(i), later);
         changes_[k] = change.estimate / far_field_->field().quanta;
-        bounds_[k] = std::max(change.bound, state_.parameters.least_bound / state_.rules.strength /
+        bounds_[k] = std::max(change.bound, state_.least_bound / state_.rules.strength /
                                                 abs_of(state_.sites[i].charge));
       }
     });

@@ -187,7 +187,7 @@ CpuFarField::Change CpuFarField::change(const State& state, const Site& from, co
     return unit_potential<space()>(r, r.rest, separation<space()>(r, to.x, to.y, to.z, from));
   });
   const double change = there - here - double{from.charge} * (own - field_.mesh.at_zero);
-  return {change * field_.quanta, error_of(field_.bound, norm_, terms)};
+  return {change * field_.quanta, error_of(field_.bound, norm_, terms, 16 * (terms + 64))};
 }
 
 }  // namespace manymove::coulomb

@@ -14,8 +14,8 @@ namespace {
 constexpr int kThreads = 256;
 
 // As measured on an H100 (docs/benchmarks/electrolyte.md), with the meanings that the CPU's have.
-constexpr double kIonsPerPoint = 0.25, kPairsPerPoint = 100, kBatch = 40;
-constexpr int kReachCells = 4;
+constexpr double kIonsPerPoint = 0.35, kPairsPerPoint = 50, kBatch = 80;
+constexpr int kReachCells = 3, kReachBins = 1;
 
 // Trials that are guessed together: the more there are, the more rounds it takes, as the change of
 // the energy by another's move falls with the size of the system.
@@ -24,17 +24,43 @@ int batch_length(std::size_t ions) {
   return 1 << std::clamp(static_cast<int>(std::lround(std::log2(wanted))), 6, 14);
 }
 
+// The plan with the fewest stages, and the smallest radices of those.
+FftPlan wide_plan(int length) {
+  FftPlan best{length, 25, {}};
+  FftPlan plan{length, 0, {}};
+  const auto extend = [&](const auto& self, int rest, int largest) -> void {
+    if (rest == 1) {
+      if (plan.stages < best.stages ||
+          (plan.stages == best.stages && plan.radix[0] < best.radix[0]))
+        best = plan;
+      return;
+    }
+    if (plan.stages + 1 >= 24) return;
+    for (const int radix : {10, 9, 8, 6, 5, 4, 3, 2}) {
+      if (radix > largest || rest % radix != 0) continue;
+      plan.radix[plan.stages++] = radix;
+      self(self, rest / radix, radix);
+      --plan.stages;
+    }
+  };
+  extend(extend, length, 10);
+  return best;
+}
+
 template <Space B>
 class Tree final : public DeviceTree {
+  static constexpr bool kSingle = Epoch<B>::kSingle;
+
  public:
   Tree(const State& state, cudaStream_t stream)
       : field_(make_far_field(state, kIonsPerPoint)),
         stream_(stream),
         ions_(static_cast<int>(state.sites.size())),
         batch_(batch_length(state.sites.size())),
-        least_(state.parameters.least_bound / state.rules.strength) {
+        least_(state.least_bound / state.rules.strength) {
     make_mesh();
-    make_cells(state);
+    make_cells(state, field_.mesh.reach / kReachCells, sources_, cell_count_, cell_first_);
+    make_cells(state, field_.mesh.reach / kReachBins, bins_, bin_count_, bin_first_);
     make_lists(state);
     int per_multiprocessor = 0, device = 0, multiprocessors = 0;
     check(cudaGetDevice(&device), "device");
@@ -81,16 +107,10 @@ class Tree final : public DeviceTree {
   int batch() const override { return batch_; }
 
   void begin_epoch(int begin, int end, int own, int devices) override {
-    const Deal deal{begin, end, batch_, own, devices};
-    view_.deal = deal;
+    view_.deal = {begin, end, batch_, own, devices};
     refresh(input_.site);
     counts_.clear(stream_);
-    const int trials = deal.trials(begin), warps = kEstimateThreads / 32;
-    if (trials == 0) return;
-    estimate_kernel<B><<<blocks_for(trials, warps), kEstimateThreads, 0, stream_>>>(
-        rules_, mesh_, sources_, near_table_.data(), field_.bound, least_, from_.data(), to_.data(),
-        deal, 16.0 * (end - begin), change_.data(), error_.data());
-    check_launch();
+    estimate(rules_, view_.deal);
   }
   void decide_and_move(int begin, int end) override { launch(Step::both, begin, end); }
   void decide(int begin, int end) override {
@@ -106,8 +126,9 @@ class Tree final : public DeviceTree {
   }
   void move(int begin, int end) override { launch(Step::move, begin, end); }
   void end_epoch() override {
-    const int trials = view_.deal.end - view_.deal.begin;
-    follow_mesh_kernel<<<std::min(trials, 65535), kSpreadThreads, 0, stream_>>>(mesh_, view_);
+    const Places places = epoch_places();
+    follow_mesh_kernel<<<std::min(2 * places.count, 65535), kSpreadThreads, 0, stream_>>>(
+        mesh_, places, place_.data(), accepted_.data() + view_.deal.begin);
     check_launch();
   }
   TreeTally end_sweep() override {
@@ -134,7 +155,7 @@ class Tree final : public DeviceTree {
     for (int a = 0; a < 3; ++a) {
       points *= static_cast<std::size_t>(m.points[a]);
       in_transform *= m.length[a];
-      mesh_.plan[a] = fft_plan(m.length[a]);
+      mesh_.plan[a] = wide_plan(m.length[a]);
       std::vector<Complex<double>> turns;
       for (int j = 0; j < m.length[a]; ++j) {
         const double angle = -2 * 3.14159265358979323846 * j / m.length[a];
@@ -175,29 +196,35 @@ class Tree final : public DeviceTree {
     mesh_.half_y = field_.half[1];
   }
 
-  void make_cells(const State& state) {
+  // Cells of the system with an edge of about `edge`.
+  void make_cells(const State& state, double edge, SourceCells& s,
+                  DeviceBuffer<std::uint32_t>& count, DeviceBuffer<std::uint32_t>& first) {
     std::size_t cells = 1;
     for (int a = 0; a < 3; ++a) {
       const double extent = state.rules.extent[a];
-      sources_.cells[a] = std::max(1, static_cast<int>(extent / field_.mesh.reach * kReachCells));
-      sources_.edge[a] = extent / sources_.cells[a];
-      sources_.per_edge[a] = sources_.cells[a] / extent;
-      sources_.half[a] = extent / 2;
-      cells *= static_cast<std::size_t>(sources_.cells[a]);
+      s.cells[a] = std::max(1, static_cast<int>(extent / edge));
+      s.edge[a] = extent / s.cells[a];
+      s.per_edge[a] = s.cells[a] / extent;
+      s.half[a] = extent / 2;
+      cells *= static_cast<std::size_t>(s.cells[a]);
     }
-    sources_.periodic = state.rules.periodic;
-    cell_count_ = DeviceBuffer<std::uint32_t>(cells + 1);
-    cell_first_ = DeviceBuffer<std::uint32_t>(cells + 1);
-    cell_count_.clear(stream_);
-    source_ = DeviceBuffer<Site>(static_cast<std::size_t>(ions_));
-    sources_.count = cell_count_.data();
-    sources_.first = cell_first_.data();
-    sources_.source = source_.data();
+    s.periodic = state.rules.periodic;
+    count = DeviceBuffer<std::uint32_t>(cells + 1);
+    first = DeviceBuffer<std::uint32_t>(cells + 1);
+    count.clear(stream_);
+    s.count = count.data();
+    s.first = first.data();
     std::size_t bytes = 0;
-    check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, cell_count_.data(), cell_first_.data(),
+    check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, s.count, s.first,
                                         static_cast<int>(cells + 1), stream_),
           "scan");
-    scan_ = DeviceBuffer<char>(bytes);
+    if (bytes > scan_.size()) scan_ = DeviceBuffer<char>(bytes);
+  }
+  void add_up(const DeviceBuffer<std::uint32_t>& count, DeviceBuffer<std::uint32_t>& first) {
+    std::size_t bytes = scan_.size();
+    check(cub::DeviceScan::ExclusiveSum(scan_.data(), bytes, count.data(), first.data(),
+                                        static_cast<int>(count.size()), stream_),
+          "scan");
   }
 
   void make_lists(const State& state) {
@@ -219,7 +246,10 @@ class Tree final : public DeviceTree {
     const auto batch = static_cast<std::size_t>(batch_);
     lists_ = DeviceBuffer<std::int32_t>(7 * batch);
     exact_ = DeviceBuffer<unsigned long long>(batch);
-    epoch_moves_ = DeviceBuffer<std::int32_t>(static_cast<std::size_t>(epoch_));
+    const auto epoch = static_cast<std::size_t>(epoch_);
+    place_ = DeviceBuffer<std::int32_t>(2 * epoch);
+    estimate_ = DeviceBuffer<PlaceEstimate>(2 * epoch);
+    source_ = DeviceBuffer<Site>(n);
     counts_ = DeviceBuffer<unsigned>(kCounts);
     tally_ = DeviceBuffer<TreeTally>(1);
     if (!state.parameters.vacuum) return;
@@ -249,7 +279,6 @@ class Tree final : public DeviceTree {
             {lists + 3 * batch_, lists + 4 * batch_, lists + 5 * batch_},
             exact_.data(),
             lists + 6 * batch_,
-            epoch_moves_.data(),
             counts_.data(),
             tally_.data(),
             gain_.data(),
@@ -278,33 +307,56 @@ class Tree final : public DeviceTree {
     // The counts are 0 here: sorting takes them back to that.
     count_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site,
                                                                               ions_);
-    std::size_t bytes = scan_.size();
-    check(cub::DeviceScan::ExclusiveSum(scan_.data(), bytes, cell_count_.data(), cell_first_.data(),
-                                        static_cast<int>(cell_count_.size()), stream_),
-          "scan");
-    sort_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site, ions_);
+    add_up(cell_count_, cell_first_);
+    sort_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site, ions_,
+                                                                             source_.data());
     check_launch();
   }
 
-  void (*kernel_)(Rules, TreeView, const float4*, Step, int, int) = epoch_kernel<B, true>;
+  Places epoch_places() const {
+    const Deal& d = view_.deal;
+    return {from_.data() + d.begin, to_.data() + d.begin, d.end - d.begin};
+  }
+  void estimate(const Rules& r, const Deal& deal) {
+    const Places places = epoch_places();
+    const int blocks = blocks_for(2 * places.count, kThreads);
+    count_places_kernel<<<blocks, kThreads, 0, stream_>>>(bins_, places);
+    add_up(bin_count_, bin_first_);
+    sort_places_kernel<<<blocks, kThreads, 0, stream_>>>(bins_, places, place_.data());
+    potential_kernel<B>
+        <<<blocks_for(2 * places.count, kEstimateThreads / 32), kEstimateThreads, 0, stream_>>>(
+            r, mesh_, sources_, source_.data(), near_table_.data(), places, deal, place_.data(),
+            estimate_.data());
+    // Four potentials for each move before; in float32 eight moves are one float64 sum, and most of
+    // these roundings are left for moves that are guessed and taken back.
+    const double pairs = places.count, terms = (kSingle ? 4 : 16) * pairs;
+    const double roundings = kSingle ? pairs + 256 : 16 * (terms + 4096);
+    estimate_kernel<B><<<blocks_for(places.count, kThreads), kThreads, 0, stream_>>>(
+        r, mesh_, field_.bound, least_, places, deal, estimate_.data(), terms, roundings,
+        change_.data() + deal.begin, error_.data() + deal.begin);
+    check_launch();
+  }
+
+  void (*kernel_)(Rules, TreeView, const float4*, Step, int, int) = epoch_kernel<B>;
   FarField field_;
   cudaStream_t stream_;
   int ions_, batch_, epoch_ = 0, blocks_ = 0;
   double least_;
   Mesh mesh_{};
-  SourceCells sources_{};
+  SourceCells sources_{}, bins_{};
   std::size_t line_memory_[3];
   DeviceBuffer<Complex<double>> twiddle_[3], spectrum_;
   DeviceBuffer<unsigned long long> charge_, exact_;
   DeviceBuffer<float> potential_;
   DeviceBuffer<NearTable> near_table_;
   DeviceBuffer<double> factor_, squares_, change_, error_;
-  DeviceBuffer<std::uint32_t> cell_count_, cell_first_;
+  DeviceBuffer<std::uint32_t> cell_count_, cell_first_, bin_count_, bin_first_;
+  DeviceBuffer<PlaceEstimate> estimate_;
   DeviceBuffer<char> scan_;
   DeviceBuffer<Site> source_, from_, to_;
   DeviceBuffer<std::uint8_t> accepted_, moved_;
   DeviceBuffer<std::int64_t> limit_;
-  DeviceBuffer<std::int32_t> conflict_, conflicts_, new_head_, new_next_, lists_, epoch_moves_;
+  DeviceBuffer<std::int32_t> conflict_, conflicts_, new_head_, new_next_, lists_, place_;
   DeviceBuffer<unsigned> counts_, conflicts_used_;
   DeviceBuffer<TreeTally> tally_;
   DeviceBuffer<Dipole> gain_, earlier_;  // with a vacuum around

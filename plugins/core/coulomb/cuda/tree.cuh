@@ -11,7 +11,7 @@
 
 #include <climits>
 
-#include "far_field.cuh"
+#include "estimate.cuh"
 #include "tree.h"
 
 namespace manymove::coulomb {
@@ -43,7 +43,6 @@ struct TreeView {
   std::int32_t *flipped[3], *open[3];
   unsigned long long* exact;  // sums of the open trials
   std::int32_t* moves;        // trials accepted in the batch
-  std::int32_t* epoch_moves;  // places accepted in this epoch
   unsigned* count;            // of these lists
   TreeTally* tally;
   // With a vacuum around: by place, what the trial would add to the dipole moment, and what earlier
@@ -55,7 +54,7 @@ struct TreeView {
   int ions;
   Deal deal;  // of the present epoch
 };
-enum { kFlipped = 0, kOpen = 3, kMoves = 6, kEpochMoves, kCounts };
+enum { kFlipped = 0, kOpen = 3, kMoves = 6, kCounts };
 constexpr std::int32_t kFree = -1, kSearch = -2;
 
 // What a kernel does with batches.
@@ -130,8 +129,11 @@ __global__ void gains_kernel(const __grid_constant__ Rules r, TreeView v, int co
   v.earlier[k] = {0, 0, 0};
 }
 
-template <Space B, bool Single>
+template <Space B>
 struct Epoch {
+  // Whether pairs within an epoch are computed in float32.
+  static constexpr bool kSingle = B == Space::cell;
+
   const Rules& r;
   const TreeView& v;
   const SmoothRest<double>& rest;
@@ -219,9 +221,12 @@ struct Epoch {
            overlaps(r, {v.new_head, v.new_next}, then, v.radius, i, to.x, to.y, to.z,
                     [&](int j) { return j < i && fresh(v.moved + j); });
   }
-  __device__ void set(int k, int i, bool accept, int list) const {
+  __device__ void set(int k, int i, bool accept) const {
     v.accepted[k] = accept;
     v.moved[i] = accept;
+  }
+  __device__ void flip(int k, int i, bool accept, int list) const {
+    set(k, i, accept);
     v.flipped[list][atomicAdd(v.count + kFlipped + list, 1u)] = 2 * k + accept;
   }
   // What follows for a trial from its estimate as it is.
@@ -232,11 +237,17 @@ struct Epoch {
     bool open = verdict(change, v.error[k], limit, to.charge) == Verdict::unknown;
     const int i = v.order[k];
     if ((accept || open) && blocked(k, i, to)) accept = open = false;
-    if (accept != accepted) set(k, i, accept, list);
+    if (accept != accepted) flip(k, i, accept, list);
     if (!open) return;
     const unsigned u = atomicAdd(v.count + kOpen + list, 1u);
     v.open[list][u] = k;
     v.exact[u] = 0;
+  }
+  // The first guess, of the estimates at the start of the epoch or after the batch before. Which
+  // trials overlap is left to the next one.
+  __device__ void first_guess(int k) const {
+    const double change = v.change[k] * v.quanta;
+    set(k, v.order[k], (v.to[k].charge > 0 ? change : -change) < static_cast<double>(v.limit[k]));
   }
 
   // Guesses of the trials from `decided` on, until nothing changes; `list` holds the last changes.
@@ -254,7 +265,7 @@ struct Epoch {
           if (l >= k) continue;
           const Site before = site_at(v.from, l), after = site_at(v.to, l);
           double gain;
-          if constexpr (B == Space::cell && Single) {
+          if constexpr (kSingle) {
             float size = 0;
             gain = pair_single(from, to, before, after, 0, size);
             error += size;
@@ -265,13 +276,12 @@ struct Epoch {
         }
         for (int step = 16; step > 0; step /= 2) {
           sum += __shfl_xor_sync(0xffffffffu, sum, step);
-          if constexpr (B == Space::cell && Single)
-            error += __shfl_xor_sync(0xffffffffu, error, step);
+          if constexpr (kSingle) error += __shfl_xor_sync(0xffffffffu, error, step);
         }
         if (in_vacuum()) add_gains(k, v.flipped[list], changed);
         if (lane != 0) continue;
         v.change[k] += sum;
-        if constexpr (B == Space::cell && Single) v.error[k] += 0x1p-20 * v.quanta * error;
+        if constexpr (kSingle) v.error[k] += 0x1p-20 * v.quanta * error;
         if (k >= decided) guess(k, to, v.accepted[k], next);
       }
       list = next;
@@ -331,7 +341,7 @@ struct Epoch {
     list = 0;
     if (thread == 0) {
       for (int c = kFlipped; c < kMoves; ++c) v.count[c] = 0;
-      set(k, v.order[k], !v.accepted[k], list);
+      flip(k, v.order[k], !v.accepted[k], list);
     }
     decided = k + 1;
     grid.sync();
@@ -366,7 +376,6 @@ struct Epoch {
       v.site[i] = to;
       v.moved[i] = 1;
       v.moves[atomicAdd(v.count + kMoves, 1u)] = k;
-      v.epoch_moves[atomicAdd(v.count + kEpochMoves, 1u)] = k;
       if (!in_vacuum()) continue;
       follow(r, site_at(v.from, k), to, v.image + 3 * static_cast<std::size_t>(i));
       sum = sum + v.gain[k];
@@ -374,59 +383,101 @@ struct Epoch {
     return sum;
   }
 
-  // What the batch's moves change for this device's trials from place `begin` on; a thread per
-  // trial and slice of moves.
-  __device__ void follow_moves(int begin) const {
-    constexpr int kTile = kTreeThreads;
+  // What the moves of a batch change for this device's trials from place `begin` on: a block takes
+  // some of both, a thread per trial.
+  static constexpr int kTile = 128;
+  __device__ void add_moves(int begin) const {
     __shared__ Site before[kTile], after[kTile];
-    const int moves = static_cast<int>(fresh(v.count + kMoves)), end = v.deal.end,
-              rest_trials = v.deal.trials(begin);
-    if (rest_trials <= 0) return;
-    const int groups = (rest_trials + kTreeThreads - 1) / kTreeThreads,
+    const int moves = static_cast<int>(fresh(v.count + kMoves)), end = v.deal.end;
+    const int groups = (v.deal.trials(begin) + kTreeThreads - 1) / kTreeThreads,
               tiles = (moves + kTile - 1) / kTile;
-    const int slices = min(max(1, static_cast<int>(gridDim.x) / groups), tiles);
-    for (int item = blockIdx.x; item < groups * slices; item += gridDim.x) {
+    for (int item = blockIdx.x; item < groups * tiles; item += gridDim.x) {
       const int k =
           v.deal.place(begin, item % groups * kTreeThreads + static_cast<int>(threadIdx.x));
-      const Site hole{67108864.0f, 0.5f, 0.5f, 0.0f};  // at no distance 0
-      const Site from = k < end ? site_at(v.from, k) : hole, to = k < end ? site_at(v.to, k) : hole;
-      double sum = 0, error = 0;
-      for (int tile = item / groups; tile < tiles; tile += slices) {
-        const int place = tile * kTile + static_cast<int>(threadIdx.x);
-        __syncthreads();
-        before[threadIdx.x] = place < moves ? site_at(v.from, v.moves[place]) : hole;
-        after[threadIdx.x] = place < moves ? site_at(v.to, v.moves[place]) : hole;
-        __syncthreads();
-        const int here = min(kTile, moves - tile * kTile);
-        if constexpr (B == Space::cell && Single) {
-          for (int f = 0; f < here; f += kChunk)
-            add_chunk(from, to, before + f, after + f, sum, error);
-        } else {
-#pragma unroll 2
-          for (int f = 0; f < here; ++f) sum += pair(from, to, before[f], after[f]);
-        }
+      const int tile = item / groups * kTile, here = min(kTile, moves - tile);
+      const Site from = k < end ? site_at(v.from, k) : hole(),
+                 to = k < end ? site_at(v.to, k) : hole();
+      __syncthreads();
+      if (threadIdx.x < kTile) {
+        const int place = tile + static_cast<int>(threadIdx.x);
+        before[threadIdx.x] = place < moves ? site_at(v.from, v.moves[place]) : hole();
+        after[threadIdx.x] = place < moves ? site_at(v.to, v.moves[place]) : hole();
       }
-      if (k >= end) continue;
-      atomicAdd(v.change + k, sum);
-      if constexpr (B == Space::cell && Single) atomicAdd(v.error + k, 0x1p-20 * v.quanta * error);
+      __syncthreads();
+      double sum = 0, error = 0;
+      if constexpr (kSingle) {
+        for (int f = 0; f < here; f += kChunk)
+          add_chunk(from, to, before + f, after + f, kChunk, sum, error);
+      } else {
+#pragma unroll 2
+        for (int f = 0; f < here; ++f) sum += pair(from, to, before[f], after[f]);
+      }
+      if (k < end) add(k, sum, error);
     }
   }
+  // What the trials of a batch that are accepted, as guessed, change for those behind them. A block
+  // takes 256 trials and a few that may be accepted.
+  static constexpr int kFew = 32, kFewPerGroup = kTreeThreads / kFew;
+  __device__ void add_within(int first, int end) const {
+    __shared__ Site before[kFew], after[kFew];
+    const int groups = (end - first + kTreeThreads - 1) / kTreeThreads;
+    for (int item = blockIdx.x; item < kFewPerGroup * groups * (groups + 1) / 2;
+         item += gridDim.x) {
+      int group = 0, part = item;
+      for (; part >= kFewPerGroup * (group + 1); ++group) part -= kFewPerGroup * (group + 1);
+      const int k = first + group * kTreeThreads + static_cast<int>(threadIdx.x),
+                begin = first + part * kFew;
+      const Site from = k < end ? site_at(v.from, k) : hole(),
+                 to = k < end ? site_at(v.to, k) : hole();
+      __syncthreads();
+      if (threadIdx.x < kFew) {
+        const int l = begin + static_cast<int>(threadIdx.x);
+        const bool accepted = l < end && fresh(v.accepted + l);
+        before[threadIdx.x] = accepted ? site_at(v.from, l) : hole();
+        after[threadIdx.x] = accepted ? site_at(v.to, l) : hole();
+      }
+      __syncthreads();
+      double sum = 0, error = 0;
+      for (int f = 0; f < kFew; f += kChunk)
+        add_chunk(from, to, before + f, after + f, k - begin - f, sum, error);
+      if (k < end) add(k, sum, error);
+    }
+  }
+  __device__ static Site hole() { return {67108864.0f, 0.5f, 0.5f, 0.0f}; }  // at no distance 0
+  __device__ void add(int k, double sum, double error) const {
+    atomicAdd(v.change + k, sum);
+    if constexpr (kSingle) atomicAdd(v.error + k, 0x1p-20 * v.quanta * error);
+  }
 
-  // Some moves in float32.
+  // Some moves in float32, the first `count` of kChunk.
   __device__ void add_chunk(const Site& from, const Site& to, const Site* before, const Site* after,
-                            double& sum, double& error) const {
+                            int count, double& sum, double& error) const {
     float part = 0, size = 0;
+    if (count >= kChunk) {
 #pragma unroll
-    for (int f = 0; f < kChunk; ++f) part = pair_single(from, to, before[f], after[f], part, size);
+      for (int f = 0; f < kChunk; ++f)
+        part = pair_single(from, to, before[f], after[f], part, size);
+    } else {
+      for (int f = 0; f < count; ++f) part = pair_single(from, to, before[f], after[f], part, size);
+    }
     sum += part;
     error += size;
   }
 
   __device__ void decide(int begin, int end, TreeTally& tally) const {
     int list = 0, decided = begin, open;
-    for (int k = begin + thread; k < end; k += threads) {
-      v.accepted[k] = false;
-      guess(k, site_at(v.to, k), false, list);
+    if constexpr (kSingle) {
+      for (int k = begin + thread; k < end; k += threads) first_guess(k);
+      grid.sync();
+      add_within(begin, end);
+      grid.sync();
+      for (int k = begin + thread; k < end; k += threads)
+        guess(k, site_at(v.to, k), v.accepted[k], list);
+    } else {
+      for (int k = begin + thread; k < end; k += threads) {
+        v.accepted[k] = false;
+        guess(k, site_at(v.to, k), false, list);
+      }
     }
     grid.sync();
     do {
@@ -446,7 +497,7 @@ struct Epoch {
       atomicAdd(&v.dipole->y, gained.y);
       atomicAdd(&v.dipole->z, gained.z);
     }
-    follow_moves(end);
+    add_moves(end);
     grid.sync();
     if (thread == 0) v.count[kMoves] = 0;
   }
@@ -467,21 +518,21 @@ struct Epoch {
   }
 };
 
-template <Space B, bool Single>
+template <Space B>
 __global__ void __launch_bounds__(kTreeThreads, B == Space::ewald ? 2 : 3)
     epoch_kernel(const __grid_constant__ Rules r, const __grid_constant__ TreeView v,
                  const float4* trial, Step step, int begin, int end) {
-  Epoch<B, Single>{r, v, r.rest, trial}.run(step, begin, end);
+  Epoch<B>{r, v, r.rest, trial}.run(step, begin, end);
 }
 
-// The charges of the epoch's accepted moves go with them. A block per move.
+// The charges of an epoch's accepted moves go with them. A block per place, which come sorted, so
+// that what is touched together lies together.
 __global__ void __launch_bounds__(kSpreadThreads)
-    follow_mesh_kernel(const __grid_constant__ Mesh m, TreeView v) {
-  const unsigned moves = v.count[kEpochMoves];
-  for (unsigned e = blockIdx.x; e < moves; e += gridDim.x) {
-    const int k = v.epoch_moves[e];
-    spread(m, v.from[k], -1);
-    spread(m, v.to[k], 1);
+    follow_mesh_kernel(const __grid_constant__ Mesh m, Places places, const std::int32_t* sorted,
+                       const std::uint8_t* accepted) {
+  for (int e = blockIdx.x; e < 2 * places.count; e += gridDim.x) {
+    const int place = sorted[e];
+    if (accepted[place / 2]) spread(m, places.at(place), place % 2 ? 1 : -1);
   }
 }
 
