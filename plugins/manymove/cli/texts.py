@@ -57,6 +57,7 @@ HELP = {
     "and equilibrates in rounds of doubling length until its loading agrees with test molecules.",
     "pressure": "Constant pressure P* = beta P d^D, at which the volume changes and the packing "
     "fraction is measured, beginning at --packing-fraction (default constant volume).",
+    "edges_apart": "Change the edges of the box one at a time with --pressure (default together).",
     "swap_rounds": "Number of rounds of swap moves for each set of cells, in which pairs of "
     "particles exchange their diameters if there is room (default no swap moves).",
     "swap_range": "Largest difference of the diameters of a pair in swap moves (default any).",

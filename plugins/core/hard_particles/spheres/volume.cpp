@@ -121,6 +121,7 @@ void choose_step(State& s, double volume) {
 
 double largest_volume_delta(const State& s) {
   const Parameters& p = s.parameters;
+  if (p.edges_apart) return s.distances.largest;
   return (p.ln_volume ? 0.69 * p.dimensions
                       : (p.dimensions == 2 ? 0.75 : 0.87) * smallest_volume(s)) /
          p.volume_repeats;
@@ -130,17 +131,24 @@ double volume_of(const State& s, double coordinate) {
   return s.parameters.ln_volume ? exponential(coordinate) : coordinate;
 }
 
-void choose_lattice(State& s) {
-  Parameters& p = s.parameters;
-  const int D = s.dimensions();
-  const double sigma = s.distances.largest;
+void check_pressure(const State& s) {
+  const Parameters& p = s.parameters;
   if (!std::isfinite(p.beta_pressure))
     refuse("the pressure must be positive and finite, got ", p.beta_pressure);
-  if (p.cell_width != sigma)
+  if (p.cell_width != s.distances.largest)
     refuse(
         "cell_width must be left to its default at constant pressure, where cells follow the "
         "box, got ",
         p.cell_width);
+}
+
+double natural_logarithm(double positive) { return logarithm(positive); }
+
+void choose_lattice(State& s) {
+  Parameters& p = s.parameters;
+  const int D = s.dimensions();
+  const double sigma = s.distances.largest;
+  check_pressure(s);
   if (p.volume_every == 0) p.volume_every = 1;
   std::int64_t factor[3] = {1, 1, 1}, most[3] = {1, 1, 1};
   int widest = 0;

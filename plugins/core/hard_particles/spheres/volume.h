@@ -19,6 +19,12 @@ bool set_box(State& state, double coordinate);
 // With larger steps, trial changes could halve the edges, beyond what least_ratio_wanted() finds.
 double largest_volume_delta(const State& state);
 
+// Refuses a pressure or a width of cells that does not go with constant pressure.
+void check_pressure(const State& state);
+
+// The same bits on all machines.
+double natural_logarithm(double positive);
+
 // The volume of a coordinate, which is V itself or ln V.
 double volume_of(const State& state, double coordinate);
 

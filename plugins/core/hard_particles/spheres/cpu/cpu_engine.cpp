@@ -7,6 +7,7 @@
 
 #include "../../../runtime/parallel_for.h"
 #include "../../crossing.h"
+#include "../edges.h"
 #include "../grid.h"
 #include "../host.h"
 #include "../rows.h"
@@ -139,6 +140,7 @@ class CpuEngine final : public Engine {
     data.volume = state_.data.volume;
     data.volume_trials = state_.data.volume_trials;
     data.volume_accepted = state_.data.volume_accepted;
+    data.extent = state_.extent;
     if (state_.swaps()) data.diameters = diameters_of(state_, data);
     data.swap_trials = state_.data.swap_trials;
     data.swap_accepted = state_.data.swap_accepted;
@@ -195,7 +197,12 @@ class CpuEngine final : public Engine {
         swap_diameters<3>();
     }
     if (state_.constant_pressure()) {
-      if (counters_.cycles % state_.parameters.volume_every == 0) change_box();
+      if (counters_.cycles % state_.parameters.volume_every == 0) {
+        if (state_.parameters.edges_apart)
+          change_edges_here();
+        else
+          change_box();
+      }
       volumes_.end_cycle(counters_.cycles, volume_of(state_, state_.data.volume));
     }
     if (rows_.wants_sample(counters_.cycles)) count_pairs(rows_.sampling(), rows_.row());
@@ -273,6 +280,18 @@ class CpuEngine final : public Engine {
       state_.data.swap_trials += worker.swaps.trials;
       state_.data.swap_accepted += worker.swaps.accepted;
     }
+  }
+
+  // The trial changes of edges; then the cells follow.
+  void change_edges_here() {
+    Snapshot now = snapshot();
+    if (!change_edges(state_, now)) return;
+    law_ = law_of(state_);
+    local_ = state_.local();
+    origin_ = now.origin;
+    now_ = cells_of(state_, now);
+    spare_.spheres.resize(now_.spheres.size());
+    spare_.counts.resize(now_.counts.size());
   }
 
   // The trial changes of the volume; then the box and the cells follow.

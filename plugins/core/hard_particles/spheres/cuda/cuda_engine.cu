@@ -9,6 +9,7 @@
 
 #include "../../../runtime/device.cuh"
 #include "../../cuda/distributed/halo_exchange.cuh"
+#include "../edges.h"
 #include "../grid.h"
 #include "../state.h"
 #include "../volume.h"
@@ -67,7 +68,8 @@ class CudaEngine final : OnDevice, public Engine {
       const unsigned long long before[2] = {state_.data.swap_trials, state_.data.swap_accepted};
       swap_tally_.upload(before, stream_);
     }
-    if (state_.constant_pressure()) box_moves_.emplace(state_, stream_);
+    if (state_.constant_pressure() && !state_.parameters.edges_apart)
+      box_moves_.emplace(state_, stream_);
     if (state_.strip && state_.swaps()) row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
     if (state_.strip)
       halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(),
@@ -92,7 +94,8 @@ class CudaEngine final : OnDevice, public Engine {
         begin_box_move();
         // Only the next cycle of an undivided system can do without the answer.
         if (i + 1 == cycles || looks_at(cycle) || state_.strip) end_box_move();
-      } else if (box_moves_) {
+      } else if (state_.constant_pressure()) {
+        if (!box_moves_ && cycle % state_.parameters.volume_every == 0) change_edges_here();
         volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
       }
       end_cycle(cycle);
@@ -109,7 +112,7 @@ class CudaEngine final : OnDevice, public Engine {
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
     // What the host decides or counts is not undone.
-    if (sampling_.every || state_.strip || box_moves_ || state_.swaps())
+    if (sampling_.every || state_.strip || state_.constant_pressure() || state_.swaps())
       return Engine::enqueue_if_same(cycles, host);
     const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
     if (!host_.compare(state_.particles, host, stream_)) return false;
@@ -216,6 +219,7 @@ class CudaEngine final : OnDevice, public Engine {
     data.volume = state_.data.volume;
     data.volume_trials = state_.data.volume_trials;
     data.volume_accepted = state_.data.volume_accepted;
+    data.extent = state_.extent;
     if (state_.swaps()) {
       data.diameters = present_diameters(data);
       const TrialCounters swaps = swap_counters();
@@ -483,18 +487,36 @@ class CudaEngine final : OnDevice, public Engine {
     fill_diameters(state_);
     const Cells cells = divide_again(state_, std::move(mine));
     halo_.reset();
-    for (int k = 0; k < 2; ++k) {
-      spheres_[k] = DeviceBuffer<Sphere>(cells.spheres.size());
-      counts_[k] = DeviceBuffer<std::uint32_t>(cells.counts.size());
-    }
-    spheres_[now_].upload(cells.spheres.data(), stream_);
-    counts_[now_].upload(cells.counts.data(), stream_);
+    upload_cells(cells);
     if (state_.swaps()) {
       reference_ = on_device(state_.parameters.diameters, stream_);
       row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
     }
     upload_law();
     halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(), stream_);
+    choose_schedule(
+        std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
+  }
+  void upload_cells(const Cells& cells) {
+    for (int k = 0; k < 2; ++k) {
+      spheres_[k] = DeviceBuffer<Sphere>(cells.spheres.size());
+      counts_[k] = DeviceBuffer<std::uint32_t>(cells.counts.size());
+    }
+    spheres_[now_].upload(cells.spheres.data(), stream_);
+    counts_[now_].upload(cells.counts.data(), stream_);
+  }
+
+  // The trial changes of edges, on the host; then the cells follow.
+  void change_edges_here() {
+    Snapshot now = snapshot();
+    if (state_.swaps()) {
+      state_.parameters.diameters = now.diameters;
+      fill_diameters(state_);
+    }
+    if (!change_edges(state_, now)) return;
+    state_.data.origin = now.origin;
+    upload_cells(cells_of(state_, now));
+    upload_law();
     choose_schedule(
         std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
   }
