@@ -20,7 +20,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ class Trajectory:
         """Lags in units of the distance, and the scattering function averaged over axes, spheres
         and origins, (K, 2)."""
         waves = np.array(self._frames)
-        lags = np.unique(np.geomspace(1, len(waves) // 3, 40).astype(int))
+        lags = np.unique(np.geomspace(1, len(waves) // 2, 40).astype(int))
         values = []
         for lag in lags:
             starts = np.arange(0, len(waves) - lag, -(-(len(waves) - lag) // ORIGINS))
@@ -108,16 +108,14 @@ def relaxation_time(curve: np.ndarray) -> float | None:
 
 
 def measure(phi: float, swaps: bool, seed: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Relaxation time and pressure of one run, in a process of its own."""
-    settings = {**SETTINGS, "device": options.device}
+    """Relaxation time and pressure of one run. It starts on a CPU, where few spheres are faster."""
     began = time.perf_counter()
-    spheres = compressed(options.spheres, phi, seed, settings)
-    spheres.run(options.equilibrate)
-    if not swaps:
-        spheres = HardSpheres(
-            spheres.positions, spheres.box, diameters=spheres.diameters, seed=seed,
-            first_cycle=spheres.cycles, **settings,
-        )  # fmt: skip
+    start = compressed(options.spheres, phi, seed, {**SETTINGS, "device": "cpu"})
+    start.run(options.equilibrate)
+    spheres = HardSpheres(
+        start.positions, start.box, diameters=start.diameters, seed=seed,
+        first_cycle=start.cycles, device=options.device, **SETTINGS, **(SWAPS if swaps else {}),
+    )  # fmt: skip
     spheres.run(options.every)
     spheres.sample_pressure(every=10 * options.every, record=100 * options.every)
     first, trials = spheres.sweeps, spheres.trial_moves + spheres.swap_trials
@@ -167,7 +165,7 @@ def states(results: list[dict[str, Any]], swaps: bool) -> list[dict[str, Any]]:
         times = [r["relaxation_time"] for r in here]
         row: dict[str, Any] = {"packing_fraction": phi, "replicas": len(here)}
         if None in times:
-            row["bound"] = max(r["length"] for r in here) / 3
+            row["bound"] = max(r["curve"][-1][0] for r in here)
         else:
             row["time"], row["error"] = mean(times)
         if measured := [r for r in here if r["pressure"] is not None]:
@@ -186,17 +184,25 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         (phi, swaps, options.seed + k)
         for phi in sorted(options.packing_fractions, reverse=True)
         for swaps in (False, True)
+        if options.only in (None, "swaps" if swaps else "none")
         for k in range(options.replicas)
     ]
-    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as processes:
-        running = [processes.submit(measure, *state, options) for state in work]
+    # Runs on a GPU share it in one process, so that they are side by side and not in turn.
+    on_cpu = options.device == "cpu"
+    make = (
+        ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn"))
+        if on_cpu
+        else ThreadPoolExecutor(options.jobs)
+    )
+    with make as workers:
+        running = [workers.submit(measure, *state, options) for state in work]
         for done in as_completed(running):
             row = done.result()
             results.append(row)
             results.sort(key=lambda r: (r["packing_fraction"], r["swaps"], r["seed"]))
             report = example.save(options, {"results": results})
             found = row["relaxation_time"]
-            text = f"above {row['length'] / 3:.3g}" if found is None else f"{found:.4g}"
+            text = f"above {row['curve'][-1][0]:.3g}" if found is None else f"{found:.4g}"
             print(
                 f"{row['packing_fraction']:.3f}  {'swaps' if row['swaps'] else 'no swaps':8}  "
                 f"relaxation time {text}  of {row['length']:.3g}  {row['seconds']:.0f} s",
@@ -211,10 +217,12 @@ def table(report: dict[str, Any]) -> None:
         {row["packing_fraction"]: row for row in states(report["results"], swaps)}
         for swaps in (False, True)
     )
-    for phi, row in swapped.items():
-        other = plain.get(phi, {})
+    for phi in sorted({*plain, *swapped}):
+        row, other = swapped.get(phi, {}), plain.get(phi, {})
         texts = [
-            with_error(r["time"], r["error"]) if "time" in r else f"> {r.get('bound', 0):.3g}"
+            with_error(r["time"], r["error"])
+            if "time" in r
+            else (f"> {r['bound']:.3g}" if r else "-")
             for r in (other, row)
         ]
         ratio = other.get("time", other.get("bound", math.nan)) / row.get("time", math.nan)
@@ -262,6 +270,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--spheres", type=int, default=1000)
     parser.add_argument("--packing-fractions", type=float, nargs="+", default=PACKING_FRACTIONS)
+    parser.add_argument("--only", choices=["swaps", "none"], help="with or without swap moves only")
     parser.add_argument("--replicas", type=int, default=2, help="independent starts")
     parser.add_argument("--equilibrate", type=float, default=10_000, help="sweeps with swap moves")
     parser.add_argument("--relaxations", type=float, default=40, help="length of a run")
@@ -270,11 +279,15 @@ def main() -> None:
     parser.add_argument("--every", type=float, default=10, help="sweeps between configurations")
     parser.add_argument("--jobs", type=int, default=2, help="runs that go side by side")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", default="cpu", help="of the measurement")
     quick = {"spheres": 400, "packing_fractions": [0.45, 0.5], "equilibrate": 300, "seconds": 5,
              "replicas": 1}  # fmt: skip
     options = example.parse(parser, "swap_moves", quick)
-    report = example.read(options)[0] if options.draw else run(options)
+    if options.draw:
+        several = example.read(options)
+        report = {**several[0], "results": [row for one in several for row in one["results"]]}
+    else:
+        report = run(options)
     table(report)
     plot(options.output / "picture.png", report)
     print(f"results in {options.output}/")
