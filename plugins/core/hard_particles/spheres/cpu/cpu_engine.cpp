@@ -232,17 +232,9 @@ class CpuEngine final : public Engine {
         for (int k = 0; k < cells; ++k) {
           int at[3];
           swap_cell<D>(n, set, k, at);
-          const std::int64_t here = grid_cell<D>(g, bounds, at);
-          worker.swappers[k].id = kNobody;
-          if (now_.counts[here] == 0) continue;
-          const Sphere p =
-              now_.spheres[here * g.slots + swapper_slot<D>(g, bounds, tile, at, rules.cycle,
-                                                            now_.counts[here])];
-          int cell[3];
-          for (int a = 0; a < 3; ++a) cell[a] = bounds.first[a] + at[a];
-          worker.swappers[k] = {room_of<D, 1>(g, rules, cell, p, now_.spheres.data(),
-                                              now_.counts.data(), diameters, 0),
-                                p.id};
+          worker.swappers[k] =
+              swapper_of<D, 1, 1>(g, rules, bounds, tile, at, now_.spheres.data(),
+                                  now_.counts.data(), diameters, 0);
         }
         for (int round = 0; round < rules.rounds; ++round) {
           const int offset = swap_offset<D>(g, tile, rules.cycle, set, round, cells);
@@ -301,8 +293,11 @@ class CpuEngine final : public Engine {
         for (; cell[0] < g.cells[0]; ++cell[0]) {
           const std::size_t at = static_cast<std::size_t>(row) * g.cells[0] + cell[0];
           if (now_.counts[at])
-            least = least_ratio_of<D, C, 1>(g, reference, wanted, now_.spheres.data(),
-                                            now_.counts.data(), cell, 0, least);
+            least = wanted.range == 1
+                        ? least_ratio_of<D, C, 1, 1>(g, reference, wanted, now_.spheres.data(),
+                                                     now_.counts.data(), cell, 0, least)
+                        : least_ratio_of<D, C, 2, 1>(g, reference, wanted, now_.spheres.data(),
+                                                     now_.counts.data(), cell, 0, least);
         }
         workers_[thread].least = least;
       });

@@ -28,21 +28,19 @@ constexpr int kLanes = 4;  // that share a cell
 constexpr unsigned long long kNoRatio = 0x7ff0000000000000ull;
 
 // Positive numbers are in the order of their bits. The last block chooses among the outcomes.
-template <int D, Contact C>
+template <int D, Contact C, int Range>
 __global__ void __launch_bounds__(kThreads)
     least_ratio_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law reference,
                        const __grid_constant__ LeastRatio wanted, const Sphere* spheres,
-                       const std::uint32_t* counts, std::int64_t cells,
+                       const std::uint32_t* counts,
                        const __grid_constant__ VolumeOutcomes outcomes, BoxChoice* choice,
                        volatile BoxAnswer* answer, unsigned int number) {
-  const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const auto thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int cell[3] = {thread / kLanes, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z)};
   double mine = wanted.most;
-  if (index / kLanes < cells) {
-    int cell[3];
-    cell_of(g, index / kLanes, cell);
-    mine = least_ratio_of<D, C, kLanes>(g, reference, wanted, spheres, counts, cell,
-                                        static_cast<int>(index % kLanes), mine);
-  }
+  if (cell[0] < g.cells[0])
+    mine = least_ratio_of<D, C, Range, kLanes>(g, reference, wanted, spheres, counts, cell,
+                                               thread % kLanes, mine);
   for (int lane = 16; lane > 0; lane /= 2) mine = fmin(mine, __shfl_down_sync(~0u, mine, lane));
   if (threadIdx.x % 32 == 0 && mine < wanted.most) {
     atomicMin(&choice->least, static_cast<unsigned long long>(__double_as_longlong(mine)));
@@ -50,7 +48,7 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
-  if (atomicAdd(&choice->blocks, 1u) != gridDim.x - 1) return;
+  if (atomicAdd(&choice->blocks, 1u) != gridDim.x * gridDim.y * gridDim.z - 1) return;
   __threadfence();
   const double least = fmin(
       wanted.most,
@@ -129,13 +127,13 @@ __global__ void change_cells_kernel(const __grid_constant__ Geometry from, const
   }
 }
 
-template <int D, class... Arguments>
-void launch_least_ratio(Contact contact, unsigned blocks, cudaStream_t stream,
-                        Arguments... arguments) {
-  const auto kernel = contact == Contact::one_size   ? &least_ratio_kernel<D, Contact::one_size>
-                      : contact == Contact::additive ? &least_ratio_kernel<D, Contact::additive>
-                                                     : &least_ratio_kernel<D, Contact::table>;
-  kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+using LeastRatioKernel = void (*)(Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
+                                  VolumeOutcomes, BoxChoice*, volatile BoxAnswer*, unsigned int);
+template <int D, int Range>
+LeastRatioKernel least_ratio_in(Contact contact) {
+  return contact == Contact::one_size   ? &least_ratio_kernel<D, Contact::one_size, Range>
+         : contact == Contact::additive ? &least_ratio_kernel<D, Contact::additive, Range>
+                                        : &least_ratio_kernel<D, Contact::table, Range>;
 }
 
 }  // namespace
@@ -156,17 +154,16 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled,
   reference.labels = scaled.labels;
   reference.diameters = diameters;
   reference.contacts = contacts_.data();
-  const auto cells = static_cast<std::int64_t>(s.cells());
-  const auto launch =
-      s.dimensions() == 2
-          ? &launch_least_ratio<2, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
-                                std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
-                                unsigned int>
-          : &launch_least_ratio<3, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
-                                std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
-                                unsigned int>;
-  launch(s.distances.contact, blocks(s.cells() * kLanes), stream, s.geometry, reference, wanted,
-         spheres, counts, cells, outcomes, choice_.data(), answer_.get(), ++number_);
+  const auto kernel =
+      (s.dimensions() == 2
+           ? (wanted.range == 1 ? &least_ratio_in<2, 1> : &least_ratio_in<2, 2>)
+           : (wanted.range == 1 ? &least_ratio_in<3, 1> : &least_ratio_in<3, 2>))(
+          s.distances.contact);
+  const int* const cells = s.geometry.cells;  // at most 30,000 along an axis
+  const dim3 grid(blocks(static_cast<std::size_t>(cells[0]) * kLanes),
+                  static_cast<unsigned>(cells[1]), static_cast<unsigned>(cells[2]));
+  kernel<<<grid, kThreads, 0, stream>>>(s.geometry, reference, wanted, spheres, counts, outcomes,
+                                        choice_.data(), answer_.get(), ++number_);
   check_launch();
   begun_ = true;
   if (s.distances.contact == Contact::one_size) return;
