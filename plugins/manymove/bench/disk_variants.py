@@ -252,9 +252,7 @@ def python_only(engine: HardDisks | HardSpheres, seed: int) -> Made:
     ], None
 
 
-def hpmc(
-    engine: HardDisks | HardSpheres, seed: int, nselect: Sequence[int] | None = None
-) -> Made:
+def hpmc(engine: HardDisks | HardSpheres, seed: int, nselect: Sequence[int] | None = None) -> Made:
     """hoomd.hpmc.integrate.Sphere, once per value of nselect."""
     if nselect is None:
         nselect = HPMC_NSELECT[len(engine.box)]

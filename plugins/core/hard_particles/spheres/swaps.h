@@ -94,7 +94,8 @@ MM_HD Swapper swapper_of(const Geometry& g, const SwapRules& rules, const TileBo
     from[c] = there;
     if (n[c] > most) most = n[c];
   }
-  const Sphere p = spheres[here * g.slots + swapper_slot<D>(g, b, tile, at, rules.cycle, particles)];
+  const Sphere p =
+      spheres[here * g.slots + swapper_slot<D>(g, b, tile, at, rules.cycle, particles)];
   mine.id = p.id;
   for (std::uint32_t slot = 0; slot < most; slot += AtOnce) {
     Sphere q[kMine][AtOnce] = {};
@@ -107,34 +108,31 @@ MM_HD Swapper swapper_of(const Geometry& g, const SwapRules& rules, const TileBo
       if (D == 3) r[2] = q[c][k].z - p.z + 2.0f * g.half[2] * static_cast<float>(other / 9 - 1);
     };
     MM_UNROLL
-    for (int c = 0; c < kMine; ++c)
-      MM_UNROLL
-      for (std::uint32_t k = 0; k < AtOnce; ++k)
-        if (slot + k < n[c])
-          q[c][k] = spheres[static_cast<std::int64_t>(from[c]) * g.slots + slot + k];
+    for (int c = 0; c < kMine; ++c) MM_UNROLL
+    for (std::uint32_t k = 0; k < AtOnce; ++k)
+      if (slot + k < n[c])
+        q[c][k] = spheres[static_cast<std::int64_t>(from[c]) * g.slots + slot + k];
     MM_UNROLL
-    for (int c = 0; c < kMine; ++c)
-      MM_UNROLL
-      for (std::uint32_t k = 0; k < AtOnce; ++k) {
-        diameter[c][k] = -1;
-        if (slot + k >= n[c] || q[c][k].id == p.id) continue;
-        float r[3];
-        away_from_p(c, k, r);
-        if (fast_fma(r[0], r[0], fast_fma(r[1], r[1], r[2] * r[2])) > rules.farthest2) continue;
-        diameter[c][k] = diameters[q[c][k].id];
-      }
+    for (int c = 0; c < kMine; ++c) MM_UNROLL
+    for (std::uint32_t k = 0; k < AtOnce; ++k) {
+      diameter[c][k] = -1;
+      if (slot + k >= n[c] || q[c][k].id == p.id) continue;
+      float r[3];
+      away_from_p(c, k, r);
+      if (fast_fma(r[0], r[0], fast_fma(r[1], r[1], r[2] * r[2])) > rules.farthest2) continue;
+      diameter[c][k] = diameters[q[c][k].id];
+    }
     MM_UNROLL
-    for (int c = 0; c < kMine; ++c)
-      MM_UNROLL
-      for (std::uint32_t k = 0; k < AtOnce; ++k) {
-        if (diameter[c][k] < 0) continue;
-        float r[3];
-        away_from_p(c, k, r);
-        const auto x = static_cast<double>(r[0]), y = static_cast<double>(r[1]),
-                   z = static_cast<double>(r[2]);
-        const double room = 2 * square_root(x * x + y * y + z * z) - diameter[c][k];
-        if (room < mine.room) mine.room = room;
-      }
+    for (int c = 0; c < kMine; ++c) MM_UNROLL
+    for (std::uint32_t k = 0; k < AtOnce; ++k) {
+      if (diameter[c][k] < 0) continue;
+      float r[3];
+      away_from_p(c, k, r);
+      const auto x = static_cast<double>(r[0]), y = static_cast<double>(r[1]),
+                 z = static_cast<double>(r[2]);
+      const double room = 2 * square_root(x * x + y * y + z * z) - diameter[c][k];
+      if (room < mine.room) mine.room = room;
+    }
   }
   return mine;
 }

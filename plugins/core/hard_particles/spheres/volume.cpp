@@ -67,8 +67,8 @@ int cells_for(const State& s, int axis, double edge) {
   return 0;
 }
 
-// Whether no pair overlaps in a box with this unit of length (section 3), and the smallest ratio for
-// which that is so.
+// Whether no pair overlaps in a box with this unit of length (section 3), and the smallest ratio
+// for which that is so.
 bool legal_at(double unit, double least_ratio) {
   return unit * unit * (least_ratio * (1 - kExact)) >= 1;
 }

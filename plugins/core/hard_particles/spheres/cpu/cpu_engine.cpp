@@ -232,9 +232,8 @@ class CpuEngine final : public Engine {
         for (int k = 0; k < cells; ++k) {
           int at[3];
           swap_cell<D>(n, set, k, at);
-          worker.swappers[k] =
-              swapper_of<D, 1, 1>(g, rules, bounds, tile, at, now_.spheres.data(),
-                                  now_.counts.data(), diameters, 0);
+          worker.swappers[k] = swapper_of<D, 1, 1>(g, rules, bounds, tile, at, now_.spheres.data(),
+                                                   now_.counts.data(), diameters, 0);
         }
         for (int round = 0; round < rules.rounds; ++round) {
           const int offset = swap_offset<D>(g, tile, rules.cycle, set, round, cells);

@@ -32,9 +32,8 @@ template <int D, Contact C, int Range>
 __global__ void __launch_bounds__(kThreads)
     least_ratio_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law reference,
                        const __grid_constant__ LeastRatio wanted, const Sphere* spheres,
-                       const std::uint32_t* counts,
-                       const __grid_constant__ VolumeOutcomes outcomes, BoxChoice* choice,
-                       volatile BoxAnswer* answer, unsigned int number) {
+                       const std::uint32_t* counts, const __grid_constant__ VolumeOutcomes outcomes,
+                       BoxChoice* choice, volatile BoxAnswer* answer, unsigned int number) {
   const auto thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const int cell[3] = {thread / kLanes, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z)};
   double mine = wanted.most;
@@ -50,9 +49,9 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x != 0) return;
   if (atomicAdd(&choice->blocks, 1u) != gridDim.x * gridDim.y * gridDim.z - 1) return;
   __threadfence();
-  const double least = fmin(
-      wanted.most,
-      __longlong_as_double(static_cast<long long>(atomicExch(&choice->least, kNoRatio))));
+  const double least =
+      fmin(wanted.most,
+           __longlong_as_double(static_cast<long long>(atomicExch(&choice->least, kNoRatio))));
   choice->blocks = 0;
   int k = 0;
   while (k < outcomes.number && least < outcomes.from[k]) ++k;
@@ -65,8 +64,8 @@ __global__ void __launch_bounds__(kThreads)
   answer->number = number;
 }
 
-// A thread for each particle of an additive mixture, or for each pair of types. reference: diameters
-// or contact distances.
+// A thread for each particle of an additive mixture, or for each pair of types. reference:
+// diameters or contact distances.
 __global__ void rescale_kernel(const double* reference, std::size_t count, int types,
                                const BoxChoice* choice, const Scaled scaled) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -146,8 +145,8 @@ BoxMoves::BoxMoves(const State& s, cudaStream_t stream)
   choice_.upload(&none, stream);
 }
 
-void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled,
-                     const Sphere* spheres, const std::uint32_t* counts, cudaStream_t stream) {
+void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, const Sphere* spheres,
+                     const std::uint32_t* counts, cudaStream_t stream) {
   const LeastRatio wanted = least_ratio_wanted(s);
   const VolumeOutcomes outcomes = foretell_volume(s, wanted.most);
   Law reference = reference_law(s);
@@ -155,9 +154,8 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled,
   reference.diameters = diameters;
   reference.contacts = contacts_.data();
   const auto kernel =
-      (s.dimensions() == 2
-           ? (wanted.range == 1 ? &least_ratio_in<2, 1> : &least_ratio_in<2, 2>)
-           : (wanted.range == 1 ? &least_ratio_in<3, 1> : &least_ratio_in<3, 2>))(
+      (s.dimensions() == 2 ? (wanted.range == 1 ? &least_ratio_in<2, 1> : &least_ratio_in<2, 2>)
+                           : (wanted.range == 1 ? &least_ratio_in<3, 1> : &least_ratio_in<3, 2>))(
           s.distances.contact);
   const int* const cells = s.geometry.cells;  // at most 30,000 along an axis
   const dim3 grid(blocks(static_cast<std::size_t>(cells[0]) * kLanes),
@@ -169,9 +167,9 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled,
   if (s.distances.contact == Contact::one_size) return;
   const bool additive = s.distances.contact == Contact::additive;
   const std::size_t count = additive ? s.particles : sigmas_.size();
-  rescale_kernel<<<blocks(count), kThreads, 0, stream>>>(
-      additive ? diameters : sigmas_.data(), count, additive ? 0 : reference.types, choice_.data(),
-      scaled);
+  rescale_kernel<<<blocks(count), kThreads, 0, stream>>>(additive ? diameters : sigmas_.data(),
+                                                         count, additive ? 0 : reference.types,
+                                                         choice_.data(), scaled);
   check_launch();
 }
 

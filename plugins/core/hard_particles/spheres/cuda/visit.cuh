@@ -120,9 +120,8 @@ struct Visit {
 
   // Lists this thread's share of the particles closer than the contact distance plus `reach`;
   // returns how many there are, or more than `room` if there may not be room for all.
-  static __device__ int list_neighbors(const T& tile, int cell, std::uint32_t self,
-                                       const float4& p, float reach, std::uint16_t* list,
-                                       int room) {
+  static __device__ int list_neighbors(const T& tile, int cell, std::uint32_t self, const float4& p,
+                                       float reach, std::uint16_t* list, int room) {
     const float largest = tile.scale.largest;
     int listed = 0;
     const auto look = [&](std::uint32_t j, const float4& q) {

@@ -14,7 +14,7 @@ namespace {
 template <int D, Contact C, int K, int Lanes, int Runs, int AtOnce = 8 / Lanes>
 struct VisitAhead {
   static constexpr unsigned kWarp = ~0u, kGroup = (1u << Lanes) - 1;
-  static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
+  static constexpr float kNone = 1e30f, kFar = 1e38f;                     // squares beyond all
   static constexpr int kMine = kMovesPerCall<D>, kMoves = kMine * Lanes;  // drawn at once
   static constexpr int kRuns = D == 3 ? 9 : 3;
   // Neighbors that the threads of a cell have room to list, for each thread.
@@ -43,9 +43,8 @@ struct VisitAhead {
 
   // Lists the particles closer than the contact distance plus `reach`, all threads of a cell in one
   // list; returns how many there are, of which those beyond `room` are not listed.
-  static __device__ int list_neighbors(const T& tile, int cell, std::uint32_t self,
-                                       const float4& p, float reach, std::uint16_t* list,
-                                       int room) {
+  static __device__ int list_neighbors(const T& tile, int cell, std::uint32_t self, const float4& p,
+                                       float reach, std::uint16_t* list, int room) {
     const int lane = threadIdx.x % Lanes, shift = threadIdx.x % 32 - lane;
     const float largest = tile.scale.largest;
     int listed = 0;
