@@ -67,8 +67,8 @@ int cells_for(const State& s, int axis, double edge) {
   return 0;
 }
 
-// Whether no pair overlaps in a box with this unit of length (section 3), and the smallest ratio for
-// which that is so.
+// Whether no pair overlaps in a box with this unit of length (section 3), and the smallest ratio
+// for which that is so.
 bool legal_at(double unit, double least_ratio) {
   return unit * unit * (least_ratio * (1 - kExact)) >= 1;
 }
@@ -254,7 +254,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
     if (is && decisive) *decisive = std::max(*decisive, least_legal(unit));
     return is;
   };
-  double now = s.data.volume;
+  double now = s.data.volume, weight = log_weight(s, now);
   const bool at_rest = !legal(unit_of(s, volume_of(s, now)));  // symmetric: section 3
   const auto quanta =
       static_cast<std::uint64_t>(std::max(1.0, std::floor(p.volume_delta / s.lattice.quantum)));
@@ -269,7 +269,8 @@ double change_volume(State& s, double least_ratio, double* decisive) {
         (static_cast<double>(static_cast<std::uint64_t>(word[3]) << 21 | word[2] >> 11) + 0.5) *
         0x1p-53;
     ++s.data.volume_trials;
-    if (at_rest || logarithm(uniform) >= log_weight(s, to) - log_weight(s, now)) continue;
+    const double weight_to = log_weight(s, to);
+    if (at_rest || logarithm(uniform) >= weight_to - weight) continue;
     const double unit = unit_of(s, volume_of(s, to));
     bool wide = true;
     for (int a = 0; a < D; ++a)
@@ -282,6 +283,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
                     " for the lattice of its start; continue with a new simulation from the "
                     "present positions and box"));
     now = to;
+    weight = weight_to;
     ++s.data.volume_accepted;
   }
   return now;

@@ -388,14 +388,13 @@ class CudaEngine final : OnDevice, public Engine {
     const bool foretold = box_moves_ && box_moves_->begun();
     const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
                           locks_.data(), scratch_parts_, most_in_tile(state_)};
-    check(cudaLaunchKernelEx(
-              &config, kernel_.run, g, law_, draw,
-              Buffers{spheres_[now_].data(), counts_[now_].data(),
-                      spheres_[1 - now_].data() + first_cell() * g.slots,
-                      counts_[1 - now_].data() + first_cell(), tally_.data(), scratch,
-                      foretold ? box_moves_->for_host() : skip_,
-                      foretold ? box_moves_->scale() : nullptr},
-              schedule_),
+    check(cudaLaunchKernelEx(&config, kernel_.run, g, law_, draw,
+                             Buffers{spheres_[now_].data(), counts_[now_].data(),
+                                     spheres_[1 - now_].data() + first_cell() * g.slots,
+                                     counts_[1 - now_].data() + first_cell(), tally_.data(),
+                                     scratch, foretold ? box_moves_->for_host() : skip_,
+                                     foretold ? box_moves_->scale() : nullptr},
+                             schedule_),
           "launch");
   }
 
@@ -431,10 +430,10 @@ class CudaEngine final : OnDevice, public Engine {
   void begin_box_move() {
     look_at_neighbors(2);  // pairs reach no farther
     if (state_.strip) finish();
-    box_moves_->begin(state_, reference_.data(),
-                      {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(),
-                       radii_.data()},
-                      own_spheres(), own_counts(), stream_);
+    box_moves_->begin(
+        state_, reference_.data(),
+        {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(), radii_.data()},
+        own_spheres(), own_counts(), stream_);
   }
   // Waits for what has been decided, and follows; false if the device left this to the host.
   bool end_box_move() {
@@ -526,8 +525,7 @@ class CudaEngine final : OnDevice, public Engine {
     return sampling_.every && cycle % sampling_.every == 0;
   }
   void end_cycle(std::uint64_t cycle) {
-    if (looks_at(cycle))
-      count_pairs(sampling_, ring_.data() + ring_used_ * row_size(sampling_));
+    if (looks_at(cycle)) count_pairs(sampling_, ring_.data() + ring_used_ * row_size(sampling_));
     if (!sampling_.record || cycle % sampling_.record != 0) return;
     if (incomplete_)
       ring_.clear(stream_);  // nothing else is in it yet
