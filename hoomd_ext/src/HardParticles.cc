@@ -120,7 +120,9 @@ void HardParticles::set_max_displacement(const std::string& type, double d) {
   set(max_displacement_.at(m_pdata->getTypeByName(type)), d);
 }
 
-void HardParticles::set_box_moves(double beta_pressure, bool ln_volume, double delta) {
+void HardParticles::set_box_moves(double beta_pressure, bool ln_volume, bool edges_apart,
+                                  double delta) {
+  set(edges_apart_, edges_apart);
   set(beta_pressure_, beta_pressure);
   set(ln_volume_, ln_volume);
   set(volume_delta_, delta);
@@ -358,6 +360,7 @@ void HardParticles::make_engine() {
       spheres::Parameters parameters = complete(sphere_parameters());
       parameters.beta_pressure = beta_pressure_;
       parameters.ln_volume = ln_volume_;
+      parameters.edges_apart = edges_apart_;
       parameters.volume_delta = volume_delta_;
       parameters.swap_rounds = swap_rounds_;
       parameters.swap_range = swap_range_;

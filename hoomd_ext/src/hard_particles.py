@@ -158,10 +158,10 @@ class HardParticles(Integrator):
             return
         of_box, swap = self._box_moves, self._swap
         if of_box is None:
-            self._cpp_obj.setBoxMoves(0.0, True, 0.0)
+            self._cpp_obj.setBoxMoves(0.0, True, False, 0.0)
         else:
-            volume = of_box["volume"]
-            self._cpp_obj.setBoxMoves(of_box["betaP"], volume["mode"] == "ln", volume["delta"] or 0)
+            mode, delta = moves.mode_and_delta(of_box)
+            self._cpp_obj.setBoxMoves(of_box["betaP"], mode == "ln", mode == "length", delta or 0.0)
         if swap is None:
             self._cpp_obj.setSwap(0, 0.0, 1)
         else:

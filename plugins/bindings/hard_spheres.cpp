@@ -62,6 +62,7 @@ Parameters parameters_from(const nb::dict& d) {
   if (d.contains("beta_pressure")) {
     p.beta_pressure = nb::cast<double>(d["beta_pressure"]);
     p.ln_volume = nb::cast<bool>(d["ln_volume"]);
+    p.edges_apart = d.contains("edges_apart") && nb::cast<bool>(d["edges_apart"]);
     p.volume_delta = nb::cast<double>(d["volume_delta"]);
     p.volume_repeats = nb::cast<int>(d["volume_repeats"]);
     p.volume_every = nb::cast<int>(d["volume_every"]);
@@ -105,6 +106,7 @@ nb::dict dict_of(Snapshot s, int dimensions) {
   d["origin"] = axes(s.origin.data(), dimensions);
   d["places"] = array_of(std::move(s.places));
   d["volume"] = nb::make_tuple(s.volume, s.volume_trials, s.volume_accepted);
+  d["extent"] = nb::make_tuple(s.extent[0], s.extent[1], s.extent[2]);
   if (!s.diameters.empty()) {
     d["diameters"] = array_of(std::move(s.diameters));
     d["swaps"] = nb::make_tuple(s.swap_trials, s.swap_accepted);
@@ -127,6 +129,7 @@ Snapshot snapshot_from(const nb::dict& d) {
   if (d.contains("swaps"))
     std::tie(s.swap_trials, s.swap_accepted) =
         nb::cast<std::tuple<std::uint64_t, std::uint64_t>>(d["swaps"]);
+  if (d.contains("extent")) s.extent = nb::cast<std::array<std::int64_t, 3>>(d["extent"]);
   if (d.contains("volume"))
     std::tie(s.volume, s.volume_trials, s.volume_accepted) =
         nb::cast<std::tuple<double, std::uint64_t, std::uint64_t>>(d["volume"]);
@@ -152,7 +155,7 @@ void bind_hard_spheres(nb::module_& module) {
           "positions: float (N, D). parameters: box (D edges); diameter, or diameters (float64 N), "
           "or types (int32 N) and contacts (float64 T by T), where the others are missing or None; "
           "max_displacement, cell_width, moves_per_cell, rounds, tile (0: chosen); seed, "
-          "first_cycle, repair_depth; at constant pressure beta_pressure, ln_volume, volume_delta, "
+          "first_cycle, repair_depth; at constant pressure beta_pressure, ln_volume, edges_apart, volume_delta, "
           "volume_repeats, volume_every (0: chosen); for swap moves swap_rounds, swap_every, "
           "swap_range (0: any).")
       .def_static(

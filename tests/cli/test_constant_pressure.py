@@ -29,15 +29,18 @@ def test_the_pressure_of_a_packing_fraction_returns_it(tmp_path):
     assert summary["max_overlap"] < 1e-6
 
 
-@pytest.mark.parametrize("command", ["disks", "spheres"])
-def test_a_resumed_run_is_that_of_one_go(tmp_path, command):
+@pytest.mark.parametrize(
+    ("command", "apart"), [("disks", []), ("spheres", []), ("spheres", ["--edges-apart"])]
+)
+def test_a_resumed_run_is_that_of_one_go(tmp_path, command, apart):
     whole, part = tmp_path / "whole", tmp_path / "part"
-    options = [*START, "--pressure", 2.0]
+    options = [*START, "--pressure", 2.0, *apart]
     assert run(whole, *options, "--sweeps", 4000, command=command) == 0
     assert run(part, *options, "--sweeps", 1500, command=command) == 0
     assert run(part, "--resume", "--sweeps", 4000, command=command) == 0
     for key in ("state_hash", "box", "max_overlap"):
         assert summary_of(part)[key] == summary_of(whole)[key]
+    assert (len(set(summary_of(whole)["box"])) > 1) == bool(apart)
     assert summary_of(whole)["mean_packing_fraction"] != pytest.approx(0.3, rel=1e-3)
 
 
@@ -47,6 +50,8 @@ def test_a_resumed_run_is_that_of_one_go(tmp_path, command):
         (["--pressure", 0], "--pressure is 0"),
         (["--pressure", -1], "--pressure is -1"),
         (["--pressure", "nan"], "--pressure is nan"),
+        (["--edges-apart"], "--edges-apart belongs to --pressure"),
+        (["--pressure", 2, "--edges-apart", "--decompose"], "--edges-apart is for one rank"),
         (["--pressure", 2, "--equation-of-state"], "--equation-of-state measures it"),
     ],
 )

@@ -246,10 +246,11 @@ BENCH_HOOMD = ["bench", "hoomd", "--sizes", "256", "--device", "cpu", "--threads
 BENCH_HOOMD += ["--seconds", "0.02", "--melt", "10"]
 
 
-def test_bench_hoomd_times_what_is_installed(tmp_path, capsys):
+@pytest.mark.parametrize("options, nselect", [([], (8, 16, 32)), (["--spheres"], (4, 8, 16))])
+def test_bench_hoomd_times_what_is_installed(options, nselect, tmp_path, capsys):
     hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
     results = tmp_path / "bench.json"
-    assert cli.run([*BENCH_HOOMD, "--json", str(results)]) == 0
+    assert cli.run([*BENCH_HOOMD, *options, "--json", str(results)]) == 0
     report = json.loads(results.read_text())
     rows = report["results"]
     names = [row["variant"] for row in rows]
@@ -259,13 +260,13 @@ def test_bench_hoomd_times_what_is_installed(tmp_path, capsys):
     expected.append("manymove.hoomd, 16 sweeps a step")
     if hoomd.version.hpmc_built:
         release = hoomd.version.version
-        expected += [f"HPMC (HOOMD-blue {release}), nselect {n}, 1 rank" for n in (8, 16, 32)]
+        expected += [f"HPMC (HOOMD-blue {release}), nselect {n}, 1 rank" for n in nselect]
         assert 1 in [row["ratio_to_hpmc"] for row in rows[-3:]]  # at its best
     assert names == expected
     assert rows[0]["ratio_to_standalone"] == 1
     for row in rows:
         assert row["lowest"] <= row["trial_moves_per_second"] <= row["highest"]
-        # The same disks; HPMC's moves have the same mean square.
+        # The same particles; HPMC's moves have the same mean square.
         assert row["acceptance"] == pytest.approx(rows[0]["acceptance"], abs=0.05)
     printed = capsys.readouterr().out
     assert all(name in printed for name in names)

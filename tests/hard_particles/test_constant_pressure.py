@@ -179,6 +179,88 @@ def test_constant_pressure_returns_the_density_of_constant_volume(device):
     assert error < 5e-3
 
 
+# ---- edges apart ---------------------------------------------------------------------------------
+
+
+def check_edges(particles, sigma, samples=4000, cycles=8):
+    """The distribution of the volume and of the ratio of the first edge to the last one: the weight
+    of a box is V^N exp(-beta P V) times the share of legal configurations, over all edges of at
+    least three of the largest contact distances."""
+    D = len(particles.box)
+    beta_pressure = particles.constant_pressure / particles.diameter**D
+    particles.run_cycles(400)
+    boxes = np.empty((samples, D))
+    for k in range(samples):
+        particles.run_cycles(cycles)
+        boxes[k] = particles.box
+    shortest = 3 * particles._sizes.largest()
+    assert boxes.min() >= shortest * (1 - 1e-9)
+    # Edges of random boxes are exponential beyond the shortest one.
+    random, points = np.random.default_rng(3), 1_000_000
+    scale = 0.4 * shortest
+    edges = shortest + random.exponential(scale, (points, D))
+    V = edges.prod(axis=1)
+    weight = np.exp((edges - shortest).sum(axis=1) / scale - beta_pressure * (V - shortest**D))
+    weight *= V**particles.N * legal_share(V, sigma, D)
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    for of in (lambda b: b.prod(axis=1), lambda b: b[:, 0] / b[:, -1]):
+        found = of(boxes)
+        bins = np.quantile(found, np.linspace(0, 1, 17))
+        bins[0], bins[-1] = 0, np.inf
+        law = np.histogram(of(edges), bins=bins, weights=weight)[0]
+        law *= effective / weight.sum()
+        assert_follows(np.histogram(found, bins=bins)[0], law, law_samples=effective)
+    assert_valid(particles)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_two_particles_have_the_edges_of_integration(device, dimensions):
+    """Two comparisons for each number of dimensions; the cells along an edge are three to six."""
+    box = (3.4, 4.3, 3.7)[:dimensions]
+    particles = make(
+        (sites(box)[[0, 4 if dimensions == 2 else 13]], box),
+        device,
+        pressure=0.25 if dimensions == 2 else 0.1,
+        volume_mode="length",
+        volume_delta=0.8,
+        volume_repeats=4,
+        max_displacement=0.6,
+    )
+    check_edges(particles, np.ones((2, 2)))
+
+
+def test_three_particles_of_different_sizes_have_the_edges_of_integration(device):
+    d = np.array([1.0, 0.6, 0.85])
+    box = (3.3, 3.9)
+    disks = make(
+        (sites(box)[[0, 4, 8]], box),
+        device,
+        diameters=d,
+        pressure=0.25,
+        volume_mode="length",
+        volume_delta=0.6,
+        volume_repeats=3,
+        max_displacement=0.6,
+    )
+    check_edges(disks, (d[:, None] + d) / 2)
+
+
+def test_edges_apart_have_the_density_of_edges_together(device):
+    """64 spheres at one pressure; one comparison."""
+    found = []
+    for settings in ({}, {"volume_mode": "length"}):
+        spheres = HardSpheres.random(64, 0.28, seed=5, pressure=2.5, device=device, **settings)
+        spheres.run(2000)
+        spheres.tune_volume(1000)
+        spheres.sample_volume(100)
+        spheres.run(15_000)
+        found.append(spheres.mean_packing_fraction)
+    error = math.hypot(*(one.error for one in found))
+    assert abs(found[0].value - found[1].value) < 5 * error
+    assert error < 5e-3
+    assert len({round(edge, 9) for edge in spheres.box}) == 3
+
+
 # ---- one trajectory ------------------------------------------------------------------------------
 
 SYSTEMS = {
@@ -187,6 +269,11 @@ SYSTEMS = {
     "disks": ((7.0, 7.0), {}),
     "diameters": ((4.6,) * 3, {"diameters": np.linspace(0.6, 1.0, 64)}),
     "table": ((6.1, 5.3), {"types": np.arange(16) % 2, "contacts": UNLIKE}),
+    "edges apart": ((3.9, 6.1, 4.7), {"volume_mode": "length"}),
+    "swaps, edges apart": (
+        (7.0, 7.0),
+        {"volume_mode": "length", "diameters": np.linspace(0.6, 1.0, 16), "swap_rounds": 2},
+    ),
 }
 
 
@@ -195,8 +282,8 @@ def shrinking(name, device="cpu", **settings):
     box, sizes = SYSTEMS[name]
     per_edge = 4
     places = sites(tuple(1.6 * edge for edge in box), per_edge)
-    settings = {"pressure": 3.0, "volume_delta": 0.1, "volume_repeats": 4, **settings}
-    return make((places, tuple(1.6 * edge for edge in box)), device, **sizes, **settings)
+    settings = {"pressure": 3.0, "volume_delta": 0.1, "volume_repeats": 4, **sizes, **settings}
+    return make((places, tuple(1.6 * edge for edge in box)), device, **settings)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -217,9 +304,9 @@ def test_a_resumed_run_is_the_same_across_changes_of_the_grid(device, name, tmp_
 
 @on_gpu
 @pytest.mark.parametrize("name", SYSTEMS)
-@pytest.mark.parametrize("mode", ["ln", "standard"])
+@pytest.mark.parametrize("mode", ["ln", "standard", "length"])
 def test_cpu_and_gpu_make_the_same_trajectory(name, mode):
-    delta = 0.05 if mode == "ln" else 1.5
+    delta = {"ln": 0.05, "standard": 1.5, "length": 0.2}[mode]
     runs = [shrinking(name, d, volume_mode=mode, volume_delta=delta) for d in ("cpu", "cuda")]
     for _ in range(10):
         for run in runs:
@@ -227,7 +314,7 @@ def test_cpu_and_gpu_make_the_same_trajectory(name, mode):
         assert runs[0].state_hash == runs[1].state_hash
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+@pytest.mark.parametrize("name", [name for name in SYSTEMS if "apart" not in name])
 def test_a_change_of_the_volume_rounds_no_position(device, name):
     """Positions are odd points of one lattice in every grid."""
     particles = shrinking(name, device)
@@ -278,7 +365,12 @@ BAD = [
     ({"pressure": -1.0}, ValueError, "pressure must be positive and finite"),
     ({"pressure": math.inf}, ValueError, "pressure must be positive and finite"),
     ({"pressure": math.nan}, ValueError, "pressure must be positive and finite"),
-    ({"pressure": 1.0, "volume_mode": "length"}, ValueError, 'volume_mode must be "ln" or'),
+    ({"pressure": 1.0, "volume_mode": "cubic"}, ValueError, 'volume_mode must be "ln", "stan'),
+    (
+        {"pressure": 1.0, "volume_mode": "length", "volume_delta": 1.5},
+        ValueError,
+        "volume_delta must be positive and at most 1",
+    ),
     ({"pressure": 1.0, "volume_delta": -0.1}, ValueError, "volume_delta must be positive"),
     ({"pressure": 1.0, "volume_delta": 9.0}, ValueError, "volume_delta must be positive and at"),
     ({"pressure": 1.0, "volume_repeats": 0}, ValueError, "volume_repeats must be positive"),

@@ -29,12 +29,15 @@ def way(request):
 def attached(name, way, device, **volume):
     start, types, diameters, betaP = SYSTEMS[name]
     simulation = simulation_of(start, types, device)
-    settings = {"box_moves": {"betaP": betaP, "volume": volume}, "nselect": 8, "threads": None}
+    kind = "volume"
+    if volume.pop("length", False):
+        kind = "length"
+    settings = {"box_moves": {"betaP": betaP, kind: volume}, "nselect": 8, "threads": None}
     return simulation, attach(simulation, way, diameters, 0.15, sweeps_per_step=1, **settings)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-@pytest.mark.parametrize("volume", [{}, {"mode": "standard", "delta": 1.0}])
+@pytest.mark.parametrize("volume", [{}, {"mode": "standard", "delta": 1.0}, {"length": True, "delta": 0.1}])
 def test_the_run_is_that_of_manymove_alone(hoomd_device, way, name, volume):
     simulation, action = attached(name, way, hoomd_device, **volume)
     simulation.run(0)
@@ -50,14 +53,14 @@ def test_the_run_is_that_of_manymove_alone(hoomd_device, way, name, volume):
         seed=simulation.seed,
         first_cycle=simulation.timestep << 20,
         pressure=betaP * np.mean(each**D),
-        volume_mode=volume.get("mode", "ln"),
+        volume_mode="length" if "length" in volume else volume.get("mode", "ln"),
         volume_delta=volume.get("delta"),
         device="cpu",
     )
     for _ in range(6):
         simulation.run(20)
         alone.run_cycles(20)
-        assert sum(action.volume_moves) == 200
+        assert sum(action.volume_moves) == (20 if "length" in volume else 200)
         assert f"{action.state_hash}" == f"{alone.state_hash}"
         box = simulation.state.box
         np.testing.assert_allclose([box.Lx, box.Ly, box.Lz][:D], alone.box, rtol=1e-6)
@@ -94,9 +97,12 @@ def test_a_change_of_the_pressure_makes_a_new_engine(way):
         ({"betaP": 1, "volume": {"weight": 1}}, "\\['weight'\\] is not supported"),
         ({"betaP": 1, "volume": {"mode": "cubic"}}, "must be 'ln' or 'standard'"),
         ({"betaP": 1, "volume": {"delta": -1}}, "must be positive and finite"),
+        ({"betaP": 1, "volume": {"delta": 1}, "length": {"delta": 1}}, "either volume or length"),
+        ({"betaP": 1, "length": {"delta": (1, 0, 0)}}, "delta"),
+        ({"betaP": 1, "length": 0.1}, "must be a dictionary with delta"),
     ],
 )
 def test_bad_box_moves_are_refused(way, moves, message):
     simulation = simulation_of(SYSTEMS["spheres"][0])
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         attach(simulation, way, box_moves=moves)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SAMPLES = 2000  # of psi_6 for the autocorrelation time
 SWEEPS_PER_STEP = [16, 4]  # of the component
 PYTHON_SWEEPS_PER_STEP = 16
-HPMC_NSELECT = [8, 16, 32]
+HPMC_NSELECT = {2: (8, 16, 32), 3: (4, 8, 16)}  # by the number of dimensions
 # HPMC moves are uniform in a disk or a ball, ours in a square or a cube. With this ratio of radius
 # to half edge, by the number of dimensions, the mean square displacements are equal.
 BALL_TO_CUBE = {2: math.sqrt(4 / 3), 3: math.sqrt(5 / 3)}
@@ -183,8 +183,8 @@ def slow_quantities_of(
     return slow
 
 
-def component(engine: HardDisks, seed: int) -> Made:
-    """hoomd.manymove.HardDisks."""
+def component(engine: HardDisks | HardSpheres, seed: int) -> Made:
+    """hoomd.manymove.HardDisks or HardSpheres."""
     try:
         import hoomd.manymove
     except ModuleNotFoundError as error:
@@ -194,7 +194,7 @@ def component(engine: HardDisks, seed: int) -> Made:
 
     def variant(sweeps_per_step: int) -> Variant:
         simulation = _simulation(engine, seed)
-        integrator = hoomd.manymove.HardDisks(
+        integrator = getattr(hoomd.manymove, type(engine).__name__)(
             default_d=engine.max_displacement,
             nselect=engine.moves_per_cell,
             sweeps_per_step=sweeps_per_step,
@@ -218,14 +218,14 @@ def component(engine: HardDisks, seed: int) -> Made:
     return [variant(sweeps) for sweeps in SWEEPS_PER_STEP], None
 
 
-def python_only(engine: HardDisks, seed: int) -> Made:
-    """manymove.hoomd.HardDisksUpdater."""
+def python_only(engine: HardDisks | HardSpheres, seed: int) -> Made:
+    """manymove.hoomd.HardDisksUpdater or HardSpheresUpdater."""
     import hoomd
 
     import manymove.hoomd
 
     simulation = _simulation(engine, seed)
-    disks = manymove.hoomd.HardDisksUpdater(
+    updater = getattr(manymove.hoomd, f"{type(engine).__name__}Updater")(
         engine.diameter,
         d=engine.max_displacement,
         nselect=engine.moves_per_cell,
@@ -233,11 +233,11 @@ def python_only(engine: HardDisks, seed: int) -> Made:
         threads=engine.threads,
     )
     simulation.operations.updaters.append(
-        hoomd.update.CustomUpdater(hoomd.trigger.Periodic(1), disks)
+        hoomd.update.CustomUpdater(hoomd.trigger.Periodic(1), updater)
     )
     settings = {
         "max_displacement": engine.max_displacement,
-        "nselect": disks.nselect,
+        "nselect": updater.nselect,
         "sweeps_per_step": PYTHON_SWEEPS_PER_STEP,
         "threads": engine.threads,
     }
@@ -245,15 +245,17 @@ def python_only(engine: HardDisks, seed: int) -> Made:
         _variant(
             f"manymove.hoomd, {PYTHON_SWEEPS_PER_STEP} sweeps a step",
             simulation,
-            lambda: disks.translate_moves,
-            disks.nselect * PYTHON_SWEEPS_PER_STEP,
+            lambda: updater.translate_moves,
+            updater.nselect * PYTHON_SWEEPS_PER_STEP,
             settings,
         )
     ], None
 
 
-def hpmc(engine: HardDisks | HardSpheres, seed: int, nselect: Sequence[int] = HPMC_NSELECT) -> Made:
+def hpmc(engine: HardDisks | HardSpheres, seed: int, nselect: Sequence[int] | None = None) -> Made:
     """hoomd.hpmc.integrate.Sphere, once per value of nselect."""
+    if nselect is None:
+        nselect = HPMC_NSELECT[len(engine.box)]
     try:
         import hoomd.hpmc
     except ModuleNotFoundError as error:

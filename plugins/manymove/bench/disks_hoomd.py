@@ -1,4 +1,4 @@
-"""Speed of hard disks inside HOOMD-blue: `manymove bench hoomd`.
+"""Speed of hard disks or spheres inside HOOMD-blue: `manymove bench hoomd`.
 
 All variants of `disk_variants` start from the same melted configuration and are timed in turn.
 """
@@ -23,15 +23,19 @@ from manymove.bench.disk_variants import (
     standalone,
 )
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
+from manymove.hard_particles.simulation import HardDisks
+from manymove.hard_particles.spheres import HardSpheres
 
 GPU_SIZES = [65536, 1048576]
 CPU_SIZES = [16384]
+PACKING_FRACTIONS = {HardDisks: 0.698, HardSpheres: 0.5}
 
 
 def run(
     *,
+    spheres: bool = False,
     sizes: Sequence[int] | None = None,
-    packing_fraction: float = 0.698,
+    packing_fraction: float | None = None,
     device: str,
     threads: int | None = None,
     max_displacement: float | None = None,
@@ -57,7 +61,7 @@ def run(
     if util.find_spec("hoomd") is None:
         raise ImportError(
             "bench hoomd needs HOOMD-blue, which is not installed here; `manymove bench disks` "
-            "times the standalone engine"
+            "and `bench spheres` time the standalone engines"
         )
     import hoomd
 
@@ -66,12 +70,16 @@ def run(
         raise ValueError(
             f"this HOOMD-blue {hoomd.version.version} is built without GPU: use --device cpu"
         )
+    kind = HardSpheres if spheres else HardDisks
+    packing_fraction = packing_fraction or PACKING_FRACTIONS[kind]
     absent: dict[str, str] = {}
     about = {"packing_fraction": packing_fraction, "melt": equilibrate, "absent": absent}
-    report = Report(TABLE, json_file, **about)
+    first = ("spheres" if spheres else "disks", *TABLE.columns[0][1:])
+    table = Table((first, *TABLE.columns[1:]), TABLE.ending)
+    report = Report(table, json_file, **about)
     for N in sizes or (GPU_SIZES if on_gpu else CPU_SIZES):
         (engine,) = melted_engines(
-            N, packing_fraction, device, [threads], max_displacement, None, equilibrate, seed
+            N, packing_fraction, device, [threads], max_displacement, None, equilibrate, seed, kind
         )
         variants = [standalone(engine)]
         variants[0].name = f"standalone, {variants[0].name}"
@@ -96,7 +104,8 @@ def run(
                 result |= _ratio("hpmc", variant, variants[best])
         if decorrelation:
             for k in (0,) if best is None else (0, best):
-                add_decorrelation(results[k], variants[k], slow[k], decorrelation)
+                quantity = "density modes" if spheres else "psi_6"
+                add_decorrelation(results[k], variants[k], slow[k], decorrelation, quantity)
         report.add(results)
     found = report.end()
     for reason in absent.values():

@@ -134,8 +134,9 @@ def bench_spheres(
 
 @command(app, like=_of_all)
 def bench_hoomd(
+    spheres: bool = False,
     sizes: tuple[int, ...] | None = None,
-    packing_fraction: float = 0.698,
+    packing_fraction: float | None = None,
     device: str = "auto",
     threads: int | None = None,
     max_displacement: float | None = None,
@@ -143,13 +144,13 @@ def bench_hoomd(
     decorrelation: int = 0,
     **common: Any,
 ) -> int:
-    """Time hard disks inside HOOMD-blue.
+    """Time hard disks, or with --spheres hard spheres, inside HOOMD-blue.
 
     The component, the updater in Python and HPMC are timed on one rank.
 
     Examples:
       manymove bench hoomd --sizes 16384 --threads 1
-      manymove bench hoomd --device cuda --json hoomd.json --plot hoomd.png
+      manymove bench hoomd --spheres --device cuda --json hoomd.json --plot hoomd.png
     """
     return _timed("hoomd", gathered(locals()), "disks_hoomd")
 

@@ -69,6 +69,7 @@ HELP = {
     "and equilibrates in rounds of doubling length until its loading agrees with test molecules.",
     "pressure": "Constant pressure P* = beta P d^D, at which the volume changes and the packing "
     "fraction is measured, beginning at --packing-fraction (default constant volume).",
+    "edges_apart": "Change the edges of the box one at a time with --pressure (default together).",
     "swap_rounds": "Number of rounds of swap moves for each set of cells, in which pairs of "
     "particles exchange their diameters if there is room (default no swap moves).",
     "swap_range": "Largest difference of the diameters of a pair in swap moves (default any).",
@@ -132,6 +133,8 @@ HELP = {
     "the disks in HOOMD-blue.",
     "parts": "Benchmarks to run: disks, spheres, hoomd, dpd, electrolyte and adsorption (default "
     "all).",
+    "bench_hoomd.spheres": "Time hard spheres instead of hard disks.",
+    "bench_hoomd.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
     "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
     "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",

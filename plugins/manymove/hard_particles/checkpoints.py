@@ -43,6 +43,7 @@ def read_checkpoint(
         }
         if constant_pressure:
             state["volume"] = tuple(header["volume"])
+            state["extent"] = tuple(header["extent"])
         if "swap_rounds" in header["parameters"]:
             state["swaps"] = tuple(header["swaps"])
         particles = arguments.count("particles", header["particles"])

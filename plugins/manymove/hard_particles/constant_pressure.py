@@ -14,7 +14,7 @@ from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import blocking_error
 from manymove.hard_particles.sizes import Sizes
 
-MODES = {"ln": True, "standard": False}
+MODES = ("ln", "standard", "length")
 _ACCEPTANCE = 0.3  # of `tune_volume`
 _OPTIONS = ("volume_delta", "volume_repeats", "volume_every")
 
@@ -27,7 +27,7 @@ def read(settings: dict[str, Any], given: Sizes, dimensions: int) -> dict[str, A
     """
     pressure, mode = settings["pressure"], settings["volume_mode"]
     if mode not in MODES:
-        raise ValueError(f'volume_mode must be "ln" or "standard", got {mode!r}')
+        raise ValueError(f'volume_mode must be "ln", "standard" or "length", got {mode!r}')
     if pressure is None:
         wrong = [name for name in _OPTIONS if settings[name] is not None]
         if wrong or mode != "ln":
@@ -36,7 +36,8 @@ def read(settings: dict[str, Any], given: Sizes, dimensions: int) -> dict[str, A
     pressure = arguments.positive_and_finite("pressure", pressure)
     return {
         "beta_pressure": pressure / given.mean(dimensions) ** dimensions,
-        "ln_volume": MODES[mode],
+        "ln_volume": mode == "ln",
+        "edges_apart": mode == "length",
         "volume_delta": arguments.positive_or_default("volume_delta", settings["volume_delta"]),
         "volume_repeats": arguments.count_or_default("volume_repeats", settings["volume_repeats"]),
         "volume_every": arguments.count_or_default("volume_every", settings["volume_every"]),
@@ -63,12 +64,16 @@ class ConstantPressure:
 
     @property
     def volume_mode(self) -> str:
-        """Coordinate in which trial changes of the volume are uniform, "ln" or "standard"."""
+        """Coordinate in which trial changes of the box are uniform: "ln" for ln V, "standard" for
+        V, or "length" for one edge at a time."""
+        if self._of_pressure("edges_apart"):
+            return "length"
         return "ln" if self._of_pressure("ln_volume") else "standard"
 
     @property
     def volume_delta(self) -> float:
-        """Maximum trial change of ln V, or of V in the mode "standard"."""
+        """Maximum trial change of ln V, of V in the mode "standard", or of an edge in the mode
+        "length"."""
         self._of_pressure("volume_delta")
         return self._grid["volume_delta"]
 

@@ -444,7 +444,11 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
             },
             "particles": self.N,
             "origin": state["origin"],
-            **({} if self.constant_pressure is None else {"volume": state["volume"]}),
+            **(
+                {}
+                if self.constant_pressure is None
+                else {"volume": state["volume"], "extent": state["extent"]}
+            ),
             "goal": self._goal,
             "per_cycle": self._per_cycle,
             "last_cycle": self._last_cycle,

@@ -41,6 +41,7 @@ class Settings(replica.Settings):
         mixture: contact distances of the pairs of types of a mixture, a row for each type.
         fractions: number fractions of the types.
         pressure: constant pressure P*; None for constant volume.
+        edges_apart: whether edges change one at a time, at constant pressure.
         swap_rounds: number of rounds of swap moves; None without them.
         swap_range: largest difference of the diameters of a pair; None for any.
         swap_every: number of cycles between swap moves; None for 1.
@@ -60,6 +61,7 @@ class Settings(replica.Settings):
     mixture: tuple[tuple[float, ...], ...] | None = None
     fractions: tuple[float, ...] | None = None
     pressure: float | None = None
+    edges_apart: bool = False
     swap_rounds: int | None = None
     swap_range: float | None = None
     swap_every: int | None = None
@@ -104,6 +106,10 @@ class Settings(replica.Settings):
                 )
         if self.pressure is not None and not 0 < self.pressure < math.inf:
             raise ValueError(f"--pressure is {self.pressure}; it must be positive and finite")
+        if self.edges_apart and self.pressure is None:
+            raise ValueError("--edges-apart belongs to --pressure")
+        if self.edges_apart and self.decompose:
+            raise ValueError("--edges-apart is for one rank, not for --decompose")
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
 
@@ -272,6 +278,7 @@ class Replica(replica.Replica):
             max_displacement=s.max_displacement and s.max_displacement * diameter,
             moves_per_cell=s.moves_per_cell,
             pressure=s.pressure,
+            volume_mode="length" if s.edges_apart else "ln",
             swap_rounds=s.swap_rounds,
             swap_range=s.swap_range,
             swap_every=s.swap_every,
@@ -339,6 +346,8 @@ class Replica(replica.Replica):
                 + ("constant volume" if given is None else f"--pressure {given:.6g}")
                 + ", which cannot change"
             )
+        if given is not None and (engine.volume_mode == "length") != s.edges_apart:
+            raise ValueError(f"--resume: {state} has other changes of the box: --edges-apart")
         swaps = (s.swap_rounds or 0, s.swap_range or math.inf, s.swap_every or 1)
         if swaps != (engine.swap_rounds, engine.swap_range, engine.swap_every):
             raise ValueError(f"--resume: {state} has other swap moves, which cannot change")

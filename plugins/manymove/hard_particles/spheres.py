@@ -58,10 +58,13 @@ class HardSpheres(HardParticles):
             such overlaps.
         pressure: constant pressure P* = beta P d^D, where d is `diameter`; then the volume of the
             box changes between cycles. Default constant volume.
-        volume_mode: "ln" for trial changes uniform in ln V, or "standard" for V.
-        volume_delta: maximum trial change of ln V or V; the default follows from the pressure.
-        volume_repeats: number of trial changes at a time. Default 10; they need one search over the
-            pairs.
+        volume_mode: "ln" for trial changes uniform in ln V, "standard" for V, or "length" for
+            changes of one edge at a time, uniform in its length. Edges apart are for one rank, and
+            each trial needs a search over all pairs on the host.
+        volume_delta: maximum trial change of ln V, V or an edge; the default follows from the
+            pressure.
+        volume_repeats: number of trial changes at a time. Default 10, which need one search over the
+            pairs; with edges apart 1.
         volume_every: number of cycles between trial changes. Default 1. At constant pressure the
             default of `rounds` is 1.
         swap_rounds: number of rounds of swap moves for each set of cells, in which pairs of spheres

@@ -304,12 +304,8 @@ class HardParticlesUpdater(EngineAction):
         """The arguments of an engine at constant pressure."""
         if self._box_moves is None:
             return {}
-        volume = self._box_moves["volume"]
-        return {
-            "betaP": self._box_moves["betaP"],
-            "volume_mode": volume["mode"],
-            "volume_delta": volume["delta"],
-        }
+        mode, delta = moves.mode_and_delta(self._box_moves)
+        return {"betaP": self._box_moves["betaP"], "volume_mode": mode, "volume_delta": delta}
 
     def _swap_moves(self) -> dict[str, Any]:
         """The arguments of an engine with swap moves."""

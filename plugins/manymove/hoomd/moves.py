@@ -10,7 +10,10 @@ from typing import Any
 
 
 def _positive(name: str, value: Any) -> float:
-    value = float(value)
+    try:
+        value = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be a number, got {value!r}") from None
     if not 0 < value < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {value}")
     return value
@@ -29,9 +32,8 @@ def _count(name: str, value: Any, most: int) -> int:
 def _refuse_others(name: str, value: Mapping[str, Any], known: tuple[str, ...]) -> None:
     unknown = [key for key in value if key not in known]
     if unknown:
-        *others, last = known
         raise ValueError(
-            f"{name}[{unknown[0]!r}] is not supported: {', '.join(others)} and {last} are"
+            f"{name}[{unknown[0]!r}] is not supported; the settings are {', '.join(known)}"
         )
 
 
@@ -39,9 +41,23 @@ def box_moves(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Check the settings of `box_moves` and fill in the defaults."""
     if value is None:
         return None
-    _refuse_others("box_moves", value, ("betaP", "volume"))
+    _refuse_others("box_moves", value, ("betaP", "volume", "length"))
     if "betaP" not in value:
         raise ValueError("box_moves must have betaP")
+    if value.get("length") is not None:
+        if value.get("volume") is not None:
+            raise ValueError("box_moves has either volume or length: give one of them")
+        length = value["length"]
+        if not isinstance(length, Mapping):
+            raise ValueError("box_moves['length'] must be a dictionary with delta")
+        _refuse_others("box_moves['length']", length, ("delta",))
+        longest = length.get("delta")
+        if longest is not None:
+            longest = _positive("box_moves['length']['delta']", longest)
+        return {
+            "betaP": _positive("box_moves['betaP']", value["betaP"]),
+            "length": {"delta": longest},
+        }
     volume = dict(value.get("volume") or {})
     _refuse_others("box_moves['volume']", volume, ("mode", "delta"))
     mode = volume.get("mode", "ln")
@@ -54,6 +70,14 @@ def box_moves(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
         "betaP": _positive("box_moves['betaP']", value["betaP"]),
         "volume": {"mode": mode, "delta": delta},
     }
+
+
+def mode_and_delta(moves: Mapping[str, Any]) -> tuple[str, float | None]:
+    """The coordinate of the trial changes in the words of `manymove.HardSpheres`, and their
+    maximum."""
+    if "length" in moves:
+        return "length", moves["length"]["delta"]
+    return moves["volume"]["mode"], moves["volume"]["delta"]
 
 
 def swap(value: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -222,6 +222,7 @@ State make_part(std::size_t particles, const Parameters& parameters, double volu
   State s;
   s.parameters = parameters;
   s.particles = particles;
+  if (parameters.edges_apart) refuse("edges apart are for one rank");
   choose_grid(s);
   if (s.constant_pressure()) adopt_volume(s, volume);
   s.strip.emplace(rows_of(s), ranks.rank(), ranks.ranks());

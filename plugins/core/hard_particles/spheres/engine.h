@@ -50,6 +50,7 @@ struct Parameters {
   // cycles. The edges of the start are then realized to 1e-4 of their ratios, the volume exactly.
   double beta_pressure = 0;  // pressure over kT; 0: constant volume
   bool ln_volume = true;     // steps uniform in ln V, otherwise in V
+  bool edges_apart = false;  // steps of one edge at a time, uniform in its length; not in ln V
   double volume_delta = 0;   // largest step, of ln V or V
   int volume_repeats = 0;      // trial changes at a time
   int volume_every = 0;
@@ -67,6 +68,7 @@ struct Snapshot {
   // Constant pressure: V or ln V, and the trial changes of it.
   double volume = 0;
   std::uint64_t volume_trials = 0, volume_accepted = 0;
+  std::array<std::int64_t, 3> extent{};  // with edges apart, the box in integer units
   // Swap moves: the present diameters [N], with which a run continues, and the trials.
   std::vector<double> diameters;
   std::uint64_t swap_trials = 0, swap_accepted = 0;

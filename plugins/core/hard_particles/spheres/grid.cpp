@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../../runtime/text.h"
+#include "edges.h"
 #include "grid.h"
 #include "volume.h"
 
@@ -257,7 +258,9 @@ void choose_grid(State& state) {
   if (!(p.cell_width >= sigma) || !(p.cell_width < kWidestCell * sigma))
     refuse("cell_width must be at least the largest contact distance ", sigma, " and below ",
            kWidestCell * sigma, ", got ", p.cell_width);
-  if (state.constant_pressure()) {
+  if (state.constant_pressure() && p.edges_apart) {
+    choose_edges(state);
+  } else if (state.constant_pressure()) {
     choose_lattice(state);
     if (!set_box(state, state.data.volume)) refuse("the lattice has no grid for this box");
   } else {
@@ -311,6 +314,10 @@ void choose_grid(State& state) {
 void set_volume(State& state, double coordinate) {
   if (!set_box(state, coordinate))
     throw std::runtime_error("the lattice has no grid for this volume: the state is corrupt");
+  follow_box(state);
+}
+
+void follow_box(State& state) {
   choose_slots(state);
   state.geometry.step = displacement_step(state.parameters.max_displacement / state.unit);
   set_tile(state, state.geometry.tile);

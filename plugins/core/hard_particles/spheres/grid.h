@@ -17,6 +17,9 @@ void choose_grid(State& state);
 // its coordinate.
 void set_volume(State& state, double coordinate);
 
+// The slots, tiles, moves and contact distances of a box that has just been set.
+void follow_box(State& state);
+
 // The diameters of particles in integer units, on the host.
 void fill_diameters(State& state);
 

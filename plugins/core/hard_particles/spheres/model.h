@@ -100,7 +100,8 @@ enum class Purpose : std::uint32_t {
   set_order = 3,
   volume = 4,
   swap = 5,
-  swap_order = 6
+  swap_order = 6,
+  offset = 7
 };
 
 MM_HD void random_words(std::uint32_t word[4], const Geometry& g, std::uint32_t where,

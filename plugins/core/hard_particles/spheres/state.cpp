@@ -7,6 +7,7 @@
 
 #include "../../runtime/fingerprint.h"
 #include "../../runtime/text.h"
+#include "edges.h"
 #include "grid.h"
 #include "volume.h"
 
@@ -194,6 +195,10 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   if (particles == 0 || particles > kMostParticles || data.places.size() != particles * D)
     refuse("checkpoint has ", data.places.size(), " coordinates, expected ", D, " for each of ",
            particles, " particles");
+  if (s.constant_pressure() && parameters.edges_apart)
+    adopt_edges(s, data.extent);
+  else if (s.constant_pressure())
+    adopt_volume(s, data.volume);
   for (int a = 0; a < 3; ++a)
     if (a < D ? data.origin[a] < 0 || data.origin[a] >= s.extent[a] || data.origin[a] % 2
               : data.origin[a] != 0)
@@ -201,13 +206,17 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   for (std::size_t k = 0; k < data.places.size(); ++k)
     if (data.places[k] < 0 || data.places[k] >= s.extent[k % D] || data.places[k] % 2 != 1)
       refuse("checkpoint: particle ", k / D, " is not on the integer grid");
-  if (s.constant_pressure()) adopt_volume(s, data.volume);
   const Cells cells = try_cells(s, data);
   if (cells.counts.empty()) refuse("checkpoint: a cell holds more particles than fit");
   const Overlaps found = overlaps_of(s, cells);
   if (found.count) refuse("checkpoint: particles ", found.first, " and ", found.second, " overlap");
   s.data = data;
   return s;
+}
+
+bool is_legal(const State& s, const Snapshot& data) {
+  const Cells cells = try_cells(s, data);
+  return !cells.counts.empty() && overlaps_of(s, cells).count == 0;
 }
 
 Cells cells_of(const State& s, const Snapshot& data) {
@@ -369,6 +378,9 @@ std::uint64_t hash_of(const State& s, std::uint64_t sum, const Snapshot& data) {
   if (s.constant_pressure())
     for (const std::uint64_t v : {bits_of(data.volume), data.volume_trials, data.volume_accepted})
       sum = murmur_mix(sum ^ v);
+  if (s.parameters.edges_apart)
+    for (const std::int64_t edge : s.extent)
+      sum = murmur_mix(sum ^ static_cast<std::uint64_t>(edge));
   if (s.swaps()) {
     for (const double diameter : data.diameters) sum = murmur_mix(sum ^ bits_of(diameter));
     for (const std::uint64_t v : {data.swap_trials, data.swap_accepted}) sum = murmur_mix(sum ^ v);

@@ -28,6 +28,7 @@ struct Distances {
 struct Lattice {
   std::vector<int> cells[3];  // the numbers of cells that divide the points of an edge, ascending
   double quantum = 0;         // of the volume's coordinate
+  std::int64_t steps[3] = {0, 0, 0};  // the largest steps of edges, in possible edges
   std::vector<double> contacts;  // squares of the table in the caller's unit, [types][types]
 };
 
@@ -122,6 +123,8 @@ int expected_in_tile(const State& state);
 Law law_of(const State& state);
 
 Cells cells_of(const State& state, const Snapshot& data);
+// Whether no two particles overlap and all fit into their cells.
+bool is_legal(const State& state, const Snapshot& data);
 // This rank's particles in the cells of its local storage, as places in the box. Throws
 // std::runtime_error if one is missing, of an undivided system.
 Snapshot snapshot_of(const State& state, const Counters& counters,

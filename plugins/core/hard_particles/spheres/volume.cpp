@@ -67,8 +67,8 @@ int cells_for(const State& s, int axis, double edge) {
   return 0;
 }
 
-// Whether no pair overlaps in a box with this unit of length (section 3), and the smallest ratio for
-// which that is so.
+// Whether no pair overlaps in a box with this unit of length (section 3), and the smallest ratio
+// for which that is so.
 bool legal_at(double unit, double least_ratio) {
   return unit * unit * (least_ratio * (1 - kExact)) >= 1;
 }
@@ -121,6 +121,7 @@ void choose_step(State& s, double volume) {
 
 double largest_volume_delta(const State& s) {
   const Parameters& p = s.parameters;
+  if (p.edges_apart) return s.distances.largest;
   return (p.ln_volume ? 0.69 * p.dimensions
                       : (p.dimensions == 2 ? 0.75 : 0.87) * smallest_volume(s)) /
          p.volume_repeats;
@@ -130,17 +131,24 @@ double volume_of(const State& s, double coordinate) {
   return s.parameters.ln_volume ? exponential(coordinate) : coordinate;
 }
 
-void choose_lattice(State& s) {
-  Parameters& p = s.parameters;
-  const int D = s.dimensions();
-  const double sigma = s.distances.largest;
+void check_pressure(const State& s) {
+  const Parameters& p = s.parameters;
   if (!std::isfinite(p.beta_pressure))
     refuse("the pressure must be positive and finite, got ", p.beta_pressure);
-  if (p.cell_width != sigma)
+  if (p.cell_width != s.distances.largest)
     refuse(
         "cell_width must be left to its default at constant pressure, where cells follow the "
         "box, got ",
         p.cell_width);
+}
+
+double natural_logarithm(double positive) { return logarithm(positive); }
+
+void choose_lattice(State& s) {
+  Parameters& p = s.parameters;
+  const int D = s.dimensions();
+  const double sigma = s.distances.largest;
+  check_pressure(s);
   if (p.volume_every == 0) p.volume_every = 1;
   std::int64_t factor[3] = {1, 1, 1}, most[3] = {1, 1, 1};
   int widest = 0;
@@ -246,7 +254,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
     if (is && decisive) *decisive = std::max(*decisive, least_legal(unit));
     return is;
   };
-  double now = s.data.volume;
+  double now = s.data.volume, weight = log_weight(s, now);
   const bool at_rest = !legal(unit_of(s, volume_of(s, now)));  // symmetric: section 3
   const auto quanta =
       static_cast<std::uint64_t>(std::max(1.0, std::floor(p.volume_delta / s.lattice.quantum)));
@@ -261,7 +269,8 @@ double change_volume(State& s, double least_ratio, double* decisive) {
         (static_cast<double>(static_cast<std::uint64_t>(word[3]) << 21 | word[2] >> 11) + 0.5) *
         0x1p-53;
     ++s.data.volume_trials;
-    if (at_rest || logarithm(uniform) >= log_weight(s, to) - log_weight(s, now)) continue;
+    const double weight_to = log_weight(s, to);
+    if (at_rest || logarithm(uniform) >= weight_to - weight) continue;
     const double unit = unit_of(s, volume_of(s, to));
     bool wide = true;
     for (int a = 0; a < D; ++a)
@@ -274,6 +283,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
                     " for the lattice of its start; continue with a new simulation from the "
                     "present positions and box"));
     now = to;
+    weight = weight_to;
     ++s.data.volume_accepted;
   }
   return now;

@@ -19,6 +19,12 @@ bool set_box(State& state, double coordinate);
 // With larger steps, trial changes could halve the edges, beyond what least_ratio_wanted() finds.
 double largest_volume_delta(const State& state);
 
+// Refuses a pressure or a width of cells that does not go with constant pressure.
+void check_pressure(const State& state);
+
+// The same bits on all machines.
+double natural_logarithm(double positive);
+
 // The volume of a coordinate, which is V itself or ln V.
 double volume_of(const State& state, double coordinate);
 
@@ -73,8 +79,9 @@ bool same_cells(const Geometry& a, const Geometry& b);
 Law reference_law(const State& state);
 
 // The least ratio of the pairs of particles in a cell and of pairs with particles in the cells
-// after it, or `least`. `Lanes` threads that share a cell have a part of the pairs each.
-template <int D, Contact C, int Lanes, class Count>
+// after it, within Range cells, or `least`. `Lanes` threads that share a cell have a part of the
+// pairs each.
+template <int D, Contact C, int Range, int Lanes, class Count>
 MM_HD double least_ratio_of(const Geometry& g, const Law& reference, const LeastRatio& wanted,
                             const Sphere* spheres, const Count* counts, const int cell[3], int lane,
                             double least) {
@@ -85,21 +92,21 @@ MM_HD double least_ratio_of(const Geometry& g, const Law& reference, const Least
   const Sphere* const own = spheres + static_cast<std::int64_t>(here) * g.slots;
   const Sphere first = own[0];
   // The cells around, from the own one on in the order of their numbers.
-  const int side = 2 * wanted.range + 1, all = D == 3 ? side * side * side : side * side;
+  constexpr int side = 2 * Range + 1, all = D == 3 ? side * side * side : side * side;
   for (int begin = all / 2 + lane; begin < all; begin += kAtOnce * Lanes) {
     int from[kAtOnce], others[kAtOnce], most = 0;
     float away[kAtOnce][3];
     MM_UNROLL
     for (int c = 0; c < kAtOnce; ++c) {
       const int other = begin + c * Lanes;
-      const int by[3] = {other % side - wanted.range, other / side % side - wanted.range,
-                         D == 3 ? other / (side * side) - wanted.range : 0};
+      const int by[3] = {other % side - Range, other / side % side - Range,
+                         D == 3 ? other / (side * side) - Range : 0};
       int there = 0;
       MM_UNROLL
       for (int a = D - 1; a >= 0; --a) {
         int i = cell[a] + by[a];
-        while (i < 0) i += g.cells[a];
-        while (i >= g.cells[a]) i -= g.cells[a];
+        if (i < 0) i += g.cells[a];  // there are at least three cells, and Range is 1 or 2
+        if (i >= g.cells[a]) i -= g.cells[a];
         there = there * g.cells[a] + i;
         away[c][a] = 2.0f * g.half[a] * static_cast<float>(by[a]);
       }

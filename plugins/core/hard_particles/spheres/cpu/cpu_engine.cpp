@@ -7,6 +7,7 @@
 
 #include "../../../runtime/parallel_for.h"
 #include "../../crossing.h"
+#include "../edges.h"
 #include "../grid.h"
 #include "../host.h"
 #include "../rows.h"
@@ -139,6 +140,7 @@ class CpuEngine final : public Engine {
     data.volume = state_.data.volume;
     data.volume_trials = state_.data.volume_trials;
     data.volume_accepted = state_.data.volume_accepted;
+    data.extent = state_.extent;
     if (state_.swaps()) data.diameters = diameters_of(state_, data);
     data.swap_trials = state_.data.swap_trials;
     data.swap_accepted = state_.data.swap_accepted;
@@ -195,7 +197,12 @@ class CpuEngine final : public Engine {
         swap_diameters<3>();
     }
     if (state_.constant_pressure()) {
-      if (counters_.cycles % state_.parameters.volume_every == 0) change_box();
+      if (counters_.cycles % state_.parameters.volume_every == 0) {
+        if (state_.parameters.edges_apart)
+          change_edges_here();
+        else
+          change_box();
+      }
       volumes_.end_cycle(counters_.cycles, volume_of(state_, state_.data.volume));
     }
     if (rows_.wants_sample(counters_.cycles)) count_pairs(rows_.sampling(), rows_.row());
@@ -242,16 +249,8 @@ class CpuEngine final : public Engine {
         for (int k = 0; k < cells; ++k) {
           int at[3];
           swap_cell<D>(n, set, k, at);
-          const std::int64_t here = grid_cell<D>(g, bounds, at);
-          worker.swappers[k].id = kNobody;
-          if (counts[here] == 0) continue;
-          const Sphere p =
-              spheres[here * g.slots +
-                      swapper_slot<D>(g, bounds, tile, at, rules.cycle, counts[here])];
-          int cell[3];
-          for (int a = 0; a < 3; ++a) cell[a] = bounds.first[a] + at[a];
-          worker.swappers[k] = {
-              room_of<D, 1>(g, rules, cell, p, spheres, counts, diameters, 0), p.id};
+          worker.swappers[k] = swapper_of<D, 1, 1>(g, rules, bounds, tile, at, spheres, counts,
+                                                   diameters, 0);
         }
         for (int round = 0; round < rules.rounds; ++round) {
           const int offset = swap_offset<D>(g, tile, rules.cycle, set, round, cells);
@@ -273,6 +272,18 @@ class CpuEngine final : public Engine {
       state_.data.swap_trials += worker.swaps.trials;
       state_.data.swap_accepted += worker.swaps.accepted;
     }
+  }
+
+  // The trial changes of edges; then the cells follow.
+  void change_edges_here() {
+    Snapshot now = snapshot();
+    if (!change_edges(state_, now)) return;
+    law_ = law_of(state_);
+    local_ = state_.local();
+    origin_ = now.origin;
+    now_ = cells_of(state_, now);
+    spare_.spheres.resize(now_.spheres.size());
+    spare_.counts.resize(now_.counts.size());
   }
 
   // The trial changes of the volume; then the box and the cells follow.
@@ -319,8 +330,10 @@ class CpuEngine final : public Engine {
         double least = workers_[thread].least;
         for (; cell[0] < g.cells[0]; ++cell[0])
           if (counts[static_cast<std::size_t>(line) * g.cells[0] + cell[0]])
-            least =
-                least_ratio_of<D, C, 1>(g, reference, wanted, spheres, counts, cell, 0, least);
+            least = wanted.range == 1 ? least_ratio_of<D, C, 1, 1>(g, reference, wanted, spheres,
+                                                                   counts, cell, 0, least)
+                                      : least_ratio_of<D, C, 2, 1>(g, reference, wanted, spheres,
+                                                                   counts, cell, 0, least);
         workers_[thread].least = least;
       });
       double least = wanted.most;

@@ -9,6 +9,7 @@
 
 #include "../../../runtime/device.cuh"
 #include "../../cuda/distributed/halo_exchange.cuh"
+#include "../edges.h"
 #include "../grid.h"
 #include "../state.h"
 #include "../volume.h"
@@ -67,7 +68,8 @@ class CudaEngine final : OnDevice, public Engine {
       const unsigned long long before[2] = {state_.data.swap_trials, state_.data.swap_accepted};
       swap_tally_.upload(before, stream_);
     }
-    if (state_.constant_pressure()) box_moves_.emplace(state_, stream_);
+    if (state_.constant_pressure() && !state_.parameters.edges_apart)
+      box_moves_.emplace(state_, stream_);
     if (state_.strip && state_.swaps()) row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
     if (state_.strip)
       halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(),
@@ -92,7 +94,8 @@ class CudaEngine final : OnDevice, public Engine {
         begin_box_move();
         // Only the next cycle of an undivided system can do without the answer.
         if (i + 1 == cycles || looks_at(cycle) || state_.strip) end_box_move();
-      } else if (box_moves_) {
+      } else if (state_.constant_pressure()) {
+        if (!box_moves_ && cycle % state_.parameters.volume_every == 0) change_edges_here();
         volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
       }
       end_cycle(cycle);
@@ -109,7 +112,7 @@ class CudaEngine final : OnDevice, public Engine {
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
     // What the host decides or counts is not undone.
-    if (sampling_.every || state_.strip || box_moves_ || state_.swaps())
+    if (sampling_.every || state_.strip || state_.constant_pressure() || state_.swaps())
       return Engine::enqueue_if_same(cycles, host);
     const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
     if (!host_.compare(state_.particles, host, stream_)) return false;
@@ -216,6 +219,7 @@ class CudaEngine final : OnDevice, public Engine {
     data.volume = state_.data.volume;
     data.volume_trials = state_.data.volume_trials;
     data.volume_accepted = state_.data.volume_accepted;
+    data.extent = state_.extent;
     if (state_.swaps()) {
       data.diameters = present_diameters(data);
       const TrialCounters swaps = swap_counters();
@@ -384,14 +388,13 @@ class CudaEngine final : OnDevice, public Engine {
     const bool foretold = box_moves_ && box_moves_->begun();
     const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
                           locks_.data(), scratch_parts_, most_in_tile(state_)};
-    check(cudaLaunchKernelEx(
-              &config, kernel_.run, g, law_, draw,
-              Buffers{spheres_[now_].data(), counts_[now_].data(),
-                      spheres_[1 - now_].data() + first_cell() * g.slots,
-                      counts_[1 - now_].data() + first_cell(), tally_.data(), scratch,
-                      foretold ? box_moves_->for_host() : skip_,
-                      foretold ? box_moves_->scale() : nullptr},
-              schedule_),
+    check(cudaLaunchKernelEx(&config, kernel_.run, g, law_, draw,
+                             Buffers{spheres_[now_].data(), counts_[now_].data(),
+                                     spheres_[1 - now_].data() + first_cell() * g.slots,
+                                     counts_[1 - now_].data() + first_cell(), tally_.data(),
+                                     scratch, foretold ? box_moves_->for_host() : skip_,
+                                     foretold ? box_moves_->scale() : nullptr},
+                             schedule_),
           "launch");
   }
 
@@ -427,10 +430,10 @@ class CudaEngine final : OnDevice, public Engine {
   void begin_box_move() {
     look_at_neighbors(2);  // pairs reach no farther
     if (state_.strip) finish();
-    box_moves_->begin(state_, reference_.data(),
-                      {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(),
-                       radii_.data()},
-                      own_spheres(), own_counts(), stream_);
+    box_moves_->begin(
+        state_, reference_.data(),
+        {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(), radii_.data()},
+        own_spheres(), own_counts(), stream_);
   }
   // Waits for what has been decided, and follows; false if the device left this to the host.
   bool end_box_move() {
@@ -483,12 +486,7 @@ class CudaEngine final : OnDevice, public Engine {
     fill_diameters(state_);
     const Cells cells = divide_again(state_, std::move(mine));
     halo_.reset();
-    for (int k = 0; k < 2; ++k) {
-      spheres_[k] = DeviceBuffer<Sphere>(cells.spheres.size());
-      counts_[k] = DeviceBuffer<std::uint32_t>(cells.counts.size());
-    }
-    spheres_[now_].upload(cells.spheres.data(), stream_);
-    counts_[now_].upload(cells.counts.data(), stream_);
+    upload_cells(cells);
     if (state_.swaps()) {
       reference_ = on_device(state_.parameters.diameters, stream_);
       row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
@@ -498,14 +496,36 @@ class CudaEngine final : OnDevice, public Engine {
     choose_schedule(
         std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
   }
+  void upload_cells(const Cells& cells) {
+    for (int k = 0; k < 2; ++k) {
+      spheres_[k] = DeviceBuffer<Sphere>(cells.spheres.size());
+      counts_[k] = DeviceBuffer<std::uint32_t>(cells.counts.size());
+    }
+    spheres_[now_].upload(cells.spheres.data(), stream_);
+    counts_[now_].upload(cells.counts.data(), stream_);
+  }
+
+  // The trial changes of edges, on the host; then the cells follow.
+  void change_edges_here() {
+    Snapshot now = snapshot();
+    if (state_.swaps()) {
+      state_.parameters.diameters = now.diameters;
+      fill_diameters(state_);
+    }
+    if (!change_edges(state_, now)) return;
+    state_.data.origin = now.origin;
+    upload_cells(cells_of(state_, now));
+    upload_law();
+    choose_schedule(
+        std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
+  }
 
   // Whether something is measured after a cycle that depends on the volume.
   bool looks_at(std::uint64_t cycle) const {
     return sampling_.every && cycle % sampling_.every == 0;
   }
   void end_cycle(std::uint64_t cycle) {
-    if (looks_at(cycle))
-      count_pairs(sampling_, ring_.data() + ring_used_ * row_size(sampling_));
+    if (looks_at(cycle)) count_pairs(sampling_, ring_.data() + ring_used_ * row_size(sampling_));
     if (!sampling_.record || cycle % sampling_.record != 0) return;
     if (incomplete_)
       ring_.clear(stream_);  // nothing else is in it yet

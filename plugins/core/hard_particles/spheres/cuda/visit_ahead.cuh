@@ -14,7 +14,7 @@ namespace {
 template <int D, Contact C, int K, int Lanes, int Runs, int AtOnce = 8 / Lanes>
 struct VisitAhead {
   static constexpr unsigned kWarp = ~0u, kGroup = (1u << Lanes) - 1;
-  static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
+  static constexpr float kNone = 1e30f, kFar = 1e38f;                     // squares beyond all
   static constexpr int kMine = kMovesPerCall<D>, kMoves = kMine * Lanes;  // drawn at once
   static constexpr int kRuns = D == 3 ? 9 : 3;
   // Neighbors that the threads of a cell have room to list, for each thread.
@@ -29,10 +29,7 @@ struct VisitAhead {
                                                    int room) {
     bool free = true;
     const auto look = [&](std::uint32_t j) {
-      const float4 q = tile.spheres[j];
-      if (j != self &&
-          !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
-        free = false;
+      if (j != self && !tile.is_apart(self, j, r)) free = false;
     };
     if (listed <= room)
       for (int k = 0; k < listed; ++k) look(list[k]);
@@ -46,15 +43,15 @@ struct VisitAhead {
 
   // Lists the particles closer than the contact distance plus `reach`, all threads of a cell in one
   // list; returns how many there are, of which those beyond `room` are not listed.
-  static __device__ int list_neighbors(const T& tile, const Law& law, int cell, std::uint32_t self,
-                                       const float4& p, float reach, std::uint16_t* list,
-                                       int room) {
+  static __device__ int list_neighbors(const T& tile, int cell, std::uint32_t self, const float4& p,
+                                       float reach, std::uint16_t* list, int room) {
     const int lane = threadIdx.x % Lanes, shift = threadIdx.x % 32 - lane;
+    const float largest = tile.scale.largest;
     int listed = 0;
     const auto look = [&](std::uint32_t j, const float4& q) {
       const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
       const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
-      const float far = local_sigma<C>(law, p, q) + reach;
+      const float far = (C == Contact::one_size ? largest : tile.sigma(p, q)) + reach;
       const bool near = square < far * far && j != self;
       const unsigned all = __ballot_sync(kWarp, near) >> shift & kGroup;
       const int to = listed + __popc(all & ((1u << lane) - 1));
@@ -103,7 +100,7 @@ struct VisitAhead {
   static __device__ int visit(const T& tile, std::uint64_t cycle, int round, std::uint32_t entry,
                               const Workspace& work, bool real) {
     const Geometry& g = tile.g;
-    const Law law = tile.law;
+    const float largest = tile.scale.largest;
     const int at[3] = {static_cast<int>(entry & 31u), static_cast<int>(entry >> 5 & 31u),
                        static_cast<int>(entry >> 10)};
     const int cell = local_index<D>(tile.bounds, at), room = work.list * Lanes;
@@ -127,7 +124,7 @@ struct VisitAhead {
       for (int m = 0; m < kMovesPerCall<D>; ++m) {
         const int move = lane * kMovesPerCall<D> + m;
         float by[D];
-        displacements<D>(word, m, tile.step, by);
+        displacements<D>(word, m, tile.scale.step, by);
         moves[move * groups] = make_float4(by[0], by[1], D == 3 ? by[D - 1] : 0.0f, 0.0f);
 #pragma unroll
         for (int a = 0; a < D; ++a) {
@@ -155,8 +152,8 @@ struct VisitAhead {
             fmaxf(fminf(up[a], g.half[a] + middle[a]), fminf(down[a], g.half[a] - middle[a]));
         reach2 = fmaf(most, most, reach2);
       }
-      const float reach = sqrtf(reach2) * (1 + 4e-6f) + 4e-6f * law.largest;
-      const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
+      const float reach = sqrtf(reach2) * (1 + 4e-6f) + 4e-6f * largest;
+      const int listed = list_neighbors(tile, cell, self, p, reach, list, room);
       const int held = listed > room ? 0 : listed;
 
       float x[K], y[K], z[K], gap[K];
@@ -165,7 +162,7 @@ struct VisitAhead {
         x = q.x - p.x;
         y = q.y - p.y;
         z = q.z - p.z;
-        const float sigma = local_sigma<C>(law, p, q);
+        const float sigma = C == Contact::one_size ? largest : tile.sigma(p, q);
         gap = fmaf(x, x, fmaf(y, y, D == 3 ? z * z : 0.0f)) - sigma * sigma;
       };
 #pragma unroll
@@ -177,7 +174,7 @@ struct VisitAhead {
       }
 
       // What is below -margin overlaps and what is above `sure` does not.
-      const float margin = law.margin, sure = listed > room ? 0.5f * kFar : margin;
+      const float margin = tile.scale.margin, sure = listed > room ? 0.5f * kFar : margin;
       float half[D];
 #pragma unroll
       for (int a = 0; a < D; ++a) half[a] = in_register(g.half[a]);
