@@ -4,6 +4,7 @@
 // classes of layouts_of_fixes_api.h, and compared with what the fixes do.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -36,6 +37,8 @@ class DeckForces : protected Pointers {
   std::uint32_t flags_of(int mask) const;
   // The flag of the particles of a group, a new one for a group that has none.
   std::uint32_t flag_of(int groupbit);
+  // Whether there are flags left for so many groups more.
+  bool has_flags_for(std::size_t groups) const { return group_flags_.size() + groups <= 7; }
 
   // Forces and temperatures that change from step to step: whether there are any, and those of the
   // present step.

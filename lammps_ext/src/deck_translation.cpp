@@ -219,6 +219,9 @@ void DeckTranslation::check_plane() {
 
 void DeckTranslation::check_fixes() {
   for (int k = 0; k < modify->nfix; ++k) check_fix(modify->fix[k], modify->fmask[k]);
+  for (int k = 0; k < modify->nfix; ++k)
+    if ((modify->fmask[k] & FixConst::END_OF_STEP) && !engine_changes_velocities(modify->fix[k]))
+      end_of_step_.push_back(modify->fix[k]);
 }
 
 void DeckTranslation::check_fix(Fix* fix, int mask) {
@@ -238,13 +241,12 @@ void DeckTranslation::check_fix(Fix* fix, int mask) {
     adapting_.push_back(fix);
   else if (!taken && ((mask & kWithinStep) || fix->box_change))
     refuse(name_of(fix));
-  if ((mask & FixConst::END_OF_STEP) && !engine_changes_velocities(fix))
-    end_of_step_.push_back(fix);
 }
 
-// At the end of a step fixes act in their order: after one of the host, the engine is late.
+// At the end of a step fixes act in their order: after one of the host, the engine is late. Flags
+// are for the groups of fixes that act within a step first.
 bool DeckTranslation::engine_changes_velocities(Fix* fix) {
-  if (!end_of_step_.empty()) return false;
+  if (!end_of_step_.empty() || !forces_.has_flags_for(2)) return false;
   std::int64_t refused = !velocities_.can_take(fix);
   on_all_ranks([&](MpiCommunicator& communicator) { communicator.maximum(&refused, 1); });
   if (refused) return false;

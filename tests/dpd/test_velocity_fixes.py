@@ -120,6 +120,18 @@ def test_several_ranks_are_those_of_the_host(fix, device, tmp_path):
     assert_close(state(ours), state(host), 1e-9)
 
 
+@pytest.mark.parametrize("device", ["cpu"])
+def test_groups_of_fixes_within_a_step_come_first(device, tmp_path):
+    # The engine knows seven groups; without one for the thermostat, LAMMPS does its work.
+    more = "".join(
+        f"group g{k} id {k}:{200 + k}\nfix f{k} g{k} addforce 0.{k} 0 0\n" for k in range(1, 7)
+    )
+    more = "group h id 1:500\nfix v h temp/berendsen 1.3 0.9 0.5\n" + more + "run 6\n" + END
+    ours, host = compare(DECKS["several types"], more, device, tmp_path)
+    assert_stays(ours)
+    assert_close(state(ours), state(host), 1e-9)
+
+
 def test_a_run_that_a_fix_ends_leaves_all_arrays_current(device, tmp_path):
     # Momentum is removed at every step, and fix halt ends the run at one of them.
     more = FIXES["momentum"] + "variable s equal step\nfix h all halt 5 v_s >= 5 error continue\n"

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <mutex>
 #include <new>
 #include <optional>
 
@@ -14,6 +13,8 @@
 #include "bonded.h"
 #include "cell_ranges.h"
 #include "key_sort.h"
+#include "travelers.h"
+#include "velocity_sums.h"
 
 namespace manymove::dpd {
 namespace {
@@ -24,25 +25,9 @@ class CpuEngine final : public EngineBase {
   using Position = typename P::Position;
   using Velocity = typename P::Velocity;
   using Force = Vector<Real>;
-  // What a particle has, on its way to another rank.
-  struct Migrant {
-    Position position;
-    Velocity velocity;
-    Image image;
-    Origin origin;
-  };
-  // A ghost when lists are built, and between builds.
-  struct Ghost {
-    Position position;
-    Velocity velocity;
-  };
-  struct GhostUpdate {  // without what does not change
-    typename P::Unsigned x, y, z;
-    Real vx, vy, vz;
-  };
-  struct alignas(16) Place {  // high words of a position
-    std::uint32_t x, y, z, unused;
-  };
+  using Migrant = MigrantOf<P>;
+  using Ghost = GhostOf<P>;
+  using GhostUpdate = GhostUpdateOf<P>;
   static constexpr bool kPlacesApart = sizeof(typename P::Unsigned) != 4;
 
  public:
@@ -219,22 +204,12 @@ class CpuEngine final : public EngineBase {
   }
 
   Moments moments(std::uint32_t flag, const std::vector<double>& units) override {
-    std::mutex lock;
-    Moments sums;
-    for_each_range(pool_, count_, [&](int first, int last) {
-      Moments part;
-      for (int i = first; i < last; ++i)
-        add_moments(part, flag, units.data(), position_[i], velocity_[i]);
-      const std::lock_guard<std::mutex> guard(lock);
-      for (int k = 0; k < 2 * Moments::kSums; ++k) sums.word[k] += part.word[k];
-    });
+    Moments sums = moments_of(pool_, count_, flag, units, position_, velocity_);
     if (ranks_) ranks_->communicator().sum(sums.word, 2 * Moments::kSums);
     return sums;
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
-    for_each_range(pool_, count_, [&](int first, int last) {
-      for (int i = first; i < last; ++i) apply(map, flag, position_[i], velocity_[i]);
-    });
+    apply_to_all(pool_, count_, map, flag, position_, velocity_);
   }
 
   // Calls work(chunk, number) for each chunk of the rank's particles, in threads.
