@@ -54,7 +54,7 @@ class FixManymoveWRMC : public FixMonteCarlo {
   double temperature_, cutoff_, epsilon_ = 0, sigma_ = 0;
   double max_displacement_ = 0, spacing_ = 0;  // 0: from sigma
   std::vector<Law> framework_;
-  // Of manymove/wrmc/rigid.
+  // What manymove/wrmc/rigid needs:
   const bool of_molecules_;
   std::vector<Law> sites_;
   std::vector<PairLaw> pairs_;

@@ -63,7 +63,8 @@ std::array<double, 4> largest_eigenvector(double (&m)[4][4]) {
 }
 
 // The rotation that brings the shape closest to the places (B. K. P. Horn, J. Opt. Soc. Am. A 4,
-// 629 (1987)); both have their mean at the origin. Of a linear molecule several do.
+// 629 (1987)); both have their mean at the origin. For a linear
+// molecule there are several, which are equally good.
 std::array<double, 4> best_rotation(const std::vector<Vector>& shape,
                                     const std::vector<Vector>& places) {
   double s[3][3] = {};

@@ -34,13 +34,13 @@ class RigidMolecules {
 
   int molecules() const { return static_cast<int>(of_molecule_.size() / sites()); }
   std::size_t sites() const { return shape_.size(); }
-  // Of the site's atom in the first molecule.
+  // Type and charge of a site's atom.
   int type(std::size_t site) const { return types_[site]; }
   double charge(std::size_t site) const { return charges_[site]; }
   const std::array<double, 3>& offset(std::size_t site) const { return shape_[site]; }
   // Index in `atoms` of a molecule's first atom.
   std::size_t first_atom(int molecule) const { return of_molecule_[molecule * sites()]; }
-  // Those of fit(), from the origin of the coordinates: [molecules][3] and [molecules][4].
+  // Poses that fit() has found, in the coordinates of the atoms: [molecules][3], [molecules][4].
   const std::vector<double>& centers() const { return centers_; }
   const std::vector<double>& turns() const { return turns_; }
 

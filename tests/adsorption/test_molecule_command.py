@@ -295,6 +295,19 @@ def test_a_gpu_makes_the_run_of_the_cpu_and_continues_it(method, tmp_path):
     assert one["state_hash"] == other["state_hash"] and one["steps"] == 300
 
 
+@on_gpu
+def test_ranks_on_a_gpu_make_the_runs_of_ranks_on_the_cpu(mpiexec, tmp_path):
+    words = ["adsorption", "--framework", "small.cif", *SMALL, *ZEO, "--frames", 2]
+    hashes = []
+    for device in ("cpu", "cuda:0"):
+        output = tmp_path / device[:3]
+        two = [*words, "--device", device, "--output", output]
+        done = run([*mpiexec, *COMMAND, *map(str, two)], timeout=120)
+        assert done.returncode == 0, done.stderr
+        hashes.append(summary_of(output)["state_hash"])
+    assert hashes[0] == hashes[1]
+
+
 def test_isotherms_of_molecules(tmp_path):
     words = ["--isotherm", "1,20", "--molecules", "0", "--steps", 200, "--equilibrate", 10]
     assert adsorption(*SMALL, *ZEO, *words, "--output", tmp_path) == 0

@@ -48,9 +48,9 @@ dump_modify d sort id format float %.14g
 
 def alone(molecules: int = 3, **settings) -> Adsorption:
     return Adsorption(
-        FRAMEWORK, molecules, adsorbates=DIPOLE, force_field=ForceField(LAWS, CHARGES),
-        **{**dict(cutoff=4.0, systems=1, seed=1, ewald=(0.7, 3.0), grid_spacing=0.25,
-                  barrier=6000.0, device="cpu", threads=1), **settings},
+        FRAMEWORK, molecules, adsorbates=DIPOLE,
+        **{**dict(cutoff=4.0, systems=1, seed=1, ewald=(0.7, 3.0), grid_spacing=0.25, threads=1,
+                  barrier=6000.0, device="cpu", force_field=ForceField(LAWS, CHARGES)), **settings},
     )  # fmt: skip
 
 
@@ -112,6 +112,31 @@ def test_the_energy_is_that_of_the_atoms_at_each_step(tmp_path):
         exact = alone(positions=(places % BOX)[None], orientations=turns[None], precision="double")
         assert run.thermo()["f_w[6]"][frame] == pytest.approx(exact.energies[0], rel=1e-3, abs=2)
     assert run.thermo()["f_w[5]"][-1] == 100 and run.thermo()["f_w[4]"][-1] > 0
+
+
+def test_units_and_conventions_are_those_of_the_deck(tmp_path):
+    """The energy of the start in kcal/mol, with charges in e."""
+    calorie = 0.0019872067  # kcal/mol per kelvin
+
+    def change(rows):
+        return [[*row[:3], row[3] / UNIT, *row[4:]] for row in rows]
+
+    text = deck(tmp_path, "run 0\n", change=change).replace("units lj", "units real")
+    laws = (("site 3 80", 80), ("site 4 60", 60), ("framework 1 90", 90), ("framework 2 60", 60))
+    for words, epsilon in laws:
+        name = words.rpartition(" ")[0]
+        text = text.replace(words, f"{name} {epsilon * calorie:.12g}")
+    more = f"potential truncated mix geometric pair 1 4 {30 * calorie:.12g} 2.2 pair 4 4 0 1"
+    text = text.replace("device cpu", "device cpu " + more)
+    run = run_lammps(text, tmp_path)
+    field = ForceField(LAWS, CHARGES, {("M", "O"): (30.0, 2.2), ("M", "M"): None}, "geometric",
+                       "truncated")  # fmt: skip
+    places, turns = poses(run.dump())
+    exact = alone(positions=(places % BOX)[None], orientations=turns[None], force_field=field)
+    shifted = alone(positions=(places % BOX)[None], orientations=turns[None])
+    energy = run.thermo()["f_w[6]"][0]
+    assert energy == pytest.approx(exact.energies[0] * calorie, rel=1e-4)
+    assert energy != pytest.approx(shifted.energies[0] * calorie, rel=1e-2)
 
 
 def test_the_mean_energy_is_that_of_the_engine_alone(tmp_path):

@@ -155,7 +155,7 @@ class Replica(replica.Replica):
         records, about = checkpoint.read_records(records_file, columns=3)
         self._mark = about.get("trajectory")
         counter, done, sums = about.get("henry") or (None, 0, [])
-        if done and counter == a._engine.counters[5]:  # the records may be ahead of the state
+        if done and counter == a.insertions:  # the records may be ahead of the state
             self._inserted, self._henry = done, np.array(sums)
         self._records = [tuple(row) for row in records if row[0] <= a.samples]
         self._refuse_others({"--" + name: pair for name, pair in self._held_and_asked(a).items()})
@@ -302,7 +302,7 @@ class Replica(replica.Replica):
             self._mark = self._trajectory.sync()
         henry = None
         if self._henry is not None:
-            henry = (a._engine.counters[5], self._inserted, self._henry.tolist())
+            henry = (a.insertions, self._inserted, self._henry.tolist())
         self._replace_records(
             np.array(self._records).reshape(-1, 3), trajectory=self._mark, henry=henry
         )

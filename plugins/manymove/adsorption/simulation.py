@@ -431,6 +431,7 @@ class Adsorption(Places, Equilibration):
     steps: int = counter(0, "Number of steps of each system, including the equilibration.")
     trial_states: int = counter(1, "Number of proposed states of all systems.")
     accepted_moves: int = counter(2, "Number of steps that moved a molecule.")
+    insertions: int = counter(5, "Number of test molecules inserted into each system.")
     samples: int = counter(6, "Number of steps in the averages.")
 
     def _place(self) -> dict[str, str]:

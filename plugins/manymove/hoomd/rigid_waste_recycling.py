@@ -228,10 +228,7 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         if self._engine is None:
             self._begin(timestep)
         positions, turns = (a.astype(np.float64) for a in self._by_tag("position", "orientation"))
-        if not np.array_equal(positions[self._rigid_tags], self._rigid) or not np.array_equal(
-            self._edges(), self._box
-        ):
-            raise ValueError("the framework or the box has changed, which must be rigid")
+        self._check_framework(positions)
         now, turned = positions[self._tags], turns[self._tags]
         started = time.perf_counter()
         if not (np.array_equal(now, self._known) and np.array_equal(turned, self._known_turns)):

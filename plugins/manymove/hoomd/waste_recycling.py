@@ -180,10 +180,7 @@ class WasteRecyclingMC(EngineAction):
         if self._engine is None:
             self._begin(timestep)
         _, positions = self._particles()
-        if not np.array_equal(positions[self._rigid_tags], self._rigid) or not np.array_equal(
-            self._edges(), self._box
-        ):
-            raise ValueError("the framework or the box has changed, which must be rigid")
+        self._check_framework(positions)
         now = positions[self._tags]
         started = time.perf_counter()
         if not np.array_equal(now, self._known):
@@ -270,6 +267,13 @@ class WasteRecyclingMC(EngineAction):
         """Types and positions (float64) in the order of the tags."""
         types, positions = self._by_tag("typeid", "position")
         return types, positions.astype(np.float64)
+
+    def _check_framework(self, positions: np.ndarray) -> None:
+        """Refuse a box or fixed particles that have changed."""
+        if not np.array_equal(positions[self._rigid_tags], self._rigid) or not np.array_equal(
+            self._edges(), self._box
+        ):
+            raise ValueError("the framework or the box has changed, which must be rigid")
 
     def _inward(self, positions: np.ndarray) -> np.ndarray:
         """Positions in the box of the engine, from 0 to L, in its unit of length."""
