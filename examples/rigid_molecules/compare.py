@@ -87,10 +87,7 @@ class Case:
         self.raspa = raspalib
         atoms, names = self.field["PseudoAtoms"], [a["name"] for a in self.field["PseudoAtoms"]]
         self.raspa_field = raspalib.ForceField(
-            [
-                raspalib.PseudoAtom(a["name"], a["framework"], a["mass"], a["charge"])
-                for a in atoms
-            ],
+            [raspalib.PseudoAtom(a["name"], a["framework"], a["mass"], a["charge"]) for a in atoms],
             [raspalib.VDWParameters(*self.laws.get(name, (0.0, 1.0))) for name in names],
             shifted=self.field["TruncationMethod"] == "shifted",
             tail_corrections=self.field["TailCorrections"],

@@ -164,13 +164,22 @@ def test_benchmark_runs_raspa_where_it_is_installed(tmp_path, monkeypatch):
     def methods() -> list[str]:
         path = tmp_path / "b.json"
         assert cli.run(["bench", "adsorption", *arguments, "--json", str(path)]) == 0
-        return [r["method"] for r in json.loads(path.read_text())["results"]]
+        text = path.read_text()
+        path.unlink()
+        return [r["method"] for r in json.loads(text)["results"]]
 
     monkeypatch.setitem(sys.modules, "raspalib", None)
     assert methods() == ["metropolis"]
     monkeypatch.delitem(sys.modules, "raspalib")
     pytest.importorskip("raspalib", exc_type=ImportError)
     assert methods() == ["metropolis", "RASPA3"]
+    arguments += ["--adsorbate", "CO2"]
+    assert methods() == ["metropolis", "RASPA3"]
+
+
+def test_the_adsorbate_of_the_benchmark_is_known_or_refused(capsys):
+    assert cli.run(["bench", "adsorption", "--adsorbate", "krypton", "--device", "cpu"]) == 2
+    assert "methane, CO2, N2" in capsys.readouterr().err
 
 
 def test_raspa_has_the_same_force_field():

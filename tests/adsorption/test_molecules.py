@@ -110,6 +110,22 @@ def test_energies_are_those_of_the_configuration(method, box):
     assert a.accepted_moves > 20
 
 
+@pytest.mark.parametrize("box", [(30.0, 27.0, 28.0), (30.0, 29.0, 28.0, 6.0, -5.0, 7.0)])
+@pytest.mark.parametrize("method", ["mdp", "mup"])
+def test_walks_by_the_mesh_change_the_energy_as_the_waves_do(method, box):
+    a = Adsorption(
+        None, (30, 4), adsorbates=[CO2, WATER], box=box, cutoff=9.0, cells=(1, 1, 1), systems=2,
+        method=method, seed=4, barrier=None, device="cpu", max_displacement=0.8,
+    )  # fmt: skip
+    start, exact = a.energies[1], reference(a, 1)
+    assert start == pytest.approx(exact, abs=0.2)
+    a.run(120)
+    assert a.accepted_moves > 60
+    now, exact_now = a.energies[1], reference(a, 1)
+    assert abs(exact_now - exact) > 100  # the waves' part alone changes by tens of kelvin
+    assert now == pytest.approx(exact_now, abs=0.5)
+
+
 @pytest.mark.parametrize("tilt", [(0.0, 0.0, 0.0), (2.0, -1.5, 2.5)])
 def test_framework_energies_are_those_of_an_independent_ewald_sum(tilt):
     small = small_framework()

@@ -131,9 +131,16 @@ def run(
     for N in molecules:
         timed = [
             _timed(
-                framework, N, method, count, where, systems, threads, equilibrate,
+                framework,
+                N,
+                method,
+                count,
+                where,
+                systems,
+                threads,
+                equilibrate,
                 settings | guest,
-            )  # fmt: skip
+            )
             for method in methods
             for where in (["cpu"] if method == "metropolis" else devices)
             for count in (proposals if method in MULTIPLE else [None])

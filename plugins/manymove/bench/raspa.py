@@ -99,6 +99,7 @@ def molecule_system(
 ) -> Any:
     """A system of rigid molecules in an all-silica zeolite with the force field TraPPE."""
     labels = sorted({site.label for site in molecule.sites})
+    number = {label: 2 + k for k, label in enumerate(labels)}
     own = {site.label: site for site in molecule.sites}
     elements = [("O", 15.9994), ("Si", 28.0855)]
     charges = TRAPPE_ZEO.charges
@@ -116,7 +117,7 @@ def molecule_system(
     guest = raspalib.Component(
         field, molecule.name, 300.0, 7e6, 0.2,
         [
-            raspalib.Atom(tuple(s.position), s.charge, 1.0, 0, len(elements) + labels.index(s.label))
+            raspalib.Atom(tuple(s.position), s.charge, 1.0, 0, number[s.label])
             for s in molecule.sites
         ],
         particle_probabilities=moves, fugacity_coefficient=1.0,
