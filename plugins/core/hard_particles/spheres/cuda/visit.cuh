@@ -74,9 +74,8 @@ struct Workspace {
 
 // The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8), each of which has a share
 // of the neighbors, K of them in registers. The neighbors that a visit can reach are listed once,
-// from Runs runs of cells at a time (1 or 3), of each of which a thread loads AtOnce at once: more
-// hide latency, fewer need fewer registers.
-template <int D, Contact C, int K, int Lanes, int Runs, int AtOnce = (Lanes < 4 ? 4 : 8 / Lanes)>
+// from Runs runs of cells at a time (1 or 3): more hide latency, fewer need fewer registers.
+template <int D, Contact C, int K, int Lanes, int Runs>
 struct Visit {
   static constexpr unsigned kWarp = ~0u;
   static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
@@ -84,7 +83,8 @@ struct Visit {
   // it and all threads of the cell get from them.
   static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
   static constexpr int kMine = kCalls * kMovesPerCall<D>, kMoves = kMine * Lanes;
-  static constexpr int kAtOnce = AtOnce;
+  // Particles of a run of cells that a thread loads at once.
+  static constexpr int kAtOnce = Lanes < 4 ? 4 : 8 / Lanes;
   // Neighbors that a thread has room to list, twice what is expected at high densities; what is
   // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
   static constexpr int kRoom =
