@@ -71,7 +71,8 @@ class HardSpheres(HardParticles):
         nselect (int): Trial moves in each occupied cell in a checkerboard sweep.
         sweeps_per_step (int): Checkerboard sweeps in a time step.
         repair_depth (float): Overlaps up to this depth, in contact distances, are repaired.
-        box_moves (dict): Trial changes of the box, or `None`. A copy is returned: assign all settings.
+        box_moves (dict): Trial changes of the box, or `None`. A copy is returned: assign all
+            settings.
         swap (dict): Swap moves, or `None`. A copy is returned: assign all settings.
         threads (int): Number of threads of the CPU engine, or `None`. It cannot be changed while
             the integrator is attached.

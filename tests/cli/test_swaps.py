@@ -36,7 +36,8 @@ def test_the_summary_has_the_swap_moves(finished):
     assert summary["swap_trials"] > 1000 and 0.05 < summary["swap_acceptance"] < 1
     assert summary["max_overlap"] < 1e-6
     assert summary["contacts"] is None and summary["contact_values"] == []
-    error = 5 * summary["pressure_error"] + 0.03 * summary["pressure"]  # of the approximate equation
+    # The equation of state is approximate.
+    error = 5 * summary["pressure_error"] + 0.03 * summary["pressure"]
     assert abs(summary["pressure"] - summary["literature_pressure"][0]) < error
 
 

@@ -37,7 +37,9 @@ def attached(name, way, device, **volume):
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-@pytest.mark.parametrize("volume", [{}, {"mode": "standard", "delta": 1.0}, {"length": True, "delta": 0.1}])
+@pytest.mark.parametrize(
+    "volume", [{}, {"mode": "standard", "delta": 1.0}, {"length": True, "delta": 0.1}]
+)
 def test_the_run_is_that_of_manymove_alone(hoomd_device, way, name, volume):
     simulation, action = attached(name, way, hoomd_device, **volume)
     simulation.run(0)
@@ -70,7 +72,7 @@ def test_the_run_is_that_of_manymove_alone(hoomd_device, way, name, volume):
     assert action.overlaps == 0
     assert action.volume_moves[0] > 0 and action.swap_moves == (0, 0)
     assert action.packing_fraction == pytest.approx(alone.packing_fraction)
-    assert alone.volume < 0.95 * np.prod(start[1])
+    assert alone.volume < (0.98 if "length" in volume else 0.95) * np.prod(start[1])
 
 
 def test_a_change_of_the_pressure_makes_a_new_engine(way):

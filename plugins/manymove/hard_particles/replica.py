@@ -96,9 +96,7 @@ class Settings(replica.Settings):
                 )
         self._check_swaps()
         if self.mixture is not None and self.input is None:
-            missing = np.flatnonzero(
-                np.bincount(self._types(), minlength=len(self.mixture)) == 0
-            )
+            missing = np.flatnonzero(np.bincount(self._types(), minlength=len(self.mixture)) == 0)
             if missing.size:
                 raise ValueError(
                     f"--fractions leaves no particle of type {missing[0]}: --particles is "

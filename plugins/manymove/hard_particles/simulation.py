@@ -78,8 +78,8 @@ class HardDisks(HardParticles):
             each trial needs a search over all pairs on the host.
         volume_delta: maximum trial change of ln V, V or an edge; the default follows from the
             pressure.
-        volume_repeats: number of trial changes at a time. Default 10, which need one search over the
-            pairs; with edges apart 1.
+        volume_repeats: number of trial changes at a time. Default 10, which need one search over
+            the pairs; with edges apart 1.
         volume_every: number of cycles between trial changes. Default 1. At constant pressure the
             default of `rounds` is 1.
         swap_rounds: number of rounds of swap moves for each set of cells, in which pairs of disks
