@@ -90,8 +90,9 @@ __device__ int system_of_warp() {
   return static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
 }
 
+// In float the shared memory holds eleven warps of a multiprocessor; the registers should as well.
 template <class F, bool Several>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 3 : 2)
     run_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
