@@ -513,7 +513,7 @@ namespace {
 // tree are measured in double precision (docs/benchmarks/electrolyte.md).
 Method faster_method(const Parameters& p, std::size_t ions, bool gpu) {
   const bool possible = p.double_precision && (p.ewald || !p.periodic);
-  const std::size_t least = gpu ? (p.ewald ? 50'000 : 130'000) : (p.ewald ? 3'000 : 30'000);
+  const std::size_t least = gpu ? (p.ewald ? 3'000 : 32'768) : (p.ewald ? 3'000 : 30'000);
   return possible && ions >= least ? Method::tree : Method::brush;
 }
 

@@ -327,8 +327,8 @@ class Tree final : public DeviceTree {
         <<<blocks_for(2 * places.count, kEstimateThreads / 32), kEstimateThreads, 0, stream_>>>(
             r, mesh_, sources_, source_.data(), near_table_.data(), places, deal, place_.data(),
             estimate_.data());
-    // Four potentials for each move before; in float32 eight moves are one float64 sum, and most of
-    // these roundings are left for moves that are guessed and taken back.
+    // Four potentials for each move before. In float32 eight moves are one float64 sum; those of
+    // moves that are guessed and taken back find room in the float32 bound of their terms.
     const double pairs = places.count, terms = (kSingle ? 4 : 16) * pairs;
     const double roundings = kSingle ? pairs + 256 : 16 * (terms + 4096);
     estimate_kernel<B><<<blocks_for(places.count, kThreads), kThreads, 0, stream_>>>(
