@@ -155,7 +155,8 @@ void bind_hard_spheres(nb::module_& module) {
           "positions: float (N, D). parameters: box (D edges); diameter, or diameters (float64 N), "
           "or types (int32 N) and contacts (float64 T by T), where the others are missing or None; "
           "max_displacement, cell_width, moves_per_cell, rounds, tile (0: chosen); seed, "
-          "first_cycle, repair_depth; at constant pressure beta_pressure, ln_volume, edges_apart, volume_delta, "
+          "first_cycle, repair_depth; at constant pressure beta_pressure, ln_volume, edges_apart, "
+          "volume_delta, "
           "volume_repeats, volume_every (0: chosen); for swap moves swap_rounds, swap_every, "
           "swap_range (0: any).")
       .def_static(
@@ -239,9 +240,7 @@ void bind_hard_spheres(nb::module_& module) {
                    })
       .def(
           "diameters",
-          [](const Engine& e) {
-            return array_of(released([&] { return e.diameters(); }));
-          },
+          [](const Engine& e) { return array_of(released([&] { return e.diameters(); })); },
           "With swap moves the present diameters, float64 (N).")
       .def_prop_ro("swap_counters",
                    [](const Engine& e) {

@@ -44,8 +44,8 @@ class CudaEngine final : OnDevice, public Engine {
       allow_shared_memory(kernel, bytes, "shared memory for a tile");
     upload();
     if (state_.strip)
-      halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(),
-                                             stream_);
+      halo_ =
+          std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(), stream_);
     state_.data.cells = {};  // the device has them
     state_.data.ids = {};
     made();

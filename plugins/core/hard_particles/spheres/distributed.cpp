@@ -15,8 +15,8 @@
 namespace manymove::hard_particles::spheres {
 namespace {
 
-// What crosses from rank to rank of the particles: their indices, places and, with swap moves, their
-// diameters.
+// What crosses from rank to rank of the particles: their indices, places and, with swap moves,
+// their diameters.
 struct Parts {
   explicit Parts(std::size_t ranks) : ids(ranks), places(ranks), diameters(ranks) {}
   void add(std::size_t rank, const Snapshot& data, std::size_t i, std::size_t dimensions) {
@@ -85,11 +85,11 @@ Snapshot header_of(Communicator& ranks, const Snapshot* whole) {
     std::uint64_t trials[4];
   } header{};
   if (ranks.rank() == 0)
-    header = {whole->counters,
-              whole->origin,
-              whole->volume,
-              {whole->volume_trials, whole->volume_accepted, whole->swap_trials,
-               whole->swap_accepted}};
+    header = {
+        whole->counters,
+        whole->origin,
+        whole->volume,
+        {whole->volume_trials, whole->volume_accepted, whole->swap_trials, whole->swap_accepted}};
   std::vector<Header> headers(static_cast<std::size_t>(ranks.ranks()));
   ranks.gather(&header, headers.data(), sizeof header);
   header = headers[0];
@@ -198,7 +198,7 @@ class DistributedEngine final : public EngineOfRanks<Engine> {
     return particle_positions(whole_, part_->snapshot());
   }
 
-  State whole_;  // without its particles
+  State whole_;                       // without its particles
   const TrialCounters swaps_before_;  // each part began with those of the whole
   TrialCounters swaps_;
 };

@@ -29,7 +29,7 @@ struct Lattice {
   std::vector<int> cells[3];  // the numbers of cells that divide the points of an edge, ascending
   double quantum = 0;         // of the volume's coordinate
   std::int64_t steps[3] = {0, 0, 0};  // the largest steps of edges, in possible edges
-  std::vector<double> contacts;  // squares of the table in the caller's unit, [types][types]
+  std::vector<double> contacts;       // squares of the table in the caller's unit, [types][types]
 };
 
 struct State {

@@ -249,8 +249,8 @@ class CpuEngine final : public Engine {
         for (int k = 0; k < cells; ++k) {
           int at[3];
           swap_cell<D>(n, set, k, at);
-          worker.swappers[k] = swapper_of<D, 1, 1>(g, rules, bounds, tile, at, spheres, counts,
-                                                   diameters, 0);
+          worker.swappers[k] =
+              swapper_of<D, 1, 1>(g, rules, bounds, tile, at, spheres, counts, diameters, 0);
         }
         for (int round = 0; round < rules.rounds; ++round) {
           const int offset = swap_offset<D>(g, tile, rules.cycle, set, round, cells);
@@ -458,11 +458,11 @@ class CpuEngine final : public Engine {
 
   mutable State state_;  // const functions take diameters from other ranks
   Geometry local_;       // of this rank
-  Law law_;         // its tables are in state_
+  Law law_;              // its tables are in state_
   mutable ThreadPool pool_;
   SharedLoop loop_;  // over tiles, whose particles stay in the cache of a core
   Kernels kernels_;
-  mutable Cells now_;  // const functions fill a strip's margins
+  mutable Cells now_;                          // const functions fill a strip's margins
   mutable std::vector<double> row_diameters_;  // [stored cells][slots], with swap moves on ranks
   Cells spare_;
   mutable std::vector<std::byte> messages_[4];  // to below, above; from below, above

@@ -72,8 +72,8 @@ class CudaEngine final : OnDevice, public Engine {
       box_moves_.emplace(state_, stream_);
     if (state_.strip && state_.swaps()) row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
     if (state_.strip)
-      halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(),
-                                             stream_);
+      halo_ =
+          std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(), stream_);
     state_.data.places = {};  // the device has them
     state_.data.ids = {};
     made();
@@ -480,8 +480,8 @@ class CudaEngine final : OnDevice, public Engine {
     std::vector<std::uint32_t> counts(counts_[now_].size());
     spheres_[now_].download(spheres.data(), stream_);
     counts_[now_].download(counts.data(), stream_);
-    Snapshot mine = snapshot_of(frame, counters(), state_.data.origin, spheres.data(),
-                                counts.data());
+    Snapshot mine =
+        snapshot_of(frame, counters(), state_.data.origin, spheres.data(), counts.data());
     if (state_.swaps()) mine.diameters = present_diameters(mine);
     fill_diameters(state_);
     const Cells cells = divide_again(state_, std::move(mine));

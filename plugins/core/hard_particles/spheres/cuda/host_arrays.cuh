@@ -58,8 +58,8 @@ class HostArrays {
       trace_.clear(stream);
     }
     const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
-    kernel<<<blocks(state.cells()), kHostThreads, 0, stream>>>(
-        state.geometry, frame, host, spheres, counts, trace_.data(), skip);
+    kernel<<<blocks(state.cells()), kHostThreads, 0, stream>>>(state.geometry, frame, host, spheres,
+                                                               counts, trace_.data(), skip);
     check_launch();
   }
 

@@ -13,8 +13,8 @@ struct SwappedDiameters {
   Label* labels;
 };
 
-// Makes the swap moves after a cycle, in its grid, with one kernel; cells are from this rank's first
-// on, and after the last those of the next rank. tally: trials and accepted.
+// Makes the swap moves after a cycle, in its grid, with one kernel; cells are from this rank's
+// first on, and after the last those of the next rank. tally: trials and accepted.
 void swap_diameters(const State& state, const SwapRules& rules, const Sphere* spheres,
                     const std::uint32_t* counts, const SwappedDiameters& of,
                     unsigned long long* tally, cudaStream_t stream);
