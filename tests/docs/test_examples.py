@@ -41,6 +41,7 @@ FIGURES = {
     "hard_spheres/coexistence.py": "cpu-spheres-coexistence",
     "hard_spheres/equation_of_state.py": "h100-spheres-equation-of-state",
     "hard_disks/rank_scaling.py": "h200x4-ranks-weak h200x4-ranks-strong",
+    "hard_spheres/constant_pressure.py": "cpu-constant-pressure",
     "hard_spheres/crystallization.py": "h100-spheres-crystallization",
     "hard_spheres/swap_moves.py": "xeon-swap-moves",
     "hard_disks/literal_lists.py": "h100-literal-lists",
