@@ -64,21 +64,18 @@ MM_HD std::uint32_t swapper_slot(const Geometry& g, const TileBounds& b, int til
   return uniform_below(word[0], n);
 }
 
-// Who takes part from the active cell `at` of a tile, and its room, with the diameters as they are.
-// Only particles closer than rules.farthest2 count, because beyond that distance there is room for
-// every diameter. `Lanes` threads that share a swapper have a part of the neighbors each, and the
-// least of their results is the room; they look at AtOnce slots of each cell at once.
-template <int D, int Lanes, int AtOnce>
-MM_HD Swapper swapper_of(const Geometry& g, const SwapRules& rules, const TileBounds& b, int tile,
-                         const int at[3], const Sphere* spheres, const std::uint32_t* counts,
-                         const double* diameters, int lane) {
+// The room that the neighbors of particle p leave it with the diameters as they are; `cell` is its
+// cell in the grid. Only particles closer than rules.farthest2 count, because beyond that distance
+// there is room for every diameter. `Lanes` threads that share a swapper have a part of the
+// neighbors each, and the least of their results is the room.
+template <int D, int Lanes>
+MM_HD double room_of(const Geometry& g, const SwapRules& rules, const int cell[3], const Sphere& p,
+                     const Sphere* spheres, const std::uint32_t* counts, const double* diameters,
+                     int lane) {
   constexpr int kAround = D == 3 ? 27 : 9, kMine = (kAround + Lanes - 1) / Lanes;
-  const std::int64_t here = grid_cell<D>(g, b, at);
-  const std::uint32_t particles = counts[here];
-  Swapper mine{1e30, kNobody};
-  if (particles == 0) return mine;
   int from[kMine];
   std::uint32_t n[kMine], most = 0;
+  float away[kMine][3];  // from the center of the own cell to the center of the other one
   MM_UNROLL
   for (int c = 0; c < kMine; ++c) {
     const int other = c * Lanes + lane;
@@ -86,55 +83,34 @@ MM_HD Swapper swapper_of(const Geometry& g, const SwapRules& rules, const TileBo
     int there = 0;  // a box has at most 1e9
     MM_UNROLL
     for (int a = D - 1; a >= 0; --a) {
-      int i = b.first[a] + at[a] + by[a];
+      int i = cell[a] + by[a];
       i = i < 0 ? i + g.cells[a] : i >= g.cells[a] ? 0 : i;
       there = there * g.cells[a] + i;
+      away[c][a] = 2.0f * g.half[a] * static_cast<float>(by[a]);
     }
     n[c] = other < kAround ? counts[there] : 0;
     from[c] = there;
     if (n[c] > most) most = n[c];
   }
-  const Sphere p =
-      spheres[here * g.slots + swapper_slot<D>(g, b, tile, at, rules.cycle, particles)];
-  mine.id = p.id;
-  for (std::uint32_t slot = 0; slot < most; slot += AtOnce) {
-    Sphere q[kMine][AtOnce] = {};
-    double diameter[kMine][AtOnce];  // negative: of none that counts
-    const auto away_from_p = [&](int c, std::uint32_t k, float r[3]) {
-      const int other = c * Lanes + lane;
-      r[0] = q[c][k].x - p.x + 2.0f * g.half[0] * static_cast<float>(other % 3 - 1);
-      r[1] = q[c][k].y - p.y + 2.0f * g.half[1] * static_cast<float>(other / 3 % 3 - 1);
-      r[2] = 0;
-      if (D == 3) r[2] = q[c][k].z - p.z + 2.0f * g.half[2] * static_cast<float>(other / 9 - 1);
-    };
+  double room = 1e30;
+  for (std::uint32_t s = 0; s < most; ++s) {
+    Sphere q[kMine];
     MM_UNROLL
-    for (int c = 0; c < kMine; ++c) MM_UNROLL
-    for (std::uint32_t k = 0; k < AtOnce; ++k)
-      if (slot + k < n[c])
-        q[c][k] = spheres[static_cast<std::int64_t>(from[c]) * g.slots + slot + k];
+    for (int c = 0; c < kMine; ++c)
+      if (s < n[c]) q[c] = spheres[static_cast<std::int64_t>(from[c]) * g.slots + s];
     MM_UNROLL
-    for (int c = 0; c < kMine; ++c) MM_UNROLL
-    for (std::uint32_t k = 0; k < AtOnce; ++k) {
-      diameter[c][k] = -1;
-      if (slot + k >= n[c] || q[c][k].id == p.id) continue;
-      float r[3];
-      away_from_p(c, k, r);
-      if (fast_fma(r[0], r[0], fast_fma(r[1], r[1], r[2] * r[2])) > rules.farthest2) continue;
-      diameter[c][k] = diameters[q[c][k].id];
-    }
-    MM_UNROLL
-    for (int c = 0; c < kMine; ++c) MM_UNROLL
-    for (std::uint32_t k = 0; k < AtOnce; ++k) {
-      if (diameter[c][k] < 0) continue;
-      float r[3];
-      away_from_p(c, k, r);
-      const auto x = static_cast<double>(r[0]), y = static_cast<double>(r[1]),
-                 z = static_cast<double>(r[2]);
-      const double room = 2 * square_root(x * x + y * y + z * z) - diameter[c][k];
-      if (room < mine.room) mine.room = room;
+    for (int c = 0; c < kMine; ++c) {
+      if (s >= n[c] || q[c].id == p.id) continue;
+      const float dx = q[c].x - p.x + away[c][0], dy = q[c].y - p.y + away[c][1],
+                  dz = D == 3 ? q[c].z - p.z + away[c][2] : 0.0f;
+      if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > rules.farthest2) continue;
+      const auto x = static_cast<double>(dx), y = static_cast<double>(dy),
+                 z = static_cast<double>(dz);
+      const double its = 2 * square_root(x * x + y * y + z * z) - diameters[q[c].id];
+      if (its < room) room = its;
     }
   }
-  return mine;
+  return room;
 }
 
 // The partner of the k-th of n cells in a round: a pairing of all cells, from one random number.

@@ -79,9 +79,8 @@ bool same_cells(const Geometry& a, const Geometry& b);
 Law reference_law(const State& state);
 
 // The least ratio of the pairs of particles in a cell and of pairs with particles in the cells
-// after it, within Range cells, or `least`. `Lanes` threads that share a cell have a part of the
-// pairs each.
-template <int D, Contact C, int Range, int Lanes, class Count>
+// after it, or `least`. `Lanes` threads that share a cell have a part of the pairs each.
+template <int D, Contact C, int Lanes, class Count>
 MM_HD double least_ratio_of(const Geometry& g, const Law& reference, const LeastRatio& wanted,
                             const Sphere* spheres, const Count* counts, const int cell[3], int lane,
                             double least) {
@@ -92,21 +91,21 @@ MM_HD double least_ratio_of(const Geometry& g, const Law& reference, const Least
   const Sphere* const own = spheres + static_cast<std::int64_t>(here) * g.slots;
   const Sphere first = own[0];
   // The cells around, from the own one on in the order of their numbers.
-  constexpr int side = 2 * Range + 1, all = D == 3 ? side * side * side : side * side;
+  const int side = 2 * wanted.range + 1, all = D == 3 ? side * side * side : side * side;
   for (int begin = all / 2 + lane; begin < all; begin += kAtOnce * Lanes) {
     int from[kAtOnce], others[kAtOnce], most = 0;
     float away[kAtOnce][3];
     MM_UNROLL
     for (int c = 0; c < kAtOnce; ++c) {
       const int other = begin + c * Lanes;
-      const int by[3] = {other % side - Range, other / side % side - Range,
-                         D == 3 ? other / (side * side) - Range : 0};
+      const int by[3] = {other % side - wanted.range, other / side % side - wanted.range,
+                         D == 3 ? other / (side * side) - wanted.range : 0};
       int there = 0;
       MM_UNROLL
       for (int a = D - 1; a >= 0; --a) {
         int i = cell[a] + by[a];
-        if (i < 0) i += g.cells[a];  // there are at least three cells, and Range is 1 or 2
-        if (i >= g.cells[a]) i -= g.cells[a];
+        while (i < 0) i += g.cells[a];
+        while (i >= g.cells[a]) i -= g.cells[a];
         there = there * g.cells[a] + i;
         away[c][a] = 2.0f * g.half[a] * static_cast<float>(by[a]);
       }

@@ -28,18 +28,21 @@ constexpr int kLanes = 4;  // that share a cell
 constexpr unsigned long long kNoRatio = 0x7ff0000000000000ull;
 
 // Positive numbers are in the order of their bits. The last block chooses among the outcomes.
-template <int D, Contact C, int Range>
+template <int D, Contact C>
 __global__ void __launch_bounds__(kThreads)
     least_ratio_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law reference,
                        const __grid_constant__ LeastRatio wanted, const Sphere* spheres,
-                       const std::uint32_t* counts, const __grid_constant__ VolumeOutcomes outcomes,
-                       BoxChoice* choice, volatile BoxAnswer* answer, unsigned int number) {
-  const auto thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const int cell[3] = {thread / kLanes, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z)};
+                       const std::uint32_t* counts, std::int64_t cells,
+                       const __grid_constant__ VolumeOutcomes outcomes, BoxChoice* choice,
+                       volatile BoxAnswer* answer, unsigned int number) {
+  const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   double mine = wanted.most;
-  if (cell[0] < g.cells[0])
-    mine = least_ratio_of<D, C, Range, kLanes>(g, reference, wanted, spheres, counts, cell,
-                                               thread % kLanes, mine);
+  if (index / kLanes < cells) {
+    int cell[3];
+    cell_of(g, index / kLanes, cell);
+    mine = least_ratio_of<D, C, kLanes>(g, reference, wanted, spheres, counts, cell,
+                                        static_cast<int>(index % kLanes), mine);
+  }
   for (int lane = 16; lane > 0; lane /= 2) mine = fmin(mine, __shfl_down_sync(~0u, mine, lane));
   if (threadIdx.x % 32 == 0 && mine < wanted.most) {
     atomicMin(&choice->least, static_cast<unsigned long long>(__double_as_longlong(mine)));
@@ -47,11 +50,11 @@ __global__ void __launch_bounds__(kThreads)
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
-  if (atomicAdd(&choice->blocks, 1u) != gridDim.x * gridDim.y * gridDim.z - 1) return;
+  if (atomicAdd(&choice->blocks, 1u) != gridDim.x - 1) return;
   __threadfence();
-  const double least =
-      fmin(wanted.most,
-           __longlong_as_double(static_cast<long long>(atomicExch(&choice->least, kNoRatio))));
+  const double least = fmin(
+      wanted.most,
+      __longlong_as_double(static_cast<long long>(atomicExch(&choice->least, kNoRatio))));
   choice->blocks = 0;
   int k = 0;
   while (k < outcomes.number && least < outcomes.from[k]) ++k;
@@ -64,8 +67,8 @@ __global__ void __launch_bounds__(kThreads)
   answer->number = number;
 }
 
-// A thread for each particle of an additive mixture, or for each pair of types. reference:
-// diameters or contact distances.
+// A thread for each particle of an additive mixture, or for each pair of types. reference: diameters
+// or contact distances.
 __global__ void rescale_kernel(const double* reference, std::size_t count, int types,
                                const BoxChoice* choice, const Scaled scaled) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -126,13 +129,13 @@ __global__ void change_cells_kernel(const __grid_constant__ Geometry from, const
   }
 }
 
-using LeastRatioKernel = void (*)(Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
-                                  VolumeOutcomes, BoxChoice*, volatile BoxAnswer*, unsigned int);
-template <int D, int Range>
-LeastRatioKernel least_ratio_in(Contact contact) {
-  return contact == Contact::one_size   ? &least_ratio_kernel<D, Contact::one_size, Range>
-         : contact == Contact::additive ? &least_ratio_kernel<D, Contact::additive, Range>
-                                        : &least_ratio_kernel<D, Contact::table, Range>;
+template <int D, class... Arguments>
+void launch_least_ratio(Contact contact, unsigned blocks, cudaStream_t stream,
+                        Arguments... arguments) {
+  const auto kernel = contact == Contact::one_size   ? &least_ratio_kernel<D, Contact::one_size>
+                      : contact == Contact::additive ? &least_ratio_kernel<D, Contact::additive>
+                                                     : &least_ratio_kernel<D, Contact::table>;
+  kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
 }
 
 }  // namespace
@@ -145,8 +148,8 @@ BoxMoves::BoxMoves(const State& s, cudaStream_t stream)
   choice_.upload(&none, stream);
 }
 
-void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, const Sphere* spheres,
-                     const std::uint32_t* counts, cudaStream_t stream) {
+void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled,
+                     const Sphere* spheres, const std::uint32_t* counts, cudaStream_t stream) {
   const LeastRatio wanted = least_ratio_wanted(s);
   // Ranks decide together, on the host.
   const VolumeOutcomes outcomes = s.ranks ? VolumeOutcomes{} : foretell_volume(s, wanted.most);
@@ -154,25 +157,26 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, co
   reference.labels = scaled.labels;
   reference.diameters = diameters;
   reference.contacts = contacts_.data();
-  const auto kernel =
-      (s.dimensions() == 2 ? (wanted.range == 1 ? &least_ratio_in<2, 1> : &least_ratio_in<2, 2>)
-                           : (wanted.range == 1 ? &least_ratio_in<3, 1> : &least_ratio_in<3, 2>))(
-          s.distances.contact);
-  const Geometry local = s.local();
-  const int rows = s.rows();  // at most 30,000, as cells along an axis
-  const dim3 grid(blocks(static_cast<std::size_t>(local.cells[0]) * kLanes),
-                  static_cast<unsigned>(s.dimensions() == 2 ? rows : local.cells[1]),
-                  static_cast<unsigned>(s.dimensions() == 2 ? 1 : rows));
-  kernel<<<grid, kThreads, 0, stream>>>(local, reference, wanted, spheres, counts, outcomes,
-                                        choice_.data(), answer_.get(), ++number_);
+  const std::size_t here = s.row_cells() * static_cast<std::size_t>(s.rows());
+  const auto cells = static_cast<std::int64_t>(here);
+  const auto launch =
+      s.dimensions() == 2
+          ? &launch_least_ratio<2, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
+                                std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
+                                unsigned int>
+          : &launch_least_ratio<3, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
+                                std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
+                                unsigned int>;
+  launch(s.distances.contact, blocks(here * kLanes), stream, s.local(), reference, wanted,
+         spheres, counts, cells, outcomes, choice_.data(), answer_.get(), ++number_);
   check_launch();
   begun_ = true;
   if (s.distances.contact == Contact::one_size) return;
   const bool additive = s.distances.contact == Contact::additive;
   const std::size_t count = additive ? s.particles : sigmas_.size();
-  rescale_kernel<<<blocks(count), kThreads, 0, stream>>>(additive ? diameters : sigmas_.data(),
-                                                         count, additive ? 0 : reference.types,
-                                                         choice_.data(), scaled);
+  rescale_kernel<<<blocks(count), kThreads, 0, stream>>>(
+      additive ? diameters : sigmas_.data(), count, additive ? 0 : reference.types, choice_.data(),
+      scaled);
   check_launch();
 }
 

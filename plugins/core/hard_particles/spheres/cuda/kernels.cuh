@@ -39,7 +39,8 @@ struct SharedTile {
 
 struct TileControl {
   TileBounds bounds;
-  Scale scale;
+  Law law;
+  float step;
   int members[8];
   unsigned int landed, accepted, part;
   std::uint32_t sums[32];  // of the scan
@@ -192,6 +193,19 @@ __device__ void list_cells(const Geometry& g, TileControl& control, const std::u
   }
 }
 
+// The law and the length of moves: the kernel's arguments, unless the volume follows a choice of the
+// device.
+__device__ void set_scale(const Geometry& g, const Law& law, const Scale* scale,
+                          TileControl& control) {
+  control.law = law;
+  control.step = g.step;
+  if (!scale) return;
+  control.law.contact = __ldcg(&scale->contact);
+  control.law.largest = __ldcg(&scale->largest);
+  control.law.margin = __ldcg(&scale->margin);
+  control.step = __ldcg(&scale->step);
+}
+
 // Measures nothing; a program that measures the parts of a cycle has another.
 struct NoWatch {
   __device__ void lap(int) {}
@@ -200,10 +214,11 @@ struct NoWatch {
 // From the order of the particles to the writing back of a tile whose particles are in the places
 // of their cells in `spheres`, in shared memory or in the scratch.
 template <int D, Contact C, class V, class Watch>
-__device__ int tile_cycle(const Geometry& g, const Law& law, const Draw& d, const Buffers& b,
+__device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
                           const Schedule& schedule, TileControl& control, float4* spheres,
                           std::uint32_t* ids, const SharedTile<D, C>& m, Watch& watch) {
   const TileBounds& bounds = control.bounds;
+  const Law& law = control.law;
   watch.lap(1);
   order_particles<D>(bounds, spheres, m.first);
   list_cells<D>(g, control, m.first, m.sets);
@@ -223,7 +238,7 @@ __device__ int tile_cycle(const Geometry& g, const Law& law, const Draw& d, cons
   int accepted = 0;
   const Tile<D, C> tile{g,
                         law,
-                        control.scale,
+                        control.step,
                         bounds,
                         spheres,
                         ids,
@@ -299,8 +314,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   let_next_cycle_start();
   wait_for_previous_cycle();
   if (b.skip && __ldcg(b.skip)) return;
-  if (threadIdx.x == 0)
-    control.scale = b.scale ? *b.scale : Scale{law.contact, law.largest, law.margin, g.step, 0};
+  if (threadIdx.x == 0) set_scale(g, law, b.scale, control);
 
   const TileBounds& bounds = control.bounds;
   const OldCells<D> old(g, d, b, bounds);
@@ -342,7 +356,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
           place(p[k], static_cast<int>(from[k] & 0xffffu), m.spheres);
     }
     __syncthreads();
-    accepted = tile_cycle<D, C, V>(g, law, d, b, schedule, control, m.spheres, m.ids, m, watch);
+    accepted = tile_cycle<D, C, V>(g, d, b, schedule, control, m.spheres, m.ids, m, watch);
   } else {
     if (threadIdx.x == 0) {
       unsigned int part = blockIdx.x % b.scratch.parts;
@@ -356,7 +370,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     old.for_all([&](const Sphere& p, int i, std::uint32_t) { place(p, i, spheres); });
     __syncthreads();
     accepted =
-        tile_cycle<D, C, V>(g, law, d, b, schedule, control, spheres, b.scratch.ids + at, m, watch);
+        tile_cycle<D, C, V>(g, d, b, schedule, control, spheres, b.scratch.ids + at, m, watch);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) atomicExch(b.scratch.locks + control.part, 0u);

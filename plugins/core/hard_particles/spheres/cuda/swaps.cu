@@ -5,7 +5,6 @@ namespace manymove::hard_particles::spheres {
 namespace {
 
 constexpr int kLanes = 16;       // threads that look for the room of a swapper
-constexpr int kSlotsAtOnce = 2;  // that each of them loads of a cell
 constexpr int kMostCells = 512;  // of a set in a tile of kMaxTile cells along each of three axes
 static_assert(kMaxTile == 16);
 
@@ -75,17 +74,29 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
     for (int first = 0; first < cells; first += Threads / kLanes) {
       const int k = first + mine / kLanes;
       Swapper swapper{1e30, kNobody};
+      double diameter = 0;
       if (k < cells) {
         int at[3];
         swap_cell<D>(n, set, k, at);
-        swapper = swapper_of<D, kLanes, kSlotsAtOnce>(g, rules, bounds, tile, at, spheres, counts,
-                                                      of.diameters, mine % kLanes);
+        const std::int64_t here = grid_cell<D>(g, bounds, at);
+        const std::uint32_t particles = counts[here];
+        if (particles > 0) {
+          const int cell[3] = {bounds.first[0] + at[0], bounds.first[1] + at[1],
+                               bounds.first[2] + at[2]};
+          const Sphere p =
+              spheres[here * g.slots +
+                      swapper_slot<D>(g, bounds, tile, at, rules.cycle, particles)];
+          swapper.id = p.id;
+          diameter = of.diameters[p.id];
+          swapper.room = room_of<D, kLanes>(g, rules, cell, p, spheres, counts, of.diameters,
+                                            mine % kLanes);
+        }
       }
       for (int other = 1; other < kLanes; other *= 2)
         swapper.room = fmin(swapper.room, __shfl_xor_sync(~0u, swapper.room, other));
       if (k < cells && mine % kLanes == 0) {
         swappers[k] = swapper;
-        diameters[k] = swapper.id == kNobody ? 0 : of.diameters[swapper.id];
+        diameters[k] = diameter;
         from[k] = static_cast<std::uint16_t>(k);
       }
     }

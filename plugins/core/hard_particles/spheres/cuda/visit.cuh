@@ -7,18 +7,12 @@
 namespace manymove::hard_particles::spheres {
 namespace {
 
-__device__ Label label_of(const float4& p) {
-  Label label;
-  label.radius = p.w;
-  return label;
-}
-
 // A tile in local storage.
 template <int D, Contact C>
 struct Tile {
   const Geometry& g;
-  const Law& law;      // of a mixture; otherwise `scale` has all of it
-  const Scale& scale;  // which the volume may have changed since the kernel was launched
+  const Law& law;
+  float step;
   const TileBounds& bounds;
   float4* spheres;
   const std::uint32_t* ids;
@@ -27,23 +21,6 @@ struct Tile {
 
   __device__ std::uint32_t id(std::uint32_t k) const {
     return C == Contact::one_size ? __float_as_uint(spheres[k].w) : ids[k];
-  }
-  // The float32 contact distance of a pair, where the label of a particle of a table whose contact
-  // distances are sums is its radius.
-  __device__ float sigma(const float4& p, const float4& q) const {
-    if constexpr (C == Contact::one_size) return scale.largest;
-    if (C == Contact::table && law.radii) return p.w + q.w;
-    return sigma_of<C>(law, label_of(p), label_of(q));
-  }
-  // Whether particles at r and in the place j do not overlap, exactly.
-  __device__ bool is_apart(std::uint32_t self, std::uint32_t j, const float4& r) const {
-    const float4 q = spheres[j];
-    if constexpr (C == Contact::one_size) {
-      const double x = static_cast<double>(q.x - r.x), y = static_cast<double>(q.y - r.y),
-                   z = static_cast<double>(q.z - r.z);
-      return x * x + y * y + z * z >= scale.contact;
-    }
-    return apart<C>(law, id(self), id(j), q.x - r.x, q.y - r.y, q.z - r.z);
   }
   // One of the 3^(D-1) runs of particles in three cells around a cell, which follow each other
   // along x.
@@ -58,6 +35,20 @@ struct Tile {
     return {f[0], f[3]};
   }
 };
+
+__device__ Label label_of(const float4& p) {
+  Label label;
+  label.radius = p.w;
+  return label;
+}
+
+// The float32 contact distance of a pair in local storage, where the label of a particle of a table
+// whose contact distances are sums is its radius.
+template <Contact C>
+__device__ float local_sigma(const Law& law, const float4& p, const float4& q) {
+  if (C == Contact::table && law.radii) return p.w + q.w;
+  return sigma_of<C>(law, label_of(p), label_of(q));
+}
 
 // Keeps the compiler from loading a constant again and again.
 __device__ float in_register(float x) {
@@ -74,8 +65,9 @@ struct Workspace {
 
 // The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8), each of which has a share
 // of the neighbors, K of them in registers. The neighbors that a visit can reach are listed once,
-// from Runs runs of cells at a time (1 or 3): more hide latency, fewer need fewer registers.
-template <int D, Contact C, int K, int Lanes, int Runs>
+// from Runs runs of cells at a time (1 or 3), of each of which a thread loads AtOnce at once: more
+// hide latency, fewer need fewer registers.
+template <int D, Contact C, int K, int Lanes, int Runs, int AtOnce = (Lanes < 4 ? 4 : 8 / Lanes)>
 struct Visit {
   static constexpr unsigned kWarp = ~0u;
   static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
@@ -83,8 +75,7 @@ struct Visit {
   // it and all threads of the cell get from them.
   static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
   static constexpr int kMine = kCalls * kMovesPerCall<D>, kMoves = kMine * Lanes;
-  // Particles of a run of cells that a thread loads at once.
-  static constexpr int kAtOnce = Lanes < 4 ? 4 : 8 / Lanes;
+  static constexpr int kAtOnce = AtOnce;
   // Neighbors that a thread has room to list, twice what is expected at high densities; what is
   // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
   static constexpr int kRoom =
@@ -106,7 +97,10 @@ struct Visit {
                                                    int room) {
     bool free = true;
     const auto look = [&](std::uint32_t j) {
-      if (j != self && !tile.is_apart(self, j, r)) free = false;
+      const float4 q = tile.spheres[j];
+      if (j != self &&
+          !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
+        free = false;
     };
     if (listed <= room)
       for (int k = 0; k < listed; ++k) look(list[k]);
@@ -120,14 +114,14 @@ struct Visit {
 
   // Lists this thread's share of the particles closer than the contact distance plus `reach`;
   // returns how many there are, or more than `room` if there may not be room for all.
-  static __device__ int list_neighbors(const T& tile, int cell, std::uint32_t self, const float4& p,
-                                       float reach, std::uint16_t* list, int room) {
-    const float largest = tile.scale.largest;
+  static __device__ int list_neighbors(const T& tile, const Law& law, int cell, std::uint32_t self,
+                                       const float4& p, float reach, std::uint16_t* list,
+                                       int room) {
     int listed = 0;
     const auto look = [&](std::uint32_t j, const float4& q) {
       const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
       const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
-      const float far = (C == Contact::one_size ? largest : tile.sigma(p, q)) + reach;
+      const float far = local_sigma<C>(law, p, q) + reach;
       if (square < far * far && j != self) {
         list[listed++] = static_cast<std::uint16_t>(j);
       }
@@ -156,22 +150,17 @@ struct Visit {
       for (int r = 0; r < Runs; ++r)
 #pragma unroll
         for (int k = 0; k < kAtOnce; ++k) look(name[r][k], q[r][k]);
+      if (more)
 #pragma unroll 1
-      for (std::uint32_t beyond = kAtOnce * Lanes; more; beyond += Lanes) {
-        if (listed > full) return room + 1;
-        more = false;
-#pragma unroll
         for (int r = 0; r < Runs; ++r) {
           const auto [begin, end] = tile.run(cell, row + r);
-          const std::uint32_t mine = begin + threadIdx.x % Lanes + beyond;
-          name[r][0] = mine < end ? mine : self;
-          more = more || mine + Lanes < end;
+#pragma unroll 1
+          for (std::uint32_t j = begin + threadIdx.x % Lanes + kAtOnce * Lanes; j < end;
+               j += Lanes) {
+            if (listed > full) return room + 1;
+            look(j, tile.spheres[j]);
+          }
         }
-#pragma unroll
-        for (int r = 0; r < Runs; ++r) q[r][0] = tile.spheres[name[r][0]];
-#pragma unroll
-        for (int r = 0; r < Runs; ++r) look(name[r][0], q[r][0]);
-      }
     }
     return listed;
   }
@@ -180,7 +169,7 @@ struct Visit {
   static __device__ int visit(const T& tile, std::uint64_t cycle, int round, std::uint32_t entry,
                               const Workspace& work, bool real) {
     const Geometry& g = tile.g;
-    const float largest = tile.scale.largest;
+    const Law law = tile.law;
     const int at[3] = {static_cast<int>(entry & 31u), static_cast<int>(entry >> 5 & 31u),
                        static_cast<int>(entry >> 10)};
     const int cell = local_index<D>(tile.bounds, at), room = work.list;
@@ -208,7 +197,7 @@ struct Visit {
         for (int m = 0; m < kMovesPerCall<D>; ++m) {
           const int move = call * kMovesPerCall<D> + m;
           float by[D];
-          displacements<D>(word, m, tile.scale.step, by);
+          displacements<D>(word, m, tile.step, by);
           moves[move * groups] = make_float4(by[0], by[1], D == 3 ? by[D - 1] : 0.0f, 0.0f);
 #pragma unroll
           for (int a = 0; a < D; ++a) {
@@ -238,8 +227,8 @@ struct Visit {
             fmaxf(fminf(up[a], g.half[a] + middle[a]), fminf(down[a], g.half[a] - middle[a]));
         reach2 = fmaf(most, most, reach2);
       }
-      const float reach = sqrtf(reach2) * (1 + 4e-6f) + 4e-6f * largest;
-      const int listed = list_neighbors(tile, cell, self, p, reach, list, room);
+      const float reach = sqrtf(reach2) * (1 + 4e-6f) + 4e-6f * law.largest;
+      const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
       const int held = listed > room ? 0 : listed;
 
       float x[K], y[K], z[K], gap[K];
@@ -248,7 +237,7 @@ struct Visit {
         x = q.x - p.x;
         y = q.y - p.y;
         z = q.z - p.z;
-        const float sigma = C == Contact::one_size ? largest : tile.sigma(p, q);
+        const float sigma = local_sigma<C>(law, p, q);
         gap = fmaf(x, x, fmaf(y, y, D == 3 ? z * z : 0.0f)) - sigma * sigma;
       };
 #pragma unroll
@@ -260,7 +249,7 @@ struct Visit {
       }
 
       // What is below -margin overlaps and what is above `sure` does not.
-      const float margin = tile.scale.margin, sure = listed > room ? 0.5f * kFar : margin;
+      const float margin = law.margin, sure = listed > room ? 0.5f * kFar : margin;
       float half[D];
 #pragma unroll
       for (int a = 0; a < D; ++a) half[a] = in_register(g.half[a]);
