@@ -126,6 +126,29 @@ TEST("errors of single pairs, which nothing cancels, are below their bounds") {
       CHECK_EQUAL(errors_of(Salt(2, 1, ewald, seed), 2).beyond, 0);
 }
 
+TEST("the short-ranged part in float32 errs by less than its bound") {
+  for (const bool ewald : {false, true}) {
+    const Salt salt(3000, 3, ewald, 5);
+    const FarField field = make_far_field(make_state(salt.ions(), salt.parameters), 0.35);
+    std::mt19937_64 random(1);
+    std::uniform_real_distribution<double> distance(1, 1.01 * field.mesh.reach);
+    double largest = 0;
+    for (int k = 0; k < 300000; ++k) {
+      const double r = distance(random);
+      const auto squared = static_cast<float>(r * r);
+      const double inverse = inverse_root(double{squared});
+      const float v = squared * static_cast<float>(field.mesh.inverse_reach2);
+      const float single =
+          v < 1 ? inverse_root_single(squared) - value_of(field.near_table, v) : 0.0f;
+      const double error = std::abs(single - near_part(field.mesh, squared, inverse)) / inverse;
+      largest = std::max(largest, error / field.near_table.error);
+    }
+    CHECK(largest < 1);
+    CHECK(largest > 0.01);
+    CHECK(field.near_table.error < 1e-6);
+  }
+}
+
 TEST("a far field whose bound is as good as none makes the same chain by direct sums") {
   Salt salt(300, 1, false, 7);
   const auto end = [&](double least_bound) {

@@ -337,6 +337,10 @@ struct Epoch {
     if (thread == 0) tally.direct += count;
     const int k = first_wrong(list, count);
     if (k == INT_MAX) return false;
+    // Energies of those that are decided now take the sums; an estimate may be undefined.
+    for (int u = thread; u < count; u += threads)
+      if (const int open = v.open[list][u]; open <= k)
+        v.change[open] = static_cast<double>(static_cast<std::int64_t>(v.exact[u])) / v.quanta;
     grid.sync();
     list = 0;
     if (thread == 0) {
