@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "Compat.h"
+#include "InBox.h"
 #include "Peers.h"
 #include "core/parallel/rendezvous.h"
 
@@ -23,18 +24,6 @@ using hoomd::Scalar;
 using hoomd::Scalar4;
 
 namespace {
-
-// What a rank brings to a particle's owner. z is 0 in two dimensions.
-struct Point {
-  double r[3];
-  std::int32_t type;  // -1: unchanged
-};
-
-// HOOMD-blue's precision may round a coordinate up to the edge of the box, which is outside.
-Scalar in_box(double r, Scalar length) {
-  const Scalar edge = length / 2, rounded = static_cast<Scalar>(r);
-  return rounded < edge ? rounded : std::nextafter(edge, Scalar(0));
-}
 
 double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
@@ -444,133 +433,6 @@ std::vector<double> HardParticles::by_tag(int width, Values&& values) const {
     if (ranks_) ranks_->sum(all.data(), all.size());
   });
   return all;
-}
-
-// ---- several ranks ----
-// The engine's strips and slabs are not HOOMD-blue's domains: after a step every rank fetches the
-// positions of its particles, and HOOMD-blue sends those that have left the domain to the next one.
-
-void HardParticles::update_spread() {
-  if (!fits() || !same_on_all_ranks()) make_engine();
-  const int most = cycles_between_migrations();
-  for (int left = cycles_per_step(); left > 0;) {
-    const int some = std::min(left, most);
-    engine_->enqueue(static_cast<std::uint64_t>(some));
-    follow_box(true);
-    migrate();
-    left -= some;
-  }
-  timestep_ += 1;
-  seconds_ = seconds_since(started_);
-}
-
-bool HardParticles::same_on_all_ranks() const {
-  std::uint64_t moved = 0;
-  on_all_ranks([&] {
-    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                        access_mode::read);
-    const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
-                                          access_mode::read);
-    const unsigned int n = m_pdata->getN();
-    moved = left_.size() != n;
-    for (const Left& left : left_) {
-      const unsigned int i = index.data[left.tag];  // not below n on other ranks
-      moved += i >= n || !is_left(position.data[i], left);
-    }
-    ranks_->sum(&moved, 1);
-  });
-  return moved == 0;
-}
-
-bool HardParticles::is_left(const Scalar4& now, const Left& left) const {
-  return now.x == left.r[0] && now.y == left.r[1] && (dimensions_ == 2 || now.z == left.r[2]) &&
-         (plain_disks() || hoomd::__scalar_as_int(now.w) == left.type);
-}
-
-// A particle goes to the next domain only, and its image is found by the nearest way.
-int HardParticles::cycles_between_migrations() const {
-  const auto mine = m_pdata->getBox().getL(), all = m_pdata->getGlobalBox().getL();
-  const std::array<double, 3> cell = engine_->cell_widths();
-  const Scalar domain[3] = {mine.x, mine.y, mine.z}, whole[3] = {all.x, all.y, all.z};
-  int cycles = engine_->cycles_between_writes();
-  for (int a = 0; a < dimensions_; ++a)
-    if (domain[a] < whole[a])
-      cycles = std::min(cycles, static_cast<int>(static_cast<double>(domain[a]) /
-                                                 cell[static_cast<std::size_t>(a)]));
-  std::int64_t fewest = -cycles;
-  on_all_ranks([&] { ranks_->maximum(&fewest, 1); });
-  if (fewest > -1) refuse(": a rank's domain is narrower than a cell: take fewer ranks");
-  return static_cast<int>(-fewest);
-}
-
-void HardParticles::migrate() {
-#if defined(ENABLE_MPI)
-  // The particles that this rank has at the moment, in HOOMD-blue's order.
-  const auto tags_here = [&] {
-    const ArrayHandle<unsigned int> tag(m_pdata->getTags(), access_location::host,
-                                        access_mode::read);
-    return std::vector<unsigned int>(tag.data, tag.data + m_pdata->getN());
-  };
-  std::optional<Rendezvous<Point>> meeting;
-  std::vector<unsigned int> before;
-  std::vector<Point> to;
-  const auto size = m_pdata->getGlobalBox().getL();
-  on_all_ranks([&] {
-    meeting.emplace(*ranks_, m_pdata->getNGlobal());
-    for (const hard_particles::ParticlePosition& each : engine_->own_positions())
-      meeting->bring(each.particle, {{each.r[0], each.r[1], each.r[2]}, each.type});
-    meeting->exchange();
-    before = tags_here();
-    to = meeting->fetch(before.data(), before.size());
-    const auto whole = m_pdata->getBox().getPeriodic();  // along an axis that is not divided
-    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                        access_mode::readwrite);
-    const ArrayHandle<int3> image(m_pdata->getImages(), access_location::host,
-                                  access_mode::readwrite);
-    // HOOMD-blue itself brings what crosses the edge of a divided axis to the other side.
-    const auto move = [](Scalar& r, int& turn, double target, Scalar length, bool undivided) {
-      const Scalar way = in_box(target, length) - r;
-      const int n = way > length / 2 ? -1 : way < -length / 2 ? 1 : 0;
-      if (undivided) turn += n;
-      r = in_box(target, length) + (undivided ? Scalar(0) : static_cast<Scalar>(n) * length);
-    };
-    for (std::size_t i = 0; i < to.size(); ++i) {
-      move(position.data[i].x, image.data[i].x, to[i].r[0], size.x, whole.x);
-      move(position.data[i].y, image.data[i].y, to[i].r[1], size.y, whole.y);
-      if (dimensions_ == 3) move(position.data[i].z, image.data[i].z, to[i].r[2], size.z, whole.z);
-      if (to[i].type >= 0) position.data[i].w = hoomd::__int_as_scalar(to[i].type);
-    }
-  });
-  m_comm->forceMigrate();
-  m_comm->communicate(timestep_);
-
-  on_all_ranks([&] {
-    // HOOMD-blue keeps the order of particles that stayed and appends those that came. If the order
-    // is different, the remaining ones are fetched like those that came.
-    const std::vector<unsigned int> after = tags_here();
-    std::vector<Point> now;
-    for (auto old = before.begin(); now.size() < after.size(); ++old) {
-      old = std::find(old, before.end(), after[now.size()]);
-      if (old == before.end()) break;
-      now.push_back(to[static_cast<std::size_t>(old - before.begin())]);
-    }
-    const std::vector<Point> came =
-        meeting->fetch(after.data() + now.size(), after.size() - now.size());
-    now.insert(now.end(), came.begin(), came.end());
-
-    // Positions are restored to the last bit, because crossing an edge rounds them.
-    const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
-                                        access_mode::readwrite);
-    left_.resize(now.size());
-    for (std::size_t i = 0; i < now.size(); ++i) {
-      Scalar4& here = position.data[i];
-      here.x = in_box(now[i].r[0], size.x);
-      here.y = in_box(now[i].r[1], size.y);
-      if (dimensions_ == 3) here.z = in_box(now[i].r[2], size.z);
-      left_[i] = {after[i], {here.x, here.y, here.z}, hoomd::__scalar_as_int(here.w)};
-    }
-  });
-#endif
 }
 
 // ---- results ----

@@ -266,7 +266,6 @@ class CudaEngine final : OnDevice, public Engine {
   }
 
   // ---- several ranks (../../cuda/distributed/halo_exchange.cuh) ----
-
   RowArrays rows_here() const {
     const std::size_t cells = state_.row_cells();
     const std::size_t slots = cells * state_.geometry.slots;
@@ -279,8 +278,7 @@ class CudaEngine final : OnDevice, public Engine {
                           state_.geometry.slots};
     return all.from(static_cast<std::size_t>(first) * state_.row_cells());
   }
-  // The rows that neighbors need of the strip, which has `rows` rows, and then those of the
-  // neighbors, with the diameters of their particles.
+  // Rows of the strip for the neighbors, and then theirs, with the diameters of their particles.
   void collect(const Crossing& c, int rows) const {
     const auto pack = [&](int first, int count) {
       pack_diameters(stored_rows(first), count * state_.row_cells(), reference_.data(), stream_);
@@ -435,7 +433,7 @@ class CudaEngine final : OnDevice, public Engine {
         {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(), radii_.data()},
         own_spheres(), own_counts(), stream_);
   }
-  // Waits for what has been decided, and follows; false if the device left this to the host.
+  // Waits for the decision and follows; false if the device left this to the host.
   bool end_box_move() {
     const BoxAnswer answer = box_moves_->end(stream_);
     const double to = change_volume(state_, least_of_ranks(state_, answer.least_ratio));
@@ -454,10 +452,7 @@ class CudaEngine final : OnDevice, public Engine {
       BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit, diameters_.data(),
                                labels_.data(), stream_);
     if (same_cells(before, state_.geometry)) return false;
-    if (state_.strip) {
-      divide_this_again(frame);
-      return false;
-    }
+    if (state_.strip) return divide_this_again(frame), false;
     const std::size_t cells = state_.cells(), slots = cells * state_.geometry.slots;
     const auto make_room = [&](int k) {
       if (spheres_[k].size() < slots) spheres_[k] = DeviceBuffer<Sphere>(slots);
@@ -469,8 +464,7 @@ class CudaEngine final : OnDevice, public Engine {
                            &tally_.data()->corrupt, stream_);
     make_room(now_);
     now_ = 1 - now_;
-    choose_schedule(
-        std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
+    choose_schedule(mean_occupation());
     return false;
   }
 
@@ -493,8 +487,11 @@ class CudaEngine final : OnDevice, public Engine {
     }
     upload_law();
     halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(), stream_);
-    choose_schedule(
-        std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
+    choose_schedule(mean_occupation());
+  }
+  double mean_occupation() const {
+    return std::min(1.0,
+                    static_cast<double>(state_.particles) / static_cast<double>(state_.cells()));
   }
   void upload_cells(const Cells& cells) {
     for (int k = 0; k < 2; ++k) {
@@ -505,7 +502,6 @@ class CudaEngine final : OnDevice, public Engine {
     counts_[now_].upload(cells.counts.data(), stream_);
   }
 
-  // The trial changes of edges, on the host; then the cells follow.
   void change_edges_here() {
     Snapshot now = snapshot();
     if (state_.swaps()) {
@@ -516,8 +512,7 @@ class CudaEngine final : OnDevice, public Engine {
     state_.data.origin = now.origin;
     upload_cells(cells_of(state_, now));
     upload_law();
-    choose_schedule(
-        std::min(1.0, static_cast<double>(state_.particles) / static_cast<double>(state_.cells())));
+    choose_schedule(mean_occupation());
   }
 
   // Whether something is measured after a cycle that depends on the volume.
@@ -562,7 +557,6 @@ class CudaEngine final : OnDevice, public Engine {
   }
 
   static constexpr std::size_t kStaticShared = 1024;  // of a block, and what the system takes
-
   State state_;
   Stream stream_;
   KernelsOfLaw kernels_;
