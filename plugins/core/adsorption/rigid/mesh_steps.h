@@ -86,7 +86,6 @@ template <class System, class F>
 MM_TEAM void set_amplitudes(const System& s, int charges, bool rotated) {
   const MeshModel<F>& m = s.r.mesh;
   s.team.each([&](int l) {
-    MM_NO_UNROLL
     for (int i = l; i < m.quads; i += System::kLanes) {
       const MeshQuad quad = m.quad[i];
       const F* const phases = s.scratch.mesh.phases;
@@ -188,8 +187,8 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
 
 // spare: memory of a walk.
 template <class System, class F>
-MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, bool rotated,
-                      const MeshRegion& region, Pose* spare) {
+MM_TEAM_CALL void set_mesh(const System& s, const Body<F>& body, const Pose& old, bool rotated,
+                           const MeshRegion& region, Pose* spare) {
   const int charges = set_phases_of(s, 0, body, old);
   if (!rotated) set_phases(s, charges, old.center, F(1));
   s.team.sync();
@@ -204,25 +203,19 @@ MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& re
                       bool rotated) {
   const MeshModel<F>& m = s.r.mesh;
   const F* const values = s.scratch.mesh.values;
-  F sum = 0;
-  MM_NO_UNROLL
-  for (int i = 0; i < (rotated ? body.count : 1); ++i) {
-    const F q = rotated ? s.r.charge[body.type[i]] : F(1);
-    if (q == F(0)) continue;
-    const Site place = rotated ? at[i][l] : center;
-    sum = fused(q, mesh_value(m, region, values, place), sum);
-  }
-  if (!rotated) return sum;
+  if (!rotated) return mesh_value(m, region, values, center);
   MeshRegion alone;
   for (int a = 0; a < 3; ++a) {
     alone.first[a] = m.points[a] - m.alone_half[a] + kSpline / 2 - 1;
     alone.size[a] = 2 * m.alone_half[a] + 1;
   }
-  MM_NO_UNROLL
-  for (int i = 1; i < body.count; ++i) {
-    MM_NO_UNROLL
+  F sum = 0;
+  for (int i = 0; i < body.count; ++i) {
+    const F q = s.r.charge[body.type[i]];
+    if (q == F(0)) continue;
+    sum = fused(q, mesh_value(m, region, values, at[i][l]), sum);
     for (int j = 0; j < i; ++j) {
-      const F qq = s.r.charge[body.type[i]] * s.r.charge[body.type[j]];
+      const F qq = q * s.r.charge[body.type[j]];
       const Site d{at[i][l].x - at[j][l].x, at[i][l].y - at[j][l].y, at[i][l].z - at[j][l].z};
       if (qq != F(0)) sum = fused(qq, mesh_value(m, alone, m.alone, d), sum);
     }
@@ -232,7 +225,7 @@ MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& re
 
 // After set_mesh(): the structure factors of the system with the molecule at another pose.
 template <class System, class F>
-MM_TEAM void accept_by_quads(const System& s, const Body<F>& body, const Pose& fresh) {
+MM_TEAM_CALL void accept_by_quads(const System& s, const Body<F>& body, const Pose& fresh) {
   const MeshModel<F>& m = s.r.mesh;
   int charges = 0;
   for (int i = 0; i < body.count; ++i) charges += s.r.charge[body.type[i]] != F(0);
@@ -240,7 +233,6 @@ MM_TEAM void accept_by_quads(const System& s, const Body<F>& body, const Pose& f
   set_phases_of(s, charges, body, fresh);
   s.team.sync();
   s.team.each([&](int l) {
-    MM_NO_UNROLL
     for (int i = l; i < m.quads; i += System::kLanes) {
       const MeshQuad quad = m.quad[i];
       const F* const phases = s.scratch.mesh.phases;
