@@ -69,7 +69,8 @@ void make_mesh(RigidState& s) {
     for (const BodySite& b : sites)
       reach = std::max(reach, std::hypot(b.offset[0], b.offset[1], b.offset[2]));
   for (int a = 0; a < 3; ++a) {
-    m.points[a] = std::max(kSpline, static_cast<int>(std::ceil(2 * kPi * m.highest[a] / kMeshPhase)));
+    m.points[a] =
+        std::max(kSpline, static_cast<int>(std::ceil(2 * kPi * m.highest[a] / kMeshPhase)));
     m.alone_half[a] =
         static_cast<int>(std::ceil(2 * reach / width(s.inverse, a) * m.points[a])) + kSpline / 2;
     if (2 * m.alone_half[a] > m.points[a]) return;  // the box is small, and so is the sum
@@ -97,9 +98,10 @@ void make_mesh(RigidState& s) {
       factor[a].push_back(spline_factor(2 * kPi * n / m.points[a]));
   for (const MeshQuad& q : m.quads)
     for (const std::int32_t wave : q.wave)
-      m.weights.push_back(static_cast<float>(
-          wave < 0 ? 0.0
-                   : 2 * s.double_weights[wave] * factor[0][q.x] * factor[1][q.y] * factor[2][q.z]));
+      m.weights.push_back(static_cast<float>(wave < 0
+                                                 ? 0.0
+                                                 : 2 * s.double_weights[wave] * factor[0][q.x] *
+                                                       factor[1][q.y] * factor[2][q.z]));
   m.alone = potential_around(m);
   s.mesh = std::move(m);
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The waves' part of the energies of many poses of one molecule: the potential of all others on a
-// mesh around the poses, between whose nodes B-splines interpolate. The mesh is fixed to the box, so
-// that the energy is the same function of a pose whichever pose was the old one. The equations and
-// the error are in docs/theory/molecules.md, section 6.
+// mesh around the poses, between whose nodes B-splines interpolate. The mesh is fixed to the box,
+// so that the energy is the same function of a pose whichever pose was the old one. The equations
+// and the error are in docs/theory/molecules.md, section 5.
 #pragma once
 
 #include "../model.h"
 
 namespace manymove::adsorption {
 
-inline constexpr int kSpline = 6;           // order of the B-splines
-inline constexpr int kMeshNodes = 2048;     // of a region at most
-inline constexpr int kMeshSide = 16;        // nodes of a region along an axis at most
-inline constexpr double kMeshPhase = 2.0;   // largest phase of a wave between two nodes
+inline constexpr int kSpline = 6;          // order of the B-splines
+inline constexpr int kMeshNodes = 2048;    // of a region at most
+inline constexpr int kMeshSide = 16;       // nodes of a region along an axis at most
+inline constexpr double kMeshPhase = 2.0;  // largest phase of a wave between two nodes
 
 // The waves (+-x, +-y, z) with x, y, z >= 0: their numbers, or -1; the first sign is that of x and
 // changes fastest. Half of the reciprocal lattice does not have all four where z = 0.
@@ -30,11 +30,11 @@ struct MeshModel {
   int highest[3];  // largest wave number along each axis
   int quads, layers, most_rows;
   const MeshQuad* quad;
-  const F* weight;             // [quads][4]: twice that of the wave, over the splines' factors
-  const MeshRow* row;          // [rows]
-  const std::int32_t* layer;   // [layers + 1]: first row
-  const F* alone;              // potential of a unit charge around itself, by waves alone
-  int alone_half[3];           // of its nodes, on either side
+  const F* weight;            // [quads][4]: twice that of the wave, over the splines' factors
+  const MeshRow* row;         // [rows]
+  const std::int32_t* layer;  // [layers + 1]: first row
+  const F* alone;             // potential of a unit charge around itself, by waves alone
+  int alone_half[3];          // of its nodes, on either side
 };
 
 // A part of the mesh, the first node's number along each axis plus (kSpline / 2 - 1).

@@ -310,8 +310,7 @@ MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tall
   } else {
     const Around near = around_proposals(s, poses, old.center);
     s.gather(near.middle, near.half, body.reach, slot, false);
-    if (charged && w.meshes &&
-        fit_mesh(s, body, old.center, near.low, near.high, rotated, region))
+    if (charged && w.meshes && fit_mesh(s, body, old.center, near.low, near.high, rotated, region))
       waves = Waves::mesh;
   }
   if (waves == Waves::mesh) {

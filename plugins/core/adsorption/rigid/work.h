@@ -15,7 +15,7 @@ struct RigidWork {
   int proposals;
   bool moments, measure;
   int systems, slots, groups;
-  int places;  // slots of sites of a system: of each species, its sites times its slots
+  int places;      // slots of sites of a system: of each species, its sites times its slots
   int most_sites;  // of a molecule
   bool meshes;     // steps of several proposals near the old one use the model's mesh
   F hill;
@@ -72,8 +72,7 @@ struct RigidScratch {
     const auto proposals = static_cast<std::size_t>(walk_length(w));
     std::size_t sum = 6 * align(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)) +
                       2 * align(walk_size(w)) + 2 * align(proposals * sizeof(F));
-    if (w.meshes)
-      sum += align(kMeshNodes * sizeof(F)) + align(circle(m)) + align(phases(w, m));
+    if (w.meshes) sum += align(kMeshNodes * sizeof(F)) + align(circle(m)) + align(phases(w, m));
     return sum;
   }
   // Numbers of slow memory of a worker, a multiple of 16.

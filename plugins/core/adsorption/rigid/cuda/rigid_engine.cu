@@ -150,8 +150,8 @@ class RigidCudaEngine final : OnDevice, public Engine {
     mesh_layers_ = uploaded(mesh.layer.data(), mesh.layer.size());
     mesh_weights_ = uploaded(mesh.weights.data(), mesh.weights.size());
     mesh_alone_ = uploaded(mesh.alone.data(), mesh.alone.size());
-    changes_ = DeviceBuffer<F>(std::max<std::size_t>(
-        RigidScratch<F>::slow(work()) * state_.parameters.systems, 2));
+    changes_ = DeviceBuffer<F>(
+        std::max<std::size_t>(RigidScratch<F>::slow(work()) * state_.parameters.systems, 2));
     choose_warps();
     if (molecules) molecules(state_);
     const Snapshot& d = state_.data;

@@ -52,9 +52,9 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x != 0) return;
   if (atomicAdd(&choice->blocks, 1u) != gridDim.x - 1) return;
   __threadfence();
-  const double least = fmin(
-      wanted.most,
-      __longlong_as_double(static_cast<long long>(atomicExch(&choice->least, kNoRatio))));
+  const double least =
+      fmin(wanted.most,
+           __longlong_as_double(static_cast<long long>(atomicExch(&choice->least, kNoRatio))));
   choice->blocks = 0;
   int k = 0;
   while (k < outcomes.number && least < outcomes.from[k]) ++k;
@@ -67,8 +67,8 @@ __global__ void __launch_bounds__(kThreads)
   answer->number = number;
 }
 
-// A thread for each particle of an additive mixture, or for each pair of types. reference: diameters
-// or contact distances.
+// A thread for each particle of an additive mixture, or for each pair of types. reference:
+// diameters or contact distances.
 __global__ void rescale_kernel(const double* reference, std::size_t count, int types,
                                const BoxChoice* choice, const Scaled scaled) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -148,8 +148,8 @@ BoxMoves::BoxMoves(const State& s, cudaStream_t stream)
   choice_.upload(&none, stream);
 }
 
-void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled,
-                     const Sphere* spheres, const std::uint32_t* counts, cudaStream_t stream) {
+void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, const Sphere* spheres,
+                     const std::uint32_t* counts, cudaStream_t stream) {
   const LeastRatio wanted = least_ratio_wanted(s);
   // Ranks decide together, on the host.
   const VolumeOutcomes outcomes = s.ranks ? VolumeOutcomes{} : foretell_volume(s, wanted.most);
@@ -159,24 +159,23 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled,
   reference.contacts = contacts_.data();
   const std::size_t here = s.row_cells() * static_cast<std::size_t>(s.rows());
   const auto cells = static_cast<std::int64_t>(here);
-  const auto launch =
-      s.dimensions() == 2
-          ? &launch_least_ratio<2, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
-                                std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
-                                unsigned int>
-          : &launch_least_ratio<3, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
-                                std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
-                                unsigned int>;
-  launch(s.distances.contact, blocks(here * kLanes), stream, s.local(), reference, wanted,
-         spheres, counts, cells, outcomes, choice_.data(), answer_.get(), ++number_);
+  const auto launch = s.dimensions() == 2
+                          ? &launch_least_ratio<2, Geometry, Law, LeastRatio, const Sphere*,
+                                                const std::uint32_t*, std::int64_t, VolumeOutcomes,
+                                                BoxChoice*, volatile BoxAnswer*, unsigned int>
+                          : &launch_least_ratio<3, Geometry, Law, LeastRatio, const Sphere*,
+                                                const std::uint32_t*, std::int64_t, VolumeOutcomes,
+                                                BoxChoice*, volatile BoxAnswer*, unsigned int>;
+  launch(s.distances.contact, blocks(here * kLanes), stream, s.local(), reference, wanted, spheres,
+         counts, cells, outcomes, choice_.data(), answer_.get(), ++number_);
   check_launch();
   begun_ = true;
   if (s.distances.contact == Contact::one_size) return;
   const bool additive = s.distances.contact == Contact::additive;
   const std::size_t count = additive ? s.particles : sigmas_.size();
-  rescale_kernel<<<blocks(count), kThreads, 0, stream>>>(
-      additive ? diameters : sigmas_.data(), count, additive ? 0 : reference.types, choice_.data(),
-      scaled);
+  rescale_kernel<<<blocks(count), kThreads, 0, stream>>>(additive ? diameters : sigmas_.data(),
+                                                         count, additive ? 0 : reference.types,
+                                                         choice_.data(), scaled);
   check_launch();
 }
 

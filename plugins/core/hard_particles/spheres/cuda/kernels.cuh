@@ -193,8 +193,8 @@ __device__ void list_cells(const Geometry& g, TileControl& control, const std::u
   }
 }
 
-// The law and the length of moves: the kernel's arguments, unless the volume follows a choice of the
-// device.
+// The law and the length of moves: the kernel's arguments, unless the volume follows a choice of
+// the device.
 __device__ void set_scale(const Geometry& g, const Law& law, const Scale* scale,
                           TileControl& control) {
   control.law = law;

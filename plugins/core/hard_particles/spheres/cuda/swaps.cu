@@ -83,13 +83,12 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
         if (particles > 0) {
           const int cell[3] = {bounds.first[0] + at[0], bounds.first[1] + at[1],
                                bounds.first[2] + at[2]};
-          const Sphere p =
-              spheres[here * g.slots +
-                      swapper_slot<D>(g, bounds, tile, at, rules.cycle, particles)];
+          const Sphere p = spheres[here * g.slots +
+                                   swapper_slot<D>(g, bounds, tile, at, rules.cycle, particles)];
           swapper.id = p.id;
           diameter = of.diameters[p.id];
-          swapper.room = room_of<D, kLanes>(g, rules, cell, p, spheres, counts, of.diameters,
-                                            mine % kLanes);
+          swapper.room =
+              room_of<D, kLanes>(g, rules, cell, p, spheres, counts, of.diameters, mine % kLanes);
         }
       }
       for (int other = 1; other < kLanes; other *= 2)
