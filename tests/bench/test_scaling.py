@@ -183,6 +183,8 @@ def test_ranks_that_no_mpirun_started_are_refused(capsys):
     assert "mpirun started 1" in capsys.readouterr().err
     assert cli.run(["bench", "adsorption", "--weak"]) == 2
     assert "--ranks and --weak go with one of --methods" in capsys.readouterr().err
+    assert cli.run(["bench", "adsorption", "--weak", "--adsorbate", "CO2"]) == 2
+    assert "--ranks and --weak time methane: leave out --adsorbate" in capsys.readouterr().err
 
 
 def test_none_of_something_is_not_the_default(capsys):

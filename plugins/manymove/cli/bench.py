@@ -192,6 +192,8 @@ def bench_adsorption(
     if world.size == 1 and not ranks and not weak:
         return _timed("adsorption", options)
     del options["methods"], options["raspa"]
+    if options.pop("adsorbate") != "methane":
+        raise ValueError("--ranks and --weak time methane: leave out --adsorbate")
     if options.pop("plot_file") or options.pop("cpu") or len(methods) > 1 or len(proposals) > 1:
         raise ValueError(
             "--ranks and --weak go with one of --methods and one of --proposals, without "
