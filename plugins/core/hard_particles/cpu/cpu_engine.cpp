@@ -19,6 +19,7 @@ class CpuEngine final : public Engine {
       : state_(std::move(state)),
         local_(state_.local()),
         pool_(threads),
+        loop_(pool_.size()),
         kernels_(best_level<Kernels>(MANYMOVE_LEVELS)),
         workers_(pool_.size()) {
     const Geometry& g = state_.geometry;
@@ -40,10 +41,10 @@ class CpuEngine final : public Engine {
       if (state_.strip)
         cycle_of_strip();
       else
-        for_each_item(pool_, state_.geometry.tiles[0] * state_.geometry.tiles[1],
-                      [this](int tile, int thread) {
-                        one_tile(tile, tile_bounds(local_.cells, local_.tiles, tile), thread);
-                      });
+        loop_.run(pool_, state_.geometry.tiles[0] * state_.geometry.tiles[1],
+                  [this](int tile, int thread) {
+                    one_tile(tile, tile_bounds(local_.cells, local_.tiles, tile), thread);
+                  });
       data.cells.swap(spare_cells_);
       data.ids.swap(spare_ids_);
       move_origin(state_, draw_, data.origin);
@@ -182,7 +183,7 @@ class CpuEngine final : public Engine {
     cross(strip.advance(draw_.shift_cells[1]), rows);
     local_draw_ = local_draw(strip, draw_);
     const Part part = part_of(strip, state_.geometry, 0);
-    for_each_item(pool_, part.tiles[0] * strip.tile_rows(), [&](int item, int thread) {
+    loop_.run(pool_, part.tiles[0] * strip.tile_rows(), [&](int item, int thread) {
       const int tile = tile_of(part, item);
       one_tile(tile, tile_bounds(part, tile), thread);
     });
@@ -265,6 +266,7 @@ class CpuEngine final : public Engine {
   mutable State state_;  // const functions fill a strip's margins
   Geometry local_;
   mutable ThreadPool pool_;
+  SharedLoop loop_;  // over tiles, whose disks stay in the cache of a core
   Kernels kernels_;
   std::vector<Worker> workers_;
   std::vector<float> spare_cells_;

@@ -64,6 +64,7 @@ class CpuEngine final : public Engine {
         local_(state_.local()),
         law_(law_of(state_)),
         pool_(threads),
+        loop_(pool_.size()),
         kernels_(best_level<AllKernels>(MANYMOVE_LEVELS)
                      .of[state_.dimensions() - 2][static_cast<int>(state_.distances.contact)]),
         now_(cells_of(state_, state_.data)),
@@ -171,7 +172,7 @@ class CpuEngine final : public Engine {
     const CycleBuffers buffers{now_.spheres.data(), now_.counts.data(),
                                spare_.spheres.data() + first * g.slots,
                                spare_.counts.data() + first};
-    for_each_item(pool_, state_.tiles(), [&](int item, int thread) {
+    loop_.run(pool_, state_.tiles(), [&](int item, int thread) {
       Worker& worker = workers_[thread];
       const int tile = tile_of(g, item);
       const TileBounds bounds =
@@ -463,6 +464,7 @@ class CpuEngine final : public Engine {
   Geometry local_;       // of this rank
   Law law_;              // its tables are in state_
   mutable ThreadPool pool_;
+  SharedLoop loop_;  // over tiles, whose particles stay in the cache of a core
   Kernels kernels_;
   mutable Cells now_;                          // const functions fill a strip's margins
   mutable std::vector<double> row_diameters_;  // [stored cells][slots], with swap moves on ranks
