@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from commands import summary_of
 
-from manymove import HardSpheres, cli
+from manymove import HardDisks, HardSpheres, cli
 
 SIZES = {"disks": ["--packing-fraction", 0.5], "spheres": ["--packing-fraction", 0.4]}
 START = ["--particles", 300, "--equilibrate", 60, "--frames", 3, "--diameters", "1,1.2,1.5"]
@@ -73,12 +73,16 @@ def test_swaps_go_on_from_a_file_and_with_pressure(finished, tmp_path):
     assert summary_of(tmp_path)["mean_packing_fraction"] > 0
 
 
-def test_an_interrupted_run_keeps_its_diameters(finished):
+def test_the_checkpoint_keeps_the_diameters(finished):
     command, folder = finished
-    if command == "spheres":
-        state = HardSpheres.load(folder / "checkpoint-0.state", device="cpu")
-        assert state.state_hash == summary_of(folder)["state_hash"]
-        assert state.swap_trials == summary_of(folder)["swap_trials"]
+    make = {"disks": HardDisks, "spheres": HardSpheres}[command]
+    state = make.load(folder / "checkpoint-0.state", device="cpu")
+    assert state.state_hash == summary_of(folder)["state_hash"]
+    assert state.swap_trials == summary_of(folder)["swap_trials"]
+    with gsd.hoomd.open(str(folder / "trajectory.gsd"), "r") as trajectory:
+        np.testing.assert_array_equal(
+            state.diameters.astype(np.float32), trajectory[-1].particles.diameter
+        )
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def test_checkpoints_of_auto_choose_again(tmp_path):
     assert Electrolyte.load(tmp_path / "state", device="cpu").method == "brush"
 
 
-def test_an_interrupted_and_a_killed_tree_continue_the_same_chain(tmp_path):
+def test_an_interrupted_tree_continues_the_same_chain(tmp_path):
     whole = trivalent(1500, method="tree", device="cpu")
     part = trivalent(1500, method="tree", device="cpu")
 

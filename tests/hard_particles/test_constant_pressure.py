@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -392,12 +393,14 @@ def test_bad_settings_are_refused(dimensions, settings, error, message):
 
 def test_what_constant_pressure_does_not_have_is_refused(tmp_path):
     disks = shrinking("disks")
+    ranks = SimpleNamespace(rank=0, size=2)
     for call, error, message in [
         (lambda: disks.sample_pressure(1), RuntimeError, "the pressure is constant"),
         (disks.psi6, RuntimeError, "psi6 is the order of equal disks at constant volume"),
         (disks.tune, ValueError, "tune works at constant volume"),
         (lambda: disks.volume_records, RuntimeError, "nothing sampled"),
         (lambda: disks.sample_volume(0), ValueError, "record must be positive"),
+        (lambda: shrinking("edges apart", comm=ranks), ValueError, "on several ranks: leave out"),
     ]:
         with pytest.raises(error, match=message):
             call()
@@ -405,6 +408,20 @@ def test_what_constant_pressure_does_not_have_is_refused(tmp_path):
     for name in ("volume_delta", "volume_acceptance", "volume_mode"):
         with pytest.raises(RuntimeError, match="the volume is constant"):
             getattr(make((sites(box), box)), name)
+
+
+def test_sizes_that_some_volume_has_no_cells_for_are_refused_at_the_start():
+    """A cell of the first box has room for 737 of the small spheres, the widest one for 1559."""
+    box, diameters = (3.02,) * 3, np.full(1200, 1 / 7)
+    diameters[0] = 1
+    places = sites(box, 12)
+    apart = places - places[0]
+    apart -= 3.02 * np.rint(apart / 3.02)
+    away = np.linalg.norm(apart, axis=1) > 0.6
+    start = np.concatenate((places[:1], places[away]))[:1200]
+    make((start, box), diameters=diameters)
+    with pytest.raises(ValueError, match="room for 1200 of the smallest particles"):
+        make((start, box), diameters=diameters, pressure=1.0)
 
 
 def test_a_box_that_leaves_its_lattice_says_so():

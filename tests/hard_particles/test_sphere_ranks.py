@@ -146,8 +146,10 @@ def test_constant_pressure_and_swap_moves_decomposed_are_those_of_one_rank(tmp_p
     words += "--equilibrate 10 --frames 2 --threads 1 --device cpu --quiet".split()
     words += "--pressure 4 --swap-rounds 2".split()
     ends = [manymove(1, *words, "--output", tmp_path / "1")]
-    ends.append(manymove(2, *words, "--output", tmp_path / "2", "--decompose"))
-    assert [end.returncode for end in ends] == [0, 0], ends
+    words += ["--output", tmp_path / "2", "--decompose"]
+    ends.append(manymove(3, *words, "--sweeps", 15))
+    ends.append(manymove(2, *words, "--resume"))
+    assert [end.returncode for end in ends] == [0, 0, 0], ends
     one, two = (summary_of(tmp_path / name) for name in "12")
     for key in ("state_hash", "mean_packing_fraction", "swap_trials", "swap_acceptance", "box"):
         assert one[key] == two[key], key

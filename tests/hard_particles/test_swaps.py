@@ -16,6 +16,8 @@ from laws import assert_follows
 from machine import on_gpu
 
 from manymove import HardDisks, HardSpheres
+from manymove.hard_particles.replica import _is_mixture_of
+from manymove.hard_particles.sizes import Sizes
 
 SWAPS = {"swap_rounds": 4}
 
@@ -177,6 +179,23 @@ def test_swaps_need_diameters_by_particle(sizes):
     box = (4.5, 4.5)
     with pytest.raises(ValueError, match="swap moves exchange the diameters of particles"):
         make((sites(box)[:8], box), **sizes, swap_rounds=1)
+
+
+def test_sizes_are_compared_relative_to_their_own_unit_of_length():
+    """Lengths of 1e-9, for example in meters, are not all alike."""
+    types = np.arange(8) % 2
+    table = np.array([[1.0, 1.1], [1.1, 1.4]])
+    assert not Sizes(types=types, contacts=1e-9 * table).additive
+    table[0, 1] = table[1, 0] = 1.2
+    assert Sizes(types=types, contacts=1e-9 * table).additive
+    box = (7.5e-9, 7.5e-9)
+    for given, other in [
+        ({"types": types, "contacts": 1e-9 * table}, {"types": types, "contacts": 2e-9 * table}),
+        ({"diameters": 1e-9 * types + 1e-9}, {"diameters": 2e-9 * types + 1e-9}),
+    ]:
+        disks = make((sites(box)[:8], box), **given)
+        assert _is_mixture_of(disks, Sizes(**given))
+        assert not _is_mixture_of(disks, Sizes(**other))
 
 
 def test_swaps_need_two_cells_of_a_set():

@@ -73,7 +73,8 @@ class ConstantPressure:
     @property
     def volume_delta(self) -> float:
         """Maximum trial change of ln V, of V in the mode "standard", or of an edge in the mode
-        "length"."""
+        "length". In the mode "length" it is the maximum for the first edges, and it grows in
+        proportion to the edge."""
         self._of_pressure("volume_delta")
         return self._grid["volume_delta"]
 

@@ -197,12 +197,12 @@ def _is_mixture_of(engine: HardParticles, given: Sizes) -> bool:
     """Whether these are as many particles of each type, with these contact distances."""
     if given.diameters is not None:  # which swap moves exchange
         sizes = np.sort(engine.diameters)
-        return bool(np.allclose(sizes, np.sort(given.diameters), rtol=1e-12))
+        return bool(np.allclose(sizes, np.sort(given.diameters), rtol=1e-12, atol=0))
     found = engine.contacts
     return (
         found is not None
         and found.shape == given.contacts.shape
-        and bool(np.allclose(found, given.contacts, rtol=1e-12))
+        and bool(np.allclose(found, given.contacts, rtol=1e-12, atol=0))
         and np.array_equal(np.bincount(engine.types), np.bincount(given.types))
     )
 
@@ -381,7 +381,11 @@ class Replica(replica.Replica):
             engine.sample_volume(record)
         self._sampling = True
         name = "trajectory.gsd" if self._index == 0 else f"trajectory-{self._index}.gsd"
-        trajectory = self._trajectory = self._once(lambda: self._opened(s.output / name, engine))
+        # The first rank opens the file; with swap moves the diameters are from all ranks.
+        sizes = engine.diameters if engine.mixed else engine.diameter
+        trajectory = self._trajectory = self._once(
+            lambda: self._opened(s.output / name, engine, sizes)
+        )
         with trajectory or nullcontext():
             last_step = self._shared(trajectory and trajectory.last_step)
             frames, looks = min(s.frames, s.sweeps), min(LOOKS, s.sweeps)
@@ -400,13 +404,15 @@ class Replica(replica.Replica):
                     last_step = step
             self._advance(engine, self._equilibrated + s.sweeps)
 
-    def _opened(self, path: Path, engine: HardParticles) -> TrajectoryWriter:
+    def _opened(
+        self, path: Path, engine: HardParticles, sizes: float | np.ndarray
+    ) -> TrajectoryWriter:
         """The trajectory, new or as it was at the checkpoint. A power cut may have damaged later
         frames, therefore they are computed again."""
         trajectory = TrajectoryWriter(
             path,
             engine.box,
-            engine.diameters if engine.mixed else engine.diameter,
+            sizes,
             types=engine.types if engine.contacts is not None else None,
             contacts=engine.contacts,
             mark=self._mark,

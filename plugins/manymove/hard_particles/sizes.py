@@ -54,7 +54,7 @@ class Sizes:
         if self.contacts is None:
             return True
         d = np.diagonal(self.contacts)
-        return bool(np.allclose(self.contacts, (d[:, None] + d) / 2, rtol=1e-12))
+        return bool(np.allclose(self.contacts, (d[:, None] + d) / 2, rtol=1e-12, atol=0))
 
     def of_each(self, N: int) -> np.ndarray:
         """Diameter of each particle, float64 (N,)."""

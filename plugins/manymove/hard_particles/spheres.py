@@ -62,13 +62,16 @@ class HardSpheres(HardParticles):
             changes of one edge at a time, uniform in its length. Edges apart are for one rank, and
             each trial needs a search over all pairs on the host.
         volume_delta: maximum trial change of ln V, V or an edge; the default follows from the
-            pressure.
+            pressure. The maximum of an edge holds for the first edges and grows in proportion to
+            the edge.
         volume_repeats: number of trial changes at a time. Default 10, which need one search over
             the pairs; with edges apart 1.
         volume_every: number of cycles between trial changes. Default 1. At constant pressure the
             default of `rounds` is 1.
         swap_rounds: number of rounds of swap moves for each set of cells, in which pairs of spheres
-            exchange their `diameters` if there is room. Default none.
+            exchange their `diameters` if there is room. Default none. A tile must have at least
+            four cells along an axis. At constant pressure a box may shrink until no tile has four;
+            then there are no swap moves, and `swap_trials` stays the same.
         swap_range: largest difference of the diameters of a pair. Default any.
         swap_every: number of cycles between swap moves. Default 1.
         comm: a communicator of mpi4py, for instance ``MPI.COMM_WORLD``, whose ranks share the

@@ -195,16 +195,23 @@ void choose_cells(State& state) {
 }
 
 void choose_slots(State& state) {
+  const auto slots_of = [&](const double* width) {
+    const double slots = std::min(most_in_cell(state.distances, width, state.dimensions()),
+                                  static_cast<double>(state.particles));
+    if (slots > kMaxSlots)
+      refuse("a cell as wide as the largest contact distance ", state.distances.largest,
+             " has room for ", slots, " of the smallest particles (contact distance ",
+             state.distances.smallest, "); at most ", kMaxSlots, " are supported");
+    return std::max(1, static_cast<int>(slots));
+  };
   double width[3] = {0, 0, 0};
+  if (state.constant_pressure()) {  // for all volumes
+    std::fill_n(width, state.dimensions(), kWidestCell * state.distances.largest);
+    slots_of(width);
+  }
   for (int a = 0; a < state.dimensions(); ++a)
     width[a] = state.parameters.box[a] / state.geometry.cells[a];
-  double slots = most_in_cell(state.distances, width, state.dimensions());
-  slots = std::min(slots, static_cast<double>(state.particles));
-  if (slots > kMaxSlots)
-    refuse("a cell as wide as the largest contact distance ", state.distances.largest,
-           " has room for ", slots, " of the smallest particles (contact distance ",
-           state.distances.smallest, "); at most ", kMaxSlots, " are supported");
-  state.geometry.slots = std::max(1, static_cast<int>(slots));
+  state.geometry.slots = slots_of(width);
 }
 
 // The contact distances of types in integer units.
