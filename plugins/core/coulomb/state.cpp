@@ -509,8 +509,9 @@ Bins bins_of(const State& s, const Histogram& h) {
 
 namespace {
 
-// The faster of brush and tree where both are possible. The numbers of ions from which this is the
-// tree are measured in double precision (docs/benchmarks/electrolyte.md).
+// The faster of brush and tree where both are possible, in double precision. The numbers of ions
+// from which the tree is taken lie in the ranges where it was the faster one in measurements
+// (docs/benchmarks/electrolyte.md). That of a CPU with Ewald's energy is an estimate.
 Method faster_method(const Parameters& p, std::size_t ions, bool gpu) {
   const bool possible = p.double_precision && (p.ewald || !p.periodic);
   const std::size_t least = gpu ? (p.ewald ? 3'000 : 32'768) : (p.ewald ? 3'000 : 30'000);
