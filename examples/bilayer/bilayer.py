@@ -135,7 +135,8 @@ def stress(log: Path) -> np.ndarray:
 
 
 def heights(path: Path, bins: int) -> np.ndarray:
-    """Mean heights of the bins, (frames, bins, bins); a bin without beads has its row's mean."""
+    """Mean heights of the bins, (frames, bins, bins); a bin without beads has the mean of
+    the others of its frame."""
     rows = [line.split() for line in path.read_text().splitlines() if line[0] != "#"]
     size = bins * bins
     frames = [rows[k + 1 : k + 1 + size] for k in range(0, len(rows), size + 1)]

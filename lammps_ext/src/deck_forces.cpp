@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <typeinfo>
 
 #include "atom.h"
 #include "domain.h"
@@ -37,9 +36,6 @@ bool is_nve(const Fix* fix) {
 }
 
 std::string name_of(const Fix* fix) { return std::string("fix ") + fix->id + " " + fix->style; }
-
-// Whether the fix is of LAMMPS' own class, and not of one derived from it.
-bool is_class(const Fix* fix, const char* name) { return std::string(typeid(*fix).name()) == name; }
 
 }  // namespace
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <string>
-#include <typeinfo>
 
 #include "atom.h"
 #include "compute.h"
@@ -19,12 +17,6 @@
 
 using namespace LAMMPS_NS;
 using manymove::dpd::VelocityChange;
-
-namespace {
-
-bool is_class(const Fix* fix, const char* name) { return std::string(typeid(*fix).name()) == name; }
-
-}  // namespace
 
 bool DeckVelocities::can_take(Fix* fix) {
   Change change{};

@@ -111,16 +111,19 @@ void DeviceSession::upload() {
 
 bigint DeviceSession::advance(bigint stop) {
   asked_timer = timer;
+  bool due = false;  // the engine leaves the changes of velocities at its last step to the caller
   while (engine_->step() < stop && !timer->is_timeout()) {
     const bigint first = engine_->step(),
                  last = deck_.has_course() ? std::min(stop, first + kCourse) : stop;
     manymove::dpd::Course course;
     if (deck_.has_course()) course = deck_.course(first, last);
     guarded([&] {
+      if (due) engine_->change_velocities();  // with the targets of the course before
       engine_->set_course(std::move(course));
       engine_->advance(last - first, &time_is_up);
     });
     if (engine_->step() < last) break;
+    due = true;
   }
   if (engine_->step() < stop && !timer->is_timeout()) {
     error->warning(FLERR, "Wall time limit reached");

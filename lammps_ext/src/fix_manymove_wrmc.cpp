@@ -118,6 +118,7 @@ void FixManymoveWRMC::parse(int first, int narg, char** arg) {
   }
   check_laws(framework_);
   check_laws(sites_);
+  check_pairs();
   for (const Law& site : sites_)
     if (!(site.epsilon >= 0) || !(site.sigma > 0))
       error->all(FLERR, "{}: epsilon {} and sigma {} of site {} must be positive", name_,
@@ -163,7 +164,8 @@ void FixManymoveWRMC::init() {
   }
 }
 
-// Of where the atoms that must not move are, and of the box; the same on all ranks.
+// Hash of what an engine takes from the atoms that must not move, and of the box; the same on all
+// ranks.
 std::uint64_t FixManymoveWRMC::fingerprint() const {
   const auto mix = [](std::uint64_t h, double value) {
     return manymove::split_mix(h ^ manymove::bits_of(value));
@@ -175,12 +177,15 @@ std::uint64_t FixManymoveWRMC::fingerprint() const {
     domain->remap(x);  // LAMMPS may not have done it yet
     std::uint64_t h = static_cast<std::uint64_t>(atom->tag[i]) + 1;
     for (const double value : x) h = mix(h, value);
+    h = mix(h, atom->type[i]);
+    if (of_molecules_ && atom->q_flag) h = mix(h, atom->q[i]);
     mine += h;
   }
   std::vector<std::uint64_t> all(static_cast<std::size_t>(comm->nprocs));
   ranks_->gather(&mine, all.data(), sizeof mine);
   for (const std::uint64_t of_rank : all) total += of_rank;
   for (int a = 0; a < 3; ++a) total = mix(mix(total, domain->boxlo[a]), domain->boxhi[a]);
+  if (of_molecules_) total = mix(total, force->qqrd2e);
   return total;
 }
 
@@ -200,7 +205,8 @@ std::string FixManymoveWRMC::change(const std::vector<Particle>& rigid) const {
     }
     if (squared > most) most = squared, tag = static_cast<tagint>(rigid[i].tag);
   }
-  if (most == 0) return "the box, or the IDs of the atoms outside the group, have changed";
+  if (most == 0)
+    return "the box, or the IDs, types or charges of the atoms outside the group, have changed";
   return text_of("atom ", tag, ", which is outside the group, has moved by ", std::sqrt(most));
 }
 

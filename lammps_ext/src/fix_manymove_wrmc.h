@@ -39,6 +39,7 @@ class FixManymoveWRMC : public FixMonteCarlo {
   void parse(int first, int narg, char** arg);
   bool parse_of_molecules(const std::string& word, int left, char** arg, int& taken);
   void check_laws(const std::vector<Law>& laws) const;
+  void check_pairs() const;
   void describe_molecules(const std::vector<Particle>& moving);
   manymove::adsorption::LennardJones mixed(const Law& a, const Law& b) const;
   std::uint64_t fingerprint() const;

@@ -64,6 +64,28 @@ bool FixManymoveWRMC::parse_of_molecules(const std::string& word, int left, char
   return true;
 }
 
+void FixManymoveWRMC::check_pairs() const {
+  const auto is_among = [](const std::vector<Law>& laws, int type) {
+    return std::any_of(laws.begin(), laws.end(), [=](const Law& l) { return l.type == type; });
+  };
+  const auto same = [](const PairLaw& a, const PairLaw& b) {
+    return std::minmax(a.types[0], a.types[1]) == std::minmax(b.types[0], b.types[1]);
+  };
+  for (const PairLaw& pair : pairs_) {
+    const auto [a, b] = pair.types;
+    const bool sites[2] = {is_among(sites_, a), is_among(sites_, b)};
+    if (!(sites[0] && (sites[1] || is_among(framework_, b))) &&
+        !(sites[1] && is_among(framework_, a)))
+      error->all(FLERR,
+                 "{}: pair {} {} has no effect: no type of a site with one of a site or of the "
+                 "framework",
+                 name_, a, b);
+    if (std::count_if(pairs_.begin(), pairs_.end(),
+                      [&](const PairLaw& other) { return same(pair, other); }) > 1)
+      error->all(FLERR, "{}: pair {} {} is given twice", name_, a, b);
+  }
+}
+
 LennardJones FixManymoveWRMC::mixed(const Law& a, const Law& b) const {
   double epsilon = std::sqrt(a.epsilon * b.epsilon), sigma = 1;
   if (epsilon > 0) sigma = geometric_ ? std::sqrt(a.sigma * b.sigma) : 0.5 * (a.sigma + b.sigma);

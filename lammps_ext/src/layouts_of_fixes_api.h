@@ -3,9 +3,17 @@
 // read from them is compared with what the fixes do before it is used (DeckForces).
 #pragma once
 
+#include <string>
+#include <typeinfo>
+
 #include "fix.h"
 
 namespace LAMMPS_NS {
+
+// Whether the fix is of LAMMPS' own class, and not of one derived from it. name: mangled.
+inline bool is_class(const Fix* fix, const char* name) {
+  return std::string(typeid(*fix).name()) == name;
+}
 
 class FixAddForceLayout : public Fix {
  public:

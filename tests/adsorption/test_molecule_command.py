@@ -118,6 +118,7 @@ def test_conventions_of_the_options_replace_those_of_the_file(files):
         ([*ZEO, "--framework-charges", "cif"], '"cif", but small has no charges'),
         ([*ZEO, "--framework-charges", "O=x"], "--framework-charges: 'O=x' is neither cif"),
         ([*ZEO, "--framework-charges", "O=-1,Si=1"], "net charge of"),
+        ([*ZEO, "--framework-charges", "O=-1,Si=1,O=-2"], "O=-2': O is given twice"),
         ([*ZEO, "--ewald", "0.3"], "--ewald is '0.3'; it must be two numbers"),
         ([*ZEO, "--ewald", "0.3,0.01"], "below the smallest wave number"),
         ([*ZEO, "--henry", "-1"], "--henry is -1; it must be at least 0"),

@@ -91,12 +91,14 @@ def test_a_single_site_of_raspa_may_be_without_a_position(tmp_path):
          'site q: "epsilon" is missing'),
         ("a.json", {"name": "a", "sites": [{"label": "CH4", "place": [0, 0, 0]}]}, 'own "place"'),
         ("a.json", "{", "does not list adsorbates"),
-        ("a.def", RASPA2.replace("rigid", "flexible", 1), "flexible \\(so its group says"),
+        ("a.json", {"pseudoAtoms": RASPA3["pseudoAtoms"], "Bonds": [[]]},
+         "does not list adsorbates"),
+        ("a.def", RASPA2.replace("rigid", "flexible", 1), "flexible \\(its group is \"flexible\""),
         ("a.def", RASPA2.replace("groups\n1", "groups\n2"), "flexible \\(it has 2 groups"),
         ("a.def", RASPA2.replace("0.0 1.16", "0.0"), "atom 0 has 2 coordinates"),
         ("a.def", RASPA2.replace("1 C_co2", "7 C_co2"), "atom 1 has the number 7"),
         ("a.def", RASPA2.replace("atoms\n3", "atoms\n2"), "3 atoms, and 2 in the group"),
-        ("a.def", "304\n", "no molecule of RASPA2"),
+        ("a.def", "304\n", "not a molecule file of RASPA2"),
     ],
 )  # fmt: skip
 def test_what_is_no_rigid_molecule_is_refused_by_name(name, contents, message, tmp_path):
@@ -193,6 +195,12 @@ def test_charges_without_effect_are_refused():
         Adsorption(small_framework(), 1, adsorbates="CH4", cutoff=4.0, seed=1, device="cpu",
                    force_field=ForceField({"O": (90.0, 2.6), "Si": None}),
                    framework_charges={"O": 0.0})  # fmt: skip
+
+
+def test_an_ewald_sum_without_charges_is_refused():
+    with pytest.raises(ValueError, match="ewald: the molecules have no charges, so it has no eff"):
+        Adsorption(None, 2, adsorbates="C2H6", box=(25.0, 25.0, 25.0), ewald=(0.3, 2.0), systems=1,
+                   seed=1, device="cpu")  # fmt: skip
 
 
 def test_an_ewald_sum_without_waves_is_refused():

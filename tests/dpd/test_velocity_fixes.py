@@ -15,6 +15,7 @@ from dpd_decks import (
     assert_stays,
     compare,
     fluid,
+    one_type,
     resident,
     state,
     system,
@@ -140,12 +141,34 @@ def test_a_run_that_a_fix_ends_leaves_all_arrays_current(device, tmp_path):
     assert_close(state(ours), state(host), 1e-9)
 
 
+@pytest.mark.parametrize("device", ["cpu"])
+def test_velocities_change_where_targets_are_computed_ahead_again(device, tmp_path):
+    """The targets of a ramp are computed for 4096 steps; the particles never meet."""
+    create = "".join(f"create_atoms 1 single {2 * k + 1} {2 * k + 1} 4\n" for k in range(4))
+    create += "".join(f"set atom {k + 1} vz {v}\n" for k, v in enumerate((1.2, -0.9, 0.4, -0.7)))
+    deck = one_type(create) + "fix v all temp/rescale 4096 1.3 0.9 0.001 1.0\n"
+    ours, host = compare(deck, THERMO + "thermo 10000\nrun 4100\n", device, tmp_path)
+    assert_close(state(ours), state(host), 1e-9)
+    assert ours.thermo()["Temp"][-1] == pytest.approx(1.3 - 0.4 * 4096 / 4100)
+
+
 def test_a_velocity_that_is_not_finite_is_an_error(device, tmp_path):
     deck = system() + fluid() + "group one id 7\ncompute t one temp\n"
     deck += "compute_modify t extra/dof 0\nfix r one temp/berendsen 1e308 1e308 1e-10\n"
     deck += "fix_modify r temp t\n" + resident(device) + "run 4\n"
-    run = run_lammps(deck, tmp_path, fails=True)
-    assert "a velocity change has the factor inf, which is not finite" in run.output, run.output
+    for ranks in (1, 2):
+        run = run_lammps(deck, tmp_path, fails=True, ranks=ranks)
+        text = "a velocity change has the factor inf, which is not finite"
+        assert text in run.output and "rank 0 of" not in run.output, run.output
+
+
+def test_a_thermostat_of_particles_at_rest_is_an_error(device, tmp_path):
+    deck = one_type("create_atoms 1 single 2 2 2\ncreate_atoms 1 single 6 6 6\n")
+    deck += "fix r all temp/rescale 1 1 1 0.01 1\n" + resident(device) + "run 4\n"
+    for ranks in (1, 2):
+        run = run_lammps(deck, tmp_path, fails=True, ranks=ranks)
+        text = "the temperature of a thermostat's particles is 0, or too low for the time step"
+        assert text in run.output and "rank 0 of" not in run.output, run.output
 
 
 @on_gpu

@@ -215,7 +215,9 @@ def shorten(simulation):
         (dict(molecule=Molecule("three", (*dipole().sites, Site("c", (0, 0, 0))))), None,
          "tag 2 has 2 constituents, but three has 3 sites"),
         ({}, bend, "tag 9 is .* away from site 1 \\(M\\) of its molecule, the particle with tag 2"),
-        ({}, shorten, "(tag 3 is no unit quaternion|away from site)"),
+        ({}, shorten, "(tag 3 is not a unit quaternion|away from site)"),
+        (dict(force_field=ForceField({**LAWS, "P": (1.0, 2.0)})), None,
+         'the site "P" of dipole has the label of a framework type in force_field'),
         (dict(ewald=(0.7, 0.01)), None, "below the smallest wave number"),
         (dict(cutoff=6.0), None, "less than twice the cutoff"),
     ],
@@ -235,6 +237,18 @@ def test_a_charged_framework_is_refused():
         snapshot.particles.charge[snapshot.particles.rtag[0]] = 0.0
     add(simulation)
     with pytest.raises(ValueError, match="net charge"):
+        simulation.run(1)
+
+
+@pytest.mark.parametrize("name", ["charge", "typeid"])
+def test_a_framework_that_changes_is_refused(name):
+    simulation = simulation_of()
+    add(simulation)
+    simulation.run(1)
+    with simulation.state.cpu_local_snapshot as snapshot:
+        values, tags = getattr(snapshot.particles, name), snapshot.particles.rtag
+        values[tags[0]] = values[tags[7]]  # those of a silicon
+    with pytest.raises(ValueError, match="charges or types of the framework have changed"):
         simulation.run(1)
 
 

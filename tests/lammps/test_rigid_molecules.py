@@ -268,6 +268,11 @@ MISTAKES = {
     "no site": (dict(more="site 4 1 1"), "parameters of atom type 4 are given twice"),
     "bad site": (dict(more="site 9 1 1"), "no atom type 9"),
     "no waves": (dict(more="ewald 0.7 0.1"), "k_max is 0.1, below the smallest wave number"),
+    "pair": (dict(more="pair 1 2 1 1"), "pair 1 2 has no effect: no type of a site with one of a"),
+    "no type": (dict(more="pair 3 9 1 1"), "pair 3 9 has no effect"),
+    "pair twice": (dict(more="pair 3 4 1 1 pair 4 3 1 2"), "pair (3 4|4 3) is given twice"),
+    "changed": (dict(tail="run 1\nset type 1*2 charge 0\nrun 1 pre no\n"),
+                "the box, or the IDs, types or charges of the atoms outside the group, have chang"),
     "mix": (dict(more="mix cubic"), "unknown mixing rule cubic"),
     "potential": (dict(more="potential cut"), "unknown potential cut"),
     "missing": (dict(more="pair 3 4 1"), "missing argument|[Ii]llegal .*pair"),
@@ -279,7 +284,7 @@ def test_mistakes_are_named(tmp_path):
     decks = []
     for k, (settings, _) in enumerate(MISTAKES.values()):
         (tmp_path / str(k)).mkdir()
-        decks.append(deck(tmp_path / str(k), "run 1\n", **settings))
+        decks.append(deck(tmp_path / str(k), **{"tail": "run 1\n", **settings}))
     decks.append(
         decks[0].replace("atom_style full", "atom_style charge").split("read_data")[0]
         + "region b block 0 9 0 9 0 9\ncreate_box 2 b\ncreate_atoms 1 single 1 1 1\n"
@@ -291,6 +296,17 @@ def test_mistakes_are_named(tmp_path):
     expected.append(("style", "needs an atom style with molecule IDs, such as full"))
     for (name, message), answer in zip(expected, answers, strict=True):
         assert answer is not None and re.search(message, answer), (name, answer)
+
+
+def test_charges_that_change_between_runs_have_an_effect(tmp_path):
+    set_charges = "set type 1*2 charge 0\n"
+    energies = []
+    for before, tail in (("", "run 0\n" + set_charges), (set_charges, "")):
+        run = run_lammps(deck(tmp_path, tail + "run 0\n", before=before), tmp_path)
+        energies.append(run.thermo()["f_w[6]"][0])
+    assert run.thermo(0)["f_w[6]"][0] == energies[0] == energies[1]
+    first = run_lammps(deck(tmp_path, "run 0\n"), tmp_path).thermo()["f_w[6]"][0]
+    assert abs(first - energies[0]) > 1
 
 
 def test_molecules_that_bend_during_the_run_are_refused(tmp_path):

@@ -217,6 +217,12 @@ struct MANYMOVE_API BrokenBond : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
+// A change of velocities that is impossible, for example because a thermostat's particles are at
+// rest. All ranks throw it together.
+struct MANYMOVE_API BadVelocityChange : std::invalid_argument, Agreed {
+  using std::invalid_argument::invalid_argument;
+};
+
 // On several ranks upload(), advance(), change_velocities(), download(), set_particles(),
 // set_origins() and make_engine() are collective: all ranks call them in the same order, and
 // destroy engines in the same order, within collective() of communicator.h. Host arrays and
@@ -224,9 +230,9 @@ struct MANYMOVE_API BrokenBond : std::runtime_error, Agreed {
 //
 // All errors are collective. What ranks agree on they throw together, an Agreed of the type below,
 // with the text of the lowest rank that has the error: refused particles, memory that is missing at
-// upload, LostParticle. upload() can be called again after it. Anything else (a fault of a GPU,
-// memory that is missing later, a silent rank) is a RankFailure on all ranks; the engine can only
-// be destroyed then, and so can every other object that uses the communicator.
+// upload, LostParticle, BadVelocityChange. upload() can be called again after it. Anything else (a
+// fault of a GPU, memory that is missing later, a silent rank) is a RankFailure on all ranks; the
+// engine can only be destroyed then, and so can every other object that uses the communicator.
 //
 // To be used by one thread at a time. A CUDA engine leaves the current device of the calling thread
 // as it was.
@@ -257,8 +263,8 @@ class MANYMOVE_API Engine {
   // Velocities change at the end of all steps but the last, whose changes are left to
   // change_velocities().
   virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;
-  // Makes the changes of velocities that are due at step(). Collective. Throws
-  // std::invalid_argument if a temperature is 0 or a factor is not finite.
+  // Makes the changes of velocities that are due at step(). Collective. Throws BadVelocityChange if
+  // a temperature is 0 or a factor is not finite, as advance() does.
   virtual void change_velocities() = 0;
   // By how much each thermostat has lowered its temperature so far, summed over its steps. Local.
   virtual const std::vector<double>& temperature_drops() const = 0;

@@ -73,7 +73,8 @@ class EngineBase : public Engine {
       const double target = values ? values[course_width() - settings_.velocity_changes.size() + k]
                                    : change.temperature;
       const Moments sums = moments(change.measured, moment_units_.by_type());
-      apply_map(map_of(change, moment_units_, sums, target, temperature_drops_[k]), change.flag);
+      const VelocityMap map = map_of(change, moment_units_, sums, target, temperature_drops_[k]);
+      if (map.changes_something()) apply_map(map, change.flag);
     }
   }
   const std::vector<double>& temperature_drops() const final { return temperature_drops_; }

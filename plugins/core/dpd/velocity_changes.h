@@ -35,8 +35,10 @@ struct Moments {
 };
 
 // Units per m v^2 and per m v of a particle of each type, [types + 1][2]. The largest mass at the
-// speed of one cutoff per step has 2^56 and 2^54 units: particles are several orders of magnitude
-// slower, and have at least ten digits.
+// speed of one cutoff per step has 2^56 and 2^54 units. A particle of mass m and speed v has
+// (m / largest mass) (v time step / cutoff)^2 2^56 units of m v^2: these are at least ten digits if
+// it moves by 0.0004 sqrt(largest mass / m) of the cutoff per step. The smaller the time step, the
+// fewer digits there are.
 class MomentUnits {
  public:
   explicit MomentUnits(const Settings& s) {
@@ -75,6 +77,9 @@ MM_HD void add_moments(Moments& sums, std::uint32_t flag, const double* units, c
 // v becomes scale v + shift.
 struct VelocityMap {
   double scale = 1, shift[3] = {};
+  bool changes_something() const {
+    return scale != 1 || shift[0] != 0 || shift[1] != 0 || shift[2] != 0;
+  }
 };
 
 template <class Position, class Velocity>
@@ -104,7 +109,9 @@ inline VelocityMap map_of(const VelocityChange& change, const MomentUnits& units
     for (double& shift : map.shift) shift *= map.scale;
   } else {
     const double now = change.temperature_of_sum * units.square(sums);
-    if (now == 0) throw std::invalid_argument("the temperature of a thermostat's particles is 0");
+    if (now == 0)
+      throw BadVelocityChange(
+          "the temperature of a thermostat's particles is 0, or too low for the time step");
     double square = 1;  // of the scale
     if (change.kind == VelocityChange::kRelax)
       square = 1.0 + change.rate * (target / now - 1.0);
@@ -114,7 +121,7 @@ inline VelocityMap map_of(const VelocityChange& change, const MomentUnits& units
     drop += now * (1.0 - square);
   }
   if (!std::isfinite(map.scale + map.shift[0] + map.shift[1] + map.shift[2]))
-    throw std::invalid_argument(
+    throw BadVelocityChange(
         text_of("a velocity change has the factor ", map.scale, ", which is not finite"));
   return map;
 }

@@ -70,7 +70,7 @@ def charges_of_option(given: str | None) -> Given:
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: the list or the file has something else.
+        ValueError: the list or the file has something else, or the list has a label twice.
     """
     if given is None or given == CIF:
         return given
@@ -78,11 +78,15 @@ def charges_of_option(given: str | None) -> Given:
         return read_charges(given)
     pairs = [pair.split("=") for pair in given.split(",")]
     try:
-        return {label: float(charge) for label, charge in pairs}
+        table = {label: float(charge) for label, charge in pairs}
     except ValueError:
         raise ValueError(
             f"{given!r} is neither cif, nor a path, nor a list such as O=-0.75,Si=1.5"
         ) from None
+    if len(table) < len(pairs):
+        twice = next(label for k, (label, _) in enumerate(pairs) if label in dict(pairs[:k]))
+        raise ValueError(f"{given!r}: {twice} is given twice")
+    return table
 
 
 def read_charges(path: str | os.PathLike[str]) -> dict[str, float]:

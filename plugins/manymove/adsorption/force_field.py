@@ -133,7 +133,7 @@ class ForceField:
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
             if isinstance(error, ValueError) and str(path) in str(error):
                 raise
-            raise ValueError(f"{path} is no force field of {program}: {error!r}") from None
+            raise ValueError(f"{path} is not a force field of {program}: {error!r}") from None
 
 
 # TraPPE-zeo: P. Bai, M. Tsapatsis, J. I. Siepmann, J. Phys. Chem. C 117, 24375 (2013).
@@ -256,7 +256,7 @@ def _from_raspa2(folder: Path) -> ForceField:
     except (IndexError, ValueError) as error:
         if str(error).startswith(str(path)):
             raise
-        raise ValueError(f"{path} is no file of mixing rules of RASPA2: {error}") from None
+        raise ValueError(f"{path} is not a file of mixing rules of RASPA2: {error}") from None
     charges, uncharged = _split(_raspa2_charges(folder / "pseudo_atoms.def"))
     return ForceField(
         parameters,
@@ -276,7 +276,7 @@ def _raspa2_charges(path: Path) -> dict[str, float]:
         rows = lines[1 : 1 + int(lines[0][0])]
         return {row[0]: float(row[6]) for row in rows}
     except (IndexError, ValueError) as error:
-        raise ValueError(f"{path} is no list of pseudo-atoms of RASPA2: {error}") from None
+        raise ValueError(f"{path} is not a list of pseudo-atoms of RASPA2: {error}") from None
 
 
 def _raspa2_pairs(path: Path) -> dict[tuple[str, str], Law]:
@@ -297,4 +297,4 @@ def _raspa2_pairs(path: Path) -> dict[tuple[str, str], Law]:
             pairs[words[0], words[1]] = law or NONE
         return pairs
     except (IndexError, ValueError) as error:
-        raise ValueError(f"{path} is no file of interactions of RASPA2: {error}") from None
+        raise ValueError(f"{path} is not a file of interactions of RASPA2: {error}") from None

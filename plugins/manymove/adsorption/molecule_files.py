@@ -106,7 +106,7 @@ def read_species(source: Source, force_field: ForceField | None = None) -> list[
         return [_species(entry, path.stem, force_field) for entry in entries]
     except _OfFile:
         raise
-    except (TypeError, ValueError, AttributeError, KeyError, RecursionError) as error:
+    except (TypeError, ValueError, AttributeError, LookupError, RecursionError) as error:
         raise _OfFile(f"{path} does not list adsorbates: {error}; expected {EXPECTED}") from None
 
 
@@ -197,7 +197,7 @@ def _with_parameters(path: Path, shape: _Shape, field: ForceField | None) -> Mol
 
 
 def _flexible(path: Path, why: str) -> _OfFile:
-    return _OfFile(f"{path}: the molecule is flexible ({why}); only rigid molecules are possible")
+    return _OfFile(f"{path}: the molecule is flexible ({why}); only rigid molecules are supported")
 
 
 def _from_raspa3(path: Path, contents: Mapping[str, Any]) -> _Shape:
@@ -220,7 +220,7 @@ def _from_raspa3(path: Path, contents: Mapping[str, Any]) -> _Shape:
         keys = ("criticaltemperature", "criticalpressure", "acentricfactor")
         temperature, pressure, acentric = (float(d.get(key) or 0.0) for key in keys)
     except (TypeError, ValueError) as error:
-        raise _OfFile(f"{path} is no molecule of RASPA3: {error}") from None
+        raise _OfFile(f"{path} is not a molecule file of RASPA3: {error}") from None
     return _Shape(atoms, (temperature, pressure, acentric))
 
 
@@ -239,7 +239,7 @@ def _from_raspa2(path: Path) -> _Shape:
         if count != atoms or atoms < 1:
             raise ValueError(f"there are {atoms} atoms, and {count} in the group")
         if kind == "flexible" and atoms > 1:
-            raise _flexible(path, "so its group says")
+            raise _flexible(path, 'its group is "flexible"')
         found = []
         for index, row in enumerate(lines[7 : 7 + atoms]):
             if int(row[0]) != index:
@@ -254,5 +254,5 @@ def _from_raspa2(path: Path) -> _Shape:
     except _OfFile:
         raise
     except (IndexError, ValueError) as error:
-        raise _OfFile(f"{path} is no molecule of RASPA2: {error}") from None
+        raise _OfFile(f"{path} is not a molecule file of RASPA2: {error}") from None
     return _Shape(found, (temperature, pressure, acentric))

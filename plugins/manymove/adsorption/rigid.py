@@ -131,6 +131,8 @@ def settled(
     charged = any(t["charge"] for t in types)
     if framework_charges is not None and not charged:
         raise ValueError("framework_charges: the molecules have no charges, so it has no effect")
+    if ewald is not None and not charged:
+        raise ValueError("ewald: the molecules have no charges, so it has no effect")
     charges = charges_of_framework(framework, field, framework_charges) if charged else None
     if charged and charges is None and len(framework.elements):
         raise ValueError(

@@ -19,7 +19,7 @@ from manymove.adsorption.averages import MULTIPLE
 from manymove.adsorption.force_field import TRAPPE_ZEO
 from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.input import METHODS
-from manymove.adsorption.molecules import CH4, CO2, ETHANE, N2, WATER
+from manymove.adsorption.molecules import SHIPPED_MOLECULES
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.simulation import Adsorption
 from manymove.analysis.notation import with_error
@@ -170,10 +170,10 @@ def _guest(name: str) -> dict[str, Any]:
     force field TraPPE."""
     if name == "methane":
         return {}
-    known = {m.name: m for m in (CO2, N2, CH4, ETHANE, WATER)}
-    if name not in known:
-        raise ValueError(f'--adsorbate is "{name}"; there are methane, {", ".join(known)}')
-    return {"adsorbates": known[name], "force_field": TRAPPE_ZEO}
+    if name not in SHIPPED_MOLECULES:
+        known = ", ".join(SHIPPED_MOLECULES)
+        raise ValueError(f'--adsorbate is "{name}"; there are methane, {known}')
+    return {"adsorbates": SHIPPED_MOLECULES[name], "force_field": TRAPPE_ZEO}
 
 
 def _mark_unrelaxed(results: list[dict[str, Any]]) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from manymove import _core
 from manymove.adsorption.adsorbates import COULOMB
-from manymove.adsorption.force_field import ForceField, Law
+from manymove.adsorption.force_field import NONE, ForceField, Law
 from manymove.adsorption.molecules import Molecule, Site
 from manymove.adsorption.places import rotated
 from manymove.adsorption.rigid import Unchecked, settled
@@ -39,7 +39,7 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
 
     ::
 
-        co2 = Molecule("CO2", [Site("O", (0, 0, 1.16), 79.0, 3.05, -143.1), ...])
+        co2 = Molecule("CO2", [Site("O_co2", (0, 0, 1.16), 79.0, 3.05, -143.1), ...])
         mc = manymove.hoomd.RigidWasteRecyclingMC("A", co2, zeolite, kT=300, cutoff=12)
         simulation.operations.updaters.append(
             hoomd.update.CustomUpdater(hoomd.trigger.Periodic(10), mc)
@@ -49,8 +49,8 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         adsorbate: name of the particle type of the molecules.
         molecule: a `manymove.adsorption.Molecule` in the simulation's units.
         force_field: a `manymove.adsorption.ForceField` in the simulation's units: parameters of the
-            types of the framework, and the conventions of the potential. Charges of the framework
-            are those of the particles.
+            types of the framework, which no site may have as its label, and the conventions of the
+            potential. Charges of the framework are those of the particles.
         kT: thermal energy.
         cutoff: cutoff radius of Lennard-Jones and of the real-space part of Ewald's sum, at most
             half the box.
@@ -63,8 +63,8 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         ValueError: an argument is bad, or, when the simulation runs, the box is tilted or
             two-dimensional, the particles are spread over several MPI ranks, a type has no
             parameters, the framework or a molecule is charged, a constituent is not at its site, a
-            molecule is in a blocked pocket or at a framework energy above 20 kT, or the framework
-            has moved.
+            molecule is in a blocked pocket or at a framework energy above 20 kT, or the framework,
+            its charges or its types have changed.
     """
 
     __module__ = "manymove.hoomd"
@@ -99,6 +99,13 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
                 "charges of the force field have no effect here: those of the framework are the "
                 "particles', and those of the sites are the molecule's"
             )
+        for site in molecule.sites:
+            own = (site.epsilon, site.sigma)
+            if tuple(field.parameters.get(site.label, own) or NONE) != own:
+                raise ValueError(
+                    f'the site "{site.label}" of {molecule.name} has the label of a framework type '
+                    "in force_field, whose parameters would replace its own; rename the site"
+                )
         sigma = max((s.sigma for s in molecule.sites if s.epsilon), default=0.25 * cutoff)
         super().__init__(
             adsorbate, 0.0, sigma, {}, kT, cutoff, method=method, proposals=proposals, steps=steps,
@@ -141,6 +148,7 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         rigid = ~centers
         rigid[self._parts] = False
         self._rigid_tags, self._rigid = np.flatnonzero(rigid), positions[rigid]
+        self._rigid_kinds = types[rigid], charges[rigid]
         labels = tuple(names[k] for k in types[rigid])
         framework = Unchecked(
             "of the simulation", tuple(self._box * self._length), self._rigid / self._box + 0.5,
@@ -214,8 +222,8 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         if wrong.any():
             k = int(np.argmax(wrong))
             raise ValueError(
-                f"the orientation of the particle with tag {self._tags[k]} is no unit quaternion: "
-                f"{turns[k].tolist()}"
+                f"the orientation of the particle with tag {self._tags[k]} is not a "
+                f"unit quaternion: {turns[k].tolist()}"
             )
         return np.ascontiguousarray(turns / lengths[:, None])
 
@@ -227,8 +235,11 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         """
         if self._engine is None:
             self._begin(timestep)
-        positions, turns = (a.astype(np.float64) for a in self._by_tag("position", "orientation"))
-        self._check_framework(positions)
+        types, positions, charges, turns = self._by_tag(
+            "typeid", "position", "charge", "orientation"
+        )
+        positions, turns = positions.astype(np.float64), turns.astype(np.float64)
+        self._check_framework(positions, types, charges)
         now, turned = positions[self._tags], turns[self._tags]
         started = time.perf_counter()
         if not (np.array_equal(now, self._known) and np.array_equal(turned, self._known_turns)):

@@ -68,7 +68,7 @@ class WasteRecyclingMC(EngineAction):
         ValueError: an argument is bad, or, when the simulation runs, the box is tilted or
             two-dimensional, the particles are spread over several MPI ranks, a type has no
             parameters, an adsorbate is in a blocked pocket or at a framework energy above 20 kT, or
-            the framework has moved.
+            the framework has moved or has other types.
     """
 
     __module__ = "manymove.hoomd"
@@ -147,6 +147,7 @@ class WasteRecyclingMC(EngineAction):
             raise ValueError(f'both adsorbates ("{self._adsorbate}") and a framework are needed')
         self._tags, self._rigid_tags = np.flatnonzero(moving), np.flatnonzero(~moving)
         self._rigid = positions[~moving]
+        self._rigid_kinds: tuple[np.ndarray, ...] = (types[~moving],)
         kinds = sorted(self._framework)
         seed = (self._simulation.seed or 0) + (timestep << 16)
         self._parameters = {
@@ -179,8 +180,8 @@ class WasteRecyclingMC(EngineAction):
         """
         if self._engine is None:
             self._begin(timestep)
-        _, positions = self._particles()
-        self._check_framework(positions)
+        types, positions = self._particles()
+        self._check_framework(positions, types)
         now = positions[self._tags]
         started = time.perf_counter()
         if not np.array_equal(now, self._known):
@@ -268,12 +269,16 @@ class WasteRecyclingMC(EngineAction):
         types, positions = self._by_tag("typeid", "position")
         return types, positions.astype(np.float64)
 
-    def _check_framework(self, positions: np.ndarray) -> None:
-        """Refuse a box or fixed particles that have changed."""
+    def _check_framework(self, positions: np.ndarray, *kinds: np.ndarray) -> None:
+        """Refuse a box or fixed particles that have changed. kinds: types, and charges if they have
+        an effect."""
         if not np.array_equal(positions[self._rigid_tags], self._rigid) or not np.array_equal(
             self._edges(), self._box
         ):
             raise ValueError("the framework or the box has changed, which must be rigid")
+        for now, known in zip(kinds, self._rigid_kinds, strict=True):
+            if not np.array_equal(now[self._rigid_tags], known):
+                raise ValueError("the charges or types of the framework have changed")
 
     def _inward(self, positions: np.ndarray) -> np.ndarray:
         """Positions in the box of the engine, from 0 to L, in its unit of length."""
