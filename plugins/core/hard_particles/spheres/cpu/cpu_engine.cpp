@@ -251,13 +251,12 @@ class CpuEngine final : public Engine {
           const std::int64_t here = grid_cell<D>(g, bounds, at);
           worker.swappers[k].id = kNobody;
           if (counts[here] == 0) continue;
-          const Sphere p =
-              spheres[here * g.slots +
-                      swapper_slot<D>(g, bounds, tile, at, rules.cycle, counts[here])];
+          const Sphere p = spheres[here * g.slots +
+                                   swapper_slot<D>(g, bounds, tile, at, rules.cycle, counts[here])];
           int cell[3];
           for (int a = 0; a < 3; ++a) cell[a] = bounds.first[a] + at[a];
-          worker.swappers[k] = {
-              room_of<D, 1>(g, rules, cell, p, spheres, counts, diameters, 0), p.id};
+          worker.swappers[k] = {room_of<D, 1>(g, rules, cell, p, spheres, counts, diameters, 0),
+                                p.id};
         }
         for (int round = 0; round < rules.rounds; ++round) {
           const int offset = swap_offset<D>(g, tile, rules.cycle, set, round, cells);
@@ -337,8 +336,7 @@ class CpuEngine final : public Engine {
         double least = workers_[thread].least;
         for (; cell[0] < g.cells[0]; ++cell[0])
           if (counts[static_cast<std::size_t>(line) * g.cells[0] + cell[0]])
-            least =
-                least_ratio_of<D, C, 1>(g, reference, wanted, spheres, counts, cell, 0, least);
+            least = least_ratio_of<D, C, 1>(g, reference, wanted, spheres, counts, cell, 0, least);
         workers_[thread].least = least;
       });
       double least = wanted.most;
