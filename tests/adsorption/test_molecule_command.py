@@ -122,8 +122,8 @@ def test_conventions_of_the_options_replace_those_of_the_file(files):
         ([*ZEO, "--ewald", "0.3"], "--ewald is '0.3'; it must be two numbers"),
         ([*ZEO, "--ewald", "0.3,0.01"], "below the smallest wave number"),
         ([*ZEO, "--henry", "-1"], "--henry is -1; it must be at least 0"),
-        ([*ZEO, "--isotherm", "1", "--henry", "10"], "--henry is for runs without --isotherm"),
-        ([*ZEO, "--isotherm", "1", "--frames", "2"], "--frames is for runs without --isotherm"),
+        ([*ZEO, "--isotherm", "1", "--henry", "10"], "--henry cannot be combined with --isotherm"),
+        ([*ZEO, "--isotherm", "1", "--frames", "2"], "--frames cannot be combined with --isotherm"),
     ],
 )
 def test_bad_options_are_named(words, message, tmp_path, capsys):

@@ -50,8 +50,8 @@ def test_a_resumed_run_is_that_of_one_go(tmp_path, command, apart):
         (["--pressure", 0], "--pressure is 0"),
         (["--pressure", -1], "--pressure is -1"),
         (["--pressure", "nan"], "--pressure is nan"),
-        (["--edges-apart"], "--edges-apart belongs to --pressure"),
-        (["--pressure", 2, "--edges-apart", "--decompose"], "--edges-apart is for one rank"),
+        (["--edges-apart"], "--edges-apart needs --pressure"),
+        (["--pressure", 2, "--edges-apart", "--decompose"], "--edges-apart cannot be combined"),
         (["--pressure", 2, "--equation-of-state"], "--equation-of-state measures it"),
     ],
 )
@@ -59,3 +59,13 @@ def test_mistakes_are_named(tmp_path, capsys, options, message):
     assert run(tmp_path / "new", *START, *options) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "new" / "summary.json").exists()
+
+
+def test_a_resumed_run_keeps_its_edges(tmp_path, capsys):
+    options = [*START, "--pressure", 2.0, "--sweeps", 1500]
+    assert run(tmp_path / "apart", *options, "--edges-apart") == 0
+    assert run(tmp_path / "together", *options) == 0
+    for state in (tmp_path / "apart").glob("checkpoint*"):
+        state.replace(tmp_path / "together" / state.name)
+    assert run(tmp_path / "together", "--resume", "--sweeps", 4000) == 2
+    assert "was written with edges that change apart" in capsys.readouterr().err

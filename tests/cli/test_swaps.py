@@ -92,7 +92,7 @@ def test_the_checkpoint_keeps_the_diameters(finished):
         ([*START, "--swap-rounds", 1001], "--swap-rounds is 1001; it must be at most 1000"),
         ([*START, "--swap-rounds", 2, "--swap-range", -1], "--swap-range is -1"),
         ([*START, "--swap-rounds", 2, "--swap-every", 0], "--swap-every is 0"),
-        ([*START, "--swap-every", 2], "--swap-every belongs to --swap-rounds"),
+        ([*START, "--swap-every", 2], "--swap-every needs --swap-rounds"),
         ([*START[:-2], "--swap-rounds", 2], "swap moves are for a mixture"),
         ([*START[:-2], "--contacts", "1,1,1.4", "--swap-rounds", 2], "the contacts must be their"),
     ],

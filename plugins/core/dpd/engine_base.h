@@ -53,7 +53,7 @@ class EngineBase : public Engine {
   Tally tally() const override { return tally_; }
   void set_course(Course course) override { course_ = std::move(course); }
 
-  // Interrupted steps of which each has a change of velocities are asked about now and then.
+  // With a change of velocities in every step, interruption is checked only from time to time.
   void advance(std::int64_t steps, bool (*interrupted)()) final {
     constexpr std::int64_t kNowAndThen = 64;
     const std::int64_t end = step_ + std::max<std::int64_t>(steps, 0);
@@ -110,7 +110,7 @@ class EngineBase : public Engine {
       throw BrokenBond(text_of("bad FENE bond: a bond of particle ", broken,
                                " was longer than twice its largest length before step ", step_));
   }
-  // Of a bond, on a rank that knows nothing of the partner.
+  // Error of a bond on a rank that does not hold the partner.
   [[noreturn]] void miss_partner(std::uint32_t tag) const {
     throw std::runtime_error(text_of("a bond of particle ", tag, " is longer at step ", step_,
                                      " than cutoff and skin: its partner is missing"));

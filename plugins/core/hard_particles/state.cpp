@@ -15,7 +15,7 @@ namespace manymove::hard_particles {
 namespace {
 
 constexpr std::int64_t kHalfWidth = std::int64_t{1} << 21;  // H of the wider cell edge
-// Of the float32 estimate of a squared distance, in d^2 (model.h).
+// Largest error of the float32 estimate of a squared distance, in d^2 (model.h).
 constexpr double kBoundError = 4e-6;
 
 // Even H along x and y whose ratio is that of the cell widths: to 1e-11 as a rule, to 5e-7 at worst

@@ -312,7 +312,7 @@ def adsorption(
     with of_option("--adsorbates"):
         species = species_of(list(adsorbates), field) if adsorbates else [METHANE]
     if isotherm is not None and (henry or frames):
-        raise ValueError(f"--{'henry' if henry else 'frames'} is for runs without --isotherm")
+        raise ValueError(f"--{'henry' if henry else 'frames'} cannot be combined with --isotherm")
     if capacity is not None and isotherm is None:
         raise ValueError("--capacity is for --isotherm, the only run with insertions")
     if method is None:

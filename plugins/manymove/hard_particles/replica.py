@@ -105,9 +105,12 @@ class Settings(replica.Settings):
         if self.pressure is not None and not 0 < self.pressure < math.inf:
             raise ValueError(f"--pressure is {self.pressure}; it must be positive and finite")
         if self.edges_apart and self.pressure is None:
-            raise ValueError("--edges-apart belongs to --pressure")
+            raise ValueError("--edges-apart needs --pressure")
         if self.edges_apart and self.decompose:
-            raise ValueError("--edges-apart is for one rank, not for --decompose")
+            raise ValueError(
+                "--edges-apart cannot be combined with --decompose, because it runs on one rank "
+                "only"
+            )
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
 
@@ -116,7 +119,7 @@ class Settings(replica.Settings):
         if self.swap_rounds is None:
             for name in ("swap_range", "swap_every"):
                 if getattr(self, name) is not None:
-                    raise ValueError(f"--{name.replace('_', '-')} belongs to --swap-rounds")
+                    raise ValueError(f"--{name.replace('_', '-')} needs --swap-rounds")
             return
         at_least("--swap-rounds", self.swap_rounds, 1)
         if self.swap_rounds > 1000:
@@ -345,7 +348,11 @@ class Replica(replica.Replica):
                 + ", which cannot change"
             )
         if given is not None and (engine.volume_mode == "length") != s.edges_apart:
-            raise ValueError(f"--resume: {state} has other changes of the box: --edges-apart")
+            edges = "apart" if engine.volume_mode == "length" else "together"
+            raise ValueError(
+                f"--resume: {state} was written with edges that change {edges}; --edges-apart "
+                "cannot change"
+            )
         swaps = (s.swap_rounds or 0, s.swap_range or math.inf, s.swap_every or 1)
         if swaps != (engine.swap_rounds, engine.swap_range, engine.swap_every):
             raise ValueError(f"--resume: {state} has other swap moves, which cannot change")

@@ -204,7 +204,7 @@ __device__ inline void measure_state(Averages& a, double energy) {
   a.squared = fused(energy, energy, a.squared);
 }
 
-// Of an open system; by one lane.
+// Adds the numbers of molecules of an open system to the averages; called by one lane.
 template <class F>
 __device__ void measure_counts(const Work<F>& w, int system, double energy, const int* counts) {
   double n = 0;

@@ -21,7 +21,7 @@ MM_TEAM bool fit_mesh(const System& s, const Body<F>& body, const Site& old, con
   return region_of(s.r.mesh, old, from, to, region);
 }
 
-// Of a site, the cosines and sines along the axis z times a charge.
+// Cosines and sines of a site along the z axis, times its charge.
 template <class System, class F>
 MM_TEAM void set_phases(const System& s, int point, const Site& at, F charge) {
   const MeshModel<F>& m = s.r.mesh;
@@ -196,7 +196,7 @@ MM_TEAM_CALL void set_mesh(const System& s, const Body<F>& body, const Pose& old
   sum_on_mesh(s, s.r.mesh, region, reinterpret_cast<MeshSums<F>*>(spare));
 }
 
-// Of a molecule with the others; with its own images too where they depend on the pose.
+// Energy of a molecule with the others, and with its own images where they depend on the pose.
 template <class System, class F>
 MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& region,
                       const typename System::template Lane<Site>* at, const Site& center, int l,

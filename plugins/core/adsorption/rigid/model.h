@@ -197,8 +197,8 @@ MM_HD Site site_of(const RigidModel<F>& m, const Body<F>& body, const Site& cent
 
 // ---- pairs ----
 
-// Of the nearest image in a box whose smallest width is twice the cutoff: where the distance is
-// below the cutoff, the difference along each edge is below half of it.
+// Squared distance of the nearest image in a box whose smallest width is twice the cutoff: where
+// the distance is below the cutoff, the difference along each edge is below half of it.
 template <bool Skewed, class F>
 MM_HD F squared_distance(const RigidModel<F>& m, std::uint32_t x, std::uint32_t y,
                          std::uint32_t z) {

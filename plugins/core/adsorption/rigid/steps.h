@@ -184,7 +184,7 @@ class RigidSystem {
       }
     }
   }
-  // Of a molecule at each lane's place; the lanes have the same neighbors.
+  // Adds the pairs of a molecule at each lane's place; the lanes have the same neighbors.
   template <bool Skewed, bool Charged>
   MM_TEAM void add_lane_pairs_as(const Body<F>& body, const Lane<Site>* at, Lane<F>& sum) const {
     const F cutoff2 = r.cutoff2;
@@ -223,7 +223,7 @@ class RigidSystem {
       r.skewed ? add_lane_pairs_as<true, false>(body, at, sum)
                : add_lane_pairs_as<false, false>(body, at, sum);
   }
-  // Of a molecule at a pose with the gathered sites.
+  // Adds the pairs of a molecule at a pose with the gathered sites.
   MM_TEAM void add_pairs(const Body<F>& body, const Pose& p, F sign, Lane<F>& sum) const {
     if (r.charged)
       r.skewed ? add_pairs_as<true, true>(body, p, sign, sum)

@@ -178,7 +178,7 @@ class CpuEngine final : public EngineBase {
     accept(i, gain);
     return true;
   }
-  // Of an accepted trial, in quanta of energy.
+  // Energy change of an accepted trial, in quanta.
   std::int64_t energy_of(std::size_t i, std::int64_t change) const {
     return nearest_integer(state_.sites[i].charge * static_cast<double>(change));
   }

@@ -165,7 +165,8 @@ __device__ void add_near(const Rules& r, const Mesh& m, const NearTable& table,
     sources += terms;
   }
 }
-// Of the potential on the mesh; two rows of the window at a time. A term has 26 roundings at most.
+// Adds the potential on the mesh, two rows of the window at a time. A term has at most 26
+// roundings.
 __device__ void add_far(const Mesh& m, const Site& at, float (*weight)[kWindow], Share& share) {
   const int lane = threadIdx.x % 32;
   int first[3];

@@ -33,7 +33,8 @@ struct Pairs {
   __device__ Separation<Real> to(const Partner<Double>& g) const {
     return separation<B, Real>(r, tx - g.x, ty - g.y, tz - g.z);
   }
-  // Of a unit charge at K places: at the new place of the ion and at the present one, in turn.
+  // Potentials of a unit charge at K places: at the new place of the ion and at the present one, in
+  // turn.
   template <int K>
   __device__ void potentials(const Partner<Double> (&g)[K], const Separation<Real> (&now)[K],
                              Real (&potential)[2 * K]) const {

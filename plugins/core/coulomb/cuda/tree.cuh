@@ -3,8 +3,8 @@
 // cooperative kernel, which takes its trials in batches. Within a batch all decisions are guessed,
 // what the guesses change for later trials is added, and what follows from that is guessed again,
 // until nothing changes: then each decision is the one that those before it entail.
-// Of several devices each decides the batches that are dealt to it, with a launch per batch, and
-// hears which trials of the other batches have been accepted.
+// On several devices, each decides the batches dealt to it, with one launch per batch, and receives
+// which trials of the other batches were accepted.
 #pragma once
 
 #include <cooperative_groups.h>

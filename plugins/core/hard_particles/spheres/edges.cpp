@@ -63,7 +63,7 @@ bool set_edges(State& s) {
   return cells <= 1e9;
 }
 
-// Of a box: N ln V - beta P V, and the logarithms of the distances of rungs.
+// N ln V - beta P V plus the logarithms of the distances between rungs, for one box.
 double log_weight(const State& s) {
   double sum = static_cast<double>(s.particles) * natural_logarithm(s.data.volume) -
                s.parameters.beta_pressure * s.data.volume;

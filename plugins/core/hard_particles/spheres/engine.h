@@ -72,7 +72,7 @@ struct Snapshot {
   // Swap moves: the present diameters [N], with which a run continues, and the trials.
   std::vector<double> diameters;
   std::uint64_t swap_trials = 0, swap_accepted = 0;
-  // Of a rank: [N], the particles that these are, of which places and diameters are.
+  // On a rank: indices [N] of the particles to which the places and diameters belong.
   std::vector<std::uint32_t> ids;
 
   std::uint32_t index(std::size_t i) const {

@@ -17,7 +17,7 @@ namespace manymove::dpd {
 struct Core {
   int first[3], last[3];
 };
-// Of a cell that is here.
+// Whether a cell is in the core.
 inline bool is_core_cell(const Cells& cells, const Core& core, const CellPlace& cell) {
   const auto inside = [&](int c, int a) {
     const int along = c + cells.first[a] < cells.count[a] ? c + cells.first[a]

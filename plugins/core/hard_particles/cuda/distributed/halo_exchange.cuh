@@ -58,7 +58,8 @@ __global__ void copy_kernel(const Pieces pieces) {
 
 class HaloExchange {
  public:
-  // Of a strip whose tiles are at work in the stream `work`, with arrays like these. Collective.
+  // Exchanges the halos of a strip whose tiles work in the stream `work`, with arrays like these.
+  // Collective.
   HaloExchange(Communicator& ranks, int margin, const RowArrays& arrays, cudaStream_t work)
       : ranks_(ranks),
         below_(below(ranks_)),

@@ -157,7 +157,7 @@ class CpuEngine final : public Engine {
     TrialCounters swaps;
   };
 
-  // Of the first row that is this rank's.
+  // Index of the first cell of this rank's first row.
   std::size_t first_cell() const {
     return static_cast<std::size_t>(state_.first_row()) * state_.row_cells();
   }

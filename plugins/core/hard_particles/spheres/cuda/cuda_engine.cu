@@ -244,7 +244,7 @@ class CudaEngine final : OnDevice, public Engine {
     return counts;
   }
 
-  // Of the first row that is this rank's.
+  // Index of the first cell of this rank's first row.
   std::size_t first_cell() const {
     return static_cast<std::size_t>(state_.first_row()) * state_.row_cells();
   }
@@ -255,7 +255,7 @@ class CudaEngine final : OnDevice, public Engine {
   SwappedDiameters swapped_diameters() const {
     return {reference_.data(), diameters_.data(), labels_.data()};
   }
-  // Of the particles of a snapshot.
+  // The present diameters of a snapshot's particles.
   std::vector<double> present_diameters(const Snapshot& data) const {
     std::vector<double> all(reference_.size());
     reference_.download(all.data(), stream_);
