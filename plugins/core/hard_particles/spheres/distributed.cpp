@@ -222,7 +222,8 @@ State make_part(std::size_t particles, const Parameters& parameters, double volu
   State s;
   s.parameters = parameters;
   s.particles = particles;
-  if (parameters.edges_apart) refuse("volume_mode=\"length\" is not available on several ranks: leave out comm");
+  if (parameters.edges_apart)
+    refuse("volume_mode=\"length\" is not available on several ranks: leave out comm");
   choose_grid(s);
   if (s.constant_pressure()) adopt_volume(s, volume);
   s.strip.emplace(rows_of(s), ranks.rank(), ranks.ranks());
