@@ -140,20 +140,16 @@ bool change_edges(State& s, Snapshot& now) {
   const Parameters& p = s.parameters;
   bool changed = false;
   for (int trial = 0; trial < p.volume_repeats; ++trial) {
-    std::uint32_t word[4], other[4];
-    random_words(word, s.geometry, 0u, now.counters.cycles, Purpose::volume, 0, trial);
+    std::uint32_t other[4];
     random_words(other, s.geometry, 0u, now.counters.cycles, Purpose::volume, 1, trial);
     const auto axis =
         static_cast<int>(uniform_below(other[0], static_cast<std::uint32_t>(s.dimensions())));
-    const std::uint64_t random = static_cast<std::uint64_t>(word[0]) << 32 | word[1];
-    const auto by = static_cast<std::int64_t>(
-        static_cast<unsigned __int128>(random) * (s.lattice.steps[axis] + std::uint64_t{1}) >> 64);
-    const double uniform =
-        (static_cast<double>(static_cast<std::uint64_t>(word[3]) << 21 | word[2] >> 11) + 0.5) *
-        0x1p-53;
+    const BoxTrial draw = draw_box_trial(s.geometry, now.counters.cycles, trial,
+                                         static_cast<std::uint64_t>(s.lattice.steps[axis]));
+    const auto by = static_cast<std::int64_t>(draw.magnitude);
     ++s.data.volume_trials;
     const std::int64_t from = s.extent[axis];
-    const std::int64_t to = edge_at(rung_of(from) + (word[2] & 1u ? by : -by));
+    const std::int64_t to = edge_at(rung_of(from) + (draw.grows ? by : -by));
     if (to == 0) continue;
     const double before = log_weight(s);
     const auto back = [&] {
@@ -162,7 +158,7 @@ bool change_edges(State& s, Snapshot& now) {
       follow_box(s);
     };
     s.extent[axis] = to;
-    if (!set_edges(s) || natural_logarithm(uniform) >= log_weight(s) - before) {
+    if (!set_edges(s) || natural_logarithm(draw.uniform) >= log_weight(s) - before) {
       back();
       continue;
     }

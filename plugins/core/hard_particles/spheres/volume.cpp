@@ -244,9 +244,22 @@ double least_of_ranks(const State& s, double least) {
   return as_double(static_cast<std::uint64_t>(-bits));
 }
 
+BoxTrial draw_box_trial(const Geometry& g, std::uint64_t cycle, int trial, std::uint64_t most) {
+  std::uint32_t word[4];
+  random_words(word, g, 0u, cycle, Purpose::volume, 0, trial);
+  const std::uint64_t random = static_cast<std::uint64_t>(word[0]) << 32 | word[1];
+  BoxTrial draw;
+  draw.magnitude =
+      static_cast<std::uint64_t>(static_cast<unsigned __int128>(random) * (most + 1) >> 64);
+  draw.grows = word[2] & 1u;
+  draw.uniform =
+      (static_cast<double>(static_cast<std::uint64_t>(word[3]) << 21 | word[2] >> 11) + 0.5) *
+      0x1p-53;
+  return draw;
+}
+
 double change_volume(State& s, double least_ratio, double* decisive) {
   const Parameters& p = s.parameters;
-  const Geometry& g = s.geometry;
   const int D = s.dimensions();
   if (decisive) *decisive = 0;
   const auto legal = [&](double unit) {
@@ -259,18 +272,12 @@ double change_volume(State& s, double least_ratio, double* decisive) {
   const auto quanta =
       static_cast<std::uint64_t>(std::max(1.0, std::floor(p.volume_delta / s.lattice.quantum)));
   for (int trial = 0; trial < p.volume_repeats; ++trial) {
-    std::uint32_t word[4];
-    random_words(word, g, 0u, s.data.counters.cycles, Purpose::volume, 0, trial);
-    const std::uint64_t random = static_cast<std::uint64_t>(word[0]) << 32 | word[1];
-    const auto by = static_cast<double>(
-        static_cast<std::uint64_t>(static_cast<unsigned __int128>(random) * (quanta + 1) >> 64));
-    const double to = now + (word[2] & 1u ? by : -by) * s.lattice.quantum;
-    const double uniform =
-        (static_cast<double>(static_cast<std::uint64_t>(word[3]) << 21 | word[2] >> 11) + 0.5) *
-        0x1p-53;
+    const BoxTrial draw = draw_box_trial(s.geometry, s.data.counters.cycles, trial, quanta);
+    const auto by = static_cast<double>(draw.magnitude);
+    const double to = now + (draw.grows ? by : -by) * s.lattice.quantum;
     ++s.data.volume_trials;
     const double weight_to = log_weight(s, to);
-    if (at_rest || logarithm(uniform) >= weight_to - weight) continue;
+    if (at_rest || logarithm(draw.uniform) >= weight_to - weight) continue;
     const double unit = unit_of(s, volume_of(s, to));
     bool wide = true;
     for (int a = 0; a < D; ++a)

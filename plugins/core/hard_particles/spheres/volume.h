@@ -41,6 +41,15 @@ LeastRatio least_ratio_wanted(const State& state);
 // The least ratio of all ranks, from that of each. Collective where ranks divide the system.
 double least_of_ranks(const State& state, double least);
 
+// The random numbers of a trial change of the box: its magnitude in steps, from 0 to `most`, its
+// sign, and a uniform number in (0, 1) for the decision.
+struct BoxTrial {
+  std::uint64_t magnitude;
+  bool grows;
+  double uniform;
+};
+BoxTrial draw_box_trial(const Geometry& g, std::uint64_t cycle, int trial, std::uint64_t most);
+
 // Makes and counts the trial changes that are due. Returns the new coordinate of the volume, to
 // which the engine then changes. Throws std::runtime_error if a trial leaves the range of the
 // lattice. decisive: where to write the smallest ratio with which all decisions are the same.
