@@ -59,7 +59,11 @@ def setup(app: Sphinx) -> dict[str, bool]:
     for name, classes in HOOMD.items():
         module(name, **{each: stand_in(each) for each in classes})
     module("hoomd.logging", log=log)
-    component = module("hoomd.manymove", pressure=manymove.analysis.pressure, _manymove=None)
+    from manymove.hoomd import moves
+
+    component = module(
+        "hoomd.manymove", pressure=manymove.analysis.pressure, moves=moves, _manymove=None
+    )
     component.__path__ = [str(COMPONENT)]
     from hoomd.manymove import hard_disks, hard_spheres, tune
 
