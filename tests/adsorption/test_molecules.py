@@ -126,6 +126,26 @@ def test_walks_by_the_mesh_change_the_energy_as_the_waves_do(method, box):
     assert now == pytest.approx(exact_now, abs=0.5)
 
 
+@pytest.mark.parametrize(("method", "low", "high"), [("mdp", 0.015, 0.075), ("plj", 0, 0.01)])
+def test_energies_err_by_the_mesh_as_stated(method, low, high):
+    """Root mean square error of accepted changes, in kelvin; only mdp takes the mesh here."""
+    box = dict(adsorbates=CO2, box=(30.0, 27.0, 28.0), cutoff=9.0, systems=8, seed=4, barrier=None,
+               method=method, device="cpu")  # fmt: skip
+    a = Adsorption(None, 32, **box)
+
+    def error():
+        state = dict(positions=a.positions, orientations=a.orientations, precision="double")
+        return a.energies - Adsorption(None, 32, **box, **state).energies
+
+    a.run(100)
+    errors = [error()]
+    for _ in range(6):
+        a.run(1)
+        errors.append(error())
+    changes = np.diff(errors, axis=0)
+    assert low < np.sqrt(np.mean(changes[changes != 0] ** 2)) < high
+
+
 @pytest.mark.parametrize("tilt", [(0.0, 0.0, 0.0), (2.0, -1.5, 2.5)])
 def test_framework_energies_are_those_of_an_independent_ewald_sum(tilt):
     small = small_framework()

@@ -207,7 +207,7 @@ __global__ void __launch_bounds__(kFftThreads) forward_z_kernel(const __grid_con
   const auto load = [&](int z, int line) {
     return Complex<double>{charge(z, first + 2 * line), charge(z, first + 2 * line + 1)};
   };
-  // The result takes the place of what the last stage does not read.
+  // The last stage does not read this memory, so that its result can be there.
   const auto store = [&](int k, int line, const Complex<double>& value) { b(k, line, value); };
   transform_lines(m.plan[2], m.twiddle[2], load, store, a, b);
   for (int step = 16; step > 0; step /= 2) squares += __shfl_xor_sync(0xffffffffu, squares, step);

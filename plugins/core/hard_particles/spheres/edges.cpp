@@ -89,7 +89,7 @@ void round_places(const State& s, Snapshot& now, int axis, std::int64_t from, st
     place = 2 * static_cast<std::int64_t>(there) + 1;
   }
   std::int64_t& origin = now.origin[static_cast<std::size_t>(axis)];
-  while (origin >= to) origin -= to;  // the next cycle draws it anew
+  while (origin >= to) origin -= to;  // the next cycle draws a new origin
 }
 
 }  // namespace
