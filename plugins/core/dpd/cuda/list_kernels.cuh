@@ -27,6 +27,7 @@ __device__ inline bool given_up(const Control& control) {
 struct Report {
   volatile long long started, expired;
   volatile unsigned wanted, lost;
+  volatile long long refused;  // the step at whose end a change of velocities was impossible, or 0
 };
 
 struct Watch {
@@ -46,6 +47,12 @@ __device__ inline void lose(const Watch& watch, unsigned tag, long long step) {
   watch.control->lost = tag;
   watch.report->lost = tag;
   expire(watch, step);
+}
+
+// No later step begins.
+__device__ inline void refuse_change(const Watch& watch, long long step) {
+  watch.report->refused = step;
+  expire(watch, step + 1);
 }
 
 // ---- particles ----
