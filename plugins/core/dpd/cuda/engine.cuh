@@ -17,8 +17,9 @@
 namespace manymove::dpd {
 
 // Launched ahead of what the GPU is known to have begun: the queue is never empty, and few launches
-// have to be repeated when lists expire.
-constexpr long long kAhead = 3;
+// have to be repeated when lists expire. While lists are not expected to expire, more are launched,
+// so that the GPU has work if the host's thread does not get a core for a while.
+constexpr long long kAhead = 3, kFarAhead = 16;
 
 template <class P>
 class CudaEngine final : OnDevice, public EngineBase {
@@ -408,7 +409,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   // ---- changes of velocities in stride ----
 
   // The sums of a step are kept while later ones are launched.
-  static constexpr long long kMeters = 2 * kAhead + 2;
+  static constexpr long long kMeters = 2 * kFarAhead;
   unsigned long long* meter_of(std::int64_t number) const {
     return metered_.data() + number % kMeters * (Meter::kCopies * Meter::kWords);
   }
@@ -443,7 +444,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     std::int64_t next = from;
     for (;;) {
       while (next <= to) {
-        const auto may_launch = [&] { return trouble() || report_->started >= next - kAhead; };
+        const long long ahead = next < expected_ ? kFarAhead : kAhead;
+        const auto may_launch = [&] { return trouble() || report_->started >= next - ahead; };
         wait_alone(may_launch, stream_, limit_, "step", interrupted);
         if (trouble()) {
           next = repair(buffer_of);
@@ -508,8 +510,10 @@ class CudaEngine final : OnDevice, public EngineBase {
       make_room(static_cast<int>(wanted + wanted / 8));
       set_expired(built_);
     } else {
-      look_ahead(cells_, settings_.time_step, report_->expired - built_);
+      const std::int64_t held = report_->expired - built_;
+      look_ahead(cells_, settings_.time_step, held);
       built_ = report_->expired;
+      expected_ = built_ + held - 2;
     }
     now_ = buffer_of(built_);
     build(built_);
@@ -589,7 +593,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   int count_ = 0, lanes_ = 1, capacity_ = 0;
   int now_ = 0, origin_now_ = 0;  // buffers of the present state
   bool lists_hold_ = false, plain_ = true, has_special_ = false;
-  std::int64_t handled_ = -1, built_ = -1;
+  std::int64_t handled_ = -1, built_ = -1, expected_ = -1;  // expected_: lists hold until then
   DeviceBuffer<Position> position_[2];
   DeviceBuffer<Velocity> velocity_[2];
   DeviceBuffer<Short> short_[2];
