@@ -37,7 +37,7 @@ namespace {
 constexpr int kShrinkWrapped = 2;  // Domain::nonperiodic
 constexpr int kStandard = 1;       // Atom::molecular: topology is kept by particle
 
-constexpr bigint kCourse = 4096;             // steps whose changing forces are known ahead
+constexpr bigint kCourse = 4096;                 // steps whose changing forces are known ahead
 constexpr bigint kMostCoefficients = 1'000'000;  // of pairs of types, in the same course
 
 // When fixes act while the particles are with the engine.
@@ -366,8 +366,9 @@ manymove::dpd::Coefficients DeckTranslation::coefficients(bigint from) {
 
 bigint DeckTranslation::course_length() const {
   const bigint pairs = static_cast<bigint>(classes_.count()) * classes_.count();
-  return adapts_ahead_ ? std::clamp<bigint>(kMostCoefficients / std::max<bigint>(pairs, 1), 1, kCourse)
-                       : kCourse;
+  return adapts_ahead_
+             ? std::clamp<bigint>(kMostCoefficients / std::max<bigint>(pairs, 1), 1, kCourse)
+             : kCourse;
 }
 
 manymove::dpd::Course DeckTranslation::course(bigint first, bigint last) {

@@ -1,4 +1,4 @@
-"""`fix adapt` with `run_style manymove/verlet`: the engine gets coefficients ahead of the steps where
+"""`fix adapt` with `run_style manymove/verlet`: the engine gets coefficients ahead of the steps if
 variables are functions of the step, and else before each step with new ones. It keeps its
 particles and neighbor lists."""
 

@@ -88,8 +88,8 @@ class EngineBase : public Engine {
       const VelocityChange& change = settings_.velocity_changes[k];
       if (step_ % change.every != 0) continue;
       const Moments sums = moments(change.measured, moment_units_.by_type());
-      const VelocityMap map = map_of(change, moment_units_.scale(), sums, target_of(k, step_),
-                                     temperature_drops_[k]);
+      const VelocityMap map =
+          map_of(change, moment_units_.scale(), sums, target_of(k, step_), temperature_drops_[k]);
       if (map.changes_something()) apply_map(map, change.flag);
     }
   }

@@ -75,9 +75,7 @@ struct Lists {
 };
 
 // The lowest k bits of 32.
-__device__ inline unsigned low_bits(int k) {
-  return k >= 32 ? ~0u : (1u << max(k, 0)) - 1u;
-}
+__device__ inline unsigned low_bits(int k) { return k >= 32 ? ~0u : (1u << max(k, 0)) - 1u; }
 
 // Bit q is set if particle j is not to be in the list of particle first + q: it is this particle,
 // or of the same tile, and has the pair in its own list. Of two particles of a tile, the one with
@@ -200,9 +198,9 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
           const auto difference = [](float j, float i) {
             return __float_as_uint(j) - __float_as_uint(i);
           };
-          in = in && within_reach(a.cells, difference(place[b].x, here.x),
-                                  difference(place[b].y, here.y), difference(place[b].z, here.z),
-                                  here.reach, radius[b]);
+          in = in &&
+               within_reach(a.cells, difference(place[b].x, here.x), difference(place[b].y, here.y),
+                            difference(place[b].z, here.z), here.reach, radius[b]);
         } else {
           in = in && within_reach(here, place[b], radius[b], square[b]);
         }
@@ -311,10 +309,9 @@ __global__ void __launch_bounds__(kThreads, 3)
     Near r{};
     if (lane < owned) {
       r = relative(own.x + lane);
-      const ListCenter center = cells.narrow
-                                    ? ListCenter{__int_as_float(r.x), __int_as_float(r.y),
-                                                 __int_as_float(r.z), r.radius, 0}
-                                    : list_center(cells, place(r.x, r.y, r.z), r.radius);
+      const ListCenter center = cells.narrow ? ListCenter{__int_as_float(r.x), __int_as_float(r.y),
+                                                          __int_as_float(r.z), r.radius, 0}
+                                             : list_center(cells, place(r.x, r.y, r.z), r.radius);
       m.own[lane] = {center.x, center.y, center.z, center.reach};
       m.limit[lane] = center.limit;
     }

@@ -70,13 +70,11 @@ struct Meter {
       for (int word = k; word < kWords; word += Moments::kSums) {
         // The lower and the upper half of what fits into 33 bits.
         const std::int64_t value = own.word[word];
-        const unsigned low =
-            __reduce_add_sync(kWarp, static_cast<unsigned>(value) & 0xffffu);
+        const unsigned low = __reduce_add_sync(kWarp, static_cast<unsigned>(value) & 0xffffu);
         const int high = __reduce_add_sync(kWarp, static_cast<int>(value >> 16));
         if (threadIdx.x % 32 == 0)
-          atomicAdd(&to[word], static_cast<unsigned long long>(static_cast<long long>(high)) *
-                                       0x10000u +
-                                   low);
+          atomicAdd(&to[word],
+                    static_cast<unsigned long long>(static_cast<long long>(high)) * 0x10000u + low);
       }
     }
   }

@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(kThreads)
     if (threadIdx.x == 0) {
       VelocityMap map;
       double drop = blockIdx.x == 0 ? *drive.drop : 0;
-      bad = make_map(drive.change, drive.scale, sums, drive.target, drop, map) !=
-            ChangeState::kMade;
+      bad =
+          make_map(drive.change, drive.scale, sums, drive.target, drop, map) != ChangeState::kMade;
       found[0] = map.scale;
       for (int a = 0; a < 3; ++a) found[1 + a] = map.shift[a];
       if (blockIdx.x == 0) {
