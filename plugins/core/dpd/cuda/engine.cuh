@@ -386,7 +386,6 @@ class CudaEngine final : OnDevice, public EngineBase {
     bonded_.launch(s, table_of(number), 0, kThreads / lanes_, reading, stream_);
     const int change = reading ? -1 : only_change_of(number);
     if (change >= 0) set_meter(s.meter, settings_.velocity_changes[change], number);
-    const auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(blocks_for(count_ * lanes_)));
     config.blockDim = dim3(kThreads);
@@ -397,8 +396,12 @@ class CudaEngine final : OnDevice, public EngineBase {
     config.attrs = overlap;
     // What a build wrote is read before the kernel waits for the one before it.
     config.numAttrs = overlap_ && number != built_ ? 1 : 0;
-    check(cudaLaunchKernelEx(&config, kernel, s, AllParticles{}), "launch");
-    if (change < 0) return;
+    if (change < 0) {
+      const auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
+      return check(cudaLaunchKernelEx(&config, kernel, s, AllParticles{}), "launch");
+    }
+    const auto metered = metered_kernel_of<P>(plain_, lanes_);
+    check(cudaLaunchKernelEx(&config, metered, s, AllMetered{}), "launch");
     const auto k = static_cast<std::size_t>(change);
     drive_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(
         s, {settings_.velocity_changes[k], moment_units_.scale(), target_of(k, number),
