@@ -110,6 +110,11 @@ void FixManymoveWRMC::parse(int first, int narg, char** arg) {
         max_displacement_ = positive(word.c_str(), value);
       } else if (word == "spacing") {
         spacing_ = positive("spacing", value);
+      } else if (word == "fugacity" || word == "exchange" || word == "trial_positions" ||
+                 word == "trial_orientations" || word == "reinsertion" ||
+                 word == "identity_change") {
+        error->all(FLERR, "{}: {} is for manymove.Adsorption: the number of atoms is fixed", name_,
+                   word);
       } else if (!take(word, value)) {
         error->all(FLERR, "{}: unknown keyword {}", name_, word);
       }

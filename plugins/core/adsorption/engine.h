@@ -90,6 +90,11 @@ struct Parameters {
   int systems = 1;
   double max_displacement = 0.65;    // along each axis
   double exchange = 0;               // share of insertions and deletions among the steps
+  // With `rigid` and the methods metropolis and plj: configurational bias of insertions, deletions
+  // and reinsertions, which choose one of trial_positions times trial_orientations poses; and the
+  // shares of reinsertions and of identity changes among the steps.
+  int trial_positions = 1, trial_orientations = 1;
+  double reinsertion = 0, identity_change = 0;
   std::array<int, 3> grid{0, 0, 0};  // points along each edge of the unit cell
   bool cubic = false, double_precision = false;
   double barrier = 0;  // pockets behind higher framework energies are blocked; 0: none are

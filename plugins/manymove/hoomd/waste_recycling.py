@@ -14,7 +14,7 @@ from hoomd.logging import log
 
 from manymove import _core, arguments
 from manymove.adsorption.averages import MULTIPLE, Pooled
-from manymove.adsorption.input import direction_of
+from manymove.adsorption.input import TRIALS, direction_of
 from manymove.hoomd.action import EngineAction
 
 _METHODS = ("pmc", "plj", *MULTIPLE)
@@ -63,6 +63,7 @@ class WasteRecyclingMC(EngineAction):
             profile.
         bins: number of bins of the profile.
         threads: number of threads of an engine on a CPU device; default all cores.
+        unavailable: no others; those of open systems are refused with the reason.
 
     Raises:
         ValueError: an argument is bad, or, when the simulation runs, the box is tilted or
@@ -90,8 +91,16 @@ class WasteRecyclingMC(EngineAction):
         profile: str | tuple[int, int, int] | None = None,
         bins: int = 100,
         threads: int | None = None,
+        **unavailable: Any,
     ) -> None:
         super().__init__(threads)
+        for name in unavailable:
+            if name in ("fugacity", "exchange", *TRIALS):
+                raise ValueError(
+                    f"{name} is for manymove.Adsorption: a simulation in HOOMD-blue has a fixed "
+                    "number of particles"
+                )
+            raise TypeError(f"WasteRecyclingMC has no argument {name}")
         if method not in _METHODS:
             raise ValueError(f'unknown method "{method}": expected one of {", ".join(_METHODS)}')
         if adsorbate in framework:

@@ -3,50 +3,10 @@
 // several proposals; and how they start. Written once for CPU and GPU, see steps.h.
 #pragma once
 
+#include "bias.h"
 #include "mesh_steps.h"
-#include "steps.h"
 
 namespace manymove::adsorption {
-
-// ---- averages ----
-
-template <class System>
-MM_TEAM void add_to(const System& s, int sum, double value) {
-  s.w.sums[static_cast<std::size_t>(sum) * s.w.systems + s.id] += value;
-}
-// By the lane that leads.
-template <class System>
-MM_TEAM void measure_state(const System& s) {
-  if (!s.team.leads()) return;
-  add_to(s, kPlain, s.energy);
-  add_to(s, kEnergySquared, s.energy * s.energy);
-  if (!s.m.exchange) return;
-  double n = 0;
-  for (int b = 0; b < s.m.species; ++b) {
-    n += s.counts[b];
-    add_to(s, kOfSpecies + b, s.counts[b]);
-  }
-  add_to(s, kNumber, n);
-  add_to(s, kNumberSquared, n * n);
-  add_to(s, kEnergyNumber, s.energy * n);
-}
-template <class System>
-MM_TEAM void count_place(const System& s, const Site& center, double probability) {
-  const std::uint64_t q = quantum(probability);
-  if (q)
-    s.team.add(s.w.profile + static_cast<std::size_t>(s.id % s.w.groups) * s.m.bins +
-                   profile_bin(s.m, center),
-               q);
-}
-template <class System>
-MM_TEAM void renew_energy(System& s) {
-  const double fresh = s.total_energy();
-  if (s.team.leads()) {
-    double& drift = s.w.sums[static_cast<std::size_t>(kDrift) * s.w.systems + s.id];
-    drift = highest_of(drift, magnitude(fresh - s.energy));
-  }
-  s.energy = fresh;
-}
 
 // ---- one proposal ----
 
@@ -96,9 +56,10 @@ MM_TEAM_CALL void move_one(System& s, std::uint64_t step, const CommonDraw& draw
     count_place(s, accept ? fresh.center : old.center, 1);
 }
 
-// Returns false and leaves the system unchanged if an accepted insertion finds no free slot.
+// An insertion or a deletion with a single trial. Returns false and leaves the system unchanged if
+// an accepted insertion finds no free slot.
 template <class System, class Tally>
-MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
+MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally, Outcome& outcome) {
   using F = typename System::Real;
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
@@ -110,6 +71,8 @@ MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
   typename System::template Lane<F> part;
   s.team.each([&](int l) { part[l] = 0; });
   ++tally.exchanges;
+  outcome.inserted = species;
+  outcome.present = n;
   if (word[0] >> 31) {
     std::uint32_t place[4], turn[4];
     random_words(place, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
@@ -124,17 +87,16 @@ MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
     }
     const F difference =
         lowest_of(s.team.sum(part) + s.tail_with_others(species, 0), F(kForbidden));
+    outcome.tried = 1;
+    outcome.gains = species;
+    outcome.test = activity * static_cast<double>(weight(s.m.beta, difference));
+    outcome.probability = lowest_of(outcome.test / (n + 1), 1.0);
+    outcome.difference = static_cast<double>(difference);
     if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return true;
-    if (first + n == s.m.first_slot[species + 1]) {
-      tally.full |= 1u << species;
-      --tally.exchanges;
-      return false;
-    }
-    s.put(species, first + n, fresh);
-    s.set_count(species, n + 1);
-    s.accept_waves();
-    s.energy += static_cast<double>(difference);
+    if (!has_slot(s, species, tally)) return false;
+    put_in(s, species, fresh);
   } else {
+    outcome.tried = -1;
     if (n == 0) return true;
     const int slot =
         first + static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
@@ -147,12 +109,16 @@ MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
       s.add_wave_energy(part);
     }
     const F gained = s.team.sum(part) - s.tail_with_others(species, 1);
+    outcome.loses = species;
+    outcome.probability =
+        lowest_of(n * static_cast<double>(weight(s.m.beta, gained)) / activity, 1.0);
+    outcome.difference = static_cast<double>(gained);
     if (!accept_deletion(s.m.beta, gained, activity, n, word[3])) return true;
-    s.put(species, slot, s.pose(first + n - 1));
-    s.set_count(species, n - 1);
-    s.accept_waves();
-    s.energy += static_cast<double>(gained);
+    take_out(s, species, slot);
   }
+  s.accept_waves();
+  s.energy += outcome.difference;
+  outcome.accepted = true;
   ++tally.accepted_exchanges;
   return true;
 }
@@ -381,6 +347,36 @@ MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tall
   s.team.sync();
 }
 
+// A step of the methods with one proposal per step. Returns false if it has to wait for a free slot.
+template <class System, class Tally>
+MM_TEAM bool one_proposal(System& s, std::uint64_t step, Tally& tally) {
+  const auto& w = s.w;
+  const CommonDraw draw = common_draw(s.m.key, step);
+  if (draw.kind >= s.m.exchange && draw.kind >= w.identity_below) {
+    move_one(s, step, draw, tally);
+    if (w.measure) measure_state(s);
+    return true;
+  }
+  Outcome outcome;
+  if (draw.kind < s.m.exchange) {
+    if (!(biased(w) ? exchange_biased(s, step, tally, outcome)
+                    : exchange_one(s, step, tally, outcome)))
+      return false;
+  } else if (draw.kind < w.reinsert_below) {
+    if (s.molecules() > 0) {
+      const Site center = reinsert_one(s, step, draw, tally, outcome);
+      if (w.measure && s.m.bins && s.team.leads()) count_place(s, center, 1);
+    }
+  } else if (!change_identity(s, step, tally, outcome)) {
+    return false;
+  }
+  if (w.measure) {
+    measure_state(s);
+    measure_outcome(s, outcome);
+  }
+  return true;
+}
+
 template <class System, class Tally>
 MM_TEAM void run_steps(System& s, Tally& tally) {
   const auto& w = s.w;
@@ -390,12 +386,7 @@ MM_TEAM void run_steps(System& s, Tally& tally) {
     if constexpr (System::kLanes == kWidth)
       if (multiple) move_to_one_of_many(s, t, tally);
     if (!multiple) {
-      const CommonDraw draw = common_draw(s.m.key, t);
-      if (draw.kind >= s.m.exchange)
-        move_one(s, t, draw, tally);
-      else if (!exchange_one(s, t, tally))
-        break;
-      if (w.measure) measure_state(s);
+      if (!one_proposal(s, t, tally)) break;
     }
     if ((t + 1) % kRefresh == 0) renew_energy(s);
   }

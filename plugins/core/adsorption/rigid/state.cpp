@@ -393,6 +393,11 @@ RigidWork<F> make_rigid_work(const RigidState& s, const F* grid) {
   w.method = p.method;
   w.proposals = p.proposals;
   w.moments = p.moments;
+  w.trial_positions = p.trial_positions;
+  w.trial_orientations = p.trial_orientations;
+  w.reinsert_below = static_cast<std::uint32_t>((p.exchange + p.reinsertion) * 0x1p32);
+  w.identity_below =
+      static_cast<std::uint32_t>((p.exchange + p.reinsertion + p.identity_change) * 0x1p32);
   w.systems = p.systems;
   w.slots = s.slots;
   w.groups = p.groups;

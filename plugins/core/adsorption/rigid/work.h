@@ -14,6 +14,8 @@ struct RigidWork {
   Method method;
   int proposals;
   bool moments, measure;
+  int trial_positions, trial_orientations;
+  std::uint32_t reinsert_below, identity_below;  // of common_draw()'s kind, after m.exchange
   int systems, slots, groups;
   int places;      // slots of sites of a system: of each species, its sites times its slots
   int most_sites;  // of a molecule
@@ -53,14 +55,25 @@ MM_HD int walk_length(const RigidWork<F>& w) {
   return multiple ? w.proposals : kWidth;
 }
 
+// Whether insertions and deletions choose among several poses, and whether there are any such moves.
+template <class F>
+MM_HD bool biased(const RigidWork<F>& w) {
+  return w.trial_positions * w.trial_orientations > 1;
+}
+template <class F>
+MM_HD bool has_trials(const RigidWork<F>& w) {
+  return biased(w) || w.identity_below > w.r.m.exchange;
+}
+
 // Memory of one worker besides the state: where the sites are, and what a step needs.
 template <class F>
 struct RigidScratch {
   std::uint32_t* sites[3];  // [places]
   std::uint32_t* near[3];   // [places]: sites close to the molecule that moves
   Pose* walk[2];            // [most proposals], also of starts and test molecules
-  F* energy;                // [most proposals]
-  F* weight;                // [most proposals]
+  F* energy;                // [most proposals or trials]
+  F* weight;                // [most proposals or trials]
+  std::int32_t* open;       // [trials]
   F* change;                // [waves][2]
   F* others;                // [waves][2]
   MeshScratch<F> mesh;      // its amplitudes are where others are
@@ -69,9 +82,9 @@ struct RigidScratch {
   // Fast memory of a worker.
   MM_HD static std::size_t bytes(const RigidWork<F>& w) {
     const MeshModel<F>& m = w.r.mesh;
-    const auto proposals = static_cast<std::size_t>(walk_length(w));
     std::size_t sum = 6 * align(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)) +
-                      2 * align(walk_size(w)) + 2 * align(proposals * sizeof(F));
+                      2 * align(walk_size(w)) + 2 * align(energies(w) * sizeof(F)) +
+                      align(trials(w) * sizeof(std::int32_t));
     if (w.meshes) sum += align(kMeshNodes * sizeof(F)) + align(circle(m)) + align(phases(w, m));
     return sum;
   }
@@ -91,10 +104,10 @@ struct RigidScratch {
     for (int a = 0; a < 6; ++a)
       (a < 3 ? sites[a] : near[a - 3]) = reinterpret_cast<std::uint32_t*>(
           take(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)));
-    const auto proposals = static_cast<std::size_t>(walk_length(w));
     for (int b = 0; b < 2; ++b) walk[b] = reinterpret_cast<Pose*>(take(walk_size(w)));
-    energy = reinterpret_cast<F*>(take(proposals * sizeof(F)));
-    weight = reinterpret_cast<F*>(take(proposals * sizeof(F)));
+    energy = reinterpret_cast<F*>(take(energies(w) * sizeof(F)));
+    weight = reinterpret_cast<F*>(take(energies(w) * sizeof(F)));
+    open = reinterpret_cast<std::int32_t*>(take(trials(w) * sizeof(std::int32_t)));
     if (!w.meshes) return;
     const MeshModel<F>& m = w.r.mesh;
     mesh.amplitudes = reinterpret_cast<MeshAmplitude<F>*>(others);
@@ -104,6 +117,15 @@ struct RigidScratch {
   }
 
  private:
+  MM_HD static std::size_t trials(const RigidWork<F>& w) {
+    if (!has_trials(w)) return 0;
+    const int most = (w.trial_positions + 1) * w.trial_orientations;  // of a reinsertion
+    return static_cast<std::size_t>((most + kWidth - 1) / kWidth * kWidth);
+  }
+  MM_HD static std::size_t energies(const RigidWork<F>& w) {
+    const auto proposals = static_cast<std::size_t>(walk_length(w));
+    return trials(w) > proposals ? trials(w) : proposals;
+  }
   MM_HD static std::size_t others_size(const RigidWork<F>& w) {
     const std::size_t waves = 2 * static_cast<std::size_t>(w.r.waves),
                       quads = w.meshes ? 8 * static_cast<std::size_t>(w.r.mesh.quads) : 0;
