@@ -47,9 +47,7 @@ class Chain:
         return self.rest_field[one] + sum(self.rest_pair[(*one, *other)] for other in others)
 
     def probability(self, s):
-        energy = sum(
-            self.bias(one, s[:i]) + self.true_rest(one, s[:i]) for i, one in enumerate(s)
-        )
+        energy = sum(self.bias(one, s[:i]) + self.true_rest(one, s[:i]) for i, one in enumerate(s))
         p = math.exp(-energy)
         for b in range(KINDS):
             p *= (self.activity[b] / len(POSES)) ** sum(one[0] == b for one in s)

@@ -88,8 +88,8 @@ struct Parameters {
   bool moments = false;  // Eq. 8's sums, for b*
   int proposals = 32;    // N_prop, the old state among them; a power of two from 32 to 512
   int systems = 1;
-  double max_displacement = 0.65;    // along each axis
-  double exchange = 0;               // share of insertions and deletions among the steps
+  double max_displacement = 0.65;  // along each axis
+  double exchange = 0;             // share of insertions and deletions among the steps
   // With `rigid` and the methods metropolis and plj: configurational bias of insertions, deletions
   // and reinsertions, which choose one of trial_positions times trial_orientations poses; and the
   // shares of reinsertions and of identity changes among the steps.

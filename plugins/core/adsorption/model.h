@@ -16,7 +16,7 @@ namespace manymove::adsorption {
 
 inline constexpr int kMostSpecies = 4;
 inline constexpr int kMostSystems = 1 << 30;  // of one process: they are numbered in int
-inline constexpr int kMostTrials = 1024;  // of a reinsertion
+inline constexpr int kMostTrials = 1024;      // of a reinsertion
 inline constexpr int kWidth = 32;      // lanes that share the work of one system, in a fixed order
 inline constexpr int kRefresh = 4096;  // steps between two sums of the energy from scratch
 inline constexpr std::uint32_t kPlaceRounds = 512;  // of kWidth places tried for a molecule
@@ -105,7 +105,14 @@ MM_HD double exponential(double x) {
 // ---- random numbers ----
 
 enum class Purpose : std::uint32_t {
-  common = 1, choose, propose, exchange, place, widom, trial_place, trial_turn
+  common = 1,
+  choose,
+  propose,
+  exchange,
+  place,
+  widom,
+  trial_place,
+  trial_turn
 };
 
 inline constexpr std::uint32_t kEverySystem = 0xffffffffu;

@@ -100,9 +100,10 @@ void collect_images(State& s) {
 void check_trials(const Parameters& p) {
   const int k = p.trial_positions, m = p.trial_orientations;
   if (k < 1 || m < 1 || k > kMostTrials || m > kMostTrials || (k + 1) * m > kMostTrials)
-    refuse("trial_positions and trial_orientations must be positive, and the orientations times one "
-           "more than the positions at most ",
-           kMostTrials, ", got ", k, " and ", m);
+    refuse(
+        "trial_positions and trial_orientations must be positive, and the orientations times one "
+        "more than the positions at most ",
+        kMostTrials, ", got ", k, " and ", m);
   for (const double share : {p.reinsertion, p.identity_change})
     if (!(share >= 0) || !(share < 1)) refuse("shares of moves must be in [0, 1), got ", share);
   if (!(p.exchange + p.reinsertion + p.identity_change < 1))

@@ -53,9 +53,11 @@ HELP = {
     "cutoff": "Cutoff radius in angstrom, or for DPD in reduced units.",
     "barrier": "Energy barrier in kelvin behind which pockets are blocked, auto (20 T) or none.",
     "capacity": "Initial capacity of open systems in molecules per species (default estimated).",
-    "trial_positions": "Positions that an insertion, deletion or reinsertion tries (default 1); the "
-    "Rosenbluth weights choose one.",
+    "trial_positions": "Positions that an insertion, deletion or reinsertion tries (default 1).",
     "trial_orientations": "Orientations that are tried at each trial position (default 1).",
+    "bench_adsorption.trial_positions": "Positions that an insertion tries, a variant for each.",
+    "bench_adsorption.trial_orientations": "Orientations at each position, a variant for each.",
+    "fugacity": "Fugacity of open systems in bar (default closed systems).",
     "reinsertion": "Share of reinsertions among the steps.",
     "identity_change": "Share of identity changes among the steps of an open mixture.",
     "density": "Number density N / V in reduced units.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,17 @@ _METHODS = ("pmc", "plj", *MULTIPLE)
 # The engine's constants are for angstrom and kelvin: sigma and kT become these.
 _SIGMA, _KT = 3.5, 300.0
 _BARRIER = 20.0  # kT
+
+
+def refuse_others(kind: str, unavailable: Iterable[str]) -> None:
+    """Refuse arguments that a class does not have."""
+    for name in unavailable:
+        if name in ("fugacity", "exchange", *TRIALS):
+            raise ValueError(
+                f"{name} is for manymove.Adsorption: a simulation in HOOMD-blue has a fixed number "
+                "of particles"
+            )
+        raise TypeError(f"{kind} has no argument {name}")
 
 
 class WasteRecyclingMC(EngineAction):
@@ -94,13 +105,7 @@ class WasteRecyclingMC(EngineAction):
         **unavailable: Any,
     ) -> None:
         super().__init__(threads)
-        for name in unavailable:
-            if name in ("fugacity", "exchange", *TRIALS):
-                raise ValueError(
-                    f"{name} is for manymove.Adsorption: a simulation in HOOMD-blue has a fixed "
-                    "number of particles"
-                )
-            raise TypeError(f"WasteRecyclingMC has no argument {name}")
+        refuse_others(type(self).__name__, unavailable)
         if method not in _METHODS:
             raise ValueError(f'unknown method "{method}": expected one of {", ".join(_METHODS)}')
         if adsorbate in framework:

@@ -57,9 +57,9 @@ MM_TEAM Pose trial_pose(const System& s, const Trials& t, int i) {
 // Rosenbluth weights of trials.
 template <class F>
 struct Bias {
-  double mean;  // W, of all trials; without a molecule's interactions it is 1
-  int chosen;   // a trial, drawn by its weight; meaningless where W is zero
-  F energy;     // of the chosen one, as in the weights
+  double mean;               // W, of all trials; without a molecule's interactions it is 1
+  int chosen;                // a trial, drawn by its weight; meaningless where W is zero
+  F energy;                  // of the chosen one, as in the weights
   F old_weight, old_energy;  // of the first trial
 };
 
@@ -92,8 +92,7 @@ MM_TEAM_CALL Bias<typename System::Real> weigh(const System& s, int species, con
       const Pose pose = trial_pose(s, t, open[p < count ? p : 0]);
       const Matrix turn = matrix_of(pose.turn);
       pairs[l] = 0;
-      for (int i = 0; i < body.count; ++i)
-        at[i][l] = site_of(s.r, body, pose.center, turn, i);
+      for (int i = 0; i < body.count; ++i) at[i][l] = site_of(s.r, body, pose.center, turn, i);
     });
     s.add_lane_pairs(body, at, pairs);
     s.team.each([&](int l) {
@@ -244,9 +243,9 @@ MM_TEAM_CALL Site reinsert_one(System& s, std::uint64_t step, const CommonDraw& 
   std::uint32_t word[4];
   words_of(s, step, 0u, word);
   int species;
-  const int slot = s.find(static_cast<int>(uniform_below(
-                              draw.molecule, static_cast<std::uint32_t>(s.molecules()))),
-                          species);
+  const int slot = s.find(
+      static_cast<int>(uniform_below(draw.molecule, static_cast<std::uint32_t>(s.molecules()))),
+      species);
   const Body<F>& body = s.r.body[species];
   Trials trials = trials_anywhere(s, species, step);
   ++trials.positions;
@@ -303,8 +302,8 @@ MM_TEAM_CALL bool change_identity(System& s, std::uint64_t step, Tally& tally, O
                s.tail_with_others(from, 1);
       if (charged) rest += wave_change<System, F>(s, &gone, old, &come, fresh);
       rest = lowest_of(rest, F(kForbidden));
-      const double limit = s.m.activity[to] * after.mean * n *
-                           static_cast<double>(weight(s.m.beta, rest));
+      const double limit =
+          s.m.activity[to] * after.mean * n * static_cast<double>(weight(s.m.beta, rest));
       const double scale = s.m.activity[from] * before.mean * (s.counts[to] + 1);
       outcome.gains = to;
       outcome.loses = from;

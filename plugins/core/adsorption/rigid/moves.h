@@ -347,7 +347,8 @@ MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tall
   s.team.sync();
 }
 
-// A step of the methods with one proposal per step. Returns false if it has to wait for a free slot.
+// A step of the methods with one proposal per step. Returns false if it has to wait for a free
+// slot.
 template <class System, class Tally>
 MM_TEAM bool one_proposal(System& s, std::uint64_t step, Tally& tally) {
   const auto& w = s.w;

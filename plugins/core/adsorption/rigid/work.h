@@ -55,7 +55,8 @@ MM_HD int walk_length(const RigidWork<F>& w) {
   return multiple ? w.proposals : kWidth;
 }
 
-// Whether insertions and deletions choose among several poses, and whether there are any such moves.
+// Whether insertions and deletions choose among several poses, and whether there are any such
+// moves.
 template <class F>
 MM_HD bool biased(const RigidWork<F>& w) {
   return w.trial_positions * w.trial_orientations > 1;
