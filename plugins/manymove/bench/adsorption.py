@@ -106,6 +106,8 @@ def run(
     raspa: bool = False,
     temperature: float = 300.0,
     fugacity: float | None = None,
+    exchange: float = 0.5,
+    reinsertion: float = 0.0,
     trial_positions: Sequence[int] = (1,),
     trial_orientations: Sequence[int] = (1,),
 ) -> dict[str, Any]:
@@ -138,11 +140,14 @@ def run(
             framework=framework, molecules=molecules[0], methods=methods, fugacity=fugacity,
             trial_positions=trial_positions, trial_orientations=trial_orientations,
             systems=systems, device=device, threads=threads, equilibrate=equilibrate,
-            repeats=repeats, seconds=seconds, json_file=json_file, settings=settings | guest,
-            about=about,
+            repeats=repeats, seconds=seconds, json_file=json_file,
+            settings=settings | guest | {"exchange": exchange, "reinsertion": reinsertion},
+            about=about | {"exchange": exchange, "reinsertion": reinsertion},
         )  # fmt: skip
-    if max(*trial_positions, *trial_orientations) > 1:
-        raise ValueError("--trial-positions and --trial-orientations need --fugacity")
+    if max(*trial_positions, *trial_orientations) > 1 or exchange != 0.5 or reinsertion:
+        raise ValueError(
+            "--exchange, --reinsertion, --trial-positions and --trial-orientations need --fugacity"
+        )
     report = Report(TABLE, json_file, **about)
     for N in molecules:
         timed = [

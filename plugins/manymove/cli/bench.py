@@ -175,6 +175,8 @@ def bench_adsorption(
     equilibrate: int = 2000,
     temperature: float = 300.0,
     fugacity: float | None = None,
+    exchange: float = 0.5,
+    reinsertion: float = 0.0,
     trial_positions: tuple[int, ...] = (1,),
     trial_orientations: tuple[int, ...] = (1,),
     **common: Any,
@@ -202,7 +204,7 @@ def bench_adsorption(
     del options["methods"], options["raspa"], options["temperature"]
     if max(*options.pop("trial_positions"), *options.pop("trial_orientations")) > 1 or fugacity:
         raise ValueError("--ranks and --weak time closed systems: leave out --fugacity")
-    del options["fugacity"]
+    del options["fugacity"], options["exchange"], options["reinsertion"]
     if options.pop("adsorbate") != "methane":
         raise ValueError("--ranks and --weak time methane: leave out --adsorbate")
     if options.pop("plot_file") or options.pop("cpu") or len(methods) > 1 or len(proposals) > 1:
