@@ -86,6 +86,7 @@ template <class System, class F>
 MM_TEAM void set_amplitudes(const System& s, int charges, bool rotated) {
   const MeshModel<F>& m = s.r.mesh;
   s.team.each([&](int l) {
+    MM_NO_UNROLL
     for (int i = l; i < m.quads; i += System::kLanes) {
       const MeshQuad quad = m.quad[i];
       const F* const phases = s.scratch.mesh.phases;
@@ -187,8 +188,8 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
 
 // spare: memory of a walk.
 template <class System, class F>
-MM_TEAM_CALL void set_mesh(const System& s, const Body<F>& body, const Pose& old, bool rotated,
-                           const MeshRegion& region, Pose* spare) {
+MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, bool rotated,
+                      const MeshRegion& region, Pose* spare) {
   const int charges = set_phases_of(s, 0, body, old);
   if (!rotated) set_phases(s, charges, old.center, F(1));
   s.team.sync();
@@ -196,24 +197,27 @@ MM_TEAM_CALL void set_mesh(const System& s, const Body<F>& body, const Pose& old
   sum_on_mesh(s, s.r.mesh, region, reinterpret_cast<MeshSums<F>*>(spare));
 }
 
-// Energy of a molecule with the others, and with its own images where they depend on the pose.
+// Energy of a molecule with the others, and with its own images where they depend on the pose. Its
+// order of terms is part of the result. One copy of mesh_value() for the charges: the code stays
+// small.
 template <class System, class F>
 MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& region,
                       const typename System::template Lane<Site>* at, const Site& center, int l,
                       bool rotated) {
   const MeshModel<F>& m = s.r.mesh;
   const F* const values = s.scratch.mesh.values;
-  if (!rotated) return mesh_value(m, region, values, center);
   MeshRegion alone;
   for (int a = 0; a < 3; ++a) {
     alone.first[a] = m.points[a] - m.alone_half[a] + kSpline / 2 - 1;
     alone.size[a] = 2 * m.alone_half[a] + 1;
   }
   F sum = 0;
-  for (int i = 0; i < body.count; ++i) {
-    const F q = s.r.charge[body.type[i]];
+  MM_NO_UNROLL
+  for (int i = 0; i < (rotated ? body.count : 1); ++i) {
+    const F q = rotated ? s.r.charge[body.type[i]] : F(1);
     if (q == F(0)) continue;
-    sum = fused(q, mesh_value(m, region, values, at[i][l]), sum);
+    sum = fused(q, mesh_value(m, region, values, rotated ? at[i][l] : center), sum);
+    MM_NO_UNROLL
     for (int j = 0; j < i; ++j) {
       const F qq = q * s.r.charge[body.type[j]];
       const Site d{at[i][l].x - at[j][l].x, at[i][l].y - at[j][l].y, at[i][l].z - at[j][l].z};
@@ -225,7 +229,7 @@ MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& re
 
 // After set_mesh(): the structure factors of the system with the molecule at another pose.
 template <class System, class F>
-MM_TEAM_CALL void accept_by_quads(const System& s, const Body<F>& body, const Pose& fresh) {
+MM_TEAM void accept_by_quads(const System& s, const Body<F>& body, const Pose& fresh) {
   const MeshModel<F>& m = s.r.mesh;
   int charges = 0;
   for (int i = 0; i < body.count; ++i) charges += s.r.charge[body.type[i]] != F(0);
@@ -233,6 +237,7 @@ MM_TEAM_CALL void accept_by_quads(const System& s, const Body<F>& body, const Po
   set_phases_of(s, charges, body, fresh);
   s.team.sync();
   s.team.each([&](int l) {
+    MM_NO_UNROLL
     for (int i = l; i < m.quads; i += System::kLanes) {
       const MeshQuad quad = m.quad[i];
       const F* const phases = s.scratch.mesh.phases;

@@ -38,9 +38,16 @@ MM_TEAM void count_place(const System& s, const Site& center, double probability
                    profile_bin(s.m, center),
                q);
 }
+// With a system of its own, so that the compiler keeps the members of the other in registers.
+template <class System, class Work, class Scratch, class Team>
+MM_TEAM_CALL double energy_from_scratch(const Work& work, int id, const Team team,
+                                        const Scratch scratch) {
+  return System(work, id, team, scratch).total_energy();
+}
 template <class System>
 MM_TEAM void renew_energy(System& s) {
-  const double fresh = s.total_energy();
+  s.team.sync();
+  const double fresh = energy_from_scratch<System>(s.w, s.id, s.team, s.scratch);
   if (s.team.leads()) {
     double& drift = s.w.sums[static_cast<std::size_t>(kDrift) * s.w.systems + s.id];
     drift = highest_of(drift, magnitude(fresh - s.energy));
@@ -60,7 +67,7 @@ MM_HD Pose small_move(const RigidModel<F>& r, const Body<F>& body, bool rotate, 
 }
 
 template <class System, class Tally>
-MM_TEAM_CALL void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Tally& tally) {
+MM_TEAM void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Tally& tally) {
   using F = typename System::Real;
   const int n = s.molecules();
   if (n == 0) return;
@@ -98,7 +105,7 @@ MM_TEAM_CALL void move_one(System& s, std::uint64_t step, const CommonDraw& draw
 
 // Returns false and leaves the system unchanged if an accepted insertion finds no free slot.
 template <class System, class Tally>
-MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
+MM_TEAM bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
   using F = typename System::Real;
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
@@ -229,6 +236,7 @@ MM_TEAM void proposal_energies(const System& s, int species, const Pose* poses, 
   using Places = typename System::template Lane<Site>;
   const Body<F>& body = s.r.body[species];
   const int own = count / System::kLanes;
+  MM_NO_UNROLL
   for (int c = 0; c < own; ++c) {
     typename System::template Lane<F> sum, pairs;
     Places at[kMostSites];
@@ -236,6 +244,7 @@ MM_TEAM void proposal_energies(const System& s, int species, const Pose* poses, 
       const Pose& p = poses[l * own + c];
       const Matrix turn = matrix_of(p.turn);
       sum[l] = pairs[l] = 0;
+      MM_NO_UNROLL
       for (int i = 0; i < body.count; ++i) {
         at[i][l] = site_of(s.r, body, p.center, turn, i);
         if (s.r.framework) sum[l] += s.site_field(body, at[i][l], i);
@@ -286,7 +295,7 @@ MM_TEAM Around around_proposals(const System& s, const Pose* poses, const Site& 
 }
 
 template <class System, class Tally>
-MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
+MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
   using F = typename System::Real;
   using Lane = typename System::template Lane<F>;
   const auto& w = s.w;
@@ -314,7 +323,7 @@ MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tall
       waves = Waves::mesh;
   }
   if (waves == Waves::mesh) {
-    Pose* const spare = s.scratch.walk[poses == s.scratch.walk[0] ? 1 : 0];
+    Pose* const spare = poses == s.scratch.walk[0] ? s.scratch.walk[1] : s.scratch.walk[0];
     set_mesh(s, body, old, rotated, region, spare);
   } else if (waves == Waves::direct) {
     s.add_waves(body, old, F(-1), true);
@@ -381,15 +390,20 @@ MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tall
   s.team.sync();
 }
 
-template <class System, class Tally>
+template <class F>
+MM_HD bool has_several_proposals(const RigidWork<F>& w) {
+  return w.method == Method::mup || w.method == Method::mdp;
+}
+
+// Several: has_several_proposals(s.w), so that a GPU has a kernel for each.
+template <bool Several, class System, class Tally>
 MM_TEAM void run_steps(System& s, Tally& tally) {
   const auto& w = s.w;
-  const bool multiple = w.method == Method::mup || w.method == Method::mdp;
   std::uint64_t t = w.again ? w.reached[s.id] : w.first_step;
   for (; t < w.first_step + w.steps; ++t) {
-    if constexpr (System::kLanes == kWidth)
-      if (multiple) move_to_one_of_many(s, t, tally);
-    if (!multiple) {
+    if constexpr (Several) {
+      move_to_one_of_many(s, t, tally);
+    } else {
       const CommonDraw draw = common_draw(s.m.key, t);
       if (draw.kind >= s.m.exchange)
         move_one(s, t, draw, tally);

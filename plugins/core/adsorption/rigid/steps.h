@@ -18,18 +18,13 @@
 
 #if defined(__CUDACC__)
 #define MM_TEAM __device__ inline
-#define MM_TEAM_CALL __device__ __noinline__  // one copy: the code stays small
+#define MM_TEAM_CALL __device__ __noinline__  // rare: the code of the steps stays small
 #else
 #define MM_TEAM inline
 #define MM_TEAM_CALL inline
 #endif
 
 namespace manymove::adsorption {
-
-// Sites near a moving molecule, in runs of one type.
-struct NearRun {
-  int type, begin, count;
-};
 
 template <class Team, class F>
 class RigidSystem {
@@ -126,6 +121,7 @@ class RigidSystem {
   MM_TEAM void gather(const Site& center, const Site& half, F reach, int except, bool all) {
     runs_ = 0;
     int used = 0;
+    team.sync();
     for (int b = 0; b < m.species; ++b) {
       const Body<F>& body = r.body[b];
       const int first = m.first_slot[b];
@@ -143,8 +139,8 @@ class RigidSystem {
               for (int a = 0; a < 3; ++a) scratch.near[a][to] = scratch.sites[a][from];
             }
           });
-      for (int s = 0; s < body.count; ++s)
-        run_[runs_++] = {body.type[s], used + s * counts[b], count};
+      for (int s = 0; s < body.count; ++s, ++runs_)
+        if (team.leads()) scratch.runs[runs_] = {body.type[s], used + s * counts[b], count};
       used += body.count * counts[b];
     }
     team.sync();
@@ -174,7 +170,7 @@ class RigidSystem {
       const Site at = site_of(r, body, p.center, turn, s);
       const int type = body.type[s];
       for (int k = 0; k < runs_; ++k) {
-        const NearRun& run = run_[k];
+        const NearRun& run = scratch.runs[k];
         const PairLaw<F> law = r.laws[type * r.types + run.type];
         const F qq = r.charge[type] * r.charge[run.type];
         if (Charged && qq != F(0))
@@ -188,10 +184,12 @@ class RigidSystem {
   template <bool Skewed, bool Charged>
   MM_TEAM void add_lane_pairs_as(const Body<F>& body, const Lane<Site>* at, Lane<F>& sum) const {
     const F cutoff2 = r.cutoff2;
+    MM_NO_UNROLL
     for (int s = 0; s < body.count; ++s) {
       const int type = body.type[s];
+      MM_NO_UNROLL
       for (int k = 0; k < runs_; ++k) {
-        const NearRun run = run_[k];
+        const NearRun run = scratch.runs[k];
         const PairLaw<F> law = r.laws[type * r.types + run.type];
         const F qq = r.charge[type] * r.charge[run.type];
         const std::uint32_t *x = scratch.near[0] + run.begin, *y = scratch.near[1] + run.begin,
@@ -325,19 +323,15 @@ class RigidSystem {
                                  Lane<F>& energy) const {
     int charges = 0;
     for (int k = 0; k < body.count; ++k) charges += r.charge[body.type[k]] != F(0);
-    if (charges <= 2)
-      add_wave_energies_of<2>(body, poses, own, energy);
-    else if (charges == 3)
+    if (charges <= 3)
       add_wave_energies_of<3>(body, poses, own, energy);
-    else if (charges == 4)
-      add_wave_energies_of<4>(body, poses, own, energy);
     else
       add_wave_energies_of<kMostSites>(body, poses, own, energy);
   }
 
   // ---- from scratch ----
 
-  MM_TEAM_CALL double total_energy() {
+  MM_TEAM double total_energy() {
     const int n = molecules();
     Lane<double> sum;
     team.each([&](int l) { sum[l] = 0; });
@@ -461,8 +455,7 @@ class RigidSystem {
     }
   };
 
-  NearRun run_[kMostSpecies * kMostSites];
-  int runs_ = 0;
+  int runs_ = 0;  // in scratch: an array here would keep all members out of a GPU's registers
 };
 
 }  // namespace manymove::adsorption

@@ -40,6 +40,12 @@ struct RigidTest {
   double* sums;  // [systems][2]
 };
 
+// Sites near a moving molecule, in runs of one type.
+struct NearRun {
+  int type, begin, count;
+};
+inline constexpr int kMostRuns = kMostSpecies * kMostSites;
+
 // Whether a step's proposals are anywhere in the box, as for single sites.
 template <class F>
 MM_HD bool uniform_proposals(const RigidWork<F>& w, std::uint64_t step) {
@@ -58,6 +64,7 @@ template <class F>
 struct RigidScratch {
   std::uint32_t* sites[3];  // [places]
   std::uint32_t* near[3];   // [places]: sites close to the molecule that moves
+  NearRun* runs;            // [kMostRuns]
   Pose* walk[2];            // [most proposals], also of starts and test molecules
   F* energy;                // [most proposals]
   F* weight;                // [most proposals]
@@ -70,7 +77,8 @@ struct RigidScratch {
   MM_HD static std::size_t bytes(const RigidWork<F>& w) {
     const MeshModel<F>& m = w.r.mesh;
     const auto proposals = static_cast<std::size_t>(walk_length(w));
-    std::size_t sum = 6 * align(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)) +
+    std::size_t sum = align(kMostRuns * sizeof(NearRun)) +
+                      6 * align(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)) +
                       2 * align(walk_size(w)) + 2 * align(proposals * sizeof(F));
     if (w.meshes) sum += align(kMeshNodes * sizeof(F)) + align(circle(m)) + align(phases(w, m));
     return sum;
@@ -88,9 +96,10 @@ struct RigidScratch {
       memory += align(size);
       return from;
     };
-    for (int a = 0; a < 6; ++a)
-      (a < 3 ? sites[a] : near[a - 3]) = reinterpret_cast<std::uint32_t*>(
-          take(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)));
+    const std::size_t places = static_cast<std::size_t>(w.places) * sizeof(std::uint32_t);
+    for (int a = 0; a < 3; ++a) sites[a] = reinterpret_cast<std::uint32_t*>(take(places));
+    for (int a = 0; a < 3; ++a) near[a] = reinterpret_cast<std::uint32_t*>(take(places));
+    runs = reinterpret_cast<NearRun*>(take(kMostRuns * sizeof(NearRun)));
     const auto proposals = static_cast<std::size_t>(walk_length(w));
     for (int b = 0; b < 2; ++b) walk[b] = reinterpret_cast<Pose*>(take(walk_size(w)));
     energy = reinterpret_cast<F*>(take(proposals * sizeof(F)));

@@ -86,10 +86,10 @@ template <class F>
 void run_system(const RigidWork<F>& w, int system, const RigidScratch<F>& scratch, Tally& tally) {
   if (w.method == Method::metropolis) {
     RigidSystem<Alone, F> s(w, system, Alone{}, scratch);
-    run_steps(s, tally);
+    run_steps<false>(s, tally);
   } else {
     RigidSystem<Team, F> s(w, system, Team{}, scratch);
-    run_steps(s, tally);
+    has_several_proposals(w) ? run_steps<true>(s, tally) : run_steps<false>(s, tally);
   }
 }
 

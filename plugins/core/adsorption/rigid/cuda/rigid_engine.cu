@@ -90,14 +90,17 @@ __device__ int system_of_warp() {
   return static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
 }
 
-template <class F>
-__global__ void __launch_bounds__(kThreads)
+// In float the shared memory holds eleven warps of a multiprocessor; the registers should as well.
+template <class F, bool Several>
+__global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 3 : 2)
     run_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
-  WarpSystemOf<F> s(w, system, Warp{}, scratch_of(w, system, changes));
+  const RigidScratch<F> scratch = scratch_of(w, system, changes);
+  const Warp warp;
+  WarpSystemOf<F> s(w, system, warp, scratch);
   LocalTally counted;
-  run_steps(s, counted);
+  run_steps<Several>(s, counted);
   if (Warp::leads()) add_tally(tally, counted);
 }
 
@@ -186,7 +189,8 @@ class RigidCudaEngine final : OnDevice, public Engine {
       w.measure = measure;
       w.steps = steps;
       w.again = again;
-      run_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, changes_.data(), tally_.data());
+      const auto kernel = has_several_proposals(w) ? &run_kernel<F, true> : &run_kernel<F, false>;
+      kernel<<<blocks(), threads_, shared_, stream_>>>(w, changes_.data(), tally_.data());
       return fetch_tally();
     };
     run_whole(state_, steps, measure, launch, [&](unsigned full) { enlarge(full); });
@@ -343,7 +347,8 @@ class RigidCudaEngine final : OnDevice, public Engine {
                                           most, " bytes"));
     threads_ = static_cast<int>(warps) * 32;
     shared_ = warps * each;
-    allow_shared_memory(&run_kernel<F>, shared_, "shared memory of a kernel");
+    allow_shared_memory(&run_kernel<F, false>, shared_, "shared memory of a kernel");
+    allow_shared_memory(&run_kernel<F, true>, shared_, "shared memory of a kernel");
     allow_shared_memory(&place_rigid_kernel<F>, shared_, "shared memory of a kernel");
     allow_shared_memory(&energy_rigid_kernel<F>, shared_, "shared memory of a kernel");
     allow_shared_memory(&test_rigid_kernel<F>, shared_, "shared memory of a kernel");
