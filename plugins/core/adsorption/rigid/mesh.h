@@ -132,7 +132,9 @@ struct MeshScratch {
   MeshAmplitude<F>* amplitudes;  // [quads]
   F* values;                     // [kMeshNodes]
   F* circle;                     // [layers][kMeshSide][2], along the axis z
+  F* turning[2];                 // [highest + 1][kMeshSide][2], along the axes x and y
   F* phases;                     // [points][each axis: highest + 1][2]
+  const F* alone;                // the model's, or a copy in fast memory
 };
 
 // Cosines and sines of one point along all axes.

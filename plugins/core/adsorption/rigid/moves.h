@@ -46,13 +46,19 @@ MM_TEAM_CALL double energy_from_scratch(const Work& work, int id, const Team tea
 }
 template <class System>
 MM_TEAM void renew_energy(System& s) {
+  using One = typename System::Team::One;
   s.team.sync();
-  const double fresh = energy_from_scratch<System>(s.w, s.id, s.team, s.scratch);
-  if (s.team.leads()) {
-    double& drift = s.w.sums[static_cast<std::size_t>(kDrift) * s.w.systems + s.id];
-    drift = highest_of(drift, magnitude(fresh - s.energy));
+  if (s.team.first_warp()) {
+    const double fresh = energy_from_scratch<RigidSystem<One, typename System::Real>>(
+        s.w, s.id, s.team.one(), s.scratch);
+    if (s.team.leads()) {
+      double& drift = s.w.sums[static_cast<std::size_t>(kDrift) * s.w.systems + s.id];
+      drift = highest_of(drift, magnitude(fresh - s.energy));
+      s.w.energies[s.id] = fresh;
+    }
   }
-  s.energy = fresh;
+  s.team.sync();
+  s.energy = s.w.energies[s.id];
 }
 
 // ---- one proposal ----
@@ -177,48 +183,47 @@ MM_TEAM const Pose* draw_proposals(System& s, int species, std::uint64_t step, c
   const bool anywhere = uniform_proposals(s.w, step);
   const Body<F>& body = s.r.body[species];
   const Pose start{{0, 0, 0}, {1, 0, 0, 0}};
+  const bool turned = rotate && body.count > 1;
   const auto split = static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(P)));
   Pose *from = s.scratch.walk[0], *to = s.scratch.walk[1];
-  s.team.each([&](int l) {
-    for (int i = l; i < P; i += System::kLanes) {
-      std::uint32_t word[4], turn[4];
-      random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id),
-                   static_cast<std::uint32_t>(i), Purpose::propose);
-      if (i == 0) {
-        from[i] = anywhere ? old : start;
-      } else if (anywhere) {
-        random_words(turn, s.m.key, step, static_cast<std::uint32_t>(s.id),
-                     static_cast<std::uint32_t>(i + P), Purpose::propose);
-        from[i] = {{word[0], word[1], word[2]}, any_rotation(turn)};
-      } else {
-        from[i] = small_move(s.r, body, rotate, start, word);
-      }
+  s.team.share(P, [&](int i) {
+    std::uint32_t word[4], turn[4];
+    random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id),
+                 static_cast<std::uint32_t>(i), Purpose::propose);
+    if (i == 0) {
+      from[i] = anywhere ? old : start;
+    } else if (anywhere) {
+      random_words(turn, s.m.key, step, static_cast<std::uint32_t>(s.id),
+                   static_cast<std::uint32_t>(i + P), Purpose::propose);
+      from[i] = {{word[0], word[1], word[2]}, any_rotation(turn)};
+    } else {
+      from[i] = small_move(s.r, body, rotate, start, word);
     }
   });
   s.team.sync();
   if (anywhere) return from;
-  // Sums of displacements and products of rotations, of each walk on its own.
+  // Sums of displacements or products of rotations, of each walk on its own.
   for (int off = 1; off < P; off *= 2) {
-    s.team.each([&](int l) {
-      for (int i = l; i < P; i += System::kLanes) {
-        const int first = i >= P - split ? P - split : 0;
-        to[i] = from[i];
-        if (i - off >= first)
-          to[i] = {moved(from[i].center, from[i - off].center),
-                   normalized(product(from[i].turn, from[i - off].turn))};
-      }
+    s.team.share(P, [&](int i) {
+      const int first = i >= P - split ? P - split : 0;
+      const bool joins = i - off >= first;
+      if (turned)
+        to[i].turn = joins ? normalized(product(from[i].turn, from[i - off].turn)) : from[i].turn;
+      else
+        to[i].center = joins ? moved(from[i].center, from[i - off].center) : from[i].center;
     });
     s.team.sync();
     Pose* const other = from;
     from = to;
     to = other;
   }
-  s.team.each([&](int l) {
-    for (int i = l; i < P; i += System::kLanes)
-      from[i] = i == 0 ? old
-                       : Pose{moved(from[i].center, old.center),
-                              rotate && body.count > 1 ? normalized(product(from[i].turn, old.turn))
-                                                       : old.turn};
+  s.team.share(P, [&](int i) {
+    if (i == 0)
+      from[i] = old;
+    else if (turned)
+      from[i] = {old.center, normalized(product(from[i].turn, old.turn))};
+    else
+      from[i] = {moved(from[i].center, old.center), old.turn};
   });
   s.team.sync();
   return from;
@@ -236,8 +241,7 @@ MM_TEAM void proposal_energies(const System& s, int species, const Pose* poses, 
   using Places = typename System::template Lane<Site>;
   const Body<F>& body = s.r.body[species];
   const int own = count / System::kLanes;
-  MM_NO_UNROLL
-  for (int c = 0; c < own; ++c) {
+  s.team.chunks(own, [&](int c) {
     typename System::template Lane<F> sum, pairs;
     Places at[kMostSites];
     s.team.each([&](int l) {
@@ -258,7 +262,7 @@ MM_TEAM void proposal_energies(const System& s, int species, const Pose* poses, 
     s.team.each([&](int l) { sum[l] += sum[l] < F(0.5 * kForbidden) ? pairs[l] : F(0); });
     if (waves == Waves::direct) s.add_wave_energies(body, poses + c, own, sum);
     s.team.each([&](int l) { energy[l * own + c] = sum[l]; });
-  }
+  });
   s.team.sync();
 }
 
@@ -273,19 +277,19 @@ MM_TEAM Around around_proposals(const System& s, const Pose* poses, const Site& 
   Around a;
   std::uint32_t middle[3], half[3];
   for (int e = 0; e < 3; ++e) {
-    typename System::template Lane<double> low, high;
+    typename System::template Lane<std::int32_t> low, high;
     s.team.each([&](int l) {
       low[l] = high[l] = 0;
       for (int i = l; i < s.w.proposals; i += System::kLanes) {
         const Site& p = poses[i].center;
         const std::uint32_t d = e == 0 ? p.x - old.x : e == 1 ? p.y - old.y : p.z - old.z;
-        const auto by = static_cast<double>(static_cast<std::int32_t>(d));
-        low[l] = lowest_of(low[l], by);
-        high[l] = lowest_of(high[l], -by);
+        const auto by = static_cast<std::int32_t>(d);
+        low[l] = by < low[l] ? by : low[l];
+        high[l] = by > high[l] ? by : high[l];
       }
     });
     a.low[e] = s.team.lowest(low);
-    a.high[e] = -s.team.lowest(high);
+    a.high[e] = s.team.highest(high);
     middle[e] = nearest_word(0.5 * (a.low[e] + a.high[e]));
     half[e] = nearest_word(0.5 * (a.high[e] - a.low[e])) + 1;
   }
@@ -294,12 +298,60 @@ MM_TEAM Around around_proposals(const System& s, const Pose* poses, const Site& 
   return a;
 }
 
-template <class System, class Tally>
-MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
+// By one warp: the next state, from the energies of all proposals, which become differences; and
+// what a measured step adds up over the proposals.
+template <class System>
+MM_TEAM void choose_one_of_many(const System& s, std::uint32_t choose_word, double before) {
   using F = typename System::Real;
   using Lane = typename System::template Lane<F>;
   const auto& w = s.w;
-  const int n = s.molecules(), P = w.proposals, own = P / System::kLanes;
+  const int own = w.proposals / System::kLanes;
+  F *const energy = s.scratch.energy, *const weights = s.scratch.weight;
+  const auto one = s.team.one();
+  const F before_move = energy[0];
+  Lane lowest, sw, first, second;
+  one.sync();
+  one.each([&](int l) {
+    lowest[l] = 0;
+    for (int i = l * own; i < (l + 1) * own; ++i) {
+      energy[i] = energy_difference(energy[i], before_move);
+      lowest[l] = lowest_of(lowest[l], energy[i]);
+    }
+  });
+  const F shift = weight_shift(s.m.beta, one.lowest(lowest));
+  one.each([&](int l) {
+    sw[l] = first[l] = second[l] = 0;
+    for (int i = l * own; i < (l + 1) * own; ++i) {
+      weights[i] = weight(s.m.beta, energy[i] - shift);
+      const F product = weights[i] * energy[i];
+      sw[l] += weights[i];
+      first[l] += product;
+      second[l] = fused(product, energy[i], second[l]);
+    }
+  });
+  one.sync();
+  const auto levels = one.levels(sw);
+  F rest = static_cast<F>(uniform(choose_word)) * levels.total();
+  const int lane = choose_lane(rest, [&](int level, int l) { return levels.partial(level, l); });
+  const int chosen = lane * own + choose_own(rest, weights + lane * own, own);
+  const double total = static_cast<double>(levels.total());
+  if (s.team.leads()) *s.scratch.choice = {total, chosen};
+  if (!w.measure) return;
+  const double mean = static_cast<double>(one.sum(first)) / total;
+  const double square = static_cast<double>(one.sum(second)) / total;
+  if (!s.team.leads()) return;
+  add_to(s, kWaste, before + mean);
+  if (w.moments) {
+    add_to(s, kJump, square);
+    add_to(s, kWasteSquared, fused(before, before + 2 * mean, square));
+  }
+}
+
+template <class System, class Tally>
+MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
+  using F = typename System::Real;
+  const auto& w = s.w;
+  const int n = s.molecules(), P = w.proposals;
   const CommonDraw draw = common_draw(s.m.key, step);
   int species;
   const int slot = s.find(
@@ -331,36 +383,13 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
   }
   F *const energy = s.scratch.energy, *const weights = s.scratch.weight;
   proposal_energies(s, species, poses, P, waves, rotated, region, energy);
-  const F before_move = energy[0];
-  Lane lowest, sw, first, second;
-  s.team.sync();
-  s.team.each([&](int l) {
-    lowest[l] = 0;
-    for (int i = l * own; i < (l + 1) * own; ++i) {
-      energy[i] = energy_difference(energy[i], before_move);
-      lowest[l] = lowest_of(lowest[l], energy[i]);
-    }
-  });
-  const F shift = weight_shift(s.m.beta, s.team.lowest(lowest));
-  s.team.each([&](int l) {
-    sw[l] = first[l] = second[l] = 0;
-    for (int i = l * own; i < (l + 1) * own; ++i) {
-      weights[i] = weight(s.m.beta, energy[i] - shift);
-      const F product = weights[i] * energy[i];
-      sw[l] += weights[i];
-      first[l] += product;
-      second[l] = fused(product, energy[i], second[l]);
-    }
-  });
-  s.team.sync();
-  const auto levels = s.team.levels(sw);
-  F rest = static_cast<F>(uniform(word[1])) * levels.total();
-  const int lane = choose_lane(rest, [&](int level, int l) { return levels.partial(level, l); });
-  const int chosen = lane * own + choose_own(rest, weights + lane * own, own);
   const double before = s.energy;
-  if (chosen != 0) {
-    s.energy += static_cast<double>(energy[chosen]);
-    const Pose fresh = poses[chosen];
+  if (s.team.first_warp()) choose_one_of_many(s, word[1], before);
+  s.team.sync();
+  const Choice<F> choice = *s.scratch.choice;
+  if (choice.proposal != 0) {
+    s.energy = before + static_cast<double>(energy[choice.proposal]);
+    const Pose fresh = poses[choice.proposal];
     if (waves == Waves::mesh) {
       accept_by_quads(s, body, fresh);
     } else if (waves == Waves::direct) {
@@ -370,23 +399,13 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
     s.put(species, slot, fresh);
     ++tally.accepted;
   }
-  if (!w.measure) return;
-  const double total = static_cast<double>(levels.total());
-  const double mean = static_cast<double>(s.team.sum(first)) / total;
-  const double square = static_cast<double>(s.team.sum(second)) / total;
-  measure_state(s);
-  if (s.team.leads()) {
-    add_to(s, kWaste, before + mean);
-    if (w.moments) {
-      add_to(s, kJump, square);
-      add_to(s, kWasteSquared, fused(before, before + 2 * mean, square));
-    }
+  if (w.measure) {
+    measure_state(s);
+    if (s.m.bins)
+      s.team.share(P, [&](int i) {
+        count_place(s, poses[i].center, static_cast<double>(weights[i]) / choice.total);
+      });
   }
-  if (s.m.bins)
-    s.team.each([&](int l) {
-      for (int i = l; i < P; i += System::kLanes)
-        count_place(s, poses[i].center, static_cast<double>(weights[i]) / total);
-    });
   s.team.sync();
 }
 

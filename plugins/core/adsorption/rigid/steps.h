@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Steps of a system of rigid molecules, written once for CPU and GPU: a team of lanes shares the
-// work of one system. On a GPU the team is a warp; on a CPU it is a loop over as many lanes, or one
-// lane alone. Sums have the same order for the same number of lanes.
+// work of one system. On a GPU the team is a warp or several warps; on a CPU it is a loop over as
+// many lanes as a warp has, or one lane alone. Sums have the same order for the same number of
+// lanes: several warps share what has no order, and compute by one of them, or by each of them
+// alike, what has.
 //
 // A team has
-//   width, Lane<T>: a value of each lane; each(f): f(lane) by every lane
-//   sum(values), lowest(values): of all lanes, by a butterfly
+//   width, Lane<T>: a value of each lane; each(f): f(lane) by every lane of every warp
+//   share(count, f): f(i) for all i below count in any order, by all warps
+//   chunks(count, f): f(c) for all c below count, each by a whole warp
+//   first_warp(): whether this warp does what only one should do; one(): a team of one warp
+//   sum(values), lowest(values), highest(values): of all lanes of a warp, by a butterfly
 //   levels(values): partial sums for choose_lane()
 //   any(values): whether a lane has true
 //   compact(count, test, store): store(i, place) for each i below count with test(i), in their
@@ -26,9 +31,10 @@
 
 namespace manymove::adsorption {
 
-template <class Team, class F>
+template <class TeamOf, class F>
 class RigidSystem {
  public:
+  using Team = TeamOf;
   using Real = F;
   template <class T>
   using Lane = typename Team::template Lane<T>;
@@ -86,14 +92,12 @@ class RigidSystem {
   MM_TEAM void place_sites(int species, int slot) {
     const Body<F>& body = r.body[species];
     const Matrix turn = matrix_of(turns[slot]);
-    team.each([&](int l) {
-      for (int s = l; s < body.count; s += kLanes) {
-        const Site at = site_of(r, body, centers[slot], turn, s);
-        const int place = place_of(species, s, slot);
-        scratch.sites[0][place] = at.x;
-        scratch.sites[1][place] = at.y;
-        scratch.sites[2][place] = at.z;
-      }
+    team.share(body.count, [&](int s) {
+      const Site at = site_of(r, body, centers[slot], turn, s);
+      const int place = place_of(species, s, slot);
+      scratch.sites[0][place] = at.x;
+      scratch.sites[1][place] = at.y;
+      scratch.sites[2][place] = at.z;
     });
   }
   MM_TEAM void put(int species, int slot, const Pose& p) {
@@ -127,20 +131,24 @@ class RigidSystem {
       const int first = m.first_slot[b];
       // More than rounding: of the sites to integers, and of distances.
       const F limit = r.cutoff + reach + body.reach + F(1e-3);
-      const int count = team.compact(
-          counts[b],
-          [&](int i) {
-            return first + i != except &&
-                   (all || may_be_within(r, limit, centers[first + i], center, half));
-          },
-          [&](int i, int place) {
-            for (int s = 0; s < body.count; ++s) {
-              const int from = place_of(b, s, first + i), to = used + s * counts[b] + place;
-              for (int a = 0; a < 3; ++a) scratch.near[a][to] = scratch.sites[a][from];
-            }
-          });
-      for (int s = 0; s < body.count; ++s, ++runs_)
-        if (team.leads()) scratch.runs[runs_] = {body.type[s], used + s * counts[b], count};
+      if (team.first_warp()) {
+        const int count = team.compact(
+            counts[b],
+            [&](int i) {
+              return first + i != except &&
+                     (all || may_be_within(r, limit, centers[first + i], center, half));
+            },
+            [&](int i, int place) {
+              for (int s = 0; s < body.count; ++s) {
+                const int from = place_of(b, s, first + i), to = used + s * counts[b] + place;
+                for (int a = 0; a < 3; ++a) scratch.near[a][to] = scratch.sites[a][from];
+              }
+            });
+        if (team.leads())
+          for (int s = 0; s < body.count; ++s)
+            scratch.runs[runs_ + s] = {body.type[s], used + s * counts[b], count};
+      }
+      runs_ += body.count;
       used += body.count * counts[b];
     }
     team.sync();
@@ -260,21 +268,19 @@ class RigidSystem {
   // change[wave] += sign times the molecule's structure factor; the lanes share the rows.
   MM_TEAM void add_waves(const Body<F>& body, const Pose& p, F sign, bool clear) const {
     const Matrix turn = matrix_of(p.turn);
-    team.each([&](int l) {
-      for (int k = l; k < r.rows; k += kLanes) {
-        const WaveRow row = r.row[k];
-        F* to = scratch.change + 2 * static_cast<std::size_t>(row.first);
-        for (int i = 0; clear && i < 2 * row.count; ++i) to[i] = 0;
-        for (int s = 0; s < body.count; ++s) {
-          const F q = sign * r.charge[body.type[s]];
-          if (q == F(0)) continue;
-          const Site at = site_of(r, body, p.center, turn, s);
-          Turning wave(row, at);
-          for (int i = 0; i < row.count; ++i) {
-            to[2 * i] = fused(q, wave.c, to[2 * i]);
-            to[2 * i + 1] = fused(q, wave.s, to[2 * i + 1]);
-            wave.next();
-          }
+    team.share(r.rows, [&](int k) {
+      const WaveRow row = r.row[k];
+      F* to = scratch.change + 2 * static_cast<std::size_t>(row.first);
+      for (int i = 0; clear && i < 2 * row.count; ++i) to[i] = 0;
+      for (int s = 0; s < body.count; ++s) {
+        const F q = sign * r.charge[body.type[s]];
+        if (q == F(0)) continue;
+        const Site at = site_of(r, body, p.center, turn, s);
+        Turning wave(row, at);
+        for (int i = 0; i < row.count; ++i) {
+          to[2 * i] = fused(q, wave.c, to[2 * i]);
+          to[2 * i + 1] = fused(q, wave.s, to[2 * i + 1]);
+          wave.next();
         }
       }
     });
@@ -295,26 +301,20 @@ class RigidSystem {
     });
   }
   MM_TEAM void clear_change() const {
-    team.each([&](int l) {
-      for (int i = l; i < 2 * r.waves; i += kLanes) scratch.change[i] = 0;
-    });
+    team.share(2 * r.waves, [&](int i) { scratch.change[i] = 0; });
     team.sync();
   }
   // Twice the structure factors of all molecules but the one that is in change, for
   // add_wave_energies().
   MM_TEAM void set_others() const {
-    team.each([&](int l) {
-      for (int i = l; i < 2 * r.waves; i += kLanes)
-        scratch.others[i] = F(2) * (static_cast<F>(waves[i]) + scratch.change[i]);
+    team.share(2 * r.waves, [&](int i) {
+      scratch.others[i] = F(2) * (static_cast<F>(waves[i]) + scratch.change[i]);
     });
     team.sync();
   }
   MM_TEAM void accept_waves() const {
     if (!r.charged) return;
-    team.each([&](int l) {
-      for (int i = l; i < 2 * r.waves; i += kLanes)
-        waves[i] += static_cast<double>(scratch.change[i]);
-    });
+    team.share(2 * r.waves, [&](int i) { waves[i] += static_cast<double>(scratch.change[i]); });
     team.sync();
   }
   // Each lane's molecule has the pose poses[lane * own]. The molecule whose structure factors are
@@ -329,7 +329,7 @@ class RigidSystem {
       add_wave_energies_of<kMostSites>(body, poses, own, energy);
   }
 
-  // ---- from scratch ----
+  // ---- from scratch, by a team of one warp ----
 
   MM_TEAM double total_energy() {
     const int n = molecules();
@@ -340,9 +340,7 @@ class RigidSystem {
       team.each([&](int l) { sum[l] += static_cast<double>(part[l]); });
     };
     if (r.charged) {
-      team.each([&](int l) {
-        for (int i = l; i < 2 * r.waves; i += kLanes) waves[i] = 0;
-      });
+      team.share(2 * r.waves, [&](int i) { waves[i] = 0; });
       team.sync();
     }
     for (int k = 0; k < n; ++k) {

@@ -46,6 +46,13 @@ struct NearRun {
 };
 inline constexpr int kMostRuns = kMostSpecies * kMostSites;
 
+// What one warp of a team finds out for the others: the next state of several proposals.
+template <class F>
+struct Choice {
+  double total;  // of the weights
+  int proposal;
+};
+
 // Whether a step's proposals are anywhere in the box, as for single sites.
 template <class F>
 MM_HD bool uniform_proposals(const RigidWork<F>& w, std::uint64_t step) {
@@ -65,6 +72,7 @@ struct RigidScratch {
   std::uint32_t* sites[3];  // [places]
   std::uint32_t* near[3];   // [places]: sites close to the molecule that moves
   NearRun* runs;            // [kMostRuns]
+  Choice<F>* choice;
   Pose* walk[2];            // [most proposals], also of starts and test molecules
   F* energy;                // [most proposals]
   F* weight;                // [most proposals]
@@ -77,10 +85,12 @@ struct RigidScratch {
   MM_HD static std::size_t bytes(const RigidWork<F>& w) {
     const MeshModel<F>& m = w.r.mesh;
     const auto proposals = static_cast<std::size_t>(walk_length(w));
-    std::size_t sum = align(kMostRuns * sizeof(NearRun)) +
+    std::size_t sum = align(kMostRuns * sizeof(NearRun)) + align(sizeof(Choice<F>)) +
                       6 * align(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)) +
                       2 * align(walk_size(w)) + 2 * align(proposals * sizeof(F));
-    if (w.meshes) sum += align(kMeshNodes * sizeof(F)) + align(circle(m)) + align(phases(w, m));
+    if (w.meshes)
+      sum += align(kMeshNodes * sizeof(F)) + align(circle(m.layers)) + align(phases(w, m)) +
+             align(circle(m.highest[0] + 1)) + align(circle(m.highest[1] + 1));
     return sum;
   }
   // Numbers of slow memory of a worker, a multiple of 16.
@@ -100,6 +110,7 @@ struct RigidScratch {
     for (int a = 0; a < 3; ++a) sites[a] = reinterpret_cast<std::uint32_t*>(take(places));
     for (int a = 0; a < 3; ++a) near[a] = reinterpret_cast<std::uint32_t*>(take(places));
     runs = reinterpret_cast<NearRun*>(take(kMostRuns * sizeof(NearRun)));
+    choice = reinterpret_cast<Choice<F>*>(take(sizeof(Choice<F>)));
     const auto proposals = static_cast<std::size_t>(walk_length(w));
     for (int b = 0; b < 2; ++b) walk[b] = reinterpret_cast<Pose*>(take(walk_size(w)));
     energy = reinterpret_cast<F*>(take(proposals * sizeof(F)));
@@ -108,7 +119,10 @@ struct RigidScratch {
     const MeshModel<F>& m = w.r.mesh;
     mesh.amplitudes = reinterpret_cast<MeshAmplitude<F>*>(others);
     mesh.values = reinterpret_cast<F*>(take(kMeshNodes * sizeof(F)));
-    mesh.circle = reinterpret_cast<F*>(take(circle(m)));
+    mesh.circle = reinterpret_cast<F*>(take(circle(m.layers)));
+    for (int a = 0; a < 2; ++a)
+      mesh.turning[a] = reinterpret_cast<F*>(take(circle(m.highest[a] + 1)));
+    mesh.alone = m.alone;
     mesh.phases = reinterpret_cast<F*>(take(phases(w, m)));
   }
 
@@ -125,8 +139,8 @@ struct RigidScratch {
                               sizeof(MeshSums<F>);
     return poses > plane ? poses : plane;
   }
-  MM_HD static std::size_t circle(const MeshModel<F>& m) {
-    return static_cast<std::size_t>(m.layers) * kMeshSide * 2 * sizeof(F);
+  MM_HD static std::size_t circle(int waves) {
+    return static_cast<std::size_t>(waves) * kMeshSide * 2 * sizeof(F);
   }
   MM_HD static std::size_t phases(const RigidWork<F>& w, const MeshModel<F>& m) {
     return static_cast<std::size_t>(2 * w.most_sites + 1) * phases_of_point(m) * sizeof(F);

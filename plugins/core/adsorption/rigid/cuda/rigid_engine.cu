@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA engine for rigid molecules: a warp has a system. The steps are those of moves.h; this
-// file is compiled without contraction into fma, as those sources are on a CPU.
+// The CUDA engine for rigid molecules: a warp has a system, or several warps where a step has several
+// proposals. The steps are those of moves.h; this file is compiled without contraction into fma, as
+// those sources are on a CPU.
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 #include "../../../runtime/device.cuh"
 #include "../../../runtime/text.h"
@@ -13,6 +16,7 @@ namespace manymove::adsorption {
 namespace {
 
 struct Warp {
+  using One = Warp;
   static constexpr int width = 32;
   template <class T>
   struct Lane {
@@ -33,6 +37,18 @@ struct Warp {
     f(lane());
   }
   template <class Function>
+  __device__ static void share(int count, const Function& f) {
+    MM_NO_UNROLL
+    for (int i = lane(); i < count; i += 32) f(i);
+  }
+  template <class Function>
+  __device__ static void chunks(int count, const Function& f) {
+    MM_NO_UNROLL
+    for (int c = 0; c < count; ++c) f(c);
+  }
+  __device__ static bool first_warp() { return true; }
+  __device__ static One one() { return {}; }
+  template <class Function>
   __device__ static void first_lanes(int some, const Function& f) {
     if (lane() < some) f(lane());
   }
@@ -40,12 +56,23 @@ struct Warp {
   __device__ static T sum(const Lane<T>& values) {
     return butterfly(values.value);
   }
-  template <class T>
-  __device__ static T lowest(const Lane<T>& values) {
-    T low = values.value;
+  __device__ static float lowest(const Lane<float>& values) {
+    float low = values.value;
     MM_UNROLL
     for (int off = 16; off > 0; off /= 2) low = lowest_of(low, __shfl_xor_sync(kAll, low, off));
     return low;
+  }
+  __device__ static double lowest(const Lane<double>& values) {
+    double low = values.value;
+    MM_UNROLL
+    for (int off = 16; off > 0; off /= 2) low = lowest_of(low, __shfl_xor_sync(kAll, low, off));
+    return low;
+  }
+  __device__ static std::int32_t lowest(const Lane<std::int32_t>& values) {
+    return __reduce_min_sync(kAll, values.value);
+  }
+  __device__ static std::int32_t highest(const Lane<std::int32_t>& values) {
+    return __reduce_max_sync(kAll, values.value);
   }
   template <class T>
   __device__ static Levels<T> levels(const Lane<T>& values) {
@@ -76,6 +103,31 @@ struct Warp {
   }
 };
 
+// Warps of a block that wait for each other at a barrier of their own.
+struct Warps : Warp {
+  int count, number, barrier;
+
+  __device__ Warps(int warps, int team)
+      : count(warps),
+        number(static_cast<int>(threadIdx.x) / 32 - team * warps),
+        barrier(team + 1) {}  // barrier 0 is that of the block
+  template <class Function>
+  __device__ void share(int items, const Function& f) const {
+    MM_NO_UNROLL
+    for (int i = 32 * number + lane(); i < items; i += 32 * count) f(i);
+  }
+  template <class Function>
+  __device__ void chunks(int items, const Function& f) const {
+    MM_NO_UNROLL
+    for (int c = number; c < items; c += count) f(c);
+  }
+  __device__ bool first_warp() const { return number == 0; }
+  __device__ bool leads() const { return number == 0 && lane() == 0; }
+  __device__ void sync() const {
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(32 * count) : "memory");
+  }
+};
+
 template <class F>
 using WarpSystemOf = RigidSystem<Warp, F>;
 
@@ -90,9 +142,8 @@ __device__ int system_of_warp() {
   return static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
 }
 
-// In float the shared memory holds eleven warps of a multiprocessor; the registers should as well.
-template <class F, bool Several>
-__global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 3 : 2)
+template <class F>
+__global__ void __launch_bounds__(kThreads)
     run_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
@@ -100,8 +151,42 @@ __global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 3 : 2)
   const Warp warp;
   WarpSystemOf<F> s(w, system, warp, scratch);
   LocalTally counted;
-  run_steps<Several>(s, counted);
+  run_steps<false>(s, counted);
   if (Warp::leads()) add_tally(tally, counted);
+}
+
+// Bytes that the teams of a block share: the mesh's potential of a molecule around itself.
+template <class F>
+MM_HD std::size_t alone_bytes(const RigidWork<F>& w) {
+  const MeshModel<F>& m = w.r.mesh;
+  std::size_t nodes = w.meshes ? 1 : 0;
+  for (int a = 0; a < 3; ++a) nodes *= static_cast<std::size_t>(2 * m.alone_half[a] + 1);
+  return RigidScratch<F>::align(nodes * sizeof(F));
+}
+
+// Steps of several proposals. In float the shared memory holds twenty warps of a multiprocessor or
+// more; so do the registers.
+template <class F>
+__global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 5 : 2)
+    run_several_kernel(const __grid_constant__ RigidWork<F> w, int warps, F* changes,
+                       DeviceTally* tally) {
+  extern __shared__ __align__(64) char shared[];
+  const std::size_t common = alone_bytes(w);
+  for (unsigned i = threadIdx.x; i < common / sizeof(F) && w.meshes; i += blockDim.x)
+    reinterpret_cast<F*>(shared)[i] = w.r.mesh.alone[i];
+  __syncthreads();
+  const int team = static_cast<int>(threadIdx.x) / (32 * warps),
+            teams = static_cast<int>(blockDim.x) / (32 * warps),
+            system = static_cast<int>(blockIdx.x) * teams + team;
+  if (system >= w.systems) return;
+  RigidScratch<F> scratch{shared + common + team * RigidScratch<F>::bytes(w), w,
+                          changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w)};
+  scratch.mesh.alone = reinterpret_cast<const F*>(shared);
+  const Warps lanes(warps, team);
+  RigidSystem<Warps, F> s(w, system, lanes, scratch);
+  LocalTally counted;
+  run_steps<true>(s, counted);
+  if (lanes.leads()) add_tally(tally, counted);
 }
 
 template <class F>
@@ -109,7 +194,9 @@ __global__ void __launch_bounds__(kThreads)
     place_rigid_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
-  WarpSystemOf<F> s(w, system, Warp{}, scratch_of(w, system, changes));
+  const Warp warp;
+  const RigidScratch<F> scratch = scratch_of(w, system, changes);
+  WarpSystemOf<F> s(w, system, warp, scratch);
   const bool placed = place_all(s);
   if (!placed && Warp::leads()) atomicOr(&tally->stuck, 1u);
 }
@@ -119,7 +206,9 @@ __global__ void __launch_bounds__(kThreads)
     energy_rigid_kernel(const __grid_constant__ RigidWork<F> w, F* changes) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
-  WarpSystemOf<F> s(w, system, Warp{}, scratch_of(w, system, changes));
+  const Warp warp;
+  const RigidScratch<F> scratch = scratch_of(w, system, changes);
+  WarpSystemOf<F> s(w, system, warp, scratch);
   const double energy = s.total_energy();
   if (Warp::leads()) w.energies[system] = energy;
 }
@@ -130,7 +219,9 @@ __global__ void __launch_bounds__(kThreads)
   const RigidWork<F>& w = t.work;
   const int system = system_of_warp();
   if (system >= w.systems) return;
-  WarpSystemOf<F> s(w, system, Warp{}, scratch_of(w, system, changes));
+  const Warp warp;
+  const RigidScratch<F> scratch = scratch_of(w, system, changes);
+  WarpSystemOf<F> s(w, system, warp, scratch);
   insert_tests(t, s);
 }
 
@@ -189,8 +280,13 @@ class RigidCudaEngine final : OnDevice, public Engine {
       w.measure = measure;
       w.steps = steps;
       w.again = again;
-      const auto kernel = has_several_proposals(w) ? &run_kernel<F, true> : &run_kernel<F, false>;
-      kernel<<<blocks(), threads_, shared_, stream_>>>(w, changes_.data(), tally_.data());
+      if (has_several_proposals(w)) {
+        const int teams = several_.threads / (32 * several_.warps);
+        run_several_kernel<F><<<(w.systems + teams - 1) / teams, several_.threads, several_.shared,
+                                stream_>>>(w, several_.warps, changes_.data(), tally_.data());
+      } else {
+        run_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, changes_.data(), tally_.data());
+      }
       return fetch_tally();
     };
     run_whole(state_, steps, measure, launch, [&](unsigned full) { enlarge(full); });
@@ -328,30 +424,50 @@ class RigidCudaEngine final : OnDevice, public Engine {
 
   // So many warps in a block that most of them fit into a multiprocessor's shared memory.
   void choose_warps() {
-    const std::size_t each = RigidScratch<F>::bytes(work());
+    const RigidWork<F> w = work();
+    const std::size_t each = RigidScratch<F>::bytes(w), common = alone_bytes(w);
     int most = 0, all = 0;
     check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
           "device");
     check(cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device_),
           "device");
     constexpr std::size_t kReserved = 1024;  // of each block
-    std::size_t warps = 0, resident = 0;
-    for (std::size_t n = 1; n <= kThreads / 32 && n * each <= static_cast<std::size_t>(most); ++n) {
-      const std::size_t fit = all / (n * each + kReserved) * n;
-      if (fit >= resident) warps = n, resident = fit;
-    }
-    if (warps == 0)
-      throw std::invalid_argument(text_of(state_.slots,
-                                          " molecules in a system are too many for this GPU's "
-                                          "shared memory of ",
-                                          most, " bytes"));
+    const auto most_teams = [&](std::size_t largest, std::size_t extra) {
+      std::size_t teams = 0, resident = 0;
+      for (std::size_t n = 1; n <= largest; ++n) {
+        const std::size_t bytes = n * each + extra;
+        if (bytes > static_cast<std::size_t>(most)) break;
+        const std::size_t fit = all / (bytes + kReserved) * n;
+        if (fit >= resident) teams = n, resident = fit;
+      }
+      if (teams == 0)
+        throw std::invalid_argument(text_of(state_.slots,
+                                            " molecules in a system are too many for this GPU's "
+                                            "shared memory of ",
+                                            most, " bytes"));
+      return teams;
+    };
+    const std::size_t warps = most_teams(kThreads / 32, 0);
     threads_ = static_cast<int>(warps) * 32;
     shared_ = warps * each;
-    allow_shared_memory(&run_kernel<F, false>, shared_, "shared memory of a kernel");
-    allow_shared_memory(&run_kernel<F, true>, shared_, "shared memory of a kernel");
+    allow_shared_memory(&run_kernel<F>, shared_, "shared memory of a kernel");
     allow_shared_memory(&place_rigid_kernel<F>, shared_, "shared memory of a kernel");
     allow_shared_memory(&energy_rigid_kernel<F>, shared_, "shared memory of a kernel");
     allow_shared_memory(&test_rigid_kernel<F>, shared_, "shared memory of a kernel");
+    if (!has_several_proposals(w)) return;
+    several_.warps = std::min(w.proposals / 32, kThreads / 32);
+    if (const char* n = std::getenv("TEAM")) several_.warps = std::atoi(n);
+    const std::size_t teams = most_teams(kThreads / (32 * several_.warps), common);
+    several_.threads = static_cast<int>(teams) * 32 * several_.warps;
+    several_.shared = teams * each + common;
+    allow_shared_memory(&run_several_kernel<F>, several_.shared, "shared memory of a kernel");
+    if (std::getenv("TEAM")) {
+      int fit = 0;
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, run_several_kernel<F>, several_.threads, several_.shared);
+      cudaFuncAttributes a{};
+      cudaFuncGetAttributes(&a, run_several_kernel<F>);
+      std::printf("team of %d warps, %d threads a block, %zu bytes each, %zu a block, %d blocks fit, %d registers, %zu local\n", several_.warps, several_.threads, each, several_.shared, fit, a.numRegs, a.localSizeBytes);
+    }
   }
   int blocks() const {
     const int warps = threads_ / 32;
@@ -381,6 +497,10 @@ class RigidCudaEngine final : OnDevice, public Engine {
   DeviceBuffer<DeviceTally> tally_;
   int threads_ = 0;
   std::size_t shared_ = 0;
+  struct {
+    int warps, threads;
+    std::size_t shared;
+  } several_{};  // of steps of several proposals: warps of a system, and of a block
 };
 
 }  // namespace
