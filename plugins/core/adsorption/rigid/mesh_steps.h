@@ -26,7 +26,7 @@ template <class System, class F>
 MM_TEAM void set_phases(const System& s, int point, const Site& at, F charge) {
   const MeshModel<F>& m = s.r.mesh;
   const int size = phases_of_point(m) / 2;
-  F* const to = s.scratch.mesh.phases + 2 * point * size;
+  const Fast<F> to = s.scratch.mesh.phases + 2 * point * size;
   s.team.share(size, [&](int i) {
     const int x = m.highest[0] + 1, y = x + m.highest[1] + 1;
     const int n = i < x ? i : i < y ? i - x : i - y;
@@ -54,12 +54,12 @@ struct FourWaves {
   F c[4], s[4];
 };
 template <class F>
-MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const F* phases, const MeshQuad& quad,
+MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const Fast<const F>& phases, const MeshQuad& quad,
                                 int first, int end) {
   const int size = phases_of_point(m), y = 2 * (m.highest[0] + 1), z = y + 2 * (m.highest[1] + 1);
   F t[8] = {};
   for (int p = first; p < end; ++p) {
-    const F* const from = phases + p * size;
+    const Fast<const F> from = phases + p * size;
     const F cx = from[2 * quad.x], sx = from[2 * quad.x + 1], cy = from[y + 2 * quad.y],
             sy = from[y + 2 * quad.y + 1], cz = from[z + 2 * quad.z], sz = from[z + 2 * quad.z + 1];
     const F cc = cx * cy, ss = sx * sy, sc = sx * cy, cs = cx * sy;
@@ -85,7 +85,7 @@ MM_TEAM void set_amplitudes(const System& s, int charges, bool rotated) {
   const MeshModel<F>& m = s.r.mesh;
   s.team.share(m.quads, [&](int i) {
     const MeshQuad quad = m.quad[i];
-    const F* const phases = s.scratch.mesh.phases;
+    const Fast<const F> phases = s.scratch.mesh.phases;
     const FourWaves<F> own = four_waves(m, phases, quad, 0, charges);
     FourWaves<F> center{};
     if (!rotated) center = four_waves(m, phases, quad, charges, charges + 1);
@@ -126,7 +126,7 @@ MM_HD std::uint32_t node_phase(const MeshModel<F>& m, const MeshRegion& g, int a
 // The sum over the waves at the nodes, one axis after the other.
 template <class System, class F>
 MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegion& g,
-                         MeshSums<F>* plane) {
+                         Fast<MeshSums<F>> plane) {
   const MeshScratch<F>& t = s.scratch.mesh;
   const int X = g.size[0], Y = g.size[1], Z = g.size[2];
   s.team.share(m.layers * Z, [&](int i) {
@@ -135,7 +135,7 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
   });
   s.team.share(X + Y, [&](int i) {  // the powers of e^(i phase) along the axes x and y
     const int axis = i < X ? 0 : 1, node = i - axis * X, pitch = 2 * g.size[axis];
-    F* const to = t.turning[axis] + 2 * node;
+    const Fast<F> to = t.turning[axis] + 2 * node;
     F step_c, step_s, c = 1, sn = 0;
     unit_circle(node_phase(m, g, axis, node), step_c, step_s);
     for (int k = 0; k <= m.highest[axis]; ++k) {
@@ -153,7 +153,7 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
     s.team.share(count * X, [&](int i) {
       const MeshRow row = rows[i / X];
       const MeshAmplitude<F>* const from = t.amplitudes + row.first;
-      const F* const circle = t.turning[0] + 2 * (i % X);
+      const Fast<F> circle = t.turning[0] + 2 * (i % X);
       F u = 0, iu = 0, v = 0, iv = 0;
       for (int k = 0; k < row.count; ++k) {
         const MeshAmplitude<F> a = from[k];
@@ -167,8 +167,8 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
     });
     s.team.sync();
     s.team.share(X * Y, [&](int i) {
-      const F* const circle = t.turning[1] + 2 * (i / X);
-      const MeshSums<F>* const from = plane + i % X;
+      const Fast<F> circle = t.turning[1] + 2 * (i / X);
+      const Fast<MeshSums<F>> from = plane + i % X;
       F line = 0, iline = 0;
       for (int k = 0; k < count; ++k) {
         const MeshSums<F> p = from[k * X];
@@ -176,7 +176,7 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
         line = fused(p.v[0], c, fused(p.v[2], sn, line));
         iline = fused(p.v[1], c, fused(p.v[3], sn, iline));
       }
-      const F* const e = t.circle + 2 * n * Z;
+      const Fast<F> e = t.circle + 2 * n * Z;
       for (int z = 0; z < Z; ++z) {
         F& to = t.values[z * X * Y + i];
         to = fused(line, e[2 * z], fused(-iline, e[2 * z + 1], n ? to : F(0)));
@@ -189,12 +189,12 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
 // spare: memory of a walk.
 template <class System, class F>
 MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, bool rotated,
-                      const MeshRegion& region, Pose* spare) {
+                      const MeshRegion& region, Fast<Pose> spare) {
   const int charges = set_phases_of(s, 0, body, old);
   if (!rotated) set_phases(s, charges, old.center, F(1));
   s.team.sync();
   set_amplitudes<System, F>(s, charges, rotated);
-  sum_on_mesh(s, s.r.mesh, region, reinterpret_cast<MeshSums<F>*>(spare));
+  sum_on_mesh(s, s.r.mesh, region, spare.template as<MeshSums<F>>());
 }
 
 // Energy of a molecule with the others, and with its own images where they depend on the pose. Its
@@ -205,7 +205,7 @@ MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& re
                       const typename System::template Lane<Site>* at, const Site& center, int l,
                       bool rotated) {
   const MeshModel<F>& m = s.r.mesh;
-  const F* const values = s.scratch.mesh.values;
+  const Fast<const F> values = s.scratch.mesh.values;
   MeshRegion alone;
   for (int a = 0; a < 3; ++a) {
     alone.first[a] = m.points[a] - m.alone_half[a] + kSpline / 2 - 1;
@@ -238,7 +238,7 @@ MM_TEAM void accept_by_quads(const System& s, const Body<F>& body, const Pose& f
   s.team.sync();
   s.team.share(m.quads, [&](int i) {
     const MeshQuad quad = m.quad[i];
-    const F* const phases = s.scratch.mesh.phases;
+    const Fast<const F> phases = s.scratch.mesh.phases;
     const FourWaves<F> before = four_waves(m, phases, quad, 0, charges),
                        after = four_waves(m, phases, quad, charges, 2 * charges);
     MM_UNROLL

@@ -176,7 +176,7 @@ MM_TEAM bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
 // docs/theory/adsorption.md, section 3. Composed by a scan in a fixed order, since products of
 // quaternions round. Returns the buffer that they are in.
 template <class System>
-MM_TEAM const Pose* draw_proposals(System& s, int species, std::uint64_t step, const Pose& old,
+MM_TEAM Fast<const Pose> draw_proposals(System& s, int species, std::uint64_t step, const Pose& old,
                                    std::uint32_t split_word, bool rotate) {
   using F = typename System::Real;
   const int P = s.w.proposals;
@@ -185,7 +185,7 @@ MM_TEAM const Pose* draw_proposals(System& s, int species, std::uint64_t step, c
   const Pose start{{0, 0, 0}, {1, 0, 0, 0}};
   const bool turned = rotate && body.count > 1;
   const auto split = static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(P)));
-  Pose *from = s.scratch.walk[0], *to = s.scratch.walk[1];
+  Fast<Pose> from = s.scratch.walk[0], to = s.scratch.walk[1];
   s.team.share(P, [&](int i) {
     std::uint32_t word[4], turn[4];
     random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id),
@@ -213,7 +213,7 @@ MM_TEAM const Pose* draw_proposals(System& s, int species, std::uint64_t step, c
         to[i].center = joins ? moved(from[i].center, from[i - off].center) : from[i].center;
     });
     s.team.sync();
-    Pose* const other = from;
+    const Fast<Pose> other = from;
     from = to;
     to = other;
   }
@@ -236,8 +236,9 @@ enum class Waves { none, direct, mesh };
 // of a molecule that is not to be counted are in change, with the other sign; or the mesh has the
 // potential of the others.
 template <class System, class F>
-MM_TEAM void proposal_energies(const System& s, int species, const Pose* poses, int count,
-                               Waves waves, bool rotated, const MeshRegion& region, F* energy) {
+MM_TEAM void proposal_energies(const System& s, int species, Fast<const Pose> poses, int count,
+                               Waves waves, bool rotated, const MeshRegion& region,
+                               Fast<F> energy) {
   using Places = typename System::template Lane<Site>;
   const Body<F>& body = s.r.body[species];
   const int own = count / System::kLanes;
@@ -273,7 +274,7 @@ struct Around {
   double low[3], high[3];
 };
 template <class System>
-MM_TEAM Around around_proposals(const System& s, const Pose* poses, const Site& old) {
+MM_TEAM Around around_proposals(const System& s, Fast<const Pose> poses, const Site& old) {
   Around a;
   std::uint32_t middle[3], half[3];
   for (int e = 0; e < 3; ++e) {
@@ -306,7 +307,7 @@ MM_TEAM void choose_one_of_many(const System& s, std::uint32_t choose_word, doub
   using Lane = typename System::template Lane<F>;
   const auto& w = s.w;
   const int own = w.proposals / System::kLanes;
-  F *const energy = s.scratch.energy, *const weights = s.scratch.weight;
+  const Fast<F> energy = s.scratch.energy, weights = s.scratch.weight;
   const auto one = s.team.one();
   const F before_move = energy[0];
   Lane lowest, sw, first, second;
@@ -333,9 +334,9 @@ MM_TEAM void choose_one_of_many(const System& s, std::uint32_t choose_word, doub
   const auto levels = one.levels(sw);
   F rest = static_cast<F>(uniform(choose_word)) * levels.total();
   const int lane = choose_lane(rest, [&](int level, int l) { return levels.partial(level, l); });
-  const int chosen = lane * own + choose_own(rest, weights + lane * own, own);
+  const int chosen = lane * own + choose_own(rest, (weights + lane * own).get(), own);
   const double total = static_cast<double>(levels.total());
-  if (s.team.leads()) *s.scratch.choice = {total, chosen};
+  if (s.team.leads()) s.scratch.choice[0] = {total, chosen};
   if (!w.measure) return;
   const double mean = static_cast<double>(one.sum(first)) / total;
   const double square = static_cast<double>(one.sum(second)) / total;
@@ -360,7 +361,7 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::choose);
   const Pose old = s.pose(slot);
-  const Pose* const poses = draw_proposals(s, species, step, old, word[0], draw.kind & 1);
+  const Fast<const Pose> poses = draw_proposals(s, species, step, old, word[0], draw.kind & 1);
   const bool anywhere = uniform_proposals(w, step), rotated = (draw.kind & 1) && body.count > 1;
   bool charged = false;
   for (int i = 0; i < body.count; ++i) charged |= s.r.charge[body.type[i]] != F(0);
@@ -375,18 +376,19 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
       waves = Waves::mesh;
   }
   if (waves == Waves::mesh) {
-    Pose* const spare = poses == s.scratch.walk[0] ? s.scratch.walk[1] : s.scratch.walk[0];
+    const Fast<Pose> first = s.scratch.walk[0];
+    const Fast<Pose> spare = poses == first ? s.scratch.walk[1] : first;
     set_mesh(s, body, old, rotated, region, spare);
   } else if (waves == Waves::direct) {
     s.add_waves(body, old, F(-1), true);
     s.set_others();
   }
-  F *const energy = s.scratch.energy, *const weights = s.scratch.weight;
+  const Fast<F> energy = s.scratch.energy, weights = s.scratch.weight;
   proposal_energies(s, species, poses, P, waves, rotated, region, energy);
   const double before = s.energy;
   if (s.team.first_warp()) choose_one_of_many(s, word[1], before);
   s.team.sync();
-  const Choice<F> choice = *s.scratch.choice;
+  const Choice<F> choice = s.scratch.choice[0];
   if (choice.proposal != 0) {
     s.energy = before + static_cast<double>(energy[choice.proposal]);
     const Pose fresh = poses[choice.proposal];
@@ -442,7 +444,7 @@ MM_TEAM void run_steps(System& s, Tally& tally) {
 
 template <class System>
 MM_TEAM void draw_anywhere(const System& s, std::uint64_t step, std::uint32_t first,
-                           Purpose purpose, Pose* poses) {
+                           Purpose purpose, Fast<Pose> poses) {
   s.team.each([&](int l) {
     for (int i = l; i < kWidth; i += System::kLanes) {
       std::uint32_t word[4], turn[4];
@@ -466,8 +468,8 @@ MM_TEAM bool place_all(System& s) {
   for (int b = 0; b < s.m.species; ++b) wanted[b] = s.counts[b];
   for (int b = 0; b < s.m.species; ++b) s.set_count(b, 0);
   std::uint64_t molecule = 0;
-  Pose* const poses = s.scratch.walk[0];
-  F* const energy = s.scratch.energy;
+  const Fast<Pose> poses = s.scratch.walk[0];
+  const Fast<F> energy = s.scratch.energy;
   for (int b = 0; b < s.m.species; ++b)
     for (int i = 0; i < wanted[b]; ++i, ++molecule) {
       F best = F(kForbidden);
@@ -500,8 +502,8 @@ MM_TEAM bool place_all(System& s) {
 template <class Test, class System>
 MM_TEAM void insert_tests(const Test& t, System& s) {
   using F = typename System::Real;
-  Pose* const poses = s.scratch.walk[0];
-  F* const energy = s.scratch.energy;
+  const Fast<Pose> poses = s.scratch.walk[0];
+  const Fast<F> energy = s.scratch.energy;
   const Waves waves = !t.empty && s.r.charged ? Waves::direct : Waves::none;
   if (waves == Waves::direct) {
     s.clear_change();

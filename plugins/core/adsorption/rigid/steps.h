@@ -160,8 +160,8 @@ class RigidSystem {
   template <bool Skewed, bool Charged>
   MM_TEAM void add_run(const PairLaw<F>& law, F qq, const Site& at, const NearRun& run, F sign,
                        Lane<F>& sum) const {
-    const std::uint32_t *x = scratch.near[0] + run.begin, *y = scratch.near[1] + run.begin,
-                        *z = scratch.near[2] + run.begin;
+    const Fast<std::uint32_t> x = scratch.near[0] + run.begin, y = scratch.near[1] + run.begin,
+                              z = scratch.near[2] + run.begin;
     for (int base = 0; base < run.count; base += kLanes) {
       const int some = run.count - base < kLanes ? run.count - base : kLanes;
       team.first_lanes(some, [&](int l) {
@@ -200,8 +200,8 @@ class RigidSystem {
         const NearRun run = scratch.runs[k];
         const PairLaw<F> law = r.laws[type * r.types + run.type];
         const F qq = r.charge[type] * r.charge[run.type];
-        const std::uint32_t *x = scratch.near[0] + run.begin, *y = scratch.near[1] + run.begin,
-                            *z = scratch.near[2] + run.begin;
+        const Fast<std::uint32_t> x = scratch.near[0] + run.begin, y = scratch.near[1] + run.begin,
+                                  z = scratch.near[2] + run.begin;
         const bool pull = Charged && qq != F(0);
         if (!pull && !(law.repulsion > F(0))) continue;
         for (int j = 0; j < run.count; ++j) {
@@ -319,7 +319,7 @@ class RigidSystem {
   }
   // Each lane's molecule has the pose poses[lane * own]. The molecule whose structure factors are
   // in change, with the other sign, does not count.
-  MM_TEAM void add_wave_energies(const Body<F>& body, const Pose* poses, int own,
+  MM_TEAM void add_wave_energies(const Body<F>& body, Fast<const Pose> poses, int own,
                                  Lane<F>& energy) const {
     int charges = 0;
     for (int k = 0; k < body.count; ++k) charges += r.charge[body.type[k]] != F(0);
@@ -388,7 +388,7 @@ class RigidSystem {
  private:
   // With at most Charges charges, so that their phases stay in registers; others are zero.
   template <int Charges>
-  MM_TEAM void add_wave_energies_of(const Body<F>& body, const Pose* poses, int own,
+  MM_TEAM void add_wave_energies_of(const Body<F>& body, Fast<const Pose> poses, int own,
                                     Lane<F>& energy) const {
     Lane<Site> at[Charges];
     Lane<F> step_c[Charges], step_s[Charges], c[Charges], s[Charges];

@@ -69,16 +69,16 @@ MM_HD int walk_length(const RigidWork<F>& w) {
 // Memory of one worker besides the state: where the sites are, and what a step needs.
 template <class F>
 struct RigidScratch {
-  std::uint32_t* sites[3];  // [places]
-  std::uint32_t* near[3];   // [places]: sites close to the molecule that moves
-  NearRun* runs;            // [kMostRuns]
-  Choice<F>* choice;
-  Pose* walk[2];            // [most proposals], also of starts and test molecules
-  F* energy;                // [most proposals]
-  F* weight;                // [most proposals]
-  F* change;                // [waves][2]
-  F* others;                // [waves][2]
-  MeshScratch<F> mesh;      // its amplitudes are where others are
+  Fast<std::uint32_t> sites[3];  // [places]
+  Fast<std::uint32_t> near[3];   // [places]: sites close to the molecule that moves
+  Fast<NearRun> runs;            // [kMostRuns]
+  Fast<Choice<F>> choice;
+  Fast<Pose> walk[2];            // [most proposals], also of starts and test molecules
+  Fast<F> energy;                // [most proposals]
+  Fast<F> weight;                // [most proposals]
+  F* change;                     // [waves][2]
+  F* others;                     // [waves][2]
+  MeshScratch<F> mesh;           // its amplitudes are where others are
 
   MM_HD static std::size_t align(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
   // Fast memory of a worker.
@@ -98,32 +98,33 @@ struct RigidScratch {
     const std::size_t waves = others_size(w) + 2 * static_cast<std::size_t>(w.r.waves);
     return (waves + 15) / 16 * 16;
   }
-  // memory: bytes(w), aligned to 64; waves: slow(w), aligned likewise.
-  MM_HD RigidScratch(char* memory, const RigidWork<F>& w, F* waves)
+  // memory: bytes(w), aligned to 64; waves: slow(w), aligned likewise; alone: the model's, where a
+  // team with meshes reads it.
+  MM_HD RigidScratch(Fast<char> memory, const RigidWork<F>& w, F* waves, Fast<const F> alone)
       : change(waves + others_size(w)), others(waves) {
     const auto take = [&](std::size_t size) {
-      char* const from = memory;
-      memory += align(size);
+      const Fast<char> from = memory;
+      memory = memory + static_cast<int>(align(size));
       return from;
     };
     const std::size_t places = static_cast<std::size_t>(w.places) * sizeof(std::uint32_t);
-    for (int a = 0; a < 3; ++a) sites[a] = reinterpret_cast<std::uint32_t*>(take(places));
-    for (int a = 0; a < 3; ++a) near[a] = reinterpret_cast<std::uint32_t*>(take(places));
-    runs = reinterpret_cast<NearRun*>(take(kMostRuns * sizeof(NearRun)));
-    choice = reinterpret_cast<Choice<F>*>(take(sizeof(Choice<F>)));
+    for (int a = 0; a < 3; ++a) sites[a] = take(places).template as<std::uint32_t>();
+    for (int a = 0; a < 3; ++a) near[a] = take(places).template as<std::uint32_t>();
+    runs = take(kMostRuns * sizeof(NearRun)).template as<NearRun>();
+    choice = take(sizeof(Choice<F>)).template as<Choice<F>>();
     const auto proposals = static_cast<std::size_t>(walk_length(w));
-    for (int b = 0; b < 2; ++b) walk[b] = reinterpret_cast<Pose*>(take(walk_size(w)));
-    energy = reinterpret_cast<F*>(take(proposals * sizeof(F)));
-    weight = reinterpret_cast<F*>(take(proposals * sizeof(F)));
+    for (int b = 0; b < 2; ++b) walk[b] = take(walk_size(w)).template as<Pose>();
+    energy = take(proposals * sizeof(F)).template as<F>();
+    weight = take(proposals * sizeof(F)).template as<F>();
     if (!w.meshes) return;
     const MeshModel<F>& m = w.r.mesh;
     mesh.amplitudes = reinterpret_cast<MeshAmplitude<F>*>(others);
-    mesh.values = reinterpret_cast<F*>(take(kMeshNodes * sizeof(F)));
-    mesh.circle = reinterpret_cast<F*>(take(circle(m.layers)));
+    mesh.values = take(kMeshNodes * sizeof(F)).template as<F>();
+    mesh.circle = take(circle(m.layers)).template as<F>();
     for (int a = 0; a < 2; ++a)
-      mesh.turning[a] = reinterpret_cast<F*>(take(circle(m.highest[a] + 1)));
-    mesh.alone = m.alone;
-    mesh.phases = reinterpret_cast<F*>(take(phases(w, m)));
+      mesh.turning[a] = take(circle(m.highest[a] + 1)).template as<F>();
+    mesh.alone = alone;
+    mesh.phases = take(phases(w, m)).template as<F>();
   }
 
  private:

@@ -134,9 +134,9 @@ using WarpSystemOf = RigidSystem<Warp, F>;
 // Memory of a warp: its share of the block's, and its system's changes of structure factors.
 template <class F>
 __device__ RigidScratch<F> scratch_of(const RigidWork<F>& w, int system, F* changes) {
-  extern __shared__ __align__(64) char shared[];
-  return {shared + (threadIdx.x / 32) * RigidScratch<F>::bytes(w), w,
-          changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w)};
+  const Fast<char> memory(0u);
+  return {memory + static_cast<int>(threadIdx.x / 32 * RigidScratch<F>::bytes(w)), w,
+          changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w), Fast<const F>(0u)};
 }
 __device__ int system_of_warp() {
   return static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
@@ -155,13 +155,17 @@ __global__ void __launch_bounds__(kThreads)
   if (Warp::leads()) add_tally(tally, counted);
 }
 
-// Bytes that the teams of a block share: the mesh's potential of a molecule around itself.
+// Nodes of the mesh's potential of a molecule around itself, which the teams of a block share.
 template <class F>
-MM_HD std::size_t alone_bytes(const RigidWork<F>& w) {
+MM_HD int alone_nodes(const RigidWork<F>& w) {
   const MeshModel<F>& m = w.r.mesh;
-  std::size_t nodes = w.meshes ? 1 : 0;
-  for (int a = 0; a < 3; ++a) nodes *= static_cast<std::size_t>(2 * m.alone_half[a] + 1);
-  return RigidScratch<F>::align(nodes * sizeof(F));
+  int nodes = w.meshes ? 1 : 0;
+  for (int a = 0; a < 3; ++a) nodes *= 2 * m.alone_half[a] + 1;
+  return nodes;
+}
+template <class F>
+MM_HD int alone_bytes(const RigidWork<F>& w) {
+  return static_cast<int>(RigidScratch<F>::align(alone_nodes(w) * sizeof(F)));
 }
 
 // Steps of several proposals. In float the shared memory holds twenty warps of a multiprocessor or
@@ -170,18 +174,19 @@ template <class F>
 __global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 5 : 2)
     run_several_kernel(const __grid_constant__ RigidWork<F> w, int warps, F* changes,
                        DeviceTally* tally) {
-  extern __shared__ __align__(64) char shared[];
-  const std::size_t common = alone_bytes(w);
-  for (unsigned i = threadIdx.x; i < common / sizeof(F) && w.meshes; i += blockDim.x)
-    reinterpret_cast<F*>(shared)[i] = w.r.mesh.alone[i];
+  const int common = alone_bytes(w), nodes = alone_nodes(w);
+  const Fast<F> alone(0u);
+  for (int i = static_cast<int>(threadIdx.x); i < nodes; i += static_cast<int>(blockDim.x))
+    alone[i] = w.r.mesh.alone[i];
   __syncthreads();
   const int team = static_cast<int>(threadIdx.x) / (32 * warps),
             teams = static_cast<int>(blockDim.x) / (32 * warps),
             system = static_cast<int>(blockIdx.x) * teams + team;
   if (system >= w.systems) return;
-  RigidScratch<F> scratch{shared + common + team * RigidScratch<F>::bytes(w), w,
-                          changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w)};
-  scratch.mesh.alone = reinterpret_cast<const F*>(shared);
+  const Fast<char> memory(0u);
+  const RigidScratch<F> scratch{
+      memory + (common + team * static_cast<int>(RigidScratch<F>::bytes(w))), w,
+      changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w), alone};
   const Warps lanes(warps, team);
   RigidSystem<Warps, F> s(w, system, lanes, scratch);
   LocalTally counted;
@@ -425,7 +430,7 @@ class RigidCudaEngine final : OnDevice, public Engine {
   // So many warps in a block that most of them fit into a multiprocessor's shared memory.
   void choose_warps() {
     const RigidWork<F> w = work();
-    const std::size_t each = RigidScratch<F>::bytes(w), common = alone_bytes(w);
+    const std::size_t each = RigidScratch<F>::bytes(w), common = static_cast<std::size_t>(alone_bytes(w));
     int most = 0, all = 0;
     check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
           "device");
