@@ -335,6 +335,19 @@ class RigidCudaEngine final : OnDevice, public Engine {
     return host;
   }
 
+  std::vector<double> energies() override {
+    check_whole(state_);
+    const DeviceGuard here = use();
+    DeviceBuffer<double> sums(energies_.size()), waves(waves_.size());
+    RigidWork<F> w = work();
+    w.energies = sums.data();
+    w.waves = waves.data();
+    energy_rigid_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, changes_.data());
+    check_launch();
+    std::vector<double> host;
+    fetch(sums, host);
+    return host;
+  }
   Counters counters() const override { return state_.data.counters; }
   GridInfo grid_info() const override { return state_.info; }
   std::vector<int> capacities() const override { return adsorption::capacities(state_); }
