@@ -378,9 +378,7 @@ void FixManymoveWRMC::summarize(const Snapshot& state) {
   const auto samples = static_cast<double>(state.counters.samples);
   const double energy = engine_->energies()[0];
   // Before the first step the averages are those of the start alone.
-  const auto mean = [&](Sum sum) {
-    return samples > 0 ? state.sums[sum] / samples : energy;
-  };
+  const auto mean = [&](Sum sum) { return samples > 0 ? state.sums[sum] / samples : energy; };
   const double plain = mean(kPlain), waste = mean(kWaste);
   double best = method_ < 2 ? plain : waste;
   if (parameters_.moments && samples > 0 && mean(kJump) > 0) {

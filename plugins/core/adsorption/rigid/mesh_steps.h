@@ -54,8 +54,8 @@ struct FourWaves {
   F c[4], s[4];
 };
 template <class F>
-MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const Fast<const F>& phases, const MeshQuad& quad,
-                                int first, int end) {
+MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const Fast<const F>& phases,
+                                const MeshQuad& quad, int first, int end) {
   const int size = phases_of_point(m), y = 2 * (m.highest[0] + 1), z = y + 2 * (m.highest[1] + 1);
   F t[8] = {};
   for (int p = first; p < end; ++p) {

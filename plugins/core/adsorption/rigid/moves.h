@@ -177,7 +177,7 @@ MM_TEAM bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
 // quaternions round. Returns the buffer that they are in.
 template <class System>
 MM_TEAM Fast<const Pose> draw_proposals(System& s, int species, std::uint64_t step, const Pose& old,
-                                   std::uint32_t split_word, bool rotate) {
+                                        std::uint32_t split_word, bool rotate) {
   using F = typename System::Real;
   const int P = s.w.proposals;
   const bool anywhere = uniform_proposals(s.w, step);

@@ -73,12 +73,12 @@ struct RigidScratch {
   Fast<std::uint32_t> near[3];   // [places]: sites close to the molecule that moves
   Fast<NearRun> runs;            // [kMostRuns]
   Fast<Choice<F>> choice;
-  Fast<Pose> walk[2];            // [most proposals], also of starts and test molecules
-  Fast<F> energy;                // [most proposals]
-  Fast<F> weight;                // [most proposals]
-  F* change;                     // [waves][2]
-  F* others;                     // [waves][2]
-  MeshScratch<F> mesh;           // its amplitudes are where others are
+  Fast<Pose> walk[2];   // [most proposals], also of starts and test molecules
+  Fast<F> energy;       // [most proposals]
+  Fast<F> weight;       // [most proposals]
+  F* change;            // [waves][2]
+  F* others;            // [waves][2]
+  MeshScratch<F> mesh;  // its amplitudes are where others are
 
   MM_HD static std::size_t align(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
   // Fast memory of a worker.
@@ -121,8 +121,7 @@ struct RigidScratch {
     mesh.amplitudes = reinterpret_cast<MeshAmplitude<F>*>(others);
     mesh.values = take(kMeshNodes * sizeof(F)).template as<F>();
     mesh.circle = take(circle(m.layers)).template as<F>();
-    for (int a = 0; a < 2; ++a)
-      mesh.turning[a] = take(circle(m.highest[a] + 1)).template as<F>();
+    for (int a = 0; a < 2; ++a) mesh.turning[a] = take(circle(m.highest[a] + 1)).template as<F>();
     mesh.alone = alone;
     mesh.phases = take(phases(w, m)).template as<F>();
   }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA engine for rigid molecules: a warp has a system, or several warps where a step has several
-// proposals. The steps are those of moves.h; this file is compiled without contraction into fma, as
-// those sources are on a CPU.
+// The CUDA engine for rigid molecules: a warp has a system, or several warps where a step has
+// several proposals. The steps are those of moves.h; this file is compiled without contraction into
+// fma, as those sources are on a CPU.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 #include "../../../runtime/device.cuh"
 #include "../../../runtime/text.h"
@@ -287,8 +285,9 @@ class RigidCudaEngine final : OnDevice, public Engine {
       w.again = again;
       if (has_several_proposals(w)) {
         const int teams = several_.threads / (32 * several_.warps);
-        run_several_kernel<F><<<(w.systems + teams - 1) / teams, several_.threads, several_.shared,
-                                stream_>>>(w, several_.warps, changes_.data(), tally_.data());
+        run_several_kernel<F>
+            <<<(w.systems + teams - 1) / teams, several_.threads, several_.shared, stream_>>>(
+                w, several_.warps, changes_.data(), tally_.data());
       } else {
         run_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, changes_.data(), tally_.data());
       }
@@ -443,7 +442,8 @@ class RigidCudaEngine final : OnDevice, public Engine {
   // So many warps in a block that most of them fit into a multiprocessor's shared memory.
   void choose_warps() {
     const RigidWork<F> w = work();
-    const std::size_t each = RigidScratch<F>::bytes(w), common = static_cast<std::size_t>(alone_bytes(w));
+    const std::size_t each = RigidScratch<F>::bytes(w),
+                      common = static_cast<std::size_t>(alone_bytes(w));
     int most = 0, all = 0;
     check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
           "device");
@@ -473,19 +473,12 @@ class RigidCudaEngine final : OnDevice, public Engine {
     allow_shared_memory(&energy_rigid_kernel<F>, shared_, "shared memory of a kernel");
     allow_shared_memory(&test_rigid_kernel<F>, shared_, "shared memory of a kernel");
     if (!has_several_proposals(w)) return;
-    several_.warps = std::min(w.proposals / 32, kThreads / 32);
-    if (const char* n = std::getenv("TEAM")) several_.warps = std::atoi(n);
+    // With the mesh there is work for four warps besides that of the proposals.
+    several_.warps = w.meshes ? kThreads / 32 : std::min(w.proposals, kThreads) / 32;
     const std::size_t teams = most_teams(kThreads / (32 * several_.warps), common);
     several_.threads = static_cast<int>(teams) * 32 * several_.warps;
     several_.shared = teams * each + common;
     allow_shared_memory(&run_several_kernel<F>, several_.shared, "shared memory of a kernel");
-    if (std::getenv("TEAM")) {
-      int fit = 0;
-      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, run_several_kernel<F>, several_.threads, several_.shared);
-      cudaFuncAttributes a{};
-      cudaFuncGetAttributes(&a, run_several_kernel<F>);
-      std::printf("team of %d warps, %d threads a block, %zu bytes each, %zu a block, %d blocks fit, %d registers, %zu local\n", several_.warps, several_.threads, each, several_.shared, fit, a.numRegs, a.localSizeBytes);
-    }
   }
   int blocks() const {
     const int warps = threads_ / 32;
