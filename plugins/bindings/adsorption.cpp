@@ -227,5 +227,6 @@ void bind_adsorption(nb::module_& module) {
       .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
       .def_prop_ro("grid", &grid_dict)
       .def_prop_ro("capacities", &Engine::capacities)
+      .def("energies", [](Engine& e) { return array_of(e.energies()); })
       .def("snapshot", &snapshot_dict);
 }

@@ -176,6 +176,9 @@ class MANYMOVE_API Engine {
   virtual GridInfo grid_info() const = 0;
   virtual std::vector<int> capacities() const = 0;  // of each species, at present
   virtual std::size_t molecules() const = 0;        // that set_positions() takes
+  // Present energies, [systems]. Those of rigid molecules are sums over all interactions, which do
+  // not change the state; snapshot() has the energies that the moves have updated.
+  virtual std::vector<double> energies() { return snapshot().energies; }
   virtual Snapshot snapshot() const = 0;
   // Framework energies at places of the box, xyz: [count][3]: from the grid, and summed over the
   // atoms.

@@ -528,8 +528,9 @@ class Adsorption(Places, Equilibration):
 
     @property
     def energies(self) -> np.ndarray:
-        """Present energy of each system in kelvin, float64 (systems,)."""
-        return self._engine.snapshot()["energies"]
+        """Present energy of each system in kelvin, float64 (systems,). Energies of rigid molecules
+        are summed over all interactions when this is read."""
+        return self._engine.energies()
 
     @property
     def energy(self) -> float:

@@ -229,7 +229,7 @@ class WasteRecyclingMC(EngineAction):
     @log(requires_run=True)
     def potential_energy(self) -> float:
         """float: potential energy of the present configuration, including the framework."""
-        return float(self._engine.snapshot()["energies"][0]) / self._energy
+        return float(self._engine.energies()[0]) / self._energy
 
     @log(category="sequence", requires_run=True)
     def profile(self) -> tuple[float, ...]:

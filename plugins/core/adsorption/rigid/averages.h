@@ -66,14 +66,27 @@ MM_TEAM void count_place(const System& s, const Site& center, double probability
                    profile_bin(s.m, center),
                q);
 }
+// With a system of its own, so that the compiler keeps the members of the other in registers.
+template <class System, class Work, class Scratch, class Team>
+MM_TEAM_CALL double energy_from_scratch(const Work& work, int id, const Team team,
+                                        const Scratch scratch) {
+  return System(work, id, team, scratch).total_energy();
+}
 template <class System>
 MM_TEAM void renew_energy(System& s) {
-  const double fresh = s.total_energy();
-  if (s.team.leads()) {
-    double& drift = s.w.sums[static_cast<std::size_t>(kDrift) * s.w.systems + s.id];
-    drift = highest_of(drift, magnitude(fresh - s.energy));
+  using One = typename System::Team::One;
+  s.team.sync();
+  if (s.team.first_warp()) {
+    const double fresh = energy_from_scratch<RigidSystem<One, typename System::Real>>(
+        s.w, s.id, s.team.one(), s.scratch);
+    if (s.team.leads()) {
+      double& drift = s.w.sums[static_cast<std::size_t>(kDrift) * s.w.systems + s.id];
+      drift = highest_of(drift, magnitude(fresh - s.energy));
+      s.w.energies[s.id] = fresh;
+    }
   }
-  s.energy = fresh;
+  s.team.sync();
+  s.energy = s.w.energies[s.id];
 }
 
 }  // namespace manymove::adsorption

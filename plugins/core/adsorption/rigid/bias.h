@@ -22,21 +22,6 @@ struct Trials {
   MM_HD int count() const { return positions * orientations; }
 };
 
-// Those of an insertion; of a deletion, with the molecule that is there as the first one.
-template <class System>
-MM_TEAM Trials trials_anywhere(const System& s, int species, std::uint64_t step) {
-  const bool turns = s.r.body[species].count > 1;
-  return {step, 0u, s.w.trial_positions, turns ? s.w.trial_orientations : 1, false, false, {}};
-}
-// Orientations at a molecule's center.
-template <class System>
-MM_TEAM Trials trials_here(const System& s, int species, std::uint64_t step, const Pose& old,
-                           bool has_old) {
-  const bool turns = s.r.body[species].count > 1;
-  const int all = s.w.trial_positions * s.w.trial_orientations;
-  return {step, has_old ? 0u : 1u, 1, turns ? all : 1, has_old, true, old};
-}
-
 template <class System>
 MM_TEAM Pose trial_pose(const System& s, const Trials& t, int i) {
   if (t.has_old && i == 0) return t.old;
@@ -66,12 +51,12 @@ struct Bias {
 // With what is gathered. The weight is zero where the framework's energy is not below the hill, so
 // that only the other trials need the energies with other molecules.
 template <class System>
-MM_TEAM_CALL Bias<typename System::Real> weigh(const System& s, int species, const Trials& t,
-                                               std::uint32_t word) {
+MM_TEAM Bias<typename System::Real> weigh(const System& s, int species, const Trials& t,
+                                          std::uint32_t word) {
   using F = typename System::Real;
   const Body<F>& body = s.r.body[species];
-  F *const energy = s.scratch.energy, *const weights = s.scratch.weight;
-  std::int32_t* const open = s.scratch.open;
+  const Fast<F> energy = s.scratch.energy, weights = s.scratch.weight;
+  const Fast<std::int32_t> open = s.scratch.open;
   const int all = t.count();
   s.team.each([&](int l) {
     for (int i = l; i < all; i += System::kLanes) energy[i] = s.field(body, trial_pose(s, t, i));
@@ -114,10 +99,10 @@ MM_TEAM_CALL Bias<typename System::Real> weigh(const System& s, int species, con
     total = levels.total();
     F rest = static_cast<F>(uniform(word)) * total;
     const int lane = choose_lane(rest, [&](int level, int l) { return levels.partial(level, l); });
-    p = lane * own + choose_own(rest, weights + lane * own, own);
+    p = lane * own + choose_own(rest, (weights + lane * own).get(), own);
   } else {
     total = s.team.sum(sum);
-    p = choose_own(static_cast<F>(uniform(word)) * total, weights, count);
+    p = choose_own(static_cast<F>(uniform(word)) * total, weights.get(), count);
   }
   const int chosen = open[p < count ? p : 0];
   const bool first = open[0] == 0;
@@ -133,18 +118,6 @@ MM_HD bool has_charges(const RigidModel<F>& r, const Body<F>& body) {
   for (int i = 0; i < body.count; ++i) some |= r.charge[body.type[i]] != F(0);
   return some;
 }
-// The change of the energy of the waves when a molecule vanishes, or appears, or both.
-template <class System, class F>
-MM_TEAM F wave_change(const System& s, const Body<F>* gone, const Pose& old, const Body<F>* come,
-                      const Pose& fresh) {
-  if (gone) s.add_waves(*gone, old, F(-1), true);
-  if (come) s.add_waves(*come, fresh, F(1), !gone);
-  typename System::template Lane<F> part;
-  s.team.each([&](int l) { part[l] = 0; });
-  s.add_wave_energy(part);
-  return s.team.sum(part);
-}
-
 template <class System>
 MM_TEAM void words_of(const System& s, std::uint64_t step, std::uint32_t number,
                       std::uint32_t word[4]) {
@@ -172,156 +145,124 @@ MM_TEAM bool has_slot(const System& s, int species, Tally& tally) {
   return false;
 }
 
-// An insertion or a deletion. Returns false and leaves the system unchanged if an accepted
-// insertion finds no free slot.
+// The kinds of moves with trials.
+enum class Trial { insertion, deletion, reinsertion, identity };
+
+// An insertion, a deletion, a reinsertion or an identity change. A reinsertion has a place more
+// than the others, besides the old one. Returns false and leaves the system unchanged if an
+// accepted molecule finds no free slot.
 template <class System, class Tally>
-MM_TEAM_CALL bool exchange_biased(System& s, std::uint64_t step, Tally& tally, Outcome& outcome) {
+MM_TEAM bool move_with_trials(System& s, std::uint64_t step, const CommonDraw& draw, Tally& tally,
+                              Outcome& outcome) {
   using F = typename System::Real;
   std::uint32_t word[4], more[4];
   words_of(s, step, 0u, word);
   words_of(s, step, 1u, more);
-  const auto species =
-      static_cast<int>(uniform_below(word[1], static_cast<std::uint32_t>(s.m.species)));
-  const int n = s.counts[species], first = s.m.first_slot[species];
-  const Body<F>& body = s.r.body[species];
-  const double activity = s.m.activity[species];
-  const bool charged = has_charges(s.r, body);
-  Trials trials = trials_anywhere(s, species, step);
-  ++tally.exchanges;
-  outcome.inserted = species;
-  outcome.present = n;
-  if (word[0] >> 31) {
-    outcome.tried = 1;
-    s.gather({0, 0, 0}, {0, 0, 0}, F(0), -1, true);
-    const Bias<F> bias = weigh(s, species, trials, more[0]);
-    if (!(bias.mean > 0)) return true;
-    const Pose fresh = trial_pose(s, trials, bias.chosen);
-    F rest = s.tail_with_others(species, 0);
-    if (charged) rest += wave_change<System, F>(s, nullptr, {}, &body, fresh);
-    rest = lowest_of(rest, F(kForbidden));
-    const double limit = activity * bias.mean * static_cast<double>(weight(s.m.beta, rest));
-    outcome.test = limit;
-    outcome.gains = species;
-    outcome.probability = lowest_of(limit / (n + 1), 1.0);
-    outcome.difference = static_cast<double>(bias.energy) + static_cast<double>(rest);
-    if (!(mul_rn(uniform(word[3]), static_cast<double>(n + 1)) < limit)) return true;
-    if (!has_slot(s, species, tally)) return false;
-    put_in(s, species, fresh);
+  const auto species = static_cast<std::uint32_t>(s.m.species);
+  Trial kind = word[0] >> 31 ? Trial::insertion : Trial::deletion;
+  if (draw.kind >= s.m.exchange)
+    kind = draw.kind < s.w.reinsert_below ? Trial::reinsertion : Trial::identity;
+  // Which species loses a molecule, and which gains one.
+  int from = static_cast<int>(uniform_below(word[1], species)), to = from, slot = -1;
+  bool some = true;
+  if (kind == Trial::reinsertion) {
+    const auto all = static_cast<std::uint32_t>(s.molecules());
+    some = all > 0;
+    if (some) slot = s.find(static_cast<int>(uniform_below(draw.molecule, all)), from);
+    to = from;
   } else {
-    outcome.tried = -1;
-    if (n == 0) return true;
-    const int slot =
-        first + static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
-    trials.has_old = true;
-    trials.old = s.pose(slot);
-    s.gather({0, 0, 0}, {0, 0, 0}, F(0), slot, true);
-    const Bias<F> bias = weigh(s, species, trials, more[0]);
-    if (!(bias.old_weight > F(0))) return true;
-    F rest = -s.tail_with_others(species, 1);
-    if (charged) rest += wave_change<System, F>(s, &body, trials.old, nullptr, {});
-    const double limit =
-        mul_rn(static_cast<double>(n), static_cast<double>(weight(s.m.beta, rest)));
-    const double scale = activity * bias.mean;
-    outcome.loses = species;
-    outcome.probability = lowest_of(limit / scale, 1.0);
-    outcome.difference = static_cast<double>(rest) - static_cast<double>(bias.old_energy);
-    if (!(mul_rn(uniform(word[3]), scale) < limit)) return true;
-    take_out(s, species, slot);
-  }
-  if (charged) s.accept_waves();
-  s.energy += outcome.difference;
-  outcome.accepted = true;
-  ++tally.accepted_exchanges;
-  return true;
-}
-
-// A molecule goes to one of the trials or stays. Returns where its center is.
-template <class System, class Tally>
-MM_TEAM_CALL Site reinsert_one(System& s, std::uint64_t step, const CommonDraw& draw, Tally& tally,
-                               Outcome& outcome) {
-  using F = typename System::Real;
-  std::uint32_t word[4];
-  words_of(s, step, 0u, word);
-  int species;
-  const int slot = s.find(
-      static_cast<int>(uniform_below(draw.molecule, static_cast<std::uint32_t>(s.molecules()))),
-      species);
-  const Body<F>& body = s.r.body[species];
-  Trials trials = trials_anywhere(s, species, step);
-  ++trials.positions;
-  trials.has_old = true;
-  trials.old = s.pose(slot);
-  s.gather({0, 0, 0}, {0, 0, 0}, F(0), slot, true);
-  const Bias<F> bias = weigh(s, species, trials, word[0]);
-  if (bias.old_weight > F(0) && bias.chosen != 0) {
-    const Pose fresh = trial_pose(s, trials, bias.chosen);
-    const bool charged = has_charges(s.r, body);
-    const F rest = charged ? wave_change<System, F>(s, &body, trials.old, &body, fresh) : F(0);
-    outcome.probability = lowest_of(static_cast<double>(weight(s.m.beta, rest)), 1.0);
-    outcome.difference = static_cast<double>(bias.energy) - static_cast<double>(bias.old_energy) +
-                         static_cast<double>(rest);
-    outcome.accepted = metropolis(s.m.beta, rest, word[3]);
-    if (outcome.accepted) {
-      s.put(species, slot, fresh);
-      if (charged) s.accept_waves();
-      s.energy += outcome.difference;
-      ++tally.accepted;
+    ++tally.exchanges;
+    if (kind == Trial::identity) {
+      to = static_cast<int>(uniform_below(word[0], species - 1));
+      to += to >= from;
+    } else {
+      outcome.inserted = from;
+      outcome.tried = kind == Trial::insertion ? 1 : -1;
+      outcome.present = s.counts[from];
+    }
+    if (kind != Trial::insertion) {
+      const auto present = static_cast<std::uint32_t>(s.counts[from]);
+      some = present > 0;
+      slot = s.m.first_slot[from] + static_cast<int>(uniform_below(word[2], present));
     }
   }
-  count_move(s, kReinsertions, outcome.accepted);
-  return s.centers[slot];
-}
-
-// A molecule becomes one of another species at the same center. Returns false and leaves the
-// system unchanged if there is no free slot for it.
-template <class System, class Tally>
-MM_TEAM_CALL bool change_identity(System& s, std::uint64_t step, Tally& tally, Outcome& outcome) {
-  using F = typename System::Real;
-  std::uint32_t word[4], more[4];
-  words_of(s, step, 0u, word);
-  words_of(s, step, 1u, more);
-  const auto kinds = static_cast<std::uint32_t>(s.m.species);
-  const auto from = static_cast<int>(uniform_below(word[1], kinds));
-  auto to = static_cast<int>(uniform_below(word[0], kinds - 1));
-  to += to >= from;
-  const int n = s.counts[from];
-  ++tally.exchanges;
-  if (n > 0) {
-    const int slot = s.m.first_slot[from] +
-                     static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
-    const Body<F>&gone = s.r.body[from], &come = s.r.body[to];
-    const Pose old = s.pose(slot);
-    s.gather(old.center, {0, 0, 0}, highest_of(gone.reach, come.reach), slot, false);
-    const Bias<F> before = weigh(s, from, trials_here(s, from, step, old, true), more[1]);
-    const Trials trials = trials_here(s, to, step, old, false);
-    const Bias<F> after = weigh(s, to, trials, more[0]);
-    if (before.old_weight > F(0) && after.mean > 0) {
-      const Pose fresh = trial_pose(s, trials, after.chosen);
-      const bool charged = has_charges(s.r, gone) || has_charges(s.r, come);
-      F rest = s.tail_with_others(to, 0) - static_cast<F>(s.r.tail[to][from]) -
+  const bool gone = kind != Trial::insertion, come = kind != Trial::deletion,
+             here = kind == Trial::identity;
+  if (some) {
+    const Body<F>&old_body = s.r.body[from], &new_body = s.r.body[to];
+    const Pose old = gone ? s.pose(slot) : Pose{{0, 0, 0}, {1, 0, 0, 0}};
+    s.gather(old.center, {0, 0, 0}, highest_of(old_body.reach, new_body.reach), slot, !here);
+    Bias<F> before{}, after{};
+    Trials trials{};
+    MM_NO_UNROLL
+    for (int pass = here ? 0 : 1; pass < 2; ++pass) {
+      const int which = pass ? to : from;
+      const int k = s.w.trial_positions, m = s.w.trial_orientations;
+      const bool turns = s.r.body[which].count > 1;
+      trials = {step,
+                here && pass ? 1u : 0u,
+                k + (kind == Trial::reinsertion),
+                turns ? m : 1,
+                gone && !(here && pass),
+                here,
+                old};
+      if (here) trials.positions = 1, trials.orientations = turns ? k * m : 1;
+      after = weigh(s, which, trials, more[pass]);
+      if (!here || pass == 0) before = after;
+    }
+    const bool stays = kind == Trial::reinsertion && after.chosen == 0;
+    if ((!gone || before.old_weight > F(0)) && (!come || after.mean > 0) && !stays) {
+      const Pose fresh = come ? trial_pose(s, trials, after.chosen) : old;
+      F rest = 0;
+      if (kind == Trial::insertion) rest = s.tail_with_others(to, 0);
+      if (kind == Trial::deletion) rest = -s.tail_with_others(from, 1);
+      if (here)
+        rest = s.tail_with_others(to, 0) - static_cast<F>(s.r.tail[to][from]) -
                s.tail_with_others(from, 1);
-      if (charged) rest += wave_change<System, F>(s, &gone, old, &come, fresh);
+      const bool charged = has_charges(s.r, old_body) || has_charges(s.r, new_body);
+      if (charged) {
+        if (gone) s.add_waves(old_body, old, F(-1), true);
+        if (come) s.add_waves(new_body, fresh, F(1), !gone);
+        typename System::template Lane<F> part;
+        s.team.each([&](int l) { part[l] = 0; });
+        s.add_wave_energy(part);
+        rest += s.team.sum(part);
+      }
       rest = lowest_of(rest, F(kForbidden));
-      const double limit =
-          s.m.activity[to] * after.mean * n * static_cast<double>(weight(s.m.beta, rest));
-      const double scale = s.m.activity[from] * before.mean * (s.counts[to] + 1);
-      outcome.gains = to;
-      outcome.loses = from;
+      // Accepted with the probability limit / scale.
+      double limit = static_cast<double>(weight(s.m.beta, rest)), scale = 1;
+      if (kind != Trial::reinsertion) {
+        if (come) limit *= s.m.activity[to] * after.mean, scale *= s.counts[to] + 1;
+        if (gone) limit *= s.counts[from], scale *= s.m.activity[from] * before.mean;
+        if (come) outcome.gains = to;
+        if (gone) outcome.loses = from;
+      }
+      if (kind == Trial::insertion) outcome.test = limit;
       outcome.probability = lowest_of(limit / scale, 1.0);
-      outcome.difference = static_cast<double>(after.energy) -
-                           static_cast<double>(before.old_energy) + static_cast<double>(rest);
+      outcome.difference = static_cast<double>(come ? after.energy : F(0)) -
+                           static_cast<double>(gone ? before.old_energy : F(0)) +
+                           static_cast<double>(rest);
       if (mul_rn(uniform(word[3]), scale) < limit) {
-        if (!has_slot(s, to, tally)) return false;
-        take_out(s, from, slot);
-        put_in(s, to, fresh);
+        if (kind == Trial::reinsertion) {
+          s.put(from, slot, fresh);
+          ++tally.accepted;
+        } else {
+          if (come && !has_slot(s, to, tally)) return false;
+          if (gone) take_out(s, from, slot);
+          if (come) put_in(s, to, fresh);
+          ++tally.accepted_exchanges;
+        }
         if (charged) s.accept_waves();
         s.energy += outcome.difference;
         outcome.accepted = true;
-        ++tally.accepted_exchanges;
       }
     }
   }
-  count_move(s, kIdentities, outcome.accepted);
+  if (kind == Trial::reinsertion) {
+    count_move(s, kReinsertions, outcome.accepted);
+    if (s.w.measure && s.m.bins && some && s.team.leads()) count_place(s, s.centers[slot], 1);
+  }
+  if (kind == Trial::identity) count_move(s, kIdentities, outcome.accepted);
   return true;
 }
 

@@ -189,7 +189,7 @@ RigidState make_rigid_state(const Parameters& parameters) {
   for (const double q : p.rigid->framework_charge) s.felt_charges |= s.charged && q != 0;
   if (s.charged) make_waves(s);
   const bool several = p.method == Method::mdp || p.method == Method::mup;
-  if (s.charged && several && !p.double_precision) make_mesh(s);
+  if (s.charged && several && !p.double_precision && waves_decay(*p.rigid)) make_mesh(s);
   if (s.felt_charges) make_potential(s);
   collect_atoms(s);
   for (const LennardJones& law : p.rigid->pairs) {
