@@ -53,6 +53,16 @@ HELP = {
     "cutoff": "Cutoff radius in angstrom, or for DPD in reduced units.",
     "barrier": "Energy barrier in kelvin behind which pockets are blocked, auto (20 T) or none.",
     "capacity": "Initial capacity of open systems in molecules per species (default estimated).",
+    "trial_positions": "Number of positions that an insertion, deletion or reinsertion tries.",
+    "trial_orientations": "Number of orientations that are tried at each trial position.",
+    "bench_adsorption.trial_positions": "Numbers of positions that an insertion "
+    "tries, one variant for each.",
+    "bench_adsorption.trial_orientations": "Numbers of orientations at each position, "
+    "one variant for each.",
+    "fugacity": "Fugacity of open systems in bar (default closed systems).",
+    "exchange": "Share of insertions and deletions among the steps of open systems.",
+    "reinsertion": "Share of reinsertions among the steps.",
+    "identity_change": "Share of identity changes among the steps of an open mixture.",
     "density": "Number density N / V in reduced units.",
     "a": "Repulsion parameter a in reduced units.",
     "gamma": "Friction coefficient in reduced units.",
