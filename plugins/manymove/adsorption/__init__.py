@@ -5,9 +5,16 @@ from manymove.adsorption.adsorbates import METHANE, Adsorbate
 from manymove.adsorption.averages import Profile
 from manymove.adsorption.force_field import TRAPPE_ZEO, ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
+from manymove.adsorption.gas import GasPhase
 from manymove.adsorption.input import METHODS
 from manymove.adsorption.molecule_files import read_molecule
-from manymove.adsorption.molecules import CH4, CO2, ETHANE, N2, WATER, Molecule, Site
+from manymove.adsorption.molecules import CH4, CO2, ETHANE, HELIUM, N2, WATER, Molecule, Site
+from manymove.adsorption.pores import (
+    SurfaceArea,
+    helium_void_fraction,
+    pore_volume,
+    surface_area,
+)
 from manymove.adsorption.simulation import Adsorption
 from manymove.analysis.notation import Estimate
 
@@ -15,6 +22,7 @@ __all__ = [
     "CH4",
     "CO2",
     "ETHANE",
+    "HELIUM",
     "METHANE",
     "METHODS",
     "N2",
@@ -25,9 +33,14 @@ __all__ = [
     "Estimate",
     "ForceField",
     "Framework",
+    "GasPhase",
     "Molecule",
     "Profile",
     "Site",
+    "SurfaceArea",
+    "helium_void_fraction",
+    "pore_volume",
     "read_framework",
     "read_molecule",
+    "surface_area",
 ]

@@ -16,11 +16,13 @@ from manymove import checkpoint
 from manymove.adsorption.averages import MULTIPLE, Run
 from manymove.adsorption.equilibration import test_molecules
 from manymove.adsorption.frameworks import read_framework
+from manymove.adsorption.gas import GasPhase
 from manymove.adsorption.input import barrier_of, grid_points
 from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.molecules import Molecule
 from manymove.adsorption.rigid import settled
 from manymove.adsorption.simulation import Adsorption
+from manymove.analysis.notation import Estimate
 from manymove.io import FrameWriter
 from manymove.jobs import replica, sizes
 from manymove.jobs.options import of_option
@@ -44,6 +46,8 @@ class Settings(replica.Settings):
     frames: int = 0  # of the trajectory of the first system
     henry: int = 0  # test molecules of each species in the framework of each system
     pressure: float | None = None  # bar; the systems are open
+    mole_fractions: Sequence[float] | None = None  # of the species in the gas; default equal ones
+    void_fraction: Estimate | None = None  # helium's, for excess loadings
     start: Path | None = None  # folder of a run from whose last states these systems start
 
     def __post_init__(self) -> None:
@@ -74,13 +78,17 @@ class Settings(replica.Settings):
         return len(range(self.systems)[part::parts])
 
     @property
-    def fugacity(self) -> list[float] | None:
-        """Fugacity of each species in bar; all have the same share of the pressure."""
+    def gas(self) -> GasPhase | None:
+        """The gas with which open systems exchange molecules."""
         if self.pressure is None:
             return None
-        share = self.pressure / len(self.adsorbates)
         t = self.options["temperature"]
-        return [share * b.fugacity_coefficient(self.pressure, t) for b in self.adsorbates]
+        return GasPhase(self.adsorbates, self.pressure, t, self.mole_fractions)
+
+    @property
+    def fugacity(self) -> list[float] | None:
+        """Fugacity of each species in bar."""
+        return None if self.gas is None else self.gas.fugacities
 
     @property
     def states_per_step(self) -> int:

@@ -252,7 +252,12 @@ def dpd(
     return _end("dpd", fluids.table(summary), summary, output, quiet)
 
 
-@command(app, "steps equilibrate isotherm device threads checkpoint_every frames", simulation)
+@command(
+    app,
+    "steps equilibrate isotherm unit void_fraction literature device threads checkpoint_every "
+    "frames",
+    simulation,
+)
 def adsorption(
     framework: str = "MFI",
     molecules: tuple[int, ...] | None = None,
@@ -263,6 +268,10 @@ def adsorption(
     steps: int = 100_000,
     equilibrate: int = 20_000,
     isotherm: tuple[float, ...] | None = None,
+    mole_fractions: tuple[float, ...] | None = None,
+    unit: str = "mol/kg",
+    void_fraction: str | None = None,
+    literature: tuple[Path, ...] | None = None,
     capacity: tuple[int, ...] | None = None,
     profile: tuple[str, ...] | None = None,
     bins: int = 100,
@@ -293,6 +302,8 @@ def adsorption(
     Examples:
       manymove adsorption --adsorbates CO2 --force-field TraPPE-zeo --systems 64 --henry 10000
       manymove adsorption --isotherm 0.5,5,50 --systems 128 --output isotherm
+      manymove adsorption --adsorbates CO2,N2 --force-field TraPPE-zeo --isotherm 0.1,1,10 \
+        --mole-fractions 0.15,0.85 --void-fraction helium --systems 64 --output mixture
       manymove adsorption --resume --output isotherm
     """
     options = gathered(locals())
@@ -315,6 +326,9 @@ def adsorption(
         raise ValueError(f"--{'henry' if henry else 'frames'} cannot be combined with --isotherm")
     if capacity is not None and isotherm is None:
         raise ValueError("--capacity is for --isotherm, the only run with insertions")
+    for name in ("mole_fractions", "void_fraction", "literature"):
+        if isotherm is None and options[name] is not None:
+            raise ValueError(f"--{name.replace('_', '-')} is for --isotherm")
     if method is None:
         method = "mdp" if isotherm is None else "plj"
     counts = molecules or ((32,) if isotherm is None else (0,) * len(species))
@@ -332,15 +346,18 @@ def adsorption(
     if barrier not in ("auto", "none"):
         barrier = number("--barrier", barrier, float)
     of_the_job = {one.name for one in fields(Settings)} | {"context", "isotherm"}
-    of_the_job |= {"potential", "mixing"}
+    of_the_job |= {"potential", "mixing", "unit", "literature"}
     of_the_engine = {name: v for name, v in options.items() if name not in of_the_job}
     of_the_engine |= {"profile": profile, "barrier": None if barrier == "none" else barrier}
     of_the_engine |= {"force_field": field, "framework_charges": charges}
     settings = _settings(
         Settings,
         options,
-        given=to_store(options | {"systems": str(count)}),
+        given=to_store(
+            options | {"systems": str(count), "literature": literature and [*map(str, literature)]}
+        ),
         folder=output,
+        void_fraction=None,
         molecules=counts,
         method=method,
         adsorbates=species,
@@ -348,7 +365,10 @@ def adsorption(
         options=of_the_engine,
     )
     if isotherm is not None:
-        summary, _ = job.run_isotherm(settings, isotherm, world)
+        summary, _ = job.run_isotherm(
+            settings, isotherm, world, unit=unit, void_fraction=void_fraction,
+            literature=literature or (),
+        )  # fmt: skip
         text = job.isotherm_table(summary)
     else:
         summary, _ = job.run(settings, world)

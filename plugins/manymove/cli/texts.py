@@ -67,6 +67,13 @@ HELP = {
     "equilibrate": "Length of the equilibration in sweeps, or in steps for adsorption and DPD.",
     "isotherm": "Gas pressures of an isotherm in bar. Each point continues from the previous one "
     "and equilibrates in rounds of doubling length until its loading agrees with test molecules.",
+    "mole_fractions": "Mole fractions of the species in the gas of an isotherm (default equal).",
+    "unit": "Unit of the loadings of an isotherm in the table and the picture: molecules, "
+    "molecules/uc, mol/kg, mg/g, cm3(STP)/g or cm3(STP)/cm3.",
+    "void_fraction": "Void fraction for excess loadings of an isotherm, or helium to compute it by "
+    "insertions of helium with the force field (default no excess loadings).",
+    "literature": "Tables in CSV of published loadings for the picture of an isotherm, with the "
+    "columns pressure_bar, loading and, if present, loading_error and adsorbate.",
     "pressure": "Constant pressure P* = beta P d^D, at which the volume changes and the packing "
     "fraction is measured, beginning at --packing-fraction (default constant volume).",
     "edges_apart": "Change the edges of the box one at a time with --pressure (default together).",
