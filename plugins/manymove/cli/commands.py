@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from manymove.cli import bench
+from manymove.cli import adsorbents, bench
 from manymove.cli.options import (
     command,
     gathered,
@@ -35,6 +35,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench.app, name="bench")
+app.add_typer(adsorbents.app)
 
 # Exit code of a job that has reported its interruption. Typer returns 130 for Ctrl-C elsewhere.
 STOPPED = -1
@@ -302,8 +303,6 @@ def adsorption(
     Examples:
       manymove adsorption --adsorbates CO2 --force-field TraPPE-zeo --systems 64 --henry 10000
       manymove adsorption --isotherm 0.5,5,50 --systems 128 --output isotherm
-      manymove adsorption --adsorbates CO2,N2 --force-field TraPPE-zeo --isotherm 0.1,1,10 \
-        --mole-fractions 0.15,0.85 --void-fraction helium --systems 64 --output mixture
       manymove adsorption --resume --output isotherm
     """
     options = gathered(locals())

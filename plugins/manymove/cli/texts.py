@@ -35,8 +35,7 @@ HELP = {
     "framework": "Framework: MFI, LTA or the path of a CIF file.",
     "adsorbates": "Adsorbate species: CO2, N2, CH4, C2H6, H2O, or paths of files of RASPA or of "
     "this package (default methane of a single site).",
-    "force_field": "Force field of molecules: TraPPE-zeo, a JSON file of RASPA3, or a folder of "
-    "RASPA2.",
+    "force_field": "Force field: TraPPE-zeo, a JSON file of RASPA3, or a folder of RASPA2.",
     "framework_charges": "Charges of the framework: cif, label=charge,... or a text file of labels "
     "and charges (default those of the force field, or of the CIF file).",
     "potential": "Potential at the cutoff: shifted, truncated or tail (default that of the force "
@@ -44,6 +43,14 @@ HELP = {
     "mixing": "Mixing rule: lorentz-berthelot or geometric (default that of the force field).",
     "ewald": "Ewald's alpha and largest wave number in 1/angstrom (default 3.2 and 20.5 / cutoff).",
     "henry": "Number of test molecules per system for Henry coefficients and heats.",
+    "insertions": "Number of test molecules for each system.",
+    "pores.insertions": "Number of insertions of helium for each of 64 systems.",
+    "probe": "Diameter of the probe of the surface area in angstrom.",
+    "samples": "Number of random points on each atom for the surface area.",
+    "isotherms": "Files isotherm.csv of pure gases, one for each species.",
+    "pressures": "Total pressures of the gas in bar.",
+    "iast.mole_fractions": "Mole fractions of the species in the gas (default equal).",
+    "henry.systems": "Number of independent sets of test molecules, whose differences give errors.",
     "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",
     "adsorbate": "Adsorbate: methane (one site), or CO2, N2, CH4, C2H6 or H2O, which are rigid "
     "molecules with the force field TraPPE.",
