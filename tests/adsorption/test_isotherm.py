@@ -23,11 +23,13 @@ from manymove.adsorption import (
     N2,
     TRAPPE_ZEO,
     Adsorbate,
+    DensityMap,
     Framework,
     GasPhase,
     helium_void_fraction,
     pore_volume,
     surface_area,
+    write_structure,
 )
 from manymove.adsorption.averages import Pooled
 from manymove.adsorption.gas import AVOGADRO, GAS_CONSTANT
@@ -487,3 +489,128 @@ def test_isotherms_of_others_are_refused(tmp_path):
         (tmp_path / "x.csv").write_text(text)
         with pytest.raises(ValueError, match=message):
             read_isotherm(tmp_path / "x.csv")
+
+
+# ---- maps and structures -------------------------------------------------------------------------
+
+
+def test_density_map_counts_molecules_in_the_unit_cell():
+    """Positions are given; two boxes of 1 x 2 x 1 cells with three molecules each."""
+    places = np.array([[0.6, 0.3, 9.9], [0.6, 9.3, 0.1], [8.4, 0.1, 5.0]])
+    a = make("plj", 3, systems=2, cells=(1, 2, 1), positions=np.stack([places, places]))
+    for axis, bins in (("z", [(1, 0, 2), (16, 0, 1)]), ("y", [(1, 19, 1), (1, 0, 1), (16, 10, 1)])):
+        density = DensityMap(a, axis, 20 if axis == "y" else 17)
+        with pytest.raises(RuntimeError, match="nothing sampled"):
+            density.molecules  # noqa: B018
+        density.sample()
+        density.sample()
+        expected = np.zeros((density.bins,) * 2)
+        for row, column, count in bins:
+            column = round(column * density.bins / 20)
+            row = row if axis == "z" else int([0.6, 8.4][row > 1] / 8.5 * 20)
+            expected[row, column] += count / 2
+        assert np.allclose(density.molecules[0], expected)
+        edges = density.corners[-1, 0] - density.corners[0, 0]
+        assert np.allclose(edges, [8.5, 0])
+    assert density.molecules.sum() == pytest.approx(1.5)
+
+
+def test_density_map_of_a_skewed_cell_has_its_corners():
+    from manymove.adsorption.density import corners_of
+
+    corners = corners_of(np.array([[4.0, 0, 0], [1.0, 3.0, 0]]), 2)
+    assert np.allclose(corners[2, 2], [5.0, 3.0]) and np.allclose(corners[0, 2], [1.0, 3.0])
+
+
+def test_maps_that_cannot_be_are_refused():
+    a = make("plj", 1, systems=1)
+    for words, message in ((dict(axis="w"), "axis must be"), (dict(bins=0), "bins")):
+        with pytest.raises(ValueError, match=message):
+            DensityMap(a, **words)
+
+
+CELL = dict(cells=(1, 1, 1), cutoff=4.0, systems=2, grid_spacing=1.0, seed=1, device="cpu")
+
+
+def test_structures_have_the_atoms_and_the_molecules(tmp_path):
+    gemmi = pytest.importorskip("gemmi")
+    a = Adsorption("MFI", [2, 1], adsorbates=[CO2, N2], force_field=TRAPPE_ZEO, method="plj",
+                   **CELL)  # fmt: skip
+    for system in (0, 1):
+        write_structure(tmp_path / "s.cif", a, system)
+        write_structure(tmp_path / "s.pdb", a, system)
+        cif = gemmi.read_small_structure(str(tmp_path / "s.cif"))
+        assert len(cif.sites) == 288 + 2 * 3 + 2
+        assert [site.element.name for site in cif.sites[288:]] == ["O", "C", "O"] * 2 + ["N"] * 2
+        whole = a.site_positions(0)[system].reshape(-1, 3)
+        for site, place in zip(cif.sites[288:294], whole, strict=True):
+            difference = np.array(site.fract.tolist()) - place / a.box
+            assert np.abs(difference - np.rint(difference)).max() < 1e-7
+        pdb = gemmi.read_structure(str(tmp_path / "s.pdb"))[0]
+        assert [len(chain) for chain in pdb] == [1, 3]
+        found = [atom.pos.tolist() for residue in pdb["B"] for atom in residue]
+        assert np.abs(np.array(found[:6]) - whole).max() < 1e-3
+    charges = [float(x) for x in gemmi.cif.read(str(tmp_path / "s.cif")).sole_block().find_values(
+        "_atom_site_charge")]  # fmt: skip
+    assert charges[288:294] == pytest.approx([-0.35, 0.7, -0.35] * 2)
+    assert sum(charges[:288]) == pytest.approx(0)
+
+
+def test_structures_that_cannot_be_written_are_refused(tmp_path):
+    a = make("plj", 1, systems=2)
+    with pytest.raises(ValueError, match=r"the suffix must be \.cif or \.pdb"):
+        write_structure(tmp_path / "s.xyz", a)
+    with pytest.raises(IndexError, match="no system 2, only 2"):
+        write_structure(tmp_path / "s.cif", a, 2)
+    large = make("plj", 1, systems=1, cells=(28, 28, 28))
+    with pytest.raises(ValueError, match="more than a PDB file can have"):
+        write_structure(tmp_path / "s.pdb", large)
+
+
+@pytest.mark.parametrize(
+    ("label", "element"),
+    [("O_co2", "O"), ("CH4_sp3", "C"), ("N_com", None), ("Si12", "Si"), ("Xx", None),
+     ("H_spce", "H"), ("Co3", "Co"), ("CO", "C"), ("12", None), ("", None)],
+)  # fmt: skip
+def test_labels_begin_with_elements(label, element):
+    from manymove.adsorption.structures import element_of
+
+    assert element_of(label) == element
+
+
+MAP = [
+    "adsorption", "--framework", "LTA", "--molecules", "4", "--method", "plj", "--systems", "6",
+    "--steps", "400", "--equilibrate", "50", "--grid-spacing", "0.8", "--device", "cpu",
+    "--threads", "2", "--density-map", "z", "--bins", "12", "--structures", "cif,pdb", "--quiet",
+]  # fmt: skip
+
+
+def test_command_leaves_maps_and_structures(tmp_path):
+    pytest.importorskip("matplotlib")
+    assert cli.run([*MAP, "--output", str(tmp_path)]) == 0
+    table = np.loadtxt(tmp_path / "density.csv", delimiter=",", skiprows=1)
+    from manymove.adsorption import read_framework
+
+    cells = math.prod(read_framework("LTA").cells_for(12.0))
+    assert table.shape == (12, 12) and table.sum() == pytest.approx(4 / cells)
+    for name in ("density.png", "structure.cif", "structure.pdb"):
+        assert (tmp_path / name).stat().st_size > 1000
+    # A longer run continues the map: it is that of one run.
+    assert cli.run(["adsorption", "--resume", "--steps", "800", "--output", str(tmp_path)]) == 0
+    once = tmp_path / "once"
+    assert cli.run([*MAP, "--steps", "800", "--output", str(once)]) == 0
+    longer, other = (
+        np.loadtxt(p / "density.csv", delimiter=",", skiprows=1) for p in (tmp_path, once)
+    )
+    assert longer.sum() == pytest.approx(other.sum())
+    # Another spacing of the records: 200 and 100 samples of the first part.
+    assert not np.array_equal(longer, table)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [(["--density-map", "w"], "must be x, y or z"), (["--structures", "xyz"], "cif, pdb or both")],
+)
+def test_bad_maps_and_structures_are_refused(words, message, tmp_path, capsys):
+    assert cli.run([*MAP, *words, "--output", str(tmp_path / "out")]) == 2
+    assert message in capsys.readouterr().err

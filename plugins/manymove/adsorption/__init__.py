@@ -3,6 +3,7 @@
 
 from manymove.adsorption.adsorbates import METHANE, Adsorbate
 from manymove.adsorption.averages import Profile
+from manymove.adsorption.density import DensityMap
 from manymove.adsorption.force_field import TRAPPE_ZEO, ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.gas import GasPhase
@@ -16,6 +17,7 @@ from manymove.adsorption.pores import (
     surface_area,
 )
 from manymove.adsorption.simulation import Adsorption
+from manymove.adsorption.structures import write_structure
 from manymove.analysis.notation import Estimate
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "WATER",
     "Adsorbate",
     "Adsorption",
+    "DensityMap",
     "Estimate",
     "ForceField",
     "Framework",
@@ -43,4 +46,5 @@ __all__ = [
     "read_framework",
     "read_molecule",
     "surface_area",
+    "write_structure",
 ]

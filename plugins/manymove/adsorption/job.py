@@ -233,14 +233,31 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
         columns = [getattr(profile, name) for name in profile.__dataclass_fields__]
         header = "position,P,P_error,F_K,F_error_K"
         report.write_csv(output / "profile.csv", header, np.column_stack(columns), "%.8g")
+    maps = _density(settings, results)
+    if maps is not None:
+        table = maps[0].reshape(-1, maps[0].shape[-1])  # species below each other
+        header = f"rows: bins along the first edge, of {len(maps[0])} species"
+        report.write_csv(output / "density.csv", header, table, "%.8g")
     if summary["complete"]:
         with figures.pictures(settings.quiet):
             from manymove.adsorption import plots
 
+            if maps is not None:
+                plots.density(output / "density.png", *maps, settings.density_map, summary)
             plots.energy(output / "energy.png", records, summary)
             if profile is not None:
                 direction = settings.options["profile"]
                 plots.profile(output / "profile.png", profile, direction, summary)
+
+
+def _density(settings: Settings, results: list[Result]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Molecules in each bin of a unit cell, (species, bins, bins), and the two edges of the map."""
+    found = [r.density for r in results if r.density is not None]
+    if not found:
+        return None
+    cells = math.prod(results[0].run[0]["cells"])
+    counts = sum(each[0] for each in found) / (cells * sum(each[1] for each in found))
+    return counts, found[0][2]
 
 
 def run_isotherm(

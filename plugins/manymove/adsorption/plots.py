@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from manymove.adsorption.averages import Profile
+from manymove.adsorption.density import AXES, corners_of
 from manymove.adsorption.loadings import UNITS
 from manymove.analysis.notation import with_error
-from manymove.jobs.figures import hollow, new_figure, write_picture
+from manymove.jobs.figures import hollow, new_figure, new_panels, write_picture
 
 
 def energy(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> None:
@@ -79,6 +80,33 @@ def profile(
     right.set_ylabel(r"free energy $\beta F$", color="C3")
     axes.yaxis.label.set_color("C0")
     write_picture(path, figure, dpi=160)
+
+
+def density(
+    path: str | Path, molecules: np.ndarray, edges: np.ndarray, axis: str, summary: dict[str, Any]
+) -> None:
+    """Picture of the density in the unit cell, projected along an edge.
+
+    Args:
+        path: path of the PNG file.
+        molecules: molecules in each bin of a unit cell, (species, bins, bins).
+        edges: edges of the unit cell across the axis in angstrom, (2, 3).
+        axis: edge along which the density is projected.
+        summary: summary of the run.
+    """
+    corners = corners_of(edges, molecules.shape[-1])
+    area = np.linalg.norm(np.cross(*edges)) / molecules.shape[-1] ** 2
+    width = max(4.5, 4.2 * len(molecules))
+    figure, panels = new_panels((width, 4.2), (1, len(molecules)))
+    names = [name for name in AXES if name != axis]
+    for panel, part, name in zip(panels[0], molecules, summary["adsorbates"], strict=True):
+        mesh = panel.pcolormesh(*np.moveaxis(corners, -1, 0), part / area, cmap="viridis",
+                                rasterized=True)  # fmt: skip
+        figure.colorbar(mesh, ax=panel, label="molecules per unit cell and Å$^2$")
+        panel.set(aspect="equal", xlabel=f"{names[0]} (Å)", ylabel=f"{names[1]} (Å)",
+                  title=f"{name}, along {axis}")  # fmt: skip
+    figure.suptitle(state(summary), fontsize=9)
+    write_picture(path, figure, dpi=130)
 
 
 def published(path: str | Path) -> dict[str, Any]:

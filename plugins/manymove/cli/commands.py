@@ -256,7 +256,7 @@ def dpd(
 @command(
     app,
     "steps equilibrate isotherm unit void_fraction literature device threads checkpoint_every "
-    "frames",
+    "frames structures",
     simulation,
 )
 def adsorption(
@@ -291,6 +291,8 @@ def adsorption(
     precision: str = "mixed",
     barrier: str = "auto",
     frames: int = 0,
+    density_map: str | None = None,
+    structures: tuple[str, ...] | None = None,
     output: Path = Path("out/adsorption"),
     **common: Any,
 ) -> int:
@@ -328,6 +330,11 @@ def adsorption(
     for name in ("mole_fractions", "void_fraction", "literature"):
         if isotherm is None and options[name] is not None:
             raise ValueError(f"--{name.replace('_', '-')} is for --isotherm")
+    if density_map not in (None, "x", "y", "z"):
+        raise ValueError(f"--density-map is {density_map!r}; it must be x, y or z")
+    for suffix in structures or ():
+        if suffix not in ("cif", "pdb"):
+            raise ValueError(f"--structures has {suffix!r}; it must be cif, pdb or both")
     if method is None:
         method = "mdp" if isotherm is None else "plj"
     counts = molecules or ((32,) if isotherm is None else (0,) * len(species))
@@ -357,6 +364,7 @@ def adsorption(
         ),
         folder=output,
         void_fraction=None,
+        structures=structures or (),
         molecules=counts,
         method=method,
         adsorbates=species,

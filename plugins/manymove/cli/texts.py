@@ -133,6 +133,9 @@ HELP = {
     "bins": "Number of bins of the profiles in a unit cell.",
     "frames": "Number of frames of the trajectory, equally spaced.",
     "adsorption.frames": "Number of frames of the trajectory of the first system, equally spaced.",
+    "density_map": "Edge of the unit cell along which the density of molecules is projected: x, y "
+    "or z (default no map).",
+    "structures": "Formats of the structure of the first system at the end: cif, pdb or both.",
     "output": "Folder of the results.",
     "checkpoint_every": "Time between two checkpoints in seconds (default 600).",
     "resume": "Continue the run in --output with its options; length, device and threads may "
