@@ -24,6 +24,7 @@
 #include "neigh_list.h"
 #include "neighbor.h"
 #include "pair_manymove_dpd.h"
+#include "pairs_on_device.h"
 #include "plugin_api.h"
 #include "update.h"
 #include "variable.h"
@@ -146,7 +147,9 @@ void DeckTranslation::check_pairs_and_bonds() {
   const std::string pair_style = force->pair_style ? force->pair_style : "none";
   if (!pair_)
     refuse("pair_style " + pair_style +
-           (pair_style == "dpd" ? " (instead: pair_style manymove/dpd)" : ""));
+           (pair_style == "dpd"    ? " (instead: pair_style manymove/dpd)"
+            : pair_style == "mdpd" ? " (instead: pair_style manymove/mdpd)"
+                                   : ""));
   if (pair_ && !pair_->compute_flag) refuse("pair_modify compute no");
   if (const std::string styles = styles_.unserved(); !styles.empty()) refuse(styles);
   if (force->dihedral) refuse("dihedral_style " + std::string(force->dihedral_style));
@@ -155,6 +158,7 @@ void DeckTranslation::check_pairs_and_bonds() {
   if (force->special_onefive) refuse("special_bonds one/five");
   if (neighbor->nex_mol > 0) refuse("neigh_modify exclude molecule");
   if (neighbor->includegroup) refuse("neigh_modify include");
+  if (const std::string why = why_no_densities(lmp); !why.empty()) refuse(why);
 }
 
 // Styles of which only positions, velocities, forces and masses count: what else they have (a

@@ -6,6 +6,7 @@
 #include "fix_manymove_wall.h"
 #include "fix_manymove_wrmc.h"
 #include "pair_manymove_dpd.h"
+#include "pair_manymove_mdpd.h"
 #include "plugin_api.h"
 
 #if defined(MANYMOVE_RUN_STYLE)
@@ -40,6 +41,8 @@ extern "C" __attribute__((visibility("default"))) void manymove_register_styles(
   };
   style("pair", "manymove/dpd", "manymove: dissipative particle dynamics",
         reinterpret_cast<void*>(&create<PairManymoveDPD>));
+  style("pair", "manymove/mdpd", "manymove: many-body dissipative particle dynamics",
+        reinterpret_cast<void*>(&create<PairManymoveMDPD>));
   style("bond", "manymove/harmonic", "manymove: harmonic bonds",
         reinterpret_cast<void*>(&create<BondManymoveHarmonic>));
   style("fix", "manymove/wall", "manymove: bounce-forward walls",

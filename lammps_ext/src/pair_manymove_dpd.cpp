@@ -68,6 +68,7 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
   if (device_ && !each_pair) return add_forces_of_device(number);
   if (list->occasional) neighbor->build_one(list);
   find_images();
+  density_ = find_densities();
   if (list->inum > 0) {
     const auto tally = [](void* pair, int i, int j, double energy, double force_over_distance,
                           double dx, double dy, double dz) {
@@ -102,7 +103,8 @@ void PairManymoveDPD::add_forces(std::uint64_t number, const manymove::dpd::Pair
       reinterpret_cast<const double (*)[3]>(atom->v[0]),
       atom->type,
       tags(),
-      image_.empty() ? nullptr : reinterpret_cast<const int (*)[3]>(image_.data())};
+      image_.empty() ? nullptr : reinterpret_cast<const int (*)[3]>(image_.data()),
+      density_};
   const manymove::dpd::NeighborList neighbors{list->inum, list->ilist, list->numneigh,
                                               list->firstneigh};
   double energy = 0;
@@ -112,7 +114,7 @@ void PairManymoveDPD::add_forces(std::uint64_t number, const manymove::dpd::Pair
                  reinterpret_cast<double (*)[3]>(atom->f[0]),
                  eflag_global && !tally ? &energy : nullptr, tally);
   } catch (const std::bad_alloc&) {
-    error->one(FLERR, "Pair style manymove/dpd: out of memory for {} particles in {} threads", all,
+    error->one(FLERR, "Pair style {}: out of memory for {} particles in {} threads", style_, all,
                threads_);
   }
   eng_vdwl += energy;
@@ -225,15 +227,15 @@ void PairManymoveDPD::allocate() {
 // pair_style manymove/dpd T cutoff seed [weight_exponent s] [precision mixed|double]
 // [threads n]
 void PairManymoveDPD::settings(int narg, char** arg) {
-  if (narg < 3) utils::missing_cmd_args(FLERR, "pair_style manymove/dpd", error);
+  if (narg < 3) utils::missing_cmd_args(FLERR, "pair_style " + style_, error);
   temperature_ = utils::numeric(FLERR, arg[0], false, lmp);
   cutoff_ = utils::numeric(FLERR, arg[1], false, lmp);
   seed_ = utils::inumeric(FLERR, arg[2], false, lmp);
   if (!(temperature_ >= 0))
-    error->all(FLERR, "Pair style manymove/dpd: temperature {} must not be negative", arg[0]);
+    error->all(FLERR, "Pair style {}: temperature {} must not be negative", style_, arg[0]);
   if (!(cutoff_ > 0))
-    error->all(FLERR, "Pair style manymove/dpd: cutoff {} must be positive", arg[1]);
-  if (seed_ <= 0) error->all(FLERR, "Pair style manymove/dpd: seed {} must be positive", arg[2]);
+    error->all(FLERR, "Pair style {}: cutoff {} must be positive", style_, arg[1]);
+  if (seed_ <= 0) error->all(FLERR, "Pair style {}: seed {} must be positive", style_, arg[2]);
 
   weight_exponent_ = 1;
   double_precision_ = 0;
@@ -241,22 +243,22 @@ void PairManymoveDPD::settings(int narg, char** arg) {
   for (int k = 3; k < narg; k += 2) {
     const std::string keyword = arg[k];
     if (keyword != "weight_exponent" && keyword != "precision" && keyword != "threads")
-      error->all(FLERR, "Pair style manymove/dpd: unknown keyword {}", keyword);
-    if (k + 1 == narg) utils::missing_cmd_args(FLERR, "pair_style manymove/dpd " + keyword, error);
+      error->all(FLERR, "Pair style {}: unknown keyword {}", style_, keyword);
+    if (k + 1 == narg)
+      utils::missing_cmd_args(FLERR, "pair_style " + style_ + " " + keyword, error);
     const std::string value = arg[k + 1];
     if (keyword == "weight_exponent") {
       weight_exponent_ = utils::numeric(FLERR, value, false, lmp);
       if (!(weight_exponent_ >= 0))
-        error->all(FLERR, "Pair style manymove/dpd: weight_exponent {} must not be negative",
-                   value);
+        error->all(FLERR, "Pair style {}: weight_exponent {} must not be negative", style_, value);
     } else if (keyword == "threads") {
       threads_ = utils::inumeric(FLERR, value, false, lmp);
       if (threads_ < 1)
-        error->all(FLERR, "Pair style manymove/dpd: threads {} must be positive", value);
+        error->all(FLERR, "Pair style {}: threads {} must be positive", style_, value);
     } else if (value == "mixed" || value == "double") {
       double_precision_ = value == "double";
     } else {
-      error->all(FLERR, "Pair style manymove/dpd: precision {} must be mixed or double", value);
+      error->all(FLERR, "Pair style {}: precision {} must be mixed or double", style_, value);
     }
   }
 
@@ -269,7 +271,7 @@ void PairManymoveDPD::settings(int narg, char** arg) {
 
 // pair_coeff i j a gamma [cutoff] [weight_exponent s]
 void PairManymoveDPD::coeff(int narg, char** arg) {
-  if (narg < 4) utils::missing_cmd_args(FLERR, "pair_coeff (manymove/dpd)", error);
+  if (narg < 4) utils::missing_cmd_args(FLERR, "pair_coeff (" + style_ + ")", error);
   if (!allocated) allocate();
 
   int ilo, ihi, jlo, jhi;
@@ -277,30 +279,30 @@ void PairManymoveDPD::coeff(int narg, char** arg) {
   utils::bounds(FLERR, arg[1], 1, atom->ntypes, jlo, jhi, error);
   const double a = utils::numeric(FLERR, arg[2], false, lmp);
   const double gamma = utils::numeric(FLERR, arg[3], false, lmp);
-  if (!std::isfinite(a)) error->all(FLERR, "Pair coeff manymove/dpd: a {} must be finite", arg[2]);
+  if (!std::isfinite(a)) error->all(FLERR, "Pair coeff {}: a {} must be finite", style_, arg[2]);
   if (!(gamma >= 0))
-    error->all(FLERR, "Pair coeff manymove/dpd: gamma {} must not be negative", arg[3]);
+    error->all(FLERR, "Pair coeff {}: gamma {} must not be negative", style_, arg[3]);
 
   int next = 4;
   double cutoff = cutoff_, exponent = weight_exponent_;
   if (next < narg && strcmp(arg[next], "weight_exponent") != 0) {
     cutoff = utils::numeric(FLERR, arg[next], false, lmp);
     if (!(cutoff > 0))
-      error->all(FLERR, "Pair coeff manymove/dpd: cutoff {} must be positive", arg[next]);
+      error->all(FLERR, "Pair coeff {}: cutoff {} must be positive", style_, arg[next]);
     ++next;
   }
   if (next < narg) {
     if (strcmp(arg[next], "weight_exponent") != 0)
-      error->all(FLERR, "Pair coeff manymove/dpd: unknown keyword {}", arg[next]);
+      error->all(FLERR, "Pair coeff {}: unknown keyword {}", style_, arg[next]);
     if (next + 1 == narg)
-      utils::missing_cmd_args(FLERR, "pair_coeff (manymove/dpd) weight_exponent", error);
+      utils::missing_cmd_args(FLERR, "pair_coeff (" + style_ + ") weight_exponent", error);
     exponent = utils::numeric(FLERR, arg[next + 1], false, lmp);
     if (!(exponent >= 0))
-      error->all(FLERR, "Pair coeff manymove/dpd: weight_exponent {} must not be negative",
+      error->all(FLERR, "Pair coeff {}: weight_exponent {} must not be negative", style_,
                  arg[next + 1]);
     next += 2;
   }
-  if (next < narg) error->all(FLERR, "Pair coeff manymove/dpd: unexpected argument {}", arg[next]);
+  if (next < narg) error->all(FLERR, "Pair coeff {}: unexpected argument {}", style_, arg[next]);
 
   int count = 0;
   for (int i = ilo; i <= ihi; ++i) {
@@ -314,26 +316,28 @@ void PairManymoveDPD::coeff(int narg, char** arg) {
     }
   }
   if (count == 0)
-    error->all(FLERR, "Pair coeff manymove/dpd: no pair of types with i <= j among {} {}", arg[0],
+    error->all(FLERR, "Pair coeff {}: no pair of types with i <= j among {} {}", style_, arg[0],
                arg[1]);
 }
 
 void PairManymoveDPD::init_style() {
   if (!atom->tag_enable)
-    error->all(FLERR, "Pair style manymove/dpd needs atom IDs (atom_modify id yes)");
+    error->all(FLERR, "Pair style {} needs atom IDs (atom_modify id yes)", style_);
   if (!comm->ghost_velocity)
     error->all(FLERR,
-               "Pair style manymove/dpd needs the velocities of ghost atoms "
-               "(comm_modify vel yes)");
+               "Pair style {} needs the velocities of ghost atoms "
+               "(comm_modify vel yes)",
+               style_);
   if (utils::strmatch(update->integrate_style, "^respa"))
     error->all(FLERR,
-               "Pair style manymove/dpd draws one random number per pair and step and does "
-               "not work with run_style respa");
+               "Pair style {} draws one random number per pair and step and does "
+               "not work with run_style respa",
+               style_);
   try {
     manymove::simd_level();
     forces_ = std::make_unique<manymove::dpd::PairForces>(threads_);
   } catch (const std::runtime_error& failure) {
-    error->all(FLERR, "Pair style manymove/dpd: {}", failure.what());
+    error->all(FLERR, "Pair style {}: {}", style_, failure.what());
   }
   neighbor->add_request(this,
                         lists_on_demand_ ? NeighConst::REQ_OCCASIONAL : NeighConst::REQ_DEFAULT);
@@ -342,8 +346,7 @@ void PairManymoveDPD::init_style() {
 }
 
 double PairManymoveDPD::init_one(int i, int j) {
-  if (!setflag[i][j])
-    error->all(FLERR, "Pair style manymove/dpd: pair_coeff {} {} is missing", i, j);
+  if (!setflag[i][j]) error->all(FLERR, "Pair style {}: pair_coeff {} {} is missing", style_, i, j);
   sigma_[i][j] = std::sqrt(2.0 * force->boltz * temperature_ * gamma_[i][j]);  // Eq. 9
   for (double** array : {a_, gamma_, sigma_, cut_, exponent_}) array[j][i] = array[i][j];
   largest_cutoff_ = std::max(largest_cutoff_, cut_[i][j]);
@@ -382,8 +385,7 @@ void PairManymoveDPD::read_restart(FILE* fp) {
       }
       if (!std::isfinite(a_[i][j]) || !not_negative(gamma_[i][j]) || !not_negative(cut_[i][j]) ||
           cut_[i][j] == 0 || !not_negative(exponent_[i][j]))
-        error->all(FLERR, "Pair style manymove/dpd: the restart file is damaged (types {} {})", i,
-                   j);
+        error->all(FLERR, "Pair style {}: the restart file is damaged (types {} {})", style_, i, j);
     }
   }
 }
@@ -412,7 +414,7 @@ void PairManymoveDPD::read_restart_settings(FILE* fp) {
     for (std::int64_t* value : {&drawn_step_, &draws_ahead_}) read(*value);
   if (!not_negative(temperature_) || !not_negative(cutoff_) || cutoff_ == 0 ||
       !not_negative(weight_exponent_) || seed_ <= 0 || drawn_step_ < -1 || draws_ahead_ < 0)
-    error->all(FLERR, "Pair style manymove/dpd: the restart file is damaged");
+    error->all(FLERR, "Pair style {}: the restart file is damaged", style_);
 }
 
 void PairManymoveDPD::write_data(FILE* fp) {

@@ -11,6 +11,7 @@
 #include "modify.h"
 #include "neighbor.h"
 #include "pair_manymove_dpd.h"
+#include "pair_manymove_mdpd.h"
 
 using namespace LAMMPS_NS;
 using manymove::dpd::HostArrays;
@@ -34,8 +35,18 @@ std::vector<PairManymoveDPD*> LAMMPS_NS::dpd_pairs(LAMMPS* lmp) {
   }
 }
 
+std::string LAMMPS_NS::why_no_densities(LAMMPS* lmp) {
+  if (!dynamic_cast<PairManymoveMDPD*>(lmp->force->pair)) return "";
+  if (lmp->atom->rho_flag) return "densities of atoms (instead: atom_style atomic)";
+  if (lmp->neighbor->nex_type > 0 || lmp->neighbor->nex_group > 0)
+    return "neigh_modify exclude with pair_style manymove/mdpd";
+  return "";
+}
+
 std::string PairOnDevice::obstacle(LAMMPS* lmp) {
-  if (dpd_pairs(lmp).empty()) return "no pair_style manymove/dpd";
+  if (dpd_pairs(lmp).empty())
+    return lmp->force->pair_match("manymove/mdpd", 1) ? "pair_style manymove/mdpd in a hybrid style"
+                                                      : "no pair_style manymove/dpd";
   if (!lmp->force->pair->compute_flag) return "pair_modify compute no";
   if (lmp->comm->nprocs > 1 && lmp->comm->layout == Comm::LAYOUT_TILED) return "comm_style tiled";
   if (lmp->domain->nonperiodic == kShrinkWrapped) return "shrink-wrapped boundary";
@@ -43,6 +54,7 @@ std::string PairOnDevice::obstacle(LAMMPS* lmp) {
   if (lmp->force->special_onefive) return "special_bonds one/five";
   if (lmp->neighbor->nex_mol > 0) return "neigh_modify exclude molecule";
   if (lmp->neighbor->includegroup) return "neigh_modify include";
+  if (const std::string why = why_no_densities(lmp); !why.empty()) return why;
   for (int k = 0; k < lmp->modify->nfix; ++k)
     if (lmp->modify->fix[k]->box_change)
       return std::string("fix ") + lmp->modify->fix[k]->id + " " + lmp->modify->fix[k]->style +
@@ -93,8 +105,14 @@ Settings PairOnDevice::settings() {
 }
 
 bool PairOnDevice::needs_another_engine(const Settings& s) {
-  std::vector<double> numbers{
-      s.cutoff, s.skin, s.time_step, s.pairs.special[1], s.pairs.special[2], s.pairs.special[3]};
+  std::vector<double> numbers{s.cutoff,
+                              s.skin,
+                              s.time_step,
+                              s.pairs.special[1],
+                              s.pairs.special[2],
+                              s.pairs.special[3],
+                              s.pairs.many_body.b,
+                              s.pairs.many_body.cutoff};
   for (int a = 0; a < 3; ++a) {
     numbers.insert(numbers.end(), {s.box.low[a], s.box.extent[a], s.box.tilt[a]});
     numbers.insert(numbers.end(), s.grid.cut[a].begin(), s.grid.cut[a].end());

@@ -20,6 +20,9 @@ class PairManymoveDPD;
 // All instances of the style in the deck, also within hybrid styles.
 std::vector<PairManymoveDPD*> dpd_pairs(class LAMMPS* lmp);
 
+// Why no engine can compute the local densities of a deck; empty if one can, or none are needed.
+std::string why_no_densities(class LAMMPS* lmp);
+
 class PairOnDevice : private DevicePhase {
  public:
   // Why no engine can compute the pairs of a deck; empty if one can.

@@ -23,6 +23,7 @@
 #include "output.h"
 #include "pair.h"
 #include "pair_manymove_dpd.h"
+#include "pair_manymove_mdpd.h"
 #include "pairs_on_device.h"
 #include "timer.h"
 #include "update.h"
@@ -46,6 +47,10 @@ class NameForFixes {
   Update* update_;
   char* own_name_;
 };
+
+bool has_densities(const Force* force) {
+  return force->pair && dynamic_cast<PairManymoveMDPD*>(force->pair);
+}
 
 bool is_due(const Fix* fix, bigint step) { return step % std::max(fix->nevery, 1) == 0; }
 
@@ -110,6 +115,9 @@ void VerletManymove::init() {
   if (triclinic != domain->triclinic || virial_style != (force->newton_pair ? 2 : 1) ||
       pair_compute_flag != (force->pair && force->pair->compute_flag ? 1 : 0))
     error->all(FLERR, "Run style manymove/verlet was built for another LAMMPS");
+  if (device_ == "cuda" && has_densities(force))
+    error->all(FLERR,
+               "Run style manymove/verlet: pair_style manymove/mdpd runs on CPUs (device cpu)");
   const bool on_device = !wanted_device().empty();
   for (PairManymoveDPD* pair : dpd_pairs(lmp)) pair->want_lists_on_demand(on_device);
 }
@@ -207,7 +215,7 @@ int VerletManymove::threads() const { return threads_ ? threads_ : comm->nthread
 // LAMMPS' own Verlet than with the engine for the CPU. Collective.
 std::string VerletManymove::wanted_device() const {
   if (device_ != "auto") return device_;
-  if (has_gpus()) return "cuda";
+  if (has_gpus() && !has_densities(force)) return "cuda";
   return comm->nprocs == 1 || threads() > 1 ? "cpu" : "";
 }
 
@@ -218,7 +226,9 @@ void VerletManymove::choose_place() {
   const bool any = device_ == "auto", gpu = device_of_run_ == "cuda";
   const std::string style = "Run style manymove/verlet";
   std::string no_gpu = ": ";
-  if (any && !gpu) no_gpu = ": no CUDA device (" + why_no_gpus() + "), ";
+  if (any && !gpu)
+    no_gpu = has_densities(force) ? ": pair_style manymove/mdpd runs on CPUs, "
+                                  : ": no CUDA device (" + why_no_gpus() + "), ";
   if (device_of_run_.empty())
     return announce(style + no_gpu + "the particles stay on the host", false);
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;

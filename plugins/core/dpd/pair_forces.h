@@ -16,6 +16,12 @@ struct PairCoefficients {
   double weight_exponent;  // s of Eq. 8
 };
 
+// Many-body DPD (many_body.h), of all pairs; special factors multiply densities as they do forces.
+struct ManyBodyCoefficients {
+  double b = 0;
+  double cutoff = 0;  // r_d, at most every pair's cutoff; 0: none
+};
+
 struct PairTable {
   int types;                             // numbered from 1
   const PairCoefficients* coefficients;  // [types + 1][types + 1]
@@ -24,6 +30,9 @@ struct PairTable {
   // the random force is multiplied by the root. The first is 1.
   double special[4];
   bool double_precision;  // else float32 for pairs; sums are float64 always
+  ManyBodyCoefficients many_body = {};
+
+  bool has_densities() const { return many_body.cutoff > 0; }
 };
 
 struct Particles {
@@ -35,6 +44,7 @@ struct Particles {
   // Periods of the box from the particle with this tag to a ghost of it, along each edge; 0 for
   // owned particles and along edges of at least twice the cutoff. Null if all edges are so long.
   const int (*image)[3];
+  const double* density = nullptr;  // of owned particles and ghosts, if the table has densities
 };
 
 // For k below count: first[i][0 .. number[i]) are the neighbors of i = particle[k], each i once;
@@ -66,6 +76,11 @@ class MANYMOVE_API PairForces {
   void add(const PairTable& table, const Particles& particles, const NeighborList& list,
            std::uint64_t seed, std::uint64_t draw, int reacting, double (*force)[3], double* energy,
            const PairTally* tally);
+
+  // The local density of each i = particle[k], k below list.count, from its neighbors, which have
+  // to be all of them (a full list). It does not depend on the number of threads.
+  void find_densities(const PairTable& table, const Particles& particles, const NeighborList& list,
+                      double* density);
 
   double bytes() const;  // of memory
 

@@ -56,8 +56,14 @@ void check_settings(const Settings& s) {
       if (!std::isfinite(c.a) || !(c.gamma >= 0) || !(c.sigma >= 0) || !(c.inverse_cutoff > 0) ||
           !(c.weight_exponent >= 0) || 1 / c.inverse_cutoff > s.cutoff * (1 + 1e-12))
         refuse("coefficients of types ", i, " and ", j, " are out of range");
+      if (s.pairs.many_body.cutoff * c.inverse_cutoff > 1 + 1e-12)
+        refuse("the cutoff of densities ", s.pairs.many_body.cutoff,
+               " is larger than the cutoff of types ", i, " and ", j);
     }
   }
+  const ManyBodyCoefficients& many = s.pairs.many_body;
+  if (!std::isfinite(many.b) || !(many.cutoff >= 0) || !std::isfinite(many.cutoff))
+    refuse("coefficients of many-body forces are out of range");
   if (!is_transport(s.transport)) refuse("no transport ", s.transport);
   const bool upright = s.box.tilt[0] == 0 && s.box.tilt[1] == 0 && s.box.tilt[2] == 0;
   if (s.walls.size() > kMostWalls) refuse("more than ", kMostWalls, " walls");
@@ -165,7 +171,9 @@ void look_ahead(Cells& cells, double time_step, std::int64_t steps) {
   cells.time_ahead = static_cast<float>(0.5 * time_step * static_cast<double>(steps));
 }
 
-Shorts shorts_of(const Settings& s) {
+namespace {
+
+Shorts shorts_within(const Settings& s, double cutoff) {
   Shorts shorts;
   const Frame<Mixed> frame = frame_of<Mixed>(s.box);
   double width[3], part[3];
@@ -189,7 +197,7 @@ Shorts shorts_of(const Settings& s) {
   const auto unit = [](float length) { return 2 * 65536.0 * std::fabs(length); };
   const double margin = std::hypot(unit(shorts.xx) + unit(shorts.xy) + unit(shorts.xz),
                                    unit(shorts.yy) + unit(shorts.yz), unit(shorts.zz));
-  const double reach = (s.cutoff + margin) * (1 + 1e-5);
+  const double reach = (cutoff + margin) * (1 + 1e-5);
   // In units of zz.
   const double unit_length = shorts.zz;
   for (float* length : {&shorts.xx, &shorts.yy, &shorts.xy, &shorts.xz, &shorts.yz})
@@ -197,6 +205,11 @@ Shorts shorts_of(const Settings& s) {
   shorts.cutoff_squared = static_cast<float>(reach / unit_length * (reach / unit_length));
   return shorts;
 }
+
+}  // namespace
+
+Shorts shorts_of(const Settings& s) { return shorts_within(s, s.cutoff); }
+Shorts shorts_of_densities(const Settings& s) { return shorts_within(s, s.pairs.many_body.cutoff); }
 
 int lanes_of(int count) { return count < 50'000 ? 4 : count < 400'000 ? 2 : 1; }
 
@@ -276,6 +289,10 @@ double force_unit(const Settings& s) {
       const double friction = c.gamma * s.cutoff / s.time_step * 1e-6;
       strongest = std::max({strongest, std::fabs(c.a) + 7 * c.sigma, friction});
     }
+  // Two particles in one place.
+  if (s.pairs.has_densities())
+    strongest = std::max(
+        strongest, 2 * std::fabs(s.pairs.many_body.b) * density_scale(s.pairs.many_body.cutoff));
   return strongest > 0 ? std::ldexp(1.0, std::ilogb(strongest) + 1 - 23) : 1;
 }
 
@@ -294,6 +311,7 @@ Forces<P> forces_of(const Settings& s, const PairLaw<typename P::Real>* laws) {
   forces.law = laws_of<P>(s.pairs).back();
   forces.laws = laws;
   forces.general_exponent = general_exponent(s.pairs);
+  if (s.pairs.has_densities()) forces.many_body = many_body_of<Real>(s.pairs.many_body);
   for (int k = 0; k < 4; ++k) {
     forces.special.factor[k] = static_cast<Real>(s.pairs.special[k]);
     forces.special.root[k] = square_root(static_cast<Real>(s.pairs.special[k]));
@@ -476,6 +494,7 @@ std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string&
   if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
   if (device.starts_with("cuda")) {
+    if (settings.pairs.has_densities()) refuse("many-body forces are for CPUs");
     const auto make =
         settings.pairs.double_precision ? &make_cuda_engine<Double> : &make_cuda_engine<Mixed>;
     return make(settings, device.size() > 5 ? std::stoi(device.substr(5)) : -1, communicator);

@@ -27,6 +27,8 @@ constexpr float kFarthestAhead = 0.8f;
 void look_ahead(Cells& cells, double time_step, std::int64_t steps);
 
 Shorts shorts_of(const Settings& settings);
+// Those of the same places, which tell neighbors that are out of the cutoff of densities.
+Shorts shorts_of_densities(const Settings& settings);
 
 // Entries of a neighbor list are read in groups of this size. Lane l of a particle takes the groups
 // l, l + lanes, l + 2 lanes, ..., and the sums of its lanes are added pairwise.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "fixed_point.h"
+#include "many_body.h"
 #include "model.h"
 
 namespace manymove::dpd {
@@ -26,6 +27,7 @@ struct Forces {  // what the sum over one particle's neighbors needs
   bool general_exponent;
   SpecialFactors<Real> special;
   NoiseKey noise;
+  ManyBody<Real> many_body;  // used where there are densities
 };
 
 template <class Real>
@@ -54,11 +56,13 @@ MM_HD void add_tally(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, 
 }
 
 // The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
-// pair of types, weight exponent 1, no special neighbors.
-template <class P, class Math, bool plain, bool tally>
+// pair of types, weight exponent 1, no special neighbors. many_body: densities = rho_i + rho_j
+// count.
+template <class P, class Math, bool plain, bool tally, bool many_body = false>
 MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typename P::Position& i,
                     const typename P::Velocity& vi, const typename P::Position& j,
-                    const typename P::Velocity& vj, std::uint32_t entry) {
+                    const typename P::Velocity& vj, std::uint32_t entry,
+                    typename P::Real densities = 0) {
   using Real = typename P::Real;
   const Vector<Real> r = separation<plain>(f.frame, i, j);
   const Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
@@ -77,12 +81,28 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
       law.a *= f.special.factor[kind];
       law.gamma *= f.special.factor[kind];
       law.sigma *= f.special.root[kind];
+      if constexpr (many_body) densities *= f.special.factor[kind];
     }
     pair = f.general_exponent ? pair_force<true, Math>(law, squared, approach, noise)
                               : pair_force<false, Math>(law, squared, approach, noise);
   }
+  if constexpr (many_body) {
+    const PairForce<Real> more = many_body_force<Math>(f.many_body, squared, densities);
+    pair.over_distance += more.over_distance;
+    pair.energy += more.energy;
+  }
   add_force(sum, r, pair.over_distance);
   if constexpr (tally) add_tally(sum, r, pair.over_distance, pair.energy);
+}
+
+// What the neighbor j adds to the density of particle i, over ManyBody::density_scale.
+template <class P, class Math, bool plain>
+MM_HD typename P::Real density_of_pair(const Forces<P>& f, const typename P::Position& i,
+                                       const typename P::Position& j, std::uint32_t entry) {
+  const Vector<typename P::Real> r = separation<plain>(f.frame, i, j);
+  const auto weight = density_weight<Math>(f.many_body, dot(r, r));
+  if constexpr (plain) return weight;
+  return weight * f.special.factor[entry >> 30];
 }
 
 template <class Real>

@@ -45,6 +45,7 @@ class CpuEngine final : public EngineBase {
         candidates_(static_cast<std::size_t>(pool_.size())) {
     rows_.forces = forces_of<P>(settings, laws_.data());
     rows_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
+    has_densities_ = settings.pairs.has_densities();
     if (communicator) ranks_.emplace(settings, *communicator);
   }
 
@@ -268,6 +269,7 @@ class CpuEngine final : public EngineBase {
       next_place_.resize(place_.size());
       rows_.next_near = kPlacesApart ? words(next_place_) : nullptr;
     }
+    if (has_densities_) find_densities();
     for_all_chunks(
         [&](Chunk& chunk, int k, int) { kernels_.step(rows_, last, list_[k].data(), chunk); });
     velocity_.swap(next_velocity_);
@@ -279,6 +281,23 @@ class CpuEngine final : public EngineBase {
     }
     tally_ = {};
     for (const Chunk& chunk : chunk_) add_to(tally_, chunk.tally);
+  }
+
+  // Of the present positions. Those of ghosts come from the ranks that have their particles.
+  void find_densities() {
+    density_.resize(position_.size());
+    rows_.density = density_.data();
+    const float reach = static_cast<float>(settings_.pairs.many_body.cutoff * (1 + 3e-5));
+    // Beyond all cutoffs where the nearest image of a place may not be that of the particle.
+    const bool all = rows_.cells.cutoff > 1e14f;
+    rows_.density_limit = all ? rows_.cells.cutoff * rows_.cells.cutoff : reach * reach;
+    for_all_chunks(
+        [&](Chunk& chunk, int k, int) { kernels_.density(rows_, list_[k].data(), chunk); });
+    if (!ranks_) return;
+    std::vector<Real> leaving(border_.size()), arrived(ghost_.size());
+    for (std::size_t k = 0; k < leaving.size(); ++k) leaving[k] = density_[border_[k]];
+    exchange(leaving, arrived);
+    for (std::size_t k = 0; k < arrived.size(); ++k) density_[ghost_[k]] = arrived[k];
   }
 
   // ---- lists ----
@@ -493,22 +512,7 @@ class CpuEngine final : public EngineBase {
         leaving[k] = {p.x, p.y, p.z, v.x, v.y, v.z};
       }
     });
-    std::vector<Communicator::Message> out, in;
-    GhostUpdate *to = leaving.data(), *from = arrived.data();
-    for (int r = 0; r < ranks_->ranks(); ++r) {
-      const auto sent = static_cast<std::size_t>(ghosts_to_[r]),
-                 received = static_cast<std::size_t>(ghosts_from_[r]);
-      if (sent) out.push_back({r, to, sent * sizeof *to});
-      if (received) in.push_back({r, from, received * sizeof *from});
-      to += sent;
-      from += received;
-    }
-    try {
-      ranks_->communicator().exchange(out, in);
-    } catch (...) {
-      keep_for_ever(leaving, arrived);
-      throw;
-    }
+    exchange(leaving, arrived);
     for_each_range(pool_, static_cast<int>(arrived.size()), [&](int first, int last) {
       for (int k = first; k < last; ++k) {
         const GhostUpdate& a = arrived[k];
@@ -523,6 +527,27 @@ class CpuEngine final : public EngineBase {
         if (kPlacesApart) place_[ghost_[k]] = place_of(p);
       }
     });
+  }
+
+  // Values of the border go out, in its order, and those of the ghosts come in.
+  template <class T>
+  void exchange(std::vector<T>& leaving, std::vector<T>& arrived) {
+    std::vector<Communicator::Message> out, in;
+    T *to = leaving.data(), *from = arrived.data();
+    for (int r = 0; r < ranks_->ranks(); ++r) {
+      const auto sent = static_cast<std::size_t>(ghosts_to_[r]),
+                 received = static_cast<std::size_t>(ghosts_from_[r]);
+      if (sent) out.push_back({r, to, sent * sizeof *to});
+      if (received) in.push_back({r, from, received * sizeof *from});
+      to += sent;
+      from += received;
+    }
+    try {
+      ranks_->communicator().exchange(out, in);
+    } catch (...) {
+      keep_for_ever(leaving, arrived);
+      throw;
+    }
   }
 
   // ---- bonds ----
@@ -571,6 +596,8 @@ class CpuEngine final : public EngineBase {
   std::vector<Image> image_, next_image_;
   std::vector<Origin> origin_, next_origin_;
   std::vector<Force> force_;
+  bool has_densities_ = false;
+  std::vector<Real> density_;
   std::vector<Ball> ball_;
   std::vector<std::uint32_t> key_;
   std::vector<int> cell_, number_;

@@ -39,7 +39,7 @@ struct Batch {
   double dx[kBatch], dy[kBatch], dz[kBatch];
   F squared_distance[kBatch], approach[kBatch], noise[kBatch];
   F a[kBatch], gamma[kBatch], sigma[kBatch], inverse_cutoff[kBatch], weight_exponent[kBatch];
-  F force[kBatch], energy[kBatch];
+  F force[kBatch], energy[kBatch], densities[kBatch];
   std::uint32_t tag_i[kBatch] = {}, tag_j[kBatch] = {};
 };
 
@@ -58,6 +58,7 @@ class PairLoop {
         if (of(i, j).weight_exponent != 1) general_ = true;
       }
     }
+    if (table.has_densities()) many_body_ = many_body_of<F>(table.many_body);
   }
 
   void run(const NeighborList& list) {
@@ -121,6 +122,9 @@ class PairLoop {
       b.sigma[n] = root_[kind] * static_cast<F>(c.sigma);
       b.inverse_cutoff[n] = static_cast<F>(c.inverse_cutoff);
       b.weight_exponent[n] = static_cast<F>(c.weight_exponent);
+      if (particles_.density)
+        b.densities[n] =
+            special_[kind] * static_cast<F>(particles_.density[b.i[n]] + particles_.density[j]);
     }
   }
 
@@ -145,6 +149,12 @@ class PairLoop {
           pair_force<general>(law, b.squared_distance[n], b.approach[n], b.noise[n]);
       b.force[n] = f.over_distance;
       b.energy[n] = f.energy;
+    }
+    if (!particles_.density) return;
+    for (int n = 0; n < b.count; ++n) {
+      const PairForce<F> f = many_body_force(many_body_, b.squared_distance[n], b.densities[n]);
+      b.force[n] += f.over_distance;
+      b.energy[n] += f.energy;
     }
   }
 
@@ -206,8 +216,48 @@ class PairLoop {
   double energy_ = 0;
   bool general_ = false;
   F special_[4], root_[4];
+  ManyBody<F> many_body_{};
   Batch<F> batch_;
 };
+
+// The density of a particle, from all its neighbors.
+template <class F>
+double density_of(const PairTable& table, const ManyBody<F>& law, const Particles& particles, int i,
+                  const int* neighbor, int number) {
+  const double* r = particles.position[i];
+  F squared[kBatch], factor[kBatch];
+  double sum = 0;
+  for (int from = 0; from < number; from += kBatch) {
+    const int some = number - from < kBatch ? number - from : kBatch;
+    for (int n = 0; n < some; ++n) {
+      const int entry = neighbor[from + n];
+      const double* other = particles.position[entry & kIndexMask];
+      const double x = r[0] - other[0], y = r[1] - other[1], z = r[2] - other[2];
+      squared[n] = static_cast<F>(x * x + y * y + z * z);
+      factor[n] = static_cast<F>(table.special[static_cast<unsigned>(entry) >> 30]);
+    }
+    for (int n = 0; n < some; ++n) factor[n] *= density_weight(law, squared[n]);
+    for (int n = 0; n < some; ++n) sum += static_cast<double>(factor[n]);
+  }
+  return sum * static_cast<double>(law.density_scale);
+}
+
+template <class F>
+void find_densities_in(const PairTable& table, const Particles& particles, const NeighborList& list,
+                       int first, int last, double* density) {
+  const ManyBody<F> law = many_body_of<F>(table.many_body);
+  for (int k = first; k < last; ++k) {
+    const int i = list.particle[k];
+    density[i] = density_of(table, law, particles, i, list.first[i], list.number[i]);
+  }
+}
+void find_densities_of_rows(const PairTable& table, const Particles& particles,
+                            const NeighborList& list, int first, int last, double* density) {
+  if (table.double_precision)
+    find_densities_in<double>(table, particles, list, first, last, density);
+  else
+    find_densities_in<float>(table, particles, list, first, last, density);
+}
 
 void add_rows(const PairTable& table, const Particles& particles, const NeighborList& list,
               const NoiseKey& key, const Rows& rows, const PairTally* tally) {
@@ -242,7 +292,8 @@ void raise(int count, const F* base, F exponent, F* result) {
 }  // namespace
 
 void use(Kernels& kernels) {
-  kernels = {&add_rows, &draw_noise, &draw_tea_noise, &raise<float>, &raise<double>};
+  kernels = {&add_rows,       &find_densities_of_rows, &draw_noise,
+             &draw_tea_noise, &raise<float>,           &raise<double>};
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD
