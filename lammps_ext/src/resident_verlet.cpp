@@ -115,9 +115,10 @@ void VerletManymove::init() {
   if (triclinic != domain->triclinic || virial_style != (force->newton_pair ? 2 : 1) ||
       pair_compute_flag != (force->pair && force->pair->compute_flag ? 1 : 0))
     error->all(FLERR, "Run style manymove/verlet was built for another LAMMPS");
-  if (device_ == "cuda" && has_densities(force))
+  if (device_ == "cuda" && comm->nprocs > 1 && has_densities(force))
     error->all(FLERR,
-               "Run style manymove/verlet: pair_style manymove/mdpd runs on CPUs (device cpu)");
+               "Run style manymove/verlet: pair_style manymove/mdpd runs on one GPU, by one rank; "
+               "device cpu serves several");
   const bool on_device = !wanted_device().empty();
   for (PairManymoveDPD* pair : dpd_pairs(lmp)) pair->want_lists_on_demand(on_device);
 }
@@ -215,7 +216,7 @@ int VerletManymove::threads() const { return threads_ ? threads_ : comm->nthread
 // LAMMPS' own Verlet than with the engine for the CPU. Collective.
 std::string VerletManymove::wanted_device() const {
   if (device_ != "auto") return device_;
-  if (has_gpus() && !has_densities(force)) return "cuda";
+  if (has_gpus() && !(comm->nprocs > 1 && has_densities(force))) return "cuda";
   return comm->nprocs == 1 || threads() > 1 ? "cpu" : "";
 }
 
@@ -227,8 +228,9 @@ void VerletManymove::choose_place() {
   const std::string style = "Run style manymove/verlet";
   std::string no_gpu = ": ";
   if (any && !gpu)
-    no_gpu = has_densities(force) ? ": pair_style manymove/mdpd runs on CPUs, "
-                                  : ": no CUDA device (" + why_no_gpus() + "), ";
+    no_gpu = comm->nprocs > 1 && has_densities(force)
+                 ? ": pair_style manymove/mdpd runs on one GPU only, "
+                 : ": no CUDA device (" + why_no_gpus() + "), ";
   if (device_of_run_.empty())
     return announce(style + no_gpu + "the particles stay on the host", false);
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;

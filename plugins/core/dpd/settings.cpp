@@ -494,7 +494,8 @@ std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string&
   if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
   if (device.starts_with("cuda")) {
-    if (settings.pairs.has_densities()) refuse("many-body forces are for CPUs");
+    if (communicator && settings.pairs.has_densities())
+      refuse("many-body forces are for one GPU, or for CPUs of several ranks");
     const auto make =
         settings.pairs.double_precision ? &make_cuda_engine<Double> : &make_cuda_engine<Mixed>;
     return make(settings, device.size() > 5 ? std::stoi(device.substr(5)) : -1, communicator);

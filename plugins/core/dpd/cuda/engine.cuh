@@ -11,6 +11,7 @@
 #include "../engine_base.h"
 #include "bonded_kernels.cuh"
 #include "cell_sort.cuh"
+#include "many_body_kernels.cuh"
 #include "transfer_kernels.cuh"
 #include "velocity_kernels.cuh"
 
@@ -190,6 +191,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       ball_ = DeviceBuffer<Ball>(n);
       ball_.clear(stream_);  // the first step looks, though lists are built after it anyway
       number_ = DeviceBuffer<int>(n);
+      density_ = DeviceBuffer<Real>(settings_.pairs.has_densities() ? n : 0);
       staging_ = DeviceBuffer<Triple>(n);
       partial_ =
           DeviceBuffer<double>(static_cast<std::size_t>(blocks_for(count_ * lanes_)) * kTallies);
@@ -367,9 +369,17 @@ class CudaEngine final : OnDevice, public EngineBase {
   void launch_step(std::int64_t number, bool reading) {
     Step<P> s = step_arguments(number);
     bonded_.launch(s, 0, kThreads / lanes_, reading, stream_);
-    const auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
+    auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
+    const int blocks = blocks_for(count_ * lanes_);
+    if (settings_.pairs.has_densities()) {
+      const ManyBodyKernels<P> kernels = many_body_kernels<P>(plain_, reading, lanes_);
+      kernels.density<<<blocks, kThreads, 0, stream_>>>(s, density_.data());
+      check_launch();
+      s.density = density_.data();
+      kernel = kernels.step;
+    }
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(static_cast<unsigned>(blocks_for(count_ * lanes_)));
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(kThreads);
     config.stream = stream_;
     cudaLaunchAttribute overlap[1];
@@ -535,6 +545,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   DeviceBuffer<uint2> place_;
   DeviceBuffer<unsigned> cell_rank_, cell_number_, cell_start_;
   DeviceBuffer<Vector<Real>> force_;
+  DeviceBuffer<Real> density_;  // of many-body forces
   DeviceBuffer<Ball> ball_;
   DeviceBuffer<unsigned> entry_;
   DeviceBuffer<int> number_;

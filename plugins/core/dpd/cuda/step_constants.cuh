@@ -42,6 +42,8 @@ class StepConstants {
     step_.unit = static_cast<Real>(unit_);
     step_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
     step_.shorts = shorts_of(settings);
+    step_.forces.many_body.b = static_cast<Real>(step_.forces.many_body.b / unit_);
+    step_.density_shorts = shorts_of_densities(settings);
     step_.bond_laws = bond_laws_.data();
   }
 

@@ -52,7 +52,7 @@ struct Step {
   long long number;
   Watch watch;
   Cells cells;  // for moved_far()
-  Shorts shorts;
+  Shorts shorts, density_shorts;
   Forces<P> forces;
   Motion<P> motion;
   Lists lists;
@@ -66,6 +66,7 @@ struct Step {
   const typename P::Position* position;
   const typename P::Velocity* velocity;
   const Short* short_position;
+  const typename P::Real* density;  // of many-body forces
   typename P::Position* next_position;
   typename P::Velocity* next_velocity;
   Short* next_short;
@@ -197,7 +198,8 @@ struct From {
 // `lanes` threads per particle. Pairs within the cutoff are collected first, then computed: threads
 // of a warp find different ones of their neighbors there. After that the particle moves on, or,
 // when the state is read next, comes to rest.
-template <class P, bool plain, bool reading, int lanes, class Who = AllParticles>
+template <class P, bool plain, bool reading, int lanes, class Who = AllParticles,
+          bool many_body = false>
 __global__ void __launch_bounds__(kThreads)
     step_kernel(const __grid_constant__ Step<P> s, const Who who) {
   using Real = typename P::Real;
@@ -246,6 +248,11 @@ __global__ void __launch_bounds__(kThreads)
   if (Who::follows_a_step ? skipped : __syncthreads_or(skipped)) return;
   if (blockIdx.x == 0 && threadIdx.x == 0) s.watch.report->started = s.number;
 
+  // rho_i + rho_j
+  const auto densities = [&](int mine, unsigned j) {
+    if constexpr (many_body) return s.density[mine] + s.density[j];
+    return Real(0);
+  };
   Sum<Real> sum;
   // The next group of this thread's entries, of which `left` are left.
   const auto next_group = [&](int left) {
@@ -267,8 +274,9 @@ __global__ void __launch_bounds__(kThreads)
         const unsigned entry = queue[k], j = plain ? entry : entry & kIndexBits;
         const int its = owner[k];
         Sum<Real> pair;
-        add_pair<P, Math, plain, false>(pair, s.forces, sharing.position[its],
-                                        sharing.velocity[its], s.position[j], s.velocity[j], entry);
+        add_pair<P, Math, plain, false, many_body>(pair, s.forces, sharing.position[its],
+                                                   sharing.velocity[its], s.position[j],
+                                                   s.velocity[j], entry, densities(first + its, j));
         int3 units = {0, 0, 0};
         give(block, units, static_cast<unsigned>(its), j - static_cast<unsigned>(first),
              static_cast<unsigned>(s.lists.tile), pair.force.x, pair.force.y, pair.force.z);
@@ -315,8 +323,8 @@ __global__ void __launch_bounds__(kThreads)
         const unsigned j = plain ? entry : entry & kIndexBits;
         if constexpr (kIntegers<P>) {
           Sum<Real> pair;
-          add_pair<P, Math, plain, reading>(pair, s.forces, r, v, s.position[j], s.velocity[j],
-                                            entry);
+          add_pair<P, Math, plain, reading, many_body>(pair, s.forces, r, v, s.position[j],
+                                                       s.velocity[j], entry, densities(i, j));
           const auto other = j - static_cast<unsigned>(first),
                      tile = static_cast<unsigned>(s.lists.tile);
           give(block, units, static_cast<unsigned>(i - first), other, tile, pair.force.x,
@@ -327,8 +335,8 @@ __global__ void __launch_bounds__(kThreads)
             for (int a = 0; a < 6; ++a) sum.virial[a] += ends * pair.virial[a];
           }
         } else {
-          add_pair<P, Math, plain, reading>(sum, s.forces, r, v, s.position[j], s.velocity[j],
-                                            entry);
+          add_pair<P, Math, plain, reading, many_body>(sum, s.forces, r, v, s.position[j],
+                                                       s.velocity[j], entry, densities(i, j));
         }
       }
       top = bottom;
