@@ -162,6 +162,7 @@ STYLE_PAGES = {
 }
 SOURCES = {
     "pair manymove/dpd": "pair_manymove_dpd.cpp",
+    "pair manymove/mdpd": "pair_manymove_mdpd.cpp",
     "bond manymove/harmonic": "bond_manymove_harmonic.cpp",
     "fix manymove/wall": "fix_manymove_wall.cpp",
     "fix manymove/coulomb": "fix_manymove_coulomb.cpp",

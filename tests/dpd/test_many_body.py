@@ -176,6 +176,14 @@ def test_a_few_steps_are_those_of_the_host(name, device, tmp_path):
     assert_same_steps(ours, host, 1e-10)
 
 
+def test_forces_come_from_the_engine_where_the_host_moves_the_particles(device, tmp_path):
+    deck = DECKS["two types"] + "fix tie all spring/self 0.1\n"
+    end = THERMO + "thermo 5\nrun 10\n" + END
+    ours = run_lammps(deck + resident(device) + end, tmp_path)
+    assert "Pair forces are computed on" in ours.output
+    assert_same_steps(ours, run_lammps(deck + end, tmp_path), 1e-10)
+
+
 def test_mixed_precision(device, tmp_path):
     for name in ("one type", "bonds"):
         deck = DECKS[name].replace(DOUBLE, "precision mixed")

@@ -17,6 +17,7 @@ HOW_TO_INSTALL = "in the folder of manymove's repository: pip install . ./lammps
 
 STYLES = (
     ("pair", "manymove/dpd"),
+    ("pair", "manymove/mdpd"),
     ("bond", "manymove/harmonic"),
     ("fix", "manymove/wall"),
     ("fix", "manymove/coulomb"),
