@@ -37,13 +37,15 @@ class CpuEngine final : public EngineBase {
         shares_(pool_.size()),
         kernels_(best_level<StepKernels<P>>(MANYMOVE_LEVELS)),
         laws_(laws_of<P>(settings.pairs)),
+        laws_across_(laws_across_of<P>(settings.pairs)),
         half_kicks_(half_kicks_of<P>(settings)),
         baths_(bath_coefficients_of<P>(settings)),
         bond_laws_(bond_laws_of<P>(settings)),
         bonded_laws_{bonded_laws_of(settings.bonds), bonded_laws_of(settings.angles)},
         terms_(bonded_terms_of<P>(settings.box, bonded_laws_[0].data(), bonded_laws_[1].data())),
         candidates_(static_cast<std::size_t>(pool_.size())) {
-    rows_.forces = forces_of<P>(settings, laws_.data());
+    rows_.forces = forces_of<P>(settings, laws_.data(), laws_across_.data());
+    rows_.transverse = settings.pairs.transverse;
     rows_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
     has_densities_ = settings.pairs.has_densities();
     if (communicator) ranks_.emplace(settings, *communicator);
@@ -259,7 +261,7 @@ class CpuEngine final : public EngineBase {
 
   // The last one ends at rest, with forces and sums.
   void step(bool last) {
-    rows_.forces.noise = key_of(step_);
+    set_noise(rows_.forces, step_);
     point_at_particles();
     next_velocity_.resize(velocity_.size());
     rows_.next_velocity = next_velocity_.data();
@@ -580,6 +582,7 @@ class CpuEngine final : public EngineBase {
   SharedLoop shares_;
   const StepKernels<P> kernels_;
   const std::vector<PairLaw<Real>> laws_;
+  const std::vector<TransverseLaw<Real>> laws_across_;
   const std::vector<Real> half_kicks_, baths_;
   const std::vector<BondLaw<Real>> bond_laws_;
   const std::vector<BondedLaw> bonded_laws_[2];  // of bonds and angles

@@ -34,11 +34,13 @@ class StepConstants {
   StepConstants(const Settings& settings, cudaStream_t stream)
       : unit_(kIntegers<P> ? force_unit(settings) : 1),
         laws_(on_device(in_units(laws_of<P>(settings.pairs)), stream)),
+        laws_across_(on_device(across_in_units(laws_across_of<P>(settings.pairs)), stream)),
         half_kicks_(on_device(half_kicks_of<P>(settings), stream)),
         baths_(on_device(bath_coefficients_of<P>(settings), stream)),
         bond_laws_(on_device(bond_laws_of<P>(settings), stream)) {
-    step_.forces = forces_of<P>(settings, laws_.data());
+    step_.forces = forces_of<P>(settings, laws_.data(), laws_across_.data());
     step_.forces.law = in_units({step_.forces.law})[0];
+    step_.forces.across = across_in_units({step_.forces.across})[0];
     step_.unit = static_cast<Real>(unit_);
     step_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
     step_.shorts = shorts_of(settings);
@@ -60,8 +62,17 @@ class StepConstants {
     return laws;
   }
 
+  std::vector<TransverseLaw<Real>> across_in_units(std::vector<TransverseLaw<Real>> laws) const {
+    for (auto& law : laws) {
+      law.gamma = static_cast<Real>(law.gamma / unit_);
+      law.sigma = static_cast<Real>(law.sigma / unit_);
+    }
+    return laws;
+  }
+
   const double unit_;  // of forces
   const DeviceBuffer<PairLaw<Real>> laws_;
+  const DeviceBuffer<TransverseLaw<Real>> laws_across_;
   const DeviceBuffer<Real> half_kicks_, baths_;
   const DeviceBuffer<BondLaw<Real>> bond_laws_;
   Step<P> step_{};

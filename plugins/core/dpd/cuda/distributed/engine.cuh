@@ -222,7 +222,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     const State &here = s_.present(), &there = s_.state[after(s_.now)];
     s.count = last;
     s.number = number;
-    s.forces.noise = key_of(number);
+    set_noise(s.forces, number);
     set_time(s.motion, number);
     s.lists = c_.lists();
     s.ball = s_.ball.data();
