@@ -68,7 +68,8 @@ void check_settings(const Settings& s) {
     refuse("coefficients of many-body forces are out of range");
   if (s.pairs.transverse && s.pairs.has_densities())
     refuse("many-body forces together with transverse forces");
-  if (!(s.pairs.ramp.first >= 0) || !(s.pairs.ramp.last >= 0) || s.pairs.ramp.end < s.pairs.ramp.begin)
+  if (!(s.pairs.ramp.first >= 0) || !(s.pairs.ramp.last >= 0) ||
+      s.pairs.ramp.end < s.pairs.ramp.begin)
     refuse("the temperatures of pairs are out of range");
   if (!is_transport(s.transport)) refuse("no transport ", s.transport);
   const bool upright = s.box.tilt[0] == 0 && s.box.tilt[1] == 0 && s.box.tilt[2] == 0;
@@ -309,8 +310,7 @@ double force_unit(const Settings& s) {
     for (int j = 1; j <= s.pairs.types; ++j) {
       const PairCoefficients& c = s.pairs.coefficients[i * (s.pairs.types + 1) + j];
       // Friction where there is hardly anything else, at a millionth of a cutoff in a step.
-      const double friction =
-          std::max(c.gamma, c.transverse_gamma) * s.cutoff / s.time_step * 1e-6;
+      const double friction = std::max(c.gamma, c.transverse_gamma) * s.cutoff / s.time_step * 1e-6;
       const double noise = std::max(c.sigma, c.transverse_sigma);
       strongest = std::max({strongest, std::fabs(c.a) + 7 * noise, friction});
     }
@@ -323,7 +323,8 @@ double force_unit(const Settings& s) {
 
 bool is_plain(const Settings& s, bool has_special) {
   return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
-         s.pairs.ramp.is_constant() && !frame_of<Mixed>(s.box).tilted && !(s.speed_limit.speed > 0) && s.baths.empty();
+         s.pairs.ramp.is_constant() && !frame_of<Mixed>(s.box).tilted &&
+         !(s.speed_limit.speed > 0) && s.baths.empty();
 }
 
 template <class P>

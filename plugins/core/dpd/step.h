@@ -28,9 +28,9 @@ struct Forces {  // what the sum over one particle's neighbors needs
   bool general_exponent;
   SpecialFactors<Real> special;
   NoiseKey noise;
-  Real noise_scale;  // of sigma, in this step
-  ManyBody<Real> many_body;  // used where there are densities
-  TransverseLaw<Real> across;          // like law and laws, used by transverse forces
+  Real noise_scale;            // of sigma, in this step
+  ManyBody<Real> many_body;    // used where there are densities
+  TransverseLaw<Real> across;  // like law and laws, used by transverse forces
   const TransverseLaw<Real>* laws_across;
   NoiseKey third_noise;
 };
@@ -101,8 +101,7 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
   if constexpr (plain) {
     pair = transverse_force<false, Math>(f.law, f.across, r, v, noise);
   } else {
-    const auto types =
-        (i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu);
+    const auto types = (i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu);
     PairLaw<Real> law = f.types == 1 ? f.law : f.laws[types];
     TransverseLaw<Real> across = f.types == 1 ? f.across : f.laws_across[types];
     law.sigma *= f.noise_scale;

@@ -66,9 +66,9 @@ MM_HD VectorForce<F> transverse_force(const PairLaw<F>& law, const TransverseLaw
     const F friction = drag * fused(-a, of_v, speed);
     return fused(a, pair.over_distance, fused(push, fused(-a, of_noise, xi), friction));
   };
-  return {{component(r.x, v.x, noise.x), component(r.y, v.y, noise.y),
-           component(r.z, v.z, noise.z)},
-          pair.energy};
+  return {
+      {component(r.x, v.x, noise.x), component(r.y, v.y, noise.y), component(r.z, v.z, noise.z)},
+      pair.energy};
 }
 
 }  // namespace manymove::dpd

@@ -209,8 +209,8 @@ class PairLoop {
       const TransverseLaw<F> across{b.transverse_gamma[n], b.transverse_sigma[n],
                                     b.transverse_exponent[n]};
       const Vector<F> r{static_cast<F>(b.dx[n]), static_cast<F>(b.dy[n]), static_cast<F>(b.dz[n])};
-      const VectorForce<F> f = transverse_force<general>(
-          law, across, r, {b.u[n], b.v[n], b.w[n]}, {b.x_noise[n], b.y_noise[n], b.noise[n]});
+      const VectorForce<F> f = transverse_force<general>(law, across, r, {b.u[n], b.v[n], b.w[n]},
+                                                         {b.x_noise[n], b.y_noise[n], b.noise[n]});
       b.vector[n] = f.force;
       b.force[n] = 0;
       b.energy[n] = f.energy;
@@ -255,8 +255,7 @@ class PairLoop {
         energy_ += (b.j[n] < rows_.reacting ? 1.0 : 0.5) * static_cast<double>(b.energy[n]);
     }
     if (tally_) {
-      for (int n = 0; n < b.count; ++n)
-        report(n);
+      for (int n = 0; n < b.count; ++n) report(n);
     }
     b.count = 0;
   }

@@ -34,8 +34,8 @@ struct Fast {
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(n));
     const float squared = fmaxf(__fmaf_rn(logarithm, -1.386294361f, 31 * 1.386294361f), 0.0f);
     asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(radius) : "f"(squared));
-    const float angle = static_cast<float>(static_cast<std::int32_t>(for_angle | 1u)) *
-                        (1.570796327f * 0x1p-31f);
+    const float angle =
+        static_cast<float>(static_cast<std::int32_t>(for_angle | 1u)) * (1.570796327f * 0x1p-31f);
     asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(angle));
     asm("cos.approx.ftz.f32 %0, %1;" : "=f"(cosine) : "f"(angle));
     first = radius * sine;
@@ -289,8 +289,8 @@ __global__ void __launch_bounds__(kThreads)
         const int its = owner[k];
         Sum<Real> pair;
         add_pair<P, Math, plain, false, extra>(pair, s.forces, sharing.position[its],
-                                                   sharing.velocity[its], s.position[j],
-                                                   s.velocity[j], entry, densities(first + its, j));
+                                               sharing.velocity[its], s.position[j], s.velocity[j],
+                                               entry, densities(first + its, j));
         int3 units = {0, 0, 0};
         give(block, units, static_cast<unsigned>(its), j - static_cast<unsigned>(first),
              static_cast<unsigned>(s.lists.tile), pair.force.x, pair.force.y, pair.force.z);
@@ -338,7 +338,7 @@ __global__ void __launch_bounds__(kThreads)
         if constexpr (kIntegers<P>) {
           Sum<Real> pair;
           add_pair<P, Math, plain, reading, extra>(pair, s.forces, r, v, s.position[j],
-                                                       s.velocity[j], entry, densities(i, j));
+                                                   s.velocity[j], entry, densities(i, j));
           const auto other = j - static_cast<unsigned>(first),
                      tile = static_cast<unsigned>(s.lists.tile);
           give(block, units, static_cast<unsigned>(i - first), other, tile, pair.force.x,
@@ -350,7 +350,7 @@ __global__ void __launch_bounds__(kThreads)
           }
         } else {
           add_pair<P, Math, plain, reading, extra>(sum, s.forces, r, v, s.position[j],
-                                                       s.velocity[j], entry, densities(i, j));
+                                                   s.velocity[j], entry, densities(i, j));
         }
       }
       top = bottom;
