@@ -17,6 +17,7 @@ import numpy as np
 from matplotlib.collections import EllipseCollection
 from matplotlib.figure import Figure
 
+from manymove.analysis.notation import with_error
 from manymove.bench import example
 from manymove.lammps import host
 
@@ -161,12 +162,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=3000, help="Steps of the measurement.")
     parser.add_argument("--frame", type=int, default=100, help="Steps between frames.")
     parser.add_argument("--seed", type=int, default=1)
-    quick = {"edge": 28, "width": 12, "settle": 800, "steps": 400, "frame": 50}
+    quick = {"walls": [-15, -35], "edge": 24, "width": 10, "settle": 400, "steps": 200, "frame": 25}
     options = example.parse(parser, "drop", quick)
     report = example.read(options)[0] if options.draw else simulate(options)
     for drop in report["drops"]:
-        angle, error = drop["contact_angle"], drop["contact_angle_error"]
-        print(f"A = {drop['wall']:g}: contact angle {angle:.1f} +- {error:.1f} degrees")
+        angle = with_error(drop["contact_angle"], drop["contact_angle_error"])
+        print(f"A = {drop['wall']:g}: contact angle {angle} degrees")
     example.picture(options, draw(report), dpi=100)
 
 

@@ -296,7 +296,7 @@ void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
     }
-    if (deck.adapts_at(update->ntimestep + 1)) adapt(deck, session, what);
+    if (deck.stops_to_adapt_at(update->ntimestep + 1)) adapt(deck, session, what);
     const bigint stop = next_stop(deck, last);
     const std::uint64_t copied = manymove::copied_bytes();
     update->ntimestep = session.advance(stop);
@@ -327,13 +327,13 @@ bigint VerletManymove::next_stop(const DeckTranslation& deck, bigint last) const
   return std::min(stop, deck.last_step_before_adapting(now));
 }
 
-// What fix adapt does before the forces of the next step. what: the host's arrays that are current.
-void VerletManymove::adapt(const DeckTranslation& deck, DeviceSession& session, unsigned what) {
+// What fix adapt does before the forces of the next step, with variables that may depend on the
+// particles. what: the host's arrays that are current.
+void VerletManymove::adapt(DeckTranslation& deck, DeviceSession& session, unsigned what) {
   if (what != kEverything) read(deck, session, kEverything);
   ++update->ntimestep;
   deck.adapt(vflag);
   --update->ntimestep;
-  session.renew();
 }
 
 bool VerletManymove::wants_values_per_atom() const {

@@ -34,24 +34,27 @@ MM_HD F many_body_weight(const ManyBody<F>& law, F r) {
   return beyond > F(0) ? beyond : F(0);
 }
 
-// What a neighbor at this distance adds to the local density, over density_scale: w_rho(r) =
-// density_scale w_d(r)^2, whose integral over space is 1. A particle is not its own neighbor.
+// Adds a neighbor at this distance to a local density over density_scale: w_rho(r) = density_scale
+// w_d(r)^2, whose integral over space is 1. A particle is not its own neighbor. factor: of a
+// special neighbor.
 template <class Math = Exact, class F>
-MM_HD F density_weight(const ManyBody<F>& law, F squared_distance) {
+MM_HD F with_neighbor(const ManyBody<F>& law, F squared_distance, F factor, F density) {
   F r, inverse;
   Math::root(squared_distance, r, inverse);
   const F w = many_body_weight(law, r);
-  return w * w;
+  return fused(factor * w, w, density);
 }
 
-// What the densities add to the force and the energy of a pair; densities = rho_i + rho_j. The sum
-// of all energies is (pi r_d^4 B / 30) sum_i rho_i^2, written as pair terms.
+// Adds what the densities give to the force and the energy of a pair; densities = rho_i + rho_j.
+// The sum of all energies is (pi r_d^4 B / 30) sum_i rho_i^2, written as pair terms.
 template <class Math = Exact, class F>
-MM_HD PairForce<F> many_body_force(const ManyBody<F>& law, F squared_distance, F densities) {
+MM_HD void add_many_body(const ManyBody<F>& law, F squared_distance, F densities,
+                         PairForce<F>& pair) {
   F r, inverse;
   Math::root(squared_distance, r, inverse);
   const F w = many_body_weight(law, r), strength = law.b * densities;
-  return {strength * w * inverse, F(0.25) * (strength / law.inverse_cutoff) * (w * w)};
+  pair.over_distance = fused(strength * w, inverse, pair.over_distance);
+  pair.energy = fused(F(0.25) * (strength / law.inverse_cutoff), w * w, pair.energy);
 }
 
 }  // namespace manymove::dpd

@@ -156,23 +156,20 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
     pair = f.general_exponent ? pair_force<true, Math>(law, squared, approach, noise)
                               : pair_force<false, Math>(law, squared, approach, noise);
   }
-  if constexpr (many_body) {
-    const PairForce<Real> more = many_body_force<Math>(f.many_body, squared, densities);
-    pair.over_distance += more.over_distance;
-    pair.energy += more.energy;
-  }
+  if constexpr (many_body) add_many_body<Math>(f.many_body, squared, densities, pair);
   add_force(sum, r, pair.over_distance);
   if constexpr (tally) add_tally(sum, r, pair.over_distance, pair.energy);
 }
 
-// What the neighbor j adds to the density of particle i, over ManyBody::density_scale.
+// Adds the neighbor j to the density of particle i, over ManyBody::density_scale.
 template <class P, class Math, bool plain>
-MM_HD typename P::Real density_of_pair(const Forces<P>& f, const typename P::Position& i,
-                                       const typename P::Position& j, std::uint32_t entry) {
-  const Vector<typename P::Real> r = separation<plain>(f.frame, i, j);
-  const auto weight = density_weight<Math>(f.many_body, dot(r, r));
-  if constexpr (plain) return weight;
-  return weight * f.special.factor[entry >> 30];
+MM_HD typename P::Real with_neighbor(const Forces<P>& f, const typename P::Position& i,
+                                     const typename P::Position& j, std::uint32_t entry,
+                                     typename P::Real density) {
+  using Real = typename P::Real;
+  const Vector<Real> r = separation<plain>(f.frame, i, j);
+  const Real factor = plain ? Real(1) : f.special.factor[entry >> 30];
+  return with_neighbor<Math>(f.many_body, dot(r, r), factor, density);
 }
 
 template <class Real>

@@ -36,15 +36,12 @@ class CpuEngine final : public EngineBase {
         pool_(threads),
         shares_(pool_.size()),
         kernels_(best_level<StepKernels<P>>(MANYMOVE_LEVELS)),
-        laws_(laws_of<P>(settings.pairs)),
-        laws_across_(laws_across_of<P>(settings.pairs)),
         half_kicks_(half_kicks_of<P>(settings)),
         baths_(bath_coefficients_of<P>(settings)),
-        bond_laws_(bond_laws_of<P>(settings)),
-        bonded_laws_{bonded_laws_of(settings.bonds), bonded_laws_of(settings.angles)},
-        terms_(bonded_terms_of<P>(settings.box, bonded_laws_[0].data(), bonded_laws_[1].data())),
+        terms_(bonded_terms_of<P>(settings.box, nullptr, nullptr)),
         candidates_(static_cast<std::size_t>(pool_.size())) {
-    rows_.forces = forces_of<P>(settings, laws_.data(), laws_across_.data());
+    take_coefficients();
+    rows_.forces = laws_[0].forces;
     rows_.transverse = settings.pairs.transverse;
     rows_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
     has_densities_ = settings.pairs.has_densities();
@@ -94,7 +91,7 @@ class CpuEngine final : public EngineBase {
     rows_.cells =
         cells_of(settings_, static_cast<double>(everywhere), ranks_ ? &ranks_->here() : nullptr);
     rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
-    rows_.plain = is_plain(settings_, links_.any_specials());
+    rows_.plain = is_plain_with(links_.any_specials());
     set_clock(clock);
     lists_built_ = -1;
     expired_ = true;
@@ -200,6 +197,26 @@ class CpuEngine final : public EngineBase {
     judge_bonds(static_cast<std::uint32_t>(of_all[0]), static_cast<std::uint32_t>(of_all[1]));
   }
 
+  void take_coefficients() override {
+    laws_.clear();
+    for (const Settings& settings : settings_of_tables()) {
+      laws_.push_back({laws_of<P>(settings.pairs), laws_across_of<P>(settings.pairs),
+                       bond_laws_of<P>(settings), bonded_laws_of(settings.bonds),
+                       bonded_laws_of(settings.angles), forces_of<P>(settings, nullptr, nullptr)});
+      laws_.back().forces.laws = laws_.back().pairs.data();
+      laws_.back().forces.laws_across = laws_.back().across.data();
+    }
+    rows_.plain = is_plain_with(links_.any_specials());
+  }
+  // Those of the present step.
+  void choose_coefficients() {
+    const Laws& laws = laws_[table_of(step_)];
+    rows_.forces = laws.forces;
+    rows_.bonded.laws = laws.harmonic.data();
+    terms_.bonds = laws.bonds.data();
+    terms_.angles = laws.angles.data();
+  }
+
   bool wants_to_stop(bool (*interrupted)()) override {
     std::int64_t stop = interrupted && interrupted();
     if (ranks_) ranks_->communicator().maximum(&stop, 1);
@@ -261,6 +278,7 @@ class CpuEngine final : public EngineBase {
 
   // The last one ends at rest, with forces and sums.
   void step(bool last) {
+    choose_coefficients();
     set_noise(rows_.forces, step_);
     point_at_particles();
     next_velocity_.resize(velocity_.size());
@@ -572,7 +590,7 @@ class CpuEngine final : public EngineBase {
       if (slot_[i] >= 0)
         for (int k = bonds.first[slot_[i]]; k < bonds.first[slot_[i] + 1]; ++k)
           if (where_[bonds.partner[k]] < 0) miss_partner(velocity_[i].tag);
-    rows_.bonded = {slot_.data(), where_.data(), bonds, specials, bond_laws_.data(), nullptr, {}};
+    rows_.bonded = {slot_.data(), where_.data(), bonds, specials, nullptr, nullptr, {}};
     if (has_bonded_terms(settings_)) rows_.bonded.terms = &terms_;
     for (int kind = 1; kind < 4; ++kind)
       rows_.bonded.excluded[kind] = settings_.pairs.special[kind] == 0;
@@ -581,12 +599,16 @@ class CpuEngine final : public EngineBase {
   ThreadPool pool_;
   SharedLoop shares_;
   const StepKernels<P> kernels_;
-  const std::vector<PairLaw<Real>> laws_;
-  const std::vector<TransverseLaw<Real>> laws_across_;
+  struct Laws {  // of one table of coefficients
+    std::vector<PairLaw<Real>> pairs;
+    std::vector<TransverseLaw<Real>> across;
+    std::vector<BondLaw<Real>> harmonic;
+    std::vector<BondedLaw> bonds, angles;
+    Forces<P> forces;
+  };
+  std::vector<Laws> laws_;
   const std::vector<Real> half_kicks_, baths_;
-  const std::vector<BondLaw<Real>> bond_laws_;
-  const std::vector<BondedLaw> bonded_laws_[2];  // of bonds and angles
-  const BondedTerms terms_;
+  BondedTerms terms_;
   StepRows<P> rows_ = {};
   int count_ = 0;
   std::int64_t lists_built_ = -1;  // at this step

@@ -233,9 +233,10 @@ class PairLoop {
     }
     if (!particles_.density) return;
     for (int n = 0; n < b.count; ++n) {
-      const PairForce<F> f = many_body_force(many_body_, b.squared_distance[n], b.densities[n]);
-      b.force[n] += f.over_distance;
-      b.energy[n] += f.energy;
+      PairForce<F> f{b.force[n], b.energy[n]};
+      add_many_body(many_body_, b.squared_distance[n], b.densities[n], f);
+      b.force[n] = f.over_distance;
+      b.energy[n] = f.energy;
     }
   }
 
@@ -340,7 +341,7 @@ double density_of(const PairTable& table, const ManyBody<F>& law, const Particle
       squared[n] = static_cast<F>(x * x + y * y + z * z);
       factor[n] = static_cast<F>(table.special[static_cast<unsigned>(entry) >> 30]);
     }
-    for (int n = 0; n < some; ++n) factor[n] *= density_weight(law, squared[n]);
+    for (int n = 0; n < some; ++n) factor[n] = with_neighbor(law, squared[n], factor[n], F(0));
     for (int n = 0; n < some; ++n) sum += static_cast<double>(factor[n]);
   }
   return sum * static_cast<double>(law.density_scale);

@@ -233,8 +233,7 @@ class StepLoop {
 
   void weigh() {
     const ManyBody<Real> law = s_.forces.many_body;
-    for (int n = 0; n < count_; ++n)
-      energy_[n] = density_weight(law, squared_[n]) * density_.factor[n];
+    for (int n = 0; n < count_; ++n) energy_[n] = many_body_weight(law, square_root(squared_[n]));
   }
 
   template <bool general_exponent>
@@ -276,12 +275,7 @@ class StepLoop {
         law = {law_.a[n], law_.gamma[n], law_.sigma[n], law_.inverse_cutoff[n],
                law_.weight_exponent[n]};
       PairForce<Real> f = pair_force<general_exponent>(law, squared_[n], approach_[n], noise_[n]);
-      if constexpr (many_body) {
-        const PairForce<Real> more =
-            many_body_force(s_.forces.many_body, squared_[n], density_.sum[n]);
-        f.over_distance += more.over_distance;
-        f.energy += more.energy;
-      }
+      if constexpr (many_body) add_many_body(s_.forces.many_body, squared_[n], density_.sum[n], f);
       const bool within = squared_[n] < cutoff_squared;
       force_[n] = within ? f.over_distance : Real(0);
       if constexpr (reading) energy_[n] = within ? f.energy : Real(0);
@@ -292,7 +286,10 @@ class StepLoop {
   template <bool one_lane>
   int add_up(int n, int end) {
     if constexpr (density) {
-      for (; n < end; ++n) sum_[one_lane ? 0 : lane_[n]].energy += energy_[n];
+      for (; n < end; ++n) {
+        Real& sum = sum_[one_lane ? 0 : lane_[n]].energy;
+        sum = fused(density_.factor[n] * energy_[n], energy_[n], sum);
+      }
       return end;
     }
     if constexpr (transverse) {

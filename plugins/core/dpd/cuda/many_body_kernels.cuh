@@ -36,20 +36,20 @@ __global__ void __launch_bounds__(kThreads)
   const typename P::Position r = s.position[here ? i : 0];
   const Short about = s.short_position[here ? i : 0];
 
-  Real sum = 0;
+  Real sum = 0;  // stays 0 in mixed precision
   unsigned units = 0;
   int hits = 0;
   const auto compute = [&] {
     for (int k = 0; k < hits; ++k) {
       const unsigned entry = hit[k * kThreads + thread], j = plain ? entry : entry & kIndexBits;
-      const Real weight = density_of_pair<P, Math, plain>(s.forces, r, s.position[j], entry);
+      const Real with = with_neighbor<P, Math, plain>(s.forces, r, s.position[j], entry, sum);
       if constexpr (kIntegers<P>) {
-        const unsigned more = __float2uint_rn(weight * kWeightsPerUnit),
+        const unsigned more = __float2uint_rn(with * kWeightsPerUnit),
                        other = j - static_cast<unsigned>(first);
         units += more;
         if (other < static_cast<unsigned>(s.lists.tile)) atomicAdd(&units_of[other], more);
       } else {
-        sum += weight;
+        sum = with;
       }
     }
     hits = 0;
