@@ -137,7 +137,8 @@ timestep 0.01
 @pytest.mark.parametrize("lanes", [648, 60000])
 def test_cpu_and_gpu_have_the_same_bits_in_double_precision(lanes, tmp_path):
     edge = (lanes / 3) ** (1 / 3)
-    plain = PLAIN.replace("0 6", f"0 {edge:.10g}").replace("648", str(lanes))
+    plain = PLAIN.replace("0 6 0 6 0 6", " ".join(3 * [f"0 {edge:.10g}"]))
+    plain = plain.replace("648", str(lanes))
     deck = plain + (
         "pair_style manymove/dpd/ext 1.0 1.0 3 precision double\npair_coeff * * 25 4.5 3 1 0.5\n"
     )
@@ -179,7 +180,7 @@ def test_the_temperature_changes_during_a_run(style, types, device, tmp_path):
 def test_the_fluid_is_that_of_lammps(tmp_path):
     # Temperature and pressure of a small fluid, by 20 blocks of 1.5 time units. Five standard
     # errors of the difference (Student's t of 38 degrees): one false alarm in 35,000 seeds.
-    deck = PLAIN.replace("0 6", "0 5").replace("648", "375").replace("0.01", "0.02") + (
+    deck = PLAIN.replace("0 6 0 6 0 6", "0 5 0 5 0 5").replace("648", "375").replace("0.01", "0.02") + (
         "{}pair_coeff * * 25 4.5 3.0 0.53 0.53\n"
         "thermo_style custom step temp press\nthermo 5\n{}run 300\nrun 1500\n"
     )
