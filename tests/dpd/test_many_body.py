@@ -163,6 +163,9 @@ DECKS = {
     "walls": system(atoms=1400, before="boundary p p f") + many_body(1.0) + WALLS,
     "small box": system("block 0 3 0 4 0 5", 300) + many_body(1.0),
     "newton off": system(before="newton off") + many_body(1.0, law=TWO_LAWS),
+    "changing attraction": system(atoms=1400)
+    + many_body(1.0)
+    + "variable a equal ramp(-40,-20)\nfix a all adapt 2 pair manymove/mdpd a * * v_a\n",
 }
 
 
