@@ -180,7 +180,8 @@ def test_the_temperature_changes_during_a_run(style, types, device, tmp_path):
 def test_the_fluid_is_that_of_lammps(tmp_path):
     # Temperature and pressure of a small fluid, by 20 blocks of 1.5 time units. Five standard
     # errors of the difference (Student's t of 38 degrees): one false alarm in 35,000 seeds.
-    deck = PLAIN.replace("0 6 0 6 0 6", "0 5 0 5 0 5").replace("648", "375").replace("0.01", "0.02") + (
+    plain = PLAIN.replace("0 6 0 6 0 6", "0 5 0 5 0 5").replace("648", "375")
+    deck = plain.replace("0.01", "0.02") + (
         "{}pair_coeff * * 25 4.5 3.0 0.53 0.53\n"
         "thermo_style custom step temp press\nthermo 5\n{}run 300\nrun 1500\n"
     )
