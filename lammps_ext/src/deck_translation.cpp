@@ -25,6 +25,7 @@
 #include "neigh_list.h"
 #include "neighbor.h"
 #include "pair_manymove_dpd.h"
+#include "pairs_on_device.h"
 #include "plugin_api.h"
 #include "update.h"
 #include "variable.h"
@@ -74,6 +75,9 @@ const std::map<std::string, std::string> kInstead{
     {"wall/lj1043", "fix wall/reflect"},
     {"wall/harmonic", "fix wall/reflect"},
     {"freeze", "fix setforce 0 0 0"}};
+
+// Of LAMMPS' pair styles, those that there are under the name manymove/...
+const std::set<std::string> kPairsServed{"dpd", "dpd/tstat", "dpd/ext", "dpd/ext/tstat", "mdpd"};
 
 std::string name_of(const Fix* fix) {
   const std::string name = std::string("fix ") + fix->id + " " + fix->style;
@@ -150,7 +154,8 @@ void DeckTranslation::check_pairs_and_bonds() {
   const std::string pair_style = force->pair_style ? force->pair_style : "none";
   if (!pair_)
     refuse("pair_style " + pair_style +
-           (pair_style == "dpd" ? " (instead: pair_style manymove/dpd)" : ""));
+           (kPairsServed.count(pair_style) ? " (instead: pair_style manymove/" + pair_style + ")"
+                                           : ""));
   if (pair_ && !pair_->compute_flag) refuse("pair_modify compute no");
   if (const std::string styles = styles_.unserved(); !styles.empty()) refuse(styles);
   if (force->dihedral) refuse("dihedral_style " + std::string(force->dihedral_style));
@@ -159,6 +164,7 @@ void DeckTranslation::check_pairs_and_bonds() {
   if (force->special_onefive) refuse("special_bonds one/five");
   if (neighbor->nex_mol > 0) refuse("neigh_modify exclude molecule");
   if (neighbor->includegroup) refuse("neigh_modify include");
+  if (const std::string why = why_no_densities(lmp); !why.empty()) refuse(why);
 }
 
 // Styles of which only positions, velocities, forces and masses count: what else they have (a

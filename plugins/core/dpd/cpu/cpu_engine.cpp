@@ -42,7 +42,9 @@ class CpuEngine final : public EngineBase {
         candidates_(static_cast<std::size_t>(pool_.size())) {
     take_coefficients();
     rows_.forces = laws_[0].forces;
+    rows_.transverse = settings.pairs.transverse;
     rows_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
+    has_densities_ = settings.pairs.has_densities();
     if (communicator) ranks_.emplace(settings, *communicator);
   }
 
@@ -198,10 +200,11 @@ class CpuEngine final : public EngineBase {
   void take_coefficients() override {
     laws_.clear();
     for (const Settings& settings : settings_of_tables()) {
-      laws_.push_back({laws_of<P>(settings.pairs), bond_laws_of<P>(settings),
-                       bonded_laws_of(settings.bonds), bonded_laws_of(settings.angles),
-                       forces_of<P>(settings, nullptr)});
+      laws_.push_back({laws_of<P>(settings.pairs), laws_across_of<P>(settings.pairs),
+                       bond_laws_of<P>(settings), bonded_laws_of(settings.bonds),
+                       bonded_laws_of(settings.angles), forces_of<P>(settings, nullptr, nullptr)});
       laws_.back().forces.laws = laws_.back().pairs.data();
+      laws_.back().forces.laws_across = laws_.back().across.data();
     }
     rows_.plain = is_plain_with(links_.any_specials());
   }
@@ -276,7 +279,7 @@ class CpuEngine final : public EngineBase {
   // The last one ends at rest, with forces and sums.
   void step(bool last) {
     choose_coefficients();
-    rows_.forces.noise = key_of(step_);
+    set_noise(rows_.forces, step_);
     point_at_particles();
     next_velocity_.resize(velocity_.size());
     rows_.next_velocity = next_velocity_.data();
@@ -286,6 +289,7 @@ class CpuEngine final : public EngineBase {
       next_place_.resize(place_.size());
       rows_.next_near = kPlacesApart ? words(next_place_) : nullptr;
     }
+    if (has_densities_) find_densities();
     for_all_chunks(
         [&](Chunk& chunk, int k, int) { kernels_.step(rows_, last, list_[k].data(), chunk); });
     velocity_.swap(next_velocity_);
@@ -297,6 +301,23 @@ class CpuEngine final : public EngineBase {
     }
     tally_ = {};
     for (const Chunk& chunk : chunk_) add_to(tally_, chunk.tally);
+  }
+
+  // Of the present positions. Those of ghosts come from the ranks that have their particles.
+  void find_densities() {
+    density_.resize(position_.size());
+    rows_.density = density_.data();
+    const float reach = static_cast<float>(settings_.pairs.many_body.cutoff * (1 + 3e-5));
+    // Beyond all cutoffs where the nearest image of a place may not be that of the particle.
+    const bool all = rows_.cells.cutoff > 1e14f;
+    rows_.density_limit = all ? rows_.cells.cutoff * rows_.cells.cutoff : reach * reach;
+    for_all_chunks(
+        [&](Chunk& chunk, int k, int) { kernels_.density(rows_, list_[k].data(), chunk); });
+    if (!ranks_) return;
+    std::vector<Real> leaving(border_.size()), arrived(ghost_.size());
+    for (std::size_t k = 0; k < leaving.size(); ++k) leaving[k] = density_[border_[k]];
+    exchange(leaving, arrived);
+    for (std::size_t k = 0; k < arrived.size(); ++k) density_[ghost_[k]] = arrived[k];
   }
 
   // ---- lists ----
@@ -511,22 +532,7 @@ class CpuEngine final : public EngineBase {
         leaving[k] = {p.x, p.y, p.z, v.x, v.y, v.z};
       }
     });
-    std::vector<Communicator::Message> out, in;
-    GhostUpdate *to = leaving.data(), *from = arrived.data();
-    for (int r = 0; r < ranks_->ranks(); ++r) {
-      const auto sent = static_cast<std::size_t>(ghosts_to_[r]),
-                 received = static_cast<std::size_t>(ghosts_from_[r]);
-      if (sent) out.push_back({r, to, sent * sizeof *to});
-      if (received) in.push_back({r, from, received * sizeof *from});
-      to += sent;
-      from += received;
-    }
-    try {
-      ranks_->communicator().exchange(out, in);
-    } catch (...) {
-      keep_for_ever(leaving, arrived);
-      throw;
-    }
+    exchange(leaving, arrived);
     for_each_range(pool_, static_cast<int>(arrived.size()), [&](int first, int last) {
       for (int k = first; k < last; ++k) {
         const GhostUpdate& a = arrived[k];
@@ -541,6 +547,27 @@ class CpuEngine final : public EngineBase {
         if (kPlacesApart) place_[ghost_[k]] = place_of(p);
       }
     });
+  }
+
+  // Values of the border go out, in its order, and those of the ghosts come in.
+  template <class T>
+  void exchange(std::vector<T>& leaving, std::vector<T>& arrived) {
+    std::vector<Communicator::Message> out, in;
+    T *to = leaving.data(), *from = arrived.data();
+    for (int r = 0; r < ranks_->ranks(); ++r) {
+      const auto sent = static_cast<std::size_t>(ghosts_to_[r]),
+                 received = static_cast<std::size_t>(ghosts_from_[r]);
+      if (sent) out.push_back({r, to, sent * sizeof *to});
+      if (received) in.push_back({r, from, received * sizeof *from});
+      to += sent;
+      from += received;
+    }
+    try {
+      ranks_->communicator().exchange(out, in);
+    } catch (...) {
+      keep_for_ever(leaving, arrived);
+      throw;
+    }
   }
 
   // ---- bonds ----
@@ -574,6 +601,7 @@ class CpuEngine final : public EngineBase {
   const StepKernels<P> kernels_;
   struct Laws {  // of one table of coefficients
     std::vector<PairLaw<Real>> pairs;
+    std::vector<TransverseLaw<Real>> across;
     std::vector<BondLaw<Real>> harmonic;
     std::vector<BondedLaw> bonds, angles;
     Forces<P> forces;
@@ -593,6 +621,8 @@ class CpuEngine final : public EngineBase {
   std::vector<Image> image_, next_image_;
   std::vector<Origin> origin_, next_origin_;
   std::vector<Force> force_;
+  bool has_densities_ = false;
+  std::vector<Real> density_;
   std::vector<Ball> ball_;
   std::vector<std::uint32_t> key_;
   std::vector<int> cell_, number_;

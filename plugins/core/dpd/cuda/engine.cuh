@@ -11,7 +11,9 @@
 #include "../engine_base.h"
 #include "bonded_kernels.cuh"
 #include "cell_sort.cuh"
+#include "many_body_kernels.cuh"
 #include "transfer_kernels.cuh"
+#include "transverse.cuh"
 #include "velocity_kernels.cuh"
 
 namespace manymove::dpd {
@@ -196,6 +198,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       ball_ = DeviceBuffer<Ball>(n);
       ball_.clear(stream_);  // the first step looks, though lists are built after it anyway
       number_ = DeviceBuffer<int>(n);
+      density_ = DeviceBuffer<Real>(settings_.pairs.has_densities() ? n : 0);
       staging_ = DeviceBuffer<Triple>(n);
       partial_ =
           DeviceBuffer<double>(static_cast<std::size_t>(blocks_for(count_ * lanes_)) * kTallies);
@@ -361,7 +364,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     s.count = count_;
     s.number = number;
     constants_.choose(s, table_of(number));
-    s.forces.noise = key_of(number);
+    set_noise(s.forces, number);
     set_time(s.motion, number);
     s.lists = lists();
     s.ball = ball_.data();
@@ -384,10 +387,20 @@ class CudaEngine final : OnDevice, public EngineBase {
   void launch_step(std::int64_t number, bool reading) {
     Step<P> s = step_arguments(number);
     bonded_.launch(s, table_of(number), 0, kThreads / lanes_, reading, stream_);
-    const int change = reading ? -1 : only_change_of(number);
+    const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
     if (change >= 0) set_meter(s.meter, settings_.velocity_changes[change], number);
+    auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
+    const int blocks = blocks_for(count_ * lanes_);
+    if (settings_.pairs.has_densities()) {
+      const ManyBodyKernels<P> kernels = many_body_kernels<P>(plain_, reading, lanes_);
+      kernels.density<<<blocks, kThreads, 0, stream_>>>(s, density_.data());
+      check_launch();
+      s.density = density_.data();
+      kernel = kernels.step;
+    }
+    if (settings_.pairs.transverse) kernel = transverse_kernel<P>(plain_, reading, lanes_);
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(static_cast<unsigned>(blocks_for(count_ * lanes_)));
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(kThreads);
     config.stream = stream_;
     cudaLaunchAttribute overlap[1];
@@ -396,10 +409,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     config.attrs = overlap;
     // What a build wrote is read before the kernel waits for the one before it.
     config.numAttrs = overlap_ && number != built_ ? 1 : 0;
-    if (change < 0) {
-      const auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
-      return check(cudaLaunchKernelEx(&config, kernel, s, AllParticles{}), "launch");
-    }
+    if (change < 0) return check(cudaLaunchKernelEx(&config, kernel, s, AllParticles{}), "launch");
     const auto metered = metered_kernel_of<P>(plain_, lanes_);
     check(cudaLaunchKernelEx(&config, metered, s, AllMetered{}), "launch");
     const auto k = static_cast<std::size_t>(change);
@@ -423,7 +433,9 @@ class CudaEngine final : OnDevice, public EngineBase {
                           stream_),
           "clear");
   }
-  bool changes_in_stride() const override { return true; }
+  bool changes_in_stride() const override {
+    return !settings_.pairs.has_densities() && !settings_.pairs.transverse;
+  }
   // The host makes the change that the device could not make, which throws.
   [[noreturn]] void refuse_change(std::int64_t number) {
     std::vector<std::int64_t> copies(Meter::kCopies * Meter::kWords);
@@ -605,6 +617,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   DeviceBuffer<uint2> place_;
   DeviceBuffer<unsigned> cell_rank_, cell_number_, cell_start_;
   DeviceBuffer<Vector<Real>> force_;
+  DeviceBuffer<Real> density_;  // of many-body forces
   DeviceBuffer<Ball> ball_;
   DeviceBuffer<unsigned> entry_;
   DeviceBuffer<int> number_;

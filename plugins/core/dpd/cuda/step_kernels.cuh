@@ -28,6 +28,20 @@ struct Fast {
     asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(y * (1.570796327f * 0x1p-31f)));
     return radius * sine;
   }
+  static __device__ void normals(std::uint32_t for_radius, std::uint32_t for_angle, float& first,
+                                 float& second) {
+    const auto n = static_cast<float>(static_cast<std::int32_t>(for_radius >> 1 | 1u));
+    float logarithm, radius, sine, cosine;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(n));
+    const float squared = fmaxf(__fmaf_rn(logarithm, -1.386294361f, 31 * 1.386294361f), 0.0f);
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(radius) : "f"(squared));
+    const float angle =
+        static_cast<float>(static_cast<std::int32_t>(for_angle | 1u)) * (1.570796327f * 0x1p-31f);
+    asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(angle));
+    asm("cos.approx.ftz.f32 %0, %1;" : "=f"(cosine) : "f"(angle));
+    first = radius * sine;
+    second = for_angle & 1u ? radius * cosine : -radius * cosine;
+  }
   static __device__ float raise(float base, float exponent) {
     float logarithm, result;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(base));
@@ -98,7 +112,7 @@ struct Step {
   Meter meter;  // of AllMetered
   Watch watch;
   Cells cells;  // for moved_far()
-  Shorts shorts;
+  Shorts shorts, density_shorts;
   Forces<P> forces;
   Motion<P> motion;
   Lists lists;
@@ -112,6 +126,7 @@ struct Step {
   const typename P::Position* position;
   const typename P::Velocity* velocity;
   const Short* short_position;
+  const typename P::Real* density;  // of many-body forces
   typename P::Position* next_position;
   typename P::Velocity* next_velocity;
   Short* next_short;
@@ -248,7 +263,8 @@ struct From {
 // `lanes` threads per particle. Pairs within the cutoff are collected first, then computed: threads
 // of a warp find different ones of their neighbors there. After that the particle moves on, or,
 // when the state is read next, comes to rest.
-template <class P, bool plain, bool reading, int lanes, class Who = AllParticles>
+template <class P, bool plain, bool reading, int lanes, class Who = AllParticles,
+          Extra extra = Extra::none>
 __global__ void __launch_bounds__(kThreads)
     step_kernel(const __grid_constant__ Step<P> s, const Who who) {
   using Real = typename P::Real;
@@ -297,6 +313,11 @@ __global__ void __launch_bounds__(kThreads)
   if (Who::follows_a_step ? skipped : __syncthreads_or(skipped)) return;
   if (blockIdx.x == 0 && threadIdx.x == 0) s.watch.report->started = s.number;
 
+  // rho_i + rho_j
+  const auto densities = [&](int mine, unsigned j) {
+    if constexpr (extra == Extra::many_body) return s.density[mine] + s.density[j];
+    return Real(0);
+  };
   Sum<Real> sum;
   // The next group of this thread's entries, of which `left` are left.
   const auto next_group = [&](int left) {
@@ -318,8 +339,9 @@ __global__ void __launch_bounds__(kThreads)
         const unsigned entry = queue[k], j = plain ? entry : entry & kIndexBits;
         const int its = owner[k];
         Sum<Real> pair;
-        add_pair<P, Math, plain, false>(pair, s.forces, sharing.position[its],
-                                        sharing.velocity[its], s.position[j], s.velocity[j], entry);
+        add_pair<P, Math, plain, false, extra>(pair, s.forces, sharing.position[its],
+                                               sharing.velocity[its], s.position[j], s.velocity[j],
+                                               entry, densities(first + its, j));
         int3 units = {0, 0, 0};
         give(block, units, static_cast<unsigned>(its), j - static_cast<unsigned>(first),
              static_cast<unsigned>(s.lists.tile), pair.force.x, pair.force.y, pair.force.z);
@@ -366,8 +388,8 @@ __global__ void __launch_bounds__(kThreads)
         const unsigned j = plain ? entry : entry & kIndexBits;
         if constexpr (kIntegers<P>) {
           Sum<Real> pair;
-          add_pair<P, Math, plain, reading>(pair, s.forces, r, v, s.position[j], s.velocity[j],
-                                            entry);
+          add_pair<P, Math, plain, reading, extra>(pair, s.forces, r, v, s.position[j],
+                                                   s.velocity[j], entry, densities(i, j));
           const auto other = j - static_cast<unsigned>(first),
                      tile = static_cast<unsigned>(s.lists.tile);
           give(block, units, static_cast<unsigned>(i - first), other, tile, pair.force.x,
@@ -378,8 +400,8 @@ __global__ void __launch_bounds__(kThreads)
             for (int a = 0; a < 6; ++a) sum.virial[a] += ends * pair.virial[a];
           }
         } else {
-          add_pair<P, Math, plain, reading>(sum, s.forces, r, v, s.position[j], s.velocity[j],
-                                            entry);
+          add_pair<P, Math, plain, reading, extra>(sum, s.forces, r, v, s.position[j],
+                                                   s.velocity[j], entry, densities(i, j));
         }
       }
       top = bottom;
