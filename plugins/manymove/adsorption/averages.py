@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments
-from manymove.adsorption.adsorbates import AVOGADRO, BOLTZMANN, GAS_CONSTANT
+from manymove.adsorption.gas import AVOGADRO, BOLTZMANN, GAS_CONSTANT
+from manymove.adsorption.loadings import Loadings
 from manymove.analysis.notation import Estimate
 
 MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
@@ -91,7 +92,7 @@ def all_sums(sums: np.ndarray, systems: int) -> np.ndarray:
 Run = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 
 
-class Averages:
+class Averages(Loadings):
     """The averages of `manymove.Adsorption`; a base class that is not for separate use."""
 
     _engine: Any
@@ -324,16 +325,12 @@ class Averages:
         return [_estimate(means[_OF_SPECIES + kind]) for kind in range(len(species))]
 
     @property
-    def loading_mol_per_kg(self) -> list[Estimate]:
-        """Mean loading of each species in mol per kg of framework.
-
-        Raises:
-            ValueError: the box is empty.
-        """
-        if not self._about["mass"]:
-            raise ValueError("an empty box has no loading per mass of the framework")
-        unit = 1000 / self._about["mass"]
-        return [Estimate(n.value * unit, n.error * unit) for n in self.loading]
+    def _loadings_of_systems(self) -> np.ndarray:
+        """Mean number of molecules of each species in each system, (species, systems)."""
+        species = self._parameters["species"]
+        if not self._parameters["exchange"]:
+            return np.array([[float(s["molecules"])] * self._systems for s in species])
+        return self._means()[_OF_SPECIES : _OF_SPECIES + len(species)]
 
     @property
     def loading_from_test_molecules(self) -> list[Estimate]:
@@ -410,6 +407,22 @@ class Averages:
         """
         arguments.count("insertions", insertions)
         sums = self._engine.insert_test_molecules(insertions, species, False)
+        return _estimate(sums.reshape(-1, 2)[:, 0] / insertions)
+
+    def boltzmann_factor(self, insertions: int = 10000, species: int = 0) -> Estimate:
+        """Average <exp(-U / T)> over test molecules in the empty framework, without the molecules
+        that are there. Of helium this is the void fraction; the excess chemical potential at
+        infinite dilution is -T ln of it.
+
+        Args:
+            insertions: number of test molecules for each system.
+            species: index of the adsorbate.
+
+        Raises:
+            ValueError: an error of `insert_test_molecules`.
+        """
+        arguments.count("insertions", insertions)
+        sums = self._engine.insert_test_molecules(insertions, species, True)
         return _estimate(sums.reshape(-1, 2)[:, 0] / insertions)
 
     def henry(self, insertions: int = 10000, species: int = 0) -> tuple[Estimate, Estimate]:

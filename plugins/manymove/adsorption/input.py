@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments
-from manymove.adsorption.adsorbates import BOLTZMANN, Adsorbate
+from manymove.adsorption.adsorbates import Adsorbate
+from manymove.adsorption.gas import BOLTZMANN
 
 METHODS = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj")
 OPEN_METHODS = ("metropolis", "plj")  # those with insertions and deletions

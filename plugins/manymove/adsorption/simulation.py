@@ -256,6 +256,7 @@ class Adsorption(Places, Equilibration):
             "framework": framework.name,
             "formula": framework.formula,
             "adsorbates": [s.name for s in species],
+            "molar_masses": [s.molar_mass for s in species],
             "method": method,
             "interpolation": interpolation,
             "precision": precision,
