@@ -244,11 +244,12 @@ def bench_electrolyte(
 @command(app, like=_of_all)
 def bench_dpd(
     sizes: tuple[int, ...] | None = None,
-    densities: tuple[float, ...] = (3,),
+    densities: tuple[float, ...] | None = None,
     cutoffs: tuple[float, ...] = (1,),
     timestep: float = 0.005,
     skins: tuple[float, ...] = (0.3,),
     weight_exponent: float = 1.0,
+    many_body: bool = False,
     device: str = "auto",
     precisions: tuple[str, ...] = ("mixed", "double"),
     figure_11: bool = False,
@@ -266,6 +267,7 @@ def bench_dpd(
     Examples:
       manymove bench dpd --sizes 24000 --precision mixed --skin 0.3,0.4
       manymove bench dpd --device cpu --ranks 1,2 --threads 1,2
+      manymove bench dpd --many-body --sizes 8000 --precision mixed
       manymove bench dpd --figure-11 --device cuda --json figure_11.json
     """
     options = gathered(locals())
@@ -274,7 +276,7 @@ def bench_dpd(
     _alone("dpd")
     del options["figure_11"]
     if figure_11:
-        if sizes is not None or densities != (3,) or cutoffs != (1,):
+        if sizes is not None or densities is not None or cutoffs != (1,):
             raise ValueError("--figure-11 sets --sizes, --density and --cutoff")
         options |= dpd.FIGURE_11
     dpd.run(**options | {"lammps": lammps or ()})
