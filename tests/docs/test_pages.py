@@ -131,6 +131,9 @@ SMALLER = {
     "systems=16": "systems=16, grid_spacing=0.5",
     "200_000": "2000",
     "run(20000)": "run(200)",
+    "20_000": "2000",
+    "10_000": "200",
+    "range(200)": "range(3)",
 }
 
 
@@ -164,6 +167,10 @@ STYLE_PAGES = {
 }
 SOURCES = {
     "pair manymove/dpd": "pair_manymove_dpd.cpp",
+    "pair manymove/dpd/tstat": "pair_manymove_dpd_ext.cpp",
+    "pair manymove/dpd/ext": "pair_manymove_dpd_ext.cpp",
+    "pair manymove/dpd/ext/tstat": "pair_manymove_dpd_ext.cpp",
+    "pair manymove/mdpd": "pair_manymove_mdpd.cpp",
     "bond manymove/harmonic": "bond_manymove_harmonic.cpp",
     "fix manymove/wall": "fix_manymove_wall.cpp",
     "fix manymove/coulomb": "fix_manymove_coulomb.cpp",

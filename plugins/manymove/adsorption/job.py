@@ -13,7 +13,7 @@ import numpy as np
 from manymove import arguments
 from manymove.adsorption.averages import MULTIPLE, Pooled
 from manymove.adsorption.gas import fractions_of
-from manymove.adsorption.input import OPEN_METHODS
+from manymove.adsorption.input import OPEN_METHODS, TRIALS
 from manymove.adsorption.loadings import UNITS, in_all_units
 from manymove.adsorption.plots import published
 from manymove.adsorption.pores import helium_void_fraction
@@ -119,6 +119,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "equilibration_steps": min(r.steps - r.samples for r in results),
         "exchange_acceptance": number(first.exchange_acceptance),
         "max_displacement_angstrom": first.max_displacement,
+        **{name: settings.options.get(name, default) for name, default in TRIALS.items()},
         "trial_states": sum(r.trial_states for r in results),
         "trial_states_per_second": states / seconds if seconds else None,
         "steps_per_second": states / seconds / (first.proposals - 1) if seconds else None,
@@ -183,6 +184,15 @@ def _open_results(settings: Settings, pooled: Pooled, results: list[Result]) -> 
         summary |= {
             "test_molecules_loading": [n.value for n in tests],
             "test_molecules_loading_error": [number(n.error) for n in tests],
+        }
+    try:
+        best = pooled.loading_optimal
+    except RuntimeError:  # trials are not recorded, or there are too few systems
+        pass
+    else:
+        summary |= {
+            "loading_optimal_molecules": [n.value for n in best],
+            "loading_optimal_error_molecules": [number(n.error) for n in best],
         }
     kinds = len(pooled.loading)
     if kinds == 1:

@@ -18,7 +18,7 @@ from manymove.adsorption.density import AXES, DensityMap
 from manymove.adsorption.equilibration import test_molecules
 from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.gas import GasPhase
-from manymove.adsorption.input import barrier_of, grid_points
+from manymove.adsorption.input import barrier_of, grid_points, has_trials
 from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.molecules import Molecule
 from manymove.adsorption.rigid import settled
@@ -226,6 +226,7 @@ class Replica(replica.Replica):
         asked = settled(
             framework, s.adsorbates, {}, s.options.get("force_field"), s.options.get("ewald"),
             held["cutoff"], held["cells"], s.options.get("framework_charges"),
+            biased=has_trials(s.options),
         )  # fmt: skip
         one, other = held.get("rigid"), asked.get("rigid")
         kinds = [
