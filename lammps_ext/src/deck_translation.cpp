@@ -76,6 +76,9 @@ const std::map<std::string, std::string> kInstead{
     {"wall/harmonic", "fix wall/reflect"},
     {"freeze", "fix setforce 0 0 0"}};
 
+// Of LAMMPS' pair styles, those that there are under the name manymove/...
+const std::set<std::string> kPairsServed{"dpd", "dpd/tstat", "dpd/ext", "dpd/ext/tstat", "mdpd"};
+
 std::string name_of(const Fix* fix) {
   const std::string name = std::string("fix ") + fix->id + " " + fix->style;
   const auto instead = kInstead.find(fix->style);
@@ -151,9 +154,8 @@ void DeckTranslation::check_pairs_and_bonds() {
   const std::string pair_style = force->pair_style ? force->pair_style : "none";
   if (!pair_)
     refuse("pair_style " + pair_style +
-           (pair_style == "dpd"    ? " (instead: pair_style manymove/dpd)"
-            : pair_style == "mdpd" ? " (instead: pair_style manymove/mdpd)"
-                                   : ""));
+           (kPairsServed.count(pair_style) ? " (instead: pair_style manymove/" + pair_style + ")"
+                                           : ""));
   if (pair_ && !pair_->compute_flag) refuse("pair_modify compute no");
   if (const std::string styles = styles_.unserved(); !styles.empty()) refuse(styles);
   if (force->dihedral) refuse("dihedral_style " + std::string(force->dihedral_style));

@@ -44,6 +44,7 @@ class PairManymoveDPD : public Pair {
   // The law of this step, valid until the next call.
   virtual manymove::dpd::PairTable table();
   std::uint64_t seed() const { return static_cast<std::uint64_t>(seed_); }
+  const std::string& style() const { return style_; }
 
   // Forces are computed by an engine that a run style has attached. Null: by this style itself.
   void attach(class PairOnDevice* device);
@@ -62,7 +63,19 @@ class PairManymoveDPD : public Pair {
   // Collective.
   virtual const double* find_densities() { return nullptr; }
 
+  // One pair_coeff in a data file, after the types.
+  virtual void write_coefficients(FILE* fp, int i, int j);
+
+  // Whether friction and noise act.
+  bool is_moving() const;
+  double sigma_of(double gamma) const;
+  // Of the last table().
+  manymove::dpd::PairCoefficients& coefficients_of(int i, int j);
+  bool is_active(int i, int j) const;
+
   std::string style_ = "manymove/dpd";  // in messages
+  // No conservative force, and a temperature that may change during a run.
+  bool thermostat_ = false;
 
  private:
   void find_images();
@@ -71,7 +84,12 @@ class PairManymoveDPD : public Pair {
   const manymove::dpd::PairCoefficients* fill_table();
   const std::uint32_t* tags();
 
+  manymove::dpd::NoiseRamp ramp() const;
+  manymove::dpd::PairTable table_of_step();
+
   double temperature_ = 0, cutoff_ = 0, weight_exponent_ = 1;
+  // Temperatures of the ends of a run, of a thermostat; temperature_ is the higher one.
+  double first_temperature_ = 0, last_temperature_ = 0;
   int seed_ = 0;
   int double_precision_ = 0;
   int threads_ = 1;

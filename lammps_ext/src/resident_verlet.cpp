@@ -23,7 +23,6 @@
 #include "output.h"
 #include "pair.h"
 #include "pair_manymove_dpd.h"
-#include "pair_manymove_mdpd.h"
 #include "pairs_on_device.h"
 #include "timer.h"
 #include "update.h"
@@ -47,10 +46,6 @@ class NameForFixes {
   Update* update_;
   char* own_name_;
 };
-
-bool has_densities(const Force* force) {
-  return force->pair && dynamic_cast<PairManymoveMDPD*>(force->pair);
-}
 
 bool is_due(const Fix* fix, bigint step) { return step % std::max(fix->nevery, 1) == 0; }
 
@@ -115,10 +110,12 @@ void VerletManymove::init() {
   if (triclinic != domain->triclinic || virial_style != (force->newton_pair ? 2 : 1) ||
       pair_compute_flag != (force->pair && force->pair->compute_flag ? 1 : 0))
     error->all(FLERR, "Run style manymove/verlet was built for another LAMMPS");
-  if (device_ == "cuda" && comm->nprocs > 1 && has_densities(force))
+  const std::string one_gpu = style_of_one_gpu(lmp);
+  if (device_ == "cuda" && comm->nprocs > 1 && !one_gpu.empty())
     error->all(FLERR,
-               "Run style manymove/verlet: pair_style manymove/mdpd runs on one GPU, by one rank; "
-               "device cpu serves several");
+               "Run style manymove/verlet: pair_style {} runs on one GPU, by one rank; device cpu "
+               "serves several",
+               one_gpu);
   const bool on_device = !wanted_device().empty();
   for (PairManymoveDPD* pair : dpd_pairs(lmp)) pair->want_lists_on_demand(on_device);
 }
@@ -216,7 +213,7 @@ int VerletManymove::threads() const { return threads_ ? threads_ : comm->nthread
 // LAMMPS' own Verlet than with the engine for the CPU. Collective.
 std::string VerletManymove::wanted_device() const {
   if (device_ != "auto") return device_;
-  if (has_gpus() && !(comm->nprocs > 1 && has_densities(force))) return "cuda";
+  if (has_gpus() && !(comm->nprocs > 1 && !style_of_one_gpu(lmp).empty())) return "cuda";
   return comm->nprocs == 1 || threads() > 1 ? "cpu" : "";
 }
 
@@ -228,8 +225,8 @@ void VerletManymove::choose_place() {
   const std::string style = "Run style manymove/verlet";
   std::string no_gpu = ": ";
   if (any && !gpu)
-    no_gpu = comm->nprocs > 1 && has_densities(force)
-                 ? ": pair_style manymove/mdpd runs on one GPU only, "
+    no_gpu = comm->nprocs > 1 && !style_of_one_gpu(lmp).empty()
+                 ? ": pair_style " + style_of_one_gpu(lmp) + " runs on one GPU only, "
                  : ": no CUDA device (" + why_no_gpus() + "), ";
   if (device_of_run_.empty())
     return announce(style + no_gpu + "the particles stay on the host", false);

@@ -189,6 +189,14 @@ class EngineBase : public Engine {
   }
   // What changes from step to step.
   template <class P>
+  void set_noise(Forces<P>& forces, std::int64_t step) const {
+    using Real = typename P::Real;
+    forces.noise = key_of(step);
+    if (settings_.pairs.transverse) forces.third_noise = transverse_key(forces.noise);
+    const NoiseRamp& ramp = settings_.pairs.ramp;
+    forces.noise_scale = ramp.is_constant() ? Real(1) : static_cast<Real>(ramp.factor(step));
+  }
+  template <class P>
   void set_time(Motion<P>& motion, std::int64_t step) const {
     using Real = typename P::Real;
     const std::uint64_t draw = static_cast<std::uint64_t>(step) + draws_ahead_;

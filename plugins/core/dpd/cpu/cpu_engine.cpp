@@ -42,6 +42,7 @@ class CpuEngine final : public EngineBase {
         candidates_(static_cast<std::size_t>(pool_.size())) {
     take_coefficients();
     rows_.forces = laws_[0].forces;
+    rows_.transverse = settings.pairs.transverse;
     rows_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
     has_densities_ = settings.pairs.has_densities();
     if (communicator) ranks_.emplace(settings, *communicator);
@@ -199,10 +200,11 @@ class CpuEngine final : public EngineBase {
   void take_coefficients() override {
     laws_.clear();
     for (const Settings& settings : settings_of_tables()) {
-      laws_.push_back({laws_of<P>(settings.pairs), bond_laws_of<P>(settings),
-                       bonded_laws_of(settings.bonds), bonded_laws_of(settings.angles),
-                       forces_of<P>(settings, nullptr)});
+      laws_.push_back({laws_of<P>(settings.pairs), laws_across_of<P>(settings.pairs),
+                       bond_laws_of<P>(settings), bonded_laws_of(settings.bonds),
+                       bonded_laws_of(settings.angles), forces_of<P>(settings, nullptr, nullptr)});
       laws_.back().forces.laws = laws_.back().pairs.data();
+      laws_.back().forces.laws_across = laws_.back().across.data();
     }
     rows_.plain = is_plain_with(links_.any_specials());
   }
@@ -277,7 +279,7 @@ class CpuEngine final : public EngineBase {
   // The last one ends at rest, with forces and sums.
   void step(bool last) {
     choose_coefficients();
-    rows_.forces.noise = key_of(step_);
+    set_noise(rows_.forces, step_);
     point_at_particles();
     next_velocity_.resize(velocity_.size());
     rows_.next_velocity = next_velocity_.data();
@@ -599,6 +601,7 @@ class CpuEngine final : public EngineBase {
   const StepKernels<P> kernels_;
   struct Laws {  // of one table of coefficients
     std::vector<PairLaw<Real>> pairs;
+    std::vector<TransverseLaw<Real>> across;
     std::vector<BondLaw<Real>> harmonic;
     std::vector<BondedLaw> bonds, angles;
     Forces<P> forces;

@@ -61,13 +61,13 @@ void begin(const StepRows<P>& s, Chunk& chunk) {
 }
 
 // What a pass over the pairs is for: forces (plain: as in is_plain()), or densities.
-enum class Pass { plain, general, many_body, density };
+enum class Pass { plain, general, many_body, transverse, density };
 
 template <class P, Pass pass, bool reading>
 class StepLoop {
   using Real = typename P::Real;
   static constexpr bool plain = pass == Pass::plain, many_body = pass == Pass::many_body,
-                        density = pass == Pass::density;
+                        transverse = pass == Pass::transverse, density = pass == Pass::density;
   static constexpr int kHits = 128;  // of a batch
   static_assert(kHits <= kBatch && kHits % kLanes == 0);
   static constexpr int kAhead = kReadAhead - kGroup;  // entries whose particles are fetched
@@ -141,7 +141,11 @@ class StepLoop {
     if constexpr (density) {
       weigh();
     } else {
-      draw(s_.forces.noise, count_, tag_i_, tag_j_, noise_);
+      if constexpr (transverse)
+        draw_vectors(s_.forces.noise, s_.forces.third_noise, count_, tag_i_, tag_j_, noise_,
+                     across_.y_noise, across_.z_noise);
+      else
+        draw(s_.forces.noise, count_, tag_i_, tag_j_, noise_);
       if (!plain && s_.forces.general_exponent)
         evaluate<true>();
       else
@@ -196,9 +200,16 @@ class StepLoop {
     const std::uint32_t kind = hit_[n] >> 30;
     law_.a[n] = law.a * f.special.factor[kind];
     law_.gamma[n] = law.gamma * f.special.factor[kind];
-    law_.sigma[n] = law.sigma * f.special.root[kind];
+    law_.sigma[n] = law.sigma * f.noise_scale * f.special.root[kind];
     law_.inverse_cutoff[n] = law.inverse_cutoff;
     law_.weight_exponent[n] = law.weight_exponent;
+    if constexpr (transverse) {
+      const TransverseLaw<Real>& across =
+          f.types == 1 ? f.across : f.laws_across[i * static_cast<std::uint32_t>(f.types + 1) + j];
+      across_.gamma[n] = across.gamma * f.special.factor[kind];
+      across_.sigma[n] = across.sigma * f.noise_scale * f.special.root[kind];
+      across_.weight_exponent[n] = across.weight_exponent;
+    }
   }
 
   void separate() {
@@ -227,6 +238,35 @@ class StepLoop {
 
   template <bool general_exponent>
   void evaluate() {
+    if constexpr (transverse)
+      evaluate_vectors<general_exponent>();
+    else
+      evaluate_central<general_exponent>();
+  }
+
+  // The forces themselves come to where the differences of velocities were.
+  template <bool general_exponent>
+  void evaluate_vectors() {
+    const Real cutoff_squared = s_.forces.cutoff_squared;
+    for (int n = 0; n < count_; ++n) {
+      const PairLaw<Real> law = {law_.a[n], law_.gamma[n], law_.sigma[n], law_.inverse_cutoff[n],
+                                 law_.weight_exponent[n]};
+      const TransverseLaw<Real> across = {across_.gamma[n], across_.sigma[n],
+                                          across_.weight_exponent[n]};
+      const Real order = tag_i_[n] < tag_j_[n] ? Real(1) : Real(-1);
+      const VectorForce<Real> f = transverse_force<general_exponent>(
+          law, across, {x_[n], y_[n], z_[n]}, {u_[n], v_[n], w_[n]},
+          {order * noise_[n], order * across_.y_noise[n], order * across_.z_noise[n]});
+      const bool within = squared_[n] < cutoff_squared;
+      u_[n] = within ? f.force.x : Real(0);
+      v_[n] = within ? f.force.y : Real(0);
+      w_[n] = within ? f.force.z : Real(0);
+      if constexpr (reading) energy_[n] = within ? f.energy : Real(0);
+    }
+  }
+
+  template <bool general_exponent>
+  void evaluate_central() {
     const Real cutoff_squared = s_.forces.cutoff_squared;
     const PairLaw<Real> only = s_.forces.law;
     for (int n = 0; n < count_; ++n) {
@@ -249,6 +289,15 @@ class StepLoop {
       for (; n < end; ++n) {
         Real& sum = sum_[one_lane ? 0 : lane_[n]].energy;
         sum = fused(density_.factor[n] * energy_[n], energy_[n], sum);
+      }
+      return end;
+    }
+    if constexpr (transverse) {
+      for (; n < end; ++n) {
+        Sum<Real>& sum = sum_[one_lane ? 0 : lane_[n]];
+        const Vector<Real> force = {u_[n], v_[n], w_[n]};
+        add_vector(sum, force);
+        if constexpr (reading) add_tally(sum, {x_[n], y_[n], z_[n]}, force, energy_[n]);
       }
       return end;
     }
@@ -341,6 +390,9 @@ class StepLoop {
   struct Densities {
     Real factor[kHits], sum[kHits];
   };
+  struct Across {
+    Real gamma[kHits], sigma[kHits], weight_exponent[kHits], y_noise[kHits], z_noise[kHits];
+  };
   struct Nothing {};
 
   const StepRows<P>& s_;
@@ -358,6 +410,7 @@ class StepLoop {
   Real squared_[kHits], approach_[kHits], noise_[kHits], force_[kHits], energy_[kHits];
   std::conditional_t<plain || density, Nothing, Laws> law_;
   std::conditional_t<density || many_body, Densities, Nothing> density_;
+  std::conditional_t<transverse, Across, Nothing> across_;
 };
 
 template <class P>
@@ -370,6 +423,8 @@ void step(const StepRows<P>& rows, bool reading, const std::uint32_t* entries, C
   };
   if (rows.density)
     take(std::integral_constant<Pass, Pass::many_body>{});
+  else if (rows.transverse)
+    take(std::integral_constant<Pass, Pass::transverse>{});
   else if (rows.plain)
     take(std::integral_constant<Pass, Pass::plain>{});
   else

@@ -55,7 +55,7 @@ struct StepRows {
   Cells cells;
   Forces<P> forces;
   Motion<P> motion;
-  bool plain;
+  bool plain, transverse;
   int lanes;         // of lanes_of()
   const Ball* ball;  // null when lists have expired anyway
   const typename P::Position* position;

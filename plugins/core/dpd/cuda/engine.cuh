@@ -13,6 +13,7 @@
 #include "cell_sort.cuh"
 #include "many_body_kernels.cuh"
 #include "transfer_kernels.cuh"
+#include "transverse.cuh"
 #include "velocity_kernels.cuh"
 
 namespace manymove::dpd {
@@ -363,7 +364,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     s.count = count_;
     s.number = number;
     constants_.choose(s, table_of(number));
-    s.forces.noise = key_of(number);
+    set_noise(s.forces, number);
     set_time(s.motion, number);
     s.lists = lists();
     s.ball = ball_.data();
@@ -397,6 +398,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       s.density = density_.data();
       kernel = kernels.step;
     }
+    if (settings_.pairs.transverse) kernel = transverse_kernel<P>(plain_, reading, lanes_);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(kThreads);

@@ -8,8 +8,8 @@ namespace manymove::dpd {
 template <class P, bool plain, int lanes>
 ManyBodyKernels<P> many_body_kernels_of(bool reading) {
   return {&density_kernel<P, plain, lanes>,
-          reading ? &step_kernel<P, plain, true, lanes, AllParticles, true>
-                  : &step_kernel<P, plain, false, lanes, AllParticles, true>};
+          reading ? &step_kernel<P, plain, true, lanes, AllParticles, Extra::many_body>
+                  : &step_kernel<P, plain, false, lanes, AllParticles, Extra::many_body>};
 }
 template <class P, bool plain>
 ManyBodyKernels<P> many_body_kernels_of(bool reading, int lanes) {

@@ -47,6 +47,7 @@ class StepConstants {
   // Tables of coefficients: those of these settings, which are the same in all else.
   void take(const std::vector<Settings>& tables, cudaStream_t stream) {
     std::vector<PairLaw<Real>> laws;
+    std::vector<TransverseLaw<Real>> laws_across;
     std::vector<BondLaw<Real>> bond_laws;
     forces_.clear();
     units_.clear();
@@ -54,16 +55,22 @@ class StepConstants {
       units_.push_back(kIntegers<P> ? force_unit(settings) : 1);
       const auto more = in_units(laws_of<P>(settings.pairs), units_.back());
       laws.insert(laws.end(), more.begin(), more.end());
+      const auto across = in_units(laws_across_of<P>(settings.pairs), units_.back());
+      laws_across.insert(laws_across.end(), across.begin(), across.end());
       const auto bonds = bond_laws_of<P>(settings);
       bond_laws.insert(bond_laws.end(), bonds.begin(), bonds.end());
-      forces_.push_back(forces_of<P>(settings, nullptr));
+      forces_.push_back(forces_of<P>(settings, nullptr, nullptr));
       forces_.back().law = more.back();
+      if (!across.empty()) forces_.back().across = across.back();
       forces_.back().many_body.b = static_cast<Real>(forces_.back().many_body.b / units_.back());
     }
     laws_ = on_device(laws, stream);
+    laws_across_ = on_device(laws_across, stream);
     bond_laws_ = on_device(bond_laws, stream);
-    for (std::size_t k = 0; k < tables.size(); ++k)
+    for (std::size_t k = 0; k < tables.size(); ++k) {
       forces_[k].laws = laws_.data() + k * (laws.size() / tables.size());
+      forces_[k].laws_across = laws_across_.data() + k * (laws_across.size() / tables.size());
+    }
     bonds_of_table_ = bond_laws.size() / tables.size();
   }
   // Lets a step have the coefficients of a table.
@@ -85,8 +92,18 @@ class StepConstants {
     return laws;
   }
 
+  static std::vector<TransverseLaw<Real>> in_units(std::vector<TransverseLaw<Real>> laws,
+                                                   double unit) {
+    for (auto& law : laws) {
+      law.gamma = static_cast<Real>(law.gamma / unit);
+      law.sigma = static_cast<Real>(law.sigma / unit);
+    }
+    return laws;
+  }
+
   const DeviceBuffer<Real> half_kicks_, baths_;
-  DeviceBuffer<PairLaw<Real>> laws_;       // of all tables
+  DeviceBuffer<PairLaw<Real>> laws_;  // of all tables
+  DeviceBuffer<TransverseLaw<Real>> laws_across_;
   DeviceBuffer<BondLaw<Real>> bond_laws_;  // the same
   std::vector<Forces<P>> forces_;          // by table, like the units of forces
   std::vector<double> units_;

@@ -28,6 +28,20 @@ struct Fast {
     asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(y * (1.570796327f * 0x1p-31f)));
     return radius * sine;
   }
+  static __device__ void normals(std::uint32_t for_radius, std::uint32_t for_angle, float& first,
+                                 float& second) {
+    const auto n = static_cast<float>(static_cast<std::int32_t>(for_radius >> 1 | 1u));
+    float logarithm, radius, sine, cosine;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(n));
+    const float squared = fmaxf(__fmaf_rn(logarithm, -1.386294361f, 31 * 1.386294361f), 0.0f);
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(radius) : "f"(squared));
+    const float angle =
+        static_cast<float>(static_cast<std::int32_t>(for_angle | 1u)) * (1.570796327f * 0x1p-31f);
+    asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(angle));
+    asm("cos.approx.ftz.f32 %0, %1;" : "=f"(cosine) : "f"(angle));
+    first = radius * sine;
+    second = for_angle & 1u ? radius * cosine : -radius * cosine;
+  }
   static __device__ float raise(float base, float exponent) {
     float logarithm, result;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(base));
@@ -249,8 +263,9 @@ constexpr int fewest_blocks = kIntegers<P> && plain && !reading && lanes == 1 ? 
 // of a warp find different ones of their neighbors there. After that the particle moves on, or,
 // when the state is read next, comes to rest.
 template <class P, bool plain, bool reading, int lanes, class Who = AllParticles,
-          bool many_body = false>
-__global__ void __launch_bounds__(kThreads, fewest_blocks<P, plain && !many_body, reading, lanes>)
+          Extra extra = Extra::none>
+__global__ void __launch_bounds__(kThreads,
+                                  fewest_blocks<P, plain && extra == Extra::none, reading, lanes>)
     step_kernel(const __grid_constant__ Step<P> s, const Who who) {
   using Real = typename P::Real;
   using Math = typename MathOf<P>::type;
@@ -300,7 +315,7 @@ __global__ void __launch_bounds__(kThreads, fewest_blocks<P, plain && !many_body
 
   // rho_i + rho_j
   const auto densities = [&](int mine, unsigned j) {
-    if constexpr (many_body) return s.density[mine] + s.density[j];
+    if constexpr (extra == Extra::many_body) return s.density[mine] + s.density[j];
     return Real(0);
   };
   Sum<Real> sum;
@@ -324,9 +339,9 @@ __global__ void __launch_bounds__(kThreads, fewest_blocks<P, plain && !many_body
         const unsigned entry = queue[k], j = plain ? entry : entry & kIndexBits;
         const int its = owner[k];
         Sum<Real> pair;
-        add_pair<P, Math, plain, false, many_body>(pair, s.forces, sharing.position[its],
-                                                   sharing.velocity[its], s.position[j],
-                                                   s.velocity[j], entry, densities(first + its, j));
+        add_pair<P, Math, plain, false, extra>(pair, s.forces, sharing.position[its],
+                                               sharing.velocity[its], s.position[j], s.velocity[j],
+                                               entry, densities(first + its, j));
         int3 units = {0, 0, 0};
         give(block, units, static_cast<unsigned>(its), j - static_cast<unsigned>(first),
              static_cast<unsigned>(s.lists.tile), pair.force.x, pair.force.y, pair.force.z);
@@ -373,8 +388,8 @@ __global__ void __launch_bounds__(kThreads, fewest_blocks<P, plain && !many_body
         const unsigned j = plain ? entry : entry & kIndexBits;
         if constexpr (kIntegers<P>) {
           Sum<Real> pair;
-          add_pair<P, Math, plain, reading, many_body>(pair, s.forces, r, v, s.position[j],
-                                                       s.velocity[j], entry, densities(i, j));
+          add_pair<P, Math, plain, reading, extra>(pair, s.forces, r, v, s.position[j],
+                                                   s.velocity[j], entry, densities(i, j));
           const auto other = j - static_cast<unsigned>(first),
                      tile = static_cast<unsigned>(s.lists.tile);
           give(block, units, static_cast<unsigned>(i - first), other, tile, pair.force.x,
@@ -385,8 +400,8 @@ __global__ void __launch_bounds__(kThreads, fewest_blocks<P, plain && !many_body
             for (int a = 0; a < 6; ++a) sum.virial[a] += ends * pair.virial[a];
           }
         } else {
-          add_pair<P, Math, plain, reading, many_body>(sum, s.forces, r, v, s.position[j],
-                                                       s.velocity[j], entry, densities(i, j));
+          add_pair<P, Math, plain, reading, extra>(sum, s.forces, r, v, s.position[j],
+                                                   s.velocity[j], entry, densities(i, j));
         }
       }
       top = bottom;

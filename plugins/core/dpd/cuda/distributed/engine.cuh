@@ -233,7 +233,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     s.count = last;
     s.number = number;
     c_.constants.choose(s, table_of(number));
-    s.forces.noise = key_of(number);
+    set_noise(s.forces, number);
     set_time(s.motion, number);
     s.lists = c_.lists();
     s.ball = s_.ball.data();
