@@ -206,7 +206,8 @@ def test_molecules_of_a_tilted_box(method):
     p = snapshot.particles
     p.types, p.N = ["A", "O", "P", "M"], 3 * n + 1
     p.typeid[:] = [0] * n + [1] + [2, 3] * n
-    centers = (np.array([[0.05, 0.1, 0.2], [0.4, 0.5, 0.1], [0.9, 0.5, 0.6], [0.3, 0.9, 0.9]]) - 0.5) @ edges
+    at = [[0.05, 0.1, 0.2], [0.4, 0.5, 0.1], [0.9, 0.5, 0.6], [0.3, 0.9, 0.9]]
+    centers = (np.array(at) - 0.5) @ edges
     p.position[:n], p.position[n] = centers, (np.array([0.6, 0.1, 0.5]) - 0.5) @ edges
     sites = centers[:, None] + OFFSETS
     out = np.floor(sites @ np.linalg.inv(edges) + 0.5)

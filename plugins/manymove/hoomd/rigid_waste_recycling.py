@@ -181,7 +181,8 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             "shifted": laws["shifted"],
             "rigid": laws["rigid"],
             "grid": tuple(
-                max(4, math.ceil(edge / self._spacing)) for edge in np.linalg.norm(self._box, axis=1)
+                max(4, math.ceil(length / self._spacing))
+                for length in np.linalg.norm(self._box, axis=1)
             ),
             "seed": seed % 2**64,
         }  # fmt: skip
