@@ -31,7 +31,8 @@ KernelsOfLaw choose_kernels(const State& state) {
     case Contact::additive:
       return kernels_of<Contact::additive>(state.dimensions());
     default:
-      return kernels_of<Contact::table>(state.dimensions());
+      return state.radii.empty() ? kernels_of<Contact::table>(state.dimensions())
+                                 : kernels_of<Contact::table, true>(state.dimensions());
   }
 }
 

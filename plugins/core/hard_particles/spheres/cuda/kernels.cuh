@@ -228,7 +228,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
     for (std::uint32_t k = threadIdx.x; k < m.first[cells]; k += blockDim.x) {
       ids[k] = __float_as_uint(spheres[k].w);
       Label label = law.labels[ids[k]];
-      if (C == Contact::table && law.radii) label.radius = law.radii[label.type];
+      if (V::kSums) label.radius = law.radii[label.type];
       spheres[k].w = label.radius;  // the bits of either kind of label
     }
     __syncthreads();
@@ -244,7 +244,9 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
                         ids,
                         m.first,
                         static_cast<std::uint32_t>(tile_of(g, static_cast<int>(blockIdx.x))) *
-                            static_cast<std::uint32_t>(g.plane)};
+                            static_cast<std::uint32_t>(g.plane),
+                        bounds.size[0] + 1,
+                        (bounds.size[0] + 1) * (bounds.size[1] + 1)};
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 1 << D; ++turn) {
       const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
