@@ -113,6 +113,8 @@ __global__ void __launch_bounds__(Brick<D>::kOwn, 4)
   }
   if (thread == 0) total = 0;
   __syncthreads();
+  let_next_kernel_start();
+  wait_for_former_kernel();
   int from[B::kRounds];
   std::uint32_t n[B::kRounds];
   float4 first[B::kRounds];
@@ -303,9 +305,9 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, co
                                              : Brick<3>::bricks(cells, a));
     }
     const auto kernel = D == 2 ? bricks_in<2>(contact) : bricks_in<3>(contact);
-    kernel<<<bricks, D == 2 ? Brick<2>::kOwn : Brick<3>::kOwn, 0, stream>>>(
-        g, reference, wanted, spheres, counts, s.rows(), outcomes, choice_.data(), answer_.get(),
-        ++number_);
+    launch_kernel(kernel, bricks, D == 2 ? Brick<2>::kOwn : Brick<3>::kOwn, 0, stream,
+                  !s.ranks && waits_for_former_kernel(kernel), g, reference, wanted, spheres, counts,
+                  s.rows(), outcomes, choice_.data(), answer_.get(), ++number_);
   } else {
     const std::size_t cells = s.row_cells() * static_cast<std::size_t>(s.rows());
     const auto kernel =

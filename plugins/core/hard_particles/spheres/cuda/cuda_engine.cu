@@ -364,6 +364,7 @@ class CudaEngine final : OnDevice, public Engine {
     schedule_.threads = std::clamp((wanted / turns + 31) / 32 * 32, 64, kernel_.most_threads);
     schedule_.list = kernel_.list;
     schedule_.moves = kernel_.moves;
+    schedule_.near = kernel_.near;
     schedule_.capacity = expected_in_tile(state_);
     // What does not fit goes through the scratch.
     while (schedule_.capacity > 64 &&

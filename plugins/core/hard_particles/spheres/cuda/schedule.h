@@ -43,6 +43,7 @@ struct Schedule {
   int capacity;  // particles of a tile in shared memory
   int list;      // neighbors that a thread has room for
   int moves;     // moves that a thread keeps
+  int near;      // neighbors that a thread keeps
   int threads;   // of a block
 };
 
@@ -50,7 +51,7 @@ struct Schedule {
 struct CycleKernel {
   void (*run)(Geometry, Law, Draw, Buffers, Schedule);
   int lanes, most_threads;
-  int list, moves;  // of a thread, as in Schedule
+  int list, moves, near;  // of a thread, as in Schedule
 };
 using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
                                  const Sphere*, const std::uint32_t*, std::uint64_t*);
@@ -81,7 +82,7 @@ MM_HD int set_cells(const Geometry& g, int dimensions) {
 // take in turn.
 MM_HD int work_bytes(const Schedule& s, bool mixed) {
   const int landing = s.capacity * 4,
-            visits = s.capacity * (mixed ? 4 : 0) + (s.list * 2 + s.moves * 16) * s.threads;
+            visits = s.capacity * (mixed ? 4 : 0) + (s.list * 2 + (s.moves + s.near) * 16) * s.threads;
   return ((landing > visits ? landing : visits) + 3) / 4 * 4;
 }
 
