@@ -319,7 +319,7 @@ __device__ inline void let_next_kernel_start() {
 #endif
 }
 
-// Launches such a kernel, before the former one's end where `early`.
+// Launches a kernel, before the former one's end where `early`.
 template <class... Parameters, class... Arguments>
 void launch_kernel(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
                    std::size_t shared, cudaStream_t stream, bool early, Arguments&&... arguments) {

@@ -85,9 +85,7 @@ struct Brick {
   static constexpr int kRoom = 1280;  // for particles
   static constexpr int kRounds = (kCells + kOwn - 1) / kOwn;
   static constexpr int size(int axis) { return axis == 0 ? kX : axis == 1 ? kY : kZ; }
-  static constexpr int bricks(int cells, int axis) {
-    return (cells + size(axis) - 1) / size(axis);
-  }
+  static constexpr int bricks(int cells, int axis) { return (cells + size(axis) - 1) / size(axis); }
 };
 
 template <int D, Contact C>
@@ -135,8 +133,8 @@ __global__ void __launch_bounds__(Brick<D>::kOwn, 4)
     from[k] = is ? there : -1;
     n[k] = is ? counts[there] : 0;
     if (is)
-      first[k] = *reinterpret_cast<const float4*>(spheres + static_cast<std::int64_t>(there) *
-                                                                g.slots);
+      first[k] =
+          *reinterpret_cast<const float4*>(spheres + static_cast<std::int64_t>(there) * g.slots);
   }
 #pragma unroll
   for (int k = 0; k < B::kRounds; ++k) {
@@ -152,8 +150,7 @@ __global__ void __launch_bounds__(Brick<D>::kOwn, 4)
   }
   __syncthreads();
   double mine = wanted.most;
-  const int at[3] = {thread % B::kX, thread / B::kX % B::kY,
-                     thread / (B::kX * B::kY)};
+  const int at[3] = {thread % B::kX, thread / B::kX % B::kY, thread / (B::kX * B::kY)};
   bool is = true;
 #pragma unroll
   for (int a = 0; a < D; ++a) is = is && at[a] < own[a];
@@ -301,13 +298,13 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, co
     unsigned bricks = 1;
     for (int a = 0; a < D; ++a) {
       const int cells = a == D - 1 ? s.rows() : g.cells[a];
-      bricks *= static_cast<unsigned>(D == 2 ? Brick<2>::bricks(cells, a)
-                                             : Brick<3>::bricks(cells, a));
+      bricks *=
+          static_cast<unsigned>(D == 2 ? Brick<2>::bricks(cells, a) : Brick<3>::bricks(cells, a));
     }
     const auto kernel = D == 2 ? bricks_in<2>(contact) : bricks_in<3>(contact);
     launch_kernel(kernel, bricks, D == 2 ? Brick<2>::kOwn : Brick<3>::kOwn, 0, stream,
-                  !s.ranks && waits_for_former_kernel(kernel), g, reference, wanted, spheres, counts,
-                  s.rows(), outcomes, choice_.data(), answer_.get(), ++number_);
+                  !s.ranks && waits_for_former_kernel(kernel), g, reference, wanted, spheres,
+                  counts, s.rows(), outcomes, choice_.data(), answer_.get(), ++number_);
   } else {
     const std::size_t cells = s.row_cells() * static_cast<std::size_t>(s.rows());
     const auto kernel =

@@ -19,8 +19,7 @@ KernelsOfLaw kernels_in() {
   // Where tiles are few, more threads visit a cell together: latency counts then, and registers are
   // plenty.
   return {cycle<D, C, Sums, 8, 2, 3, 3, false, 256, 2>(),
-          cycle<D, C, Sums, 4, 4, 3, 2, true, 512, 1>(),
-          &histogram_kernel<D, C>};
+          cycle<D, C, Sums, 4, 4, 3, 2, true, 512, 1>(), &histogram_kernel<D, C>};
 }
 
 template <Contact C, bool Sums = false>

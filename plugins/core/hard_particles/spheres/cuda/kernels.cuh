@@ -287,19 +287,6 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
   return accepted;
 }
 
-// Programmatic dependent launch (compute capability 9.0 and later): the next cycle's blocks may
-// start where this one's have left room; they wait for its end before they read what it wrote.
-__device__ void wait_for_previous_cycle() {
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-#endif
-}
-__device__ void let_next_cycle_start() {
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
-
 // One block per tile; V makes the visits.
 template <int D, Contact C, class V, int Threads, int BlocksPerMultiprocessor,
           class Watch = NoWatch>
@@ -317,8 +304,8 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   }
   for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
   __syncthreads();
-  let_next_cycle_start();
-  wait_for_previous_cycle();
+  let_next_kernel_start();
+  wait_for_former_kernel();
   if (b.skip && __ldcg(b.skip)) return;
   if (threadIdx.x == 0) set_scale(g, law, b.scale, control);
 

@@ -81,8 +81,8 @@ MM_HD int set_cells(const Geometry& g, int dimensions) {
 // What the slots of landing particles, and a visit's moves and lists and the indices after them,
 // take in turn.
 MM_HD int work_bytes(const Schedule& s, bool mixed) {
-  const int landing = s.capacity * 4,
-            visits = s.capacity * (mixed ? 4 : 0) + (s.list * 2 + (s.moves + s.near) * 16) * s.threads;
+  const int landing = s.capacity * 4, visits = s.capacity * (mixed ? 4 : 0) +
+                                               (s.list * 2 + (s.moves + s.near) * 16) * s.threads;
   return ((landing > visits ? landing : visits) + 3) / 4 * 4;
 }
 

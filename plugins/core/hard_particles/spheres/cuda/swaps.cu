@@ -55,10 +55,10 @@ __device__ void make_rounds(const Geometry& g, const SwapRules& rules, int tile,
 // A tile with its frozen borders in shared memory. Nothing else changes the diameters of its
 // particles meanwhile, because its active cells have a frozen layer around them.
 struct SwapTile {
-  double* diameters;       // [capacity]
-  float4* particles;       // [capacity], with the index
-  std::uint16_t* source;   // [capacity], the particle here whose diameter one has now
-  std::uint32_t* places;   // [plane], the first particle of a cell, and how many << 16
+  double* diameters;      // [capacity]
+  float4* particles;      // [capacity], with the index
+  std::uint16_t* source;  // [capacity], the particle here whose diameter one has now
+  std::uint32_t* places;  // [plane], the first particle of a cell, and how many << 16
 
   __device__ SwapTile(int capacity, float4* memory)
       : diameters(reinterpret_cast<double*>(memory + capacity)),
@@ -192,8 +192,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
         const std::uint32_t place = held ? here.places[local_index<D>(bounds, at)] : 0;
         const std::uint32_t particles = held ? place >> 16 : counts[cell_there];
         if (particles > 0) {
-          const std::uint32_t slot =
-              swapper_slot<D>(g, bounds, tile, at, rules.cycle, particles);
+          const std::uint32_t slot = swapper_slot<D>(g, bounds, tile, at, rules.cycle, particles);
           if (held) {
             who = (place & 0xffffu) + slot;
             swapper.id = __float_as_uint(here.particles[who].w);
@@ -205,8 +204,8 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
             const Sphere p = spheres[cell_there * g.slots + slot];
             swapper.id = p.id;
             diameter = of.diameters[p.id];
-            swapper.room = room_of<D, kLanes>(g, rules, cell, p, spheres, counts, of.diameters,
-                                              mine % kLanes);
+            swapper.room =
+                room_of<D, kLanes>(g, rules, cell, p, spheres, counts, of.diameters, mine % kLanes);
           }
         }
       }
@@ -265,15 +264,19 @@ void swap_diameters(const State& s, const SwapRules& rules, const Sphere* sphere
                     unsigned long long* tally, cudaStream_t stream) {
   const Geometry g = s.local();
   const int tiles = s.tiles(), half = g.tile / 2;
-  constexpr int kMostShared = 160 * 1024;  // of the particles
-  int capacity = (expected_in_tile(s) + 7) / 8 * 8;
-  if (SwapTile::bytes(capacity, g.plane) > kMostShared) capacity = 0;
+  constexpr std::size_t kStaticShared = 16 * 1024;  // of a block, and what the system takes
+  int device = 0, shared = 0;
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "device");
+  int capacity = (expected_in_tile(s) + 7) / 8 * 8;  // larger tiles stay in the device's memory
+  if (SwapTile::bytes(capacity, g.plane) + kStaticShared > static_cast<std::size_t>(shared))
+    capacity = 0;
   const std::size_t bytes = SwapTile::bytes(capacity, g.plane);
   const auto launch = [&](auto kernel, int threads) {
     allow_shared_memory(kernel, bytes, "shared memory for swap moves");
     launch_kernel(kernel, static_cast<unsigned>(tiles), static_cast<unsigned>(threads), bytes,
-                  stream, !s.ranks && waits_for_former_kernel(kernel), g, rules, spheres, counts, of,
-                  tally, capacity);
+                  stream, !s.ranks && waits_for_former_kernel(kernel), g, rules, spheres, counts,
+                  of, tally, capacity);
   };
   if (s.dimensions() == 2)
     launch(&swap_kernel<2, 512>, 512);

@@ -17,7 +17,7 @@ struct Tile {
   float4* spheres;
   const std::uint32_t* ids;
   const std::uint32_t* first;
-  std::uint32_t where;          // of the tile's first cell, for the random numbers
+  std::uint32_t where;         // of the tile's first cell, for the random numbers
   int row_cells, layer_cells;  // from a cell to the next one along y and z
 
   __device__ std::uint32_t id(std::uint32_t k) const {
@@ -30,8 +30,8 @@ struct Tile {
   };
   __device__ Run run(int cell, int row) const {
     const int z = row / 3, y = row - 3 * z;
-    const std::uint32_t* const f = first + cell - 1 + (y - 1) * row_cells +
-                                   (D == 3 ? (z - 1) * layer_cells : 0);
+    const std::uint32_t* const f =
+        first + cell - 1 + (y - 1) * row_cells + (D == 3 ? (z - 1) * layer_cells : 0);
     return {f[0], f[3]};
   }
 };
@@ -252,7 +252,8 @@ struct Visit {
       }
       const float start[3] = {p.x, p.y, p.z};
       float middle[3];  // the cell's, from the particle
-      float way[3] = {p.x, p.y, p.z}, reach2 = 0;  // the middle of the box of all ways, half its diagonal
+      float way[3] = {p.x, p.y, p.z},
+            reach2 = 0;  // the middle of the box of all ways, half its diagonal
 #pragma unroll
       for (int a = 0; a < D; ++a) {
 #pragma unroll
@@ -297,7 +298,8 @@ struct Visit {
 
       // What is below -margin overlaps and what is above `sure` does not.
       const float margin = law.margin;
-      const bool unknown = Ahead ? (__ballot_sync(kWarp, listed > room) & group) != 0 : listed > room;
+      const bool unknown =
+          Ahead ? (__ballot_sync(kWarp, listed > room) & group) != 0 : listed > room;
       const float sure = unknown ? 0.5f * kFar : margin;
       float half[D];
 #pragma unroll
@@ -339,8 +341,8 @@ struct Visit {
           const float least = fminf(even, odd) + squared_length<D>(to);
           bool free = least > sure;
           if (inside && !free && least >= -margin)
-            free = exactly_free(
-                tile, self, make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f), cell);
+            free = exactly_free(tile, self,
+                                make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f), cell);
           const unsigned all =
               __ballot_sync(kWarp, inside && free) >> (threadIdx.x % 32 - lane) & kGroup;
           if (all == 0) {
@@ -356,47 +358,47 @@ struct Visit {
         }
       } else {
 #pragma unroll 2
-      for (int move = 0; move < end; ++move) {
-        const float4 by = moves[move * groups];
-        const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
-        bool inside = true;
+        for (int move = 0; move < end; ++move) {
+          const float4 by = moves[move * groups];
+          const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
+          bool inside = true;
 #pragma unroll
-        for (int a = 0; a < D; ++a) inside &= fabsf(to[a] - middle[a]) < half[a];
-        const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
-        const auto term = [&](float x, float y, float z, float gap) {
-          const float t = fmaf(x, ax, fmaf(y, ay, gap));
-          return D == 3 ? fmaf(z, az, t) : t;
-        };
-        float even = kNone, odd = kNone;
+          for (int a = 0; a < D; ++a) inside &= fabsf(to[a] - middle[a]) < half[a];
+          const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
+          const auto term = [&](float x, float y, float z, float gap) {
+            const float t = fmaf(x, ax, fmaf(y, ay, gap));
+            return D == 3 ? fmaf(z, az, t) : t;
+          };
+          float even = kNone, odd = kNone;
 #pragma unroll
-        for (int k = 0; k < K; ++k) {
-          float& least = k % 2 ? odd : even;
-          const float t = term(x[k], y[k], z[k], gap[k]);
-          least = k < 2 ? t : fminf(least, t);
-        }
+          for (int k = 0; k < K; ++k) {
+            float& least = k % 2 ? odd : even;
+            const float t = term(x[k], y[k], z[k], gap[k]);
+            least = k < 2 ? t : fminf(least, t);
+          }
 #pragma unroll 1
-        for (int k = K * Lanes + lane; k < near.total; k += Lanes) {
-          float x, y, z, gap;
-          take(near[k], x, y, z, gap);
-          even = fminf(even, term(x, y, z, gap));
-        }
-        const float least = fminf(even, odd) + squared_length<D>(to);
-        bool free = least > sure, overlaps = least < -margin;
-        if (Lanes > 1) {
-          free = (__ballot_sync(kWarp, !free) & group) == 0;
-          overlaps = (__ballot_sync(kWarp, overlaps) & group) != 0;
-        }
-        if (inside && !free && !overlaps) {
-          const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
-          free = exactly_free(tile, self, r, cell, list, listed, room);
-          if (Lanes > 1) free = __all_sync(group, free);
-        }
-        if (inside && free) {
+          for (int k = K * Lanes + lane; k < near.total; k += Lanes) {
+            float x, y, z, gap;
+            take(near[k], x, y, z, gap);
+            even = fminf(even, term(x, y, z, gap));
+          }
+          const float least = fminf(even, odd) + squared_length<D>(to);
+          bool free = least > sure, overlaps = least < -margin;
+          if (Lanes > 1) {
+            free = (__ballot_sync(kWarp, !free) & group) == 0;
+            overlaps = (__ballot_sync(kWarp, overlaps) & group) != 0;
+          }
+          if (inside && !free && !overlaps) {
+            const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
+            free = exactly_free(tile, self, r, cell, list, listed, room);
+            if (Lanes > 1) free = __all_sync(group, free);
+          }
+          if (inside && free) {
 #pragma unroll
-          for (int a = 0; a < D; ++a) u[a] = to[a];
-          ++accepted;
+            for (int a = 0; a < D; ++a) u[a] = to[a];
+            ++accepted;
+          }
         }
-      }
       }
       __syncwarp();
       p.x += u[0];
