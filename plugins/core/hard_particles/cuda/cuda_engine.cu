@@ -226,12 +226,23 @@ class CudaEngine final : OnDevice, public Engine {
   }
   void launch(Kernel kernel, int blocks, cudaStream_t stream, bool overlap, const Draw& draw,
               const unsigned int* skip, const HostWrite& to, const Part& part) {
+    cudaLaunchAttribute early{};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = blocks;
+    config.blockDim = threads_;
+    config.dynamicSmemBytes = TileMemory::bytes(local_);
+    config.stream = stream;
+    config.attrs = &early;
+    config.numAttrs = overlap ? 1 : 0;
     const std::size_t first = state_.first_row() * state_.row_slots();
-    launch_kernel(kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(threads_),
-                  TileMemory::bytes(local_), stream, overlap, local_, draw,
-                  Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data() + first,
-                          ids_[1 - now_].data() + first, tally_.data(), skip},
-                  to, part);
+    check(cudaLaunchKernelEx(
+              &config, kernel, local_, draw,
+              Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data() + first,
+                      ids_[1 - now_].data() + first, tally_.data(), skip},
+              to, part),
+          "launch");
   }
 
   // The tiles that need nothing from the neighbors are at work while rows are on their way.

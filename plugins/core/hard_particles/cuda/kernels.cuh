@@ -276,11 +276,9 @@ __device__ std::uint32_t tile_here(const Part& part) {
 }
 
 // The visits of one set in one round; Lanes threads for each cell. Returns the accepted moves.
-// thread: of the block, counted from a warp that changes from set to set, because a multiprocessor
-// has four schedulers with every fourth warp each and the work of a set is not the same for all.
 template <int K, int Lanes, Mode M>
 __device__ int visit_set(const Geometry& g, const Draw& d, const Part& part, int round, int set,
-                         const TileMemory& m, const TileControl& control, int thread) {
+                         const TileMemory& m, const TileControl& control) {
   const Plan& plan = control.plan[set];
   const std::uint32_t* const list = m.list + set * set_cells(g);
   const int odd = set & 1;
@@ -292,7 +290,8 @@ __device__ int visit_set(const Geometry& g, const Draw& d, const Part& part, int
     return tile_here<M>(part) * static_cast<std::uint32_t>(g.plane) + entry_index(entry);
   };
   constexpr int kCells = 32 / Lanes;  // of a warp
-  for (int i = thread / Lanes; (Lanes > 1 ? i & -kCells : i) < plan.end; i += blockDim.x / Lanes) {
+  for (int i = threadIdx.x / Lanes; (Lanes > 1 ? i & -kCells : i) < plan.end;
+       i += blockDim.x / Lanes) {
     if (i >= plan.others) {
       if (i >= plan.end || threadIdx.x % Lanes != 0) continue;
       const std::uint32_t entry = list[plan.alone - plan.pairs + plan.end_pairs - plan.others + i];
@@ -318,6 +317,20 @@ __device__ int visit_set(const Geometry& g, const Draw& d, const Part& part, int
     }
   }
   return accepted;
+}
+
+// Programmatic dependent launch (compute capability 9.0 and later): the next cycle's blocks may
+// start, and clear their shared memory, where this one's have left room; they wait for its end
+// before they read what it wrote.
+__device__ void wait_for_previous_cycle() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+__device__ void let_next_cycle_start() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
 }
 
 // Where a host program wants the positions.
@@ -374,26 +387,20 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     for (int s = 0; s < kSlots; ++s) m.tile[s * g.plane + i] = {kEmpty, kEmpty};
   }
   __syncthreads();
-  wait_for_former_kernel();
+  wait_for_previous_cycle();
   if (b.skip && __ldcg(b.skip)) return;
   land_disks(g, d, b, m, control.bounds);
   __syncthreads();
   order_disks(g, b, m, control.bounds);
   list_cells(g, m, control, 32 / Lanes);
   __syncthreads();
-  let_next_kernel_start();
+  let_next_cycle_start();
 
   int accepted = 0;
-  const int threads = static_cast<int>(blockDim.x);
-  int thread = static_cast<int>((threadIdx.x / 32 + (blockIdx.x * 0x9E3779B9u >> 16)) %
-                                    (blockDim.x / 32) * 32 +
-                                threadIdx.x % 32);
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 4; ++turn) {
-      thread += 32;
-      if (thread >= threads) thread -= threads;
-      accepted += visit_set<K, Lanes, M>(g, d, part, round, d.order[round] >> (2 * turn) & 3, m,
-                                         control, thread);
+      accepted +=
+          visit_set<K, Lanes, M>(g, d, part, round, d.order[round] >> (2 * turn) & 3, m, control);
       __syncthreads();
     }
 

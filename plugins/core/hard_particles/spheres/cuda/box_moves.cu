@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include "../../../runtime/launch.cuh"
+
 namespace manymove::hard_particles::spheres {
 namespace {
 

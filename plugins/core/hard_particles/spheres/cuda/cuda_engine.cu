@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "../../../runtime/device.cuh"
+#include "../../../runtime/launch.cuh"
 #include "../../cuda/distributed/halo_exchange.cuh"
 #include "../edges.h"
 #include "../grid.h"
@@ -364,7 +364,6 @@ class CudaEngine final : OnDevice, public Engine {
     schedule_.threads = std::clamp((wanted / turns + 31) / 32 * 32, 64, kernel_.most_threads);
     schedule_.list = kernel_.list;
     schedule_.moves = kernel_.moves;
-    schedule_.near = kernel_.near;
     schedule_.capacity = expected_in_tile(state_);
     // What does not fit goes through the scratch.
     while (schedule_.capacity > 64 &&

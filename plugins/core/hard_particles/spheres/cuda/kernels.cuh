@@ -4,7 +4,7 @@
 // all moves are made and the tile is written back.
 #pragma once
 
-#include "../../../runtime/device.cuh"
+#include "../../../runtime/launch.cuh"
 #include "schedule.h"
 #include "visit.cuh"
 
@@ -29,9 +29,8 @@ struct SharedTile {
     spheres = memory;
     landed = reinterpret_cast<std::uint32_t*>(spheres + s.capacity);
     auto* const moves = spheres + s.capacity;
-    auto* const near = moves + s.moves * s.threads;
-    auto* const lists = reinterpret_cast<std::uint16_t*>(near + s.near * s.threads);
-    work = {near, moves, lists, s.list};
+    auto* const lists = reinterpret_cast<std::uint16_t*>(moves + s.moves * s.threads);
+    work = {moves, lists, s.list};
     ids = reinterpret_cast<std::uint32_t*>(lists + s.list * s.threads);
     first = landed + work_bytes(s, kMixed) / 4;
     sets = reinterpret_cast<std::uint16_t*>(first + g.plane + 1);
@@ -248,14 +247,11 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
                             static_cast<std::uint32_t>(g.plane),
                         bounds.size[0] + 1,
                         (bounds.size[0] + 1) * (bounds.size[1] + 1)};
-  const int warps = static_cast<int>(blockDim.x / 32);
-  int first_warp = static_cast<int>((blockIdx.x * 0x9E3779B9u >> 16) % warps);
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 1 << D; ++turn) {
-      if (++first_warp >= warps) first_warp = 0;
       const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
       accepted += V::visit_set(tile, d.cycle, round, m.sets + set * set_cells(g, D),
-                               control.members[set], m.work, first_warp);
+                               control.members[set], m.work);
       __syncthreads();
     }
   watch.lap(3);

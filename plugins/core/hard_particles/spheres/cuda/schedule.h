@@ -43,7 +43,6 @@ struct Schedule {
   int capacity;  // particles of a tile in shared memory
   int list;      // neighbors that a thread has room for
   int moves;     // moves that a thread keeps
-  int near;      // neighbors that a thread keeps
   int threads;   // of a block
 };
 
@@ -51,7 +50,7 @@ struct Schedule {
 struct CycleKernel {
   void (*run)(Geometry, Law, Draw, Buffers, Schedule);
   int lanes, most_threads;
-  int list, moves, near;  // of a thread, as in Schedule
+  int list, moves;  // of a thread, as in Schedule
 };
 using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
                                  const Sphere*, const std::uint32_t*, std::uint64_t*);
@@ -81,8 +80,8 @@ MM_HD int set_cells(const Geometry& g, int dimensions) {
 // What the slots of landing particles, and a visit's moves and lists and the indices after them,
 // take in turn.
 MM_HD int work_bytes(const Schedule& s, bool mixed) {
-  const int landing = s.capacity * 4, visits = s.capacity * (mixed ? 4 : 0) +
-                                               (s.list * 2 + (s.moves + s.near) * 16) * s.threads;
+  const int landing = s.capacity * 4,
+            visits = s.capacity * (mixed ? 4 : 0) + (s.list * 2 + s.moves * 16) * s.threads;
   return ((landing > visits ? landing : visits) + 3) / 4 * 4;
 }
 

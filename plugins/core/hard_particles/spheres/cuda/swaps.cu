@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "swaps.h"
 
+#include "../../../runtime/launch.cuh"
+
 namespace manymove::hard_particles::spheres {
 namespace {
 

@@ -58,7 +58,6 @@ __device__ float in_register(float x) {
 
 // What the threads of a block write down for a visit, in shared memory.
 struct Workspace {
-  float4* near;          // [neighbors of a cell][threads / Lanes]
   float4* moves;         // [moves of a cell][threads / Lanes]
   std::uint16_t* lists;  // [threads][list]
   int list;
@@ -68,9 +67,8 @@ struct Workspace {
 // can reach are listed once, by each thread a share of what is in the cells around, from Runs runs
 // of cells at a time, of each of which a thread loads AtOnce at once. Then the threads have equal
 // shares of the neighbors, K of them in registers.
-template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce, bool Ahead>
+template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce>
 struct Visit {
-  static constexpr int kNear = Ahead ? K : 0;  // of Schedule
   static constexpr bool kSums = Sums;
   static constexpr unsigned kWarp = ~0u, kGroup = (1u << Lanes) - 1;
   static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
@@ -109,32 +107,17 @@ struct Visit {
     return free;
   }
 
-  // Whether it is apart from all of its neighbors, exactly.
-  static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
-                                                   int cell) {
-    for (int row = 0; row < kRuns; ++row) {
-      const auto [begin, end] = tile.run(cell, row);
-      for (std::uint32_t j = begin; j < end; ++j) {
-        const float4 q = tile.spheres[j];
-        if (j != self &&
-            !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
-          return false;
-      }
-    }
-    return true;
-  }
-
-  // Lists this thread's share of the particles closer to the place p than the contact distance plus
-  // `reach`; returns how many there are, or more than `room` if there may not be room for all.
+  // Lists this thread's share of the particles closer than the contact distance plus `reach`;
+  // returns how many there are, or more than `room` if there may not be room for all.
   static __device__ int list_neighbors(const T& tile, const Law& law, int cell, std::uint32_t self,
                                        const float4& p, float reach, std::uint16_t* list,
                                        int room) {
-    std::uint16_t* to = list;
+    int listed = 0;
     const auto look = [&](std::uint32_t j, const float4& q) {
       const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
       const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
       const float far = local_sigma<C, Sums>(law, p, q) + reach;
-      if (square < far * far && j != self) *to++ = static_cast<std::uint16_t>(j);
+      if (square < far * far && j != self) list[listed++] = static_cast<std::uint16_t>(j);
     };
     std::uint32_t begin[kRuns], end[kRuns];
 #pragma unroll
@@ -170,12 +153,12 @@ struct Visit {
 #pragma unroll 1
           for (std::uint32_t j = run.begin + (threadIdx.x + row + r) % Lanes + AtOnce * Lanes;
                j < run.end; j += Lanes) {
-            if (to - list > full) return room + 1;
+            if (listed > full) return room + 1;
             look(j, tile.spheres[j]);
           }
         }
     }
-    return static_cast<int>(to - list);
+    return listed;
   }
 
   // The neighbors that the threads of a cell have listed, as one list.
@@ -251,9 +234,7 @@ struct Visit {
         p = tile.spheres[self];
       }
       const float start[3] = {p.x, p.y, p.z};
-      float middle[3];  // the cell's, from the particle
-      float way[3] = {p.x, p.y, p.z},
-            reach2 = 0;  // the middle of the box of all ways, half its diagonal
+      float middle[3], reach2 = 0;  // the cell's, from the particle
 #pragma unroll
       for (int a = 0; a < D; ++a) {
 #pragma unroll
@@ -262,15 +243,12 @@ struct Visit {
           down[a] += __shfl_xor_sync(kWarp, down[a], other);
         }
         middle[a] = cell_center(g, tile.bounds, a, at[a]) - start[a];
-        const float above = fminf(up[a], g.half[a] + middle[a]),
-                    below = fminf(down[a], g.half[a] - middle[a]);
-        const float half = 0.5f * (above + below);
-        way[a] += 0.5f * (above - below);
-        reach2 = fmaf(half, half, reach2);
+        const float most =
+            fmaxf(fminf(up[a], g.half[a] + middle[a]), fminf(down[a], g.half[a] - middle[a]));
+        reach2 = fmaf(most, most, reach2);
       }
       const float reach = sqrtf(reach2) * (1 + 4e-6f) + 4e-6f * law.largest;
-      const float4 among = make_float4(way[0], way[1], way[2], p.w);
-      const int listed = list_neighbors(tile, law, cell, self, among, reach, list, room);
+      const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
       __syncwarp();
       const Lists near(list - lane * room, room, listed > room ? 0 : listed);
 
@@ -297,107 +275,52 @@ struct Visit {
       }
 
       // What is below -margin overlaps and what is above `sure` does not.
-      const float margin = law.margin;
-      const bool unknown =
-          Ahead ? (__ballot_sync(kWarp, listed > room) & group) != 0 : listed > room;
-      const float sure = unknown ? 0.5f * kFar : margin;
+      const float margin = law.margin, sure = listed > room ? 0.5f * kFar : margin;
       float half[D];
 #pragma unroll
       for (int a = 0; a < D; ++a) half[a] = in_register(g.half[a]);
       float u[3] = {0, 0, 0};
       const int end = min(kMoves, g.moves_per_cell - made);
-      if constexpr (Ahead) {
-        float4* const held = work.near + threadIdx.x / Lanes;
-#pragma unroll
-        for (int k = 0; k < K; ++k)
-          held[(lane + k * Lanes) * groups] = make_float4(x[k], y[k], z[k], gap[k]);
-        __syncwarp();
-        int next = 0;
-        while (__any_sync(kWarp, next < end)) {
-          const int move = next + lane;
-          const float4 by = moves[min(move, end - 1) * groups];
-          const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
-          bool inside = move < end;
-#pragma unroll
-          for (int a = 0; a < D; ++a) inside &= fabsf(to[a] - middle[a]) < half[a];
-          const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
-          const auto term = [&](float x, float y, float z, float gap) {
-            const float t = fmaf(x, ax, fmaf(y, ay, gap));
-            return D == 3 ? fmaf(z, az, t) : t;
-          };
-          float even = kNone, odd = kNone;
-#pragma unroll
-          for (int k = 0; k < K * Lanes; ++k) {
-            const float4 q = held[k * groups];
-            float& least = k % 2 ? odd : even;
-            least = fminf(least, term(q.x, q.y, q.z, q.w));
-          }
-#pragma unroll 1
-          for (int k = K * Lanes; k < near.total; ++k) {
-            float x, y, z, gap;
-            take(near[k], x, y, z, gap);
-            even = fminf(even, term(x, y, z, gap));
-          }
-          const float least = fminf(even, odd) + squared_length<D>(to);
-          bool free = least > sure;
-          if (inside && !free && least >= -margin)
-            free = exactly_free(tile, self,
-                                make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f), cell);
-          const unsigned all =
-              __ballot_sync(kWarp, inside && free) >> (threadIdx.x % 32 - lane) & kGroup;
-          if (all == 0) {
-            next += Lanes;
-          } else {
-            next += __ffs(static_cast<int>(all));
-            const float4 made = moves[(next - 1) * groups];
-            u[0] += made.x;
-            u[1] += made.y;
-            u[2] += made.z;
-            ++accepted;
-          }
-        }
-      } else {
 #pragma unroll 2
-        for (int move = 0; move < end; ++move) {
-          const float4 by = moves[move * groups];
-          const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
-          bool inside = true;
+      for (int move = 0; move < end; ++move) {
+        const float4 by = moves[move * groups];
+        const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
+        bool inside = true;
 #pragma unroll
-          for (int a = 0; a < D; ++a) inside &= fabsf(to[a] - middle[a]) < half[a];
-          const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
-          const auto term = [&](float x, float y, float z, float gap) {
-            const float t = fmaf(x, ax, fmaf(y, ay, gap));
-            return D == 3 ? fmaf(z, az, t) : t;
-          };
-          float even = kNone, odd = kNone;
+        for (int a = 0; a < D; ++a) inside &= fabsf(to[a] - middle[a]) < half[a];
+        const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
+        const auto term = [&](float x, float y, float z, float gap) {
+          const float t = fmaf(x, ax, fmaf(y, ay, gap));
+          return D == 3 ? fmaf(z, az, t) : t;
+        };
+        float even = kNone, odd = kNone;
 #pragma unroll
-          for (int k = 0; k < K; ++k) {
-            float& least = k % 2 ? odd : even;
-            const float t = term(x[k], y[k], z[k], gap[k]);
-            least = k < 2 ? t : fminf(least, t);
-          }
+        for (int k = 0; k < K; ++k) {
+          float& least = k % 2 ? odd : even;
+          const float t = term(x[k], y[k], z[k], gap[k]);
+          least = k < 2 ? t : fminf(least, t);
+        }
 #pragma unroll 1
-          for (int k = K * Lanes + lane; k < near.total; k += Lanes) {
-            float x, y, z, gap;
-            take(near[k], x, y, z, gap);
-            even = fminf(even, term(x, y, z, gap));
-          }
-          const float least = fminf(even, odd) + squared_length<D>(to);
-          bool free = least > sure, overlaps = least < -margin;
-          if (Lanes > 1) {
-            free = (__ballot_sync(kWarp, !free) & group) == 0;
-            overlaps = (__ballot_sync(kWarp, overlaps) & group) != 0;
-          }
-          if (inside && !free && !overlaps) {
-            const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
-            free = exactly_free(tile, self, r, cell, list, listed, room);
-            if (Lanes > 1) free = __all_sync(group, free);
-          }
-          if (inside && free) {
+        for (int k = K * Lanes + lane; k < near.total; k += Lanes) {
+          float x, y, z, gap;
+          take(near[k], x, y, z, gap);
+          even = fminf(even, term(x, y, z, gap));
+        }
+        const float least = fminf(even, odd) + squared_length<D>(to);
+        bool free = least > sure, overlaps = least < -margin;
+        if (Lanes > 1) {
+          free = (__ballot_sync(kWarp, !free) & group) == 0;
+          overlaps = (__ballot_sync(kWarp, overlaps) & group) != 0;
+        }
+        if (inside && !free && !overlaps) {
+          const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
+          free = exactly_free(tile, self, r, cell, list, listed, room);
+          if (Lanes > 1) free = __all_sync(group, free);
+        }
+        if (inside && free) {
 #pragma unroll
-            for (int a = 0; a < D; ++a) u[a] = to[a];
-            ++accepted;
-          }
+          for (int a = 0; a < D; ++a) u[a] = to[a];
+          ++accepted;
         }
       }
       __syncwarp();
@@ -410,18 +333,13 @@ struct Visit {
     return accepted;
   }
 
-  // Returns the accepted moves. first_warp: the warp that begins; a multiprocessor has four
-  // schedulers with every fourth warp each, which are equally busy if small sets take turns.
+  // Returns the accepted moves.
   static __device__ int visit_set(const T& tile, std::uint64_t cycle, int round,
-                                  const std::uint16_t* cells, int members, const Workspace& work,
-                                  int first_warp) {
+                                  const std::uint16_t* cells, int members, const Workspace& work) {
     constexpr int kCells = 32 / Lanes;  // of a warp
     int accepted = 0;
-    int warp = static_cast<int>(threadIdx.x / 32) - first_warp;
-    if (warp < 0) warp += static_cast<int>(blockDim.x / 32);
 #pragma unroll 1
-    for (int i = warp * kCells + static_cast<int>(threadIdx.x % 32 / Lanes);
-         (i & -kCells) < members; i += blockDim.x / Lanes) {
+    for (int i = threadIdx.x / Lanes; (i & -kCells) < members; i += blockDim.x / Lanes) {
       const bool real = i < members;
       accepted += visit(tile, cycle, round, cells[real ? i : i & -kCells], work, real);
     }
