@@ -32,7 +32,9 @@ def messages(sources: Path) -> list[str]:
     found = set()
     for path in sorted(sources.glob("*.cpp")):
         for literals in CALL.findall(path.read_text()):
-            found.add("".join(TEXT.findall(literals)).replace('\\"', '"'))
+            text = "".join(TEXT.findall(literals)).replace('\\"', '"')
+            # The styles that are derived from manymove/dpd give its messages with their own names.
+            found.add(re.sub(r"^(Pair style|Pair coeff) {}", r"\1 manymove/dpd", text))
     return sorted(found)
 
 

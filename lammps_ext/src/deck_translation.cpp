@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <utility>
 
 #include "atom.h"
 #include "bonded_styles.h"
@@ -24,6 +25,7 @@
 #include "neigh_list.h"
 #include "neighbor.h"
 #include "pair_manymove_dpd.h"
+#include "pairs_on_device.h"
 #include "plugin_api.h"
 #include "update.h"
 #include "variable.h"
@@ -35,6 +37,9 @@ namespace {
 
 constexpr int kShrinkWrapped = 2;  // Domain::nonperiodic
 constexpr int kStandard = 1;       // Atom::molecular: topology is kept by particle
+
+constexpr bigint kCourse = 4096;                 // steps whose changing forces are known ahead
+constexpr bigint kMostCoefficients = 1'000'000;  // of pairs of types, in the same course
 
 // When fixes act while the particles are with the engine.
 constexpr int kWithinStep = FixConst::INITIAL_INTEGRATE | FixConst::POST_INTEGRATE |
@@ -70,6 +75,9 @@ const std::map<std::string, std::string> kInstead{
     {"wall/lj1043", "fix wall/reflect"},
     {"wall/harmonic", "fix wall/reflect"},
     {"freeze", "fix setforce 0 0 0"}};
+
+// Of LAMMPS' pair styles, those that there are under the name manymove/...
+const std::set<std::string> kPairsServed{"dpd", "dpd/tstat", "dpd/ext", "dpd/ext/tstat", "mdpd"};
 
 std::string name_of(const Fix* fix) {
   const std::string name = std::string("fix ") + fix->id + " " + fix->style;
@@ -146,7 +154,8 @@ void DeckTranslation::check_pairs_and_bonds() {
   const std::string pair_style = force->pair_style ? force->pair_style : "none";
   if (!pair_)
     refuse("pair_style " + pair_style +
-           (pair_style == "dpd" ? " (instead: pair_style manymove/dpd)" : ""));
+           (kPairsServed.count(pair_style) ? " (instead: pair_style manymove/" + pair_style + ")"
+                                           : ""));
   if (pair_ && !pair_->compute_flag) refuse("pair_modify compute no");
   if (const std::string styles = styles_.unserved(); !styles.empty()) refuse(styles);
   if (force->dihedral) refuse("dihedral_style " + std::string(force->dihedral_style));
@@ -155,6 +164,7 @@ void DeckTranslation::check_pairs_and_bonds() {
   if (force->special_onefive) refuse("special_bonds one/five");
   if (neighbor->nex_mol > 0) refuse("neigh_modify exclude molecule");
   if (neighbor->includegroup) refuse("neigh_modify include");
+  if (const std::string why = why_no_densities(lmp); !why.empty()) refuse(why);
 }
 
 // Styles of which only positions, velocities, forces and masses count: what else they have (a
@@ -222,6 +232,7 @@ void DeckTranslation::check_fixes() {
   for (int k = 0; k < modify->nfix; ++k)
     if ((modify->fmask[k] & FixConst::END_OF_STEP) && !engine_changes_velocities(modify->fix[k]))
       end_of_step_.push_back(modify->fix[k]);
+  adapts_ahead_ = !adapting_.empty() && DeckVariables(lmp).all_of_step();
 }
 
 void DeckTranslation::check_fix(Fix* fix, int mask) {
@@ -261,6 +272,7 @@ bool DeckTranslation::adapts_at(bigint step) const {
 
 bigint DeckTranslation::last_step_before_adapting(bigint now) const {
   bigint last = MAXBIGINT;
+  if (adapts_ahead_) return last;
   for (const Fix* fix : adapting_) {
     const bigint every = fix->nevery;
     if (every > 0) last = std::min(last, ((now + 1) / every + 1) * every - 1);
@@ -268,8 +280,21 @@ bigint DeckTranslation::last_step_before_adapting(bigint now) const {
   return last;
 }
 
-void DeckTranslation::adapt(int vflag) const {
+void DeckTranslation::adapt(int vflag) {
   for (Fix* fix : adapting_) fix->pre_force(vflag);
+  adapted_ = true;
+}
+
+// A fix acts in the steps that are multiples of nevery, and at the beginning of a run.
+void DeckTranslation::readapt(bigint step) const {
+  if (!adapts_ahead_) return;
+  const bigint now = update->ntimestep;
+  for (Fix* fix : adapting_) {
+    if (fix->nevery > 0)
+      update->ntimestep = std::max(step / fix->nevery * fix->nevery, update->beginstep);
+    if (fix->nevery > 0) fix->setup_pre_force(0);
+  }
+  update->ntimestep = now;
 }
 
 void DeckTranslation::check_readers() {
@@ -340,12 +365,31 @@ Settings DeckTranslation::settings() {
   return settings;
 }
 
+manymove::dpd::Coefficients DeckTranslation::coefficients(bigint from) {
+  Settings present = settings();
+  return {from, coefficients_, std::move(present.bonds), std::move(present.angles)};
+}
+
+bigint DeckTranslation::course_length() const {
+  const bigint pairs = static_cast<bigint>(classes_.count()) * classes_.count();
+  return adapts_ahead_
+             ? std::clamp<bigint>(kMostCoefficients / std::max<bigint>(pairs, 1), 1, kCourse)
+             : kCourse;
+}
+
 manymove::dpd::Course DeckTranslation::course(bigint first, bigint last) {
-  manymove::dpd::Course course{first, {}};
+  manymove::dpd::Course course{first, {}, {}};
+  const bool changes = forces_.has_course() || velocities_.has_course();
+  if (std::exchange(adapted_, false)) course.coefficients.push_back(coefficients(first + 1));
   const bigint now = update->ntimestep;
   for (update->ntimestep = first; update->ntimestep <= last; ++update->ntimestep) {
-    forces_.add_to_course(course.values);
-    velocities_.add_to_course(course.values);
+    if (changes) {
+      forces_.add_to_course(course.values);
+      velocities_.add_to_course(course.values);
+    }
+    if (!adapts_ahead_ || update->ntimestep == first || !adapts_at(update->ntimestep)) continue;
+    for (Fix* fix : adapting_) fix->pre_force(0);
+    course.coefficients.push_back(coefficients(update->ntimestep));
   }
   update->ntimestep = now;
   forces_.evaluate();

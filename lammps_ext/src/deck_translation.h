@@ -55,8 +55,12 @@ class DeckTranslation : protected Pointers {
   // Number of the present step's random numbers.
   std::uint64_t draw();
 
-  // Forces and temperatures that change from step to step; what fixes add on the host.
-  bool has_course() const { return forces_.has_course() || velocities_.has_course(); }
+  // Forces, temperatures and coefficients that change from step to step; what fixes add on the
+  // host. The course from a step on is known for so many steps at most.
+  bool has_course() const {
+    return forces_.has_course() || velocities_.has_course() || adapts_ahead_ || adapted_;
+  }
+  bigint course_length() const;
   manymove::dpd::Course course(bigint first, bigint last);
   void add_on_host(int vflag) const { forces_.add_on_host(vflag); }
   void evaluate() { forces_.evaluate(); }
@@ -72,12 +76,15 @@ class DeckTranslation : protected Pointers {
   const std::vector<Fix*>& end_of_step() const { return end_of_step_; }
 
   // Fixes that change coefficients before the forces of some steps are computed (fix adapt):
-  // whether there are any, whether one does so in this step, the last step from now + 1 on that is
-  // followed by such a step, and their action in the present step.
+  // whether there are any, and whether the host has to stop before such a step, because variables
+  // may depend on the particles; the last step from now + 1 on that is followed by such a step, and
+  // their action in the present step. Otherwise the course has the coefficients, and the host's are
+  // those of its last step: readapt() makes them those of a step before it.
   bool adapts() const { return !adapting_.empty(); }
-  bool adapts_at(bigint step) const;
+  bool stops_to_adapt_at(bigint step) const { return !adapts_ahead_ && adapts_at(step); }
   bigint last_step_before_adapting(bigint now) const;
-  void adapt(int vflag) const;
+  void adapt(int vflag);
+  void readapt(bigint step) const;
 
   // Whether computes, or fixes at the end of a step, may look at ghost atoms or neighbor lists.
   bool somebody_reads_neighbours() const { return reads_neighbours_; }
@@ -103,6 +110,8 @@ class DeckTranslation : protected Pointers {
   bool engine_changes_velocities(Fix* fix);
   void check_readers();
   int atom_mask(int i) const;
+  bool adapts_at(bigint step) const;
+  manymove::dpd::Coefficients coefficients(bigint from);
 
   std::string unserved_;
   PairManymoveDPD* pair_ = nullptr;
@@ -113,6 +122,8 @@ class DeckTranslation : protected Pointers {
   DeckTopology topology_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;
   std::vector<Fix*> end_of_step_, adapting_;
+  bool adapts_ahead_ = false;  // what fixes adapt is known before the engine makes the steps
+  bool adapted_ = false;       // fixes have changed coefficients, which no course has had yet
   bool reads_neighbours_ = false, reads_positions_ = true;
   std::vector<std::uint32_t> flags_;
 };

@@ -53,6 +53,17 @@ int DeckVariables::find(const std::string& name) const {
                                                                                           : -1;
 }
 
+bool DeckVariables::all_of_step() const {
+  const int count = lammps_id_count(lmp, "variable");  // its own name for it has changed
+  for (int k = 0; k < count; ++k) {
+    if (!input->variable->equalstyle(k)) continue;
+    std::string name(kLongestText, '\0');
+    if (!lammps_id_name(lmp, "variable", k, name.data(), kLongestText)) return false;
+    if (find(name.c_str()) < 0) return false;
+  }
+  return true;
+}
+
 // LAMMPS describes a variable as "Variable[  0]: name,  style = equal,  def = formula value", where
 // the value is a number or "(undefined)".
 bool DeckVariables::depends_on_step(const std::string& name, std::set<std::string>& above) const {

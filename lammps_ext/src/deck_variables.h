@@ -16,6 +16,8 @@ class DeckVariables : protected Pointers {
 
   // The index of the variable with this name, or -1 if its value may depend on more than the step.
   int find(const std::string& name) const;
+  // Whether the values of all equal-style variables are functions of the step alone.
+  bool all_of_step() const;
   // The value in the present step, update->ntimestep.
   double value(int index) const;
   // The temperature of a thermostat in the present step: that of a variable, or, for variable -1,

@@ -16,8 +16,6 @@ using manymove::dpd::HostArrays;
 
 namespace {
 
-constexpr bigint kCourse = 4096;  // steps whose changing forces are known ahead
-
 thread_local Timer* asked_timer = nullptr;
 
 bool time_is_up() {
@@ -114,7 +112,7 @@ bigint DeviceSession::advance(bigint stop) {
   bool due = false;  // the engine leaves the changes of velocities at its last step to the caller
   while (engine_->step() < stop && !timer->is_timeout()) {
     const bigint first = engine_->step(),
-                 last = deck_.has_course() ? std::min(stop, first + kCourse) : stop;
+                 last = deck_.has_course() ? std::min(stop, first + deck_.course_length()) : stop;
     manymove::dpd::Course course;
     if (deck_.has_course()) course = deck_.course(first, last);
     guarded([&] {
@@ -122,7 +120,10 @@ bigint DeviceSession::advance(bigint stop) {
       engine_->set_course(std::move(course));
       engine_->advance(last - first, &time_is_up);
     });
-    if (engine_->step() < last) break;
+    if (engine_->step() < last) {
+      deck_.readapt(engine_->step());
+      break;
+    }
     due = true;
   }
   if (engine_->step() < stop && !timer->is_timeout()) {

@@ -6,6 +6,8 @@
 #include "fix_manymove_wall.h"
 #include "fix_manymove_wrmc.h"
 #include "pair_manymove_dpd.h"
+#include "pair_manymove_dpd_ext.h"
+#include "pair_manymove_mdpd.h"
 #include "plugin_api.h"
 
 #if defined(MANYMOVE_RUN_STYLE)
@@ -40,6 +42,14 @@ extern "C" __attribute__((visibility("default"))) void manymove_register_styles(
   };
   style("pair", "manymove/dpd", "manymove: dissipative particle dynamics",
         reinterpret_cast<void*>(&create<PairManymoveDPD>));
+  style("pair", "manymove/dpd/tstat", "manymove: DPD thermostat",
+        reinterpret_cast<void*>(&create<PairManymoveDPDTstat>));
+  style("pair", "manymove/dpd/ext", "manymove: DPD with transverse friction and noise",
+        reinterpret_cast<void*>(&create<PairManymoveDPDExt>));
+  style("pair", "manymove/dpd/ext/tstat", "manymove: DPD thermostat with transverse friction",
+        reinterpret_cast<void*>(&create<PairManymoveDPDExtTstat>));
+  style("pair", "manymove/mdpd", "manymove: many-body dissipative particle dynamics",
+        reinterpret_cast<void*>(&create<PairManymoveMDPD>));
   style("bond", "manymove/harmonic", "manymove: harmonic bonds",
         reinterpret_cast<void*>(&create<BondManymoveHarmonic>));
   style("fix", "manymove/wall", "manymove: bounce-forward walls",

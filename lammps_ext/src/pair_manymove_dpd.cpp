@@ -68,10 +68,14 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
   if (device_ && !each_pair) return add_forces_of_device(number);
   if (list->occasional) neighbor->build_one(list);
   find_images();
+  density_ = find_densities();
   if (list->inum > 0) {
     const auto tally = [](void* pair, int i, int j, double energy, double force_over_distance,
-                          double dx, double dy, double dz) {
+                          const double* force, double dx, double dy, double dz) {
       auto* self = static_cast<PairManymoveDPD*>(pair);
+      if (force)
+        return self->ev_tally_xyz(i, j, self->atom->nlocal, self->force->newton_pair, energy, 0.0,
+                                  force[0], force[1], force[2], dx, dy, dz);
       self->ev_tally(i, j, self->atom->nlocal, self->force->newton_pair, energy, 0.0,
                      force_over_distance, dx, dy, dz);
     };
@@ -102,17 +106,18 @@ void PairManymoveDPD::add_forces(std::uint64_t number, const manymove::dpd::Pair
       reinterpret_cast<const double (*)[3]>(atom->v[0]),
       atom->type,
       tags(),
-      image_.empty() ? nullptr : reinterpret_cast<const int (*)[3]>(image_.data())};
+      image_.empty() ? nullptr : reinterpret_cast<const int (*)[3]>(image_.data()),
+      density_};
   const manymove::dpd::NeighborList neighbors{list->inum, list->ilist, list->numneigh,
                                               list->firstneigh};
   double energy = 0;
   try {
-    forces_->add(table(), particles, neighbors, seed(), number,
+    forces_->add(table_of_step(), particles, neighbors, seed(), number,
                  force->newton_pair ? all : atom->nlocal,
                  reinterpret_cast<double (*)[3]>(atom->f[0]),
                  eflag_global && !tally ? &energy : nullptr, tally);
   } catch (const std::bad_alloc&) {
-    error->one(FLERR, "Pair style manymove/dpd: out of memory for {} particles in {} threads", all,
+    error->one(FLERR, "Pair style {}: out of memory for {} particles in {} threads", style_, all,
                threads_);
   }
   eng_vdwl += energy;
@@ -126,14 +131,48 @@ manymove::dpd::PairTable PairManymoveDPD::table() {
   table.special[0] = 1;
   for (int k = 1; k < 4; ++k) table.special[k] = force->special_lj[k];
   table.double_precision = double_precision_ != 0;
+  table.ramp = ramp();
   return table;
+}
+
+// Temperatures of the run over that of the coefficients.
+manymove::dpd::NoiseRamp PairManymoveDPD::ramp() const {
+  if (first_temperature_ == last_temperature_) return {};
+  return {first_temperature_ / temperature_, last_temperature_ / temperature_, update->beginstep,
+          update->endstep};
+}
+
+// The law at the temperature of the present step.
+manymove::dpd::PairTable PairManymoveDPD::table_of_step() {
+  manymove::dpd::PairTable present = table();
+  if (present.ramp.is_constant()) return present;
+  const double factor = present.ramp.factor(update->ntimestep);
+  for (PairCoefficients& c : table_) {
+    c.sigma *= factor;
+    c.transverse_sigma *= factor;
+  }
+  return present;
+}
+
+bool PairManymoveDPD::is_moving() const { return update->whichflag != kMinimization; }
+
+double PairManymoveDPD::sigma_of(double gamma) const {  // Eq. 9
+  return std::sqrt(2.0 * force->boltz * temperature_ * gamma);
+}
+
+PairCoefficients& PairManymoveDPD::coefficients_of(int i, int j) {
+  return table_[static_cast<std::size_t>(i * (atom->ntypes + 1) + j)];
+}
+
+bool PairManymoveDPD::is_active(int i, int j) const {
+  return active_[static_cast<std::size_t>(i * (atom->ntypes + 1) + j)] != 0;
 }
 
 // Minimization has no time in which anything could dissipate or fluctuate: the conservative force
 // alone acts.
 const PairCoefficients* PairManymoveDPD::fill_table() {
   const int n = atom->ntypes + 1;
-  const bool moving = update->whichflag != kMinimization;
+  const bool moving = is_moving();
   const double over_root = moving ? 1.0 / std::sqrt(update->dt) : 0.0;
   table_.resize(static_cast<std::size_t>(n) * n);
   for (int i = 1; i < n; ++i)
@@ -223,17 +262,23 @@ void PairManymoveDPD::allocate() {
 }
 
 // pair_style manymove/dpd T cutoff seed [weight_exponent s] [precision mixed|double]
-// [threads n]
+// [threads n]; instead of T, thermostats have Tstart Tstop
 void PairManymoveDPD::settings(int narg, char** arg) {
-  if (narg < 3) utils::missing_cmd_args(FLERR, "pair_style manymove/dpd", error);
-  temperature_ = utils::numeric(FLERR, arg[0], false, lmp);
+  const int more = thermostat_ ? 1 : 0;
+  if (narg < 3 + more) utils::missing_cmd_args(FLERR, "pair_style " + style_, error);
+  for (int k = 0; k <= more; ++k)
+    if (!not_negative(utils::numeric(FLERR, arg[k], false, lmp)))
+      error->all(FLERR, "Pair style {}: temperature {} must not be negative", style_, arg[k]);
+  first_temperature_ = utils::numeric(FLERR, arg[0], false, lmp);
+  last_temperature_ = utils::numeric(FLERR, arg[more], false, lmp);
+  temperature_ = std::max(first_temperature_, last_temperature_);
+  arg += more;
+  narg -= more;
   cutoff_ = utils::numeric(FLERR, arg[1], false, lmp);
   seed_ = utils::inumeric(FLERR, arg[2], false, lmp);
-  if (!(temperature_ >= 0))
-    error->all(FLERR, "Pair style manymove/dpd: temperature {} must not be negative", arg[0]);
   if (!(cutoff_ > 0))
-    error->all(FLERR, "Pair style manymove/dpd: cutoff {} must be positive", arg[1]);
-  if (seed_ <= 0) error->all(FLERR, "Pair style manymove/dpd: seed {} must be positive", arg[2]);
+    error->all(FLERR, "Pair style {}: cutoff {} must be positive", style_, arg[1]);
+  if (seed_ <= 0) error->all(FLERR, "Pair style {}: seed {} must be positive", style_, arg[2]);
 
   weight_exponent_ = 1;
   double_precision_ = 0;
@@ -241,22 +286,22 @@ void PairManymoveDPD::settings(int narg, char** arg) {
   for (int k = 3; k < narg; k += 2) {
     const std::string keyword = arg[k];
     if (keyword != "weight_exponent" && keyword != "precision" && keyword != "threads")
-      error->all(FLERR, "Pair style manymove/dpd: unknown keyword {}", keyword);
-    if (k + 1 == narg) utils::missing_cmd_args(FLERR, "pair_style manymove/dpd " + keyword, error);
+      error->all(FLERR, "Pair style {}: unknown keyword {}", style_, keyword);
+    if (k + 1 == narg)
+      utils::missing_cmd_args(FLERR, "pair_style " + style_ + " " + keyword, error);
     const std::string value = arg[k + 1];
     if (keyword == "weight_exponent") {
       weight_exponent_ = utils::numeric(FLERR, value, false, lmp);
       if (!(weight_exponent_ >= 0))
-        error->all(FLERR, "Pair style manymove/dpd: weight_exponent {} must not be negative",
-                   value);
+        error->all(FLERR, "Pair style {}: weight_exponent {} must not be negative", style_, value);
     } else if (keyword == "threads") {
       threads_ = utils::inumeric(FLERR, value, false, lmp);
       if (threads_ < 1)
-        error->all(FLERR, "Pair style manymove/dpd: threads {} must be positive", value);
+        error->all(FLERR, "Pair style {}: threads {} must be positive", style_, value);
     } else if (value == "mixed" || value == "double") {
       double_precision_ = value == "double";
     } else {
-      error->all(FLERR, "Pair style manymove/dpd: precision {} must be mixed or double", value);
+      error->all(FLERR, "Pair style {}: precision {} must be mixed or double", style_, value);
     }
   }
 
@@ -267,9 +312,16 @@ void PairManymoveDPD::settings(int narg, char** arg) {
   }
 }
 
-// pair_coeff i j a gamma [cutoff] [weight_exponent s]
+// pair_coeff i j a gamma [cutoff] [weight_exponent s]; thermostats have no a
 void PairManymoveDPD::coeff(int narg, char** arg) {
-  if (narg < 4) utils::missing_cmd_args(FLERR, "pair_coeff (manymove/dpd)", error);
+  char zero[] = "0";
+  std::vector<char*> with_a(arg, arg + narg);
+  if (thermostat_ && narg >= 3) {
+    with_a.insert(with_a.begin() + 2, zero);
+    arg = with_a.data();
+    ++narg;
+  }
+  if (narg < 4) utils::missing_cmd_args(FLERR, "pair_coeff (" + style_ + ")", error);
   if (!allocated) allocate();
 
   int ilo, ihi, jlo, jhi;
@@ -277,30 +329,30 @@ void PairManymoveDPD::coeff(int narg, char** arg) {
   utils::bounds(FLERR, arg[1], 1, atom->ntypes, jlo, jhi, error);
   const double a = utils::numeric(FLERR, arg[2], false, lmp);
   const double gamma = utils::numeric(FLERR, arg[3], false, lmp);
-  if (!std::isfinite(a)) error->all(FLERR, "Pair coeff manymove/dpd: a {} must be finite", arg[2]);
+  if (!std::isfinite(a)) error->all(FLERR, "Pair coeff {}: a {} must be finite", style_, arg[2]);
   if (!(gamma >= 0))
-    error->all(FLERR, "Pair coeff manymove/dpd: gamma {} must not be negative", arg[3]);
+    error->all(FLERR, "Pair coeff {}: gamma {} must not be negative", style_, arg[3]);
 
   int next = 4;
   double cutoff = cutoff_, exponent = weight_exponent_;
   if (next < narg && strcmp(arg[next], "weight_exponent") != 0) {
     cutoff = utils::numeric(FLERR, arg[next], false, lmp);
     if (!(cutoff > 0))
-      error->all(FLERR, "Pair coeff manymove/dpd: cutoff {} must be positive", arg[next]);
+      error->all(FLERR, "Pair coeff {}: cutoff {} must be positive", style_, arg[next]);
     ++next;
   }
   if (next < narg) {
     if (strcmp(arg[next], "weight_exponent") != 0)
-      error->all(FLERR, "Pair coeff manymove/dpd: unknown keyword {}", arg[next]);
+      error->all(FLERR, "Pair coeff {}: unknown keyword {}", style_, arg[next]);
     if (next + 1 == narg)
-      utils::missing_cmd_args(FLERR, "pair_coeff (manymove/dpd) weight_exponent", error);
+      utils::missing_cmd_args(FLERR, "pair_coeff (" + style_ + ") weight_exponent", error);
     exponent = utils::numeric(FLERR, arg[next + 1], false, lmp);
     if (!(exponent >= 0))
-      error->all(FLERR, "Pair coeff manymove/dpd: weight_exponent {} must not be negative",
+      error->all(FLERR, "Pair coeff {}: weight_exponent {} must not be negative", style_,
                  arg[next + 1]);
     next += 2;
   }
-  if (next < narg) error->all(FLERR, "Pair coeff manymove/dpd: unexpected argument {}", arg[next]);
+  if (next < narg) error->all(FLERR, "Pair coeff {}: unexpected argument {}", style_, arg[next]);
 
   int count = 0;
   for (int i = ilo; i <= ihi; ++i) {
@@ -314,26 +366,28 @@ void PairManymoveDPD::coeff(int narg, char** arg) {
     }
   }
   if (count == 0)
-    error->all(FLERR, "Pair coeff manymove/dpd: no pair of types with i <= j among {} {}", arg[0],
+    error->all(FLERR, "Pair coeff {}: no pair of types with i <= j among {} {}", style_, arg[0],
                arg[1]);
 }
 
 void PairManymoveDPD::init_style() {
   if (!atom->tag_enable)
-    error->all(FLERR, "Pair style manymove/dpd needs atom IDs (atom_modify id yes)");
+    error->all(FLERR, "Pair style {} needs atom IDs (atom_modify id yes)", style_);
   if (!comm->ghost_velocity)
     error->all(FLERR,
-               "Pair style manymove/dpd needs the velocities of ghost atoms "
-               "(comm_modify vel yes)");
+               "Pair style {} needs the velocities of ghost atoms "
+               "(comm_modify vel yes)",
+               style_);
   if (utils::strmatch(update->integrate_style, "^respa"))
     error->all(FLERR,
-               "Pair style manymove/dpd draws one random number per pair and step and does "
-               "not work with run_style respa");
+               "Pair style {} draws one random number per pair and step and does "
+               "not work with run_style respa",
+               style_);
   try {
     manymove::simd_level();
     forces_ = std::make_unique<manymove::dpd::PairForces>(threads_);
   } catch (const std::runtime_error& failure) {
-    error->all(FLERR, "Pair style manymove/dpd: {}", failure.what());
+    error->all(FLERR, "Pair style {}: {}", style_, failure.what());
   }
   neighbor->add_request(this,
                         lists_on_demand_ ? NeighConst::REQ_OCCASIONAL : NeighConst::REQ_DEFAULT);
@@ -342,9 +396,10 @@ void PairManymoveDPD::init_style() {
 }
 
 double PairManymoveDPD::init_one(int i, int j) {
-  if (!setflag[i][j])
-    error->all(FLERR, "Pair style manymove/dpd: pair_coeff {} {} is missing", i, j);
-  sigma_[i][j] = std::sqrt(2.0 * force->boltz * temperature_ * gamma_[i][j]);  // Eq. 9
+  if (!setflag[i][j]) error->all(FLERR, "Pair style {}: pair_coeff {} {} is missing", style_, i, j);
+  // fix adapt changes the temperature of styles that have one alone.
+  if (!thermostat_) first_temperature_ = last_temperature_ = temperature_;
+  sigma_[i][j] = sigma_of(gamma_[i][j]);
   for (double** array : {a_, gamma_, sigma_, cut_, exponent_}) array[j][i] = array[i][j];
   largest_cutoff_ = std::max(largest_cutoff_, cut_[i][j]);
   const std::size_t n = static_cast<std::size_t>(atom->ntypes) + 1;
@@ -382,8 +437,7 @@ void PairManymoveDPD::read_restart(FILE* fp) {
       }
       if (!std::isfinite(a_[i][j]) || !not_negative(gamma_[i][j]) || !not_negative(cut_[i][j]) ||
           cut_[i][j] == 0 || !not_negative(exponent_[i][j]))
-        error->all(FLERR, "Pair style manymove/dpd: the restart file is damaged (types {} {})", i,
-                   j);
+        error->all(FLERR, "Pair style {}: the restart file is damaged (types {} {})", style_, i, j);
     }
   }
 }
@@ -393,6 +447,8 @@ void PairManymoveDPD::write_restart_settings(FILE* fp) {
   for (const double value : {temperature_, cutoff_, weight_exponent_}) write_one(fp, value);
   for (const int value : {seed_, double_precision_, mix_flag}) write_one(fp, value);
   for (const std::int64_t value : {drawn_step_, draws_ahead_}) write_one(fp, value);
+  if (thermostat_)
+    for (const double value : {first_temperature_, last_temperature_}) write_one(fp, value);
 }
 
 void PairManymoveDPD::read_restart_settings(FILE* fp) {
@@ -410,22 +466,35 @@ void PairManymoveDPD::read_restart_settings(FILE* fp) {
   drawn_in_setup_ = false;
   if (with_draws)
     for (std::int64_t* value : {&drawn_step_, &draws_ahead_}) read(*value);
+  first_temperature_ = last_temperature_ = temperature_;
+  if (thermostat_)
+    for (double* value : {&first_temperature_, &last_temperature_}) read(*value);
+  if (!not_negative(first_temperature_) || !not_negative(last_temperature_) ||
+      temperature_ != std::max(first_temperature_, last_temperature_))
+    error->all(FLERR, "Pair style {}: the restart file is damaged", style_);
   if (!not_negative(temperature_) || !not_negative(cutoff_) || cutoff_ == 0 ||
       !not_negative(weight_exponent_) || seed_ <= 0 || drawn_step_ < -1 || draws_ahead_ < 0)
-    error->all(FLERR, "Pair style manymove/dpd: the restart file is damaged");
+    error->all(FLERR, "Pair style {}: the restart file is damaged", style_);
 }
 
 void PairManymoveDPD::write_data(FILE* fp) {
-  for (int i = 1; i <= atom->ntypes; ++i)
-    fprintf(fp, "%d %.15g %.15g %.15g weight_exponent %.15g\n", i, a_[i][i], gamma_[i][i],
-            cut_[i][i], exponent_[i][i]);
+  for (int i = 1; i <= atom->ntypes; ++i) {
+    fprintf(fp, "%d", i);
+    write_coefficients(fp, i, i);
+  }
 }
 
 void PairManymoveDPD::write_data_all(FILE* fp) {
   for (int i = 1; i <= atom->ntypes; ++i)
-    for (int j = i; j <= atom->ntypes; ++j)
-      fprintf(fp, "%d %d %.15g %.15g %.15g weight_exponent %.15g\n", i, j, a_[i][j], gamma_[i][j],
-              cut_[i][j], exponent_[i][j]);
+    for (int j = i; j <= atom->ntypes; ++j) {
+      fprintf(fp, "%d %d", i, j);
+      write_coefficients(fp, i, j);
+    }
+}
+
+void PairManymoveDPD::write_coefficients(FILE* fp, int i, int j) {
+  if (!thermostat_) fprintf(fp, " %.15g", a_[i][j]);
+  fprintf(fp, " %.15g %.15g weight_exponent %.15g\n", gamma_[i][j], cut_[i][j], exponent_[i][j]);
 }
 
 // ---- what other commands ask ----
@@ -441,9 +510,9 @@ double PairManymoveDPD::single(int, int, int itype, int jtype, double rsq, doubl
 
 void* PairManymoveDPD::extract(const char* name, int& dim) {
   dim = 0;
-  if (strcmp(name, "temperature") == 0) return &temperature_;
+  if (strcmp(name, "temperature") == 0) return thermostat_ ? nullptr : &temperature_;
   dim = 2;
-  if (strcmp(name, "a") == 0) return a_;
+  if (strcmp(name, "a") == 0) return thermostat_ ? nullptr : a_;
   if (strcmp(name, "gamma") == 0) return gamma_;
   if (strcmp(name, "weight_exponent") == 0) return exponent_;
   return nullptr;

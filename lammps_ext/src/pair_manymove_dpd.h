@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "core/dpd/pair_forces.h"
@@ -41,8 +42,9 @@ class PairManymoveDPD : public Pair {
   // at the same step, and earlier steps after reset_timestep, have numbers not used before.
   std::uint64_t draw();
   // The law of this step, valid until the next call.
-  manymove::dpd::PairTable table();
+  virtual manymove::dpd::PairTable table();
   std::uint64_t seed() const { return static_cast<std::uint64_t>(seed_); }
+  const std::string& style() const { return style_; }
 
   // Forces are computed by an engine that a run style has attached. Null: by this style itself.
   void attach(class PairOnDevice* device);
@@ -50,31 +52,57 @@ class PairManymoveDPD : public Pair {
   // on.
   void want_lists_on_demand(bool on_demand) { lists_on_demand_ = on_demand; }
 
+ protected:
+  bool lists_on_demand_ = false;
+  std::unique_ptr<manymove::dpd::PairForces> forces_;
+  double **a_ = nullptr, **gamma_ = nullptr, **sigma_ = nullptr, **cut_ = nullptr,
+         **exponent_ = nullptr;
+
+  virtual void allocate();
+  // Local densities of atoms and ghosts, valid until the next call; null if forces need none.
+  // Collective.
+  virtual const double* find_densities() { return nullptr; }
+
+  // One pair_coeff in a data file, after the types.
+  virtual void write_coefficients(FILE* fp, int i, int j);
+
+  // Whether friction and noise act.
+  bool is_moving() const;
+  double sigma_of(double gamma) const;
+  // Of the last table().
+  manymove::dpd::PairCoefficients& coefficients_of(int i, int j);
+  bool is_active(int i, int j) const;
+
+  std::string style_ = "manymove/dpd";  // in messages
+  // No conservative force, and a temperature that may change during a run.
+  bool thermostat_ = false;
+
  private:
-  void allocate();
   void find_images();
   void add_forces_of_device(std::uint64_t number);
   void add_forces(std::uint64_t number, const manymove::dpd::PairTally* tally);
   const manymove::dpd::PairCoefficients* fill_table();
   const std::uint32_t* tags();
 
+  manymove::dpd::NoiseRamp ramp() const;
+  manymove::dpd::PairTable table_of_step();
+
   double temperature_ = 0, cutoff_ = 0, weight_exponent_ = 1;
+  // Temperatures of the ends of a run, of a thermostat; temperature_ is the higher one.
+  double first_temperature_ = 0, last_temperature_ = 0;
   int seed_ = 0;
   int double_precision_ = 0;
   int threads_ = 1;
-  double **a_ = nullptr, **gamma_ = nullptr, **sigma_ = nullptr, **cut_ = nullptr,
-         **exponent_ = nullptr;
   double largest_cutoff_ = 0;
   bool setting_up_ = false;       // the next forces are those at the beginning of a run
   std::int64_t drawn_step_ = -1;  // the last step for which random numbers were drawn
   bool drawn_in_setup_ = false;   // there, at the beginning of a run
   std::int64_t draws_ahead_ = 0;  // number of a draw minus its step
   class PairOnDevice* device_ = nullptr;
-  bool lists_on_demand_ = false;
+  const double* density_ = nullptr;        // of find_densities()
   std::vector<std::uint8_t> active_;       // pairs of types that LAMMPS asked init_one() about
   bool narrow_[3] = {};                    // edges shorter than twice the cutoff
   std::vector<std::array<int, 3>> image_;  // of Particles; empty if no edge is narrow
-  std::unique_ptr<manymove::dpd::PairForces> forces_;
   std::vector<manymove::dpd::PairCoefficients> table_;
   std::vector<std::uint32_t> short_tags_;  // where LAMMPS' tags have 64 bits
 };

@@ -11,6 +11,9 @@
 #include "modify.h"
 #include "neighbor.h"
 #include "pair_manymove_dpd.h"
+#include "pair_manymove_dpd_ext.h"
+#include "pair_manymove_mdpd.h"
+#include "update.h"
 
 using namespace LAMMPS_NS;
 using manymove::dpd::HostArrays;
@@ -26,16 +29,36 @@ constexpr int kTemplate = 2;       // Atom::molecular
 std::vector<PairManymoveDPD*> LAMMPS_NS::dpd_pairs(LAMMPS* lmp) {
   std::vector<PairManymoveDPD*> pairs;
   if (auto* pair = dynamic_cast<PairManymoveDPD*>(lmp->force->pair)) return {pair};
-  for (int instance = 1;; ++instance) {
-    Pair* const found = lmp->force->pair_match("manymove/dpd", 1, instance);
-    auto* pair = dynamic_cast<PairManymoveDPD*>(found);
-    if (!pair || std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) return pairs;
-    pairs.push_back(pair);
-  }
+  for (const char* style :
+       {"manymove/dpd", "manymove/dpd/tstat", "manymove/dpd/ext", "manymove/dpd/ext/tstat"})
+    for (int instance = 1;; ++instance) {
+      Pair* const found = lmp->force->pair_match(style, 1, instance);
+      auto* pair = dynamic_cast<PairManymoveDPD*>(found);
+      if (!pair || std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) break;
+      pairs.push_back(pair);
+    }
+  return pairs;
+}
+
+std::string LAMMPS_NS::style_of_one_gpu(LAMMPS* lmp) {
+  for (PairManymoveDPD* pair : dpd_pairs(lmp))
+    if (dynamic_cast<PairManymoveMDPD*>(pair) || dynamic_cast<PairManymoveDPDExt*>(pair))
+      return pair->style();
+  return "";
+}
+
+std::string LAMMPS_NS::why_no_densities(LAMMPS* lmp) {
+  if (!dynamic_cast<PairManymoveMDPD*>(lmp->force->pair)) return "";
+  if (lmp->atom->rho_flag) return "densities of atoms (instead: atom_style atomic)";
+  if (lmp->neighbor->nex_type > 0 || lmp->neighbor->nex_group > 0)
+    return "neigh_modify exclude with pair_style manymove/mdpd";
+  return "";
 }
 
 std::string PairOnDevice::obstacle(LAMMPS* lmp) {
-  if (dpd_pairs(lmp).empty()) return "no pair_style manymove/dpd";
+  if (dpd_pairs(lmp).empty())
+    return lmp->force->pair_match("manymove/mdpd", 1) ? "pair_style manymove/mdpd in a hybrid style"
+                                                      : "no pair_style manymove/dpd";
   if (!lmp->force->pair->compute_flag) return "pair_modify compute no";
   if (lmp->comm->nprocs > 1 && lmp->comm->layout == Comm::LAYOUT_TILED) return "comm_style tiled";
   if (lmp->domain->nonperiodic == kShrinkWrapped) return "shrink-wrapped boundary";
@@ -43,6 +66,7 @@ std::string PairOnDevice::obstacle(LAMMPS* lmp) {
   if (lmp->force->special_onefive) return "special_bonds one/five";
   if (lmp->neighbor->nex_mol > 0) return "neigh_modify exclude molecule";
   if (lmp->neighbor->includegroup) return "neigh_modify include";
+  if (const std::string why = why_no_densities(lmp); !why.empty()) return why;
   for (int k = 0; k < lmp->modify->nfix; ++k)
     if (lmp->modify->fix[k]->box_change)
       return std::string("fix ") + lmp->modify->fix[k]->id + " " + lmp->modify->fix[k]->style +
@@ -82,6 +106,8 @@ Settings PairOnDevice::settings() {
     box.extent[a] *= 2;
   }
   settings.pairs = pair_->table();
+  ++settings.pairs.ramp.begin;  // see upload()
+  ++settings.pairs.ramp.end;
   coefficients_ = classes_.expanded(settings.pairs);
   settings.pairs.types = classes_.count();
   settings.pairs.coefficients = coefficients_.data();
@@ -93,14 +119,25 @@ Settings PairOnDevice::settings() {
 }
 
 bool PairOnDevice::needs_another_engine(const Settings& s) {
-  std::vector<double> numbers{
-      s.cutoff, s.skin, s.time_step, s.pairs.special[1], s.pairs.special[2], s.pairs.special[3]};
+  std::vector<double> numbers{s.cutoff,
+                              s.skin,
+                              s.time_step,
+                              s.pairs.special[1],
+                              s.pairs.special[2],
+                              s.pairs.special[3],
+                              static_cast<double>(s.pairs.ramp.begin),
+                              static_cast<double>(s.pairs.ramp.end),
+                              s.pairs.ramp.first,
+                              s.pairs.ramp.last,
+                              s.pairs.many_body.b,
+                              s.pairs.many_body.cutoff};
   for (int a = 0; a < 3; ++a) {
     numbers.insert(numbers.end(), {s.box.low[a], s.box.extent[a], s.box.tilt[a]});
     numbers.insert(numbers.end(), s.grid.cut[a].begin(), s.grid.cut[a].end());
   }
   for (const auto& c : coefficients_)
-    numbers.insert(numbers.end(), {c.a, c.gamma, c.sigma, c.inverse_cutoff, c.weight_exponent});
+    numbers.insert(numbers.end(), {c.a, c.gamma, c.sigma, c.inverse_cutoff, c.weight_exponent,
+                                   c.transverse_gamma, c.transverse_sigma, c.transverse_exponent});
   return numbers != std::exchange(engine_is_for_, numbers);
 }
 
@@ -118,12 +155,12 @@ bool PairOnDevice::has_other_particles() {
   return differ != 0;
 }
 
-// The engine's clock counts from the last time at which all was given to it.
+// The engine's clock is one step ahead, so that its first step is never step 0.
 void PairOnDevice::upload(std::uint64_t draw) {
   flags_.assign(static_cast<std::size_t>(atom->nlocal), 0);
   HostArrays from = arrays();
   from.force = nullptr;
-  engine_->upload(from, topology_.view(flags_), {0, draw - 1});
+  engine_->upload(from, topology_.view(flags_), {update->ntimestep, draw - 1});
 }
 
 manymove::dpd::Tally PairOnDevice::add_forces(std::uint64_t draw) {

@@ -20,6 +20,12 @@ class PairManymoveDPD;
 // All instances of the style in the deck, also within hybrid styles.
 std::vector<PairManymoveDPD*> dpd_pairs(class LAMMPS* lmp);
 
+// The style of pairs for which there is no engine on several GPUs; empty if there is one.
+std::string style_of_one_gpu(class LAMMPS* lmp);
+
+// Why no engine can compute the local densities of a deck; empty if one can, or none are needed.
+std::string why_no_densities(class LAMMPS* lmp);
+
 class PairOnDevice : private DevicePhase {
  public:
   // Why no engine can compute the pairs of a deck; empty if one can.

@@ -110,6 +110,12 @@ void VerletManymove::init() {
   if (triclinic != domain->triclinic || virial_style != (force->newton_pair ? 2 : 1) ||
       pair_compute_flag != (force->pair && force->pair->compute_flag ? 1 : 0))
     error->all(FLERR, "Run style manymove/verlet was built for another LAMMPS");
+  const std::string one_gpu = style_of_one_gpu(lmp);
+  if (device_ == "cuda" && comm->nprocs > 1 && !one_gpu.empty())
+    error->all(FLERR,
+               "Run style manymove/verlet: pair_style {} runs on one GPU, by one rank; device cpu "
+               "serves several",
+               one_gpu);
   const bool on_device = !wanted_device().empty();
   for (PairManymoveDPD* pair : dpd_pairs(lmp)) pair->want_lists_on_demand(on_device);
 }
@@ -207,7 +213,7 @@ int VerletManymove::threads() const { return threads_ ? threads_ : comm->nthread
 // LAMMPS' own Verlet than with the engine for the CPU. Collective.
 std::string VerletManymove::wanted_device() const {
   if (device_ != "auto") return device_;
-  if (has_gpus()) return "cuda";
+  if (has_gpus() && !(comm->nprocs > 1 && !style_of_one_gpu(lmp).empty())) return "cuda";
   return comm->nprocs == 1 || threads() > 1 ? "cpu" : "";
 }
 
@@ -218,7 +224,10 @@ void VerletManymove::choose_place() {
   const bool any = device_ == "auto", gpu = device_of_run_ == "cuda";
   const std::string style = "Run style manymove/verlet";
   std::string no_gpu = ": ";
-  if (any && !gpu) no_gpu = ": no CUDA device (" + why_no_gpus() + "), ";
+  if (any && !gpu)
+    no_gpu = comm->nprocs > 1 && !style_of_one_gpu(lmp).empty()
+                 ? ": pair_style " + style_of_one_gpu(lmp) + " runs on one GPU only, "
+                 : ": no CUDA device (" + why_no_gpus() + "), ";
   if (device_of_run_.empty())
     return announce(style + no_gpu + "the particles stay on the host", false);
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
@@ -287,7 +296,7 @@ void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
     }
-    if (deck.adapts_at(update->ntimestep + 1)) adapt(deck, session, what);
+    if (deck.stops_to_adapt_at(update->ntimestep + 1)) adapt(deck, session, what);
     const bigint stop = next_stop(deck, last);
     const std::uint64_t copied = manymove::copied_bytes();
     update->ntimestep = session.advance(stop);
@@ -318,13 +327,13 @@ bigint VerletManymove::next_stop(const DeckTranslation& deck, bigint last) const
   return std::min(stop, deck.last_step_before_adapting(now));
 }
 
-// What fix adapt does before the forces of the next step. what: the host's arrays that are current.
-void VerletManymove::adapt(const DeckTranslation& deck, DeviceSession& session, unsigned what) {
+// What fix adapt does before the forces of the next step, with variables that may depend on the
+// particles. what: the host's arrays that are current.
+void VerletManymove::adapt(DeckTranslation& deck, DeviceSession& session, unsigned what) {
   if (what != kEverything) read(deck, session, kEverything);
   ++update->ntimestep;
   deck.adapt(vflag);
   --update->ntimestep;
-  session.renew();
 }
 
 bool VerletManymove::wants_values_per_atom() const {

@@ -47,7 +47,7 @@ class VerletManymove : public Verlet {
   void tally_per_atom(const DeckTranslation& deck);
   void refresh_neighbors(DeviceSession* session);
   void migrate_to_owners(DeviceSession& session);
-  void adapt(const DeckTranslation& deck, DeviceSession& session, unsigned what);
+  void adapt(DeckTranslation& deck, DeviceSession& session, unsigned what);
   void log_copied_bytes(std::uint64_t in_steps, std::uint64_t before, bigint steps);
   void let_others_act(const DeckTranslation& deck, DeviceSession& session, unsigned what);
 

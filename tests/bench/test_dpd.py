@@ -49,6 +49,18 @@ def test_ours_is_timed_beside_lammps(tmp_path, capsys):
     assert printed.count("times dpd, 1 rank") == 8
 
 
+@needs_lammps
+def test_many_body_dpd_is_timed_beside_mdpd(tmp_path):
+    file = tmp_path / "dpd.json"
+    arguments = ["bench", "dpd", "--many-body", "--sizes", "800", "--device", "cpu", *QUICK]
+    assert cli.run([*arguments, "--json", str(file)]) == 0
+    report = json.loads(file.read_text())
+    names = [row["variant"].split(",")[0] for row in report["results"]]
+    assert names[0] == "pair_style manymove/mdpd" and names[-1] == "pair_style mdpd"
+    assert all(row["density"] == 6.1 and "failure" not in row for row in report["results"])
+    assert report["results"][1]["ratios"]
+
+
 def fake_lammps(path: Path, body: str) -> Path:
     """An executable that says it has dpd/kk for CUDA."""
     about = "Massively Simulator - 1 Jan 2099\\nKOKKOS package API: CUDA Serial\\n* dpd dpd/kk"
@@ -246,6 +258,7 @@ def test_what_has_not_melted_is_not_timed(capsys):
         (["--ranks", "1,x"], "must be numbers separated by commas"),
         (["--lammps", "/nowhere/lmp"], "/nowhere/lmp is not an executable"),
         (["--figure-11", "--sizes", "1000"], "--figure-11 sets --sizes"),
+        (["--many-body", "--cutoff", "1.5"], "the cutoff of many-body DPD must be 1, not 1.5"),
     ],
 )
 @needs_lammps

@@ -105,11 +105,12 @@ struct Fluid {
   std::vector<double> position, velocity;
   std::vector<std::uint32_t> tag;
 
-  explicit Fluid(bool double_precision) {
-    coefficients.assign(4, {25, 4.5, 3 / std::sqrt(0.02), 1, 1});
+  explicit Fluid(bool double_precision, bool many_body = false) {
+    coefficients.assign(4, {many_body ? -40.0 : 25.0, 4.5, 3 / std::sqrt(0.02), 1, 1});
     const double edge = kSide / std::cbrt(3.0);
     settings = test::fluid_in_cube(edge, coefficients);
     settings.pairs.double_precision = double_precision;
+    if (many_body) settings.pairs.many_body = {25, 0.75};
     settings.time_step = 0.02;
     settings.seed = 20;
     std::mt19937 random(21);
@@ -305,8 +306,8 @@ TEST("a DPD fluid on ranks with threads ends where that on ranks with one does")
   }
 }
 
-TEST("a DPD fluid on ranks moves as on one rank, and keeps its momentum") {
-  const Fluid fluid(true);
+// On three ranks, compared with one.
+static void check_ranks(const Fluid& fluid) {
   const Outcome whole = flow(fluid, 1, 2, 10), shared = flow(fluid, 3, 2, 10);
   double momentum[3] = {}, energy = 0;
   for (const double share : shared.energy) energy += share;
@@ -318,6 +319,17 @@ TEST("a DPD fluid on ranks moves as on one rank, and keeps its momentum") {
     momentum[k % 3] += shared.velocity[k] - fluid.velocity[k];
   }
   for (const double p : momentum) CHECK(std::abs(p) < 1e-9);
+}
+
+TEST("a DPD fluid on ranks moves as on one rank, and keeps its momentum") {
+  check_ranks(Fluid(true));
+}
+
+TEST("a many-body DPD fluid on ranks, with any threads, moves as on one rank") {
+  const Fluid fluid(true, true);
+  check_ranks(fluid);
+  const Outcome one = flow(fluid, 2, 1, 12);
+  flow(fluid, 2, 4, 12).check_same(one);
 }
 
 TEST("DPD forces along a host's list are the same on four threads, and add up to zero") {

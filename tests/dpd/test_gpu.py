@@ -33,13 +33,33 @@ NARROW = {
     + fluid()
     + "fix walls all manymove/wall zlo EDGE zhi EDGE\n",
 }
-SYSTEMS = {**DECKS, **NARROW, "one lane": system("block 0 28 0 28 0 28", 66_000) + fluid()}
+# What changes velocities or coefficients from step to step.
+RAMP = "variable f equal 20+0.05*step\nfix a all adapt 1 pair manymove/dpd a 1 2 v_f\n"
+CHANGES = {
+    "berendsen": DECKS["bonds"] + "fix v all temp/berendsen 1.3 0.9 0.5\n",
+    "rescale": DECKS["several types"] + "fix v all temp/rescale 1 1.3 0.9 0.001 0.7\n",
+    "momentum": DECKS["walls and body forces"] + "fix v all momentum 2 linear 1 0 1 rescale\n",
+    "several changes": DECKS["several types"]
+    + "group some id 1:300\nfix v some temp/berendsen 1.3 1.3 0.2\ncompute t all temp\n"
+    + "fix_modify v temp t\nfix w all temp/rescale 3 1 1 0.01 0.8\n",
+    "adapted": DECKS["several types"] + RAMP,
+    "adapted and scaled": DECKS["bonds"] + RAMP + "fix v all temp/berendsen 1.3 0.9 0.5\n",
+}
+SYSTEMS = {
+    **DECKS,
+    **NARROW,
+    **CHANGES,
+    "one lane": system("block 0 28 0 28 0 28", 66_000) + fluid(),
+    "one lane, scaled": system("block 0 28 0 28 0 28", 66_000)
+    + fluid()
+    + "fix v all temp/berendsen 1.3 0.9 0.05\n",
+}
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_cpu_and_gpu_give_the_same_trajectory_to_the_last_bit(name, tmp_path):
     # Many particles have one thread each, few have several, which order the sums otherwise.
-    steps = 20 if name == "one lane" else STEPS
+    steps = 20 if "one lane" in name else STEPS
     end = THERMO + f"thermo {steps // 4}\nrun {steps}\n" + END
     runs = [
         run_lammps(SYSTEMS[name] + resident(device) + end, tmp_path) for device in ("cpu", "cuda")

@@ -182,12 +182,22 @@ struct Clock {
   std::uint64_t draw;
 };
 
-// What changes from step to step, for the steps from `first` on: in each step the temperature of
-// each bath, then the three components of each body force, then the temperature of each change of
-// velocities.
+// Coefficients of pairs, bonds and angles as in Settings, of as many types, with the same largest
+// cutoff, for the forces of the steps from `from` on.
+struct Coefficients {
+  std::int64_t from;
+  std::vector<PairCoefficients> pairs;
+  std::vector<BondCoefficients> bonds;
+  std::vector<AngleCoefficients> angles;
+};
+
+// What changes from step to step. values: for the steps from `first` on, in each step the
+// temperature of each bath, then the three components of each body force, then the temperature of
+// each change of velocities. coefficients: in the order of their steps, which come after step().
 struct Course {
   std::int64_t first = 0;
   std::vector<double> values;
+  std::vector<Coefficients> coefficients;
 };
 
 // Sums over all pairs, bonds and angles, of several ranks this one's share; virial in the order
@@ -253,7 +263,9 @@ class MANYMOVE_API Engine {
 
   // Replaces temperatures and body forces in the steps that the course has; in all others
   // they are those of the settings. The body force of the present step still acts in the first half
-  // of the next one. Local, the same on all ranks.
+  // of the next one. The coefficients of a course replace those before them for good, unless their
+  // step comes after step() when the next course is set. Local, the same on all ranks. Throws
+  // std::invalid_argument for coefficients that are not like those of the settings.
   virtual void set_course(Course course) = 0;
 
   // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step

@@ -2,6 +2,7 @@
 // What the resident engines have in common: whose turn it is, what is checked, what is counted.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -45,13 +46,30 @@ class EngineBase : public Engine {
         moment_units_(settings),
         temperature_drops_(settings.velocity_changes.size()) {
     const auto size = static_cast<std::size_t>(settings.pairs.types + 1);
-    coefficients_.assign(settings.pairs.coefficients, settings.pairs.coefficients + size * size);
-    settings_.pairs.coefficients = coefficients_.data();
+    const PairCoefficients* pairs = settings.pairs.coefficients;
+    tables_.push_back({0, {pairs, pairs + size * size}, settings.bonds, settings.angles});
+    settings_.pairs.coefficients = tables_[0].pairs.data();
     frame_.box = settings.box;
   }
   std::int64_t step() const override { return step_; }
   Tally tally() const override { return tally_; }
-  void set_course(Course course) override { course_ = std::move(course); }
+  void set_course(Course course) final {
+    std::vector<Coefficients> tables(1, tables_[table_of(step_)]);
+    for (Coefficients& each : course.coefficients) {
+      if (each.pairs.size() != tables[0].pairs.size() ||
+          each.bonds.size() != tables[0].bonds.size() ||
+          each.angles.size() != tables[0].angles.size() || each.from <= step_)
+        throw std::invalid_argument("a course has coefficients of other types or steps");
+      check_settings(settings_with(each));
+      tables.push_back(std::move(each));
+    }
+    course.coefficients.clear();
+    course_ = std::move(course);
+    if (tables.size() == 1 && tables_.size() == 1) return;
+    tables_ = std::move(tables);
+    settings_ = settings_with(tables_[0]);
+    take_coefficients();
+  }
 
   // With a change of velocities in every step, interruption is checked only from time to time.
   void advance(std::int64_t steps, bool (*interrupted)()) final {
@@ -69,24 +87,71 @@ class EngineBase : public Engine {
     for (std::size_t k = 0; k < settings_.velocity_changes.size(); ++k) {
       const VelocityChange& change = settings_.velocity_changes[k];
       if (step_ % change.every != 0) continue;
-      const double* values = course_values(step_);
-      const double target = values ? values[course_width() - settings_.velocity_changes.size() + k]
-                                   : change.temperature;
       const Moments sums = moments(change.measured, moment_units_.by_type());
-      const VelocityMap map = map_of(change, moment_units_, sums, target, temperature_drops_[k]);
+      const VelocityMap map =
+          map_of(change, moment_units_.scale(), sums, target_of(k, step_), temperature_drops_[k]);
       if (map.changes_something()) apply_map(map, change.flag);
     }
   }
   const std::vector<double>& temperature_drops() const final { return temperature_drops_; }
 
  protected:
-  // The steps of advance(), without changes of velocities. Collective, as are the others.
+  // The steps of advance(), without changes of velocities but those in stride before the last step.
+  // Collective, as are the others.
   virtual void take(std::int64_t steps, bool (*interrupted)()) = 0;
+  // Whether take() makes the only change of velocities that is due at a step.
+  virtual bool changes_in_stride() const { return false; }
   // Whether a rank is interrupted.
   virtual bool wants_to_stop(bool (*interrupted)()) { return interrupted && interrupted(); }
   // Sums over the particles of all ranks with this bit in their flags.
   virtual Moments moments(std::uint32_t flag, const std::vector<double>& units) = 0;
   virtual void apply_map(const VelocityMap& map, std::uint32_t flag) = 0;
+  // tables() has changed.
+  virtual void take_coefficients() = 0;
+
+  // Coefficients in the order of their steps; the first ones are those of the settings and of the
+  // present step.
+  const std::vector<Coefficients>& tables() const { return tables_; }
+  // The index of the coefficients for the forces of a step.
+  std::size_t table_of(std::int64_t step) const {
+    std::size_t table = tables_.size() - 1;
+    while (table > 0 && tables_[table].from > step) --table;
+    return table;
+  }
+  // The settings with other coefficients, which must outlive them.
+  Settings settings_with(const Coefficients& table) const {
+    Settings settings = settings_;
+    settings.pairs.coefficients = table.pairs.data();
+    settings.bonds = table.bonds;
+    settings.angles = table.angles;
+    return settings;
+  }
+  std::vector<Settings> settings_of_tables() const {
+    std::vector<Settings> all;
+    for (const Coefficients& table : tables_) all.push_back(settings_with(table));
+    return all;
+  }
+  // is_plain() for the coefficients of all steps.
+  bool is_plain_with(bool specials) const {
+    return std::all_of(tables_.begin(), tables_.end(), [&](const Coefficients& table) {
+      return is_plain(settings_with(table), specials);
+    });
+  }
+
+  // The only change of velocities that is due at a step; -1 if there is none, or more than one.
+  int only_change_of(std::int64_t step) const {
+    int only = -1, due = 0;
+    for (std::size_t k = 0; k < settings_.velocity_changes.size(); ++k)
+      if (step % settings_.velocity_changes[k].every == 0) only = static_cast<int>(k), ++due;
+    return due == 1 ? only : -1;
+  }
+  // The temperature that change k has as its target.
+  double target_of(std::size_t k, std::int64_t step) const {
+    const std::size_t changes = settings_.velocity_changes.size();
+    const double* values = course_values(step);
+    return values ? values[course_width() - changes + k]
+                  : settings_.velocity_changes[k].temperature;
+  }
 
   [[noreturn]] static void refuse_particle(std::uint32_t tag, const double r[3]) {
     throw std::invalid_argument(text_of("particle ", tag, " at (", r[0], ", ", r[1], ", ", r[2],
@@ -123,6 +188,14 @@ class EngineBase : public Engine {
     return noise_key(settings_.seed, static_cast<std::uint64_t>(step) + draws_ahead_);
   }
   // What changes from step to step.
+  template <class P>
+  void set_noise(Forces<P>& forces, std::int64_t step) const {
+    using Real = typename P::Real;
+    forces.noise = key_of(step);
+    if (settings_.pairs.transverse) forces.third_noise = transverse_key(forces.noise);
+    const NoiseRamp& ramp = settings_.pairs.ramp;
+    forces.noise_scale = ramp.is_constant() ? Real(1) : static_cast<Real>(ramp.factor(step));
+  }
   template <class P>
   void set_time(Motion<P>& motion, std::int64_t step) const {
     using Real = typename P::Real;
@@ -173,6 +246,8 @@ class EngineBase : public Engine {
   }
 
   Settings settings_;
+  const MomentUnits moment_units_;
+  std::vector<double> temperature_drops_;
   BoxFrame frame_;
   std::int64_t step_ = 0;
   Tally tally_;
@@ -180,9 +255,17 @@ class EngineBase : public Engine {
 
  private:
   std::int64_t next_change() const {
-    std::int64_t next = kNever;
-    for (const VelocityChange& change : settings_.velocity_changes)
-      next = std::min(next, (step_ / change.every + 1) * change.every);
+    const auto after = [this](std::int64_t step) {
+      std::int64_t next = kNever;
+      for (const VelocityChange& change : settings_.velocity_changes)
+        next = std::min(next, (step / change.every + 1) * change.every);
+      return next;
+    };
+    std::int64_t next = after(step_);
+    // So many are enough for one call of take().
+    for (int k = 0; k < 4096 && changes_in_stride() && next != kNever && only_change_of(next) >= 0;
+         ++k)
+      next = after(next);
     return next;
   }
   std::size_t course_width() const {
@@ -196,11 +279,9 @@ class EngineBase : public Engine {
     return at < course_.values.size() ? course_.values.data() + at : nullptr;
   }
 
-  const MomentUnits moment_units_;
-  std::vector<double> temperature_drops_;
   Course course_;
   std::uint64_t draws_ahead_ = 0;  // number of a draw minus its step, modulo 2^64
-  std::vector<PairCoefficients> coefficients_;
+  std::vector<Coefficients> tables_;
 };
 
 // ---- the engines of each backend, of which make_engine() chooses one ----

@@ -51,19 +51,20 @@ MM_HD NoiseKey image_key(const NoiseKey& step, std::uint32_t image) {
 // particle j the signs are reversed, so that they are counted from the smaller tag to the larger
 // one; a particle and its own image count the first period that is not 0 as positive. Ten bits hold
 // each number of periods: images are told apart up to 511 periods away.
-MM_HD std::uint32_t image_of_pair(const int shift[3], std::uint32_t tag_i, std::uint32_t tag_j) {
+MM_HD int order_of_pair(const int shift[3], std::uint32_t tag_i, std::uint32_t tag_j) {
   const int first = shift[0] ? shift[0] : shift[1] ? shift[1] : shift[2];
-  const int sign = tag_i > tag_j || (tag_i == tag_j && first < 0) ? -1 : 1;
+  return tag_i > tag_j || (tag_i == tag_j && first < 0) ? -1 : 1;
+}
+MM_HD std::uint32_t image_of_pair(const int shift[3], std::uint32_t tag_i, std::uint32_t tag_j) {
+  const int sign = order_of_pair(shift, tag_i, tag_j);
   std::uint32_t image = 0;
   for (int a = 0; a < 3; ++a)
     image |= (static_cast<std::uint32_t>(sign * shift[a]) & 0x3ffu) << 10 * a;
   return image;
 }
 
-// A normal variable from two random words by Box and Muller: sqrt(-2 ln u) sin(pi y / 2) with u
-// uniform in (0, 1) and y in (-1, 1). Both are odd integers times 2^-31, so that the distribution
-// is symmetric and the largest value 6.56; u is rounded to float32. Absolute error below 2e-6.
-MM_HD float gaussian(std::uint32_t for_radius, std::uint32_t for_angle) {
+// sqrt(-2 ln u) with u uniform in (0, 1), an odd integer times 2^-31, rounded to float32.
+MM_HD float normal_radius(std::uint32_t for_radius) {
   const auto n = static_cast<float>(static_cast<std::int32_t>(for_radius >> 1 | 1u));
   // n = 2^e (1 + z) with 1 + z between sqrt(1/2) and sqrt(2)
   const std::uint32_t shifted = bits_of(n) + (0x3f800000u - 0x3f3504f3u);
@@ -73,12 +74,34 @@ MM_HD float gaussian(std::uint32_t for_radius, std::uint32_t for_angle) {
   const float p =
       polynomial(z, -1.999999948f, 0.9999997594f, -0.6666837106f, 0.5000414705f, -0.3991367285f,
                  0.3312481585f, -0.2990450895f, 0.2873347505f, -0.174445175f);
-  const float radius = square_root(fused(e, -1.386294361f, z * p));
-  const float y = static_cast<float>(static_cast<std::int32_t>(for_angle | 1u)) * 0x1p-31f;
+  return square_root(fused(e, -1.386294361f, z * p));
+}
+// sin(pi y / 2) for y in [-1, 1]
+MM_HD float quarter_sine(float y) {
   // sin(pi y / 2) / y, relative error 5e-9
   const float q = polynomial(y * y, 1.570796318f, -0.6459637106f, 0.07968967896f, -0.004673766625f,
                              0.000151485136f);
-  return radius * (y * q);
+  return y * q;
+}
+
+// A normal variable from two random words by Box and Muller: sqrt(-2 ln u) sin(pi y / 2) with u
+// uniform in (0, 1) and y in (-1, 1). Both are odd integers times 2^-31, so that the distribution
+// is symmetric and the largest value 6.56; u is rounded to float32. Absolute error below 2e-6.
+MM_HD float gaussian(std::uint32_t for_radius, std::uint32_t for_angle) {
+  const float radius = normal_radius(for_radius);
+  const float y = static_cast<float>(static_cast<std::int32_t>(for_angle | 1u)) * 0x1p-31f;
+  return radius * quarter_sine(y);
+}
+
+// gaussian() and a second one, independent of it, with the cosine, whose sign is the lowest bit of
+// for_angle.
+MM_HD void two_gaussians(std::uint32_t for_radius, std::uint32_t for_angle, float& first,
+                         float& second) {
+  const float radius = normal_radius(for_radius);
+  const float y = static_cast<float>(static_cast<std::int32_t>(for_angle | 1u)) * 0x1p-31f;
+  first = radius * quarter_sine(y);
+  const float cosine = radius * quarter_sine(1.0f - abs_of(y));
+  second = for_angle & 1u ? cosine : -cosine;
 }
 
 // Two random words for each pair and step, symmetric in i and j. A function of the tags alone, so
@@ -99,6 +122,10 @@ struct Exact {
   }
   static MM_HD float normal(std::uint32_t for_radius, std::uint32_t for_angle) {
     return gaussian(for_radius, for_angle);
+  }
+  static MM_HD void normals(std::uint32_t for_radius, std::uint32_t for_angle, float& first,
+                            float& second) {
+    two_gaussians(for_radius, for_angle, first, second);
   }
   template <class F>
   static MM_HD F raise(F base, F exponent);

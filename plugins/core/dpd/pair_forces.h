@@ -2,6 +2,7 @@
 // DPD forces along a neighbor list that a host program keeps in its own memory, on the CPU.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 
@@ -14,6 +15,27 @@ struct PairCoefficients {
   double a, gamma, sigma;  // Eqs. 3 to 5 of the paper; sigma is over the root of the time step
   double inverse_cutoff;
   double weight_exponent;  // s of Eq. 8
+  // Of friction and noise across the line of centers, if PairTable::transverse.
+  double transverse_gamma = 0, transverse_sigma = 0, transverse_exponent = 1;
+};
+
+// The temperature of a thermostat changes from step to step: at time step t both sigmas are those
+// of the coefficients times the root of first + (last - first) (t - begin) / (end - begin).
+struct NoiseRamp {
+  double first = 1, last = 1;
+  std::int64_t begin = 0, end = 0;
+
+  bool is_constant() const { return first == 1 && last == 1; }
+  double factor(std::int64_t step) const {
+    const auto passed = static_cast<double>(step - begin), all = static_cast<double>(end - begin);
+    return std::sqrt(first + (last - first) * (passed == 0 ? 0 : passed / all));
+  }
+};
+
+// Many-body DPD (many_body.h), of all pairs; special factors multiply densities as they do forces.
+struct ManyBodyCoefficients {
+  double b = 0;
+  double cutoff = 0;  // r_d, at most every pair's cutoff; 0: none
 };
 
 struct PairTable {
@@ -24,6 +46,11 @@ struct PairTable {
   // the random force is multiplied by the root. The first is 1.
   double special[4];
   bool double_precision;  // else float32 for pairs; sums are float64 always
+  ManyBodyCoefficients many_body = {};
+  bool transverse = false;
+  NoiseRamp ramp = {};  // of the steps of an engine; PairForces has no time
+
+  bool has_densities() const { return many_body.cutoff > 0; }
 };
 
 struct Particles {
@@ -35,6 +62,7 @@ struct Particles {
   // Periods of the box from the particle with this tag to a ghost of it, along each edge; 0 for
   // owned particles and along edges of at least twice the cutoff. Null if all edges are so long.
   const int (*image)[3];
+  const double* density = nullptr;  // of owned particles and ghosts, if the table has densities
 };
 
 // For k below count: first[i][0 .. number[i]) are the neighbors of i = particle[k], each i once;
@@ -48,8 +76,9 @@ struct NeighborList {
 
 // Called for each pair within the cutoff: energy, force over distance, r_ij.
 struct PairTally {
-  void (*call)(void* context, int i, int j, double energy, double force_over_distance, double dx,
-               double dy, double dz);
+  // force: on i, if it is not along r_ij; else null.
+  void (*call)(void* context, int i, int j, double energy, double force_over_distance,
+               const double* force, double dx, double dy, double dz);
   void* context;
 };
 
@@ -66,6 +95,11 @@ class MANYMOVE_API PairForces {
   void add(const PairTable& table, const Particles& particles, const NeighborList& list,
            std::uint64_t seed, std::uint64_t draw, int reacting, double (*force)[3], double* energy,
            const PairTally* tally);
+
+  // The local density of each i = particle[k], k below list.count, from its neighbors, which have
+  // to be all of them (a full list). It does not depend on the number of threads.
+  void find_densities(const PairTable& table, const Particles& particles, const NeighborList& list,
+                      double* density);
 
   double bytes() const;  // of memory
 

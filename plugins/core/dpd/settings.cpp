@@ -56,8 +56,21 @@ void check_settings(const Settings& s) {
       if (!std::isfinite(c.a) || !(c.gamma >= 0) || !(c.sigma >= 0) || !(c.inverse_cutoff > 0) ||
           !(c.weight_exponent >= 0) || 1 / c.inverse_cutoff > s.cutoff * (1 + 1e-12))
         refuse("coefficients of types ", i, " and ", j, " are out of range");
+      if (!(c.transverse_gamma >= 0) || !(c.transverse_sigma >= 0) || !(c.transverse_exponent >= 0))
+        refuse("transverse coefficients of types ", i, " and ", j, " are out of range");
+      if (s.pairs.many_body.cutoff * c.inverse_cutoff > 1 + 1e-12)
+        refuse("the cutoff of densities ", s.pairs.many_body.cutoff,
+               " is larger than the cutoff of types ", i, " and ", j);
     }
   }
+  const ManyBodyCoefficients& many = s.pairs.many_body;
+  if (!std::isfinite(many.b) || !(many.cutoff >= 0) || !std::isfinite(many.cutoff))
+    refuse("coefficients of many-body forces are out of range");
+  if (s.pairs.transverse && s.pairs.has_densities())
+    refuse("many-body forces together with transverse forces");
+  if (!(s.pairs.ramp.first >= 0) || !(s.pairs.ramp.last >= 0) ||
+      s.pairs.ramp.end < s.pairs.ramp.begin)
+    refuse("the temperatures of pairs are out of range");
   if (!is_transport(s.transport)) refuse("no transport ", s.transport);
   const bool upright = s.box.tilt[0] == 0 && s.box.tilt[1] == 0 && s.box.tilt[2] == 0;
   if (s.walls.size() > kMostWalls) refuse("more than ", kMostWalls, " walls");
@@ -165,7 +178,9 @@ void look_ahead(Cells& cells, double time_step, std::int64_t steps) {
   cells.time_ahead = static_cast<float>(0.5 * time_step * static_cast<double>(steps));
 }
 
-Shorts shorts_of(const Settings& s) {
+namespace {
+
+Shorts shorts_within(const Settings& s, double cutoff) {
   Shorts shorts;
   const Frame<Mixed> frame = frame_of<Mixed>(s.box);
   double width[3], part[3];
@@ -189,7 +204,7 @@ Shorts shorts_of(const Settings& s) {
   const auto unit = [](float length) { return 2 * 65536.0 * std::fabs(length); };
   const double margin = std::hypot(unit(shorts.xx) + unit(shorts.xy) + unit(shorts.xz),
                                    unit(shorts.yy) + unit(shorts.yz), unit(shorts.zz));
-  const double reach = (s.cutoff + margin) * (1 + 1e-5);
+  const double reach = (cutoff + margin) * (1 + 1e-5);
   // In units of zz.
   const double unit_length = shorts.zz;
   for (float* length : {&shorts.xx, &shorts.yy, &shorts.xy, &shorts.xz, &shorts.yz})
@@ -197,6 +212,11 @@ Shorts shorts_of(const Settings& s) {
   shorts.cutoff_squared = static_cast<float>(reach / unit_length * (reach / unit_length));
   return shorts;
 }
+
+}  // namespace
+
+Shorts shorts_of(const Settings& s) { return shorts_within(s, s.cutoff); }
+Shorts shorts_of_densities(const Settings& s) { return shorts_within(s, s.pairs.many_body.cutoff); }
 
 int lanes_of(int count) { return count < 50'000 ? 4 : count < 400'000 ? 2 : 1; }
 
@@ -256,12 +276,29 @@ std::vector<PairLaw<typename P::Real>> laws_of(const PairTable& table) {
   return laws;
 }
 
+template <class P>
+std::vector<TransverseLaw<typename P::Real>> laws_across_of(const PairTable& table) {
+  using Real = typename P::Real;
+  const auto size = static_cast<std::size_t>(table.types + 1);
+  std::vector<TransverseLaw<Real>> laws(table.transverse ? size * size : 0);
+  for (std::size_t i = 1; table.transverse && i < size; ++i)
+    for (std::size_t j = 1; j < size; ++j) {
+      const PairCoefficients& c = table.coefficients[i * size + j];
+      laws[i * size + j] = {static_cast<Real>(c.transverse_gamma),
+                            static_cast<Real>(c.transverse_sigma),
+                            static_cast<Real>(c.transverse_exponent)};
+    }
+  return laws;
+}
+
 namespace {
 
 bool general_exponent(const PairTable& table) {
   for (int i = 1; i <= table.types; ++i)
-    for (int j = 1; j <= table.types; ++j)
-      if (table.coefficients[i * (table.types + 1) + j].weight_exponent != 1) return true;
+    for (int j = 1; j <= table.types; ++j) {
+      const PairCoefficients& c = table.coefficients[i * (table.types + 1) + j];
+      if (c.weight_exponent != 1 || (table.transverse && c.transverse_exponent != 1)) return true;
+    }
   return false;
 }
 
@@ -273,19 +310,26 @@ double force_unit(const Settings& s) {
     for (int j = 1; j <= s.pairs.types; ++j) {
       const PairCoefficients& c = s.pairs.coefficients[i * (s.pairs.types + 1) + j];
       // Friction where there is hardly anything else, at a millionth of a cutoff in a step.
-      const double friction = c.gamma * s.cutoff / s.time_step * 1e-6;
-      strongest = std::max({strongest, std::fabs(c.a) + 7 * c.sigma, friction});
+      const double friction = std::max(c.gamma, c.transverse_gamma) * s.cutoff / s.time_step * 1e-6;
+      const double noise = std::max(c.sigma, c.transverse_sigma);
+      strongest = std::max({strongest, std::fabs(c.a) + 7 * noise, friction});
     }
+  // Two particles in one place.
+  if (s.pairs.has_densities())
+    strongest = std::max(
+        strongest, 2 * std::fabs(s.pairs.many_body.b) * density_scale(s.pairs.many_body.cutoff));
   return strongest > 0 ? std::ldexp(1.0, std::ilogb(strongest) + 1 - 23) : 1;
 }
 
 bool is_plain(const Settings& s, bool has_special) {
   return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
-         !frame_of<Mixed>(s.box).tilted && !(s.speed_limit.speed > 0) && s.baths.empty();
+         s.pairs.ramp.is_constant() && !frame_of<Mixed>(s.box).tilted &&
+         !(s.speed_limit.speed > 0) && s.baths.empty();
 }
 
 template <class P>
-Forces<P> forces_of(const Settings& s, const PairLaw<typename P::Real>* laws) {
+Forces<P> forces_of(const Settings& s, const PairLaw<typename P::Real>* laws,
+                    const TransverseLaw<typename P::Real>* laws_across) {
   using Real = typename P::Real;
   Forces<P> forces{};
   forces.frame = frame_of<P>(s.box);
@@ -293,7 +337,11 @@ Forces<P> forces_of(const Settings& s, const PairLaw<typename P::Real>* laws) {
   forces.types = s.pairs.types;
   forces.law = laws_of<P>(s.pairs).back();
   forces.laws = laws;
+  forces.noise_scale = 1;
+  if (s.pairs.transverse) forces.across = laws_across_of<P>(s.pairs).back();
+  forces.laws_across = laws_across;
   forces.general_exponent = general_exponent(s.pairs);
+  if (s.pairs.has_densities()) forces.many_body = many_body_of<Real>(s.pairs.many_body);
   for (int k = 0; k < 4; ++k) {
     forces.special.factor[k] = static_cast<Real>(s.pairs.special[k]);
     forces.special.root[k] = square_root(static_cast<Real>(s.pairs.special[k]));
@@ -426,7 +474,9 @@ BondedTerms bonded_terms_of(const Box& box, const BondedLaw* bonds, const Bonded
 #define MANYMOVE_INSTANTIATE(P)                                                     \
   template Frame<P> frame_of<P>(const Box&);                                        \
   template std::vector<PairLaw<P::Real>> laws_of<P>(const PairTable&);              \
-  template Forces<P> forces_of<P>(const Settings&, const PairLaw<P::Real>*);        \
+  template std::vector<TransverseLaw<P::Real>> laws_across_of<P>(const PairTable&); \
+  template Forces<P> forces_of<P>(const Settings&, const PairLaw<P::Real>*,         \
+                                  const TransverseLaw<P::Real>*);                   \
   template std::vector<P::Real> half_kicks_of<P>(const Settings&);                  \
   template std::vector<P::Real> bath_coefficients_of<P>(const Settings&);           \
   template Motion<P> motion_of<P>(const Settings&, const P::Real*, const P::Real*); \
@@ -476,6 +526,10 @@ std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string&
   if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
   if (device.starts_with("cuda")) {
+    if (communicator && settings.pairs.has_densities())
+      refuse("many-body forces are for one GPU, or for CPUs of several ranks");
+    if (communicator && settings.pairs.transverse)
+      refuse("transverse forces are for one GPU, or for CPUs of several ranks");
     const auto make =
         settings.pairs.double_precision ? &make_cuda_engine<Double> : &make_cuda_engine<Mixed>;
     return make(settings, device.size() > 5 ? std::stoi(device.substr(5)) : -1, communicator);

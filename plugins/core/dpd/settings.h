@@ -27,6 +27,8 @@ constexpr float kFarthestAhead = 0.8f;
 void look_ahead(Cells& cells, double time_step, std::int64_t steps);
 
 Shorts shorts_of(const Settings& settings);
+// Those of the same places, which tell neighbors that are out of the cutoff of densities.
+Shorts shorts_of_densities(const Settings& settings);
 
 // Entries of a neighbor list are read in groups of this size. Lane l of a particle takes the groups
 // l, l + lanes, l + 2 lanes, ..., and the sums of its lanes are added pairwise.
@@ -47,14 +49,17 @@ Frame<P> frame_of(const Box& box);
 // Laws of all pairs of types, [types + 1][types + 1], for Forces::laws.
 template <class P>
 std::vector<PairLaw<typename P::Real>> laws_of(const PairTable& table);
-// laws: of laws_of(), in whatever memory the engine works on.
 template <class P>
-Forces<P> forces_of(const Settings& settings, const PairLaw<typename P::Real>* laws);
+std::vector<TransverseLaw<typename P::Real>> laws_across_of(const PairTable& table);
+// laws and laws_across: of these functions, in whatever memory the engine works on.
+template <class P>
+Forces<P> forces_of(const Settings& settings, const PairLaw<typename P::Real>* laws,
+                    const TransverseLaw<typename P::Real>* laws_across);
 // In mixed precision forces are multiples of this, a power of two: 2^-23 of what the strongest pair
 // with a noise of 7 feels, or of a slow pair's friction if that is more.
 double force_unit(const Settings& settings);
-// One pair of types with weight exponent 1 in an upright box, without special neighbors, baths and
-// limits of speeds.
+// One pair of types with weight exponent 1 and a constant temperature in an upright box, without
+// special neighbors, baths and limits of speeds.
 bool is_plain(const Settings& settings, bool has_special);
 
 template <class P>

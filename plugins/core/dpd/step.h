@@ -4,7 +4,9 @@
 #pragma once
 
 #include "fixed_point.h"
+#include "many_body.h"
 #include "model.h"
+#include "transverse.h"
 
 namespace manymove::dpd {
 
@@ -26,7 +28,16 @@ struct Forces {  // what the sum over one particle's neighbors needs
   bool general_exponent;
   SpecialFactors<Real> special;
   NoiseKey noise;
+  Real noise_scale;            // of sigma, in this step
+  ManyBody<Real> many_body;    // used where there are densities
+  TransverseLaw<Real> across;  // like law and laws, used by transverse forces
+  const TransverseLaw<Real>* laws_across;
+  NoiseKey third_noise;
 };
+
+// What pairs feel in addition to the forces of PairLaw: forces of local densities, or friction and
+// noise across the line of centers.
+enum class Extra { none, many_body, transverse };
 
 template <class Real>
 struct Sum {
@@ -53,13 +64,75 @@ MM_HD void add_tally(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, 
   sum.virial[5] = fused(r.y, z, sum.virial[5]);
 }
 
-// The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
-// pair of types, weight exponent 1, no special neighbors.
+template <class Real>
+MM_HD void add_vector(Sum<Real>& sum, const Vector<Real>& force) {
+  sum.force.x += force.x;
+  sum.force.y += force.y;
+  sum.force.z += force.z;
+}
+// In LAMMPS' order: the virial of a force that is not along r has no symmetry.
+template <class Real>
+MM_HD void add_tally(Sum<Real>& sum, const Vector<Real>& r, const Vector<Real>& force,
+                     Real energy) {
+  sum.energy += energy;
+  sum.virial[0] = fused(r.x, force.x, sum.virial[0]);
+  sum.virial[1] = fused(r.y, force.y, sum.virial[1]);
+  sum.virial[2] = fused(r.z, force.z, sum.virial[2]);
+  sum.virial[3] = fused(r.x, force.y, sum.virial[3]);
+  sum.virial[4] = fused(r.x, force.z, sum.virial[4]);
+  sum.virial[5] = fused(r.y, force.z, sum.virial[5]);
+}
+
+// add_pair() with friction and noise across the line of centers.
 template <class P, class Math, bool plain, bool tally>
+MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
+                               const typename P::Position& i, const typename P::Velocity& vi,
+                               const typename P::Position& j, const typename P::Velocity& vj,
+                               std::uint32_t entry) {
+  using Real = typename P::Real;
+  const Vector<Real> r = separation<plain>(f.frame, i, j);
+  const Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
+  if (sizeof(Real) == 8 && !(dot(r, r) < f.cutoff_squared)) return;
+  const Vector<float> xi =
+      transverse_noise<Math>(f.noise, f.third_noise, vi.tag, vj.tag, order_of_tags(vi.tag, vj.tag));
+  const Vector<Real> noise = {static_cast<Real>(xi.x), static_cast<Real>(xi.y),
+                              static_cast<Real>(xi.z)};
+  VectorForce<Real> pair;
+  if constexpr (plain) {
+    pair = transverse_force<false, Math>(f.law, f.across, r, v, noise);
+  } else {
+    const auto types = (i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu);
+    PairLaw<Real> law = f.types == 1 ? f.law : f.laws[types];
+    TransverseLaw<Real> across = f.types == 1 ? f.across : f.laws_across[types];
+    law.sigma *= f.noise_scale;
+    across.sigma *= f.noise_scale;
+    if (const std::uint32_t kind = entry >> 30) {
+      const Real factor = f.special.factor[kind], root = f.special.root[kind];
+      law.a *= factor;
+      law.gamma *= factor;
+      law.sigma *= root;
+      across.gamma *= factor;
+      across.sigma *= root;
+    }
+    pair = f.general_exponent ? transverse_force<true, Math>(law, across, r, v, noise)
+                              : transverse_force<false, Math>(law, across, r, v, noise);
+  }
+  add_vector(sum, pair.force);
+  if constexpr (tally) add_tally(sum, r, pair.force, pair.energy);
+}
+
+// The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
+// pair of types, weight exponent 1, no special neighbors. densities = rho_i + rho_j, of many-body
+// forces.
+template <class P, class Math, bool plain, bool tally, Extra extra = Extra::none>
 MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typename P::Position& i,
                     const typename P::Velocity& vi, const typename P::Position& j,
-                    const typename P::Velocity& vj, std::uint32_t entry) {
+                    const typename P::Velocity& vj, std::uint32_t entry,
+                    typename P::Real densities = 0) {
   using Real = typename P::Real;
+  if constexpr (extra == Extra::transverse)
+    return add_transverse_pair<P, Math, plain, tally>(sum, f, i, vi, j, vj, entry);
+  constexpr bool many_body = extra == Extra::many_body;
   const Vector<Real> r = separation<plain>(f.frame, i, j);
   const Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
   const Real squared = dot(r, r), approach = dot(r, v);
@@ -73,16 +146,30 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
         f.types == 1
             ? f.law
             : f.laws[(i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu)];
+    law.sigma *= f.noise_scale;
     if (const std::uint32_t kind = entry >> 30) {
       law.a *= f.special.factor[kind];
       law.gamma *= f.special.factor[kind];
       law.sigma *= f.special.root[kind];
+      if constexpr (many_body) densities *= f.special.factor[kind];
     }
     pair = f.general_exponent ? pair_force<true, Math>(law, squared, approach, noise)
                               : pair_force<false, Math>(law, squared, approach, noise);
   }
+  if constexpr (many_body) add_many_body<Math>(f.many_body, squared, densities, pair);
   add_force(sum, r, pair.over_distance);
   if constexpr (tally) add_tally(sum, r, pair.over_distance, pair.energy);
+}
+
+// Adds the neighbor j to the density of particle i, over ManyBody::density_scale.
+template <class P, class Math, bool plain>
+MM_HD typename P::Real with_neighbor(const Forces<P>& f, const typename P::Position& i,
+                                     const typename P::Position& j, std::uint32_t entry,
+                                     typename P::Real density) {
+  using Real = typename P::Real;
+  const Vector<Real> r = separation<plain>(f.frame, i, j);
+  const Real factor = plain ? Real(1) : f.special.factor[entry >> 30];
+  return with_neighbor<Math>(f.many_body, dot(r, r), factor, density);
 }
 
 template <class Real>

@@ -11,7 +11,7 @@
 #include "../runtime/macros.h"
 #include "../runtime/text.h"
 #include "engine.h"
-#include "model.h"
+#include "fixed_point.h"
 
 namespace manymove::dpd {
 
@@ -29,8 +29,8 @@ struct Moments {
     word[k] += value & 0xffffffffLL;
     word[kSums + k] += value >> 32;
   }
-  double units(int k) const {
-    return static_cast<double>(word[kSums + k]) * 0x1p32 + static_cast<double>(word[k]);
+  MM_HD double units(int k) const {
+    return fused(static_cast<double>(word[kSums + k]), 0x1p32, static_cast<double>(word[k]));
   }
 };
 
@@ -39,25 +39,30 @@ struct Moments {
 // (m / largest mass) (v time step / cutoff)^2 2^56 units of m v^2: these are at least ten digits if
 // it moves by 0.0004 sqrt(largest mass / m) of the cutoff per step. The smaller the time step, the
 // fewer digits there are.
+struct MomentScale {
+  double of_square, of_first;  // units per m v^2 and per m v
+  MM_HD double square(const Moments& sums) const { return sums.units(0) / of_square; }
+  MM_HD double momentum(const Moments& sums, int axis) const {
+    return sums.units(1 + axis) / of_first;
+  }
+};
 class MomentUnits {
  public:
   explicit MomentUnits(const Settings& s) {
     double largest = 0;
     for (std::size_t k = 1; k < s.mass.size(); ++k) largest = std::fmax(largest, s.mass[k]);
     const double speed = s.cutoff / s.time_step;
-    square_ = 0x1p56 / (largest * speed * speed);
-    first_ = 0x1p54 / (largest * speed);
+    scale_ = {0x1p56 / (largest * speed * speed), 0x1p54 / (largest * speed)};
     for (const double mass : s.mass) {
-      by_type_.push_back(mass * square_);
-      by_type_.push_back(mass * first_);
+      by_type_.push_back(mass * scale_.of_square);
+      by_type_.push_back(mass * scale_.of_first);
     }
   }
   const std::vector<double>& by_type() const { return by_type_; }
-  double square(const Moments& sums) const { return sums.units(0) / square_; }
-  double momentum(const Moments& sums, int axis) const { return sums.units(1 + axis) / first_; }
+  const MomentScale& scale() const { return scale_; }
 
  private:
-  double square_, first_;
+  MomentScale scale_;
   std::vector<double> by_type_;
 };
 
@@ -77,7 +82,7 @@ MM_HD void add_moments(Moments& sums, std::uint32_t flag, const double* units, c
 // v becomes scale v + shift.
 struct VelocityMap {
   double scale = 1, shift[3] = {};
-  bool changes_something() const {
+  MM_HD bool changes_something() const {
     return scale != 1 || shift[0] != 0 || shift[1] != 0 || shift[2] != 0;
   }
 };
@@ -91,38 +96,53 @@ MM_HD void apply(const VelocityMap& map, std::uint32_t flag, const Position& r, 
   v.z = static_cast<Real>(fused(static_cast<double>(v.z), map.scale, map.shift[2]));
 }
 
+enum class ChangeState : int { kMade, kAtRest, kNotFinite };
+
 // What a change does to velocities with these sums; temperature: the target. `drop` is increased by
-// what the temperature loses.
-inline VelocityMap map_of(const VelocityChange& change, const MomentUnits& units,
-                          const Moments& sums, double target, double& drop) {
-  VelocityMap map;
+// what the temperature loses. Made of IEEE operations with nothing to contract, like the forces.
+MM_HD ChangeState make_map(const VelocityChange& change, const MomentScale& scale,
+                           const Moments& sums, double target, double& drop, VelocityMap& map) {
+  map = {};
   if (change.kind == VelocityChange::kStop) {
-    const double before = units.square(sums);
+    const double before = scale.square(sums);
     double after = before;
     for (int a = 0; a < 3; ++a) {
       if (!(change.axes >> a & 1u)) continue;
-      const double momentum = units.momentum(sums, a);
+      const double momentum = scale.momentum(sums, a);
       map.shift[a] = -momentum / change.mass;
-      after += map.shift[a] * momentum;
+      after = fused(map.shift[a], momentum, after);
     }
-    if (change.keeps_energy && after > 0) map.scale = std::sqrt(before / after);
+    if (change.keeps_energy && after > 0) map.scale = square_root(before / after);
     for (double& shift : map.shift) shift *= map.scale;
   } else {
-    const double now = change.temperature_of_sum * units.square(sums);
-    if (now == 0)
-      throw BadVelocityChange(
-          "the temperature of a thermostat's particles is 0, or too low for the time step");
+    const double now = change.temperature_of_sum * scale.square(sums);
+    if (now == 0) return ChangeState::kAtRest;
     double square = 1;  // of the scale
     if (change.kind == VelocityChange::kRelax)
-      square = 1.0 + change.rate * (target / now - 1.0);
-    else if (std::fabs(now - target) > change.window)
-      square = (now - change.rate * (now - target)) / now;
-    map.scale = std::sqrt(square);
-    drop += now * (1.0 - square);
+      square = fused(change.rate, target / now - 1.0, 1.0);
+    else if (magnitude(now - target) > change.window)
+      square = fused(-change.rate, now - target, now) / now;
+    map.scale = square_root(square);
+    drop = fused(now, 1.0 - square, drop);
   }
-  if (!std::isfinite(map.scale + map.shift[0] + map.shift[1] + map.shift[2]))
-    throw BadVelocityChange(
-        text_of("a velocity change has the factor ", map.scale, ", which is not finite"));
+  const double all = map.scale + map.shift[0] + map.shift[1] + map.shift[2];
+  return all - all == 0 ? ChangeState::kMade : ChangeState::kNotFinite;
+}
+
+// The same; throws BadVelocityChange.
+inline VelocityMap map_of(const VelocityChange& change, const MomentScale& scale,
+                          const Moments& sums, double target, double& drop) {
+  VelocityMap map;
+  switch (make_map(change, scale, sums, target, drop, map)) {
+    case ChangeState::kMade:
+      break;
+    case ChangeState::kAtRest:
+      throw BadVelocityChange(
+          "the temperature of a thermostat's particles is 0, or too low for the time step");
+    case ChangeState::kNotFinite:
+      throw BadVelocityChange(
+          text_of("a velocity change has the factor ", map.scale, ", which is not finite"));
+  }
   return map;
 }
 

@@ -24,22 +24,44 @@ bool has_ended(Work work, const char* what) {
   return state == cudaSuccess;
 }
 
-// An engine alone waits for `advanced`. Polls it tightly; once in a millisecond without it, which a
+// Called between the looks of a wait. At first the thread keeps its core, because the system would
+// give a core that is yielded to other programs for milliseconds; in a long wait it sleeps, after
+// which the system prefers it to programs that do not.
+class Rest {
+ public:
+  void operator()() {
+    constexpr auto kAwake = std::chrono::microseconds(150), kAsleep = std::chrono::microseconds(10);
+    if (looks_++ % 16 != 0) return relax();
+    if (Time::now() - began_ < kAwake) return relax();
+    looks_ = 0;
+    std::this_thread::sleep_for(kAsleep);
+  }
+
+ private:
+  using Time = std::chrono::steady_clock;
+  static void relax() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  const Time::time_point began_ = Time::now();
+  unsigned looks_ = 0;
+};
+
+// An engine alone waits for `advanced`, which it polls; once in a millisecond without it, which a
 // GPU at work seldom takes, asks the stream for faults. Throws after `limit` seconds of this, or
 // five seconds after interrupted() has become true.
 template <class Advanced>
 void wait_alone(const Advanced& advanced, cudaStream_t stream, double limit, const char* what,
                 bool (*interrupted)()) {
-  for (int k = 0; k < 64; ++k) {
-    if (advanced()) return;
-    std::this_thread::yield();
-  }
+  if (advanced()) return;
   using Time = std::chrono::steady_clock;
   constexpr auto kLook = std::chrono::milliseconds(1);
   constexpr double kGrace = 5;
   Patience<> patience(limit), of_user(kGrace);
   bool asked = false;
-  for (auto next = Time::now() + kLook; !advanced(); std::this_thread::yield()) {
+  Rest rest;
+  for (auto next = Time::now() + kLook; !advanced(); rest()) {
     if (Time::now() < next) continue;
     next = Time::now() + kLook;
     has_ended(stream, what);

@@ -4,7 +4,8 @@ Every variant has the same fluid, melted from a random start. It chooses its fas
 and is then timed, in turn with the others, by the difference of a long and a short run. Our
 variants are pair_style manymove/dpd in LAMMPS' verlet and in run_style manymove/verlet, on MPI
 ranks and threads of the CPU, and the latter on a GPU. The peers are LAMMPS' dpd on the same ranks,
-dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU, and HOOMD-blue's md.pair.DPD.
+dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU, and HOOMD-blue's md.pair.DPD. With
+--many-body the style is manymove/mdpd, and the peers are LAMMPS' mdpd and mdpd/gpu.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from manymove.devices import usable_cores
 from manymove.jobs.figures import hollow, need_matplotlib, new_panels, write_picture
 from manymove.lammps import host
 
+DENSITY = 3.0
+MANY_BODY_DENSITY = 6.1  # of the liquid without pressure
 GPU_SIZES = [100_000, 2_000_000]
 CPU_SIZES = [24_000]
 FIGURE_11 = {
@@ -40,11 +43,12 @@ DEVICES = ("auto", "cpu", "cuda")
 def run(
     *,
     sizes: Sequence[int] | None = None,
-    densities: Sequence[float] = (3.0,),
+    densities: Sequence[float] | None = None,
     cutoffs: Sequence[float] = (1.0,),
     timestep: float = 0.005,
     skins: Sequence[float] = (0.3,),
     weight_exponent: float = 1.0,
+    many_body: bool = False,
     device: str,
     precisions: Sequence[str] = PRECISIONS,
     ranks: Sequence[int] | None = None,
@@ -91,15 +95,17 @@ def run(
     gpu, cpu = _where(device)
     cores = len(usable_cores())
     sizes = sizes or (GPU_SIZES if gpu else CPU_SIZES)
+    densities = densities or [MANY_BODY_DENSITY if many_body else DENSITY]
     cases = [
-        Case(N, density, cutoff, timestep, tuple(skins), weight_exponent, seed)
+        Case(N, density, cutoff, timestep, tuple(skins), weight_exponent, seed, many_body)
         for density, cutoff, N in itertools.product(densities, cutoffs, sizes)
     ]
-    hoomd, absent = dpd_variants.hoomd() if device != "cpu" else ("", "")
+    hoomd, absent = dpd_variants.hoomd() if device != "cpu" and not many_body else ("", "")
     about = {
         "timestep": timestep,
         "skins": list(skins),
         "weight_exponent": weight_exponent,
+        "many_body": many_body,
         "melt": equilibrate,
         "cores": cores,
         "absent": absent,
@@ -116,8 +122,10 @@ def run(
             if cpu:
                 variants += dpd_variants.on_cpu(precisions, ranks or [cores], threads)
             if device != "cpu":
-                variants += dpd_variants.accelerated(lammps)
+                variants += dpd_variants.accelerated(lammps, many_body)
                 variants += [dpd_variants.hoomd_variant(hoomd, equilibrate)] if hoomd else []
+            for variant in variants if many_body else []:
+                variant.name = re.sub(r"(pair_style (manymove/)?)dpd", r"\1mdpd", variant.name)
             report.add(_time(case, variants, start, repeats, seconds))
             if plot_file is not None:
                 plot(plot_file, report.rows)

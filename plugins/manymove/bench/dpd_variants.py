@@ -37,6 +37,9 @@ ACCELERATORS = {
     "dpd/kk": "-k on g 1 -sf kk -pk kokkos newton on neigh half comm device".split(),
     "dpd/gpu": "-sf gpu -pk gpu 1".split(),
 }
+# A, B and r_d of the liquid of P. B. Warren, Phys. Rev. E 68, 066702 (2003), in units of r_c = 1.
+MANY_BODY = (-40.0, 25.0, 0.75)
+MANY_BODY_ACCELERATORS = {"mdpd/gpu": ACCELERATORS["dpd/gpu"]}
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Case:
     skins: tuple[float, ...]  # each variant takes its fastest
     weight_exponent: float
     seed: int
+    many_body: bool = False  # the liquid MANY_BODY instead; LAMMPS' mdpd has other densities
 
     def __post_init__(self) -> None:
         for name in ("particles", "density", "cutoff", "timestep", "seed"):
@@ -59,6 +63,8 @@ class Case:
             raise ValueError(f"skin must be positive, not {min(self.skins)}")
         if not self.weight_exponent >= 0:
             raise ValueError(f"weight_exponent must not be negative, not {self.weight_exponent}")
+        if self.many_body and self.cutoff != 1:
+            raise ValueError(f"the cutoff of many-body DPD must be 1, not {self.cutoff:g}")
         if self.edge < 2 * (self.cutoff + max(self.skins)):
             raise ValueError(
                 f"the box of {self.particles} particles at density {self.density:g} is "
@@ -80,10 +86,35 @@ class Case:
         tail = ""
         if style.startswith("manymove"):
             tail = f" weight_exponent {self.weight_exponent:g} precision {' '.join(more)}"
+        if self.many_body:
+            a, b, density_cutoff = MANY_BODY
+            law = f"{a:g} {b:g} 4.5 {self.cutoff:g} {density_cutoff:g}\n"
+            arguments = f"1.0 {self.cutoff:g} {self.seed}"
+            if tail:
+                return f"pair_style manymove/mdpd {arguments}{tail}\npair_coeff 1 1 {law}"
+            return (
+                f"pair_style hybrid/overlay mdpd/rhosum mdpd {arguments}\n"
+                f"pair_coeff 1 1 mdpd/rhosum {density_cutoff:g}\npair_coeff 1 1 mdpd {law}"
+            )
         return (
             f"pair_style {style} 1.0 {self.cutoff:g} {self.seed}{tail}\n"
             f"pair_coeff 1 1 {self.a:.10g} 4.5\n"
         )
+
+    def begin(self, pair: str, start: Path) -> str:
+        """Commands that read the melted fluid, for the pair style of `pair`."""
+        communicate = "comm_modify mode single vel yes\n"
+        if self.many_body and not pair.startswith("manymove"):  # atoms with a density
+            return (
+                f"units lj\natom_style mdpd\n{communicate}{self.box}mass 1 1.0\n"
+                f"read_dump {start}.dump 0 x y z vx vy vz box no add yes\n"
+            )
+        return f"{communicate}read_restart {start}\n{communicate}"
+
+    @property
+    def box(self) -> str:
+        edge = f"{self.edge:.17g}"
+        return f"region box block 0 {edge} 0 {edge} 0 {edge}\ncreate_box 1 box\n"
 
     def integrate(self, run_style: str, skin: float) -> str:
         return (
@@ -272,8 +303,7 @@ class LammpsVariant(Variant):
             self.session = Session(self.command, self.environment)
             self.steps_done, self.skin = 0, 0.0
             deck = (
-                f"comm_modify mode single vel yes\nread_restart {start}\n"
-                f"comm_modify mode single vel yes\n{case.pair(self.pair)}"
+                f"{case.begin(self.pair, start)}{case.pair(self.pair)}"
                 f"{case.integrate(self.run_style, skins[0])}{THERMO}"
             )
         for skin in skins:
@@ -311,11 +341,10 @@ def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
     Raises:
         RuntimeError: LAMMPS fails, or the temperature is not yet 1.
     """
-    edge = f"{case.edge:.17g}"
+    dump = f"write_dump all custom {start}.dump id type x y z vx vy vz\n" if case.many_body else ""
     deck = (
         "units lj\natom_style atomic\ncomm_modify mode single vel yes\n"
-        f"region box block 0 {edge} 0 {edge} 0 {edge}\ncreate_box 1 box\n"
-        f"create_atoms 1 random {case.particles} {case.seed} box\nmass 1 1.0\n"
+        f"{case.box}create_atoms 1 random {case.particles} {case.seed} box\nmass 1 1.0\n"
         f"velocity all create 1.0 {case.seed} loop geom\nvelocity all zero linear\n"
         f"{case.pair('manymove/dpd mixed')}"
         f"{case.integrate('manymove/verlet' if on_gpu else 'verlet', case.skins[0])}"
@@ -323,7 +352,7 @@ def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
         # Particles that overlap at the start are fast at first.
         f"timestep {0.2 * case.timestep:g}\nrun {steps // 4}\n"
         f"timestep {case.timestep:g}\nrun {steps} pre no\n"
-        f"run_style verlet\npair_style none\nreset_timestep 0\nwrite_restart {start}\n"
+        f"run_style verlet\npair_style none\nreset_timestep 0\nwrite_restart {start}\n{dump}"
     )
     command = host.command(1 if on_gpu else len(usable_cores()))
     output, code = lammps(deck, command, host.environment())
@@ -401,9 +430,9 @@ def _run_style(ranks: int, threads: int, precision: str) -> Variant:
     )
 
 
-def accelerated(executables: Sequence[Path]) -> list[Variant]:
-    """dpd/kk and dpd/gpu of the given LAMMPS, of the installed one and of the one in PATH, each in
-    one process on one GPU."""
+def accelerated(executables: Sequence[Path], many_body: bool = False) -> list[Variant]:
+    """dpd/kk and dpd/gpu, or mdpd/gpu, each in one process on one GPU, of the given LAMMPS, of the
+    installed one and of the one in PATH."""
     found = [str(path) for path in executables] + [host.command()[0], shutil.which("lmp") or ""]
     variants: list[Variant] = []
     for executable in dict.fromkeys(filter(None, found)):
@@ -415,7 +444,8 @@ def accelerated(executables: Sequence[Path]) -> list[Variant]:
         except (OSError, subprocess.SubprocessError):
             continue
         version = re.search(r"Simulator - (.+)", about)
-        for style, arguments in ACCELERATORS.items():
+        accelerators = MANY_BODY_ACCELERATORS if many_body else ACCELERATORS
+        for style, arguments in accelerators.items():
             package = "KOKKOS" if style == "dpd/kk" else "GPU"
             api = re.search(rf"^{package} package API:(.*)$", about, re.MULTILINE)
             if style in about.split() and api and re.search("CUDA|HIP|SYCL|OpenCL", api.group(1)):

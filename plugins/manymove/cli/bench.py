@@ -173,14 +173,24 @@ def bench_adsorption(
     ranks: tuple[int, ...] | None = None,
     weak: bool = False,
     equilibrate: int = 2000,
+    temperature: float = 300.0,
+    fugacity: float | None = None,
+    exchange: float = 0.5,
+    reinsertion: float = 0.0,
+    trial_positions: tuple[int, ...] = (1,),
+    trial_orientations: tuple[int, ...] = (1,),
     **common: Any,
 ) -> int:
     """Time adsorption: steps per second and 1 / (variance x seconds) of each method.
 
     Under mpirun the ranks divide the systems of one method, and steps per second are measured.
+    With --fugacity the systems are open, and 1 / (variance x seconds) is that of the loading: of
+    its plain mean, and of the estimator that uses all trials.
 
     Examples:
       manymove bench adsorption --molecules 32 --methods metropolis,mdp
+      manymove bench adsorption --adsorbate CO2 --methods plj --molecules 60 --fugacity 1 \
+        --trial-positions 1,16,64 --equilibrate 20000
       mpirun -n 4 manymove bench adsorption --methods mdp --ranks 1,2,4
     """
     options = gathered(locals())
@@ -191,7 +201,10 @@ def bench_adsorption(
     del options["ranks"], options["weak"]
     if world.size == 1 and not ranks and not weak:
         return _timed("adsorption", options)
-    del options["methods"], options["raspa"]
+    del options["methods"], options["raspa"], options["temperature"]
+    if max(*options.pop("trial_positions"), *options.pop("trial_orientations")) > 1 or fugacity:
+        raise ValueError("--ranks and --weak time closed systems: leave out --fugacity")
+    del options["fugacity"], options["exchange"], options["reinsertion"]
     if options.pop("adsorbate") != "methane":
         raise ValueError("--ranks and --weak time methane: leave out --adsorbate")
     if options.pop("plot_file") or options.pop("cpu") or len(methods) > 1 or len(proposals) > 1:
@@ -231,11 +244,12 @@ def bench_electrolyte(
 @command(app, like=_of_all)
 def bench_dpd(
     sizes: tuple[int, ...] | None = None,
-    densities: tuple[float, ...] = (3,),
+    densities: tuple[float, ...] | None = None,
     cutoffs: tuple[float, ...] = (1,),
     timestep: float = 0.005,
     skins: tuple[float, ...] = (0.3,),
     weight_exponent: float = 1.0,
+    many_body: bool = False,
     device: str = "auto",
     precisions: tuple[str, ...] = ("mixed", "double"),
     figure_11: bool = False,
@@ -253,6 +267,7 @@ def bench_dpd(
     Examples:
       manymove bench dpd --sizes 24000 --precision mixed --skin 0.3,0.4
       manymove bench dpd --device cpu --ranks 1,2 --threads 1,2
+      manymove bench dpd --many-body --sizes 8000 --precision mixed
       manymove bench dpd --figure-11 --device cuda --json figure_11.json
     """
     options = gathered(locals())
@@ -261,7 +276,7 @@ def bench_dpd(
     _alone("dpd")
     del options["figure_11"]
     if figure_11:
-        if sizes is not None or densities != (3,) or cutoffs != (1,):
+        if sizes is not None or densities is not None or cutoffs != (1,):
             raise ValueError("--figure-11 sets --sizes, --density and --cutoff")
         options |= dpd.FIGURE_11
     dpd.run(**options | {"lammps": lammps or ()})

@@ -17,6 +17,10 @@ HOW_TO_INSTALL = "in the folder of manymove's repository: pip install . ./lammps
 
 STYLES = (
     ("pair", "manymove/dpd"),
+    ("pair", "manymove/dpd/tstat"),
+    ("pair", "manymove/dpd/ext"),
+    ("pair", "manymove/dpd/ext/tstat"),
+    ("pair", "manymove/mdpd"),
     ("bond", "manymove/harmonic"),
     ("fix", "manymove/wall"),
     ("fix", "manymove/coulomb"),

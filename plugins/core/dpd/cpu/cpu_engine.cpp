@@ -36,15 +36,15 @@ class CpuEngine final : public EngineBase {
         pool_(threads),
         shares_(pool_.size()),
         kernels_(best_level<StepKernels<P>>(MANYMOVE_LEVELS)),
-        laws_(laws_of<P>(settings.pairs)),
         half_kicks_(half_kicks_of<P>(settings)),
         baths_(bath_coefficients_of<P>(settings)),
-        bond_laws_(bond_laws_of<P>(settings)),
-        bonded_laws_{bonded_laws_of(settings.bonds), bonded_laws_of(settings.angles)},
-        terms_(bonded_terms_of<P>(settings.box, bonded_laws_[0].data(), bonded_laws_[1].data())),
+        terms_(bonded_terms_of<P>(settings.box, nullptr, nullptr)),
         candidates_(static_cast<std::size_t>(pool_.size())) {
-    rows_.forces = forces_of<P>(settings, laws_.data());
+    take_coefficients();
+    rows_.forces = laws_[0].forces;
+    rows_.transverse = settings.pairs.transverse;
     rows_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
+    has_densities_ = settings.pairs.has_densities();
     if (communicator) ranks_.emplace(settings, *communicator);
   }
 
@@ -91,7 +91,7 @@ class CpuEngine final : public EngineBase {
     rows_.cells =
         cells_of(settings_, static_cast<double>(everywhere), ranks_ ? &ranks_->here() : nullptr);
     rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
-    rows_.plain = is_plain(settings_, links_.any_specials());
+    rows_.plain = is_plain_with(links_.any_specials());
     set_clock(clock);
     lists_built_ = -1;
     expired_ = true;
@@ -197,6 +197,26 @@ class CpuEngine final : public EngineBase {
     judge_bonds(static_cast<std::uint32_t>(of_all[0]), static_cast<std::uint32_t>(of_all[1]));
   }
 
+  void take_coefficients() override {
+    laws_.clear();
+    for (const Settings& settings : settings_of_tables()) {
+      laws_.push_back({laws_of<P>(settings.pairs), laws_across_of<P>(settings.pairs),
+                       bond_laws_of<P>(settings), bonded_laws_of(settings.bonds),
+                       bonded_laws_of(settings.angles), forces_of<P>(settings, nullptr, nullptr)});
+      laws_.back().forces.laws = laws_.back().pairs.data();
+      laws_.back().forces.laws_across = laws_.back().across.data();
+    }
+    rows_.plain = is_plain_with(links_.any_specials());
+  }
+  // Those of the present step.
+  void choose_coefficients() {
+    const Laws& laws = laws_[table_of(step_)];
+    rows_.forces = laws.forces;
+    rows_.bonded.laws = laws.harmonic.data();
+    terms_.bonds = laws.bonds.data();
+    terms_.angles = laws.angles.data();
+  }
+
   bool wants_to_stop(bool (*interrupted)()) override {
     std::int64_t stop = interrupted && interrupted();
     if (ranks_) ranks_->communicator().maximum(&stop, 1);
@@ -258,7 +278,8 @@ class CpuEngine final : public EngineBase {
 
   // The last one ends at rest, with forces and sums.
   void step(bool last) {
-    rows_.forces.noise = key_of(step_);
+    choose_coefficients();
+    set_noise(rows_.forces, step_);
     point_at_particles();
     next_velocity_.resize(velocity_.size());
     rows_.next_velocity = next_velocity_.data();
@@ -268,6 +289,7 @@ class CpuEngine final : public EngineBase {
       next_place_.resize(place_.size());
       rows_.next_near = kPlacesApart ? words(next_place_) : nullptr;
     }
+    if (has_densities_) find_densities();
     for_all_chunks(
         [&](Chunk& chunk, int k, int) { kernels_.step(rows_, last, list_[k].data(), chunk); });
     velocity_.swap(next_velocity_);
@@ -279,6 +301,23 @@ class CpuEngine final : public EngineBase {
     }
     tally_ = {};
     for (const Chunk& chunk : chunk_) add_to(tally_, chunk.tally);
+  }
+
+  // Of the present positions. Those of ghosts come from the ranks that have their particles.
+  void find_densities() {
+    density_.resize(position_.size());
+    rows_.density = density_.data();
+    const float reach = static_cast<float>(settings_.pairs.many_body.cutoff * (1 + 3e-5));
+    // Beyond all cutoffs where the nearest image of a place may not be that of the particle.
+    const bool all = rows_.cells.cutoff > 1e14f;
+    rows_.density_limit = all ? rows_.cells.cutoff * rows_.cells.cutoff : reach * reach;
+    for_all_chunks(
+        [&](Chunk& chunk, int k, int) { kernels_.density(rows_, list_[k].data(), chunk); });
+    if (!ranks_) return;
+    std::vector<Real> leaving(border_.size()), arrived(ghost_.size());
+    for (std::size_t k = 0; k < leaving.size(); ++k) leaving[k] = density_[border_[k]];
+    exchange(leaving, arrived);
+    for (std::size_t k = 0; k < arrived.size(); ++k) density_[ghost_[k]] = arrived[k];
   }
 
   // ---- lists ----
@@ -493,22 +532,7 @@ class CpuEngine final : public EngineBase {
         leaving[k] = {p.x, p.y, p.z, v.x, v.y, v.z};
       }
     });
-    std::vector<Communicator::Message> out, in;
-    GhostUpdate *to = leaving.data(), *from = arrived.data();
-    for (int r = 0; r < ranks_->ranks(); ++r) {
-      const auto sent = static_cast<std::size_t>(ghosts_to_[r]),
-                 received = static_cast<std::size_t>(ghosts_from_[r]);
-      if (sent) out.push_back({r, to, sent * sizeof *to});
-      if (received) in.push_back({r, from, received * sizeof *from});
-      to += sent;
-      from += received;
-    }
-    try {
-      ranks_->communicator().exchange(out, in);
-    } catch (...) {
-      keep_for_ever(leaving, arrived);
-      throw;
-    }
+    exchange(leaving, arrived);
     for_each_range(pool_, static_cast<int>(arrived.size()), [&](int first, int last) {
       for (int k = first; k < last; ++k) {
         const GhostUpdate& a = arrived[k];
@@ -523,6 +547,27 @@ class CpuEngine final : public EngineBase {
         if (kPlacesApart) place_[ghost_[k]] = place_of(p);
       }
     });
+  }
+
+  // Values of the border go out, in its order, and those of the ghosts come in.
+  template <class T>
+  void exchange(std::vector<T>& leaving, std::vector<T>& arrived) {
+    std::vector<Communicator::Message> out, in;
+    T *to = leaving.data(), *from = arrived.data();
+    for (int r = 0; r < ranks_->ranks(); ++r) {
+      const auto sent = static_cast<std::size_t>(ghosts_to_[r]),
+                 received = static_cast<std::size_t>(ghosts_from_[r]);
+      if (sent) out.push_back({r, to, sent * sizeof *to});
+      if (received) in.push_back({r, from, received * sizeof *from});
+      to += sent;
+      from += received;
+    }
+    try {
+      ranks_->communicator().exchange(out, in);
+    } catch (...) {
+      keep_for_ever(leaving, arrived);
+      throw;
+    }
   }
 
   // ---- bonds ----
@@ -545,7 +590,7 @@ class CpuEngine final : public EngineBase {
       if (slot_[i] >= 0)
         for (int k = bonds.first[slot_[i]]; k < bonds.first[slot_[i] + 1]; ++k)
           if (where_[bonds.partner[k]] < 0) miss_partner(velocity_[i].tag);
-    rows_.bonded = {slot_.data(), where_.data(), bonds, specials, bond_laws_.data(), nullptr, {}};
+    rows_.bonded = {slot_.data(), where_.data(), bonds, specials, nullptr, nullptr, {}};
     if (has_bonded_terms(settings_)) rows_.bonded.terms = &terms_;
     for (int kind = 1; kind < 4; ++kind)
       rows_.bonded.excluded[kind] = settings_.pairs.special[kind] == 0;
@@ -554,11 +599,16 @@ class CpuEngine final : public EngineBase {
   ThreadPool pool_;
   SharedLoop shares_;
   const StepKernels<P> kernels_;
-  const std::vector<PairLaw<Real>> laws_;
+  struct Laws {  // of one table of coefficients
+    std::vector<PairLaw<Real>> pairs;
+    std::vector<TransverseLaw<Real>> across;
+    std::vector<BondLaw<Real>> harmonic;
+    std::vector<BondedLaw> bonds, angles;
+    Forces<P> forces;
+  };
+  std::vector<Laws> laws_;
   const std::vector<Real> half_kicks_, baths_;
-  const std::vector<BondLaw<Real>> bond_laws_;
-  const std::vector<BondedLaw> bonded_laws_[2];  // of bonds and angles
-  const BondedTerms terms_;
+  BondedTerms terms_;
   StepRows<P> rows_ = {};
   int count_ = 0;
   std::int64_t lists_built_ = -1;  // at this step
@@ -571,6 +621,8 @@ class CpuEngine final : public EngineBase {
   std::vector<Image> image_, next_image_;
   std::vector<Origin> origin_, next_origin_;
   std::vector<Force> force_;
+  bool has_densities_ = false;
+  std::vector<Real> density_;
   std::vector<Ball> ball_;
   std::vector<std::uint32_t> key_;
   std::vector<int> cell_, number_;

@@ -31,6 +31,28 @@ void draw(const NoiseKey& key, int count, const std::uint32_t* tag_i, const std:
   for (int n = 0; n < count; ++n) noise[n] = static_cast<F>(gaussian(for_radius[n], for_angle[n]));
 }
 
+// transverse_noise() without the signs that the order of particles gives.
+template <class F>
+void draw_vectors(const NoiseKey& key, const NoiseKey& third, int count, const std::uint32_t* tag_i,
+                  const std::uint32_t* tag_j, F* x, F* y, F* z) {
+  std::uint32_t for_radius[kBatch], for_angle[kBatch];
+  for (int n = 0; n < count; n += kLanes) {
+    UintLanes i, j, word[2];
+    std::memcpy(&i, tag_i + n, sizeof i);
+    std::memcpy(&j, tag_j + n, sizeof j);
+    pair_words(word, key, i, j);
+    std::memcpy(for_radius + n, &word[0], sizeof i);
+    std::memcpy(for_angle + n, &word[1], sizeof i);
+  }
+  for (int n = 0; n < count; ++n) {
+    float first, second;
+    two_gaussians(for_radius[n], for_angle[n], first, second);
+    x[n] = static_cast<F>(first);
+    y[n] = static_cast<F>(second);
+  }
+  draw(third, count, tag_i, tag_j, z);
+}
+
 // Pairs within the cutoff; F is the precision of a pair.
 template <class F>
 struct Batch {
@@ -39,7 +61,12 @@ struct Batch {
   double dx[kBatch], dy[kBatch], dz[kBatch];
   F squared_distance[kBatch], approach[kBatch], noise[kBatch];
   F a[kBatch], gamma[kBatch], sigma[kBatch], inverse_cutoff[kBatch], weight_exponent[kBatch];
-  F force[kBatch], energy[kBatch];
+  F force[kBatch], energy[kBatch], densities[kBatch];
+  // Of transverse forces: differences of velocities, noise (its third component is `noise`),
+  // coefficients, and the forces on i.
+  F u[kBatch], v[kBatch], w[kBatch], x_noise[kBatch], y_noise[kBatch];
+  F transverse_gamma[kBatch], transverse_sigma[kBatch], transverse_exponent[kBatch];
+  Vector<F> vector[kBatch];
   std::uint32_t tag_i[kBatch] = {}, tag_j[kBatch] = {};
 };
 
@@ -56,8 +83,10 @@ class PairLoop {
     for (int i = 1; i <= table.types; ++i) {
       for (int j = 1; j <= table.types; ++j) {
         if (of(i, j).weight_exponent != 1) general_ = true;
+        if (table.transverse && of(i, j).transverse_exponent != 1) general_ = true;
       }
     }
+    if (table.has_densities()) many_body_ = many_body_of<F>(table.many_body);
   }
 
   void run(const NeighborList& list) {
@@ -121,6 +150,19 @@ class PairLoop {
       b.sigma[n] = root_[kind] * static_cast<F>(c.sigma);
       b.inverse_cutoff[n] = static_cast<F>(c.inverse_cutoff);
       b.weight_exponent[n] = static_cast<F>(c.weight_exponent);
+      if (table_.transverse) {
+        b.transverse_gamma[n] = special_[kind] * static_cast<F>(c.transverse_gamma);
+        b.transverse_sigma[n] = root_[kind] * static_cast<F>(c.transverse_sigma);
+        b.transverse_exponent[n] = static_cast<F>(c.transverse_exponent);
+        const double* u = particles_.velocity[b.i[n]];
+        const double* v = particles_.velocity[j];
+        b.u[n] = static_cast<F>(u[0] - v[0]);
+        b.v[n] = static_cast<F>(u[1] - v[1]);
+        b.w[n] = static_cast<F>(u[2] - v[2]);
+      }
+      if (particles_.density)
+        b.densities[n] =
+            special_[kind] * static_cast<F>(particles_.density[b.i[n]] + particles_.density[j]);
     }
   }
 
@@ -133,8 +175,51 @@ class PairLoop {
     }
   }
 
+  // The noise of each pair with its signs.
+  void draw_transverse() {
+    Batch<F>& b = batch_;
+    const NoiseKey third = transverse_key(key_);
+    draw_vectors(key_, third, b.count, b.tag_i, b.tag_j, b.x_noise, b.y_noise, b.noise);
+    for (int n = 0; n < b.count; ++n) {
+      const std::uint32_t i = b.tag_i[n], j = b.tag_j[n];
+      float order = order_of_tags(i, j);
+      const int* shift = particles_.image ? particles_.image[b.j[n]] : nullptr;
+      const std::uint32_t image = shift ? image_of_pair(shift, i, j) : 0;
+      if (image) {
+        order = static_cast<float>(order_of_pair(shift, i, j));
+        const NoiseKey key = image_key(key_, image);
+        const Vector<float> noise = transverse_noise(key, transverse_key(key), i, j, 1.0f);
+        b.x_noise[n] = static_cast<F>(noise.x);
+        b.y_noise[n] = static_cast<F>(noise.y);
+        b.noise[n] = static_cast<F>(noise.z);
+      }
+      b.x_noise[n] *= static_cast<F>(order);
+      b.y_noise[n] *= static_cast<F>(order);
+      b.noise[n] *= static_cast<F>(order);
+    }
+  }
+
+  template <bool general>
+  void evaluate_transverse() {
+    Batch<F>& b = batch_;
+    draw_transverse();
+    for (int n = 0; n < b.count; ++n) {
+      const PairLaw<F> law{b.a[n], b.gamma[n], b.sigma[n], b.inverse_cutoff[n],
+                           b.weight_exponent[n]};
+      const TransverseLaw<F> across{b.transverse_gamma[n], b.transverse_sigma[n],
+                                    b.transverse_exponent[n]};
+      const Vector<F> r{static_cast<F>(b.dx[n]), static_cast<F>(b.dy[n]), static_cast<F>(b.dz[n])};
+      const VectorForce<F> f = transverse_force<general>(law, across, r, {b.u[n], b.v[n], b.w[n]},
+                                                         {b.x_noise[n], b.y_noise[n], b.noise[n]});
+      b.vector[n] = f.force;
+      b.force[n] = 0;
+      b.energy[n] = f.energy;
+    }
+  }
+
   template <bool general>
   void evaluate() {
+    if (table_.transverse) return evaluate_transverse<general>();
     Batch<F>& b = batch_;
     draw(key_, b.count, b.tag_i, b.tag_j, b.noise);
     if (particles_.image) draw_for_images();
@@ -143,6 +228,13 @@ class PairLoop {
                            b.weight_exponent[n]};
       const PairForce<F> f =
           pair_force<general>(law, b.squared_distance[n], b.approach[n], b.noise[n]);
+      b.force[n] = f.over_distance;
+      b.energy[n] = f.energy;
+    }
+    if (!particles_.density) return;
+    for (int n = 0; n < b.count; ++n) {
+      PairForce<F> f{b.force[n], b.energy[n]};
+      add_many_body(many_body_, b.squared_distance[n], b.densities[n], f);
       b.force[n] = f.over_distance;
       b.energy[n] = f.energy;
     }
@@ -164,11 +256,31 @@ class PairLoop {
         energy_ += (b.j[n] < rows_.reacting ? 1.0 : 0.5) * static_cast<double>(b.energy[n]);
     }
     if (tally_) {
-      for (int n = 0; n < b.count; ++n)
-        tally_->call(tally_->context, b.i[n], b.j[n], static_cast<double>(b.energy[n]),
-                     static_cast<double>(b.force[n]), b.dx[n], b.dy[n], b.dz[n]);
+      for (int n = 0; n < b.count; ++n) report(n);
     }
     b.count = 0;
+  }
+
+  void report(int n) {
+    const Batch<F>& b = batch_;
+    double force[3];
+    force_of(n, force);
+    tally_->call(tally_->context, b.i[n], b.j[n], static_cast<double>(b.energy[n]),
+                 static_cast<double>(b.force[n]), table_.transverse ? force : nullptr, b.dx[n],
+                 b.dy[n], b.dz[n]);
+  }
+
+  // On particle i of a pair.
+  void force_of(int n, double force[3]) const {
+    const Batch<F>& b = batch_;
+    const double f = static_cast<double>(b.force[n]);
+    force[0] = f * b.dx[n];
+    force[1] = f * b.dy[n];
+    force[2] = f * b.dz[n];
+    if (!table_.transverse) return;
+    force[0] = static_cast<double>(b.vector[n].x);
+    force[1] = static_cast<double>(b.vector[n].y);
+    force[2] = static_cast<double>(b.vector[n].z);
   }
 
   void add() {
@@ -176,8 +288,9 @@ class PairLoop {
     double (*force)[3] = rows_.force;
     for (int n = 0; n < b.count; ++n) {
       const int i = b.i[n], j = b.j[n];
-      const double f = static_cast<double>(b.force[n]);
-      const double fx = f * b.dx[n], fy = f * b.dy[n], fz = f * b.dz[n];
+      double of_pair[3];
+      force_of(n, of_pair);
+      const double fx = of_pair[0], fy = of_pair[1], fz = of_pair[2];
       force[i][0] += fx;
       force[i][1] += fy;
       force[i][2] += fz;
@@ -192,8 +305,10 @@ class PairLoop {
   void store() {
     const Batch<F>& b = batch_;
     for (int n = 0; n < b.count; ++n) {
-      const double f = static_cast<double>(b.force[n]);
-      rows_.contributions[stored_++] = {b.i[n], b.j[n], {f * b.dx[n], f * b.dy[n], f * b.dz[n]}};
+      PairContribution& contribution = rows_.contributions[stored_++];
+      contribution.i = b.i[n];
+      contribution.j = b.j[n];
+      force_of(n, contribution.force);
     }
   }
 
@@ -206,8 +321,48 @@ class PairLoop {
   double energy_ = 0;
   bool general_ = false;
   F special_[4], root_[4];
+  ManyBody<F> many_body_{};
   Batch<F> batch_;
 };
+
+// The density of a particle, from all its neighbors.
+template <class F>
+double density_of(const PairTable& table, const ManyBody<F>& law, const Particles& particles, int i,
+                  const int* neighbor, int number) {
+  const double* r = particles.position[i];
+  F squared[kBatch], factor[kBatch];
+  double sum = 0;
+  for (int from = 0; from < number; from += kBatch) {
+    const int some = number - from < kBatch ? number - from : kBatch;
+    for (int n = 0; n < some; ++n) {
+      const int entry = neighbor[from + n];
+      const double* other = particles.position[entry & kIndexMask];
+      const double x = r[0] - other[0], y = r[1] - other[1], z = r[2] - other[2];
+      squared[n] = static_cast<F>(x * x + y * y + z * z);
+      factor[n] = static_cast<F>(table.special[static_cast<unsigned>(entry) >> 30]);
+    }
+    for (int n = 0; n < some; ++n) factor[n] = with_neighbor(law, squared[n], factor[n], F(0));
+    for (int n = 0; n < some; ++n) sum += static_cast<double>(factor[n]);
+  }
+  return sum * static_cast<double>(law.density_scale);
+}
+
+template <class F>
+void find_densities_in(const PairTable& table, const Particles& particles, const NeighborList& list,
+                       int first, int last, double* density) {
+  const ManyBody<F> law = many_body_of<F>(table.many_body);
+  for (int k = first; k < last; ++k) {
+    const int i = list.particle[k];
+    density[i] = density_of(table, law, particles, i, list.first[i], list.number[i]);
+  }
+}
+void find_densities_of_rows(const PairTable& table, const Particles& particles,
+                            const NeighborList& list, int first, int last, double* density) {
+  if (table.double_precision)
+    find_densities_in<double>(table, particles, list, first, last, density);
+  else
+    find_densities_in<float>(table, particles, list, first, last, density);
+}
 
 void add_rows(const PairTable& table, const Particles& particles, const NeighborList& list,
               const NoiseKey& key, const Rows& rows, const PairTally* tally) {
@@ -242,7 +397,8 @@ void raise(int count, const F* base, F exponent, F* result) {
 }  // namespace
 
 void use(Kernels& kernels) {
-  kernels = {&add_rows, &draw_noise, &draw_tea_noise, &raise<float>, &raise<double>};
+  kernels = {&add_rows,       &find_densities_of_rows, &draw_noise,
+             &draw_tea_noise, &raise<float>,           &raise<double>};
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD

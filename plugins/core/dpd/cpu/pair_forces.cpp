@@ -183,6 +183,14 @@ void PairForces::add(const PairTable& table, const Particles& particles, const N
   if (energy) *energy = std::accumulate(s.energies.begin(), s.energies.end(), 0.0);
 }
 
+void PairForces::find_densities(const PairTable& table, const Particles& particles,
+                                const NeighborList& list, double* density) {
+  const auto find = kernels().find_densities;
+  for_each_item(state_->pool, (list.count + kRows - 1) / kRows, [&](int block, int) {
+    find(table, particles, list, block * kRows, std::min((block + 1) * kRows, list.count), density);
+  });
+}
+
 double PairForces::bytes() const {
   double bytes = 8.0 * static_cast<double>(state_->energies.capacity());
   for (const Block& block : state_->wave)

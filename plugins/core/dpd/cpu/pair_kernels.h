@@ -30,6 +30,9 @@ struct Rows {
 struct Kernels {
   void (*add_rows)(const PairTable& table, const Particles& particles, const NeighborList& list,
                    const NoiseKey& key, const Rows& rows, const PairTally* tally);
+  // Of particle[first] to before particle[last] of the list, a full one.
+  void (*find_densities)(const PairTable& table, const Particles& particles,
+                         const NeighborList& list, int first, int last, double* density);
   void (*draw_noise)(const NoiseKey& key, int count, const std::uint32_t* tag_i,
                      const std::uint32_t* tag_j, float* noise);
   void (*draw_tea_noise)(const NoiseKey& key, int count, const std::uint32_t* signature_i,

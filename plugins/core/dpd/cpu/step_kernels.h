@@ -60,9 +60,14 @@ void begin(const StepRows<P>& s, Chunk& chunk) {
   }
 }
 
-template <class P, bool plain, bool reading>
+// What a pass over the pairs is for: forces (plain: as in is_plain()), or densities.
+enum class Pass { plain, general, many_body, transverse, density };
+
+template <class P, Pass pass, bool reading>
 class StepLoop {
   using Real = typename P::Real;
+  static constexpr bool plain = pass == Pass::plain, many_body = pass == Pass::many_body,
+                        transverse = pass == Pass::transverse, density = pass == Pass::density;
   static constexpr int kHits = 128;  // of a batch
   static_assert(kHits <= kBatch && kHits % kLanes == 0);
   static constexpr int kAhead = kReadAhead - kGroup;  // entries whose particles are fetched
@@ -70,7 +75,7 @@ class StepLoop {
  public:
   StepLoop(const StepRows<P>& rows, Chunk& chunk) : s_(rows), chunk_(chunk) {
     const Cells& c = s_.cells;
-    limit_ = c.cutoff * c.cutoff;
+    limit_ = density ? s_.density_limit : c.cutoff * c.cutoff;
     lengths_ = {c.xx, c.yy, c.zz, c.xy, c.xz, c.yz, s_.forces.frame.tilted != 0};
   }
 
@@ -133,11 +138,19 @@ class StepLoop {
   void flush() {
     gather();
     separate();
-    draw(s_.forces.noise, count_, tag_i_, tag_j_, noise_);
-    if (!plain && s_.forces.general_exponent)
-      evaluate<true>();
-    else
-      evaluate<false>();
+    if constexpr (density) {
+      weigh();
+    } else {
+      if constexpr (transverse)
+        draw_vectors(s_.forces.noise, s_.forces.third_noise, count_, tag_i_, tag_j_, noise_,
+                     across_.y_noise, across_.z_noise);
+      else
+        draw(s_.forces.noise, count_, tag_i_, tag_j_, noise_);
+      if (!plain && s_.forces.general_exponent)
+        evaluate<true>();
+      else
+        evaluate<false>();
+    }
     int n = 0;
     for (int k = 0; k < segments_; ++k) {
       const Segment& segment = segment_[k];
@@ -164,12 +177,18 @@ class StepLoop {
         a_[n] = static_cast<typename P::Signed>(r.x - other.x);
         b_[n] = static_cast<typename P::Signed>(r.y - other.y);
         c_[n] = static_cast<typename P::Signed>(r.z - other.z);
+        if constexpr (density || many_body) {
+          const Real factor = s_.forces.special.factor[hit_[n] >> 30];
+          density_.factor[n] = factor;
+          if constexpr (many_body) density_.sum[n] = (s_.density[i] + s_.density[j]) * factor;
+        }
+        if constexpr (density) continue;
         u_[n] = v.x - moves.x;
         v_[n] = v.y - moves.y;
         w_[n] = v.z - moves.z;
         tag_i_[n] = v.tag;
         tag_j_[n] = moves.tag;
-        if constexpr (!plain) look_up(n, r.kind & 0xffffu, other.kind & 0xffffu);
+        if constexpr (!plain && !density) look_up(n, r.kind & 0xffffu, other.kind & 0xffffu);
       }
     }
   }
@@ -181,9 +200,16 @@ class StepLoop {
     const std::uint32_t kind = hit_[n] >> 30;
     law_.a[n] = law.a * f.special.factor[kind];
     law_.gamma[n] = law.gamma * f.special.factor[kind];
-    law_.sigma[n] = law.sigma * f.special.root[kind];
+    law_.sigma[n] = law.sigma * f.noise_scale * f.special.root[kind];
     law_.inverse_cutoff[n] = law.inverse_cutoff;
     law_.weight_exponent[n] = law.weight_exponent;
+    if constexpr (transverse) {
+      const TransverseLaw<Real>& across =
+          f.types == 1 ? f.across : f.laws_across[i * static_cast<std::uint32_t>(f.types + 1) + j];
+      across_.gamma[n] = across.gamma * f.special.factor[kind];
+      across_.sigma[n] = across.sigma * f.noise_scale * f.special.root[kind];
+      across_.weight_exponent[n] = across.weight_exponent;
+    }
   }
 
   void separate() {
@@ -205,8 +231,42 @@ class StepLoop {
     }
   }
 
+  void weigh() {
+    const ManyBody<Real> law = s_.forces.many_body;
+    for (int n = 0; n < count_; ++n) energy_[n] = many_body_weight(law, square_root(squared_[n]));
+  }
+
   template <bool general_exponent>
   void evaluate() {
+    if constexpr (transverse)
+      evaluate_vectors<general_exponent>();
+    else
+      evaluate_central<general_exponent>();
+  }
+
+  // The forces themselves come to where the differences of velocities were.
+  template <bool general_exponent>
+  void evaluate_vectors() {
+    const Real cutoff_squared = s_.forces.cutoff_squared;
+    for (int n = 0; n < count_; ++n) {
+      const PairLaw<Real> law = {law_.a[n], law_.gamma[n], law_.sigma[n], law_.inverse_cutoff[n],
+                                 law_.weight_exponent[n]};
+      const TransverseLaw<Real> across = {across_.gamma[n], across_.sigma[n],
+                                          across_.weight_exponent[n]};
+      const Real order = tag_i_[n] < tag_j_[n] ? Real(1) : Real(-1);
+      const VectorForce<Real> f = transverse_force<general_exponent>(
+          law, across, {x_[n], y_[n], z_[n]}, {u_[n], v_[n], w_[n]},
+          {order * noise_[n], order * across_.y_noise[n], order * across_.z_noise[n]});
+      const bool within = squared_[n] < cutoff_squared;
+      u_[n] = within ? f.force.x : Real(0);
+      v_[n] = within ? f.force.y : Real(0);
+      w_[n] = within ? f.force.z : Real(0);
+      if constexpr (reading) energy_[n] = within ? f.energy : Real(0);
+    }
+  }
+
+  template <bool general_exponent>
+  void evaluate_central() {
     const Real cutoff_squared = s_.forces.cutoff_squared;
     const PairLaw<Real> only = s_.forces.law;
     for (int n = 0; n < count_; ++n) {
@@ -214,8 +274,8 @@ class StepLoop {
       if constexpr (!plain)
         law = {law_.a[n], law_.gamma[n], law_.sigma[n], law_.inverse_cutoff[n],
                law_.weight_exponent[n]};
-      const PairForce<Real> f =
-          pair_force<general_exponent>(law, squared_[n], approach_[n], noise_[n]);
+      PairForce<Real> f = pair_force<general_exponent>(law, squared_[n], approach_[n], noise_[n]);
+      if constexpr (many_body) add_many_body(s_.forces.many_body, squared_[n], density_.sum[n], f);
       const bool within = squared_[n] < cutoff_squared;
       force_[n] = within ? f.over_distance : Real(0);
       if constexpr (reading) energy_[n] = within ? f.energy : Real(0);
@@ -225,6 +285,22 @@ class StepLoop {
   // Of the present particle.
   template <bool one_lane>
   int add_up(int n, int end) {
+    if constexpr (density) {
+      for (; n < end; ++n) {
+        Real& sum = sum_[one_lane ? 0 : lane_[n]].energy;
+        sum = fused(density_.factor[n] * energy_[n], energy_[n], sum);
+      }
+      return end;
+    }
+    if constexpr (transverse) {
+      for (; n < end; ++n) {
+        Sum<Real>& sum = sum_[one_lane ? 0 : lane_[n]];
+        const Vector<Real> force = {u_[n], v_[n], w_[n]};
+        add_vector(sum, force);
+        if constexpr (reading) add_tally(sum, {x_[n], y_[n], z_[n]}, force, energy_[n]);
+      }
+      return end;
+    }
     if constexpr (one_lane && !reading) {
       Sum<Real> sum = sum_[0];
       for (; n < end; ++n) add_force(sum, {x_[n], y_[n], z_[n]}, force_[n]);
@@ -242,7 +318,7 @@ class StepLoop {
 
   static void add(Sum<Real>& a, const Sum<Real>& b) {
     a.force = {a.force.x + b.force.x, a.force.y + b.force.y, a.force.z + b.force.z};
-    if constexpr (!reading) return;
+    if constexpr (!reading && !density) return;
     a.energy += b.energy;
     for (int k = 0; k < 6; ++k) a.virial[k] += b.virial[k];
   }
@@ -251,6 +327,15 @@ class StepLoop {
   void finish(int i) {
     for (int distance = s_.lanes / 2; distance > 0; distance /= 2)
       for (int lane = 0; lane < distance; ++lane) add(sum_[lane], sum_[lane + distance]);
+    if constexpr (density)
+      s_.density[i] = s_.forces.many_body.density_scale * sum_[0].energy;
+    else
+      move(i);
+    for (int lane = 0; lane < s_.lanes; ++lane) sum_[lane] = {};
+  }
+
+  // The particle whose force is the first sum.
+  void move(int i) {
     const typename P::Position r = s_.position[i];
     typename P::Velocity v = s_.velocity[i];
     Sum<Real> bonded;
@@ -274,7 +359,6 @@ class StepLoop {
       kick<!plain>(s_.motion, r, v, force);
       move_on(s_, i, r, v, chunk_);
     }
-    for (int lane = 0; lane < s_.lanes; ++lane) sum_[lane] = {};
   }
 
   void add_terms(int slot, const typename P::Position& r, std::uint32_t tag, Vector<Real>& force) {
@@ -303,6 +387,12 @@ class StepLoop {
   struct Laws {
     Real a[kHits], gamma[kHits], sigma[kHits], inverse_cutoff[kHits], weight_exponent[kHits];
   };
+  struct Densities {
+    Real factor[kHits], sum[kHits];
+  };
+  struct Across {
+    Real gamma[kHits], sigma[kHits], weight_exponent[kHits], y_noise[kHits], z_noise[kHits];
+  };
   struct Nothing {};
 
   const StepRows<P>& s_;
@@ -318,22 +408,32 @@ class StepLoop {
   Real u_[kHits], v_[kHits], w_[kHits], x_[kHits], y_[kHits], z_[kHits];
   std::uint32_t tag_i_[kHits] = {}, tag_j_[kHits] = {};
   Real squared_[kHits], approach_[kHits], noise_[kHits], force_[kHits], energy_[kHits];
-  std::conditional_t<plain, Nothing, Laws> law_;
+  std::conditional_t<plain || density, Nothing, Laws> law_;
+  std::conditional_t<density || many_body, Densities, Nothing> density_;
+  std::conditional_t<transverse, Across, Nothing> across_;
 };
 
 template <class P>
 void step(const StepRows<P>& rows, bool reading, const std::uint32_t* entries, Chunk& chunk) {
-  if (rows.plain) {
+  const auto take = [&](auto pass) {
     if (reading)
-      StepLoop<P, true, true>(rows, chunk).run(entries);
+      StepLoop<P, pass(), true>(rows, chunk).run(entries);
     else
-      StepLoop<P, true, false>(rows, chunk).run(entries);
-  } else {
-    if (reading)
-      StepLoop<P, false, true>(rows, chunk).run(entries);
-    else
-      StepLoop<P, false, false>(rows, chunk).run(entries);
-  }
+      StepLoop<P, pass(), false>(rows, chunk).run(entries);
+  };
+  if (rows.density)
+    take(std::integral_constant<Pass, Pass::many_body>{});
+  else if (rows.transverse)
+    take(std::integral_constant<Pass, Pass::transverse>{});
+  else if (rows.plain)
+    take(std::integral_constant<Pass, Pass::plain>{});
+  else
+    take(std::integral_constant<Pass, Pass::general>{});
+}
+
+template <class P>
+void find_densities(const StepRows<P>& rows, const std::uint32_t* entries, Chunk& chunk) {
+  StepLoop<P, Pass::density, false>(rows, chunk).run(entries);
 }
 
 // ---- lists ----
@@ -479,10 +579,10 @@ std::int64_t list(const ListRows<P>& rows, int first, int last, const Candidates
 }  // namespace
 
 void use(StepKernels<Mixed>& kernels) {
-  kernels = {&begin<Mixed>, &step<Mixed>, &place<Mixed>, &list<Mixed>};
+  kernels = {&begin<Mixed>, &step<Mixed>, &find_densities<Mixed>, &place<Mixed>, &list<Mixed>};
 }
 void use(StepKernels<Double>& kernels) {
-  kernels = {&begin<Double>, &step<Double>, &place<Double>, &list<Double>};
+  kernels = {&begin<Double>, &step<Double>, &find_densities<Double>, &place<Double>, &list<Double>};
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD

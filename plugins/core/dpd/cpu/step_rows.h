@@ -55,12 +55,14 @@ struct StepRows {
   Cells cells;
   Forces<P> forces;
   Motion<P> motion;
-  bool plain;
+  bool plain, transverse;
   int lanes;         // of lanes_of()
   const Ball* ball;  // null when lists have expired anyway
   const typename P::Position* position;
   const typename P::Velocity* velocity;
   const std::uint32_t* near;  // high words of positions, one place in four words
+  typename P::Real* density;  // of each particle and ghost; null without many-body forces
+  float density_limit;        // within this squared distance of places there may be neighbors
   const int* number;          // of entries in lists
   BondedRows<P> bonded;
   typename P::Position* next_position;
@@ -96,6 +98,8 @@ struct StepKernels {
   void (*begin)(const StepRows<P>& rows, Chunk& chunk);
   // Forces, then on to the next step's positions; reading: to rest, with forces and sums.
   void (*step)(const StepRows<P>& rows, bool reading, const std::uint32_t* entries, Chunk& chunk);
+  // The densities of the chunk's particles.
+  void (*density)(const StepRows<P>& rows, const std::uint32_t* entries, Chunk& chunk);
   // Balls, cells and places in memory.
   void (*place)(const StepRows<P>& rows, int first, int last, Ball* ball, std::uint32_t* key);
   // Lists one after the other. Returns how many entries there are; more than `room`: they do not

@@ -66,13 +66,26 @@ class BondedSums {
  public:
   BondedSums(const Settings& settings, cudaStream_t stream)
       : wanted_(has_bonded_terms(settings)),
-        bonds_(on_device(bonded_laws_of(settings.bonds), stream)),
-        angles_(on_device(bonded_laws_of(settings.angles), stream)),
-        terms_(bonded_terms_of<P>(settings.box, bonds_.data(), angles_.data())),
+        terms_(bonded_terms_of<P>(settings.box, nullptr, nullptr)),
         stretch_(1),
-        total_(kTallies) {}
+        total_(kTallies) {
+    take({settings}, stream);
+  }
 
   bool wanted() const { return wanted_; }
+
+  // Tables of coefficients, as in StepConstants.
+  void take(const std::vector<Settings>& tables, cudaStream_t stream) {
+    std::vector<BondedLaw> bonds, angles;
+    for (const Settings& settings : tables) {
+      for (const BondedLaw& law : bonded_laws_of(settings.bonds)) bonds.push_back(law);
+      for (const BondedLaw& law : bonded_laws_of(settings.angles)) angles.push_back(law);
+    }
+    bonds_ = on_device(bonds, stream);
+    angles_ = on_device(angles, stream);
+    bonds_of_table_ = bonds.size() / tables.size();
+    angles_of_table_ = angles.size() / tables.size();
+  }
 
   // Room for so many particles, in blocks of at least `block` of them.
   void reserve(std::size_t particles, std::size_t block) {
@@ -87,13 +100,17 @@ class BondedSums {
   }
 
   // Launches the sums of particles from `first`, a multiple of `block`, to before step.count, and
-  // lets the step take them.
-  void launch(Step<P>& step, int first, int block, bool reading, cudaStream_t stream) const {
+  // lets the step take them. table: of coefficients.
+  void launch(Step<P>& step, std::size_t table, int first, int block, bool reading,
+              cudaStream_t stream) const {
     if (!wanted_ || !step.bonds.range || first >= step.count) return;
+    BondedTerms terms = terms_;
+    terms.bonds = bonds_.data() + table * bonds_of_table_;
+    terms.angles = angles_.data() + table * angles_of_table_;
     const BondedStep<P> s{step.count,
                           step.number,
                           step.watch,
-                          terms_,
+                          terms,
                           step.bonds,
                           step.position,
                           step.velocity,
@@ -127,7 +144,8 @@ class BondedSums {
 
  private:
   const bool wanted_;
-  const DeviceBuffer<BondedLaw> bonds_, angles_;
+  DeviceBuffer<BondedLaw> bonds_, angles_;  // of all tables
+  std::size_t bonds_of_table_ = 0, angles_of_table_ = 0;
   const BondedTerms terms_;
   DeviceBuffer<StretchReport> stretch_;
   const DeviceBuffer<double> total_;

@@ -11,14 +11,17 @@
 #include "../engine_base.h"
 #include "bonded_kernels.cuh"
 #include "cell_sort.cuh"
+#include "many_body_kernels.cuh"
 #include "transfer_kernels.cuh"
+#include "transverse.cuh"
 #include "velocity_kernels.cuh"
 
 namespace manymove::dpd {
 
 // Launched ahead of what the GPU is known to have begun: the queue is never empty, and few launches
-// have to be repeated when lists expire.
-constexpr long long kAhead = 3;
+// have to be repeated when lists expire. While lists are not expected to expire, more are launched,
+// so that the GPU has work if the host's thread does not get a core for a while.
+constexpr long long kAhead = 3, kFarAhead = 16;
 
 template <class P>
 class CudaEngine final : OnDevice, public EngineBase {
@@ -38,6 +41,11 @@ class CudaEngine final : OnDevice, public EngineBase {
         total_(kTallies),
         base_(constants_.step()) {
     base_.watch = {control_.data(), report_.get()};
+    if (!settings.velocity_changes.empty()) {
+      moment_by_type_ = on_device(moment_units_.by_type(), stream_);
+      drops_ = DeviceBuffer<double>(settings.velocity_changes.size());
+      metered_ = DeviceBuffer<unsigned long long>(kMeters * Meter::kCopies * Meter::kWords);
+    }
     made();
   }
   ~CudaEngine() override { destroy(); }
@@ -190,6 +198,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       ball_ = DeviceBuffer<Ball>(n);
       ball_.clear(stream_);  // the first step looks, though lists are built after it anyway
       number_ = DeviceBuffer<int>(n);
+      density_ = DeviceBuffer<Real>(settings_.pairs.has_densities() ? n : 0);
       staging_ = DeviceBuffer<Triple>(n);
       partial_ =
           DeviceBuffer<double>(static_cast<std::size_t>(blocks_for(count_ * lanes_)) * kTallies);
@@ -258,7 +267,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     special_first_ = {};
     bond_ends_ = 0;
     has_special_ = t.first_special && t.first_special[n] > 0;
-    plain_ = is_plain(settings_, has_special_);
+    plain_ = is_plain_with(has_special_);
     if (has_special_) {
       const auto ends = static_cast<std::size_t>(t.first_special[n]);
       std::vector<LinkWord> links(ends);
@@ -306,6 +315,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       return;
     }
     start_watching();
+    if (!temperature_drops_.empty()) drops_.upload(temperature_drops_.data(), stream_);
     bonded_.forget(stream_);
     if (!lists_hold_) set_expired(step_ + 1);
     Step<P> first = step_arguments(step_);
@@ -327,11 +337,20 @@ class CudaEngine final : OnDevice, public EngineBase {
                          stream_);
   }
 
+  void take_coefficients() override {
+    const DeviceGuard here = use();
+    const std::vector<Settings> all = settings_of_tables();
+    constants_.take(all, stream_);
+    bonded_.take(all, stream_);
+    plain_ = is_plain_with(has_special_);
+  }
+
   void start_watching() {
     report_->started = step_;
     report_->expired = handled_ = -1;
     report_->wanted = 0;
     report_->lost = 0;
+    report_->refused = 0;
     const Control control{kNever, 0, 0};
     control_.upload(&control, stream_);
   }
@@ -344,7 +363,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     Step<P> s = base_;
     s.count = count_;
     s.number = number;
-    s.forces.noise = key_of(number);
+    constants_.choose(s, table_of(number));
+    set_noise(s.forces, number);
     set_time(s.motion, number);
     s.lists = lists();
     s.ball = ball_.data();
@@ -366,10 +386,21 @@ class CudaEngine final : OnDevice, public EngineBase {
 
   void launch_step(std::int64_t number, bool reading) {
     Step<P> s = step_arguments(number);
-    bonded_.launch(s, 0, kThreads / lanes_, reading, stream_);
-    const auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
+    bonded_.launch(s, table_of(number), 0, kThreads / lanes_, reading, stream_);
+    const int change = reading ? -1 : only_change_of(number);
+    if (change >= 0) set_meter(s.meter, settings_.velocity_changes[change], number);
+    auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
+    const int blocks = blocks_for(count_ * lanes_);
+    if (settings_.pairs.has_densities()) {
+      const ManyBodyKernels<P> kernels = many_body_kernels<P>(plain_, reading, lanes_);
+      kernels.density<<<blocks, kThreads, 0, stream_>>>(s, density_.data());
+      check_launch();
+      s.density = density_.data();
+      kernel = kernels.step;
+    }
+    if (settings_.pairs.transverse) kernel = transverse_kernel<P>(plain_, reading, lanes_);
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(static_cast<unsigned>(blocks_for(count_ * lanes_)));
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(kThreads);
     config.stream = stream_;
     cudaLaunchAttribute overlap[1];
@@ -379,6 +410,40 @@ class CudaEngine final : OnDevice, public EngineBase {
     // What a build wrote is read before the kernel waits for the one before it.
     config.numAttrs = overlap_ && number != built_ ? 1 : 0;
     check(cudaLaunchKernelEx(&config, kernel, s, AllParticles{}), "launch");
+    if (change < 0) return;
+    const auto k = static_cast<std::size_t>(change);
+    drive_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(
+        s, {settings_.velocity_changes[k], moment_units_.scale(), target_of(k, number),
+            drops_.data() + k});
+    check_launch();
+  }
+
+  // ---- changes of velocities in stride ----
+
+  // The sums of a step are kept while later ones are launched.
+  static constexpr long long kMeters = 2 * kFarAhead;
+  unsigned long long* meter_of(std::int64_t number) const {
+    return metered_.data() + number % kMeters * (Meter::kCopies * Meter::kWords);
+  }
+  void set_meter(Meter& meter, const VelocityChange& change, std::int64_t number) const {
+    meter = {meter_of(number), moment_by_type_.data(), change.measured,
+             change.kind == VelocityChange::kStop ? Moments::kSums : 1};
+    check(cudaMemsetAsync(meter.total, 0, Meter::kCopies * Meter::kWords * sizeof *meter.total,
+                          stream_),
+          "clear");
+  }
+  bool changes_in_stride() const override { return true; }
+  // The host makes the change that the device could not make, which throws.
+  [[noreturn]] void refuse_change(std::int64_t number) {
+    std::vector<std::int64_t> copies(Meter::kCopies * Meter::kWords);
+    copy_out(copies.data(), meter_of(number), copies.size() * sizeof copies[0], stream_);
+    finish("download");
+    Moments sums;
+    for (std::size_t k = 0; k < copies.size(); ++k) sums.word[k % Meter::kWords] += copies[k];
+    const auto k = static_cast<std::size_t>(only_change_of(number));
+    map_of(settings_.velocity_changes[k], moment_units_.scale(), sums, target_of(k, number),
+           temperature_drops_[k]);
+    throw BadVelocityChange("a velocity change was impossible");
   }
 
   // Forces and motion of steps from..to. Kernels are launched ahead; when lists turn out to have
@@ -391,7 +456,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     std::int64_t next = from;
     for (;;) {
       while (next <= to) {
-        const auto may_launch = [&] { return trouble() || report_->started >= next - kAhead; };
+        const long long ahead = next < expected_ ? kFarAhead : kAhead;
+        const auto may_launch = [&] { return trouble() || report_->started >= next - ahead; };
         wait_alone(may_launch, stream_, limit_, "step", interrupted);
         if (trouble()) {
           next = repair(buffer_of);
@@ -416,6 +482,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     const int blocks = blocks_for(count_ * lanes_);
     const auto wait = [this] { finish("download"); };
     tally_ = tally_of(blocks, partial_.data(), total_, stream_, wait);
+    if (!temperature_drops_.empty())
+      fetch(drops_, temperature_drops_.data(), temperature_drops_.size());
     if (bond_ends_ && bonded_.wanted()) bonded_.add_to(tally_, blocks, stream_, wait);
     look_at_bonds();
   }
@@ -427,11 +495,18 @@ class CudaEngine final : OnDevice, public EngineBase {
 
   bool trouble() const {
     return report_->expired > handled_ || report_->wanted > static_cast<unsigned>(capacity_) ||
-           report_->lost;
+           report_->lost || report_->refused;
   }
 
   template <class BufferOf>
   std::int64_t repair(const BufferOf& buffer_of) {
+    if (report_->refused) {
+      check(cudaStreamSynchronize(stream_), "step");
+      step_ = report_->refused;
+      now_ = buffer_of(step_);
+      lists_hold_ = false;
+      refuse_change(step_);
+    }
     if (report_->lost) {
       check(cudaStreamSynchronize(stream_), "step");
       step_ = report_->expired;
@@ -447,8 +522,10 @@ class CudaEngine final : OnDevice, public EngineBase {
       make_room(static_cast<int>(wanted + wanted / 8));
       set_expired(built_);
     } else {
-      look_ahead(cells_, settings_.time_step, report_->expired - built_);
+      const std::int64_t held = report_->expired - built_;
+      look_ahead(cells_, settings_.time_step, held);
       built_ = report_->expired;
+      expected_ = built_ + held - 2;
     }
     now_ = buffer_of(built_);
     build(built_);
@@ -515,9 +592,11 @@ class CudaEngine final : OnDevice, public EngineBase {
   const std::string name_;
   // Overlap of a step's kernel with the end of the one before it.
   const bool overlap_ = waits_for_former_kernel(step_kernel_of<P, AllParticles>(true, true, 1));
-  const StepConstants<P> constants_;
+  StepConstants<P> constants_;
   BondedSums<P> bonded_;
   VelocitySums velocity_sums_;
+  DeviceBuffer<double> moment_by_type_, drops_;
+  DeviceBuffer<unsigned long long> metered_;
   DeviceBuffer<Control> control_;
   DeviceBuffer<double> total_;
   MappedMemory<Report> report_;
@@ -526,7 +605,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   int count_ = 0, lanes_ = 1, capacity_ = 0;
   int now_ = 0, origin_now_ = 0;  // buffers of the present state
   bool lists_hold_ = false, plain_ = true, has_special_ = false;
-  std::int64_t handled_ = -1, built_ = -1;
+  std::int64_t handled_ = -1, built_ = -1, expected_ = -1;  // expected_: lists hold until then
   DeviceBuffer<Position> position_[2];
   DeviceBuffer<Velocity> velocity_[2];
   DeviceBuffer<Short> short_[2];
@@ -535,6 +614,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   DeviceBuffer<uint2> place_;
   DeviceBuffer<unsigned> cell_rank_, cell_number_, cell_start_;
   DeviceBuffer<Vector<Real>> force_;
+  DeviceBuffer<Real> density_;  // of many-body forces
   DeviceBuffer<Ball> ball_;
   DeviceBuffer<unsigned> entry_;
   DeviceBuffer<int> number_;

@@ -27,6 +27,7 @@ __device__ inline bool given_up(const Control& control) {
 struct Report {
   volatile long long started, expired;
   volatile unsigned wanted, lost;
+  volatile long long refused;  // the step at whose end a change of velocities was impossible, or 0
 };
 
 struct Watch {
@@ -48,6 +49,12 @@ __device__ inline void lose(const Watch& watch, unsigned tag, long long step) {
   expire(watch, step);
 }
 
+// No later step begins.
+__device__ inline void refuse_change(const Watch& watch, long long step) {
+  watch.report->refused = step;
+  expire(watch, step + 1);
+}
+
 // ---- particles ----
 
 template <class P>
@@ -67,10 +74,20 @@ struct Lists {
   int tile = 0;
 };
 
-// Whether j has the pair in its list, not i: every other time.
-__device__ inline bool belongs_to_other(const Lists& lists, unsigned i, unsigned j) {
-  const unsigned differ = i ^ j;
-  return differ < static_cast<unsigned>(lists.tile) && (differ & 1u) == (i < j);
+// The lowest k bits of 32.
+__device__ inline unsigned low_bits(int k) { return k >= 32 ? ~0u : (1u << max(k, 0)) - 1u; }
+
+// Bit q is set if particle j is not to be in the list of particle first + q: it is this particle,
+// or of the same tile, and has the pair in its own list. Of two particles of a tile, the one with
+// the larger index has the pair if the difference of their indices is odd, else the other one.
+__device__ inline unsigned left_out(const Lists& lists, unsigned first, unsigned j) {
+  const auto ahead = static_cast<int>(j - first);
+  const unsigned itself = static_cast<unsigned>(ahead) < 32 ? 1u << ahead : 0u;
+  if (!lists.tile) return itself;
+  const int begin = static_cast<int>((j & ~static_cast<unsigned>(lists.tile - 1)) - first);
+  const unsigned in_tile = low_bits(begin + lists.tile) & ~low_bits(begin),
+                 odd = ahead & 1 ? 0x55555555u : 0xaaaaaaaau, smaller = low_bits(ahead);
+  return itself | (in_tile & ((odd & smaller) | (~odd & ~smaller)));
 }
 
 // ---- building lists ----
@@ -97,8 +114,9 @@ struct ListMemory {
   static constexpr int kMost = 160;  // candidates whose places are kept in registers
   float4 candidate[kMost + 32];      // place and index
   float radius[kMost + 32];
-  alignas(16) unsigned row[kMost + 2 * kGroup];
-  ListCenter own[32];
+  alignas(16) unsigned row[2][kMost + 2 * kGroup];
+  float4 own[32];  // ListCenter without its limit
+  float limit[32];
 };
 
 struct alignas(8) CellPlace {
@@ -122,7 +140,8 @@ struct ListArguments {
 };
 
 // Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
-// ..., which have `number` entries (each lane knows one of them); fresh: none.
+// ..., which have `number` entries (each lane knows one of them); fresh: none. Two particles are
+// taken at a time, whose lists are written by half a warp each.
 template <class P, bool special, bool narrow, bool fresh, int batches>
 __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, int owned, int some,
                        int& number, const typename P::Velocity* velocity) {
@@ -130,6 +149,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
   ListPlace place[batches];
   float square[batches], radius[batches];
   int index[batches];
+  unsigned out[batches];  // bit q: not in the list of particle i + q
   unsigned tag[batches];
 #pragma unroll
   for (int b = 0; b < batches; ++b) {
@@ -138,66 +158,85 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
     index[b] = there ? __float_as_int(c.w) : i;
     place[b] = there ? ListPlace{c.x, c.y, c.z} : ListPlace{0, 0, 0};
     radius[b] = there ? m.radius[32 * b + lane] : 0;
-    square[b] = there && !narrow ? list_square(place[b], radius[b]) : 3e38f;
+    square[b] = narrow ? 0 : list_square(place[b], radius[b]);
+    out[b] = there ? left_out(a.lists, static_cast<unsigned>(i), static_cast<unsigned>(index[b])) |
+                         ~low_bits(owned)
+                   : ~0u;
     if (special) tag[b] = velocity[index[b]].tag;
   }
-  // This lane writes every 32nd group of a list.
+  const int half = lane / 16;
   const auto apart = static_cast<std::size_t>(static_cast<unsigned>(a.lists.stride));
-  uint4* mine = reinterpret_cast<uint4*>(a.lists.entry) + static_cast<unsigned>(lane) * apart + i;
-  for (int q = 0; q < owned; ++q, ++i, ++mine) {
-    const ListCenter here = m.own[q];
-    const int n = fresh ? 0 : __shfl_sync(kWarp, number, q);
-    LinkSpan specials{};
-    if (special) specials = a.specials.of(a.origin[i]);
-    uint4* groups = fresh ? mine : mine + static_cast<std::size_t>(n / kGroup) * apart;
-    int filled = n % kGroup;  // of the row, which continues an unfinished group
-    if (filled > 0) {
-      if (lane == 0 && n < a.lists.capacity) reinterpret_cast<uint4*>(m.row)[0] = *groups;
+  uint4* mine =
+      reinterpret_cast<uint4*>(a.lists.entry) + static_cast<unsigned>(lane % 16) * apart + i + half;
+  uint4* const row = reinterpret_cast<uint4*>(m.row[half]);
+#pragma unroll 1
+  for (int q = 0; q < owned; q += 2, i += 2, mine += 2) {
+    ListCenter center[2];
+    int n[2], filled[2];  // entries, and those of the row, which continues an unfinished group
+    LinkSpan specials[2]{};
+#pragma unroll
+    for (int p = 0; p < 2; ++p) {
+      const float4 own = m.own[q + p];
+      center[p] = {own.x, own.y, own.z, own.w, m.limit[q + p]};
+      n[p] = fresh ? 0 : __shfl_sync(kWarp, number, q + p);
+      filled[p] = n[p] % kGroup;
+      if (special && q + p < owned) specials[p] = a.specials.of(a.origin[i + p]);
+    }
+    const int of_half = half ? n[1] : n[0], before = of_half / kGroup * kGroup;
+    uint4* groups = fresh ? mine : mine + static_cast<std::size_t>(of_half / kGroup) * apart;
+    if (!fresh) {
+      if (lane % 16 == 0 && of_half % kGroup > 0 && of_half < a.lists.capacity) row[0] = *groups;
       __syncwarp();
     }
 #pragma unroll
     for (int b = 0; b < batches; ++b) {
-      bool in = index[b] != i;
-      if constexpr (narrow) {
-        const auto difference = [](float j, float i) {
-          return __float_as_uint(j) - __float_as_uint(i);
-        };
-        in = in && 32 * b + lane < some &&
-             within_reach(a.cells, difference(place[b].x, here.x), difference(place[b].y, here.y),
-                          difference(place[b].z, here.z), here.reach, radius[b]);
-      } else {
-        in = in && within_reach(here, place[b], radius[b], square[b]);
-      }
-      unsigned entry = static_cast<unsigned>(index[b]);
-      in = in && !belongs_to_other(a.lists, static_cast<unsigned>(i), entry);
-      if (special) {
-        for (unsigned s = 0; s < specials.count; ++s) {
-          const LinkWord link = specials.first[s];
-          if (!in || partner_of(link) != tag[b]) continue;
-          const unsigned kind = kind_of(link);
-          if (a.specials.excluded >> kind & 1u) in = false;
-          entry = (entry & kIndexBits) | kind << 30;
+#pragma unroll
+      for (int p = 0; p < 2; ++p) {
+        const ListCenter& here = center[p];
+        bool in = !(out[b] & 1u << (q + p));
+        if constexpr (narrow) {
+          const auto difference = [](float j, float i) {
+            return __float_as_uint(j) - __float_as_uint(i);
+          };
+          in = in &&
+               within_reach(a.cells, difference(place[b].x, here.x), difference(place[b].y, here.y),
+                            difference(place[b].z, here.z), here.reach, radius[b]);
+        } else {
+          in = in && within_reach(here, place[b], radius[b], square[b]);
         }
+        unsigned entry = static_cast<unsigned>(index[b]);
+        if (special) {
+          for (unsigned s = 0; s < specials[p].count; ++s) {
+            const LinkWord link = specials[p].first[s];
+            if (!in || partner_of(link) != tag[b]) continue;
+            const unsigned kind = kind_of(link);
+            if (a.specials.excluded >> kind & 1u) in = false;
+            entry = (entry & kIndexBits) | kind << 30;
+          }
+        }
+        const unsigned vote = __ballot_sync(kWarp, in);
+        if (in) m.row[p][filled[p] + __popc(vote & below)] = entry;
+        filled[p] += __popc(vote);
       }
-      const unsigned vote = __ballot_sync(kWarp, in);
-      if (in) m.row[filled + __popc(vote & below)] = entry;
-      filled += __popc(vote);
     }
     // What the last group has room for is the particle itself: a place that can be read.
-    if (lane < kGroup - 1) m.row[filled + lane] = static_cast<unsigned>(i);
+#pragma unroll
+    for (int p = 0; p < 2; ++p)
+      if (lane < kGroup - 1) m.row[p][filled[p] + lane] = static_cast<unsigned>(i + p);
     __syncwarp();
-    const int before = n / kGroup * kGroup, room = min(filled, a.lists.capacity - before);
-    if (kGroup * lane < room) *groups = reinterpret_cast<uint4*>(m.row)[lane];
-    // At most kMost + kGroup - 1 entries are in the row.
-    if ((batches > 4 || !fresh) && kGroup * (32 + lane) < room)
-      groups[32 * apart] = reinterpret_cast<uint4*>(m.row)[32 + lane];
-    if (lane == q) number = before + filled;
+    const int room = min(half ? filled[1] : filled[0], a.lists.capacity - before);
+#pragma unroll 1
+    for (int group = lane % 16; kGroup * group < room; group += 16, groups += 16 * apart)
+      *groups = row[group];
+#pragma unroll
+    for (int p = 0; p < 2; ++p)
+      if (lane == q + p) number = n[p] / kGroup * kGroup + filled[p];
     __syncwarp();
   }
 }
 
 template <class P, bool special, bool ranks = false>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 3)
     list_kernel(const __grid_constant__ ListArguments a, const typename P::Velocity* velocity) {
   constexpr int kMost = ListMemory::kMost;
   __shared__ ListMemory memory[kThreads / 32];
@@ -270,9 +309,11 @@ __global__ void __launch_bounds__(kThreads)
     Near r{};
     if (lane < owned) {
       r = relative(own.x + lane);
-      m.own[lane] = cells.narrow ? ListCenter{__int_as_float(r.x), __int_as_float(r.y),
-                                              __int_as_float(r.z), r.radius, 0}
-                                 : list_center(cells, place(r.x, r.y, r.z), r.radius);
+      const ListCenter center = cells.narrow ? ListCenter{__int_as_float(r.x), __int_as_float(r.y),
+                                                          __int_as_float(r.z), r.radius, 0}
+                                             : list_center(cells, place(r.x, r.y, r.z), r.radius);
+      m.own[lane] = {center.x, center.y, center.z, center.reach};
+      m.limit[lane] = center.limit;
     }
     // Lanes beyond are at the place of the first particle of the cell.
     const ListPlace low = place(__reduce_min_sync(kWarp, r.x), __reduce_min_sync(kWarp, r.y),

@@ -32,36 +32,82 @@ class StepConstants {
 
  public:
   StepConstants(const Settings& settings, cudaStream_t stream)
-      : unit_(kIntegers<P> ? force_unit(settings) : 1),
-        laws_(on_device(in_units(laws_of<P>(settings.pairs)), stream)),
-        half_kicks_(on_device(half_kicks_of<P>(settings), stream)),
-        baths_(on_device(bath_coefficients_of<P>(settings), stream)),
-        bond_laws_(on_device(bond_laws_of<P>(settings), stream)) {
-    step_.forces = forces_of<P>(settings, laws_.data());
-    step_.forces.law = in_units({step_.forces.law})[0];
-    step_.unit = static_cast<Real>(unit_);
+      : half_kicks_(on_device(half_kicks_of<P>(settings), stream)),
+        baths_(on_device(bath_coefficients_of<P>(settings), stream)) {
     step_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
     step_.shorts = shorts_of(settings);
-    step_.bond_laws = bond_laws_.data();
+    step_.density_shorts = shorts_of_densities(settings);
+    take({settings}, stream);
+    choose(step_, 0);
   }
 
   // A step that knows the settings, and has no particles yet. It points into this object.
   const Step<P>& step() const { return step_; }
 
+  // Tables of coefficients: those of these settings, which are the same in all else.
+  void take(const std::vector<Settings>& tables, cudaStream_t stream) {
+    std::vector<PairLaw<Real>> laws;
+    std::vector<TransverseLaw<Real>> laws_across;
+    std::vector<BondLaw<Real>> bond_laws;
+    forces_.clear();
+    units_.clear();
+    for (const Settings& settings : tables) {
+      units_.push_back(kIntegers<P> ? force_unit(settings) : 1);
+      const auto more = in_units(laws_of<P>(settings.pairs), units_.back());
+      laws.insert(laws.end(), more.begin(), more.end());
+      const auto across = in_units(laws_across_of<P>(settings.pairs), units_.back());
+      laws_across.insert(laws_across.end(), across.begin(), across.end());
+      const auto bonds = bond_laws_of<P>(settings);
+      bond_laws.insert(bond_laws.end(), bonds.begin(), bonds.end());
+      forces_.push_back(forces_of<P>(settings, nullptr, nullptr));
+      forces_.back().law = more.back();
+      if (!across.empty()) forces_.back().across = across.back();
+      forces_.back().many_body.b = static_cast<Real>(forces_.back().many_body.b / units_.back());
+    }
+    laws_ = on_device(laws, stream);
+    laws_across_ = on_device(laws_across, stream);
+    bond_laws_ = on_device(bond_laws, stream);
+    for (std::size_t k = 0; k < tables.size(); ++k) {
+      forces_[k].laws = laws_.data() + k * (laws.size() / tables.size());
+      forces_[k].laws_across = laws_across_.data() + k * (laws_across.size() / tables.size());
+    }
+    bonds_of_table_ = bond_laws.size() / tables.size();
+  }
+  // Lets a step have the coefficients of a table.
+  void choose(Step<P>& step, std::size_t table) const {
+    const NoiseKey noise = step.forces.noise;
+    step.forces = forces_[table];
+    step.forces.noise = noise;
+    step.unit = static_cast<Real>(units_[table]);
+    step.bond_laws = bond_laws_.data() + table * bonds_of_table_;
+  }
+
  private:
-  std::vector<PairLaw<Real>> in_units(std::vector<PairLaw<Real>> laws) const {
+  static std::vector<PairLaw<Real>> in_units(std::vector<PairLaw<Real>> laws, double unit) {
     for (auto& law : laws) {
-      law.a = static_cast<Real>(law.a / unit_);
-      law.gamma = static_cast<Real>(law.gamma / unit_);
-      law.sigma = static_cast<Real>(law.sigma / unit_);
+      law.a = static_cast<Real>(law.a / unit);
+      law.gamma = static_cast<Real>(law.gamma / unit);
+      law.sigma = static_cast<Real>(law.sigma / unit);
     }
     return laws;
   }
 
-  const double unit_;  // of forces
-  const DeviceBuffer<PairLaw<Real>> laws_;
+  static std::vector<TransverseLaw<Real>> in_units(std::vector<TransverseLaw<Real>> laws,
+                                                   double unit) {
+    for (auto& law : laws) {
+      law.gamma = static_cast<Real>(law.gamma / unit);
+      law.sigma = static_cast<Real>(law.sigma / unit);
+    }
+    return laws;
+  }
+
   const DeviceBuffer<Real> half_kicks_, baths_;
-  const DeviceBuffer<BondLaw<Real>> bond_laws_;
+  DeviceBuffer<PairLaw<Real>> laws_;  // of all tables
+  DeviceBuffer<TransverseLaw<Real>> laws_across_;
+  DeviceBuffer<BondLaw<Real>> bond_laws_;  // the same
+  std::vector<Forces<P>> forces_;          // by table, like the units of forces
+  std::vector<double> units_;
+  std::size_t bonds_of_table_ = 0;
   Step<P> step_{};
 };
 

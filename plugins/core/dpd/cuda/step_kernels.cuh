@@ -2,6 +2,7 @@
 // The kernels of a time step on a GPU.
 #pragma once
 
+#include "../velocity_changes.h"
 #include "list_kernels.cuh"
 
 namespace manymove::dpd {
@@ -27,6 +28,20 @@ struct Fast {
     asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(y * (1.570796327f * 0x1p-31f)));
     return radius * sine;
   }
+  static __device__ void normals(std::uint32_t for_radius, std::uint32_t for_angle, float& first,
+                                 float& second) {
+    const auto n = static_cast<float>(static_cast<std::int32_t>(for_radius >> 1 | 1u));
+    float logarithm, radius, sine, cosine;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(n));
+    const float squared = fmaxf(__fmaf_rn(logarithm, -1.386294361f, 31 * 1.386294361f), 0.0f);
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(radius) : "f"(squared));
+    const float angle =
+        static_cast<float>(static_cast<std::int32_t>(for_angle | 1u)) * (1.570796327f * 0x1p-31f);
+    asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(angle));
+    asm("cos.approx.ftz.f32 %0, %1;" : "=f"(cosine) : "f"(angle));
+    first = radius * sine;
+    second = for_angle & 1u ? radius * cosine : -radius * cosine;
+  }
   static __device__ float raise(float base, float exponent) {
     float logarithm, result;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(base));
@@ -46,13 +61,58 @@ struct MathOf<Mixed> {
 
 // ---- steps ----
 
+// Sums at the end of a step over the particles with this bit in their flags, for a change of
+// velocities in stride (drive_kernel). Warps add to one of several copies.
+struct Meter {
+  static constexpr int kCopies = 32, kWords = 2 * Moments::kSums;
+  unsigned long long* total;  // [kCopies][kWords]; null: none
+  const double* units;        // of add_moments()
+  std::uint32_t flag;
+  int wanted;  // so many of the sums
+
+  // All threads of a warp; of those without a particle, `here` is false.
+  template <class Position, class Velocity>
+  __device__ void add(bool here, const Position& r, const Velocity& v) const {
+    Moments own;
+    if (here) add_moments(own, flag, units, r, v);
+    unsigned long long* const to =
+        total + (blockIdx.x * (kThreads / 32) + threadIdx.x / 32) % kCopies * kWords;
+#pragma unroll
+    for (int k = 0; k < Moments::kSums; ++k) {
+      if (k >= wanted) break;
+#pragma unroll
+      for (int word = k; word < kWords; word += Moments::kSums) {
+        // The lower and the upper half of what fits into 33 bits.
+        const std::int64_t value = own.word[word];
+        const unsigned low = __reduce_add_sync(kWarp, static_cast<unsigned>(value) & 0xffffu);
+        const int high = __reduce_add_sync(kWarp, static_cast<int>(value >> 16));
+        if (threadIdx.x % 32 == 0)
+          atomicAdd(&to[word],
+                    static_cast<unsigned long long>(static_cast<long long>(high)) * 0x10000u + low);
+      }
+    }
+  }
+  // All threads of a warp: the sums of all copies.
+  __device__ Moments sums() const {
+    Moments sums;
+    for (int k = 0; k < wanted; ++k)
+      for (int word = k; word < kWords; word += Moments::kSums) {
+        auto value = static_cast<long long>(total[threadIdx.x % 32 * kWords + word]);
+        for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(kWarp, value, d);
+        sums.word[word] = value;
+      }
+    return sums;
+  }
+};
+
 template <class P>
 struct Step {
   int count;
   long long number;
+  Meter meter;  // not when the state is read next
   Watch watch;
   Cells cells;  // for moved_far()
-  Shorts shorts;
+  Shorts shorts, density_shorts;
   Forces<P> forces;
   Motion<P> motion;
   Lists lists;
@@ -66,6 +126,7 @@ struct Step {
   const typename P::Position* position;
   const typename P::Velocity* velocity;
   const Short* short_position;
+  const typename P::Real* density;  // of many-body forces
   typename P::Position* next_position;
   typename P::Velocity* next_velocity;
   Short* next_short;
@@ -194,11 +255,17 @@ struct From {
   static constexpr bool follows_a_step = false;
 };
 
+// Blocks of a step that a multiprocessor should have room for.
+template <class P, bool plain, bool reading, int lanes>
+constexpr int fewest_blocks = kIntegers<P> && plain && !reading && lanes == 1 ? 6 : 1;
+
 // `lanes` threads per particle. Pairs within the cutoff are collected first, then computed: threads
 // of a warp find different ones of their neighbors there. After that the particle moves on, or,
 // when the state is read next, comes to rest.
-template <class P, bool plain, bool reading, int lanes, class Who = AllParticles>
-__global__ void __launch_bounds__(kThreads)
+template <class P, bool plain, bool reading, int lanes, class Who = AllParticles,
+          Extra extra = Extra::none>
+__global__ void __launch_bounds__(kThreads,
+                                  fewest_blocks<P, plain && extra == Extra::none, reading, lanes>)
     step_kernel(const __grid_constant__ Step<P> s, const Who who) {
   using Real = typename P::Real;
   using Math = typename MathOf<P>::type;
@@ -246,6 +313,11 @@ __global__ void __launch_bounds__(kThreads)
   if (Who::follows_a_step ? skipped : __syncthreads_or(skipped)) return;
   if (blockIdx.x == 0 && threadIdx.x == 0) s.watch.report->started = s.number;
 
+  // rho_i + rho_j
+  const auto densities = [&](int mine, unsigned j) {
+    if constexpr (extra == Extra::many_body) return s.density[mine] + s.density[j];
+    return Real(0);
+  };
   Sum<Real> sum;
   // The next group of this thread's entries, of which `left` are left.
   const auto next_group = [&](int left) {
@@ -267,8 +339,9 @@ __global__ void __launch_bounds__(kThreads)
         const unsigned entry = queue[k], j = plain ? entry : entry & kIndexBits;
         const int its = owner[k];
         Sum<Real> pair;
-        add_pair<P, Math, plain, false>(pair, s.forces, sharing.position[its],
-                                        sharing.velocity[its], s.position[j], s.velocity[j], entry);
+        add_pair<P, Math, plain, false, extra>(pair, s.forces, sharing.position[its],
+                                               sharing.velocity[its], s.position[j], s.velocity[j],
+                                               entry, densities(first + its, j));
         int3 units = {0, 0, 0};
         give(block, units, static_cast<unsigned>(its), j - static_cast<unsigned>(first),
              static_cast<unsigned>(s.lists.tile), pair.force.x, pair.force.y, pair.force.z);
@@ -315,8 +388,8 @@ __global__ void __launch_bounds__(kThreads)
         const unsigned j = plain ? entry : entry & kIndexBits;
         if constexpr (kIntegers<P>) {
           Sum<Real> pair;
-          add_pair<P, Math, plain, reading>(pair, s.forces, r, v, s.position[j], s.velocity[j],
-                                            entry);
+          add_pair<P, Math, plain, reading, extra>(pair, s.forces, r, v, s.position[j],
+                                                   s.velocity[j], entry, densities(i, j));
           const auto other = j - static_cast<unsigned>(first),
                      tile = static_cast<unsigned>(s.lists.tile);
           give(block, units, static_cast<unsigned>(i - first), other, tile, pair.force.x,
@@ -327,8 +400,8 @@ __global__ void __launch_bounds__(kThreads)
             for (int a = 0; a < 6; ++a) sum.virial[a] += ends * pair.virial[a];
           }
         } else {
-          add_pair<P, Math, plain, reading>(sum, s.forces, r, v, s.position[j], s.velocity[j],
-                                            entry);
+          add_pair<P, Math, plain, reading, extra>(sum, s.forces, r, v, s.position[j],
+                                                   s.velocity[j], entry, densities(i, j));
         }
       }
       top = bottom;
@@ -371,6 +444,7 @@ __global__ void __launch_bounds__(kThreads)
   Sum<Real> bonded;
   bonded.force = sum.force;
   const bool mine = here && thread % lanes == 0;
+  typename P::Velocity moved = v;
   if (mine) {
     const auto bond = [&](unsigned j, unsigned type) {
       add_bond<P>(bonded, s.forces.frame, r, s.position[j], s.bond_laws[type], reading);
@@ -388,22 +462,25 @@ __global__ void __launch_bounds__(kThreads)
       const Vector<Real> more = s.added[i];
       bonded.force = {bonded.force.x + more.x, bonded.force.y + more.y, bonded.force.z + more.z};
     }
-    typename P::Velocity moving = v;
     if constexpr (!plain) add_baths(s.motion, r, v, bonded.force);
     if constexpr (reading) s.force[i] = bonded.force;
     const auto force = with_body_forces(s.motion, r, bonded.force);
-    kick<!plain>(s.motion, r, moving, force);
-    if constexpr (!reading) {
-      kick<!plain>(s.motion, r, moving, force);
+    kick<!plain>(s.motion, r, moved, force);
+    if (!reading && s.meter.total) {
+      s.force[i] = force;
+    } else if constexpr (!reading) {
+      kick<!plain>(s.motion, r, moved, force);
       typename P::Position place = r;
       if constexpr (!early_ball) ball = s.ball[i];
-      move(s, i, place, moving, ball, s.number + 1);
+      move(s, i, place, moved, ball, s.number + 1);
       s.next_position[i] = place;
       s.next_short[i] =
           short_of(s.shorts, high_word(place.x), high_word(place.y), high_word(place.z));
     }
-    s.next_velocity[i] = moving;
+    s.next_velocity[i] = moved;
   }
+  if constexpr (!reading)
+    if (s.meter.total) s.meter.add(mine, r, moved);
 
   if constexpr (reading) {
     double value[kTallies];

@@ -34,6 +34,51 @@ __global__ void __launch_bounds__(kThreads)
   atomicAdd(&total[thread], static_cast<unsigned long long>(sum));
 }
 
+// A change of velocities in stride. drop: by how much it has lowered the temperature.
+struct Drive {
+  VelocityChange change;
+  MomentScale scale;
+  double target;
+  double* drop;
+};
+
+// One thread per particle, after a step that was metered: changes the velocities that the particles
+// have at its end, and takes them to the next step. The map is the same for all blocks.
+template <class P>
+__global__ void __launch_bounds__(kThreads)
+    drive_kernel(const __grid_constant__ Step<P> s, const Drive drive) {
+  __shared__ double found[4];
+  __shared__ bool bad;
+  if (stale(s.watch, s.number)) return;
+  if (threadIdx.x < 32) {
+    const Moments sums = s.meter.sums();
+    if (threadIdx.x == 0) {
+      VelocityMap map;
+      double drop = blockIdx.x == 0 ? *drive.drop : 0;
+      bad =
+          make_map(drive.change, drive.scale, sums, drive.target, drop, map) != ChangeState::kMade;
+      found[0] = map.scale;
+      for (int a = 0; a < 3; ++a) found[1 + a] = map.shift[a];
+      if (blockIdx.x == 0) {
+        *drive.drop = drop;
+        if (bad) refuse_change(s.watch, s.number);
+      }
+    }
+  }
+  __syncthreads();
+  const int i = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
+  if (i >= s.count || bad) return;
+  const VelocityMap map = {found[0], {found[1], found[2], found[3]}};
+  typename P::Position r = s.position[i];
+  typename P::Velocity v = s.next_velocity[i];
+  if (map.changes_something()) apply(map, drive.change.flag, r, v);
+  kick<true>(s.motion, r, v, s.force[i]);
+  move(s, i, r, v, s.ball[i], s.number + 1);
+  s.next_position[i] = r;
+  s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
+  s.next_velocity[i] = v;
+}
+
 // One thread per particle.
 template <class Position, class Velocity>
 __global__ void map_kernel(int count, VelocityMap map, std::uint32_t flag, const Position* position,

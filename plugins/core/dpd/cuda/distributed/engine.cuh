@@ -77,7 +77,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
       });
       c_.transport->expect(ghosts_.expected_segment(static_cast<double>(all)));
       transfer_.take_links(topology);
-      plain_ = is_plain(settings_, s_.links.specials > 0);
+      plain_ = is_plain_with(s_.links.specials > 0);
       together(c_.communicator(), [&] {
         if (s_.count == 0) return;
         if (const int bad = transfer_.enter(arrays, topology, frame_); bad >= 0)
@@ -168,6 +168,16 @@ class DistributedEngine final : OnDevice, public EngineBase {
     });
   }
 
+  void take_coefficients() override {
+    guarded([&] {
+      const std::vector<Settings> all = settings_of_tables();
+      c_.constants.take(all, c_.streams.main);
+      bonded_.take(all, c_.streams.main);
+      c_.streams.finish("coefficients");
+      plain_ = is_plain_with(s_.links.specials > 0);
+    });
+  }
+
   void take_steps(std::int64_t steps, bool (*interrupted)()) {
     std::int64_t to = step_ + steps, next = step_ + 1;
     if (!lists_hold_) interval_ = 1;
@@ -222,7 +232,8 @@ class DistributedEngine final : OnDevice, public EngineBase {
     const State &here = s_.present(), &there = s_.state[after(s_.now)];
     s.count = last;
     s.number = number;
-    s.forces.noise = key_of(number);
+    c_.constants.choose(s, table_of(number));
+    set_noise(s.forces, number);
     set_time(s.motion, number);
     s.lists = c_.lists();
     s.ball = s_.ball.data();
@@ -289,7 +300,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   void launch_part(std::int64_t step, bool reading, int first, int last, cudaStream_t stream) {
     if (first == last) return;
     Step<P> s = arguments(step, last, reading);
-    bonded_.launch(s, first, c_.block(), reading, stream);
+    bonded_.launch(s, table_of(step), first, c_.block(), reading, stream);
     s.partial += static_cast<std::size_t>(first / c_.block()) * kTallies;
     const auto kernel = step_kernel_of<P, From>(plain_, reading, c_.lanes);
     kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first});

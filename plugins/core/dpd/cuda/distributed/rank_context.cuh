@@ -107,7 +107,7 @@ struct RankContext {
   const Settings& settings;
   Decomposition ranks;
   RankStreams streams;
-  const StepConstants<P> constants;
+  StepConstants<P> constants;
   std::unique_ptr<Transport> transport;
   RankReport report;
   ParticleStore<P> store;

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Many-body DPD on a GPU: a kernel that finds local densities before the kernel of each step.
+#pragma once
+
+#include "step_kernels.cuh"
+
+namespace manymove::dpd {
+
+// In mixed precision densities are sums of multiples of this weight: like forces, they do not
+// depend on the order of the pairs. A thousand neighbors in one place are within the range.
+constexpr float kWeightsPerUnit = 0x1p22f;
+
+// `lanes` threads per particle, in the blocks of the step. As there, pairs that may be within the
+// cutoff of densities are collected first.
+template <class P, bool plain, int lanes>
+__global__ void __launch_bounds__(kThreads)
+    density_kernel(const __grid_constant__ Step<P> s, typename P::Real* density) {
+  using Real = typename P::Real;
+  using Math = typename MathOf<P>::type;
+  constexpr int kHits = 20;
+  __shared__ unsigned hit[kHits * kThreads];
+  __shared__ unsigned units_of[kThreads];  // of the particles of the block, in mixed precision
+  if (stale(s.watch, s.number)) return;
+  const int thread = static_cast<int>(threadIdx.x);
+  const int first = static_cast<int>(blockIdx.x) * (kThreads / lanes);  // of the block
+  const int i = first + thread / lanes;
+  const bool here = i < s.count;
+  if constexpr (kIntegers<P>) {
+    units_of[thread] = 0;
+    __syncthreads();
+  }
+  const auto apart_in_list = static_cast<std::size_t>(static_cast<unsigned>(s.lists.stride));
+  const uint4* list = reinterpret_cast<const uint4*>(s.lists.entry) +
+                      static_cast<std::size_t>(thread % lanes) * apart_in_list + i;
+  const int number = here ? s.lists.number[i] : 0;
+  const typename P::Position r = s.position[here ? i : 0];
+  const Short about = s.short_position[here ? i : 0];
+
+  Real sum = 0;  // stays 0 in mixed precision
+  unsigned units = 0;
+  int hits = 0;
+  const auto compute = [&] {
+    for (int k = 0; k < hits; ++k) {
+      const unsigned entry = hit[k * kThreads + thread], j = plain ? entry : entry & kIndexBits;
+      const Real with = with_neighbor<P, Math, plain>(s.forces, r, s.position[j], entry, sum);
+      if constexpr (kIntegers<P>) {
+        const unsigned more = __float2uint_rn(with * kWeightsPerUnit),
+                       other = j - static_cast<unsigned>(first);
+        units += more;
+        if (other < static_cast<unsigned>(s.lists.tile)) atomicAdd(&units_of[other], more);
+      } else {
+        sum = with;
+      }
+    }
+    hits = 0;
+  };
+  for (int left = number - kGroup * (thread % lanes); __any_sync(kWarp, left > 0);
+       left -= kGroup * lanes, list += lanes * apart_in_list) {
+    if (left > 0) {
+      const uint4 four = *list;
+      const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
+      Short other[kGroup];
+#pragma unroll
+      for (int q = 0; q < kGroup; ++q)
+        other[q] = s.short_position[plain ? entry[q] : entry[q] & kIndexBits];
+#pragma unroll
+      for (int q = 0; q < kGroup; ++q)
+        if (maybe_within_cutoff<plain>(s.density_shorts, about, other[q]) && left > q)
+          hit[hits++ * kThreads + thread] = entry[q];
+    }
+    if (__any_sync(kWarp, hits > kHits - kGroup)) compute();
+  }
+  compute();
+
+  if constexpr (kIntegers<P>) {
+    atomicAdd(&units_of[thread / lanes], units);
+    __syncthreads();
+    sum = static_cast<float>(units_of[thread / lanes]) / kWeightsPerUnit;
+  } else {
+    for (int d = lanes / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kWarp, sum, d);
+  }
+  if (here && thread % lanes == 0) density[i] = s.forces.many_body.density_scale * sum;
+}
+
+// The kernels of a step, to be launched one after the other in blocks of kThreads.
+template <class P>
+struct ManyBodyKernels {
+  void (*density)(const Step<P>, typename P::Real*);
+  StepKernel<P, AllParticles> step;  // reads Step::density
+};
+
+// plain: as in is_plain(). They are compiled in sources of their own.
+template <class P>
+ManyBodyKernels<P> many_body_kernels(bool plain, bool reading, int lanes);
+
+}  // namespace manymove::dpd

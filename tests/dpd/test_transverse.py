@@ -1,0 +1,285 @@
+"""`pair_style manymove/dpd/ext`, `/tstat` and `/ext/tstat`: their laws against LAMMPS' own styles,
+on the host and in the engines."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from dpd_decks import (
+    BONDS,
+    END,
+    WARNING,
+    assert_close,
+    assert_same_steps,
+    assert_stays,
+    compare,
+    resident,
+    state,
+    system,
+    two_types,
+)
+from lammps_host import DUMP, THERMO, needs_lammps, run_lammps
+from machine import on_gpu
+
+pytestmark = needs_lammps
+
+STRESSES = ("Pxx", "Pyy", "Pzz", "Pxy", "Pxz", "Pyz")
+# Of dpd/ext: a, gamma, gamma_perp, ws, wsT, and perhaps a cutoff; of thermostats without a.
+EXT = (
+    ("1 1", "25.0", "4.5", "3.0", "0.53 0.8", ""),
+    ("1 2", "40.0", "3.0", "2.0", "1.0 1.0", "1.2"),
+    ("2 2", "15.0", "6.0", "4.5", "1.7 0.4", "0.9"),
+)
+
+
+def law(style: str, temperature: float, tail: str = "", ours: bool = True) -> str:
+    """The pair style under our name or LAMMPS', at one temperature."""
+    thermostat, across = style.endswith("tstat"), "ext" in style
+    name = ("manymove/" if ours else "") + style
+    temperatures = f"{temperature} {temperature}" if thermostat else f"{temperature}"
+    lines = [f"pair_style {name} {temperatures} 1.0 4711 {tail if ours else ''}"]
+    for types, a, gamma, gamma_across, exponents, cutoff in EXT:
+        values = [] if thermostat else [a]
+        values += [gamma, gamma_across, exponents, cutoff] if across else [gamma, cutoff]
+        lines.append(" ".join(["pair_coeff", types, *values]))
+    return "\n".join(lines) + "\n"
+
+
+STYLES = ("dpd/tstat", "dpd/ext", "dpd/ext/tstat")
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("box", ["block 0 4 0 5 0 4", "prism 0 4 0 5 0 4 1 0.5 -0.5"])
+def test_without_noise_it_is_lammps_style(style, box, tmp_path):
+    more = two_types(box, 300) + "special_bonds lj 0.2 0.5 1.0\n"
+    theirs = run_lammps(more + law(style, 0.0, ours=False) + THERMO + DUMP + "run 0\n", tmp_path)
+    ours = run_lammps(
+        more + law(style, 0.0, "precision double") + THERMO + DUMP + "run 0\n", tmp_path
+    )
+    assert_close(ours.forces(), theirs.forces(), 1e-12)
+    for name in ("PotEng", *STRESSES):
+        assert ours.thermo()[name] == pytest.approx(theirs.thermo()[name], rel=1e-12, abs=1e-11)
+
+
+def test_noise_has_the_moments_of_the_law(tmp_path):
+    # Two resting particles, in 20,000 draws: means and covariances of the noise along and across
+    # the line of centers, and the same force with another sign on the other particle. Bounds of
+    # five standard errors, for ten numbers: one false alarm in 170,000 seeds.
+    draws, r = 20000, np.array([0.3, -0.2, 0.4])
+    at = " ".join(f"{x:.17g}" for x in 2 + r)
+    deck = f"""
+units lj
+atom_modify map yes
+comm_modify vel yes
+region box block 0 4 0 4 0 4
+create_box 1 box
+create_atoms 1 single 2 2 2
+create_atoms 1 single {at}
+mass 1 1.0
+pair_style manymove/dpd/ext 1.3 1.0 99 precision double
+pair_coeff * * 0.0 4.5 2.0 0.5 2.0
+timestep 0.01
+variable f1 equal fx[1]
+variable f2 equal fy[1]
+variable f3 equal fz[1]
+variable g1 equal fx[2]
+variable g2 equal fy[2]
+variable g3 equal fz[2]
+fix out all print 1 "FORCES $(v_f1:%.10g) $(v_f2:%.10g) $(v_f3:%.10g) $(v_g1:%.10g) &
+$(v_g2:%.10g) $(v_g3:%.10g)" screen yes
+thermo 100000
+run {draws}
+"""
+    output = run_lammps(deck, tmp_path).output
+    values = np.array([line.split()[1:] for line in re.findall("^FORCES .*", output, re.M)], float)
+    assert len(values) >= draws
+    force, other = values[:, :3], values[:, 3:]
+    assert np.abs(force + other).max() < 1e-8
+    distance = np.linalg.norm(r)
+    e = -r / distance  # towards the first particle
+    w = 1 - distance
+    along = np.sqrt(2 * 1.3 * 4.5 / 0.01) * w**0.5
+    across = np.sqrt(2 * 1.3 * 2.0 / 0.01) * w**2
+    first = np.cross(e, [1.0, 0.0, 0.0])
+    first /= np.linalg.norm(first)
+    xi = force @ np.stack([e, first, np.cross(e, first)], axis=1) / [along, across, across]
+    n = len(xi)
+    assert np.all(np.abs(xi.mean(axis=0)) < 5 / np.sqrt(n))
+    covariance = xi.T @ xi / n
+    assert np.all(np.abs(covariance - np.eye(3)) < 5 * np.sqrt((1 + np.eye(3)) / n))
+    assert abs((xi[:, 2] ** 4).mean() - 3) < 5 * np.sqrt(96 / n)
+
+
+@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+def test_the_engine_does_what_the_host_does(style, precision, device, tmp_path):
+    deck = system(atoms=600, box="block 0 5 0 6 0 7") + law(style, 1.3, f"precision {precision}")
+    ours, host = compare(deck + BONDS + THERMO, "run 6\n", device, tmp_path)
+    assert_same_steps(ours, host, {"double": 1e-10, "mixed": 3e-5}[precision])
+
+
+PLAIN = """
+units lj
+comm_modify vel yes
+region box block 0 6 0 6 0 6
+create_box 1 box
+create_atoms 1 random 648 5 NULL
+mass 1 1.0
+velocity all create 1.0 6 loop all
+fix nve all nve
+timestep 0.01
+"""
+
+
+@on_gpu
+@pytest.mark.parametrize("lanes", [648, 60000])
+def test_cpu_and_gpu_have_the_same_bits_in_double_precision(lanes, tmp_path):
+    edge = (lanes / 3) ** (1 / 3)
+    plain = PLAIN.replace("0 6 0 6 0 6", " ".join(3 * [f"0 {edge:.10g}"]))
+    plain = plain.replace("648", str(lanes))
+    deck = plain + (
+        "pair_style manymove/dpd/ext 1.0 1.0 3 precision double\npair_coeff * * 25 4.5 3 1 0.5\n"
+    )
+    runs = [run_lammps(deck + resident(d) + "run 10\n" + END, tmp_path) for d in ("cpu", "cuda")]
+    assert np.array_equal(state(runs[0]), state(runs[1]))
+
+
+def test_mixed_precision_of_plain_fluids(device, tmp_path):
+    # Kernels of their own on a GPU: one type, exponents 1.
+    deck = PLAIN + (
+        "pair_style manymove/dpd/ext 1.0 1.0 3 precision mixed\npair_coeff * * 25 4.5 3 1 1\n"
+    )
+    ours, host = compare(deck + THERMO, "run 6\n", device, tmp_path)
+    assert_same_steps(ours, host, 3e-5)
+
+
+@pytest.mark.parametrize("style", ["dpd/tstat", "dpd/ext/tstat"])
+@pytest.mark.parametrize("types", [1, 2])
+def test_the_temperature_changes_during_a_run(style, types, device, tmp_path):
+    deck = system(atoms=600, box="block 0 5 0 6 0 7")
+    if types == 1:
+        deck = deck.replace("create_atoms 2", "create_atoms 1")
+    ramp = law(style, 1.0, "precision double").replace("1.0 1.0 1.0 4711", "0.4 2.5 1.0 4711", 1)
+    ours, host = compare(deck + ramp + THERMO, "run 8\n", device, tmp_path)
+    assert_same_steps(ours, host, 1e-10)
+    constant = run_lammps(
+        deck + law(style, 2.5, "precision double") + resident(device) + "run 8\n" + END, tmp_path
+    )
+    assert not np.allclose(state(constant), state(ours), rtol=1e-3)
+    # With positions on the host, pairs alone are computed by the engine.
+    pairs = run_lammps(
+        deck + ramp + "fix hold all spring/self 1e-12\n" + resident(device) + "run 8\n" + END,
+        tmp_path,
+    )
+    assert WARNING in pairs.output
+    assert_close(state(pairs), state(host), 1e-9)
+
+
+def test_the_fluid_is_that_of_lammps(tmp_path):
+    # Temperature and pressure of a small fluid, by 20 blocks of 1.5 time units. Five standard
+    # errors of the difference (Student's t of 38 degrees): one false alarm in 35,000 seeds.
+    plain = PLAIN.replace("0 6 0 6 0 6", "0 5 0 5 0 5").replace("648", "375")
+    deck = plain.replace("0.01", "0.02") + (
+        "{}pair_coeff * * 25 4.5 3.0 0.53 0.53\n"
+        "thermo_style custom step temp press\nthermo 5\n{}run 300\nrun 1500\n"
+    )
+    means = []
+    for style in ("dpd/ext 1.0 1.0 11", "manymove/dpd/ext 1.0 1.0 12"):
+        more = resident("cpu") if "manymove" in style else ""
+        thermo = run_lammps(deck.format(f"pair_style {style}\n", more), tmp_path).thermo(1)
+        values = np.stack([thermo["Temp"][1:], thermo["Press"][1:]], axis=1)
+        blocks = values.reshape(20, -1, 2).mean(axis=1)
+        means.append((blocks.mean(axis=0), blocks.std(axis=0, ddof=1) / np.sqrt(20)))
+    (theirs, e), (ours, f) = means
+    assert np.all(np.abs(ours - theirs) < 5 * np.hypot(e, f)), (ours, theirs, e, f)
+
+
+def test_on_two_ranks_it_is_the_same(tmp_path):
+    # On a host of two ranks, which finds atoms on one rank, with their IDs.
+    start = tmp_path / "start"
+    run_lammps(system(atoms=600, box="block 0 5 0 6 0 7") + f"write_restart {start}\n", tmp_path)
+    deck = (
+        f"comm_modify vel yes\nread_restart {start}\ncomm_modify vel yes\ntimestep 0.01\n"
+        "fix nve all nve\n" + law("dpd/ext", 1.3, "precision double")
+    )
+    one = run_lammps(deck + "run 6\n" + END, tmp_path)
+    for more in ("", resident("cpu")):
+        two = run_lammps(deck + more + "run 6\n" + END, tmp_path, ranks=2)
+        assert_close(state(two), state(one), 1e-10)
+    assert_stays(two)
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_restart_continues(style, tmp_path):
+    deck = system(atoms=600, box="block 0 5 0 6 0 7") + law(style, 1.3, "precision double")
+    if style.endswith("tstat"):
+        deck = deck.replace("1.3 1.3 1.0 4711", "0.5 1.3 1.0 4711")
+    through = run_lammps(deck + "run 3 stop 6\nrun 3 start 0\n" + END, tmp_path)
+    half = tmp_path / "half"
+    run_lammps(deck + f"run 3 stop 6\nwrite_restart {half}\n", tmp_path)
+    again = run_lammps(
+        f"comm_modify vel yes\nread_restart {half}\ncomm_modify vel yes\n"
+        "fix nve all nve\nrun 3 start 0\n" + END,
+        tmp_path,
+    )
+    assert_close(state(again), state(through), 1e-9)
+
+
+def test_data_files_have_the_coefficients(tmp_path):
+    deck = two_types("block 0 4 0 5 0 4", 200)
+    run = run_lammps(deck + law("dpd/ext", 0.0) + "run 0\nwrite_data out pair ij\n", tmp_path)
+    lines = (run.directory / "out").read_text().split("PairIJ Coeffs")[1].splitlines()[2:5]
+    assert [line.split() for line in lines] == [
+        ["1", "1", "25", "4.5", "3", "0.53", "0.8", "1"],
+        ["1", "2", "40", "3", "2", "1", "1", "1.2"],
+        ["2", "2", "15", "6", "4.5", "1.7", "0.4", "0.9"],
+    ]
+
+
+@pytest.mark.parametrize("style", ["dpd/tstat", "dpd/ext/tstat"])
+def test_as_a_thermostat_of_another_model(style, device, tmp_path):
+    base = system(atoms=300, box="block 0 5 0 6 0 7")
+
+    def deck(ours: bool) -> str:
+        own = law(style, 0.0, "precision double", ours)
+        name = ("manymove/" if ours else "") + style
+        own = own.replace("pair_style ", "pair_style hybrid/overlay soft 1.0 ")
+        own = re.sub(r"pair_coeff (\d) (\d)", rf"pair_coeff \1 \2 {name}", own)
+        return base + own + "pair_coeff * * soft 10.0\n" + THERMO
+
+    theirs = run_lammps(deck(False) + "run 5\n" + END, tmp_path)
+    ours = run_lammps(deck(True) + resident(device) + "run 5\n" + END, tmp_path)
+    assert_same_steps(ours, theirs, 1e-10)
+    assert "Pair forces are computed on" in ours.output
+
+
+@pytest.mark.parametrize(
+    ("commands", "message"),
+    [
+        ("pair_style manymove/dpd/tstat 1.0 1.0 1.0", "missing argument"),
+        ("pair_style manymove/dpd/tstat 1.0 -1.0 1.0 5", "temperature -1.0 must not be negative"),
+        ("pair_style manymove/dpd/ext 1.0 1.0 5 weight_exponent 2", "unknown keyword"),
+        ("pair_style manymove/dpd/ext 1.0 1.0 5\npair_coeff * * 25 4.5 3 1", "missing argument"),
+        (
+            "pair_style manymove/dpd/ext 1.0 1.0 5\npair_coeff * * 25 4.5 -3 1 1",
+            "gamma_perp -3 must not be negative",
+        ),
+        (
+            "pair_style manymove/dpd/ext 1.0 1.0 5\npair_coeff * * 25 4.5 3 1 -1",
+            "wsT -1 must not be negative",
+        ),
+        (
+            "pair_style manymove/dpd/ext 1.0 1.0 5\npair_coeff * * 25 4.5 3 -1 1",
+            "weight_exponent -1 must not be negative",
+        ),
+        (
+            "pair_style manymove/dpd/ext/tstat 1 1 1.0 5\npair_coeff * * 4.5 3 1 1 1.0 7",
+            "unexpected argument 7",
+        ),
+    ],
+)
+def test_bad_input(commands, message, tmp_path):
+    run = run_lammps(two_types(atoms=20) + commands + "\n", tmp_path, fails=True)
+    assert message in run.output.lower() or message in run.output
