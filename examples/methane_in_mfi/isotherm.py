@@ -20,7 +20,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from manymove import Adsorption
-from manymove.adsorption.adsorbates import GAS_CONSTANT, METHANE, Adsorbate
+from manymove.adsorption.adsorbates import METHANE, Adsorbate
+from manymove.adsorption.gas import GAS_CONSTANT
 from manymove.analysis.notation import with_error
 from manymove.bench import example
 

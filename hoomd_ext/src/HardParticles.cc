@@ -110,8 +110,9 @@ void HardParticles::set_max_displacement(const std::string& type, double d) {
 }
 
 void HardParticles::set_box_moves(double beta_pressure, bool ln_volume, bool edges_apart,
-                                  double delta) {
+                                  double delta, const std::array<double, 3>& edge_shares) {
   set(edges_apart_, edges_apart);
+  set(edge_shares_, edge_shares);
   set(beta_pressure_, beta_pressure);
   set(ln_volume_, ln_volume);
   set(volume_delta_, delta);
@@ -351,6 +352,7 @@ void HardParticles::make_engine() {
       parameters.ln_volume = ln_volume_;
       parameters.edges_apart = edges_apart_;
       parameters.volume_delta = volume_delta_;
+      std::copy(edge_shares_.begin(), edge_shares_.end(), parameters.edge_shares);
       parameters.swap_rounds = swap_rounds_;
       parameters.swap_range = swap_range_;
       parameters.swap_every = swap_every_;

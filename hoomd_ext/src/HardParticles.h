@@ -39,8 +39,9 @@ class HardParticles : public hoomd::Integrator {
   int sweeps_per_step() const { return sweeps_per_step_; }
   void set_sweeps_per_step(int sweeps) { set(sweeps_per_step_, sweeps); }
   // Constant pressure: pressure over kT (0: constant volume), steps uniform in ln V, in V or in the
-  // length of one edge, and the largest step (0: chosen).
-  void set_box_moves(double beta_pressure, bool ln_volume, bool edges_apart, double delta);
+  // length of one edge, the largest step (0: chosen), and the shares of it for each edge.
+  void set_box_moves(double beta_pressure, bool ln_volume, bool edges_apart, double delta,
+                     const std::array<double, 3>& edge_shares);
   // Swap moves, which exchange types: rounds of pairs (0: none), the largest difference of the
   // diameters (0: any), and the number of cycles between them.
   void set_swap(int rounds, double range, int every);
@@ -151,6 +152,7 @@ class HardParticles : public hoomd::Integrator {
   double repair_depth_ = 1e-4;
   double beta_pressure_ = 0, volume_delta_ = 0;
   bool ln_volume_ = true, edges_apart_ = false;
+  std::array<double, 3> edge_shares_{1, 1, 1};
   int swap_rounds_ = 0, swap_every_ = 1;
   double swap_range_ = 0;
 

@@ -158,10 +158,14 @@ class HardParticles(Integrator):
             return
         of_box, swap = self._box_moves, self._swap
         if of_box is None:
-            self._cpp_obj.setBoxMoves(0.0, True, False, 0.0)
+            self._cpp_obj.setBoxMoves(0.0, True, False, 0.0, [1.0] * 3)
         else:
-            mode, delta = moves.mode_and_delta(of_box)
-            self._cpp_obj.setBoxMoves(of_box["betaP"], mode == "ln", mode == "length", delta or 0.0)
+            mode, delta = moves.mode_and_delta(of_box, self._DIMENSIONS)
+            most, shares = delta or 0.0, [1.0] * 3
+            if isinstance(delta, tuple):
+                most = max(delta)
+                shares = ([each / most for each in delta] + shares)[:3]
+            self._cpp_obj.setBoxMoves(of_box["betaP"], mode == "ln", mode == "length", most, shares)
         if swap is None:
             self._cpp_obj.setSwap(0, 0.0, 1)
         else:

@@ -110,6 +110,11 @@ void FixManymoveWRMC::parse(int first, int narg, char** arg) {
         max_displacement_ = positive(word.c_str(), value);
       } else if (word == "spacing") {
         spacing_ = positive("spacing", value);
+      } else if (word == "fugacity" || word == "exchange" || word == "trial_positions" ||
+                 word == "trial_orientations" || word == "reinsertion" ||
+                 word == "identity_change") {
+        error->all(FLERR, "{}: {} is for manymove.Adsorption: the number of atoms is fixed", name_,
+                   word);
       } else if (!take(word, value)) {
         error->all(FLERR, "{}: unknown keyword {}", name_, word);
       }
@@ -376,10 +381,9 @@ void FixManymoveWRMC::make_steps(std::vector<Particle>& atoms) {
 // present energy; then P of each bin.
 void FixManymoveWRMC::summarize(const Snapshot& state) {
   const auto samples = static_cast<double>(state.counters.samples);
+  const double energy = engine_->energies()[0];
   // Before the first step the averages are those of the start alone.
-  const auto mean = [&](Sum sum) {
-    return samples > 0 ? state.sums[sum] / samples : state.energies[0];
-  };
+  const auto mean = [&](Sum sum) { return samples > 0 ? state.sums[sum] / samples : energy; };
   const double plain = mean(kPlain), waste = mean(kWaste);
   double best = method_ < 2 ? plain : waste;
   if (parameters_.moments && samples > 0 && mean(kJump) > 0) {
@@ -393,7 +397,7 @@ void FixManymoveWRMC::summarize(const Snapshot& state) {
       (method_ < 2 ? plain : waste) / energy_,
       steps > 0 ? static_cast<double>(state.counters.accepted) / steps : 0,
       steps,
-      state.energies[0] / energy_};
+      energy / energy_};
   std::copy(results, results + kResults, results_.begin());
   double total = 0;
   for (const std::uint64_t n : state.profile) total += static_cast<double>(n);

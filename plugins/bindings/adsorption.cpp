@@ -85,6 +85,12 @@ Parameters parameters_from(const nb::dict& d) {
   p.systems = nb::cast<int>(d["systems"]);
   p.max_displacement = nb::cast<double>(d["max_displacement"]);
   p.exchange = nb::cast<double>(d["exchange"]);
+  if (d.contains("trial_positions")) {
+    p.trial_positions = nb::cast<int>(d["trial_positions"]);
+    p.trial_orientations = nb::cast<int>(d["trial_orientations"]);
+    p.reinsertion = nb::cast<double>(d["reinsertion"]);
+    p.identity_change = nb::cast<double>(d["identity_change"]);
+  }
   p.grid = nb::cast<std::array<int, 3>>(d["grid"]);
   p.cubic = nb::cast<bool>(d["cubic"]);
   p.double_precision = nb::cast<bool>(d["double_precision"]);
@@ -221,5 +227,6 @@ void bind_adsorption(nb::module_& module) {
       .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
       .def_prop_ro("grid", &grid_dict)
       .def_prop_ro("capacities", &Engine::capacities)
+      .def("energies", [](Engine& e) { return array_of(e.energies()); })
       .def("snapshot", &snapshot_dict);
 }

@@ -64,6 +64,12 @@ Parameters parameters_from(const nb::dict& d) {
     p.ln_volume = nb::cast<bool>(d["ln_volume"]);
     p.edges_apart = d.contains("edges_apart") && nb::cast<bool>(d["edges_apart"]);
     p.volume_delta = nb::cast<double>(d["volume_delta"]);
+    if (d.contains("edge_shares")) {
+      const auto shares = nb::cast<std::vector<double>>(d["edge_shares"]);
+      if (shares.size() != box.size())
+        throw std::invalid_argument("edge_shares: one for each edge");
+      std::copy(shares.begin(), shares.end(), p.edge_shares);
+    }
     p.volume_repeats = nb::cast<int>(d["volume_repeats"]);
     p.volume_every = nb::cast<int>(d["volume_every"]);
   }
@@ -156,7 +162,7 @@ void bind_hard_spheres(nb::module_& module) {
           "or types (int32 N) and contacts (float64 T by T), where the others are missing or None; "
           "max_displacement, cell_width, moves_per_cell, rounds, tile (0: chosen); seed, "
           "first_cycle, repair_depth; at constant pressure beta_pressure, ln_volume, edges_apart, "
-          "volume_delta, "
+          "volume_delta, edge_shares, "
           "volume_repeats, volume_every (0: chosen); for swap moves swap_rounds, swap_every, "
           "swap_range (0: any).")
       .def_static(

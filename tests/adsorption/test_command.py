@@ -15,8 +15,9 @@ from documents import ROOT
 from processes import run
 
 from manymove import Adsorption, cli
-from manymove.adsorption.adsorbates import GAS_CONSTANT, METHANE
+from manymove.adsorption.adsorbates import METHANE
 from manymove.adsorption.frameworks import read_framework
+from manymove.adsorption.gas import GAS_CONSTANT
 from manymove.adsorption.molecule_files import read_species
 from manymove.adsorption.occupancy import filling_systems, systems_of_multiprocessor
 from manymove.analysis.notation import with_error

@@ -16,7 +16,8 @@ from adsorption_model import CUTOFF, GAS, agrees, field, make, nearest, pair_ene
 
 from manymove import Adsorption
 from manymove.adsorption import METHODS
-from manymove.adsorption.adsorbates import BOLTZMANN, GAS_CONSTANT, METHANE, Adsorbate
+from manymove.adsorption.adsorbates import METHANE, Adsorbate
+from manymove.adsorption.gas import BOLTZMANN, GAS_CONSTANT
 
 T = 300.0
 

@@ -161,3 +161,23 @@ def test_text_fields_keep_their_commas(read):
         read(cif(field + "_citation_title 'unfinished\n" + P1))
     with pytest.warns(UserWarning, match=r"\(line 12\)"):
         read(cif(field + "_citation_author_name 'O. Yaghi',\n" + P1))
+
+
+CHARGED = """loop_
+_atom_site_label
+_atom_site_type_symbol
+_atom_site_fract_x
+_atom_site_fract_y
+_atom_site_fract_z
+_atom_site_charge
+"""
+
+
+def test_charges_are_those_of_the_sites(read):
+    """Labels may occur twice, with different charges; each atom has the charge of its row."""
+    text = adsorption_model.cif("", (9, 10, 12), (90, 90, 90), OPERATIONS, occupancy=False)
+    head = text.partition("loop_\n_atom_site_label")[0]
+    rows = "O1 O 0.1 0.2 0.3 -0.25\nO1 O 0.3 0.2 0.3 -0.75\nSi1 Si 0.2 0.2 0.3 1.0\n"
+    f = read(head + CHARGED + rows)
+    assert f.labels == ("O1",) * 4 + ("Si1",) * 2
+    assert np.array_equal(f.charges, [-0.25, -0.25, -0.75, -0.75, 1, 1])

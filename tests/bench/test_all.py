@@ -1,6 +1,8 @@
 """`manymove bench all`: every benchmark, ours beside the best peer."""
 
 import json
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,6 +12,7 @@ import pytest
 
 from manymove import cli
 from manymove.bench import harness, suite
+from manymove.bench.process import report_of
 
 
 @pytest.fixture
@@ -54,6 +57,21 @@ def test_command_writes_table_file_and_picture(small, tmp_path, capfd):
     rows = bench_all_parts.ROWS
     assert report["benchmarks"]["disks"]["results"] == rows[10] + rows[99]
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_interrupt_while_a_process_starts_ends_it(monkeypatch):
+    started = []
+
+    class Interrupted(subprocess.Popen):
+        def __init__(self, *words, **options):
+            super().__init__(*words, **options)
+            started.append(self)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        report_of([sys.executable, "-c", "import time; time.sleep(60)"], 60)
+    assert [process.poll() for process in started] == [-signal.SIGTERM]
 
 
 def test_a_part_that_hangs_ends_in_time_and_keeps_what_it_has(small, tmp_path):

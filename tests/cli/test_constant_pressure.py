@@ -51,7 +51,6 @@ def test_a_resumed_run_is_that_of_one_go(tmp_path, command, apart):
         (["--pressure", -1], "--pressure is -1"),
         (["--pressure", "nan"], "--pressure is nan"),
         (["--edges-apart"], "--edges-apart needs --pressure"),
-        (["--pressure", 2, "--edges-apart", "--decompose"], "--edges-apart cannot be combined"),
         (["--pressure", 2, "--equation-of-state"], "--equation-of-state measures it"),
     ],
 )

@@ -267,9 +267,9 @@ def test_lammps_waits_for_a_rank_that_is_stopped(cluster):
 @needs_lammps
 def test_lammps_that_is_suspended_as_a_whole_continues(cluster):
     job = lammps(cluster, OFTEN.replace("100000000", "150"))
-    for number in (signal.SIGSTOP, signal.SIGCONT):
+    for number, seconds in ((signal.SIGSTOP, 2 * LIMIT + 2), (signal.SIGCONT, 0)):
         for where in cluster.hosts:
             where.signal(number)
-        time.sleep(2 * LIMIT + 2)
+        time.sleep(seconds)
     said = job.ends(90)
     assert job.process.returncode == 0, said

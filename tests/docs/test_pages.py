@@ -76,6 +76,8 @@ SHORT = {
     "dpd": "--particles 3000 --steps 10 --equilibrate 10 --quiet",
     "electrolyte": "--ions 512 --sweeps 20 --equilibrate 1 --device cpu --threads 1 --quiet",
     "adsorption": "--systems 4 --steps 50 --equilibrate 50 --grid-spacing 0.5 --device cpu --quiet",
+    "henry": "--insertions 20 --grid-spacing 0.8 --device cpu --quiet",
+    "pores": "--insertions 20 --samples 5 --grid-spacing 0.8 --device cpu --quiet",
 }
 
 
@@ -129,6 +131,9 @@ SMALLER = {
     "systems=16": "systems=16, grid_spacing=0.5",
     "200_000": "2000",
     "run(20000)": "run(200)",
+    "20_000": "2000",
+    "10_000": "200",
+    "range(200)": "range(3)",
 }
 
 

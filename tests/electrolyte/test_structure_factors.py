@@ -112,7 +112,7 @@ def test_the_second_moment_condition_holds_with_ewalds_energy(device):
             bjerrum_length=BJERRUM,
             seed=2,
             device=device,
-            threads=2,
+            threads=1,
         )
         found[boundary] = intercept(ions, 3000)
     value, error = found["ewald"]

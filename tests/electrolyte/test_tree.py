@@ -11,7 +11,7 @@ from electrolytes import dense, trivalent
 from machine import runnable_simd_levels
 from processes import start, until
 
-from manymove import Electrolyte, checkpoint, cli
+from manymove import Electrolyte, _core, checkpoint, cli
 from manymove.analysis.ions import Salt, Species
 
 SALTS = {
@@ -236,6 +236,14 @@ def test_auto_chooses_by_the_number_of_ions():
     assert trivalent(32_000, method="auto", precision="mixed", device="cpu").method == "brush"
     assert trivalent(32_000, method="auto", periodic=True, device="cpu").method == "brush"
     assert trivalent(100, device="cpu").precision == "mixed"
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
+def test_auto_chooses_by_the_number_of_ions_on_a_gpu():
+    assert trivalent(12_288, method="auto", device="cuda").method == "brush"
+    assert trivalent(16_384, method="auto", device="cuda").method == "tree"
+    assert trivalent(16_384, method="auto", precision="mixed", device="cuda").method == "brush"
 
 
 def test_a_command_that_is_killed_ends_the_same(tmp_path):

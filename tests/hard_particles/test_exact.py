@@ -8,6 +8,7 @@ Each comparison has a false-alarm probability of 1e-6 over seeds; the seeds are 
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -66,6 +67,7 @@ def pair_density(box, others):
     return density
 
 
+@cache
 def rejection_sample(count, box, tries, seed):
     """Independent uniform configurations of `count` disks without overlaps: (K, count, 2)."""
     generator = np.random.default_rng(seed)

@@ -141,10 +141,11 @@ def test_the_command_decomposed_gives_the_results_of_one_rank(alone, tmp_path):
         assert here[key] == there[key], key
 
 
-def test_constant_pressure_and_swap_moves_decomposed_are_those_of_one_rank(tmp_path):
+@pytest.mark.parametrize("apart", [[], ["--edges-apart"]])
+def test_constant_pressure_and_swap_moves_decomposed_are_those_of_one_rank(apart, tmp_path):
     words = "disks --particles 900 --packing-fraction 0.4 --diameters 1,0.7 --sweeps 40".split()
     words += "--equilibrate 10 --frames 2 --threads 1 --device cpu --quiet".split()
-    words += "--pressure 4 --swap-rounds 2".split()
+    words += ["--pressure", 4, "--swap-rounds", 2, *apart]
     ends = [manymove(1, *words, "--output", tmp_path / "1")]
     words += ["--output", tmp_path / "2", "--decompose"]
     ends.append(manymove(3, *words, "--sweeps", 15))

@@ -17,7 +17,7 @@ from laws import FALSE_ALARM, assert_binomial, assert_follows, chi_square, chi_s
 from sphere_engines import engine, positions_of, sites
 
 SAMPLES = {2: 10_000, 3: 6000}  # by the number of dimensions
-BINS = {2: (11, 60), 3: (5, 24)}  # bins per axis of the unit cell, and points of integration
+BINS = {2: (11, 24), 3: (5, 12)}  # bins per axis of the unit cell, and points of integration
 
 # Contact distances of the particles 0, 1 and 2.
 SIZES = {

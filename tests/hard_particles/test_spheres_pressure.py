@@ -29,10 +29,10 @@ def measured(particles, equilibrate, sweeps):
 )
 def test_pressure_agrees_with_the_equation_of_state(device, packing_fraction, max_displacement):
     """Within five standard errors and a thousandth of Z - 1 for finite size and extrapolation (2048
-    spheres). The errors are known to about 10 %: false alarms of about 1e-5 each."""
+    spheres). The errors are known to about 15 %: false alarms of about 2e-5 each."""
     options = {"device": device, "threads": 2, "max_displacement": max_displacement, **OFTEN}
     spheres = HardSpheres.random(2048, packing_fraction, seed=1, **options)
-    found = measured(spheres, 300, 6000)
+    found = measured(spheres, 300, 2400)
     ideal = 6 * packing_fraction / math.pi
     expected = ideal * fluid_factor(packing_fraction)
     assert found.error < 0.01 * (expected - ideal) + 0.001

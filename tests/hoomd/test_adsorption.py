@@ -195,3 +195,12 @@ def test_settings_survive_pickling():
     other.operations.updaters.append(hoomd.update.CustomUpdater(1, copy))
     other.run(1)
     assert np.array_equal(positions_of(other), positions_of(simulation))
+
+
+def test_arguments_of_open_systems_are_refused_by_name():
+    simple = dict(adsorbate="C", epsilon=1.0, sigma=1.0, framework={}, kT=1.0, cutoff=2.5)
+    for name in ("fugacity", "trial_positions", "identity_change"):
+        with pytest.raises(ValueError, match=f"{name} is for manymove.Adsorption"):
+            manymove.hoomd.WasteRecyclingMC(**simple, **{name: 1})
+    with pytest.raises(TypeError, match="no argument colour"):
+        manymove.hoomd.WasteRecyclingMC(**simple, colour="red")

@@ -38,7 +38,7 @@ def attached(name, way, device, **volume):
 
 @pytest.mark.parametrize("name", SYSTEMS)
 @pytest.mark.parametrize(
-    "volume", [{}, {"mode": "standard", "delta": 1.0}, {"length": True, "delta": 0.1}]
+    "volume", [{}, {"mode": "standard", "delta": 1.0}, {"length": True, "delta": (0.1, 0.06, 0.2)}]
 )
 def test_the_run_is_that_of_manymove_alone(hoomd_device, way, name, volume):
     simulation, action = attached(name, way, hoomd_device, **volume)
@@ -56,7 +56,7 @@ def test_the_run_is_that_of_manymove_alone(hoomd_device, way, name, volume):
         first_cycle=simulation.timestep << 20,
         pressure=betaP * np.mean(each**D),
         volume_mode="length" if "length" in volume else volume.get("mode", "ln"),
-        volume_delta=volume.get("delta"),
+        volume_delta=volume["delta"][:D] if "length" in volume else volume.get("delta"),
         device="cpu",
     )
     for _ in range(6):
@@ -100,7 +100,8 @@ def test_a_change_of_the_pressure_makes_a_new_engine(way):
         ({"betaP": 1, "volume": {"mode": "cubic"}}, "must be 'ln' or 'standard'"),
         ({"betaP": 1, "volume": {"delta": -1}}, "must be positive and finite"),
         ({"betaP": 1, "volume": {"delta": 1}, "length": {"delta": 1}}, "either volume or length"),
-        ({"betaP": 1, "length": {"delta": (1, 0, 0)}}, "delta"),
+        ({"betaP": 1, "length": {"delta": (0, 0, 0)}}, "a number for each edge, one of them not 0"),
+        ({"betaP": 1, "length": {"delta": (1, -1, 0)}}, "must be positive and finite"),
         ({"betaP": 1, "length": 0.1}, "must be a dictionary with delta"),
     ],
 )

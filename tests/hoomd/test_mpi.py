@@ -162,6 +162,7 @@ def test_a_simulation_on_several_ranks_is_that_of_one(count, device, tmp_path):
         ([4, 4, 40], "AB", {"swap": {"rounds": 2}}, [2]),
         ([10, 70], "AB", {"swap": {"rounds": 2}, "box_moves": {"betaP": 1.0}}, [2]),
         ([4, 4, 44], "A", {"box_moves": {"betaP": 2.0}}, [2]),
+        ([4, 4, 44], "A", {"box_moves": {"betaP": 2.0, "length": {"delta": 0.02}}}, [2]),
     ],
     ids=[
         "spheres",
@@ -170,6 +171,7 @@ def test_a_simulation_on_several_ranks_is_that_of_one(count, device, tmp_path):
         "swaps",
         "swaps at constant pressure",
         "constant pressure",
+        "edges apart",
     ],
 )
 def test_spheres_and_mixtures_on_several_ranks_are_those_of_one(

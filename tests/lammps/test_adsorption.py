@@ -70,6 +70,7 @@ def test_images_follow_and_averages_go_on_over_runs(tmp_path):
         (("spacing 0.25", "profile w 10"), "profile along w"),
         (("spacing 0.25", "displacement 9.0"), "below half the box"),
         (("spacing 0.25", "colour red"), "unknown keyword colour"),
+        (("spacing 0.25", "trial_positions 4"), "trial_positions is for manymove.Adsorption"),
         (("wrmc 1 100 7", "wrmc 0 100 7"), "N 0 must be positive"),
         (("wrmc 1 100 7", "wrmc 1 100 -7"), "seed -7 must be positive"),
         (("300.0 4.0", "300.0 6.0"), "less than twice the cutoff"),

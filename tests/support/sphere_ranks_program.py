@@ -21,6 +21,7 @@ from manymove import HardDisks, HardSpheres
 TABLE = [[0.7, 1.0, 0.5], [1.0, 0.6, 0.8], [0.5, 0.8, 0.4]]  # not additive
 # The last edge is so little above 72 diameters that the number of cells along it changes.
 PRESSURE = {"pressure": 20.0, "volume_delta": 0.004, "volume_repeats": 5}
+APART = {"pressure": 20.0, "volume_mode": "length", "volume_delta": 0.01, "volume_repeats": 3}
 CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "spheres": (3, "one", {"tile": 5}),
     "spheres, additive": (3, "additive", {"tile": 4, "moves_per_cell": 5}),
@@ -33,6 +34,12 @@ CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "spheres, a table, pressure": (3, "table", {"volume_mode": "standard", "pressure": 3.0}),
     "disks, pressure": (2, "one", {"tile": 6, **PRESSURE}),
     "spheres, swaps, pressure": (3, "additive", {"tile": 5, "swap_rounds": 3, **PRESSURE}),
+    "spheres, edges apart": (3, "one", {"tile": 5, **APART}),
+    "disks, swaps, edges apart": (
+        2,
+        "additive",
+        {"tile": 6, "swap_rounds": 2, **APART, "volume_delta": (0.01, 0.04)},
+    ),
     "disks, swaps, pressure": (2, "additive", {"tile": 6, "swap_rounds": 2, **PRESSURE}),
 }
 
@@ -104,6 +111,7 @@ def trajectories(comm: Any, folder: Path) -> dict[str, Any]:
 
 SAVED: dict[str, tuple[str, dict[str, Any]]] = {
     "plain": ("table", {}),
+    "edges apart": ("one", APART),
     "pressure": ("additive", {"swap_rounds": 2, **PRESSURE}),
 }
 

@@ -16,6 +16,7 @@ namespace manymove::adsorption {
 
 inline constexpr int kMostSpecies = 4;
 inline constexpr int kMostSystems = 1 << 30;  // of one process: they are numbered in int
+inline constexpr int kMostTrials = 1024;      // of a reinsertion
 inline constexpr int kWidth = 32;      // lanes that share the work of one system, in a fixed order
 inline constexpr int kRefresh = 4096;  // steps between two sums of the energy from scratch
 inline constexpr std::uint32_t kPlaceRounds = 512;  // of kWidth places tried for a molecule
@@ -103,7 +104,16 @@ MM_HD double exponential(double x) {
 
 // ---- random numbers ----
 
-enum class Purpose : std::uint32_t { common = 1, choose, propose, exchange, place, widom };
+enum class Purpose : std::uint32_t {
+  common = 1,
+  choose,
+  propose,
+  exchange,
+  place,
+  widom,
+  trial_place,
+  trial_turn
+};
 
 inline constexpr std::uint32_t kEverySystem = 0xffffffffu;
 
@@ -504,6 +514,21 @@ enum Sum {
   kEnergyNumber,
   kOfSpecies,                          // numbers of each species
   kDrift = kOfSpecies + kMostSpecies,  // largest error of an energy that was carried along
+  // Of rigid molecules with one proposal per step, see docs/theory/open_systems.md: the expected
+  // minus the actual change of each species' number and of the energy, given the trials,
+  kExpected,
+  kExpectedEnergy = kExpected + kMostSpecies,
+  // tried insertions minus tried deletions of each species,
+  kChoice,
+  // beta f V W of tried insertions, their number, and the molecules present then,
+  kTest = kChoice + kMostSpecies,
+  kTested = kTest + kMostSpecies,
+  kPresent = kTested + kMostSpecies,
+  // and tried and accepted reinsertions and identity changes.
+  kReinsertions = kPresent + kMostSpecies,
+  kReinserted,
+  kIdentities,
+  kChangedIdentities,
   kSums
 };
 

@@ -97,6 +97,25 @@ void collect_images(State& s) {
   }
 }
 
+void check_trials(const Parameters& p) {
+  const int k = p.trial_positions, m = p.trial_orientations;
+  if (k < 1 || m < 1 || k > kMostTrials || m > kMostTrials || (k + 1) * m > kMostTrials)
+    refuse(
+        "trial_positions and trial_orientations must be positive, and the orientations times one "
+        "more than the positions at most ",
+        kMostTrials, ", got ", k, " and ", m);
+  for (const double share : {p.reinsertion, p.identity_change})
+    if (!(share >= 0) || !(share < 1)) refuse("shares of moves must be in [0, 1), got ", share);
+  if (!(p.exchange + p.reinsertion + p.identity_change < 1))
+    refuse("exchange, reinsertion and identity_change must leave some steps for other moves");
+  if (p.identity_change > 0 && !(p.exchange > 0 && p.species.size() > 1))
+    refuse("identity_change needs an open system of several species");
+  if (k * m == 1 && p.reinsertion == 0 && p.identity_change == 0) return;
+  if (!p.rigid) refuse("trials, reinsertions and identity changes are for rigid molecules");
+  if (p.method != Method::metropolis && p.method != Method::plj)
+    refuse("trials, reinsertions and identity changes go with the methods metropolis and plj");
+}
+
 }  // namespace
 
 void check_method(const Parameters& p) {
@@ -107,6 +126,7 @@ void check_method(const Parameters& p) {
   if (!(p.exchange >= 0) || !(p.exchange < 1)) refuse("exchange must be in [0, 1)");
   if (p.exchange > 0 && p.method != Method::metropolis && p.method != Method::plj)
     refuse("insertions and deletions go with the methods metropolis and plj");
+  check_trials(p);
   if (p.systems < 1) refuse("there must be at least one system");
   if (p.systems > kMostSystems)
     refuse(p.systems, " systems are too many, at most ", kMostSystems, " are possible");

@@ -514,7 +514,7 @@ namespace {
 // (docs/benchmarks/electrolyte.md). That of a CPU with Ewald's energy is an estimate.
 Method faster_method(const Parameters& p, std::size_t ions, bool gpu) {
   const bool possible = p.double_precision && (p.ewald || !p.periodic);
-  const std::size_t least = gpu ? (p.ewald ? 3'000 : 32'768) : (p.ewald ? 3'000 : 30'000);
+  const std::size_t least = gpu ? (p.ewald ? 3'000 : 16'384) : (p.ewald ? 3'000 : 30'000);
   return possible && ions >= least ? Method::tree : Method::brush;
 }
 

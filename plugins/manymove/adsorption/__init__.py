@@ -3,18 +3,28 @@
 
 from manymove.adsorption.adsorbates import METHANE, Adsorbate
 from manymove.adsorption.averages import Profile
+from manymove.adsorption.density import DensityMap
 from manymove.adsorption.force_field import TRAPPE_ZEO, ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
+from manymove.adsorption.gas import GasPhase
 from manymove.adsorption.input import METHODS
 from manymove.adsorption.molecule_files import read_molecule
-from manymove.adsorption.molecules import CH4, CO2, ETHANE, N2, WATER, Molecule, Site
+from manymove.adsorption.molecules import CH4, CO2, ETHANE, HELIUM, N2, WATER, Molecule, Site
+from manymove.adsorption.pores import (
+    SurfaceArea,
+    helium_void_fraction,
+    pore_volume,
+    surface_area,
+)
 from manymove.adsorption.simulation import Adsorption
+from manymove.adsorption.structures import write_structure
 from manymove.analysis.notation import Estimate
 
 __all__ = [
     "CH4",
     "CO2",
     "ETHANE",
+    "HELIUM",
     "METHANE",
     "METHODS",
     "N2",
@@ -22,12 +32,19 @@ __all__ = [
     "WATER",
     "Adsorbate",
     "Adsorption",
+    "DensityMap",
     "Estimate",
     "ForceField",
     "Framework",
+    "GasPhase",
     "Molecule",
     "Profile",
     "Site",
+    "SurfaceArea",
+    "helium_void_fraction",
+    "pore_volume",
     "read_framework",
     "read_molecule",
+    "surface_area",
+    "write_structure",
 ]

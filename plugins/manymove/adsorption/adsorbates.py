@@ -1,4 +1,4 @@
-"""Adsorbates: molecules of a single Lennard-Jones site, and their gas phase."""
+"""Adsorbates: molecules of a single Lennard-Jones site."""
 
 from __future__ import annotations
 
@@ -6,64 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
+from manymove.adsorption.gas import BOLTZMANN, Gas
 
-BOLTZMANN = 1.380649e-23  # J / K
-AVOGADRO = 6.02214076e23  # 1 / mol
 # e^2 / (4 pi epsilon_0 k_B angstrom) in kelvin, from the constants of CODATA 2018.
 COULOMB = 1.602176634e-19**2 / (4 * math.pi * 8.8541878128e-12 * BOLTZMANN * 1e-10)
-GAS_CONSTANT = BOLTZMANN * AVOGADRO  # J / (mol K)
-
-
-class Gas:
-    """The gas phase of a species: its critical constants and its fugacity."""
-
-    name: str
-    critical_temperature: float | None
-    critical_pressure: float | None
-    acentric_factor: float | None
-
-    def _check_gas(self) -> None:
-        if not isinstance(self.name, str):
-            raise TypeError(f"the name of an adsorbate must be a string, got {self.name!r}")
-        for name in ("critical_temperature", "critical_pressure"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < math.inf:
-                raise ValueError(f"{self.name}: {name} must be positive and finite, got {value}")
-        if self.acentric_factor is not None and not math.isfinite(self.acentric_factor):
-            raise ValueError(f"{self.name}: acentric_factor must be finite")
-
-    def fugacity_coefficient(self, pressure: float, temperature: float) -> float:
-        """Fugacity coefficient of the pure gas by the Peng-Robinson equation of state.
-
-        D.-Y. Peng, D. B. Robinson, Ind. Eng. Chem. Fundam. 15, 59 (1976).
-
-        Args:
-            pressure: pressure in bar.
-            temperature: temperature in kelvin.
-
-        Raises:
-            ValueError: the critical constants are missing, or a number is out of range.
-        """
-        if not (0 < pressure < 1e6 and 0 < temperature < math.inf):
-            raise ValueError(
-                f"{self.name}: no fugacity at {pressure:g} bar and {temperature:g} K: the equation "
-                "of state needs positive numbers, and less than 10^6 bar"
-            )
-        tc, pc, omega = self.critical_temperature, self.critical_pressure, self.acentric_factor
-        if tc is None or pc is None or omega is None:
-            raise ValueError(f"{self.name} has no critical constants: give the fugacity instead")
-        kappa = 0.37464 + 1.54226 * omega - 0.26992 * omega**2
-        alpha = (1 + kappa * (1 - math.sqrt(temperature / tc))) ** 2
-        a = 0.45724 * alpha * (pressure / pc) * (tc / temperature) ** 2
-        b = 0.07780 * (pressure / pc) * (tc / temperature)
-        roots = np.roots([1, b - 1, a - 3 * b**2 - 2 * b, b**3 + b**2 - a * b])
-        factors = [
-            _log_coefficient(float(z.real), a, b)
-            for z in roots
-            if abs(z.imag) < 1e-9 and z.real > b
-        ]
-        return math.exp(min(factors))  # the stable one of several phases
 
 
 @dataclass(frozen=True)
@@ -80,9 +26,11 @@ class Adsorbate(Gas):
             needed for fugacities only, that is for isotherms.
         critical_pressure: critical pressure in bar.
         acentric_factor: acentric factor without unit.
+        molar_mass: molar mass in g/mol, which is needed for loadings in mg/g only.
 
     Raises:
-        ValueError: epsilon is negative, or sigma or a critical constant is not positive.
+        ValueError: epsilon is negative, or sigma, a critical constant or the molar mass is not
+            positive.
         TypeError: the name is not a string, or another value is not a number.
     """
 
@@ -93,6 +41,7 @@ class Adsorbate(Gas):
     critical_temperature: float | None = None
     critical_pressure: float | None = None
     acentric_factor: float | None = None
+    molar_mass: float | None = None
 
     def __post_init__(self) -> None:
         self._check_gas()
@@ -117,12 +66,6 @@ class Adsorbate(Gas):
                 "no interaction"
             )
         return self.framework[element] or (0.0, 1.0)
-
-
-def _log_coefficient(z: float, a: float, b: float) -> float:
-    root = math.sqrt(2)
-    ratio = (z + (1 + root) * b) / (z + (1 - root) * b)
-    return z - 1 - math.log(z - b) - a / (2 * root * b) * math.log(ratio)
 
 
 def mixed_laws(
@@ -151,6 +94,11 @@ def mixed_laws(
     return laws
 
 
+# Critical constants here and in molecules.py: those of the reference equations of state that NIST's
+# Chemistry WebBook (SRD 69) uses: CH4 of U. Setzmann, W. Wagner, J. Phys. Chem. Ref. Data 20, 1061
+# (1991); CO2 of R. Span, W. Wagner, ibid. 25, 1509 (1996); N2 of R. Span et al., ibid. 29, 1361
+# (2000); C2H6 of D. Bücker, W. Wagner, ibid. 35, 205 (2006); H2O of W. Wagner, A. Pruß, ibid. 31,
+# 387 (2002); He of D. O. Ortiz Vega et al., NISTIR 8474 (2023).
 # Parameters of J. Kim et al., J. Chem. Theory Comput. 7, 3208 (2011), section 2.1.
 METHANE = Adsorbate(
     name="CH4",
@@ -160,4 +108,5 @@ METHANE = Adsorbate(
     critical_temperature=190.564,
     critical_pressure=45.992,
     acentric_factor=0.01142,
+    molar_mass=16.0428,
 )

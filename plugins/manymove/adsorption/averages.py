@@ -14,13 +14,17 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments
-from manymove.adsorption.adsorbates import AVOGADRO, BOLTZMANN, GAS_CONSTANT
+from manymove.adsorption.gas import AVOGADRO, BOLTZMANN, GAS_CONSTANT
+from manymove.adsorption.loadings import Loadings
 from manymove.analysis.notation import Estimate
 
 MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
 # Rows of the engine's sums (core/adsorption/model.h).
 _PLAIN, _WASTE, _WASTE_SQUARED, _JUMP, _SQUARED, _NUMBER, _NUMBER_SQUARED, _CROSS = range(8)
-_OF_SPECIES, DRIFT, _SUMS = 8, 12, 13
+_OF_SPECIES, DRIFT = 8, 12
+_EXPECTED, _EXPECTED_ENERGY, _CHOICE, _TEST, _TESTED, _PRESENT, _MOVES = 13, 17, 18, 22, 26, 30, 34
+_SUMS = 38
+_PER_COEFFICIENT = 8  # systems for each coefficient of control variates
 _NOISE = 0.03  # largest relative error of the loading with which a comparison is decided
 
 
@@ -78,12 +82,17 @@ class Comparison:
         self.round = None if header["round"] is None else int(header["round"])
 
 
+def all_sums(sums: np.ndarray, systems: int) -> np.ndarray:
+    """The sums of a checkpoint; those of earlier versions had fewer rows."""
+    return np.pad(sums, (0, max(0, _SUMS * systems - len(sums))))
+
+
 # The source of the averages of a run: the parameters of the engine, the other arguments of the
 # object, and the snapshot of the engine.
 Run = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 
 
-class Averages:
+class Averages(Loadings):
     """The averages of `manymove.Adsorption`; a base class that is not for separate use."""
 
     _engine: Any
@@ -232,6 +241,78 @@ class Averages:
             mean, error, free_energy, free_energy_error,
         )  # fmt: skip
 
+    # ---- estimators that use all trials ----------------------------------------------------------
+
+    def _recycles(self) -> np.ndarray:
+        """Means over the steps of open systems whose trials are recorded, (sums, systems)."""
+        means = self._means()
+        if not self._parameters["exchange"] or "rigid" not in self._parameters:
+            raise RuntimeError(
+                "trials are recorded in open systems of rigid molecules, and of single sites with "
+                "trial_positions above 1"
+            )
+        return means
+
+    @property
+    def loading_waste_recycled(self) -> list[Estimate]:
+        """Mean number of molecules of each species with the probabilities of all insertions and
+        deletions instead of their outcomes (`docs/theory/open_systems.md`, section 4).
+
+        Raises:
+            RuntimeError: nothing was measured, or trials are not recorded.
+        """
+        means, kinds = self._recycles(), len(self._parameters["species"])
+        return [_estimate(means[_OF_SPECIES + k] + means[_EXPECTED + k]) for k in range(kinds)]
+
+    @property
+    def loading_optimal(self) -> list[Estimate]:
+        """Mean number of molecules of each species with the smallest variance that averages of the
+        trials allow: control variates with mean zero (`docs/theory/open_systems.md`, section 5).
+
+        Raises:
+            RuntimeError: nothing was measured, trials are not recorded, or there are too few
+                systems to estimate the coefficients.
+        """
+        means, kinds = self._recycles(), len(self._parameters["species"])
+        controls = _controls(means, kinds)
+        return [_controlled(means[_OF_SPECIES + k], controls) for k in range(kinds)]
+
+    @property
+    def energy_controlled(self) -> Estimate:
+        """Mean energy of an open system in kelvin with the same control variates.
+
+        Raises:
+            RuntimeError: an error of `loading_optimal`.
+        """
+        means = self._recycles()
+        return _controlled(means[_PLAIN], _controls(means, len(self._parameters["species"])))
+
+    @property
+    def loading_from_insertions(self) -> list[Estimate]:
+        """Loading beta f V <W> of each species from the weights of all tried insertions, as
+        `loading_from_test_molecules` without test molecules.
+
+        Raises:
+            RuntimeError: nothing was measured, or trials are not recorded.
+        """
+        means, kinds = self._recycles(), len(self._parameters["species"])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return [_estimate(means[_TEST + k] / means[_TESTED + k]) for k in range(kinds)]
+
+    def _acceptance_of(self, row: int) -> float:
+        tries, accepted = self._sums()[_MOVES + row : _MOVES + row + 2].sum(axis=1)
+        return float(accepted / tries) if tries else math.nan
+
+    @property
+    def reinsertion_acceptance(self) -> float:
+        """Ratio of accepted to tried reinsertions in the averages; NaN if there are none."""
+        return self._acceptance_of(0)
+
+    @property
+    def identity_change_acceptance(self) -> float:
+        """Ratio of accepted to tried identity changes in the averages; NaN if there are none."""
+        return self._acceptance_of(2)
+
     # ---- open systems and test molecules ---------------------------------------------------------
 
     @property
@@ -244,16 +325,12 @@ class Averages:
         return [_estimate(means[_OF_SPECIES + kind]) for kind in range(len(species))]
 
     @property
-    def loading_mol_per_kg(self) -> list[Estimate]:
-        """Mean loading of each species in mol per kg of framework.
-
-        Raises:
-            ValueError: the box is empty.
-        """
-        if not self._about["mass"]:
-            raise ValueError("an empty box has no loading per mass of the framework")
-        unit = 1000 / self._about["mass"]
-        return [Estimate(n.value * unit, n.error * unit) for n in self.loading]
+    def _loadings_of_systems(self) -> np.ndarray:
+        """Mean number of molecules of each species in each system, (species, systems)."""
+        species = self._parameters["species"]
+        if not self._parameters["exchange"]:
+            return np.array([[float(s["molecules"])] * self._systems for s in species])
+        return self._means()[_OF_SPECIES : _OF_SPECIES + len(species)]
 
     @property
     def loading_from_test_molecules(self) -> list[Estimate]:
@@ -330,6 +407,22 @@ class Averages:
         """
         arguments.count("insertions", insertions)
         sums = self._engine.insert_test_molecules(insertions, species, False)
+        return _estimate(sums.reshape(-1, 2)[:, 0] / insertions)
+
+    def boltzmann_factor(self, insertions: int = 10000, species: int = 0) -> Estimate:
+        """Average <exp(-U / T)> over test molecules in the empty framework, without the molecules
+        that are there. Of helium this is the void fraction; the excess chemical potential at
+        infinite dilution is -T ln of it.
+
+        Args:
+            insertions: number of test molecules for each system.
+            species: index of the adsorbate.
+
+        Raises:
+            ValueError: an error of `insert_test_molecules`.
+        """
+        arguments.count("insertions", insertions)
+        sums = self._engine.insert_test_molecules(insertions, species, True)
         return _estimate(sums.reshape(-1, 2)[:, 0] / insertions)
 
     def henry(self, insertions: int = 10000, species: int = 0) -> tuple[Estimate, Estimate]:
@@ -429,6 +522,36 @@ class _Gathered:
 
     def snapshot(self) -> dict[str, Any]:
         return self._snapshot
+
+
+def _controls(means: np.ndarray, kinds: int) -> np.ndarray:
+    """Averages of each system whose expectation is zero, (controls, systems)."""
+    rows = np.arange(kinds)
+    return np.vstack(
+        (
+            means[_EXPECTED + rows],
+            means[_EXPECTED_ENERGY],
+            means[_CHOICE + rows],
+            means[_TEST + rows] - means[_PRESENT + rows],
+        )
+    )
+
+
+def _controlled(values: np.ndarray, controls: np.ndarray) -> Estimate:
+    """The mean over systems where the controls are zero, by linear regression."""
+    spread = controls.std(axis=1)
+    columns = (controls[spread > 0] / spread[spread > 0, None]).T
+    systems, unknown = len(values), columns.shape[1] + 1
+    least = _PER_COEFFICIENT * unknown
+    if systems < least:
+        raise RuntimeError(
+            f"{systems} systems are too few for control variates, which need {least}"
+        )
+    matrix = np.column_stack((np.ones(systems), columns))
+    inverse = np.linalg.pinv(matrix.T @ matrix)
+    coefficients = inverse @ (matrix.T @ values)
+    variance = np.square(values - matrix @ coefficients).sum() / (systems - unknown)
+    return Estimate(float(coefficients[0]), float(math.sqrt(variance * inverse[0, 0])))
 
 
 def _estimate(values: np.ndarray) -> Estimate:

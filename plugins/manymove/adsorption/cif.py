@@ -42,24 +42,26 @@ def structure_of(text: str, source: str) -> Any:
     return structure
 
 
-def charges_of(text: str, source: str) -> dict[str, float] | None:
-    """The charges (_atom_site_charge) of a CIF file by label; None if it has none.
+def charges_of(text: str, source: str, structure: Any) -> list[float] | None:
+    """The charges (_atom_site_charge) of the sites of a structure; None if the file has none.
 
     Raises:
-        ValueError: a charge is missing or no number, or differs between sites with one label.
+        ValueError: a charge is missing or no number.
     """
     if "_atom_site_charge" not in text:
         return None
-    charges: dict[str, float] = {}
+    charges: list[float] = []
     for block in _parsed(text, source):
         for label, value in block.find(["_atom_site_label", "_atom_site_charge"]):
             try:
-                charge = float(re.sub(r"\(\d+\)$", "", value))
+                charges.append(float(re.sub(r"\(\d+\)$", "", value)))
             except ValueError:
                 raise ValueError(f"{source}: site {label} has the charge {value}") from None
-            if charges.setdefault(label, charge) != charge:
-                raise ValueError(f"{source}: sites {label} have different charges")
-    return charges or None
+    if not charges:
+        return None
+    if len(charges) != len(structure.sites):
+        raise ValueError(f"{source} has {len(charges)} charges of {len(structure.sites)} sites")
+    return charges
 
 
 # ---- text ----------------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ class ForceField:
         uncharged: labels that a file of RASPA lists with the charge 0. A site of a molecule with
             such a label has no charge. A framework atom has the charge of its CIF file, and none
             if the file has no charges, because such files list the atoms of all frameworks.
+        masses: mass in g/mol by label, for the molar masses of molecules from RASPA's files.
 
     Raises:
         ValueError: a number or a name is out of range.
@@ -49,6 +50,7 @@ class ForceField:
     mixing: str = "lorentz-berthelot"
     potential: str = "shifted"
     uncharged: Collection[str] = ()
+    masses: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, known in (("mixing", MIXING), ("potential", POTENTIALS)):
@@ -193,6 +195,7 @@ def _from_raspa3(d: Mapping[str, Any], source: str) -> ForceField:
         _rule(str(d.get("MixingRule", "Lorentz-Berthelot")), source),
         _potential(shifted, tail, source),
         uncharged,
+        {a["name"]: float(a["mass"]) for a in d.get("PseudoAtoms", []) if "mass" in a},
     )
 
 
@@ -257,7 +260,7 @@ def _from_raspa2(folder: Path) -> ForceField:
         if str(error).startswith(str(path)):
             raise
         raise ValueError(f"{path} is not a file of mixing rules of RASPA2: {error}") from None
-    charges, uncharged = _split(_raspa2_charges(folder / "pseudo_atoms.def"))
+    charges, uncharged = _split(_raspa2_column(folder / "pseudo_atoms.def", 6))
     return ForceField(
         parameters,
         charges,
@@ -265,16 +268,18 @@ def _from_raspa2(folder: Path) -> ForceField:
         rule,
         _potential(shifted, tail, str(path)),
         uncharged,
+        _raspa2_column(folder / "pseudo_atoms.def", 5),
     )
 
 
-def _raspa2_charges(path: Path) -> dict[str, float]:
+def _raspa2_column(path: Path, column: int) -> dict[str, float]:
+    """A column of numbers of pseudo_atoms.def by label: 5 has masses, 6 charges."""
     if not path.is_file():
         return {}
     lines = list(words_of(path))
     try:
         rows = lines[1 : 1 + int(lines[0][0])]
-        return {row[0]: float(row[6]) for row in rows}
+        return {row[0]: float(row[column]) for row in rows}
     except (IndexError, ValueError) as error:
         raise ValueError(f"{path} is not a list of pseudo-atoms of RASPA2: {error}") from None
 

@@ -154,11 +154,11 @@ def read_framework(source: str | os.PathLike[str], *, right_angles: bool = True)
             )
         text, name = path.read_text(errors="replace"), path.stem
     structure = structure_of(text, str(source))
-    return _from_structure(name, structure, charges_of(text, str(source)), right_angles)
+    return _from_structure(name, structure, charges_of(text, str(source), structure), right_angles)
 
 
 def _from_structure(
-    name: str, structure: Any, charges: dict[str, float] | None, right_angles: bool
+    name: str, structure: Any, charges: list[float] | None, right_angles: bool
 ) -> Framework:
     cell = structure.cell
     if not all(edge > 1 for edge in (cell.a, cell.b, cell.c)):
@@ -180,10 +180,13 @@ def _from_structure(
             )
         if site.element.name == "X":
             raise ValueError(f"framework {name}: site {site.label} is of no known element")
+    names = [site.label for site in structure.sites]
+    for index, site in enumerate(structure.sites):  # labels may occur twice
+        site.label = str(index)
     sites = structure.get_all_unit_cell_sites()
-    fractional = np.array([site.fract.tolist() for site in sites]).reshape(-1, 3) % 1.0
     copies = round(abs(np.linalg.det(wider)))
-    labels = tuple(site.label for site in sites for _ in range(copies))
+    source = [int(site.label) for site in sites for _ in range(copies)]
+    fractional = np.array([site.fract.tolist() for site in sites]).reshape(-1, 3) % 1.0
     return Framework(
         name=name,
         cell=tuple(float(x) for x in np.diag(lattice))
@@ -195,8 +198,8 @@ def _from_structure(
         tilt=tuple(float(lattice[i, j]) for i, j in ((1, 0), (2, 0), (2, 1)))
         if skewed
         else (0.0, 0.0, 0.0),
-        labels=labels,
-        charges=None if charges is None else np.array([charges[label] for label in labels]),
+        labels=tuple(names[index] for index in source),
+        charges=None if charges is None else np.array([charges[index] for index in source]),
     )
 
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from manymove import arguments
-from manymove.adsorption.adsorbates import BOLTZMANN, Adsorbate
+from manymove.adsorption.adsorbates import Adsorbate
+from manymove.adsorption.gas import BOLTZMANN
 
 METHODS = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj")
 OPEN_METHODS = ("metropolis", "plj")  # those with insertions and deletions
 SPACING = {"linear": 0.08, "cubic": 0.2}  # angstrom
+# Settings of trials and of moves that make them, with their defaults.
+TRIALS = {
+    "trial_positions": 1, "trial_orientations": 1, "reinsertion": 0.0, "identity_change": 0.0,
+}  # fmt: skip
+_MOST_TRIALS = 1024
 BARRIER = 20  # kT: pockets behind higher barriers are blocked, no molecule starts higher
 
 
@@ -73,6 +79,53 @@ def fugacities_of(value: Any, species: Sequence[Adsorbate]) -> list[float]:
 def activity_of(fugacity: float, volume: float, temperature: float) -> float:
     """beta f V, the mean number of molecules of an ideal gas, from bar, angstrom^3 and kelvin."""
     return fugacity * 1e5 * volume * 1e-30 / (BOLTZMANN * temperature)
+
+
+def has_trials(trials: Mapping[str, Any]) -> bool:
+    """Whether settings differ from those without trials."""
+    return any(trials.get(name, default) != default for name, default in TRIALS.items())
+
+
+def trials_of(
+    positions: int,
+    orientations: int,
+    reinsertion: float,
+    identity_change: float,
+    *,
+    method: str,
+    exchange: float | None,
+    species: int,
+) -> dict[str, Any]:
+    """The settings of `TRIALS` for the engine. `exchange` is None for closed systems."""
+    trials = {
+        "trial_positions": arguments.count("trial_positions", positions, most=_MOST_TRIALS),
+        "trial_orientations": arguments.count("trial_orientations", orientations, _MOST_TRIALS),
+        "reinsertion": float(reinsertion),
+        "identity_change": float(identity_change),
+    }
+    for name in ("reinsertion", "identity_change"):
+        if not 0 <= trials[name] < 1:
+            raise ValueError(f"{name} must be in [0, 1), got {trials[name]}")
+    if not has_trials(trials):
+        return trials
+    given = ", ".join(name for name in TRIALS if trials[name] != TRIALS[name])
+    if method not in OPEN_METHODS:
+        raise ValueError(f"{given}: needs one of the methods {' and '.join(OPEN_METHODS)}")
+    if (positions + 1) * orientations > _MOST_TRIALS:
+        raise ValueError(
+            f"(trial_positions + 1) times trial_orientations must be at most {_MOST_TRIALS}, got "
+            f"{positions} and {orientations}"
+        )
+    if identity_change and (exchange is None or species < 2):
+        raise ValueError("identity_change needs a fugacity and several adsorbates")
+    if exchange is None and not reinsertion:
+        raise ValueError(f"{given}: the systems are closed; give a fugacity, or reinsertion")
+    if (exchange or 0.0) + reinsertion + identity_change >= 1:
+        raise ValueError(
+            "exchange, reinsertion and identity_change must leave some steps for other moves: "
+            f"their sum is {(exchange or 0.0) + reinsertion + identity_change:g}"
+        )
+    return trials
 
 
 def direction_of(profile: str | tuple[int, int, int] | None) -> tuple[int, int, int]:

@@ -10,13 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from manymove import arguments
 from manymove.adsorption.averages import MULTIPLE, Pooled
-from manymove.adsorption.input import OPEN_METHODS
+from manymove.adsorption.gas import fractions_of
+from manymove.adsorption.input import OPEN_METHODS, TRIALS
+from manymove.adsorption.loadings import UNITS, in_all_units
+from manymove.adsorption.plots import published
+from manymove.adsorption.pores import helium_void_fraction
 from manymove.adsorption.replica import Replica, Result, Settings
 from manymove.analysis import pressure
 from manymove.analysis.autocorrelation import relaxation_time
-from manymove.analysis.notation import with_error
+from manymove.analysis.notation import Estimate, with_error
 from manymove.jobs import figures, replica, report
+from manymove.jobs.options import of_option
 from manymove.jobs.report import number
 from manymove.jobs.world import World
 
@@ -91,7 +97,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         if settings.method == "mdp-dj":
             summary["b_star"] = number(pooled.b_star)
         if settings.pressure is not None:
-            summary |= _open_results(pooled, results)
+            summary |= _open_results(settings, pooled, results)
     if settings.henry and all(r.henry is not None for r in results):
         summary |= _henry_results(settings, pooled, results)
     return {
@@ -104,6 +110,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "temperature_K": settings.options["temperature"],
         "pressure_bar": settings.pressure,
         "fugacity_bar": settings.fugacity,
+        "mole_fractions": settings.gas.mole_fractions if settings.gas else None,
         "box_angstrom": list(first.box),
         "method": settings.method,
         "proposals": first.proposals,
@@ -112,6 +119,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "equilibration_steps": min(r.steps - r.samples for r in results),
         "exchange_acceptance": number(first.exchange_acceptance),
         "max_displacement_angstrom": first.max_displacement,
+        **{name: settings.options.get(name, default) for name, default in TRIALS.items()},
         "trial_states": sum(r.trial_states for r in results),
         "trial_states_per_second": states / seconds if seconds else None,
         "steps_per_second": states / seconds / (first.proposals - 1) if seconds else None,
@@ -163,23 +171,40 @@ _TOO_NOISY = (
 )
 
 
-def _open_results(pooled: Pooled, results: list[Result]) -> dict[str, Any]:
+def _open_results(settings: Settings, pooled: Pooled, results: list[Result]) -> dict[str, Any]:
+    loadings = in_all_units(pooled, settings.void_fraction, settings.gas)
     summary: dict[str, Any] = {
-        "loading_molecules": [n.value for n in pooled.loading],
-        "loading_error_molecules": [number(n.error) for n in pooled.loading],
-        "loading_mol_per_kg": [n.value for n in pooled.loading_mol_per_kg],
-        "loading_error_mol_per_kg": [number(n.error) for n in pooled.loading_mol_per_kg],
+        name: [number(value) for value in values] for name, values in loadings.items()
     }
+    if settings.void_fraction is not None:
+        summary["void_fraction"] = settings.void_fraction.value
+        summary["void_fraction_error"] = number(settings.void_fraction.error)
     if any(r.comparisons for r in results):
         tests = pooled.loading_from_test_molecules
         summary |= {
             "test_molecules_loading": [n.value for n in tests],
             "test_molecules_loading_error": [number(n.error) for n in tests],
         }
-    if len(pooled.loading) == 1:
+    try:
+        best = pooled.loading_optimal
+    except RuntimeError:  # trials are not recorded, or there are too few systems
+        pass
+    else:
+        summary |= {
+            "loading_optimal_molecules": [n.value for n in best],
+            "loading_optimal_error_molecules": [number(n.error) for n in best],
+        }
+    kinds = len(pooled.loading)
+    if kinds == 1:
         heat = pooled.heat_of_adsorption
         summary["heat_of_adsorption_kJ_per_mol"] = number(heat.value)
         summary["heat_of_adsorption_error_kJ_per_mol"] = number(heat.error)
+    else:
+        found = [
+            pooled.selectivity(k, kinds - 1, settings.mole_fractions) for k in range(kinds - 1)
+        ]
+        summary["selectivity"] = [number(s.value) for s in found]
+        summary["selectivity_error"] = [number(s.error) for s in found]
     return summary
 
 
@@ -218,28 +243,61 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
         columns = [getattr(profile, name) for name in profile.__dataclass_fields__]
         header = "position,P,P_error,F_K,F_error_K"
         report.write_csv(output / "profile.csv", header, np.column_stack(columns), "%.8g")
+    maps = _density(settings, results)
+    if maps is not None:
+        table = maps[0].reshape(-1, maps[0].shape[-1])  # species below each other
+        header = f"rows: bins along the first edge, of {len(maps[0])} species"
+        report.write_csv(output / "density.csv", header, table, "%.8g")
     if summary["complete"]:
         with figures.pictures(settings.quiet):
             from manymove.adsorption import plots
 
+            if maps is not None:
+                plots.density(output / "density.png", *maps, settings.density_map, summary)
             plots.energy(output / "energy.png", records, summary)
             if profile is not None:
                 direction = settings.options["profile"]
                 plots.profile(output / "profile.png", profile, direction, summary)
 
 
+def _density(settings: Settings, results: list[Result]) -> tuple[np.ndarray, np.ndarray] | None:
+    """Molecules in each bin of a unit cell, (species, bins, bins), and the two edges of the map."""
+    found = [r.density for r in results if r.density is not None]
+    if not found:
+        return None
+    cells = math.prod(results[0].run[0]["cells"])
+    counts = sum(each[0] for each in found) / (cells * sum(each[1] for each in found))
+    return counts, found[0][2]
+
+
 def run_isotherm(
-    settings: Settings, pressures: Sequence[float], world: World
+    settings: Settings,
+    pressures: Sequence[float],
+    world: World,
+    *,
+    unit: str = "mol/kg",
+    void_fraction: str | None = None,
+    literature: Sequence[Path] = (),
 ) -> tuple[dict[str, Any], bool]:
     """Run the pressures (bar) one after the other, each in its folder, and plot the loading.
 
     Every point starts with the molecules with which the previous point ended.
 
+    Args:
+        settings: settings of each point, without the pressure.
+        pressures: total pressures in bar.
+        world: the ranks.
+        unit: unit of the loadings of the table and of the picture.
+        void_fraction: helium void fraction for excess loadings, or "helium" to compute it.
+        literature: tables of published loadings for the picture (see `plots.published`).
+
     Returns:
         the summary, and whether all ran to their end.
 
     Raises:
-        ValueError: a pressure is not positive, or the method has no insertions.
+        ValueError: a pressure is not positive, the method has no insertions, or another option is
+            wrong.
+        OSError: a table of published loadings cannot be read.
     """
     if any(not 0 < p < math.inf for p in pressures):
         raise ValueError(f"--isotherm is {list(pressures)}; pressures must be positive (bar)")
@@ -248,6 +306,17 @@ def run_isotherm(
             f"--method is {settings.method}; --isotherm needs insertions, which "
             f"{' and '.join(OPEN_METHODS)} have (plj is the default)"
         )
+    with of_option("--unit"):
+        arguments.one_of("unit", unit, tuple(UNITS))
+    if unit == "mg/g" and (heavy := [b.name for b in settings.adsorbates if not b.molar_mass]):
+        raise ValueError(f"--unit: {', '.join(heavy)} has no molar_mass, which mg/g needs")
+    with of_option("--mole-fractions"):
+        fractions_of(settings.mole_fractions, len(settings.adsorbates))
+    with of_option("--literature"):
+        points_of_others = [published(path) for path in literature]
+    replica.claim(settings, world)
+    if void_fraction is not None:
+        settings = replace(settings, void_fraction=_void_fraction(settings, void_fraction, world))
     points: list[Settings] = []
     for p in pressures:
         output = settings.output / f"pressure_{p:g}"
@@ -255,16 +324,20 @@ def run_isotherm(
         resume = settings.resume and (not points or _begun(output))
         start = points[-1].output if points and not resume else None
         points.append(replace(settings, pressure=p, output=output, resume=resume, start=start))
-    replica.claim(settings, world)
     runs, complete = replica.run_in_turn(run, points, world)
+    name = UNITS[unit]
     summary = {
         "framework": settings.framework,
         "adsorbates": [b.name for b in settings.adsorbates],
         "complete": complete,
+        "unit": unit,
         "N": [r["N"] for r in runs],
         "pressure_bar": [r["pressure_bar"] for r in runs],
-        "loading_mol_per_kg": [r.get("loading_mol_per_kg") for r in runs],
-        "loading_error_mol_per_kg": [r.get("loading_error_mol_per_kg") for r in runs],
+        **{
+            key: [r.get(key) for r in runs]
+            for each in dict.fromkeys(("mol_per_kg", name))
+            for key in (f"loading_{each}", f"loading_error_{each}")
+        },
         "equilibrated": [r["equilibrated"] for r in runs],
         "status": [report.status(r) for r in runs],
         "runs": runs,
@@ -277,8 +350,26 @@ def run_isotherm(
             with figures.pictures(settings.quiet):
                 from manymove.adsorption import plots
 
-                plots.isotherm(settings.output / "isotherm.png", summary)
+                plots.isotherm(settings.output / "isotherm.png", summary, points_of_others)
     return summary, complete
+
+
+def _void_fraction(settings: Settings, given: str, world: World) -> Estimate:
+    """The helium void fraction of `--void-fraction`, a number or the result of insertions."""
+    if given != "helium":
+        try:
+            value = float(given)
+        except ValueError:
+            value = math.nan
+        if not 0 <= value <= 1:
+            raise ValueError(f'--void-fraction is {given!r}; it must be "helium" or from 0 to 1')
+        return Estimate(value, 0.0)
+    known = settings.options
+    with of_option("--void-fraction"):
+        return helium_void_fraction(
+            settings.framework, known.get("force_field"), cutoff=known["cutoff"],
+            threads=world.threads(settings.threads), device=world.device(settings.device),
+        )  # fmt: skip
 
 
 def _begun(output: Path) -> bool:
@@ -286,39 +377,80 @@ def _begun(output: Path) -> bool:
     return any(output.glob("checkpoint-*.state"))
 
 
-def _rows(runs: Sequence[dict[str, Any]]) -> Iterator[list[Any]]:
-    """Rows of isotherm.csv for each pressure and species; missing numbers are NaN."""
-    for r in runs:
-        for kind, name in enumerate(r["adsorbates"]):
-            values = [r[key][kind] if key in r else None for key in _OF_SPECIES]
-            numbers = [math.nan if value is None else value for value in values]
-            yield [r["pressure_bar"], r["fugacity_bar"][kind], name, *numbers, report.status(r)]
+def _with_errors(*units: str, kind: str = "loading") -> list[str]:
+    return [f"{kind}{part}_{unit}" for unit in units for part in ("", "_error")]
 
 
+# Columns of isotherm.csv for a species, and for a point.
 _OF_SPECIES = (
-    "loading_molecules", "loading_error_molecules", "test_molecules_loading",
-    "test_molecules_loading_error", "loading_mol_per_kg", "loading_error_mol_per_kg",
+    *_with_errors("molecules"), "test_molecules_loading", "test_molecules_loading_error",
+    *_with_errors("mol_per_kg"),
+    *_with_errors(*(u for u in UNITS.values() if u not in ("molecules", "mol_per_kg"))),
+    *_with_errors("mol_per_kg", kind="excess_loading"), "selectivity", "selectivity_error",
+)  # fmt: skip
+_OF_POINT = (
+    "heat_of_adsorption_kJ_per_mol", "heat_of_adsorption_error_kJ_per_mol", "equilibration_steps",
+    "steps", "relaxation_time",
 )  # fmt: skip
 
 
+def _rows(runs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Rows of isotherm.csv for each pressure and species; missing numbers are NaN."""
+
+    def number_of(value: Any) -> float:
+        return math.nan if value is None else value
+
+    for r in runs:
+        for kind, name in enumerate(r["adsorbates"]):
+            of_species = {
+                key: number_of(r[key][kind] if kind < len(r.get(key) or ()) else None)
+                for key in _OF_SPECIES
+            }
+            yield {
+                "pressure_bar": r["pressure_bar"],
+                "fugacity_bar": r["fugacity_bar"][kind],
+                "adsorbate": name,
+                "mole_fraction": r["mole_fractions"][kind],
+                **of_species,
+                **{key: number_of(r.get(key)) for key in _OF_POINT},
+                "status": report.status(r),
+            }
+
+
 def _write_isotherm(path: Path, runs: Sequence[dict[str, Any]]) -> None:
-    names = ("pressure_bar", "fugacity_bar", "adsorbate", *_OF_SPECIES, "status")
+    names = (
+        "pressure_bar", "fugacity_bar", "adsorbate", *_OF_SPECIES, "mole_fraction", *_OF_POINT,
+        "status",
+    )  # fmt: skip
     lines = [",".join(names)]
     for row in _rows(runs):
-        lines.append(",".join(word if isinstance(word, str) else f"{word:.8g}" for word in row))
+        words = (row[name] for name in names)
+        lines.append(",".join(word if isinstance(word, str) else f"{word:.8g}" for word in words))
     path.write_text("\n".join(lines) + "\n")
 
 
 def isotherm_table(summary: dict[str, Any]) -> str:
     """The lines printed after `--isotherm`."""
-    head = ("pressure (bar)", "fugacity (bar)", "molecules", "by test molecules",
-            "loading (mol/kg)")  # fmt: skip
-    several = len(summary["adsorbates"]) > 1
-    table = [(*head, *["adsorbate"] * several, "status")]
-    for p, f, name, n, n_error, t, t_error, q, q_error, status in _rows(summary["runs"]):
-        pairs = ((n, n_error), (t, t_error), (q, q_error))
-        numbers = [with_error(*pair) for pair in pairs]
-        table.append((f"{p:g}", f"{f:.5g}", *numbers, *[name] * several, status))
+    unit, several = summary["unit"], len(summary["adsorbates"]) > 1
+    excess = any("excess_loading_mol_per_kg" in r for r in summary["runs"])
+    head = ["pressure (bar)", "fugacity (bar)", "molecules", "by test molecules"]
+    head += [f"loading ({unit})"]
+    head += ["excess (mol/kg)"] * excess + ["adsorbate", "selectivity"] * several + ["status"]
+    table = [head]
+    for row in _rows(summary["runs"]):
+        pairs = [
+            _with_errors("molecules"),
+            ("test_molecules_loading", "test_molecules_loading_error"),
+            _with_errors(UNITS[unit]),
+            *[_with_errors("mol_per_kg", kind="excess_loading")] * excess,
+        ]
+        line = [f"{row['pressure_bar']:g}", f"{row['fugacity_bar']:.5g}"]
+        line += [with_error(row[value], row[error]) for value, error in pairs]
+        if several:
+            known = not math.isnan(row["selectivity"])
+            ratio = with_error(row["selectivity"], row["selectivity_error"]) if known else "1"
+            line += [row["adsorbate"], ratio]
+        table.append([*line, row["status"]])
     widths = [max(map(len, column)) + 2 for column in zip(*table, strict=True)]
     lines = [
         "".join(f"{word:{w}}" for word, w in zip(row, widths, strict=True)).rstrip()

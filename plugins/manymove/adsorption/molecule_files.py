@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
@@ -184,14 +185,15 @@ def _with_parameters(path: Path, shape: _Shape, field: ForceField | None) -> Mol
             what = "charge" if label in field.parameters else "parameters"
             raise _OfFile(f"{path}: the force field has no {what} for the site {label}")
     temperature, pressure, acentric = shape.gas
-    gas = (temperature, pressure * PASCAL, acentric) if temperature and pressure else ()
+    gas = (temperature, pressure * PASCAL, acentric) if temperature and pressure else 3 * (None,)
+    masses = [field.masses.get(label, 0.0) for label in labels]
     try:
         sites = [
             Site(label, tuple(x.tolist()), *(field.parameters[label] or NONE),
                  field.charge_of_site(label) or 0.0)
             for label, x in zip(labels, positions, strict=True)
         ]  # fmt: skip
-        return Molecule(path.stem, sites, *gas)
+        return Molecule(path.stem, sites, *gas, math.fsum(masses) or None)
     except ValueError as error:
         raise _OfFile(f"{path}: {error}") from None
 

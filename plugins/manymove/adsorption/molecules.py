@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from manymove.adsorption.adsorbates import METHANE, Gas
+from manymove.adsorption.adsorbates import METHANE
+from manymove.adsorption.gas import Gas
 
 MOST_SITES = 8
 _NEUTRAL = 1e-9  # e
@@ -58,7 +59,7 @@ class Molecule(Gas):
     Attributes:
         name: name of the molecule.
         sites: its sites, one to eight.
-        critical_temperature, critical_pressure, acentric_factor: as in `Adsorbate`.
+        critical_temperature, critical_pressure, acentric_factor, molar_mass: as in `Adsorbate`.
 
     Raises:
         ValueError: there are no or too many sites, the molecule has a net charge, or a critical
@@ -71,6 +72,7 @@ class Molecule(Gas):
     critical_temperature: float | None = None
     critical_pressure: float | None = None
     acentric_factor: float | None = None
+    molar_mass: float | None = None
 
     def __post_init__(self) -> None:
         self._check_gas()
@@ -102,7 +104,7 @@ CO2 = Molecule(
         ("C_co2", 0.0, 27.0, 2.80, 0.70),
         ("O_co2", -1.16, 79.0, 3.05, -0.35),
     ),
-    304.1282, 73.773, 0.22394,
+    304.1282, 73.773, 0.22394, 44.0098,
 )  # fmt: skip
 N2 = Molecule(
     "N2",
@@ -111,18 +113,19 @@ N2 = Molecule(
         ("N_com", 0.0, 0.0, 1.0, 0.964),
         ("N_n2", -0.55, 36.0, 3.31, -0.482),
     ),
-    126.192, 33.958, 0.0372,
+    126.192, 33.958, 0.0372, 28.01348,
 )  # fmt: skip
 # M. G. Martin, J. I. Siepmann, J. Phys. Chem. B 102, 2569 (1998).
 CH4 = Molecule(
     "CH4",
     linear(("CH4_sp3", 0.0, 148.0, 3.73, 0.0)),
     METHANE.critical_temperature, METHANE.critical_pressure, METHANE.acentric_factor,
+    METHANE.molar_mass,
 )  # fmt: skip
 ETHANE = Molecule(
     "C2H6",
     linear(("CH3_sp3", 0.77, 98.0, 3.75, 0.0), ("CH3_sp3", -0.77, 98.0, 3.75, 0.0)),
-    305.322, 48.722, 0.0995,
+    305.322, 48.722, 0.0995, 30.06904,
 )  # fmt: skip
 # SPC/E: H. J. C. Berendsen, J. R. Grigera, T. P. Straatsma, J. Phys. Chem. 91, 6269 (1987), in the
 # units of NIST's reference configurations.
@@ -135,6 +138,8 @@ WATER = Molecule(
         Site("H_spce", (_H[0], 0.0, _H[1]), charge=0.4238),
         Site("H_spce", (-_H[0], 0.0, _H[1]), charge=0.4238),
     ),
-    647.096, 220.64, 0.3443,
+    647.096, 220.64, 0.3443, 18.015268,
 )  # fmt: skip
-SHIPPED_MOLECULES = {m.name: m for m in (CO2, N2, CH4, ETHANE, WATER)}
+# O. Talu, A. L. Myers, AIChE J. 47, 1160 (2001): the helium that measures the volume of pores.
+HELIUM = Molecule("He", linear(("He", 0.0, 10.9, 2.64, 0.0)), 5.1953, 2.2832, -0.3836, 4.002602)
+SHIPPED_MOLECULES = {m.name: m for m in (CO2, N2, CH4, ETHANE, WATER, HELIUM)}

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from manymove.adsorption.averages import Profile
+from manymove.adsorption.density import AXES, corners_of
+from manymove.adsorption.loadings import UNITS
 from manymove.analysis.notation import with_error
-from manymove.jobs.figures import hollow, new_figure, write_picture
+from manymove.jobs.figures import hollow, new_figure, new_panels, write_picture
 
 
 def energy(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> None:
@@ -80,16 +82,81 @@ def profile(
     write_picture(path, figure, dpi=160)
 
 
-def isotherm(path: str | Path, summary: dict[str, Any]) -> None:
+def density(
+    path: str | Path, molecules: np.ndarray, edges: np.ndarray, axis: str, summary: dict[str, Any]
+) -> None:
+    """Picture of the density in the unit cell, projected along an edge.
+
+    Args:
+        path: path of the PNG file.
+        molecules: molecules in each bin of a unit cell, (species, bins, bins).
+        edges: edges of the unit cell across the axis in angstrom, (2, 3).
+        axis: edge along which the density is projected.
+        summary: summary of the run.
+    """
+    corners = corners_of(edges, molecules.shape[-1])
+    area = np.linalg.norm(np.cross(*edges)) / molecules.shape[-1] ** 2
+    width = max(4.5, 4.2 * len(molecules))
+    figure, panels = new_panels((width, 4.2), (1, len(molecules)))
+    names = [name for name in AXES if name != axis]
+    for panel, part, name in zip(panels[0], molecules, summary["adsorbates"], strict=True):
+        mesh = panel.pcolormesh(*np.moveaxis(corners, -1, 0), part / area, cmap="viridis",
+                                rasterized=True)  # fmt: skip
+        figure.colorbar(mesh, ax=panel, label="molecules per unit cell and Å$^2$")
+        panel.set(aspect="equal", xlabel=f"{names[0]} (Å)", ylabel=f"{names[1]} (Å)",
+                  title=f"{name}, along {axis}")  # fmt: skip
+    figure.suptitle(state(summary), fontsize=9)
+    write_picture(path, figure, dpi=130)
+
+
+def published(path: str | Path) -> dict[str, Any]:
+    """Published loadings for the picture of an isotherm, from a table in CSV.
+
+    The first line names the columns: `pressure_bar`, `loading` in the unit of the picture, and, if
+    present, `loading_error` and `adsorbate`. What follows a "#" is a comment.
+
+    Returns:
+        the `label` (the file's name without the suffix), and the columns as lists.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the file is not such a table.
+    """
+    path = Path(path)
+    lines = [line.split("#")[0].strip() for line in path.read_text().splitlines()]
+    rows = [[word.strip() for word in line.split(",")] for line in lines if line]
+    known = ("pressure_bar", "loading", "loading_error", "adsorbate")
+    try:
+        head, *body = rows
+        if not {"pressure_bar", "loading"} <= set(head) <= set(known) or not body:
+            raise ValueError
+        columns = dict(zip(head, zip(*body, strict=True), strict=True))
+        found = {
+            name: [word if name == "adsorbate" else float(word) for word in words]
+            for name, words in columns.items()
+        }
+    except ValueError:
+        raise ValueError(
+            f"{path} is not a table with the columns pressure_bar and loading (and loading_error "
+            "and adsorbate)"
+        ) from None
+    return {"label": path.stem.replace("_", " "), **found}
+
+
+def isotherm(
+    path: str | Path, summary: dict[str, Any], others: Sequence[dict[str, Any]] = ()
+) -> None:
     """Picture of the loading against pressure; points whose status is not "ok" are hollow.
 
     Args:
         path: path of the PNG file.
         summary: summary of all pressures.
+        others: published loadings (see `published`).
     """
     figure, axes = new_figure(7.0, 4.2)
-    loadings = np.array(summary["loading_mol_per_kg"]).T
-    errors = np.array(summary["loading_error_mol_per_kg"], dtype=float).T
+    unit = summary.get("unit", "mol/kg")
+    loadings = np.array(summary[f"loading_{UNITS[unit]}"]).T
+    errors = np.array(summary[f"loading_error_{UNITS[unit]}"], dtype=float).T
     pressures = np.array(summary["pressure_bar"])
     warned = [status != "ok" for status in summary["status"]]
     for k, (name, loading, error) in enumerate(
@@ -101,8 +168,19 @@ def isotherm(path: str | Path, summary: dict[str, Any]) -> None:
         hollow(axes, pressures, loading, warned, "o", f"C{k}")
     if any(warned):
         axes.plot([], [], "o", ms=4, mfc="white", mec="k", label="not known to be equilibrated")
+    markers = "sD^vPX"
+    for number, other in enumerate(others):
+        names = other.get("adsorbate") or [""] * len(other["loading"])
+        for name in dict.fromkeys(names):
+            rows = [row for row, each in enumerate(names) if each == name]
+            x, y, spread = (
+                [other[key][row] for row in rows] if key in other else None
+                for key in ("pressure_bar", "loading", "loading_error")
+            )
+            axes.errorbar(x, y, spread, fmt=markers[number % len(markers)], ms=5, mfc="none",
+                          color="0.3", label=f"{name} {other['label']}".strip())  # fmt: skip
     temperature = summary["runs"][0]["temperature_K"]
-    axes.set(xlabel="pressure (bar)", ylabel="loading (mol/kg)", xscale="log",
+    axes.set(xlabel="pressure (bar)", ylabel=f"loading ({unit})", xscale="log",
              title=f"{summary['framework']}, {temperature:g} K")  # fmt: skip
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)

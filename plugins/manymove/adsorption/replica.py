@@ -14,13 +14,17 @@ import numpy as np
 
 from manymove import checkpoint
 from manymove.adsorption.averages import MULTIPLE, Run
+from manymove.adsorption.density import AXES, DensityMap
 from manymove.adsorption.equilibration import test_molecules
 from manymove.adsorption.frameworks import read_framework
-from manymove.adsorption.input import barrier_of, grid_points
+from manymove.adsorption.gas import GasPhase
+from manymove.adsorption.input import barrier_of, grid_points, has_trials
 from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.molecules import Molecule
 from manymove.adsorption.rigid import settled
 from manymove.adsorption.simulation import Adsorption
+from manymove.adsorption.structures import write_structure
+from manymove.analysis.notation import Estimate
 from manymove.io import FrameWriter
 from manymove.jobs import replica, sizes
 from manymove.jobs.options import of_option
@@ -44,6 +48,10 @@ class Settings(replica.Settings):
     frames: int = 0  # of the trajectory of the first system
     henry: int = 0  # test molecules of each species in the framework of each system
     pressure: float | None = None  # bar; the systems are open
+    mole_fractions: Sequence[float] | None = None  # of the species in the gas; default equal ones
+    void_fraction: Estimate | None = None  # helium's, for excess loadings
+    density_map: str | None = None  # edge along which the density of molecules is projected
+    structures: Sequence[str] = ()  # suffixes of files of the first system at the end
     start: Path | None = None  # folder of a run from whose last states these systems start
 
     def __post_init__(self) -> None:
@@ -74,13 +82,17 @@ class Settings(replica.Settings):
         return len(range(self.systems)[part::parts])
 
     @property
-    def fugacity(self) -> list[float] | None:
-        """Fugacity of each species in bar; all have the same share of the pressure."""
+    def gas(self) -> GasPhase | None:
+        """The gas with which open systems exchange molecules."""
         if self.pressure is None:
             return None
-        share = self.pressure / len(self.adsorbates)
         t = self.options["temperature"]
-        return [share * b.fugacity_coefficient(self.pressure, t) for b in self.adsorbates]
+        return GasPhase(self.adsorbates, self.pressure, t, self.mole_fractions)
+
+    @property
+    def fugacity(self) -> list[float] | None:
+        """Fugacity of each species in bar."""
+        return None if self.gas is None else self.gas.fugacities
 
     @property
     def states_per_step(self) -> int:
@@ -108,6 +120,8 @@ class Result(replica.Result):
     grid: dict[str, Any] = field(default_factory=dict)
     grid_error: tuple[float, float] = (float("nan"), float("nan"))
     on_hills: int = 0
+    # Counts of molecules (species, bins, bins), samples times systems, and edges (2, 3) of the map.
+    density: tuple[np.ndarray, int, np.ndarray] | None = None
     energy_drift: float = 0.0
 
 
@@ -132,6 +146,8 @@ class Replica(replica.Replica):
         # Sums over the test molecules so far, (species, systems, 2), and their number.
         self._henry: np.ndarray | None = None
         self._inserted = 0
+        self._density: DensityMap | None = None
+        self._held_density: tuple[int, list[list[list[int]]]] | None = None  # of the checkpoint
 
     def _moves(self, a: Adsorption) -> int:
         return a.trial_states
@@ -158,6 +174,9 @@ class Replica(replica.Replica):
         if done and counter == a.insertions:  # the records may be ahead of the state
             self._inserted, self._henry = done, np.array(sums)
         self._records = [tuple(row) for row in records if row[0] <= a.samples]
+        steps, *held = about.get("density") or (None,)
+        if steps == a.samples:  # the records may be ahead of the state
+            self._held_density = (int(held[0]), held[1])
         self._refuse_others({"--" + name: pair for name, pair in self._held_and_asked(a).items()})
         return a
 
@@ -207,6 +226,7 @@ class Replica(replica.Replica):
         asked = settled(
             framework, s.adsorbates, {}, s.options.get("force_field"), s.options.get("ewald"),
             held["cutoff"], held["cells"], s.options.get("framework_charges"),
+            biased=has_trials(s.options),
         )  # fmt: skip
         one, other = held.get("rigid"), asked.get("rigid")
         kinds = [
@@ -234,8 +254,17 @@ class Replica(replica.Replica):
     def _course(self, a: Adsorption) -> None:
         if self._settings.frames and self._index == 0:
             self._trajectory = self._opened(a)
+        if self._settings.density_map is not None:
+            axis, bins = self._settings.density_map, self._settings.options["bins"]
+            self._density = DensityMap(a, axis, bins)
+            if self._held_density is not None:
+                self._density.samples = self._held_density[0]
+                self._density.counts += np.array(self._held_density[1], dtype=np.int64)
         with self._trajectory or nullcontext():
             self._steps(a)
+        if self._index == 0:
+            for suffix in self._settings.structures:
+                write_structure(self._settings.output / f"structure.{suffix}", a)
         if self._settings.henry:
             self._insert(a)
 
@@ -294,6 +323,8 @@ class Replica(replica.Replica):
         if due and (not self._records or self._records[-1][0] < a.samples):
             sums = (a.samples * mean for mean in a.mean_energies())
             self._records.append((float(a.samples), *sums))
+            if self._density is not None:
+                self._density.sample()
 
     def _write_records(self, a: Adsorption) -> None:
         self._record(a)  # the state may be of the last step before it
@@ -304,8 +335,11 @@ class Replica(replica.Replica):
         if self._henry is not None:
             henry = (a.insertions, self._inserted, self._henry.tolist())
         self._replace_records(
-            np.array(self._records).reshape(-1, 3), trajectory=self._mark, henry=henry
-        )
+            np.array(self._records).reshape(-1, 3), trajectory=self._mark, henry=henry,
+            density=None if self._density is None else (
+                a.samples, self._density.samples, self._density.counts.tolist()
+            ),
+        )  # fmt: skip
 
     def _found(self, a: Adsorption) -> dict[str, Any]:
         return {
@@ -326,7 +360,15 @@ class Replica(replica.Replica):
             "grid_error": a.grid_error(),
             "on_hills": a.on_hills(),
             "energy_drift": a.energy_drift(),
+            "density": self._found_density(a),
         }
+
+    def _found_density(self, a: Adsorption) -> tuple[np.ndarray, int, np.ndarray] | None:
+        density = self._density
+        if density is None or not density.samples:
+            return None
+        across = [k for k in range(3) if AXES[k] != density.axis]
+        return density.counts, density.samples * a.systems, a.framework.edges[across]
 
 
 def _plain(value: Any) -> Any:

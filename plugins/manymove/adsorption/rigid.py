@@ -92,9 +92,12 @@ def settled(
     cutoff: float,
     cells: Sequence[int] = (1, 1, 1),
     framework_charges: Given = None,
+    *,
+    biased: bool = False,
 ) -> dict[str, Any]:
     """The part of the engine's parameters that follows from the force field: `kind`, `pairs`, the
-    `with_framework` of each species, `shifted`, and, where it is needed, `rigid`.
+    `with_framework` of each species, `shifted`, and, where it is needed, `rigid`. Moves with
+    trials (`biased`) need it also for single sites.
 
     Raises:
         ValueError: parameters are missing, or the framework is charged.
@@ -146,7 +149,7 @@ def settled(
         )
     result: dict[str, Any] = {"kind": atoms, "shifted": shifted}
     simple = all(len(body) == 1 for body in bodies) and not charged and not any(framework.tilt)
-    if simple and not tail and len(framework.elements):
+    if simple and not tail and not biased and len(framework.elements):
         order = [body[0][0] for body in bodies]
         n = len(types)
         result["pairs"] = [pairs[a * n + b] for a in order for b in order]

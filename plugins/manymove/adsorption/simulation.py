@@ -17,7 +17,7 @@ import numpy as np
 
 from manymove import _core, arguments, checkpoint
 from manymove.adsorption.adsorbates import METHANE
-from manymove.adsorption.averages import DRIFT, MULTIPLE
+from manymove.adsorption.averages import DRIFT, MULTIPLE, all_sums
 from manymove.adsorption.charges import Given
 from manymove.adsorption.equilibration import Equilibration
 from manymove.adsorption.force_field import ForceField
@@ -26,13 +26,16 @@ from manymove.adsorption.input import (
     BARRIER,
     OPEN_METHODS,
     SPACING,
+    TRIALS,
     activity_of,
     barrier_of,
     direction_of,
     fugacities_of,
     grid_points,
+    has_trials,
     known_method,
     per_species,
+    trials_of,
 )
 from manymove.adsorption.molecule_files import Species, species_of
 from manymove.adsorption.places import Places
@@ -117,6 +120,17 @@ class Adsorption(Places, Equilibration):
             molecules (methods "metropolis" and "plj"). Default None: the number of molecules is
             fixed.
         exchange: share of insertions and deletions among the steps of an open system.
+        trial_positions: number of positions of the center that an insertion tries; a deletion
+            counts as many. One of the trials is chosen by its Rosenbluth weight (configurational
+            bias). Default 1. More accept far more insertions, see
+            `docs/theory/open_systems.md`. A reinsertion tries as many besides the present one.
+        trial_orientations: number of orientations that are tried at each position (default 1).
+            One more than the positions, times the orientations, must be at most 1024. Molecules of
+            one site have one orientation.
+        reinsertion: share of reinsertions among the steps, which move a molecule to a trial
+            anywhere in the box (methods "metropolis" and "plj", default 0).
+        identity_change: share of identity changes among the steps of an open system of several
+            species, in which a molecule becomes one of another species (default 0).
         capacity: initial number of molecules for which an open system has memory, one number per
             species (default: an estimate from the volume of the pores). It grows when a system
             needs more, and does not influence the trajectory.
@@ -166,6 +180,10 @@ class Adsorption(Places, Equilibration):
         bins: int = 100,
         fugacity: float | Sequence[float] | None = None,
         exchange: float = 0.5,
+        trial_positions: int = 1,
+        trial_orientations: int = 1,
+        reinsertion: float = 0.0,
+        identity_change: float = 0.0,
         capacity: int | Sequence[int] | None = None,
         ewald: tuple[float, float] | None = None,
         framework_charges: Given = None,
@@ -207,9 +225,14 @@ class Adsorption(Places, Equilibration):
         bins = arguments.count("bins", bins, most=1024)
         systems = arguments.count_or_default("systems", systems)
         systems = systems or (16384 if method == "pmc" else 1024)
+        trials = trials_of(
+            trial_positions, trial_orientations, reinsertion, identity_change, method=method,
+            exchange=None if fugacity is None else exchange, species=len(species),
+        )  # fmt: skip
         laws = settled(
-            framework, species, cross or {}, force_field, ewald, cutoff, cells, framework_charges
-        )
+            framework, species, cross or {}, force_field, ewald, cutoff, cells, framework_charges,
+            biased=has_trials(trials),
+        )  # fmt: skip
         volume = math.prod(n * edge for n, edge in zip(cells, framework.cell, strict=True))
         rooms, fugacities = counts, [0.0] * len(species)
         if fugacity is None:
@@ -233,6 +256,7 @@ class Adsorption(Places, Equilibration):
             "framework": framework.name,
             "formula": framework.formula,
             "adsorbates": [s.name for s in species],
+            "molar_masses": [s.molar_mass for s in species],
             "method": method,
             "interpolation": interpolation,
             "precision": precision,
@@ -270,6 +294,7 @@ class Adsorption(Places, Equilibration):
             "max_displacement": arguments.positive_or_default("max_displacement", max_displacement)
             or 0.65,
             "exchange": 0.0 if fugacity is None else float(exchange),
+            **trials,
             "grid": grid_points(framework.cell, grid_spacing, interpolation),
             "cubic": interpolation == "cubic",
             "double_precision": precision == "double",
@@ -460,11 +485,11 @@ class Adsorption(Places, Equilibration):
         laws = p.get("rigid", p)
         own = laws["types"] if "rigid" in p else p["species"]
         tail = "rigid" in p and p["rigid"]["tail"]
-        both = {**about, **p, "method": about["method"], "barrier": about["barrier"]}
+        both = {**TRIALS, **about, **p, "method": about["method"], "barrier": about["barrier"]}
         names = (
             "framework", "adsorbates", "temperature", "cutoff", "cells", "method", "proposals",
             "systems", "max_displacement", "interpolation", "grid", "precision", "barrier",
-            "profile", "bins", "fugacity", "seed",
+            "profile", "bins", "fugacity", "seed", *TRIALS,
         )  # fmt: skip
         return {
             **{name: both[name] for name in names},
@@ -497,14 +522,16 @@ class Adsorption(Places, Equilibration):
 
     @property
     def exchange_acceptance(self) -> float:
-        """Ratio of accepted to tried insertions and deletions; NaN if there are none."""
+        """Ratio of accepted to tried insertions, deletions and identity changes; NaN if there are
+        none."""
         _, _, _, exchanges, accepted, *_ = self._engine.counters
         return accepted / exchanges if exchanges else math.nan
 
     @property
     def energies(self) -> np.ndarray:
-        """Present energy of each system in kelvin, float64 (systems,)."""
-        return self._engine.snapshot()["energies"]
+        """Present energy of each system in kelvin, float64 (systems,). Energies of rigid molecules
+        are summed over all interactions when this is read."""
+        return self._engine.energies()
 
     @property
     def energy(self) -> float:
@@ -555,6 +582,7 @@ class Adsorption(Places, Equilibration):
             sums = arrays.pop("comparison", None)
             state: dict[str, Any] = dict(arrays)
             state["counters"] = tuple(header["counters"])
+            state["sums"] = all_sums(state["sums"], len(state["energies"]))
             state["max_displacement"] = float(header["max_displacement"])
             accepted, moves = (int(n) for n in header["adapted_at"])
             parameters, about = header["parameters"], {"began": 0, **header["about"]}

@@ -23,6 +23,7 @@ from manymove.adsorption.molecules import SHIPPED_MOLECULES
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.simulation import Adsorption
 from manymove.analysis.notation import with_error
+from manymove.bench import open_systems
 from manymove.bench import raspa as bench_raspa
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
 from manymove.devices import on_gpu
@@ -103,6 +104,12 @@ def run(
     seed: int,
     json_file: Path | None = None,
     raspa: bool = False,
+    temperature: float = 300.0,
+    fugacity: float | None = None,
+    exchange: float = 0.5,
+    reinsertion: float = 0.0,
+    trial_positions: Sequence[int] = (1,),
+    trial_orientations: Sequence[int] = (1,),
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
 
@@ -122,11 +129,25 @@ def run(
         "interpolation": interpolation,
         "grid_spacing": grid_spacing,
         "precision": precision,
+        "temperature": temperature,
         "seed": seed,
     }
     guest = _guest(adsorbate)
     devices = [device, *(["cpu"] if cpu and on_gpu(device) else [])]
     about = {"framework": framework, "adsorbate": adsorbate, **settings, "equilibrate": equilibrate}
+    if fugacity is not None:
+        return open_systems.run(
+            framework=framework, molecules=molecules[0], methods=methods, fugacity=fugacity,
+            trial_positions=trial_positions, trial_orientations=trial_orientations,
+            systems=systems, device=device, threads=threads, equilibrate=equilibrate,
+            repeats=repeats, seconds=seconds, json_file=json_file,
+            settings=settings | guest | {"exchange": exchange, "reinsertion": reinsertion},
+            about=about | {"exchange": exchange, "reinsertion": reinsertion},
+        )  # fmt: skip
+    if max(*trial_positions, *trial_orientations) > 1 or exchange != 0.5 or reinsertion:
+        raise ValueError(
+            "--exchange, --reinsertion, --trial-positions and --trial-orientations need --fugacity"
+        )
     report = Report(TABLE, json_file, **about)
     for N in molecules:
         timed = [

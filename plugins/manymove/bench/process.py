@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +28,44 @@ def report_of(
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.json"
-        process = subprocess.Popen([*command, str(file)], env=environment, start_new_session=True)
         why = ""
-        before = signal.signal(signal.SIGTERM, _leave)
-        try:
-            if code := process.wait(timeout=max(0.0, limit)):
-                why = f"the process ended with exit code {code}"
-        except subprocess.TimeoutExpired:
-            why = f"not done after {limit:.0f} s"
-        finally:
-            _end(process)
-            signal.signal(signal.SIGTERM, before)
+        with _ended([*command, str(file)], environment) as process:
+            try:
+                if code := process.wait(timeout=max(0.0, limit)):
+                    why = f"the process ended with exit code {code}"
+            except subprocess.TimeoutExpired:
+                why = f"not done after {limit:.0f} s"
         if not file.exists():
             return {}, why or "the process wrote no results"
         return json.loads(file.read_text()), why
+
+
+@contextlib.contextmanager
+def _ended(
+    command: Sequence[str], environment: Mapping[str, str] | None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that has ended when the block is left, by Ctrl-C or SIGTERM, too.
+
+    Signals wait until the process is known: an exception within Popen would leave it behind.
+    """
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, frame: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    process = None
+    try:
+        process = subprocess.Popen(command, env=environment, start_new_session=True)
+        signal.signal(signal.SIGINT, before[signal.SIGINT])
+        signal.signal(signal.SIGTERM, _leave)
+        for number in came:
+            signal.raise_signal(number)
+        yield process
+    finally:
+        if process is not None:
+            _end(process)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _leave(number: int, frame: Any) -> None:

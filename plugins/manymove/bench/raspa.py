@@ -81,7 +81,7 @@ def methane_system(
         ],
         use_charge=False,
     )
-    crystal = _crystal(raspalib, field, framework, {"O": (0, 0.0), "Si": (1, 0.0)})
+    crystal = lattice(raspalib, field, framework, {"O": (0, 0.0), "Si": (1, 0.0)})
     methane = raspalib.Component(
         field, "methane", METHANE.critical_temperature, METHANE.critical_pressure * 1e5,
         METHANE.acentric_factor, [raspalib.Atom((0.0, 0.0, 0.0), 0.0, 1.0, 0, 2)],
@@ -111,7 +111,7 @@ def molecule_system(
         shifted=False,
         tail_corrections=True,
     )
-    crystal = _crystal(
+    crystal = lattice(
         raspalib, field, framework, {e: (k, charges[e]) for k, (e, _) in enumerate(elements)}
     )
     guest = raspalib.Component(
@@ -128,7 +128,7 @@ def molecule_system(
     )  # fmt: skip
 
 
-def _crystal(
+def lattice(
     raspalib: Any, field: Any, framework: Framework, kinds: dict[str, tuple[int, float]]
 ) -> Any:
     """The framework, with the number and the charge of each element's pseudo-atom."""

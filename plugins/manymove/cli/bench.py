@@ -173,14 +173,24 @@ def bench_adsorption(
     ranks: tuple[int, ...] | None = None,
     weak: bool = False,
     equilibrate: int = 2000,
+    temperature: float = 300.0,
+    fugacity: float | None = None,
+    exchange: float = 0.5,
+    reinsertion: float = 0.0,
+    trial_positions: tuple[int, ...] = (1,),
+    trial_orientations: tuple[int, ...] = (1,),
     **common: Any,
 ) -> int:
     """Time adsorption: steps per second and 1 / (variance x seconds) of each method.
 
     Under mpirun the ranks divide the systems of one method, and steps per second are measured.
+    With --fugacity the systems are open, and 1 / (variance x seconds) is that of the loading: of
+    its plain mean, and of the estimator that uses all trials.
 
     Examples:
       manymove bench adsorption --molecules 32 --methods metropolis,mdp
+      manymove bench adsorption --adsorbate CO2 --methods plj --molecules 60 --fugacity 1 \
+        --trial-positions 1,16,64 --equilibrate 20000
       mpirun -n 4 manymove bench adsorption --methods mdp --ranks 1,2,4
     """
     options = gathered(locals())
@@ -191,7 +201,10 @@ def bench_adsorption(
     del options["ranks"], options["weak"]
     if world.size == 1 and not ranks and not weak:
         return _timed("adsorption", options)
-    del options["methods"], options["raspa"]
+    del options["methods"], options["raspa"], options["temperature"]
+    if max(*options.pop("trial_positions"), *options.pop("trial_orientations")) > 1 or fugacity:
+        raise ValueError("--ranks and --weak time closed systems: leave out --fugacity")
+    del options["fugacity"], options["exchange"], options["reinsertion"]
     if options.pop("adsorbate") != "methane":
         raise ValueError("--ranks and --weak time methane: leave out --adsorbate")
     if options.pop("plot_file") or options.pop("cpu") or len(methods) > 1 or len(proposals) > 1:

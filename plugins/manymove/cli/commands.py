@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from manymove.cli import bench
+from manymove.cli import adsorbents, bench
 from manymove.cli.options import (
     command,
     gathered,
@@ -35,6 +35,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(bench.app, name="bench")
+app.add_typer(adsorbents.app)
 
 # Exit code of a job that has reported its interruption. Typer returns 130 for Ctrl-C elsewhere.
 STOPPED = -1
@@ -252,7 +253,12 @@ def dpd(
     return _end("dpd", fluids.table(summary), summary, output, quiet)
 
 
-@command(app, "steps equilibrate isotherm device threads checkpoint_every frames", simulation)
+@command(
+    app,
+    "steps equilibrate isotherm unit void_fraction literature device threads checkpoint_every "
+    "frames structures",
+    simulation,
+)
 def adsorption(
     framework: str = "MFI",
     molecules: tuple[int, ...] | None = None,
@@ -263,7 +269,15 @@ def adsorption(
     steps: int = 100_000,
     equilibrate: int = 20_000,
     isotherm: tuple[float, ...] | None = None,
+    mole_fractions: tuple[float, ...] | None = None,
+    unit: str = "mol/kg",
+    void_fraction: str | None = None,
+    literature: tuple[Path, ...] | None = None,
     capacity: tuple[int, ...] | None = None,
+    trial_positions: int = 1,
+    trial_orientations: int = 1,
+    reinsertion: float = 0.0,
+    identity_change: float = 0.0,
     profile: tuple[str, ...] | None = None,
     bins: int = 100,
     adsorbates: tuple[str, ...] | None = None,
@@ -281,6 +295,8 @@ def adsorption(
     precision: str = "mixed",
     barrier: str = "auto",
     frames: int = 0,
+    density_map: str | None = None,
+    structures: tuple[str, ...] | None = None,
     output: Path = Path("out/adsorption"),
     **common: Any,
 ) -> int:
@@ -315,6 +331,14 @@ def adsorption(
         raise ValueError(f"--{'henry' if henry else 'frames'} cannot be combined with --isotherm")
     if capacity is not None and isotherm is None:
         raise ValueError("--capacity is for --isotherm, the only run with insertions")
+    for name in ("mole_fractions", "void_fraction", "literature"):
+        if isotherm is None and options[name] is not None:
+            raise ValueError(f"--{name.replace('_', '-')} is for --isotherm")
+    if density_map not in (None, "x", "y", "z"):
+        raise ValueError(f"--density-map is {density_map!r}; it must be x, y or z")
+    for suffix in structures or ():
+        if suffix not in ("cif", "pdb"):
+            raise ValueError(f"--structures has {suffix!r}; it must be cif, pdb or both")
     if method is None:
         method = "mdp" if isotherm is None else "plj"
     counts = molecules or ((32,) if isotherm is None else (0,) * len(species))
@@ -332,15 +356,19 @@ def adsorption(
     if barrier not in ("auto", "none"):
         barrier = number("--barrier", barrier, float)
     of_the_job = {one.name for one in fields(Settings)} | {"context", "isotherm"}
-    of_the_job |= {"potential", "mixing"}
+    of_the_job |= {"potential", "mixing", "unit", "literature"}
     of_the_engine = {name: v for name, v in options.items() if name not in of_the_job}
     of_the_engine |= {"profile": profile, "barrier": None if barrier == "none" else barrier}
     of_the_engine |= {"force_field": field, "framework_charges": charges}
     settings = _settings(
         Settings,
         options,
-        given=to_store(options | {"systems": str(count)}),
+        given=to_store(
+            options | {"systems": str(count), "literature": literature and [*map(str, literature)]}
+        ),
         folder=output,
+        void_fraction=None,
+        structures=structures or (),
         molecules=counts,
         method=method,
         adsorbates=species,
@@ -348,7 +376,10 @@ def adsorption(
         options=of_the_engine,
     )
     if isotherm is not None:
-        summary, _ = job.run_isotherm(settings, isotherm, world)
+        summary, _ = job.run_isotherm(
+            settings, isotherm, world, unit=unit, void_fraction=void_fraction,
+            literature=literature or (),
+        )  # fmt: skip
         text = job.isotherm_table(summary)
     else:
         summary, _ = job.run(settings, world)

@@ -25,7 +25,7 @@ RENAMED = {
 # Names of options that differ from those of their arguments.
 NAMES = {"precisions": "precision", "densities": "density", "cutoffs": "cutoff", "skins": "skin"}
 PER_SPECIES = (  # lists in which a value may occur twice
-    "molecules", "capacity", "profile", "diameters", "fractions", "contacts"
+    "molecules", "capacity", "profile", "diameters", "fractions", "contacts", "mole_fractions"
 )  # fmt: skip
 SEVERAL = ",..."  # ends the metavariable of an option that takes a list
 
@@ -224,7 +224,9 @@ def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]
         raise ValueError(f"--resume: {path} is from another command, which has {names}")
     for flag, held in stored.items():
         name = parameters[flag].name
-        held, asked = parameters[flag].process_value(context, _typed(held)), options[name]
+        several = getattr(parameters[flag], "multiple", False)  # a list of paths
+        held = parameters[flag].process_value(context, held if several else _typed(held))
+        asked = options[name]
         given = context.get_parameter_source(name).name == "COMMANDLINE"
         if given and (name in changeable or held is None):
             continue

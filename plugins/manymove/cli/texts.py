@@ -35,8 +35,7 @@ HELP = {
     "framework": "Framework: MFI, LTA or the path of a CIF file.",
     "adsorbates": "Adsorbate species: CO2, N2, CH4, C2H6, H2O, or paths of files of RASPA or of "
     "this package (default methane of a single site).",
-    "force_field": "Force field of molecules: TraPPE-zeo, a JSON file of RASPA3, or a folder of "
-    "RASPA2.",
+    "force_field": "Force field: TraPPE-zeo, a JSON file of RASPA3, or a folder of RASPA2.",
     "framework_charges": "Charges of the framework: cif, label=charge,... or a text file of labels "
     "and charges (default those of the force field, or of the CIF file).",
     "potential": "Potential at the cutoff: shifted, truncated or tail (default that of the force "
@@ -44,6 +43,14 @@ HELP = {
     "mixing": "Mixing rule: lorentz-berthelot or geometric (default that of the force field).",
     "ewald": "Ewald's alpha and largest wave number in 1/angstrom (default 3.2 and 20.5 / cutoff).",
     "henry": "Number of test molecules per system for Henry coefficients and heats.",
+    "insertions": "Number of test molecules for each system.",
+    "pores.insertions": "Number of insertions of helium for each of 64 systems.",
+    "probe": "Diameter of the probe of the surface area in angstrom.",
+    "samples": "Number of random points on each atom for the surface area.",
+    "isotherms": "Files isotherm.csv of pure gases, one for each species.",
+    "pressures": "Total pressures of the gas in bar.",
+    "iast.mole_fractions": "Mole fractions of the species in the gas (default equal).",
+    "henry.systems": "Number of independent sets of test molecules, whose differences give errors.",
     "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",
     "adsorbate": "Adsorbate: methane (one site), or CO2, N2, CH4, C2H6 or H2O, which are rigid "
     "molecules with the force field TraPPE.",
@@ -53,6 +60,16 @@ HELP = {
     "cutoff": "Cutoff radius in angstrom, or for DPD in reduced units.",
     "barrier": "Energy barrier in kelvin behind which pockets are blocked, auto (20 T) or none.",
     "capacity": "Initial capacity of open systems in molecules per species (default estimated).",
+    "trial_positions": "Number of positions that an insertion, deletion or reinsertion tries.",
+    "trial_orientations": "Number of orientations that are tried at each trial position.",
+    "bench_adsorption.trial_positions": "Numbers of positions that an insertion "
+    "tries, one variant for each.",
+    "bench_adsorption.trial_orientations": "Numbers of orientations at each position, "
+    "one variant for each.",
+    "fugacity": "Fugacity of open systems in bar (default closed systems).",
+    "exchange": "Share of insertions and deletions among the steps of open systems.",
+    "reinsertion": "Share of reinsertions among the steps.",
+    "identity_change": "Share of identity changes among the steps of an open mixture.",
     "density": "Number density N / V in reduced units.",
     "a": "Repulsion parameter a in reduced units.",
     "gamma": "Friction coefficient in reduced units.",
@@ -67,6 +84,13 @@ HELP = {
     "equilibrate": "Length of the equilibration in sweeps, or in steps for adsorption and DPD.",
     "isotherm": "Gas pressures of an isotherm in bar. Each point continues from the previous one "
     "and equilibrates in rounds of doubling length until its loading agrees with test molecules.",
+    "mole_fractions": "Mole fractions of the species in the gas of an isotherm (default equal).",
+    "unit": "Unit of the loadings of an isotherm in the table and the picture: molecules, "
+    "molecules/uc, mol/kg, mg/g, cm3(STP)/g or cm3(STP)/cm3.",
+    "void_fraction": "Void fraction for excess loadings of an isotherm, or helium to compute it by "
+    "insertions of helium with the force field (default no excess loadings).",
+    "literature": "Tables in CSV of published loadings for the picture of an isotherm, with the "
+    "columns pressure_bar, loading and, if present, loading_error and adsorbate.",
     "pressure": "Constant pressure P* = beta P d^D, at which the volume changes and the packing "
     "fraction is measured, beginning at --packing-fraction (default constant volume).",
     "edges_apart": "Change the edges of the box one at a time with --pressure (default together).",
@@ -119,6 +143,9 @@ HELP = {
     "bins": "Number of bins of the profiles in a unit cell.",
     "frames": "Number of frames of the trajectory, equally spaced.",
     "adsorption.frames": "Number of frames of the trajectory of the first system, equally spaced.",
+    "density_map": "Edge of the unit cell along which the density of molecules is projected: x, y "
+    "or z (default no map).",
+    "structures": "Formats of the structure of the first system at the end: cif, pdb or both.",
     "output": "Folder of the results.",
     "checkpoint_every": "Time between two checkpoints in seconds (default 600).",
     "resume": "Continue the run in --output with its options; length, device and threads may "

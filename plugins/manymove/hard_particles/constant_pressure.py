@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,10 +39,27 @@ def read(settings: dict[str, Any], given: Sizes, dimensions: int) -> dict[str, A
         "beta_pressure": pressure / given.mean(dimensions) ** dimensions,
         "ln_volume": mode == "ln",
         "edges_apart": mode == "length",
-        "volume_delta": arguments.positive_or_default("volume_delta", settings["volume_delta"]),
+        **_steps(settings["volume_delta"], mode, dimensions),
         "volume_repeats": arguments.count_or_default("volume_repeats", settings["volume_repeats"]),
         "volume_every": arguments.count_or_default("volume_every", settings["volume_every"]),
     }
+
+
+def _steps(delta: float | Sequence[float] | None, mode: str, dimensions: int) -> dict[str, Any]:
+    """The maximum step, and with one for each edge their shares of it."""
+    if delta is None or np.ndim(delta) == 0:
+        return {"volume_delta": arguments.positive_or_default("volume_delta", delta)}  # type: ignore[arg-type]
+    deltas = [float(each) for each in delta]  # type: ignore[union-attr]
+    if mode != "length":
+        raise ValueError('volume_delta must be a number unless volume_mode is "length"')
+    if len(deltas) != dimensions or not all(0 <= each < math.inf for each in deltas):
+        raise ValueError(
+            f"volume_delta must have {dimensions} numbers that are finite and not negative, got "
+            f"{tuple(deltas)}"
+        )
+    if not (most := max(deltas)):
+        raise ValueError("volume_delta is 0 for all edges: at least one must change")
+    return {"volume_delta": most, "edge_shares": [each / most for each in deltas]}
 
 
 class ConstantPressure:
@@ -71,12 +89,15 @@ class ConstantPressure:
         return "ln" if self._of_pressure("ln_volume") else "standard"
 
     @property
-    def volume_delta(self) -> float:
+    def volume_delta(self) -> float | tuple[float, ...]:
         """Maximum trial change of ln V, of V in the mode "standard", or of an edge in the mode
-        "length". In the mode "length" it is the maximum for the first edges, and it grows in
-        proportion to the edge."""
+        "length", with one number for each edge if the maxima differ. In the mode "length" it is the
+        maximum for the first edges, and it grows in proportion to the edge."""
         self._of_pressure("volume_delta")
-        return self._grid["volume_delta"]
+        most = self._grid["volume_delta"]
+        if (shares := self._parameters.get("edge_shares")) is None:
+            return most
+        return tuple(most * share for share in shares)
 
     @property
     def volume_repeats(self) -> int:
@@ -190,8 +211,11 @@ class ConstantPressure:
 
     # ---- tuning ----------------------------------------------------------------------------------
 
-    def tune_volume(self, sweeps: float = 2000, *, acceptance: float = _ACCEPTANCE) -> float:
-        """Adjust `volume_delta` to an acceptance, before a production run.
+    def tune_volume(
+        self, sweeps: float = 2000, *, acceptance: float = _ACCEPTANCE
+    ) -> float | tuple[float, ...]:
+        """Adjust `volume_delta` to an acceptance, before a production run. With one number for each
+        edge their ratios stay.
 
         The run is part of the equilibration: the particles move and the volume changes. Sampling of
         the volume ends.
@@ -217,7 +241,7 @@ class ConstantPressure:
             trials, accepted = np.subtract(self._engine.volume_counters, before)
             if trials:
                 factor = float(np.clip(accepted / trials / acceptance, 0.3, 3.0))
-                self._change_delta(self.volume_delta * factor)
+                self._change_delta(self._grid["volume_delta"] * factor)
         return self.volume_delta
 
     def _change_delta(self, delta: float) -> None:

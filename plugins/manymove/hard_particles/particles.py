@@ -46,10 +46,6 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         self._parameters: dict[str, Any] = constant_pressure.read(
             settings, given, self._DIMENSIONS
         ) | swaps.read(settings, given)
-        if self._parameters.get("edges_apart") and getattr(settings["comm"], "size", 1) > 1:
-            raise ValueError(
-                'volume_mode="length" is not available on several ranks: leave out comm'
-            )
         self._parameters |= {
             "box": arguments.edges(box, self._DIMENSIONS),
             "diameter": given.diameter,

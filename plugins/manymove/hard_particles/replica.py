@@ -106,11 +106,6 @@ class Settings(replica.Settings):
             raise ValueError(f"--pressure is {self.pressure}; it must be positive and finite")
         if self.edges_apart and self.pressure is None:
             raise ValueError("--edges-apart needs --pressure")
-        if self.edges_apart and self.decompose:
-            raise ValueError(
-                "--edges-apart cannot be combined with --decompose, because it runs on one rank "
-                "only"
-            )
         if self.decompose and self.replicas > 1:
             raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from manymove import arguments
@@ -59,10 +60,11 @@ class HardSpheres(HardParticles):
         pressure: constant pressure P* = beta P d^D, where d is `diameter`; then the volume of the
             box changes between cycles. Default constant volume.
         volume_mode: "ln" for trial changes uniform in ln V, "standard" for V, or "length" for
-            changes of one edge at a time, uniform in its length. Edges apart are for one rank, and
-            each trial needs a search over all pairs on the host.
+            changes of one edge at a time, uniform in its length. With edges apart each trial needs
+            a search over all pairs on the host.
         volume_delta: maximum trial change of ln V, V or an edge; the default follows from the
-            pressure. The maximum of an edge holds for the first edges and grows in proportion to
+            pressure. With edges apart it may be a sequence with a number for each edge, 0 for one
+            that stays. The maximum of an edge holds for the first edges and grows in proportion to
             the edge.
         volume_repeats: number of trial changes at a time. Default 10, which need one search over
             the pairs; with edges apart 1.
@@ -125,7 +127,7 @@ class HardSpheres(HardParticles):
         repair_depth: float = 1e-4,
         pressure: float | None = None,
         volume_mode: str = "ln",
-        volume_delta: float | None = None,
+        volume_delta: float | Sequence[float] | None = None,
         volume_repeats: int | None = None,
         volume_every: int | None = None,
         swap_rounds: int | None = None,

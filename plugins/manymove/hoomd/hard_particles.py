@@ -304,7 +304,7 @@ class HardParticlesUpdater(EngineAction):
         """The arguments of an engine at constant pressure."""
         if self._box_moves is None:
             return {}
-        mode, delta = moves.mode_and_delta(self._box_moves)
+        mode, delta = moves.mode_and_delta(self._box_moves, self._dimensions)
         return {"betaP": self._box_moves["betaP"], "volume_mode": mode, "volume_delta": delta}
 
     def _swap_moves(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -17,6 +17,12 @@ def _positive(name: str, value: Any) -> float:
     if not 0 < value < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {value}")
     return value
+
+
+def _of_edges(name: str, value: Sequence[Any]) -> tuple[float, ...]:
+    if len(value) not in (2, 3) or not any(value):
+        raise ValueError(f"{name} must have a number for each edge, one of them not 0: {value!r}")
+    return tuple(0.0 if each == 0 else _positive(name, each) for each in value)
 
 
 def _count(name: str, value: Any, most: int) -> int:
@@ -52,7 +58,9 @@ def box_moves(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
             raise ValueError("box_moves['length'] must be a dictionary with delta")
         _refuse_others("box_moves['length']", length, ("delta",))
         longest = length.get("delta")
-        if longest is not None:
+        if isinstance(longest, Sequence) and not isinstance(longest, str):
+            longest = _of_edges("box_moves['length']['delta']", longest)
+        elif longest is not None:
             longest = _positive("box_moves['length']['delta']", longest)
         return {
             "betaP": _positive("box_moves['betaP']", value["betaP"]),
@@ -72,11 +80,18 @@ def box_moves(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     }
 
 
-def mode_and_delta(moves: Mapping[str, Any]) -> tuple[str, float | None]:
+def mode_and_delta(
+    moves: Mapping[str, Any], dimensions: int
+) -> tuple[str, float | tuple[float, ...] | None]:
     """The coordinate of the trial changes in the words of `manymove.HardSpheres`, and their
-    maximum."""
+    maximum, or that of each edge. In two dimensions that of z has no meaning."""
     if "length" in moves:
-        return "length", moves["length"]["delta"]
+        delta = moves["length"]["delta"]
+        if not isinstance(delta, tuple):
+            return "length", delta
+        if len(delta) < dimensions or not any(delta[:dimensions]):
+            raise ValueError(f"box_moves['length']['delta'] does not fit the box: {delta!r}")
+        return "length", delta[:dimensions]
     return moves["volume"]["mode"], moves["volume"]["delta"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from manymove.adsorption.force_field import NONE, ForceField, Law
 from manymove.adsorption.molecules import Molecule, Site
 from manymove.adsorption.places import rotated
 from manymove.adsorption.rigid import Unchecked, settled
-from manymove.hoomd.waste_recycling import WasteRecyclingMC
+from manymove.hoomd.waste_recycling import WasteRecyclingMC, refuse_others
 
 _SHAPE = 1e-3  # of the largest diameter: a constituent may be this far from its place
 _UNIT = 1e-3  # error of the length of a quaternion
@@ -86,7 +87,9 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         profile: str | tuple[int, int, int] | None = None,
         bins: int = 100,
         threads: int | None = None,
+        **unavailable: Any,
     ) -> None:
+        refuse_others(type(self).__name__, unavailable)
         if not isinstance(molecule, Molecule):
             raise TypeError(f"molecule must be a manymove.adsorption.Molecule, got {molecule!r}")
         if len(molecule.sites) == 1 and not molecule.sites[0].charge:

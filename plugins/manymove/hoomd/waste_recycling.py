@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,13 +14,24 @@ from hoomd.logging import log
 
 from manymove import _core, arguments
 from manymove.adsorption.averages import MULTIPLE, Pooled
-from manymove.adsorption.input import direction_of
+from manymove.adsorption.input import TRIALS, direction_of
 from manymove.hoomd.action import EngineAction
 
 _METHODS = ("pmc", "plj", *MULTIPLE)
 # The engine's constants are for angstrom and kelvin: sigma and kT become these.
 _SIGMA, _KT = 3.5, 300.0
 _BARRIER = 20.0  # kT
+
+
+def refuse_others(kind: str, unavailable: Iterable[str]) -> None:
+    """Refuse arguments that a class does not have."""
+    for name in unavailable:
+        if name in ("fugacity", "exchange", *TRIALS):
+            raise ValueError(
+                f"{name} is for manymove.Adsorption: a simulation in HOOMD-blue has a fixed number "
+                "of particles"
+            )
+        raise TypeError(f"{kind} has no argument {name}")
 
 
 class WasteRecyclingMC(EngineAction):
@@ -63,6 +74,7 @@ class WasteRecyclingMC(EngineAction):
             profile.
         bins: number of bins of the profile.
         threads: number of threads of an engine on a CPU device; default all cores.
+        unavailable: no others; those of open systems are refused with the reason.
 
     Raises:
         ValueError: an argument is bad, or, when the simulation runs, the box is tilted or
@@ -90,8 +102,10 @@ class WasteRecyclingMC(EngineAction):
         profile: str | tuple[int, int, int] | None = None,
         bins: int = 100,
         threads: int | None = None,
+        **unavailable: Any,
     ) -> None:
         super().__init__(threads)
+        refuse_others(type(self).__name__, unavailable)
         if method not in _METHODS:
             raise ValueError(f'unknown method "{method}": expected one of {", ".join(_METHODS)}')
         if adsorbate in framework:
@@ -215,7 +229,7 @@ class WasteRecyclingMC(EngineAction):
     @log(requires_run=True)
     def potential_energy(self) -> float:
         """float: potential energy of the present configuration, including the framework."""
-        return float(self._engine.snapshot()["energies"][0]) / self._energy
+        return float(self._engine.energies()[0]) / self._energy
 
     @log(category="sequence", requires_run=True)
     def profile(self) -> tuple[float, ...]:

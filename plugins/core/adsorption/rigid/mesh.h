@@ -6,6 +6,7 @@
 #pragma once
 
 #include "../model.h"
+#include "fast.h"
 
 namespace manymove::adsorption {
 
@@ -68,20 +69,20 @@ MM_HD int mesh_place(const MeshModel<F>& m, const MeshRegion& region, int axis, 
 }
 
 template <class F>
-MM_HD F mesh_value(const MeshModel<F>& m, const MeshRegion& region, const F* values,
+MM_HD F mesh_value(const MeshModel<F>& m, const MeshRegion& region, Fast<const F> values,
                    const Site& at) {
   F wx[kSpline], wy[kSpline], wz[kSpline];
   const int x = mesh_place(m, region, 0, at.x, wx), y = mesh_place(m, region, 1, at.y, wy),
             z = mesh_place(m, region, 2, at.z, wz);
   const int pitch = region.size[0], plane = pitch * region.size[1];
-  const F* from = values + (z * plane + y * pitch + x);
+  const Fast<const F> from = values + (z * plane + y * pitch + x);
   F sum = 0;
   MM_UNROLL
   for (int k = 0; k < kSpline; ++k) {
     F layer = 0;
     MM_UNROLL
     for (int j = 0; j < kSpline; ++j) {
-      const F* row = from + (k * plane + j * pitch);
+      const Fast<const F> row = from + (k * plane + j * pitch);
       F line = wx[0] * row[0];
       MM_UNROLL
       for (int i = 1; i < kSpline; ++i) line = fused(wx[i], row[i], line);
@@ -130,9 +131,11 @@ struct alignas(16) MeshSums {  // over x: of cos y and sin y
 template <class F>
 struct MeshScratch {
   MeshAmplitude<F>* amplitudes;  // [quads]
-  F* values;                     // [kMeshNodes]
-  F* circle;                     // [layers][kMeshSide][2], along the axis z
-  F* phases;                     // [points][each axis: highest + 1][2]
+  Fast<F> values;                // [kMeshNodes]
+  Fast<F> circle;                // [layers][kMeshSide][2], along the axis z
+  Fast<F> turning[2];            // [highest + 1][kMeshSide][2], along the axes x and y
+  Fast<F> phases;                // [points][each axis: highest + 1][2]
+  Fast<const F> alone;           // the model's, or a copy in fast memory
 };
 
 // Cosines and sines of one point along all axes.

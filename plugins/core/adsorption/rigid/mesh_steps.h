@@ -26,16 +26,14 @@ template <class System, class F>
 MM_TEAM void set_phases(const System& s, int point, const Site& at, F charge) {
   const MeshModel<F>& m = s.r.mesh;
   const int size = phases_of_point(m) / 2;
-  F* const to = s.scratch.mesh.phases + 2 * point * size;
-  s.team.each([&](int l) {
-    for (int i = l; i < size; i += System::kLanes) {
-      const int x = m.highest[0] + 1, y = x + m.highest[1] + 1;
-      const int n = i < x ? i : i < y ? i - x : i - y;
-      F c, sn;
-      unit_circle(static_cast<std::uint32_t>(n) * (i < x ? at.x : i < y ? at.y : at.z), c, sn);
-      to[2 * i] = i < y ? c : charge * c;
-      to[2 * i + 1] = i < y ? sn : charge * sn;
-    }
+  const Fast<F> to = s.scratch.mesh.phases + 2 * point * size;
+  s.team.share(size, [&](int i) {
+    const int x = m.highest[0] + 1, y = x + m.highest[1] + 1;
+    const int n = i < x ? i : i < y ? i - x : i - y;
+    F c, sn;
+    unit_circle(static_cast<std::uint32_t>(n) * (i < x ? at.x : i < y ? at.y : at.z), c, sn);
+    to[2 * i] = i < y ? c : charge * c;
+    to[2 * i + 1] = i < y ? sn : charge * sn;
   });
 }
 // Those of a molecule's charges, one after the other; returns the number of them.
@@ -56,12 +54,12 @@ struct FourWaves {
   F c[4], s[4];
 };
 template <class F>
-MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const F* phases, const MeshQuad& quad,
-                                int first, int end) {
+MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const Fast<const F>& phases,
+                                const MeshQuad& quad, int first, int end) {
   const int size = phases_of_point(m), y = 2 * (m.highest[0] + 1), z = y + 2 * (m.highest[1] + 1);
   F t[8] = {};
   for (int p = first; p < end; ++p) {
-    const F* const from = phases + p * size;
+    const Fast<const F> from = phases + p * size;
     const F cx = from[2 * quad.x], sx = from[2 * quad.x + 1], cy = from[y + 2 * quad.y],
             sy = from[y + 2 * quad.y + 1], cz = from[z + 2 * quad.z], sz = from[z + 2 * quad.z + 1];
     const F cc = cx * cy, ss = sx * sy, sc = sx * cy, cs = cx * sy;
@@ -85,38 +83,36 @@ MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const F* phases, const Me
 template <class System, class F>
 MM_TEAM void set_amplitudes(const System& s, int charges, bool rotated) {
   const MeshModel<F>& m = s.r.mesh;
-  s.team.each([&](int l) {
-    for (int i = l; i < m.quads; i += System::kLanes) {
-      const MeshQuad quad = m.quad[i];
-      const F* const phases = s.scratch.mesh.phases;
-      const FourWaves<F> own = four_waves(m, phases, quad, 0, charges);
-      FourWaves<F> center{};
-      if (!rotated) center = four_waves(m, phases, quad, charges, charges + 1);
-      F c[4], sn[4];
-      MM_UNROLL
-      for (int j = 0; j < 4; ++j) {
-        c[j] = sn[j] = 0;
-        const int wave = quad.wave[j];
-        if (wave < 0) continue;
-        const F weight = m.weight[4 * i + j];
-        const F a = weight * (static_cast<F>(s.waves[2 * wave]) - own.c[j]),
-                b = weight * (own.s[j] - static_cast<F>(s.waves[2 * wave + 1]));
-        c[j] = a, sn[j] = b;
-        if (rotated) continue;
-        const F u = fused(own.c[j], center.c[j], own.s[j] * center.s[j]),
-                v = fused(own.s[j], center.c[j], -(own.c[j] * center.s[j]));
-        c[j] = fused(a, u, -(b * v));
-        sn[j] = fused(a, v, b * u);
-      }
-      // Along x, for both signs of y: (sum) cos x + i (difference) sin x; along y likewise.
-      const F plus_c = c[0] + c[1], plus_s = sn[0] + sn[1], plus_ic = sn[1] - sn[0],
-              plus_is = c[0] - c[1];
-      const F minus_c = c[2] + c[3], minus_s = sn[2] + sn[3], minus_ic = sn[3] - sn[2],
-              minus_is = c[2] - c[3];
-      s.scratch.mesh.amplitudes[i] = {{plus_c + minus_c, plus_s + minus_s, plus_ic + minus_ic,
-                                       plus_is + minus_is, minus_s - plus_s, plus_c - minus_c,
-                                       minus_is - plus_is, plus_ic - minus_ic}};
+  s.team.share(m.quads, [&](int i) {
+    const MeshQuad quad = m.quad[i];
+    const Fast<const F> phases = s.scratch.mesh.phases;
+    const FourWaves<F> own = four_waves(m, phases, quad, 0, charges);
+    FourWaves<F> center{};
+    if (!rotated) center = four_waves(m, phases, quad, charges, charges + 1);
+    F c[4], sn[4];
+    MM_UNROLL
+    for (int j = 0; j < 4; ++j) {
+      c[j] = sn[j] = 0;
+      const int wave = quad.wave[j];
+      if (wave < 0) continue;
+      const F weight = m.weight[4 * i + j];
+      const F a = weight * (static_cast<F>(s.waves[2 * wave]) - own.c[j]),
+              b = weight * (own.s[j] - static_cast<F>(s.waves[2 * wave + 1]));
+      c[j] = a, sn[j] = b;
+      if (rotated) continue;
+      const F u = fused(own.c[j], center.c[j], own.s[j] * center.s[j]),
+              v = fused(own.s[j], center.c[j], -(own.c[j] * center.s[j]));
+      c[j] = fused(a, u, -(b * v));
+      sn[j] = fused(a, v, b * u);
     }
+    // Along x, for both signs of y: (sum) cos x + i (difference) sin x; along y likewise.
+    const F plus_c = c[0] + c[1], plus_s = sn[0] + sn[1], plus_ic = sn[1] - sn[0],
+            plus_is = c[0] - c[1];
+    const F minus_c = c[2] + c[3], minus_s = sn[2] + sn[3], minus_ic = sn[3] - sn[2],
+            minus_is = c[2] - c[3];
+    s.scratch.mesh.amplitudes[i] = {{plus_c + minus_c, plus_s + minus_s, plus_ic + minus_ic,
+                                     plus_is + minus_is, minus_s - plus_s, plus_c - minus_c,
+                                     minus_is - plus_is, plus_ic - minus_ic}};
   });
   s.team.sync();
 }
@@ -130,55 +126,60 @@ MM_HD std::uint32_t node_phase(const MeshModel<F>& m, const MeshRegion& g, int a
 // The sum over the waves at the nodes, one axis after the other.
 template <class System, class F>
 MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegion& g,
-                         MeshSums<F>* plane) {
+                         Fast<MeshSums<F>> plane) {
   const MeshScratch<F>& t = s.scratch.mesh;
   const int X = g.size[0], Y = g.size[1], Z = g.size[2];
-  s.team.each([&](int l) {
-    for (int i = l; i < m.layers * Z; i += System::kLanes)
-      unit_circle(static_cast<std::uint32_t>(i / Z) * node_phase(m, g, 2, i % Z), t.circle[2 * i],
-                  t.circle[2 * i + 1]);
+  s.team.share(m.layers * Z, [&](int i) {
+    unit_circle(static_cast<std::uint32_t>(i / Z) * node_phase(m, g, 2, i % Z), t.circle[2 * i],
+                t.circle[2 * i + 1]);
   });
+  s.team.share(X + Y, [&](int i) {  // the powers of e^(i phase) along the axes x and y
+    const int axis = i < X ? 0 : 1, node = i - axis * X, pitch = 2 * g.size[axis];
+    const Fast<F> to = t.turning[axis] + 2 * node;
+    F step_c, step_s, c = 1, sn = 0;
+    unit_circle(node_phase(m, g, axis, node), step_c, step_s);
+    for (int k = 0; k <= m.highest[axis]; ++k) {
+      to[k * pitch] = c;
+      to[k * pitch + 1] = sn;
+      const F old = c;
+      c = fused(c, step_c, -(sn * step_s));
+      sn = fused(sn, step_c, old * step_s);
+    }
+  });
+  s.team.sync();
   for (int n = 0; n < m.layers; ++n) {
     const MeshRow* const rows = m.row + m.layer[n];
     const int count = m.layer[n + 1] - m.layer[n];
-    s.team.each([&](int l) {
-      for (int i = l; i < count * X; i += System::kLanes) {
-        const MeshRow row = rows[i / X];
-        const MeshAmplitude<F>* const from = t.amplitudes + row.first;
-        F step_c, step_s, c = 1, sn = 0, u = 0, iu = 0, v = 0, iv = 0;
-        unit_circle(node_phase(m, g, 0, i % X), step_c, step_s);
-        for (int k = 0; k < row.count; ++k) {
-          const MeshAmplitude<F> a = from[k];
-          u = fused(a.v[0], c, fused(a.v[2], sn, u));
-          iu = fused(a.v[1], c, fused(a.v[3], sn, iu));
-          v = fused(a.v[4], c, fused(a.v[6], sn, v));
-          iv = fused(a.v[5], c, fused(a.v[7], sn, iv));
-          const F old = c;
-          c = fused(c, step_c, -(sn * step_s));
-          sn = fused(sn, step_c, old * step_s);
-        }
-        plane[i] = {{u, iu, v, iv}};
+    s.team.share(count * X, [&](int i) {
+      const MeshRow row = rows[i / X];
+      const MeshAmplitude<F>* const from = t.amplitudes + row.first;
+      const Fast<F> circle = t.turning[0] + 2 * (i % X);
+      F u = 0, iu = 0, v = 0, iv = 0;
+      for (int k = 0; k < row.count; ++k) {
+        const MeshAmplitude<F> a = from[k];
+        const F c = circle[2 * k * X], sn = circle[2 * k * X + 1];
+        u = fused(a.v[0], c, fused(a.v[2], sn, u));
+        iu = fused(a.v[1], c, fused(a.v[3], sn, iu));
+        v = fused(a.v[4], c, fused(a.v[6], sn, v));
+        iv = fused(a.v[5], c, fused(a.v[7], sn, iv));
       }
+      plane[i] = {{u, iu, v, iv}};
     });
     s.team.sync();
-    s.team.each([&](int l) {
-      for (int i = l; i < X * Y; i += System::kLanes) {
-        F step_c, step_s, c = 1, sn = 0, line = 0, iline = 0;
-        unit_circle(node_phase(m, g, 1, i / X), step_c, step_s);
-        const MeshSums<F>* const from = plane + i % X;
-        for (int k = 0; k < count; ++k) {
-          const MeshSums<F> p = from[k * X];
-          line = fused(p.v[0], c, fused(p.v[2], sn, line));
-          iline = fused(p.v[1], c, fused(p.v[3], sn, iline));
-          const F old = c;
-          c = fused(c, step_c, -(sn * step_s));
-          sn = fused(sn, step_c, old * step_s);
-        }
-        const F* const e = t.circle + 2 * n * Z;
-        for (int z = 0; z < Z; ++z) {
-          F& to = t.values[z * X * Y + i];
-          to = fused(line, e[2 * z], fused(-iline, e[2 * z + 1], n ? to : F(0)));
-        }
+    s.team.share(X * Y, [&](int i) {
+      const Fast<F> circle = t.turning[1] + 2 * (i / X);
+      const Fast<MeshSums<F>> from = plane + i % X;
+      F line = 0, iline = 0;
+      for (int k = 0; k < count; ++k) {
+        const MeshSums<F> p = from[k * X];
+        const F c = circle[2 * k * Y], sn = circle[2 * k * Y + 1];
+        line = fused(p.v[0], c, fused(p.v[2], sn, line));
+        iline = fused(p.v[1], c, fused(p.v[3], sn, iline));
+      }
+      const Fast<F> e = t.circle + 2 * n * Z;
+      for (int z = 0; z < Z; ++z) {
+        F& to = t.values[z * X * Y + i];
+        to = fused(line, e[2 * z], fused(-iline, e[2 * z + 1], n ? to : F(0)));
       }
     });
     s.team.sync();
@@ -187,37 +188,40 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
 
 // spare: memory of a walk.
 template <class System, class F>
-MM_TEAM_CALL void set_mesh(const System& s, const Body<F>& body, const Pose& old, bool rotated,
-                           const MeshRegion& region, Pose* spare) {
+MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, bool rotated,
+                      const MeshRegion& region, Fast<Pose> spare) {
   const int charges = set_phases_of(s, 0, body, old);
   if (!rotated) set_phases(s, charges, old.center, F(1));
   s.team.sync();
   set_amplitudes<System, F>(s, charges, rotated);
-  sum_on_mesh(s, s.r.mesh, region, reinterpret_cast<MeshSums<F>*>(spare));
+  sum_on_mesh(s, s.r.mesh, region, spare.template as<MeshSums<F>>());
 }
 
-// Energy of a molecule with the others, and with its own images where they depend on the pose.
+// Energy of a molecule with the others, and with its own images where they depend on the pose. Its
+// order of terms is part of the result. One copy of mesh_value() for the charges: the code stays
+// small.
 template <class System, class F>
 MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& region,
                       const typename System::template Lane<Site>* at, const Site& center, int l,
                       bool rotated) {
   const MeshModel<F>& m = s.r.mesh;
-  const F* const values = s.scratch.mesh.values;
-  if (!rotated) return mesh_value(m, region, values, center);
+  const Fast<const F> values = s.scratch.mesh.values;
   MeshRegion alone;
   for (int a = 0; a < 3; ++a) {
     alone.first[a] = m.points[a] - m.alone_half[a] + kSpline / 2 - 1;
     alone.size[a] = 2 * m.alone_half[a] + 1;
   }
   F sum = 0;
-  for (int i = 0; i < body.count; ++i) {
-    const F q = s.r.charge[body.type[i]];
+  MM_NO_UNROLL
+  for (int i = 0; i < (rotated ? body.count : 1); ++i) {
+    const F q = rotated ? s.r.charge[body.type[i]] : F(1);
     if (q == F(0)) continue;
-    sum = fused(q, mesh_value(m, region, values, at[i][l]), sum);
+    sum = fused(q, mesh_value(m, region, values, rotated ? at[i][l] : center), sum);
+    MM_NO_UNROLL
     for (int j = 0; j < i; ++j) {
       const F qq = q * s.r.charge[body.type[j]];
       const Site d{at[i][l].x - at[j][l].x, at[i][l].y - at[j][l].y, at[i][l].z - at[j][l].z};
-      if (qq != F(0)) sum = fused(qq, mesh_value(m, alone, m.alone, d), sum);
+      if (qq != F(0)) sum = fused(qq, mesh_value(m, alone, s.scratch.mesh.alone, d), sum);
     }
   }
   return sum;
@@ -225,26 +229,24 @@ MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& re
 
 // After set_mesh(): the structure factors of the system with the molecule at another pose.
 template <class System, class F>
-MM_TEAM_CALL void accept_by_quads(const System& s, const Body<F>& body, const Pose& fresh) {
+MM_TEAM void accept_by_quads(const System& s, const Body<F>& body, const Pose& fresh) {
   const MeshModel<F>& m = s.r.mesh;
   int charges = 0;
   for (int i = 0; i < body.count; ++i) charges += s.r.charge[body.type[i]] != F(0);
   s.team.sync();
   set_phases_of(s, charges, body, fresh);
   s.team.sync();
-  s.team.each([&](int l) {
-    for (int i = l; i < m.quads; i += System::kLanes) {
-      const MeshQuad quad = m.quad[i];
-      const F* const phases = s.scratch.mesh.phases;
-      const FourWaves<F> before = four_waves(m, phases, quad, 0, charges),
-                         after = four_waves(m, phases, quad, charges, 2 * charges);
-      MM_UNROLL
-      for (int j = 0; j < 4; ++j) {
-        double* const wave = s.waves + 2 * static_cast<std::int64_t>(quad.wave[j]);
-        if (quad.wave[j] < 0) continue;
-        wave[0] += static_cast<double>(after.c[j] - before.c[j]);
-        wave[1] += static_cast<double>(after.s[j] - before.s[j]);
-      }
+  s.team.share(m.quads, [&](int i) {
+    const MeshQuad quad = m.quad[i];
+    const Fast<const F> phases = s.scratch.mesh.phases;
+    const FourWaves<F> before = four_waves(m, phases, quad, 0, charges),
+                       after = four_waves(m, phases, quad, charges, 2 * charges);
+    MM_UNROLL
+    for (int j = 0; j < 4; ++j) {
+      double* const wave = s.waves + 2 * static_cast<std::int64_t>(quad.wave[j]);
+      if (quad.wave[j] < 0) continue;
+      wave[0] += static_cast<double>(after.c[j] - before.c[j]);
+      wave[1] += static_cast<double>(after.s[j] - before.s[j]);
     }
   });
   s.team.sync();

@@ -3,50 +3,10 @@
 // several proposals; and how they start. Written once for CPU and GPU, see steps.h.
 #pragma once
 
+#include "bias.h"
 #include "mesh_steps.h"
-#include "steps.h"
 
 namespace manymove::adsorption {
-
-// ---- averages ----
-
-template <class System>
-MM_TEAM void add_to(const System& s, int sum, double value) {
-  s.w.sums[static_cast<std::size_t>(sum) * s.w.systems + s.id] += value;
-}
-// By the lane that leads.
-template <class System>
-MM_TEAM void measure_state(const System& s) {
-  if (!s.team.leads()) return;
-  add_to(s, kPlain, s.energy);
-  add_to(s, kEnergySquared, s.energy * s.energy);
-  if (!s.m.exchange) return;
-  double n = 0;
-  for (int b = 0; b < s.m.species; ++b) {
-    n += s.counts[b];
-    add_to(s, kOfSpecies + b, s.counts[b]);
-  }
-  add_to(s, kNumber, n);
-  add_to(s, kNumberSquared, n * n);
-  add_to(s, kEnergyNumber, s.energy * n);
-}
-template <class System>
-MM_TEAM void count_place(const System& s, const Site& center, double probability) {
-  const std::uint64_t q = quantum(probability);
-  if (q)
-    s.team.add(s.w.profile + static_cast<std::size_t>(s.id % s.w.groups) * s.m.bins +
-                   profile_bin(s.m, center),
-               q);
-}
-template <class System>
-MM_TEAM void renew_energy(System& s) {
-  const double fresh = s.total_energy();
-  if (s.team.leads()) {
-    double& drift = s.w.sums[static_cast<std::size_t>(kDrift) * s.w.systems + s.id];
-    drift = highest_of(drift, magnitude(fresh - s.energy));
-  }
-  s.energy = fresh;
-}
 
 // ---- one proposal ----
 
@@ -60,7 +20,7 @@ MM_HD Pose small_move(const RigidModel<F>& r, const Body<F>& body, bool rotate, 
 }
 
 template <class System, class Tally>
-MM_TEAM_CALL void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Tally& tally) {
+MM_TEAM void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Tally& tally) {
   using F = typename System::Real;
   const int n = s.molecules();
   if (n == 0) return;
@@ -96,9 +56,10 @@ MM_TEAM_CALL void move_one(System& s, std::uint64_t step, const CommonDraw& draw
     count_place(s, accept ? fresh.center : old.center, 1);
 }
 
-// Returns false and leaves the system unchanged if an accepted insertion finds no free slot.
+// An insertion or a deletion with a single trial. Returns false and leaves the system unchanged if
+// an accepted insertion finds no free slot.
 template <class System, class Tally>
-MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
+MM_TEAM bool exchange_one(System& s, std::uint64_t step, Tally& tally, Outcome& outcome) {
   using F = typename System::Real;
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
@@ -110,6 +71,8 @@ MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
   typename System::template Lane<F> part;
   s.team.each([&](int l) { part[l] = 0; });
   ++tally.exchanges;
+  outcome.inserted = species;
+  outcome.present = n;
   if (word[0] >> 31) {
     std::uint32_t place[4], turn[4];
     random_words(place, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
@@ -124,17 +87,16 @@ MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
     }
     const F difference =
         lowest_of(s.team.sum(part) + s.tail_with_others(species, 0), F(kForbidden));
+    outcome.tried = 1;
+    outcome.gains = species;
+    outcome.test = activity * static_cast<double>(weight(s.m.beta, difference));
+    outcome.probability = lowest_of(outcome.test / (n + 1), 1.0);
+    outcome.difference = static_cast<double>(difference);
     if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return true;
-    if (first + n == s.m.first_slot[species + 1]) {
-      tally.full |= 1u << species;
-      --tally.exchanges;
-      return false;
-    }
-    s.put(species, first + n, fresh);
-    s.set_count(species, n + 1);
-    s.accept_waves();
-    s.energy += static_cast<double>(difference);
+    if (!has_slot(s, species, tally)) return false;
+    put_in(s, species, fresh);
   } else {
+    outcome.tried = -1;
     if (n == 0) return true;
     const int slot =
         first + static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
@@ -147,12 +109,16 @@ MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
       s.add_wave_energy(part);
     }
     const F gained = s.team.sum(part) - s.tail_with_others(species, 1);
+    outcome.loses = species;
+    outcome.probability =
+        lowest_of(n * static_cast<double>(weight(s.m.beta, gained)) / activity, 1.0);
+    outcome.difference = static_cast<double>(gained);
     if (!accept_deletion(s.m.beta, gained, activity, n, word[3])) return true;
-    s.put(species, slot, s.pose(first + n - 1));
-    s.set_count(species, n - 1);
-    s.accept_waves();
-    s.energy += static_cast<double>(gained);
+    take_out(s, species, slot);
   }
+  s.accept_waves();
+  s.energy += outcome.difference;
+  outcome.accepted = true;
   ++tally.accepted_exchanges;
   return true;
 }
@@ -163,55 +129,54 @@ MM_TEAM_CALL bool exchange_one(System& s, std::uint64_t step, Tally& tally) {
 // docs/theory/adsorption.md, section 3. Composed by a scan in a fixed order, since products of
 // quaternions round. Returns the buffer that they are in.
 template <class System>
-MM_TEAM const Pose* draw_proposals(System& s, int species, std::uint64_t step, const Pose& old,
-                                   std::uint32_t split_word, bool rotate) {
+MM_TEAM Fast<const Pose> draw_proposals(System& s, int species, std::uint64_t step, const Pose& old,
+                                        std::uint32_t split_word, bool rotate) {
   using F = typename System::Real;
   const int P = s.w.proposals;
   const bool anywhere = uniform_proposals(s.w, step);
   const Body<F>& body = s.r.body[species];
   const Pose start{{0, 0, 0}, {1, 0, 0, 0}};
+  const bool turned = rotate && body.count > 1;
   const auto split = static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(P)));
-  Pose *from = s.scratch.walk[0], *to = s.scratch.walk[1];
-  s.team.each([&](int l) {
-    for (int i = l; i < P; i += System::kLanes) {
-      std::uint32_t word[4], turn[4];
-      random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id),
-                   static_cast<std::uint32_t>(i), Purpose::propose);
-      if (i == 0) {
-        from[i] = anywhere ? old : start;
-      } else if (anywhere) {
-        random_words(turn, s.m.key, step, static_cast<std::uint32_t>(s.id),
-                     static_cast<std::uint32_t>(i + P), Purpose::propose);
-        from[i] = {{word[0], word[1], word[2]}, any_rotation(turn)};
-      } else {
-        from[i] = small_move(s.r, body, rotate, start, word);
-      }
+  Fast<Pose> from = s.scratch.walk[0], to = s.scratch.walk[1];
+  s.team.share(P, [&](int i) {
+    std::uint32_t word[4], turn[4];
+    random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id),
+                 static_cast<std::uint32_t>(i), Purpose::propose);
+    if (i == 0) {
+      from[i] = anywhere ? old : start;
+    } else if (anywhere) {
+      random_words(turn, s.m.key, step, static_cast<std::uint32_t>(s.id),
+                   static_cast<std::uint32_t>(i + P), Purpose::propose);
+      from[i] = {{word[0], word[1], word[2]}, any_rotation(turn)};
+    } else {
+      from[i] = small_move(s.r, body, rotate, start, word);
     }
   });
   s.team.sync();
   if (anywhere) return from;
-  // Sums of displacements and products of rotations, of each walk on its own.
+  // Sums of displacements or products of rotations, of each walk on its own.
   for (int off = 1; off < P; off *= 2) {
-    s.team.each([&](int l) {
-      for (int i = l; i < P; i += System::kLanes) {
-        const int first = i >= P - split ? P - split : 0;
-        to[i] = from[i];
-        if (i - off >= first)
-          to[i] = {moved(from[i].center, from[i - off].center),
-                   normalized(product(from[i].turn, from[i - off].turn))};
-      }
+    s.team.share(P, [&](int i) {
+      const int first = i >= P - split ? P - split : 0;
+      const bool joins = i - off >= first;
+      if (turned)
+        to[i].turn = joins ? normalized(product(from[i].turn, from[i - off].turn)) : from[i].turn;
+      else
+        to[i].center = joins ? moved(from[i].center, from[i - off].center) : from[i].center;
     });
     s.team.sync();
-    Pose* const other = from;
+    const Fast<Pose> other = from;
     from = to;
     to = other;
   }
-  s.team.each([&](int l) {
-    for (int i = l; i < P; i += System::kLanes)
-      from[i] = i == 0 ? old
-                       : Pose{moved(from[i].center, old.center),
-                              rotate && body.count > 1 ? normalized(product(from[i].turn, old.turn))
-                                                       : old.turn};
+  s.team.share(P, [&](int i) {
+    if (i == 0)
+      from[i] = old;
+    else if (turned)
+      from[i] = {old.center, normalized(product(from[i].turn, old.turn))};
+    else
+      from[i] = {moved(from[i].center, old.center), old.turn};
   });
   s.team.sync();
   return from;
@@ -224,18 +189,20 @@ enum class Waves { none, direct, mesh };
 // of a molecule that is not to be counted are in change, with the other sign; or the mesh has the
 // potential of the others.
 template <class System, class F>
-MM_TEAM void proposal_energies(const System& s, int species, const Pose* poses, int count,
-                               Waves waves, bool rotated, const MeshRegion& region, F* energy) {
+MM_TEAM void proposal_energies(const System& s, int species, Fast<const Pose> poses, int count,
+                               Waves waves, bool rotated, const MeshRegion& region,
+                               Fast<F> energy) {
   using Places = typename System::template Lane<Site>;
   const Body<F>& body = s.r.body[species];
   const int own = count / System::kLanes;
-  for (int c = 0; c < own; ++c) {
+  s.team.chunks(own, [&](int c) {
     typename System::template Lane<F> sum, pairs;
     Places at[kMostSites];
     s.team.each([&](int l) {
       const Pose& p = poses[l * own + c];
       const Matrix turn = matrix_of(p.turn);
       sum[l] = pairs[l] = 0;
+      MM_NO_UNROLL
       for (int i = 0; i < body.count; ++i) {
         at[i][l] = site_of(s.r, body, p.center, turn, i);
         if (s.r.framework) sum[l] += s.site_field(body, at[i][l], i);
@@ -249,7 +216,7 @@ MM_TEAM void proposal_energies(const System& s, int species, const Pose* poses, 
     s.team.each([&](int l) { sum[l] += sum[l] < F(0.5 * kForbidden) ? pairs[l] : F(0); });
     if (waves == Waves::direct) s.add_wave_energies(body, poses + c, own, sum);
     s.team.each([&](int l) { energy[l * own + c] = sum[l]; });
-  }
+  });
   s.team.sync();
 }
 
@@ -260,23 +227,23 @@ struct Around {
   double low[3], high[3];
 };
 template <class System>
-MM_TEAM Around around_proposals(const System& s, const Pose* poses, const Site& old) {
+MM_TEAM Around around_proposals(const System& s, Fast<const Pose> poses, const Site& old) {
   Around a;
   std::uint32_t middle[3], half[3];
   for (int e = 0; e < 3; ++e) {
-    typename System::template Lane<double> low, high;
+    typename System::template Lane<std::int32_t> low, high;
     s.team.each([&](int l) {
       low[l] = high[l] = 0;
       for (int i = l; i < s.w.proposals; i += System::kLanes) {
         const Site& p = poses[i].center;
         const std::uint32_t d = e == 0 ? p.x - old.x : e == 1 ? p.y - old.y : p.z - old.z;
-        const auto by = static_cast<double>(static_cast<std::int32_t>(d));
-        low[l] = lowest_of(low[l], by);
-        high[l] = lowest_of(high[l], -by);
+        const auto by = static_cast<std::int32_t>(d);
+        low[l] = by < low[l] ? by : low[l];
+        high[l] = by > high[l] ? by : high[l];
       }
     });
     a.low[e] = s.team.lowest(low);
-    a.high[e] = -s.team.lowest(high);
+    a.high[e] = s.team.highest(high);
     middle[e] = nearest_word(0.5 * (a.low[e] + a.high[e]));
     half[e] = nearest_word(0.5 * (a.high[e] - a.low[e])) + 1;
   }
@@ -285,12 +252,60 @@ MM_TEAM Around around_proposals(const System& s, const Pose* poses, const Site& 
   return a;
 }
 
-template <class System, class Tally>
-MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
+// By one warp: the next state, from the energies of all proposals, which become differences; and
+// what a measured step adds up over the proposals.
+template <class System>
+MM_TEAM void choose_one_of_many(const System& s, std::uint32_t choose_word, double before) {
   using F = typename System::Real;
   using Lane = typename System::template Lane<F>;
   const auto& w = s.w;
-  const int n = s.molecules(), P = w.proposals, own = P / System::kLanes;
+  const int own = w.proposals / System::kLanes;
+  const Fast<F> energy = s.scratch.energy, weights = s.scratch.weight;
+  const auto one = s.team.one();
+  const F before_move = energy[0];
+  Lane lowest, sw, first, second;
+  one.sync();
+  one.each([&](int l) {
+    lowest[l] = 0;
+    for (int i = l * own; i < (l + 1) * own; ++i) {
+      energy[i] = energy_difference(energy[i], before_move);
+      lowest[l] = lowest_of(lowest[l], energy[i]);
+    }
+  });
+  const F shift = weight_shift(s.m.beta, one.lowest(lowest));
+  one.each([&](int l) {
+    sw[l] = first[l] = second[l] = 0;
+    for (int i = l * own; i < (l + 1) * own; ++i) {
+      weights[i] = weight(s.m.beta, energy[i] - shift);
+      const F product = weights[i] * energy[i];
+      sw[l] += weights[i];
+      first[l] += product;
+      second[l] = fused(product, energy[i], second[l]);
+    }
+  });
+  one.sync();
+  const auto levels = one.levels(sw);
+  F rest = static_cast<F>(uniform(choose_word)) * levels.total();
+  const int lane = choose_lane(rest, [&](int level, int l) { return levels.partial(level, l); });
+  const int chosen = lane * own + choose_own(rest, (weights + lane * own).get(), own);
+  const double total = static_cast<double>(levels.total());
+  if (s.team.leads()) s.scratch.choice[0] = {total, chosen};
+  if (!w.measure) return;
+  const double mean = static_cast<double>(one.sum(first)) / total;
+  const double square = static_cast<double>(one.sum(second)) / total;
+  if (!s.team.leads()) return;
+  add_to(s, kWaste, before + mean);
+  if (w.moments) {
+    add_to(s, kJump, square);
+    add_to(s, kWasteSquared, fused(before, before + 2 * mean, square));
+  }
+}
+
+template <class System, class Tally>
+MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
+  using F = typename System::Real;
+  const auto& w = s.w;
+  const int n = s.molecules(), P = w.proposals;
   const CommonDraw draw = common_draw(s.m.key, step);
   int species;
   const int slot = s.find(
@@ -299,7 +314,7 @@ MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tall
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::choose);
   const Pose old = s.pose(slot);
-  const Pose* const poses = draw_proposals(s, species, step, old, word[0], draw.kind & 1);
+  const Fast<const Pose> poses = draw_proposals(s, species, step, old, word[0], draw.kind & 1);
   const bool anywhere = uniform_proposals(w, step), rotated = (draw.kind & 1) && body.count > 1;
   bool charged = false;
   for (int i = 0; i < body.count; ++i) charged |= s.r.charge[body.type[i]] != F(0);
@@ -314,44 +329,22 @@ MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tall
       waves = Waves::mesh;
   }
   if (waves == Waves::mesh) {
-    Pose* const spare = s.scratch.walk[poses == s.scratch.walk[0] ? 1 : 0];
+    const Fast<Pose> first = s.scratch.walk[0];
+    const Fast<Pose> spare = poses == first ? s.scratch.walk[1] : first;
     set_mesh(s, body, old, rotated, region, spare);
   } else if (waves == Waves::direct) {
     s.add_waves(body, old, F(-1), true);
     s.set_others();
   }
-  F *const energy = s.scratch.energy, *const weights = s.scratch.weight;
+  const Fast<F> energy = s.scratch.energy, weights = s.scratch.weight;
   proposal_energies(s, species, poses, P, waves, rotated, region, energy);
-  const F before_move = energy[0];
-  Lane lowest, sw, first, second;
-  s.team.sync();
-  s.team.each([&](int l) {
-    lowest[l] = 0;
-    for (int i = l * own; i < (l + 1) * own; ++i) {
-      energy[i] = energy_difference(energy[i], before_move);
-      lowest[l] = lowest_of(lowest[l], energy[i]);
-    }
-  });
-  const F shift = weight_shift(s.m.beta, s.team.lowest(lowest));
-  s.team.each([&](int l) {
-    sw[l] = first[l] = second[l] = 0;
-    for (int i = l * own; i < (l + 1) * own; ++i) {
-      weights[i] = weight(s.m.beta, energy[i] - shift);
-      const F product = weights[i] * energy[i];
-      sw[l] += weights[i];
-      first[l] += product;
-      second[l] = fused(product, energy[i], second[l]);
-    }
-  });
-  s.team.sync();
-  const auto levels = s.team.levels(sw);
-  F rest = static_cast<F>(uniform(word[1])) * levels.total();
-  const int lane = choose_lane(rest, [&](int level, int l) { return levels.partial(level, l); });
-  const int chosen = lane * own + choose_own(rest, weights + lane * own, own);
   const double before = s.energy;
-  if (chosen != 0) {
-    s.energy += static_cast<double>(energy[chosen]);
-    const Pose fresh = poses[chosen];
+  if (s.team.first_warp()) choose_one_of_many(s, word[1], before);
+  s.team.sync();
+  const Choice<F> choice = s.scratch.choice[0];
+  if (choice.proposal != 0) {
+    s.energy = before + static_cast<double>(energy[choice.proposal]);
+    const Pose fresh = poses[choice.proposal];
     if (waves == Waves::mesh) {
       accept_by_quads(s, body, fresh);
     } else if (waves == Waves::direct) {
@@ -361,42 +354,49 @@ MM_TEAM_CALL void move_to_one_of_many(System& s, std::uint64_t step, Tally& tall
     s.put(species, slot, fresh);
     ++tally.accepted;
   }
-  if (!w.measure) return;
-  const double total = static_cast<double>(levels.total());
-  const double mean = static_cast<double>(s.team.sum(first)) / total;
-  const double square = static_cast<double>(s.team.sum(second)) / total;
-  measure_state(s);
-  if (s.team.leads()) {
-    add_to(s, kWaste, before + mean);
-    if (w.moments) {
-      add_to(s, kJump, square);
-      add_to(s, kWasteSquared, fused(before, before + 2 * mean, square));
-    }
+  if (w.measure) {
+    measure_state(s);
+    if (s.m.bins)
+      s.team.share(P, [&](int i) {
+        count_place(s, poses[i].center, static_cast<double>(weights[i]) / choice.total);
+      });
   }
-  if (s.m.bins)
-    s.team.each([&](int l) {
-      for (int i = l; i < P; i += System::kLanes)
-        count_place(s, poses[i].center, static_cast<double>(weights[i]) / total);
-    });
   s.team.sync();
 }
 
-template <class System, class Tally>
+// A step of the methods with one proposal per step. Returns false if it has to wait for a free
+// slot.
+template <bool WithTrials, class System, class Tally>
+MM_TEAM bool one_proposal(System& s, std::uint64_t step, Tally& tally) {
+  const auto& w = s.w;
+  const CommonDraw draw = common_draw(s.m.key, step);
+  Outcome outcome;
+  if (draw.kind >= s.m.exchange && draw.kind >= w.identity_below) {
+    move_one(s, step, draw, tally);
+  } else {
+    if constexpr (WithTrials) {
+      if (!move_with_trials(s, step, draw, tally, outcome)) return false;
+    } else {
+      if (!exchange_one(s, step, tally, outcome)) return false;
+    }
+  }
+  if (w.measure) {
+    measure_state(s);
+    measure_outcome(s, outcome);
+  }
+  return true;
+}
+
+// Kind: steps_of(s.w), so that a GPU has a kernel for each.
+template <Steps Kind, class System, class Tally>
 MM_TEAM void run_steps(System& s, Tally& tally) {
   const auto& w = s.w;
-  const bool multiple = w.method == Method::mup || w.method == Method::mdp;
   std::uint64_t t = w.again ? w.reached[s.id] : w.first_step;
   for (; t < w.first_step + w.steps; ++t) {
-    if constexpr (System::kLanes == kWidth)
-      if (multiple) move_to_one_of_many(s, t, tally);
-    if (!multiple) {
-      const CommonDraw draw = common_draw(s.m.key, t);
-      if (draw.kind >= s.m.exchange)
-        move_one(s, t, draw, tally);
-      else if (!exchange_one(s, t, tally))
-        break;
-      if (w.measure) measure_state(s);
-    }
+    if constexpr (Kind == Steps::several)
+      move_to_one_of_many(s, t, tally);
+    else if (!one_proposal < Kind == Steps::trials > (s, t, tally))
+      break;
     if ((t + 1) % kRefresh == 0) renew_energy(s);
   }
   if (s.team.leads()) {
@@ -409,7 +409,7 @@ MM_TEAM void run_steps(System& s, Tally& tally) {
 
 template <class System>
 MM_TEAM void draw_anywhere(const System& s, std::uint64_t step, std::uint32_t first,
-                           Purpose purpose, Pose* poses) {
+                           Purpose purpose, Fast<Pose> poses) {
   s.team.each([&](int l) {
     for (int i = l; i < kWidth; i += System::kLanes) {
       std::uint32_t word[4], turn[4];
@@ -433,8 +433,8 @@ MM_TEAM bool place_all(System& s) {
   for (int b = 0; b < s.m.species; ++b) wanted[b] = s.counts[b];
   for (int b = 0; b < s.m.species; ++b) s.set_count(b, 0);
   std::uint64_t molecule = 0;
-  Pose* const poses = s.scratch.walk[0];
-  F* const energy = s.scratch.energy;
+  const Fast<Pose> poses = s.scratch.walk[0];
+  const Fast<F> energy = s.scratch.energy;
   for (int b = 0; b < s.m.species; ++b)
     for (int i = 0; i < wanted[b]; ++i, ++molecule) {
       F best = F(kForbidden);
@@ -467,8 +467,8 @@ MM_TEAM bool place_all(System& s) {
 template <class Test, class System>
 MM_TEAM void insert_tests(const Test& t, System& s) {
   using F = typename System::Real;
-  Pose* const poses = s.scratch.walk[0];
-  F* const energy = s.scratch.energy;
+  const Fast<Pose> poses = s.scratch.walk[0];
+  const Fast<F> energy = s.scratch.energy;
   const Waves waves = !t.empty && s.r.charged ? Waves::direct : Waves::none;
   if (waves == Waves::direct) {
     s.clear_change();

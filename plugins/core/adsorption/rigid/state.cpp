@@ -189,7 +189,7 @@ RigidState make_rigid_state(const Parameters& parameters) {
   for (const double q : p.rigid->framework_charge) s.felt_charges |= s.charged && q != 0;
   if (s.charged) make_waves(s);
   const bool several = p.method == Method::mdp || p.method == Method::mup;
-  if (s.charged && several && !p.double_precision) make_mesh(s);
+  if (s.charged && several && !p.double_precision && waves_decay(*p.rigid)) make_mesh(s);
   if (s.felt_charges) make_potential(s);
   collect_atoms(s);
   for (const LennardJones& law : p.rigid->pairs) {
@@ -393,6 +393,11 @@ RigidWork<F> make_rigid_work(const RigidState& s, const F* grid) {
   w.method = p.method;
   w.proposals = p.proposals;
   w.moments = p.moments;
+  w.trial_positions = p.trial_positions;
+  w.trial_orientations = p.trial_orientations;
+  w.reinsert_below = static_cast<std::uint32_t>((p.exchange + p.reinsertion) * 0x1p32);
+  w.identity_below =
+      static_cast<std::uint32_t>((p.exchange + p.reinsertion + p.identity_change) * 0x1p32);
   w.systems = p.systems;
   w.slots = s.slots;
   w.groups = p.groups;

@@ -3,6 +3,8 @@
 // grids of the framework.
 #pragma once
 
+#include <cmath>
+
 #include "../state.h"
 #include "work.h"
 
@@ -47,6 +49,12 @@ RigidState make_rigid_state(const Parameters& parameters);
 // The images of the framework's atoms, and the waves of its potential.
 void collect_atoms(RigidState& state);
 void make_potential(RigidState& state);
+// Whether the waves at the end of Ewald's sum are so small that the error of the mesh, which is
+// largest for them, is as docs/theory/molecules.md has it.
+inline bool waves_decay(const Rigid& rigid) {
+  const double phase = rigid.wave_cutoff / (2 * rigid.alpha);
+  return std::exp(-phase * phase) <= 1e-4;
+}
 // The mesh of the waves, for steps of several proposals in mixed precision.
 void make_mesh(RigidState& state);
 void fill_mesh_model(const MeshTables& tables, MeshModel<float>& model);

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Steps of a system of rigid molecules, written once for CPU and GPU: a team of lanes shares the
-// work of one system. On a GPU the team is a warp; on a CPU it is a loop over as many lanes, or one
-// lane alone. Sums have the same order for the same number of lanes.
+// work of one system. On a GPU the team is a warp or several warps; on a CPU it is a loop over as
+// many lanes as a warp has, or one lane alone. Sums have the same order for the same number of
+// lanes: several warps share what has no order, and compute by one of them, or by each of them
+// alike, what has.
 //
 // A team has
-//   width, Lane<T>: a value of each lane; each(f): f(lane) by every lane
-//   sum(values), lowest(values): of all lanes, by a butterfly
+//   width, Lane<T>: a value of each lane; each(f): f(lane) by every lane of every warp
+//   share(count, f): f(i) for all i below count in any order, by all warps
+//   chunks(count, f): f(c) for all c below count, each by a whole warp
+//   first_warp(): whether this warp does what only one should do; one(): a team of one warp
+//   sum(values), lowest(values), highest(values): of all lanes of a warp, by a butterfly
 //   levels(values): partial sums for choose_lane()
 //   any(values): whether a lane has true
 //   compact(count, test, store): store(i, place) for each i below count with test(i), in their
@@ -18,7 +23,7 @@
 
 #if defined(__CUDACC__)
 #define MM_TEAM __device__ inline
-#define MM_TEAM_CALL __device__ __noinline__  // one copy: the code stays small
+#define MM_TEAM_CALL __device__ __noinline__  // rare: the code of the steps stays small
 #else
 #define MM_TEAM inline
 #define MM_TEAM_CALL inline
@@ -26,14 +31,10 @@
 
 namespace manymove::adsorption {
 
-// Sites near a moving molecule, in runs of one type.
-struct NearRun {
-  int type, begin, count;
-};
-
-template <class Team, class F>
+template <class TeamOf, class F>
 class RigidSystem {
  public:
+  using Team = TeamOf;
   using Real = F;
   template <class T>
   using Lane = typename Team::template Lane<T>;
@@ -91,14 +92,12 @@ class RigidSystem {
   MM_TEAM void place_sites(int species, int slot) {
     const Body<F>& body = r.body[species];
     const Matrix turn = matrix_of(turns[slot]);
-    team.each([&](int l) {
-      for (int s = l; s < body.count; s += kLanes) {
-        const Site at = site_of(r, body, centers[slot], turn, s);
-        const int place = place_of(species, s, slot);
-        scratch.sites[0][place] = at.x;
-        scratch.sites[1][place] = at.y;
-        scratch.sites[2][place] = at.z;
-      }
+    team.share(body.count, [&](int s) {
+      const Site at = site_of(r, body, centers[slot], turn, s);
+      const int place = place_of(species, s, slot);
+      scratch.sites[0][place] = at.x;
+      scratch.sites[1][place] = at.y;
+      scratch.sites[2][place] = at.z;
     });
   }
   MM_TEAM void put(int species, int slot, const Pose& p) {
@@ -126,25 +125,30 @@ class RigidSystem {
   MM_TEAM void gather(const Site& center, const Site& half, F reach, int except, bool all) {
     runs_ = 0;
     int used = 0;
+    team.sync();
     for (int b = 0; b < m.species; ++b) {
       const Body<F>& body = r.body[b];
       const int first = m.first_slot[b];
       // More than rounding: of the sites to integers, and of distances.
       const F limit = r.cutoff + reach + body.reach + F(1e-3);
-      const int count = team.compact(
-          counts[b],
-          [&](int i) {
-            return first + i != except &&
-                   (all || may_be_within(r, limit, centers[first + i], center, half));
-          },
-          [&](int i, int place) {
-            for (int s = 0; s < body.count; ++s) {
-              const int from = place_of(b, s, first + i), to = used + s * counts[b] + place;
-              for (int a = 0; a < 3; ++a) scratch.near[a][to] = scratch.sites[a][from];
-            }
-          });
-      for (int s = 0; s < body.count; ++s)
-        run_[runs_++] = {body.type[s], used + s * counts[b], count};
+      if (team.first_warp()) {
+        const int count = team.compact(
+            counts[b],
+            [&](int i) {
+              return first + i != except &&
+                     (all || may_be_within(r, limit, centers[first + i], center, half));
+            },
+            [&](int i, int place) {
+              for (int s = 0; s < body.count; ++s) {
+                const int from = place_of(b, s, first + i), to = used + s * counts[b] + place;
+                for (int a = 0; a < 3; ++a) scratch.near[a][to] = scratch.sites[a][from];
+              }
+            });
+        if (team.leads())
+          for (int s = 0; s < body.count; ++s)
+            scratch.runs[runs_ + s] = {body.type[s], used + s * counts[b], count};
+      }
+      runs_ += body.count;
       used += body.count * counts[b];
     }
     team.sync();
@@ -156,8 +160,8 @@ class RigidSystem {
   template <bool Skewed, bool Charged>
   MM_TEAM void add_run(const PairLaw<F>& law, F qq, const Site& at, const NearRun& run, F sign,
                        Lane<F>& sum) const {
-    const std::uint32_t *x = scratch.near[0] + run.begin, *y = scratch.near[1] + run.begin,
-                        *z = scratch.near[2] + run.begin;
+    const Fast<std::uint32_t> x = scratch.near[0] + run.begin, y = scratch.near[1] + run.begin,
+                              z = scratch.near[2] + run.begin;
     for (int base = 0; base < run.count; base += kLanes) {
       const int some = run.count - base < kLanes ? run.count - base : kLanes;
       team.first_lanes(some, [&](int l) {
@@ -174,7 +178,7 @@ class RigidSystem {
       const Site at = site_of(r, body, p.center, turn, s);
       const int type = body.type[s];
       for (int k = 0; k < runs_; ++k) {
-        const NearRun& run = run_[k];
+        const NearRun& run = scratch.runs[k];
         const PairLaw<F> law = r.laws[type * r.types + run.type];
         const F qq = r.charge[type] * r.charge[run.type];
         if (Charged && qq != F(0))
@@ -188,14 +192,16 @@ class RigidSystem {
   template <bool Skewed, bool Charged>
   MM_TEAM void add_lane_pairs_as(const Body<F>& body, const Lane<Site>* at, Lane<F>& sum) const {
     const F cutoff2 = r.cutoff2;
+    MM_NO_UNROLL
     for (int s = 0; s < body.count; ++s) {
       const int type = body.type[s];
+      MM_NO_UNROLL
       for (int k = 0; k < runs_; ++k) {
-        const NearRun run = run_[k];
+        const NearRun run = scratch.runs[k];
         const PairLaw<F> law = r.laws[type * r.types + run.type];
         const F qq = r.charge[type] * r.charge[run.type];
-        const std::uint32_t *x = scratch.near[0] + run.begin, *y = scratch.near[1] + run.begin,
-                            *z = scratch.near[2] + run.begin;
+        const Fast<std::uint32_t> x = scratch.near[0] + run.begin, y = scratch.near[1] + run.begin,
+                                  z = scratch.near[2] + run.begin;
         const bool pull = Charged && qq != F(0);
         if (!pull && !(law.repulsion > F(0))) continue;
         for (int j = 0; j < run.count; ++j) {
@@ -262,21 +268,19 @@ class RigidSystem {
   // change[wave] += sign times the molecule's structure factor; the lanes share the rows.
   MM_TEAM void add_waves(const Body<F>& body, const Pose& p, F sign, bool clear) const {
     const Matrix turn = matrix_of(p.turn);
-    team.each([&](int l) {
-      for (int k = l; k < r.rows; k += kLanes) {
-        const WaveRow row = r.row[k];
-        F* to = scratch.change + 2 * static_cast<std::size_t>(row.first);
-        for (int i = 0; clear && i < 2 * row.count; ++i) to[i] = 0;
-        for (int s = 0; s < body.count; ++s) {
-          const F q = sign * r.charge[body.type[s]];
-          if (q == F(0)) continue;
-          const Site at = site_of(r, body, p.center, turn, s);
-          Turning wave(row, at);
-          for (int i = 0; i < row.count; ++i) {
-            to[2 * i] = fused(q, wave.c, to[2 * i]);
-            to[2 * i + 1] = fused(q, wave.s, to[2 * i + 1]);
-            wave.next();
-          }
+    team.share(r.rows, [&](int k) {
+      const WaveRow row = r.row[k];
+      F* to = scratch.change + 2 * static_cast<std::size_t>(row.first);
+      for (int i = 0; clear && i < 2 * row.count; ++i) to[i] = 0;
+      for (int s = 0; s < body.count; ++s) {
+        const F q = sign * r.charge[body.type[s]];
+        if (q == F(0)) continue;
+        const Site at = site_of(r, body, p.center, turn, s);
+        Turning wave(row, at);
+        for (int i = 0; i < row.count; ++i) {
+          to[2 * i] = fused(q, wave.c, to[2 * i]);
+          to[2 * i + 1] = fused(q, wave.s, to[2 * i + 1]);
+          wave.next();
         }
       }
     });
@@ -297,47 +301,37 @@ class RigidSystem {
     });
   }
   MM_TEAM void clear_change() const {
-    team.each([&](int l) {
-      for (int i = l; i < 2 * r.waves; i += kLanes) scratch.change[i] = 0;
-    });
+    team.share(2 * r.waves, [&](int i) { scratch.change[i] = 0; });
     team.sync();
   }
   // Twice the structure factors of all molecules but the one that is in change, for
   // add_wave_energies().
   MM_TEAM void set_others() const {
-    team.each([&](int l) {
-      for (int i = l; i < 2 * r.waves; i += kLanes)
-        scratch.others[i] = F(2) * (static_cast<F>(waves[i]) + scratch.change[i]);
+    team.share(2 * r.waves, [&](int i) {
+      scratch.others[i] = F(2) * (static_cast<F>(waves[i]) + scratch.change[i]);
     });
     team.sync();
   }
   MM_TEAM void accept_waves() const {
     if (!r.charged) return;
-    team.each([&](int l) {
-      for (int i = l; i < 2 * r.waves; i += kLanes)
-        waves[i] += static_cast<double>(scratch.change[i]);
-    });
+    team.share(2 * r.waves, [&](int i) { waves[i] += static_cast<double>(scratch.change[i]); });
     team.sync();
   }
   // Each lane's molecule has the pose poses[lane * own]. The molecule whose structure factors are
   // in change, with the other sign, does not count.
-  MM_TEAM void add_wave_energies(const Body<F>& body, const Pose* poses, int own,
+  MM_TEAM void add_wave_energies(const Body<F>& body, Fast<const Pose> poses, int own,
                                  Lane<F>& energy) const {
     int charges = 0;
     for (int k = 0; k < body.count; ++k) charges += r.charge[body.type[k]] != F(0);
-    if (charges <= 2)
-      add_wave_energies_of<2>(body, poses, own, energy);
-    else if (charges == 3)
+    if (charges <= 3)
       add_wave_energies_of<3>(body, poses, own, energy);
-    else if (charges == 4)
-      add_wave_energies_of<4>(body, poses, own, energy);
     else
       add_wave_energies_of<kMostSites>(body, poses, own, energy);
   }
 
-  // ---- from scratch ----
+  // ---- from scratch, by a team of one warp ----
 
-  MM_TEAM_CALL double total_energy() {
+  MM_TEAM double total_energy() {
     const int n = molecules();
     Lane<double> sum;
     team.each([&](int l) { sum[l] = 0; });
@@ -346,9 +340,7 @@ class RigidSystem {
       team.each([&](int l) { sum[l] += static_cast<double>(part[l]); });
     };
     if (r.charged) {
-      team.each([&](int l) {
-        for (int i = l; i < 2 * r.waves; i += kLanes) waves[i] = 0;
-      });
+      team.share(2 * r.waves, [&](int i) { waves[i] = 0; });
       team.sync();
     }
     for (int k = 0; k < n; ++k) {
@@ -396,7 +388,7 @@ class RigidSystem {
  private:
   // With at most Charges charges, so that their phases stay in registers; others are zero.
   template <int Charges>
-  MM_TEAM void add_wave_energies_of(const Body<F>& body, const Pose* poses, int own,
+  MM_TEAM void add_wave_energies_of(const Body<F>& body, Fast<const Pose> poses, int own,
                                     Lane<F>& energy) const {
     Lane<Site> at[Charges];
     Lane<F> step_c[Charges], step_s[Charges], c[Charges], s[Charges];
@@ -461,8 +453,7 @@ class RigidSystem {
     }
   };
 
-  NearRun run_[kMostSpecies * kMostSites];
-  int runs_ = 0;
+  int runs_ = 0;  // in scratch: an array here would keep all members out of a GPU's registers
 };
 
 }  // namespace manymove::adsorption

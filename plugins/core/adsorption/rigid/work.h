@@ -14,6 +14,8 @@ struct RigidWork {
   Method method;
   int proposals;
   bool moments, measure;
+  int trial_positions, trial_orientations;
+  std::uint32_t reinsert_below, identity_below;  // of common_draw()'s kind, after m.exchange
   int systems, slots, groups;
   int places;      // slots of sites of a system: of each species, its sites times its slots
   int most_sites;  // of a molecule
@@ -40,6 +42,19 @@ struct RigidTest {
   double* sums;  // [systems][2]
 };
 
+// Sites near a moving molecule, in runs of one type.
+struct NearRun {
+  int type, begin, count;
+};
+inline constexpr int kMostRuns = kMostSpecies * kMostSites;
+
+// What one warp of a team finds out for the others: the next state of several proposals.
+template <class F>
+struct Choice {
+  double total;  // of the weights
+  int proposal;
+};
+
 // Whether a step's proposals are anywhere in the box, as for single sites.
 template <class F>
 MM_HD bool uniform_proposals(const RigidWork<F>& w, std::uint64_t step) {
@@ -53,14 +68,27 @@ MM_HD int walk_length(const RigidWork<F>& w) {
   return multiple ? w.proposals : kWidth;
 }
 
+// The kinds of steps: of one proposal; of several; and of one, where insertions, deletions,
+// reinsertions and identity changes choose one of several poses.
+enum class Steps { one, several, trials };
+template <class F>
+MM_HD Steps steps_of(const RigidWork<F>& w) {
+  if (w.method == Method::mup || w.method == Method::mdp) return Steps::several;
+  const bool many = w.trial_positions * w.trial_orientations > 1;
+  return many || w.identity_below > w.r.m.exchange ? Steps::trials : Steps::one;
+}
+
 // Memory of one worker besides the state: where the sites are, and what a step needs.
 template <class F>
 struct RigidScratch {
-  std::uint32_t* sites[3];  // [places]
-  std::uint32_t* near[3];   // [places]: sites close to the molecule that moves
-  Pose* walk[2];            // [most proposals], also of starts and test molecules
-  F* energy;                // [most proposals]
-  F* weight;                // [most proposals]
+  Fast<std::uint32_t> sites[3];  // [places]
+  Fast<std::uint32_t> near[3];   // [places]: sites close to the molecule that moves
+  Fast<NearRun> runs;            // [kMostRuns]
+  Fast<Choice<F>> choice;
+  Fast<Pose> walk[2];       // [most proposals], also of starts and test molecules
+  Fast<F> energy;           // [most proposals or trials]
+  Fast<F> weight;           // [most proposals or trials]
+  Fast<std::int32_t> open;  // [trials]
   F* change;                // [waves][2]
   F* others;                // [waves][2]
   MeshScratch<F> mesh;      // its amplitudes are where others are
@@ -69,10 +97,13 @@ struct RigidScratch {
   // Fast memory of a worker.
   MM_HD static std::size_t bytes(const RigidWork<F>& w) {
     const MeshModel<F>& m = w.r.mesh;
-    const auto proposals = static_cast<std::size_t>(walk_length(w));
-    std::size_t sum = 6 * align(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)) +
-                      2 * align(walk_size(w)) + 2 * align(proposals * sizeof(F));
-    if (w.meshes) sum += align(kMeshNodes * sizeof(F)) + align(circle(m)) + align(phases(w, m));
+    std::size_t sum = align(kMostRuns * sizeof(NearRun)) + align(sizeof(Choice<F>)) +
+                      6 * align(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)) +
+                      2 * align(walk_size(w)) + 2 * align(energies(w) * sizeof(F)) +
+                      align(trials(w) * sizeof(std::int32_t));
+    if (w.meshes)
+      sum += align(kMeshNodes * sizeof(F)) + align(circle(m.layers)) + align(phases(w, m)) +
+             align(circle(m.highest[0] + 1)) + align(circle(m.highest[1] + 1));
     return sum;
   }
   // Numbers of slow memory of a worker, a multiple of 16.
@@ -80,30 +111,44 @@ struct RigidScratch {
     const std::size_t waves = others_size(w) + 2 * static_cast<std::size_t>(w.r.waves);
     return (waves + 15) / 16 * 16;
   }
-  // memory: bytes(w), aligned to 64; waves: slow(w), aligned likewise.
-  MM_HD RigidScratch(char* memory, const RigidWork<F>& w, F* waves)
+  // memory: bytes(w), aligned to 64; waves: slow(w), aligned likewise; alone: the model's, where a
+  // team with meshes reads it.
+  MM_HD RigidScratch(Fast<char> memory, const RigidWork<F>& w, F* waves, Fast<const F> alone)
       : change(waves + others_size(w)), others(waves) {
     const auto take = [&](std::size_t size) {
-      char* const from = memory;
-      memory += align(size);
+      const Fast<char> from = memory;
+      memory = memory + static_cast<int>(align(size));
       return from;
     };
-    for (int a = 0; a < 6; ++a)
-      (a < 3 ? sites[a] : near[a - 3]) = reinterpret_cast<std::uint32_t*>(
-          take(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)));
-    const auto proposals = static_cast<std::size_t>(walk_length(w));
-    for (int b = 0; b < 2; ++b) walk[b] = reinterpret_cast<Pose*>(take(walk_size(w)));
-    energy = reinterpret_cast<F*>(take(proposals * sizeof(F)));
-    weight = reinterpret_cast<F*>(take(proposals * sizeof(F)));
+    const std::size_t places = static_cast<std::size_t>(w.places) * sizeof(std::uint32_t);
+    for (int a = 0; a < 3; ++a) sites[a] = take(places).template as<std::uint32_t>();
+    for (int a = 0; a < 3; ++a) near[a] = take(places).template as<std::uint32_t>();
+    runs = take(kMostRuns * sizeof(NearRun)).template as<NearRun>();
+    choice = take(sizeof(Choice<F>)).template as<Choice<F>>();
+    for (int b = 0; b < 2; ++b) walk[b] = take(walk_size(w)).template as<Pose>();
+    energy = take(energies(w) * sizeof(F)).template as<F>();
+    weight = take(energies(w) * sizeof(F)).template as<F>();
+    open = take(trials(w) * sizeof(std::int32_t)).template as<std::int32_t>();
     if (!w.meshes) return;
     const MeshModel<F>& m = w.r.mesh;
     mesh.amplitudes = reinterpret_cast<MeshAmplitude<F>*>(others);
-    mesh.values = reinterpret_cast<F*>(take(kMeshNodes * sizeof(F)));
-    mesh.circle = reinterpret_cast<F*>(take(circle(m)));
-    mesh.phases = reinterpret_cast<F*>(take(phases(w, m)));
+    mesh.values = take(kMeshNodes * sizeof(F)).template as<F>();
+    mesh.circle = take(circle(m.layers)).template as<F>();
+    for (int a = 0; a < 2; ++a) mesh.turning[a] = take(circle(m.highest[a] + 1)).template as<F>();
+    mesh.alone = alone;
+    mesh.phases = take(phases(w, m)).template as<F>();
   }
 
  private:
+  MM_HD static std::size_t trials(const RigidWork<F>& w) {
+    if (steps_of(w) != Steps::trials) return 0;
+    const int most = (w.trial_positions + 1) * w.trial_orientations;  // of a reinsertion
+    return static_cast<std::size_t>((most + kWidth - 1) / kWidth * kWidth);
+  }
+  MM_HD static std::size_t energies(const RigidWork<F>& w) {
+    const auto proposals = static_cast<std::size_t>(walk_length(w));
+    return trials(w) > proposals ? trials(w) : proposals;
+  }
   MM_HD static std::size_t others_size(const RigidWork<F>& w) {
     const std::size_t waves = 2 * static_cast<std::size_t>(w.r.waves),
                       quads = w.meshes ? 8 * static_cast<std::size_t>(w.r.mesh.quads) : 0;
@@ -116,8 +161,8 @@ struct RigidScratch {
                               sizeof(MeshSums<F>);
     return poses > plane ? poses : plane;
   }
-  MM_HD static std::size_t circle(const MeshModel<F>& m) {
-    return static_cast<std::size_t>(m.layers) * kMeshSide * 2 * sizeof(F);
+  MM_HD static std::size_t circle(int waves) {
+    return static_cast<std::size_t>(waves) * kMeshSide * 2 * sizeof(F);
   }
   MM_HD static std::size_t phases(const RigidWork<F>& w, const MeshModel<F>& m) {
     return static_cast<std::size_t>(2 * w.most_sites + 1) * phases_of_point(m) * sizeof(F);

@@ -131,10 +131,10 @@ class DeviceShare {
     use();
     tally_.clear(stream_);
   }
-  std::vector<Tally> tallies() const {
+  std::vector<Tally> tallies(int sweeps) const {
     use();
-    std::vector<Tally> tallies(kRing);
-    tally_.download(tallies.data(), stream_);
+    std::vector<Tally> tallies(static_cast<std::size_t>(sweeps));
+    tally_.download(tallies.data(), stream_, tallies.size());
     return tallies;
   }
   // Where the others write what they decide.
@@ -512,7 +512,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     fresh_ = false;
     if (watch_) watch_->wait();
     std::vector<std::vector<Tally>> tallies;
-    for (const auto& share : shares_) tallies.push_back(share->tallies());
+    for (const auto& share : shares_) tallies.push_back(share->tallies(sweeps));
     for (int k = 0; k < sweeps; ++k) add(tallies, k);
     tree_tally_.clear();
   }

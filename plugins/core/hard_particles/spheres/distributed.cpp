@@ -8,6 +8,7 @@
 
 #include "../../runtime/text.h"
 #include "../engine_of_ranks.h"
+#include "edges.h"
 #include "grid.h"
 #include "state.h"
 #include "volume.h"
@@ -80,7 +81,7 @@ Snapshot bring_together(Communicator& ranks, const State& whole, const Snapshot&
 Snapshot header_of(Communicator& ranks, const Snapshot* whole) {
   struct Header {
     Counters counters;
-    std::array<std::int64_t, 3> origin;
+    std::array<std::int64_t, 3> origin, extent;
     double volume;
     std::uint64_t trials[4];
   } header{};
@@ -88,6 +89,7 @@ Snapshot header_of(Communicator& ranks, const Snapshot* whole) {
     header = {
         whole->counters,
         whole->origin,
+        whole->extent,
         whole->volume,
         {whole->volume_trials, whole->volume_accepted, whole->swap_trials, whole->swap_accepted}};
   std::vector<Header> headers(static_cast<std::size_t>(ranks.ranks()));
@@ -96,6 +98,7 @@ Snapshot header_of(Communicator& ranks, const Snapshot* whole) {
   Snapshot data;
   data.counters = header.counters;
   data.origin = header.origin;
+  data.extent = header.extent;
   data.volume = header.volume;
   data.volume_trials = header.trials[0];
   data.volume_accepted = header.trials[1];
@@ -173,6 +176,7 @@ class DistributedEngine final : public EngineOfRanks<Engine> {
   void add_up() override {
     const Grid now = part_->grid();
     std::copy_n(now.box, whole_.dimensions(), whole_.parameters.box);
+    std::copy_n(now.extent, whole_.dimensions(), whole_.extent.begin());
     if (!whole_.swaps()) return;
     const TrialCounters mine = part_->swap_counters();
     std::uint64_t swaps[2] = {mine.trials - swaps_before_.trials,
@@ -217,18 +221,59 @@ int row_of(const State& s, const Snapshot& data, std::int64_t place) {
   return static_cast<int>((x < 0 ? x + s.extent[last] : x) / width);
 }
 
-State make_part(std::size_t particles, const Parameters& parameters, double volume,
+State make_part(std::size_t particles, const Parameters& parameters, const Snapshot& header,
                 Communicator& ranks) {
   State s;
   s.parameters = parameters;
   s.particles = particles;
-  if (parameters.edges_apart)
-    refuse("volume_mode=\"length\" is not available on several ranks: leave out comm");
   choose_grid(s);
-  if (s.constant_pressure()) adopt_volume(s, volume);
+  if (s.constant_pressure() && parameters.edges_apart)
+    adopt_edges(s, header.extent);
+  else if (s.constant_pressure())
+    adopt_volume(s, header.volume);
   s.strip.emplace(rows_of(s), ranks.rank(), ranks.ranks());
   s.ranks = &ranks;
   return s;
+}
+
+// Each rank looks at an equal share of the rows and at pairs with the row above them. In its grid
+// an empty row follows, so that nothing reaches around.
+bool is_legal_on_ranks(const State& s, const Snapshot& mine) {
+  const auto D = static_cast<std::size_t>(s.dimensions()), last = D - 1;
+  const int rows = s.geometry.cells[last], ranks = s.ranks->ranks();
+  const auto width = 2 * static_cast<std::int64_t>(s.geometry.half[last]);
+  const auto first = [&](int rank) {
+    return static_cast<int>(static_cast<std::int64_t>(rows) * rank / ranks);
+  };
+  Parts parts(static_cast<std::size_t>(ranks));
+  for (std::size_t i = 0; i < mine.ids.size(); ++i) {
+    const std::int64_t* const place = &mine.places[i * D];
+    const int row = row_of(s, mine, place[last]);
+    std::int64_t within = place[last] - mine.origin[last];
+    within += (within < 0 ? s.extent[last] : 0) - row * width;
+    const auto send = [&](int rank, int there) {
+      const auto to = static_cast<std::size_t>(rank);
+      parts.add(to, mine, i, D);
+      parts.places[to].back() = there * width + within;
+    };
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int own = first(rank + 1) - first(rank);
+      if (row >= first(rank) && row < first(rank + 1)) send(rank, row - first(rank));
+      if (own > 0 && row == first(rank + 1) % rows) send(rank, own);
+    }
+  }
+  Snapshot here = parts.deliver_to(*s.ranks);
+  here.origin = mine.origin;
+  here.origin[last] = 0;
+  State part = s;
+  part.strip.reset();
+  part.geometry.cells[last] = first(s.ranks->rank() + 1) - first(s.ranks->rank()) + 2;
+  part.extent[last] = part.geometry.cells[last] * width;
+  for (std::size_t i = 0; i < here.diameters.size(); ++i)
+    set_diameter(part, here.ids[i], here.diameters[i]);
+  std::uint64_t illegal = !is_legal(part, here);
+  s.ranks->sum(&illegal, 1);
+  return illegal == 0;
 }
 
 Cells divide_again(State& s, Snapshot mine) {
@@ -250,6 +295,7 @@ Snapshot make_snapshot(const double* coordinates, std::size_t particles,
                        const Parameters& parameters, Repair& repair) {
   State s = make_state(coordinates, particles, parameters);
   repair = s.repair;
+  s.data.extent = s.extent;
   return std::move(s.data);
 }
 
@@ -265,7 +311,7 @@ std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles
     check_devices(ranks, device);
     State part;
     Snapshot header = header_of(ranks, whole);
-    together(ranks, [&] { part = make_part(particles, parameters, header.volume, ranks); });
+    together(ranks, [&] { part = make_part(particles, parameters, header, ranks); });
     Snapshot mine = deal_out(ranks, part, whole, std::move(header));
     auto of_part = engine_on(device, threads, [&] {
       State state = part;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "../../runtime/text.h"
 #include "grid.h"
@@ -77,10 +78,9 @@ double log_weight(const State& s) {
 void round_places(const State& s, Snapshot& now, int axis, std::int64_t from, std::int64_t to,
                   int trial) {
   const auto D = static_cast<std::size_t>(s.dimensions());
-  for (std::size_t i = 0; i < s.particles; ++i) {
+  for (std::size_t i = 0; i < now.places.size() / D; ++i) {
     std::uint32_t word[4];
-    random_words(word, s.geometry, static_cast<std::uint32_t>(i), now.counters.cycles,
-                 Purpose::offset, 0, trial);
+    random_words(word, s.geometry, now.index(i), now.counters.cycles, Purpose::offset, 0, trial);
     std::int64_t& place = now.places[i * D + static_cast<std::size_t>(axis)];
     const auto point = static_cast<std::uint64_t>(place / 2);
     const unsigned __int128 digits = static_cast<unsigned __int128>(point) << 32 | word[0];
@@ -122,9 +122,18 @@ void choose_edges(State& s) {
   if (!(p.volume_delta > 0) || p.volume_delta > sigma)
     refuse("volume_delta must be positive and at most ", sigma, ", got ", p.volume_delta);
   if (!set_edges(s)) refuse("the box holds more than 1e9 cells");
-  for (int a = 0; a < s.dimensions(); ++a)
-    s.lattice.steps[a] = std::max<std::int64_t>(
-        1, static_cast<std::int64_t>(p.volume_delta / s.unit) / (4 * s.geometry.cells[a]));
+  double most = 0;
+  for (int a = 0; a < s.dimensions(); ++a) {
+    const double share = p.edge_shares[a];
+    if (!(share >= 0) || share > 1) refuse("edge_shares must be from 0 to 1, got ", share);
+    most = std::max(most, share);
+    const double delta = p.volume_delta * share;
+    s.lattice.steps[a] = 0;
+    if (delta > 0)
+      s.lattice.steps[a] = std::max<std::int64_t>(
+          1, static_cast<std::int64_t>(delta / s.unit) / (4 * s.geometry.cells[a]));
+  }
+  if (most == 0) refuse("at least one edge must change: all edge_shares are 0");
 }
 
 void adopt_edges(State& s, const std::array<std::int64_t, 3>& extent) {
@@ -139,11 +148,13 @@ void adopt_edges(State& s, const std::array<std::int64_t, 3>& extent) {
 bool change_edges(State& s, Snapshot& now) {
   const Parameters& p = s.parameters;
   bool changed = false;
+  std::vector<int> moving;
+  for (int a = 0; a < s.dimensions(); ++a)
+    if (s.lattice.steps[a] > 0) moving.push_back(a);
   for (int trial = 0; trial < p.volume_repeats; ++trial) {
     std::uint32_t other[4];
     random_words(other, s.geometry, 0u, now.counters.cycles, Purpose::volume, 1, trial);
-    const auto axis =
-        static_cast<int>(uniform_below(other[0], static_cast<std::uint32_t>(s.dimensions())));
+    const int axis = moving[uniform_below(other[0], static_cast<std::uint32_t>(moving.size()))];
     const BoxTrial draw = draw_box_trial(s.geometry, now.counters.cycles, trial,
                                          static_cast<std::uint64_t>(s.lattice.steps[axis]));
     const auto by = static_cast<std::int64_t>(draw.magnitude);
@@ -163,12 +174,9 @@ bool change_edges(State& s, Snapshot& now) {
       continue;
     }
     follow_box(s);
-    Snapshot moved;
-    moved.counters = now.counters;
-    moved.origin = now.origin;
-    moved.places = now.places;
+    Snapshot moved = now;
     round_places(s, moved, axis, from, to, trial);
-    if (!is_legal(s, moved)) {
+    if (s.ranks ? !is_legal_on_ranks(s, moved) : !is_legal(s, moved)) {
       back();
       continue;
     }

@@ -51,8 +51,9 @@ struct Parameters {
   double beta_pressure = 0;  // pressure over kT; 0: constant volume
   bool ln_volume = true;     // steps uniform in ln V, otherwise in V
   bool edges_apart = false;  // steps of one edge at a time, uniform in its length; not in ln V
-  double volume_delta = 0;   // largest step, of ln V or V
-  int volume_repeats = 0;    // trial changes at a time
+  double volume_delta = 0;   // largest step, of ln V, V or an edge
+  double edge_shares[3] = {1, 1, 1};  // of volume_delta, for each edge; 0 for one that stays
+  int volume_repeats = 0;             // trial changes at a time
   int volume_every = 0;
   // Swap moves of diameters [N] after every `swap_every` cycles: rounds of pairs for each set of
   // cells, 0 for none, and the largest difference of the diameters of a pair, 0 for any.
@@ -90,6 +91,7 @@ struct Grid {
   double max_displacement;  // as realized
   double unit;              // length of one integer unit
   double box[3];            // present edges
+  std::int64_t extent[3];   // and in integer units
   // Constant pressure: as chosen, and the largest volume_delta.
   double volume_delta, largest_volume_delta;
   int volume_repeats, volume_every;

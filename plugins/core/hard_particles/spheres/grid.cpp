@@ -362,7 +362,10 @@ Grid grid_of(const State& s) {
   grid.max_displacement = s.constant_pressure() ? s.parameters.max_displacement
                                                 : static_cast<double>(g.step) * 16383.5 * s.unit;
   grid.unit = s.unit;
-  for (int a = 0; a < grid.dimensions; ++a) grid.box[a] = s.parameters.box[a];
+  for (int a = 0; a < grid.dimensions; ++a) {
+    grid.box[a] = s.parameters.box[a];
+    grid.extent[a] = s.extent[a];
+  }
   grid.volume_delta = s.parameters.volume_delta;
   if (s.constant_pressure()) grid.largest_volume_delta = largest_volume_delta(s);
   grid.volume_repeats = s.parameters.volume_repeats;

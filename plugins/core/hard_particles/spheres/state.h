@@ -95,9 +95,9 @@ struct Cells {
 // Chooses the grid, puts the particles on it, repairs shallow overlaps, checks everything.
 State make_state(const double* coordinates, std::size_t particles, const Parameters& parameters);
 State make_state(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters);
-// This rank's part of a system at this volume (of constant pressure), without its particles. Throws
-// std::invalid_argument if the box is too small for so many ranks.
-State make_part(std::size_t particles, const Parameters& parameters, double volume,
+// This rank's part of a system, without its particles; `header` has the volume or the edges of
+// constant pressure. Throws std::invalid_argument if the box is too small for so many ranks.
+State make_part(std::size_t particles, const Parameters& parameters, const Snapshot& header,
                 Communicator& ranks);
 // What the places of particles depend on.
 State frame_of(const State& state);
@@ -125,6 +125,8 @@ Law law_of(const State& state);
 Cells cells_of(const State& state, const Snapshot& data);
 // Whether no two particles overlap and all fit into their cells.
 bool is_legal(const State& state, const Snapshot& data);
+// The same for what ranks have, each in its snapshot and in whatever strips. Collective.
+bool is_legal_on_ranks(const State& state, const Snapshot& mine);
 // This rank's particles in the cells of its local storage, as places in the box. Throws
 // std::runtime_error if one is missing, of an undivided system.
 Snapshot snapshot_of(const State& state, const Counters& counters,

@@ -9,6 +9,7 @@ namespace {
 // A team that is a loop over W lanes: the compiler makes SIMD code of it.
 template <int W>
 struct Loop {
+  using One = Loop;
   static constexpr int width = W;
   template <class T>
   struct Lane {
@@ -28,6 +29,16 @@ struct Loop {
     for (int l = 0; l < W; ++l) f(l);
   }
   template <class Function>
+  static void share(int count, const Function& f) {
+    for (int i = 0; i < count; ++i) f(i);
+  }
+  template <class Function>
+  static void chunks(int count, const Function& f) {
+    for (int c = 0; c < count; ++c) f(c);
+  }
+  static bool first_warp() { return true; }
+  static One one() { return {}; }
+  template <class Function>
   static void first_lanes(int some, const Function& f) {
     for (int l = 0; l < some; ++l) f(l);
   }
@@ -37,7 +48,11 @@ struct Loop {
   }
   template <class T>
   static T lowest(const Lane<T>& values) {
-    return levels_of(values, [](T a, T b) { return lowest_of(a, b); });
+    return levels_of(values, [](T a, T b) { return a < b ? a : b; });
+  }
+  template <class T>
+  static T highest(const Lane<T>& values) {
+    return levels_of(values, [](T a, T b) { return a > b ? a : b; });
   }
   // Sums of a butterfly, each level kept.
   template <class T>
@@ -86,10 +101,23 @@ template <class F>
 void run_system(const RigidWork<F>& w, int system, const RigidScratch<F>& scratch, Tally& tally) {
   if (w.method == Method::metropolis) {
     RigidSystem<Alone, F> s(w, system, Alone{}, scratch);
-    run_steps(s, tally);
+    if (steps_of(w) == Steps::trials)
+      run_steps<Steps::trials>(s, tally);
+    else
+      run_steps<Steps::one>(s, tally);
   } else {
     RigidSystem<Team, F> s(w, system, Team{}, scratch);
-    run_steps(s, tally);
+    switch (steps_of(w)) {
+      case Steps::one:
+        run_steps<Steps::one>(s, tally);
+        break;
+      case Steps::several:
+        run_steps<Steps::several>(s, tally);
+        break;
+      case Steps::trials:
+        run_steps<Steps::trials>(s, tally);
+        break;
+    }
   }
 }
 

@@ -87,6 +87,16 @@ class RigidCpuEngine final : public Engine {
     return sums;
   }
 
+  std::vector<double> energies() override {
+    check_whole(state_);
+    std::vector<double> sums(state_.data.energies.size()), waves(state_.data.waves.size());
+    each_system([&](RigidWork<F> w, int system, int thread) {
+      w.energies = sums.data();
+      w.waves = waves.data();
+      kernels_.sum_energies(w, system, scratch(w, thread));
+    });
+    return sums;
+  }
   Counters counters() const override { return state_.data.counters; }
   GridInfo grid_info() const override { return state_.info; }
   std::vector<int> capacities() const override { return adsorption::capacities(state_); }
@@ -133,7 +143,8 @@ class RigidCpuEngine final : public Engine {
   }
   RigidScratch<F> scratch(const RigidWork<F>& w, int thread) {
     auto* const memory = static_cast<char*>(scratch_[thread].get());
-    return {memory, w, reinterpret_cast<F*>(memory + RigidScratch<F>::bytes(w))};
+    return {Fast<char>{memory}, w, reinterpret_cast<F*>(memory + RigidScratch<F>::bytes(w)),
+            Fast<const F>{w.r.mesh.alone}};
   }
   void sum_energies() {
     each_system([&](const RigidWork<F>& w, int system, int thread) {

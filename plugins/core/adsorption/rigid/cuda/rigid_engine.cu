@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CUDA engine for rigid molecules: a warp has a system. The steps are those of moves.h; this
-// file is compiled without contraction into fma, as those sources are on a CPU.
+// The CUDA engine for rigid molecules: a warp has a system, or several warps where a step has
+// several proposals. The steps are those of moves.h; this file is compiled without contraction into
+// fma, as those sources are on a CPU.
 #include <algorithm>
 
 #include "../../../runtime/device.cuh"
@@ -13,6 +14,7 @@ namespace manymove::adsorption {
 namespace {
 
 struct Warp {
+  using One = Warp;
   static constexpr int width = 32;
   template <class T>
   struct Lane {
@@ -33,6 +35,18 @@ struct Warp {
     f(lane());
   }
   template <class Function>
+  __device__ static void share(int count, const Function& f) {
+    MM_NO_UNROLL
+    for (int i = lane(); i < count; i += 32) f(i);
+  }
+  template <class Function>
+  __device__ static void chunks(int count, const Function& f) {
+    MM_NO_UNROLL
+    for (int c = 0; c < count; ++c) f(c);
+  }
+  __device__ static bool first_warp() { return true; }
+  __device__ static One one() { return {}; }
+  template <class Function>
   __device__ static void first_lanes(int some, const Function& f) {
     if (lane() < some) f(lane());
   }
@@ -40,12 +54,23 @@ struct Warp {
   __device__ static T sum(const Lane<T>& values) {
     return butterfly(values.value);
   }
-  template <class T>
-  __device__ static T lowest(const Lane<T>& values) {
-    T low = values.value;
+  __device__ static float lowest(const Lane<float>& values) {
+    float low = values.value;
     MM_UNROLL
     for (int off = 16; off > 0; off /= 2) low = lowest_of(low, __shfl_xor_sync(kAll, low, off));
     return low;
+  }
+  __device__ static double lowest(const Lane<double>& values) {
+    double low = values.value;
+    MM_UNROLL
+    for (int off = 16; off > 0; off /= 2) low = lowest_of(low, __shfl_xor_sync(kAll, low, off));
+    return low;
+  }
+  __device__ static std::int32_t lowest(const Lane<std::int32_t>& values) {
+    return __reduce_min_sync(kAll, values.value);
+  }
+  __device__ static std::int32_t highest(const Lane<std::int32_t>& values) {
+    return __reduce_max_sync(kAll, values.value);
   }
   template <class T>
   __device__ static Levels<T> levels(const Lane<T>& values) {
@@ -76,29 +101,95 @@ struct Warp {
   }
 };
 
+// Warps of a block that wait for each other at a barrier of their own.
+struct Warps : Warp {
+  int count, number, barrier;
+
+  __device__ Warps(int warps, int team)
+      : count(warps),
+        number(static_cast<int>(threadIdx.x) / 32 - team * warps),
+        barrier(team + 1) {}  // barrier 0 is that of the block
+  template <class Function>
+  __device__ void share(int items, const Function& f) const {
+    MM_NO_UNROLL
+    for (int i = 32 * number + lane(); i < items; i += 32 * count) f(i);
+  }
+  template <class Function>
+  __device__ void chunks(int items, const Function& f) const {
+    MM_NO_UNROLL
+    for (int c = number; c < items; c += count) f(c);
+  }
+  __device__ bool first_warp() const { return number == 0; }
+  __device__ bool leads() const { return number == 0 && lane() == 0; }
+  __device__ void sync() const {
+    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(32 * count) : "memory");
+  }
+};
+
 template <class F>
 using WarpSystemOf = RigidSystem<Warp, F>;
 
 // Memory of a warp: its share of the block's, and its system's changes of structure factors.
 template <class F>
 __device__ RigidScratch<F> scratch_of(const RigidWork<F>& w, int system, F* changes) {
-  extern __shared__ __align__(64) char shared[];
-  return {shared + (threadIdx.x / 32) * RigidScratch<F>::bytes(w), w,
-          changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w)};
+  const Fast<char> memory(0u);
+  return {memory + static_cast<int>(threadIdx.x / 32 * RigidScratch<F>::bytes(w)), w,
+          changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w), Fast<const F>(0u)};
 }
 __device__ int system_of_warp() {
   return static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
 }
 
-template <class F>
+template <Steps Kind, class F>
 __global__ void __launch_bounds__(kThreads)
     run_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
-  WarpSystemOf<F> s(w, system, Warp{}, scratch_of(w, system, changes));
+  const RigidScratch<F> scratch = scratch_of(w, system, changes);
+  const Warp warp;
+  WarpSystemOf<F> s(w, system, warp, scratch);
   LocalTally counted;
-  run_steps(s, counted);
+  run_steps<Kind>(s, counted);
   if (Warp::leads()) add_tally(tally, counted);
+}
+
+// Nodes of the mesh's potential of a molecule around itself, which the teams of a block share.
+template <class F>
+MM_HD int alone_nodes(const RigidWork<F>& w) {
+  const MeshModel<F>& m = w.r.mesh;
+  int nodes = w.meshes ? 1 : 0;
+  for (int a = 0; a < 3; ++a) nodes *= 2 * m.alone_half[a] + 1;
+  return nodes;
+}
+template <class F>
+MM_HD int alone_bytes(const RigidWork<F>& w) {
+  return static_cast<int>(RigidScratch<F>::align(alone_nodes(w) * sizeof(F)));
+}
+
+// Steps of several proposals. In float the shared memory holds twenty warps of a multiprocessor or
+// more; so do the registers.
+template <class F>
+__global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 5 : 2)
+    run_several_kernel(const __grid_constant__ RigidWork<F> w, int warps, F* changes,
+                       DeviceTally* tally) {
+  const int common = alone_bytes(w), nodes = alone_nodes(w);
+  const Fast<F> alone(0u);
+  for (int i = static_cast<int>(threadIdx.x); i < nodes; i += static_cast<int>(blockDim.x))
+    alone[i] = w.r.mesh.alone[i];
+  __syncthreads();
+  const int team = static_cast<int>(threadIdx.x) / (32 * warps),
+            teams = static_cast<int>(blockDim.x) / (32 * warps),
+            system = static_cast<int>(blockIdx.x) * teams + team;
+  if (system >= w.systems) return;
+  const Fast<char> memory(0u);
+  const RigidScratch<F> scratch{
+      memory + (common + team * static_cast<int>(RigidScratch<F>::bytes(w))), w,
+      changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w), alone};
+  const Warps lanes(warps, team);
+  RigidSystem<Warps, F> s(w, system, lanes, scratch);
+  LocalTally counted;
+  run_steps<Steps::several>(s, counted);
+  if (lanes.leads()) add_tally(tally, counted);
 }
 
 template <class F>
@@ -106,7 +197,9 @@ __global__ void __launch_bounds__(kThreads)
     place_rigid_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
-  WarpSystemOf<F> s(w, system, Warp{}, scratch_of(w, system, changes));
+  const Warp warp;
+  const RigidScratch<F> scratch = scratch_of(w, system, changes);
+  WarpSystemOf<F> s(w, system, warp, scratch);
   const bool placed = place_all(s);
   if (!placed && Warp::leads()) atomicOr(&tally->stuck, 1u);
 }
@@ -116,7 +209,9 @@ __global__ void __launch_bounds__(kThreads)
     energy_rigid_kernel(const __grid_constant__ RigidWork<F> w, F* changes) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
-  WarpSystemOf<F> s(w, system, Warp{}, scratch_of(w, system, changes));
+  const Warp warp;
+  const RigidScratch<F> scratch = scratch_of(w, system, changes);
+  WarpSystemOf<F> s(w, system, warp, scratch);
   const double energy = s.total_energy();
   if (Warp::leads()) w.energies[system] = energy;
 }
@@ -127,7 +222,9 @@ __global__ void __launch_bounds__(kThreads)
   const RigidWork<F>& w = t.work;
   const int system = system_of_warp();
   if (system >= w.systems) return;
-  WarpSystemOf<F> s(w, system, Warp{}, scratch_of(w, system, changes));
+  const Warp warp;
+  const RigidScratch<F> scratch = scratch_of(w, system, changes);
+  WarpSystemOf<F> s(w, system, warp, scratch);
   insert_tests(t, s);
 }
 
@@ -186,7 +283,16 @@ class RigidCudaEngine final : OnDevice, public Engine {
       w.measure = measure;
       w.steps = steps;
       w.again = again;
-      run_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, changes_.data(), tally_.data());
+      if (steps_of(w) == Steps::several) {
+        const int teams = several_.threads / (32 * several_.warps);
+        run_several_kernel<F>
+            <<<(w.systems + teams - 1) / teams, several_.threads, several_.shared, stream_>>>(
+                w, several_.warps, changes_.data(), tally_.data());
+      } else {
+        const auto kernel = steps_of(w) == Steps::trials ? &run_kernel<Steps::trials, F>
+                                                         : &run_kernel<Steps::one, F>;
+        kernel<<<blocks(), threads_, shared_, stream_>>>(w, changes_.data(), tally_.data());
+      }
       return fetch_tally();
     };
     run_whole(state_, steps, measure, launch, [&](unsigned full) { enlarge(full); });
@@ -230,6 +336,19 @@ class RigidCudaEngine final : OnDevice, public Engine {
     return host;
   }
 
+  std::vector<double> energies() override {
+    check_whole(state_);
+    const DeviceGuard here = use();
+    DeviceBuffer<double> sums(energies_.size()), waves(waves_.size());
+    RigidWork<F> w = work();
+    w.energies = sums.data();
+    w.waves = waves.data();
+    energy_rigid_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, changes_.data());
+    check_launch();
+    std::vector<double> host;
+    fetch(sums, host);
+    return host;
+  }
   Counters counters() const override { return state_.data.counters; }
   GridInfo grid_info() const override { return state_.info; }
   std::vector<int> capacities() const override { return adsorption::capacities(state_); }
@@ -324,29 +443,45 @@ class RigidCudaEngine final : OnDevice, public Engine {
 
   // So many warps in a block that most of them fit into a multiprocessor's shared memory.
   void choose_warps() {
-    const std::size_t each = RigidScratch<F>::bytes(work());
+    const RigidWork<F> w = work();
+    const std::size_t each = RigidScratch<F>::bytes(w),
+                      common = static_cast<std::size_t>(alone_bytes(w));
     int most = 0, all = 0;
     check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
           "device");
     check(cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device_),
           "device");
     constexpr std::size_t kReserved = 1024;  // of each block
-    std::size_t warps = 0, resident = 0;
-    for (std::size_t n = 1; n <= kThreads / 32 && n * each <= static_cast<std::size_t>(most); ++n) {
-      const std::size_t fit = all / (n * each + kReserved) * n;
-      if (fit >= resident) warps = n, resident = fit;
-    }
-    if (warps == 0)
-      throw std::invalid_argument(text_of(state_.slots,
-                                          " molecules in a system are too many for this GPU's "
-                                          "shared memory of ",
-                                          most, " bytes"));
+    const auto most_teams = [&](std::size_t largest, std::size_t extra) {
+      std::size_t teams = 0, resident = 0;
+      for (std::size_t n = 1; n <= largest; ++n) {
+        const std::size_t bytes = n * each + extra;
+        if (bytes > static_cast<std::size_t>(most)) break;
+        const std::size_t fit = all / (bytes + kReserved) * n;
+        if (fit >= resident) teams = n, resident = fit;
+      }
+      if (teams == 0)
+        throw std::invalid_argument(text_of(state_.slots,
+                                            " molecules in a system are too many for this GPU's "
+                                            "shared memory of ",
+                                            most, " bytes"));
+      return teams;
+    };
+    const std::size_t warps = most_teams(kThreads / 32, 0);
     threads_ = static_cast<int>(warps) * 32;
     shared_ = warps * each;
-    allow_shared_memory(&run_kernel<F>, shared_, "shared memory of a kernel");
+    allow_shared_memory(&run_kernel<Steps::one, F>, shared_, "shared memory of a kernel");
+    allow_shared_memory(&run_kernel<Steps::trials, F>, shared_, "shared memory of a kernel");
     allow_shared_memory(&place_rigid_kernel<F>, shared_, "shared memory of a kernel");
     allow_shared_memory(&energy_rigid_kernel<F>, shared_, "shared memory of a kernel");
     allow_shared_memory(&test_rigid_kernel<F>, shared_, "shared memory of a kernel");
+    if (steps_of(w) != Steps::several) return;
+    // With the mesh there is work for four warps besides that of the proposals.
+    several_.warps = w.meshes ? kThreads / 32 : std::min(w.proposals, kThreads) / 32;
+    const std::size_t teams = most_teams(kThreads / (32 * several_.warps), common);
+    several_.threads = static_cast<int>(teams) * 32 * several_.warps;
+    several_.shared = teams * each + common;
+    allow_shared_memory(&run_several_kernel<F>, several_.shared, "shared memory of a kernel");
   }
   int blocks() const {
     const int warps = threads_ / 32;
@@ -376,6 +511,10 @@ class RigidCudaEngine final : OnDevice, public Engine {
   DeviceBuffer<DeviceTally> tally_;
   int threads_ = 0;
   std::size_t shared_ = 0;
+  struct {
+    int warps, threads;
+    std::size_t shared;
+  } several_{};  // of steps of several proposals: warps of a system, and of a block
 };
 
 }  // namespace

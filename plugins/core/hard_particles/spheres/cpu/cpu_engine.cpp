@@ -288,7 +288,10 @@ class CpuEngine final : public Engine {
     law_ = law_of(state_);
     local_ = state_.local();
     origin_ = now.origin;
-    now_ = cells_of(state_, now);
+    if (state_.strip)
+      divide_this_again(std::move(now));
+    else
+      now_ = cells_of(state_, now);
     spare_.spheres.resize(now_.spheres.size());
     spare_.counts.resize(now_.counts.size());
   }
@@ -308,15 +311,20 @@ class CpuEngine final : public Engine {
         snapshot_of(before, counters_, origin_, now_.spheres.data(), now_.counts.data());
     if (state_.strip) {
       if (state_.swaps()) mine.diameters = diameters_of(state_, mine);
-      now_ = divide_again(state_, std::move(mine));
-      law_ = law_of(state_);
-      local_ = state_.local();
-      row_diameters_.resize(state_.swaps() ? now_.spheres.size() : 0);
+      divide_this_again(std::move(mine));
     } else {
       now_ = cells_of(state_, mine);
     }
     spare_.spheres.resize(now_.spheres.size());
     spare_.counts.resize(now_.counts.size());
+  }
+
+  // After a change of the grid. Collective.
+  void divide_this_again(Snapshot mine) {
+    now_ = divide_again(state_, std::move(mine));
+    law_ = law_of(state_);
+    local_ = state_.local();
+    row_diameters_.resize(state_.swaps() ? now_.spheres.size() : 0);
   }
 
   double least_ratio() const {

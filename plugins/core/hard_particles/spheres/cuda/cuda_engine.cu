@@ -452,7 +452,7 @@ class CudaEngine final : OnDevice, public Engine {
       BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit, diameters_.data(),
                                labels_.data(), stream_);
     if (same_cells(before, state_.geometry)) return false;
-    if (state_.strip) return divide_this_again(frame), false;
+    if (state_.strip) return divide_from(frame), false;
     const std::size_t cells = state_.cells(), slots = cells * state_.geometry.slots;
     const auto make_room = [&](int k) {
       if (spheres_[k].size() < slots) spheres_[k] = DeviceBuffer<Sphere>(slots);
@@ -469,7 +469,7 @@ class CudaEngine final : OnDevice, public Engine {
   }
 
   // After a change of the grid, from the particles in the former one. Collective.
-  void divide_this_again(const State& frame) {
+  void divide_from(const State& frame) {
     std::vector<Sphere> spheres(spheres_[now_].size());
     std::vector<std::uint32_t> counts(counts_[now_].size());
     spheres_[now_].download(spheres.data(), stream_);
@@ -478,6 +478,9 @@ class CudaEngine final : OnDevice, public Engine {
         snapshot_of(frame, counters(), state_.data.origin, spheres.data(), counts.data());
     if (state_.swaps()) mine.diameters = present_diameters(mine);
     fill_diameters(state_);
+    divide_this_again(std::move(mine));
+  }
+  void divide_this_again(Snapshot mine) {
     const Cells cells = divide_again(state_, std::move(mine));
     halo_.reset();
     upload_cells(cells);
@@ -503,13 +506,13 @@ class CudaEngine final : OnDevice, public Engine {
   }
 
   void change_edges_here() {
+    if (state_.strip) finish();
     Snapshot now = snapshot();
-    if (state_.swaps()) {
-      state_.parameters.diameters = now.diameters;
-      fill_diameters(state_);
-    }
+    for (std::size_t i = 0; i < now.diameters.size(); ++i)
+      set_diameter(state_, now.index(i), now.diameters[i]);
     if (!change_edges(state_, now)) return;
     state_.data.origin = now.origin;
+    if (state_.strip) return divide_this_again(std::move(now));
     upload_cells(cells_of(state_, now));
     upload_law();
     choose_schedule(mean_occupation());

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Gas phases: fugacities and densities by the equation of state of Peng and Robinson."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+BOLTZMANN = 1.380649e-23  # J / K
+AVOGADRO = 6.02214076e23  # 1 / mol
+GAS_CONSTANT = BOLTZMANN * AVOGADRO  # J / (mol K)
+_PASCAL = 1e5  # pascals in a bar
+_ROOT = math.sqrt(2)
+_ONE = 1e-6  # largest deviation of the sum of mole fractions from one
+
+
+class Gas:
+    """The gas phase of a species: its critical constants, its molar mass and its fugacity."""
+
+    name: str
+    critical_temperature: float | None
+    critical_pressure: float | None
+    acentric_factor: float | None
+    molar_mass: float | None
+
+    def _check_gas(self) -> None:
+        if not isinstance(self.name, str):
+            raise TypeError(f"the name of an adsorbate must be a string, got {self.name!r}")
+        for name in ("critical_temperature", "critical_pressure", "molar_mass"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < math.inf:
+                raise ValueError(f"{self.name}: {name} must be positive and finite, got {value}")
+        if self.acentric_factor is not None and not math.isfinite(self.acentric_factor):
+            raise ValueError(f"{self.name}: acentric_factor must be finite")
+
+    def fugacity_coefficient(self, pressure: float, temperature: float) -> float:
+        """Fugacity coefficient of the pure gas by the Peng-Robinson equation of state.
+
+        D.-Y. Peng, D. B. Robinson, Ind. Eng. Chem. Fundam. 15, 59 (1976).
+
+        Args:
+            pressure: pressure in bar.
+            temperature: temperature in kelvin.
+
+        Raises:
+            ValueError: the critical constants are missing, or a number is out of range.
+        """
+        return GasPhase([self], pressure, temperature).fugacity_coefficients[0]
+
+
+class GasPhase:
+    """A gas or a mixture of gases at a pressure, by the Peng-Robinson equation of state.
+
+    D.-Y. Peng, D. B. Robinson, Ind. Eng. Chem. Fundam. 15, 59 (1976). Of several phases the one
+    with the lowest Gibbs energy is taken; a mixture is not divided into phases.
+
+    Example::
+
+        gas = GasPhase([CO2, N2], 1.0, 298.15, [0.15, 0.85])
+        gas.fugacities  # bar
+
+    Args:
+        gases: species with critical constants, each an `Adsorbate` or a `Molecule`.
+        pressure: total pressure in bar.
+        temperature: temperature in kelvin.
+        mole_fractions: mole fraction of each species in the gas, with the sum one (default equal
+            ones).
+        interactions: {(name, name): k_ij}, binary interaction parameters without unit (default
+            zero).
+
+    Attributes:
+        fugacity_coefficients: fugacity coefficient of each species.
+        fugacities: fugacity of each species in bar.
+        compressibility: compressibility factor p V / (n R T) of the mixture.
+        density: density of the mixture in mol/m^3.
+        densities: density of each species in mol/m^3.
+
+    Raises:
+        ValueError: critical constants are missing, or a number is out of range.
+    """
+
+    def __init__(
+        self,
+        gases: Sequence[Gas],
+        pressure: float,
+        temperature: float,
+        mole_fractions: Sequence[float] | None = None,
+        interactions: Mapping[tuple[str, str], float] | None = None,
+    ) -> None:
+        if not (0 < pressure < 1e6 and 0 < temperature < math.inf):
+            names = ", ".join(gas.name for gas in gases)
+            raise ValueError(
+                f"{names}: no fugacity at {pressure:g} bar and {temperature:g} K: the equation "
+                "of state needs positive numbers, and less than 10^6 bar"
+            )
+        x = fractions_of(mole_fractions, len(gases))
+        a, b = np.array([_attraction_and_volume(gas, pressure, temperature) for gas in gases]).T
+        pairs = np.sqrt(a[:, None] * a) * (1 - _interactions(gases, interactions or {}))
+        weighted = pairs @ x
+        mixed, volume = float(x @ weighted), float(x @ b)
+        z, logarithms = _stable(mixed, volume, 2 * weighted, b)
+        self.pressure, self.temperature = float(pressure), float(temperature)
+        self.mole_fractions = [float(part) for part in x]
+        self.compressibility = z
+        self.fugacity_coefficients = [math.exp(value) for value in logarithms]
+        self.fugacities = [
+            part * coefficient * pressure
+            for part, coefficient in zip(x.tolist(), self.fugacity_coefficients, strict=True)
+        ]
+        self.density = pressure * _PASCAL / (z * GAS_CONSTANT * temperature)
+        self.densities = [part * self.density for part in self.mole_fractions]
+
+
+def fractions_of(given: Sequence[float] | None, count: int) -> np.ndarray:
+    """Mole fractions of species, float64 (count,); equal ones by default.
+
+    Raises:
+        ValueError: their number or their sum is wrong, or one is not positive.
+    """
+    if given is None:
+        return np.full(count, 1 / count)
+    x = np.array([float(part) for part in given])
+    if len(x) != count:
+        raise ValueError(f"mole_fractions needs one number for each of {count} species")
+    if not (x > 0).all() or abs(x.sum() - 1) > _ONE:
+        raise ValueError(f"mole_fractions must be positive with the sum 1, got {list(given)}")
+    return x
+
+
+def _attraction_and_volume(gas: Gas, pressure: float, temperature: float) -> tuple[float, float]:
+    """The dimensionless parameters a p / (R T)^2 and b p / (R T) of a species."""
+    tc, pc, omega = gas.critical_temperature, gas.critical_pressure, gas.acentric_factor
+    if tc is None or pc is None or omega is None:
+        raise ValueError(f"{gas.name} has no critical constants: give the fugacity instead")
+    kappa = 0.37464 + 1.54226 * omega - 0.26992 * omega**2
+    alpha = (1 + kappa * (1 - math.sqrt(temperature / tc))) ** 2
+    a = 0.45724 * alpha * (pressure / pc) * (tc / temperature) ** 2
+    return a, 0.07780 * (pressure / pc) * (tc / temperature)
+
+
+def _interactions(gases: Sequence[Gas], given: Mapping[tuple[str, str], float]) -> np.ndarray:
+    names = [gas.name for gas in gases]
+    k = np.zeros((len(names), len(names)))
+    for (first, second), value in given.items():
+        for name in (first, second):
+            if name not in names:
+                raise ValueError(f'interactions has "{name}", but the gases are {names}')
+        if first == second or not math.isfinite(value):
+            raise ValueError(f"interactions: {value} of {first} and {second} is no parameter")
+        i, j = names.index(first), names.index(second)
+        k[i, j] = k[j, i] = value
+    return k
+
+
+def _stable(
+    a: float, b: float, twice: np.ndarray, volumes: np.ndarray
+) -> tuple[float, list[float]]:
+    """The compressibility factor with the lowest Gibbs energy, and the logarithms of the fugacity
+    coefficients.
+
+    Args:
+        a, b: parameters of the mixture.
+        twice: 2 sum_j x_j a_ij of each species.
+        volumes: parameter b of each species.
+    """
+    roots = np.roots([1, b - 1, a - 3 * b**2 - 2 * b, b**3 + b**2 - a * b])
+    factors = [float(z.real) for z in roots if abs(z.imag) < 1e-9 and z.real > b]
+
+    def logarithms(z: float) -> list[float]:
+        ratio = (z + (1 + _ROOT) * b) / (z + (1 - _ROOT) * b)
+        return [
+            own / b * (z - 1)
+            - math.log(z - b)
+            - a / (2 * _ROOT * b) * (pull / a - own / b) * math.log(ratio)
+            for own, pull in zip(volumes.tolist(), twice.tolist(), strict=True)
+        ]
+
+    def gibbs(z: float) -> float:
+        ratio = (z + (1 + _ROOT) * b) / (z + (1 - _ROOT) * b)
+        return z - 1 - math.log(z - b) - a / (2 * _ROOT * b) * math.log(ratio)
+
+    z = min(factors, key=gibbs)
+    return z, logarithms(z)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Pores of a framework: helium void fraction, pore volume and accessible surface area."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from manymove import arguments
+from manymove.adsorption.force_field import ForceField, names_of
+from manymove.adsorption.frameworks import Framework
+from manymove.adsorption.gas import AVOGADRO
+from manymove.adsorption.loadings import as_estimate
+from manymove.adsorption.molecules import HELIUM, Molecule
+from manymove.adsorption.simulation import Adsorption
+from manymove.analysis.notation import Estimate
+
+NITROGEN = 3.681  # angstrom, the probe of T. Düren et al.
+_SYSTEMS = 64  # whose differences give the error of the void fraction
+_AT_ONCE = 2**22  # distances computed together
+
+
+def helium_void_fraction(
+    framework: Framework | str | None,
+    force_field: ForceField | str | None = None,
+    *,
+    temperature: float = 298.15,
+    insertions: int = 2000,
+    helium: Molecule = HELIUM,
+    systems: int = _SYSTEMS,
+    seed: int = 1,
+    **options: Any,
+) -> Estimate:
+    """Helium void fraction <exp(-U / T)> of a framework by Widom insertions of helium.
+
+    O. Talu, A. L. Myers, AIChE J. 47, 1160 (2001). With the mass m of the framework the volume of
+    the pores is void fraction x V / m (`pore_volume`). Regions behind a barrier of 20 T are
+    blocked, as for adsorbates.
+
+    Args:
+        framework: as for `manymove.Adsorption`; None for an empty `box`, whose void fraction is 1.
+        force_field: Lennard-Jones parameters of the framework's atoms, which mix with those of
+            helium.
+        temperature: temperature in kelvin.
+        insertions: number of insertions for each of the systems.
+        helium: the molecule that is inserted.
+        systems: number of independent sets of insertions, whose differences give the error.
+        seed: seed of the random number generator.
+        options: other arguments of `manymove.Adsorption`, for example `cutoff` or `device`.
+
+    Raises:
+        ValueError: an error of `manymove.Adsorption`, or insertions is not positive.
+    """
+    arguments.count("insertions", insertions)
+    probe = Adsorption(
+        framework, 1, adsorbates=helium, force_field=force_field, temperature=temperature,
+        systems=systems, method="plj", seed=seed, **options,
+    )  # fmt: skip
+    return probe.boltzmann_factor(insertions)
+
+
+def pore_volume(framework: Framework, void_fraction: Estimate | float) -> Estimate:
+    """Volume of the pores in cm^3 per gram of framework.
+
+    Args:
+        framework: the framework.
+        void_fraction: share of its volume (see `helium_void_fraction`).
+    """
+    unit = volume_of(framework) * 1e-24 * AVOGADRO / framework.mass
+    phi = as_estimate(void_fraction)
+    return Estimate(phi.value * unit, phi.error * unit)
+
+
+def volume_of(framework: Framework) -> float:
+    """Volume of the unit cell in cubic angstrom."""
+    return math.prod(framework.cell)
+
+
+@dataclass(frozen=True)
+class SurfaceArea:
+    """The accessible surface area of a framework.
+
+    Attributes:
+        per_cell: area in square angstrom per unit cell.
+        per_mass: area in m^2 per gram.
+        per_volume: area in m^2 per cm^3.
+    """
+
+    per_cell: Estimate
+    per_mass: Estimate
+    per_volume: Estimate
+
+
+def surface_area(
+    framework: Framework,
+    diameters: ForceField | Mapping[str, float],
+    *,
+    probe: float = NITROGEN,
+    samples: int = 1000,
+    seed: int = 1,
+) -> SurfaceArea:
+    """Accessible surface area, which the center of a hard sphere that rolls over the atoms traces.
+
+    T. Düren, F. Millange, G. Férey, K. S. Walton, R. Q. Snurr, J. Phys. Chem. C 111, 15350 (2007).
+    Random points on the sphere around each atom, with a radius that is the mean of its diameter and
+    the diameter of the probe, count if they are in the sphere of no other atom. Pockets that the
+    probe cannot enter from outside count as well. Atoms without diameter are left out.
+
+    Args:
+        framework: the framework.
+        diameters: diameter of the atoms in angstrom by label or element, or a force field, whose
+            sigma is taken.
+        probe: diameter of the probe in angstrom (default nitrogen).
+        samples: number of points on each atom.
+        seed: seed of the random number generator.
+
+    Returns:
+        the area with the standard error of the sampling.
+
+    Raises:
+        ValueError: a diameter is missing or not positive, or the probe or the number of points is
+            out of range.
+    """
+    arguments.count("samples", samples, most=10**7)
+    if not 0 <= probe < math.inf:
+        raise ValueError(f"probe must be at least 0 and finite, got {probe:g}")
+    radii = 0.5 * (_diameters(framework, diameters) + probe)
+    present = ~np.isnan(radii)
+    radii, fractional = radii[present], framework.fractional[present]
+    edges = framework.edges
+    random = np.random.default_rng(seed)
+    area, variance = 0.0, 0.0
+    for atom, radius in enumerate(radii):
+        near, distances = _neighbors(fractional, edges, atom, radius, radii)
+        free = _free_points(random, samples, radius, near, distances)
+        share, whole = free / samples, 4 * math.pi * radius**2
+        area += whole * share
+        if samples > 1:
+            variance += whole**2 * share * (1 - share) / (samples - 1)
+    error = math.sqrt(variance) if samples > 1 else math.nan
+    squares = np.array([1.0, 1e-20 * AVOGADRO / framework.mass, 1e4 / volume_of(framework)])
+    values = [Estimate(float(area * unit), float(error * unit)) for unit in squares]
+    return SurfaceArea(*values)
+
+
+def _diameters(framework: Framework, given: ForceField | Mapping[str, float]) -> np.ndarray:
+    """Diameter of each atom; NaN for atoms without interaction."""
+    labels = framework.labels or framework.elements
+    found = np.empty(len(labels))
+    for k, (label, element) in enumerate(zip(labels, framework.elements, strict=True)):
+        if isinstance(given, ForceField):
+            epsilon, sigma = given.law_of_atom(label, element)
+            found[k] = sigma if epsilon > 0 else math.nan
+            continue
+        names = [name for name in names_of(label, element) if name in given]
+        if not names:
+            raise ValueError(f"diameters has neither {label} nor {element}")
+        found[k] = given[names[0]]
+        if not 0 < found[k] < math.inf:
+            raise ValueError(f"the diameter of {names[0]} must be positive, got {found[k]:g}")
+    return found
+
+
+def _neighbors(
+    fractional: np.ndarray, edges: np.ndarray, atom: int, radius: float, radii: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors from an atom to those atoms and images whose spheres meet its own, and the radii of
+    these."""
+    reach = radius + radii.max()
+    counts = np.ceil(reach * np.linalg.norm(np.linalg.inv(edges), axis=0)).astype(int)
+    n = [np.arange(-count, count + 1) for count in counts]
+    shifts = np.stack(np.meshgrid(*n, indexing="ij"), axis=-1).reshape(-1, 3)
+    difference = fractional - fractional[atom]
+    difference -= np.rint(difference)
+    vectors = ((difference[:, None] + shifts) @ edges).reshape(-1, 3)
+    others = np.repeat(radii, len(shifts))
+    squares = (vectors**2).sum(axis=1)
+    near = (squares > 1e-12) & (squares < (radius + others) ** 2)
+    return vectors[near], others[near]
+
+
+def _free_points(
+    random: np.random.Generator, samples: int, radius: float, near: np.ndarray, radii: np.ndarray
+) -> int:
+    """Number of random points of a sphere that are in no other sphere."""
+    free, piece = 0, max(1, _AT_ONCE // max(1, len(near)))
+    for start in range(0, samples, piece):
+        points = random.normal(size=(min(piece, samples - start), 3))
+        points *= radius / np.linalg.norm(points, axis=1, keepdims=True)
+        # |p - r|^2 < s^2 with |p| fixed: p r is large enough.
+        least = 0.5 * (radius**2 + (near**2).sum(axis=1) - radii**2)
+        free += int((~(points @ near.T > least).any(axis=1)).sum())
+    return free

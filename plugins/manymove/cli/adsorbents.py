@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Commands for frameworks and gases: `manymove henry`, `pores` and `iast`."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from manymove.cli.bench import _new
+from manymove.cli.options import command
+from manymove.jobs.options import of_option
+
+app = typer.Typer()
+
+
+def _alone(name: str) -> None:
+    from manymove.jobs.world import require_one_process
+
+    require_one_process(f"manymove {name}", "start it without a launcher")
+
+
+def _done(json_file: Path | None, content: dict[str, Any], lines: str, quiet: bool) -> int:
+    """Print the results, and write them into the file of `--json`."""
+    from manymove.jobs import report
+
+    if json_file is not None:
+        report.write_json(json_file, {**content, **report.made_by()})
+    if not quiet:
+        print(lines)
+    return 0
+
+
+def _pair(name: str, unit: str, estimate: Any) -> dict[str, float | None]:
+    """The entries of a value and its standard error; NaN becomes null."""
+    from manymove.jobs.report import number
+
+    end = unit and f"_{unit}"
+    return {f"{name}{end}": number(estimate.value), f"{name}_error{end}": number(estimate.error)}
+
+
+@command(app)
+def henry(
+    framework: str = "MFI",
+    adsorbates: tuple[str, ...] | None = None,
+    force_field: Path | None = None,
+    framework_charges: str | None = None,
+    potential: str | None = None,
+    mixing: str | None = None,
+    temperature: float = 300.0,
+    insertions: int = 20_000,
+    systems: int = 64,
+    cutoff: float = 12.0,
+    barrier: str = "auto",
+    grid_spacing: float | None = None,
+    seed: int = 1,
+    device: str = "auto",
+    threads: int | None = None,
+    json_file: Annotated[Path | None, _new("json")] = None,
+    quiet: bool = False,
+) -> int:
+    """Measure Henry coefficients and heats of adsorption at zero loading.
+
+    Test molecules are inserted into the empty framework (Widom). For each species the command
+    prints the Henry coefficient, the heat of adsorption, the excess chemical potential, and the
+    selectivity over the last species, which is the ratio of the Henry coefficients.
+
+    Examples:
+      manymove henry --framework MFI --adsorbates CO2,N2 --force-field TraPPE-zeo
+      manymove henry --framework LTA --temperature 313 --json henry.json
+    """
+    from manymove.adsorption import Adsorption
+    from manymove.adsorption.adsorbates import METHANE
+    from manymove.adsorption.charges import charges_of_option
+    from manymove.adsorption.force_field import of_options
+    from manymove.adsorption.gas import GAS_CONSTANT
+    from manymove.adsorption.molecule_files import species_of
+    from manymove.analysis.notation import Estimate
+    from manymove.cli.options import number
+    from manymove.jobs import report
+
+    _alone("henry")
+    with of_option("--force-field"):
+        field = of_options(force_field, potential, mixing)
+    with of_option("--framework-charges"):
+        charges = charges_of_option(framework_charges)
+    with of_option("--adsorbates"):
+        species = species_of(list(adsorbates), field) if adsorbates else [METHANE]
+    walls: Any = barrier
+    if barrier not in ("auto", "none"):
+        walls = number("--barrier", barrier, float)
+    a = Adsorption(
+        framework, [1] * len(species), adsorbates=species, force_field=field, method="plj",
+        framework_charges=charges, temperature=temperature, systems=systems, cutoff=cutoff,
+        barrier=None if barrier == "none" else walls, seed=seed, device=device, threads=threads,
+        grid_spacing=grid_spacing,
+    )  # fmt: skip
+    sums = [a.insert_into_framework(insertions, kind) for kind in range(len(species))]
+    found = [a.henry_of(each, insertions) for each in sums]
+    last, rows, entries = found[-1][0], [], []
+    for kind, (one, (k, heat)) in enumerate(zip(species, found, strict=True)):
+        factor = Estimate(float(sums[kind][:, 0].mean() / insertions), math.nan)
+        relative = k.error / k.value if k.value else math.nan
+        potential_ = Estimate(
+            -temperature * math.log(factor.value) * GAS_CONSTANT / 1000
+            if factor.value else math.inf,
+            temperature * relative * GAS_CONSTANT / 1000,
+        )  # fmt: skip
+        ratio = k.value / last.value if last.value else math.nan
+        spread = math.hypot(relative, last.error / last.value) if last.value else math.nan
+        entry = {"adsorbate": one.name, **_pair("henry", "mol_per_kg_Pa", k),
+                 **_pair("heat", "kJ_per_mol", heat),
+                 **_pair("chemical_potential", "kJ_per_mol", potential_)}  # fmt: skip
+        text = (
+            f"Henry coefficient {k} mol/(kg Pa), heat {heat} kJ/mol, excess chemical potential "
+            f"{potential_} kJ/mol"
+        )
+        if kind + 1 < len(species):
+            entry |= _pair("selectivity", "", Estimate(ratio, ratio * spread))
+            text += f", selectivity over {species[-1].name} {Estimate(ratio, ratio * spread)}"
+        entries.append(entry)
+        rows.append((one.name, text))
+    content = {
+        "framework": framework, "temperature_K": temperature, "insertions": insertions,
+        "systems": systems, "seed": seed, "device": a.device, "species": entries,
+    }  # fmt: skip
+    return _done(json_file, content, report.lines(rows), quiet)
+
+
+@command(app)
+def pores(
+    framework: str = "MFI",
+    force_field: Path | None = None,
+    temperature: float = 298.15,
+    insertions: int = 2000,
+    probe: float = 3.681,
+    samples: int = 1000,
+    cutoff: float = 12.0,
+    grid_spacing: float | None = None,
+    seed: int = 1,
+    device: str = "auto",
+    threads: int | None = None,
+    json_file: Annotated[Path | None, _new("json")] = None,
+    quiet: bool = False,
+) -> int:
+    """Measure helium void fraction, pore volume and accessible surface area of a framework.
+
+    The void fraction is the mean Boltzmann factor of inserted helium, from which the volume of the
+    pores follows. The surface is traced by the center of a hard probe that rolls over the atoms,
+    whose diameters are sigma of the force field.
+
+    Examples:
+      manymove pores --framework MFI --force-field TraPPE-zeo
+      manymove pores --framework IRMOF-1.cif --force-field force_field.json --probe 3.31
+    """
+    from manymove.adsorption import (
+        ForceField,
+        helium_void_fraction,
+        pore_volume,
+        read_framework,
+        surface_area,
+    )
+    from manymove.jobs import report
+
+    _alone("pores")
+    if force_field is None:
+        raise ValueError("give a --force-field, for example TraPPE-zeo for a zeolite of silica")
+    with of_option("--force-field"):
+        field = ForceField.read(force_field)
+    crystal = read_framework(framework)
+    area = surface_area(crystal, field, probe=probe, samples=samples, seed=seed)
+    void = helium_void_fraction(
+        crystal, field, temperature=temperature, insertions=insertions, cutoff=cutoff, seed=seed,
+        device=device, threads=threads, grid_spacing=grid_spacing,
+    )  # fmt: skip
+    volume = pore_volume(crystal, void)
+    density = crystal.mass / 6.02214076e23 / (math.prod(crystal.cell) * 1e-24)
+    content = {
+        "framework": framework, "formula": crystal.formula, "density_g_per_cm3": density,
+        **_pair("void_fraction", "", void), **_pair("pore_volume", "cm3_per_g", volume),
+        **_pair("surface_area", "m2_per_g", area.per_mass),
+        **_pair("surface_area", "m2_per_cm3", area.per_volume),
+        **_pair("surface_area", "angstrom2_per_cell", area.per_cell),
+        "temperature_K": temperature, "probe_angstrom": probe, "insertions": insertions,
+        "samples": samples, "seed": seed,
+    }  # fmt: skip
+    rows = [
+        ("framework", f"{framework}, {crystal.formula}, {density:.4g} g/cm3"),
+        ("void fraction", f"{void} (helium, {temperature:g} K)"),
+        ("pore volume", f"{volume} cm3/g"),
+        ("surface area", f"{area.per_mass} m2/g, {area.per_volume} m2/cm3 (probe {probe:g} Å)"),
+    ]
+    return _done(json_file, content, report.lines(rows), quiet)
+
+
+@command(app)
+def iast(
+    isotherms: tuple[Path, ...] = (),
+    mole_fractions: tuple[float, ...] | None = None,
+    pressures: tuple[float, ...] = (1.0,),
+    json_file: Annotated[Path | None, _new("json")] = None,
+    quiet: bool = False,
+) -> int:
+    """Predict loadings of a mixture from isotherms of pure gases (IAST).
+
+    The files are those that `manymove adsorption --isotherm` writes, one for each gas. The theory
+    of ideal adsorbed solutions needs the library pyGAPS (pip install 'manymove[iast]'). The
+    selectivity is that over the last gas.
+
+    Examples:
+      manymove iast --isotherms co2/isotherm.csv,n2/isotherm.csv --mole-fractions 0.15,0.85
+      manymove iast --isotherms co2/isotherm.csv,n2/isotherm.csv --pressures 0.5,1,2
+    """
+    from manymove.adsorption.gas import fractions_of
+    from manymove.adsorption.iast import iast as solve
+    from manymove.adsorption.iast import read_isotherm
+
+    _alone("iast")
+    with of_option("--isotherms"):
+        curves = [read_isotherm(path) for path in isotherms or ()]
+        if len(curves) < 2:
+            raise ValueError("give the isotherms of at least two gases")
+    with of_option("--mole-fractions"):
+        x = fractions_of(mole_fractions, len(curves))
+    names = [name for name, _, _ in curves]
+    lines = ["pressure (bar)  " + "  ".join(f"{name} (mol/kg)" for name in names) + "  selectivity"]
+    points = []
+    for p in pressures:
+        loadings = solve([(each, n) for _, each, n in curves], p, x.tolist())
+        ratios = [
+            float(n / loadings[-1] * x[-1] / part) if loadings[-1] else None
+            for n, part in zip(loadings[:-1], x[:-1], strict=True)
+        ]
+        points.append({"pressure_bar": p, "loading_mol_per_kg": loadings, "selectivity": ratios})
+        numbers = [f"{n:<{len(name) + 9}.4g}" for n, name in zip(loadings, names, strict=True)]
+        ends = ", ".join("-" if r is None else f"{r:.4g}" for r in ratios)
+        lines.append(f"{p:<14g}  " + "  ".join(numbers) + f"  {ends}")
+    content = {"adsorbates": names, "mole_fractions": x.tolist(), "points": points}
+    return _done(json_file, content, "\n".join(lines), quiet)

@@ -1,0 +1,363 @@
+"""Configurational bias, reinsertions, identity changes, and estimators that use all trials.
+
+Comparisons of numbers with errors are at five joint standard errors and at a fixed seed: a false
+alarm once in 1.7 million comparisons, should another seed be chosen.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from adsorption_model import GAS, agrees, make, places, small_framework, state
+from machine import on_gpu, runnable_simd_levels
+from trial_chain import Chain
+
+from manymove import Adsorption, cli
+from manymove.adsorption import CO2, ForceField, Molecule, Site
+from manymove.adsorption.adsorbates import Adsorbate
+from manymove.adsorption.averages import Pooled
+
+DIPOLE = Molecule(
+    "dipole", (Site("P", (0, 0, 0.5), 80.0, 2.6, 0.1), Site("M", (0.1, 0, -0.4), 60.0, 2.4, -0.1))
+)
+FIELD = ForceField({"O": (90.0, 2.6), "Si": (60.0, 2.4)}, {"O": -0.1, "Si": 0.4})
+LOADED = dict(
+    adsorbates=DIPOLE, force_field=FIELD, cutoff=4.0, systems=256, grid_spacing=0.25, barrier=None,
+    seed=1, device="cpu", threads=2, temperature=300.0, ewald=(0.7, 3.0), fugacity=200.0,
+)  # fmt: skip
+MATES = Molecule(
+    "mate", (Site("P", (0, 0, 0.2), 80.0, 2.6, 0.1), Site("M", (0, 0, -0.2), 60.0, 2.4, -0.1))
+)
+MIXED = dict(adsorbates=[DIPOLE, MATES], fugacity=[120.0, 60.0])
+# Without interactions of two molecules, the number in the framework has a Poisson distribution.
+ALONE = Adsorbate("alone", 0.0, 3.0, {"O": (160.0, 2.6), "Si": None})
+
+
+def opened(method: str = "plj", molecules=0, **settings) -> Adsorption:
+    return Adsorption(small_framework(), molecules, method=method, **{**LOADED, **settings})
+
+
+def without_interactions(name: str) -> Molecule:
+    return Molecule(name, (Site(name, (0, 0, 0.5), 0.0, 3.0), Site(name, (0, 0, -0.5), 0.0, 3.0)))
+
+
+# ---- distributions -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["metropolis", "plj"])
+def test_an_ideal_gas_has_a_poisson_distribution(method, device):
+    if method == "metropolis" and device != "cpu":
+        pytest.skip("metropolis is for CPUs")
+    a = Adsorption(
+        None, 0, adsorbates=without_interactions("i"), box=(20.0, 20.0, 20.0), cutoff=9.0,
+        method=method, systems=2000, fugacity=20.0, trial_positions=3, trial_orientations=2,
+        reinsertion=0.1, seed=3, device=device, threads=2,
+    )  # fmt: skip
+    activity = a._parameters["species"][0]["activity"]
+    a.equilibrate(120)
+    a.run(80)
+    (n,) = a.loading
+    assert agrees(n.value, n.error, activity)
+    found = np.bincount(a.counts[:, 0], minlength=12)
+    found = [*found[:9], found[9:].sum()]
+    expected = [math.exp(-activity) * activity**k / math.factorial(k) for k in range(9)]
+    expected = 2000 * np.array([*expected, 1 - sum(expected)])
+    # A false alarm of 1e-6: chi squared of nine degrees of freedom.
+    assert np.sum((found - expected) ** 2 / expected) < 46.2
+
+
+def exact_alone(a: Adsorption) -> tuple[float, float]:
+    """Mean number of the molecules without mutual interactions, and the energy of one of them."""
+    energies = a._engine.framework_energies(places(a.box, 60), 0, False)
+    factors = np.exp(-energies / a.temperature)
+    return (
+        a._parameters["species"][0]["activity"] * factors.mean(),
+        (energies * factors).mean() / factors.mean(),
+    )
+
+
+@pytest.mark.parametrize(("k", "method"), [(1, "plj"), (6, "plj"), (6, "metropolis")])
+def test_all_estimators_give_the_exact_loading_and_energy(k, method):
+    """The loading is beta f V <exp(-U / T)>, by a sum over 60^3 places."""
+    a = make(method, 0, adsorbates=ALONE, fugacity=100.0, systems=400, trial_positions=k,
+             reinsertion=0.1)  # fmt: skip
+    number, energy = exact_alone(a)
+    a.equilibrate(200)
+    a.run(400)
+    for name in ("loading", "loading_waste_recycled", "loading_optimal", "loading_from_insertions"):
+        (found,) = getattr(a, name)
+        assert agrees(found.value, found.error, number), name
+        assert found.error < 0.02 * number
+    for found in (a.energy_plain, a.energy_controlled):
+        assert agrees(found.value, found.error, number * energy)
+
+
+def test_control_variates_reduce_the_variance_at_no_cost():
+    """By 7.1 to 8.9 with the seeds 1 to 10."""
+    a = opened(trial_positions=8, trial_orientations=2)
+    a.equilibrate(150)
+    a.run(400)
+    (plain,), (recycled,), (best,) = a.loading, a.loading_waste_recycled, a.loading_optimal
+    assert recycled.error < plain.error
+    assert best.error < plain.error / math.sqrt(3)
+    assert agrees(best.value, best.error, plain.value, plain.error)
+
+
+@pytest.fixture(scope="module")
+def dipoles() -> Adsorption:
+    """Charged molecules with a single trial and without reinsertions."""
+    a = opened(seed=7)
+    a.equilibrate(300)
+    a.run(700)
+    return a
+
+
+@pytest.mark.parametrize(
+    ("method", "trials"),
+    [
+        ("plj", dict(trial_positions=8)),
+        ("metropolis", dict(trial_positions=4, trial_orientations=3, reinsertion=0.2)),
+        ("plj", dict(reinsertion=0.4)),
+    ],
+)
+def test_trials_do_not_change_loading_and_energy(method, trials, dipoles):
+    """The waves' part of Ewald's sum is in the acceptance alone, and is 40 % of the energy of two
+    molecules."""
+    a = opened(method, **trials)
+    a.equilibrate(250)
+    a.run(500)
+    (n,), (other,) = a.loading_optimal, dipoles.loading_optimal
+    assert agrees(n.value, n.error, other.value, other.error)
+    (test,) = a.loading_from_insertions
+    assert agrees(n.value, n.error, test.value, test.error)
+    e, e0 = a.energy_plain, dipoles.energy_plain
+    assert agrees(e.value, e.error, e0.value, e0.error)
+    if "reinsertion" in trials:
+        assert 0.02 < a.reinsertion_acceptance < 1
+    if trials.get("trial_positions"):
+        assert a.exchange_acceptance > 1.4 * dipoles.exchange_acceptance
+
+
+def test_energies_are_carried_along():
+    a = opened(molecules=[2, 1], reinsertion=0.2, identity_change=0.2, exchange=0.3, systems=3,
+               trial_positions=6, precision="double", **MIXED)  # fmt: skip
+    a.run(4100)  # beyond the sums from scratch after 4096 steps
+    assert a.identity_change_acceptance > 0.05
+    assert a.energy_drift() < 1e-8
+
+
+def test_reinsertions_of_closed_systems_keep_the_energy():
+    settings = dict(fugacity=None, systems=256)
+    runs = [opened(molecules=3, **settings, **more) for more in ({}, dict(reinsertion=0.5))]
+    for a in runs:
+        a.equilibrate(250)
+        a.run(400)
+    one, other = (a.energy_plain for a in runs)
+    assert agrees(one.value, one.error, other.value, other.error)
+    assert runs[1].reinsertion_acceptance > 0.1
+
+
+def test_identity_changes_of_an_ideal_mixture_are_exact():
+    kinds = [without_interactions(name) for name in "ab"]
+    a = Adsorption(
+        None, [0, 0], adsorbates=kinds, box=(20.0, 20.0, 20.0), cutoff=9.0, method="plj",
+        systems=1000, fugacity=[12.0, 4.0], trial_positions=2, exchange=0.2, identity_change=0.6,
+        seed=3, device="cpu", threads=2,
+    )  # fmt: skip
+    a.equilibrate(150)
+    a.run(150)
+    for found, species in zip(a.loading, a._parameters["species"], strict=True):
+        assert agrees(found.value, found.error, species["activity"])
+    # With z_a / z_b = 3 changes are accepted at min(1, 3 N_b / (N_a + 1)) and its reverse.
+    assert 0.4 < a.identity_change_acceptance < 1
+    assert np.corrcoef(a.counts.T)[0, 1] == pytest.approx(0, abs=5 / math.sqrt(1000))
+
+
+def test_identity_changes_do_not_change_loadings():
+    runs = []
+    for share in (0.0, 0.3):
+        a = opened(molecules=[0, 0], trial_positions=4, identity_change=share, **MIXED)
+        a.equilibrate(250)
+        a.run(400)
+        runs.append(a)
+    assert runs[1].identity_change_acceptance > 0.1
+    for one, other in zip(*(a.loading for a in runs), strict=True):
+        assert agrees(one.value, one.error, other.value, other.error)
+
+
+# ---- enumerated ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("move", ["exchange", "reinsertion", "identity"])
+def test_detailed_balance_of_each_move_in_an_enumerated_system(move):
+    """Two species on three places with two orientations, up to two molecules, all sets of trials:
+    weights that leave out a part of the energy, which is in the acceptance."""
+    assert Chain().violation(move) < 1e-13
+
+
+def test_other_acceptances_violate_detailed_balance():
+    assert Chain(with_old=False).violation("exchange") > 1e-3
+    for move in ("exchange", "reinsertion", "identity"):
+        assert Chain(with_rest=False).violation(move) > 1e-3
+
+
+# ---- contract ------------------------------------------------------------------------------------
+
+
+def mixture(steps: int = 900, **settings) -> Adsorption:
+    a = opened(molecules=[1, 1], systems=19, reinsertion=0.1, identity_change=0.2, exchange=0.4,
+               trial_positions=7, trial_orientations=3,
+               **{**MIXED, "fugacity": [900.0, 500.0], **settings})  # fmt: skip
+    a.run(steps)
+    return a
+
+
+def test_trajectories_without_trials_have_not_changed():
+    """The hash of the version before there were trials."""
+    a = opened(molecules=2, systems=7, fugacity=300.0)
+    a.equilibrate(100)
+    a.run(400)
+    assert a.state_hash == "91aeb25672f29c6b"
+
+
+@pytest.mark.parametrize("method", ["metropolis", "plj"])
+def test_capacity_threads_and_pieces_leave_no_trace(method):
+    large, small = (mixture(method=method, capacity=[n, n]) for n in (60, 1))
+    assert small.capacity != large.capacity
+    assert state(small) == state(large)
+    pieces = mixture(steps=400, method=method, threads=1)
+    pieces.run(500)
+    assert state(pieces) == state(large)
+
+
+def test_checkpoints_continue_to_the_same_bits(tmp_path, device):
+    whole, part = mixture(device=device), mixture(400, device=device)
+    part.save(tmp_path / "state")
+    again = Adsorption.load(tmp_path / "state", device=device)
+    assert again.settings == part.settings
+    again.run(500)
+    assert state(again) == state(whole)
+    assert again.loading_from_insertions == whole.loading_from_insertions
+
+
+@on_gpu
+@pytest.mark.parametrize("precision", ["mixed", "double"])
+def test_a_gpu_decides_as_a_cpu(precision):
+    both = [mixture(device=where, precision=precision) for where in ("cpu", "cuda")]
+    assert state(both[0]) == state(both[1])
+    assert both[0].identity_change_acceptance > 0
+
+
+def test_simd_levels_give_the_same_bits(monkeypatch):
+    states = set()
+    for level in runnable_simd_levels():
+        monkeypatch.setenv("MANYMOVE_SIMD", level)
+        states.add(state(mixture(200)))
+    assert len(states) == 1
+
+
+def test_an_interrupted_run_is_between_two_steps():
+    def stop(a):
+        if a.steps > 300:
+            raise KeyboardInterrupt
+
+    a = mixture(0)
+    with pytest.raises(KeyboardInterrupt):
+        a.run(10**6, stop)
+    other = mixture(a.steps)
+    assert state(a) == state(other)
+
+
+def test_runs_of_several_ranks_are_pooled():
+    runs = [opened(systems=64, seed=s, trial_positions=4) for s in (1, 2)]
+    for a in runs:
+        a.run(200)
+    pooled = Pooled([a.snapshot for a in runs])
+    for name in ("loading_from_insertions", "loading_waste_recycled"):
+        mean = np.mean([getattr(a, name)[0].value for a in runs])
+        assert getattr(pooled, name)[0].value == pytest.approx(mean)
+    assert pooled.loading_optimal[0].error < min(a.loading_optimal[0].error for a in runs)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (dict(trial_positions=0), "trial_positions must be from 1 to 1024, got 0"),
+        (dict(trial_orientations=2000), "trial_orientations must be from 1 to 1024, got 2000"),
+        (dict(trial_positions=100, trial_orientations=100), "must be at most 1024, got 100 and 10"),
+        (dict(trial_positions=4, method="mdp", fugacity=None), "trial_positions: needs one of the"),
+        (dict(trial_positions=4, fugacity=None), "trial_positions: the systems are closed"),
+        (dict(reinsertion=-0.1), r"reinsertion must be in \[0, 1\), got -0.1"),
+        (dict(reinsertion=0.3, exchange=0.7), "must leave some steps for other moves"),
+        (dict(identity_change=0.1), "identity_change needs a fugacity and several adsorbates"),
+        (dict(identity_change=math.nan), r"identity_change must be in \[0, 1\), got nan"),
+    ],
+)  # fmt: skip
+def test_bad_settings_are_refused_by_name(settings, message):
+    with pytest.raises(ValueError, match=message):
+        opened(**{"method": "plj", "molecules": 1, **settings})
+
+
+def test_estimators_say_what_they_need():
+    few = opened(systems=20, trial_positions=2)
+    few.run(20)
+    with pytest.raises(RuntimeError, match="20 systems are too few for control variates"):
+        _ = few.loading_optimal
+    sites = make("plj", 0, adsorbates=GAS, fugacity=100.0)
+    sites.run(10)
+    with pytest.raises(RuntimeError, match="single sites with trial_positions above 1"):
+        _ = sites.loading_waste_recycled
+
+
+def test_the_command_has_trials(tmp_path, capsys):
+    output = str(tmp_path / "out")
+    options = ["--framework", "MFI", "--adsorbates", "CO2,N2", "--force-field",
+               "TraPPE-zeo", "--isotherm", "1", "--systems", "4", "--steps", "4", "--equilibrate",
+               "1", "--cutoff", "9.5", "--cells", "1,1,2", "--grid-spacing", "0.6", "--device",
+               "cpu", "--quiet", "--output", output, "--trial-positions", "4",
+               "--trial-orientations", "2", "--reinsertion", "0.1",
+               "--identity-change", "0.1"]  # fmt: skip
+    assert cli.run(["adsorption", *options]) == 0
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["runs"][0]["trial_positions"] == 4
+    assert summary["runs"][0]["identity_change"] == 0.1
+    assert cli.run(["adsorption", "--resume", "--output", output, "--trial-positions", "5"]) == 2
+    assert "--trial-positions 4, not 5" in capsys.readouterr().err
+    assert cli.run(["adsorption", *options[:-1], "0.9", "--overwrite"]) == 2
+    assert "identity_change must leave some steps" in capsys.readouterr().err
+
+
+def test_the_benchmark_measures_the_merit_of_the_loading(tmp_path, capsys):
+    words = ["bench", "adsorption", "--framework", "LTA", "--molecules", "4", "--methods", "plj",
+             "--systems", "40", "--grid-spacing", "0.5", "--device", "cpu", "--threads", "2",
+             "--equilibrate", "40", "--seconds", "0.05", "--fugacity", "1"]  # fmt: skip
+    path = tmp_path / "open.json"
+    assert cli.run([*words, "--trial-positions", "1,4", "--json", str(path)]) == 0
+    rows = json.loads(path.read_text())["results"]
+    assert [row["trial_positions"] for row in rows] == [1, 4]
+    for row in rows:
+        error, seconds = row["loading_error_molecules"], row["measured_seconds"]
+        assert row["figure_of_merit"] == pytest.approx(1 / (error**2 * seconds))
+    error = rows[1]["loading_optimal_error_molecules"]
+    assert rows[1]["optimal_merit"] == pytest.approx(1 / (error**2 * rows[1]["measured_seconds"]))
+    assert cli.run([*words, "--methods", "mdp"]) == 2
+    assert "--fugacity needs one of --methods" in capsys.readouterr().err
+    assert cli.run([*words[:-2], "--trial-positions", "2"]) == 2
+    assert "need --fugacity" in capsys.readouterr().err
+
+
+def test_molecules_without_sites_at_their_center_turn_about_it():
+    """Test molecules and weights of insertions agree for CO2, whose trials turn about carbon."""
+    a = Adsorption(
+        None, 0, adsorbates=CO2, box=(18.5, 18.5, 18.5), cutoff=9.0, method="plj", systems=128,
+        fugacity=30.0, temperature=300.0, trial_positions=4, trial_orientations=2, seed=2,
+        force_field=ForceField(), device="cpu", threads=2,
+    )  # fmt: skip
+    a.equilibrate(60)
+    a.run(60)
+    a.compare_loading(100)
+    (test,), (mine,) = a.loading_from_test_molecules, a.loading_from_insertions
+    assert agrees(mine.value, mine.error, test.value, test.error)
