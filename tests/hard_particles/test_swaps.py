@@ -156,6 +156,24 @@ def test_cpu_and_gpu_make_the_same_trajectory(dimensions, pressure):
         assert runs[0].state_hash == runs[1].state_hash
 
 
+@on_gpu
+def test_tiles_beyond_the_shared_memory_of_a_gpu_make_the_same_trajectory():
+    """One sphere among 12,000 of half its size, with swap moves and changes of the box."""
+    box = (12.1, 12.1, 12.1)
+    small = sites(box, 23)
+    small = small[np.linalg.norm(small, axis=1) > 0.8]
+    start = np.concatenate([small, np.zeros((1, 3))])
+    g = np.random.default_rng(4)
+    diameters = np.append(g.uniform(0.46, 0.51, len(small)), 1.0)
+    settings = {**SWAPS, "diameters": diameters, "pressure": 40.0, "tile": 10, "seed": 6}
+    runs = [make((start, box), d, **settings) for d in ("cpu", "cuda")]
+    for run in runs:
+        run.run_cycles(3)
+    assert runs[0].state_hash == runs[1].state_hash
+    assert runs[0].swap_trials > 1000
+    assert_valid(runs[1])
+
+
 BAD = [
     ({"swap_rounds": 0}, ValueError, "swap_rounds must be from 1 to 1000"),
     ({"swap_rounds": 1001}, ValueError, "swap_rounds must be from 1 to 1000"),

@@ -204,3 +204,5 @@ def test_arguments_of_open_systems_are_refused_by_name():
             manymove.hoomd.WasteRecyclingMC(**simple, **{name: 1})
     with pytest.raises(TypeError, match="no argument colour"):
         manymove.hoomd.WasteRecyclingMC(**simple, colour="red")
+    with pytest.raises(ValueError, match="reinsertion is for manymove"):
+        manymove.hoomd.RigidWasteRecyclingMC("C", None, kT=1.0, cutoff=2.5, reinsertion=0.1)

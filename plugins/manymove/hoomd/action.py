@@ -39,6 +39,7 @@ class EngineAction(hoomd.custom.Action):
 
     __module__ = "manymove.hoomd"
     _dimensions = 3
+    _tilts = False  # whether the engine has boxes of any shape
 
     def __init__(self, threads: int | None = None) -> None:
         super().__init__()
@@ -151,7 +152,7 @@ class EngineAction(hoomd.custom.Action):
             raise ValueError("manymove.hoomd needs a three-dimensional box; Lz is 0")
         tilts = {"xy": box.xy, "xz": box.xz, "yz": box.yz}
         for name, tilt in tilts.items():
-            if tilt != 0:
+            if tilt != 0 and not self._tilts:
                 raise ValueError(f"manymove.hoomd needs a box that is not tilted; {name} is {tilt}")
         particles = state.N_particles
         if particles == 0:

@@ -46,6 +46,8 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             hoomd.update.CustomUpdater(hoomd.trigger.Periodic(10), mc)
         )
 
+    The box can be tilted.
+
     Args:
         adsorbate: name of the particle type of the molecules.
         molecule: a `manymove.adsorption.Molecule` in the simulation's units.
@@ -54,21 +56,22 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             potential. Charges of the framework are those of the particles.
         kT: thermal energy.
         cutoff: cutoff radius of Lennard-Jones and of the real-space part of Ewald's sum, at most
-            half the box.
+            half the distance between opposite faces of the box.
         ewald: (alpha, k_max) of Ewald's sum in 1 / length; default (3.2, 20.5) / cutoff.
         method, proposals, steps, profile, bins, threads: as for `WasteRecyclingMC`.
         max_displacement, grid_spacing: as for `WasteRecyclingMC`, where sigma is the largest
             diameter of a site.
 
     Raises:
-        ValueError: an argument is bad, or, when the simulation runs, the box is tilted or
-            two-dimensional, the particles are spread over several MPI ranks, a type has no
-            parameters, the framework or a molecule is charged, a constituent is not at its site, a
-            molecule is in a blocked pocket or at a framework energy above 20 kT, or the framework,
-            its charges or its types have changed.
+        ValueError: an argument is bad, or, when the simulation runs, the box is two-dimensional,
+            the particles are spread over several MPI ranks, a type has no parameters, the framework
+            or a molecule is charged, a constituent is not at its site, a molecule is in a blocked
+            pocket or at a framework energy above 20 kT, or the framework, its charges or its types
+            have changed.
     """
 
     __module__ = "manymove.hoomd"
+    _tilts = True
 
     def __init__(
         self,
@@ -137,7 +140,8 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
     def _begin(self, timestep: int) -> None:
-        self._box = np.array(self._edges())
+        self._box = self._shape()
+        self._inverse = np.linalg.inv(self._box)
         types, positions, charges, turns, bodies = self._by_tag(
             "typeid", "position", "charge", "orientation", "body"
         )
@@ -153,9 +157,11 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         self._rigid_tags, self._rigid = np.flatnonzero(rigid), positions[rigid]
         self._rigid_kinds = types[rigid], charges[rigid]
         labels = tuple(names[k] for k in types[rigid])
+        edges = self._box * self._length
         framework = Unchecked(
-            "of the simulation", tuple(self._box * self._length), self._rigid / self._box + 0.5,
-            labels, 0.0, charges=charges[rigid].astype(np.float64) * self._charge,
+            "of the simulation", tuple(edges.diagonal()), self._rigid @ self._inverse + 0.5,
+            labels, 0.0, (edges[1, 0], edges[2, 0], edges[2, 1]),
+            charges=charges[rigid].astype(np.float64) * self._charge,
         )  # fmt: skip
         laws = settled(
             framework, [self._molecule], {}, self._field, self._ewald, self._fixed["cutoff"]
@@ -174,7 +180,10 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             "pairs": [],
             "shifted": laws["shifted"],
             "rigid": laws["rigid"],
-            "grid": tuple(max(4, math.ceil(edge / self._spacing)) for edge in self._box),
+            "grid": tuple(
+                max(4, math.ceil(length / self._spacing))
+                for length in np.linalg.norm(self._box, axis=1)
+            ),
             "seed": seed % 2**64,
         }  # fmt: skip
         self._known, self._known_turns = positions[self._tags], turns[self._tags]
@@ -207,7 +216,7 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             return
         sites = self._known[:, None] + rotated(self._known_turns[:, None], self._offsets)
         apart = positions[self._parts] - sites
-        apart -= np.rint(apart / self._box) * self._box
+        apart -= np.rint(apart @ self._inverse) @ self._box
         distances = np.linalg.norm(apart, axis=2)
         if not distances.max() < _SHAPE * self._sigma:
             molecule, site = np.unravel_index(int(distances.argmax()), distances.shape)
@@ -217,6 +226,16 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
                 f"({self._molecule.sites[site].label}) of its molecule, the particle with tag "
                 f"{self._tags[molecule]}"
             )
+
+    def _shape(self) -> np.ndarray:
+        """Edges of the box, one in a row, (3, 3)."""
+        x, y, z = self._edges()
+        box = self._simulation.state.box
+        return np.array([[x, 0, 0], [box.xy * y, y, 0], [box.xz * z, box.yz * z, z]])
+
+    def _inward(self, positions: np.ndarray) -> np.ndarray:
+        """Positions in the box of the engine, from its corner, in its unit of length."""
+        return np.ascontiguousarray((positions + self._box.sum(axis=0) / 2) * self._length)
 
     def _unit(self, turns: np.ndarray) -> np.ndarray:
         """Quaternions of length one."""
@@ -253,11 +272,11 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         self._engine.run(self._steps, True)
         state = self._engine.snapshot()
         sites, new = state["sites"].reshape(-1, 3), state["orientations"].reshape(-1, 4)
-        went = sites * (self._box * 2.0**-32) - self._box / 2
+        went = (sites * 2.0**-32 - 0.5) @ self._box
         with self._simulation.state.cpu_local_snapshot as snapshot:
             particles = snapshot.particles
             index = particles.rtag[self._tags]
-            crossed = np.rint((went - now) / self._box).astype(np.int32)
+            crossed = np.rint((went - now) @ self._inverse).astype(np.int32)
             images = particles.image[index] - crossed
             particles.image[index] = images
             particles.position[index] = went
@@ -275,8 +294,8 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
                     np.repeat(change, len(self._offsets), axis=0), own
                 )
                 whole = went[:, None] + rotated(new[:, None], self._offsets)
-                out = np.floor(whole / self._box + 0.5)
-                particles.position[parts] = (whole - out * self._box).reshape(-1, 3)
+                out = np.floor(whole @ self._inverse + 0.5)
+                particles.position[parts] = (whole - out @ self._box).reshape(-1, 3)
                 of_parts = images[:, None] + out.astype(np.int32)
                 particles.image[parts] = of_parts.reshape(-1, 3)
         self._seconds += time.perf_counter() - started

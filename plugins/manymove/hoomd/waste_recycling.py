@@ -150,7 +150,7 @@ class WasteRecyclingMC(EngineAction):
 
     def _begin(self, timestep: int) -> None:
         """Compute the grid of framework energies and make the engine."""
-        self._box = np.array(self._edges())
+        self._box = self._shape()
         types, positions = self._particles()
         names = self._simulation.state.particle_types
         for kind in np.unique(types):
@@ -287,12 +287,16 @@ class WasteRecyclingMC(EngineAction):
         """Refuse a box or fixed particles that have changed. kinds: types, and charges if they have
         an effect."""
         if not np.array_equal(positions[self._rigid_tags], self._rigid) or not np.array_equal(
-            self._edges(), self._box
+            self._shape(), self._box
         ):
             raise ValueError("the framework or the box has changed, which must be rigid")
         for now, known in zip(kinds, self._rigid_kinds, strict=True):
             if not np.array_equal(now[self._rigid_tags], known):
                 raise ValueError("the charges or types of the framework have changed")
+
+    def _shape(self) -> np.ndarray:
+        """Edges of the box, (3,)."""
+        return np.array(self._edges())
 
     def _inward(self, positions: np.ndarray) -> np.ndarray:
         """Positions in the box of the engine, from 0 to L, in its unit of length."""

@@ -41,7 +41,7 @@ std::vector<float> potential_around(const MeshTables& m) {
         for (int j = 0; j < 4; ++j)
           if (q.wave[j] >= 0)
             line[n[0] + (j & 1 ? -q.x : q.x)] +=
-                static_cast<double>(m.weights[4 * index + j]) * (j & 2 ? down : up);
+                static_cast<double>(m.weights[index].v[j]) * (j & 2 ? down : up);
       }
       for (int x = -half[0]; x <= half[0]; ++x) {
         Complex sum = 0;
@@ -90,18 +90,22 @@ void make_mesh(RigidState& s) {
     while (m.rows.back().count == 0 && static_cast<int>(m.rows.size()) > m.layer.back() + 1)
       m.rows.pop_back();
     m.most_rows = std::max(m.most_rows, static_cast<int>(m.rows.size()) - m.layer.back());
+    m.most_quads =
+        std::max(m.most_quads, static_cast<int>(m.quads.size()) - m.rows[m.layer.back()].first);
   }
   m.layer.push_back(static_cast<std::int32_t>(m.rows.size()));
   std::vector<double> factor[3];
   for (int a = 0; a < 3; ++a)
     for (int n = 0; n <= m.highest[a]; ++n)
       factor[a].push_back(spline_factor(2 * kPi * n / m.points[a]));
-  for (const MeshQuad& q : m.quads)
-    for (const std::int32_t wave : q.wave)
-      m.weights.push_back(static_cast<float>(wave < 0
-                                                 ? 0.0
-                                                 : 2 * s.double_weights[wave] * factor[0][q.x] *
-                                                       factor[1][q.y] * factor[2][q.z]));
+  for (const MeshQuad& q : m.quads) {
+    MeshWeights<float>& weights = m.weights.emplace_back();
+    for (int j = 0; j < 4; ++j)
+      weights.v[j] = q.wave[j] < 0
+                         ? 0
+                         : static_cast<float>(2 * s.double_weights[q.wave[j]] * factor[0][q.x] *
+                                              factor[1][q.y] * factor[2][q.z]);
+  }
   m.alone = potential_around(m);
   s.mesh = std::move(m);
 }
@@ -113,6 +117,7 @@ void fill_mesh_model(const MeshTables& t, MeshModel<float>& m) {
   m.quads = static_cast<int>(t.quads.size());
   m.layers = static_cast<int>(t.layer.size()) - 1;
   m.most_rows = t.most_rows;
+  m.most_quads = t.most_quads;
   m.quad = t.quads.data();
   m.weight = t.weights.data();
   m.row = t.rows.data();

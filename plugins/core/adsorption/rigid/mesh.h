@@ -17,7 +17,7 @@ inline constexpr double kMeshPhase = 2.0;  // largest phase of a wave between tw
 
 // The waves (+-x, +-y, z) with x, y, z >= 0: their numbers, or -1; the first sign is that of x and
 // changes fastest. Half of the reciprocal lattice does not have all four where z = 0.
-struct MeshQuad {
+struct alignas(32) MeshQuad {
   std::int32_t x, y, z, wave[4];
 };
 // Quads (0, y, z), (1, y, z), ..., and the rows (0, z), (1, z), ... of a layer.
@@ -26,16 +26,21 @@ struct MeshRow {
 };
 
 template <class F>
+struct alignas(4 * sizeof(F)) MeshWeights {
+  F v[4];
+};
+
+template <class F>
 struct MeshModel {
-  int points[3];   // of the whole box; 0 without a mesh
-  int highest[3];  // largest wave number along each axis
-  int quads, layers, most_rows;
+  int points[3];                             // of the whole box; 0 without a mesh
+  int highest[3];                            // largest wave number along each axis
+  int quads, layers, most_rows, most_quads;  // the last two of a layer
   const MeshQuad* quad;
-  const F* weight;            // [quads][4]: twice that of the wave, over the splines' factors
-  const MeshRow* row;         // [rows]
-  const std::int32_t* layer;  // [layers + 1]: first row
-  const F* alone;             // potential of a unit charge around itself, by waves alone
-  int alone_half[3];          // of its nodes, on either side
+  const MeshWeights<F>* weight;  // [quads]: twice those of the waves, over the splines' factors
+  const MeshRow* row;            // [rows]
+  const std::int32_t* layer;     // [layers + 1]: first row
+  const F* alone;                // potential of a unit charge around itself, by waves alone
+  int alone_half[3];             // of its nodes, on either side
 };
 
 // A part of the mesh, the first node's number along each axis plus (kSpline / 2 - 1).
@@ -127,21 +132,26 @@ struct alignas(16) MeshSums {  // over x: of cos y and sin y
   F v[4];
 };
 
+template <class F>
+struct alignas(2 * sizeof(F)) MeshPhase {  // cosine and sine
+  F c, s;
+};
+
 // Memory of a team for a region.
 template <class F>
 struct MeshScratch {
-  MeshAmplitude<F>* amplitudes;  // [quads]
-  Fast<F> values;                // [kMeshNodes]
-  Fast<F> circle;                // [layers][kMeshSide][2], along the axis z
-  Fast<F> turning[2];            // [highest + 1][kMeshSide][2], along the axes x and y
-  Fast<F> phases;                // [points][each axis: highest + 1][2]
-  Fast<const F> alone;           // the model's, or a copy in fast memory
+  Fast<MeshAmplitude<F>> amplitudes;  // [quads of a layer]
+  Fast<F> values;                     // [kMeshNodes]
+  Fast<MeshPhase<F>> circle;          // [layers][kMeshSide], along the axis z
+  Fast<MeshPhase<F>> turning[2];      // [highest + 1][kMeshSide], along the axes x and y
+  Fast<MeshPhase<F>> phases;          // [points][each axis: highest + 1]
+  Fast<const F> alone;                // the model's, or a copy in fast memory
 };
 
-// Cosines and sines of one point along all axes.
+// Phases of one point along all axes.
 template <class F>
 MM_HD int phases_of_point(const MeshModel<F>& m) {
-  return 2 * (m.highest[0] + m.highest[1] + m.highest[2] + 3);
+  return m.highest[0] + m.highest[1] + m.highest[2] + 3;
 }
 
 }  // namespace manymove::adsorption

@@ -21,19 +21,18 @@ MM_TEAM bool fit_mesh(const System& s, const Body<F>& body, const Site& old, con
   return region_of(s.r.mesh, old, from, to, region);
 }
 
-// Cosines and sines of a site along the z axis, times its charge.
+// Phases of a site, those along the z axis times its charge.
 template <class System, class F>
 MM_TEAM void set_phases(const System& s, int point, const Site& at, F charge) {
   const MeshModel<F>& m = s.r.mesh;
-  const int size = phases_of_point(m) / 2;
-  const Fast<F> to = s.scratch.mesh.phases + 2 * point * size;
+  const int size = phases_of_point(m);
+  const Fast<MeshPhase<F>> to = s.scratch.mesh.phases + point * size;
   s.team.share(size, [&](int i) {
     const int x = m.highest[0] + 1, y = x + m.highest[1] + 1;
     const int n = i < x ? i : i < y ? i - x : i - y;
     F c, sn;
     unit_circle(static_cast<std::uint32_t>(n) * (i < x ? at.x : i < y ? at.y : at.z), c, sn);
-    to[2 * i] = i < y ? c : charge * c;
-    to[2 * i + 1] = i < y ? sn : charge * sn;
+    to[i] = {i < y ? c : charge * c, i < y ? sn : charge * sn};
   });
 }
 // Those of a molecule's charges, one after the other; returns the number of them.
@@ -54,19 +53,19 @@ struct FourWaves {
   F c[4], s[4];
 };
 template <class F>
-MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const Fast<const F>& phases,
+MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const Fast<MeshPhase<F>>& phases,
                                 const MeshQuad& quad, int first, int end) {
-  const int size = phases_of_point(m), y = 2 * (m.highest[0] + 1), z = y + 2 * (m.highest[1] + 1);
+  const int size = phases_of_point(m), y = m.highest[0] + 1, z = y + m.highest[1] + 1;
   F t[8] = {};
+  MM_NO_UNROLL
   for (int p = first; p < end; ++p) {
-    const Fast<const F> from = phases + p * size;
-    const F cx = from[2 * quad.x], sx = from[2 * quad.x + 1], cy = from[y + 2 * quad.y],
-            sy = from[y + 2 * quad.y + 1], cz = from[z + 2 * quad.z], sz = from[z + 2 * quad.z + 1];
-    const F cc = cx * cy, ss = sx * sy, sc = sx * cy, cs = cx * sy;
-    t[0] = fused(cc, cz, t[0]), t[1] = fused(ss, cz, t[1]);
-    t[2] = fused(sc, cz, t[2]), t[3] = fused(cs, cz, t[3]);
-    t[4] = fused(cc, sz, t[4]), t[5] = fused(ss, sz, t[5]);
-    t[6] = fused(sc, sz, t[6]), t[7] = fused(cs, sz, t[7]);
+    const Fast<MeshPhase<F>> from = phases + p * size;
+    const MeshPhase<F> ex = from[quad.x], ey = from[y + quad.y], ez = from[z + quad.z];
+    const F cc = ex.c * ey.c, ss = ex.s * ey.s, sc = ex.s * ey.c, cs = ex.c * ey.s;
+    t[0] = fused(cc, ez.c, t[0]), t[1] = fused(ss, ez.c, t[1]);
+    t[2] = fused(sc, ez.c, t[2]), t[3] = fused(cs, ez.c, t[3]);
+    t[4] = fused(cc, ez.s, t[4]), t[5] = fused(ss, ez.s, t[5]);
+    t[6] = fused(sc, ez.s, t[6]), t[7] = fused(cs, ez.s, t[7]);
   }
   FourWaves<F> w;
   MM_UNROLL
@@ -78,43 +77,50 @@ MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const Fast<const F>& phas
   return w;
 }
 
-// Amplitudes of the potential of all molecules but the one with the pose `old`; or, where that one
-// is not rotated, of its energy as a function of its center.
+// A structure factor in the state.
+struct alignas(16) Wave {
+  double c, s;
+};
+
+// Amplitude of a quad in the potential of all molecules but the one with the pose `old`; or, where
+// that one is not rotated, in its energy as a function of its center.
 template <class System, class F>
-MM_TEAM void set_amplitudes(const System& s, int charges, bool rotated) {
+MM_TEAM MeshAmplitude<F> amplitude_of(const System& s, int index, int charges, bool rotated) {
   const MeshModel<F>& m = s.r.mesh;
-  s.team.share(m.quads, [&](int i) {
-    const MeshQuad quad = m.quad[i];
-    const Fast<const F> phases = s.scratch.mesh.phases;
-    const FourWaves<F> own = four_waves(m, phases, quad, 0, charges);
-    FourWaves<F> center{};
-    if (!rotated) center = four_waves(m, phases, quad, charges, charges + 1);
-    F c[4], sn[4];
+  const MeshQuad quad = m.quad[index];
+  const MeshWeights<F> weights = m.weight[index];
+  const Wave* const waves = reinterpret_cast<const Wave*>(s.waves);
+  F c[4], sn[4];
+  MM_UNROLL
+  for (int j = 0; j < 4; ++j) {  // a wave that the sum does not have has no weight
+    const Wave wave = waves[quad.wave[j] < 0 ? 0 : quad.wave[j]];
+    c[j] = static_cast<F>(wave.c), sn[j] = static_cast<F>(wave.s);
+  }
+  const Fast<MeshPhase<F>> phases = s.scratch.mesh.phases;
+  const FourWaves<F> own = four_waves(m, phases, quad, 0, charges);
+  MM_UNROLL
+  for (int j = 0; j < 4; ++j) {
+    c[j] = weights.v[j] * (c[j] - own.c[j]);
+    sn[j] = weights.v[j] * (own.s[j] - sn[j]);
+  }
+  if (!rotated) {
+    const FourWaves<F> center = four_waves(m, phases, quad, charges, charges + 1);
     MM_UNROLL
     for (int j = 0; j < 4; ++j) {
-      c[j] = sn[j] = 0;
-      const int wave = quad.wave[j];
-      if (wave < 0) continue;
-      const F weight = m.weight[4 * i + j];
-      const F a = weight * (static_cast<F>(s.waves[2 * wave]) - own.c[j]),
-              b = weight * (own.s[j] - static_cast<F>(s.waves[2 * wave + 1]));
-      c[j] = a, sn[j] = b;
-      if (rotated) continue;
       const F u = fused(own.c[j], center.c[j], own.s[j] * center.s[j]),
               v = fused(own.s[j], center.c[j], -(own.c[j] * center.s[j]));
+      const F a = c[j], b = sn[j];
       c[j] = fused(a, u, -(b * v));
       sn[j] = fused(a, v, b * u);
     }
-    // Along x, for both signs of y: (sum) cos x + i (difference) sin x; along y likewise.
-    const F plus_c = c[0] + c[1], plus_s = sn[0] + sn[1], plus_ic = sn[1] - sn[0],
-            plus_is = c[0] - c[1];
-    const F minus_c = c[2] + c[3], minus_s = sn[2] + sn[3], minus_ic = sn[3] - sn[2],
-            minus_is = c[2] - c[3];
-    s.scratch.mesh.amplitudes[i] = {{plus_c + minus_c, plus_s + minus_s, plus_ic + minus_ic,
-                                     plus_is + minus_is, minus_s - plus_s, plus_c - minus_c,
-                                     minus_is - plus_is, plus_ic - minus_ic}};
-  });
-  s.team.sync();
+  }
+  // Along x, for both signs of y: (sum) cos x + i (difference) sin x; along y likewise.
+  const F plus_c = c[0] + c[1], plus_s = sn[0] + sn[1], plus_ic = sn[1] - sn[0],
+          plus_is = c[0] - c[1];
+  const F minus_c = c[2] + c[3], minus_s = sn[2] + sn[3], minus_ic = sn[3] - sn[2],
+          minus_is = c[2] - c[3];
+  return {{plus_c + minus_c, plus_s + minus_s, plus_ic + minus_ic, plus_is + minus_is,
+           minus_s - plus_s, plus_c - minus_c, minus_is - plus_is, plus_ic - minus_ic}};
 }
 
 // The phase from one node to the next is 2^32 / points.
@@ -123,65 +129,96 @@ MM_HD std::uint32_t node_phase(const MeshModel<F>& m, const MeshRegion& g, int a
   return nearest_word((g.first[axis] - (kSpline / 2 - 1) + node) * (0x1p32 / m.points[axis]));
 }
 
-// The sum over the waves at the nodes, one axis after the other.
+// i / divisor for i below 2^16 and divisors up to kMeshSide.
+struct Divisor {
+  unsigned by, factor;
+  MM_HD explicit Divisor(int divisor)
+      : by(static_cast<unsigned>(divisor)), factor((1u << 20) / by + 1) {}
+  MM_HD int quotient(int i) const {
+    return static_cast<int>(static_cast<unsigned>(i) * factor >> 20);
+  }
+};
+
+// The sum over the waves at the nodes, one axis after the other: layer by layer of the waves, along
+// x and then along y, and added to all nodes along z. plane: [rows of a layer][kMeshSide].
 template <class System, class F>
-MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegion& g,
-                         Fast<MeshSums<F>> plane) {
+MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegion& g, int charges,
+                         bool rotated, Fast<MeshSums<F>> plane) {
   const MeshScratch<F>& t = s.scratch.mesh;
   const int X = g.size[0], Y = g.size[1], Z = g.size[2];
-  s.team.share(m.layers * Z, [&](int i) {
-    unit_circle(static_cast<std::uint32_t>(i / Z) * node_phase(m, g, 2, i % Z), t.circle[2 * i],
-                t.circle[2 * i + 1]);
+  const Divisor by_x(X);
+  const auto set_amplitudes = [&](int n) {
+    const int last = m.layer[n + 1] - 1, first = m.row[m.layer[n]].first;
+    s.team.share(m.row[last].first + m.row[last].count - first, [&](int i) {
+      t.amplitudes[i] = amplitude_of<System, F>(s, first + i, charges, rotated);
+    });
+  };
+  s.team.share(m.layers * kMeshSide, [&](int i) {
+    const int node = i % kMeshSide;
+    if (node < Z)
+      unit_circle(static_cast<std::uint32_t>(i / kMeshSide) * node_phase(m, g, 2, node),
+                  t.circle[i].c, t.circle[i].s);
   });
-  s.team.share(X + Y, [&](int i) {  // the powers of e^(i phase) along the axes x and y
-    const int axis = i < X ? 0 : 1, node = i - axis * X, pitch = 2 * g.size[axis];
-    const Fast<F> to = t.turning[axis] + 2 * node;
+  s.team.share(2 * kMeshSide, [&](int i) {  // the powers of e^(i phase) along the axes x and y
+    const int axis = i / kMeshSide, node = i % kMeshSide;
+    if (node >= g.size[axis]) return;
+    const Fast<MeshPhase<F>> to = t.turning[axis] + node;
     F step_c, step_s, c = 1, sn = 0;
     unit_circle(node_phase(m, g, axis, node), step_c, step_s);
+    MM_NO_UNROLL
     for (int k = 0; k <= m.highest[axis]; ++k) {
-      to[k * pitch] = c;
-      to[k * pitch + 1] = sn;
+      to[k * kMeshSide] = {c, sn};
       const F old = c;
       c = fused(c, step_c, -(sn * step_s));
       sn = fused(sn, step_c, old * step_s);
     }
   });
+  set_amplitudes(0);
   s.team.sync();
+  MM_NO_UNROLL
   for (int n = 0; n < m.layers; ++n) {
     const MeshRow* const rows = m.row + m.layer[n];
-    const int count = m.layer[n + 1] - m.layer[n];
+    const int count = m.layer[n + 1] - m.layer[n], start = rows[0].first;
     s.team.share(count * X, [&](int i) {
-      const MeshRow row = rows[i / X];
-      const MeshAmplitude<F>* const from = t.amplitudes + row.first;
-      const Fast<F> circle = t.turning[0] + 2 * (i % X);
+      const int r = by_x.quotient(i), node = i - r * X;
+      const MeshRow row = rows[r];
+      const Fast<MeshAmplitude<F>> from = t.amplitudes + (row.first - start);
+      const Fast<MeshPhase<F>> circle = t.turning[0] + node;
       F u = 0, iu = 0, v = 0, iv = 0;
+      MM_UNROLL_BY_2
       for (int k = 0; k < row.count; ++k) {
         const MeshAmplitude<F> a = from[k];
-        const F c = circle[2 * k * X], sn = circle[2 * k * X + 1];
-        u = fused(a.v[0], c, fused(a.v[2], sn, u));
-        iu = fused(a.v[1], c, fused(a.v[3], sn, iu));
-        v = fused(a.v[4], c, fused(a.v[6], sn, v));
-        iv = fused(a.v[5], c, fused(a.v[7], sn, iv));
+        const MeshPhase<F> e = circle[k * kMeshSide];
+        u = fused(a.v[0], e.c, fused(a.v[2], e.s, u));
+        iu = fused(a.v[1], e.c, fused(a.v[3], e.s, iu));
+        v = fused(a.v[4], e.c, fused(a.v[6], e.s, v));
+        iv = fused(a.v[5], e.c, fused(a.v[7], e.s, iv));
       }
-      plane[i] = {{u, iu, v, iv}};
+      plane[r * kMeshSide + node] = {{u, iu, v, iv}};
     });
     s.team.sync();
     s.team.share(X * Y, [&](int i) {
-      const Fast<F> circle = t.turning[1] + 2 * (i / X);
-      const Fast<MeshSums<F>> from = plane + i % X;
+      const int y = by_x.quotient(i);
+      const Fast<MeshPhase<F>> circle = t.turning[1] + y;
+      const Fast<MeshSums<F>> from = plane + (i - y * X);
       F line = 0, iline = 0;
+      MM_UNROLL_BY_2
       for (int k = 0; k < count; ++k) {
-        const MeshSums<F> p = from[k * X];
-        const F c = circle[2 * k * Y], sn = circle[2 * k * Y + 1];
-        line = fused(p.v[0], c, fused(p.v[2], sn, line));
-        iline = fused(p.v[1], c, fused(p.v[3], sn, iline));
+        const MeshSums<F> p = from[k * kMeshSide];
+        const MeshPhase<F> e = circle[k * kMeshSide];
+        line = fused(p.v[0], e.c, fused(p.v[2], e.s, line));
+        iline = fused(p.v[1], e.c, fused(p.v[3], e.s, iline));
       }
-      const Fast<F> e = t.circle + 2 * n * Z;
+      const Fast<MeshPhase<F>> along = t.circle + n * kMeshSide;
+      Fast<F> to = t.values + i;
+      MM_UNROLL_BY_2
       for (int z = 0; z < Z; ++z) {
-        F& to = t.values[z * X * Y + i];
-        to = fused(line, e[2 * z], fused(-iline, e[2 * z + 1], n ? to : F(0)));
+        const MeshPhase<F> e = along[z];
+        to[0] = fused(line, e.c, fused(-iline, e.s, n ? to[0] : F(0)));
+        to = to + X * Y;
       }
     });
+    if (n + 1 < m.layers) set_amplitudes(n + 1);
     s.team.sync();
   }
 }
@@ -193,8 +230,7 @@ MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, boo
   const int charges = set_phases_of(s, 0, body, old);
   if (!rotated) set_phases(s, charges, old.center, F(1));
   s.team.sync();
-  set_amplitudes<System, F>(s, charges, rotated);
-  sum_on_mesh(s, s.r.mesh, region, spare.template as<MeshSums<F>>());
+  sum_on_mesh(s, s.r.mesh, region, charges, rotated, spare.template as<MeshSums<F>>());
 }
 
 // Energy of a molecule with the others, and with its own images where they depend on the pose. Its
@@ -238,15 +274,17 @@ MM_TEAM void accept_by_quads(const System& s, const Body<F>& body, const Pose& f
   s.team.sync();
   s.team.share(m.quads, [&](int i) {
     const MeshQuad quad = m.quad[i];
-    const Fast<const F> phases = s.scratch.mesh.phases;
+    Wave* const waves = reinterpret_cast<Wave*>(s.waves);
+    const Fast<MeshPhase<F>> phases = s.scratch.mesh.phases;
     const FourWaves<F> before = four_waves(m, phases, quad, 0, charges),
                        after = four_waves(m, phases, quad, charges, 2 * charges);
     MM_UNROLL
     for (int j = 0; j < 4; ++j) {
-      double* const wave = s.waves + 2 * static_cast<std::int64_t>(quad.wave[j]);
       if (quad.wave[j] < 0) continue;
-      wave[0] += static_cast<double>(after.c[j] - before.c[j]);
-      wave[1] += static_cast<double>(after.s[j] - before.s[j]);
+      Wave& wave = waves[quad.wave[j]];
+      const Wave now = wave;
+      wave = {now.c + static_cast<double>(after.c[j] - before.c[j]),
+              now.s + static_cast<double>(after.s[j] - before.s[j])};
     }
   });
   s.team.sync();

@@ -12,11 +12,12 @@ namespace manymove::adsorption {
 
 // The mesh of MeshModel, in float; without quads where there is none.
 struct MeshTables {
-  int points[3] = {}, highest[3] = {}, alone_half[3] = {}, most_rows = 0;
+  int points[3] = {}, highest[3] = {}, alone_half[3] = {}, most_rows = 0, most_quads = 0;
   std::vector<MeshQuad> quads;
   std::vector<MeshRow> rows;
   std::vector<std::int32_t> layer;
-  std::vector<float> weights, alone;
+  std::vector<MeshWeights<float>> weights;
+  std::vector<float> alone;
 };
 
 struct RigidState : State {

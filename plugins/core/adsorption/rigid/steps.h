@@ -24,9 +24,11 @@
 #if defined(__CUDACC__)
 #define MM_TEAM __device__ inline
 #define MM_TEAM_CALL __device__ __noinline__  // rare: the code of the steps stays small
+#define MM_UNROLL_BY_2 _Pragma("unroll 2")
 #else
 #define MM_TEAM inline
 #define MM_TEAM_CALL inline
+#define MM_UNROLL_BY_2
 #endif
 
 namespace manymove::adsorption {

@@ -91,7 +91,7 @@ struct RigidScratch {
   Fast<std::int32_t> open;  // [trials]
   F* change;                // [waves][2]
   F* others;                // [waves][2]
-  MeshScratch<F> mesh;      // its amplitudes are where others are
+  MeshScratch<F> mesh;
 
   MM_HD static std::size_t align(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
   // Fast memory of a worker.
@@ -103,18 +103,18 @@ struct RigidScratch {
                       align(trials(w) * sizeof(std::int32_t));
     if (w.meshes)
       sum += align(kMeshNodes * sizeof(F)) + align(circle(m.layers)) + align(phases(w, m)) +
-             align(circle(m.highest[0] + 1)) + align(circle(m.highest[1] + 1));
+             align(circle(m.highest[0] + 1)) + align(circle(m.highest[1] + 1)) +
+             align(m.most_quads * sizeof(MeshAmplitude<F>));
     return sum;
   }
   // Numbers of slow memory of a worker, a multiple of 16.
   MM_HD static std::size_t slow(const RigidWork<F>& w) {
-    const std::size_t waves = others_size(w) + 2 * static_cast<std::size_t>(w.r.waves);
-    return (waves + 15) / 16 * 16;
+    return (4 * static_cast<std::size_t>(w.r.waves) + 15) / 16 * 16;
   }
   // memory: bytes(w), aligned to 64; waves: slow(w), aligned likewise; alone: the model's, where a
   // team with meshes reads it.
   MM_HD RigidScratch(Fast<char> memory, const RigidWork<F>& w, F* waves, Fast<const F> alone)
-      : change(waves + others_size(w)), others(waves) {
+      : change(waves + 2 * static_cast<std::size_t>(w.r.waves)), others(waves) {
     const auto take = [&](std::size_t size) {
       const Fast<char> from = memory;
       memory = memory + static_cast<int>(align(size));
@@ -131,12 +131,13 @@ struct RigidScratch {
     open = take(trials(w) * sizeof(std::int32_t)).template as<std::int32_t>();
     if (!w.meshes) return;
     const MeshModel<F>& m = w.r.mesh;
-    mesh.amplitudes = reinterpret_cast<MeshAmplitude<F>*>(others);
     mesh.values = take(kMeshNodes * sizeof(F)).template as<F>();
-    mesh.circle = take(circle(m.layers)).template as<F>();
-    for (int a = 0; a < 2; ++a) mesh.turning[a] = take(circle(m.highest[a] + 1)).template as<F>();
+    mesh.circle = take(circle(m.layers)).template as<MeshPhase<F>>();
+    for (int a = 0; a < 2; ++a)
+      mesh.turning[a] = take(circle(m.highest[a] + 1)).template as<MeshPhase<F>>();
     mesh.alone = alone;
-    mesh.phases = take(phases(w, m)).template as<F>();
+    mesh.phases = take(phases(w, m)).template as<MeshPhase<F>>();
+    mesh.amplitudes = take(m.most_quads * sizeof(MeshAmplitude<F>)).template as<MeshAmplitude<F>>();
   }
 
  private:
@@ -149,11 +150,6 @@ struct RigidScratch {
     const auto proposals = static_cast<std::size_t>(walk_length(w));
     return trials(w) > proposals ? trials(w) : proposals;
   }
-  MM_HD static std::size_t others_size(const RigidWork<F>& w) {
-    const std::size_t waves = 2 * static_cast<std::size_t>(w.r.waves),
-                      quads = w.meshes ? 8 * static_cast<std::size_t>(w.r.mesh.quads) : 0;
-    return waves > quads ? waves : quads;
-  }
   // Also of the mesh's sums along x, where poses are no more.
   MM_HD static std::size_t walk_size(const RigidWork<F>& w) {
     const std::size_t poses = static_cast<std::size_t>(walk_length(w)) * sizeof(Pose),
@@ -162,10 +158,11 @@ struct RigidScratch {
     return poses > plane ? poses : plane;
   }
   MM_HD static std::size_t circle(int waves) {
-    return static_cast<std::size_t>(waves) * kMeshSide * 2 * sizeof(F);
+    return static_cast<std::size_t>(waves) * kMeshSide * sizeof(MeshPhase<F>);
   }
   MM_HD static std::size_t phases(const RigidWork<F>& w, const MeshModel<F>& m) {
-    return static_cast<std::size_t>(2 * w.most_sites + 1) * phases_of_point(m) * sizeof(F);
+    return static_cast<std::size_t>(2 * w.most_sites + 1) * phases_of_point(m) *
+           sizeof(MeshPhase<F>);
   }
 };
 

@@ -387,7 +387,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   void launch_step(std::int64_t number, bool reading) {
     Step<P> s = step_arguments(number);
     bonded_.launch(s, table_of(number), 0, kThreads / lanes_, reading, stream_);
-    const int change = reading ? -1 : only_change_of(number);
+    const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
     if (change >= 0) set_meter(s.meter, settings_.velocity_changes[change], number);
     auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
     const int blocks = blocks_for(count_ * lanes_);
@@ -409,8 +409,9 @@ class CudaEngine final : OnDevice, public EngineBase {
     config.attrs = overlap;
     // What a build wrote is read before the kernel waits for the one before it.
     config.numAttrs = overlap_ && number != built_ ? 1 : 0;
-    check(cudaLaunchKernelEx(&config, kernel, s, AllParticles{}), "launch");
-    if (change < 0) return;
+    if (change < 0) return check(cudaLaunchKernelEx(&config, kernel, s, AllParticles{}), "launch");
+    const auto metered = metered_kernel_of<P>(plain_, lanes_);
+    check(cudaLaunchKernelEx(&config, metered, s, AllMetered{}), "launch");
     const auto k = static_cast<std::size_t>(change);
     drive_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(
         s, {settings_.velocity_changes[k], moment_units_.scale(), target_of(k, number),
@@ -432,7 +433,9 @@ class CudaEngine final : OnDevice, public EngineBase {
                           stream_),
           "clear");
   }
-  bool changes_in_stride() const override { return true; }
+  bool changes_in_stride() const override {
+    return !settings_.pairs.has_densities() && !settings_.pairs.transverse;
+  }
   // The host makes the change that the device could not make, which throws.
   [[noreturn]] void refuse_change(std::int64_t number) {
     std::vector<std::int64_t> copies(Meter::kCopies * Meter::kWords);

@@ -65,7 +65,7 @@ struct MathOf<Mixed> {
 // velocities in stride (drive_kernel). Warps add to one of several copies.
 struct Meter {
   static constexpr int kCopies = 32, kWords = 2 * Moments::kSums;
-  unsigned long long* total;  // [kCopies][kWords]; null: none
+  unsigned long long* total;  // [kCopies][kWords]
   const double* units;        // of add_moments()
   std::uint32_t flag;
   int wanted;  // so many of the sums
@@ -109,7 +109,7 @@ template <class P>
 struct Step {
   int count;
   long long number;
-  Meter meter;  // not when the state is read next
+  Meter meter;  // of AllMetered
   Watch watch;
   Cells cells;  // for moved_far()
   Shorts shorts, density_shorts;
@@ -249,23 +249,23 @@ __device__ inline void add_over_block(double (&value)[kTallies], int warps, doub
 struct AllParticles {
   static constexpr int first = 0;
   static constexpr bool follows_a_step = true;  // without a gap, by programmatic launch
+  static constexpr bool metered = false;        // ends at rest, with the sums of Step::meter
+};
+struct AllMetered {
+  static constexpr int first = 0;
+  static constexpr bool follows_a_step = true, metered = true;
 };
 struct From {
   int first;
-  static constexpr bool follows_a_step = false;
+  static constexpr bool follows_a_step = false, metered = false;
 };
-
-// Blocks of a step that a multiprocessor should have room for.
-template <class P, bool plain, bool reading, int lanes>
-constexpr int fewest_blocks = kIntegers<P> && plain && !reading && lanes == 1 ? 6 : 1;
 
 // `lanes` threads per particle. Pairs within the cutoff are collected first, then computed: threads
 // of a warp find different ones of their neighbors there. After that the particle moves on, or,
 // when the state is read next, comes to rest.
 template <class P, bool plain, bool reading, int lanes, class Who = AllParticles,
           Extra extra = Extra::none>
-__global__ void __launch_bounds__(kThreads,
-                                  fewest_blocks<P, plain && extra == Extra::none, reading, lanes>)
+__global__ void __launch_bounds__(kThreads)
     step_kernel(const __grid_constant__ Step<P> s, const Who who) {
   using Real = typename P::Real;
   using Math = typename MathOf<P>::type;
@@ -466,7 +466,7 @@ __global__ void __launch_bounds__(kThreads,
     if constexpr (reading) s.force[i] = bonded.force;
     const auto force = with_body_forces(s.motion, r, bonded.force);
     kick<!plain>(s.motion, r, moved, force);
-    if (!reading && s.meter.total) {
+    if constexpr (Who::metered) {
       s.force[i] = force;
     } else if constexpr (!reading) {
       kick<!plain>(s.motion, r, moved, force);
@@ -479,8 +479,7 @@ __global__ void __launch_bounds__(kThreads,
     }
     s.next_velocity[i] = moved;
   }
-  if constexpr (!reading)
-    if (s.meter.total) s.meter.add(mine, r, moved);
+  if constexpr (Who::metered) s.meter.add(mine, r, moved);
 
   if constexpr (reading) {
     double value[kTallies];
@@ -526,6 +525,11 @@ StepKernel<P, Who> step_kernel_of(int lanes) {
     default:
       return &step_kernel<P, plain, reading, 4, Who>;
   }
+}
+template <class P>
+StepKernel<P, AllMetered> metered_kernel_of(bool plain, int lanes) {
+  return plain ? step_kernel_of<P, true, false, AllMetered>(lanes)
+               : step_kernel_of<P, false, false, AllMetered>(lanes);
 }
 template <class P, class Who>
 StepKernel<P, Who> step_kernel_of(bool plain, bool reading, int lanes) {

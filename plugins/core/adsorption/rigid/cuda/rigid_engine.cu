@@ -101,29 +101,22 @@ struct Warp {
   }
 };
 
-// Warps of a block that wait for each other at a barrier of their own.
+// The warps of a block.
 struct Warps : Warp {
-  int count, number, barrier;
-
-  __device__ Warps(int warps, int team)
-      : count(warps),
-        number(static_cast<int>(threadIdx.x) / 32 - team * warps),
-        barrier(team + 1) {}  // barrier 0 is that of the block
+  __device__ static int number() { return static_cast<int>(threadIdx.x) / 32; }
   template <class Function>
-  __device__ void share(int items, const Function& f) const {
+  __device__ static void share(int items, const Function& f) {
     MM_NO_UNROLL
-    for (int i = 32 * number + lane(); i < items; i += 32 * count) f(i);
+    for (int i = static_cast<int>(threadIdx.x); i < items; i += static_cast<int>(blockDim.x)) f(i);
   }
   template <class Function>
-  __device__ void chunks(int items, const Function& f) const {
+  __device__ static void chunks(int items, const Function& f) {
     MM_NO_UNROLL
-    for (int c = number; c < items; c += count) f(c);
+    for (int c = number(); c < items; c += static_cast<int>(blockDim.x) / 32) f(c);
   }
-  __device__ bool first_warp() const { return number == 0; }
-  __device__ bool leads() const { return number == 0 && lane() == 0; }
-  __device__ void sync() const {
-    asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(32 * count) : "memory");
-  }
+  __device__ static bool first_warp() { return threadIdx.x < 32; }
+  __device__ static bool leads() { return threadIdx.x == 0; }
+  __device__ static void sync() { __syncthreads(); }
 };
 
 template <class F>
@@ -153,7 +146,7 @@ __global__ void __launch_bounds__(kThreads)
   if (Warp::leads()) add_tally(tally, counted);
 }
 
-// Nodes of the mesh's potential of a molecule around itself, which the teams of a block share.
+// Nodes of the mesh's potential of a molecule around itself, which a block has in shared memory.
 template <class F>
 MM_HD int alone_nodes(const RigidWork<F>& w) {
   const MeshModel<F>& m = w.r.mesh;
@@ -162,34 +155,28 @@ MM_HD int alone_nodes(const RigidWork<F>& w) {
   return nodes;
 }
 template <class F>
-MM_HD int alone_bytes(const RigidWork<F>& w) {
-  return static_cast<int>(RigidScratch<F>::align(alone_nodes(w) * sizeof(F)));
+MM_HD std::size_t alone_bytes(const RigidWork<F>& w) {
+  return RigidScratch<F>::align(alone_nodes(w) * sizeof(F));
 }
 
-// Steps of several proposals. In float the shared memory holds twenty warps of a multiprocessor or
-// more; so do the registers.
+// Steps of several proposals: a block has a system. In float the registers suffice for as many
+// warps of a multiprocessor as the shared memory does with the mesh.
 template <class F>
-__global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 5 : 2)
-    run_several_kernel(const __grid_constant__ RigidWork<F> w, int warps, F* changes,
-                       DeviceTally* tally) {
-  const int common = alone_bytes(w), nodes = alone_nodes(w);
+__global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 6 : 2)
+    run_several_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
+  const auto system = static_cast<int>(blockIdx.x);
+  const int nodes = alone_nodes(w);
   const Fast<F> alone(0u);
   for (int i = static_cast<int>(threadIdx.x); i < nodes; i += static_cast<int>(blockDim.x))
     alone[i] = w.r.mesh.alone[i];
-  __syncthreads();
-  const int team = static_cast<int>(threadIdx.x) / (32 * warps),
-            teams = static_cast<int>(blockDim.x) / (32 * warps),
-            system = static_cast<int>(blockIdx.x) * teams + team;
-  if (system >= w.systems) return;
-  const Fast<char> memory(0u);
   const RigidScratch<F> scratch{
-      memory + (common + team * static_cast<int>(RigidScratch<F>::bytes(w))), w,
+      Fast<char>(static_cast<unsigned>(alone_bytes(w))), w,
       changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w), alone};
-  const Warps lanes(warps, team);
+  const Warps lanes;
   RigidSystem<Warps, F> s(w, system, lanes, scratch);
   LocalTally counted;
   run_steps<Steps::several>(s, counted);
-  if (lanes.leads()) add_tally(tally, counted);
+  if (Warps::leads()) add_tally(tally, counted);
 }
 
 template <class F>
@@ -284,10 +271,8 @@ class RigidCudaEngine final : OnDevice, public Engine {
       w.steps = steps;
       w.again = again;
       if (steps_of(w) == Steps::several) {
-        const int teams = several_.threads / (32 * several_.warps);
-        run_several_kernel<F>
-            <<<(w.systems + teams - 1) / teams, several_.threads, several_.shared, stream_>>>(
-                w, several_.warps, changes_.data(), tally_.data());
+        run_several_kernel<F><<<w.systems, 32 * warps_of_block_, shared_of_block_, stream_>>>(
+            w, changes_.data(), tally_.data());
       } else {
         const auto kernel = steps_of(w) == Steps::trials ? &run_kernel<Steps::trials, F>
                                                          : &run_kernel<Steps::one, F>;
@@ -444,30 +429,25 @@ class RigidCudaEngine final : OnDevice, public Engine {
   // So many warps in a block that most of them fit into a multiprocessor's shared memory.
   void choose_warps() {
     const RigidWork<F> w = work();
-    const std::size_t each = RigidScratch<F>::bytes(w),
-                      common = static_cast<std::size_t>(alone_bytes(w));
+    const std::size_t each = RigidScratch<F>::bytes(w);
     int most = 0, all = 0;
     check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
           "device");
     check(cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device_),
           "device");
     constexpr std::size_t kReserved = 1024;  // of each block
-    const auto most_teams = [&](std::size_t largest, std::size_t extra) {
-      std::size_t teams = 0, resident = 0;
-      for (std::size_t n = 1; n <= largest; ++n) {
-        const std::size_t bytes = n * each + extra;
-        if (bytes > static_cast<std::size_t>(most)) break;
-        const std::size_t fit = all / (bytes + kReserved) * n;
-        if (fit >= resident) teams = n, resident = fit;
-      }
-      if (teams == 0)
-        throw std::invalid_argument(text_of(state_.slots,
-                                            " molecules in a system are too many for this GPU's "
-                                            "shared memory of ",
-                                            most, " bytes"));
-      return teams;
-    };
-    const std::size_t warps = most_teams(kThreads / 32, 0);
+    const auto fits = [&](std::size_t bytes) { return bytes <= static_cast<std::size_t>(most); };
+    std::size_t warps = 0, resident = 0;
+    for (std::size_t n = 1; n <= kThreads / 32 && fits(n * each); ++n) {
+      const std::size_t fit = all / (n * each + kReserved) * n;
+      if (fit >= resident) warps = n, resident = fit;
+    }
+    shared_of_block_ = each + alone_bytes(w);
+    if (warps == 0 || !fits(shared_of_block_))
+      throw std::invalid_argument(text_of(state_.slots,
+                                          " molecules in a system are too many for this GPU's "
+                                          "shared memory of ",
+                                          most, " bytes"));
     threads_ = static_cast<int>(warps) * 32;
     shared_ = warps * each;
     allow_shared_memory(&run_kernel<Steps::one, F>, shared_, "shared memory of a kernel");
@@ -477,11 +457,8 @@ class RigidCudaEngine final : OnDevice, public Engine {
     allow_shared_memory(&test_rigid_kernel<F>, shared_, "shared memory of a kernel");
     if (steps_of(w) != Steps::several) return;
     // With the mesh there is work for four warps besides that of the proposals.
-    several_.warps = w.meshes ? kThreads / 32 : std::min(w.proposals, kThreads) / 32;
-    const std::size_t teams = most_teams(kThreads / (32 * several_.warps), common);
-    several_.threads = static_cast<int>(teams) * 32 * several_.warps;
-    several_.shared = teams * each + common;
-    allow_shared_memory(&run_several_kernel<F>, several_.shared, "shared memory of a kernel");
+    warps_of_block_ = w.meshes ? kThreads / 32 : std::min(w.proposals, kThreads) / 32;
+    allow_shared_memory(&run_several_kernel<F>, shared_of_block_, "shared memory of a kernel");
   }
   int blocks() const {
     const int warps = threads_ / 32;
@@ -502,7 +479,8 @@ class RigidCudaEngine final : OnDevice, public Engine {
   DeviceBuffer<MeshQuad> mesh_quads_;
   DeviceBuffer<MeshRow> mesh_rows_;
   DeviceBuffer<std::int32_t> mesh_layers_;
-  DeviceBuffer<float> mesh_weights_, mesh_alone_;
+  DeviceBuffer<MeshWeights<float>> mesh_weights_;
+  DeviceBuffer<float> mesh_alone_;
   DeviceBuffer<Site> sites_;
   DeviceBuffer<Quaternion> turns_;
   DeviceBuffer<std::int32_t> counts_;
@@ -511,10 +489,8 @@ class RigidCudaEngine final : OnDevice, public Engine {
   DeviceBuffer<DeviceTally> tally_;
   int threads_ = 0;
   std::size_t shared_ = 0;
-  struct {
-    int warps, threads;
-    std::size_t shared;
-  } several_{};  // of steps of several proposals: warps of a system, and of a block
+  int warps_of_block_ = 0;  // and its shared memory, in steps of several proposals
+  std::size_t shared_of_block_ = 0;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "../../../runtime/device.cuh"
+#include "../../../runtime/launch.cuh"
 #include "../../cuda/distributed/halo_exchange.cuh"
 #include "../edges.h"
 #include "../grid.h"
@@ -31,7 +31,8 @@ KernelsOfLaw choose_kernels(const State& state) {
     case Contact::additive:
       return kernels_of<Contact::additive>(state.dimensions());
     default:
-      return kernels_of<Contact::table>(state.dimensions());
+      return state.radii.empty() ? kernels_of<Contact::table>(state.dimensions())
+                                 : kernels_of<Contact::table, true>(state.dimensions());
   }
 }
 
@@ -373,27 +374,18 @@ class CudaEngine final : OnDevice, public Engine {
   }
 
   void launch(const Geometry& g, const Draw& draw, int tiles, cudaStream_t stream, bool overlap) {
-    cudaLaunchAttribute early{};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = static_cast<unsigned>(tiles);
-    config.blockDim = static_cast<unsigned>(schedule_.threads);
-    config.dynamicSmemBytes = shared_bytes(state_, schedule_);
-    config.stream = stream;
-    config.attrs = &early;
-    config.numAttrs = overlap ? 1 : 0;
     const bool foretold = box_moves_ && box_moves_->begun();
     const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
                           locks_.data(), scratch_parts_, most_in_tile(state_)};
-    check(cudaLaunchKernelEx(&config, kernel_.run, g, law_, draw,
-                             Buffers{spheres_[now_].data(), counts_[now_].data(),
-                                     spheres_[1 - now_].data() + first_cell() * g.slots,
-                                     counts_[1 - now_].data() + first_cell(), tally_.data(),
-                                     scratch, foretold ? box_moves_->for_host() : skip_,
-                                     foretold ? box_moves_->scale() : nullptr},
-                             schedule_),
-          "launch");
+    launch_kernel(kernel_.run, static_cast<unsigned>(tiles),
+                  static_cast<unsigned>(schedule_.threads), shared_bytes(state_, schedule_), stream,
+                  overlap, g, law_, draw,
+                  Buffers{spheres_[now_].data(), counts_[now_].data(),
+                          spheres_[1 - now_].data() + first_cell() * g.slots,
+                          counts_[1 - now_].data() + first_cell(), tally_.data(), scratch,
+                          foretold ? box_moves_->for_host() : skip_,
+                          foretold ? box_moves_->scale() : nullptr},
+                  schedule_);
   }
 
   // Enqueues a cycle and returns how many there are then. What the host keeps of the trial changes

@@ -7,22 +7,29 @@
 namespace manymove::hard_particles::spheres {
 namespace {
 
-template <int D, Contact C, int K, int Lanes, int Runs, int Threads, int Blocks>
+template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce, int Threads,
+          int Blocks>
 CycleKernel cycle() {
-  using V = Visit<D, C, K, Lanes, Runs>;
+  using V = Visit<D, C, Sums, K, Lanes, Runs, AtOnce>;
   return {&cycle_kernel<D, C, V, Threads, Blocks>, Lanes, Threads, V::kRoom, V::kMine};
 }
 
-template <int D, Contact C>
+template <int D, Contact C, bool Sums>
 KernelsOfLaw kernels_in() {
   // Where tiles are few, more threads visit a cell together: latency counts then, and registers are
-  // plenty.
-  return {cycle<D, C, 10, 2, 3, 256, 2>(), cycle<D, C, 6, 4, 3, 512, 1>(), &histogram_kernel<D, C>};
+  // plenty. Cells of mixtures may hold many particles, of which a thread loads more at once.
+  constexpr bool kFew = D == 3 && C == Contact::one_size;
+  if constexpr (kFew)
+    return {cycle<D, C, Sums, 8, 2, 3, 3, 256, 2>(), cycle<D, C, Sums, 3, 8, 3, 1, 512, 1>(),
+            &histogram_kernel<D, C>};
+  else
+    return {cycle<D, C, Sums, 10, 2, 3, 4, 256, 2>(), cycle<D, C, Sums, 6, 4, 3, 2, 512, 1>(),
+            &histogram_kernel<D, C>};
 }
 
-template <Contact C>
+template <Contact C, bool Sums = false>
 KernelsOfLaw kernels_here(int dimensions) {
-  return dimensions == 2 ? kernels_in<2, C>() : kernels_in<3, C>();
+  return dimensions == 2 ? kernels_in<2, C, Sums>() : kernels_in<3, C, Sums>();
 }
 
 }  // namespace

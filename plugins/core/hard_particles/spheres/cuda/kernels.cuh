@@ -4,7 +4,7 @@
 // all moves are made and the tile is written back.
 #pragma once
 
-#include "../../../runtime/device.cuh"
+#include "../../../runtime/launch.cuh"
 #include "schedule.h"
 #include "visit.cuh"
 
@@ -228,7 +228,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
     for (std::uint32_t k = threadIdx.x; k < m.first[cells]; k += blockDim.x) {
       ids[k] = __float_as_uint(spheres[k].w);
       Label label = law.labels[ids[k]];
-      if (C == Contact::table && law.radii) label.radius = law.radii[label.type];
+      if (V::kSums) label.radius = law.radii[label.type];
       spheres[k].w = label.radius;  // the bits of either kind of label
     }
     __syncthreads();
@@ -244,7 +244,9 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
                         ids,
                         m.first,
                         static_cast<std::uint32_t>(tile_of(g, static_cast<int>(blockIdx.x))) *
-                            static_cast<std::uint32_t>(g.plane)};
+                            static_cast<std::uint32_t>(g.plane),
+                        bounds.size[0] + 1,
+                        (bounds.size[0] + 1) * (bounds.size[1] + 1)};
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 1 << D; ++turn) {
       const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
@@ -281,19 +283,6 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
   return accepted;
 }
 
-// Programmatic dependent launch (compute capability 9.0 and later): the next cycle's blocks may
-// start where this one's have left room; they wait for its end before they read what it wrote.
-__device__ void wait_for_previous_cycle() {
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-#endif
-}
-__device__ void let_next_cycle_start() {
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
-
 // One block per tile; V makes the visits.
 template <int D, Contact C, class V, int Threads, int BlocksPerMultiprocessor,
           class Watch = NoWatch>
@@ -311,8 +300,8 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   }
   for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
   __syncthreads();
-  let_next_cycle_start();
-  wait_for_previous_cycle();
+  let_next_kernel_start();
+  wait_for_former_kernel();
   if (b.skip && __ldcg(b.skip)) return;
   if (threadIdx.x == 0) set_scale(g, law, b.scale, control);
 

@@ -58,8 +58,9 @@ struct KernelsOfLaw {
   CycleKernel many_tiles, few_tiles;
   HistogramKernel histogram;
 };
-// Those of D dimensions and of the contact law; a source each.
-template <Contact C>
+// Those of D dimensions and of the contact law; a source each. Sums: of a table whose contact
+// distances are sums of radii.
+template <Contact C, bool Sums = false>
 KernelsOfLaw kernels_of(int dimensions);
 template <>
 KernelsOfLaw kernels_of<Contact::one_size>(int dimensions);
@@ -67,6 +68,8 @@ template <>
 KernelsOfLaw kernels_of<Contact::additive>(int dimensions);
 template <>
 KernelsOfLaw kernels_of<Contact::table>(int dimensions);
+template <>
+KernelsOfLaw kernels_of<Contact::table, true>(int dimensions);
 
 // Cells of one set in a tile, at most.
 MM_HD int set_cells(const Geometry& g, int dimensions) {

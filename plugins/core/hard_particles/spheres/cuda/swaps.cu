@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "swaps.h"
 
+#include "../../../runtime/launch.cuh"
+
 namespace manymove::hard_particles::spheres {
 namespace {
 
@@ -52,19 +54,128 @@ __device__ void make_rounds(const Geometry& g, const SwapRules& rules, int tile,
   }
 }
 
+// A tile with its frozen borders in shared memory. Nothing else changes the diameters of its
+// particles meanwhile, because its active cells have a frozen layer around them.
+struct SwapTile {
+  double* diameters;      // [capacity]
+  float4* particles;      // [capacity], with the index
+  std::uint16_t* source;  // [capacity], the particle here whose diameter one has now
+  std::uint32_t* places;  // [plane], the first particle of a cell, and how many << 16
+
+  __device__ SwapTile(int capacity, float4* memory)
+      : diameters(reinterpret_cast<double*>(memory + capacity)),
+        particles(memory),
+        source(reinterpret_cast<std::uint16_t*>(diameters + capacity)),
+        places(reinterpret_cast<std::uint32_t*>(source + capacity)) {}
+  static std::size_t bytes(int capacity, int plane) {
+    return static_cast<std::size_t>(capacity) * 26 + static_cast<std::size_t>(plane) * 4;
+  }
+};
+
+// Returns false if there is no room for all particles.
+template <int D>
+__device__ bool fill(const SwapTile& m, const Geometry& g, const TileBounds& bounds,
+                     const Sphere* spheres, const std::uint32_t* counts, const double* diameters,
+                     unsigned int capacity, unsigned int& total) {
+  const int across[3] = {bounds.size[0] + 1, bounds.size[1] + 1, D == 3 ? bounds.size[2] + 1 : 1};
+  const int cells = across[0] * across[1] * across[2];
+  if (threadIdx.x == 0) total = 0;
+  __syncthreads();
+  for (int i = threadIdx.x; i < cells; i += blockDim.x) {
+    const int at[3] = {i % across[0], i / across[0] % across[1], i / (across[0] * across[1])};
+    int there = 0;  // a box has at most 1e9
+#pragma unroll
+    for (int a = D - 1; a >= 0; --a) {
+      const int k = bounds.first[a] + at[a];
+      there = there * g.cells[a] + (k >= g.cells[a] ? 0 : k);
+    }
+    const auto* const from =
+        reinterpret_cast<const float4*>(spheres + static_cast<std::int64_t>(there) * g.slots);
+    const std::uint32_t n = counts[there];
+    const float4 first = from[0];
+    const unsigned int to = atomicAdd(&total, n);
+    m.places[i] = to | n << 16;
+    if (to + n > capacity || n == 0) continue;
+    m.particles[to] = first;
+    for (std::uint32_t s = 1; s < n; ++s) m.particles[to + s] = from[s];
+  }
+  __syncthreads();
+  if (total > capacity) return false;
+  for (unsigned int k = threadIdx.x; k < total; k += blockDim.x) {
+    m.diameters[k] = diameters[__float_as_uint(m.particles[k].w)];
+    m.source[k] = static_cast<std::uint16_t>(k);
+  }
+  __syncthreads();
+  return true;
+}
+
+// room_of() for the particle `who` of a cell there.
+template <int D>
+__device__ double room_in(const SwapTile& m, const Geometry& g, const SwapRules& rules,
+                          const TileBounds& bounds, const int at[3], std::uint32_t who, int lane) {
+  const int row = bounds.size[0] + 1, layer = row * (bounds.size[1] + 1);
+  const float4 p = m.particles[who];
+  double room = 1e30;
+  for (int other = lane; other < (D == 3 ? 27 : 9); other += kLanes) {
+    const int by[3] = {other % 3 - 1, other / 3 % 3 - 1, D == 3 ? other / 9 - 1 : 0};
+    const std::uint32_t place =
+        m.places[at[0] + by[0] + row * (at[1] + by[1]) + layer * (at[2] + by[2])];
+    const float away[3] = {2.0f * g.half[0] * static_cast<float>(by[0]),
+                           2.0f * g.half[1] * static_cast<float>(by[1]),
+                           2.0f * g.half[2] * static_cast<float>(by[2])};
+    const std::uint32_t begin = place & 0xffffu, end = begin + (place >> 16);
+    for (std::uint32_t k = begin; k < end; ++k) {
+      if (k == who) continue;
+      const float4 q = m.particles[k];
+      const float dx = q.x - p.x + away[0], dy = q.y - p.y + away[1],
+                  dz = D == 3 ? q.z - p.z + away[2] : 0.0f;
+      if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > rules.farthest2) continue;
+      const auto x = static_cast<double>(dx), y = static_cast<double>(dy),
+                 z = static_cast<double>(dz);
+      const double its = 2 * square_root(x * x + y * y + z * z) - m.diameters[k];
+      if (its < room) room = its;
+    }
+  }
+  return room;
+}
+
+// Leaves the diameters in memory.
+__device__ void write_back(const SwapTile& m, const SwappedDiameters& of, unsigned int total) {
+  const auto id = [&](unsigned int k) { return __float_as_uint(m.particles[k].w); };
+  for (unsigned int k = threadIdx.x; k < total; k += blockDim.x) {
+    if (m.source[k] == k) continue;
+    const std::uint32_t former = id(m.source[k]);
+    of.diameters[id(k)] = m.diameters[k];
+    m.diameters[k] = of.reference[former];
+    m.particles[k].x = of.labels[former].radius;
+  }
+  __syncthreads();
+  for (unsigned int k = threadIdx.x; k < total; k += blockDim.x) {
+    if (m.source[k] == k) continue;
+    of.reference[id(k)] = m.diameters[k];
+    of.labels[id(k)].radius = m.particles[k].x;
+  }
+}
+
 // A block for each tile. Diameters of particles outside the set are not changed meanwhile, neither
 // by this block nor by others, whose active cells have a frozen layer around them.
 template <int D, int Threads>
 __global__ void __launch_bounds__(Threads, 1024 / Threads)
     swap_kernel(const __grid_constant__ Geometry g, const __grid_constant__ SwapRules rules,
                 const Sphere* spheres, const std::uint32_t* counts, const SwappedDiameters of,
-                unsigned long long* tally) {
+                unsigned long long* tally, int capacity) {
   static_assert(kMostCells <= Threads);
+  extern __shared__ float4 memory[];
   __shared__ Swapper swappers[kMostCells];
   __shared__ double diameters[kMostCells];
-  __shared__ std::uint16_t from[kMostCells];
+  __shared__ std::uint16_t from[kMostCells], places[kMostCells];
+  __shared__ unsigned int total;
   const int tile = tile_of(g, static_cast<int>(blockIdx.x)), mine = static_cast<int>(threadIdx.x);
   const TileBounds bounds = tile_bounds<D>(g, tile);
+  const SwapTile here(capacity, memory);
+  wait_for_former_kernel();
+  const bool held = fill<D>(here, g, bounds, spheres, counts, of.diameters,
+                            static_cast<unsigned int>(capacity), total);
   unsigned int trials = 0, accepted = 0;
   for (int turn = 0; turn < 1 << D; ++turn) {
     const int set = static_cast<int>(rules.order >> (3 * turn) & 7u);
@@ -75,20 +186,29 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
       const int k = first + mine / kLanes;
       Swapper swapper{1e30, kNobody};
       double diameter = 0;
+      std::uint32_t who = 0;
       if (k < cells) {
         int at[3];
         swap_cell<D>(n, set, k, at);
-        const std::int64_t here = grid_cell<D>(g, bounds, at);
-        const std::uint32_t particles = counts[here];
+        const std::int64_t cell_there = grid_cell<D>(g, bounds, at);
+        const std::uint32_t place = held ? here.places[local_index<D>(bounds, at)] : 0;
+        const std::uint32_t particles = held ? place >> 16 : counts[cell_there];
         if (particles > 0) {
-          const int cell[3] = {bounds.first[0] + at[0], bounds.first[1] + at[1],
-                               bounds.first[2] + at[2]};
-          const Sphere p = spheres[here * g.slots +
-                                   swapper_slot<D>(g, bounds, tile, at, rules.cycle, particles)];
-          swapper.id = p.id;
-          diameter = of.diameters[p.id];
-          swapper.room =
-              room_of<D, kLanes>(g, rules, cell, p, spheres, counts, of.diameters, mine % kLanes);
+          const std::uint32_t slot = swapper_slot<D>(g, bounds, tile, at, rules.cycle, particles);
+          if (held) {
+            who = (place & 0xffffu) + slot;
+            swapper.id = __float_as_uint(here.particles[who].w);
+            diameter = here.diameters[who];
+            swapper.room = room_in<D>(here, g, rules, bounds, at, who, mine % kLanes);
+          } else {
+            const int cell[3] = {bounds.first[0] + at[0], bounds.first[1] + at[1],
+                                 bounds.first[2] + at[2]};
+            const Sphere p = spheres[cell_there * g.slots + slot];
+            swapper.id = p.id;
+            diameter = of.diameters[p.id];
+            swapper.room =
+                room_of<D, kLanes>(g, rules, cell, p, spheres, counts, of.diameters, mine % kLanes);
+          }
         }
       }
       for (int other = 1; other < kLanes; other *= 2)
@@ -96,6 +216,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
       if (k < cells && mine % kLanes == 0) {
         swappers[k] = swapper;
         diameters[k] = diameter;
+        places[k] = static_cast<std::uint16_t>(who);
         from[k] = static_cast<std::uint16_t>(k);
       }
     }
@@ -106,13 +227,19 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
     const bool moved = mine < cells && from[mine] != mine;
     double reference = 0;
     Label label{};
-    if (moved) {
+    std::uint16_t source = 0;
+    if (moved && held) source = here.source[places[from[mine]]];
+    if (moved && !held) {
       const std::uint32_t former = swappers[from[mine]].id;
       reference = of.reference[former];
       label = of.labels[former];
     }
     __syncthreads();
-    if (moved) {
+    if (moved && held) {
+      here.diameters[places[mine]] = diameters[mine];
+      here.source[places[mine]] = source;
+    }
+    if (moved && !held) {
       const std::uint32_t id = swappers[mine].id;
       of.diameters[id] = diameters[mine];
       of.reference[id] = reference;
@@ -120,6 +247,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
     }
     __syncthreads();
   }
+  if (held) write_back(here, of, total);
   if (mine >= 32) return;
   for (int lane = 16; lane > 0; lane /= 2) {
     trials += __shfl_down_sync(~0u, trials, lane);
@@ -137,15 +265,24 @@ void swap_diameters(const State& s, const SwapRules& rules, const Sphere* sphere
                     const std::uint32_t* counts, const SwappedDiameters& of,
                     unsigned long long* tally, cudaStream_t stream) {
   const Geometry g = s.local();
-  const int tiles = s.tiles();
+  const int tiles = s.tiles(), half = g.tile / 2;
+  constexpr std::size_t kStaticShared = 16 * 1024;  // of a block, and what the system takes
+  int device = 0, shared = 0;
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "device");
+  int capacity = (expected_in_tile(s) + 7) / 8 * 8;  // larger tiles stay in the device's memory
+  if (SwapTile::bytes(capacity, g.plane) + kStaticShared > static_cast<std::size_t>(shared))
+    capacity = 0;
+  const std::size_t bytes = SwapTile::bytes(capacity, g.plane);
   const auto launch = [&](auto kernel, int threads) {
-    kernel<<<static_cast<unsigned>(tiles), static_cast<unsigned>(threads), 0, stream>>>(
-        g, rules, spheres, counts, of, tally);
-    check_launch();
+    allow_shared_memory(kernel, bytes, "shared memory for swap moves");
+    launch_kernel(kernel, static_cast<unsigned>(tiles), static_cast<unsigned>(threads), bytes,
+                  stream, !s.ranks && waits_for_former_kernel(kernel), g, rules, spheres, counts,
+                  of, tally, capacity);
   };
   if (s.dimensions() == 2)
     launch(&swap_kernel<2, 512>, 512);
-  else if (tiles > 128)  // two blocks for a multiprocessor
+  else if (tiles > 128 || half * half * half * kLanes <= 512)
     launch(&swap_kernel<3, 512>, 512);
   else
     launch(&swap_kernel<3, 1024>, 1024);

@@ -17,7 +17,8 @@ struct Tile {
   float4* spheres;
   const std::uint32_t* ids;
   const std::uint32_t* first;
-  std::uint32_t where;  // of the tile's first cell, for the random numbers
+  std::uint32_t where;         // of the tile's first cell, for the random numbers
+  int row_cells, layer_cells;  // from a cell to the next one along y and z
 
   __device__ std::uint32_t id(std::uint32_t k) const {
     return C == Contact::one_size ? __float_as_uint(spheres[k].w) : ids[k];
@@ -29,9 +30,8 @@ struct Tile {
   };
   __device__ Run run(int cell, int row) const {
     const int z = row / 3, y = row - 3 * z;
-    const int rows = bounds.size[0] + 1, layers = rows * (bounds.size[1] + 1);
     const std::uint32_t* const f =
-        first + cell - 1 + (y - 1) * rows + (D == 3 ? (z - 1) * layers : 0);
+        first + cell - 1 + (y - 1) * row_cells + (D == 3 ? (z - 1) * layer_cells : 0);
     return {f[0], f[3]};
   }
 };
@@ -42,11 +42,11 @@ __device__ Label label_of(const float4& p) {
   return label;
 }
 
-// The float32 contact distance of a pair in local storage, where the label of a particle of a table
-// whose contact distances are sums is its radius.
-template <Contact C>
+// The float32 contact distance of a pair in local storage. Sums: the label of a particle of a table
+// is its radius, because all contact distances are sums.
+template <Contact C, bool Sums>
 __device__ float local_sigma(const Law& law, const float4& p, const float4& q) {
-  if (C == Contact::table && law.radii) return p.w + q.w;
+  if constexpr (Sums) return p.w + q.w;
   return sigma_of<C>(law, label_of(p), label_of(q));
 }
 
@@ -63,35 +63,30 @@ struct Workspace {
   int list;
 };
 
-// The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8), each of which has a share
-// of the neighbors, K of them in registers. The neighbors that a visit can reach are listed once,
-// from Runs runs of cells at a time (1 or 3), of each of which a thread loads AtOnce at once: more
-// hide latency, fewer need fewer registers.
-template <int D, Contact C, int K, int Lanes, int Runs, int AtOnce = (Lanes < 4 ? 4 : 8 / Lanes)>
+// The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8). The neighbors that a visit
+// can reach are listed once, by each thread a share of what is in the cells around, from Runs runs
+// of cells at a time, of each of which a thread loads AtOnce at once. Then the threads have equal
+// shares of the neighbors, K of them in registers.
+template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce>
 struct Visit {
-  static constexpr unsigned kWarp = ~0u;
+  static constexpr bool kSums = Sums;
+  static constexpr unsigned kWarp = ~0u, kGroup = (1u << Lanes) - 1;
   static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
+  static constexpr int kRuns = D == 3 ? 9 : 3;
   // Calls of the random number generator by each thread before a list is made, and the moves that
   // it and all threads of the cell get from them.
   static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
   static constexpr int kMine = kCalls * kMovesPerCall<D>, kMoves = kMine * Lanes;
-  static constexpr int kAtOnce = AtOnce;
   // Neighbors that a thread has room to list, twice what is expected at high densities; what is
   // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
+  static constexpr int kExpected = (C == Contact::one_size ? 20 : 40) / Lanes + Runs * AtOnce + 5;
   static constexpr int kRoom =
-      ((C == Contact::one_size ? 20 : 40) / Lanes + Runs * kAtOnce + 5) / 4 * 4 + 2;
-  static_assert(K % 2 == 0 && K <= kRoom);
+      (kExpected > kRuns * AtOnce + 3 ? kExpected : kRuns * AtOnce + 3) / 4 * 4 + 2;
+  static_assert(K <= kRoom && kRuns % Runs == 0);
   using T = Tile<D, C>;
 
-  static __device__ bool all_of_group(bool mine) {
-    if constexpr (Lanes == 1) return mine;
-    constexpr unsigned kGroup = (1u << Lanes) - 1;
-    const int shift = threadIdx.x % 32 & ~(Lanes - 1);
-    return (__ballot_sync(kWarp, !mine) & kGroup << shift) == 0;
-  }
-
-  // Whether the particle at r is apart from those of its neighbors that are this thread's, exactly.
-  // A list that is too short for them is not asked.
+  // Whether the particle at r is apart from those of its neighbors that this thread has listed,
+  // exactly. A list that is too short for them is not asked.
   static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
                                                    int cell, const std::uint16_t* list, int listed,
                                                    int room) {
@@ -105,9 +100,9 @@ struct Visit {
     if (listed <= room)
       for (int k = 0; k < listed; ++k) look(list[k]);
     else
-      for (int row = 0; row < (D == 3 ? 9 : 3); ++row) {
+      for (int row = 0; row < kRuns; ++row) {
         const auto [begin, end] = tile.run(cell, row);
-        for (std::uint32_t j = begin + threadIdx.x % Lanes; j < end; j += Lanes) look(j);
+        for (std::uint32_t j = begin + (threadIdx.x + row) % Lanes; j < end; j += Lanes) look(j);
       }
     return free;
   }
@@ -121,42 +116,43 @@ struct Visit {
     const auto look = [&](std::uint32_t j, const float4& q) {
       const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
       const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
-      const float far = local_sigma<C>(law, p, q) + reach;
-      if (square < far * far && j != self) {
-        list[listed++] = static_cast<std::uint16_t>(j);
-      }
+      const float far = local_sigma<C, Sums>(law, p, q) + reach;
+      if (square < far * far && j != self) list[listed++] = static_cast<std::uint16_t>(j);
     };
-    const int full = room - Runs * kAtOnce;
-#pragma unroll 1
-    for (int row = 0; row < (D == 3 ? 9 : 3); row += Runs) {
-      if (listed > full) return room + 1;
-      std::uint32_t name[Runs][kAtOnce];
-      float4 q[Runs][kAtOnce];
+    std::uint32_t begin[kRuns], end[kRuns];
+#pragma unroll
+    for (int row = 0; row < kRuns; ++row) {
+      const auto run = tile.run(cell, row);
+      begin[row] = run.begin + (threadIdx.x + row) % Lanes;  // the first of a run have equal turns
+      end[row] = run.end;
+    }
+#pragma unroll
+    for (int row = 0; row < kRuns; row += Runs) {
+      std::uint32_t name[Runs][AtOnce];
+      float4 q[Runs][AtOnce];
       bool more = false;
 #pragma unroll
       for (int r = 0; r < Runs; ++r) {
-        const auto [begin, end] = tile.run(cell, row + r);
-        const std::uint32_t mine = begin + threadIdx.x % Lanes;
 #pragma unroll
-        for (int k = 0; k < kAtOnce; ++k)
-          name[r][k] = mine + k * Lanes < end ? mine + k * Lanes : self;
-        more = more || mine + kAtOnce * Lanes < end;
+        for (int k = 0; k < AtOnce; ++k) {
+          const std::uint32_t j = begin[row + r] + k * Lanes;
+          name[r][k] = j < end[row + r] ? j : self;
+          q[r][k] = tile.spheres[name[r][k]];
+        }
+        more = more || begin[row + r] + AtOnce * Lanes < end[row + r];
       }
 #pragma unroll
       for (int r = 0; r < Runs; ++r)
 #pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) q[r][k] = tile.spheres[name[r][k]];
-#pragma unroll
-      for (int r = 0; r < Runs; ++r)
-#pragma unroll
-        for (int k = 0; k < kAtOnce; ++k) look(name[r][k], q[r][k]);
+        for (int k = 0; k < AtOnce; ++k) look(name[r][k], q[r][k]);
+      const int full = room - 1 - (kRuns - row - Runs) * AtOnce;  // leaves room for other runs
       if (more)
 #pragma unroll 1
         for (int r = 0; r < Runs; ++r) {
-          const auto [begin, end] = tile.run(cell, row + r);
+          const auto run = tile.run(cell, row + r);
 #pragma unroll 1
-          for (std::uint32_t j = begin + threadIdx.x % Lanes + kAtOnce * Lanes; j < end;
-               j += Lanes) {
+          for (std::uint32_t j = run.begin + (threadIdx.x + row + r) % Lanes + AtOnce * Lanes;
+               j < run.end; j += Lanes) {
             if (listed > full) return room + 1;
             look(j, tile.spheres[j]);
           }
@@ -165,6 +161,28 @@ struct Visit {
     return listed;
   }
 
+  // The neighbors that the threads of a cell have listed, as one list.
+  struct Lists {
+    const std::uint16_t* first;
+    int total, above[Lanes], from[Lanes];  // the number in lists before one; where it would begin
+
+    __device__ Lists(const std::uint16_t* first, int room, int mine) : first(first), total(0) {
+#pragma unroll
+      for (int l = 0; l < Lanes; ++l) {
+        above[l] = total;
+        from[l] = l * room - total;
+        total += Lanes == 1 ? mine : __shfl_sync(kWarp, mine, l, Lanes);
+      }
+    }
+    __device__ std::uint32_t operator[](int k) const {
+      int at = 0;
+#pragma unroll
+      for (int l = 1; l < Lanes; ++l)
+        if (k >= above[l]) at = from[l];
+      return first[at + k];
+    }
+  };
+
   // `entry`: the cell. `real`: it is not just there to fill the warp.
   static __device__ int visit(const T& tile, std::uint64_t cycle, int round, std::uint32_t entry,
                               const Workspace& work, bool real) {
@@ -172,8 +190,10 @@ struct Visit {
     const Law law = tile.law;
     const int at[3] = {static_cast<int>(entry & 31u), static_cast<int>(entry >> 5 & 31u),
                        static_cast<int>(entry >> 10)};
-    const int cell = local_index<D>(tile.bounds, at), room = work.list;
+    const int cell = at[0] + tile.row_cells * at[1] + (D == 3 ? tile.layer_cells * at[2] : 0);
+    const int room = work.list;
     const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
+    const unsigned group = kGroup << (threadIdx.x % 32 - lane);
     float4* const moves = work.moves + threadIdx.x / Lanes;
     std::uint16_t* const list = work.lists + threadIdx.x * room;
     std::uint32_t self = 0;
@@ -209,7 +229,7 @@ struct Visit {
       }
       if (made == 0) {
         const std::uint32_t begin = tile.first[cell], n = tile.first[cell + 1] - begin;
-        if (Lanes > 1) chooses = __shfl_sync(kWarp, chooses, threadIdx.x % 32 - lane);
+        if (Lanes > 1) chooses = __shfl_sync(kWarp, chooses, 0, Lanes);
         self = begin + uniform_below(chooses, n);
         p = tile.spheres[self];
       }
@@ -229,7 +249,8 @@ struct Visit {
       }
       const float reach = sqrtf(reach2) * (1 + 4e-6f) + 4e-6f * law.largest;
       const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
-      const int held = listed > room ? 0 : listed;
+      __syncwarp();
+      const Lists near(list - lane * room, room, listed > room ? 0 : listed);
 
       float x[K], y[K], z[K], gap[K];
       const auto take = [&](std::uint32_t j, float& x, float& y, float& z, float& gap) {
@@ -237,15 +258,20 @@ struct Visit {
         x = q.x - p.x;
         y = q.y - p.y;
         z = q.z - p.z;
-        const float sigma = local_sigma<C>(law, p, q);
+        const float sigma = local_sigma<C, Sums>(law, p, q);
         gap = fmaf(x, x, fmaf(y, y, D == 3 ? z * z : 0.0f)) - sigma * sigma;
       };
+      std::uint32_t name[K];
 #pragma unroll
       for (int k = 0; k < K; ++k) {
-        const std::uint32_t two = reinterpret_cast<const std::uint32_t*>(list)[k / 2];
-        x[k] = y[k] = z[k] = 0;
-        gap[k] = kNone;
-        if (k < held) take(k % 2 ? two >> 16 : two & 0xffffu, x[k], y[k], z[k], gap[k]);
+        const int at = lane + k * Lanes;
+        const std::uint32_t its = near[max(min(at, near.total - 1), 0)];
+        name[k] = at < near.total ? its : self;
+      }
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        take(name[k], x[k], y[k], z[k], gap[k]);
+        if (lane + k * Lanes >= near.total) gap[k] = kNone;
       }
 
       // What is below -margin overlaps and what is above `sure` does not.
@@ -255,7 +281,6 @@ struct Visit {
       for (int a = 0; a < D; ++a) half[a] = in_register(g.half[a]);
       float u[3] = {0, 0, 0};
       const int end = min(kMoves, g.moves_per_cell - made);
-      __syncwarp();
 #pragma unroll 2
       for (int move = 0; move < end; ++move) {
         const float4 by = moves[move * groups];
@@ -268,27 +293,31 @@ struct Visit {
           const float t = fmaf(x, ax, fmaf(y, ay, gap));
           return D == 3 ? fmaf(z, az, t) : t;
         };
-        float even = term(x[0], y[0], z[0], gap[0]), odd = term(x[1], y[1], z[1], gap[1]);
+        float even = kNone, odd = kNone;
 #pragma unroll
-        for (int k = 2; k < K; ++k) {
+        for (int k = 0; k < K; ++k) {
           float& least = k % 2 ? odd : even;
-          least = fminf(least, term(x[k], y[k], z[k], gap[k]));
+          const float t = term(x[k], y[k], z[k], gap[k]);
+          least = k < 2 ? t : fminf(least, t);
         }
 #pragma unroll 1
-        for (int k = K; k < held; ++k) {
+        for (int k = K * Lanes + lane; k < near.total; k += Lanes) {
           float x, y, z, gap;
-          take(list[k], x, y, z, gap);
+          take(near[k], x, y, z, gap);
           even = fminf(even, term(x, y, z, gap));
         }
-        float least = fminf(even, odd) + squared_length<D>(to);
-        const bool ask = inside && least <= sure && least >= -margin;
-        if (Lanes > 1 ? __any_sync(kWarp, ask) : ask) {
-          const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
-          if (ask) least = exactly_free(tile, self, r, cell, list, listed, room) ? kFar : -kFar;
-          if (Lanes > 1) __syncwarp();
+        const float least = fminf(even, odd) + squared_length<D>(to);
+        bool free = least > sure, overlaps = least < -margin;
+        if (Lanes > 1) {
+          free = (__ballot_sync(kWarp, !free) & group) == 0;
+          overlaps = (__ballot_sync(kWarp, overlaps) & group) != 0;
         }
-        const bool accept = all_of_group(least > sure) && inside;
-        if (accept) {
+        if (inside && !free && !overlaps) {
+          const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
+          free = exactly_free(tile, self, r, cell, list, listed, room);
+          if (Lanes > 1) free = __all_sync(group, free);
+        }
+        if (inside && free) {
 #pragma unroll
           for (int a = 0; a < D; ++a) u[a] = to[a];
           ++accepted;

@@ -1,7 +1,7 @@
 """CO2, N2 and their mixtures in MFI at 313 K against published loadings.
 
-    python run.py
-    python run.py --draw out/co2_in_mfi/summary.json
+    python co2_in_mfi.py
+    python co2_in_mfi.py --draw out/co2_in_mfi/summary.json
 
 Published: P. Li, F. H. Tezel, J. Chem. Eng. Data 53, 2479 (2008), as digitized in NIST's ISODB
 (doi 10.1021/je700183y, isotherms 2, 4 and 5): silicalite pellets, pure gases (Figure 1) and

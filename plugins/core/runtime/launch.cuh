@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Programmatic dependent launch (compute capability 9.0 and later): the next kernel's blocks may
+// start where this one's have left room; they wait for its end before they read what it wrote.
+#pragma once
+
+#include "device.cuh"
+
+namespace manymove {
+
+__device__ inline void wait_for_former_kernel() {
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+__device__ inline void let_next_kernel_start() {
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+// Launches a kernel, before the former one's end where `early`, which waits_for_former_kernel()
+// must allow.
+template <class... Parameters, class... Arguments>
+void launch_kernel(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
+                   std::size_t shared, cudaStream_t stream, bool early, Arguments&&... arguments) {
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = blocks;
+  config.blockDim = threads;
+  config.dynamicSmemBytes = shared;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = early ? 1 : 0;
+  check(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), "launch");
+}
+
+}  // namespace manymove
