@@ -20,6 +20,7 @@
 #include "force.h"
 #include "group.h"
 #include "input.h"
+#include "layouts_of_fixes_api.h"
 #include "modify.h"
 #include "mpi_communicator.h"
 #include "neigh_list.h"
@@ -101,6 +102,11 @@ DeckTranslation::DeckTranslation(LAMMPS* lmp)
   check_box();
   check_fixes();
   refuse_together();
+  for (int i = 0; shearing_ && i < atom->nlocal; ++i)
+    if (!is_integrated(i)) {
+      refuse(name_of(shearing_) + " with atoms that are not integrated");
+      break;
+    }
   if (unserved_.empty()) find_classes();
   if (!unserved_.empty()) return;
   try {
@@ -230,7 +236,8 @@ void DeckTranslation::check_plane() {
 void DeckTranslation::check_fixes() {
   for (int k = 0; k < modify->nfix; ++k) check_fix(modify->fix[k], modify->fmask[k]);
   for (int k = 0; k < modify->nfix; ++k)
-    if ((modify->fmask[k] & FixConst::END_OF_STEP) && !engine_changes_velocities(modify->fix[k]))
+    if ((modify->fmask[k] & FixConst::END_OF_STEP) && modify->fix[k] != shearing_ &&
+        !engine_changes_velocities(modify->fix[k]))
       end_of_step_.push_back(modify->fix[k]);
   adapts_ahead_ = !adapting_.empty() && DeckVariables(lmp).all_of_step();
 }
@@ -246,6 +253,11 @@ void DeckTranslation::check_fix(Fix* fix, int mask) {
   if (style == "OMP")
     return;  // memory for force styles of the OPENMP package, which are refused by their own names
   // Coefficients count for the forces of a step; masses would count for half of its motion.
+  if (style == "deform" && !shearing_ && can_shear(fix)) {
+    shearing_ = fix;
+    shear_rate_ = domain->h_rate[5] / domain->prd[1];
+    return;
+  }
   if (style == "adapt" && atom->rmass)
     refuse(name_of(fix) + " with masses by particle");
   else if (style == "adapt" && (mask & kWithinStep) == FixConst::PRE_FORCE)
@@ -257,6 +269,7 @@ void DeckTranslation::check_fix(Fix* fix, int mask) {
 // At the end of a step fixes act in their order: after one of the host, the engine is late. Flags
 // are for the groups of fixes that act within a step first.
 bool DeckTranslation::engine_changes_velocities(Fix* fix) {
+  if (shearing_) return false;
   if (!end_of_step_.empty() || !forces_.has_flags_for(2)) return false;
   std::int64_t refused = !velocities_.can_take(fix);
   on_all_ranks([&](MpiCommunicator& communicator) { communicator.maximum(&refused, 1); });
@@ -294,6 +307,28 @@ void DeckTranslation::readapt(bigint step) const {
       update->ntimestep = std::max(step / fix->nevery * fix->nevery, update->beginstep);
     if (fix->nevery > 0) fix->setup_pre_force(0);
   }
+  update->ntimestep = now;
+}
+
+// The tilt xy alone changes, at a constant rate in each step, velocities of all atoms are remapped,
+// and all atoms move. The fix has told the domain its rates, those that are constant, in init().
+bool DeckTranslation::can_shear(const Fix* fix) const {
+  if (!is_class(fix, "N9LAMMPS_NS9FixDeformE") || comm->nprocs > 1 || fix->nevery != 1 ||
+      !domain->deform_flag || !domain->deform_vremap || domain->deform_groupbit != 1)
+    return false;
+  for (int k = 0; k < 5; ++k)
+    if (domain->h_rate[k] != 0) return false;
+  for (const double rate : domain->h_ratelo)
+    if (rate != 0) return false;
+  return domain->h_rate[5] != 0;
+}
+
+// A box that is tilted too far is replaced by an equivalent one, with the atoms' images.
+void DeckTranslation::set_box_of(bigint step) const {
+  if (!shearing_) return;
+  const bigint now = std::exchange(update->ntimestep, step);
+  shearing_->end_of_step();
+  shearing_->pre_exchange();
   update->ntimestep = now;
 }
 
@@ -350,6 +385,11 @@ std::string DeckTranslation::risk() const {
 Settings DeckTranslation::settings() {
   Settings settings;
   describe_box(lmp, settings);
+  if (shearing_) {
+    // Forces of a step are those in the box that the fix left at the end of the step before.
+    settings.shear = {shear_rate_, update->ntimestep};
+    settings.box.tilt[0] -= shear_rate_ * settings.box.extent[1] * update->dt;
+  }
   settings.pairs = pair_->table();
   coefficients_ = classes_.expanded(settings.pairs);
   settings.pairs.types = classes_.count();

@@ -69,6 +69,10 @@ class DeckTranslation : protected Pointers {
   void body_force(int i, double sum[3]) const { forces_.body_force(i, sum); }
   bool has_body_forces() const { return forces_.has_body_forces(); }
 
+  // The rate of shear by fix deform, 0 without it; and the box as the fix leaves it after a step.
+  double shear_rate() const { return shearing_ ? shear_rate_ : 0; }
+  void set_box_of(bigint step) const;
+
   // Changes of velocities by the engine at the end of steps.
   const DeckVelocities& velocities() const { return velocities_; }
 
@@ -108,6 +112,7 @@ class DeckTranslation : protected Pointers {
   void check_fixes();
   void check_fix(Fix* fix, int mask);
   bool engine_changes_velocities(Fix* fix);
+  bool can_shear(const Fix* fix) const;
   void check_readers();
   int atom_mask(int i) const;
   bool adapts_at(bigint step) const;
@@ -124,6 +129,8 @@ class DeckTranslation : protected Pointers {
   std::vector<Fix*> end_of_step_, adapting_;
   bool adapts_ahead_ = false;  // what fixes adapt is known before the engine makes the steps
   bool adapted_ = false;       // fixes have changed coefficients, which no course has had yet
+  Fix* shearing_ = nullptr;
+  double shear_rate_ = 0;
   bool reads_neighbours_ = false, reads_positions_ = true;
   std::vector<std::uint32_t> flags_;
 };

@@ -2,11 +2,14 @@
 #include "device_session.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <stdexcept>
 #include <utility>
 
 #include "atom.h"
 #include "comm.h"
+#include "domain.h"
 #include "error.h"
 #include "timer.h"
 #include "update.h"
@@ -90,6 +93,12 @@ void DeviceSession::upload() {
                    static_cast<int>((image >> IMGBITS & IMGMASK) - IMGMAX),
                    static_cast<int>((image >> IMG2BITS) - IMGMAX)};
     }
+    std::vector<double> relative;
+    if (deck_.shear_rate() != 0) {
+      relative = relative_velocities();
+      from.velocity = reinterpret_cast<double (*)[3]>(relative.data());
+      convert_images(update->ntimestep, 1);
+    }
     std::vector<std::array<double, 3>> force;
     if (deck_.has_body_forces()) {
       if (body_.empty()) {
@@ -158,14 +167,39 @@ void DeviceSession::warn_of_stretched_bonds() {
                  engine_->step(), tag);
 }
 
+std::vector<double> DeviceSession::relative_velocities() const {
+  const auto n = static_cast<std::size_t>(atom->nlocal);
+  std::vector<double> velocity(3 * n);
+  if (n > 0) std::copy_n(atom->v[0], 3 * n, velocity.begin());
+  for (std::size_t i = 0; i < n; ++i)
+    velocity[3 * i] -= deck_.shear_rate() * (atom->x[i][1] - domain->boxlo[1]);
+  return velocity;
+}
+
+// A place is the same in boxes whose tilts differ by periods: image x + image y tilt is.
+void DeviceSession::convert_images(bigint step, int sign) {
+  const double period = domain->prd[0], periods = (domain->xy - engine_->tilt(step)) / period,
+               of_step = deck_.shear_rate() * domain->prd[1] * update->dt / period;
+  const double whole = std::round(periods);
+  if (std::fabs(periods - whole) > 1e-6 + 1.01 * std::fabs(of_step))
+    throw std::runtime_error("fix deform does not shear the box at a constant rate");
+  for (int i = 0; i < atom->nlocal; ++i)
+    image_[i][0] += sign * static_cast<int>(whole) * image_[i][1];
+}
+
 void DeviceSession::download(unsigned what) {
+  const bool sheared = deck_.shear_rate() != 0;
+  if (sheared && (what & kVelocities)) what |= kPositions;
   guarded([&] {
     HostArrays to = arrays_with_images();
     if (!(what & kVelocities)) to.velocity = nullptr;
     if (!(what & kForces)) to.force = nullptr;
     if (!(what & kPositions)) to.position = nullptr, to.image = nullptr;
     engine_->download(to);
+    if (sheared && (what & kPositions)) convert_images(engine_->step(), -1);
   });
+  for (int i = 0; sheared && (what & kVelocities) && i < atom->nlocal; ++i)
+    atom->v[i][0] += deck_.shear_rate() * (atom->x[i][1] - domain->boxlo[1]);
   if (!(what & kPositions)) return;
   for (int i = 0; i < atom->nlocal; ++i)
     atom->image[i] = (static_cast<imageint>(image_[i][0] + IMGMAX) & IMGMASK) |
@@ -220,8 +254,13 @@ void DeviceSession::accept_changes() {
     upload();
   else if (changed[1])
     guarded([&] {
-      engine_->set_velocities(atom->nlocal, deck_.tags().data(),
-                              reinterpret_cast<const double (*)[3]>(atom->v[0]));
+      std::vector<double> relative;
+      auto* velocity = reinterpret_cast<const double (*)[3]>(atom->v[0]);
+      if (deck_.shear_rate() != 0) {
+        relative = relative_velocities();
+        velocity = reinterpret_cast<const double (*)[3]>(relative.data());
+      }
+      engine_->set_velocities(atom->nlocal, deck_.tags().data(), velocity);
     });
   body_.clear();
 }

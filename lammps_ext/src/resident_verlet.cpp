@@ -231,7 +231,9 @@ void VerletManymove::choose_place() {
   if (device_of_run_.empty())
     return announce(style + no_gpu + "the particles stay on the host", false);
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
-  const std::string unserved = deck_->unserved();
+  std::string unserved = deck_->unserved();
+  if (gpu && unserved.empty() && deck_->shear_rate() != 0)
+    unserved = "fix deform on a GPU (device cpu keeps them)";
   const std::string risk = any && !gpu && unserved.empty() ? deck_->risk() : "";
   resident_ = unserved.empty() && risk.empty();
   if (resident_) return announce(style + no_gpu + "the particles are on " + name, false);
@@ -307,7 +309,9 @@ void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session
     const bool in_time = update->ntimestep == stop;
     ev_set(update->ntimestep);
     what = stop == last || !in_time ? kEverything : what_is_read(deck);
+    deck.set_box_of(update->ntimestep - 1);
     read(deck, session, what);
+    deck.set_box_of(update->ntimestep);
     if (deck.velocities().act_at(update->ntimestep)) session.change_velocities(what);
     timer->stamp(Timer::COMM);
     if (in_time) let_others_act(deck, session, what);
@@ -413,6 +417,11 @@ void VerletManymove::refresh_neighbors(DeviceSession* session) {
       domain->x2lamda(atom->nlocal);
     }
     domain->pbc();
+    if (domain->box_change) {
+      domain->reset_box();
+      comm->setup();
+      neighbor->setup_bins();
+    }
     comm->exchange();
     comm->borders();
     if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);

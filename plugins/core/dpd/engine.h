@@ -114,8 +114,18 @@ struct Grid {
   std::vector<int> rank;
 };
 
+// The box is sheared along x, with the gradient of the velocity along y: its tilt xy, which is
+// Box::tilt[0] at the time step `begin`, grows by rate * Box::extent[1] per time. Velocities of the
+// engine, also in HostArrays, are then relative to the flow (rate (y - low[1]), 0, 0), and
+// Box::tilt of positions is that of Engine::tilt(). On one CPU; see check_settings().
+struct Shear {
+  double rate = 0;  // 0: there is none
+  std::int64_t begin = 0;
+};
+
 struct Settings {
   Box box;
+  Shear shear;
   Grid grid;
   PairTable pairs;  // coefficients are copied; sigma over the root of the time step, as there
   double cutoff;    // largest, of pairs
@@ -282,6 +292,9 @@ class MANYMOVE_API Engine {
   virtual const std::vector<double>& temperature_drops() const = 0;
   // The time step of the present state. Local, as are tally() and counters().
   virtual std::int64_t step() const = 0;
+  // The tilt xy of the box at a time step. Under shear it is the one of all equivalent tilts that
+  // is at most half of Box::extent[0].
+  virtual double tilt(std::int64_t step) const = 0;
   virtual Tally tally() const = 0;
 
   // Writes the arrays that are not null, in the order of upload(), or of set_origins().

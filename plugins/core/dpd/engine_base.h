@@ -52,6 +52,10 @@ class EngineBase : public Engine {
     frame_.box = settings.box;
   }
   std::int64_t step() const override { return step_; }
+  double tilt(std::int64_t step) const final {
+    return tilt_since_begin(step) -
+           static_cast<double>(periods_of_tilt(step)) * settings_.box.extent[0];
+  }
   Tally tally() const override { return tally_; }
   void set_course(Course course) final {
     std::vector<Coefficients> tables(1, tables_[table_of(step_)]);
@@ -253,7 +257,39 @@ class EngineBase : public Engine {
   Tally tally_;
   EngineCounters counters_;
 
+  // ---- shear ----
+
+  bool is_sheared() const { return settings_.shear.rate != 0; }
+  // By how much the tilt grows in a step.
+  double tilt_of_step() const {
+    return settings_.shear.rate * settings_.box.extent[1] * settings_.time_step;
+  }
+  // How many times the box has been replaced by the equivalent one whose tilt is smaller by the
+  // extent along x.
+  std::int64_t periods_of_tilt(std::int64_t step) const {
+    return is_sheared() ? std::llround(tilt_since_begin(step) / settings_.box.extent[0]) : 0;
+  }
+  // The settings with the box that is tilted most.
+  Settings settings_of_tilted_box() const {
+    Settings tilted = settings_;
+    if (is_sheared())
+      tilted.box.tilt[0] = 0.5 * settings_.box.extent[0] + std::fabs(tilt_of_step());
+    return tilted;
+  }
+  // Lists hold until shear has brought places of lists closer than this share of the skin.
+  static constexpr double kShareOfShear = 0.2;
+  bool shear_ends_lists(std::int64_t built, std::int64_t step) const {
+    const double strain =
+        std::fabs(settings_.shear.rate) * settings_.time_step * static_cast<double>(step - built);
+    return strain * (settings_.cutoff + settings_.skin) > kShareOfShear * settings_.skin;
+  }
+
  private:
+  double tilt_since_begin(std::int64_t step) const {
+    const double first = settings_.box.tilt[0];
+    return is_sheared() ? first + tilt_of_step() * static_cast<double>(step - settings_.shear.begin)
+                        : first;
+  }
   std::int64_t next_change() const {
     const auto after = [this](std::int64_t step) {
       std::int64_t next = kNever;

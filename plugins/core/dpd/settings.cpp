@@ -26,6 +26,35 @@ void widths_of(const Box& box, double width[3]) {
   width[2] = e[2];
 }
 
+namespace {
+
+// Where velocities are relative to the flow, nothing may depend on the velocity itself.
+void check_shear(const Settings& s) {
+  Box tilted = s.box;
+  const double of_step = s.shear.rate * s.box.extent[1] * s.time_step;
+  tilted.tilt[0] = 0.5 * s.box.extent[0] + std::fabs(of_step);
+  double width[3];
+  widths_of(tilted, width);
+  if (!std::isfinite(s.shear.rate)) refuse("the rate of shear is not finite");
+  if (!s.box.periodic[0] || !s.box.periodic[1] || s.box.tilt[1] != 0 || s.box.tilt[2] != 0)
+    refuse("shear needs a box that is periodic along x and y and not tilted along z");
+  if (width[0] < 2 * s.cutoff)
+    refuse("the box under shear is ", width[0],
+           " wide along x, less than twice the largest cutoff ", s.cutoff);
+  if (std::fabs(of_step) > 0.1 * s.box.extent[0] ||
+      std::fabs(s.shear.rate) * s.time_step * (s.cutoff + s.skin) > 0.1 * s.skin)
+    refuse("the rate of shear ", s.shear.rate, " is too high for the time step and the skin");
+  if (!s.walls.empty() || !s.baths.empty() || s.speed_limit.speed > 0 ||
+      !s.velocity_changes.empty() || has_bonded_terms(s) ||
+      std::any_of(s.body_forces.begin(), s.body_forces.end(),
+                  [](const BodyForce& body) { return body.in_block; }))
+    refuse(
+        "shear together with walls, Langevin thermostats, limits of speeds, changes of "
+        "velocities, FENE bonds, angles or body forces in a block");
+}
+
+}  // namespace
+
 void check_settings(const Settings& s) {
   const auto positive = [](double value, const char* name) {
     if (!(value > 0) || !std::isfinite(value)) refuse(name, " must be positive, not ", value);
@@ -71,6 +100,7 @@ void check_settings(const Settings& s) {
   if (!(s.pairs.ramp.first >= 0) || !(s.pairs.ramp.last >= 0) ||
       s.pairs.ramp.end < s.pairs.ramp.begin)
     refuse("the temperatures of pairs are out of range");
+  if (s.shear.rate != 0) check_shear(s);
   if (!is_transport(s.transport)) refuse("no transport ", s.transport);
   const bool upright = s.box.tilt[0] == 0 && s.box.tilt[1] == 0 && s.box.tilt[2] == 0;
   if (s.walls.size() > kMostWalls) refuse("more than ", kMostWalls, " walls");
@@ -323,7 +353,7 @@ double force_unit(const Settings& s) {
 
 bool is_plain(const Settings& s, bool has_special) {
   return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
-         s.pairs.ramp.is_constant() && !frame_of<Mixed>(s.box).tilted &&
+         s.pairs.ramp.is_constant() && s.shear.rate == 0 && !frame_of<Mixed>(s.box).tilted &&
          !(s.speed_limit.speed > 0) && s.baths.empty();
 }
 
@@ -523,6 +553,7 @@ std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string&
                                     int threads, Communicator* communicator) {
   check_settings(settings);
   if (communicator && communicator->ranks() == 1) communicator = nullptr;
+  if (settings.shear.rate != 0 && (communicator || device != "cpu")) refuse("shear is for one CPU");
   if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
   if (device.starts_with("cuda")) {

@@ -43,6 +43,7 @@ class CpuEngine final : public EngineBase {
     take_coefficients();
     rows_.forces = laws_[0].forces;
     rows_.transverse = settings.pairs.transverse;
+    rows_.shear = static_cast<Real>(settings.shear.rate);
     rows_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
     has_densities_ = settings.pairs.has_densities();
     if (communicator) ranks_.emplace(settings, *communicator);
@@ -57,6 +58,8 @@ class CpuEngine final : public EngineBase {
     std::vector<Velocity> velocity;
     std::vector<Force> force;
     std::vector<Image> image;
+    frame_.box.tilt[0] = tilt(clock.step);
+    periods_ = periods_of_tilt(clock.step);
     const auto enter = [&] {
       check_topology(arrays.count, topology);
       position.resize(n);
@@ -70,6 +73,9 @@ class CpuEngine final : public EngineBase {
         if (!enter_frame<P>(frame_, arrays.position[i], position[i], images) ||
             !std::isfinite(v[0] + v[1] + v[2]))
           refuse_particle(topology.tag[i], arrays.position[i]);
+        if (is_sheared() && !(topology.flags[i] & kIntegrated))
+          throw std::invalid_argument(
+              text_of("particle ", topology.tag[i], " does not move, but the box is sheared"));
         image[i] = {images[0], images[1], images[2]};
         position[i].kind = static_cast<std::uint32_t>(topology.type[i]) | topology.flags[i] << 16;
         velocity[i] = {Real(v[0]), Real(v[1]), Real(v[2]), topology.tag[i]};
@@ -88,8 +94,12 @@ class CpuEngine final : public EngineBase {
     for (std::size_t i = 0; i < n; ++i) origin_[i] = {rank(), static_cast<std::int32_t>(i)};
     count_ = arrays.count;
     const std::int64_t everywhere = ranks_ ? ranks_->sum(count_) : count_;
-    rows_.cells =
-        cells_of(settings_, static_cast<double>(everywhere), ranks_ ? &ranks_->here() : nullptr);
+    rows_.cells = cells_of(settings_of_tilted_box(), static_cast<double>(everywhere),
+                           ranks_ ? &ranks_->here() : nullptr);
+    if (is_sheared()) {
+      rows_.cells.largest_radius *= static_cast<float>(1 - kShareOfShear);
+      look_ahead(rows_.cells, 0, 0);
+    }
     rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
     rows_.plain = is_plain_with(links_.any_specials());
     set_clock(clock);
@@ -181,9 +191,11 @@ class CpuEngine final : public EngineBase {
 
   void take(std::int64_t steps, bool (*interrupted)()) override {
     stretched_ = broken_ = 0;
+    follow_shear();
     move_from_rest();
     for (bool last = false; !last; ++counters_.steps) {
       ++step_;
+      follow_shear();
       last = --steps == 0 || (interrupted && interrupted());
       if (ranks_) vote(last);
       judge_bonds(stretched_, broken_);
@@ -195,6 +207,35 @@ class CpuEngine final : public EngineBase {
     std::int64_t of_all[2] = {stretched_, broken_};
     if (ranks_ && has_bonded_terms(settings_)) ranks_->communicator().maximum(of_all, 2);
     judge_bonds(static_cast<std::uint32_t>(of_all[0]), static_cast<std::uint32_t>(of_all[1]));
+  }
+
+  // The frame of the present step, and that of the way to the next one.
+  void follow_shear() {
+    if (!is_sheared()) return;
+    for (; periods_ != periods_of_tilt(step_); expired_ = true) replace_box();
+    if (lists_built_ >= 0 && shear_ends_lists(lists_built_, step_)) expired_ = true;
+    frame_.box.tilt[0] = tilt(step_);
+    Box next = frame_.box;
+    next.tilt[0] += tilt_of_step();
+    sheared_ = frame_of<P>(frame_.box);
+    rows_.motion.frame = frame_of<P>(next);
+    sheared_.tilted = rows_.motion.frame.tilted = 1;
+    const Frame<Mixed> frame = frame_of<Mixed>(frame_.box);
+    rows_.cells.xy = frame.xy;
+    rows_.cells.to_xy = frame.to_xy;
+  }
+  // By the equivalent one whose tilt is smaller or larger by a period.
+  void replace_box() {
+    const bool less = periods_ < periods_of_tilt(step_);
+    for_each_range(pool_, count_, [&](int first, int last) {
+      for (int i = first; i < last; ++i) {
+        const auto before = position_[i].x, y = position_[i].y;
+        position_[i].x = less ? before + y : before - y;
+        image_[i].x += less ? image_[i].y + (position_[i].x < before)
+                            : -image_[i].y - (position_[i].x > before);
+      }
+    });
+    periods_ += less ? 1 : -1;
   }
 
   void take_coefficients() override {
@@ -280,6 +321,7 @@ class CpuEngine final : public EngineBase {
   void step(bool last) {
     choose_coefficients();
     set_noise(rows_.forces, step_);
+    if (is_sheared()) rows_.forces.frame = sheared_;
     point_at_particles();
     next_velocity_.resize(velocity_.size());
     rows_.next_velocity = next_velocity_.data();
@@ -610,6 +652,8 @@ class CpuEngine final : public EngineBase {
   const std::vector<Real> half_kicks_, baths_;
   BondedTerms terms_;
   StepRows<P> rows_ = {};
+  Frame<P> sheared_{};        // of the present step
+  std::int64_t periods_ = 0;  // periods_of_tilt() of the positions
   int count_ = 0;
   std::int64_t lists_built_ = -1;  // at this step
   bool expired_ = true;

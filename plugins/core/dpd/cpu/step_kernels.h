@@ -33,6 +33,8 @@ template <class P>
 void move_on(const StepRows<P>& s, int i, typename P::Position r, typename P::Velocity v,
              Chunk& chunk) {
   const Crossing crossing = drift(s.motion, r, v);
+  // The flow where the particle is now is faster or slower.
+  if (s.shear != 0) v.x = fused(-s.shear * s.motion.time_step, v.y, v.x);
   s.image[i].x += crossing.x;
   s.image[i].y += crossing.y;
   s.image[i].z += crossing.z;
@@ -227,6 +229,7 @@ class StepLoop {
       y_[n] = r.y;
       z_[n] = r.z;
       squared_[n] = dot(r, r);
+      if constexpr (!upright) u_[n] = fused(s_.shear, r.y, u_[n]);
       approach_[n] = dot(r, Vector<Real>{u_[n], v_[n], w_[n]});
     }
   }

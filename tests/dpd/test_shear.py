@@ -1,0 +1,147 @@
+"""`fix deform` with `remap v` while the particles are with the engine for the CPU."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from dpd_decks import (
+    END,
+    STAYS,
+    assert_close,
+    assert_same_steps,
+    assert_stays,
+    pick,
+    resident,
+    state,
+    system,
+)
+from lammps_host import THERMO, needs_lammps, run_lammps
+
+pytestmark = needs_lammps
+
+BOX = "prism 0 5 0 6 0 7 0 0 0"
+# LAMMPS wraps atoms, and changes their velocities, when it builds lists.
+OFTEN = "neigh_modify every 1 delay 0 check no\n"
+SHEAR = "fix shear all deform 1 xy erate {} remap v\n"
+
+
+def fluid(temperature: float, style: str = "dpd", precision: str = "double") -> str:
+    law = "* * 25.0 4.5 3.0 1.0 0.6" if style == "dpd/ext" else "* * 25.0 4.5"
+    return (
+        system(BOX, 630)
+        + f"pair_style manymove/{style} {temperature} 1.0 4711 precision {precision}\n"
+        + f"pair_coeff {law}\n"
+        + OFTEN
+        + THERMO
+    )
+
+
+@pytest.mark.parametrize(
+    ("style", "rate"), [("dpd", 0.3), ("dpd/ext", -0.3), ("dpd", 2.2), ("dpd/ext", -1.2)]
+)
+def test_steps_under_shear_are_those_of_lammps(style, rate, tmp_path):
+    # At the higher rates the box flips. No atom here crosses the box along y in a step in which
+    # LAMMPS flips it: LAMMPS wraps such an atom without a change of its velocity.
+    deck = fluid(1.0, style) + SHEAR.format(rate) + "thermo 10\n"
+    more = "run 20\nrun 30\n"
+    host = run_lammps(deck + more + END, tmp_path)
+    ours = run_lammps(deck + resident("cpu") + more + END, tmp_path)
+    assert_stays(ours)
+    assert_same_steps(ours, host, 1e-8)
+
+
+def test_mixed_precision_and_threads(tmp_path):
+    deck = fluid(1.0, precision="mixed") + SHEAR.format(1.0) + "thermo 5\n"
+    host = run_lammps(deck + "run 15\n" + END, tmp_path)
+    ours = run_lammps(deck + resident("cpu", "threads 2") + "run 15\n" + END, tmp_path)
+    assert_stays(ours)
+    assert_same_steps(ours, host, 1e-4)
+
+
+def test_bonds_and_harmonic_chains_under_shear(tmp_path):
+    bonds = """
+bond_style harmonic
+bond_coeff * 20.0 0.5
+create_bonds many all all 1 0.1 0.22
+"""
+    deck = fluid(0.0) + bonds + SHEAR.format(1.0)
+    host = run_lammps(deck + "run 30\n" + END, tmp_path)
+    ours = run_lammps(deck + resident("cpu") + "run 30\n" + END, tmp_path)
+    assert_stays(ours)
+    assert_same_steps(ours, host, 1e-9)
+
+
+def test_output_between_does_not_change_the_steps(tmp_path):
+    # Fixes that read, and a fix that changes velocities on the host.
+    deck = fluid(1.0) + SHEAR.format(-1.5)
+    reads = (
+        "compute t all temp/deform\nfix a all ave/time 3 2 6 c_t file t\n"
+        "dump d all custom 7 d id x y z vx vy vz\n"
+    )
+    plain, busy = (
+        run_lammps(deck + more + resident("cpu") + "run 42\n" + END, tmp_path)
+        for more in ("", reads)
+    )
+    assert np.array_equal(state(plain), state(busy))
+    drift = "fix m all momentum 5 linear 1 1 1\n"
+    host, ours = (
+        run_lammps(deck + drift + more + "run 30\n" + END, tmp_path)
+        for more in ("", resident("cpu"))
+    )
+    assert_stays(ours)
+    assert_same_steps(ours, host, 1e-8)
+
+
+def test_the_velocity_profile_is_linear_and_the_stress_is_that_of_lammps(tmp_path):
+    # 30 time units after 10, in 10 blocks: both shear stresses within 5 standard errors of their
+    # difference (one false alarm in 10,000 seeds), both slopes within 5 standard errors of 0.013.
+    deck = (
+        system(BOX, 630).replace("timestep 0.01", "timestep 0.02")
+        + "pair_style manymove/dpd 1.0 1.0 {} precision mixed\n"
+        + "pair_coeff * * 25.0 4.5\nmass * 1.0\n"
+        + SHEAR.format(0.4)
+        + "compute p all pressure NULL virial\n"
+        "thermo_style custom step c_p[4]\nthermo 4\n"
+        "compute y all chunk/atom bin/1d y lower 0.1 units reduced\n"
+        "fix p all ave/chunk 5 300 1500 y vx file profile\n{}run 500\nrun 1500\n"
+    )
+    stress, error, slope = [], [], []
+    for seed, more in ((3, ""), (4, resident("cpu"))):
+        run = run_lammps(deck.format(seed, more), tmp_path)
+        values = run.thermo(1)["c_p[4]"][1:]
+        blocks = values[: len(values) // 10 * 10].reshape(10, -1).mean(axis=1)
+        stress.append(blocks.mean())
+        error.append(blocks.std(ddof=1) / np.sqrt(10))
+        rows = [line.split() for line in (run.directory / "profile").read_text().splitlines()]
+        bins = [row[1:4:2] for row in rows if len(row) == 4 and row[0] != "#"]
+        profile = np.array(bins, float)[-10:]
+        fit, residual = np.polyfit(6 * profile[:, 0], profile[:, 1], 1, full=True)[:2]
+        slope.append(fit[0])
+        assert residual[0] < 10 * 0.08**2
+    assert abs(stress[1] - stress[0]) < 5 * np.hypot(*error), (stress, error)
+    assert np.all(np.array(stress) < -0.1)
+    assert slope == pytest.approx([0.4, 0.4], abs=0.065)
+
+
+NOT_ON_THE_DEVICE = {
+    "fix shear all deform 1 xy erate 0.3 remap x": "fix shear deform",
+    "fix shear all deform 2 xy erate 0.3 remap v": "fix shear deform",
+    "fix shear all deform 1 xy trate 0.3 remap v": "fix shear deform",
+    "fix shear all deform 1 xz erate 0.3 remap v": "fix shear deform",
+    "fix shear all deform 1 x erate 0.1 remap v": "fix shear deform",
+    SHEAR.format(0.3) + "unfix nve\nfix nve all nvt/sllod temp 1 1 1": "fix nve nvt/sllod",
+    SHEAR.format(0.3) + "fix l all langevin 1 1 1 5": "shear together with walls, Langevin",
+    SHEAR.format(20.0): "rate of shear 20 is too high",
+    SHEAR.format(0.3) + "group g id > 5\nunfix nve\nfix nve g nve": "that are not integrated",
+}
+
+
+@pytest.mark.parametrize("line", NOT_ON_THE_DEVICE)
+def test_what_stays_on_the_host_is_named(line, tmp_path):
+    box = "0 7 0.5 0 0" if "trate" in line else "0 7 0 0 0"
+    deck = fluid(1.0).replace("0 7 0 0 0", box) + line + "\n"
+    host = run_lammps(deck + "run 3\n" + END, tmp_path)
+    ours = run_lammps(deck + resident("cpu") + "run 3\n" + END, tmp_path)
+    assert STAYS not in ours.output
+    assert NOT_ON_THE_DEVICE[line] in " ".join(ours.output.split()), ours.output
+    assert_close(pick(ours, "vx", "vy", "vz"), pick(host, "vx", "vy", "vz"), 1e-10)
