@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// How a style tells its neighbor lists apart, which LAMMPS' installed headers leave out; a source
-// tree's own header is taken where there is one.
+// NeighRequest::set_id(), by which a style distinguishes its neighbor lists. LAMMPS' installed
+// headers leave it out; the header of a source tree is used where there is one.
 #pragma once
 
 #if __has_include("neigh_request.h")
@@ -11,7 +11,7 @@ namespace LAMMPS_NS {
 
 class NeighRequest {
  public:
-  void set_id(int id);  // that init_list() is called with; 0 if it is not set
+  void set_id(int id);  // the id with which init_list() is called (default 0)
 };
 
 }  // namespace LAMMPS_NS
