@@ -255,7 +255,7 @@ class Averages(Loadings):
 
     @property
     def loading_waste_recycled(self) -> list[Estimate]:
-        """Mean number of molecules of each species with the probabilities of all insertions and
+        """Mean number of molecules of each species, from the probabilities of all insertions and
         deletions instead of their outcomes (`docs/theory/open_systems.md`, section 4).
 
         Raises:
@@ -289,8 +289,8 @@ class Averages(Loadings):
 
     @property
     def loading_from_insertions(self) -> list[Estimate]:
-        """Loading beta f V <W> of each species from the weights of all tried insertions, as
-        `loading_from_test_molecules` without test molecules.
+        """Loading beta f V <W> of each species from the weights of all tried insertions, like
+        `loading_from_test_molecules`, but without test molecules.
 
         Raises:
             RuntimeError: nothing was measured, or trials are not recorded.
@@ -411,8 +411,8 @@ class Averages(Loadings):
 
     def boltzmann_factor(self, insertions: int = 10000, species: int = 0) -> Estimate:
         """Average <exp(-U / T)> over test molecules in the empty framework, without the molecules
-        that are there. Of helium this is the void fraction; the excess chemical potential at
-        infinite dilution is -T ln of it.
+        that are there. For helium this is the void fraction. The excess chemical potential at
+        infinite dilution is -T times the logarithm of the average.
 
         Args:
             insertions: number of test molecules for each system.

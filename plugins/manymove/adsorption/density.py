@@ -67,10 +67,10 @@ class DensityMap:
         bins, bins). The first index of a bin is along the first of the other two edges.
 
         Raises:
-            RuntimeError: nothing was sampled.
+            RuntimeError: nothing has been sampled.
         """
         if not self.samples:
-            raise RuntimeError("nothing sampled yet: call sample")
+            raise RuntimeError("nothing has been sampled: call sample()")
         cells = np.prod(self._adsorption.cells) * self._adsorption.systems
         return self.counts / (self.samples * cells)
 

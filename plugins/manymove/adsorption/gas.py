@@ -53,8 +53,8 @@ class Gas:
 class GasPhase:
     """A gas or a mixture of gases at a pressure, by the Peng-Robinson equation of state.
 
-    D.-Y. Peng, D. B. Robinson, Ind. Eng. Chem. Fundam. 15, 59 (1976). Of several phases the one
-    with the lowest Gibbs energy is taken; a mixture is not divided into phases.
+    D.-Y. Peng, D. B. Robinson, Ind. Eng. Chem. Fundam. 15, 59 (1976). If there are several
+    phases, the one with the lowest Gibbs energy is used; a mixture is not divided into phases.
 
     Example::
 
@@ -65,8 +65,8 @@ class GasPhase:
         gases: species with critical constants, each an `Adsorbate` or a `Molecule`.
         pressure: total pressure in bar.
         temperature: temperature in kelvin.
-        mole_fractions: mole fraction of each species in the gas, with the sum one (default equal
-            ones).
+        mole_fractions: mole fraction of each species in the gas, whose sum is one (default
+            equal mole fractions).
         interactions: {(name, name): k_ij}, binary interaction parameters without unit (default
             zero).
 
@@ -114,7 +114,7 @@ class GasPhase:
 
 
 def fractions_of(given: Sequence[float] | None, count: int) -> np.ndarray:
-    """Mole fractions of species, float64 (count,); equal ones by default.
+    """Mole fractions of species, float64 (count,); equal by default.
 
     Raises:
         ValueError: their number or their sum is wrong, or one is not positive.
@@ -148,7 +148,7 @@ def _interactions(gases: Sequence[Gas], given: Mapping[tuple[str, str], float]) 
             if name not in names:
                 raise ValueError(f'interactions has "{name}", but the gases are {names}')
         if first == second or not math.isfinite(value):
-            raise ValueError(f"interactions: {value} of {first} and {second} is no parameter")
+            raise ValueError(f"interactions: {value} is no parameter of {first} and {second}")
         i, j = names.index(first), names.index(second)
         k[i, j] = k[j, i] = value
     return k

@@ -31,7 +31,7 @@ def iast(
             spreading pressure of the mixture, which are higher than the pressure of the mixture for
             the less adsorbed species.
         pressure: total pressure of the gas in bar.
-        mole_fractions: mole fraction of each species in the gas (default equal ones).
+        mole_fractions: mole fraction of each species in the gas (default equal).
 
     Returns:
         the loading of each species, in the unit of the isotherms.

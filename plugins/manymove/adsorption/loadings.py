@@ -63,10 +63,10 @@ class Loadings:
     def excess_loading_in(
         self, unit: str, void_fraction: Estimate | float, gas: GasPhase
     ) -> list[Estimate]:
-        """Mean excess loading of each species: the absolute one less that of the gas in the pores.
+        """Mean excess loading of each species, without the gas that would fill the pores.
 
-        It is n - rho x V phi with the density rho of the gas, the mole fraction x of the species,
-        the volume V of the framework and the helium void fraction phi.
+        It is n - rho x V phi with the absolute loading n, the density rho of the gas, the mole
+        fraction x of the species, the volume V of the framework and the helium void fraction phi.
 
         Args:
             unit: as for `loading_in`.
@@ -103,7 +103,7 @@ class Loadings:
 
         Args:
             first, second: indices of the adsorbates.
-            mole_fractions: mole fractions x in the gas (default equal ones).
+            mole_fractions: mole fractions x in the gas (default equal).
 
         Returns:
             the selectivity with the standard error over the systems; NaN if the second species was

@@ -37,9 +37,9 @@ def helium_void_fraction(
 ) -> Estimate:
     """Helium void fraction <exp(-U / T)> of a framework by Widom insertions of helium.
 
-    O. Talu, A. L. Myers, AIChE J. 47, 1160 (2001). With the mass m of the framework the volume of
-    the pores is void fraction x V / m (`pore_volume`). Regions behind a barrier of 20 T are
-    blocked, as for adsorbates.
+    O. Talu, A. L. Myers, AIChE J. 47, 1160 (2001). The pore volume (`pore_volume`) is the
+    void fraction times V / m, where m is the mass of the framework. Regions behind a barrier of
+    20 T are blocked, as for adsorbates.
 
     Args:
         framework: as for `manymove.Adsorption`; None for an empty `box`, whose void fraction is 1.
@@ -103,7 +103,7 @@ def surface_area(
     samples: int = 1000,
     seed: int = 1,
 ) -> SurfaceArea:
-    """Accessible surface area, which the center of a hard sphere that rolls over the atoms traces.
+    """Accessible surface area, traced by the center of a hard sphere that rolls over the atoms.
 
     T. Düren, F. Millange, G. Férey, K. S. Walton, R. Q. Snurr, J. Phys. Chem. C 111, 15350 (2007).
     Random points on the sphere around each atom, with a radius that is the mean of its diameter and

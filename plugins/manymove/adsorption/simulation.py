@@ -120,12 +120,12 @@ class Adsorption(Places, Equilibration):
             molecules (methods "metropolis" and "plj"). Default None: the number of molecules is
             fixed.
         exchange: share of insertions and deletions among the steps of an open system.
-        trial_positions: number of positions of the center that an insertion tries; a deletion
-            counts as many. One of the trials is chosen by its Rosenbluth weight (configurational
-            bias). Default 1. More accept far more insertions, see
-            `docs/theory/open_systems.md`. A reinsertion tries as many besides the present one.
+        trial_positions: number of positions of the center that an insertion tries (default 1). A
+            deletion considers equally many, and a reinsertion equally many besides the present one.
+            One of the trials is chosen by its Rosenbluth weight (configurational bias); more trials
+            increase the share of accepted insertions, see `docs/theory/open_systems.md`.
         trial_orientations: number of orientations that are tried at each position (default 1).
-            One more than the positions, times the orientations, must be at most 1024. Molecules of
+            (trial_positions + 1) times trial_orientations must be at most 1024. Molecules of
             one site have one orientation.
         reinsertion: share of reinsertions among the steps, which move a molecule to a trial
             anywhere in the box (methods "metropolis" and "plj", default 0).
@@ -530,7 +530,7 @@ class Adsorption(Places, Equilibration):
     @property
     def energies(self) -> np.ndarray:
         """Present energy of each system in kelvin, float64 (systems,). Energies of rigid molecules
-        are summed over all interactions when this is read."""
+        are summed over all interactions when this attribute is read."""
         return self._engine.energies()
 
     @property

@@ -22,12 +22,12 @@ _MOST = 99_999  # atoms of a PDB file
 def write_structure(path: str | os.PathLike[str], adsorption: Adsorption, system: int = 0) -> None:
     """Write the framework and the molecules of a system in the whole box, for viewers.
 
-    Labels of atoms are those of the framework and of the sites of molecules. The element of a site
-    is the one with which its label begins ("O_co2" is oxygen, "CH4_sp3" carbon). Sites without one,
-    and centers of mass ("N_com"), are not written, so that the charges of the others need not add
-    up to zero. In a PDB file the framework is residue 1 of
-    chain A, and each molecule is a residue of chain B. A CIF file has the symmetry P 1 and the
-    charges of all atoms.
+    The labels of atoms are those of the framework and of the sites of molecules. The element of a
+    site is the one with which its label begins ("O_co2" is oxygen, "CH4_sp3" carbon). Sites without
+    an element, and centers of mass ("N_com"), are not written; therefore the charges that are
+    written need not add up to zero. In a PDB file the framework is residue 1 of chain A,
+    and each molecule is a residue of chain B. A CIF file has the symmetry P 1 and the charges of
+    all atoms.
 
     Args:
         path: path of the file, which is replaced; its suffix is ".cif" or ".pdb".

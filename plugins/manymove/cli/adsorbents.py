@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands for frameworks and gases: `manymove henry`, `pores` and `iast`."""
+"""Commands for empty frameworks and gases: `manymove henry`, `pores` and `iast`."""
 
 from __future__ import annotations
 
@@ -145,11 +145,11 @@ def pores(
     json_file: Annotated[Path | None, _new("json")] = None,
     quiet: bool = False,
 ) -> int:
-    """Measure helium void fraction, pore volume and accessible surface area of a framework.
+    """Measure the helium void fraction, pore volume and surface area of a framework.
 
     The void fraction is the mean Boltzmann factor of inserted helium, from which the volume of the
-    pores follows. The surface is traced by the center of a hard probe that rolls over the atoms,
-    whose diameters are sigma of the force field.
+    pores follows. The accessible surface is traced by the center of a hard probe that rolls over
+    the atoms, whose diameters are the sigma of the force field.
 
     Examples:
       manymove pores --framework MFI --force-field TraPPE-zeo
@@ -205,9 +205,9 @@ def iast(
 ) -> int:
     """Predict loadings of a mixture from isotherms of pure gases (IAST).
 
-    The files are those that `manymove adsorption --isotherm` writes, one for each gas. The theory
-    of ideal adsorbed solutions needs the library pyGAPS (pip install 'manymove[iast]'). The
-    selectivity is that over the last gas.
+    The files are those that `manymove adsorption --isotherm` writes, one for each gas. Ideal
+    adsorbed solution theory (IAST) needs the library pyGAPS (pip install 'manymove[iast]'). The
+    selectivity of each gas is that over the last one.
 
     Examples:
       manymove iast --isotherms co2/isotherm.csv,n2/isotherm.csv --mole-fractions 0.15,0.85

@@ -184,8 +184,8 @@ def bench_adsorption(
     """Time adsorption: steps per second and 1 / (variance x seconds) of each method.
 
     Under mpirun the ranks divide the systems of one method, and steps per second are measured.
-    With --fugacity the systems are open, and 1 / (variance x seconds) is that of the loading: of
-    its plain mean, and of the estimator that uses all trials.
+    With --fugacity the systems are open, and the table has 1 / (variance x seconds) of the plain
+    mean of the loading and of the estimator that uses all trials.
 
     Examples:
       manymove bench adsorption --molecules 32 --methods metropolis,mdp

@@ -44,13 +44,13 @@ HELP = {
     "ewald": "Ewald's alpha and largest wave number in 1/angstrom (default 3.2 and 20.5 / cutoff).",
     "henry": "Number of test molecules per system for Henry coefficients and heats.",
     "insertions": "Number of test molecules for each system.",
-    "pores.insertions": "Number of insertions of helium for each of 64 systems.",
-    "probe": "Diameter of the probe of the surface area in angstrom.",
+    "pores.insertions": "Number of helium insertions for each of 64 systems.",
+    "probe": "Diameter of the probe for the surface area in angstrom.",
     "samples": "Number of random points on each atom for the surface area.",
-    "isotherms": "Files isotherm.csv of pure gases, one for each species.",
+    "isotherms": "Files isotherm.csv of the pure gases, one for each species.",
     "pressures": "Total pressures of the gas in bar.",
     "iast.mole_fractions": "Mole fractions of the species in the gas (default equal).",
-    "henry.systems": "Number of independent sets of test molecules, whose differences give errors.",
+    "henry.systems": "Number of independent sets of test molecules, which give the errors.",
     "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",
     "adsorbate": "Adsorbate: methane (one site), or CO2, N2, CH4, C2H6 or H2O, which are rigid "
     "molecules with the force field TraPPE.",
@@ -87,10 +87,10 @@ HELP = {
     "mole_fractions": "Mole fractions of the species in the gas of an isotherm (default equal).",
     "unit": "Unit of the loadings of an isotherm in the table and the picture: molecules, "
     "molecules/uc, mol/kg, mg/g, cm3(STP)/g or cm3(STP)/cm3.",
-    "void_fraction": "Void fraction for excess loadings of an isotherm, or helium to compute it by "
-    "insertions of helium with the force field (default no excess loadings).",
-    "literature": "Tables in CSV of published loadings for the picture of an isotherm, with the "
-    "columns pressure_bar, loading and, if present, loading_error and adsorbate.",
+    "void_fraction": "Void fraction for excess loadings of an isotherm, or helium, which "
+    "computes it by insertions of helium with the force field (default no excess loadings).",
+    "literature": "CSV tables of published loadings for the picture of an isotherm, with the "
+    "columns pressure_bar, loading and, optionally, loading_error and adsorbate.",
     "pressure": "Constant pressure P* = beta P d^D, at which the volume changes and the packing "
     "fraction is measured, beginning at --packing-fraction (default constant volume).",
     "edges_apart": "Change the edges of the box one at a time with --pressure (default together).",
@@ -145,7 +145,7 @@ HELP = {
     "adsorption.frames": "Number of frames of the trajectory of the first system, equally spaced.",
     "density_map": "Edge of the unit cell along which the density of molecules is projected: x, y "
     "or z (default no map).",
-    "structures": "Formats of the structure of the first system at the end: cif, pdb or both.",
+    "structures": "Formats of the final structure of the first system: cif, pdb or both.",
     "output": "Folder of the results.",
     "checkpoint_every": "Time between two checkpoints in seconds (default 600).",
     "resume": "Continue the run in --output with its options; length, device and threads may "
@@ -163,7 +163,7 @@ HELP = {
     "bench_hoomd.spheres": "Time hard spheres instead of hard disks.",
     "bench_hoomd.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
-    "many_body": "Time the many-body liquid of Warren; LAMMPS' peers are mdpd and mdpd/gpu.",
+    "many_body": "Time the many-body liquid of Warren, with LAMMPS' mdpd and mdpd/gpu as peers.",
     "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
     "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
     "cpu": "Time the CPU engine as well as the GPU's.",

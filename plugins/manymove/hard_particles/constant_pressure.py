@@ -46,7 +46,7 @@ def read(settings: dict[str, Any], given: Sizes, dimensions: int) -> dict[str, A
 
 
 def _steps(delta: float | Sequence[float] | None, mode: str, dimensions: int) -> dict[str, Any]:
-    """The maximum step, and with one for each edge their shares of it."""
+    """The largest maximum step, and the share of it of each edge if there is one per edge."""
     if delta is None or np.ndim(delta) == 0:
         return {"volume_delta": arguments.positive_or_default("volume_delta", delta)}  # type: ignore[arg-type]
     deltas = [float(each) for each in delta]  # type: ignore[union-attr]
@@ -58,7 +58,7 @@ def _steps(delta: float | Sequence[float] | None, mode: str, dimensions: int) ->
             f"{tuple(deltas)}"
         )
     if not (most := max(deltas)):
-        raise ValueError("volume_delta is 0 for all edges: at least one must change")
+        raise ValueError("volume_delta is 0 for all edges; at least one must be positive")
     return {"volume_delta": most, "edge_shares": [each / most for each in deltas]}
 
 
@@ -92,7 +92,7 @@ class ConstantPressure:
     def volume_delta(self) -> float | tuple[float, ...]:
         """Maximum trial change of ln V, of V in the mode "standard", or of an edge in the mode
         "length", with one number for each edge if the maxima differ. In the mode "length" it is the
-        maximum for the first edges, and it grows in proportion to the edge."""
+        maximum for the initial edges and grows in proportion to the edge."""
         self._of_pressure("volume_delta")
         most = self._grid["volume_delta"]
         if (shares := self._parameters.get("edge_shares")) is None:
@@ -214,8 +214,8 @@ class ConstantPressure:
     def tune_volume(
         self, sweeps: float = 2000, *, acceptance: float = _ACCEPTANCE
     ) -> float | tuple[float, ...]:
-        """Adjust `volume_delta` to an acceptance, before a production run. With one number for each
-        edge their ratios stay.
+        """Adjust `volume_delta` to an acceptance, before a production run. If there is one number
+        per edge, their ratios are kept.
 
         The run is part of the equilibration: the particles move and the volume changes. Sampling of
         the volume ends.
