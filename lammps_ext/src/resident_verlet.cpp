@@ -113,8 +113,8 @@ void VerletManymove::init() {
   const std::string one_gpu = style_of_one_gpu(lmp);
   if (device_ == "cuda" && comm->nprocs > 1 && !one_gpu.empty())
     error->all(FLERR,
-               "Run style manymove/verlet: pair_style {} runs on one GPU, by one rank; device cpu "
-               "serves several",
+               "Run style manymove/verlet: pair_style {} runs on one GPU, with one rank; use "
+               "device cpu with several",
                one_gpu);
   const bool on_device = !wanted_device().empty();
   for (PairManymoveDPD* pair : dpd_pairs(lmp)) pair->want_lists_on_demand(on_device);

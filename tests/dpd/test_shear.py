@@ -130,7 +130,7 @@ NOT_ON_THE_DEVICE = {
     "fix shear all deform 1 xz erate 0.3 remap v": "fix shear deform",
     "fix shear all deform 1 x erate 0.1 remap v": "fix shear deform",
     SHEAR.format(0.3) + "unfix nve\nfix nve all nvt/sllod temp 1 1 1": "fix nve nvt/sllod",
-    SHEAR.format(0.3) + "fix l all langevin 1 1 1 5": "shear together with walls, Langevin",
+    SHEAR.format(0.3) + "fix l all langevin 1 1 1 5": "shear cannot be combined with walls",
     SHEAR.format(20.0): "rate of shear 20 is too high",
     SHEAR.format(0.3) + "group g id > 5\nunfix nve\nfix nve g nve": "that are not integrated",
 }

@@ -101,8 +101,8 @@ void check_trials(const Parameters& p) {
   const int k = p.trial_positions, m = p.trial_orientations;
   if (k < 1 || m < 1 || k > kMostTrials || m > kMostTrials || (k + 1) * m > kMostTrials)
     refuse(
-        "trial_positions and trial_orientations must be positive, and the orientations times one "
-        "more than the positions at most ",
+        "trial_positions and trial_orientations must be positive, and (trial_positions + 1) times "
+        "trial_orientations must be at most ",
         kMostTrials, ", got ", k, " and ", m);
   for (const double share : {p.reinsertion, p.identity_change})
     if (!(share >= 0) || !(share < 1)) refuse("shares of moves must be in [0, 1), got ", share);
@@ -113,7 +113,7 @@ void check_trials(const Parameters& p) {
   if (k * m == 1 && p.reinsertion == 0 && p.identity_change == 0) return;
   if (!p.rigid) refuse("trials, reinsertions and identity changes are for rigid molecules");
   if (p.method != Method::metropolis && p.method != Method::plj)
-    refuse("trials, reinsertions and identity changes go with the methods metropolis and plj");
+    refuse("trials, reinsertions and identity changes need the method metropolis or plj");
 }
 
 }  // namespace

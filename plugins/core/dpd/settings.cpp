@@ -28,7 +28,8 @@ void widths_of(const Box& box, double width[3]) {
 
 namespace {
 
-// Where velocities are relative to the flow, nothing may depend on the velocity itself.
+// The engine's velocities are relative to the flow; forces that depend on the velocity itself are
+// therefore refused.
 void check_shear(const Settings& s) {
   Box tilted = s.box;
   const double of_step = s.shear.rate * s.box.extent[1] * s.time_step;
@@ -49,7 +50,7 @@ void check_shear(const Settings& s) {
       std::any_of(s.body_forces.begin(), s.body_forces.end(),
                   [](const BodyForce& body) { return body.in_block; }))
     refuse(
-        "shear together with walls, Langevin thermostats, limits of speeds, changes of "
+        "shear cannot be combined with walls, Langevin thermostats, limits of speeds, changes of "
         "velocities, FENE bonds, angles or body forces in a block");
 }
 
@@ -96,7 +97,7 @@ void check_settings(const Settings& s) {
   if (!std::isfinite(many.b) || !(many.cutoff >= 0) || !std::isfinite(many.cutoff))
     refuse("coefficients of many-body forces are out of range");
   if (s.pairs.transverse && s.pairs.has_densities())
-    refuse("many-body forces together with transverse forces");
+    refuse("many-body forces cannot be combined with transverse forces");
   if (!(s.pairs.ramp.first >= 0) || !(s.pairs.ramp.last >= 0) ||
       s.pairs.ramp.end < s.pairs.ramp.begin)
     refuse("the temperatures of pairs are out of range");
@@ -344,7 +345,7 @@ double force_unit(const Settings& s) {
       const double noise = std::max(c.sigma, c.transverse_sigma);
       strongest = std::max({strongest, std::fabs(c.a) + 7 * noise, friction});
     }
-  // Two particles in one place.
+  // The largest many-body force: that of two particles at the same position.
   if (s.pairs.has_densities())
     strongest = std::max(
         strongest, 2 * std::fabs(s.pairs.many_body.b) * density_scale(s.pairs.many_body.cutoff));
@@ -553,14 +554,14 @@ std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string&
                                     int threads, Communicator* communicator) {
   check_settings(settings);
   if (communicator && communicator->ranks() == 1) communicator = nullptr;
-  if (settings.shear.rate != 0 && (communicator || device != "cpu")) refuse("shear is for one CPU");
+  if (settings.shear.rate != 0 && (communicator || device != "cpu")) refuse("shear needs one CPU");
   if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
   if (device.starts_with("cuda")) {
     if (communicator && settings.pairs.has_densities())
-      refuse("many-body forces are for one GPU, or for CPUs of several ranks");
+      refuse("many-body forces need one GPU, or the CPUs of any number of ranks");
     if (communicator && settings.pairs.transverse)
-      refuse("transverse forces are for one GPU, or for CPUs of several ranks");
+      refuse("transverse forces need one GPU, or the CPUs of any number of ranks");
     const auto make =
         settings.pairs.double_precision ? &make_cuda_engine<Double> : &make_cuda_engine<Mixed>;
     return make(settings, device.size() > 5 ? std::stoi(device.substr(5)) : -1, communicator);

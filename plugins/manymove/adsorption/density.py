@@ -70,7 +70,7 @@ class DensityMap:
             RuntimeError: nothing has been sampled.
         """
         if not self.samples:
-            raise RuntimeError("nothing has been sampled: call sample()")
+            raise RuntimeError("nothing sampled yet: call sample")
         cells = np.prod(self._adsorption.cells) * self._adsorption.systems
         return self.counts / (self.samples * cells)
 

@@ -64,7 +64,8 @@ class HardSpheres(HardParticles):
             a search over all pairs on the host.
         volume_delta: maximum trial change of ln V, V or an edge; the default follows from the
             pressure. In the mode "length" it may be a sequence of one number per edge, 0 for a
-            fixed edge. The maximum applies to the initial edges and grows in proportion to the edge.
+            fixed edge. The maximum applies to the initial edges and grows in proportion to the
+            edge.
         volume_repeats: number of trial changes at a time. Default 10, which need one search over
             the pairs; with edges apart 1.
         volume_every: number of cycles between trial changes. Default 1. At constant pressure the
