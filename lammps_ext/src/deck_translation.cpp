@@ -77,7 +77,7 @@ const std::map<std::string, std::string> kInstead{
     {"wall/harmonic", "fix wall/reflect"},
     {"freeze", "fix setforce 0 0 0"}};
 
-// Of LAMMPS' pair styles, those that there are under the name manymove/...
+// LAMMPS' pair styles that also exist as manymove/...
 const std::set<std::string> kPairsServed{"dpd", "dpd/tstat", "dpd/ext", "dpd/ext/tstat", "mdpd"};
 
 std::string name_of(const Fix* fix) {
@@ -310,8 +310,8 @@ void DeckTranslation::readapt(bigint step) const {
   update->ntimestep = now;
 }
 
-// The tilt xy alone changes, at a constant rate in each step, velocities of all atoms are remapped,
-// and all atoms move. The fix has told the domain its rates, those that are constant, in init().
+// Whether only the tilt xy changes, at a constant rate in each step, velocities of all atoms are
+// remapped, and all atoms move. The fix has set the constant rates in the domain in its init().
 bool DeckTranslation::can_shear(const Fix* fix) const {
   if (!is_class(fix, "N9LAMMPS_NS9FixDeformE") || comm->nprocs > 1 || fix->nevery != 1 ||
       !domain->deform_flag || !domain->deform_vremap || domain->deform_groupbit != 1)

@@ -55,8 +55,8 @@ class DeckTranslation : protected Pointers {
   // Number of the present step's random numbers.
   std::uint64_t draw();
 
-  // Forces, temperatures and coefficients that change from step to step; what fixes add on the
-  // host. The course from a step on is known for so many steps at most.
+  // The course: forces, temperatures and coefficients that change from step to step, known for at
+  // most course_length() steps. add_on_host() tallies what fixes add on the host.
   bool has_course() const {
     return forces_.has_course() || velocities_.has_course() || adapts_ahead_ || adapted_;
   }
@@ -69,7 +69,8 @@ class DeckTranslation : protected Pointers {
   void body_force(int i, double sum[3]) const { forces_.body_force(i, sum); }
   bool has_body_forces() const { return forces_.has_body_forces(); }
 
-  // The rate of shear by fix deform, 0 without it; and the box as the fix leaves it after a step.
+  // The rate of shear by fix deform, 0 without it. set_box_of() gives LAMMPS' box the shape in
+  // which the fix leaves it after a step.
   double shear_rate() const { return shearing_ ? shear_rate_ : 0; }
   void set_box_of(bigint step) const;
 
@@ -79,11 +80,12 @@ class DeckTranslation : protected Pointers {
   // Other fixes that act at the end of steps that are multiples of their nevery.
   const std::vector<Fix*>& end_of_step() const { return end_of_step_; }
 
-  // Fixes that change coefficients before the forces of some steps are computed (fix adapt):
-  // whether there are any, and whether the host has to stop before such a step, because variables
-  // may depend on the particles; the last step from now + 1 on that is followed by such a step, and
-  // their action in the present step. Otherwise the course has the coefficients, and the host's are
-  // those of its last step: readapt() makes them those of a step before it.
+  // Fixes that change coefficients before the forces of some steps are computed (fix adapt).
+  // adapts(): whether there are any. stops_to_adapt_at(): whether the host has to stop before the
+  // step, because variables may depend on the particles. last_step_before_adapting(): the last step
+  // from now + 1 on that is followed by a step of these fixes. adapt(): their action in the present
+  // step. If the course contains the coefficients, those of the host are the ones of its last step,
+  // and readapt() replaces them by those of an earlier step.
   bool adapts() const { return !adapting_.empty(); }
   bool stops_to_adapt_at(bigint step) const { return !adapts_ahead_ && adapts_at(step); }
   bigint last_step_before_adapting(bigint now) const;
@@ -127,8 +129,8 @@ class DeckTranslation : protected Pointers {
   DeckTopology topology_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;
   std::vector<Fix*> end_of_step_, adapting_;
-  bool adapts_ahead_ = false;  // what fixes adapt is known before the engine makes the steps
-  bool adapted_ = false;       // fixes have changed coefficients, which no course has had yet
+  bool adapts_ahead_ = false;  // adapted values are known before the engine makes the steps
+  bool adapted_ = false;       // fixes have changed coefficients that are not in a course yet
   Fix* shearing_ = nullptr;
   double shear_rate_ = 0;
   bool reads_neighbours_ = false, reads_positions_ = true;

@@ -176,7 +176,8 @@ std::vector<double> DeviceSession::relative_velocities() const {
   return velocity;
 }
 
-// A place is the same in boxes whose tilts differ by periods: image x + image y tilt is.
+// A position is the same in boxes whose tilts differ by n periods if its images along x differ by n
+// times its image along y.
 void DeviceSession::convert_images(bigint step, int sign) {
   const double period = domain->prd[0], periods = (domain->xy - engine_->tilt(step)) / period,
                of_step = deck_.shear_rate() * domain->prd[1] * update->dt / period;

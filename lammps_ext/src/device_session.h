@@ -50,8 +50,8 @@ class DeviceSession : private DevicePhase {
   std::uint64_t fingerprint_of_velocities() const;
   std::uint64_t fingerprint_of_others() const;
   void make_engine();
-  // Under shear: velocities of the atoms relative to the flow; images of the engine's box instead
-  // of those of LAMMPS' box, or the reverse, for a sign of -1.
+  // Under shear: velocities of the atoms relative to the flow. convert_images() replaces images in
+  // LAMMPS' box by those in the engine's box, or the reverse for a sign of -1.
   std::vector<double> relative_velocities() const;
   void convert_images(bigint step, int sign);
   void warn_of_stretched_bonds();

@@ -69,7 +69,7 @@ class PairManymoveDPD : public Pair {
   // Whether friction and noise act.
   bool is_moving() const;
   double sigma_of(double gamma) const;
-  // Of the last table().
+  // Coefficients of the last table().
   manymove::dpd::PairCoefficients& coefficients_of(int i, int j);
   bool is_active(int i, int j) const;
 
@@ -88,7 +88,8 @@ class PairManymoveDPD : public Pair {
   manymove::dpd::PairTable table_of_step();
 
   double temperature_ = 0, cutoff_ = 0, weight_exponent_ = 1;
-  // Temperatures of the ends of a run, of a thermostat; temperature_ is the higher one.
+  // Temperatures of a thermostat at the beginning and the end of a run; temperature_ is the higher
+  // one.
   double first_temperature_ = 0, last_temperature_ = 0;
   int seed_ = 0;
   int double_precision_ = 0;
@@ -99,7 +100,7 @@ class PairManymoveDPD : public Pair {
   bool drawn_in_setup_ = false;   // there, at the beginning of a run
   std::int64_t draws_ahead_ = 0;  // number of a draw minus its step
   class PairOnDevice* device_ = nullptr;
-  const double* density_ = nullptr;        // of find_densities()
+  const double* density_ = nullptr;        // result of find_densities()
   std::vector<std::uint8_t> active_;       // pairs of types that LAMMPS asked init_one() about
   bool narrow_[3] = {};                    // edges shorter than twice the cutoff
   std::vector<std::array<int, 3>> image_;  // of Particles; empty if no edge is narrow

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// pair_style manymove/dpd/ext: friction and noise across the line of centers, too; and the
-// thermostats manymove/dpd/tstat and manymove/dpd/ext/tstat without conservative force.
+// pair_style manymove/dpd/ext: DPD with friction and noise also across the line of centers; and the
+// thermostats manymove/dpd/tstat and manymove/dpd/ext/tstat without a conservative force.
 #pragma once
 
 #include "pair_manymove_dpd.h"

@@ -24,7 +24,7 @@ constexpr int kAllNeighbors = 1;  // id of the full list
 
 PairManymoveMDPD::PairManymoveMDPD(LAMMPS* lmp) : PairManymoveDPD(lmp) {
   style_ = "manymove/mdpd";
-  single_enable = 0;  // two particles alone do not tell the densities
+  single_enable = 0;  // two particles alone do not determine the densities
 }
 
 PairManymoveMDPD::~PairManymoveMDPD() {

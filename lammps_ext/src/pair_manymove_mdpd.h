@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// pair_style manymove/mdpd: many-body dissipative particle dynamics. To what manymove/dpd does it
-// adds a repulsion that grows with the local densities.
+// pair_style manymove/mdpd: many-body dissipative particle dynamics. It adds a repulsion that grows
+// with the local densities to the forces of manymove/dpd.
 #pragma once
 
 #include <vector>
@@ -34,9 +34,9 @@ class PairManymoveMDPD : public PairManymoveDPD {
 
   double **b_ = nullptr, **density_cutoff_ = nullptr;
   manymove::dpd::ManyBodyCoefficients many_body_;  // of all pairs
-  class NeighList* all_neighbors_ = nullptr;       // of each atom, a full list
+  class NeighList* all_neighbors_ = nullptr;       // a full list
   std::vector<double> densities_;
-  bool sending_densities_ = false;  // else images, as manymove/dpd does
+  bool sending_densities_ = false;  // otherwise images, as manymove/dpd does
 };
 
 }  // namespace LAMMPS_NS

@@ -331,8 +331,8 @@ bigint VerletManymove::next_stop(const DeckTranslation& deck, bigint last) const
   return std::min(stop, deck.last_step_before_adapting(now));
 }
 
-// What fix adapt does before the forces of the next step, with variables that may depend on the
-// particles. what: the host's arrays that are current.
+// Lets fix adapt act before the forces of the next step, with variables that may depend on the
+// particles. what: the arrays of the host that are up to date.
 void VerletManymove::adapt(DeckTranslation& deck, DeviceSession& session, unsigned what) {
   if (what != kEverything) read(deck, session, kEverything);
   ++update->ntimestep;
