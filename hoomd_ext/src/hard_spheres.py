@@ -22,8 +22,8 @@ class HardSpheres(HardParticles):
             the ``mode``, ``"ln"`` (default) or ``"standard"``, and ``delta``, the maximum change of
             ln V or V (default chosen from the pressure). Ten trial changes of the volume follow
             each shift of the grid; all edges change together. ``length`` instead of ``volume``
-            changes one edge at a time by at most its ``delta``, a number or one for each edge;
-            0 keeps an edge.
+            changes one edge at a time by at most its ``delta``, a number or a tuple of one
+            number per edge, where 0 keeps the edge fixed.
         swap (dict): `None`, or settings for swap moves, in which two spheres of different types
             exchange their types if there is room: ``rounds``, the number of rounds of pairs for
             each set of cells, and optionally ``range``, the largest difference of the diameters

@@ -46,7 +46,7 @@ def charges_of(text: str, source: str, structure: Any) -> list[float] | None:
     """The charges (_atom_site_charge) of the sites of a structure; None if the file has none.
 
     Raises:
-        ValueError: a charge is missing or no number.
+        ValueError: a charge is missing or is not a number.
     """
     if "_atom_site_charge" not in text:
         return None

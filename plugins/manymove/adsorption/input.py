@@ -16,7 +16,7 @@ from manymove.adsorption.gas import BOLTZMANN
 METHODS = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj")
 OPEN_METHODS = ("metropolis", "plj")  # those with insertions and deletions
 SPACING = {"linear": 0.08, "cubic": 0.2}  # angstrom
-# Settings of trials and of moves that make them, with their defaults.
+# Settings of trials and of the moves that use them, with their defaults.
 TRIALS = {
     "trial_positions": 1, "trial_orientations": 1, "reinsertion": 0.0, "identity_change": 0.0,
 }  # fmt: skip
@@ -82,7 +82,7 @@ def activity_of(fugacity: float, volume: float, temperature: float) -> float:
 
 
 def has_trials(trials: Mapping[str, Any]) -> bool:
-    """Whether settings differ from those without trials."""
+    """Whether a setting of trials differs from its default."""
     return any(trials.get(name, default) != default for name, default in TRIALS.items())
 
 

@@ -113,7 +113,7 @@ def published(path: str | Path) -> dict[str, Any]:
     """Published loadings for the picture of an isotherm, from a table in CSV.
 
     The first line names the columns: `pressure_bar`, `loading` in the unit of the picture, and, if
-    present, `loading_error` and `adsorbate`. What follows a "#" is a comment.
+    present, `loading_error` and `adsorbate`. Text after a "#" is a comment.
 
     Returns:
         the `label` (the file's name without the suffix), and the columns as lists.

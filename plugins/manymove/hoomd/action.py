@@ -39,7 +39,7 @@ class EngineAction(hoomd.custom.Action):
 
     __module__ = "manymove.hoomd"
     _dimensions = 3
-    _tilts = False  # whether the engine has boxes of any shape
+    _tilts = False  # whether the box may be tilted
 
     def __init__(self, threads: int | None = None) -> None:
         super().__init__()

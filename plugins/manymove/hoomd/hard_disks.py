@@ -62,9 +62,9 @@ class HardDisksUpdater(HardParticlesUpdater):
             dictionary with the "mode", "ln" (default) or "standard", and "delta", the maximum
             change of ln V or V (default chosen from the pressure). Ten trial changes of the volume
             follow each cycle; all edges change together. "length" instead of "volume" changes one
-            edge at a time, once per cycle, by at most its "delta", a number or one for each edge,
-            where 0 keeps an edge. This maximum holds for the first edges and grows in proportion to
-            the edge.
+            edge at a time, once per cycle, by at most its "delta", a number or a tuple of one
+            number per edge, where 0 keeps the edge fixed. This maximum applies to the initial edges
+            and grows in proportion to the edge.
         swap: None, or a dictionary for swap moves, in which two disks of different types exchange
             their types if there is room: "rounds", the number of rounds of pairs for each set of
             cells, and optionally "range", the largest difference of the diameters (default any),
