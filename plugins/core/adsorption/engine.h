@@ -90,9 +90,9 @@ struct Parameters {
   int systems = 1;
   double max_displacement = 0.65;  // along each axis
   double exchange = 0;             // share of insertions and deletions among the steps
-  // With `rigid` and the methods metropolis and plj: configurational bias of insertions, deletions
-  // and reinsertions, which choose one of trial_positions times trial_orientations poses; and the
-  // shares of reinsertions and of identity changes among the steps.
+  // Only with `rigid` and the methods metropolis and plj. Insertions, deletions and reinsertions
+  // choose one of trial_positions times trial_orientations poses (configurational bias);
+  // reinsertion and identity_change are the shares of these moves among the steps.
   int trial_positions = 1, trial_orientations = 1;
   double reinsertion = 0, identity_change = 0;
   std::array<int, 3> grid{0, 0, 0};  // points along each edge of the unit cell
@@ -176,8 +176,8 @@ class MANYMOVE_API Engine {
   virtual GridInfo grid_info() const = 0;
   virtual std::vector<int> capacities() const = 0;  // of each species, at present
   virtual std::size_t molecules() const = 0;        // that set_positions() takes
-  // Present energies, [systems]. Those of rigid molecules are sums over all interactions, which do
-  // not change the state; snapshot() has the energies that the moves have updated.
+  // Present energies, [systems]. Those of rigid molecules are summed over all interactions, which
+  // does not change the state; snapshot() has the energies that the moves have updated.
   virtual std::vector<double> energies() { return snapshot().energies; }
   virtual Snapshot snapshot() const = 0;
   // Framework energies at places of the box, xyz: [count][3]: from the grid, and summed over the

@@ -114,12 +114,13 @@ struct Grid {
   std::vector<int> rank;
 };
 
-// The box is sheared along x, with the gradient of the velocity along y: its tilt xy, which is
-// Box::tilt[0] at the time step `begin`, grows by rate * Box::extent[1] per time. Velocities of the
-// engine, also in HostArrays, are then relative to the flow (rate (y - low[1]), 0, 0), and
-// Box::tilt of positions is that of Engine::tilt(). On one CPU; see check_settings().
+// Shear of the box along x, with the gradient of the velocity along y. The tilt xy is Box::tilt[0]
+// at the time step `begin` and grows by rate * Box::extent[1] per unit of time. The engine's
+// velocities, also in HostArrays, are relative to the flow (rate (y - low[1]), 0, 0), and positions
+// are those in the box with the tilt Engine::tilt(). It needs the engine for the CPU and a single
+// rank; see check_settings().
 struct Shear {
-  double rate = 0;  // 0: there is none
+  double rate = 0;  // per unit of time; 0: no shear
   std::int64_t begin = 0;
 };
 
@@ -192,8 +193,8 @@ struct Clock {
   std::uint64_t draw;
 };
 
-// Coefficients of pairs, bonds and angles as in Settings, of as many types, with the same largest
-// cutoff, for the forces of the steps from `from` on.
+// Coefficients of pairs, bonds and angles for the forces of the steps from `from` on, as in
+// Settings, with the same numbers of types and the same largest cutoff.
 struct Coefficients {
   std::int64_t from;
   std::vector<PairCoefficients> pairs;
@@ -201,9 +202,9 @@ struct Coefficients {
   std::vector<AngleCoefficients> angles;
 };
 
-// What changes from step to step. values: for the steps from `first` on, in each step the
-// temperature of each bath, then the three components of each body force, then the temperature of
-// each change of velocities. coefficients: in the order of their steps, which come after step().
+// Parameters that change from step to step. values: for each step from `first` on, the temperature
+// of each bath, then the three components of each body force, then the temperature of each change
+// of velocities. coefficients: in the order of their steps, which come after step().
 struct Course {
   std::int64_t first = 0;
   std::vector<double> values;
@@ -273,9 +274,9 @@ class MANYMOVE_API Engine {
 
   // Replaces temperatures and body forces in the steps that the course has; in all others
   // they are those of the settings. The body force of the present step still acts in the first half
-  // of the next one. The coefficients of a course replace those before them for good, unless their
-  // step comes after step() when the next course is set. Local, the same on all ranks. Throws
-  // std::invalid_argument for coefficients that are not like those of the settings.
+  // of the next one. The coefficients of a course replace the earlier ones permanently, unless
+  // their step comes after step() when the next course is set. Local, the same on all ranks. Throws
+  // std::invalid_argument for coefficients of other types or with another largest cutoff.
   virtual void set_course(Course course) = 0;
 
   // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step
@@ -292,8 +293,8 @@ class MANYMOVE_API Engine {
   virtual const std::vector<double>& temperature_drops() const = 0;
   // The time step of the present state. Local, as are tally() and counters().
   virtual std::int64_t step() const = 0;
-  // The tilt xy of the box at a time step. Under shear it is the one of all equivalent tilts that
-  // is at most half of Box::extent[0].
+  // The tilt xy of the box at a time step. Under shear it is the equivalent tilt whose magnitude is
+  // at most half of Box::extent[0].
   virtual double tilt(std::int64_t step) const = 0;
   virtual Tally tally() const = 0;
 

@@ -8,8 +8,8 @@
 
 namespace manymove::dpd {
 
-// The same for all pairs: otherwise the force is not the gradient of any energy (P. B. Warren,
-// Phys. Rev. E 87, 045303 (2013)).
+// The constants are the same for all pairs: otherwise the force is not the gradient of any energy
+// (P. B. Warren, Phys. Rev. E 87, 045303 (2013)).
 template <class F>
 struct ManyBody {
   F b;               // B of the force B (rho_i + rho_j) w_d(r)
@@ -34,9 +34,9 @@ MM_HD F many_body_weight(const ManyBody<F>& law, F r) {
   return beyond > F(0) ? beyond : F(0);
 }
 
-// Adds a neighbor at this distance to a local density over density_scale: w_rho(r) = density_scale
-// w_d(r)^2, whose integral over space is 1. A particle is not its own neighbor. factor: of a
-// special neighbor.
+// Adds a neighbor at this distance to a local density in units of density_scale: w_rho(r) =
+// density_scale w_d(r)^2, whose integral over space is 1. A particle is not its own neighbor.
+// factor: that of a special neighbor, otherwise 1.
 template <class Math = Exact, class F>
 MM_HD F with_neighbor(const ManyBody<F>& law, F squared_distance, F factor, F density) {
   F r, inverse;
@@ -45,7 +45,7 @@ MM_HD F with_neighbor(const ManyBody<F>& law, F squared_distance, F factor, F de
   return fused(factor * w, w, density);
 }
 
-// Adds what the densities give to the force and the energy of a pair; densities = rho_i + rho_j.
+// Adds the many-body force and energy of a pair; densities = rho_i + rho_j.
 // The sum of all energies is (pi r_d^4 B / 30) sum_i rho_i^2, written as pair terms.
 template <class Math = Exact, class F>
 MM_HD void add_many_body(const ManyBody<F>& law, F squared_distance, F densities,

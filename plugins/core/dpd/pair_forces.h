@@ -15,12 +15,12 @@ struct PairCoefficients {
   double a, gamma, sigma;  // Eqs. 3 to 5 of the paper; sigma is over the root of the time step
   double inverse_cutoff;
   double weight_exponent;  // s of Eq. 8
-  // Of friction and noise across the line of centers, if PairTable::transverse.
+  // Friction and noise across the line of centers, used if PairTable::transverse is set.
   double transverse_gamma = 0, transverse_sigma = 0, transverse_exponent = 1;
 };
 
-// The temperature of a thermostat changes from step to step: at time step t both sigmas are those
-// of the coefficients times the root of first + (last - first) (t - begin) / (end - begin).
+// A temperature that changes from step to step: at time step t both sigmas are those of the
+// coefficients times the square root of first + (last - first) (t - begin) / (end - begin).
 struct NoiseRamp {
   double first = 1, last = 1;
   std::int64_t begin = 0, end = 0;
@@ -32,10 +32,11 @@ struct NoiseRamp {
   }
 };
 
-// Many-body DPD (many_body.h), of all pairs; special factors multiply densities as they do forces.
+// Many-body DPD (many_body.h), the same for all pairs. The factors of special neighbors multiply
+// the densities as they multiply the forces.
 struct ManyBodyCoefficients {
   double b = 0;
-  double cutoff = 0;  // r_d, at most every pair's cutoff; 0: none
+  double cutoff = 0;  // r_d, at most the cutoff of any pair; 0: no many-body forces
 };
 
 struct PairTable {
@@ -48,7 +49,7 @@ struct PairTable {
   bool double_precision;  // else float32 for pairs; sums are float64 always
   ManyBodyCoefficients many_body = {};
   bool transverse = false;
-  NoiseRamp ramp = {};  // of the steps of an engine; PairForces has no time
+  NoiseRamp ramp = {};  // used by engines only; PairForces has no time
 
   bool has_densities() const { return many_body.cutoff > 0; }
 };
@@ -76,7 +77,7 @@ struct NeighborList {
 
 // Called for each pair within the cutoff: energy, force over distance, r_ij.
 struct PairTally {
-  // force: on i, if it is not along r_ij; else null.
+  // force: the force on i, [3], if it is not along r_ij; otherwise null.
   void (*call)(void* context, int i, int j, double energy, double force_over_distance,
                const double* force, double dx, double dy, double dz);
   void* context;
@@ -96,8 +97,8 @@ class MANYMOVE_API PairForces {
            std::uint64_t seed, std::uint64_t draw, int reacting, double (*force)[3], double* energy,
            const PairTally* tally);
 
-  // The local density of each i = particle[k], k below list.count, from its neighbors, which have
-  // to be all of them (a full list). It does not depend on the number of threads.
+  // Writes density[i], the local density of each i = particle[k], k below list.count. The list must
+  // contain all neighbors of i (a full list). The result does not depend on the number of threads.
   void find_densities(const PairTable& table, const Particles& particles, const NeighborList& list,
                       double* density);
 

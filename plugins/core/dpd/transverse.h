@@ -15,7 +15,7 @@ struct TransverseLaw {
   F gamma, sigma, weight_exponent;
 };
 
-// Of the third normal variable of each pair. step: the key of the other two.
+// The key of the third normal variable of each pair. step: the key of the other two.
 MM_HD NoiseKey transverse_key(const NoiseKey& step) {
   std::uint32_t word[4] = {step.mask[0], step.mask[1], 0, 0x736e7274u /* "trns" */};
   philox(word, {step.round[0], 0});

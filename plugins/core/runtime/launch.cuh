@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Programmatic dependent launch (compute capability 9.0 and later): the next kernel's blocks may
-// start where this one's have left room; they wait for its end before they read what it wrote.
+// Programmatic dependent launch (compute capability 9.0 and later): blocks of the next kernel may
+// start as soon as those of this one leave room. They wait for its end before they read
+// its results.
 #pragma once
 
 #include "device.cuh"
@@ -18,8 +19,8 @@ __device__ inline void let_next_kernel_start() {
 #endif
 }
 
-// Launches a kernel, before the former one's end where `early`, which waits_for_former_kernel()
-// must allow.
+// Launches a kernel. With `early`, which needs waits_for_former_kernel(kernel), it may start before
+// the former kernel has ended, and it calls wait_for_former_kernel() before it reads its results.
 template <class... Parameters, class... Arguments>
 void launch_kernel(void (*kernel)(Parameters...), unsigned blocks, unsigned threads,
                    std::size_t shared, cudaStream_t stream, bool early, Arguments&&... arguments) {

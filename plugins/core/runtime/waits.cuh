@@ -24,9 +24,9 @@ bool has_ended(Work work, const char* what) {
   return state == cudaSuccess;
 }
 
-// Called between the looks of a wait. At first the thread keeps its core, because the system would
-// give a core that is yielded to other programs for milliseconds; in a long wait it sleeps, after
-// which the system prefers it to programs that do not.
+// Called between the polls of a wait. At first the thread keeps its core, because the operating
+// system gives a yielded core to other programs for milliseconds. In a long wait it sleeps; after a
+// sleep the scheduler prefers it to programs that never sleep.
 class Rest {
  public:
   void operator()() {

@@ -17,8 +17,8 @@ void choose_edges(State& state);
 void adopt_edges(State& state, const std::array<std::int64_t, 3>& extent);
 
 // Makes and counts the trial changes that are due after a cycle. `now` is the present snapshot, or
-// what this rank has of it, whose places and origin follow; returns whether the box has changed.
-// Collective where ranks divide the system, which then has to be divided again.
+// this rank's part of it; its positions and origin are updated. Returns whether the box has
+// changed. Collective if ranks divide the system, which then has to be divided again.
 bool change_edges(State& state, Snapshot& now);
 
 }  // namespace manymove::hard_particles::spheres

@@ -52,7 +52,7 @@ struct Parameters {
   bool ln_volume = true;     // steps uniform in ln V, otherwise in V
   bool edges_apart = false;  // steps of one edge at a time, uniform in its length; not in ln V
   double volume_delta = 0;   // largest step, of ln V, V or an edge
-  double edge_shares[3] = {1, 1, 1};  // of volume_delta, for each edge; 0 for one that stays
+  double edge_shares[3] = {1, 1, 1};  // of volume_delta, for each edge; 0: a fixed edge
   int volume_repeats = 0;             // trial changes at a time
   int volume_every = 0;
   // Swap moves of diameters [N] after every `swap_every` cycles: rounds of pairs for each set of

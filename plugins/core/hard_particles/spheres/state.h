@@ -125,7 +125,7 @@ Law law_of(const State& state);
 Cells cells_of(const State& state, const Snapshot& data);
 // Whether no two particles overlap and all fit into their cells.
 bool is_legal(const State& state, const Snapshot& data);
-// The same for what ranks have, each in its snapshot and in whatever strips. Collective.
+// The same for a system that ranks divide in any way, each with its part in `mine`. Collective.
 bool is_legal_on_ranks(const State& state, const Snapshot& mine);
 // This rank's particles in the cells of its local storage, as places in the box. Throws
 // std::runtime_error if one is missing, of an undivided system.
