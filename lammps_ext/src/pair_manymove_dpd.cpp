@@ -397,7 +397,7 @@ void PairManymoveDPD::init_style() {
 
 double PairManymoveDPD::init_one(int i, int j) {
   if (!setflag[i][j]) error->all(FLERR, "Pair style {}: pair_coeff {} {} is missing", style_, i, j);
-  // fix adapt changes the temperature of styles that have one alone.
+  // Styles with a single temperature: fix adapt may have changed it.
   if (!thermostat_) first_temperature_ = last_temperature_ = temperature_;
   sigma_[i][j] = sigma_of(gamma_[i][j]);
   for (double** array : {a_, gamma_, sigma_, cut_, exponent_}) array[j][i] = array[i][j];

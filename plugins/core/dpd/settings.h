@@ -27,7 +27,7 @@ constexpr float kFarthestAhead = 0.8f;
 void look_ahead(Cells& cells, double time_step, std::int64_t steps);
 
 Shorts shorts_of(const Settings& settings);
-// Those of the same places, which tell neighbors that are out of the cutoff of densities.
+// The same for the cutoff of densities: it excludes neighbors that are beyond this cutoff.
 Shorts shorts_of_densities(const Settings& settings);
 
 // Entries of a neighbor list are read in groups of this size. Lane l of a particle takes the groups

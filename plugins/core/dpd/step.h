@@ -35,7 +35,7 @@ struct Forces {  // what the sum over one particle's neighbors needs
   NoiseKey third_noise;
 };
 
-// What pairs feel in addition to the forces of PairLaw: forces of local densities, or friction and
+// Forces of pairs in addition to those of PairLaw: forces of local densities, or friction and
 // noise across the line of centers.
 enum class Extra { none, many_body, transverse };
 

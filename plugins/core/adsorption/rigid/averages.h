@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What systems of rigid molecules add to their averages, written once for CPU and GPU.
+// The averages of systems of rigid molecules, written once for CPU and GPU.
 #pragma once
 
 #include "steps.h"
@@ -27,8 +27,8 @@ MM_TEAM void measure_state(const System& s) {
   add_to(s, kEnergyNumber, s.energy * n);
 }
 
-// What an insertion, deletion, reinsertion or identity change may change, and with which
-// probability, given its trials: docs/theory/open_systems.md, section 4.
+// The possible changes by an insertion, deletion, reinsertion or identity change, and their
+// probability given its trials: docs/theory/open_systems.md, section 4.
 struct Outcome {
   double probability = 0, difference = 0;  // of the energy
   bool accepted = false;

@@ -2,8 +2,8 @@
 // Steps of a system of rigid molecules, written once for CPU and GPU: a team of lanes shares the
 // work of one system. On a GPU the team is a warp or several warps; on a CPU it is a loop over as
 // many lanes as a warp has, or one lane alone. Sums have the same order for the same number of
-// lanes: several warps share what has no order, and compute by one of them, or by each of them
-// alike, what has.
+// lanes: several warps share the work that does not depend on an order; work that does is done by
+// one of them, or identically by each of them.
 //
 // A team has
 //   width, Lane<T>: a value of each lane; each(f): f(lane) by every lane of every warp

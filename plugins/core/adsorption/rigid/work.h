@@ -48,7 +48,7 @@ struct NearRun {
 };
 inline constexpr int kMostRuns = kMostSpecies * kMostSites;
 
-// What one warp of a team finds out for the others: the next state of several proposals.
+// The result that one warp of a team computes for the others: the next state of several proposals.
 template <class F>
 struct Choice {
   double total;  // of the weights

@@ -345,7 +345,7 @@ class CpuEngine final : public EngineBase {
     for (const Chunk& chunk : chunk_) add_to(tally_, chunk.tally);
   }
 
-  // Of the present positions. Those of ghosts come from the ranks that have their particles.
+  // Densities at the present positions. Those of ghosts come from the ranks that own the particles.
   void find_densities() {
     density_.resize(position_.size());
     rows_.density = density_.data();

@@ -62,7 +62,7 @@ struct Batch {
   F squared_distance[kBatch], approach[kBatch], noise[kBatch];
   F a[kBatch], gamma[kBatch], sigma[kBatch], inverse_cutoff[kBatch], weight_exponent[kBatch];
   F force[kBatch], energy[kBatch], densities[kBatch];
-  // Of transverse forces: differences of velocities, noise (its third component is `noise`),
+  // For transverse forces: differences of velocities, noise (its third component is `noise`),
   // coefficients, and the forces on i.
   F u[kBatch], v[kBatch], w[kBatch], x_noise[kBatch], y_noise[kBatch];
   F transverse_gamma[kBatch], transverse_sigma[kBatch], transverse_exponent[kBatch];

@@ -30,7 +30,7 @@ struct Rows {
 struct Kernels {
   void (*add_rows)(const PairTable& table, const Particles& particles, const NeighborList& list,
                    const NoiseKey& key, const Rows& rows, const PairTally* tally);
-  // Of particle[first] to before particle[last] of the list, a full one.
+  // Densities of particle[first] to particle[last - 1] of the list, which is a full one.
   void (*find_densities)(const PairTable& table, const Particles& particles,
                          const NeighborList& list, int first, int last, double* density);
   void (*draw_noise)(const NoiseKey& key, int count, const std::uint32_t* tag_i,

@@ -62,7 +62,7 @@ void begin(const StepRows<P>& s, Chunk& chunk) {
   }
 }
 
-// What a pass over the pairs is for: forces (plain: as in is_plain()), or densities.
+// The purpose of a pass over the pairs: forces (plain: as in is_plain()), or densities.
 enum class Pass { plain, general, many_body, transverse, density };
 
 template <class P, Pass pass, bool reading>

@@ -236,7 +236,7 @@ State make_part(std::size_t particles, const Parameters& parameters, const Snaps
   return s;
 }
 
-// Each rank looks at an equal share of the rows and at pairs with the row above them. In its grid
+// Each rank checks an equal share of the rows, and their pairs with the row above them. In its grid
 // an empty row follows, so that nothing reaches around.
 bool is_legal_on_ranks(const State& s, const Snapshot& mine) {
   const auto D = static_cast<std::size_t>(s.dimensions()), last = D - 1;
