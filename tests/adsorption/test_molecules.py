@@ -453,10 +453,10 @@ def test_charges_and_cells_are_read_from_a_cif_file(tmp_path):
 
 RASPA3 = {
     "PseudoAtoms": [
-        {"name": "Si", "framework": True, "element": "Si", "charge": 2.05},
-        {"name": "O", "framework": True, "element": "O", "charge": -1.025},
-        {"name": "C_co2", "framework": False, "element": "C", "charge": 0.6512},
-        {"name": "O_co2", "framework": False, "element": "O", "charge": -0.3256},
+        {"name": "Si", "framework": True, "element": "Si", "charge": 2.05, "mass": 28.0855},
+        {"name": "O", "framework": True, "element": "O", "charge": -1.025, "mass": 15.9994},
+        {"name": "C_co2", "framework": False, "element": "C", "charge": 0.6512, "mass": 12.0},
+        {"name": "O_co2", "framework": False, "element": "O", "charge": -0.3256, "mass": 15.9994},
     ],
     "SelfInteractions": [
         {"name": "Si", "type": "lennard-jones", "parameters": [22.0, 2.30]},

@@ -82,9 +82,13 @@ class Comparison:
         self.round = None if header["round"] is None else int(header["round"])
 
 
+_FORMER_SUMS = 13  # before trials were recorded
+
+
 def all_sums(sums: np.ndarray, systems: int) -> np.ndarray:
     """The sums of a checkpoint; those of earlier versions had fewer rows."""
-    return np.pad(sums, (0, max(0, _SUMS * systems - len(sums))))
+    missing = (_SUMS - _FORMER_SUMS) * systems if len(sums) == _FORMER_SUMS * systems else 0
+    return np.pad(sums, (0, missing))
 
 
 # The source of the averages of a run: the parameters of the engine, the other arguments of the

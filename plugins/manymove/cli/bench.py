@@ -265,9 +265,8 @@ def bench_dpd(
     The peers are styles of LAMMPS and HOOMD-blue.
 
     Examples:
-      manymove bench dpd --sizes 24000 --precision mixed --skin 0.3,0.4
+      manymove bench dpd --many-body --sizes 24000 --precision mixed --skin 0.3,0.4
       manymove bench dpd --device cpu --ranks 1,2 --threads 1,2
-      manymove bench dpd --many-body --sizes 8000 --precision mixed
       manymove bench dpd --figure-11 --device cuda --json figure_11.json
     """
     options = gathered(locals())
