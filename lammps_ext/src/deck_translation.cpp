@@ -88,7 +88,7 @@ std::string name_of(const Fix* fix) {
 
 }  // namespace
 
-DeckTranslation::DeckTranslation(LAMMPS* lmp)
+DeckTranslation::DeckTranslation(LAMMPS* lmp, bool may_shear)
     : Pointers(lmp),
       styles_(lmp),
       forces_(lmp),
@@ -100,7 +100,7 @@ DeckTranslation::DeckTranslation(LAMMPS* lmp)
   check_pairs_and_bonds();
   check_atoms();
   check_box();
-  check_fixes();
+  check_fixes(may_shear);
   refuse_together();
   for (int i = 0; shearing_ && i < atom->nlocal; ++i)
     if (!is_integrated(i)) {
@@ -233,8 +233,8 @@ void DeckTranslation::check_plane() {
   if (ends[0] > -ends[1]) refuse("dimension 2 with atoms at different heights");
 }
 
-void DeckTranslation::check_fixes() {
-  for (int k = 0; k < modify->nfix; ++k) check_fix(modify->fix[k], modify->fmask[k]);
+void DeckTranslation::check_fixes(bool may_shear) {
+  for (int k = 0; k < modify->nfix; ++k) check_fix(modify->fix[k], modify->fmask[k], may_shear);
   for (int k = 0; k < modify->nfix; ++k)
     if ((modify->fmask[k] & FixConst::END_OF_STEP) && modify->fix[k] != shearing_ &&
         !engine_changes_velocities(modify->fix[k]))
@@ -242,7 +242,7 @@ void DeckTranslation::check_fixes() {
   adapts_ahead_ = !adapting_.empty() && DeckVariables(lmp).all_of_step();
 }
 
-void DeckTranslation::check_fix(Fix* fix, int mask) {
+void DeckTranslation::check_fix(Fix* fix, int mask, bool may_shear) {
   const std::string style = fix->style;
   std::vector<std::string> refused;
   const bool taken = forces_.take(fix, refused);
@@ -253,7 +253,7 @@ void DeckTranslation::check_fix(Fix* fix, int mask) {
   if (style == "OMP")
     return;  // memory for force styles of the OPENMP package, which are refused by their own names
   // Coefficients count for the forces of a step; masses would count for half of its motion.
-  if (style == "deform" && !shearing_ && can_shear(fix)) {
+  if (style == "deform" && may_shear && !shearing_ && can_shear(fix)) {
     shearing_ = fix;
     shear_rate_ = domain->h_rate[5] / domain->prd[1];
     return;
@@ -310,17 +310,13 @@ void DeckTranslation::readapt(bigint step) const {
   update->ntimestep = now;
 }
 
-// Whether only the tilt xy changes, at a constant rate in each step, velocities of all atoms are
-// remapped, and all atoms move. The fix has set the constant rates in the domain in its init().
+// Whether only the tilt xy changes, at a constant rate in each step, and velocities of all atoms
+// are remapped. The fix has set the rate in the domain in its init() if it is constant, else at the
+// end of each step.
 bool DeckTranslation::can_shear(const Fix* fix) const {
-  if (!is_class(fix, "N9LAMMPS_NS9FixDeformE") || comm->nprocs > 1 || fix->nevery != 1 ||
-      !domain->deform_flag || !domain->deform_vremap || domain->deform_groupbit != 1)
-    return false;
-  for (int k = 0; k < 5; ++k)
-    if (domain->h_rate[k] != 0) return false;
-  for (const double rate : domain->h_ratelo)
-    if (rate != 0) return false;
-  return domain->h_rate[5] != 0;
+  return is_class(fix, "N9LAMMPS_NS9FixDeformE") && comm->nprocs == 1 && fix->nevery == 1 &&
+         fix->box_change == Fix::BOX_CHANGE_XY && domain->deform_flag && domain->deform_vremap &&
+         domain->deform_groupbit == 1 && domain->h_rate[5] != 0;
 }
 
 // A box that is tilted too far is replaced by an equivalent one, with the atoms' images.

@@ -26,8 +26,9 @@ enum ReadArrays : unsigned { kVelocities = 1, kForces = 2, kPositions = 4, kEver
 
 class DeckTranslation : protected Pointers {
  public:
-  // Reads the deck of the run that is set up.
-  explicit DeckTranslation(class LAMMPS* lmp);
+  // Reads the deck of the run that is set up. may_shear: whether rates of fix deform are constant
+  // if they are in the domain, as after its init(), or after a run that was sheared.
+  DeckTranslation(class LAMMPS* lmp, bool may_shear);
 
   // The commands that no engine serves, separated by commas; empty if all are served.
   const std::string& unserved() const { return unserved_; }
@@ -111,8 +112,8 @@ class DeckTranslation : protected Pointers {
   void find_classes();
   void check_box();
   void check_plane();
-  void check_fixes();
-  void check_fix(Fix* fix, int mask);
+  void check_fixes(bool may_shear);
+  void check_fix(Fix* fix, int mask, bool may_shear);
   bool engine_changes_velocities(Fix* fix);
   bool can_shear(const Fix* fix) const;
   void check_readers();

@@ -122,7 +122,8 @@ void VerletManymove::init() {
 
 void VerletManymove::setup(int flag) {
   leave_device();
-  deck_ = std::make_unique<DeckTranslation>(lmp);
+  deck_ = std::make_unique<DeckTranslation>(lmp, true);
+  shears_ = deck_->shear_rate() != 0;
   choose_place();  // before the table of output begins
   if (update->nsteps > 0) make_session();
   {
@@ -162,7 +163,7 @@ void VerletManymove::cleanup() {
 void VerletManymove::run(int steps) {
   if (!session_ || uploaded_ != update->ntimestep) {
     leave_device();
-    deck_ = std::make_unique<DeckTranslation>(lmp);
+    deck_ = std::make_unique<DeckTranslation>(lmp, shears_);
     choose_place();
     if (steps > 0) make_session();
     upload();

@@ -63,6 +63,7 @@ class VerletManymove : public Verlet {
   std::vector<std::unique_ptr<PairOnDevice>>
       pairs_;             // likewise; of each instance of the pair style
   bigint uploaded_ = -1;  // the step of session_ that has not run yet
+  bool shears_ = false;   // the setup has found a fix deform that the engine serves
   bool stale_ = false;    // ghosts and lists of the host are those of an earlier step
 };
 
