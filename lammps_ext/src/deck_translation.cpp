@@ -88,8 +88,9 @@ std::string name_of(const Fix* fix) {
 
 }  // namespace
 
-DeckTranslation::DeckTranslation(LAMMPS* lmp, bool may_shear)
+DeckTranslation::DeckTranslation(LAMMPS* lmp, const LastSetup& last_setup)
     : Pointers(lmp),
+      last_setup_(last_setup),
       styles_(lmp),
       forces_(lmp),
       velocities_(lmp),
@@ -100,7 +101,7 @@ DeckTranslation::DeckTranslation(LAMMPS* lmp, bool may_shear)
   check_pairs_and_bonds();
   check_atoms();
   check_box();
-  check_fixes(may_shear);
+  check_fixes();
   refuse_together();
   for (int i = 0; shearing_ && i < atom->nlocal; ++i)
     if (!is_integrated(i)) {
@@ -233,8 +234,8 @@ void DeckTranslation::check_plane() {
   if (ends[0] > -ends[1]) refuse("dimension 2 with atoms at different heights");
 }
 
-void DeckTranslation::check_fixes(bool may_shear) {
-  for (int k = 0; k < modify->nfix; ++k) check_fix(modify->fix[k], modify->fmask[k], may_shear);
+void DeckTranslation::check_fixes() {
+  for (int k = 0; k < modify->nfix; ++k) check_fix(modify->fix[k], modify->fmask[k]);
   for (int k = 0; k < modify->nfix; ++k)
     if ((modify->fmask[k] & FixConst::END_OF_STEP) && modify->fix[k] != shearing_ &&
         !engine_changes_velocities(modify->fix[k]))
@@ -242,7 +243,7 @@ void DeckTranslation::check_fixes(bool may_shear) {
   adapts_ahead_ = !adapting_.empty() && DeckVariables(lmp).all_of_step();
 }
 
-void DeckTranslation::check_fix(Fix* fix, int mask, bool may_shear) {
+void DeckTranslation::check_fix(Fix* fix, int mask) {
   const std::string style = fix->style;
   std::vector<std::string> refused;
   const bool taken = forces_.take(fix, refused);
@@ -253,7 +254,7 @@ void DeckTranslation::check_fix(Fix* fix, int mask, bool may_shear) {
   if (style == "OMP")
     return;  // memory for force styles of the OPENMP package, which are refused by their own names
   // Coefficients count for the forces of a step; masses would count for half of its motion.
-  if (style == "deform" && may_shear && !shearing_ && can_shear(fix)) {
+  if (style == "deform" && last_setup_.may_shear && !shearing_ && can_shear(fix)) {
     shearing_ = fix;
     shear_rate_ = domain->h_rate[5] / domain->prd[1];
     return;
@@ -298,14 +299,15 @@ void DeckTranslation::adapt(int vflag) {
   adapted_ = true;
 }
 
-// A fix acts in the steps that are multiples of nevery, and at the beginning of a run.
+// A fix acts in the steps that are multiples of nevery, and in the setup of a run. A run without a
+// setup begins with the coefficients that the one before it left.
 void DeckTranslation::readapt(bigint step) const {
   if (!adapts_ahead_) return;
   const bigint now = update->ntimestep;
   for (Fix* fix : adapting_) {
-    if (fix->nevery > 0)
-      update->ntimestep = std::max(step / fix->nevery * fix->nevery, update->beginstep);
-    if (fix->nevery > 0) fix->setup_pre_force(0);
+    if (fix->nevery == 0) continue;
+    update->ntimestep = std::max(step / fix->nevery * fix->nevery, last_setup_.step);
+    fix->setup_pre_force(0);
   }
   update->ntimestep = now;
 }

@@ -24,11 +24,18 @@ class PairManymoveDPD;
 // What is read from the particles; positions with images.
 enum ReadArrays : unsigned { kVelocities = 1, kForces = 2, kPositions = 4, kEverything = 7 };
 
+// What runs without a setup (pre no) have to know of the last one: its step, and whether rates of
+// fix deform in the domain are constant, as they are after its init(), and in a run that is
+// sheared.
+struct LastSetup {
+  bigint step = 0;
+  bool may_shear = false;
+};
+
 class DeckTranslation : protected Pointers {
  public:
-  // Reads the deck of the run that is set up. may_shear: whether rates of fix deform are constant
-  // if they are in the domain, as after its init(), or after a run that was sheared.
-  DeckTranslation(class LAMMPS* lmp, bool may_shear);
+  // Reads the deck of the run that is set up.
+  DeckTranslation(class LAMMPS* lmp, const LastSetup& last_setup);
 
   // The commands that no engine serves, separated by commas; empty if all are served.
   const std::string& unserved() const { return unserved_; }
@@ -112,8 +119,8 @@ class DeckTranslation : protected Pointers {
   void find_classes();
   void check_box();
   void check_plane();
-  void check_fixes(bool may_shear);
-  void check_fix(Fix* fix, int mask, bool may_shear);
+  void check_fixes();
+  void check_fix(Fix* fix, int mask);
   bool engine_changes_velocities(Fix* fix);
   bool can_shear(const Fix* fix) const;
   void check_readers();
@@ -121,6 +128,7 @@ class DeckTranslation : protected Pointers {
   bool adapts_at(bigint step) const;
   manymove::dpd::Coefficients coefficients(bigint from);
 
+  const LastSetup last_setup_;
   std::string unserved_;
   PairManymoveDPD* pair_ = nullptr;
   BondedStyles styles_;

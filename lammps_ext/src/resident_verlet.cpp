@@ -122,8 +122,8 @@ void VerletManymove::init() {
 
 void VerletManymove::setup(int flag) {
   leave_device();
-  deck_ = std::make_unique<DeckTranslation>(lmp, true);
-  shears_ = deck_->shear_rate() != 0;
+  deck_ = std::make_unique<DeckTranslation>(lmp, LastSetup{update->ntimestep, true});
+  last_setup_ = {update->ntimestep, deck_->shear_rate() != 0};
   choose_place();  // before the table of output begins
   if (update->nsteps > 0) make_session();
   {
@@ -163,7 +163,7 @@ void VerletManymove::cleanup() {
 void VerletManymove::run(int steps) {
   if (!session_ || uploaded_ != update->ntimestep) {
     leave_device();
-    deck_ = std::make_unique<DeckTranslation>(lmp, shears_);
+    deck_ = std::make_unique<DeckTranslation>(lmp, last_setup_);
     choose_place();
     if (steps > 0) make_session();
     upload();
