@@ -40,7 +40,7 @@ constexpr int kShrinkWrapped = 2;  // Domain::nonperiodic
 constexpr int kStandard = 1;       // Atom::molecular: topology is kept by particle
 
 constexpr bigint kCourse = 4096;                 // steps whose changing forces are known ahead
-constexpr bigint kMostCoefficients = 1'000'000;  // of pairs of types, in the same course
+constexpr bigint kMostCoefficients = 1'000'000;  // of pairs, bonds and angles, in a course
 
 // When fixes act while the particles are with the engine.
 constexpr int kWithinStep = FixConst::INITIAL_INTEGRATE | FixConst::POST_INTEGRATE |
@@ -403,16 +403,16 @@ Settings DeckTranslation::settings() {
   return settings;
 }
 
-manymove::dpd::Coefficients DeckTranslation::coefficients(bigint from) {
-  Settings present = settings();
-  return {from, coefficients_, std::move(present.bonds), std::move(present.angles)};
+manymove::dpd::Coefficients DeckTranslation::coefficients(bigint from) const {
+  return {from, classes_.expanded(pair_->table()), styles_.bonds(), styles_.angles()};
 }
 
 bigint DeckTranslation::course_length() const {
-  const bigint pairs = static_cast<bigint>(classes_.count()) * classes_.count();
-  return adapts_ahead_
-             ? std::clamp<bigint>(kMostCoefficients / std::max<bigint>(pairs, 1), 1, kCourse)
-             : kCourse;
+  if (!adapts_ahead_) return kCourse;
+  bigint of_step = static_cast<bigint>(classes_.count()) * classes_.count();
+  if (styles_.has_bonds()) of_step += atom->nbondtypes;
+  if (styles_.has_angles()) of_step += atom->nangletypes;
+  return std::clamp<bigint>(kMostCoefficients / std::max<bigint>(of_step, 1), 1, kCourse);
 }
 
 manymove::dpd::Course DeckTranslation::course(bigint first, bigint last) {

@@ -126,7 +126,7 @@ class DeckTranslation : protected Pointers {
   void check_readers();
   int atom_mask(int i) const;
   bool adapts_at(bigint step) const;
-  manymove::dpd::Coefficients coefficients(bigint from);
+  manymove::dpd::Coefficients coefficients(bigint from) const;
 
   const LastSetup last_setup_;
   std::string unserved_;
