@@ -321,13 +321,17 @@ bool DeckTranslation::can_shear(const Fix* fix) const {
          domain->deform_groupbit == 1 && domain->h_rate[5] != 0;
 }
 
-// A box that is tilted too far is replaced by an equivalent one, with the atoms' images.
-void DeckTranslation::set_box_of(bigint step) const {
+// A box that is tilted too far is replaced by an equivalent one, with the atoms' images, at the
+// beginning of the next step.
+void DeckTranslation::set_box_before(bigint step) const {
   if (!shearing_) return;
-  const bigint now = std::exchange(update->ntimestep, step);
+  const bigint now = std::exchange(update->ntimestep, step - 1);
   shearing_->end_of_step();
   shearing_->pre_exchange();
   update->ntimestep = now;
+}
+void DeckTranslation::set_box_after_step() const {
+  if (shearing_) shearing_->end_of_step();
 }
 
 void DeckTranslation::check_readers() {

@@ -77,10 +77,12 @@ class DeckTranslation : protected Pointers {
   void body_force(int i, double sum[3]) const { forces_.body_force(i, sum); }
   bool has_body_forces() const { return forces_.has_body_forces(); }
 
-  // The rate of shear by fix deform, 0 without it. set_box_of() gives LAMMPS' box the shape in
-  // which the fix leaves it after a step.
+  // The rate of shear by fix deform, 0 without it. set_box_before() gives LAMMPS' box the shape
+  // that it has for the forces of a step, and set_box_after_step() the one in which the fix leaves
+  // it at the end of the present step.
   double shear_rate() const { return shearing_ ? shear_rate_ : 0; }
-  void set_box_of(bigint step) const;
+  void set_box_before(bigint step) const;
+  void set_box_after_step() const;
 
   // Changes of velocities by the engine at the end of steps.
   const DeckVelocities& velocities() const { return velocities_; }

@@ -310,9 +310,9 @@ void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session
     const bool in_time = update->ntimestep == stop;
     ev_set(update->ntimestep);
     what = stop == last || !in_time ? kEverything : what_is_read(deck);
-    deck.set_box_of(update->ntimestep - 1);
+    deck.set_box_before(update->ntimestep);
     read(deck, session, what);
-    deck.set_box_of(update->ntimestep);
+    deck.set_box_after_step();
     if (deck.velocities().act_at(update->ntimestep)) session.change_velocities(what);
     timer->stamp(Timer::COMM);
     if (in_time) let_others_act(deck, session, what);

@@ -50,6 +50,29 @@ def test_steps_under_shear_are_those_of_lammps(style, rate, tmp_path):
     assert_same_steps(ours, host, 1e-8)
 
 
+@pytest.mark.parametrize(("style", "rate", "due"), [("dpd", 2.2, 19), ("dpd/ext", -1.2, 35)])
+def test_the_box_flips_in_the_step_in_which_that_of_lammps_does(style, rate, due, tmp_path):
+    # The box of each step, and the positions in it. The first run ends where a flip is due.
+    deck = fluid(1.0, style) + SHEAR.format(rate) + "thermo_style custom step xy\nthermo 1\n"
+    deck += "dump d all custom 1 dump id x y z ix iy iz\n"
+    deck += "dump_modify d sort id format float %.17g\n"
+    runs = f"run {due}\nrun {50 - due}\n"
+    host = run_lammps(deck + runs, tmp_path)
+    ours = run_lammps(deck + resident("cpu") + runs, tmp_path)
+    assert_stays(ours)
+    tilt = host.thermo(0)["Xy"]
+    assert abs(tilt[-1]) > 2.5
+    assert np.sign(host.thermo(1)["Xy"][1]) == -np.sign(tilt[-1])
+    for k in range(2):
+        assert (ours.thermo(k)["Xy"] == host.thermo(k)["Xy"]).all()
+    atoms = [
+        np.array([row for row in map(str.split, text.splitlines()) if len(row) == 7], float)
+        for text in ((run.directory / "dump").read_text() for run in (host, ours))
+    ]
+    assert len(atoms[0]) == 51 * 630
+    assert_close(atoms[1], atoms[0], 1e-8)
+
+
 def test_mixed_precision_and_threads(tmp_path):
     deck = fluid(1.0, precision="mixed") + SHEAR.format(1.0) + "thermo 5\n"
     host = run_lammps(deck + "run 15\n" + END, tmp_path)
