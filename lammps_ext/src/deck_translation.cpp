@@ -40,7 +40,7 @@ constexpr int kShrinkWrapped = 2;  // Domain::nonperiodic
 constexpr int kStandard = 1;       // Atom::molecular: topology is kept by particle
 
 constexpr bigint kCourse = 4096;                 // steps whose changing forces are known ahead
-constexpr bigint kMostCoefficients = 1'000'000;  // of pairs of types, in the same course
+constexpr bigint kMostCoefficients = 1'000'000;  // of pairs, bonds and angles, in a course
 
 // When fixes act while the particles are with the engine.
 constexpr int kWithinStep = FixConst::INITIAL_INTEGRATE | FixConst::POST_INTEGRATE |
@@ -88,8 +88,9 @@ std::string name_of(const Fix* fix) {
 
 }  // namespace
 
-DeckTranslation::DeckTranslation(LAMMPS* lmp)
+DeckTranslation::DeckTranslation(LAMMPS* lmp, const LastSetup& last_setup)
     : Pointers(lmp),
+      last_setup_(last_setup),
       styles_(lmp),
       forces_(lmp),
       velocities_(lmp),
@@ -253,7 +254,7 @@ void DeckTranslation::check_fix(Fix* fix, int mask) {
   if (style == "OMP")
     return;  // memory for force styles of the OPENMP package, which are refused by their own names
   // Coefficients count for the forces of a step; masses would count for half of its motion.
-  if (style == "deform" && !shearing_ && can_shear(fix)) {
+  if (style == "deform" && last_setup_.may_shear && !shearing_ && can_shear(fix)) {
     shearing_ = fix;
     shear_rate_ = domain->h_rate[5] / domain->prd[1];
     return;
@@ -298,38 +299,39 @@ void DeckTranslation::adapt(int vflag) {
   adapted_ = true;
 }
 
-// A fix acts in the steps that are multiples of nevery, and at the beginning of a run.
+// A fix acts in the steps that are multiples of nevery, and in the setup of a run. A run without a
+// setup begins with the coefficients that the one before it left.
 void DeckTranslation::readapt(bigint step) const {
   if (!adapts_ahead_) return;
   const bigint now = update->ntimestep;
   for (Fix* fix : adapting_) {
-    if (fix->nevery > 0)
-      update->ntimestep = std::max(step / fix->nevery * fix->nevery, update->beginstep);
-    if (fix->nevery > 0) fix->setup_pre_force(0);
+    if (fix->nevery == 0) continue;
+    update->ntimestep = std::max(step / fix->nevery * fix->nevery, last_setup_.step);
+    fix->setup_pre_force(0);
   }
   update->ntimestep = now;
 }
 
-// Whether only the tilt xy changes, at a constant rate in each step, velocities of all atoms are
-// remapped, and all atoms move. The fix has set the constant rates in the domain in its init().
+// Whether only the tilt xy changes, at a constant rate in each step, and velocities of all atoms
+// are remapped. The fix has set the rate in the domain in its init() if it is constant, else at the
+// end of each step.
 bool DeckTranslation::can_shear(const Fix* fix) const {
-  if (!is_class(fix, "N9LAMMPS_NS9FixDeformE") || comm->nprocs > 1 || fix->nevery != 1 ||
-      !domain->deform_flag || !domain->deform_vremap || domain->deform_groupbit != 1)
-    return false;
-  for (int k = 0; k < 5; ++k)
-    if (domain->h_rate[k] != 0) return false;
-  for (const double rate : domain->h_ratelo)
-    if (rate != 0) return false;
-  return domain->h_rate[5] != 0;
+  return is_class(fix, "N9LAMMPS_NS9FixDeformE") && comm->nprocs == 1 && fix->nevery == 1 &&
+         fix->box_change == Fix::BOX_CHANGE_XY && domain->deform_flag && domain->deform_vremap &&
+         domain->deform_groupbit == 1 && domain->h_rate[5] != 0;
 }
 
-// A box that is tilted too far is replaced by an equivalent one, with the atoms' images.
-void DeckTranslation::set_box_of(bigint step) const {
+// A box that is tilted too far is replaced by an equivalent one, with the atoms' images, at the
+// beginning of the next step.
+void DeckTranslation::set_box_before(bigint step) const {
   if (!shearing_) return;
-  const bigint now = std::exchange(update->ntimestep, step);
+  const bigint now = std::exchange(update->ntimestep, step - 1);
   shearing_->end_of_step();
   shearing_->pre_exchange();
   update->ntimestep = now;
+}
+void DeckTranslation::set_box_after_step() const {
+  if (shearing_) shearing_->end_of_step();
 }
 
 void DeckTranslation::check_readers() {
@@ -405,16 +407,16 @@ Settings DeckTranslation::settings() {
   return settings;
 }
 
-manymove::dpd::Coefficients DeckTranslation::coefficients(bigint from) {
-  Settings present = settings();
-  return {from, coefficients_, std::move(present.bonds), std::move(present.angles)};
+manymove::dpd::Coefficients DeckTranslation::coefficients(bigint from) const {
+  return {from, classes_.expanded(pair_->table()), styles_.bonds(), styles_.angles()};
 }
 
 bigint DeckTranslation::course_length() const {
-  const bigint pairs = static_cast<bigint>(classes_.count()) * classes_.count();
-  return adapts_ahead_
-             ? std::clamp<bigint>(kMostCoefficients / std::max<bigint>(pairs, 1), 1, kCourse)
-             : kCourse;
+  if (!adapts_ahead_) return kCourse;
+  bigint of_step = static_cast<bigint>(classes_.count()) * classes_.count();
+  if (styles_.has_bonds()) of_step += atom->nbondtypes;
+  if (styles_.has_angles()) of_step += atom->nangletypes;
+  return std::clamp<bigint>(kMostCoefficients / std::max<bigint>(of_step, 1), 1, kCourse);
 }
 
 manymove::dpd::Course DeckTranslation::course(bigint first, bigint last) {

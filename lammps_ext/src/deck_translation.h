@@ -24,10 +24,18 @@ class PairManymoveDPD;
 // What is read from the particles; positions with images.
 enum ReadArrays : unsigned { kVelocities = 1, kForces = 2, kPositions = 4, kEverything = 7 };
 
+// What runs without a setup (pre no) have to know of the last one: its step, and whether rates of
+// fix deform in the domain are constant, as they are after its init(), and in a run that is
+// sheared.
+struct LastSetup {
+  bigint step = 0;
+  bool may_shear = false;
+};
+
 class DeckTranslation : protected Pointers {
  public:
   // Reads the deck of the run that is set up.
-  explicit DeckTranslation(class LAMMPS* lmp);
+  DeckTranslation(class LAMMPS* lmp, const LastSetup& last_setup);
 
   // The commands that no engine serves, separated by commas; empty if all are served.
   const std::string& unserved() const { return unserved_; }
@@ -69,10 +77,12 @@ class DeckTranslation : protected Pointers {
   void body_force(int i, double sum[3]) const { forces_.body_force(i, sum); }
   bool has_body_forces() const { return forces_.has_body_forces(); }
 
-  // The rate of shear by fix deform, 0 without it. set_box_of() gives LAMMPS' box the shape in
-  // which the fix leaves it after a step.
+  // The rate of shear by fix deform, 0 without it. set_box_before() gives LAMMPS' box the shape
+  // that it has for the forces of a step, and set_box_after_step() the one in which the fix leaves
+  // it at the end of the present step.
   double shear_rate() const { return shearing_ ? shear_rate_ : 0; }
-  void set_box_of(bigint step) const;
+  void set_box_before(bigint step) const;
+  void set_box_after_step() const;
 
   // Changes of velocities by the engine at the end of steps.
   const DeckVelocities& velocities() const { return velocities_; }
@@ -118,8 +128,9 @@ class DeckTranslation : protected Pointers {
   void check_readers();
   int atom_mask(int i) const;
   bool adapts_at(bigint step) const;
-  manymove::dpd::Coefficients coefficients(bigint from);
+  manymove::dpd::Coefficients coefficients(bigint from) const;
 
+  const LastSetup last_setup_;
   std::string unserved_;
   PairManymoveDPD* pair_ = nullptr;
   BondedStyles styles_;

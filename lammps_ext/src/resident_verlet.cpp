@@ -122,7 +122,8 @@ void VerletManymove::init() {
 
 void VerletManymove::setup(int flag) {
   leave_device();
-  deck_ = std::make_unique<DeckTranslation>(lmp);
+  deck_ = std::make_unique<DeckTranslation>(lmp, LastSetup{update->ntimestep, true});
+  last_setup_ = {update->ntimestep, deck_->shear_rate() != 0};
   choose_place();  // before the table of output begins
   if (update->nsteps > 0) make_session();
   {
@@ -162,7 +163,7 @@ void VerletManymove::cleanup() {
 void VerletManymove::run(int steps) {
   if (!session_ || uploaded_ != update->ntimestep) {
     leave_device();
-    deck_ = std::make_unique<DeckTranslation>(lmp);
+    deck_ = std::make_unique<DeckTranslation>(lmp, last_setup_);
     choose_place();
     if (steps > 0) make_session();
     upload();
@@ -309,9 +310,9 @@ void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session
     const bool in_time = update->ntimestep == stop;
     ev_set(update->ntimestep);
     what = stop == last || !in_time ? kEverything : what_is_read(deck);
-    deck.set_box_of(update->ntimestep - 1);
+    deck.set_box_before(update->ntimestep);
     read(deck, session, what);
-    deck.set_box_of(update->ntimestep);
+    deck.set_box_after_step();
     if (deck.velocities().act_at(update->ntimestep)) session.change_velocities(what);
     timer->stamp(Timer::COMM);
     if (in_time) let_others_act(deck, session, what);

@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "deck_translation.h"
 #include "integrate_api.h"
 
 namespace LAMMPS_NS {
 
 class DeviceSession;
-class DeckTranslation;
 class PairOnDevice;
 struct DeviceWishes;
 
@@ -63,7 +63,8 @@ class VerletManymove : public Verlet {
   std::vector<std::unique_ptr<PairOnDevice>>
       pairs_;             // likewise; of each instance of the pair style
   bigint uploaded_ = -1;  // the step of session_ that has not run yet
-  bool stale_ = false;    // ghosts and lists of the host are those of an earlier step
+  LastSetup last_setup_;
+  bool stale_ = false;  // ghosts and lists of the host are those of an earlier step
 };
 
 }  // namespace LAMMPS_NS

@@ -28,6 +28,8 @@ pytestmark = needs_lammps
 RAMP = "variable f equal 20+0.5*step\nfix a all adapt {} pair manymove/dpd a {} v_f\n"
 # With it, variables may depend on the particles, and LAMMPS stops at the steps of the fix.
 OF_PARTICLES = "variable of_particles equal c_thermo_temp\n"
+# The force of the adapted coefficient at half the cutoff.
+WRITE = "pair_write 1 1 2 r 0.5 0.9 table soft\n"
 ADAPTED = {
     "one type": DECKS["one type"] + RAMP.format(1, "* *"),
     "several types": DECKS["several types"] + RAMP.format(2, "1 2"),
@@ -80,18 +82,33 @@ def test_lists_are_kept_where_coefficients_change(device, tmp_path):
         assert int(re.findall(r"Neighbor list builds = (\d+)", run.output)[-1]) < 40
 
 
-def test_an_ended_run_leaves_the_coefficients_of_its_last_step(device, tmp_path):
-    deck = ADAPTED["one type"] + resident(device) + "timer timeout 0:00:01\nrun 100000000\n"
-    deck += 'variable reached equal step\nprint "reached ${reached}"\n'
-    run = run_lammps(deck + "pair_write 1 1 2 r 0.5 0.9 table soft\n", tmp_path)
-    (reached,) = map(int, re.findall(r"reached (\d+)", run.output))
-    assert 0 < reached < 100000000
+def assert_coefficient(run, expected):
     (row,) = (
         line.split()
         for line in (run.directory / "table").read_text().splitlines()
         if line.split()[:2] == ["1", "0.5"]
     )
-    assert float(row[3]) == pytest.approx(0.5 * (20 + 0.5 * reached), rel=1e-9)
+    assert float(row[3]) == pytest.approx(0.5 * expected, rel=1e-9)
+
+
+def test_an_ended_run_leaves_the_coefficients_of_its_last_step(device, tmp_path):
+    deck = ADAPTED["one type"] + resident(device) + "timer timeout 0:00:01\nrun 100000000\n"
+    deck += 'variable reached equal step\nprint "reached ${reached}"\n'
+    run = run_lammps(deck + WRITE, tmp_path)
+    (reached,) = map(int, re.findall(r"reached (\d+)", run.output))
+    assert 0 < reached < 100000000
+    assert_coefficient(run, 20 + 0.5 * reached)
+
+
+@pytest.mark.parametrize(("how", "expected"), [("start 0", 7), ("pre no", 0)])
+def test_before_its_first_step_an_ended_run_leaves_the_coefficients_of_the_setup(
+    how, expected, device, tmp_path
+):
+    deck = ADAPTED["one type"].replace("adapt 1 ", "adapt 100000000 ") + resident(device)
+    deck += f"run 7\ntimer timeout 0:00:01\nrun 1000000000 {how}\n"
+    run = run_lammps(deck + WRITE, tmp_path)
+    assert_stays(run)
+    assert_coefficient(run, 20 + 0.5 * expected)
 
 
 def test_coefficients_out_of_range_are_an_error(device, tmp_path):

@@ -50,6 +50,29 @@ def test_steps_under_shear_are_those_of_lammps(style, rate, tmp_path):
     assert_same_steps(ours, host, 1e-8)
 
 
+@pytest.mark.parametrize(("style", "rate", "due"), [("dpd", 2.2, 19), ("dpd/ext", -1.2, 35)])
+def test_the_box_flips_in_the_step_in_which_that_of_lammps_does(style, rate, due, tmp_path):
+    # The box of each step, and the positions in it. The first run ends where a flip is due.
+    deck = fluid(1.0, style) + SHEAR.format(rate) + "thermo_style custom step xy\nthermo 1\n"
+    deck += "dump d all custom 1 dump id x y z ix iy iz\n"
+    deck += "dump_modify d sort id format float %.17g\n"
+    runs = f"run {due}\nrun {50 - due}\n"
+    host = run_lammps(deck + runs, tmp_path)
+    ours = run_lammps(deck + resident("cpu") + runs, tmp_path)
+    assert_stays(ours)
+    tilt = host.thermo(0)["Xy"]
+    assert abs(tilt[-1]) > 2.5
+    assert np.sign(host.thermo(1)["Xy"][1]) == -np.sign(tilt[-1])
+    for k in range(2):
+        assert (ours.thermo(k)["Xy"] == host.thermo(k)["Xy"]).all()
+    atoms = [
+        np.array([row for row in map(str.split, text.splitlines()) if len(row) == 7], float)
+        for text in ((run.directory / "dump").read_text() for run in (host, ours))
+    ]
+    assert len(atoms[0]) == 51 * 630
+    assert_close(atoms[1], atoms[0], 1e-8)
+
+
 def test_mixed_precision_and_threads(tmp_path):
     deck = fluid(1.0, precision="mixed") + SHEAR.format(1.0) + "thermo 5\n"
     host = run_lammps(deck + "run 15\n" + END, tmp_path)
@@ -129,6 +152,12 @@ NOT_ON_THE_DEVICE = {
     "fix shear all deform 1 xy trate 0.3 remap v": "fix shear deform",
     "fix shear all deform 1 xz erate 0.3 remap v": "fix shear deform",
     "fix shear all deform 1 x erate 0.1 remap v": "fix shear deform",
+    "fix shear all deform 1 xy erate 0.3 z wiggle 1.0 0.4 remap v": "fix shear deform",
+    "fix shear all deform 1 xy erate 0.3 x wiggle 0.5 0.4 remap v": "fix shear deform",
+    "fix shear all deform 1 xy erate 0.3 y trate 0.2 remap v": "fix shear deform",
+    "variable d equal 0\nvariable r equal 0.2\n"
+    "fix shear all deform 1 xy erate 0.3 z variable v_d v_r remap v": "fix shear deform",
+    "fix shear all deform 1 xy wiggle 0.3 1.0 remap v": "fix shear deform",
     SHEAR.format(0.3) + "unfix nve\nfix nve all nvt/sllod temp 1 1 1": "fix nve nvt/sllod",
     SHEAR.format(0.3) + "fix l all langevin 1 1 1 5": "shear cannot be combined with walls",
     SHEAR.format(20.0): "rate of shear 20 is too high",
@@ -140,8 +169,9 @@ NOT_ON_THE_DEVICE = {
 def test_what_stays_on_the_host_is_named(line, tmp_path):
     box = "0 7 0.5 0 0" if "trate" in line else "0 7 0 0 0"
     deck = fluid(1.0).replace("0 7 0 0 0", box) + line + "\n"
-    host = run_lammps(deck + "run 3\n" + END, tmp_path)
-    ours = run_lammps(deck + resident("cpu") + "run 3\n" + END, tmp_path)
+    # Without a setup, the second run begins with the rates that the first one left.
+    host = run_lammps(deck + "run 3\nrun 2 pre no\n" + END, tmp_path)
+    ours = run_lammps(deck + resident("cpu") + "run 3\nrun 2 pre no\n" + END, tmp_path)
     assert STAYS not in ours.output
     assert NOT_ON_THE_DEVICE[line] in " ".join(ours.output.split()), ours.output
     assert_close(pick(ours, "vx", "vy", "vz"), pick(host, "vx", "vy", "vz"), 1e-10)

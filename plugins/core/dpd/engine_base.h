@@ -62,7 +62,8 @@ class EngineBase : public Engine {
     for (Coefficients& each : course.coefficients) {
       if (each.pairs.size() != tables[0].pairs.size() ||
           each.bonds.size() != tables[0].bonds.size() ||
-          each.angles.size() != tables[0].angles.size() || each.from <= step_)
+          each.angles.size() != tables[0].angles.size() || each.from <= step_ ||
+          each.from < tables.back().from)
         throw std::invalid_argument("a course has coefficients of other types or steps");
       check_settings(settings_with(each));
       tables.push_back(std::move(each));
@@ -118,9 +119,10 @@ class EngineBase : public Engine {
   const std::vector<Coefficients>& tables() const { return tables_; }
   // The index of the coefficients for the forces of a step.
   std::size_t table_of(std::int64_t step) const {
-    std::size_t table = tables_.size() - 1;
-    while (table > 0 && tables_[table].from > step) --table;
-    return table;
+    const auto later = std::upper_bound(
+        tables_.begin() + 1, tables_.end(), step,
+        [](std::int64_t at, const Coefficients& table) { return at < table.from; });
+    return static_cast<std::size_t>(later - tables_.begin()) - 1;
   }
   // The settings with other coefficients, which must outlive them.
   Settings settings_with(const Coefficients& table) const {

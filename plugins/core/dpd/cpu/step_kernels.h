@@ -184,13 +184,14 @@ class StepLoop {
           density_.factor[n] = factor;
           if constexpr (many_body) density_.sum[n] = (s_.density[i] + s_.density[j]) * factor;
         }
-        if constexpr (density) continue;
-        u_[n] = v.x - moves.x;
-        v_[n] = v.y - moves.y;
-        w_[n] = v.z - moves.z;
-        tag_i_[n] = v.tag;
-        tag_j_[n] = moves.tag;
-        if constexpr (!plain && !density) look_up(n, r.kind & 0xffffu, other.kind & 0xffffu);
+        if constexpr (!density) {
+          u_[n] = v.x - moves.x;
+          v_[n] = v.y - moves.y;
+          w_[n] = v.z - moves.z;
+          tag_i_[n] = v.tag;
+          tag_j_[n] = moves.tag;
+          if constexpr (!plain) look_up(n, r.kind & 0xffffu, other.kind & 0xffffu);
+        }
       }
     }
   }
@@ -229,8 +230,10 @@ class StepLoop {
       y_[n] = r.y;
       z_[n] = r.z;
       squared_[n] = dot(r, r);
-      if constexpr (!upright) u_[n] = fused(s_.shear, r.y, u_[n]);
-      approach_[n] = dot(r, Vector<Real>{u_[n], v_[n], w_[n]});
+      if constexpr (!density) {
+        if constexpr (!upright) u_[n] = fused(s_.shear, r.y, u_[n]);
+        approach_[n] = dot(r, Vector<Real>{u_[n], v_[n], w_[n]});
+      }
     }
   }
 

@@ -56,6 +56,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     const DeviceGuard here = use();
     check_topology(arrays.count, topology);
     count_ = arrays.count;
+    lists_end();
     set_clock(clock);
     tally_ = {};
     const auto n = static_cast<std::size_t>(count_);
@@ -97,7 +98,6 @@ class CudaEngine final : OnDevice, public EngineBase {
       count_ = 0;
       refuse_particle(topology.tag[first_bad], arrays.position[first_bad]);
     }
-    lists_hold_ = false;
   }
 
   void download(const HostArrays& arrays) override {
@@ -318,7 +318,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     if (!temperature_drops_.empty()) drops_.upload(temperature_drops_.data(), stream_);
     bonded_.forget(stream_);
     if (!lists_hold_) set_expired(step_ + 1);
-    Step<P> first = step_arguments(step_);
+    Step<P> first = step_arguments(step_, table_of(step_));
     first_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(first);
     check_launch();
     now_ ^= 1;
@@ -359,11 +359,11 @@ class CudaEngine final : OnDevice, public EngineBase {
     control_.upload(&control, stream_);
   }
 
-  Step<P> step_arguments(std::int64_t number) {
+  Step<P> step_arguments(std::int64_t number, std::size_t table) {
     Step<P> s = base_;
     s.count = count_;
     s.number = number;
-    constants_.choose(s, table_of(number));
+    constants_.choose(s, table);
     set_noise(s.forces, number);
     set_time(s.motion, number);
     s.lists = lists();
@@ -385,8 +385,9 @@ class CudaEngine final : OnDevice, public EngineBase {
   }
 
   void launch_step(std::int64_t number, bool reading) {
-    Step<P> s = step_arguments(number);
-    bonded_.launch(s, table_of(number), 0, kThreads / lanes_, reading, stream_);
+    const std::size_t table = table_of(number);
+    Step<P> s = step_arguments(number, table);
+    bonded_.launch(s, table, 0, kThreads / lanes_, reading, stream_);
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
     if (change >= 0) set_meter(s.meter, settings_.velocity_changes[change], number);
     auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
@@ -491,6 +492,11 @@ class CudaEngine final : OnDevice, public EngineBase {
     look_at_bonds();
   }
 
+  void lists_end() {
+    lists_hold_ = false;
+    expected_ = -1;
+  }
+
   void look_at_bonds() {
     const StretchReport stretch = bonded_.stretch(stream_, [this] { finish("download"); });
     judge_bonds(stretch.stretched, stretch.broken);
@@ -507,14 +513,14 @@ class CudaEngine final : OnDevice, public EngineBase {
       check(cudaStreamSynchronize(stream_), "step");
       step_ = report_->refused;
       now_ = buffer_of(step_);
-      lists_hold_ = false;
+      lists_end();
       refuse_change(step_);
     }
     if (report_->lost) {
       check(cudaStreamSynchronize(stream_), "step");
       step_ = report_->expired;
       now_ = buffer_of(step_);
-      lists_hold_ = false;
+      lists_end();
       look_at_bonds();
       lose_particle(report_->lost);
     }

@@ -227,12 +227,12 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   int after(int state) const { return state == 0 ? 1 : 0; }
 
-  Step<P> arguments(std::int64_t number, int last, bool reading) const {
+  Step<P> arguments(std::int64_t number, std::size_t table, int last, bool reading) const {
     Step<P> s = c_.base;
     const State &here = s_.present(), &there = s_.state[after(s_.now)];
     s.count = last;
     s.number = number;
-    c_.constants.choose(s, table_of(number));
+    c_.constants.choose(s, table);
     set_noise(s.forces, number);
     set_time(s.motion, number);
     s.lists = c_.lists();
@@ -258,7 +258,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   // From rest at step_ to the positions of the next step.
   void start_moving() {
     if (s_.count > 0) {
-      Step<P> s = arguments(step_, s_.count, false);
+      Step<P> s = arguments(step_, table_of(step_), s_.count, false);
       s.velocity = s_.rest.data();
       first_kernel<P><<<blocks_for(s_.count), kThreads, 0, c_.streams.main>>>(s);
       check_launch();
@@ -299,8 +299,9 @@ class DistributedEngine final : OnDevice, public EngineBase {
   // From a multiple of c_.block() on, so that the members of a block are those of Lists::tile.
   void launch_part(std::int64_t step, bool reading, int first, int last, cudaStream_t stream) {
     if (first == last) return;
-    Step<P> s = arguments(step, last, reading);
-    bonded_.launch(s, table_of(step), first, c_.block(), reading, stream);
+    const std::size_t table = table_of(step);
+    Step<P> s = arguments(step, table, last, reading);
+    bonded_.launch(s, table, first, c_.block(), reading, stream);
     s.partial += static_cast<std::size_t>(first / c_.block()) * kTallies;
     const auto kernel = step_kernel_of<P, From>(plain_, reading, c_.lanes);
     kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first});
