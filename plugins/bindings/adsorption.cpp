@@ -106,7 +106,7 @@ Parameters parameters_from(const nb::dict& d) {
 
 nb::tuple counters_tuple(const Counters& c) {
   return nb::make_tuple(c.steps, c.trial_states, c.accepted, c.exchanges, c.accepted_exchanges,
-                        c.insertions, c.samples);
+                        c.insertions, c.samples, c.reinsertions);
 }
 
 nb::dict snapshot_dict(const Engine& engine) {
@@ -128,8 +128,8 @@ nb::dict snapshot_dict(const Engine& engine) {
 
 Snapshot snapshot_from(const nb::dict& d) {
   Snapshot s;
-  const auto c = nb::cast<std::array<std::uint64_t, 7>>(d["counters"]);
-  s.counters = {c[0], c[1], c[2], c[3], c[4], c[5], c[6]};
+  const auto c = nb::cast<std::array<std::uint64_t, 8>>(d["counters"]);
+  s.counters = {c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]};
   s.max_displacement = nb::cast<double>(d["max_displacement"]);
   s.sites = vector_from<std::uint32_t>(d["sites"]);
   s.counts = vector_from<std::int32_t>(d["counts"]);

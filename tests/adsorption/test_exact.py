@@ -1,8 +1,9 @@
 """Adsorbates against what is known exactly: integrals over small systems, sums over atoms, laws of
 open systems, published energies.
 
-Statistical tests compare within five standard errors (a false alarm once in 1.7 million for normal
-errors; there are about thirty comparisons, with errors over 64 systems or more), with fixed seeds.
+Statistical tests compare within five standard errors (a false alarm of 4.9e-6 or less each, by
+Student's t for errors over 64 systems or more; there are about thirty comparisons), with fixed
+seeds.
 """
 
 from __future__ import annotations

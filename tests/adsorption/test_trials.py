@@ -1,7 +1,8 @@
 """Configurational bias, reinsertions, identity changes, and estimators that use all trials.
 
-Comparisons of numbers with errors are at five joint standard errors and at a fixed seed: a false
-alarm once in 1.7 million comparisons, should another seed be chosen.
+Comparisons of numbers with errors are at five joint standard errors (see `agrees`). Seeds are
+fixed, so that a test that passes once always passes; the rates of false alarms are those of other
+seeds.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from adsorption_model import GAS, agrees, make, places, small_framework, state
 from machine import on_gpu, runnable_simd_levels
 from trial_chain import Chain
 
-from manymove import Adsorption, cli
+from manymove import Adsorption, checkpoint, cli
 from manymove.adsorption import CO2, ForceField, Molecule, Site
 from manymove.adsorption.adsorbates import Adsorbate
-from manymove.adsorption.averages import Pooled
+from manymove.adsorption.averages import _EXPECTED, _TEST, _TESTED, Pooled
+from manymove.adsorption.averages import _MOVES as _REINSERTIONS
 
 DIPOLE = Molecule(
     "dipole", (Site("P", (0, 0, 0.5), 80.0, 2.6, 0.1), Site("M", (0.1, 0, -0.4), 60.0, 2.4, -0.1))
@@ -93,6 +95,47 @@ def test_all_estimators_give_the_exact_loading_and_energy(k, method):
         assert found.error < 0.02 * number
     for found in (a.energy_plain, a.energy_controlled):
         assert agrees(found.value, found.error, number * energy)
+
+
+def test_a_low_barrier_does_not_bias_the_estimators_of_trials():
+    """The barrier is 1 T: molecules and trials with higher energies count in open regions."""
+    a = make("plj", 0, adsorbates=ALONE, fugacity=100.0, systems=400, trial_positions=6,
+             reinsertion=0.1, barrier=300.0)  # fmt: skip
+    number, energy = exact_alone(a)
+    a.equilibrate(200)
+    a.run(400)
+    for name in ("loading", "loading_waste_recycled", "loading_optimal", "loading_from_insertions"):
+        (found,) = getattr(a, name)
+        assert agrees(found.value, found.error, number), name
+        assert found.error < 0.01 * number or name != "loading_from_insertions"
+    for found in (a.energy_plain, a.energy_controlled):
+        assert agrees(found.value, found.error, number * energy)
+
+
+def test_reinsertions_do_not_count_in_the_adaptation_of_displacements():
+    """In a dense system, where few reinsertions are accepted."""
+    a = opened(molecules=12, fugacity=None, reinsertion=0.8, systems=16, seed=4)
+    a.equilibrate(256 * 20)
+    before = a.acceptance_counts
+    a.run(1000)
+    accepted, tried = np.subtract(a.acceptance_counts, before)
+    assert a.reinsertion_acceptance < 0.1
+    tries = a._sums()[_REINSERTIONS].sum()
+    assert tried + tries == 1000 * a.systems
+    assert 0.4 < accepted / tried < 0.6
+
+
+def test_systems_without_a_tried_insertion_count_in_the_loading_from_insertions():
+    """It is a ratio of sums with a linearized error, as for other ratios."""
+    a = make("plj", 0, adsorbates=ALONE, fugacity=100.0, systems=64, trial_positions=2, seed=2)
+    a.run(2)
+    sums = a._sums()
+    above, below = sums[_TEST], sums[_TESTED]
+    assert (below == 0).any()
+    (found,) = a.loading_from_insertions
+    assert found.value == pytest.approx(above.sum() / below.sum())
+    spread = (above - found.value * below).std(ddof=1) / below.mean() / math.sqrt(64)
+    assert found.error == pytest.approx(spread)
 
 
 def test_control_variates_reduce_the_variance_at_no_cost():
@@ -243,6 +286,31 @@ def test_checkpoints_continue_to_the_same_bits(tmp_path, device):
     assert again.loading_from_insertions == whole.loading_from_insertions
 
 
+def test_averages_that_an_earlier_version_began_have_no_estimators_of_trials(tmp_path):
+    """Its checkpoints have fewer sums, and no number of reinsertions."""
+    a = opened(molecules=[1, 1], reinsertion=0.1, trial_positions=4, **MIXED)
+    a.run(100)
+    a.save(tmp_path / "new")
+    with np.load(tmp_path / "new") as file:
+        arrays = dict(file)
+    header = json.loads(str(arrays.pop("header")))
+    del header["lacks_trials"]
+    header["counters"] = header["counters"][:7]
+    arrays["sums"] = arrays["sums"][: _EXPECTED * a.systems]
+    checkpoint.write(tmp_path / "old", header.pop("kind"), header, **arrays)
+    old = Adsorption.load(tmp_path / "old", device="cpu")
+    old.run(10)
+    old.save(tmp_path / "again")
+    for one in (old, Adsorption.load(tmp_path / "again", device="cpu"), Pooled([old.snapshot])):
+        assert one.loading[0].value > 0
+        for name in ("loading_waste_recycled", "loading_optimal", "loading_from_insertions"):
+            with pytest.raises(RuntimeError, match="an earlier version"):
+                getattr(one, name)
+    old.equilibrate(1)
+    old.run(10)
+    assert old.loading_optimal[0].value > 0
+
+
 @on_gpu
 @pytest.mark.parametrize("precision", ["mixed", "double"])
 def test_a_gpu_decides_as_a_cpu(precision):
@@ -276,9 +344,10 @@ def test_runs_of_several_ranks_are_pooled():
     for a in runs:
         a.run(200)
     pooled = Pooled([a.snapshot for a in runs])
-    for name in ("loading_from_insertions", "loading_waste_recycled"):
-        mean = np.mean([getattr(a, name)[0].value for a in runs])
-        assert getattr(pooled, name)[0].value == pytest.approx(mean)
+    mean = np.mean([a.loading_waste_recycled[0].value for a in runs])
+    assert pooled.loading_waste_recycled[0].value == pytest.approx(mean)
+    above, below = (sum(a._sums()[row].sum() for a in runs) for row in (_TEST, _TESTED))
+    assert pooled.loading_from_insertions[0].value == pytest.approx(above / below)
     assert pooled.loading_optimal[0].error < min(a.loading_optimal[0].error for a in runs)
 
 
@@ -347,6 +416,15 @@ def test_the_benchmark_measures_the_merit_of_the_loading(tmp_path, capsys):
     assert "--fugacity needs one of --methods" in capsys.readouterr().err
     assert cli.run([*words[:-2], "--trial-positions", "2"]) == 2
     assert "need --fugacity" in capsys.readouterr().err
+    for option, name in (
+        ("--cpu", "--cpu"), ("--raspa", "--raspa"), ("--proposals 32,64", "--proposals"),
+        ("--molecules 4,8", "--molecules with several values"),
+        ("--ranks 1 --temperature 310", "--temperature"),
+        ("--ranks 1 --exchange 0.4", "--exchange"),
+        ("--weak --reinsertion 0.1", "--reinsertion"), ("--weak --raspa", "--raspa"),
+    ):  # fmt: skip
+        assert cli.run([*words, *option.split()]) == 2
+        assert f"{name} cannot be combined with" in capsys.readouterr().err
 
 
 def test_molecules_without_sites_at_their_center_turn_about_it():

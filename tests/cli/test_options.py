@@ -147,6 +147,7 @@ def test_every_help_text_is_that_of_an_option():
         ("bench disks --sizes 1024 4096 --threads 1,2 --weak", "sizes", (1024, 4096)),
         ("bench disks --sizes 256 --sizes 64", "sizes", (64,)),
         ("bench electrolyte --methods brush serial", "methods", ("brush", "serial")),
+        ("bench dpd", "densities", None),
         ("bench dpd", "cutoffs", (1.0,)),
     ],
 )

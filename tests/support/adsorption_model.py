@@ -57,7 +57,11 @@ def nearest(vectors: np.ndarray, box: tuple[float, float, float]) -> np.ndarray:
 
 
 def agrees(value: float, error: float, exact: float, exact_error: float = 0.0) -> bool:
-    """Within five joint standard errors: a false alarm once in 1.7 million comparisons."""
+    """Within five joint standard errors.
+
+    Errors over few systems follow Student's t: with another seed the probability of a false alarm
+    is 1.6e-4 for 16 systems, 4.9e-6 for 64, 1.9e-6 for 128 and 1.1e-6 for 256. Seeds are fixed.
+    """
     return abs(value - exact) < 5 * np.hypot(error, exact_error)
 
 

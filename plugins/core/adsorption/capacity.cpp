@@ -99,11 +99,27 @@ std::vector<int> capacities(const State& s) {
 
 namespace {
 
+// Tried reinsertions of a system in the next steps: the kind of a step is that of all systems.
+std::uint64_t reinsertions_in(const State& s, std::uint64_t steps) {
+  const Parameters& p = s.parameters;
+  if (!(p.reinsertion > 0)) return 0;
+  const PhiloxKey key{static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
+  const auto first = static_cast<std::uint32_t>(p.exchange * 0x1p32),
+             end = static_cast<std::uint32_t>((p.exchange + p.reinsertion) * 0x1p32);
+  std::uint64_t count = 0;
+  for (std::uint64_t t = s.data.counters.steps; t < s.data.counters.steps + steps; ++t) {
+    const std::uint32_t kind = common_draw(key, t).kind;
+    count += kind >= first && kind < end;
+  }
+  return count;
+}
+
 void count_steps(State& s, std::uint64_t steps, bool measure, const Tally& tally) {
   const Parameters& p = s.parameters;
   Counters& c = s.data.counters;
   const bool multiple = p.method == Method::mup || p.method == Method::mdp;
   const std::uint64_t moves = steps * static_cast<std::uint64_t>(p.systems) - tally.exchanges;
+  c.reinsertions += reinsertions_in(s, steps) * static_cast<std::uint64_t>(p.systems);
   c.steps += steps;
   c.trial_states += moves * static_cast<std::uint64_t>(multiple ? p.proposals - 1 : 1);
   c.accepted += tally.accepted;

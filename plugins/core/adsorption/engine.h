@@ -118,10 +118,11 @@ inline std::size_t molecules_of(const Parameters& p) {
 struct Counters {
   std::uint64_t steps = 0;         // of each system
   std::uint64_t trial_states = 0;  // proposals besides the old state, of all systems
-  std::uint64_t accepted = 0;      // steps that led to another state
+  std::uint64_t accepted = 0;      // displacements and rotations, or choices of another state
   std::uint64_t exchanges = 0, accepted_exchanges = 0;
-  std::uint64_t insertions = 0;  // of test molecules into each system
-  std::uint64_t samples = 0;     // steps averaged over
+  std::uint64_t insertions = 0;    // of test molecules into each system
+  std::uint64_t samples = 0;       // steps averaged over
+  std::uint64_t reinsertions = 0;  // tried, of all systems; accepted ones are not in `accepted`
 };
 
 // Everything that a trajectory and its averages depend on, in host memory.

@@ -412,7 +412,7 @@ void set_activities(State& s, const std::vector<double>& activities) {
     if (!positive(activity)) refuse("a fugacity must be positive and finite");
   for (std::size_t b = 0; b < activities.size(); ++b) p.species[b].activity = activities[b];
   Counters& c = s.data.counters;
-  c = {c.steps, 0, 0, 0, 0, c.insertions, 0};
+  c = {c.steps, 0, 0, 0, 0, c.insertions, 0, 0};
 }
 
 void check_placed(const State& s, const Tally& tally) {

@@ -103,6 +103,7 @@ class Averages(Loadings):
     _parameters: dict[str, Any]
     _about: dict[str, Any]
     _comparison: Comparison
+    _lacks_trials: bool  # the averages began in an earlier version, which recorded no trials
 
     def _compared(self) -> np.ndarray:
         """Mean loadings and loadings from test molecules, (2, species, systems). The former are
@@ -140,7 +141,8 @@ class Averages(Loadings):
     def snapshot(self) -> Run:
         """State of the averages for `Pooled`, which later steps do not change."""
         compared = self._compared() if self._comparison.moments else None
-        return self._parameters, self._about, {**self._engine.snapshot(), "compared": compared}
+        state = {"compared": compared, "lacks_trials": self._lacks_trials}
+        return self._parameters, self._about, {**self._engine.snapshot(), **state}
 
     def mean_energies(self) -> tuple[float, float]:
         """Values of `energy_plain` and `energy_waste_recycled` in kelvin; the latter is NaN for
@@ -255,6 +257,11 @@ class Averages(Loadings):
                 "trials are recorded in open systems of rigid molecules, and of single sites with "
                 "trial_positions above 1"
             )
+        if self._lacks_trials:
+            raise RuntimeError(
+                "an earlier version, which did not record trials, measured the first steps: reset "
+                "the averages with equilibrate"
+            )
         return means
 
     @property
@@ -294,14 +301,13 @@ class Averages(Loadings):
     @property
     def loading_from_insertions(self) -> list[Estimate]:
         """Loading beta f V <W> of each species from the weights of all tried insertions, like
-        `loading_from_test_molecules`, but without test molecules.
+        `loading_from_test_molecules`, but without test molecules. NaN if no insertion was tried.
 
         Raises:
             RuntimeError: nothing was measured, or trials are not recorded.
         """
         means, kinds = self._recycles(), len(self._parameters["species"])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return [_estimate(means[_TEST + k] / means[_TESTED + k]) for k in range(kinds)]
+        return [_ratio(means[_TEST + k], means[_TESTED + k]) for k in range(kinds)]
 
     def _acceptance_of(self, row: int) -> float:
         tries, accepted = self._sums()[_MOVES + row : _MOVES + row + 2].sum(axis=1)
@@ -497,6 +503,7 @@ class Pooled(Averages):
         }
         self._engine = _Gathered([(p["systems"], state) for p, _, state in runs])
         self._parts = [state.get("compared") for _, _, state in runs]
+        self._lacks_trials = any(state.get("lacks_trials") for _, _, state in runs)
 
     def _compared(self) -> np.ndarray:
         present = [part for part in self._parts if part is not None]
@@ -517,7 +524,7 @@ class _Gathered:
             np.zeros((_SUMS, 0))
         ]
         totals = np.sum([s["counters"] for _, s in snapshots], axis=0)
-        self.counters = (*(int(n) for n in totals[:6]), most)
+        self.counters = (*(int(n) for n in totals[:6]), most, int(totals[7]))
         self._snapshot = {
             "counters": self.counters,
             "sums": np.concatenate(sums, axis=1).ravel(),
@@ -556,6 +563,15 @@ def _controlled(values: np.ndarray, controls: np.ndarray) -> Estimate:
     coefficients = inverse @ (matrix.T @ values)
     variance = np.square(values - matrix @ coefficients).sum() / (systems - unknown)
     return Estimate(float(coefficients[0]), float(math.sqrt(variance * inverse[0, 0])))
+
+
+def _ratio(above: np.ndarray, below: np.ndarray) -> Estimate:
+    """Ratio of two means over systems, with its linearized standard error."""
+    mean = below.mean()
+    if not mean:
+        return Estimate(math.nan, math.nan)
+    ratio = float(above.mean() / mean)
+    return Estimate(ratio, _estimate((above - ratio * below) / mean).error)
 
 
 def _estimate(values: np.ndarray) -> Estimate:

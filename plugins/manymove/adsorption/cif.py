@@ -52,6 +52,8 @@ def charges_of(text: str, source: str, structure: Any) -> list[float] | None:
         return None
     charges: list[float] = []
     for block in _parsed(text, source):
+        if not len(block.find_values("_atom_site_fract_x")):
+            continue  # not the block of the structure
         for label, value in block.find(["_atom_site_label", "_atom_site_charge"]):
             try:
                 charges.append(float(re.sub(r"\(\d+\)$", "", value)))

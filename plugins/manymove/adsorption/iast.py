@@ -81,8 +81,13 @@ def _checked(
         raise ValueError(f"isotherm {index} needs at least two pressures, and a loading for each")
     if not (np.isfinite(p).all() and np.isfinite(n).all() and p[0] > 0 and n[0] >= 0):
         raise ValueError(f"isotherm {index} has a number that is negative or not finite")
-    if not (np.diff(p) > 0).all() or not (np.diff(n) >= 0).all():
-        raise ValueError(f"the pressures and loadings of isotherm {index} do not increase")
+    if not (np.diff(p) > 0).all():
+        raise ValueError(f"the pressures of isotherm {index} do not increase")
+    if not (np.diff(n) >= 0).all():
+        raise ValueError(
+            f"the loadings of isotherm {index} do not increase with the pressure: this may be "
+            "statistical noise, which longer runs or fewer pressures reduce"
+        )
     return p, n
 
 

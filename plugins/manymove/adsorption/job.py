@@ -130,6 +130,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "blocked_share": first.grid["blocked"],
         "molecules_on_hills": sum(r.on_hills for r in results),
         "energy_drift_K": max(r.energy_drift for r in results),
+        **({"density_samples": _density_samples(results)} if settings.density_map else {}),
         **replica.of_all(settings, results, ranks),
     }
 
@@ -270,6 +271,11 @@ def _density(settings: Settings, results: list[Result]) -> tuple[np.ndarray, np.
     return counts, found[0][2]
 
 
+def _density_samples(results: list[Result]) -> int:
+    """Number of states of all systems in the density map."""
+    return sum(r.density[1] for r in results if r.density is not None)
+
+
 def run_isotherm(
     settings: Settings,
     pressures: Sequence[float],
@@ -368,6 +374,8 @@ def _void_fraction(settings: Settings, given: str, world: World) -> Estimate:
     with of_option("--void-fraction"):
         return helium_void_fraction(
             settings.framework, known.get("force_field"), cutoff=known["cutoff"],
+            barrier=known["barrier"], grid_spacing=known["grid_spacing"],
+            interpolation=known["interpolation"],
             threads=world.threads(settings.threads), device=world.device(settings.device),
         )  # fmt: skip
 

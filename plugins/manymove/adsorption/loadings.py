@@ -70,16 +70,18 @@ class Loadings:
 
         Args:
             unit: as for `loading_in`.
-            void_fraction: share of the volume that the gas fills (see `helium_void_fraction`).
+            void_fraction: share of the volume that the gas fills (see `helium_void_fraction`). That
+                of helium, <exp(-U / T)>, may exceed 1 where helium is attracted.
             gas: the gas with which the systems exchange molecules.
 
         Raises:
-            ValueError: an error of `loading_in`, the void fraction is not from 0 to 1, or the gas
-                has another temperature or number of species.
+            ValueError: an error of `loading_in`, the void fraction is negative or not finite, or
+                the gas has another temperature or number of species.
         """
         void = as_estimate(void_fraction)
-        if not 0 <= void.value <= 1:
-            raise ValueError(f"void_fraction must be from 0 to 1, got {void.value:g}")
+        # Helium that is attracted has a Boltzmann factor, and a void fraction, above 1.
+        if not 0 <= void.value < math.inf:
+            raise ValueError(f"void_fraction must be at least 0 and finite, got {void.value:g}")
         if len(gas.densities) != len(self.loading):
             raise ValueError(f"the gas has {len(gas.densities)} species, not {len(self.loading)}")
         if gas.temperature != self._parameters["temperature"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import warnings
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.molecules import Molecule
 from manymove.adsorption.rigid import settled
 from manymove.adsorption.simulation import Adsorption
-from manymove.adsorption.structures import write_structure
+from manymove.adsorption.structures import check_pdb, element_of, write_structure
 from manymove.analysis.notation import Estimate
 from manymove.io import FrameWriter
 from manymove.jobs import replica, sizes
@@ -147,6 +148,7 @@ class Replica(replica.Replica):
         self._henry: np.ndarray | None = None
         self._inserted = 0
         self._density: DensityMap | None = None
+        self._map_restarts = False  # the records have no map of the state
         self._held_density: tuple[int, list[list[list[int]]]] | None = None  # of the checkpoint
 
     def _moves(self, a: Adsorption) -> int:
@@ -177,6 +179,8 @@ class Replica(replica.Replica):
         steps, *held = about.get("density") or (None,)
         if steps == a.samples:  # the records may be ahead of the state
             self._held_density = (int(held[0]), held[1])
+        elif a.samples and self._settings.density_map is not None:
+            self._map_restarts = True
         self._refuse_others({"--" + name: pair for name, pair in self._held_and_asked(a).items()})
         return a
 
@@ -252,11 +256,17 @@ class Replica(replica.Replica):
         }
 
     def _course(self, a: Adsorption) -> None:
+        if self._index == 0 and "pdb" in self._settings.structures:
+            check_pdb(self._settings.output / "structure.pdb", _least_atoms(a))
         if self._settings.frames and self._index == 0:
             self._trajectory = self._opened(a)
         if self._settings.density_map is not None:
             axis, bins = self._settings.density_map, self._settings.options["bins"]
             self._density = DensityMap(a, axis, bins)
+            if self._map_restarts:
+                since = f"the density map starts at step {a.samples} of the averages"
+                why = "the records and the checkpoint are of different steps"
+                print(f"manymove: {self._state}: {since}, because {why}", file=sys.stderr)
             if self._held_density is not None:
                 self._density.samples = self._held_density[0]
                 self._density.counts += np.array(self._held_density[1], dtype=np.int64)
@@ -369,6 +379,17 @@ class Replica(replica.Replica):
             return None
         across = [k for k in range(3) if AXES[k] != density.axis]
         return density.counts, density.samples * a.systems, a.framework.edges[across]
+
+
+def _least_atoms(a: Adsorption) -> int:
+    """Number of atoms in the box of a system that a structure has in any case."""
+    atoms = len(a.framework.elements) * math.prod(a.cells)
+    if a.settings["fugacity"] is not None:
+        return atoms
+    for species, count in enumerate(a.counts[0]):
+        labels = (name.rpartition(".")[2] for name in a.sites_of(species)[0])
+        atoms += int(count) * sum(element_of(label) is not None for label in labels)
+    return atoms
 
 
 def _plain(value: Any) -> Any:

@@ -455,7 +455,7 @@ class Adsorption(Places, Equilibration):
     )
     steps: int = counter(0, "Number of steps of each system, including the equilibration.")
     trial_states: int = counter(1, "Number of proposed states of all systems.")
-    accepted_moves: int = counter(2, "Number of steps that moved a molecule.")
+    accepted_moves: int = counter(2, "Number of accepted trial moves, see `trial_moves`.")
     insertions: int = counter(5, "Number of test molecules inserted into each system.")
     samples: int = counter(6, "Number of steps in the averages.")
 
@@ -512,8 +512,10 @@ class Adsorption(Places, Equilibration):
 
     @property
     def trial_moves(self) -> int:
-        """Number of steps of all systems without insertions and deletions."""
-        return (self.steps - self._about["began"]) * self.systems - self._engine.counters[3]
+        """Number of steps of all systems without insertions, deletions, identity changes and
+        reinsertions."""
+        _, _, _, exchanges, _, _, _, reinsertions = self._engine.counters
+        return (self.steps - self._about["began"]) * self.systems - exchanges - reinsertions
 
     @property
     def acceptance_counts(self) -> tuple[int, int]:
@@ -547,7 +549,7 @@ class Adsorption(Places, Equilibration):
     def state_hash(self) -> str:
         """Hash of all molecules and counters, 16 hexadecimal digits, the same on every machine."""
         s = self._engine.snapshot()
-        digest = hashlib.sha256(repr(s["counters"]).encode())
+        digest = hashlib.sha256(repr(s["counters"][:7]).encode())
         sites, present = self._sites(s)
         digest.update(sites[present].tobytes())
         digest.update(np.ascontiguousarray(s["counts"]).tobytes())
@@ -570,6 +572,7 @@ class Adsorption(Places, Equilibration):
             "adapted_at": self._adapted_at,
             "max_displacement": state["max_displacement"],
             "comparison": self._comparison.header,
+            "lacks_trials": self._lacks_trials,
         }
         arrays = {name: state[name] for name in [*_ARRAYS, *_OF_RIGID] if name in state}
         return header, {"comparison": self._comparison.sums, **arrays}
@@ -581,8 +584,11 @@ class Adsorption(Places, Equilibration):
         with checkpoint.refused(path, self._KIND):
             sums = arrays.pop("comparison", None)
             state: dict[str, Any] = dict(arrays)
-            state["counters"] = tuple(header["counters"])
-            state["sums"] = all_sums(state["sums"], len(state["energies"]))
+            # Earlier versions did not count reinsertions.
+            state["counters"] = (*header["counters"], 0)[:8]
+            padded = all_sums(state["sums"], len(state["energies"]))
+            lacks_trials = len(padded) > len(state["sums"]) and state["counters"][6] > 0
+            state["sums"] = padded
             state["max_displacement"] = float(header["max_displacement"])
             accepted, moves = (int(n) for n in header["adapted_at"])
             parameters, about = header["parameters"], {"began": 0, **header["about"]}
@@ -607,6 +613,7 @@ class Adsorption(Places, Equilibration):
         self._framework, self._parameters, self._about = framework, parameters, about
         self._adopt(_core.Adsorption.from_snapshot(state, *self._where()))
         self._adapted_at = (accepted, moves)
+        self._lacks_trials = lacks_trials or bool(header.get("lacks_trials"))
         if sums is not None:
             with checkpoint.refused(path, self._KIND):
                 self._comparison.restore(header["comparison"], sums)

@@ -22,7 +22,9 @@ _MOST = 99_999  # atoms of a PDB file
 def write_structure(path: str | os.PathLike[str], adsorption: Adsorption, system: int = 0) -> None:
     """Write the framework and the molecules of a system in the whole box, for viewers.
 
-    The labels of atoms are those of the framework and of the sites of molecules. The element of a
+    The labels of atoms are those of the framework and of the sites of molecules. Checkpoints do not
+    have the labels of the framework, so that its atoms have their elements as labels after
+    `Adsorption.load`. The element of a
     site is the one with which its label begins ("O_co2" is oxygen, "CH4_sp3" carbon). Sites without
     an element, and centers of mass ("N_com"), are not written; therefore the charges that are
     written need not add up to zero. In a PDB file the framework is residue 1 of chain A,
@@ -46,11 +48,19 @@ def write_structure(path: str | os.PathLike[str], adsorption: Adsorption, system
     if not 0 <= system < adsorption.systems:
         raise IndexError(f"there is no system {system}, only {adsorption.systems}")
     atoms = _atoms(adsorption, system)
-    if path.suffix == ".pdb" and len(atoms) > _MOST:
-        raise ValueError(f"{path}: {len(atoms)} atoms are more than a PDB file can have, {_MOST}")
+    if path.suffix == ".pdb":
+        check_pdb(path, len(atoms))
     text = (_cif if path.suffix == ".cif" else _pdb)(adsorption, atoms)
     with files.replace(path) as file:
         file.write(text.encode())
+
+
+def check_pdb(path: str | os.PathLike[str], atoms: int) -> None:
+    """Raise ValueError if there are too many atoms for a PDB file."""
+    if atoms > _MOST:
+        raise ValueError(
+            f"{os.fspath(path)}: {atoms} atoms are more than a PDB file can have, {_MOST}"
+        )
 
 
 # Label, element, fractions of the box, charge, molecule (-1 for the framework) and its name.

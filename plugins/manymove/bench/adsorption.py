@@ -136,6 +136,13 @@ def run(
     devices = [device, *(["cpu"] if cpu and on_gpu(device) else [])]
     about = {"framework": framework, "adsorbate": adsorbate, **settings, "equilibrate": equilibrate}
     if fugacity is not None:
+        ignored = {
+            "--cpu": cpu, "--raspa": raspa, "--proposals": tuple(proposals) != (64,),
+            "--molecules with several values": len(molecules) > 1,
+        }  # fmt: skip
+        for name, given in ignored.items():
+            if given:
+                raise ValueError(f"{name} cannot be combined with --fugacity")
         return open_systems.run(
             framework=framework, molecules=molecules[0], methods=methods, fugacity=fugacity,
             trial_positions=trial_positions, trial_orientations=trial_orientations,

@@ -157,6 +157,7 @@ def bench_hoomd(
 
 @command(app, like=_of_all)
 def bench_adsorption(
+    context: typer.Context,
     framework: str = "MFI",
     adsorbate: str = "methane",
     molecules: tuple[int, ...] = (32, 128),
@@ -198,11 +199,25 @@ def bench_adsorption(
     from manymove.jobs.world import World
 
     world = World.connect()
-    del options["ranks"], options["weak"]
+    del options["ranks"], options["weak"], options["context"]
+
+    def is_given(name: str) -> bool:
+        return context.get_parameter_source(name).name == "COMMANDLINE"
+
     if world.size == 1 and not ranks and not weak:
+        if fugacity is not None:
+            if not is_given("raspa"):
+                options["raspa"] = False
+            if not is_given("molecules"):
+                options["molecules"] = molecules[:1]
         return _timed("adsorption", options)
+    for name in ("temperature", "exchange", "reinsertion", "raspa"):
+        if is_given(name) and options[name] is not False:
+            raise ValueError(f"--{name} cannot be combined with --ranks or --weak")
     del options["methods"], options["raspa"], options["temperature"]
-    if max(*options.pop("trial_positions"), *options.pop("trial_orientations")) > 1 or fugacity:
+    if max(*options.pop("trial_positions"), *options.pop("trial_orientations")) > 1 or (
+        fugacity is not None
+    ):
         raise ValueError("--ranks and --weak time closed systems: leave out --fugacity")
     del options["fugacity"], options["exchange"], options["reinsertion"]
     if options.pop("adsorbate") != "methane":

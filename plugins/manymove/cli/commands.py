@@ -334,6 +334,9 @@ def adsorption(
     for name in ("mole_fractions", "void_fraction", "literature"):
         if isotherm is None and options[name] is not None:
             raise ValueError(f"--{name.replace('_', '-')} is for --isotherm")
+    unit_given = options["context"].get_parameter_source("unit").name == "COMMANDLINE"
+    if isotherm is None and unit_given:
+        raise ValueError("--unit is for --isotherm")
     if density_map not in (None, "x", "y", "z"):
         raise ValueError(f"--density-map is {density_map!r}; it must be x, y or z")
     for suffix in structures or ():

@@ -71,7 +71,7 @@ HELP = {
     "reinsertion": "Share of reinsertions among the steps.",
     "identity_change": "Share of identity changes among the steps of an open mixture.",
     "density": "Number density N / V in reduced units.",
-    "bench_dpd.density": "Number density N / V in reduced units (default 3, with --many-body 6.1).",
+    "bench_dpd.density": "Number density N / V in reduced units (default 3; 6.1 with --many-body).",
     "a": "Repulsion parameter a in reduced units.",
     "gamma": "Friction coefficient in reduced units.",
     "weight_exponent": "Exponent s of the weight functions.",

@@ -48,8 +48,8 @@ struct Bias {
   F old_weight, old_energy;  // of the first trial
 };
 
-// With what is gathered. The weight is zero where the framework's energy is not below the hill, so
-// that only the other trials need the energies with other molecules.
+// With what is gathered. The weight is zero where the framework's energy is not below
+// `most_of_trials`, so that only the other trials need the energies with other molecules.
 template <class System>
 MM_TEAM Bias<typename System::Real> weigh(const System& s, int species, const Trials& t,
                                           std::uint32_t word) {
@@ -63,7 +63,8 @@ MM_TEAM Bias<typename System::Real> weigh(const System& s, int species, const Tr
   });
   s.team.sync();
   const int count = s.team.compact(
-      all, [&](int i) { return energy[i] < s.w.hill; }, [&](int i, int p) { open[p] = i; });
+      all, [&](int i) { return energy[i] < s.w.most_of_trials; },
+      [&](int i, int p) { open[p] = i; });
   s.team.sync();
   if (count == 0) return {0, 0, F(0), F(0), F(0)};
   const int own = (count + System::kLanes - 1) / System::kLanes;
@@ -245,7 +246,6 @@ MM_TEAM bool move_with_trials(System& s, std::uint64_t step, const CommonDraw& d
       if (mul_rn(uniform(word[3]), scale) < limit) {
         if (kind == Trial::reinsertion) {
           s.put(from, slot, fresh);
-          ++tally.accepted;
         } else {
           if (come && !has_slot(s, to, tally)) return false;
           if (gone) take_out(s, from, slot);

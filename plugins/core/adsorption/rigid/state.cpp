@@ -403,6 +403,8 @@ RigidWork<F> make_rigid_work(const RigidState& s, const F* grid) {
   w.groups = p.groups;
   w.places = places;
   w.hill = static_cast<F>(p.hill);
+  // Weights of insertions are averages as well, and must not depend on a low barrier.
+  w.most_of_trials = static_cast<F>(std::max(p.hill, 20 * p.temperature));
   w.first_step = s.data.counters.steps;
   return w;
 }

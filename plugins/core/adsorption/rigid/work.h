@@ -21,6 +21,7 @@ struct RigidWork {
   int most_sites;  // of a molecule
   bool meshes;     // steps of several proposals near the old one use the model's mesh
   F hill;
+  F most_of_trials;  // a trial with a higher framework energy has no weight
   std::uint64_t first_step, steps;
   Site* centers;           // [systems][slots]
   Quaternion* turns;       // [systems][slots]
