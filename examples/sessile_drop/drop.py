@@ -26,11 +26,19 @@ SPACING = 6.1 ** (-1 / 3)  # of the lattice
 LAYER = 0.5  # thickness of the layers in which the radius of the drop is found
 NEAR_WALL = 1.5  # lower layers, which are ordered by the wall, are left out of the fit
 SLAB = 0.8  # half the thickness of the slab that is drawn
+BLOCKS = 4  # of frames, for the error
 COLORS = {"liquid": "#2b6ca3", "wall": "#a0a0a0"}
 
 
+def dumps(folder: Path) -> list[Path]:
+    """Files of frames, in the order of their steps."""
+    return sorted(folder.glob("frame.*.dump"), key=lambda path: int(path.name.split(".")[1]))
+
+
 def run(options: argparse.Namespace, wall: float) -> list[np.ndarray]:
-    """Positions of the liquid, (frames, N, 3), with the drop's axis at x = y = 0."""
+    """Positions of the liquid in each frame, with the drop's axis at x = y = 0."""
+    for path in dumps(options.output):
+        path.unlink()
     command = [*host.command(), "-in", str(DECK), "-log", "none", "-screen", "none"]
     for name in ("edge", "width", "settle", "steps", "frame", "seed"):
         command += ["-var", name, str(getattr(options, name))]
@@ -38,10 +46,7 @@ def run(options: argparse.Namespace, wall: float) -> list[np.ndarray]:
     subprocess.run(command, cwd=options.output, env=host.environment(), check=True)
     edge = options.edge * SPACING
     frames = []
-    for step in range(options.settle, options.settle + options.steps + 1, options.frame):
-        path = options.output / f"frame.{step}.dump"
-        if not path.exists():
-            continue
+    for path in dumps(options.output):
         position = np.loadtxt(path, skiprows=9)
         path.unlink()
         # The center of mass along periodic directions is that on a circle.
@@ -101,7 +106,7 @@ def simulate(options: argparse.Namespace) -> dict[str, Any]:
         frames = run(options, wall)
         angle, radius, center = contact_angle(frames)
         # Blocks of frames for the error.
-        parts = np.array_split(np.arange(len(frames)), 4)
+        parts = np.array_split(np.arange(len(frames)), BLOCKS)
         blocks = [contact_angle([frames[k] for k in part])[0] for part in parts]
         last = frames[-1]
         slab = last[np.abs(last[:, 1]) < SLAB][:, [0, 2]].round(2)
@@ -109,7 +114,7 @@ def simulate(options: argparse.Namespace) -> dict[str, Any]:
             {
                 "wall": wall,
                 "contact_angle": angle,
-                "contact_angle_error": float(np.std(blocks, ddof=1) / 2),
+                "contact_angle_error": float(np.std(blocks, ddof=1) / math.sqrt(BLOCKS)),
                 "radius": radius,
                 "center": center,
                 "particles": len(last),
@@ -164,6 +169,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     quick = {"walls": [-15, -35], "edge": 24, "width": 10, "settle": 400, "steps": 200, "frame": 25}
     options = example.parse(parser, "drop", quick)
+    # LAMMPS writes frames in the steps that are multiples of --frame.
+    last = options.settle + options.steps
+    if options.frame < 1 or last // options.frame - (options.settle - 1) // options.frame < BLOCKS:
+        parser.error(f"--steps must contain at least {BLOCKS} frames")
     report = example.read(options)[0] if options.draw else simulate(options)
     for drop in report["drops"]:
         angle = with_error(drop["contact_angle"], drop["contact_angle_error"])

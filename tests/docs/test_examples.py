@@ -81,6 +81,17 @@ def test_a_quick_run_leaves_a_summary_and_a_picture(script, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
 
 
+def test_frames_of_drops_need_not_begin_where_the_measurement_does(tmp_path):
+    if reason := missing("sessile_drop/drop.py"):
+        pytest.skip(reason)
+    options = "--walls -15 --edge 20 --width 8 --settle 330 --steps 200 --frame 40".split()
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/frame.520.dump").write_text("of another run")
+    start("sessile_drop/drop.py", [*options, "--output", "here"], tmp_path)
+    (drop,) = json.loads((tmp_path / "here/summary.json").read_text())["drops"]
+    assert 120 < drop["contact_angle"] < 175
+
+
 @pytest.mark.parametrize("script", FIGURES)
 def test_a_figure_is_drawn_from_its_record(script, tmp_path):
     records = [next(RESULTS.glob(f"2026-*-2?-{name}.json")) for name in FIGURES[script].split()]
