@@ -411,13 +411,20 @@ void PairManymoveDPD::setup() { setting_up_ = true; }
 
 // ---- restart and data files ----
 
+std::vector<double**> PairManymoveDPD::coefficients_in_restarts() const {
+  std::vector<double**> all{a_, gamma_, cut_, exponent_};
+  for (double** const array : more_coefficients()) all.push_back(array);
+  return all;
+}
+
 void PairManymoveDPD::write_restart(FILE* fp) {
   write_restart_settings(fp);
+  const std::vector<double**> arrays = coefficients_in_restarts();
   for (int i = 1; i <= atom->ntypes; ++i) {
     for (int j = i; j <= atom->ntypes; ++j) {
       write_one(fp, setflag[i][j]);
       if (!setflag[i][j]) continue;
-      for (double** array : {a_, gamma_, cut_, exponent_}) write_one(fp, array[i][j]);
+      for (double** const array : arrays) write_one(fp, array[i][j]);
     }
   }
 }
@@ -425,18 +432,19 @@ void PairManymoveDPD::write_restart(FILE* fp) {
 void PairManymoveDPD::read_restart(FILE* fp) {
   read_restart_settings(fp);
   allocate();
+  const std::vector<double**> arrays = coefficients_in_restarts();
   for (int i = 1; i <= atom->ntypes; ++i) {
     for (int j = i; j <= atom->ntypes; ++j) {
       if (comm->me == 0) utils::sfread(FLERR, &setflag[i][j], sizeof(int), 1, fp, nullptr, error);
       MPI_Bcast(&setflag[i][j], 1, MPI_INT, 0, world);
       if (!setflag[i][j]) continue;
-      for (double** array : {a_, gamma_, cut_, exponent_}) {
+      for (double** const array : arrays) {
         if (comm->me == 0)
           utils::sfread(FLERR, &array[i][j], sizeof(double), 1, fp, nullptr, error);
         MPI_Bcast(&array[i][j], 1, MPI_DOUBLE, 0, world);
       }
       if (!std::isfinite(a_[i][j]) || !not_negative(gamma_[i][j]) || !not_negative(cut_[i][j]) ||
-          cut_[i][j] == 0 || !not_negative(exponent_[i][j]))
+          cut_[i][j] == 0 || !not_negative(exponent_[i][j]) || !are_possible(i, j))
         error->all(FLERR, "Pair style {}: the restart file is damaged (types {} {})", style_, i, j);
     }
   }

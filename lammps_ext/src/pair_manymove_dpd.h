@@ -65,6 +65,10 @@ class PairManymoveDPD : public Pair {
 
   // One pair_coeff in a data file, after the types.
   virtual void write_coefficients(FILE* fp, int i, int j);
+  // Coefficients of pairs in restart files besides those of manymove/dpd, and whether those that
+  // were read are possible.
+  virtual std::vector<double**> more_coefficients() const { return {}; }
+  virtual bool are_possible(int, int) const { return true; }
 
   // Whether friction and noise act.
   bool is_moving() const;
@@ -78,6 +82,7 @@ class PairManymoveDPD : public Pair {
   bool thermostat_ = false;
 
  private:
+  std::vector<double**> coefficients_in_restarts() const;
   void find_images();
   void add_forces_of_device(std::uint64_t number);
   void add_forces(std::uint64_t number, const manymove::dpd::PairTally* tally);

@@ -116,30 +116,14 @@ void* PairManymoveDPDExt::extract(const char* name, int& dim) {
 
 // ---- restart and data files ----
 
-void PairManymoveDPDExt::write_restart(FILE* fp) {
-  PairManymoveDPD::write_restart(fp);
-  for (int i = 1; i <= atom->ntypes; ++i)
-    for (int j = i; j <= atom->ntypes; ++j) {
-      const double values[2] = {transverse_gamma_[i][j], transverse_exponent_[i][j]};
-      if (setflag[i][j]) fwrite(values, sizeof values, 1, fp);
-    }
+std::vector<double**> PairManymoveDPDExt::more_coefficients() const {
+  return {transverse_gamma_, transverse_exponent_};
 }
 
-void PairManymoveDPDExt::read_restart(FILE* fp) {
-  PairManymoveDPD::read_restart(fp);
-  for (int i = 1; i <= atom->ntypes; ++i)
-    for (int j = i; j <= atom->ntypes; ++j) {
-      if (!setflag[i][j]) continue;
-      double values[2];
-      if (comm->me == 0) utils::sfread(FLERR, values, sizeof values, 1, fp, nullptr, error);
-      MPI_Bcast(values, 2, MPI_DOUBLE, 0, world);
-      for (const double value : values)
-        if (!(value >= 0) || !std::isfinite(value))
-          error->all(FLERR, "Pair style {}: the restart file is damaged (types {} {})", style_, i,
-                     j);
-      transverse_gamma_[i][j] = values[0];
-      transverse_exponent_[i][j] = values[1];
-    }
+bool PairManymoveDPDExt::are_possible(int i, int j) const {
+  for (const double value : {transverse_gamma_[i][j], transverse_exponent_[i][j]})
+    if (!(value >= 0) || !std::isfinite(value)) return false;
+  return true;
 }
 
 void PairManymoveDPDExt::write_coefficients(FILE* fp, int i, int j) {

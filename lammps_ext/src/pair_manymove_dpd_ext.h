@@ -20,14 +20,14 @@ class PairManymoveDPDExt : public PairManymoveDPD {
   void settings(int narg, char** arg) override;
   void coeff(int narg, char** arg) override;
   double init_one(int i, int j) override;
-  void write_restart(FILE* fp) override;
-  void read_restart(FILE* fp) override;
   void* extract(const char* name, int& dim) override;
   manymove::dpd::PairTable table() override;
 
  private:
   void allocate() override;
   void write_coefficients(FILE* fp, int i, int j) override;
+  std::vector<double**> more_coefficients() const override;
+  bool are_possible(int i, int j) const override;
 
   double **transverse_gamma_ = nullptr, **transverse_sigma_ = nullptr,
          **transverse_exponent_ = nullptr;

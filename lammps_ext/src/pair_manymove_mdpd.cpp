@@ -160,42 +160,16 @@ double PairManymoveMDPD::init_one(int i, int j) {
 
 // ---- restart and data files ----
 
-void PairManymoveMDPD::write_restart(FILE* fp) {
-  PairManymoveDPD::write_restart(fp);
-  for (int i = 1; i <= atom->ntypes; ++i)
-    for (int j = i; j <= atom->ntypes; ++j) {
-      const double values[2] = {b_[i][j], density_cutoff_[i][j]};
-      if (setflag[i][j]) fwrite(values, sizeof values, 1, fp);
-    }
+std::vector<double**> PairManymoveMDPD::more_coefficients() const { return {b_, density_cutoff_}; }
+
+bool PairManymoveMDPD::are_possible(int i, int j) const {
+  return std::isfinite(b_[i][j]) && density_cutoff_[i][j] > 0 &&
+         density_cutoff_[i][j] <= cut_[i][j];
 }
 
-void PairManymoveMDPD::read_restart(FILE* fp) {
-  PairManymoveDPD::read_restart(fp);
-  for (int i = 1; i <= atom->ntypes; ++i)
-    for (int j = i; j <= atom->ntypes; ++j) {
-      if (!setflag[i][j]) continue;
-      double values[2];
-      if (comm->me == 0) utils::sfread(FLERR, values, sizeof values, 1, fp, nullptr, error);
-      MPI_Bcast(values, 2, MPI_DOUBLE, 0, world);
-      b_[i][j] = values[0];
-      density_cutoff_[i][j] = values[1];
-      if (!std::isfinite(values[0]) || !(values[1] > 0) || !(values[1] <= cut_[i][j]))
-        error->all(FLERR, "Pair style manymove/mdpd: the restart file is damaged (types {} {})", i,
-                   j);
-    }
-}
-
-void PairManymoveMDPD::write_data(FILE* fp) {
-  for (int i = 1; i <= atom->ntypes; ++i)
-    fprintf(fp, "%d %.15g %.15g %.15g %.15g %.15g weight_exponent %.15g\n", i, a_[i][i], b_[i][i],
-            gamma_[i][i], cut_[i][i], density_cutoff_[i][i], exponent_[i][i]);
-}
-
-void PairManymoveMDPD::write_data_all(FILE* fp) {
-  for (int i = 1; i <= atom->ntypes; ++i)
-    for (int j = i; j <= atom->ntypes; ++j)
-      fprintf(fp, "%d %d %.15g %.15g %.15g %.15g %.15g weight_exponent %.15g\n", i, j, a_[i][j],
-              b_[i][j], gamma_[i][j], cut_[i][j], density_cutoff_[i][j], exponent_[i][j]);
+void PairManymoveMDPD::write_coefficients(FILE* fp, int i, int j) {
+  fprintf(fp, " %.15g %.15g %.15g %.15g %.15g weight_exponent %.15g\n", a_[i][j], b_[i][j],
+          gamma_[i][j], cut_[i][j], density_cutoff_[i][j], exponent_[i][j]);
 }
 
 double PairManymoveMDPD::memory_usage() {

@@ -18,10 +18,6 @@ class PairManymoveMDPD : public PairManymoveDPD {
   void init_style() override;
   void init_list(int id, class NeighList* neighbors) override;
   double init_one(int i, int j) override;
-  void write_restart(FILE* fp) override;
-  void read_restart(FILE* fp) override;
-  void write_data(FILE* fp) override;
-  void write_data_all(FILE* fp) override;
   double memory_usage() override;
   int pack_forward_comm(int n, int* list, double* buffer, int pbc_flag, int* pbc) override;
   void unpack_forward_comm(int n, int first, double* buffer) override;
@@ -29,6 +25,9 @@ class PairManymoveMDPD : public PairManymoveDPD {
 
  private:
   void allocate() override;
+  void write_coefficients(FILE* fp, int i, int j) override;
+  std::vector<double**> more_coefficients() const override;
+  bool are_possible(int i, int j) const override;
   const double* find_densities() override;
   void check_same_for_all();
 

@@ -202,7 +202,7 @@ def test_arguments_of_open_systems_are_refused_by_name():
     for name in ("fugacity", "trial_positions", "identity_change"):
         with pytest.raises(ValueError, match=f"{name} is for manymove.Adsorption"):
             manymove.hoomd.WasteRecyclingMC(**simple, **{name: 1})
-    with pytest.raises(TypeError, match="no argument colour"):
-        manymove.hoomd.WasteRecyclingMC(**simple, colour="red")
+    with pytest.raises(TypeError, match="no argument color"):
+        manymove.hoomd.WasteRecyclingMC(**simple, color="red")
     with pytest.raises(ValueError, match="reinsertion is for manymove"):
         manymove.hoomd.RigidWasteRecyclingMC("C", None, kT=1.0, cutoff=2.5, reinsertion=0.1)

@@ -36,7 +36,7 @@ def ours(species: list[Molecule], fugacities: list[float], options: argparse.Nam
     a = Adsorption(
         "LTA", [0] * len(species), adsorbates=species, force_field=TRAPPE_ZEO, method="plj",
         temperature=TEMPERATURE, systems=options.systems, fugacity=fugacities, barrier=None,
-        seed=1, device=options.device,
+        seed=1, device=options.device, trial_positions=options.trial_positions,
     )  # fmt: skip
     a.equilibrate_loading(options.steps // 4)
     every = max(1, options.steps // 100)
@@ -121,6 +121,7 @@ def main() -> None:
     parser.add_argument("--systems", type=int, default=32)
     parser.add_argument("--steps", type=int, default=20000)
     parser.add_argument("--only", choices=("manymove", "raspa3"), help="leave out the other one")
+    parser.add_argument("--trial-positions", type=int, default=1, help="of an exchange")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--points", type=int, nargs="+", default=list(range(len(POINTS))))
     options = parser.parse_args()

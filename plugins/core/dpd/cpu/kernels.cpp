@@ -15,38 +15,38 @@ constexpr int kBatch = 1024;
 constexpr int kIndexMask = 0x1fffffff;
 static_assert(kBatch % kLanes == 0);
 
-// pair_noise() for up to kBatch pairs; the arrays have room for whole vectors.
+// pair_words() for up to kBatch pairs; the arrays have room for whole vectors.
+struct Words {
+  std::uint32_t radius[kBatch], angle[kBatch];
+  Words(const NoiseKey& key, int count, const std::uint32_t* tag_i, const std::uint32_t* tag_j) {
+    for (int n = 0; n < count; n += kLanes) {
+      UintLanes i, j, word[2];
+      std::memcpy(&i, tag_i + n, sizeof i);
+      std::memcpy(&j, tag_j + n, sizeof j);
+      pair_words(word, key, i, j);
+      std::memcpy(radius + n, &word[0], sizeof i);
+      std::memcpy(angle + n, &word[1], sizeof i);
+    }
+  }
+};
+
+// pair_noise() for up to kBatch pairs.
 template <class F>
 void draw(const NoiseKey& key, int count, const std::uint32_t* tag_i, const std::uint32_t* tag_j,
           F* noise) {
-  std::uint32_t for_radius[kBatch], for_angle[kBatch];
-  for (int n = 0; n < count; n += kLanes) {
-    UintLanes i, j, word[2];
-    std::memcpy(&i, tag_i + n, sizeof i);
-    std::memcpy(&j, tag_j + n, sizeof j);
-    pair_words(word, key, i, j);
-    std::memcpy(for_radius + n, &word[0], sizeof i);
-    std::memcpy(for_angle + n, &word[1], sizeof i);
-  }
-  for (int n = 0; n < count; ++n) noise[n] = static_cast<F>(gaussian(for_radius[n], for_angle[n]));
+  const Words words(key, count, tag_i, tag_j);
+  for (int n = 0; n < count; ++n)
+    noise[n] = static_cast<F>(gaussian(words.radius[n], words.angle[n]));
 }
 
 // transverse_noise() without the signs that the order of particles gives.
 template <class F>
 void draw_vectors(const NoiseKey& key, const NoiseKey& third, int count, const std::uint32_t* tag_i,
                   const std::uint32_t* tag_j, F* x, F* y, F* z) {
-  std::uint32_t for_radius[kBatch], for_angle[kBatch];
-  for (int n = 0; n < count; n += kLanes) {
-    UintLanes i, j, word[2];
-    std::memcpy(&i, tag_i + n, sizeof i);
-    std::memcpy(&j, tag_j + n, sizeof j);
-    pair_words(word, key, i, j);
-    std::memcpy(for_radius + n, &word[0], sizeof i);
-    std::memcpy(for_angle + n, &word[1], sizeof i);
-  }
+  const Words words(key, count, tag_i, tag_j);
   for (int n = 0; n < count; ++n) {
     float first, second;
-    two_gaussians(for_radius[n], for_angle[n], first, second);
+    two_gaussians(words.radius[n], words.angle[n], first, second);
     x[n] = static_cast<F>(first);
     y[n] = static_cast<F>(second);
   }
