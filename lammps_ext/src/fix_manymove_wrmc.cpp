@@ -30,7 +30,7 @@ constexpr Method kEngineMethods[] = {Method::pmc, Method::plj, Method::mup, Meth
 // The engine's constants are for angstrom and kelvin: sigma and kT become these.
 constexpr double kSigma = 3.5, kTemperature = 300, kBarrier = 20;
 constexpr int kResults = 6;
-constexpr double kShape = 1e-3;  // sigma: atoms of molecules may be this far from their places
+constexpr double kShape = 1e-3;     // sigma: atoms of molecules may be this far from their places
 constexpr double kRounding = 1e-6;  // sigma: atoms outside the group, in a tilted box
 
 }  // namespace

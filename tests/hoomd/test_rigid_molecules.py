@@ -328,7 +328,7 @@ def test_bad_mixtures_are_refused_by_name(settings, message):
 def test_what_is_no_list_of_molecules_is_refused():
     with pytest.raises(TypeError, match=r"must be a manymove.adsorption.Molecule, got 'CO2'"):
         manymove.hoomd.RigidWasteRecyclingMC(**{**SETTINGS, "molecule": "CO2"})
-    with pytest.raises(TypeError, match="must be a manymove.adsorption.Molecule, got 3"):
+    with pytest.raises(TypeError, match=r"must be a manymove.adsorption.Molecule, got 3"):
         manymove.hoomd.RigidWasteRecyclingMC(
             **{**SETTINGS, "adsorbate": ["A", "B"], "molecule": [dipole(), 3]}
         )
