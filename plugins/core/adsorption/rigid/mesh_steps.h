@@ -231,6 +231,8 @@ MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, boo
   if (!rotated) set_phases(s, charges, old.center, F(1));
   s.team.sync();
   sum_on_mesh(s, s.r.mesh, region, charges, rotated, spare.template as<MeshSums<F>>());
+  if (rotated)
+    s.team.bring(s.r.mesh.alone, alone_nodes(s.r.mesh), s.scratch.mesh.amplitudes.template as<F>());
 }
 
 // Energy of a molecule with the others, and with its own images where they depend on the pose. Its

@@ -90,6 +90,7 @@ struct RigidScratch {
   Fast<F> energy;           // [most proposals or trials]
   Fast<F> weight;           // [most proposals or trials]
   Fast<std::int32_t> open;  // [trials]
+  Fast<int> next;           // of a team's tasks
   F* change;                // [waves][2]
   F* others;                // [waves][2]
   MeshScratch<F> mesh;
@@ -102,19 +103,15 @@ struct RigidScratch {
                       6 * align(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)) +
                       2 * align(walk_size(w)) + 2 * align(energies(w) * sizeof(F)) +
                       align(trials(w) * sizeof(std::int32_t));
-    if (w.meshes)
-      sum += align(kMeshNodes * sizeof(F)) + align(circle(m.layers)) + align(phases(w, m)) +
-             align(circle(m.highest[0] + 1)) + align(circle(m.highest[1] + 1)) +
-             align(m.most_quads * sizeof(MeshAmplitude<F>));
-    return sum;
+    if (w.meshes) sum += align(kMeshNodes * sizeof(F)) + align(phases(w, m)) + tables(m);
+    return sum + align(sizeof(int));
   }
   // Numbers of slow memory of a worker, a multiple of 16.
   MM_HD static std::size_t slow(const RigidWork<F>& w) {
     return (4 * static_cast<std::size_t>(w.r.waves) + 15) / 16 * 16;
   }
-  // memory: bytes(w), aligned to 64; waves: slow(w), aligned likewise; alone: the model's, where a
-  // team with meshes reads it.
-  MM_HD RigidScratch(Fast<char> memory, const RigidWork<F>& w, F* waves, Fast<const F> alone)
+  // memory: bytes(w), aligned to 64; waves: slow(w), aligned likewise.
+  MM_HD RigidScratch(Fast<char> memory, const RigidWork<F>& w, F* waves)
       : change(waves + 2 * static_cast<std::size_t>(w.r.waves)), others(waves) {
     const auto take = [&](std::size_t size) {
       const Fast<char> from = memory;
@@ -130,15 +127,20 @@ struct RigidScratch {
     energy = take(energies(w) * sizeof(F)).template as<F>();
     weight = take(energies(w) * sizeof(F)).template as<F>();
     open = take(trials(w) * sizeof(std::int32_t)).template as<std::int32_t>();
+    next = take(sizeof(int)).template as<int>();
     if (!w.meshes) return;
     const MeshModel<F>& m = w.r.mesh;
     mesh.values = take(kMeshNodes * sizeof(F)).template as<F>();
+    mesh.phases = take(phases(w, m)).template as<MeshPhase<F>>();
+    mesh.amplitudes = take(m.most_quads * sizeof(MeshAmplitude<F>)).template as<MeshAmplitude<F>>();
+#if defined(__CUDA_ARCH__)
+    mesh.alone = mesh.amplitudes.template as<F>();
+#else
+    mesh.alone = Fast<const F>(m.alone);
+#endif
     mesh.circle = take(circle(m.layers)).template as<MeshPhase<F>>();
     for (int a = 0; a < 2; ++a)
       mesh.turning[a] = take(circle(m.highest[a] + 1)).template as<MeshPhase<F>>();
-    mesh.alone = alone;
-    mesh.phases = take(phases(w, m)).template as<MeshPhase<F>>();
-    mesh.amplitudes = take(m.most_quads * sizeof(MeshAmplitude<F>)).template as<MeshAmplitude<F>>();
   }
 
  private:
@@ -157,6 +159,14 @@ struct RigidScratch {
                       plane = static_cast<std::size_t>(w.r.mesh.most_rows) * kMeshSide *
                               sizeof(MeshSums<F>);
     return poses > plane ? poses : plane;
+  }
+  // Of the sum over the waves; afterwards the mesh around a molecule alone is there on a GPU.
+  MM_HD static std::size_t tables(const MeshModel<F>& m) {
+    const std::size_t sums = align(m.most_quads * sizeof(MeshAmplitude<F>)) +
+                             align(circle(m.layers)) + align(circle(m.highest[0] + 1)) +
+                             align(circle(m.highest[1] + 1)),
+                      alone = align(alone_nodes(m) * sizeof(F));
+    return sums > alone ? sums : alone;
   }
   MM_HD static std::size_t circle(int waves) {
     return static_cast<std::size_t>(waves) * kMeshSide * sizeof(MeshPhase<F>);
