@@ -198,7 +198,7 @@ MM_TEAM void proposal_energies(const System& s, int species, Fast<const Pose> po
   const int own = count / System::kLanes;
   const bool mesh = waves == Waves::mesh;
   const Fast<F> of_pairs = s.scratch.weight;
-  s.team.tasks(s.scratch.next, mesh ? 2 * own : own, [&](int task) {
+  s.team.tasks(s.scratch.together, mesh ? 2 * own : own, [&](int task) {
     const bool second = task >= own;
     const int c = second ? task - own : task;
     typename System::template Lane<F> sum, pairs;
@@ -333,7 +333,7 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::choose);
   const Pose old = s.pose(slot);
-  s.team.reset(s.scratch.next);
+  s.team.reset(s.scratch.together);
   const Fast<const Pose> poses = draw_proposals(s, species, step, old, word[0], draw.kind & 1);
   const bool anywhere = uniform_proposals(w, step), rotated = (draw.kind & 1) && body.count > 1;
   bool charged = false;
@@ -366,7 +366,11 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
     s.energy = before + static_cast<double>(energy[choice.proposal]);
     const Pose fresh = poses[choice.proposal];
     if (waves == Waves::mesh) {
-      accept_by_quads(s, body, fresh);
+      // The energy that is carried along has the waves' sum itself instead of the mesh.
+      const Fast<const F> by_mesh = spare.template as<F>();
+      const double from_mesh =
+          static_cast<double>(by_mesh[choice.proposal]) - static_cast<double>(by_mesh[0]);
+      s.energy += accept_by_quads(s, body, fresh) - from_mesh;
     } else if (waves == Waves::direct) {
       s.add_waves(body, fresh, F(1), false);
       s.accept_waves();

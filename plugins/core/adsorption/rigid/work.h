@@ -56,6 +56,15 @@ struct Choice {
   int proposal;
 };
 
+// What the warps of a team count together.
+struct Together {
+  std::int64_t sum;
+  int task;
+};
+
+// Energies that are added up in any order, in units of 2^-20 K.
+inline constexpr double kQuantum = 0x1p-20;
+
 // Whether a step's proposals are anywhere in the box, as for single sites.
 template <class F>
 MM_HD bool uniform_proposals(const RigidWork<F>& w, std::uint64_t step) {
@@ -90,9 +99,9 @@ struct RigidScratch {
   Fast<F> energy;           // [most proposals or trials]
   Fast<F> weight;           // [most proposals or trials]
   Fast<std::int32_t> open;  // [trials]
-  Fast<int> next;           // of a team's tasks
-  F* change;                // [waves][2]
-  F* others;                // [waves][2]
+  Fast<Together> together;
+  F* change;  // [waves][2]
+  F* others;  // [waves][2]
   MeshScratch<F> mesh;
 
   MM_HD static std::size_t align(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -104,7 +113,7 @@ struct RigidScratch {
                       2 * align(walk_size(w)) + 2 * align(energies(w) * sizeof(F)) +
                       align(trials(w) * sizeof(std::int32_t));
     if (w.meshes) sum += align(kMeshNodes * sizeof(F)) + align(phases(w, m)) + tables(m);
-    return sum + align(sizeof(int));
+    return sum + align(sizeof(Together));
   }
   // Numbers of slow memory of a worker, a multiple of 16.
   MM_HD static std::size_t slow(const RigidWork<F>& w) {
@@ -127,7 +136,7 @@ struct RigidScratch {
     energy = take(energies(w) * sizeof(F)).template as<F>();
     weight = take(energies(w) * sizeof(F)).template as<F>();
     open = take(trials(w) * sizeof(std::int32_t)).template as<std::int32_t>();
-    next = take(sizeof(int)).template as<int>();
+    together = take(sizeof(Together)).template as<Together>();
     if (!w.meshes) return;
     const MeshModel<F>& m = w.r.mesh;
     mesh.values = take(kMeshNodes * sizeof(F)).template as<F>();

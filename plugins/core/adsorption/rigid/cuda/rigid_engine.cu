@@ -40,7 +40,7 @@ struct Warp {
     for (int i = lane(); i < count; i += 32) f(i);
   }
   template <class Function>
-  __device__ static void tasks(Fast<int>, int count, const Function& f) {
+  __device__ static void tasks(Fast<Together>, int count, const Function& f) {
     MM_NO_UNROLL
     for (int t = 0; t < count; ++t) f(t);
   }
@@ -114,18 +114,26 @@ struct Warps : Warp {
     for (int i = static_cast<int>(threadIdx.x); i < items; i += static_cast<int>(blockDim.x)) f(i);
   }
   template <class Function>
-  __device__ static void tasks(Fast<int> next, int count, const Function& f) {
+  __device__ static void tasks(Fast<Together> together, int count, const Function& f) {
     MM_NO_UNROLL
     while (true) {
       int task = 0;
-      if (lane() == 0) task = atomicAdd(next.get(), 1);
+      if (lane() == 0) task = atomicAdd(&together[0].task, 1);
       task = __shfl_sync(kAll, task, 0);
       if (task >= count) break;
       f(task);
     }
   }
-  __device__ static void reset(Fast<int> next) {
-    if (leads()) next[0] = 0;
+  __device__ static void reset(Fast<Together> together) {
+    if (leads()) together[0] = {0, 0};
+  }
+  __device__ static std::int64_t total(Fast<Together> together, std::int64_t amount) {
+    auto sum = static_cast<unsigned long long>(amount);
+    MM_UNROLL
+    for (int off = 16; off > 0; off /= 2) sum += __shfl_xor_sync(kAll, sum, off);
+    if (lane() == 0) atomicAdd(reinterpret_cast<unsigned long long*>(&together[0].sum), sum);
+    sync();
+    return together[0].sum;
   }
   template <class F>
   __device__ static void bring(const F* from, int count, Fast<F> to) {
