@@ -6,7 +6,6 @@
 namespace manymove::hard_particles::spheres {
 namespace {
 
-constexpr int kLanes = 16;       // threads that look for the room of a swapper
 constexpr int kMostCells = 512;  // of a set in a tile of kMaxTile cells along each of three axes
 static_assert(kMaxTile == 16);
 
@@ -52,6 +51,72 @@ __device__ void make_rounds(const Geometry& g, const SwapRules& rules, int tile,
     }
     __syncwarp();
   }
+}
+
+// The same rounds of at most 32 * Each cells, whose swappers are in the registers of a warp: cell k
+// in those of lane k % 32. Both lanes of a pair find the same.
+template <int D, int Each>
+__device__ void make_rounds_in_registers(const Geometry& g, const SwapRules& rules, int tile,
+                                         int set, int cells, const Swapper* swappers,
+                                         double* diameters, std::uint16_t* from,
+                                         unsigned int& trials, unsigned int& accepted) {
+  const auto lane = static_cast<int>(threadIdx.x);
+  double room[Each], diameter[Each];
+  int source[Each];
+  unsigned int there[Each];  // the lanes that have a particle
+#pragma unroll
+  for (int e = 0; e < Each; ++e) {
+    const int k = lane + 32 * e;
+    const bool is = k < cells && swappers[k].id != kNobody;
+    room[e] = is ? swappers[k].room : 0;
+    diameter[e] = is ? diameters[k] : 0;
+    source[e] = k;
+    there[e] = __ballot_sync(~0u, is);
+  }
+  int mine = 0;
+  for (int round = 0; round < rules.rounds; ++round) {
+    if (round % 32 == 0) mine = swap_offset<D>(g, tile, rules.cycle, set, round + lane, cells);
+    const int offset = __shfl_sync(~0u, mine, round % 32);
+    double to[Each];
+    int to_source[Each];
+#pragma unroll
+    for (int e = 0; e < Each; ++e) {
+      const int k = lane + 32 * e, partner = k < cells ? swap_partner(offset, k, cells) : k;
+      Swapper other{__shfl_sync(~0u, room[0], partner % 32), 0};
+      double its = __shfl_sync(~0u, diameter[0], partner % 32);
+      int its_source = __shfl_sync(~0u, source[0], partner % 32);
+      unsigned int others = there[0];
+#pragma unroll
+      for (int h = 1; h < Each; ++h) {
+        const double its_room = __shfl_sync(~0u, room[h], partner % 32),
+                     diameter_h = __shfl_sync(~0u, diameter[h], partner % 32);
+        const int source_h = __shfl_sync(~0u, source[h], partner % 32);
+        if (partner / 32 == h) {
+          other.room = its_room;
+          its = diameter_h;
+          its_source = source_h;
+          others = there[h];
+        }
+      }
+      const bool pair = partner != k && (there[e] >> lane & 1u) && (others >> partner % 32 & 1u);
+      const bool swap = pair && swaps(rules, {room[e], 0}, other, diameter[e], its);
+      to[e] = swap ? its : diameter[e];
+      to_source[e] = swap ? its_source : source[e];
+      trials += pair && k < partner;
+      accepted += swap && k < partner;
+    }
+#pragma unroll
+    for (int e = 0; e < Each; ++e) {
+      diameter[e] = to[e];
+      source[e] = to_source[e];
+    }
+  }
+#pragma unroll
+  for (int e = 0; e < Each; ++e)
+    if (lane + 32 * e < cells) {
+      diameters[lane + 32 * e] = diameter[e];
+      from[lane + 32 * e] = static_cast<std::uint16_t>(source[e]);
+    }
 }
 
 // A tile with its frozen borders in shared memory. Nothing else changes the diameters of its
@@ -109,33 +174,52 @@ __device__ bool fill(const SwapTile& m, const Geometry& g, const TileBounds& bou
   return true;
 }
 
-// room_of() for the particle `who` of a cell there.
-template <int D>
+// room_of() for the particle `who` of a cell there. Only neighbors that may leave the least room
+// are looked at in float64.
+template <int D, int Lanes>
 __device__ double room_in(const SwapTile& m, const Geometry& g, const SwapRules& rules,
                           const TileBounds& bounds, const int at[3], std::uint32_t who, int lane) {
   const int row = bounds.size[0] + 1, layer = row * (bounds.size[1] + 1);
   const float4 p = m.particles[who];
-  double room = 1e30;
-  for (int other = lane; other < (D == 3 ? 27 : 9); other += kLanes) {
-    const int by[3] = {other % 3 - 1, other / 3 % 3 - 1, D == 3 ? other / 9 - 1 : 0};
-    const std::uint32_t place =
-        m.places[at[0] + by[0] + row * (at[1] + by[1]) + layer * (at[2] + by[2])];
-    const float away[3] = {2.0f * g.half[0] * static_cast<float>(by[0]),
-                           2.0f * g.half[1] * static_cast<float>(by[1]),
-                           2.0f * g.half[2] * static_cast<float>(by[2])};
-    const std::uint32_t begin = place & 0xffffu, end = begin + (place >> 16);
-    for (std::uint32_t k = begin; k < end; ++k) {
-      if (k == who) continue;
-      const float4 q = m.particles[k];
-      const float dx = q.x - p.x + away[0], dy = q.y - p.y + away[1],
-                  dz = D == 3 ? q.z - p.z + away[2] : 0.0f;
-      if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > rules.farthest2) continue;
-      const auto x = static_cast<double>(dx), y = static_cast<double>(dy),
-                 z = static_cast<double>(dz);
-      const double its = 2 * square_root(x * x + y * y + z * z) - m.diameters[k];
-      if (its < room) room = its;
+  constexpr float kFar = 1e30f;
+  float least = kFar;
+  const auto each = [&](auto&& look) {
+    for (int other = lane; other < (D == 3 ? 27 : 9); other += Lanes) {
+      const int by[3] = {other % 3 - 1, other / 3 % 3 - 1, D == 3 ? other / 9 - 1 : 0};
+      const std::uint32_t place =
+          m.places[at[0] + by[0] + row * (at[1] + by[1]) + layer * (at[2] + by[2])];
+      const float away[3] = {2.0f * g.half[0] * static_cast<float>(by[0]),
+                             2.0f * g.half[1] * static_cast<float>(by[1]),
+                             2.0f * g.half[2] * static_cast<float>(by[2])};
+      const std::uint32_t begin = place & 0xffffu, end = begin + (place >> 16);
+#pragma unroll 2
+      for (std::uint32_t k = begin; k < end; ++k) {
+        const float4 q = m.particles[k];
+        const float dx = q.x - p.x + away[0], dy = q.y - p.y + away[1],
+                    dz = D == 3 ? q.z - p.z + away[2] : 0.0f;
+        const float square = fast_fma(dx, dx, fast_fma(dy, dy, dz * dz));
+        if (k == who || square > rules.farthest2) continue;
+        look(dx, dy, dz, m.diameters[k], 2 * sqrtf(square) - static_cast<float>(m.diameters[k]));
+      }
     }
-  }
+  };
+  each([&](float, float, float, double, float about) { least = fminf(least, about); });
+  const unsigned group = Lanes == 32 ? ~0u
+                                     : ((1u << Lanes % 32) - 1)
+                                           << (threadIdx.x % 32 - static_cast<unsigned>(lane));
+#pragma unroll
+  for (int other = 1; other < Lanes; other *= 2)
+    least = fminf(least, __shfl_xor_sync(group, least, other));
+  double room = 1e30;
+  if (least == kFar) return room;
+  least += 8e-6f * sqrtf(rules.farthest2);  // more than the float32 values are wrong by
+  each([&](float dx, float dy, float dz, double diameter, float about) {
+    if (about > least) return;
+    const auto x = static_cast<double>(dx), y = static_cast<double>(dy),
+               z = static_cast<double>(dz);
+    const double its = 2 * square_root(x * x + y * y + z * z) - diameter;
+    if (its < room) room = its;
+  });
   return room;
 }
 
@@ -159,7 +243,7 @@ __device__ void write_back(const SwapTile& m, const SwappedDiameters& of, unsign
 
 // A block for each tile. Diameters of particles outside the set are not changed meanwhile, neither
 // by this block nor by others, whose active cells have a frozen layer around them.
-template <int D, int Threads>
+template <int D, int Threads, int kLanes>
 __global__ void __launch_bounds__(Threads, 1024 / Threads)
     swap_kernel(const __grid_constant__ Geometry g, const __grid_constant__ SwapRules rules,
                 const Sphere* spheres, const std::uint32_t* counts, const SwappedDiameters of,
@@ -199,7 +283,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
             who = (place & 0xffffu) + slot;
             swapper.id = __float_as_uint(here.particles[who].w);
             diameter = here.diameters[who];
-            swapper.room = room_in<D>(here, g, rules, bounds, at, who, mine % kLanes);
+            swapper.room = room_in<D, kLanes>(here, g, rules, bounds, at, who, mine % kLanes);
           } else {
             const int cell[3] = {bounds.first[0] + at[0], bounds.first[1] + at[1],
                                  bounds.first[2] + at[2]};
@@ -221,8 +305,17 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
       }
     }
     __syncthreads();
-    if (mine < 32)
-      make_rounds<D>(g, rules, tile, set, cells, swappers, diameters, from, trials, accepted);
+    if (mine < 32) {
+      const auto make = [&](auto rounds) {
+        rounds(g, rules, tile, set, cells, swappers, diameters, from, trials, accepted);
+      };
+      if (cells <= 32)
+        make(make_rounds_in_registers<D, 1>);
+      else if (cells <= 64)
+        make(make_rounds_in_registers<D, 2>);
+      else
+        make(make_rounds<D>);
+    }
     __syncthreads();
     const bool moved = mine < cells && from[mine] != mine;
     double reference = 0;
@@ -265,7 +358,10 @@ void swap_diameters(const State& s, const SwapRules& rules, const Sphere* sphere
                     const std::uint32_t* counts, const SwappedDiameters& of,
                     unsigned long long* tally, cudaStream_t stream) {
   const Geometry g = s.local();
-  const int tiles = s.tiles(), half = g.tile / 2;
+  const int tiles = s.tiles();
+  int most = 1;  // cells of a set in a tile
+  for (int a = 0; a < s.dimensions(); ++a)
+    most *= (s.geometry.cells[a] + s.geometry.tiles[a] - 1) / s.geometry.tiles[a] / 2;
   constexpr std::size_t kStaticShared = 16 * 1024;  // of a block, and what the system takes
   int device = 0, shared = 0;
   check(cudaGetDevice(&device), "device");
@@ -281,11 +377,13 @@ void swap_diameters(const State& s, const SwapRules& rules, const Sphere* sphere
                   of, tally, capacity);
   };
   if (s.dimensions() == 2)
-    launch(&swap_kernel<2, 512>, 512);
-  else if (tiles > 128 || half * half * half * kLanes <= 512)
-    launch(&swap_kernel<3, 512>, 512);
+    launch(&swap_kernel<2, 512, 16>, 512);
+  else if (tiles > 128 || most * 32 <= 512)
+    launch(&swap_kernel<3, 512, 16>, 512);
+  else if (most <= 32)
+    launch(&swap_kernel<3, 1024, 32>, 1024);
   else
-    launch(&swap_kernel<3, 1024>, 1024);
+    launch(&swap_kernel<3, 1024, 16>, 1024);
 }
 
 }  // namespace manymove::hard_particles::spheres
