@@ -338,6 +338,30 @@ def test_cpu_and_gpu_make_the_same_trajectory(name, mode):
         assert runs[0].state_hash == runs[1].state_hash
 
 
+@on_gpu
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("sizes", ["one", "diameters", "table", "sums"])
+@pytest.mark.parametrize("every", [1, 3])
+def test_many_tiles_find_the_least_ratio_of_the_cpu(dimensions, sizes, every):
+    """A GPU looks for close pairs in its tiles, of which the pairs of neighbors are in several."""
+    per_edge = 44 if dimensions == 2 else 16
+    N, box = per_edge**dimensions, (1.05 * per_edge,) * dimensions
+    given = {
+        "one": {},
+        "diameters": {"diameters": np.linspace(0.6, 1.0, N)},
+        "table": {"types": np.arange(N) % 2, "contacts": UNLIKE},
+        "sums": {"types": np.arange(N) % 2, "contacts": [[1.0, 0.8], [0.8, 0.6]]},
+    }[sizes]
+    settings = {**given, "pressure": 20.0, "volume_delta": 3e-4, "volume_every": every, "tile": 7}
+    runs = [make((sites(box, per_edge), box), device, **settings) for device in ("cpu", "cuda")]
+    for _ in range(3):
+        for run in runs:
+            run.run_cycles(15)
+        assert runs[0].state_hash == runs[1].state_hash
+    trials, accepted = runs[0]._engine.volume_counters
+    assert 0 < accepted < trials
+
+
 @pytest.mark.parametrize("name", [name for name in SYSTEMS if "apart" not in name])
 def test_a_change_of_the_volume_rounds_no_position(device, name):
     """Positions are odd points of one lattice in every grid."""
