@@ -356,7 +356,9 @@ class CudaEngine final : OnDevice, public Engine {
           "device");
     check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
           "device");
-    kernel_ = state_.tiles() > multiprocessors ? kernels_.many_tiles : kernels_.few_tiles;
+    kernel_ = state_.tiles() > 3 * multiprocessors ? kernels_.many_tiles
+              : state_.tiles() > multiprocessors   ? kernels_.some_tiles
+                                                   : kernels_.few_tiles;
     // Whole warps for the cells of a set that are not empty; if they are too many, they take turns.
     const int wanted = static_cast<int>(set_cells(state_.geometry, state_.dimensions()) *
                                         kernel_.lanes * std::min(1.0, 1.05 * occupied)),

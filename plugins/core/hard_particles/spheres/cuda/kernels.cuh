@@ -215,7 +215,7 @@ __device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
                                           const PairSearch& search, const TileBounds& bounds,
                                           const float4* spheres, const std::uint32_t* ids,
                                           const std::uint32_t* first) {
-  constexpr int kRuns = D == 3 ? 5 : 2;
+  constexpr int kRuns = D == 3 ? 5 : 2, kAtOnce = 4;
   const int row = bounds.size[0] + 1, layer = row * (bounds.size[1] + 1);
   const int cells = D == 3 ? layer * (bounds.size[2] + 1) : layer;
   const std::uint32_t particles = first[cells];
@@ -255,17 +255,31 @@ __device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
     }
 #pragma unroll
     for (int run = 0; run < kRuns; ++run)
-#pragma unroll 2
-      for (std::uint32_t j = begin[run]; j < end[run]; ++j) {
-        const float4 q = spheres[j];
-        const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
-        const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
-        const float sigma = local_sigma<C, Sums>(law, p, q);
-        if (square > sigma * sigma * search.reach) continue;
-        const auto x = static_cast<double>(dx), y = static_cast<double>(dy),
-                   z = static_cast<double>(D == 3 ? dz : 0.0f);
-        const double ratio = (x * x + y * y + z * z) / contact_of<C>(reference, id(k), id(j));
-        if (ratio < least) least = ratio;
+#pragma unroll 1
+      for (std::uint32_t first_of = begin[run]; first_of < end[run]; first_of += kAtOnce) {
+        float closest = 1;  // below 0 within reach
+#pragma unroll
+        for (int n = 0; n < kAtOnce; ++n) {
+          const float4 q = spheres[min(first_of + n, end[run] - 1)];
+          const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
+          const float sigma = local_sigma<C, Sums>(law, p, q);
+          closest = fminf(closest, fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f)) -
+                                       sigma * sigma * search.reach);
+        }
+        if (closest > 0) continue;
+#pragma unroll 1
+        for (int n = 0; n < kAtOnce; ++n) {
+          const std::uint32_t j = min(first_of + n, end[run] - 1);
+          const float4 q = spheres[j];
+          const float sigma = local_sigma<C, Sums>(law, p, q);
+          const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
+          if (fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f)) > sigma * sigma * search.reach)
+            continue;
+          const auto x = static_cast<double>(dx), y = static_cast<double>(dy),
+                     z = static_cast<double>(D == 3 ? dz : 0.0f);
+          const double ratio = (x * x + y * y + z * z) / contact_of<C>(reference, id(k), id(j));
+          if (ratio < least) least = ratio;
+        }
       }
   }
   if (least < kNone)

@@ -66,7 +66,7 @@ struct CycleKernel {
 using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
                                  const Sphere*, const std::uint32_t*, std::uint64_t*);
 struct KernelsOfLaw {
-  CycleKernel many_tiles, few_tiles;
+  CycleKernel many_tiles, some_tiles, few_tiles;
   HistogramKernel histogram;
 };
 // Those of D dimensions and of the contact law; a source each. Sums: of a table whose contact

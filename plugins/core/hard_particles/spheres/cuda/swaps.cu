@@ -6,6 +6,7 @@
 namespace manymove::hard_particles::spheres {
 namespace {
 
+constexpr int kLanes = 16;       // threads that look for the room of a swapper
 constexpr int kMostCells = 512;  // of a set in a tile of kMaxTile cells along each of three axes
 static_assert(kMaxTile == 16);
 
@@ -124,16 +125,18 @@ __device__ void make_rounds_in_registers(const Geometry& g, const SwapRules& rul
 struct SwapTile {
   double* diameters;      // [capacity]
   float4* particles;      // [capacity], with the index
+  float* about;           // [capacity], the diameters in float32
   std::uint16_t* source;  // [capacity], the particle here whose diameter one has now
   std::uint32_t* places;  // [plane], the first particle of a cell, and how many << 16
 
   __device__ SwapTile(int capacity, float4* memory)
       : diameters(reinterpret_cast<double*>(memory + capacity)),
         particles(memory),
-        source(reinterpret_cast<std::uint16_t*>(diameters + capacity)),
+        about(reinterpret_cast<float*>(diameters + capacity)),
+        source(reinterpret_cast<std::uint16_t*>(about + capacity)),
         places(reinterpret_cast<std::uint32_t*>(source + capacity)) {}
   static std::size_t bytes(int capacity, int plane) {
-    return static_cast<std::size_t>(capacity) * 26 + static_cast<std::size_t>(plane) * 4;
+    return static_cast<std::size_t>(capacity) * 30 + static_cast<std::size_t>(plane) * 4;
   }
 };
 
@@ -162,29 +165,47 @@ __device__ bool fill(const SwapTile& m, const Geometry& g, const TileBounds& bou
     m.places[i] = to | n << 16;
     if (to + n > capacity || n == 0) continue;
     m.particles[to] = first;
-    for (std::uint32_t s = 1; s < n; ++s) m.particles[to + s] = from[s];
+    constexpr std::uint32_t kAtOnce = 4;
+    for (std::uint32_t s = 1; s < n; s += kAtOnce) {
+      float4 next[kAtOnce];
+#pragma unroll
+      for (std::uint32_t k = 0; k < kAtOnce; ++k) next[k] = from[min(s + k, n - 1)];
+#pragma unroll
+      for (std::uint32_t k = 0; k < kAtOnce; ++k)
+        if (s + k < n) m.particles[to + s + k] = next[k];
+    }
   }
   __syncthreads();
   if (total > capacity) return false;
   for (unsigned int k = threadIdx.x; k < total; k += blockDim.x) {
     m.diameters[k] = diameters[__float_as_uint(m.particles[k].w)];
+    m.about[k] = static_cast<float>(m.diameters[k]);
     m.source[k] = static_cast<std::uint16_t>(k);
   }
   __syncthreads();
   return true;
 }
 
-// room_of() for the particle `who` of a cell there. Only neighbors that may leave the least room
-// are looked at in float64.
+// The square root to a few roundings of float32.
+__device__ float about_root(float x) {
+  float root;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x));
+  return root;
+}
+
+// room_of() for the particle `who` of a cell there: the neighbor that leaves the least room in
+// float32 is looked at in float64, and all of them if another one leaves about as little.
 template <int D, int Lanes>
 __device__ double room_in(const SwapTile& m, const Geometry& g, const SwapRules& rules,
                           const TileBounds& bounds, const int at[3], std::uint32_t who, int lane) {
   const int row = bounds.size[0] + 1, layer = row * (bounds.size[1] + 1);
   const float4 p = m.particles[who];
-  constexpr float kFar = 1e30f;
-  float least = kFar;
-  const auto each = [&](auto&& look) {
-    for (int other = lane; other < (D == 3 ? 27 : 9); other += Lanes) {
+  // Calls look(k, away), with the distance between the centers of the two cells.
+  const auto for_all = [&](auto&& look) {
+#pragma unroll
+    for (int c = 0; c < ((D == 3 ? 27 : 9) + Lanes - 1) / Lanes; ++c) {
+      const int other = c * Lanes + lane;
+      if (other >= (D == 3 ? 27 : 9)) break;
       const int by[3] = {other % 3 - 1, other / 3 % 3 - 1, D == 3 ? other / 9 - 1 : 0};
       const std::uint32_t place =
           m.places[at[0] + by[0] + row * (at[1] + by[1]) + layer * (at[2] + by[2])];
@@ -193,32 +214,51 @@ __device__ double room_in(const SwapTile& m, const Geometry& g, const SwapRules&
                              2.0f * g.half[2] * static_cast<float>(by[2])};
       const std::uint32_t begin = place & 0xffffu, end = begin + (place >> 16);
 #pragma unroll 2
-      for (std::uint32_t k = begin; k < end; ++k) {
-        const float4 q = m.particles[k];
-        const float dx = q.x - p.x + away[0], dy = q.y - p.y + away[1],
-                    dz = D == 3 ? q.z - p.z + away[2] : 0.0f;
-        const float square = fast_fma(dx, dx, fast_fma(dy, dy, dz * dz));
-        if (k == who || square > rules.farthest2) continue;
-        look(dx, dy, dz, m.diameters[k], 2 * sqrtf(square) - static_cast<float>(m.diameters[k]));
-      }
+      for (std::uint32_t k = begin; k < end; ++k)
+        if (k != who) look(k, away);
     }
   };
-  each([&](float, float, float, double, float about) { least = fminf(least, about); });
+  const auto distance = [&](std::uint32_t k, const float away[3], float d[3]) {
+    const float4 q = m.particles[k];
+    d[0] = q.x - p.x + away[0];
+    d[1] = q.y - p.y + away[1];
+    d[2] = D == 3 ? q.z - p.z + away[2] : 0.0f;
+    return fast_fma(d[0], d[0], fast_fma(d[1], d[1], d[2] * d[2]));
+  };
+  const auto exactly = [&](const float d[3], std::uint32_t k) {
+    const auto x = static_cast<double>(d[0]), y = static_cast<double>(d[1]),
+               z = static_cast<double>(d[2]);
+    return 2 * square_root(x * x + y * y + z * z) - m.diameters[k];
+  };
+  constexpr float kFar = 1e30f;
+  float least = kFar, next = kFar, nearest[3] = {0, 0, 0};
+  std::uint32_t its = who;
+  for_all([&](std::uint32_t k, const float away[3]) {
+    float d[3];
+    const float square = distance(k, away, d);
+    if (square > rules.farthest2) return;
+    const float about = 2 * about_root(square) - m.about[k];
+    next = fminf(next, fmaxf(about, least));
+    if (about >= least) return;
+    least = about;
+    its = k;
+    for (int a = 0; a < 3; ++a) nearest[a] = d[a];
+  });
   const unsigned group = Lanes == 32 ? ~0u
                                      : ((1u << Lanes % 32) - 1)
                                            << (threadIdx.x % 32 - static_cast<unsigned>(lane));
+  float all = least;
 #pragma unroll
   for (int other = 1; other < Lanes; other *= 2)
-    least = fminf(least, __shfl_xor_sync(group, least, other));
+    all = fminf(all, __shfl_xor_sync(group, all, other));
+  all += 2e-5f * about_root(rules.farthest2);  // more than float32 values are wrong by
   double room = 1e30;
-  if (least == kFar) return room;
-  least += 8e-6f * sqrtf(rules.farthest2);  // more than the float32 values are wrong by
-  each([&](float dx, float dy, float dz, double diameter, float about) {
-    if (about > least) return;
-    const auto x = static_cast<double>(dx), y = static_cast<double>(dy),
-               z = static_cast<double>(dz);
-    const double its = 2 * square_root(x * x + y * y + z * z) - diameter;
-    if (its < room) room = its;
+  if (least == kFar || least > all) return room;
+  room = exactly(nearest, its);
+  if (next > all) return room;
+  for_all([&](std::uint32_t k, const float away[3]) {
+    float d[3];
+    if (distance(k, away, d) <= rules.farthest2) room = fmin(room, exactly(d, k));
   });
   return room;
 }
@@ -243,8 +283,8 @@ __device__ void write_back(const SwapTile& m, const SwappedDiameters& of, unsign
 
 // A block for each tile. Diameters of particles outside the set are not changed meanwhile, neither
 // by this block nor by others, whose active cells have a frozen layer around them.
-template <int D, int Threads, int kLanes>
-__global__ void __launch_bounds__(Threads, 1024 / Threads)
+template <int D, int Threads, int Blocks>
+__global__ void __launch_bounds__(Threads, Blocks)
     swap_kernel(const __grid_constant__ Geometry g, const __grid_constant__ SwapRules rules,
                 const Sphere* spheres, const std::uint32_t* counts, const SwappedDiameters of,
                 unsigned long long* tally, int capacity) {
@@ -330,6 +370,7 @@ __global__ void __launch_bounds__(Threads, 1024 / Threads)
     __syncthreads();
     if (moved && held) {
       here.diameters[places[mine]] = diameters[mine];
+      here.about[places[mine]] = static_cast<float>(diameters[mine]);
       here.source[places[mine]] = source;
     }
     if (moved && !held) {
@@ -377,13 +418,13 @@ void swap_diameters(const State& s, const SwapRules& rules, const Sphere* sphere
                   of, tally, capacity);
   };
   if (s.dimensions() == 2)
-    launch(&swap_kernel<2, 512, 16>, 512);
-  else if (tiles > 128 || most * 32 <= 512)
-    launch(&swap_kernel<3, 512, 16>, 512);
-  else if (most <= 32)
-    launch(&swap_kernel<3, 1024, 32>, 1024);
+    launch(&swap_kernel<2, 512, 2>, 512);
+  else if (tiles > 128)
+    launch(&swap_kernel<3, 512, 2>, 512);
+  else if (most * kLanes <= 512)  // threads for a set at once
+    launch(&swap_kernel<3, 512, 1>, 512);
   else
-    launch(&swap_kernel<3, 1024, 16>, 1024);
+    launch(&swap_kernel<3, 1024, 1>, 1024);
 }
 
 }  // namespace manymove::hard_particles::spheres
