@@ -67,10 +67,11 @@ def _timed_on_ranks(part: str, options: dict[str, Any]) -> int:
     ranks, weak, threads = options.pop("ranks"), options.pop("weak"), options["threads"]
     if world.size == 1 and not ranks and not weak:
         return _timed(part, options, "disks")
-    if options.pop("plot_file") or options.pop("decorrelation") or len(threads or ()) > 1:
+    unknown = [options.pop(name, None) for name in ("plot_file", "decorrelation", "mixture_ratio")]
+    if any(unknown) or len(threads or ()) > 1:
         raise ValueError(
-            "--ranks and --weak go with one number of --threads, of each rank, without --plot "
-            "and --decorrelation"
+            "--ranks and --weak go with one number of --threads, of each rank, without --plot, "
+            "--decorrelation and --mixture-ratio"
         )
     options |= {"threads": threads and threads[0], "sizes": options["sizes"] or (1048576,)}
     bench_ranks.disks(world, ranks=ranks or (1, world.size), weak=weak, **options)
@@ -115,6 +116,7 @@ def bench_spheres(
     moves_per_cell: int | None = None,
     equilibrate: int = 200,
     decorrelation: int = 0,
+    mixture_ratio: float | None = None,
     **common: Any,
 ) -> int:
     """Time hard spheres: trial moves per second.
@@ -125,6 +127,7 @@ def bench_spheres(
     Examples:
       manymove bench spheres --sizes 4096,65536 --threads 1,2
       manymove bench spheres --device cuda --decorrelation 2000 --json spheres.json
+      manymove bench spheres --device cuda --mixture-ratio 0.714
     """
     options = gathered(locals())
     from manymove.hard_particles.spheres import HardSpheres

@@ -180,6 +180,8 @@ HELP = {
     "decorrelation": "Length of a run for the autocorrelation time of psi_6 in sweeps; 0 for none.",
     "bench_spheres.decorrelation": "Length of a run for the autocorrelation time of the longest "
     "density modes in sweeps; 0 for none.",
+    "mixture_ratio": "Also time a mixture of as many spheres, half of which have this diameter "
+    "(default none).",
     "json": "Path of a new JSON file of the results.",
     "plot": "Path of a new picture of the results.",
     "read": "JSON files of earlier results to show.",

@@ -8,6 +8,7 @@
 #include "../../../runtime/device.cuh"
 #include "../state.h"
 #include "../volume.h"
+#include "schedule.h"
 
 namespace manymove::hard_particles::spheres {
 
@@ -44,8 +45,10 @@ class BoxMoves {
   // Enqueues the search for the least ratio, and what the answer changes on the device. reference:
   // the diameters of particles in the caller's unit. Cells are from this rank's first on, and after
   // the last those of two rows of the next rank.
+  // With `searched` the last cycle has looked for the least ratio, with search().
   void begin(State& state, const double* reference, const Scaled& scaled, const Sphere* spheres,
-             const std::uint32_t* counts, cudaStream_t stream);
+             const std::uint32_t* counts, bool searched, cudaStream_t stream);
+  PairSearch search(const State& state, const double* reference);
   bool begun() const { return begun_; }
   // What a cycle needs that is enqueued between begin() and end(): the scale that was chosen, and
   // whether the cycle must be left out, because something is left to the host.

@@ -27,6 +27,16 @@ struct Scratch {
   int parts, size;
 };
 
+// The least of r^2 / sigma^2 of the pairs in contact after a cycle, with r in integer units and
+// sigma in the caller's unit.
+struct PairSearch {
+  unsigned long long* least;  // null: no search; the bits of a positive float64
+  float reach;                // squared distances that count, in squared contact distances
+  double contact;             // in the caller's unit: of one size, squared,
+  const double* diameters;    // by particle,
+  const double* contacts;     // and of types, squared
+};
+
 struct Buffers {
   const Sphere* old_spheres;
   const std::uint32_t* old_counts;
@@ -36,6 +46,7 @@ struct Buffers {
   Scratch scratch;
   const unsigned int* skip;  // null, or: do nothing if it points at something else than 0
   const Scale* scale;        // null, or: what the device has chosen instead of the arguments'
+  PairSearch search;
 };
 
 // How a kernel schedules its work; it has no say in the trajectory.
@@ -55,7 +66,7 @@ struct CycleKernel {
 using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
                                  const Sphere*, const std::uint32_t*, std::uint64_t*);
 struct KernelsOfLaw {
-  CycleKernel many_tiles, few_tiles;
+  CycleKernel many_tiles, some_tiles, few_tiles;
   HistogramKernel histogram;
 };
 // Those of D dimensions and of the contact law; a source each. Sums: of a table whose contact
