@@ -1,6 +1,7 @@
 """Heats of adsorption of the species of a mixture: docs/theory/open_systems.md, section 6.
 
-Comparisons of numbers with errors are at five joint standard errors (see `agrees`); seeds are fixed.
+Comparisons of numbers with errors are at five joint standard errors (see `agrees`). Seeds are
+fixed.
 """
 
 from __future__ import annotations
