@@ -68,7 +68,7 @@ def series(
         molecules: number of molecules at the start, which gRASPA inserts itself.
         exchange, reinsertion: shares of these moves; the others are displacements and rotations.
         trials: numbers of trial positions and of trial orientations.
-        seconds: duration of the measurement, a quarter of which are the equilibration before it.
+        seconds: duration of the measurement, after an equilibration of a quarter of it.
         seed: seed of its random numbers.
 
     Raises:

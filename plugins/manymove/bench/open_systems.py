@@ -132,6 +132,8 @@ def run(
     chosen = [method for method in methods if method in OPEN_METHODS]
     if not chosen:
         raise ValueError(f"--fugacity needs one of --methods {', '.join(OPEN_METHODS)}")
+    if merit is not None and graspa.program() is None and raspa.module() is None:
+        raise ValueError(f"--merit needs raspalib, or gRASPA's path in {graspa.PROGRAM}")
     report = Report(TABLE, json_file, **about, fugacity_bar=fugacity)
     timed = []
     for method in chosen:
@@ -185,8 +187,6 @@ def _peers(
         run = partial(raspa.open_series, library, species=[molecule], fugacities=[fugacity],
                       molecules=[molecules], **common)  # fmt: skip
         peers.append(lambda run=run, name=name: run()[0].row(name, "cpu"))
-    if not peers:
-        raise ValueError(f"--merit needs raspalib, or gRASPA's path in {graspa.PROGRAM}")
     return peers
 
 

@@ -159,7 +159,7 @@ def open_series(
             units of `Adsorption`.
         molecules: numbers of molecules at the start, which RASPA3 inserts itself.
         exchange, reinsertion: shares of these moves; the others are displacements and rotations.
-        seconds: duration of the measurement, a quarter of which are the equilibration before it.
+        seconds: time of the core for the measurement, after an equilibration of a quarter of it.
         seed: seed of its random numbers.
         least: smallest number of cycles of the measurement.
     """
@@ -211,12 +211,12 @@ def open_series(
             raspalib.PropertyNumberOfMoleculesEvolution(cycles, len(species), 1)
         )
         mc = raspalib.MonteCarlo(cycles, 0, 0, systems=[system], random_seed=seed + runs)
-        began = time.perf_counter()
+        began = time.process_time()
         mc.setup()
         mc.production()
         (system,) = mc.systems
         counts = np.array(system.property_number_of_molecules_evolution.result)
-        return counts.reshape(len(species), -1).astype(float), time.perf_counter() - began
+        return counts.reshape(len(species), -1).astype(float), time.process_time() - began
 
     _, took = run(50)
     cycles = max(least, int(50 * seconds / took))

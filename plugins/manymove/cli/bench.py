@@ -193,9 +193,7 @@ def bench_adsorption(
     Examples:
       manymove bench adsorption --molecules 32 --methods metropolis,mdp
       manymove bench adsorption --adsorbate CO2 --methods plj --molecules 60 --fugacity 1 \
-        --trial-positions 1,16,64 --equilibrate 20000
-      manymove bench adsorption --adsorbate CO2 --methods plj --molecules 66 --fugacity 1 \
-        --temperature 298 --trial-positions 256 --equilibrate 4000 --merit 60
+        --trial-positions 16,64,256 --equilibrate 4000 --merit 60
       mpirun -n 4 manymove bench adsorption --methods mdp --ranks 1,2,4
     """
     options = gathered(locals())
