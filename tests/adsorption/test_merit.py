@@ -102,7 +102,7 @@ def test_graspa_gets_the_system_of_our_engine(program, tmp_path):
 
 
 def test_a_program_without_a_measurement_is_an_error(tmp_path, monkeypatch):
-    with pytest.raises(RuntimeError, match="printed no measurement(.|\n)*no such device"):
+    with pytest.raises(RuntimeError, match=r"printed no measurement(.|\n)*no such device"):
         graspa.read_output("", 0, "no such device")
     monkeypatch.setenv(graspa.PROGRAM, str(tmp_path / "absent"))
     with pytest.raises(ValueError, match="which is not a file"):

@@ -8,20 +8,23 @@ The examples of RASPA2 (D. Dubbeldam, S. Calero, D. E. Ellis, R. Q. Snurr, Mol. 
 published errors are twice the standard error over five blocks. Both programs sample once in a cycle
 of max(20, N) moves, which is done here as well: states count with the weight 1 / max(20, N). The
 framework of the mixture is a file of RASPA2's example; without --raspa2 it is left out.
+
+With --experiment, CO2 in MFI is compared with an experiment, with the force field of A.
+Garcia-Sanchez et al., J. Phys. Chem. C 113, 8814 (2009), as in RASPA2's examples/Auxiliary/11.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from manymove import Adsorption
-from manymove.adsorption import ForceField, Molecule, Site
+from manymove.adsorption import ForceField, GasPhase, Molecule, Site
 from manymove.bench import example
 
 MIXTURE = "examples/Advanced/10_CFCMC_N2_CO2_Binary_Mixture_in_DMOF"
@@ -40,6 +43,15 @@ def co2(bond: float) -> Molecule:
         ("O_co2", -bond, *oxygen),
     )  # fmt: skip
 
+
+CRITICAL = dict(critical_temperature=304.1282, critical_pressure=73.773, acentric_factor=0.22394)
+# CO2 in MFI of silica at 298 K, pressure in bar: loading in mol/kg. T.-H. Bae et al., Energy
+# Environ. Sci. 6, 128 (2013), as digitized in NIST's ISODB (doi 10.1039/c2ee23337a, isotherms 2
+# and 9).
+BAE: list[dict[float, float]] = [
+    {0.1854: 0.493157, 0.3733: 0.94761, 0.5786: 1.29719, 1.0265: 1.83467},
+    {0.0302: 0.174165, 0.1023: 0.392652, 0.2509: 0.759711, 0.4301: 1.1224, 0.6988: 1.4982},
+]
 
 N2 = linear(
     "N2", ("N_n2", 0.55, 38.298, 3.306, -0.405), ("N_com", 0.0, 0.0, 1.0, 0.81),
@@ -132,6 +144,37 @@ def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def experiment(options: argparse.Namespace) -> None:
+    """CO2 in MFI with the parameters that Garcia-Sanchez et al. fitted to isotherms of zeolites."""
+    charges = {"O": -0.39299, "Si": 0.78598}
+    pairs = {("O", "C_co2"): (37.595, 3.511), ("O", "O_co2"): (78.980, 3.237)}
+    rows = []
+    gas = [
+        GasPhase([replace(co2(1.149), **CRITICAL)], p, 298.0) for p in sorted({*BAE[0], *BAE[1]})
+    ]
+    a = Adsorption(
+        "MFI", 0, adsorbates=co2(1.149), method="plj", temperature=298.0,
+        force_field=ForceField({"O": None, "Si": None}, charges, pairs),
+        fugacity=gas[0].fugacities, systems=options.systems, exchange=0.6, reinsertion=0.2,
+        trial_positions=options.trial_positions, seed=options.seed, device=options.device,
+    )  # fmt: skip
+    for phase in gas:
+        a.set_fugacity(phase.fugacities)
+        a.equilibrate(options.equilibrate)
+        a.run(options.steps)
+        (n,), p = a.loading_mol_per_kg, phase.pressure
+        published = next(part[p] for part in BAE if p in part)
+        rows.append({"pressure_bar": p, "loading_mol_per_kg": n.value, "error": n.error,
+                     "published_mol_per_kg": published, "molecules": a.loading[0].value,
+                     "from_insertions": a.loading_from_insertions[0].value,
+                     "heat_kJ_per_mol": a.heat_of_adsorption.value, "device": a.device_name,
+                     "seconds": a.seconds, "state_hash": a.state_hash})  # fmt: skip
+        example.save(options, {"rows": rows})
+        print(f"{p:g} bar: {n} mol/kg, published {published:g}, ratio {n.value / published:.2f}; "
+              f"{a.loading[0]} molecules, from insertions {a.loading_from_insertions[0]}",
+              flush=True)  # fmt: skip
+
+
 def ratio(above: np.ndarray, below: np.ndarray) -> tuple[float, float]:
     """Ratio of two sums over systems, and its linearized standard error."""
     value = above.sum() / below.sum()
@@ -147,11 +190,15 @@ def main() -> None:
     parser.add_argument("--equilibrate", type=int, default=4000)
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--sample", type=int, default=20, help="steps between two samples")
+    parser.add_argument("--experiment", action="store_true", help="only CO2 in MFI, see BAE")
     parser.add_argument("--points", type=int, nargs="+", help="numbers of the cases, from 0")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=1)
     quick = {"systems": 4, "steps": 8, "equilibrate": 4, "sample": 4, "points": [0]}
     options = example.parse(parser, "published", quick)
+    if options.experiment:
+        experiment(options)
+        return
     chosen = list(enumerate(cases(options.raspa2)))
     runs: list[dict[str, Any]] = []
     for k, case in chosen:
