@@ -572,7 +572,7 @@ class Adsorption(Places, Equilibration):
             "adapted_at": self._adapted_at,
             "max_displacement": state["max_displacement"],
             "comparison": self._comparison.header,
-            "lacks_trials": self._lacks_trials,
+            "lacks": list(self._lacks),
         }
         arrays = {name: state[name] for name in [*_ARRAYS, *_OF_RIGID] if name in state}
         return header, {"comparison": self._comparison.sums, **arrays}
@@ -586,9 +586,10 @@ class Adsorption(Places, Equilibration):
             state: dict[str, Any] = dict(arrays)
             # Earlier versions did not count reinsertions.
             state["counters"] = (*header["counters"], 0)[:8]
-            padded = all_sums(state["sums"], len(state["energies"]))
-            lacks_trials = len(padded) > len(state["sums"]) and state["counters"][6] > 0
-            state["sums"] = padded
+            state["sums"], missing = all_sums(state["sums"], len(state["energies"]))
+            lacks = {"trials"} if header.get("lacks_trials") else set(header.get("lacks", ()))
+            if state["counters"][6] > 0:
+                lacks |= set(missing)
             state["max_displacement"] = float(header["max_displacement"])
             accepted, moves = (int(n) for n in header["adapted_at"])
             parameters, about = header["parameters"], {"began": 0, **header["about"]}
@@ -613,7 +614,7 @@ class Adsorption(Places, Equilibration):
         self._framework, self._parameters, self._about = framework, parameters, about
         self._adopt(_core.Adsorption.from_snapshot(state, *self._where()))
         self._adapted_at = (accepted, moves)
-        self._lacks_trials = lacks_trials or bool(header.get("lacks_trials"))
+        self._lacks = sorted(lacks)
         if sums is not None:
             with checkpoint.refused(path, self._KIND):
                 self._comparison.restore(header["comparison"], sums)
