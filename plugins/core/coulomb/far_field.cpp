@@ -171,7 +171,8 @@ struct Builder {
       least = std::min(least, 2 * state.radius[i]);
     }
     // A move takes a charge away and puts it elsewhere.
-    if (moves > 0) field.magnitude = 2 * std::min(field.magnitude, most * static_cast<double>(moves));
+    if (moves > 0)
+      field.magnitude = 2 * std::min(field.magnitude, most * static_cast<double>(moves));
     field.quanta = 6755399441055744.0 / r.magic;
     field.bound.nearest = field.quanta * most * (1 + 26 / least);
     field.bound.crowd = field.quanta * 6 * most / least;
@@ -183,8 +184,7 @@ struct Builder {
   // spacing_for(shape): of the mesh.
   template <class SpacingFor>
   void choose(double error, const SpacingFor& spacing_for) {
-    const double energy =
-        2 * charge_most_ * field.magnitude * state.rules.strength * field.quanta;
+    const double energy = 2 * charge_most_ * field.magnitude * state.rules.strength * field.quanta;
     for (const Shape& s : kShapes) {
       shape = s;
       place(spacing_for(s));
@@ -355,7 +355,8 @@ struct Builder {
     field.ion_error = round_error * points_of_ion * m.charge_unit;
     double window_norm = 1;
     for (int a = 0; a < 3; ++a) window_norm *= std::sqrt(weight[a][0] + 1);
-    field.norm_error = kUlp * (32 * std::log2(field.points) + 200) * field.points * largest * window_norm;
+    field.norm_error =
+        kUlp * (32 * std::log2(field.points) + 200) * field.points * largest * window_norm;
     // At two places; the brush rounds each of its terms.
     const double ions = static_cast<double>(state.sites.size());
     const double charges = moves > 0 ? 2 * std::min(ions, static_cast<double>(moves)) : ions;

@@ -15,7 +15,7 @@
 namespace manymove::coulomb {
 
 inline constexpr int kMostWindow = 14;  // mesh points under a window, along an axis
-inline constexpr int kTerms = 30;   // of a polynomial
+inline constexpr int kTerms = 30;       // of a polynomial
 
 // A function of v from 0 to 1 as a polynomial of 2 v - 1, the highest power first.
 struct Polynomial {

@@ -12,8 +12,8 @@
 
 namespace manymove::coulomb {
 
-// Of the method "tree", in trials: from one transform of the ions' mesh to the next, and from one of
-// the moves' mesh to the next. Equal: there is no mesh of moves.
+// Of the method "tree", in trials: from one transform of the ions' mesh to the next, and from one
+// of the moves' mesh to the next. Equal: there is no mesh of moves.
 struct Epochs {
   std::size_t outer = 0, inner = 0;
 };

@@ -427,9 +427,8 @@ class CpuEngine final : public EngineBase {
       for (std::size_t k = first; k < std::min(end, first + kBatch); ++k) {
         const auto i = static_cast<std::size_t>(order_[k]);
         const Site from = state_.sites[i], to = moved_to(i);
-        const auto change = changed
-                                ? moves_field_->change(state_, *far_field_, from, to, later)
-                                : far_field_->change(state_, from, to, later);
+        const auto change = changed ? moves_field_->change(state_, *far_field_, from, to, later)
+                                    : far_field_->change(state_, from, to, later);
         changes_[k] = change.estimate / far_field_->field().quanta;
         bounds_[k] = std::max(change.bound, state_.least_bound / state_.rules.strength /
                                                 abs_of(state_.sites[i].charge));
@@ -531,7 +530,8 @@ class CpuEngine final : public EngineBase {
   std::unique_ptr<CpuFarField> far_field_;
   std::unique_ptr<CpuFarField> moves_field_;  // if there are two kinds of epochs
   Epochs epochs_;
-  std::vector<Site> changed_;  // in this outer epoch: what left, with the opposite charge; what came
+  std::vector<Site>
+      changed_;  // in this outer epoch: what left, with the opposite charge; what came
   std::vector<float> to_x_, to_y_, to_z_;
   std::vector<double> changes_, bounds_;
   std::vector<char> moved_ions_;  // in this sweep, in the order of the input

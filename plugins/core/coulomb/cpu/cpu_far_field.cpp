@@ -20,10 +20,7 @@ CpuFarField::CpuFarField(const State& state, const Kernels& kernels, ThreadPool&
 
 CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kernels,
                          ThreadPool& pool)
-    : field_(std::move(field)),
-      kernels_(kernels),
-      pool_(pool),
-      periodic_(state.rules.periodic) {
+    : field_(std::move(field)), kernels_(kernels), pool_(pool), periodic_(state.rules.periodic) {
   const MeshRules& m = field_.mesh;
   std::size_t points = 1;
   for (int a = 0; a < 3; ++a) {
@@ -194,8 +191,7 @@ CpuFarField::Change CpuFarField::change(const State& state, const Potentials& p,
     return unit_potential<space()>(r, r.rest, separation<space()>(r, to.x, to.y, to.z, from));
   });
   const double change = p.there - p.here - double{from.charge} * (own - field_.mesh.at_zero);
-  return {change * field_.quanta,
-          error_of(field_.bound, norm_, terms, 16 * (terms + 64)) + more};
+  return {change * field_.quanta, error_of(field_.bound, norm_, terms, 16 * (terms + 64)) + more};
 }
 
 CpuFarField::Change CpuFarField::change(const State& state, const Site& from, const Site& to,
