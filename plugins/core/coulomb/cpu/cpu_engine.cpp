@@ -23,8 +23,8 @@ Costs costs_of(Space space) {
   return {.point = 4.2,
           .launch = 3000,
           .pair = space == Space::ewald ? 8.0 : 1.0,
-          .near = 1,
-          .of_moves = 800};
+          .near = 2,
+          .of_moves = 1200};
 }
 
 class CpuEngine final : public EngineBase {
