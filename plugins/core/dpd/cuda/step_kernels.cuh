@@ -260,12 +260,20 @@ struct From {
   static constexpr bool follows_a_step = false, metered = false;
 };
 
+// The fewest blocks of a step that a multiprocessor shall hold at a time; 0: as many as registers
+// permit. Six need at most 40 registers each thread, which the plain step of many particles has.
+template <class P, bool plain, bool reading, int lanes, class Who, Extra extra>
+constexpr int kBlocksAtATime = kIntegers<P> && plain && !reading && lanes == 1 &&
+                                       std::is_same_v<Who, AllParticles> && extra == Extra::none
+                                   ? 6
+                                   : 0;
+
 // `lanes` threads per particle. Pairs within the cutoff are collected first, then computed: threads
 // of a warp find different ones of their neighbors there. After that the particle moves on, or,
 // when the state is read next, comes to rest.
 template <class P, bool plain, bool reading, int lanes, class Who = AllParticles,
           Extra extra = Extra::none>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, lanes, Who, extra>))
     step_kernel(const __grid_constant__ Step<P> s, const Who who) {
   using Real = typename P::Real;
   using Math = typename MathOf<P>::type;
@@ -300,6 +308,9 @@ __global__ void __launch_bounds__(kThreads)
   }
 #if __CUDA_ARCH__ >= 900
   if constexpr (Who::follows_a_step) {
+    // Expired lists stay so until they are built. The first block waits in any case, so that this
+    // kernel does not end before the step before it.
+    if (blockIdx.x > 0 && already_stale(s.watch, s.number)) return;
     cudaGridDependencySynchronize();
     cudaTriggerProgrammaticLaunchCompletion();
   }
