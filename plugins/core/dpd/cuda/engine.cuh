@@ -585,10 +585,10 @@ class CudaEngine final : OnDevice, public EngineBase {
     const Specials specials{
         special_first_.data(), special_link_.data(), {}, excluded_kinds(settings_.pairs)};
     const auto kernel = has_special_ ? &list_kernel<P, true> : &list_kernel<P, false>;
-    kernel<<<list_grid(), kThreads, 0, stream_>>>(
-        ListArguments{cells_, !base_.motion.frame.tilted, base_.watch, range_.data(), lists(),
-                      origin_[origin_now_].data(), specials, ball_.data(), list_shares()},
-        velocity_[now_].data());
+    ListArguments arguments{cells_,  !base_.motion.frame.tilted,  base_.watch, range_.data(),
+                            lists(), origin_[origin_now_].data(), specials,    ball_.data()};
+    arguments.shares = list_shares();
+    kernel<<<list_grid(), kThreads, 0, stream_>>>(arguments, velocity_[now_].data());
     check_launch();
     if (base_.bonds.pair) {
       bond_pair_kernel<<<blocks, 256, 0, stream_>>>(

@@ -138,12 +138,13 @@ struct ListArguments {
   const unsigned* origin;  // by which `specials` knows a particle
   Specials specials;
   const Ball* ball;
-  int shares = 1;  // warps among which the particles of a cell are shared, on one rank
   // Where there are several ranks: the cells whose lists these are, and ghosts of each cell, or
   // null where none are needed.
   int number = 0;
   const CellPlace* cell = nullptr;
   const int2* ghosts = nullptr;
+  // On one rank: warps among which the particles of a cell are shared.
+  int shares = 1;
 };
 
 // Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
