@@ -38,11 +38,6 @@ struct Watch {
 __device__ inline bool stale(const Watch& watch, long long step) {
   return watch.control->expired <= step || watch.control->wanted;
 }
-// The same before a kernel waits for the one before it: not from a cache.
-__device__ inline bool already_stale(const Watch& watch, long long step) {
-  const volatile Control& control = *watch.control;
-  return control.expired <= step || control.wanted;
-}
 // The first step counts: where there are several ranks, kernels of two steps may run at a time.
 __device__ inline void expire(const Watch& watch, long long step) {
   if (watch.control->expired > step) atomicMin(&watch.control->expired, step);

@@ -308,9 +308,6 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
   }
 #if __CUDA_ARCH__ >= 900
   if constexpr (Who::follows_a_step) {
-    // Expired lists stay so until they are built. The first block waits in any case, so that this
-    // kernel does not end before the step before it.
-    if (blockIdx.x > 0 && already_stale(s.watch, s.number)) return;
     cudaGridDependencySynchronize();
     cudaTriggerProgrammaticLaunchCompletion();
   }
@@ -455,7 +452,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
   Sum<Real> bonded;
   bonded.force = sum.force;
   const bool mine = here && thread % lanes == 0;
-  typename P::Velocity moved = v;
+  [[maybe_unused]] typename P::Velocity at_rest;  // of AllMetered
   if (mine) {
     const auto bond = [&](unsigned j, unsigned type) {
       add_bond<P>(bonded, s.forces.frame, r, s.position[j], s.bond_laws[type], reading);
@@ -476,9 +473,11 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
     if constexpr (!plain) add_baths(s.motion, r, v, bonded.force);
     if constexpr (reading) s.force[i] = bonded.force;
     const auto force = with_body_forces(s.motion, r, bonded.force);
+    typename P::Velocity moved = v;
     kick<!plain>(s.motion, r, moved, force);
     if constexpr (Who::metered) {
       s.force[i] = force;
+      at_rest = moved;
     } else if constexpr (!reading) {
       kick<!plain>(s.motion, r, moved, force);
       typename P::Position place = r;
@@ -490,7 +489,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
     }
     s.next_velocity[i] = moved;
   }
-  if constexpr (Who::metered) s.meter.add(mine, r, moved);
+  if constexpr (Who::metered) s.meter.add(mine, r, at_rest);
 
   if constexpr (reading) {
     double value[kTallies];
