@@ -80,6 +80,17 @@ const std::map<std::string, std::string> kInstead{
 // LAMMPS' pair styles that also exist as manymove/...
 const std::set<std::string> kPairsServed{"dpd", "dpd/tstat", "dpd/ext", "dpd/ext/tstat", "mdpd"};
 
+// What a deck can use instead of a pair style, or of styles within a hybrid one.
+std::string instead_of_pairs(LAMMPS* lmp, const std::string& style) {
+  if (kPairsServed.count(style)) return " (instead: pair_style manymove/" + style + ")";
+  if (style == "dpd/coul/slater/long")
+    return " (instead: pair_style hybrid/overlay manymove/dpd ... coul/slater/long ...)";
+  if (style.rfind("hybrid", 0) != 0) return "";
+  for (const std::string& part : kPairsServed)
+    if (lmp->force->pair_match(part, 1)) return " (instead of " + part + ": manymove/" + part + ")";
+  return "";
+}
+
 std::string name_of(const Fix* fix) {
   const std::string name = std::string("fix ") + fix->id + " " + fix->style;
   const auto instead = kInstead.find(fix->style);
@@ -159,10 +170,7 @@ void DeckTranslation::refuse_together() {
 void DeckTranslation::check_pairs_and_bonds() {
   pair_ = dynamic_cast<PairManymoveDPD*>(force->pair);
   const std::string pair_style = force->pair_style ? force->pair_style : "none";
-  if (!pair_)
-    refuse("pair_style " + pair_style +
-           (kPairsServed.count(pair_style) ? " (instead: pair_style manymove/" + pair_style + ")"
-                                           : ""));
+  if (!pair_) refuse("pair_style " + pair_style + instead_of_pairs(lmp, pair_style));
   if (pair_ && !pair_->compute_flag) refuse("pair_modify compute no");
   if (const std::string styles = styles_.unserved(); !styles.empty()) refuse(styles);
   if (force->dihedral) refuse("dihedral_style " + std::string(force->dihedral_style));

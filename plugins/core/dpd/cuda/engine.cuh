@@ -541,8 +541,13 @@ class CudaEngine final : OnDevice, public EngineBase {
     return built_;
   }
 
+  // Warps for each cell: as many as keep a GPU busy where there are few cells.
+  int list_shares() const {
+    constexpr std::size_t kWarps = 3000, kMost = 4;
+    return static_cast<int>(std::clamp<std::size_t>(kWarps / total_cells(), 1, kMost));
+  }
   dim3 list_grid() const {
-    return {static_cast<unsigned>(blocks_for(cells_.here[0], kThreads / 32)),
+    return {static_cast<unsigned>(blocks_for(cells_.here[0] * list_shares(), kThreads / 32)),
             static_cast<unsigned>(cells_.here[1]), static_cast<unsigned>(cells_.here[2])};
   }
 
@@ -554,10 +559,15 @@ class CudaEngine final : OnDevice, public EngineBase {
     count_kernel<P><<<blocks, 256, 0, stream_>>>(count_, step, sort, base_.motion, base_.watch,
                                                  position_[now_].data(), velocity_[now_].data());
     check_launch();
-    exclusive_sum(sum_memory_.data(), sum_bytes_, sort.number, sort.start, sort.in_all + 1,
-                  stream_);
-    member_kernel<<<blocks_for(std::max(count_, sort.in_all), 256), 256, 0, stream_>>>(
-        count_, sort, range_.data());
+    if (sort.in_all <= kFewCells) {
+      few_cells_kernel<<<blocks_for(std::max(count_, sort.in_all + 1)), kThreads, 0, stream_>>>(
+          count_, sort, range_.data());
+    } else {
+      exclusive_sum(sum_memory_.data(), sum_bytes_, sort.number, sort.start, sort.in_all + 1,
+                    stream_);
+      member_kernel<<<blocks_for(std::max(count_, sort.in_all), 256), 256, 0, stream_>>>(
+          count_, sort, range_.data());
+    }
     check_launch();
     const int there = now_ ^ 1, origin_there = origin_now_ ^ 1;
     reorder_kernel<P><<<blocks, 256, 0, stream_>>>(
@@ -575,10 +585,10 @@ class CudaEngine final : OnDevice, public EngineBase {
     const Specials specials{
         special_first_.data(), special_link_.data(), {}, excluded_kinds(settings_.pairs)};
     const auto kernel = has_special_ ? &list_kernel<P, true> : &list_kernel<P, false>;
-    kernel<<<list_grid(), kThreads, 0, stream_>>>(
-        ListArguments{cells_, !base_.motion.frame.tilted, base_.watch, range_.data(), lists(),
-                      origin_[origin_now_].data(), specials, ball_.data()},
-        velocity_[now_].data());
+    ListArguments arguments{cells_,  !base_.motion.frame.tilted,  base_.watch, range_.data(),
+                            lists(), origin_[origin_now_].data(), specials,    ball_.data()};
+    arguments.shares = list_shares();
+    kernel<<<list_grid(), kThreads, 0, stream_>>>(arguments, velocity_[now_].data());
     check_launch();
     if (base_.bonds.pair) {
       bond_pair_kernel<<<blocks, 256, 0, stream_>>>(

@@ -260,12 +260,20 @@ struct From {
   static constexpr bool follows_a_step = false, metered = false;
 };
 
+// The fewest blocks of a step that a multiprocessor shall hold at a time; 0: as many as registers
+// permit. Six need at most 40 registers each thread, which the plain step of many particles has.
+template <class P, bool plain, bool reading, int lanes, class Who, Extra extra>
+constexpr int kBlocksAtATime = kIntegers<P> && plain && !reading && lanes == 1 &&
+                                       std::is_same_v<Who, AllParticles> && extra == Extra::none
+                                   ? 6
+                                   : 0;
+
 // `lanes` threads per particle. Pairs within the cutoff are collected first, then computed: threads
 // of a warp find different ones of their neighbors there. After that the particle moves on, or,
 // when the state is read next, comes to rest.
 template <class P, bool plain, bool reading, int lanes, class Who = AllParticles,
           Extra extra = Extra::none>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, lanes, Who, extra>))
     step_kernel(const __grid_constant__ Step<P> s, const Who who) {
   using Real = typename P::Real;
   using Math = typename MathOf<P>::type;
@@ -444,7 +452,7 @@ __global__ void __launch_bounds__(kThreads)
   Sum<Real> bonded;
   bonded.force = sum.force;
   const bool mine = here && thread % lanes == 0;
-  typename P::Velocity moved = v;
+  [[maybe_unused]] typename P::Velocity at_rest;  // of AllMetered
   if (mine) {
     const auto bond = [&](unsigned j, unsigned type) {
       add_bond<P>(bonded, s.forces.frame, r, s.position[j], s.bond_laws[type], reading);
@@ -465,9 +473,11 @@ __global__ void __launch_bounds__(kThreads)
     if constexpr (!plain) add_baths(s.motion, r, v, bonded.force);
     if constexpr (reading) s.force[i] = bonded.force;
     const auto force = with_body_forces(s.motion, r, bonded.force);
+    typename P::Velocity moved = v;
     kick<!plain>(s.motion, r, moved, force);
     if constexpr (Who::metered) {
       s.force[i] = force;
+      at_rest = moved;
     } else if constexpr (!reading) {
       kick<!plain>(s.motion, r, moved, force);
       typename P::Position place = r;
@@ -479,7 +489,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     s.next_velocity[i] = moved;
   }
-  if constexpr (Who::metered) s.meter.add(mine, r, moved);
+  if constexpr (Who::metered) s.meter.add(mine, r, at_rest);
 
   if constexpr (reading) {
     double value[kTallies];
