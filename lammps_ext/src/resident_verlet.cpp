@@ -110,12 +110,6 @@ void VerletManymove::init() {
   if (triclinic != domain->triclinic || virial_style != (force->newton_pair ? 2 : 1) ||
       pair_compute_flag != (force->pair && force->pair->compute_flag ? 1 : 0))
     error->all(FLERR, "Run style manymove/verlet was built for another LAMMPS");
-  const std::string one_gpu = style_of_one_gpu(lmp);
-  if (device_ == "cuda" && comm->nprocs > 1 && !one_gpu.empty())
-    error->all(FLERR,
-               "Run style manymove/verlet: pair_style {} runs on one GPU, with one rank; use "
-               "device cpu with several",
-               one_gpu);
   const bool on_device = !wanted_device().empty();
   for (PairManymoveDPD* pair : dpd_pairs(lmp)) pair->want_lists_on_demand(on_device);
 }
@@ -214,7 +208,7 @@ int VerletManymove::threads() const { return threads_ ? threads_ : comm->nthread
 // LAMMPS' own Verlet than with the engine for the CPU. Collective.
 std::string VerletManymove::wanted_device() const {
   if (device_ != "auto") return device_;
-  if (has_gpus() && !(comm->nprocs > 1 && !style_of_one_gpu(lmp).empty())) return "cuda";
+  if (has_gpus()) return "cuda";
   return comm->nprocs == 1 || threads() > 1 ? "cpu" : "";
 }
 
@@ -225,10 +219,7 @@ void VerletManymove::choose_place() {
   const bool any = device_ == "auto", gpu = device_of_run_ == "cuda";
   const std::string style = "Run style manymove/verlet";
   std::string no_gpu = ": ";
-  if (any && !gpu)
-    no_gpu = comm->nprocs > 1 && !style_of_one_gpu(lmp).empty()
-                 ? ": pair_style " + style_of_one_gpu(lmp) + " runs on one GPU only, "
-                 : ": no CUDA device (" + why_no_gpus() + "), ";
+  if (any && !gpu) no_gpu = ": no CUDA device (" + why_no_gpus() + "), ";
   if (device_of_run_.empty())
     return announce(style + no_gpu + "the particles stay on the host", false);
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;

@@ -198,7 +198,6 @@ class EngineBase : public Engine {
   void set_noise(Forces<P>& forces, std::int64_t step) const {
     using Real = typename P::Real;
     forces.noise = key_of(step);
-    if (settings_.pairs.transverse) forces.third_noise = transverse_key(forces.noise);
     const NoiseRamp& ramp = settings_.pairs.ramp;
     forces.noise_scale = ramp.is_constant() ? Real(1) : static_cast<Real>(ramp.factor(step));
   }

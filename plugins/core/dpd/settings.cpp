@@ -369,7 +369,10 @@ Forces<P> forces_of(const Settings& s, const PairLaw<typename P::Real>* laws,
   forces.law = laws_of<P>(s.pairs).back();
   forces.laws = laws;
   forces.noise_scale = 1;
-  if (s.pairs.transverse) forces.across = laws_across_of<P>(s.pairs).back();
+  if (s.pairs.transverse) {
+    forces.across = laws_across_of<P>(s.pairs).back();
+    forces.law_beyond = beyond_transverse(forces.law, forces.across);
+  }
   forces.laws_across = laws_across;
   forces.general_exponent = general_exponent(s.pairs);
   if (s.pairs.has_densities()) forces.many_body = many_body_of<Real>(s.pairs.many_body);
@@ -558,10 +561,6 @@ std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string&
   if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
   if (device.starts_with("cuda")) {
-    if (communicator && settings.pairs.has_densities())
-      refuse("many-body forces need one GPU, or the CPUs of any number of ranks");
-    if (communicator && settings.pairs.transverse)
-      refuse("transverse forces need one GPU, or the CPUs of any number of ranks");
     const auto make =
         settings.pairs.double_precision ? &make_cuda_engine<Double> : &make_cuda_engine<Mixed>;
     return make(settings, device.size() > 5 ? std::stoi(device.substr(5)) : -1, communicator);

@@ -32,7 +32,7 @@ struct Forces {  // what the sum over one particle's neighbors needs
   ManyBody<Real> many_body;    // used where there are densities
   TransverseLaw<Real> across;  // like law and laws, used by transverse forces
   const TransverseLaw<Real>* laws_across;
-  NoiseKey third_noise;
+  PairLaw<Real> law_beyond;  // beyond_transverse() of the only pair of types
 };
 
 // Forces of pairs in addition to those of PairLaw: forces of local densities, or friction and
@@ -94,12 +94,15 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
   const Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
   if (sizeof(Real) == 8 && !(dot(r, r) < f.cutoff_squared)) return;
   const Vector<float> xi =
-      transverse_noise<Math>(f.noise, f.third_noise, vi.tag, vj.tag, order_of_tags(vi.tag, vj.tag));
+      transverse_noise<Math>(f.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag));
   const Vector<Real> noise = {static_cast<Real>(xi.x), static_cast<Real>(xi.y),
                               static_cast<Real>(xi.z)};
+  // In mixed precision, where sums are made of integers, `sum` is that of this pair alone.
+  constexpr bool alone = sizeof(Real) == 4;
+  const Vector<Real> start = alone ? sum.force : Vector<Real>{0, 0, 0};
   VectorForce<Real> pair;
   if constexpr (plain) {
-    pair = transverse_force<false, Math>(f.law, f.across, r, v, noise);
+    pair = transverse_force<false, Math>(f.law_beyond, f.across, r, v, noise, start);
   } else {
     const auto types = (i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu);
     PairLaw<Real> law = f.types == 1 ? f.law : f.laws[types];
@@ -114,10 +117,14 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
       across.gamma *= factor;
       across.sigma *= root;
     }
-    pair = f.general_exponent ? transverse_force<true, Math>(law, across, r, v, noise)
-                              : transverse_force<false, Math>(law, across, r, v, noise);
+    pair = f.general_exponent ? transverse_force<true, Math>(law, across, r, v, noise, start)
+                              : transverse_force<false, Math>(beyond_transverse(law, across),
+                                                              across, r, v, noise, start);
   }
-  add_vector(sum, pair.force);
+  if constexpr (alone)
+    sum.force = pair.force;
+  else
+    add_vector(sum, pair.force);
   if constexpr (tally) add_tally(sum, r, pair.force, pair.energy);
 }
 

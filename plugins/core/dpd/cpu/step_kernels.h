@@ -144,8 +144,8 @@ class StepLoop {
       weigh();
     } else {
       if constexpr (transverse)
-        draw_vectors(s_.forces.noise, s_.forces.third_noise, count_, tag_i_, tag_j_, noise_,
-                     across_.y_noise, across_.z_noise);
+        draw_vectors(s_.forces.noise, count_, tag_i_, tag_j_, noise_, across_.y_noise,
+                     across_.z_noise);
       else
         draw(s_.forces.noise, count_, tag_i_, tag_j_, noise_);
       if (!plain && s_.forces.general_exponent)
@@ -255,14 +255,14 @@ class StepLoop {
   void evaluate_vectors() {
     const Real cutoff_squared = s_.forces.cutoff_squared;
     for (int n = 0; n < count_; ++n) {
-      const PairLaw<Real> law = {law_.a[n], law_.gamma[n], law_.sigma[n], law_.inverse_cutoff[n],
-                                 law_.weight_exponent[n]};
+      PairLaw<Real> law = {law_.a[n], law_.gamma[n], law_.sigma[n], law_.inverse_cutoff[n],
+                           law_.weight_exponent[n]};
       const TransverseLaw<Real> across = {across_.gamma[n], across_.sigma[n],
                                           across_.weight_exponent[n]};
-      const Real order = tag_i_[n] < tag_j_[n] ? Real(1) : Real(-1);
+      if constexpr (!general_exponent) law = beyond_transverse(law, across);
       const VectorForce<Real> f = transverse_force<general_exponent>(
           law, across, {x_[n], y_[n], z_[n]}, {u_[n], v_[n], w_[n]},
-          {order * noise_[n], order * across_.y_noise[n], order * across_.z_noise[n]});
+          {noise_[n], across_.y_noise[n], across_.z_noise[n]}, {0, 0, 0});
       const bool within = squared_[n] < cutoff_squared;
       u_[n] = within ? f.force.x : Real(0);
       v_[n] = within ? f.force.y : Real(0);

@@ -13,7 +13,7 @@
 #include "cell_sort.cuh"
 #include "many_body_kernels.cuh"
 #include "transfer_kernels.cuh"
-#include "transverse.cuh"
+#include "transverse_kernels.cuh"
 #include "velocity_kernels.cuh"
 
 namespace manymove::dpd {
@@ -393,13 +393,14 @@ class CudaEngine final : OnDevice, public EngineBase {
     auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
     const int blocks = blocks_for(count_ * lanes_);
     if (settings_.pairs.has_densities()) {
-      const ManyBodyKernels<P> kernels = many_body_kernels<P>(plain_, reading, lanes_);
-      kernels.density<<<blocks, kThreads, 0, stream_>>>(s, density_.data());
+      const auto kernels = many_body_kernels<P, AllParticles>(plain_, reading, lanes_);
+      kernels.density<<<blocks, kThreads, 0, stream_>>>(s, AllParticles{}, density_.data());
       check_launch();
       s.density = density_.data();
       kernel = kernels.step;
     }
-    if (settings_.pairs.transverse) kernel = transverse_kernel<P>(plain_, reading, lanes_);
+    if (settings_.pairs.transverse)
+      kernel = transverse_kernel<P, AllParticles>(plain_, reading, lanes_);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(kThreads);

@@ -28,20 +28,22 @@ struct Fast {
     asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(y * (1.570796327f * 0x1p-31f)));
     return radius * sine;
   }
-  static __device__ void normals(std::uint32_t for_radius, std::uint32_t for_angle, float& first,
+  static __device__ void normals(std::uint32_t word, std::uint32_t turn, float& first,
                                  float& second) {
-    const auto n = static_cast<float>(static_cast<std::int32_t>(for_radius >> 1 | 1u));
+    const auto n = static_cast<float>(static_cast<std::int32_t>(word >> 9 | 1u));
+    const auto direction = static_cast<std::int32_t>(direction_of_word(word, turn));
     float logarithm, radius, sine, cosine;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(n));
-    const float squared = fmaxf(__fmaf_rn(logarithm, -1.386294361f, 31 * 1.386294361f), 0.0f);
+    // -2 ln(n / 2^23), without the sign that rounding may give it
+    const float squared = fabsf(__fmaf_rn(logarithm, -1.386294361f, 23 * 1.386294361f));
     asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(radius) : "f"(squared));
-    const float angle =
-        static_cast<float>(static_cast<std::int32_t>(for_angle | 1u)) * (1.570796327f * 0x1p-31f);
+    const float angle = static_cast<float>(direction) * (3.141592654f * 0x1p-31f);
     asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(angle));
     asm("cos.approx.ftz.f32 %0, %1;" : "=f"(cosine) : "f"(angle));
-    first = radius * sine;
-    second = for_angle & 1u ? radius * cosine : -radius * cosine;
+    first = radius * cosine;
+    second = radius * sine;
   }
+  static __device__ bool apart(float squared, float) { return squared > 1e-20f; }
   static __device__ float raise(float base, float exponent) {
     float logarithm, result;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(base));
