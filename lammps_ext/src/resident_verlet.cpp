@@ -232,9 +232,7 @@ void VerletManymove::choose_place() {
   if (device_of_run_.empty())
     return announce(style + no_gpu + "the particles stay on the host", false);
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
-  std::string unserved = deck_->unserved();
-  if (gpu && unserved.empty() && deck_->shear_rate() != 0)
-    unserved = "fix deform on a GPU (device cpu keeps them)";
+  const std::string unserved = deck_->unserved();
   const std::string risk = any && !gpu && unserved.empty() ? deck_->risk() : "";
   resident_ = unserved.empty() && risk.empty();
   if (resident_) return announce(style + no_gpu + "the particles are on " + name, false);

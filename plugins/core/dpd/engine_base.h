@@ -138,9 +138,9 @@ class EngineBase : public Engine {
     return all;
   }
   // is_plain() for the coefficients of all steps.
-  bool is_plain_with(bool specials) const {
+  bool is_plain_with(bool specials, bool in_any_box = false) const {
     return std::all_of(tables_.begin(), tables_.end(), [&](const Coefficients& table) {
-      return is_plain(settings_with(table), specials);
+      return is_plain(settings_with(table), specials, in_any_box);
     });
   }
 
@@ -162,6 +162,10 @@ class EngineBase : public Engine {
   [[noreturn]] static void refuse_particle(std::uint32_t tag, const double r[3]) {
     throw std::invalid_argument(text_of("particle ", tag, " at (", r[0], ", ", r[1], ", ", r[2],
                                         ") is outside the box, or not at a finite place"));
+  }
+  [[noreturn]] static void refuse_at_rest(std::uint32_t tag) {
+    throw std::invalid_argument(
+        text_of("particle ", tag, " does not move, but the box is sheared"));
   }
   static void check_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) {
     for (int i = 0; i < count; ++i) {
@@ -277,6 +281,26 @@ class EngineBase : public Engine {
     if (is_sheared())
       tilted.box.tilt[0] = 0.5 * settings_.box.extent[0] + std::fabs(tilt_of_step());
     return tilted;
+  }
+  // The frame of a step under shear, or the frame so many steps later of the box that has not been
+  // replaced in between.
+  template <class P>
+  Frame<P> frame_of_step(std::int64_t step, int later) const {
+    Box box = settings_.box;
+    box.tilt[0] = tilt(step);
+    if (later) box.tilt[0] += later * tilt_of_step();
+    Frame<P> frame = frame_of<P>(box);
+    frame.tilted = 1;
+    return frame;
+  }
+  void tilt_cells(Cells& cells, std::int64_t step) const {
+    const Frame<Mixed> frame = frame_of_step<Mixed>(step, 0);
+    cells.xy = frame.xy;
+    cells.to_xy = frame.to_xy;
+  }
+  void leave_room_for_shear(Cells& cells) const {
+    cells.largest_radius *= static_cast<float>(1 - kShareOfShear);
+    look_ahead(cells, 0, 0);
   }
   // Lists hold until shear has brought places of lists closer than this share of the skin.
   static constexpr double kShareOfShear = 0.2;

@@ -352,9 +352,10 @@ double force_unit(const Settings& s) {
   return strongest > 0 ? std::ldexp(1.0, std::ilogb(strongest) + 1 - 23) : 1;
 }
 
-bool is_plain(const Settings& s, bool has_special) {
+bool is_plain(const Settings& s, bool has_special, bool in_any_box) {
   return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
-         s.pairs.ramp.is_constant() && s.shear.rate == 0 && !frame_of<Mixed>(s.box).tilted &&
+         s.pairs.ramp.is_constant() &&
+         (in_any_box || (s.shear.rate == 0 && !frame_of<Mixed>(s.box).tilted)) &&
          !(s.speed_limit.speed > 0) && s.baths.empty();
 }
 
@@ -369,6 +370,7 @@ Forces<P> forces_of(const Settings& s, const PairLaw<typename P::Real>* laws,
   forces.law = laws_of<P>(s.pairs).back();
   forces.laws = laws;
   forces.noise_scale = 1;
+  forces.shear = static_cast<Real>(s.shear.rate);
   if (s.pairs.transverse) forces.across = laws_across_of<P>(s.pairs).back();
   forces.laws_across = laws_across;
   forces.general_exponent = general_exponent(s.pairs);
@@ -554,7 +556,8 @@ std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string&
                                     int threads, Communicator* communicator) {
   check_settings(settings);
   if (communicator && communicator->ranks() == 1) communicator = nullptr;
-  if (settings.shear.rate != 0 && (communicator || device != "cpu")) refuse("shear needs one CPU");
+  if (settings.shear.rate != 0 && communicator)
+    refuse("shear needs one GPU, or the CPU of one rank");
   if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
   if (device.starts_with("cuda")) {
