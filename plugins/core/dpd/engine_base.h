@@ -298,19 +298,26 @@ class EngineBase : public Engine {
     cells.xy = frame.xy;
     cells.to_xy = frame.to_xy;
   }
-  void leave_room_for_shear(Cells& cells) const {
-    cells.largest_radius *= static_cast<float>(1 - kShareOfShear);
-    look_ahead(cells, 0, 0);
+  // Balls for the next lists, after some that held for so many steps; zero: there were none.
+  void find_balls(Cells& cells, std::int64_t held) {
+    if (is_sheared()) {
+      constexpr double kMost = 0.2, kMargin = 1.25;
+      share_of_shear_ =
+          held > 0 ? std::min(kMost, kMargin * share_after(static_cast<double>(held))) : kMost;
+      cells.largest_radius = largest_radius_of(settings_, share_of_shear_);
+    }
+    look_ahead(cells, settings_.time_step, held);
   }
-  // Lists hold until shear has brought places of lists closer than this share of the skin.
-  static constexpr double kShareOfShear = 0.2;
+  // Lists hold until shear has brought places of lists closer than their share of the skin.
   bool shear_ends_lists(std::int64_t built, std::int64_t step) const {
-    const double strain =
-        std::fabs(settings_.shear.rate) * settings_.time_step * static_cast<double>(step - built);
-    return strain * (settings_.cutoff + settings_.skin) > kShareOfShear * settings_.skin;
+    return share_after(static_cast<double>(step - built)) > share_of_shear_;
   }
 
  private:
+  double share_after(double steps) const {
+    const double strain = std::fabs(settings_.shear.rate) * settings_.time_step * steps;
+    return strain * (settings_.cutoff + settings_.skin) / settings_.skin;
+  }
   double tilt_since_begin(std::int64_t step) const {
     const double first = settings_.box.tilt[0];
     return is_sheared() ? first + tilt_of_step() * static_cast<double>(step - settings_.shear.begin)
@@ -342,6 +349,7 @@ class EngineBase : public Engine {
   }
 
   Course course_;
+  double share_of_shear_ = 0;      // in the skin of the present lists
   std::uint64_t draws_ahead_ = 0;  // number of a draw minus its step, modulo 2^64
   std::vector<Coefficients> tables_;
 };

@@ -197,9 +197,13 @@ Cells cells_of(const Settings& s, double count, const Brick* here) {
   for (int a = 0; a < 3; ++a)
     if (frame.tilted && s.box.periodic[a] && width[a] < 2 * reach * (1 + 1e-4))
       cells.cutoff = 1e15f;
-  cells.largest_radius = static_cast<float>(0.5 * s.skin * (1 - 1e-5));
+  cells.largest_radius = largest_radius_of(s, 0);
   look_ahead(cells, 0, 0);
   return cells;
+}
+
+float largest_radius_of(const Settings& s, double left_out) {
+  return static_cast<float>(0.5 * s.skin * (1 - 1e-5)) * static_cast<float>(1 - left_out);
 }
 
 void look_ahead(Cells& cells, double time_step, std::int64_t steps) {

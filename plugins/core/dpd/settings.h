@@ -23,6 +23,8 @@ Cells cells_of(const Settings& settings, double count, const Brick* here);
 
 // A ball's center is ahead of its particle by at most this share of half the skin.
 constexpr float kFarthestAhead = 0.8f;
+// The largest radius of balls that do not use this share of the skin.
+float largest_radius_of(const Settings& settings, double left_out);
 // Balls for lists that hold about as many steps as the last ones did; zero: not known.
 void look_ahead(Cells& cells, double time_step, std::int64_t steps);
 

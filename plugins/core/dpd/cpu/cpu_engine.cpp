@@ -93,7 +93,7 @@ class CpuEngine final : public EngineBase {
     const std::int64_t everywhere = ranks_ ? ranks_->sum(count_) : count_;
     rows_.cells = cells_of(settings_of_tilted_box(), static_cast<double>(everywhere),
                            ranks_ ? &ranks_->here() : nullptr);
-    if (is_sheared()) leave_room_for_shear(rows_.cells);
+    find_balls(rows_.cells, 0);
     rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
     rows_.plain = is_plain_with(links_.any_specials());
     set_clock(clock);
@@ -401,7 +401,7 @@ class CpuEngine final : public EngineBase {
     if (ranks_)
       migrate();
     else if (lists_built_ >= 0)
-      look_ahead(rows_.cells, settings_.time_step, step_ - lists_built_);
+      find_balls(rows_.cells, step_ - lists_built_);
     lists_built_ = step_;
     const auto& order = order_of(0, count_);
     reorder(position_, next_position_, order);

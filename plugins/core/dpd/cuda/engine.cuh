@@ -198,7 +198,7 @@ class CudaEngine final : OnDevice, public EngineBase {
 
   void allocate(std::size_t n) {
     cells_ = cells_of(settings_of_tilted_box(), count_, nullptr);
-    if (is_sheared()) leave_room_for_shear(cells_);
+    find_balls(cells_, 0);
     base_.cells = cells_;
     lanes_ = lanes_of(count_);
     if (n != position_[0].size()) {
@@ -580,7 +580,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       set_expired(built_);
     } else {
       const std::int64_t held = report_->expired - built_;
-      look_ahead(cells_, settings_.time_step, held);
+      find_balls(cells_, held);
       built_ = report_->expired;
       expected_ = built_ + held - 2;
     }
