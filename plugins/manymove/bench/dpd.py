@@ -5,7 +5,8 @@ and is then timed, in turn with the others, by the difference of a long and a sh
 variants are pair_style manymove/dpd in LAMMPS' verlet and in run_style manymove/verlet, on MPI
 ranks and threads of the CPU, and the latter on a GPU. The peers are LAMMPS' dpd on the same ranks,
 dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU, and HOOMD-blue's md.pair.DPD. With
---many-body the style is manymove/mdpd, and the peers are LAMMPS' mdpd and mdpd/gpu.
+--many-body the style is manymove/mdpd, and the peers are LAMMPS' mdpd and mdpd/gpu. With --shear
+fix deform shears the box.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ def run(
     skins: Sequence[float] = (0.3,),
     weight_exponent: float = 1.0,
     many_body: bool = False,
+    shear: Sequence[float] = (0.0,),
     device: str,
     precisions: Sequence[str] = PRECISIONS,
     ranks: Sequence[int] | None = None,
@@ -97,10 +99,11 @@ def run(
     sizes = sizes or (GPU_SIZES if gpu else CPU_SIZES)
     densities = densities or [MANY_BODY_DENSITY if many_body else DENSITY]
     cases = [
-        Case(N, density, cutoff, timestep, tuple(skins), weight_exponent, seed, many_body)
-        for density, cutoff, N in itertools.product(densities, cutoffs, sizes)
+        Case(N, density, cutoff, timestep, tuple(skins), weight_exponent, seed, many_body, rate)
+        for density, cutoff, N, rate in itertools.product(densities, cutoffs, sizes, shear)
     ]
-    hoomd, absent = dpd_variants.hoomd() if device != "cpu" and not many_body else ("", "")
+    no_hoomd = device == "cpu" or many_body or any(shear)
+    hoomd, absent = ("", "") if no_hoomd else dpd_variants.hoomd()
     about = {
         "timestep": timestep,
         "skins": list(skins),
@@ -126,6 +129,8 @@ def run(
                 variants += [dpd_variants.hoomd_variant(hoomd, equilibrate)] if hoomd else []
             for variant in variants if many_body else []:
                 variant.name = re.sub(r"(pair_style (manymove/)?)dpd", r"\1mdpd", variant.name)
+            for variant in variants if case.shear else []:
+                variant.name += f", shear {case.shear:g}"
             report.add(_time(case, variants, start, repeats, seconds))
             if plot_file is not None:
                 plot(plot_file, report.rows)
@@ -171,6 +176,7 @@ def _time(
             "particles": case.particles,
             "density": case.density,
             "cutoff": case.cutoff,
+            "shear": case.shear,
             **variant.result(),
         }
         if not variant.failure:

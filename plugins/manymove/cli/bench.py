@@ -265,6 +265,7 @@ def bench_dpd(
     skins: tuple[float, ...] = (0.3,),
     weight_exponent: float = 1.0,
     many_body: bool = False,
+    shear: tuple[float, ...] = (0,),
     device: str = "auto",
     precisions: tuple[str, ...] = ("mixed", "double"),
     figure_11: bool = False,
@@ -282,6 +283,7 @@ def bench_dpd(
     Examples:
       manymove bench dpd --many-body --sizes 24000 --precision mixed --skin 0.3,0.4
       manymove bench dpd --device cpu --ranks 1,2 --threads 1,2
+      manymove bench dpd --shear 0,0.1 --sizes 24000 --precision mixed
       manymove bench dpd --figure-11 --device cuda --json figure_11.json
     """
     options = gathered(locals())

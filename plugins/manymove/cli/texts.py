@@ -165,6 +165,7 @@ HELP = {
     "bench_hoomd.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
     "many_body": "Time the many-body liquid of Warren, with LAMMPS' mdpd and mdpd/gpu as peers.",
+    "shear": "Rates of shear by fix deform in reduced units; 0 is the fluid at rest (default 0).",
     "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
     "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
     "cpu": "Time the CPU engine as well as the GPU's.",
