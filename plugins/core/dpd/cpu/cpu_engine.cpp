@@ -45,7 +45,7 @@ class CpuEngine final : public EngineBase {
     rows_.transverse = settings.pairs.transverse;
     rows_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
     has_densities_ = settings.pairs.has_densities();
-    if (communicator) ranks_.emplace(settings, *communicator);
+    if (communicator) ranks_.emplace(settings_of_tilted_box(), *communicator);
   }
 
   std::string device() const override { return "cpu"; }
