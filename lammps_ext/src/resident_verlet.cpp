@@ -224,8 +224,8 @@ void VerletManymove::choose_place() {
     return announce(style + no_gpu + "the particles stay on the host", false);
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
   std::string unserved = deck_->unserved();
-  if (gpu && unserved.empty() && deck_->shear_rate() != 0)
-    unserved = "fix deform on a GPU (device cpu keeps them)";
+  if (gpu && unserved.empty() && deck_->shear_rate() != 0 && comm->nprocs > 1)
+    unserved = "fix deform on GPUs of several ranks (device cpu keeps them)";
   const std::string risk = any && !gpu && unserved.empty() ? deck_->risk() : "";
   resident_ = unserved.empty() && risk.empty();
   if (resident_) return announce(style + no_gpu + "the particles are on " + name, false);
@@ -301,7 +301,7 @@ void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session
     const bool in_time = update->ntimestep == stop;
     ev_set(update->ntimestep);
     what = stop == last || !in_time ? kEverything : what_is_read(deck);
-    deck.set_box_before(update->ntimestep);
+    if (deck.set_box_before(update->ntimestep) && comm->nprocs > 1) follow_atoms(session);
     read(deck, session, what);
     deck.set_box_after_step();
     if (deck.velocities().act_at(update->ntimestep)) session.change_velocities(what);
@@ -409,11 +409,7 @@ void VerletManymove::refresh_neighbors(DeviceSession* session) {
       domain->x2lamda(atom->nlocal);
     }
     domain->pbc();
-    if (domain->box_change) {
-      domain->reset_box();
-      comm->setup();
-      neighbor->setup_bins();
-    }
+    reset_box();
     comm->exchange();
     comm->borders();
     if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);
@@ -424,10 +420,18 @@ void VerletManymove::refresh_neighbors(DeviceSession* session) {
   stale_ = false;
 }
 
+void VerletManymove::reset_box() {
+  if (!domain->box_change) return;
+  domain->reset_box();
+  comm->setup();
+  neighbor->setup_bins();
+}
+
 // Atoms go to the ranks whose sub-domains they are in, however far they have come.
 void VerletManymove::migrate_to_owners(DeviceSession& session) {
   if (triclinic) domain->x2lamda(atom->nlocal);
   domain->pbc();
+  reset_box();
   {
     Irregular irregular(lmp);
     constexpr int in_order = 1;
@@ -436,8 +440,13 @@ void VerletManymove::migrate_to_owners(DeviceSession& session) {
   comm->exchange();
   comm->borders();
   if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);
+  follow_atoms(session);
+  session.download_again(kVelocities | kForces);  // LAMMPS left the forces behind
+}
+
+// To the ranks to which LAMMPS has sent them.
+void VerletManymove::follow_atoms(DeviceSession& session) {
   session.set_origins();
-  session.download(kVelocities | kForces);  // LAMMPS left the forces behind
   // What computes have by atom is of other atoms, or of none: commands between runs ask anew.
   for (int k = 0; k < modify->ncompute; ++k) {
     Compute* compute = modify->compute[k];

@@ -81,6 +81,21 @@ def test_decks_of_other_pair_styles():
     )
 
 
+@needs_lammps
+def test_a_sheared_fluid_is_timed_beside_the_one_at_rest(tmp_path):
+    file = tmp_path / "dpd.json"
+    arguments = ["bench", "dpd", "--shear", "0,0.3", "--sizes", "800", "--device", "cpu", *QUICK]
+    assert cli.run([*arguments, "--json", str(file)]) == 0
+    rows = json.loads(file.read_text())["results"]
+    assert [row["shear"] for row in rows] == sorted(row["shear"] for row in rows)
+    assert [row["variant"] for row in rows if row["shear"]] == [
+        row["variant"] + ", shear 0.3" for row in rows if not row["shear"]
+    ]
+    for row in rows:
+        # The flow is not counted. 800 particles: 3 %
+        assert row["temperature"] == pytest.approx(1, abs=0.2)
+
+
 def fake_lammps(path: Path, body: str) -> Path:
     """An executable that says it has dpd/kk for CUDA."""
     about = "Massively Simulator - 1 Jan 2099\\nKOKKOS package API: CUDA Serial\\n* dpd dpd/kk"
@@ -278,6 +293,9 @@ def test_what_has_not_melted_is_not_timed(capsys):
         (["--ranks", "1,x"], "must be numbers separated by commas"),
         (["--lammps", "/nowhere/lmp"], "/nowhere/lmp is not an executable"),
         (["--figure-11", "--sizes", "1000"], "--figure-11 sets --sizes"),
+        (["--pair", "mdpd", "--shear", "0.1"], "many-body DPD is timed without shear"),
+        (["--shear", "nan"], "shear must be finite, not nan"),
+        (["--shear", "fast"], "must be numbers separated by commas"),
         (["--pair", "dpd,edpd"], "--pair is edpd; it must be one of dpd, dpd/tstat, dpd/ext, mdpd"),
         (["--pair", "mdpd", "--cutoff", "1.5"], "the cutoff of many-body DPD must be 1, not 1.5"),
     ],

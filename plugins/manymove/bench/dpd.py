@@ -6,7 +6,7 @@ variants are pair_style manymove/dpd in LAMMPS' verlet and in run_style manymove
 ranks and threads of the CPU, and the latter on a GPU. The peers are LAMMPS' dpd on the same ranks,
 dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU, and HOOMD-blue's md.pair.DPD. --pair
 chooses other styles, with LAMMPS' styles of the same names as peers. Styles with the same density
-take turns, and are compared with dpd if it is one of them.
+take turns, and are compared with dpd if it is one of them. With --shear fix deform shears the box.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ def run(
     skins: Sequence[float] = (0.3,),
     weight_exponent: float = 1.0,
     pairs: Sequence[str] = ("dpd",),
+    shear: Sequence[float] = (0.0,),
     device: str,
     precisions: Sequence[str] = PRECISIONS,
     ranks: Sequence[int] | None = None,
@@ -102,15 +103,18 @@ def run(
     cases = [
         (
             of_pairs,
-            Case(N, density, cutoff, timestep, tuple(skins), weight_exponent, seed, many_body),
+            Case(
+                N, density, cutoff, timestep, tuple(skins), weight_exponent, seed, many_body, rate
+            ),
         )
         for many_body in (False, True)
         if (of_pairs := [pair for pair in dict.fromkeys(pairs) if (pair == "mdpd") is many_body])
-        for density, cutoff, N in itertools.product(
-            densities or [MANY_BODY_DENSITY if many_body else DENSITY], cutoffs, sizes
+        for density, cutoff, N, rate in itertools.product(
+            densities or [MANY_BODY_DENSITY if many_body else DENSITY], cutoffs, sizes, shear
         )
     ]
-    hoomd, absent = dpd_variants.hoomd() if device != "cpu" and "dpd" in pairs else ("", "")
+    no_hoomd = device == "cpu" or "dpd" not in pairs or any(shear)
+    hoomd, absent = ("", "") if no_hoomd else dpd_variants.hoomd()
     about = {
         "timestep": timestep,
         "skins": list(skins),
@@ -136,6 +140,8 @@ def run(
                     variants += dpd_variants.accelerated(pair, lammps)
             if hoomd and "dpd" in of_pairs:
                 variants.append(dpd_variants.hoomd_variant(hoomd, equilibrate))
+            for variant in variants if case.shear else []:
+                variant.name += f", shear {case.shear:g}"
             report.add(_time(case, variants, start, repeats, seconds))
             if plot_file is not None:
                 plot(plot_file, report.rows)
@@ -182,6 +188,7 @@ def _time(
             "particles": case.particles,
             "density": case.density,
             "cutoff": case.cutoff,
+            "shear": case.shear,
             **variant.result(),
         }
         if not variant.failure:

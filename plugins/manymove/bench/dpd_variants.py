@@ -55,6 +55,7 @@ class Case:
     weight_exponent: float
     seed: int
     many_body: bool = False  # the liquid MANY_BODY, for the pair style mdpd only
+    shear: float = 0.0  # rate at which fix deform shears the box
 
     def __post_init__(self) -> None:
         for name in ("particles", "density", "cutoff", "timestep", "seed"):
@@ -66,6 +67,10 @@ class Case:
             raise ValueError(f"weight_exponent must not be negative, not {self.weight_exponent}")
         if self.many_body and self.cutoff != 1:
             raise ValueError(f"the cutoff of many-body DPD must be 1, not {self.cutoff:g}")
+        if self.many_body and self.shear:
+            raise ValueError("many-body DPD is timed without shear")
+        if not abs(self.shear) < math.inf:
+            raise ValueError(f"shear must be finite, not {self.shear}")
         if self.edge < 2 * (self.cutoff + max(self.skins)):
             raise ValueError(
                 f"the box of {self.particles} particles at density {self.density:g} is "
@@ -120,7 +125,20 @@ class Case:
     @property
     def box(self) -> str:
         edge = f"{self.edge:.17g}"
-        return f"region box block 0 {edge} 0 {edge} 0 {edge}\ncreate_box 1 box\n"
+        shape, tilts = ("prism", " 0 0 0") if self.shear else ("block", "")
+        return f"region box {shape} 0 {edge} 0 {edge} 0 {edge}{tilts}\ncreate_box 1 box\n"
+
+    @property
+    def flow(self) -> str:
+        """Commands that shear the melted fluid, beginning with the velocities of the flow."""
+        if not self.shear:
+            return ""
+        edge, fastest = f"{self.edge:.17g}", f"{self.shear * self.edge:.17g}"
+        return (
+            f"velocity all ramp vx 0 {fastest} y 0 {edge} sum yes\n"
+            f"fix shear all deform 1 xy erate {self.shear:.17g} remap v\n"
+            "compute thermal all temp/deform\nthermo_modify temp thermal\n"
+        )
 
     def integrate(self, run_style: str, skin: float) -> str:
         return (
@@ -310,14 +328,15 @@ class LammpsVariant(Variant):
             self.steps_done, self.skin = 0, 0.0
             deck = (
                 f"{case.begin(self.pair, start)}{case.pair(self.pair)}"
-                f"{case.integrate(self.run_style, skins[0])}{THERMO}"
+                f"{case.integrate(self.run_style, skins[0])}{THERMO}{case.flow}"
             )
         for skin in skins:
             begin = self.steps_done + WARM_UP
             middle = begin + WARM_UP
             self.steps_done = middle + WARM_UP + steps
-            # The setup of a run takes LAMMPS seconds with millions of particles.
-            again = " pre no" if skin == self.skin else ""
+            # The setup of a run takes LAMMPS seconds with millions of particles. Without it, fix
+            # deform would begin again with the first box.
+            again = " pre no" if skin == self.skin and not case.shear else ""
             self.skin = skin
             deck += (
                 f"variable output equal (step<{begin})*{begin}"

@@ -164,6 +164,7 @@ HELP = {
     "bench_hoomd.spheres": "Time hard spheres instead of hard disks.",
     "bench_hoomd.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
+    "shear": "Rates of shear by fix deform in reduced units; 0 is the fluid at rest (default 0).",
     "pair": "Pair styles to time: dpd, dpd/tstat, dpd/ext and mdpd, the many-body liquid of "
     "Warren. LAMMPS' styles of the same names are peers.",
     "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",

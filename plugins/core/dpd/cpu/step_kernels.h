@@ -34,7 +34,7 @@ void move_on(const StepRows<P>& s, int i, typename P::Position r, typename P::Ve
              Chunk& chunk) {
   const Crossing crossing = drift(s.motion, r, v);
   // The flow where the particle is now is faster or slower.
-  if (s.shear != 0) v.x = fused(-s.shear * s.motion.time_step, v.y, v.x);
+  if (s.forces.shear != 0) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
   s.image[i].x += crossing.x;
   s.image[i].y += crossing.y;
   s.image[i].z += crossing.z;
@@ -231,7 +231,7 @@ class StepLoop {
       z_[n] = r.z;
       squared_[n] = dot(r, r);
       if constexpr (!density) {
-        if constexpr (!upright) u_[n] = fused(s_.shear, r.y, u_[n]);
+        if constexpr (!upright) u_[n] = fused(s_.forces.shear, r.y, u_[n]);
         approach_[n] = dot(r, Vector<Real>{u_[n], v_[n], w_[n]});
       }
     }

@@ -134,15 +134,17 @@ struct Step {
   Short* next_short;
   Vector<typename P::Real>* force;
   double* partial;  // [blocks][kTallies]
+  bool ends_lists;  // under shear: the lists do not hold in the next step
 };
 
 constexpr int kTallies = 14;
 
 // From a place to the next, with what this means for images and lists.
-template <class P>
+template <bool sheared, class P>
 __device__ void move(const Step<P>& s, int i, typename P::Position& r, typename P::Velocity& v,
                      const Ball& ball, long long next) {
   const Crossing crossing = drift(s.motion, r, v);
+  if constexpr (sheared) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
   if (crossing.x | crossing.y | crossing.z) {
     int3& image = s.image[s.origin[i]];
     image.x += crossing.x;
@@ -155,14 +157,15 @@ __device__ void move(const Step<P>& s, int i, typename P::Position& r, typename 
 }
 
 // One thread per particle: from rest, the first half of a step.
-template <class P>
+template <class P, bool sheared = false>
 __global__ void first_kernel(Step<P> s) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= s.count) return;
+  if (sheared && i == 0 && s.ends_lists) expire(s.watch, s.number + 1);
   typename P::Position r = s.position[i];
   typename P::Velocity v = s.velocity[i];
   kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
-  move(s, i, r, v, s.ball[i], s.number + 1);
+  move<sheared>(s, i, r, v, s.ball[i], s.number + 1);
   s.next_position[i] = r;
   s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
   s.next_velocity[i] = v;
@@ -271,6 +274,7 @@ __global__ void __launch_bounds__(kThreads)
     step_kernel(const __grid_constant__ Step<P> s, const Who who) {
   using Real = typename P::Real;
   using Math = typename MathOf<P>::type;
+  constexpr bool sheared = may_be_sheared(plain, extra), upright = is_upright(plain, extra);
   constexpr int kHits = 20;  // that a thread collects before they are computed
   __shared__ unsigned hit[kHits * kThreads];
   __shared__ std::conditional_t<kIntegers<P>, BlockForces, int> block;
@@ -313,7 +317,11 @@ __global__ void __launch_bounds__(kThreads)
   // The whole block or none of it: a kernel of the step before may end lists meanwhile.
   const bool skipped = stale(s.watch, s.number);
   if (Who::follows_a_step ? skipped : __syncthreads_or(skipped)) return;
-  if (blockIdx.x == 0 && threadIdx.x == 0) s.watch.report->started = s.number;
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    s.watch.report->started = s.number;
+    if constexpr (sheared && !reading)
+      if (s.ends_lists) expire(s.watch, s.number + 1);
+  }
 
   // rho_i + rho_j
   const auto densities = [&](int mine, unsigned j) {
@@ -365,7 +373,7 @@ __global__ void __launch_bounds__(kThreads)
       }
 #pragma unroll
       for (int q = 0; q < kGroup; ++q) {
-        const bool in = left > q && maybe_within_cutoff<plain>(s.shorts, about, other[q]);
+        const bool in = left > q && maybe_within_cutoff<upright>(s.shorts, about, other[q]);
         const unsigned vote = __ballot_sync(kWarp, in);
         if (in) {
           const int k = queued + __popc(vote & below);
@@ -419,7 +427,7 @@ __global__ void __launch_bounds__(kThreads)
           other[q] = s.short_position[plain ? entry[q] : entry[q] & kIndexBits];
 #pragma unroll
         for (int q = 0; q < kGroup; ++q) {
-          if (maybe_within_cutoff<plain>(s.shorts, about, other[q]) && left > q) {
+          if (maybe_within_cutoff<upright>(s.shorts, about, other[q]) && left > q) {
             asm volatile("st.shared.u32 [%0], %1;" ::"r"(top), "r"(entry[q]));
             top += apart;
           }
@@ -474,7 +482,7 @@ __global__ void __launch_bounds__(kThreads)
       kick<!plain>(s.motion, r, moved, force);
       typename P::Position place = r;
       if constexpr (!early_ball) ball = s.ball[i];
-      move(s, i, place, moved, ball, s.number + 1);
+      move<sheared>(s, i, place, moved, ball, s.number + 1);
       s.next_position[i] = place;
       s.next_short[i] =
           short_of(s.shorts, high_word(place.x), high_word(place.y), high_word(place.z));
@@ -517,15 +525,15 @@ static __global__ void total_kernel(int blocks, const double* partial, double* t
 template <class P, class Who>
 using StepKernel = void (*)(const Step<P>, const Who);
 
-template <class P, bool plain, bool reading, class Who>
+template <class P, bool plain, bool reading, class Who, Extra extra = Extra::none>
 StepKernel<P, Who> step_kernel_of(int lanes) {
   switch (lanes) {
     case 1:
-      return &step_kernel<P, plain, reading, 1, Who>;
+      return &step_kernel<P, plain, reading, 1, Who, extra>;
     case 2:
-      return &step_kernel<P, plain, reading, 2, Who>;
+      return &step_kernel<P, plain, reading, 2, Who, extra>;
     default:
-      return &step_kernel<P, plain, reading, 4, Who>;
+      return &step_kernel<P, plain, reading, 4, Who, extra>;
   }
 }
 template <class P>
