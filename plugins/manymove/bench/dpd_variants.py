@@ -487,6 +487,8 @@ def accelerated(pair: str, executables: Sequence[Path]) -> list[Variant]:
         version = re.search(r"Simulator - (.+)", about)
         for suffix, arguments in ACCELERATORS.items():
             style, package = f"{pair}/{suffix}", "KOKKOS" if suffix == "kk" else "GPU"
+            if style == "mdpd/gpu":  # in a hybrid style, for which the GPU package makes no lists
+                arguments = [*arguments, "neigh", "no"]
             api = re.search(rf"^{package} package API:(.*)$", about, re.MULTILINE)
             if style in about.split() and api and re.search("CUDA|HIP|SYCL|OpenCL", api.group(1)):
                 label = version.group(1).strip() if version else executable
