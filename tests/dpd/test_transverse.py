@@ -15,6 +15,7 @@ from dpd_decks import (
     assert_same_steps,
     assert_stays,
     compare,
+    pick,
     resident,
     state,
     system,
@@ -52,15 +53,21 @@ STYLES = ("dpd/tstat", "dpd/ext", "dpd/ext/tstat")
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("box", ["block 0 4 0 5 0 4", "prism 0 4 0 5 0 4 1 0.5 -0.5"])
-def test_without_noise_it_is_lammps_style(style, box, tmp_path):
+def test_without_noise_it_is_lammps_style(style, box, device, tmp_path):
     more = two_types(box, 300) + "special_bonds lj 0.2 0.5 1.0\n"
     theirs = run_lammps(more + law(style, 0.0, ours=False) + THERMO + DUMP + "run 0\n", tmp_path)
-    ours = run_lammps(
-        more + law(style, 0.0, "precision double") + THERMO + DUMP + "run 0\n", tmp_path
-    )
-    assert_close(ours.forces(), theirs.forces(), 1e-12)
-    for name in ("PotEng", *STRESSES):
-        assert ours.thermo()[name] == pytest.approx(theirs.thermo()[name], rel=1e-12, abs=1e-11)
+    ours = more + law(style, 0.0, "precision double") + THERMO
+    host = run_lammps(ours + DUMP + "run 0\n", tmp_path)
+    # A step that moves nothing.
+    still = "timestep 1e-30\nfix still all nve\n" + resident(device) + "run 1\n" + END
+    engine = run_lammps(ours + still, tmp_path)
+    assert_stays(engine)
+    for run, file in ((host, "dump"), (engine, "end")):
+        assert_close(pick(run, "fx", "fy", "fz", file=file), theirs.forces(), 1e-12)
+        a, b = (np.array([r.thermo()[n][-1] for n in STRESSES]) for r in (run, theirs))
+        assert_close(a, b, 1e-12)
+        energies = (r.thermo()["PotEng"][-1] for r in (run, theirs))
+        assert next(energies) == pytest.approx(next(energies), rel=1e-12)
 
 
 @pytest.mark.parametrize("style", STYLES)
