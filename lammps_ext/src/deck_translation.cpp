@@ -113,12 +113,12 @@ DeckTranslation::DeckTranslation(LAMMPS* lmp, const LastSetup& last_setup)
   check_atoms();
   check_box();
   check_fixes();
-  refuse_together();
   for (int i = 0; shearing_ && i < atom->nlocal; ++i)
     if (!is_integrated(i)) {
       refuse(name_of(shearing_) + " with atoms that are not integrated");
       break;
     }
+  refuse_together();
   if (unserved_.empty()) find_classes();
   if (!unserved_.empty()) return;
   try {
@@ -324,19 +324,21 @@ void DeckTranslation::readapt(bigint step) const {
 // are remapped. The fix has set the rate in the domain in its init() if it is constant, else at the
 // end of each step.
 bool DeckTranslation::can_shear(const Fix* fix) const {
-  return is_class(fix, "N9LAMMPS_NS9FixDeformE") && comm->nprocs == 1 && fix->nevery == 1 &&
+  return is_class(fix, "N9LAMMPS_NS9FixDeformE") && fix->nevery == 1 &&
          fix->box_change == Fix::BOX_CHANGE_XY && domain->deform_flag && domain->deform_vremap &&
          domain->deform_groupbit == 1 && domain->h_rate[5] != 0;
 }
 
 // A box that is tilted too far is replaced by an equivalent one, with the atoms' images, at the
 // beginning of the next step.
-void DeckTranslation::set_box_before(bigint step) const {
-  if (!shearing_) return;
+bool DeckTranslation::set_box_before(bigint step) const {
+  if (!shearing_) return false;
   const bigint now = std::exchange(update->ntimestep, step - 1);
   shearing_->end_of_step();
+  const double tilt = domain->xy;
   shearing_->pre_exchange();
   update->ntimestep = now;
+  return domain->xy != tilt;
 }
 void DeckTranslation::set_box_after_step() const {
   if (shearing_) shearing_->end_of_step();

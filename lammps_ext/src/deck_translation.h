@@ -79,9 +79,10 @@ class DeckTranslation : protected Pointers {
 
   // The rate of shear by fix deform, 0 without it. set_box_before() gives LAMMPS' box the shape
   // that it has for the forces of a step, and set_box_after_step() the one in which the fix leaves
-  // it at the end of the present step.
+  // it at the end of the present step. If set_box_before() returns true, the box was replaced, and
+  // LAMMPS has sent atoms to other ranks.
   double shear_rate() const { return shearing_ ? shear_rate_ : 0; }
-  void set_box_before(bigint step) const;
+  bool set_box_before(bigint step) const;
   void set_box_after_step() const;
 
   // Changes of velocities by the engine at the end of steps.

@@ -188,9 +188,13 @@ void DeviceSession::convert_images(bigint step, int sign) {
     image_[i][0] += sign * static_cast<int>(whole) * image_[i][1];
 }
 
+// Velocities under shear need the positions.
 void DeviceSession::download(unsigned what) {
+  if (deck_.shear_rate() != 0 && (what & kVelocities)) what |= kPositions;
+  download_again(what);
+}
+void DeviceSession::download_again(unsigned what) {
   const bool sheared = deck_.shear_rate() != 0;
-  if (sheared && (what & kVelocities)) what |= kPositions;
   guarded([&] {
     HostArrays to = arrays_with_images();
     if (!(what & kVelocities)) to.velocity = nullptr;

@@ -1,4 +1,4 @@
-"""`fix deform` with `remap v` while the particles are with the engine for the CPU."""
+"""`fix deform` with `remap v` while the particles are with the engine."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dpd_decks import (
     assert_close,
     assert_same_steps,
     assert_stays,
+    one_type,
     pick,
     resident,
     state,
@@ -39,26 +40,26 @@ def fluid(temperature: float, style: str = "dpd", precision: str = "double") -> 
 @pytest.mark.parametrize(
     ("style", "rate"), [("dpd", 0.3), ("dpd/ext", -0.3), ("dpd", 2.2), ("dpd/ext", -1.2)]
 )
-def test_steps_under_shear_are_those_of_lammps(style, rate, tmp_path):
+def test_steps_under_shear_are_those_of_lammps(style, rate, device, tmp_path):
     # At the higher rates the box flips. No atom here crosses the box along y in a step in which
     # LAMMPS flips it: LAMMPS wraps such an atom without a change of its velocity.
     deck = fluid(1.0, style) + SHEAR.format(rate) + "thermo 10\n"
     more = "run 20\nrun 30\n"
     host = run_lammps(deck + more + END, tmp_path)
-    ours = run_lammps(deck + resident("cpu") + more + END, tmp_path)
+    ours = run_lammps(deck + resident(device) + more + END, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-8)
 
 
 @pytest.mark.parametrize(("style", "rate", "due"), [("dpd", 2.2, 19), ("dpd/ext", -1.2, 35)])
-def test_the_box_flips_in_the_step_in_which_that_of_lammps_does(style, rate, due, tmp_path):
+def test_the_box_flips_in_the_step_in_which_that_of_lammps_does(style, rate, due, device, tmp_path):
     # The box of each step, and the positions in it. The first run ends where a flip is due.
     deck = fluid(1.0, style) + SHEAR.format(rate) + "thermo_style custom step xy\nthermo 1\n"
     deck += "dump d all custom 1 dump id x y z ix iy iz\n"
     deck += "dump_modify d sort id format float %.17g\n"
     runs = f"run {due}\nrun {50 - due}\n"
     host = run_lammps(deck + runs, tmp_path)
-    ours = run_lammps(deck + resident("cpu") + runs, tmp_path)
+    ours = run_lammps(deck + resident(device) + runs, tmp_path)
     assert_stays(ours)
     tilt = host.thermo(0)["Xy"]
     assert abs(tilt[-1]) > 2.5
@@ -73,15 +74,25 @@ def test_the_box_flips_in_the_step_in_which_that_of_lammps_does(style, rate, due
     assert_close(atoms[1], atoms[0], 1e-8)
 
 
-def test_mixed_precision_and_threads(tmp_path):
-    deck = fluid(1.0, precision="mixed") + SHEAR.format(1.0) + "thermo 5\n"
+ONE_TYPE = (
+    one_type("create_atoms 1 random 630 11 NULL", BOX, "1.0 1.0 4711 precision mixed")
+    + "velocity all create 1.3 13 loop all\n"
+    + OFTEN
+    + THERMO
+)
+
+
+@pytest.mark.parametrize("deck", [fluid(1.0, precision="mixed"), ONE_TYPE])
+def test_mixed_precision_and_threads(deck, device, tmp_path):
+    # One type with weight exponent 1 has kernels of its own on a GPU.
+    deck = deck + SHEAR.format(1.0) + "thermo 5\n"
     host = run_lammps(deck + "run 15\n" + END, tmp_path)
-    ours = run_lammps(deck + resident("cpu", "threads 2") + "run 15\n" + END, tmp_path)
+    ours = run_lammps(deck + resident(device, "threads 2") + "run 15\n" + END, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-4)
 
 
-def test_bonds_and_harmonic_chains_under_shear(tmp_path):
+def test_bonds_and_harmonic_chains_under_shear(device, tmp_path):
     bonds = """
 bond_style harmonic
 bond_coeff * 20.0 0.5
@@ -89,12 +100,12 @@ create_bonds many all all 1 0.1 0.22
 """
     deck = fluid(0.0) + bonds + SHEAR.format(1.0)
     host = run_lammps(deck + "run 30\n" + END, tmp_path)
-    ours = run_lammps(deck + resident("cpu") + "run 30\n" + END, tmp_path)
+    ours = run_lammps(deck + resident(device) + "run 30\n" + END, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-9)
 
 
-def test_output_between_does_not_change_the_steps(tmp_path):
+def test_output_between_does_not_change_the_steps(device, tmp_path):
     # Fixes that read, and a fix that changes velocities on the host.
     deck = fluid(1.0) + SHEAR.format(-1.5)
     reads = (
@@ -102,20 +113,20 @@ def test_output_between_does_not_change_the_steps(tmp_path):
         "dump d all custom 7 d id x y z vx vy vz\n"
     )
     plain, busy = (
-        run_lammps(deck + more + resident("cpu") + "run 42\n" + END, tmp_path)
+        run_lammps(deck + more + resident(device) + "run 42\n" + END, tmp_path)
         for more in ("", reads)
     )
     assert np.array_equal(state(plain), state(busy))
     drift = "fix m all momentum 5 linear 1 1 1\n"
     host, ours = (
         run_lammps(deck + drift + more + "run 30\n" + END, tmp_path)
-        for more in ("", resident("cpu"))
+        for more in ("", resident(device))
     )
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-8)
 
 
-def test_the_velocity_profile_is_linear_and_the_stress_is_that_of_lammps(tmp_path):
+def test_the_velocity_profile_is_linear_and_the_stress_is_that_of_lammps(device, tmp_path):
     # 30 time units after 10, in 10 blocks: both shear stresses within 5 standard errors of their
     # difference (one false alarm in 10,000 seeds), both slopes within 5 standard errors of 0.013.
     deck = (
@@ -129,7 +140,7 @@ def test_the_velocity_profile_is_linear_and_the_stress_is_that_of_lammps(tmp_pat
         "fix p all ave/chunk 5 300 1500 y vx file profile\n{}run 500\nrun 1500\n"
     )
     stress, error, slope = [], [], []
-    for seed, more in ((3, ""), (4, resident("cpu"))):
+    for seed, more in ((3, ""), (4, resident(device))):
         run = run_lammps(deck.format(seed, more), tmp_path)
         values = run.thermo(1)["c_p[4]"][1:]
         blocks = values[: len(values) // 10 * 10].reshape(10, -1).mean(axis=1)

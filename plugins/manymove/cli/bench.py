@@ -271,7 +271,8 @@ def bench_dpd(
     timestep: float = 0.005,
     skins: tuple[float, ...] = (0.3,),
     weight_exponent: float = 1.0,
-    many_body: bool = False,
+    pairs: tuple[str, ...] = ("dpd",),
+    shear: tuple[float, ...] = (0,),
     device: str = "auto",
     precisions: tuple[str, ...] = ("mixed", "double"),
     figure_11: bool = False,
@@ -287,8 +288,10 @@ def bench_dpd(
     The peers are styles of LAMMPS and HOOMD-blue.
 
     Examples:
-      manymove bench dpd --many-body --sizes 24000 --precision mixed --skin 0.3,0.4
+      manymove bench dpd --pair mdpd --sizes 24000 --precision mixed --skin 0.3,0.4
+      manymove bench dpd --pair dpd,dpd/tstat,dpd/ext --sizes 24000
       manymove bench dpd --device cpu --ranks 1,2 --threads 1,2
+      manymove bench dpd --shear 0,0.1 --sizes 24000 --precision mixed
       manymove bench dpd --figure-11 --device cuda --json figure_11.json
     """
     options = gathered(locals())

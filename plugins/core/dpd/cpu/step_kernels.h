@@ -34,7 +34,7 @@ void move_on(const StepRows<P>& s, int i, typename P::Position r, typename P::Ve
              Chunk& chunk) {
   const Crossing crossing = drift(s.motion, r, v);
   // The flow where the particle is now is faster or slower.
-  if (s.shear != 0) v.x = fused(-s.shear * s.motion.time_step, v.y, v.x);
+  if (s.forces.shear != 0) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
   s.image[i].x += crossing.x;
   s.image[i].y += crossing.y;
   s.image[i].z += crossing.z;
@@ -144,8 +144,8 @@ class StepLoop {
       weigh();
     } else {
       if constexpr (transverse)
-        draw_vectors(s_.forces.noise, s_.forces.third_noise, count_, tag_i_, tag_j_, noise_,
-                     across_.y_noise, across_.z_noise);
+        draw_vectors(s_.forces.noise, count_, tag_i_, tag_j_, noise_, across_.y_noise,
+                     across_.z_noise);
       else
         draw(s_.forces.noise, count_, tag_i_, tag_j_, noise_);
       if (!plain && s_.forces.general_exponent)
@@ -231,7 +231,7 @@ class StepLoop {
       z_[n] = r.z;
       squared_[n] = dot(r, r);
       if constexpr (!density) {
-        if constexpr (!upright) u_[n] = fused(s_.shear, r.y, u_[n]);
+        if constexpr (!upright) u_[n] = fused(s_.forces.shear, r.y, u_[n]);
         approach_[n] = dot(r, Vector<Real>{u_[n], v_[n], w_[n]});
       }
     }
@@ -255,14 +255,14 @@ class StepLoop {
   void evaluate_vectors() {
     const Real cutoff_squared = s_.forces.cutoff_squared;
     for (int n = 0; n < count_; ++n) {
-      const PairLaw<Real> law = {law_.a[n], law_.gamma[n], law_.sigma[n], law_.inverse_cutoff[n],
-                                 law_.weight_exponent[n]};
+      PairLaw<Real> law = {law_.a[n], law_.gamma[n], law_.sigma[n], law_.inverse_cutoff[n],
+                           law_.weight_exponent[n]};
       const TransverseLaw<Real> across = {across_.gamma[n], across_.sigma[n],
                                           across_.weight_exponent[n]};
-      const Real order = tag_i_[n] < tag_j_[n] ? Real(1) : Real(-1);
+      if constexpr (!general_exponent) law = beyond_transverse(law, across);
       const VectorForce<Real> f = transverse_force<general_exponent>(
           law, across, {x_[n], y_[n], z_[n]}, {u_[n], v_[n], w_[n]},
-          {order * noise_[n], order * across_.y_noise[n], order * across_.z_noise[n]});
+          {noise_[n], across_.y_noise[n], across_.z_noise[n]}, {0, 0, 0});
       const bool within = squared_[n] < cutoff_squared;
       u_[n] = within ? f.force.x : Real(0);
       v_[n] = within ? f.force.y : Real(0);
