@@ -197,7 +197,10 @@ def test_ranks_share_a_sheared_box(processors, tmp_path):
     started = run_lammps(create + "write_restart start\n", tmp_path).directory / "start"
     deck = (
         f"comm_modify vel yes\nread_restart {started}\ncomm_modify vel yes\nneighbor 0.3 bin\n"
-        "timestep 0.01\nfix nve all nve\n" + OFTEN + THERMO.replace("pyz", "pyz xy") + SHEAR.format(0.9)
+        "timestep 0.01\nfix nve all nve\n"
+        + OFTEN
+        + THERMO.replace("pyz", "pyz xy")
+        + SHEAR.format(0.9)
     )
     deck += resident("cpu") + "thermo 4\nrun 8\nrun 5\n" + END
     one = run_lammps(deck, tmp_path)

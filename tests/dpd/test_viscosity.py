@@ -1,4 +1,4 @@
-"""Stress and viscosity: the pressure tensor against momentum fluxes, and the Green-Kubo estimator."""
+"""Stress and viscosity: the pressure tensor and momentum fluxes, and the Green-Kubo estimator."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def fluxes(position, velocity, tilt, planes):
 @needs_lammps
 def test_the_pressure_tensor_is_the_flux_of_momentum_through_every_plane(device, tmp_path):
     # 300 states in 20 blocks. The means through 10 planes, of which the first is the boundary that
-    # moves, and the pressure tensor within 5 standard errors of their differences (Student's t): one
-    # false alarm in 1,200 seeds. The error of one plane is less than 10 % of the stress.
+    # moves, and the pressure tensor within 5 standard errors of their differences (Student's t):
+    # one false alarm in 1,200 seeds. The error of one plane is less than 10 % of the stress.
     run = run_lammps(
         FLUID + resident(device) + "run 500\ncompute t all temp/deform\n"
         "thermo_style custom step temp pxy xy\nthermo_modify temp t format float %.12g\n"
