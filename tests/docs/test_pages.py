@@ -233,6 +233,15 @@ mass * 16.0
 pair_style zero 12
 pair_coeff * *
 """
+NITROGEN = """
+create_atoms 6 single 18 18 18
+create_atoms 5 single 18 18 18.55
+create_atoms 5 single 18 18 17.45
+set type 5*6 mol 2
+set type 5 charge -0.405
+set type 6 charge 0.81
+mass * 14.0
+"""
 
 
 def decks(page: Path) -> list[str]:
@@ -250,6 +259,9 @@ def deck(lines: list[str]) -> str:
     rest = "\n".join(line for line in text.splitlines() if not line.startswith(FIRST))
     if "manymove/coulomb" in text:
         return f"{first}\n{IONS}{rest}\nrun 10\n"
+    if "species 2" in text:
+        both = CARBON_DIOXIDE.replace("create_box 4", "create_box 6") + NITROGEN
+        return f"{first}\n{both}{rest}\nrun 2\n"
     if "manymove/wrmc/rigid" in text:
         return f"{first}\n{CARBON_DIOXIDE}{rest}\nrun 2\n"
     if "manymove/wrmc" in text:
