@@ -112,7 +112,8 @@ enum class Purpose : std::uint32_t {
   place,
   widom,
   trial_place,
-  trial_turn
+  trial_turn,
+  chain
 };
 
 inline constexpr std::uint32_t kEverySystem = 0xffffffffu;
@@ -529,6 +530,9 @@ enum Sum {
   kReinserted,
   kIdentities,
   kChangedIdentities,
+  // Tried and accepted partial regrowths of chains.
+  kRegrowths,
+  kRegrown,
   kSums
 };
 

@@ -23,7 +23,8 @@ MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
 _PLAIN, _WASTE, _WASTE_SQUARED, _JUMP, _SQUARED, _NUMBER, _NUMBER_SQUARED, _CROSS = range(8)
 _OF_SPECIES, DRIFT = 8, 12
 _EXPECTED, _EXPECTED_ENERGY, _CHOICE, _TEST, _TESTED, _PRESENT, _MOVES = 13, 17, 18, 22, 26, 30, 34
-_SUMS = 38
+_REGROWTHS = 38
+_SUMS = 40
 _PER_COEFFICIENT = 8  # systems for each coefficient of control variates
 _NOISE = 0.03  # largest relative error of the loading with which a comparison is decided
 
@@ -83,12 +84,13 @@ class Comparison:
 
 
 _FORMER_SUMS = 13  # before trials were recorded
+_BEFORE_CHAINS = 38
 
 
 def all_sums(sums: np.ndarray, systems: int) -> np.ndarray:
     """The sums of a checkpoint; those of earlier versions had fewer rows."""
-    missing = (_SUMS - _FORMER_SUMS) * systems if len(sums) == _FORMER_SUMS * systems else 0
-    return np.pad(sums, (0, missing))
+    former = [rows for rows in (_FORMER_SUMS, _BEFORE_CHAINS) if len(sums) == rows * systems]
+    return np.pad(sums, (0, (_SUMS - former[0]) * systems if former else 0))
 
 
 # The source of the averages of a run: the parameters of the engine, the other arguments of the
@@ -323,6 +325,25 @@ class Averages(Loadings):
         """Ratio of accepted to tried identity changes in the averages; NaN if there are none."""
         return self._acceptance_of(2)
 
+    @property
+    def regrowth_acceptance(self) -> float:
+        """Ratio of accepted to tried partial regrowths of chains in the averages; NaN if there are
+        none."""
+        return self._acceptance_of(_REGROWTHS - _MOVES)
+
+    @property
+    def ideal_weights(self) -> list[Estimate]:
+        """W_ideal of each species of chains: the mean of exp(-u / T) over the bends and torsions of
+        a chain alone, where u is the Lennard-Jones energy of its own beads; with the error of the
+        integration. It is 1 for up to four beads. Empty for rigid molecules."""
+        return [Estimate(w, error) for w, error, _ in self._about.get("ideal_chains", [])]
+
+    @property
+    def ideal_energies(self) -> list[float]:
+        """Mean energy in kelvin of a chain of each species in the ideal gas: that of bends,
+        torsions and its own beads. Empty for rigid molecules."""
+        return [energy for _, _, energy in self._about.get("ideal_chains", [])]
+
     # ---- open systems and test molecules ---------------------------------------------------------
 
     @property
@@ -380,8 +401,8 @@ class Averages(Loadings):
         """Isosteric heat of adsorption in kJ/mol from the fluctuations of an open system of one
         species.
 
-        It is RT - (<EN> - <E><N>) / (<N^2> - <N>^2); the standard error is that of the jackknife
-        over the systems.
+        It is RT - (<EN> - <E><N>) / (<N^2> - <N>^2), and for chains the mean energy of an ideal
+        chain more; the standard error is that of the jackknife over the systems.
 
         Raises:
             RuntimeError: nothing was measured, the system is closed, or has several species.
@@ -390,11 +411,13 @@ class Averages(Loadings):
             raise RuntimeError("the heat of adsorption needs an open system of one species")
         m = self._means()
         total = m.sum(axis=1)
+        own = sum(self.ideal_energies)
 
         def heat(mean: np.ndarray) -> np.ndarray:
             covariance = mean[_CROSS] - mean[_PLAIN] * mean[_NUMBER]
             variance = mean[_NUMBER_SQUARED] - mean[_NUMBER] ** 2
-            return (self._parameters["temperature"] - covariance / variance) * GAS_CONSTANT / 1000
+            heat = self._parameters["temperature"] + own - covariance / variance
+            return heat * GAS_CONSTANT / 1000
 
         value, n = float(heat(total / self._systems)), self._systems
         if n == 1:
@@ -439,7 +462,8 @@ class Averages(Loadings):
         """Henry coefficient in mol/(kg Pa) and heat of adsorption in kJ/mol at infinite dilution.
 
         Test molecules in the empty framework give K = <exp(-U / T)> V / (k_B T) per mass, and the
-        heat RT - <U exp(-U / T)> / <exp(-U / T)>.
+        heat RT - <U exp(-U / T)> / <exp(-U / T)>. Chains grow with 32 trials of each bead; U is
+        relative to the mean energy of an ideal chain.
 
         Args:
             insertions: number of test molecules for each system.

@@ -70,6 +70,7 @@ HELP = {
     "exchange": "Share of insertions and deletions among the steps of open systems.",
     "reinsertion": "Share of reinsertions among the steps.",
     "identity_change": "Share of identity changes among the steps of an open mixture.",
+    "regrowth": "Share of partial regrowths among the steps (default 0.2 for chains).",
     "density": "Number density N / V in reduced units.",
     "bench_dpd.density": "Number density N / V in reduced units (default 3; 6.1 with --many-body).",
     "a": "Repulsion parameter a in reduced units.",

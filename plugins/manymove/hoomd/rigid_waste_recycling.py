@@ -11,6 +11,7 @@ import numpy as np
 
 from manymove import _core
 from manymove.adsorption.adsorbates import COULOMB
+from manymove.adsorption.chains import Chain
 from manymove.adsorption.force_field import NONE, ForceField, Law
 from manymove.adsorption.molecules import Molecule, Site
 from manymove.adsorption.places import rotated
@@ -93,6 +94,11 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         **unavailable: Any,
     ) -> None:
         refuse_others(type(self).__name__, unavailable)
+        if isinstance(molecule, Chain):
+            raise TypeError(
+                f"{molecule.name} is a flexible chain, and this updater moves rigid molecules "
+                "only; chains grow in manymove.Adsorption"
+            )
         if not isinstance(molecule, Molecule):
             raise TypeError(f"molecule must be a manymove.adsorption.Molecule, got {molecule!r}")
         if len(molecule.sites) == 1 and not molecule.sites[0].charge:
