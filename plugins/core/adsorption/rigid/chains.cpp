@@ -12,7 +12,7 @@ namespace manymove::adsorption {
 namespace {
 
 constexpr int kPointsOfCell = 16;  // at which the density is computed for its bound
-constexpr int kShifts = 32, kPointsOfShift = 4096;  // of the lattice of ideal chains
+constexpr int kShifts = 16, kPointsOfShift = 4096;  // of the lattice of ideal chains
 
 std::uint32_t cell_bits(const AngleTable& t) { return t.torsion ? 22 : 21; }
 
@@ -70,36 +70,48 @@ void fill_table(AngleTable& t, double beta) {
     for (const int i : rest) set(i, 1, i);
 }
 
-// Angles with equal probability: the inverse of the distribution function, by the cells of a table.
-class Quantiles {
+double energy_at(const AngleTable& t, std::uint32_t phase) {
+  double c, s;
+  unit_circle(phase, c, s);
+  if (t.torsion) return polynomial(c, t.law[0], t.law[1], t.law[2], t.law[3]);
+  const double beyond = phase * (2 * kPi * 0x1p-32) - t.law[1];
+  return t.law[0] * beyond * beyond;
+}
+
+// The distribution of an angle, by cells that are finer than those of its table.
+class Distribution {
  public:
-  Quantiles(const AngleTable& t, double beta) : bits_(cell_bits(t)), sums_{0} {
-    double sum = 0;
-    for (int i = 0; i < kCells; ++i) {
-      const std::uint32_t half = 1u << (bits_ - kFiner - 1);
-      sum += density(t, beta, (static_cast<std::uint32_t>(i) << (bits_ - kFiner)) + half);
-      sums_.push_back(sum);
+  Distribution(const AngleTable& t, double beta) : bits_(cell_bits(t) - kFiner), sums_{0} {
+    for (std::uint32_t i = 0; i < kAngleCells << kFiner; ++i) {
+      const std::uint32_t middle = (i << bits_) + (1u << (bits_ - 1));
+      const double p = density(t, beta, middle);
+      sums_.push_back(sums_.back() + p);
+      energy_ += p * energy_at(t, middle);
     }
+    energy_ /= sums_.back();
   }
+  double energy() const { return energy_; }  // the mean
+  // The inverse of the distribution function.
   std::uint32_t phase(double share) const {
     const double wanted = share * sums_.back();
     const auto after = std::upper_bound(sums_.begin() + 1, sums_.end() - 1, wanted);
     const auto i = static_cast<std::size_t>(after - sums_.begin()) - 1;
     const double part = (wanted - sums_[i]) / (sums_[i + 1] - sums_[i]);
-    const auto width = static_cast<double>(1u << (bits_ - kFiner));
-    return (static_cast<std::uint32_t>(i) << (bits_ - kFiner)) +
+    const auto width = static_cast<double>(1u << bits_);
+    return (static_cast<std::uint32_t>(i) << bits_) +
            static_cast<std::uint32_t>(std::min(std::max(part, 0.0) * width, width - 1));
   }
 
  private:
   static constexpr std::uint32_t kFiner = 4;
-  static constexpr int kCells = kAngleCells << kFiner;
   std::uint32_t bits_;
   std::vector<double> sums_;  // of the densities of the cells before
+  double energy_ = 0;
 };
 
-// Means over bends and torsions by randomly shifted lattices of points.
-void set_ideal(const RigidState& s, int species, const std::vector<Quantiles>& quantiles,
+// Means over bends and torsions; by randomly shifted lattices of points where beads of the chain
+// meet each other.
+void set_ideal(const RigidState& s, int species, const std::vector<Distribution>& angles,
                IdealChain& ideal) {
   const Parameters& p = s.parameters;
   const auto& sites = p.rigid->bodies[species];
@@ -108,7 +120,11 @@ void set_ideal(const RigidState& s, int species, const std::vector<Quantiles>& q
   ChainModel m{};
   fill_chain_model(s, s.tables.data(), m);
   ideal = {};
-  if (n < 3) return;
+  if (n < 5) {
+    for (int k = 0; k + 2 < n; ++k) ideal.energy += angles[body.bend[k]].energy();
+    for (int k = 0; k + 3 < n; ++k) ideal.energy += angles[body.torsion[k]].energy();
+    return;
+  }
   std::vector<double> weights, energies;
   // Of a lattice by N. M. Korobov: the generator's powers.
   constexpr std::uint64_t kGenerator = 1487;
@@ -134,8 +150,8 @@ void set_ideal(const RigidState& s, int species, const std::vector<Quantiles>& q
       for (int j = 2; j < n; ++j) {
         const BeadFrame f = frame_of(body, shape, j, 1, j);
         double ct, st, cp = 1, sp = 0;
-        unit_circle(quantiles[f.bend].phase(next()), ct, st);
-        if (f.torsion >= 0) unit_circle(quantiles[f.torsion].phase(next()), cp, sp);
+        unit_circle(angles[f.bend].phase(next()), ct, st);
+        if (f.torsion >= 0) unit_circle(angles[f.torsion].phase(next()), cp, sp);
         const Vector at = bead_at(f, ct, st, cp, sp);
         shape[3 * j] = at.x, shape[3 * j + 1] = at.y, shape[3 * j + 2] = at.z;
         for (int i = 0; i + 4 <= j; ++i) {
@@ -156,7 +172,6 @@ void set_ideal(const RigidState& s, int species, const std::vector<Quantiles>& q
   for (int k = 0; k < kShifts; ++k) mean += weights[k] / kShifts, energy += energies[k] / kShifts;
   for (const double w : weights) variance += (w - mean) * (w - mean) / (kShifts - 1);
   ideal = {mean, std::sqrt(variance / kShifts), energy / mean};
-  if (n < 5) ideal.weight = 1, ideal.weight_error = 0;
 }
 
 int table_of(RigidState& s, bool torsion, const std::array<double, 4>& law) {
@@ -224,11 +239,11 @@ void make_chains(RigidState& s) {
     }
     s.chains.push_back(body);
   }
-  std::vector<Quantiles> quantiles;
-  for (const AngleTable& t : s.tables) quantiles.emplace_back(t, 1 / p.temperature);
+  std::vector<Distribution> angles;
+  for (const AngleTable& t : s.tables) angles.emplace_back(t, 1 / p.temperature);
   s.ideal.resize(s.chains.size());
   for (std::size_t b = 0; b < s.chains.size(); ++b) {
-    set_ideal(s, static_cast<int>(b), quantiles, s.ideal[b]);
+    set_ideal(s, static_cast<int>(b), angles, s.ideal[b]);
     s.chains[b].weight = s.ideal[b].weight;
     s.chains[b].energy = s.ideal[b].energy;
   }

@@ -178,12 +178,14 @@ MM_TEAM void load_shape(const System& s, int slot) {
   s.team.share(3 * s.w.chains.sites, [&](int i) { s.scratch.shape[i] = from[i]; });
   s.team.sync();
 }
-// A chain that has grown, or that is in another slot.
+// A chain that has grown, or that is in another slot. Places of beads that it does not have are
+// zero.
 template <class System>
 MM_TEAM void store_chain(System& s, int species, int slot, const Pose& pose) {
   double* const to = s.shape_of(slot);
   s.team.sync();
-  s.team.share(3 * s.w.chains.sites, [&](int i) { to[i] = s.scratch.shape[i]; });
+  const int used = 3 * s.r.body[species].count;
+  s.team.share(3 * s.w.chains.sites, [&](int i) { to[i] = i < used ? s.scratch.shape[i] : 0; });
   s.put(species, slot, pose);
 }
 // By bends and torsions, of the chain in scratch.shape.
