@@ -80,7 +80,7 @@ void FixMonteCarlo::choose_device() {
   });
 }
 
-void FixMonteCarlo::check_surroundings() const {
+void FixMonteCarlo::check_surroundings(bool tilts) const {
   if (atom->natoms > MAXSMALLINT)
     error->all(FLERR, "{}: {} atoms are too many, at most {}", name_, atom->natoms, MAXSMALLINT);
   if (utils::strmatch(update->integrate_style, "^respa"))
@@ -99,7 +99,8 @@ void FixMonteCarlo::check_surroundings() const {
         "{}: a shrink-wrapped boundary changes the box, which must be constant; use boundary "
         "p or f",
         name_);
-  if (domain->triclinic) error->all(FLERR, "{} does not work with triclinic boxes", name_);
+  if (domain->triclinic && !tilts)
+    error->all(FLERR, "{} does not work with triclinic boxes", name_);
   if (domain->dimension != 3) error->all(FLERR, "{} needs three dimensions", name_);
   if (comm->nprocs > 1 && comm->style != Comm::BRICK)
     error->all(FLERR,

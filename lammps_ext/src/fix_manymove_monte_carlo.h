@@ -33,7 +33,8 @@ class FixMonteCarlo : public Fix {
   // Turns the device "auto" into one that is available. To be called when all keywords are known.
   void choose_device();
 
-  void check_surroundings() const;
+  // tilts: whether the box may be tilted.
+  void check_surroundings(bool tilts = false) const;
 
   // ---- collective calls ----
 

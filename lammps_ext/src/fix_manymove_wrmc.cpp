@@ -30,7 +30,8 @@ constexpr Method kEngineMethods[] = {Method::pmc, Method::plj, Method::mup, Meth
 // The engine's constants are for angstrom and kelvin: sigma and kT become these.
 constexpr double kSigma = 3.5, kTemperature = 300, kBarrier = 20;
 constexpr int kResults = 6;
-constexpr double kShape = 1e-3;  // sigma: atoms of molecules may be this far from their places
+constexpr double kShape = 1e-3;     // sigma: atoms of molecules may be this far from their places
+constexpr double kRounding = 1e-6;  // sigma: atoms outside the group, in a tilted box
 
 }  // namespace
 
@@ -143,7 +144,7 @@ void FixManymoveWRMC::check_laws(const std::vector<Law>& laws) const {
 }
 
 void FixManymoveWRMC::init() {
-  check_surroundings();
+  check_surroundings(of_molecules_);
   if (of_molecules_ && !atom->molecule_flag)
     error->all(FLERR, "{} needs an atom style with molecule IDs, such as full", name_);
   if (of_molecules_)
@@ -155,8 +156,10 @@ void FixManymoveWRMC::init() {
                    name_, other->id, other->style, other->id);
   if (!domain->xperiodic || !domain->yperiodic || !domain->zperiodic)
     error->all(FLERR, "{} needs a box that is periodic along x, y and z", name_);
+  box_ = {{domain->prd[0], 0, 0, domain->prd[1], 0, domain->prd[2]}};
+  if (domain->triclinic) box_.h[1] = domain->xy, box_.h[2] = domain->xz, box_.h[4] = domain->yz;
   for (int axis = 0; axis < 3; ++axis) {
-    const double edge = domain->prd[axis];
+    const double edge = domain->triclinic ? box_.width(axis) : domain->prd[axis];
     if (edge < 2 * cutoff_)
       error->all(
           FLERR,
@@ -170,7 +173,7 @@ void FixManymoveWRMC::init() {
 }
 
 // Hash of what an engine takes from the atoms that must not move, and of the box; the same on all
-// ranks.
+// ranks. Places in a tilted box are compared by in_place().
 std::uint64_t FixManymoveWRMC::fingerprint() const {
   const auto mix = [](std::uint64_t h, double value) {
     return manymove::split_mix(h ^ manymove::bits_of(value));
@@ -181,7 +184,8 @@ std::uint64_t FixManymoveWRMC::fingerprint() const {
     double x[3] = {atom->x[i][0], atom->x[i][1], atom->x[i][2]};
     domain->remap(x);  // LAMMPS may not have done it yet
     std::uint64_t h = static_cast<std::uint64_t>(atom->tag[i]) + 1;
-    for (const double value : x) h = mix(h, value);
+    for (const double value : x)
+      if (!domain->triclinic) h = mix(h, value);
     h = mix(h, atom->type[i]);
     if (of_molecules_ && atom->q_flag) h = mix(h, atom->q[i]);
     mine += h;
@@ -190,8 +194,34 @@ std::uint64_t FixManymoveWRMC::fingerprint() const {
   ranks_->gather(&mine, all.data(), sizeof mine);
   for (const std::uint64_t of_rank : all) total += of_rank;
   for (int a = 0; a < 3; ++a) total = mix(mix(total, domain->boxlo[a]), domain->boxhi[a]);
+  if (domain->triclinic) total = mix(mix(mix(total, domain->xy), domain->xz), domain->yz);
   if (of_molecules_) total = mix(total, force->qqrd2e);
   return total;
+}
+
+// The largest distance of an atom outside the group from where it was, and its ID; on rank 0.
+std::pair<double, tagint> FixManymoveWRMC::farthest(const std::vector<Particle>& rigid) const {
+  double most = 0;
+  tagint tag = 0;
+  for (std::size_t i = 0; i < rigid.size(); ++i) {
+    double squared = 0, d[3];
+    for (int a = 0; a < 3; ++a) d[a] = rigid[i].x[a] - rigid_[i].x[a];
+    box_.shorten(d);
+    for (const double component : d) squared += component * component;
+    if (squared > most) most = squared, tag = static_cast<tagint>(rigid[i].tag);
+  }
+  return {std::sqrt(most), tag};
+}
+
+// In a tilted box LAMMPS converts all positions to fractions and back whenever it exchanges atoms,
+// which rounds; therefore they are compared one by one, after the fingerprint.
+bool FixManymoveWRMC::in_place() const {
+  if (!domain->triclinic) return true;
+  const std::vector<Particle> rigid = gather(false);
+  std::vector<double> most(1);
+  on_first_rank([&] { most[0] = farthest(rigid).first; });
+  spread(most);
+  return most[0] <= kRounding * sigma_;
 }
 
 // What has changed since the engine was made; on rank 0.
@@ -199,27 +229,17 @@ std::string FixManymoveWRMC::change(const std::vector<Particle>& rigid) const {
   if (rigid.size() != rigid_.size())
     return text_of("the number of atoms outside the group has changed from ", rigid_.size(), " to ",
                    rigid.size());
-  double most = 0;
-  tagint tag = 0;
-  for (std::size_t i = 0; i < rigid.size(); ++i) {
-    double squared = 0;
-    for (int a = 0; a < 3; ++a) {
-      double d = rigid[i].x[a] - rigid_[i].x[a];
-      d -= domain->prd[a] * std::nearbyint(d / domain->prd[a]);
-      squared += d * d;
-    }
-    if (squared > most) most = squared, tag = static_cast<tagint>(rigid[i].tag);
-  }
-  if (most == 0)
+  const auto [most, tag] = farthest(rigid);
+  if (most <= (domain->triclinic ? kRounding * sigma_ : 0))
     return "the box, or the IDs, types or charges of the atoms outside the group, have changed";
-  return text_of("atom ", tag, ", which is outside the group, has moved by ", std::sqrt(most));
+  return text_of("atom ", tag, ", which is outside the group, has moved by ", most);
 }
 
 void FixManymoveWRMC::setup_pre_exchange() {
   if (next_reneighbor <= update->ntimestep) next_reneighbor = update->ntimestep + 1;
   collectively([this] {
     const std::uint64_t now = fingerprint();
-    if (now == fingerprint_) return;  // the averages of the run before continue
+    if (now == fingerprint_ && in_place()) return;  // the averages of the run before continue
     make_engine();
     fingerprint_ = now;
   });
@@ -276,8 +296,10 @@ std::unique_ptr<Engine> FixManymoveWRMC::make_engine_at(const std::vector<Partic
           text_of("atom ", static_cast<tagint>(a.tag), " of type ", static_cast<int>(a.type),
                   " is outside the group, but has no parameters (keywords framework and inert)"));
     p.framework.kind.push_back(static_cast<std::int32_t>(law - framework_.begin()));
-    for (int k = 0; k < 3; ++k)
-      p.framework.fractional.push_back((a.x[k] - domain->boxlo[k]) / domain->prd[k]);
+    double inside[3], fractions[3];
+    for (int k = 0; k < 3; ++k) inside[k] = a.x[k] - domain->boxlo[k];
+    box_.to_fractions(inside, fractions);
+    p.framework.fractional.insert(p.framework.fractional.end(), fractions, fractions + 3);
   }
   if (of_molecules_) {
     describe_molecules(moving);
@@ -293,7 +315,11 @@ std::unique_ptr<Engine> FixManymoveWRMC::make_engine_at(const std::vector<Partic
       throw std::invalid_argument(
           text_of("spacing ", spacing_, " is too fine for a box ", domain->prd[a], " wide"));
     p.framework.cell[a] = domain->prd[a] * length_;
-    p.grid[a] = std::max(4, static_cast<int>(std::ceil(domain->prd[a] / spacing_)));
+    const double* h = box_.h;
+    const double edge = a == 0   ? h[0]
+                        : a == 1 ? std::hypot(h[1], h[3])
+                                 : std::hypot(h[2], h[4], h[5]);
+    p.grid[a] = std::max(4, static_cast<int>(std::ceil(edge / spacing_)));
   }
   p.temperature = kTemperature;
   p.cutoff = cutoff_ * length_;
@@ -334,7 +360,7 @@ void FixManymoveWRMC::pre_exchange() {
   if (update->ntimestep != next_reneighbor) return;
   next_reneighbor = update->ntimestep + nevery;
   collectively([this] {
-    if (fingerprint() != fingerprint_) {
+    if (fingerprint() != fingerprint_ || !in_place()) {
       const std::vector<Particle> rigid = gather(false);
       on_first_rank([&] {
         throw std::invalid_argument(change(rigid) +
@@ -361,8 +387,11 @@ void FixManymoveWRMC::make_steps(std::vector<Particle>& atoms) {
   engine_->run(static_cast<std::uint64_t>(count_), true);
   const Snapshot state = engine_->snapshot();
   std::vector<double> places(state.sites.size());
-  for (std::size_t i = 0; i < places.size(); ++i)
-    places[i] = state.sites[i] * (domain->prd[i % 3] * 0x1p-32);
+  for (std::size_t i = 0; i < places.size(); i += 3) {
+    const double fractions[3] = {state.sites[i] * 0x1p-32, state.sites[i + 1] * 0x1p-32,
+                                 state.sites[i + 2] * 0x1p-32};
+    box_.from_fractions(fractions, places.data() + i);
+  }
   if (molecules_) {
     const double origin[3] = {domain->boxlo[0], domain->boxlo[1], domain->boxlo[2]};
     molecules_->move(atoms, places, state.orientations.data(), origin);

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/adsorption/engine.h"
@@ -47,6 +48,8 @@ class FixManymoveWRMC : public FixMonteCarlo {
   std::unique_ptr<manymove::adsorption::Engine> make_engine_at(const std::vector<Particle>& moving);
   template <class Call>
   auto translated(const std::vector<Particle>& atoms, const Call& call) const;
+  std::pair<double, tagint> farthest(const std::vector<Particle>& rigid) const;
+  bool in_place() const;
   std::string change(const std::vector<Particle>& rigid) const;
   void make_steps(std::vector<Particle>& atoms);
   std::vector<double> inward(const std::vector<Particle>& atoms) const;  // in the engine's unit
@@ -60,12 +63,14 @@ class FixManymoveWRMC : public FixMonteCarlo {
   std::vector<Law> sites_;
   std::vector<PairLaw> pairs_;
   bool geometric_ = false, tail_ = false;
+  int species_ = 1;                            // kinds of molecules
   double alpha_ = 0, wave_cutoff_ = 0;         // 0: from the cutoff
   double tolerance_ = 0;                       // of the places of atoms in molecules
   std::unique_ptr<RigidMolecules> molecules_;  // on rank 0
   int method_ = 3;                             // index into the names
   manymove::adsorption::Parameters parameters_;
   double length_ = 1, energy_ = 1;  // the engine's units over LAMMPS'
+  MonteCarloBox box_{};
   std::uint64_t fingerprint_ = 0;
   std::unique_ptr<manymove::adsorption::Engine> engine_;  // on rank 0
   std::vector<Particle> rigid_;                           // the same: atoms outside the group

@@ -23,6 +23,18 @@ constexpr double kScreened = 3.2;  // alpha times the cutoff
 // The engine's limits of net charges in e.
 constexpr double kNetOfMolecule = 1e-9, kNetOfFramework = 1e-3;
 
+double smallest_wave(const MonteCarloBox& box) {
+  double inverse[6], least = INFINITY;
+  invert(box.h, inverse);
+  for (int x = -2; x <= 2; ++x)
+    for (int y = -2; y <= 2; ++y)
+      for (int z = -2; z <= 2; ++z)
+        if (x || y || z)
+          least = std::min(least, std::hypot(inverse[0] * x, inverse[1] * x + inverse[3] * y,
+                                             inverse[2] * x + inverse[4] * y + inverse[5] * z));
+  return 2 * kPi * least;
+}
+
 }  // namespace
 
 // The keywords of manymove/wrmc/rigid alone; `left` words follow.
@@ -38,6 +50,11 @@ bool FixManymoveWRMC::parse_of_molecules(const std::string& word, int left, char
   if (word == "site") {
     need(3);
     sites_.push_back({integer(0), real(1), real(2)});
+  } else if (word == "species") {
+    need(1);
+    species_ = integer(0);
+    if (species_ < 1 || species_ > kMostSpecies)
+      error->all(FLERR, "{}: species {} must be from 1 to {}", name_, species_, kMostSpecies);
   } else if (word == "pair") {
     need(4);
     pairs_.push_back({{integer(0), integer(1)}, real(2), real(3)});
@@ -97,38 +114,47 @@ LennardJones FixManymoveWRMC::mixed(const Law& a, const Law& b) const {
 
 // The molecules of the group, and what the engine needs of them.
 void FixManymoveWRMC::describe_molecules(const std::vector<Particle>& moving) {
-  const double box[3] = {domain->prd[0], domain->prd[1], domain->prd[2]};
-  molecules_ = std::make_unique<RigidMolecules>(moving, box);
+  molecules_ = std::make_unique<RigidMolecules>(moving, box_, species_);
   for (const Particle& a : rigid_)
     for (const Particle& other : moving)
       if (a.molecule > 0 && a.molecule == other.molecule)
         throw std::invalid_argument(text_of("atom ", static_cast<tagint>(a.tag), " of molecule ",
                                             static_cast<tagint>(a.molecule),
                                             " is outside the group, and others are in it"));
-  if (molecules_->sites() > static_cast<std::size_t>(kMostSites))
-    throw std::invalid_argument(
-        text_of("the molecules have ", molecules_->sites(), " atoms, at most ", kMostSites));
+  for (const RigidMolecules::Kind& kind : molecules_->kinds())
+    if (kind.type.size() > static_cast<std::size_t>(kMostSites))
+      throw std::invalid_argument(
+          text_of("the molecules have ", kind.type.size(), " atoms, at most ", kMostSites));
   molecules_->fit(moving, tolerance_);
   // Charges such that the energy of two is q q force->qqrd2e / r in the units of the deck.
   const double charge = std::sqrt(energy_ * length_ * force->qqrd2e / kCoulomb);
   Rigid rigid;
   std::vector<const Law*> laws;  // of each type of site
   std::vector<double> charges;
-  rigid.bodies.emplace_back();
-  for (std::size_t i = 0; i < molecules_->sites(); ++i) {
-    const auto law = std::find_if(sites_.begin(), sites_.end(),
-                                  [&](const Law& l) { return l.type == molecules_->type(i); });
-    if (law == sites_.end())
-      throw std::invalid_argument(text_of("atom type ", molecules_->type(i),
-                                          " is in the molecules, but has no parameters (keyword "
-                                          "site)"));
-    std::size_t kind = 0;
-    while (kind < laws.size() && !(laws[kind] == &*law && charges[kind] == molecules_->charge(i)))
-      ++kind;
-    if (kind == laws.size()) laws.push_back(&*law), charges.push_back(molecules_->charge(i));
-    const std::array<double, 3>& x = molecules_->offset(i);
-    rigid.bodies[0].push_back(
-        {static_cast<int>(kind), {x[0] * length_, x[1] * length_, x[2] * length_}});
+  Parameters& p = parameters_;
+  p.species.clear();
+  for (const RigidMolecules::Kind& kind : molecules_->kinds()) {
+    rigid.bodies.emplace_back();
+    for (std::size_t i = 0; i < kind.type.size(); ++i) {
+      const auto law = std::find_if(sites_.begin(), sites_.end(),
+                                    [&](const Law& l) { return l.type == kind.type[i]; });
+      if (law == sites_.end())
+        throw std::invalid_argument(text_of("atom type ", kind.type[i],
+                                            " is in the molecules, but has no parameters (keyword "
+                                            "site)"));
+      std::size_t t = 0;
+      while (t < laws.size() && !(laws[t] == &*law && charges[t] == kind.charge[i])) ++t;
+      if (t == laws.size()) laws.push_back(&*law), charges.push_back(kind.charge[i]);
+      const std::array<double, 3>& x = kind.shape[i];
+      rigid.bodies.back().push_back(
+          {static_cast<int>(t), {x[0] * length_, x[1] * length_, x[2] * length_}});
+    }
+    p.species.push_back({kind.molecules, kind.molecules, 0, {}});
+    double net = 0;
+    for (const double q : kind.charge) net += q;
+    if (std::abs(net * charge) > kNetOfMolecule)
+      throw std::invalid_argument(
+          text_of("the molecules have a net charge of ", net, "; they must be neutral"));
   }
   for (std::size_t t = 0; t < laws.size(); ++t) {
     rigid.types.push_back({charges[t] * charge, {}});
@@ -137,11 +163,6 @@ void FixManymoveWRMC::describe_molecules(const std::vector<Particle>& moving) {
     for (const Law* other : laws) rigid.pairs.push_back(mixed(*laws[t], *other));
   }
   double net = 0;
-  for (std::size_t i = 0; i < molecules_->sites(); ++i) net += molecules_->charge(i);
-  if (std::abs(net * charge) > kNetOfMolecule)
-    throw std::invalid_argument(
-        text_of("the molecules have a net charge of ", net, "; they must be neutral"));
-  net = 0;
   for (const Particle& a : rigid_) {
     rigid.framework_charge.push_back(a.charge * charge);
     net += a.charge;
@@ -153,15 +174,13 @@ void FixManymoveWRMC::describe_molecules(const std::vector<Particle>& moving) {
   rigid.alpha = (alpha_ > 0 ? alpha_ : kScreened / cutoff_) / length_;
   rigid.wave_cutoff =
       (wave_cutoff_ > 0 ? wave_cutoff_ : 2 * kScreened * kScreened / cutoff_) / length_;
-  const double longest = *std::max_element(box, box + 3) * length_;
-  const double smallest = 2 * 3.14159265358979323846 / longest;
+  const double smallest = smallest_wave(box_) / length_;
   if (std::any_of(charges.begin(), charges.end(), [](double q) { return q != 0; }) &&
       rigid.wave_cutoff < smallest)
     throw std::invalid_argument(text_of("ewald: k_max is ", rigid.wave_cutoff * length_,
                                         ", below the smallest wave number of the box, ",
                                         smallest * length_));
-  Parameters& p = parameters_;
-  p.species.assign(1, {molecules_->molecules(), molecules_->molecules(), 0, {}});
+  for (int a = 0; a < 3; ++a) rigid.tilt[a] = box_.h[a == 2 ? 4 : a + 1] * length_;
   p.pairs.clear();
   p.rigid = std::move(rigid);
 }

@@ -15,6 +15,9 @@ namespace {
 
 using Vector = std::array<double, 3>;
 
+constexpr char kAlike[] =
+    "; all molecules of the group must be alike, or their kinds counted (keyword species)";
+
 long long whole(double number) { return static_cast<long long>(number); }
 
 Vector rotated(const double* q, const Vector& d) {
@@ -81,69 +84,119 @@ std::array<double, 4> best_rotation(const std::vector<Vector>& shape,
 
 }  // namespace
 
-RigidMolecules::RigidMolecules(const std::vector<MonteCarloAtom>& atoms, const double (&box)[3]) {
-  std::copy_n(box, 3, box_);
-  of_molecule_.resize(atoms.size());
-  std::iota(of_molecule_.begin(), of_molecule_.end(), std::size_t{0});
-  std::stable_sort(of_molecule_.begin(), of_molecule_.end(), [&](std::size_t i, std::size_t j) {
+void MonteCarloBox::shorten(double* d) const {
+  double f[3], whole[3];
+  to_fractions(d, f);
+  for (double& component : f) component = std::nearbyint(component);
+  from_fractions(f, whole);
+  for (int a = 0; a < 3; ++a) d[a] -= whole[a];
+}
+
+double MonteCarloBox::width(int axis) const {
+  // 1 / |row of the inverse|.
+  const double xy = -h[1] / (h[0] * h[3]), yz = -h[4] / (h[3] * h[5]),
+               xz = (h[1] * h[4] - h[2] * h[3]) / (h[0] * h[3] * h[5]);
+  return 1 / (axis == 0   ? std::hypot(1 / h[0], xy, xz)
+              : axis == 1 ? std::hypot(1 / h[3], yz)
+                          : 1 / h[5]);
+}
+
+// The kind of a molecule, which is a new one if its atoms are unlike those of all others. lowest:
+// IDs of the molecules that have the kinds' shapes.
+std::size_t RigidMolecules::kind_of(const std::vector<MonteCarloAtom>& atoms,
+                                    const std::vector<std::size_t>& molecule, int most,
+                                    std::vector<double>& lowest) {
+  std::vector<int> types;
+  std::vector<double> charges;
+  for (const std::size_t i : molecule) {
+    types.push_back(static_cast<int>(atoms[i].type));
+    charges.push_back(atoms[i].charge);
+  }
+  for (std::size_t k = 0; k < kinds_.size(); ++k)
+    if (kinds_[k].type == types && kinds_[k].charge == charges) return k;
+  const double id = atoms[molecule[0]].molecule;
+  if (kinds_.size() == static_cast<std::size_t>(most)) {
+    const Kind& first = kinds_[0];
+    if (most > 1)
+      throw std::invalid_argument(text_of("molecule ", whole(id),
+                                          " is unlike the molecules of the ", most,
+                                          " kinds that keyword species allows"));
+    if (types.size() != first.type.size())
+      throw std::invalid_argument(text_of("molecule ", whole(id), " does not have the ",
+                                          first.type.size(), " atoms of molecule ",
+                                          whole(lowest[0]), kAlike));
+    std::size_t i = 0;
+    while (types[i] == first.type[i] && charges[i] == first.charge[i]) ++i;
+    throw std::invalid_argument(text_of(
+        "atom ", whole(atoms[molecule[i]].tag), " of molecule ", whole(id), " has type ", types[i],
+        " and charge ", charges[i], ", but its counterpart in molecule ", whole(lowest[0]),
+        " has type ", first.type[i], " and charge ", first.charge[i], kAlike));
+  }
+  Kind kind{types, charges, {}, 0};
+  Vector mean{};
+  for (const std::size_t i : molecule) {
+    Vector d;
+    for (int a = 0; a < 3; ++a) d[a] = atoms[i].x[a] - atoms[molecule[0]].x[a];
+    box_.shorten(d.data());
+    for (int a = 0; a < 3; ++a) mean[a] += d[a] / static_cast<double>(molecule.size());
+    kind.shape.push_back(d);
+  }
+  for (Vector& site : kind.shape)
+    for (int a = 0; a < 3; ++a) site[a] -= mean[a];
+  kinds_.push_back(std::move(kind));
+  lowest.push_back(id);
+  return kinds_.size() - 1;
+}
+
+RigidMolecules::RigidMolecules(const std::vector<MonteCarloAtom>& atoms, const MonteCarloBox& box,
+                               int most)
+    : box_(box) {
+  std::vector<std::size_t> order(atoms.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
     return atoms[i].molecule < atoms[j].molecule;
   });
-  const double lowest = atoms[of_molecule_[0]].molecule;
   for (const MonteCarloAtom& a : atoms) {
     if (a.molecule <= 0)
       throw std::invalid_argument(text_of("atom ", whole(a.tag), " of the group has no molecule"));
     tags_.push_back(a.tag);
-    if (a.molecule == lowest) {
-      types_.push_back(static_cast<int>(a.type));
-      charges_.push_back(a.charge);
-    }
   }
-  const std::size_t n = types_.size();
-  for (std::size_t k = 0; k < of_molecule_.size(); k += n)
-    for (std::size_t i = 0; i < n; ++i) {
-      const bool ended = k + i >= of_molecule_.size();
-      const MonteCarloAtom& head = atoms[of_molecule_[k]];
-      const MonteCarloAtom& a = atoms[of_molecule_[ended ? k : k + i]];
-      if (ended || a.molecule != head.molecule ||
-          (i == 0 && k > 0 && a.molecule == atoms[of_molecule_[k - 1]].molecule))
-        throw std::invalid_argument(text_of(
-            "molecule ", whole(i == 0 ? a.molecule : head.molecule), " does not have the ", n,
-            " atoms of molecule ", whole(lowest), "; all molecules of the group must be alike"));
-      if (static_cast<int>(a.type) != types_[i] || a.charge != charges_[i])
-        throw std::invalid_argument(
-            text_of("atom ", whole(a.tag), " of molecule ", whole(a.molecule), " has type ",
-                    whole(a.type), " and charge ", a.charge, ", but its counterpart in molecule ",
-                    whole(lowest), " has type ", types_[i], " and charge ", charges_[i]));
-    }
-  shape_.assign(n, {});
-  centers_.assign(of_molecule_.size() / n * 3, 0);
-  turns_.assign(of_molecule_.size() / n * 4, 0);
-  Vector mean{};
-  const MonteCarloAtom& first = atoms[of_molecule_[0]];
-  for (std::size_t i = 0; i < n; ++i)
-    for (int a = 0; a < 3; ++a) {
-      double d = atoms[of_molecule_[i]].x[a] - first.x[a];
-      d -= box_[a] * std::nearbyint(d / box_[a]);
-      shape_[i][a] = d;
-      mean[a] += d / static_cast<double>(n);
-    }
-  for (Vector& site : shape_)
-    for (int a = 0; a < 3; ++a) site[a] -= mean[a];
+  std::vector<double> lowest;
+  for (std::size_t k = 0; k < order.size();) {
+    Molecule molecule{{}, 0};
+    const double id = atoms[order[k]].molecule;
+    for (; k < order.size() && atoms[order[k]].molecule == id; ++k)
+      molecule.atom.push_back(order[k]);
+    molecule.kind = kind_of(atoms, molecule.atom, most, lowest);
+    ++kinds_[molecule.kind].molecules;
+    molecules_.push_back(std::move(molecule));
+  }
+  if (kinds_.size() < static_cast<std::size_t>(most))
+    throw std::invalid_argument(text_of("species is ", most,
+                                        ", but the molecules of the group are "
+                                        "of ",
+                                        kinds_.size(), kinds_.size() == 1 ? " kind" : " kinds"));
+  std::stable_sort(molecules_.begin(), molecules_.end(),
+                   [](const Molecule& a, const Molecule& b) { return a.kind < b.kind; });
+  centers_.assign(molecules_.size() * 3, 0);
+  turns_.assign(molecules_.size() * 4, 0);
 }
 
 void RigidMolecules::fit(const std::vector<MonteCarloAtom>& atoms, double tolerance) {
   if (atoms.size() != tags_.size())
     throw std::invalid_argument(text_of("the number of atoms in the group has changed from ",
                                         tags_.size(), " to ", atoms.size()));
-  const std::size_t n = sites();
-  std::vector<Vector> places(n);
-  for (std::size_t k = 0; k < of_molecule_.size(); k += n) {
-    const MonteCarloAtom& first = atoms[of_molecule_[k]];
+  for (std::size_t k = 0; k < molecules_.size(); ++k) {
+    const Molecule& molecule = molecules_[k];
+    const Kind& kind = kinds_[molecule.kind];
+    const std::size_t n = molecule.atom.size();
+    std::vector<Vector> places(n);
+    const MonteCarloAtom& first = atoms[molecule.atom[0]];
     Vector mean{};
     for (std::size_t i = 0; i < n; ++i) {
-      const MonteCarloAtom& atom = atoms[of_molecule_[k + i]];
-      if (atom.tag != tags_[of_molecule_[k + i]] || atom.molecule != first.molecule ||
-          static_cast<int>(atom.type) != types_[i] || atom.charge != charges_[i])
+      const MonteCarloAtom& atom = atoms[molecule.atom[i]];
+      if (atom.tag != tags_[molecule.atom[i]] || atom.molecule != first.molecule ||
+          static_cast<int>(atom.type) != kind.type[i] || atom.charge != kind.charge[i])
         throw std::invalid_argument(text_of("atom ", whole(atom.tag),
                                             " of the group has changed its molecule, type or "
                                             "charge, or is another one"));
@@ -151,60 +204,64 @@ void RigidMolecules::fit(const std::vector<MonteCarloAtom>& atoms, double tolera
         if (!std::isfinite(atom.x[a]))
           throw std::invalid_argument(
               text_of("the position of atom ", whole(atom.tag), " is not finite"));
-        double d = atom.x[a] - first.x[a];
-        d -= box_[a] * std::nearbyint(d / box_[a]);
-        places[i][a] = d;
-        mean[a] += d / static_cast<double>(n);
+        places[i][a] = atom.x[a] - first.x[a];
       }
+      box_.shorten(places[i].data());
+      for (int a = 0; a < 3; ++a) mean[a] += places[i][a] / static_cast<double>(n);
     }
     for (Vector& place : places)
       for (int a = 0; a < 3; ++a) place[a] -= mean[a];
-    const std::array<double, 4> q = best_rotation(shape_, places);
+    const std::array<double, 4> q = best_rotation(kind.shape, places);
     for (std::size_t i = 0; i < n; ++i) {
-      const Vector at = rotated(q.data(), shape_[i]);
+      const Vector at = rotated(q.data(), kind.shape[i]);
       double squared = 0;
       for (int a = 0; a < 3; ++a) squared += (at[a] - places[i][a]) * (at[a] - places[i][a]);
       if (!(squared <= tolerance * tolerance))
         throw std::invalid_argument(
             text_of("molecule ", whole(first.molecule), " is not rigid: atom ",
-                    whole(atoms[of_molecule_[k + i]].tag), " is ", std::sqrt(squared),
-                    " away from its place in the shape of the first molecule"));
+                    whole(atoms[molecule.atom[i]].tag), " is ", std::sqrt(squared),
+                    " away from its place in the shape of the first molecule",
+                    kinds_.size() > 1 ? " of its kind" : ""));
     }
-    for (int a = 0; a < 3; ++a) centers_[k / n * 3 + a] = first.x[a] + mean[a];
-    std::copy(q.begin(), q.end(), turns_.begin() + static_cast<std::ptrdiff_t>(k / n * 4));
+    for (int a = 0; a < 3; ++a) centers_[k * 3 + a] = first.x[a] + mean[a];
+    std::copy(q.begin(), q.end(), turns_.begin() + static_cast<std::ptrdiff_t>(k * 4));
   }
 }
 
 void RigidMolecules::move(std::vector<MonteCarloAtom>& atoms, const std::vector<double>& centers,
                           const double* turns, const double (&origin)[3]) const {
-  const std::size_t n = sites();
-  for (std::size_t k = 0; k < of_molecule_.size(); k += n) {
-    const double* old = turns_.data() + k / n * 4;
-    const double* turn = turns + k / n * 4;
+  for (std::size_t k = 0; k < molecules_.size(); ++k) {
+    const Molecule& molecule = molecules_[k];
+    const Kind& kind = kinds_[molecule.kind];
+    const double* old = turns_.data() + k * 4;
+    const double* turn = turns + k * 4;
     const double back[4] = {old[0], -old[1], -old[2], -old[3]};
     Vector shift{}, velocity{};
     double mass = 0;
-    for (int a = 0; a < 3; ++a) {
-      shift[a] = origin[a] + centers[k / n * 3 + a] - centers_[k / n * 3 + a];
-      shift[a] -= box_[a] * std::nearbyint(shift[a] / box_[a]);
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      const MonteCarloAtom& atom = atoms[of_molecule_[k + i]];
-      mass += atom.mass;
-      for (int a = 0; a < 3; ++a) velocity[a] += atom.mass * atom.v[a];
+    for (int a = 0; a < 3; ++a) shift[a] = origin[a] + centers[k * 3 + a] - centers_[k * 3 + a];
+    box_.shorten(shift.data());
+    for (const std::size_t i : molecule.atom) {
+      mass += atoms[i].mass;
+      for (int a = 0; a < 3; ++a) velocity[a] += atoms[i].mass * atoms[i].v[a];
     }
     for (double& component : velocity) component /= mass;
-    for (std::size_t i = 0; i < n; ++i) {
-      MonteCarloAtom& atom = atoms[of_molecule_[k + i]];
-      const Vector from = rotated(old, shape_[i]), to = rotated(turn, shape_[i]);
+    for (std::size_t i = 0; i < molecule.atom.size(); ++i) {
+      MonteCarloAtom& atom = atoms[molecule.atom[i]];
+      const Vector from = rotated(old, kind.shape[i]), to = rotated(turn, kind.shape[i]);
       const Vector relative{atom.v[0] - velocity[0], atom.v[1] - velocity[1],
                             atom.v[2] - velocity[2]};
       const Vector turned = rotated(turn, rotated(back, relative));
+      double x[3], inside[3], crossed[3], edges[3];
       for (int a = 0; a < 3; ++a) {
-        const double x = atom.x[a] + shift[a] + to[a] - from[a];
-        const double crossed = std::floor((x - origin[a]) / box_[a]);
-        atom.x[a] = x - crossed * box_[a];
-        atom.image[a] += static_cast<int>(crossed);
+        x[a] = atom.x[a] + shift[a] + to[a] - from[a];
+        inside[a] = x[a] - origin[a];
+      }
+      box_.to_fractions(inside, crossed);
+      for (double& component : crossed) component = std::floor(component);
+      box_.from_fractions(crossed, edges);
+      for (int a = 0; a < 3; ++a) {
+        atom.x[a] = x[a] - edges[a];
+        atom.image[a] += static_cast<int>(crossed[a]);
         atom.v[a] = velocity[a] + turned[a];
       }
       atom.moved = 1;

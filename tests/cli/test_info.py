@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -98,3 +99,19 @@ def test_absent_plugins_are_named():
     collected["plugins"] = {"hoomd": None, "lammps": None}
     assert re.search("HOOMD plugin +not built\nLAMMPS package", info.format(collected))
     assert info.format(collected).endswith("not installed")
+
+
+def test_python_m_manymove_is_the_command():
+    done = subprocess.run(
+        [sys.executable, "-m", "manymove", "info"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("manymove")
+    done = subprocess.run(
+        [sys.executable, "-m", "manymove", "no-such-command"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "no-such-command" in done.stderr

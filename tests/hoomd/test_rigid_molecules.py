@@ -239,6 +239,101 @@ def test_molecules_of_a_tilted_box(method):
     assert action.potential_energy == pytest.approx(exact.energies[0], rel=1e-3, abs=0.5)
 
 
+BENT = np.array([[0.0, 0.0, 0.6], [0.5, 0.0, -0.3], [-0.5, 0.0, -0.3]])
+
+
+def bent(unit=UNIT):
+    charges, laws = (0.3, -0.15, -0.15), ((50.0, 2.5), (0.0, 1.0), (0.0, 1.0))
+    sites = zip(("X", "Y", "Y"), BENT, laws, charges, strict=True)
+    return Molecule("bent", tuple(Site(k, tuple(x), *law, q * unit) for k, x, law, q in sites))
+
+
+def mixture_of(tilts, bodies=True):
+    """Two dipoles (B), a fixed atom and two bent molecules (A), and constituents in between."""
+    edges = np.array([[12, 0, 0], [tilts[0] * 13, 13, 0], [tilts[1] * 14, tilts[2] * 14, 14.0]])
+    simulation = hoomd.Simulation(hoomd.device.CPU(), seed=3)
+    snapshot = hoomd.Snapshot(simulation.device.communicator)
+    snapshot.configuration.box = [12, 13, 14, *tilts]
+    p = snapshot.particles
+    # Tags of the constituents follow all centers; those of A and B alternate.
+    at = np.array([[0.05, 0.1, 0.2], [0.4, 0.5, 0.1], [0.6, 0.1, 0.5], [0.9, 0.5, 0.6],
+                   [0.3, 0.9, 0.9]])  # fmt: skip
+    names = ["B", "A", "O", "B", "A"]
+    centers = (at - 0.5) @ edges
+    shape = {"A": BENT, "B": OFFSETS}
+    sites = [centers[k] + shape[n] for k, n in enumerate(names) if n != "O"] if bodies else []
+    owners = [k for k, n in enumerate(names) if n != "O" for _ in shape[n]] if bodies else []
+    p.types, p.N = ["O", "A", "B", "P"], 5 + len(owners)
+    p.typeid[:] = [p.types.index(n) for n in names] + [3] * len(owners)
+    p.position[:5] = centers
+    p.orientation[:] = [1, 0, 0, 0]
+    p.body[:] = [*(-1 if n == "O" or not bodies else k for k, n in enumerate(names)), *owners]
+    if bodies:
+        sites = np.concatenate(sites)
+        out = np.floor(sites @ np.linalg.inv(edges) + 0.5)
+        p.position[5:], p.image[5:] = sites - out @ edges, out
+    simulation.create_state_from_snapshot(snapshot)
+    return simulation, edges
+
+
+MIXED = dict(adsorbate=["A", "B"], molecule=[bent(), dipole()])
+
+
+@pytest.mark.parametrize("tilts", [(0.0, 0.0, 0.0), (0.15, -0.1, 0.2)])
+@pytest.mark.parametrize("method", ["plj", "mdp"])
+def test_mixtures_have_the_energy_of_their_particles_and_their_bodies_stay_whole(method, tilts):
+    simulation, edges = mixture_of(tilts)
+    fixed = particles_of(simulation).position[2].copy()
+    action = add(simulation, **MIXED, method=method, steps=30, max_displacement=1.5)
+    simulation.run(30)
+    p = particles_of(simulation)
+    assert np.array_equal(p.position[2], fixed)
+    unwrapped, turns = p.position + p.image @ edges, _unit(p.orientation)
+    first = 5
+    for k, shape in ((0, OFFSETS), (1, BENT), (3, OFFSETS), (4, BENT)):
+        own = slice(first, first + len(shape))
+        assert np.allclose(unwrapped[own], unwrapped[k] + rotated(turns[k], shape), atol=1e-4)
+        first += len(shape)
+    assert p.image[:5].any() and (np.abs(turns[[0, 1, 3, 4], 0]) < 0.999).all()
+    order = [1, 4, 0, 3]
+    atom = Framework("one", (12.0, 13.0, 14.0), fixed @ np.linalg.inv(edges)[None] + 0.5, ("O",),
+                     16.0, (edges[1, 0], edges[2, 0], edges[2, 1]))  # fmt: skip
+    exact = Adsorption(
+        atom, (2, 2), adsorbates=[bent(1.0), dipole(1.0)], cutoff=4.0, seed=1, systems=1,
+        force_field=ForceField(LAWS, {"O": 0.0}), ewald=(0.7, 3.0), grid_spacing=0.25,
+        positions=((p.position[order] + edges.sum(axis=0) / 2)[None]).astype(float),
+        orientations=turns[order][None], cells=(1, 1, 1), barrier=None, device="cpu",
+        precision="double",
+    )  # fmt: skip
+    assert action.potential_energy == pytest.approx(exact.energies[0], rel=1e-3, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (dict(adsorbate=["A", "C"]), 'no particles of the type "C"'),
+        (dict(adsorbate=["A", "A"]), 'has the type "A" twice'),
+        (dict(adsorbate=["A"]), "one entry for each species, of which there are at most 4, got 1 "),
+        (dict(molecule=[dipole(), dipole()]), "tag 1 has 3 constituents, but dipole has 2 sites"),
+        (dict(adsorbate=list("ABPOQ"), molecule=5 * [dipole()]), "at most 4, got 5 and 5"),
+    ],
+)
+def test_bad_mixtures_are_refused_by_name(settings, message):
+    simulation, _ = mixture_of((0.0, 0.0, 0.0))
+    with pytest.raises(ValueError, match=message):
+        add(simulation, **{**MIXED, **settings})
+        simulation.run(1)
+
+
+def test_what_is_no_list_of_molecules_is_refused():
+    with pytest.raises(TypeError, match=r"must be a manymove.adsorption.Molecule, got 'CO2'"):
+        manymove.hoomd.RigidWasteRecyclingMC(**{**SETTINGS, "molecule": "CO2"})
+    with pytest.raises(TypeError, match=r"must be a manymove.adsorption.Molecule, got 3"):
+        manymove.hoomd.RigidWasteRecyclingMC(
+            **{**SETTINGS, "adsorbate": ["A", "B"], "molecule": [dipole(), 3]}
+        )
+
+
 def bend(simulation):
     with simulation.state.cpu_local_snapshot as snapshot:
         snapshot.particles.position[snapshot.particles.rtag[9]] += 0.1

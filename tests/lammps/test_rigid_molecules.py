@@ -249,6 +249,95 @@ def test_bent_molecules_have_the_energy_of_an_independent_ewald_sum(tmp_path):
     assert run.thermo()["f_w[4]"][-1] > 0.05
 
 
+TILTED = """
+units lj
+atom_style full
+atom_modify map yes
+pair_style zero 4.0
+read_data {data}
+pair_coeff * *
+neighbor 0.0 bin
+group fixed id 1 2
+group gas subtract all fixed
+velocity gas create 300 5
+fix w gas manymove/wrmc/rigid 1 25 7 300.0 4.0 site 2 80 2.6 site 3 60 2.4 site 4 50 2.5 &
+  framework 1 90 2.6 ewald 0.8 5.0 spacing 0.25 device cpu species 2 {more}
+thermo_style custom step atoms ke f_w f_w[2] f_w[4] f_w[5] f_w[6]
+thermo_modify format float %.12g norm no
+thermo 1
+dump d all custom 1 dump id mol type q x y z xu yu zu vx vy vz
+dump_modify d sort id format float %.14g
+"""
+BENT = np.array([[0.0, 0.0, 0.6], [0.5, 0.0, -0.3], [-0.5, 0.0, -0.3]])
+
+
+def mixture(folder, edges, tail="run 20\n", more="", origin=(1.0, -2.0, 3.0)) -> str:
+    """Three dipoles and two bent molecules, whose IDs alternate, with two neutral atoms."""
+    random = np.random.default_rng(3)
+    where = [[0.1, 0.1, 0.1], [0.6, 0.1, 0.2], [0.1, 0.6, 0.4], [0.6, 0.6, 0.6], [0.2, 0.3, 0.8]]
+    rows = [[1, 0, 1, 0.0, *(np.array([0.9, 0.9, 0.3]) @ edges)],
+            [2, 0, 1, 0.0, *(np.array([0.4, 0.9, 0.9]) @ edges)]]  # fmt: skip
+    for m, place in enumerate(where):
+        shape = BENT if m % 2 else OFFSETS
+        kinds, charges = ((4, 2, 2), (0.3, -0.15, -0.15)) if m % 2 else ((2, 3), (0.2, -0.2))
+        turn = random.normal(size=4)
+        sites = np.array(place) @ edges + rotated(turn / np.linalg.norm(turn), shape)
+        for x, kind, q in zip(sites, kinds, charges, strict=True):
+            f = x @ np.linalg.inv(edges)
+            rows.append([len(rows) + 1, 5 - m, kind, q * UNIT, *((f - np.floor(f)) @ edges)])
+    rows = [[*row[:4], *(np.array(row[4:]) + origin)] for row in rows]
+    text = data_of(rows, np.diag(edges), 4, (1.0, 2.0, 1.0, 3.0), origin)
+    tilt = f"{edges[1, 0]} {edges[2, 0]} {edges[2, 1]} xy xz yz\n"
+    path = folder / "mixture.data"
+    path.write_text(text.replace("zhi\n", "zhi\n" + tilt if np.any(edges[1, 0]) else "zhi\n"))
+    return TILTED.format(data=path, more=more) + tail
+
+
+@pytest.mark.parametrize("tilt", [(0.0, 0.0, 0.0), (2.0, -1.5, 3.0)])
+@pytest.mark.parametrize("method", ["plj", "mdp"])
+def test_mixtures_in_tilted_boxes_have_the_energy_of_an_independent_ewald_sum(
+    tilt, method, tmp_path
+):
+    """Molecules stay rigid and whole, the fixed atoms stay, and the kinetic energy is kept."""
+    edges = np.array([[12.0, 0, 0], [tilt[0], 13.0, 0], [tilt[1], tilt[2], 14.0]])
+    more = f"method {method} max_displacement 0.8"
+    run = run_lammps(mixture(tmp_path, edges, more=more), tmp_path)
+    law = {1: (90.0, 2.6), 2: (80.0, 2.6), 3: (60.0, 2.4), 4: (50.0, 2.5)}
+    first = run.dump(frame=0)
+    for frame in (0, 20):
+        dump = run.dump(frame=frame)
+        places, molecule = at(dump), dump["mol"].copy()
+        molecule[:2] = (-1, -2)  # the fixed atoms are apart from each other
+        whole = places.copy()
+        for m in range(1, 6):
+            own = np.flatnonzero(molecule == m)
+            f = (places[own] - places[own[0]]) @ np.linalg.inv(edges)
+            whole[own] = places[own[0]] + (f - np.rint(f)) @ edges
+            a, b = (OFFSETS, BENT)[len(own) == 3], whole[own]
+            assert np.allclose(
+                np.linalg.norm(a[:, None] - a, axis=2), np.linalg.norm(b[:, None] - b, axis=2),
+                atol=1e-8,
+            )  # fmt: skip
+        laws = np.array([law[int(t)] for t in dump["type"]])
+        energy = ewald_energy(whole, dump["q"] / UNIT, molecule, laws, edges, 4.0, 0.8, 5.0, True)
+        fixed = ewald_energy(whole[:2], 0 * dump["q"][:2], molecule[:2], laws[:2], edges, 4.0, 0.8,
+                             5.0, True)  # fmt: skip
+        k = 0 if frame == 0 else -1
+        assert run.thermo()["f_w[6]"][k] == pytest.approx(energy - fixed, rel=1e-3, abs=1.0)
+        assert np.allclose(places[:2], at(first)[:2], atol=1e-9)
+    kinetic = run.thermo()["KinEng"]
+    assert kinetic[-1] == pytest.approx(kinetic[0], rel=1e-9) and kinetic[0] > 0
+    assert run.thermo()["f_w[4]"][-1] > 0.05
+    assert np.abs(at(run.dump(), UNWRAPPED) - at(first, UNWRAPPED)).max() > 2
+
+
+def test_ranks_move_a_mixture_in_a_tilted_box_as_one_does(tmp_path):
+    edges = np.array([[12.0, 0, 0], [2.0, 13.0, 0], [-1.5, 3.0, 14.0]])
+    one, two = (run_lammps(mixture(tmp_path, edges, "run 8\n"), tmp_path, ranks=n) for n in (1, 2))
+    assert np.allclose(at(one.dump()), at(two.dump()), atol=1e-9)
+    assert (two.thermo()["Atoms"] == 14).all()
+
+
 def replaced(index, column, value):
     def change(rows):
         rows[index][column] = value
@@ -276,7 +365,15 @@ MISTAKES = {
     "mix": (dict(more="mix cubic"), "unknown mixing rule cubic"),
     "potential": (dict(more="potential cut"), "unknown potential cut"),
     "missing": (dict(more="pair 3 4 1"), "missing argument|[Ii]llegal .*pair"),
-    "box": (dict(before="change_box all triclinic"), "triclinic"),
+    "kinds": (dict(more="species 2"), "species is 2, but the molecules of the group are of 1 kind"),
+    "many kinds": (dict(more="species 5"), "species 5 must be from 1 to 4"),
+    "third kind": (dict(more="species 2", change=lambda rows: [
+        [*row[:3], row[3] * {8: 0.5, 7: 0.7}.get(row[1], 1), *row[4:]] for row in rows]),
+        "molecule 9 is unlike the molecules of the 2 kinds that keyword species allows"),
+    "narrow": (dict(before="change_box all triclinic xy final 6 remap"), "wide along x, less than"),
+    "moved": (dict(before="change_box all triclinic", tail="run 1\ngroup f id 1\n"
+                   "displace_atoms f move 0.1 0 0\nrun 1 pre no\n"),
+              "atom 1, which is outside the group, has moved by 0.1"),
 }  # fmt: skip
 
 

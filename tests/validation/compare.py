@@ -2,11 +2,15 @@
 
     python compare.py energies MFI_SI.cif --force-field force_field.json --molecule CO2.json
     python compare.py henry MFI_SI.cif --force-field force_field.json --molecule CO2.json --raspa
+    python compare.py widom MFI_SI.cif --force-field force_field.json --molecule CO2.json
 
 The files are those of RASPA3's examples, and CIF files as RASPA2 has them. RASPA3 is the package
 `raspalib` (pip install raspalib). Its Python interface has one precision of Ewald's sum; therefore
 its energies are compared with a direct sum that has the same split and waves, and the engine's with
-a converged one.
+a converged one. `widom` runs RASPA3's own Widom insertions beside the engine's test molecules.
+RASPA3 chooses one of ten places for the first site by the energy of that site alone, and then one
+of ten orientations. Where a bare charge rarely goes but the molecule does, the weights have a long
+tail. With --neutral-bead a site without interactions comes first.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +32,7 @@ from manymove.adsorption import ForceField, Framework, Molecule, Site, read_fram
 
 RASPA_UNIT = 1 / 1.2027242847  # of energy, per kelvin
 TEMPERATURE, CUTOFF = 300.0, 12.0
+GAS_CONSTANT, AVOGADRO = 8.31446261815324, 6.02214076e23
 
 
 class Case:
@@ -80,15 +86,28 @@ class Case:
 
     # ---- RASPA3 ----
 
-    def prepare_raspa(self) -> None:
+    def prepare_raspa(self, neutral: bool = False) -> None:
+        """neutral: with another site first, next to the center, that does not interact."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that there is no OpenCL
             import raspalib
         self.raspa = raspalib
         atoms, names = self.field["PseudoAtoms"], [a["name"] for a in self.field["PseudoAtoms"]]
+        pseudo = [
+            raspalib.PseudoAtom(a["name"], a["framework"], a["mass"], a["charge"]) for a in atoms
+        ]
+        laws = [raspalib.VDWParameters(*self.laws.get(name, (0.0, 1.0))) for name in names]
+        sites = [
+            raspalib.Atom(tuple(at), self.charge[label], 1.0, 0, names.index(label))
+            for label, at in zip(self.labels, self.offsets, strict=True)
+        ]
+        if neutral:
+            pseudo.append(raspalib.PseudoAtom("first", False, 1.0, 0.0))
+            laws.append(raspalib.VDWParameters(0.0, 1.0))
+            sites.insert(0, raspalib.Atom((0.1, 0.0, 0.0), 0.0, 1.0, 0, len(names)))
         self.raspa_field = raspalib.ForceField(
-            [raspalib.PseudoAtom(a["name"], a["framework"], a["mass"], a["charge"]) for a in atoms],
-            [raspalib.VDWParameters(*self.laws.get(name, (0.0, 1.0))) for name in names],
+            pseudo,
+            laws,
             shifted=self.field["TruncationMethod"] == "shifted",
             tail_corrections=self.field["TailCorrections"],
         )
@@ -111,12 +130,8 @@ class Case:
             list(self.cells),
         )  # fmt: skip
         self.component = raspalib.Component(
-            self.raspa_field, "guest", 300.0, 7e6, 0.2,
-            [
-                raspalib.Atom(tuple(at), self.charge[label], 1.0, 0, names.index(label))
-                for label, at in zip(self.labels, self.offsets, strict=True)
-            ],
-            fugacity_coefficient=1.0,
+            self.raspa_field, "guest", 300.0, 7e6, 0.2, sites, fugacity_coefficient=1.0,
+            particle_probabilities=raspalib.MCMoveProbabilities(widom_probability=1.0),
         )  # fmt: skip
 
     def raspa_energy(self, sites: np.ndarray) -> tuple[float, float, float]:
@@ -156,6 +171,34 @@ class Case:
             return self.solid.energy(sites, self.types, 0 * self.charges)[0] + coulomb
 
         return energy
+
+    def widom(self, insertions: int, seconds: float) -> str:
+        """The mean Boltzmann factor of test molecules in the empty framework: the engine's, and
+        that of RASPA3's own Widom insertions, which are several runs of its Monte Carlo."""
+        value, _ = self.engine.henry(insertions)
+        # K_H = <W> / (R T rho), where rho is the density of the framework.
+        f = self.framework
+        density = f.mass / AVOGADRO / 1000 / (abs(np.linalg.det(f.edges)) * 1e-30)
+        factor = GAS_CONSTANT * TEMPERATURE * density
+        ours = (value.value * factor, value.error * factor)
+        cycles, means, start = 200, [], time.perf_counter()
+        while len(means) < 5 or time.perf_counter() - start < seconds:
+            system = self.raspa.System(
+                self.raspa_field, None, external_temperature=TEMPERATURE,
+                framework_components=self.crystal, components=[self.component],
+                initial_number_of_molecules=[0],
+            )  # fmt: skip
+            run = self.raspa.MonteCarlo(cycles, 0, systems=[system], random_seed=1 + len(means))
+            run.run()
+            means.append(run.systems[0].components[0].average_rosenbluth_weights.result()[0])
+        theirs = (np.mean(means), np.std(means, ddof=1) / math.sqrt(len(means)))
+        apart = ours[0] / theirs[0] - 1
+        error = math.hypot(ours[1] / ours[0], theirs[1] / theirs[0])
+        return (
+            f"  mean weight {ours[0]:.5g}({ours[1]:.1g}); RASPA3's Widom {theirs[0]:.5g}"
+            f"({theirs[1]:.1g}) from {len(means)} runs of {20 * cycles} insertions, "
+            f"{time.perf_counter() - start:.0f} s; difference {apart:+.2%}, error {error:.2%}"
+        )
 
     # ---- all sums of a configuration ----
 
@@ -246,7 +289,7 @@ class Case:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("energies", "henry"), help="what is compared")
+    parser.add_argument("what", choices=("energies", "henry", "widom"), help="what is compared")
     parser.add_argument("framework", help="a CIF file, MFI or LTA")
     parser.add_argument("--force-field", type=Path, required=True, help="RASPA3's JSON file")
     parser.add_argument("--molecule", type=Path, required=True, help="RASPA3's JSON file")
@@ -254,6 +297,11 @@ def main() -> None:
     parser.add_argument("--molecules", type=int, default=8, help="molecules (default 8)")
     parser.add_argument("--configurations", type=int, default=2, help="configurations (default 2)")
     parser.add_argument("--insertions", type=int, default=1000000, help="test molecules")
+    parser.add_argument("--seconds", type=float, default=150.0, help="of RASPA3's Widom insertions")
+    parser.add_argument(
+        "--neutral-bead", action="store_true",
+        help="let RASPA3 grow molecules from a site without interactions",
+    )  # fmt: skip
     parser.add_argument("--poses", type=int, default=400, help="poses with other sums")
     options = parser.parse_args()
     print(f"{options.molecule.stem} in {options.framework}", flush=True)
@@ -262,8 +310,11 @@ def main() -> None:
         case.engine.run(2000)
     else:
         case = Case(options, 1, 64, method="plj", grid_spacing=0.15)
-    if options.raspa:
-        case.prepare_raspa()
+    if options.raspa or options.what == "widom":
+        case.prepare_raspa(options.neutral_bead)
+    if options.what == "widom":
+        print(case.widom(options.insertions // 64, options.seconds), flush=True)
+        return
     if options.what == "henry":
         print(case.henry(options.insertions // 64, options.poses, options.raspa), flush=True)
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,20 @@ from manymove.hoomd.waste_recycling import WasteRecyclingMC, refuse_others
 
 _SHAPE = 1e-3  # of the largest diameter: a constituent may be this far from its place
 _UNIT = 1e-3  # error of the length of a quaternion
+_MOST = 4  # species
 
 
 class RigidWasteRecyclingMC(WasteRecyclingMC):
     """Waste-recycling Monte Carlo of rigid molecules with charges among fixed particles.
 
     It is to be wrapped in a `hoomd.update.CustomUpdater`. A molecule is one particle of the type
-    `adsorbate`: its position is the center, its orientation turns the sites of `molecule`. If the
-    molecule is a rigid body of HOOMD-blue (`hoomd.md.constrain.Rigid`), this is the central
-    particle, and the constituents, in the order of their tags, must be at the sites; they are moved
-    with it. All other particles are the rigid framework, which must not move; without any the box
-    is empty. The type of a framework particle is its label in `force_field`, and its charge is that
-    of HOOMD-blue.
+    `adsorbate`: its position is the center, its orientation turns the sites of `molecule`. A
+    mixture has a type and a molecule for each species; the composition is fixed. If the molecules
+    are rigid bodies of HOOMD-blue (`hoomd.md.constrain.Rigid`), these are the central particles,
+    and the constituents, in the order of their tags, must be at the sites; they are moved with
+    them. All other particles are the rigid framework, which must not move; without any the box is
+    empty. The type of a framework particle is its label in `force_field`, and its charge is that of
+    HOOMD-blue.
 
     Lennard-Jones and Coulomb interactions, the latter by Ewald's sum, are computed by the updater,
     which needs no pair force of HOOMD-blue. Lengths and energies are in the simulation's units, and
@@ -50,8 +53,9 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
     The box can be tilted.
 
     Args:
-        adsorbate: name of the particle type of the molecules.
-        molecule: a `manymove.adsorption.Molecule` in the simulation's units.
+        adsorbate: name of the particle type of the molecules; for a mixture a list of names.
+        molecule: a `manymove.adsorption.Molecule` in the simulation's units; for a mixture a list,
+            in the order of `adsorbate`, of at most four.
         force_field: a `manymove.adsorption.ForceField` in the simulation's units: parameters of the
             types of the framework, which no site may have as its label, and the conventions of the
             potential. Charges of the framework are those of the particles.
@@ -76,8 +80,8 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
 
     def __init__(
         self,
-        adsorbate: str,
-        molecule: Molecule,
+        adsorbate: str | Sequence[str],
+        molecule: Molecule | Sequence[Molecule],
         force_field: ForceField | None = None,
         *,
         kT: float,
@@ -94,16 +98,28 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         **unavailable: Any,
     ) -> None:
         refuse_others(type(self).__name__, unavailable)
-        if isinstance(molecule, Chain):
-            raise TypeError(
-                f"{molecule.name} is a flexible chain, and this updater moves rigid molecules "
-                "only; chains grow in manymove.Adsorption"
-            )
-        if not isinstance(molecule, Molecule):
-            raise TypeError(f"molecule must be a manymove.adsorption.Molecule, got {molecule!r}")
-        if len(molecule.sites) == 1 and not molecule.sites[0].charge:
+        names = [adsorbate] if isinstance(adsorbate, str) else list(adsorbate)
+        molecules = [molecule] if isinstance(molecule, Molecule) else _listed(molecule)
+        if len(names) != len(molecules) or not 1 <= len(names) <= _MOST:
             raise ValueError(
-                f"{molecule.name} has a single site without a charge: use WasteRecyclingMC"
+                f"adsorbate and molecule must have one entry for each species, of which there are "
+                f"at most {_MOST}, got {len(names)} and {len(molecules)}"
+            )
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f'adsorbate has the type "{name}" twice')
+        for one in molecules:
+            if isinstance(one, Chain):
+                raise TypeError(
+                    f"{one.name} is a flexible chain, and this updater moves rigid molecules only; "
+                    "chains grow in manymove.Adsorption"
+                )
+            if not isinstance(one, Molecule):
+                raise TypeError(f"molecule must be a manymove.adsorption.Molecule, got {one!r}")
+        first = molecules[0]
+        if len(molecules) == 1 and len(first.sites) == 1 and not first.sites[0].charge:
+            raise ValueError(
+                f"{first.name} has a single site without a charge: use WasteRecyclingMC"
             )
         field = force_field or ForceField()
         if field.charges:
@@ -111,30 +127,37 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
                 "charges of the force field have no effect here: those of the framework are the "
                 "particles', and those of the sites are the molecule's"
             )
-        for site in molecule.sites:
-            own = (site.epsilon, site.sigma)
-            if tuple(field.parameters.get(site.label, own) or NONE) != own:
-                raise ValueError(
-                    f'the site "{site.label}" of {molecule.name} has the label of a framework type '
-                    "in force_field, whose parameters would replace its own; rename the site"
-                )
-        sigma = max((s.sigma for s in molecule.sites if s.epsilon), default=0.25 * cutoff)
+        for one in molecules:
+            for site in one.sites:
+                own = (site.epsilon, site.sigma)
+                if tuple(field.parameters.get(site.label, own) or NONE) != own:
+                    raise ValueError(
+                        f'the site "{site.label}" of {one.name} has the label of a framework type '
+                        "in force_field, whose parameters would replace its own; rename the site"
+                    )
+        sigma = max(
+            (s.sigma for one in molecules for s in one.sites if s.epsilon), default=0.25 * cutoff
+        )
         super().__init__(
-            adsorbate, 0.0, sigma, {}, kT, cutoff, method=method, proposals=proposals, steps=steps,
+            names[0], 0.0, sigma, {}, kT, cutoff, method=method, proposals=proposals, steps=steps,
             max_displacement=max_displacement, grid_spacing=grid_spacing, profile=profile,
             bins=bins, threads=threads,
         )  # fmt: skip
         self._sigma = sigma
         self._charge = math.sqrt(self._energy * self._length / COULOMB)
-        self._molecule = Molecule(
-            molecule.name,
-            [
-                Site(s.label, tuple(x * self._length for x in s.position),
-                     *self._law((s.epsilon, s.sigma)), s.charge * self._charge)
-                for s in molecule.sites
-            ],
-        )  # fmt: skip
-        self._offsets = molecule.positions
+        self._names = names
+        self._molecules = [
+            Molecule(
+                one.name,
+                [
+                    Site(s.label, tuple(x * self._length for x in s.position),
+                         *self._law((s.epsilon, s.sigma)), s.charge * self._charge)
+                    for s in one.sites
+                ],
+            )
+            for one in molecules
+        ]  # fmt: skip
+        self._offsets = [one.positions for one in molecules]
         scaled = {label: self._scaled(law) for label, law in field.parameters.items()}
         pairs = {labels: self._scaled(law) for labels, law in field.pairs.items()}
         self._field = ForceField(scaled, {}, pairs, field.mixing, field.potential)
@@ -153,13 +176,19 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         )
         positions, turns = positions.astype(np.float64), turns.astype(np.float64)
         names = self._simulation.state.particle_types
-        centers = types == (names.index(self._adsorbate) if self._adsorbate in names else -1)
-        if not centers.any():
-            raise ValueError(f'there are no particles of the type "{self._adsorbate}"')
-        self._tags = np.flatnonzero(centers)
-        self._parts = self._constituents(bodies.astype(np.int64))
-        rigid = ~centers
-        rigid[self._parts] = False
+        self._of_species = []  # tags of the molecules of each species
+        for name in self._names:
+            found = np.flatnonzero(types == (names.index(name) if name in names else -1))
+            if not found.size:
+                raise ValueError(f'there are no particles of the type "{name}"')
+            self._of_species.append(found)
+        self._tags = np.concatenate(self._of_species)
+        bodies = bodies.astype(np.int64)
+        self._parts = [self._constituents(bodies, b) for b in range(len(self._names))]
+        rigid = np.ones(len(types), dtype=bool)
+        rigid[self._tags] = False
+        for parts in self._parts:
+            rigid[parts] = False
         self._rigid_tags, self._rigid = np.flatnonzero(rigid), positions[rigid]
         self._rigid_kinds = types[rigid], charges[rigid]
         labels = tuple(names[k] for k in types[rigid])
@@ -170,18 +199,19 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             charges=charges[rigid].astype(np.float64) * self._charge,
         )  # fmt: skip
         laws = settled(
-            framework, [self._molecule], {}, self._field, self._ewald, self._fixed["cutoff"]
-        )
+            framework, self._molecules, {}, self._field, self._ewald, self._fixed["cutoff"],
+            biased=True,
+        )  # fmt: skip
         seed = (self._simulation.seed or 0) + (timestep << 16)
-        molecules = len(self._tags)
         self._parameters = {
             **self._fixed,
             "cell": framework.cell,
             "fractional": list(np.ravel(framework.fractional)),
             "kind": laws["kind"],
             "species": [
-                {"molecules": molecules, "capacity": molecules, "activity": 0.0,
+                {"molecules": len(tags), "capacity": len(tags), "activity": 0.0,
                  "with_framework": []}
+                for tags in self._of_species
             ],
             "pairs": [],
             "shifted": laws["shifted"],
@@ -200,38 +230,46 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
                 self._unit(self._known_turns),
             )  # fmt: skip
 
-    def _constituents(self, bodies: np.ndarray) -> np.ndarray:
-        """Tags of the constituents of each molecule, (molecules, sites or 0)."""
-        found = np.flatnonzero(np.isin(bodies, self._tags))
-        found = found[~np.isin(found, self._tags)]
-        counts = np.bincount(np.searchsorted(self._tags, bodies[found]), minlength=len(self._tags))
-        sites = len(self._offsets)
+    def _constituents(self, bodies: np.ndarray, species: int) -> np.ndarray:
+        """Tags of the constituents of each molecule of a species, (molecules, sites or 0)."""
+        tags, sites = self._of_species[species], len(self._offsets[species])
+        found = np.flatnonzero(np.isin(bodies, tags))
+        found = found[~np.isin(found, tags)]
         if not found.size:
-            return np.empty((len(self._tags), 0), dtype=np.int64)
+            return np.empty((len(tags), 0), dtype=np.int64)
+        counts = np.bincount(np.searchsorted(tags, bodies[found]), minlength=len(tags))
         if (counts != sites).any():
             k = int(np.argmax(counts != sites))
             raise ValueError(
-                f"the rigid body of the particle with tag {self._tags[k]} has {counts[k]} "
-                f"constituents, but {self._molecule.name} has {sites} sites"
+                f"the rigid body of the particle with tag {tags[k]} has {counts[k]} "
+                f"constituents, but {self._molecules[species].name} has {sites} sites"
             )
         return found[np.argsort(bodies[found], kind="stable")].reshape(-1, sites)
 
+    def _each_species(self) -> Iterator[tuple[int, slice]]:
+        """Each species, and where its molecules are among all."""
+        first = 0
+        for species, tags in enumerate(self._of_species):
+            yield species, slice(first, first + len(tags))
+            first += len(tags)
+
     def _check_shapes(self, positions: np.ndarray) -> None:
         """Refuse constituents that are not at the sites of their molecule."""
-        if not self._parts.size:
-            return
-        sites = self._known[:, None] + rotated(self._known_turns[:, None], self._offsets)
-        apart = positions[self._parts] - sites
-        apart -= np.rint(apart @ self._inverse) @ self._box
-        distances = np.linalg.norm(apart, axis=2)
-        if not distances.max() < _SHAPE * self._sigma:
-            molecule, site = np.unravel_index(int(distances.argmax()), distances.shape)
-            raise ValueError(
-                f"the particle with tag {self._parts[molecule, site]} is "
-                f"{distances[molecule, site]:.3g} away from site {site} "
-                f"({self._molecule.sites[site].label}) of its molecule, the particle with tag "
-                f"{self._tags[molecule]}"
-            )
+        for species, own in self._each_species():
+            parts = self._parts[species]
+            if not parts.size:
+                continue
+            turned = rotated(self._known_turns[own][:, None], self._offsets[species])
+            apart = positions[parts] - (self._known[own][:, None] + turned)
+            apart -= np.rint(apart @ self._inverse) @ self._box
+            distances = np.linalg.norm(apart, axis=2)
+            if not distances.max() < _SHAPE * self._sigma:
+                k, site = np.unravel_index(int(distances.argmax()), distances.shape)
+                raise ValueError(
+                    f"the particle with tag {parts[k, site]} is {distances[k, site]:.3g} away from "
+                    f"site {site} ({self._molecules[species].sites[site].label}) of its molecule, "
+                    f"the particle with tag {self._of_species[species][k]}"
+                )
 
     def _shape(self) -> np.ndarray:
         """Edges of the box, one in a row, (3, 3)."""
@@ -293,18 +331,27 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             particles.angmom[index] = _product(change, momenta)
             self._known = np.array(particles.position[index], dtype=np.float64)
             self._known_turns = np.array(particles.orientation[index], dtype=np.float64)
-            if self._parts.size:
-                parts = particles.rtag[self._parts.ravel()]
-                own = np.array(particles.orientation[parts], dtype=np.float64)
+            for species, own in self._each_species():
+                if not self._parts[species].size:
+                    continue
+                offsets, parts = self._offsets[species], self._parts[species].ravel()
+                parts = particles.rtag[parts]
+                theirs = np.array(particles.orientation[parts], dtype=np.float64)
                 particles.orientation[parts] = _product(
-                    np.repeat(change, len(self._offsets), axis=0), own
+                    np.repeat(change[own], len(offsets), axis=0), theirs
                 )
-                whole = went[:, None] + rotated(new[:, None], self._offsets)
+                whole = went[own][:, None] + rotated(new[own][:, None], offsets)
                 out = np.floor(whole @ self._inverse + 0.5)
                 particles.position[parts] = (whole - out @ self._box).reshape(-1, 3)
-                of_parts = images[:, None] + out.astype(np.int32)
+                of_parts = images[own][:, None] + out.astype(np.int32)
                 particles.image[parts] = of_parts.reshape(-1, 3)
         self._seconds += time.perf_counter() - started
+
+
+def _listed(molecules: Any) -> list[Any]:
+    if isinstance(molecules, str) or not isinstance(molecules, Sequence):
+        raise TypeError(f"molecule must be a manymove.adsorption.Molecule, got {molecules!r}")
+    return list(molecules)
 
 
 def _conjugate(q: np.ndarray) -> np.ndarray:

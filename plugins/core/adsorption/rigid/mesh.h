@@ -140,13 +140,19 @@ struct alignas(2 * sizeof(F)) MeshPhase {  // cosine and sine
 // Memory of a team for a region.
 template <class F>
 struct MeshScratch {
-  Fast<MeshAmplitude<F>> amplitudes;  // [quads of a layer]
   Fast<F> values;                     // [kMeshNodes]
+  Fast<MeshPhase<F>> phases;          // [points][each axis: highest + 1]
+  Fast<MeshAmplitude<F>> amplitudes;  // [quads of a layer]
   Fast<MeshPhase<F>> circle;          // [layers][kMeshSide], along the axis z
   Fast<MeshPhase<F>> turning[2];      // [highest + 1][kMeshSide], along the axes x and y
-  Fast<MeshPhase<F>> phases;          // [points][each axis: highest + 1]
-  Fast<const F> alone;                // the model's, or a copy in fast memory
+  Fast<const F> alone;                // the model's, or a copy in place of the tables above
 };
+
+// Nodes of the potential of a unit charge around itself.
+template <class F>
+MM_HD int alone_nodes(const MeshModel<F>& m) {
+  return (2 * m.alone_half[0] + 1) * (2 * m.alone_half[1] + 1) * (2 * m.alone_half[2] + 1);
+}
 
 // Phases of one point along all axes.
 template <class F>

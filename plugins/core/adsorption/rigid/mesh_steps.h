@@ -231,6 +231,8 @@ MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, boo
   if (!rotated) set_phases(s, charges, old.center, F(1));
   s.team.sync();
   sum_on_mesh(s, s.r.mesh, region, charges, rotated, spare.template as<MeshSums<F>>());
+  if (rotated)
+    s.team.bring(s.r.mesh.alone, alone_nodes(s.r.mesh), s.scratch.mesh.amplitudes.template as<F>());
 }
 
 // Energy of a molecule with the others, and with its own images where they depend on the pose. Its
@@ -263,31 +265,40 @@ MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& re
   return sum;
 }
 
-// After set_mesh(): the structure factors of the system with the molecule at another pose.
+// After set_mesh(): the structure factors of the system with the molecule at another pose. Returns
+// the change of the waves' energy.
 template <class System, class F>
-MM_TEAM void accept_by_quads(const System& s, const Body<F>& body, const Pose& fresh) {
+MM_TEAM double accept_by_quads(const System& s, const Body<F>& body, const Pose& fresh) {
   const MeshModel<F>& m = s.r.mesh;
   int charges = 0;
   for (int i = 0; i < body.count; ++i) charges += s.r.charge[body.type[i]] != F(0);
   s.team.sync();
+  s.team.reset(s.scratch.together);
   set_phases_of(s, charges, body, fresh);
   s.team.sync();
+  std::int64_t change = 0;
   s.team.share(m.quads, [&](int i) {
     const MeshQuad quad = m.quad[i];
     Wave* const waves = reinterpret_cast<Wave*>(s.waves);
     const Fast<MeshPhase<F>> phases = s.scratch.mesh.phases;
     const FourWaves<F> before = four_waves(m, phases, quad, 0, charges),
                        after = four_waves(m, phases, quad, charges, 2 * charges);
+    double energy = 0;
     MM_UNROLL
     for (int j = 0; j < 4; ++j) {
       if (quad.wave[j] < 0) continue;
       Wave& wave = waves[quad.wave[j]];
       const Wave now = wave;
-      wave = {now.c + static_cast<double>(after.c[j] - before.c[j]),
-              now.s + static_cast<double>(after.s[j] - before.s[j])};
+      const double c = static_cast<double>(after.c[j] - before.c[j]),
+                   sn = static_cast<double>(after.s[j] - before.s[j]);
+      wave = {now.c + c, now.s + sn};
+      // weight (|S + change|^2 - |S|^2)
+      const double product = fused(c, fused(2.0, now.c, c), sn * fused(2.0, now.s, sn));
+      energy = fused(static_cast<double>(s.r.wave_weight[quad.wave[j]]), product, energy);
     }
+    change += static_cast<std::int64_t>(energy * (1 / kQuantum));
   });
-  s.team.sync();
+  return static_cast<double>(s.team.total(s.scratch.together, change)) * kQuantum;
 }
 
 }  // namespace manymove::adsorption

@@ -188,15 +188,20 @@ enum class Waves { none, direct, mesh };
 
 // Energies of a molecule at poses, each lane its own, with what is gathered. The structure factors
 // of a molecule that is not to be counted are in change, with the other sign; or the mesh has the
-// potential of the others.
+// potential of the others. With the mesh the pairs of some poses are a task, and the rest is
+// another one, and spare has room for an energy of each pose.
 template <class System, class F>
 MM_TEAM void proposal_energies(const System& s, int species, Fast<const Pose> poses, int count,
-                               Waves waves, bool rotated, const MeshRegion& region,
-                               Fast<F> energy) {
+                               Waves waves, bool rotated, const MeshRegion& region, Fast<F> energy,
+                               Fast<F> spare) {
   using Places = typename System::template Lane<Site>;
   const Body<F>& body = s.r.body[species];
   const int own = count / System::kLanes;
-  s.team.chunks(own, [&](int c) {
+  const bool mesh = waves == Waves::mesh;
+  const Fast<F> of_pairs = s.scratch.weight;
+  s.team.tasks(s.scratch.together, mesh ? 2 * own : own, [&](int task) {
+    const bool second = task >= own;
+    const int c = second ? task - own : task;
     typename System::template Lane<F> sum, pairs;
     Places at[kMostSites];
     s.team.each([&](int l) {
@@ -206,17 +211,31 @@ MM_TEAM void proposal_energies(const System& s, int species, Fast<const Pose> po
       MM_NO_UNROLL
       for (int i = 0; i < body.count; ++i) {
         at[i][l] = site_of(s.r, body, p.center, turn, i);
-        if (s.r.framework) sum[l] += s.site_field(body, at[i][l], i);
+        if (s.r.framework && second == mesh) sum[l] += s.site_field(body, at[i][l], i);
       }
     });
-    s.add_lane_pairs(body, at, pairs);
-    if (waves == Waves::mesh)
+    if (second) {
       s.team.each([&](int l) {
-        pairs[l] += mesh_energy(s, body, region, at, poses[l * own + c].center, l, rotated);
+        energy[l * own + c] = sum[l];
+        spare[l * own + c] =
+            mesh_energy(s, body, region, at, poses[l * own + c].center, l, rotated);
       });
+      return;
+    }
+    s.add_lane_pairs(body, at, pairs);
+    if (mesh) {
+      s.team.each([&](int l) { of_pairs[l * own + c] = pairs[l]; });
+      return;
+    }
     s.team.each([&](int l) { sum[l] += sum[l] < F(0.5 * kForbidden) ? pairs[l] : F(0); });
     if (waves == Waves::direct) s.add_wave_energies(body, poses + c, own, sum);
     s.team.each([&](int l) { energy[l * own + c] = sum[l]; });
+  });
+  s.team.sync();
+  if (!mesh) return;
+  s.team.share(count, [&](int i) {
+    const F framework = energy[i], others = of_pairs[i] + spare[i];
+    energy[i] = framework + (framework < F(0.5 * kForbidden) ? others : F(0));
   });
   s.team.sync();
 }
@@ -315,6 +334,7 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::choose);
   const Pose old = s.pose(slot);
+  s.team.reset(s.scratch.together);
   const Fast<const Pose> poses = draw_proposals(s, species, step, old, word[0], draw.kind & 1);
   const bool anywhere = uniform_proposals(w, step), rotated = (draw.kind & 1) && body.count > 1;
   bool charged = false;
@@ -329,16 +349,16 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
     if (charged && w.meshes && fit_mesh(s, body, old.center, near.low, near.high, rotated, region))
       waves = Waves::mesh;
   }
+  const Fast<Pose> first = s.scratch.walk[0];
+  const Fast<Pose> spare = poses == first ? s.scratch.walk[1] : first;
   if (waves == Waves::mesh) {
-    const Fast<Pose> first = s.scratch.walk[0];
-    const Fast<Pose> spare = poses == first ? s.scratch.walk[1] : first;
     set_mesh(s, body, old, rotated, region, spare);
   } else if (waves == Waves::direct) {
     s.add_waves(body, old, F(-1), true);
     s.set_others();
   }
   const Fast<F> energy = s.scratch.energy, weights = s.scratch.weight;
-  proposal_energies(s, species, poses, P, waves, rotated, region, energy);
+  proposal_energies(s, species, poses, P, waves, rotated, region, energy, spare.template as<F>());
   const double before = s.energy;
   if (s.team.first_warp()) choose_one_of_many(s, word[1], before);
   s.team.sync();
@@ -347,7 +367,11 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
     s.energy = before + static_cast<double>(energy[choice.proposal]);
     const Pose fresh = poses[choice.proposal];
     if (waves == Waves::mesh) {
-      accept_by_quads(s, body, fresh);
+      // The energy that is carried along has the waves' sum itself instead of the mesh.
+      const Fast<const F> by_mesh = spare.template as<F>();
+      const double from_mesh =
+          static_cast<double>(by_mesh[choice.proposal]) - static_cast<double>(by_mesh[0]);
+      s.energy += accept_by_quads(s, body, fresh) - from_mesh;
     } else if (waves == Waves::direct) {
       s.add_waves(body, fresh, F(1), false);
       s.accept_waves();
@@ -445,7 +469,7 @@ MM_TEAM bool place_all(System& s) {
       for (std::uint32_t round = 0; round < kPlaceRounds && !(best < F(0)); ++round) {
         draw_anywhere(s, molecule, round * kWidth, Purpose::place, poses);
         s.gather(poses[0].center, {0, 0, 0}, F(0), -1, true);
-        proposal_energies(s, b, poses, kWidth, Waves::none, false, {}, energy);
+        proposal_energies(s, b, poses, kWidth, Waves::none, false, {}, energy, {});
         int winner = -1;
         for (int k = 0; k < kWidth; ++k)
           if (energy[k] < best && s.field(s.r.body[b], poses[k]) < s.w.hill) {
@@ -486,7 +510,7 @@ MM_TEAM void insert_tests(const Test& t, System& s) {
   for (std::uint64_t base = 0; base < t.count; base += kWidth) {
     draw_anywhere(s, t.first + base, static_cast<std::uint32_t>(t.species) * kWidth, Purpose::widom,
                   poses);
-    proposal_energies(s, t.species, poses, kWidth, waves, false, {}, energy);
+    proposal_energies(s, t.species, poses, kWidth, waves, false, {}, energy, {});
     s.team.each([&](int l) {
       for (int i = l; i < kWidth; i += System::kLanes) {
         if (base + static_cast<std::uint64_t>(i) >= t.count) continue;

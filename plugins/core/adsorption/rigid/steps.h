@@ -8,7 +8,11 @@
 // A team has
 //   width, Lane<T>: a value of each lane; each(f): f(lane) by every lane of every warp
 //   share(count, f): f(i) for all i below count in any order, by all warps
-//   chunks(count, f): f(c) for all c below count, each by a whole warp
+//   tasks(together, count, f): f(t) for all t below count, each by a whole warp, which takes
+//   another
+//     when it is done; total(together, amount): the sum over all threads, with a sync(). For both,
+//     where there are several warps, reset(together) some sync() before
+//   bring(from, count, to): a copy in fast memory, where that is another memory
 //   first_warp(): whether this warp does what only one should do; one(): a team of one warp
 //   sum(values), lowest(values), highest(values): of all lanes of a warp, by a butterfly
 //   levels(values): partial sums for choose_lane()

@@ -60,6 +60,15 @@ struct Choice {
   int proposal;
 };
 
+// What the warps of a team count together.
+struct Together {
+  std::int64_t sum;
+  int task;
+};
+
+// Energies that are added up in any order, in units of 2^-20 K.
+inline constexpr double kQuantum = 0x1p-20;
+
 // Whether a step's proposals are anywhere in the box, as for single sites.
 template <class F>
 MM_HD bool uniform_proposals(const RigidWork<F>& w, std::uint64_t step) {
@@ -99,8 +108,9 @@ struct RigidScratch {
   Fast<double> offsets;     // [trials][3]: their offsets from the center, without rotation
   Fast<Site> grown;         // [chains.sites]: beads of the chain that grows
   Fast<double> shape;       // [chains.sites][3]: their offsets
-  F* change;                // [waves][2]
-  F* others;                // [waves][2]
+  Fast<Together> together;
+  F* change;  // [waves][2]
+  F* others;  // [waves][2]
   MeshScratch<F> mesh;
 
   MM_HD static std::size_t align(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
@@ -114,19 +124,15 @@ struct RigidScratch {
     if (const auto n = static_cast<std::size_t>(w.chains.sites))
       sum += align(trials(w) * sizeof(Site)) + align(3 * trials(w) * sizeof(double)) +
              align(n * sizeof(Site)) + align(3 * n * sizeof(double));
-    if (w.meshes)
-      sum += align(kMeshNodes * sizeof(F)) + align(circle(m.layers)) + align(phases(w, m)) +
-             align(circle(m.highest[0] + 1)) + align(circle(m.highest[1] + 1)) +
-             align(m.most_quads * sizeof(MeshAmplitude<F>));
-    return sum;
+    if (w.meshes) sum += align(kMeshNodes * sizeof(F)) + align(phases(w, m)) + tables(m);
+    return sum + align(sizeof(Together));
   }
   // Numbers of slow memory of a worker, a multiple of 16.
   MM_HD static std::size_t slow(const RigidWork<F>& w) {
     return (4 * static_cast<std::size_t>(w.r.waves) + 15) / 16 * 16;
   }
-  // memory: bytes(w), aligned to 64; waves: slow(w), aligned likewise; alone: the model's, where a
-  // team with meshes reads it.
-  MM_HD RigidScratch(Fast<char> memory, const RigidWork<F>& w, F* waves, Fast<const F> alone)
+  // memory: bytes(w), aligned to 64; waves: slow(w), aligned likewise.
+  MM_HD RigidScratch(Fast<char> memory, const RigidWork<F>& w, F* waves)
       : change(waves + 2 * static_cast<std::size_t>(w.r.waves)), others(waves) {
     const auto take = [&](std::size_t size) {
       const Fast<char> from = memory;
@@ -148,15 +154,20 @@ struct RigidScratch {
       grown = take(n * sizeof(Site)).template as<Site>();
       shape = take(3 * n * sizeof(double)).template as<double>();
     }
+    together = take(sizeof(Together)).template as<Together>();
     if (!w.meshes) return;
     const MeshModel<F>& m = w.r.mesh;
     mesh.values = take(kMeshNodes * sizeof(F)).template as<F>();
+    mesh.phases = take(phases(w, m)).template as<MeshPhase<F>>();
+    mesh.amplitudes = take(m.most_quads * sizeof(MeshAmplitude<F>)).template as<MeshAmplitude<F>>();
+#if defined(__CUDA_ARCH__)
+    mesh.alone = mesh.amplitudes.template as<F>();
+#else
+    mesh.alone = Fast<const F>(m.alone);
+#endif
     mesh.circle = take(circle(m.layers)).template as<MeshPhase<F>>();
     for (int a = 0; a < 2; ++a)
       mesh.turning[a] = take(circle(m.highest[a] + 1)).template as<MeshPhase<F>>();
-    mesh.alone = alone;
-    mesh.phases = take(phases(w, m)).template as<MeshPhase<F>>();
-    mesh.amplitudes = take(m.most_quads * sizeof(MeshAmplitude<F>)).template as<MeshAmplitude<F>>();
   }
 
  private:
@@ -178,6 +189,14 @@ struct RigidScratch {
                       plane = static_cast<std::size_t>(w.r.mesh.most_rows) * kMeshSide *
                               sizeof(MeshSums<F>);
     return poses > plane ? poses : plane;
+  }
+  // Of the sum over the waves; afterwards the mesh around a molecule alone is there on a GPU.
+  MM_HD static std::size_t tables(const MeshModel<F>& m) {
+    const std::size_t sums = align(m.most_quads * sizeof(MeshAmplitude<F>)) +
+                             align(circle(m.layers)) + align(circle(m.highest[0] + 1)) +
+                             align(circle(m.highest[1] + 1)),
+                      alone = align(alone_nodes(m) * sizeof(F));
+    return sums > alone ? sums : alone;
   }
   MM_HD static std::size_t circle(int waves) {
     return static_cast<std::size_t>(waves) * kMeshSide * sizeof(MeshPhase<F>);

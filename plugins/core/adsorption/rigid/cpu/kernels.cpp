@@ -33,9 +33,13 @@ struct Loop {
     for (int i = 0; i < count; ++i) f(i);
   }
   template <class Function>
-  static void chunks(int count, const Function& f) {
-    for (int c = 0; c < count; ++c) f(c);
+  static void tasks(Fast<Together>, int count, const Function& f) {
+    for (int t = 0; t < count; ++t) f(t);
   }
+  static void reset(Fast<Together>) {}
+  static std::int64_t total(Fast<Together>, std::int64_t amount) { return amount; }
+  template <class F>
+  static void bring(const F*, int, Fast<F>) {}
   static bool first_warp() { return true; }
   static One one() { return {}; }
   template <class Function>

@@ -145,8 +145,7 @@ class RigidCpuEngine final : public Engine {
   }
   RigidScratch<F> scratch(const RigidWork<F>& w, int thread) {
     auto* const memory = static_cast<char*>(scratch_[thread].get());
-    return {Fast<char>{memory}, w, reinterpret_cast<F*>(memory + RigidScratch<F>::bytes(w)),
-            Fast<const F>{w.r.mesh.alone}};
+    return {Fast<char>{memory}, w, reinterpret_cast<F*>(memory + RigidScratch<F>::bytes(w))};
   }
   void sum_energies() {
     each_system([&](const RigidWork<F>& w, int system, int thread) {

@@ -40,9 +40,14 @@ struct Warp {
     for (int i = lane(); i < count; i += 32) f(i);
   }
   template <class Function>
-  __device__ static void chunks(int count, const Function& f) {
+  __device__ static void tasks(Fast<Together>, int count, const Function& f) {
     MM_NO_UNROLL
-    for (int c = 0; c < count; ++c) f(c);
+    for (int t = 0; t < count; ++t) f(t);
+  }
+  template <class F>
+  __device__ static void bring(const F* from, int count, Fast<F> to) {
+    share(count, [&](int i) { to[i] = from[i]; });
+    sync();
   }
   __device__ static bool first_warp() { return true; }
   __device__ static One one() { return {}; }
@@ -103,16 +108,37 @@ struct Warp {
 
 // The warps of a block.
 struct Warps : Warp {
-  __device__ static int number() { return static_cast<int>(threadIdx.x) / 32; }
   template <class Function>
   __device__ static void share(int items, const Function& f) {
     MM_NO_UNROLL
     for (int i = static_cast<int>(threadIdx.x); i < items; i += static_cast<int>(blockDim.x)) f(i);
   }
   template <class Function>
-  __device__ static void chunks(int items, const Function& f) {
+  __device__ static void tasks(Fast<Together> together, int count, const Function& f) {
     MM_NO_UNROLL
-    for (int c = number(); c < items; c += static_cast<int>(blockDim.x) / 32) f(c);
+    while (true) {
+      int task = 0;
+      if (lane() == 0) task = atomicAdd(&together[0].task, 1);
+      task = __shfl_sync(kAll, task, 0);
+      if (task >= count) break;
+      f(task);
+    }
+  }
+  __device__ static void reset(Fast<Together> together) {
+    if (leads()) together[0] = {0, 0};
+  }
+  __device__ static std::int64_t total(Fast<Together> together, std::int64_t amount) {
+    auto sum = static_cast<unsigned long long>(amount);
+    MM_UNROLL
+    for (int off = 16; off > 0; off /= 2) sum += __shfl_xor_sync(kAll, sum, off);
+    if (lane() == 0) atomicAdd(reinterpret_cast<unsigned long long*>(&together[0].sum), sum);
+    sync();
+    return together[0].sum;
+  }
+  template <class F>
+  __device__ static void bring(const F* from, int count, Fast<F> to) {
+    share(count, [&](int i) { to[i] = from[i]; });
+    sync();
   }
   __device__ static bool first_warp() { return threadIdx.x < 32; }
   __device__ static bool leads() { return threadIdx.x == 0; }
@@ -127,7 +153,7 @@ template <class F>
 __device__ RigidScratch<F> scratch_of(const RigidWork<F>& w, int system, F* changes) {
   const Fast<char> memory(0u);
   return {memory + static_cast<int>(threadIdx.x / 32 * RigidScratch<F>::bytes(w)), w,
-          changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w), Fast<const F>(0u)};
+          changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w)};
 }
 __device__ int system_of_warp() {
   return static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
@@ -146,32 +172,14 @@ __global__ void __launch_bounds__(kThreads)
   if (Warp::leads()) add_tally(tally, counted);
 }
 
-// Nodes of the mesh's potential of a molecule around itself, which a block has in shared memory.
-template <class F>
-MM_HD int alone_nodes(const RigidWork<F>& w) {
-  const MeshModel<F>& m = w.r.mesh;
-  int nodes = w.meshes ? 1 : 0;
-  for (int a = 0; a < 3; ++a) nodes *= 2 * m.alone_half[a] + 1;
-  return nodes;
-}
-template <class F>
-MM_HD std::size_t alone_bytes(const RigidWork<F>& w) {
-  return RigidScratch<F>::align(alone_nodes(w) * sizeof(F));
-}
-
 // Steps of several proposals: a block has a system. In float the registers suffice for as many
 // warps of a multiprocessor as the shared memory does with the mesh.
 template <class F>
 __global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 6 : 2)
     run_several_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
   const auto system = static_cast<int>(blockIdx.x);
-  const int nodes = alone_nodes(w);
-  const Fast<F> alone(0u);
-  for (int i = static_cast<int>(threadIdx.x); i < nodes; i += static_cast<int>(blockDim.x))
-    alone[i] = w.r.mesh.alone[i];
   const RigidScratch<F> scratch{
-      Fast<char>(static_cast<unsigned>(alone_bytes(w))), w,
-      changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w), alone};
+      Fast<char>(0u), w, changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w)};
   const Warps lanes;
   RigidSystem<Warps, F> s(w, system, lanes, scratch);
   LocalTally counted;
@@ -463,8 +471,7 @@ class RigidCudaEngine final : OnDevice, public Engine {
       const std::size_t fit = all / (n * each + kReserved) * n;
       if (fit >= resident) warps = n, resident = fit;
     }
-    shared_of_block_ = each + alone_bytes(w);
-    if (warps == 0 || !fits(shared_of_block_))
+    if (warps == 0)
       throw std::invalid_argument(text_of(state_.slots,
                                           " molecules in a system are too many for this GPU's "
                                           "shared memory of ",
@@ -473,9 +480,12 @@ class RigidCudaEngine final : OnDevice, public Engine {
     shared_ = warps * each;
     chains() ? allow_kernels<true>() : allow_kernels<false>();
     if (steps_of(w) != Steps::several) return;
-    // With the mesh there is work for four warps besides that of the proposals.
-    warps_of_block_ = w.meshes ? kThreads / 32 : std::min(w.proposals, kThreads) / 32;
-    allow_shared_memory(&run_several_kernel<F>, shared_of_block_, "shared memory of a kernel");
+    // With the mesh there is work for three warps or four besides that of the proposals: up to 64
+    // of these, more systems with three warps fit into a multiprocessor.
+    const int teams = w.proposals > 64 ? 4 : 3;
+    warps_of_block_ = w.meshes ? teams : std::min(w.proposals, kThreads) / 32;
+    allow_shared_memory(&run_several_kernel<F>, each, "shared memory of a kernel");
+    shared_of_block_ = each;
   }
   template <bool Chains>
   void allow_kernels() {

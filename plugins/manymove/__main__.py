@@ -1,0 +1,5 @@
+"""The command `manymove`, as `python -m manymove`: with the Python that `mpirun` starts."""
+
+from manymove.cli import main
+
+main()
