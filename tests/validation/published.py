@@ -5,9 +5,9 @@
 The examples of RASPA2 (D. Dubbeldam, S. Calero, D. E. Ellis, R. Q. Snurr, Mol. Simul. 42, 81
 (2016); github.com/iRASPA/RASPA2) and of gRASPA (Z. Li et al., J. Chem. Theory Comput. 20, 10649
 (2024); github.com/snurr-group/gRASPA) have the force field, the framework and the results. The
-standard errors are those of the five block averages that they print. Both programs sample once in a cycle
-of max(20, N) moves, which is done here as well: states count with the weight 1 / max(20, N). The
-framework of the mixture is a file of RASPA2's example; without --raspa2 it is left out.
+standard errors are those of the five block averages that they print. Both programs sample once in a
+cycle of max(20, N) moves, which is done here as well: states count with the weight 1 / max(20, N).
+The framework of the mixture is a file of RASPA2's example; without --raspa2 it is left out.
 
 With --experiment, CO2 in MFI is compared with an experiment, with the force field of A.
 Garcia-Sanchez et al., J. Phys. Chem. C 113, 8814 (2009), as in RASPA2's examples/Auxiliary/11.
