@@ -17,7 +17,7 @@ import numpy as np
 
 from manymove import _core, arguments, checkpoint
 from manymove.adsorption.adsorbates import METHANE
-from manymove.adsorption.averages import _REGROWTHS, DRIFT, MULTIPLE, all_sums
+from manymove.adsorption.averages import DRIFT, MULTIPLE, all_sums
 from manymove.adsorption.chains import REGROWTH, Chain
 from manymove.adsorption.charges import Given
 from manymove.adsorption.equilibration import Equilibration
@@ -610,7 +610,7 @@ class Adsorption(Places, Equilibration):
             "adapted_at": self._adapted_at,
             "max_displacement": state["max_displacement"],
             "comparison": self._comparison.header,
-            "lacks_trials": self._lacks_trials,
+            "lacks": list(self._lacks),
         }
         arrays = {name: state[name] for name in [*_ARRAYS, *_OF_RIGID] if name in state}
         return header, {"comparison": self._comparison.sums, **arrays}
@@ -624,10 +624,10 @@ class Adsorption(Places, Equilibration):
             state: dict[str, Any] = dict(arrays)
             # Earlier versions did not count reinsertions.
             state["counters"] = (*header["counters"], 0)[:8]
-            padded = all_sums(state["sums"], len(state["energies"]))
-            rows = len(state["sums"]) // len(state["energies"])
-            lacks_trials = rows < _REGROWTHS and state["counters"][6] > 0
-            state["sums"] = padded
+            state["sums"], missing = all_sums(state["sums"], len(state["energies"]))
+            lacks = {"trials"} if header.get("lacks_trials") else set(header.get("lacks", ()))
+            if state["counters"][6] > 0:
+                lacks |= set(missing)
             state["max_displacement"] = float(header["max_displacement"])
             accepted, moves = (int(n) for n in header["adapted_at"])
             parameters, about = header["parameters"], {"began": 0, **header["about"]}
@@ -652,7 +652,7 @@ class Adsorption(Places, Equilibration):
         self._framework, self._parameters, self._about = framework, parameters, about
         self._adopt(_core.Adsorption.from_snapshot(state, *self._where()))
         self._adapted_at = (accepted, moves)
-        self._lacks_trials = lacks_trials or bool(header.get("lacks_trials"))
+        self._lacks = sorted(lacks)
         if sums is not None:
             with checkpoint.refused(path, self._KIND):
                 self._comparison.restore(header["comparison"], sums)

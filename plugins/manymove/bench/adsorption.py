@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +110,7 @@ def run(
     reinsertion: float = 0.0,
     trial_positions: Sequence[int] = (1,),
     trial_orientations: Sequence[int] = (1,),
+    merit: float | None = None,
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
 
@@ -143,14 +144,24 @@ def run(
         for name, given in ignored.items():
             if given:
                 raise ValueError(f"{name} cannot be combined with --fugacity")
+        if merit is not None:
+            if not guest:
+                raise ValueError("--merit needs a rigid molecule: --adsorbate CO2, for example")
+            if not merit > 0:
+                raise ValueError(f"--merit must be positive, got {merit}")
+            # The three programs differ in their tail corrections.
+            guest["force_field"] = replace(TRAPPE_ZEO, potential="truncated")
+            about |= {"merit": merit, "potential": "truncated"}
         return open_systems.run(
             framework=framework, molecules=molecules[0], methods=methods, fugacity=fugacity,
             trial_positions=trial_positions, trial_orientations=trial_orientations,
             systems=systems, device=device, threads=threads, equilibrate=equilibrate,
             repeats=repeats, seconds=seconds, json_file=json_file,
             settings=settings | guest | {"exchange": exchange, "reinsertion": reinsertion},
-            about=about | {"exchange": exchange, "reinsertion": reinsertion},
+            about=about | {"exchange": exchange, "reinsertion": reinsertion}, merit=merit,
         )  # fmt: skip
+    if merit is not None:
+        raise ValueError("--merit needs --fugacity")
     if max(*trial_positions, *trial_orientations) > 1 or exchange != 0.5 or reinsertion:
         raise ValueError(
             "--exchange, --reinsertion, --trial-positions and --trial-orientations need --fugacity"

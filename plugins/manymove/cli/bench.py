@@ -180,18 +180,20 @@ def bench_adsorption(
     reinsertion: float = 0.0,
     trial_positions: tuple[int, ...] = (1,),
     trial_orientations: tuple[int, ...] = (1,),
+    merit: float | None = None,
     **common: Any,
 ) -> int:
     """Time adsorption: steps per second and 1 / (variance x seconds) of each method.
 
     Under mpirun the ranks divide the systems of one method, and steps per second are measured.
     With --fugacity the systems are open, and the table has 1 / (variance x seconds) of the plain
-    mean of the loading and of the estimator that uses all trials.
+    mean of the loading and of the estimator that uses all trials. --merit adds the same of gRASPA,
+    whose program is the environment variable MANYMOVE_GRASPA, and of RASPA3 (raspalib).
 
     Examples:
       manymove bench adsorption --molecules 32 --methods metropolis,mdp
       manymove bench adsorption --adsorbate CO2 --methods plj --molecules 60 --fugacity 1 \
-        --trial-positions 1,16,64 --equilibrate 20000
+        --trial-positions 16,64,256 --equilibrate 4000 --merit 60
       mpirun -n 4 manymove bench adsorption --methods mdp --ranks 1,2,4
     """
     options = gathered(locals())
@@ -220,6 +222,8 @@ def bench_adsorption(
     ):
         raise ValueError("--ranks and --weak time closed systems: leave out --fugacity")
     del options["fugacity"], options["exchange"], options["reinsertion"]
+    if options.pop("merit") is not None:
+        raise ValueError("--merit needs --fugacity")
     if options.pop("adsorbate") != "methane":
         raise ValueError("--ranks and --weak time methane: leave out --adsorbate")
     if options.pop("plot_file") or options.pop("cpu") or len(methods) > 1 or len(proposals) > 1:

@@ -67,6 +67,8 @@ HELP = {
     "bench_adsorption.trial_orientations": "Numbers of orientations at each position, "
     "one variant for each.",
     "fugacity": "Fugacity of open systems in bar (default closed systems).",
+    "merit": "Time in seconds for which gRASPA and RASPA3 measure the same open system (default: "
+    "they are not run).",
     "exchange": "Share of insertions and deletions among the steps of open systems.",
     "reinsertion": "Share of reinsertions among the steps.",
     "identity_change": "Share of identity changes among the steps of an open mixture.",

@@ -99,7 +99,8 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
     ) -> None:
         refuse_others(type(self).__name__, unavailable)
         names = [adsorbate] if isinstance(adsorbate, str) else list(adsorbate)
-        molecules = [molecule] if isinstance(molecule, Molecule) else _listed(molecule)
+        alone = isinstance(molecule, (Molecule, Chain))
+        molecules = [molecule] if alone else _listed(molecule)
         if len(names) != len(molecules) or not 1 <= len(names) <= _MOST:
             raise ValueError(
                 f"adsorbate and molecule must have one entry for each species, of which there are "

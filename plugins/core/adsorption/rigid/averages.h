@@ -25,6 +25,7 @@ MM_TEAM void measure_state(const System& s) {
   add_to(s, kNumber, n);
   add_to(s, kNumberSquared, n * n);
   add_to(s, kEnergyNumber, s.energy * n);
+  if (s.m.species > 1) add_mixture(s.w.sums + s.id, s.w.systems, s.m.species, s.energy, s.counts);
 }
 
 // The possible changes by an insertion, deletion, reinsertion or identity change, and their

@@ -2,7 +2,7 @@
 // Moves of chains that grow bead by bead: insertions, deletions, reinsertions, partial regrowths
 // and changes of identity. Each bead is chosen among several trials by its Rosenbluth weight;
 // trials are drawn by the bends and torsions, so that the weights have the other energies alone.
-// The proofs are in docs/theory/open_systems.md, section 6.
+// The proofs are in docs/theory/open_systems.md, section 7.
 #pragma once
 
 #include "bias.h"
