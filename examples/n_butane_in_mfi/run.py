@@ -67,8 +67,9 @@ def isotherm(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
             "test_molecules_error": tests.error, "exchange_acceptance": a.exchange_acceptance,
             "regrowth_acceptance": a.regrowth_acceptance, "seconds": a.seconds,
         })  # fmt: skip
-        print(f"  {pressure:g} bar: {loading} mol/kg, {molecules} molecules, by test molecules "
-              f"{tests}, exchanges {a.exchange_acceptance:.2%}, {a.seconds:.0f} s", flush=True)  # fmt: skip
+        text = f"{molecules} molecules, by test molecules {tests}"
+        accepted = f"exchanges {a.exchange_acceptance:.2%}, {a.seconds:.0f} s"
+        print(f"  {pressure:g} bar: {loading} mol/kg, {text}, {accepted}", flush=True)
     return [{"henry": [coefficient.value, coefficient.error], "heat": [heat.value, heat.error]},
             *rows]  # fmt: skip
 
