@@ -112,7 +112,8 @@ enum class Purpose : std::uint32_t {
   place,
   widom,
   trial_place,
-  trial_turn
+  trial_turn,
+  chain
 };
 
 inline constexpr std::uint32_t kEverySystem = 0xffffffffu;
@@ -533,7 +534,10 @@ enum Sum {
   // of two species, see product_of.
   kEnergyOfSpecies,
   kProducts = kEnergyOfSpecies + kMostSpecies,
-  kSums = kProducts + kMostSpecies * (kMostSpecies + 1) / 2
+  // Tried and accepted partial regrowths of chains.
+  kRegrowths = kProducts + kMostSpecies * (kMostSpecies + 1) / 2,
+  kRegrown,
+  kSums
 };
 // The row of the product of the numbers of species a and b, a <= b.
 MM_HD constexpr int product_of(int a, int b) { return kProducts + b * (b + 1) / 2 + a; }

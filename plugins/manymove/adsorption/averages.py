@@ -24,7 +24,7 @@ _PLAIN, _WASTE, _WASTE_SQUARED, _JUMP, _SQUARED, _NUMBER, _NUMBER_SQUARED, _CROS
 _OF_SPECIES, DRIFT = 8, 12
 _EXPECTED, _EXPECTED_ENERGY, _CHOICE, _TEST, _TESTED, _PRESENT, _MOVES = 13, 17, 18, 22, 26, 30, 34
 _ENERGY_OF, _PRODUCTS = 38, 42  # of open mixtures
-_SUMS = 52
+_REGROWTHS, _SUMS = 52, 54
 _PER_COEFFICIENT = 8  # systems for each coefficient of control variates
 _NOISE = 0.03  # largest relative error of the loading with which a comparison is decided
 
@@ -83,7 +83,7 @@ class Comparison:
         self.round = None if header["round"] is None else int(header["round"])
 
 
-_WITHOUT_TRIALS, _WITHOUT_MIXTURES = 13, 38  # rows of earlier versions
+_WITHOUT_TRIALS, _WITHOUT_MIXTURES, _WITHOUT_CHAINS = 13, 38, 52  # rows of earlier versions
 
 
 def all_sums(sums: np.ndarray, systems: int) -> tuple[np.ndarray, list[str]]:
@@ -93,7 +93,8 @@ def all_sums(sums: np.ndarray, systems: int) -> tuple[np.ndarray, list[str]]:
     for rows, name in ((_WITHOUT_TRIALS, "trials"), (_WITHOUT_MIXTURES, "mixtures")):
         if len(sums) in (_WITHOUT_TRIALS * systems, rows * systems):
             lacks.append(name)
-    missing = _SUMS * systems - len(sums) if lacks else 0
+    former = lacks or len(sums) == _WITHOUT_CHAINS * systems
+    missing = _SUMS * systems - len(sums) if former else 0
     return np.pad(sums, (0, missing)), lacks
 
 
@@ -333,6 +334,25 @@ class Averages(Loadings):
         """Ratio of accepted to tried identity changes in the averages; NaN if there are none."""
         return self._acceptance_of(2)
 
+    @property
+    def regrowth_acceptance(self) -> float:
+        """Ratio of accepted to tried partial regrowths of chains in the averages; NaN if there are
+        none."""
+        return self._acceptance_of(_REGROWTHS - _MOVES)
+
+    @property
+    def ideal_weights(self) -> list[Estimate]:
+        """W_ideal of each species of chains: the mean of exp(-u / T) over the bends and torsions of
+        a chain alone, where u is the Lennard-Jones energy of its own beads; with the error of the
+        integration. It is 1 for up to four beads. Empty for rigid molecules."""
+        return [Estimate(w, error) for w, error, _ in self._about.get("ideal_chains", [])]
+
+    @property
+    def ideal_energies(self) -> list[float]:
+        """Mean energy in kelvin of a chain of each species in the ideal gas: that of bends,
+        torsions and its own beads. Empty for rigid molecules."""
+        return [energy for _, _, energy in self._about.get("ideal_chains", [])]
+
     # ---- open systems and test molecules ---------------------------------------------------------
 
     @property
@@ -390,8 +410,8 @@ class Averages(Loadings):
         """Isosteric heat of adsorption in kJ/mol from the fluctuations of an open system of one
         species.
 
-        It is RT - (<EN> - <E><N>) / (<N^2> - <N>^2); the standard error is that of the jackknife
-        over the systems.
+        It is RT - (<EN> - <E><N>) / (<N^2> - <N>^2), and for chains the mean energy of an ideal
+        chain more; the standard error is that of the jackknife over the systems.
 
         Raises:
             RuntimeError: nothing was measured, the system is closed, or has several species, whose
@@ -409,7 +429,8 @@ class Averages(Loadings):
         mixture.
 
         That of species i is RT - sum_j cov(E, N_j) (C^-1)_ji with the covariances C_jk of the
-        numbers of molecules (`docs/theory/open_systems.md`, section 6). It is NaN for species whose
+        numbers of molecules (`docs/theory/open_systems.md`, section 6), and for chains the mean
+        energy of an ideal chain more. It is NaN for species whose
         number does not fluctuate. Standard errors are those of the jackknife over the systems.
 
         Raises:
@@ -433,7 +454,9 @@ class Averages(Loadings):
         if n > 1:
             left_out = heats((total[:, None] - moments) / (n - 1), kinds, temperature) * unit
             errors = np.sqrt((n - 1) * left_out.var(axis=1))
-        return [Estimate(float(q), float(e)) for q, e in zip(values, errors, strict=True)]
+        own = [energy * unit for energy in self.ideal_energies] or kinds * [0.0]
+        found = zip(values, own, errors, strict=True)
+        return [Estimate(float(q + energy), float(e)) for q, energy, e in found]
 
     def insert_test_molecules(self, insertions: int, species: int = 0) -> Estimate:
         """Average <exp(-U / T)> over test molecules in the present configurations.
@@ -472,7 +495,8 @@ class Averages(Loadings):
         """Henry coefficient in mol/(kg Pa) and heat of adsorption in kJ/mol at infinite dilution.
 
         Test molecules in the empty framework give K = <exp(-U / T)> V / (k_B T) per mass, and the
-        heat RT - <U exp(-U / T)> / <exp(-U / T)>.
+        heat RT - <U exp(-U / T)> / <exp(-U / T)>. Chains grow with 32 trials of each bead; U is
+        relative to the mean energy of an ideal chain.
 
         Args:
             insertions: number of test molecules for each system.

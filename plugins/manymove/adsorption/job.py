@@ -119,7 +119,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "equilibration_steps": min(r.steps - r.samples for r in results),
         "exchange_acceptance": number(first.exchange_acceptance),
         "max_displacement_angstrom": first.max_displacement,
-        **{name: settings.options.get(name, default) for name, default in TRIALS.items()},
+        **{name: first.run[0].get(name, default) for name, default in TRIALS.items()},
         "trial_states": sum(r.trial_states for r in results),
         "trial_states_per_second": states / seconds if seconds else None,
         "steps_per_second": states / seconds / (first.proposals - 1) if seconds else None,

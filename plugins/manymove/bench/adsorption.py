@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from manymove.adsorption.averages import MULTIPLE
+from manymove.adsorption.chains import SHIPPED_CHAINS, shipped_chain
 from manymove.adsorption.force_field import TRAPPE_ZEO
 from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.input import METHODS
@@ -134,6 +135,11 @@ def run(
         "seed": seed,
     }
     guest = _guest(adsorbate)
+    if adsorbate in SHIPPED_CHAINS and (raspa or merit is not None):
+        raise ValueError(
+            f"{'--raspa' if raspa else '--merit'} is for methane and rigid molecules; "
+            f"{adsorbate} is a flexible chain"
+        )
     devices = [device, *(["cpu"] if cpu and on_gpu(device) else [])]
     about = {"framework": framework, "adsorbate": adsorbate, **settings, "equilibrate": equilibrate}
     if fugacity is not None:
@@ -205,12 +211,14 @@ def run(
 
 
 def _guest(name: str) -> dict[str, Any]:
-    """Arguments of `Adsorption` for an adsorbate: methane of one site, or a rigid molecule with the
-    force field TraPPE."""
+    """Arguments of `Adsorption` for an adsorbate: methane of one site, a rigid molecule, or a
+    flexible chain with the force field TraPPE."""
     if name == "methane":
         return {}
+    if name in SHIPPED_CHAINS:
+        return {"adsorbates": shipped_chain(name), "force_field": TRAPPE_ZEO}
     if name not in SHIPPED_MOLECULES:
-        known = ", ".join(SHIPPED_MOLECULES)
+        known = ", ".join([*SHIPPED_MOLECULES, *SHIPPED_CHAINS])
         raise ValueError(f'--adsorbate is "{name}"; there are methane, {known}')
     return {"adsorbates": SHIPPED_MOLECULES[name], "force_field": TRAPPE_ZEO}
 

@@ -33,8 +33,8 @@ HELP = {
     "surrounding": "Medium around the images with Ewald's energy: conductor or vacuum (default "
     "conductor).",
     "framework": "Framework: MFI, LTA or the path of a CIF file.",
-    "adsorbates": "Adsorbate species: CO2, N2, CH4, C2H6, H2O, or paths of files of RASPA or of "
-    "this package (default methane of a single site).",
+    "adsorbates": "Adsorbate species: CO2, N2, CH4, C2H6, H2O, flexible ethane to n-hexane, or "
+    "paths of files of RASPA or of this package (default methane of a single site).",
     "force_field": "Force field: TraPPE-zeo, a JSON file of RASPA3, or a folder of RASPA2.",
     "framework_charges": "Charges of the framework: cif, label=charge,... or a text file of labels "
     "and charges (default those of the force field, or of the CIF file).",
@@ -52,8 +52,8 @@ HELP = {
     "iast.mole_fractions": "Mole fractions of the species in the gas (default equal).",
     "henry.systems": "Number of independent sets of test molecules, which give the errors.",
     "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",
-    "adsorbate": "Adsorbate: methane (one site), or CO2, N2, CH4, C2H6 or H2O, which are rigid "
-    "molecules with the force field TraPPE.",
+    "adsorbate": "Adsorbate: methane (one site), CO2, N2, CH4, C2H6 or H2O, which are rigid, or "
+    "ethane to n-hexane, which are flexible chains, with the force field TraPPE.",
     "bench_adsorption.molecules": "Numbers of molecules in a system, one variant for each.",
     "temperature": "Temperature in kelvin, or for DPD kT in reduced units.",
     "cells": "Numbers of unit cells along a, b and c (default the fewest that fit the cutoff).",
@@ -72,6 +72,7 @@ HELP = {
     "exchange": "Share of insertions and deletions among the steps of open systems.",
     "reinsertion": "Share of reinsertions among the steps.",
     "identity_change": "Share of identity changes among the steps of an open mixture.",
+    "regrowth": "Share of partial regrowths among the steps (default 0.2 for chains).",
     "density": "Number density N / V in reduced units.",
     "bench_dpd.density": "Number density N / V in reduced units (default 3; 6.1 of mdpd).",
     "a": "Repulsion parameter a in reduced units.",

@@ -78,7 +78,7 @@ MM_TEAM void renew_energy(System& s) {
   using One = typename System::Team::One;
   s.team.sync();
   if (s.team.first_warp()) {
-    const double fresh = energy_from_scratch<RigidSystem<One, typename System::Real>>(
+    const double fresh = energy_from_scratch<typename System::template With<One>>(
         s.w, s.id, s.team.one(), s.scratch);
     if (s.team.leads()) {
       double& drift = s.w.sums[static_cast<std::size_t>(kDrift) * s.w.systems + s.id];
