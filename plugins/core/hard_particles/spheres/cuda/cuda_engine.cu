@@ -92,9 +92,10 @@ class CudaEngine final : OnDevice, public Engine {
                        swapped_diameters(), swap_tally_.data(), stream_);
       }
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
-        begin_box_move();
         // Only the next cycle of an undivided system can do without the answer.
-        if (i + 1 == cycles || looks_at(cycle) || state_.strip) end_box_move();
+        const bool now = i + 1 == cycles || looks_at(cycle) || state_.strip;
+        begin_box_move(!now);
+        if (now) end_box_move();
       } else if (state_.constant_pressure()) {
         if (!box_moves_ && cycle % state_.parameters.volume_every == 0) change_edges_here();
         volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
@@ -387,7 +388,7 @@ class CudaEngine final : OnDevice, public Engine {
                           counts_[1 - now_].data() + first_cell(), tally_.data(), scratch,
                           foretold ? box_moves_->for_host() : skip_,
                           foretold ? box_moves_->scale() : nullptr, search_},
-                  schedule_);
+                  schedule_, foretold ? box_moves_->choice() : VolumeChoice{});
   }
 
   // Enqueues a cycle and returns how many there are then. What the host keeps of the trial changes
@@ -431,13 +432,14 @@ class CudaEngine final : OnDevice, public Engine {
   }
 
   // The trial changes of the volume.
-  void begin_box_move() {
+  void begin_box_move(bool cycle_follows) {
     look_at_neighbors(2);  // pairs reach no farther
     if (state_.strip) finish();
     box_moves_->begin(
         state_, reference_.data(),
         {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(), radii_.data()},
-        own_spheres(), own_counts(), search_.least != nullptr, stream_);
+        own_spheres(), own_counts(), search_.least != nullptr,
+        cycle_follows && search_.least && state_.distances.contact == Contact::one_size, stream_);
   }
   // Waits for the decision and follows; false if the device left this to the host.
   bool end_box_move() {

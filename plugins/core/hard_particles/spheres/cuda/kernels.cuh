@@ -369,7 +369,8 @@ template <int D, Contact C, class V, int Threads, int BlocksPerMultiprocessor,
           class Watch = NoWatch>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
-                 const __grid_constant__ Draw d, const Buffers b, const Schedule schedule) {
+                 const __grid_constant__ Draw d, const Buffers b, const Schedule schedule,
+                 const __grid_constant__ VolumeChoice choice) {
   extern __shared__ float4 memory[];
   __shared__ TileControl control;
   const SharedTile<D, C> m(g, schedule, memory);
@@ -384,7 +385,31 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   let_next_kernel_start();
   wait_for_former_kernel();
   if (b.skip && __ldcg(b.skip)) return;
-  if (threadIdx.x == 0) set_scale(g, law, b.scale, control);
+  int outcome = 0;
+  if (choice.least) {
+    const double least =
+        fmin(choice.most, __longlong_as_double(static_cast<long long>(__ldcg(choice.least))));
+    outcome = outcome_of(choice.outcomes, least);
+    const bool left = for_host(choice.outcomes, outcome);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+      *choice.spent = kNoRatio;
+      choice.answer->least_ratio = least;
+      choice.answer->for_host = left;
+      __threadfence_system();
+      choice.answer->number = choice.number;
+    }
+    if (left) return;
+  }
+  if (threadIdx.x == 0) {
+    set_scale(g, law, b.scale, control);
+    if (choice.least) {
+      const Scale& scale = choice.outcomes.scale[outcome];
+      control.law.contact = scale.contact;
+      control.law.largest = scale.largest;
+      control.law.margin = scale.margin;
+      control.step = scale.step;
+    }
+  }
 
   const TileBounds& bounds = control.bounds;
   const OldCells<D> old(g, d, b, bounds);
