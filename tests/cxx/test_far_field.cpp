@@ -174,24 +174,28 @@ TEST("a far field whose bound is as good as none makes the same chain by direct 
 }
 
 TEST("a mesh of moves between the transforms of all ions makes the same chain") {
-  std::vector<std::string> devices{"cpu"};
-  if (!cuda_devices().empty()) devices.emplace_back("cuda");
+  // None is the CPU; two shares of one GPU make the chain that two GPUs make.
+  std::vector<std::vector<int>> choices{{}};
+  const std::size_t gpus = cuda_devices().size();
+  if (gpus > 0) choices.insert(choices.end(), {{0}, {0, 0}});
+  if (gpus > 1) choices.push_back({0, 1});
   for (const bool ewald : {false, true}) {
     Salt salt(ewald ? 400 : 1200, 3, ewald, 7);
-    const auto end = [&](const std::string& device, Epochs epochs) {
+    const auto end = [&](const std::vector<int>& devices, Epochs epochs) {
       State state = make_state(salt.ions(), salt.parameters);
       state.epochs = epochs;
-      std::unique_ptr<Engine> engine = device == "cpu" ? make_cpu_engine(std::move(state), 2)
-                                                       : make_cuda_engine(std::move(state), {0});
+      std::unique_ptr<Engine> engine = devices.empty()
+                                           ? make_cpu_engine(std::move(state), 2)
+                                           : make_cuda_engine(std::move(state), devices);
       engine->run(3);
       return engine;
     };
     salt.parameters.method = Method::brush;
-    const auto brush = end("cpu", {});
+    const auto brush = end({}, {});
     salt.parameters.method = Method::tree;
-    for (const std::string& device : devices)
+    for (const std::vector<int>& devices : choices)
       for (const Epochs epochs : {Epochs{2000, 64}, Epochs{300, 130}, Epochs{250, 250}}) {
-        const auto tree = end(device, epochs);
+        const auto tree = end(devices, epochs);
         CHECK_EQUAL(tree->state_hash(), brush->state_hash());
         CHECK(tree->counters().direct_moves < 20);
         CHECK(std::abs(tree->energy_change() - brush->energy_change()) < 0.01);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cub/device/device_scan.cuh>
+#include <utility>
 
 #include "tree.cuh"
 
@@ -302,37 +303,39 @@ class Tree final : public DeviceTree {
     return tallies;
   }
 
-  int begin_sweep(const Rules& r, const TreeInput& in, int slot) override {
-    std::uint32_t count = 0;
-    copy_out(&count, in.count, sizeof count, stream_);
-    check(cudaStreamSynchronize(stream_), "sweep");
-    const int hopeful = static_cast<int>(count);
+  void begin_sweep(const Rules& r, const TreeInput& in, int slot) override {
+    copy_out(hopeful_.data(), in.count, sizeof(std::uint32_t), stream_);
+    counted_.record(stream_);
     rules_ = r;
     input_ = in;
     view_ = view(in, slot);
     moved_.clear(stream_);
     check(cudaMemsetAsync(new_head_.data(), 0xff, new_head_.size() * sizeof(std::int32_t), stream_),
           "clear");
-    if (hopeful == 0) return 0;
-    const int blocks = blocks_for(hopeful, kThreads);
+    // While the host waits for the number of hopeful trials
+    const int blocks = blocks_for(ions_, kThreads);
     arrange_kernel<<<blocks, kThreads, 0, stream_>>>(
-        r, in.site, in.trial, in.most, in.order, hopeful, from_.data(), to_.data(), limit_.data(),
+        r, in.site, in.trial, in.most, in.order, in.count, from_.data(), to_.data(), limit_.data(),
         new_head_.data(), new_next_.data());
     conflicts_used_.clear(stream_);
     conflicts_kernel<<<blocks, kThreads, 0, stream_>>>(
-        r, view_, in.trial, hopeful, conflict_.data(), conflicts_.data(),
+        r, view_, in.trial, in.count, conflict_.data(), conflicts_.data(),
         static_cast<unsigned>(conflicts_.size()), conflicts_used_.data());
-    if (r.vacuum != 0) gains_kernel<<<blocks, kThreads, 0, stream_>>>(r, view_, hopeful);
+    if (r.vacuum != 0) gains_kernel<<<blocks, kThreads, 0, stream_>>>(r, view_, in.count);
     check_launch();
-    return hopeful;
+    refresh();
+    refreshed_ = true;
+  }
+  int hopeful() const override {
+    counted_.wait();
+    return static_cast<int>(hopeful_[0]);
   }
   Epochs epochs() const override { return epochs_; }
   int batch() const override { return batch_; }
 
   void begin_outer(const Deal& deal) override {
     outer_ = view_.deal = deal;
-    field_.transform();
-    field_.sort(input_.site, ions_);
+    if (!std::exchange(refreshed_, false)) refresh();
     const Places places = trials(deal.begin, deal.end);
     sort_places(places, outer_place_);
     field_.estimate(rules_, places, deal.begin, deal, outer_place_.data(), estimate_.data(), false);
@@ -459,6 +462,11 @@ class Tree final : public DeviceTree {
             {}};
   }
 
+  // The potential of the ions as they stand.
+  void refresh() {
+    field_.transform();
+    field_.sort(input_.site, ions_);
+  }
   Places trials(int begin, int end) const {
     return {from_.data() + begin, to_.data() + begin, end - begin};
   }
@@ -491,7 +499,10 @@ class Tree final : public DeviceTree {
   DeviceBuffer<unsigned> counts_, conflicts_used_;
   DeviceBuffer<TreeTally> tally_;        // of the sweeps since they were cleared
   DeviceBuffer<Dipole> gain_, earlier_;  // with a vacuum around
-  Event decided_;                        // the last batch that this device has decided
+  PinnedBuffer<std::uint32_t> hopeful_{1};
+  Event counted_;
+  bool refreshed_ = false;  // at the start of the sweep
+  Event decided_;           // the last batch that this device has decided
   // Of the present sweep
   Rules rules_{};
   TreeInput input_{};
@@ -515,12 +526,10 @@ void sweep_by_trees(const std::vector<TreePart>& parts, int slot) {
       step(*parts[d].tree, d);
     }
   };
-  int hopeful = 0;
-  each([&](DeviceTree& tree, int d) {
-    hopeful = tree.begin_sweep(parts[d].rules, parts[d].input, slot);
-  });
-  if (hopeful == 0) return;
+  each([&](DeviceTree& tree, int d) { tree.begin_sweep(parts[d].rules, parts[d].input, slot); });
   const DeviceTree& first = *parts.front().tree;
+  const int hopeful = first.hopeful();
+  if (hopeful == 0) return;
   const Lengths lengths = lengths_of(hopeful, first.epochs(), first.batch());
   for (int outer = 0; outer < hopeful; outer += lengths.outer) {
     const int outer_end = std::min(hopeful, outer + lengths.outer);

@@ -69,11 +69,11 @@ __device__ T fresh(const T* p) {
 // Sites, new places and limits by place in the order of a sweep; new places by cell.
 __global__ void arrange_kernel(const __grid_constant__ Rules r, const Site* site,
                                const float4* trial, const std::int64_t* most,
-                               const std::int32_t* order, int count, Site* from, Site* to,
-                               std::int64_t* limit, std::int32_t* new_head,
+                               const std::int32_t* order, const std::uint32_t* count, Site* from,
+                               Site* to, std::int64_t* limit, std::int32_t* new_head,
                                std::int32_t* new_next) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
-  if (k >= count) return;
+  if (k >= static_cast<int>(*count)) return;
   const int i = order[k];
   const float4 t = trial[i];
   const Site at = site[i];
@@ -86,10 +86,10 @@ __global__ void arrange_kernel(const __grid_constant__ Rules r, const Site* site
 // Lists the ions with which hopeful trials may overlap at their turn. Where the memory for that is
 // used up, the trial searches for them. A thread per trial.
 __global__ void conflicts_kernel(const __grid_constant__ Rules r, TreeView v, const float4* trial,
-                                 int count, std::int32_t* conflict, std::int32_t* conflicts,
-                                 unsigned capacity, unsigned* used) {
+                                 const std::uint32_t* count, std::int32_t* conflict,
+                                 std::int32_t* conflicts, unsigned capacity, unsigned* used) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
-  if (k >= count) return;
+  if (k >= static_cast<int>(*count)) return;
   const int i = v.order[k];
   const Site to = site_at(v.to, k);
   const auto close = [&](int j, float x, float y, float z) {
@@ -121,9 +121,10 @@ __global__ void conflicts_kernel(const __grid_constant__ Rules r, TreeView v, co
 }
 
 // With a vacuum around, of hopeful trials.
-__global__ void gains_kernel(const __grid_constant__ Rules r, TreeView v, int count) {
+__global__ void gains_kernel(const __grid_constant__ Rules r, TreeView v,
+                             const std::uint32_t* count) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
-  if (k >= count) return;
+  if (k >= static_cast<int>(*count)) return;
   v.gain[k] = dipole_gain(r, site_at(v.from, k), site_at(v.to, k),
                           v.image + 3 * static_cast<std::size_t>(v.order[k]));
   v.earlier[k] = {0, 0, 0};

@@ -68,9 +68,10 @@ class DeviceTree {
   virtual void fill(const Site* site) = 0;
 
   // ---- a sweep, by sweep_by_trees() ----
-  // Rules are those with the device's memory. Returns the number of hopeful trials.
-  // slot: where its tally is kept.
-  virtual int begin_sweep(const Rules& rules, const TreeInput& input, int slot) = 0;
+  // Rules are those with the device's memory; slot: where the tally is kept.
+  virtual void begin_sweep(const Rules& rules, const TreeInput& input, int slot) = 0;
+  // The number of hopeful trials, for which the host waits.
+  virtual int hopeful() const = 0;
   // Numbers of trials, functions of N alone
   virtual Epochs epochs() const = 0;
   virtual int batch() const = 0;
