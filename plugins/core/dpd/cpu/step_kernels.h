@@ -138,7 +138,10 @@ class StepLoop {
   }
 
   void flush() {
-    gather();
+    if constexpr (plain && sizeof(typename P::Position) == 16)
+      gather_four();
+    else
+      gather();
     separate();
     if constexpr (density) {
       weigh();
@@ -193,6 +196,46 @@ class StepLoop {
           if constexpr (!plain) look_up(n, r.kind & 0xffffu, other.kind & 0xffffu);
         }
       }
+    }
+  }
+
+  // The same for four pairs at a time, whose places and velocities have four words each. What it
+  // writes behind the end of a segment, the next one overwrites.
+  void gather_four() {
+    const auto* const position = reinterpret_cast<const std::uint32_t*>(s_.position);
+    const auto* const velocity = reinterpret_cast<const std::uint32_t*>(s_.velocity);
+    const auto store = [](auto* to, auto four) { std::memcpy(to, &four, sizeof four); };
+    int n = 0;
+    for (int k = 0; k < segments_; ++k) {
+      const std::int64_t own = 4 * static_cast<std::int64_t>(segment_[k].i);
+      const FourWords r = four_at(position + own), v = four_at(velocity + own);
+      const auto minus_place = [&](int axis, FourInts others) {
+        return (FourWords{} + r[axis]) - reinterpret_cast<FourWords>(others);
+      };
+      const FourFloats speeds = reinterpret_cast<FourFloats>(v);
+      const auto minus_velocity = [&](int axis, FourInts others) {
+        const FourFloats mine = {speeds[axis], speeds[axis], speeds[axis], speeds[axis]};
+        return mine - reinterpret_cast<FourFloats>(others);
+      };
+      for (; n < segment_[k].end; n += kGroup) {
+        FourInts p[kGroup], w[kGroup];
+        for (int q = 0; q < kGroup; ++q) {
+          const std::int64_t j = 4 * static_cast<std::int64_t>(hit_[n + q] & kIndexBits);
+          p[q] = reinterpret_cast<FourInts>(four_at(position + j));
+          w[q] = reinterpret_cast<FourInts>(four_at(velocity + j));
+        }
+        transpose(p[0], p[1], p[2], p[3]);
+        transpose(w[0], w[1], w[2], w[3]);
+        store(a_ + n, minus_place(0, p[0]));
+        store(b_ + n, minus_place(1, p[1]));
+        store(c_ + n, minus_place(2, p[2]));
+        store(u_ + n, minus_velocity(0, w[0]));
+        store(v_ + n, minus_velocity(1, w[1]));
+        store(w_ + n, minus_velocity(2, w[2]));
+        store(tag_i_ + n, FourWords{} + v[3]);
+        store(tag_j_ + n, w[3]);
+      }
+      n = segment_[k].end;
     }
   }
 
@@ -408,11 +451,12 @@ class StepLoop {
   int count_ = 0, segments_ = 0;
   Segment segment_[kChunk];
   Sum<Real> sum_[4];
-  std::uint32_t hit_[kHits];
+  static constexpr int kRoom = kHits + kGroup;  // what gather_four() reads and writes
+  std::uint32_t hit_[kRoom] = {};
   std::uint8_t lane_[kHits];
-  typename P::Signed a_[kHits], b_[kHits], c_[kHits];
-  Real u_[kHits], v_[kHits], w_[kHits], x_[kHits], y_[kHits], z_[kHits];
-  std::uint32_t tag_i_[kHits] = {}, tag_j_[kHits] = {};
+  typename P::Signed a_[kRoom], b_[kRoom], c_[kRoom];
+  Real u_[kRoom], v_[kRoom], w_[kRoom], x_[kHits], y_[kHits], z_[kHits];
+  std::uint32_t tag_i_[kRoom] = {}, tag_j_[kRoom] = {};
   Real squared_[kHits], approach_[kHits], noise_[kHits], force_[kHits], energy_[kHits];
   std::conditional_t<plain || density, Nothing, Laws> law_;
   std::conditional_t<density || many_body, Densities, Nothing> density_;
@@ -546,16 +590,30 @@ class ListLoop {
   void append(int i) {
     const BondedRows<P>& b = l_.bonded;
     const int slot = b.slot ? b.slot[i] : -1;
-    const bool special = slot >= 0 && b.specials.first[slot] < b.specials.first[slot + 1];
+    if (slot >= 0 && b.specials.first[slot] < b.specials.first[slot + 1])
+      append_special(slot);
+    else
+      append_plain();
+  }
+  // Four candidates at a time; what is stored behind the last entry is within kReadAhead.
+  void append_plain() {
+    static_assert(kReadAhead >= kGroup && kGroup == 4);
+    for (int from = 0; from < count_; from += kGroup) {
+      std::uint32_t bytes;  // 0 or 1, which become the lowest bits
+      std::memcpy(&bytes, c_.in + from, sizeof bytes);
+      const unsigned bits = (bytes * 0x01020408u) >> 24 & 0xfu;
+      length_ += store_some(four_at(c_.index + from), bits, entries_ + length_);
+    }
+  }
+  void append_special(int slot) {
+    const BondedRows<P>& b = l_.bonded;
     for (int from = 0; from < count_; from += 8) {
       std::uint64_t eight;
       std::memcpy(&eight, c_.in + from, sizeof eight);
       for (; eight; eight &= eight - 1) {
-        const std::uint32_t j = c_.index[from + __builtin_ctzll(eight) / 8];
-        if (!special)
-          entries_[length_++] = j;
-        else if (const std::uint32_t kind = kind_of(slot, l_.velocity[j].tag); !b.excluded[kind])
-          entries_[length_++] = j | kind << 30;
+        const std::uint32_t j = c_.index[from + __builtin_ctzll(eight) / 8],
+                            kind = kind_of(slot, l_.velocity[j].tag);
+        if (!b.excluded[kind]) entries_[length_++] = j | kind << 30;
       }
     }
   }
