@@ -186,3 +186,58 @@ def test_what_stays_on_the_host_is_named(line, tmp_path):
     assert STAYS not in ours.output
     assert NOT_ON_THE_DEVICE[line] in " ".join(ours.output.split()), ours.output
     assert_close(pick(ours, "vx", "vy", "vz"), pick(host, "vx", "vy", "vz"), 1e-10)
+
+
+@pytest.mark.parametrize("processors", ["2 1 1", "1 2 1", "1 2 2"])
+def test_ranks_share_a_sheared_box(processors, tmp_path):
+    # Atoms that are created depend on the number of ranks. The box flips in step 2, when all
+    # particles are in other sub-domains, and the second run begins after it.
+    box = "prism 0 6 0 6 0 6 2.9 0 0"
+    create = fluid(1.0).replace(BOX, box)
+    started = run_lammps(create + "write_restart start\n", tmp_path).directory / "start"
+    deck = (
+        f"comm_modify vel yes\nread_restart {started}\ncomm_modify vel yes\nneighbor 0.3 bin\n"
+        "timestep 0.01\nfix nve all nve\n"
+        + OFTEN
+        + THERMO.replace("pyz", "pyz xy")
+        + SHEAR.format(0.9)
+    )
+    deck += resident("cpu") + "thermo 4\nrun 8\nrun 5\n" + END
+    one = run_lammps(deck, tmp_path)
+    ranks = int(np.prod([int(n) for n in processors.split()]))
+    many = run_lammps(f"processors {processors}\n" + deck, tmp_path, ranks=ranks)
+    for run in (one, many):
+        assert_stays(run)
+    assert one.thermo(0)["Xy"][0] > 0 > one.thermo(0)["Xy"][-1]
+    assert_same_steps(many, one, 1e-9)
+
+
+def test_output_on_ranks_does_not_change_the_steps(tmp_path):
+    # Atoms are sent to their sub-domains for LAMMPS' neighbor lists, and in flips.
+    deck = fluid(1.0) + SHEAR.format(2.2) + resident("cpu")
+    reads = "compute rdf all rdf 20\nfix look all ave/time 3 1 3 c_rdf[*] mode vector file rdf\n"
+    plain, busy = (
+        run_lammps(deck + more + "run 50\n" + END, tmp_path, ranks=2) for more in ("", reads)
+    )
+    for run in (plain, busy):
+        assert_stays(run)
+        assert (np.sort(run.dump("end")["id"]) == np.arange(1, 631)).all()
+    # LAMMPS wraps positions for its neighbor lists by its own arithmetic.
+    assert_close(state(busy), state(plain), 1e-11)
+
+
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+def test_shear_continues_from_a_restart_file(precision, device, tmp_path):
+    # At this rate the box has flipped twice before the file is written, and flips again after it.
+    deck = fluid(1.0, precision=precision)
+    shear = SHEAR.format(2.2) + resident(device)
+    whole = run_lammps(deck + shear + "run 70\nrun 30\n" + END, tmp_path)
+    first = run_lammps(deck + shear + "run 70\nwrite_restart half\n", tmp_path)
+    rest = (
+        f"read_restart {first.directory / 'half'}\ncomm_modify vel yes\nneighbor 0.3 bin\n"
+        "timestep 0.01\nfix nve all nve\n" + OFTEN + THERMO + shear + "run 30\n" + END
+    )
+    second = run_lammps(rest, tmp_path)
+    for run in (whole, first, second):
+        assert_stays(run)
+    assert_close(state(second), state(whole), 1e-8 if precision == "double" else 1e-3)
