@@ -105,6 +105,7 @@ DeckTranslation::DeckTranslation(LAMMPS* lmp, const LastSetup& last_setup)
       styles_(lmp),
       forces_(lmp),
       velocities_(lmp),
+      thermostat_(lmp),
       classes_(lmp, true),
       topology_(lmp) {
   if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED)
@@ -113,6 +114,7 @@ DeckTranslation::DeckTranslation(LAMMPS* lmp, const LastSetup& last_setup)
   check_atoms();
   check_box();
   check_fixes();
+  check_thermostat();
   for (int i = 0; shearing_ && i < atom->nlocal; ++i)
     if (!is_integrated(i)) {
       refuse(name_of(shearing_) + " with atoms that are not integrated");
@@ -253,6 +255,11 @@ void DeckTranslation::check_fixes() {
 
 void DeckTranslation::check_fix(Fix* fix, int mask) {
   const std::string style = fix->style;
+  if (!sllod_ && fix->igroup == 0 && is_class(fix, "N9LAMMPS_NS11FixNVTSllodE")) {
+    sllod_ = fix;
+    forces_.take_nve(fix);
+    return;
+  }
   std::vector<std::string> refused;
   const bool taken = forces_.take(fix, refused);
   for (const std::string& each : refused) refuse(each);
@@ -285,6 +292,14 @@ bool DeckTranslation::engine_changes_velocities(Fix* fix) {
   if (refused) return false;
   velocities_.take(fix, forces_);
   return true;
+}
+
+// fix nvt/sllod acts on the flow of a fix deform that is served.
+void DeckTranslation::check_thermostat() {
+  if (!sllod_) return;
+  std::int64_t refused = !(shearing_ && thermostat_.take(sllod_, shear_rate_));
+  on_all_ranks([&](MpiCommunicator& communicator) { communicator.maximum(&refused, 1); });
+  if (refused) refuse(name_of(sllod_));
 }
 
 bool DeckTranslation::adapts_at(bigint step) const {
@@ -414,6 +429,7 @@ Settings DeckTranslation::settings() {
   settings.angles = styles_.angles();
   forces_.describe(settings, classes_.types());
   velocities_.describe(settings);
+  if (thermostat_.present()) thermostat_.describe(settings);
   return settings;
 }
 

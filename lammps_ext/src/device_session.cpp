@@ -113,6 +113,7 @@ void DeviceSession::upload() {
     }
     body_.clear();
     engine_->upload(from, deck_.topology(), {update->ntimestep, deck_.draw()});
+    if (deck_.thermostat().present()) engine_->set_thermostat(deck_.thermostat().state());
   });
 }
 
@@ -141,6 +142,7 @@ bigint DeviceSession::advance(bigint stop) {
   }
   warn_of_stretched_bonds();
   count_drops();
+  if (deck_.thermostat().present()) deck_.thermostat().set_state(engine_->thermostat());
   return engine_->step();
 }
 

@@ -69,6 +69,9 @@ SHEARED = {
         ("shear, one lane", system("prism 0 28 0 28 0 28 13 0 0", 66_000) + fluid(), 1.9),
     )
 }
+SHEARED["sllod"] = SHEARED["shear"] + (
+    "unfix nve\nfix nve all nvt/sllod temp 1.2 1.2 0.3 tchain 3\n"
+)
 SYSTEMS = {
     **DECKS,
     **NARROW,

@@ -169,7 +169,13 @@ NOT_ON_THE_DEVICE = {
     "variable d equal 0\nvariable r equal 0.2\n"
     "fix shear all deform 1 xy erate 0.3 z variable v_d v_r remap v": "fix shear deform",
     "fix shear all deform 1 xy wiggle 0.3 1.0 remap v": "fix shear deform",
-    SHEAR.format(0.3) + "unfix nve\nfix nve all nvt/sllod temp 1 1 1": "fix nve nvt/sllod",
+    SHEAR.format(0.3) + "unfix nve\nfix nve all nvt/sllod temp 1 2 1": "fix nve nvt/sllod",
+    SHEAR.format(0.3) + "unfix nve\nfix nve all nvt/sllod temp 1 1 1 tloop 2": "nvt/sllod",
+    SHEAR.format(0.3) + "unfix nve\nfix nve all nvt/sllod temp 1 1 1 drag 1": "nvt/sllod",
+    SHEAR.format(0.3) + "compute c all temp/deform\nunfix nve\n"
+    "fix nve all nvt/sllod temp 1 1 1\nfix_modify nve temp c": "fix nve nvt/sllod",
+    SHEAR.format(0.3) + "unfix nve\ngroup g id > 5\ngroup h id < 6\n"
+    "fix n h nve\nfix nve g nvt/sllod temp 1 1 1": "fix nve nvt/sllod",
     SHEAR.format(0.3) + "fix l all langevin 1 1 1 5": "shear cannot be combined with walls",
     SHEAR.format(20.0): "rate of shear 20 is too high",
     SHEAR.format(0.3) + "group g id > 5\nunfix nve\nfix nve g nve": "that are not integrated",
@@ -241,3 +247,56 @@ def test_shear_continues_from_a_restart_file(precision, device, tmp_path):
     for run in (whole, first, second):
         assert_stays(run)
     assert_close(state(second), state(whole), 1e-8 if precision == "double" else 1e-3)
+
+
+SLLOD = "unfix nve\nfix nve all nvt/sllod temp 1.1 1.1 0.2 {}\n"
+CHAIN = (
+    "variable e equal f_nve\nvariable p equal f_nve[1]\nvariable w equal f_nve[2]\n"
+    "thermo_style custom step temp pxy v_e v_p v_w\nthermo_modify format float %.16g\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("rate", "chain", "style"), [(0.3, "", "dpd"), (-1.2, "tchain 3", "dpd"), (2.2, "", "dpd/ext")]
+)
+def test_sllod_is_that_of_lammps(rate, chain, style, device, tmp_path):
+    # Steps, the chain of thermostats and its energy. At the higher rates the box flips.
+    deck = fluid(0.0, style) + SHEAR.format(rate) + SLLOD.format(chain) + CHAIN + "thermo 10\n"
+    more = "run 20\nrun 30\n"
+    host = run_lammps(deck + more + END, tmp_path)
+    ours = run_lammps(deck + resident(device) + more + END, tmp_path)
+    assert_stays(ours)
+    for names in (("xu", "yu", "zu"), ("vx", "vy", "vz"), ("fx", "fy", "fz")):
+        assert_close(pick(ours, *names), pick(host, *names), 1e-8)
+    assert abs(host.thermo()["v_p"]).min() > 0
+    for name, expected in host.thermo().items():
+        assert ours.thermo()[name] == pytest.approx(expected, rel=1e-7, abs=1e-7), name
+
+
+def test_sllod_on_ranks_with_output_and_from_a_restart_file(tmp_path):
+    deck = fluid(0.0) + SHEAR.format(2.2) + SLLOD.format("")
+    start = run_lammps(deck + "write_restart start\n", tmp_path).directory / "start"
+    begin = (
+        f"read_restart {start}\ncomm_modify vel yes\nneighbor 0.3 bin\ntimestep 0.01\n"
+        "fix nve all nve\n" + OFTEN + SHEAR.format(2.2) + SLLOD.format("") + resident("cpu")
+    )
+    one = run_lammps(begin + "run 20\nrun 20\n" + END, tmp_path)
+    two = run_lammps(begin + "thermo 1\nrun 20\nrun 20\n" + END, tmp_path, ranks=2)
+    half = run_lammps(begin + "run 20\nwrite_restart half\n", tmp_path).directory / "half"
+    rest = run_lammps(begin.replace(str(start), str(half)) + "run 20\n" + END, tmp_path)
+    for run in (one, two, rest):
+        assert_stays(run)
+    assert_close(state(two), state(one), 1e-8)
+    assert_close(state(rest), state(one), 1e-8)
+
+
+def test_sllod_keeps_its_temperature(device, tmp_path):
+    # A fluid of conservative forces, which shear heats: 40 damping times after 20. Five standard
+    # errors of ten blocks (Student's t): one false alarm in 1,300 seeds.
+    deck = fluid(0.0, precision="mixed").replace("25.0 4.5", "25.0 0.0") + SHEAR.format(0.5)
+    deck += SLLOD.format("") + "thermo_style custom step c_nve_temp\nthermo 4\n" + resident(device)
+    run = run_lammps(deck + "run 400\nrun 800\n", tmp_path)
+    assert_stays(run)
+    blocks = run.thermo(1)["c_nve_temp"][1:].reshape(10, 20).mean(axis=1)
+    error = blocks.std(ddof=1) / np.sqrt(10)
+    assert error < 0.02 and abs(blocks.mean() - 1.1) < 5 * error, (blocks.mean(), error)

@@ -13,6 +13,7 @@
 
 #include "../runtime/text.h"
 #include "engine.h"
+#include "nose_hoover.h"
 #include "settings.h"
 #include "velocity_changes.h"
 
@@ -44,7 +45,8 @@ class EngineBase : public Engine {
   explicit EngineBase(const Settings& settings)
       : settings_(settings),
         moment_units_(settings),
-        temperature_drops_(settings.velocity_changes.size()) {
+        temperature_drops_(settings.velocity_changes.size()),
+        chain_(settings.thermostat, settings.time_step) {
     const auto size = static_cast<std::size_t>(settings.pairs.types + 1);
     const PairCoefficients* pairs = settings.pairs.coefficients;
     tables_.push_back({0, {pairs, pairs + size * size}, settings.bonds, settings.angles});
@@ -80,9 +82,15 @@ class EngineBase : public Engine {
   void advance(std::int64_t steps, bool (*interrupted)()) final {
     constexpr std::int64_t kNowAndThen = 64;
     const std::int64_t end = step_ + std::max<std::int64_t>(steps, 0);
+    const bool chain = settings_.thermostat.chain > 0;
     while (step_ < end) {
-      const std::int64_t stop = std::min(end, next_change());
+      const std::int64_t stop = chain ? step_ + 1 : std::min(end, next_change());
+      if (chain) follow_chain();
       take(stop - step_, interrupted);
+      if (chain) {
+        measure_temperature();
+        follow_chain();
+      }
       if (step_ == end || step_ != stop) return;
       if (step_ % kNowAndThen == 0 && wants_to_stop(interrupted)) return;
       change_velocities();
@@ -99,6 +107,13 @@ class EngineBase : public Engine {
     }
   }
   const std::vector<double>& temperature_drops() const final { return temperature_drops_; }
+  void set_thermostat(NoseHooverState state) final {
+    const auto chain = static_cast<std::size_t>(settings_.thermostat.chain);
+    if (state.position.size() != chain || state.velocity.size() != chain)
+      throw std::invalid_argument("the state of a thermostat is of another chain");
+    chain_.start(std::move(state));
+  }
+  const NoseHooverState& thermostat() const final { return chain_.state(); }
 
  protected:
   // The steps of advance(), without changes of velocities but those in stride before the last step.
@@ -257,6 +272,7 @@ class EngineBase : public Engine {
   Settings settings_;
   const MomentUnits moment_units_;
   std::vector<double> temperature_drops_;
+  NoseHooverChain chain_;
   BoxFrame frame_;
   std::int64_t step_ = 0;
   Tally tally_;
@@ -321,6 +337,16 @@ class EngineBase : public Engine {
     const double first = settings_.box.tilt[0];
     return is_sheared() ? first + tilt_of_step() * static_cast<double>(step - settings_.shear.begin)
                         : first;
+  }
+  void measure_temperature() {
+    const Moments sums = moments(kIntegrated, moment_units_.by_type());
+    chain_.measure(settings_.thermostat.temperature_of_sum * moment_units_.scale().square(sums));
+  }
+  void follow_chain() {
+    VelocityMap map;
+    map.scale = chain_.half_step();
+    map.slope = -0.5 * settings_.time_step * settings_.shear.rate;
+    apply_map(map, kIntegrated);
   }
   std::int64_t next_change() const {
     const auto after = [this](std::int64_t step) {

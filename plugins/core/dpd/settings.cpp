@@ -102,6 +102,14 @@ void check_settings(const Settings& s) {
       s.pairs.ramp.end < s.pairs.ramp.begin)
     refuse("the temperatures of pairs are out of range");
   if (s.shear.rate != 0) check_shear(s);
+  if (const NoseHoover& chain = s.thermostat; chain.chain != 0) {
+    if (s.shear.rate == 0) refuse("a Nose-Hoover thermostat needs shear");
+    if (chain.chain < 0) refuse("the chain of thermostats has ", chain.chain, " of them");
+    positive(chain.damping_time, "damping time");
+    positive(chain.temperature, "temperature of the thermostat");
+    positive(chain.boltzmann, "Boltzmann constant");
+    positive(chain.degrees_of_freedom, "number of degrees of freedom");
+  }
   if (!is_transport(s.transport)) refuse("no transport ", s.transport);
   const bool upright = s.box.tilt[0] == 0 && s.box.tilt[1] == 0 && s.box.tilt[2] == 0;
   if (s.walls.size() > kMostWalls) refuse("more than ", kMostWalls, " walls");
