@@ -50,23 +50,48 @@ def test_ours_is_timed_beside_lammps(tmp_path, capsys):
 
 
 @needs_lammps
-def test_other_pair_styles_take_turns_with_dpd_and_have_peers(tmp_path):
+def test_many_body_dpd_is_timed_beside_mdpd(tmp_path):
     file = tmp_path / "dpd.json"
-    arguments = ["bench", "dpd", "--pair", "mdpd,dpd,dpd/ext", "--sizes", "800"]
-    arguments += ["--device", "cpu", *QUICK, "--weight-exponent", "0.6", "--json", str(file)]
-    assert cli.run(arguments) == 0
-    rows = json.loads(file.read_text())["results"]
-    assert not [row for row in rows if "failure" in row]
-    for pair in ("mdpd", "dpd", "dpd/ext"):
-        host_, engine, peer = (row for row in rows if row["pair"] == pair)
-        assert host_["variant"] == f"pair_style manymove/{pair}, mixed, 1 rank"
-        assert peer["variant"] == f"pair_style {pair}, 1 rank" and peer["peer"]
-        assert engine["density"] == (6.1 if pair == "mdpd" else 3)
-        plain = ["run_style manymove/verlet device cpu, mixed, 1 rank"]
-        if pair in ("dpd", "mdpd"):
-            plain = []
-        assert sorted(engine["ratios"]) == sorted([peer["variant"], *plain])
-        assert all(r["lowest"] <= r["median"] <= r["highest"] for r in engine["ratios"].values())
+    arguments = ["bench", "dpd", "--pair", "mdpd", "--sizes", "800", "--device", "cpu", *QUICK]
+    assert cli.run([*arguments, "--json", str(file)]) == 0
+    report = json.loads(file.read_text())
+    names = [row["variant"] for row in report["results"]]
+    assert names[0] == "pair_style manymove/mdpd, mixed, 1 rank"
+    assert names[-1] == "pair_style mdpd, 1 rank"
+    assert all(row["density"] == 6.1 and "failure" not in row for row in report["results"])
+    assert list(report["results"][1]["ratios"]) == names[-1:]
+
+
+class Timed(dpd_variants.Variant):
+    """A variant that took the given times."""
+
+    def tune(self, case, start, seconds):
+        return 1e6
+
+    def run(self, case, start):
+        self.rates.append(2e6 if "ext" in self.settings["pair"] else 3e6)
+        self.temperature = 1.0
+
+
+def test_styles_are_compared_with_their_peers_and_with_dpd(tmp_path):
+    variants = [
+        Timed(f"{name} {pair}", {"device": "cpu", "pair": pair, "precision": precision}, peer)
+        for pair in ("dpd", "dpd/ext")
+        for name, precision, peer in (
+            ("pair_style manymove", "mixed", False),
+            ("run_style", "mixed", False),
+            ("run_style", "double", False),
+            ("pair_style", "double", True),
+        )
+    ]
+    case = dpd_variants.Case(800, 3.0, 1.0, 0.005, (0.3,), 1.0, 7)
+    rows = dpd._time(case, variants, tmp_path, 3, 0.1)
+    assert [row["million_particle_steps_per_second"] for row in rows] == [3.0] * 4 + [2.0] * 4
+    ratios = [{name: r["median"] for name, r in row.get("ratios", {}).items()} for row in rows]
+    assert ratios[:4] == [*3 * [{"pair_style dpd": 1.0}], {}]
+    third, same = {"pair_style dpd/ext": 1.0}, pytest.approx(2 / 3)
+    assert ratios[4] == third | {"pair_style manymove dpd": same}
+    assert ratios[5] == ratios[6] == third | {"run_style dpd": same}
 
 
 def test_decks_of_other_pair_styles():

@@ -217,7 +217,7 @@ def _is_compared(ours: Variant, other: Variant) -> bool:
     if other.peer:
         return other.settings["pair"] == ours.settings["pair"]
     differing = {key for key in ours.settings if ours.settings[key] != other.settings[key]}
-    same_program = ours.name.split()[:2] == other.name.split()[:2]  # pair_style or run_style
+    same_program = ours.name.split()[0] == other.name.split()[0]  # pair_style or run_style
     return differing - {"skin"} == {"pair"} and other.settings["pair"] == "dpd" and same_program
 
 

@@ -288,10 +288,8 @@ def bench_dpd(
     The peers are styles of LAMMPS and HOOMD-blue.
 
     Examples:
-      manymove bench dpd --pair mdpd --sizes 24000 --precision mixed --skin 0.3,0.4
-      manymove bench dpd --pair dpd,dpd/tstat,dpd/ext --sizes 24000
-      manymove bench dpd --device cpu --ranks 1,2 --threads 1,2
-      manymove bench dpd --shear 0,0.1 --sizes 24000 --precision mixed
+      manymove bench dpd --pair dpd,dpd/tstat,dpd/ext,mdpd --sizes 24000 --skin 0.3,0.4
+      manymove bench dpd --shear 0,0.1 --device cpu --ranks 1,2 --threads 1,2
       manymove bench dpd --figure-11 --device cuda --json figure_11.json
     """
     options = gathered(locals())
