@@ -172,7 +172,7 @@ class Case:
 
         return energy
 
-    def widom(self, insertions: int, seconds: float) -> str:
+    def widom(self, insertions: int, seconds: float, seed: int) -> str:
         """The mean Boltzmann factor of test molecules in the empty framework: the engine's, and
         that of RASPA3's own Widom insertions, which are several runs of its Monte Carlo."""
         value, _ = self.engine.henry(insertions)
@@ -188,7 +188,7 @@ class Case:
                 framework_components=self.crystal, components=[self.component],
                 initial_number_of_molecules=[0],
             )  # fmt: skip
-            run = self.raspa.MonteCarlo(cycles, 0, systems=[system], random_seed=1 + len(means))
+            run = self.raspa.MonteCarlo(cycles, 0, systems=[system], random_seed=seed + len(means))
             run.run()
             means.append(run.systems[0].components[0].average_rosenbluth_weights.result()[0])
         theirs = (np.mean(means), np.std(means, ddof=1) / math.sqrt(len(means)))
@@ -298,6 +298,7 @@ def main() -> None:
     parser.add_argument("--configurations", type=int, default=2, help="configurations (default 2)")
     parser.add_argument("--insertions", type=int, default=1000000, help="test molecules")
     parser.add_argument("--seconds", type=float, default=150.0, help="of RASPA3's Widom insertions")
+    parser.add_argument("--seed", type=int, default=1, help="of RASPA3's first run (default 1)")
     parser.add_argument(
         "--neutral-bead", action="store_true",
         help="let RASPA3 grow molecules from a site without interactions",
@@ -313,7 +314,7 @@ def main() -> None:
     if options.raspa or options.what == "widom":
         case.prepare_raspa(options.neutral_bead)
     if options.what == "widom":
-        print(case.widom(options.insertions // 64, options.seconds), flush=True)
+        print(case.widom(options.insertions // 64, options.seconds, options.seed), flush=True)
         return
     if options.what == "henry":
         print(case.henry(options.insertions // 64, options.poses, options.raspa), flush=True)
