@@ -322,7 +322,7 @@ def test_other_acceptances_violate_detailed_balance():
 def mixture(steps: int = 600, **settings) -> Adsorption:
     defaults = dict(
         systems=19, reinsertion=0.1, regrowth=0.2, exchange=0.4, identity_change=0.1,
-        trial_positions=7, trial_orientations=35, fugacity=[900.0, 500.0],
+        trial_positions=33, trial_orientations=35, fugacity=[900.0, 500.0],
     )  # fmt: skip
     a = inside([ROUND, PAIR], [1, 1], **{**defaults, **settings})
     a.run(steps)

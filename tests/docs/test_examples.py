@@ -46,6 +46,7 @@ FIGURES = {
     "hard_spheres/swap_moves.py": "xeon-swap-moves",
     "hard_disks/literal_lists.py": "h100-literal-lists",
     "hoomd_hard_spheres/run.py": "cpu-hoomd-spheres",
+    "n_butane_in_mfi/run.py": "cpu-n-butane-in-mfi",
     "methane_in_lta/run.py": "h100-adsorption-lta",
     "methane_in_mfi/isotherm.py": "cpu-adsorption-isotherm",
     "methane_in_mfi/run.py": "h100-adsorption-mfi",

@@ -99,7 +99,10 @@ void collect_images(State& s) {
 
 void check_trials(const Parameters& p) {
   const int k = p.trial_positions, m = p.trial_orientations;
-  if (k < 1 || m < 1 || k > kMostTrials || m > kMostTrials || (k + 1) * m > kMostTrials)
+  // Those of a chain are trials of one bead after the other.
+  const bool chains = p.rigid && !p.rigid->chains.empty();
+  if (k < 1 || m < 1 || k > kMostTrials || m > kMostTrials ||
+      (!chains && (k + 1) * m > kMostTrials))
     refuse(
         "trial_positions and trial_orientations must be positive, and (trial_positions + 1) times "
         "trial_orientations must be at most ",

@@ -130,7 +130,7 @@ class Adsorption(Places, Equilibration):
         trial_orientations: number of orientations that are tried at each position (default 1).
             (trial_positions + 1) times trial_orientations must be at most 1024. Molecules of
             one site have one orientation. For chains it is the number of directions that are tried
-            for each bead; 8 to 32 are recommended for both numbers.
+            for each bead, without a limit of the product; 8 to 32 are recommended for both.
         reinsertion: share of reinsertions among the steps, which move a molecule to a trial
             anywhere in the box (methods "metropolis" and "plj", default 0).
         regrowth: share of partial regrowths among the steps, of chains: one end of a molecule, up
@@ -239,6 +239,7 @@ class Adsorption(Places, Equilibration):
         trials = trials_of(
             trial_positions, trial_orientations, reinsertion, identity_change, regrowth,
             method=method, exchange=None if fugacity is None else exchange, species=len(species),
+            chains=bool(chains),
         )  # fmt: skip
         laws = settled(
             framework, species, cross or {}, force_field, ewald, cutoff, cells, framework_charges,
