@@ -190,7 +190,7 @@ def test_tiles_beyond_the_shared_memory_of_a_gpu_make_the_same_trajectory():
         run.run_cycles(3)
     assert runs[0].state_hash == runs[1].state_hash
     assert runs[0].swap_trials > 1000
-    assert_valid(runs[1])
+    assert runs[1].max_overlap() == 0
 
 
 BAD = [
