@@ -439,7 +439,8 @@ Epochs epochs_for(const State& state, const FarField& field, const Costs& costs)
   const double share = std::min(1.0, 4 * kPi / 3 * reach * reach * reach / volume_of(state.rules));
   const double outer = std::sqrt(fine / (2 * kAccepted * share * costs.near));
   const double both = 2 * fine / outer + 2 * coarse / length(coarse) + costs.of_moves;
-  if (outer >= ions || length(coarse) > outer / 2 || both >= alone) {
+  // Where the gain is not certain, the simpler one.
+  if (outer >= ions || length(coarse) > outer / 2 || both >= 0.8 * alone) {
     const std::size_t one = whole(length(fine));
     return {one, one};
   }
