@@ -181,7 +181,7 @@ def draw(report: dict[str, Any]) -> Figure:
     integral.set(title="Green-Kubo integral (dotted: shear)", xlabel="time", ylabel="viscosity")
     all_routes.set(title="three routes", ylabel="viscosity", xlim=(-0.5, 2.5))
     all_routes.set_xticks(range(3), LABELS)
-    for axes in (shear, flow, integral, all_routes):
+    for axes in (shear, flow, integral):
         axes.legend(fontsize="small")
     return figure
 
