@@ -120,6 +120,12 @@ def fluctuations_of(options: argparse.Namespace, s: float, run: int) -> dict[str
     return {"integrals": np.array(integrals), "temperature": temperature}
 
 
+def tell(found: dict[str, Any], route: str) -> None:
+    number = with_error(found[route]["viscosity"], found[route]["error"])
+    label = LABELS[ROUTES.index(route)]
+    print(f"s = {found['exponent']:g}, {label}: viscosity {number}", flush=True)
+
+
 def simulate(options: argparse.Namespace) -> dict[str, Any]:
     """All routes at all exponents. Runs at equilibrium go on beside the flows."""
     options.output.mkdir(parents=True, exist_ok=True)
@@ -132,7 +138,9 @@ def simulate(options: argparse.Namespace) -> dict[str, Any]:
         for s in options.exponents:
             found: dict[str, Any] = {"exponent": s}
             found["shear"] = flow_of(options, "shear", s, 1.0)
+            tell(found, "shear")
             found["poiseuille"] = flow_of(options, "poiseuille", s, found["shear"]["viscosity"])
+            tell(found, "poiseuille")
             results.append(found)
         for found in results:
             runs = [future.result() for future in waiting[found["exponent"]]]
@@ -146,10 +154,7 @@ def simulate(options: argparse.Namespace) -> dict[str, Any]:
                 "times": (times * TIME_STEP).tolist(),
                 "integral": integrals.mean(axis=0)[times].tolist(),
             }
-            for route, label in zip(ROUTES, LABELS, strict=True):
-                result = found[route]
-                number = with_error(result["viscosity"], result["error"])
-                print(f"s = {found['exponent']:g}, {label}: viscosity {number}", flush=True)
+            tell(found, "equilibrium")
     return example.save(options, {"results": results})
 
 
@@ -181,7 +186,7 @@ def draw(report: dict[str, Any]) -> Figure:
     integral.set(title="Green-Kubo integral (dotted: shear)", xlabel="time", ylabel="viscosity")
     all_routes.set(title="three routes", ylabel="viscosity", xlim=(-0.5, 2.5))
     all_routes.set_xticks(range(3), LABELS)
-    for axes in (shear, flow, integral, all_routes):
+    for axes in (shear, flow, integral):
         axes.legend(fontsize="small")
     return figure
 

@@ -35,6 +35,7 @@ FIGURES = {
     "charge_renormalization/scan.py": "h100-electrolyte-scan",
     "charge_renormalization/speed.py": "h100-electrolyte-speed h100-electrolyte-reduction "
     "xeon-electrolyte-serial xeon-electrolyte-threads",
+    "dpd_viscosity/viscosity.py": "cpu-dpd-viscosity",
     "hard_disks/equation_of_state.py": "h100-equation-of-state",
     "hard_disks/size_scaling.py": "h100-speed cpu-speed",
     "hard_spheres/binary_disks.py": "cpu-binary-disks",
