@@ -91,7 +91,7 @@ def cases(raspa2: str | None) -> list[Case]:
         Case(
             "RASPA2, advanced example 9: CO2 in MFI without charges, 353 K, 100 bar", [co2(1.149)],
             dict(force_field=ForceField(SILICA, {"O": 0.0, "Si": 0.0}), temperature=353.0,
-                 fugacity=100.0, cutoff=10.0),
+                 fugacity=100.0, cutoff=10.0, cells=(2, 2, 2)),
             [(114.795, 0.328)], [70],
         ),
     ]  # fmt: skip
