@@ -26,6 +26,7 @@ from manymove.bench import example
 
 DEBYE_LENGTH, DIAMETER, BJERRUM = 28.53, 7.5, 7.117
 BIN_WIDTH, FARTHEST = 0.25, 400.0  # of g(r), in angstrom
+MOST_WITH_ENERGY = 2_000_000  # ions
 DRAWN = 2.0  # width of the bins in the file, in angstrom
 PAPER = {"debye_length": 25.57, "valences": (4.125, -0.884)}
 
@@ -43,7 +44,10 @@ def simulate(options: argparse.Namespace) -> dict:
         device=options.device,
         threads=options.threads,
     )
-    print(f"energy per ion at the start: {ions.energy / ions.N:.4f} kT")
+    # The energy is a sum over all pairs, which takes minutes for ten million ions.
+    with_energy = ions.N <= MOST_WITH_ENERGY
+    if with_energy:
+        print(f"energy per ion at the start: {ions.energy / ions.N:.4f} kT")
     ions.run(options.equilibrate)
     ions.sample_pair_correlations(options.every, bin_width=BIN_WIDTH, farthest=FARTHEST)
     ions.run(
@@ -59,14 +63,14 @@ def simulate(options: argparse.Namespace) -> dict:
         "precision": ions.precision,
         "seconds_per_sweep": ions.seconds / ions.sweeps,
         "acceptance": ions.acceptance,
-        "energy_drift": ions.energy_drift() / ions.energy,
+        "energy_drift": ions.energy_drift() / ions.energy if with_energy else None,
         "state_hash": ions.state_hash,
     }
-    energies = ions.energies[options.equilibrate :] / ions.N
+    energies = ions.energies[options.equilibrate :] / ions.N if with_energy else None
     return example.save(options, {**run, **analyze(ions.pair_correlations, energies)})
 
 
-def analyze(found: PairCorrelations, energies: np.ndarray) -> dict:
+def analyze(found: PairCorrelations, energies: np.ndarray | None) -> dict:
     """What is fitted, g in wide bins, and the dependence on where the fit begins."""
     wide = round(DRAWN / BIN_WIDTH)
     keep = len(found.r) // wide * wide
@@ -94,8 +98,10 @@ def analyze(found: PairCorrelations, energies: np.ndarray) -> dict:
     except ValueError as error:  # too short a run
         missing = str(error)
     return {
-        "energy_per_ion": float(energies.mean()),
-        "autocorrelation_time": 0.5 + autocorrelation_time(energies, every_lag=True),
+        "energy_per_ion": None if energies is None else float(energies.mean()),
+        "autocorrelation_time": None
+        if energies is None
+        else 0.5 + autocorrelation_time(energies, every_lag=True),
         "densities": found.densities.tolist(),
         "interior_ions": found.interior.tolist(),
         "dressed": dressed,
@@ -107,10 +113,10 @@ def analyze(found: PairCorrelations, energies: np.ndarray) -> dict:
 
 
 def describe(result: dict) -> None:
-    d = result["dressed"]
+    d, t = result["dressed"], result["autocorrelation_time"]
     print(
         f"{result['ions']} ions, {result['sweeps']} sweeps of {result['seconds_per_sweep']:.3g} s, "
-        f"{result['acceptance']:.1%} accepted; T_c = {result['autocorrelation_time']:.2f} sweeps"
+        f"{result['acceptance']:.1%} accepted" + ("" if t is None else f"; T_c = {t:.2f} sweeps")
     )
     if d is None:
         print(f"nothing is fitted: {result['missing']}")

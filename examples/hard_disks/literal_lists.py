@@ -143,6 +143,11 @@ class Systems:
         return found.reshape(systems, records)
 
 
+def standard_error(values: np.ndarray) -> float:
+    """Of the mean of independent values."""
+    return float(values.std(ddof=1) / math.sqrt(len(values)))
+
+
 class Chain:
     """A variant that continues from equilibrated systems.
 
@@ -171,12 +176,17 @@ class Chain:
             )
         )
         self.seconds += time.perf_counter() - began
-        means = np.concatenate(self._pieces, axis=1).mean(axis=1)
-        self.error = float(means.std(ddof=1) / math.sqrt(len(means)))
+        self.error = standard_error(self.means())
 
-    def result(self) -> dict[str, Any]:
-        """What summary.json has."""
+    def means(self) -> np.ndarray:
+        """P* of each system."""
+        return np.concatenate(self._pieces, axis=1).mean(axis=1)
+
+    def result(self, reference: Chain) -> dict[str, Any]:
+        """What summary.json has. The difference from the reference is that of the same systems,
+        which have begun with the same configurations."""
         systems, records = self.systems, np.concatenate(self._pieces, axis=1)
+        difference = self.means() - reference.means()
         trial = systems.trial_moves - self._moves[0]
         return {
             "disks": systems.N,
@@ -185,6 +195,8 @@ class Chain:
             "systems": len(records),
             "pressure": float(records.mean()),
             "pressure_error": self.error,
+            "difference": float(difference.mean()),
+            "difference_error": standard_error(difference),
             "quarters": [float(part.mean()) for part in np.array_split(records, 4, axis=1)],
             "sweeps": trial / systems.N / len(records),
             "trial_moves": trial,
@@ -219,7 +231,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                     for chain in chains:
                         chain.advance()
                     pieces += 1
-                    results[done:] = [chain.result() for chain in chains]
+                    results[done:] = [chain.result(chains[0]) for chain in chains]
                     report = example.save(options, {"results": results})
                     show(results[done:])
                     if pieces > 1 and time.perf_counter() - began > options.seconds:
@@ -232,6 +244,9 @@ def show(rows: list[dict[str, Any]]) -> None:
     text = "  ".join(
         f"{row['shuffled']} {with_error(row['pressure'], row['pressure_error'])}" for row in rows
     )
+    for row in rows[1:]:
+        text += f"  {row['shuffled']} minus {rows[0]['shuffled']} "
+        text += with_error(row["difference"], row["difference_error"])
     speed = sum(row["trial_moves"] for row in rows) / sum(row["seconds"] for row in rows)
     print(
         f"{rows[0]['disks']} disks  {rows[0]['packing_fraction']:.4f}  {rows[0]['sweeps']:.3g} "

@@ -108,14 +108,21 @@ def relaxation_time(curve: np.ndarray) -> float | None:
 
 
 def measure(phi: float, swaps: bool, seed: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Relaxation time and pressure of one run. It starts on a CPU, where few spheres are faster."""
+    """Relaxation time and pressure of one run. Starts are compressed on a CPU."""
     began = time.perf_counter()
-    start = compressed(options.spheres, phi, seed, {**SETTINGS, "device": "cpu"})
+    settings = {**SETTINGS, "moves_per_cell": options.moves_per_cell}
+
+    def follow(start: HardSpheres, **swap_moves: int) -> HardSpheres:
+        return HardSpheres(
+            start.positions, start.box, diameters=start.diameters, seed=seed,
+            first_cycle=start.cycles, device=options.device, **settings, **swap_moves,
+        )  # fmt: skip
+
+    start = compressed(options.spheres, phi, seed, {**settings, "device": "cpu"})
+    if options.device != "cpu":
+        start = follow(start, **SWAPS)
     start.run(options.equilibrate)
-    spheres = HardSpheres(
-        start.positions, start.box, diameters=start.diameters, seed=seed,
-        first_cycle=start.cycles, device=options.device, **SETTINGS, **(SWAPS if swaps else {}),
-    )  # fmt: skip
+    spheres = follow(start, **(SWAPS if swaps else {}))
     spheres.run(options.every)
     spheres.sample_pressure(every=10 * options.every, record=100 * options.every)
     first, trials = spheres.sweeps, spheres.trial_moves + spheres.swap_trials
@@ -279,6 +286,9 @@ def main() -> None:
     parser.add_argument("--every", type=float, default=10, help="sweeps between configurations")
     parser.add_argument("--jobs", type=int, default=2, help="runs that go side by side")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--moves-per-cell", type=int, default=4, help="more are faster on a GPU, with fewer swaps"
+    )
     parser.add_argument("--device", default="cpu", help="of the measurement")
     quick = {"spheres": 400, "packing_fractions": [0.45, 0.5], "equilibrate": 300, "seconds": 5,
              "replicas": 1}  # fmt: skip

@@ -36,6 +36,8 @@ class DeckForces : protected Pointers {
   void describe(manymove::dpd::Settings& settings, const std::vector<int>& types);
   std::uint32_t flags_of(int mask) const;
   // The flag of the particles of a group, a new one for a group that has none.
+  // An integrator of all forces that the engine knows.
+  void take_nve(Fix* fix);
   std::uint32_t flag_of(int groupbit);
   // Whether there are flags left for so many groups more.
   bool has_flags_for(std::size_t groups) const { return group_flags_.size() + groups <= 7; }
@@ -87,7 +89,6 @@ class DeckForces : protected Pointers {
   void take_body_force(const BodyForce& body, bool in_region, std::vector<std::string>& refused);
   void take_wall(const Wall& wall, std::vector<std::string>& refused);
   void take_reflecting_walls(Fix* fix, std::vector<std::string>& refused);
-  void take_nve(Fix* fix);
   void take_langevin(Fix* fix, std::vector<std::string>& refused);
   bool take_variables(Fix* fix, const char* const (&name)[3], BodyForce& body,
                       std::vector<std::string>& refused) const;

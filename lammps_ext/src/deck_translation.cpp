@@ -80,6 +80,17 @@ const std::map<std::string, std::string> kInstead{
 // LAMMPS' pair styles that also exist as manymove/...
 const std::set<std::string> kPairsServed{"dpd", "dpd/tstat", "dpd/ext", "dpd/ext/tstat", "mdpd"};
 
+// What a deck can use instead of a pair style, or of styles within a hybrid one.
+std::string instead_of_pairs(LAMMPS* lmp, const std::string& style) {
+  if (kPairsServed.count(style)) return " (instead: pair_style manymove/" + style + ")";
+  if (style == "dpd/coul/slater/long")
+    return " (instead: pair_style hybrid/overlay manymove/dpd ... coul/slater/long ...)";
+  if (style.rfind("hybrid", 0) != 0) return "";
+  for (const std::string& part : kPairsServed)
+    if (lmp->force->pair_match(part, 1)) return " (instead of " + part + ": manymove/" + part + ")";
+  return "";
+}
+
 std::string name_of(const Fix* fix) {
   const std::string name = std::string("fix ") + fix->id + " " + fix->style;
   const auto instead = kInstead.find(fix->style);
@@ -94,6 +105,7 @@ DeckTranslation::DeckTranslation(LAMMPS* lmp, const LastSetup& last_setup)
       styles_(lmp),
       forces_(lmp),
       velocities_(lmp),
+      thermostat_(lmp),
       classes_(lmp, true),
       topology_(lmp) {
   if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED)
@@ -102,12 +114,13 @@ DeckTranslation::DeckTranslation(LAMMPS* lmp, const LastSetup& last_setup)
   check_atoms();
   check_box();
   check_fixes();
-  refuse_together();
+  check_thermostat();
   for (int i = 0; shearing_ && i < atom->nlocal; ++i)
     if (!is_integrated(i)) {
       refuse(name_of(shearing_) + " with atoms that are not integrated");
       break;
     }
+  refuse_together();
   if (unserved_.empty()) find_classes();
   if (!unserved_.empty()) return;
   try {
@@ -159,10 +172,7 @@ void DeckTranslation::refuse_together() {
 void DeckTranslation::check_pairs_and_bonds() {
   pair_ = dynamic_cast<PairManymoveDPD*>(force->pair);
   const std::string pair_style = force->pair_style ? force->pair_style : "none";
-  if (!pair_)
-    refuse("pair_style " + pair_style +
-           (kPairsServed.count(pair_style) ? " (instead: pair_style manymove/" + pair_style + ")"
-                                           : ""));
+  if (!pair_) refuse("pair_style " + pair_style + instead_of_pairs(lmp, pair_style));
   if (pair_ && !pair_->compute_flag) refuse("pair_modify compute no");
   if (const std::string styles = styles_.unserved(); !styles.empty()) refuse(styles);
   if (force->dihedral) refuse("dihedral_style " + std::string(force->dihedral_style));
@@ -245,6 +255,11 @@ void DeckTranslation::check_fixes() {
 
 void DeckTranslation::check_fix(Fix* fix, int mask) {
   const std::string style = fix->style;
+  if (!sllod_ && fix->igroup == 0 && is_class(fix, "N9LAMMPS_NS11FixNVTSllodE")) {
+    sllod_ = fix;
+    forces_.take_nve(fix);
+    return;
+  }
   std::vector<std::string> refused;
   const bool taken = forces_.take(fix, refused);
   for (const std::string& each : refused) refuse(each);
@@ -277,6 +292,14 @@ bool DeckTranslation::engine_changes_velocities(Fix* fix) {
   if (refused) return false;
   velocities_.take(fix, forces_);
   return true;
+}
+
+// fix nvt/sllod acts on the flow of a fix deform that is served.
+void DeckTranslation::check_thermostat() {
+  if (!sllod_) return;
+  std::int64_t refused = !(shearing_ && thermostat_.take(sllod_, shear_rate_));
+  on_all_ranks([&](MpiCommunicator& communicator) { communicator.maximum(&refused, 1); });
+  if (refused) refuse(name_of(sllod_));
 }
 
 bool DeckTranslation::adapts_at(bigint step) const {
@@ -316,19 +339,21 @@ void DeckTranslation::readapt(bigint step) const {
 // are remapped. The fix has set the rate in the domain in its init() if it is constant, else at the
 // end of each step.
 bool DeckTranslation::can_shear(const Fix* fix) const {
-  return is_class(fix, "N9LAMMPS_NS9FixDeformE") && comm->nprocs == 1 && fix->nevery == 1 &&
+  return is_class(fix, "N9LAMMPS_NS9FixDeformE") && fix->nevery == 1 &&
          fix->box_change == Fix::BOX_CHANGE_XY && domain->deform_flag && domain->deform_vremap &&
          domain->deform_groupbit == 1 && domain->h_rate[5] != 0;
 }
 
 // A box that is tilted too far is replaced by an equivalent one, with the atoms' images, at the
 // beginning of the next step.
-void DeckTranslation::set_box_before(bigint step) const {
-  if (!shearing_) return;
+bool DeckTranslation::set_box_before(bigint step) const {
+  if (!shearing_) return false;
   const bigint now = std::exchange(update->ntimestep, step - 1);
   shearing_->end_of_step();
+  const double tilt = domain->xy;
   shearing_->pre_exchange();
   update->ntimestep = now;
+  return domain->xy != tilt;
 }
 void DeckTranslation::set_box_after_step() const {
   if (shearing_) shearing_->end_of_step();
@@ -404,6 +429,7 @@ Settings DeckTranslation::settings() {
   settings.angles = styles_.angles();
   forces_.describe(settings, classes_.types());
   velocities_.describe(settings);
+  if (thermostat_.present()) thermostat_.describe(settings);
   return settings;
 }
 

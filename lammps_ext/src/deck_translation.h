@@ -9,6 +9,7 @@
 #include "bonded_styles.h"
 #include "core/dpd/engine.h"
 #include "deck_forces.h"
+#include "deck_thermostat.h"
 #include "deck_topology.h"
 #include "deck_velocities.h"
 #include "lmptype.h"
@@ -79,10 +80,14 @@ class DeckTranslation : protected Pointers {
 
   // The rate of shear by fix deform, 0 without it. set_box_before() gives LAMMPS' box the shape
   // that it has for the forces of a step, and set_box_after_step() the one in which the fix leaves
-  // it at the end of the present step.
+  // it at the end of the present step. If set_box_before() returns true, the box was replaced, and
+  // LAMMPS has sent atoms to other ranks.
   double shear_rate() const { return shearing_ ? shear_rate_ : 0; }
-  void set_box_before(bigint step) const;
+  bool set_box_before(bigint step) const;
   void set_box_after_step() const;
+
+  // fix nvt/sllod.
+  const DeckThermostat& thermostat() const { return thermostat_; }
 
   // Changes of velocities by the engine at the end of steps.
   const DeckVelocities& velocities() const { return velocities_; }
@@ -123,6 +128,7 @@ class DeckTranslation : protected Pointers {
   void check_plane();
   void check_fixes();
   void check_fix(Fix* fix, int mask);
+  void check_thermostat();
   bool engine_changes_velocities(Fix* fix);
   bool can_shear(const Fix* fix) const;
   void check_readers();
@@ -136,13 +142,14 @@ class DeckTranslation : protected Pointers {
   BondedStyles styles_;
   DeckForces forces_;
   DeckVelocities velocities_;
+  DeckThermostat thermostat_;
   ParticleClasses classes_;
   DeckTopology topology_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;
   std::vector<Fix*> end_of_step_, adapting_;
   bool adapts_ahead_ = false;  // adapted values are known before the engine makes the steps
   bool adapted_ = false;       // fixes have changed coefficients that are not in a course yet
-  Fix* shearing_ = nullptr;
+  Fix *shearing_ = nullptr, *sllod_ = nullptr;
   double shear_rate_ = 0;
   bool reads_neighbours_ = false, reads_positions_ = true;
   std::vector<std::uint32_t> flags_;

@@ -113,6 +113,7 @@ void DeviceSession::upload() {
     }
     body_.clear();
     engine_->upload(from, deck_.topology(), {update->ntimestep, deck_.draw()});
+    if (deck_.thermostat().present()) engine_->set_thermostat(deck_.thermostat().state());
   });
 }
 
@@ -141,6 +142,7 @@ bigint DeviceSession::advance(bigint stop) {
   }
   warn_of_stretched_bonds();
   count_drops();
+  if (deck_.thermostat().present()) deck_.thermostat().set_state(engine_->thermostat());
   return engine_->step();
 }
 
@@ -188,9 +190,13 @@ void DeviceSession::convert_images(bigint step, int sign) {
     image_[i][0] += sign * static_cast<int>(whole) * image_[i][1];
 }
 
+// Velocities under shear need the positions.
 void DeviceSession::download(unsigned what) {
+  if (deck_.shear_rate() != 0 && (what & kVelocities)) what |= kPositions;
+  download_again(what);
+}
+void DeviceSession::download_again(unsigned what) {
   const bool sheared = deck_.shear_rate() != 0;
-  if (sheared && (what & kVelocities)) what |= kPositions;
   guarded([&] {
     HostArrays to = arrays_with_images();
     if (!(what & kVelocities)) to.velocity = nullptr;

@@ -34,6 +34,8 @@ class DeviceSession : private DevicePhase {
   void change_velocities(unsigned what);
   // Some of ReadArrays; forces are those of pairs and bonds alone.
   void download(unsigned what);
+  // The same where the positions of the arrays are still those of the step.
+  void download_again(unsigned what);
 
   // The host's atoms are on other ranks now, or in another order.
   void set_origins();

@@ -11,7 +11,6 @@
 #include "modify.h"
 #include "neighbor.h"
 #include "pair_manymove_dpd.h"
-#include "pair_manymove_dpd_ext.h"
 #include "pair_manymove_mdpd.h"
 #include "update.h"
 
@@ -38,13 +37,6 @@ std::vector<PairManymoveDPD*> LAMMPS_NS::dpd_pairs(LAMMPS* lmp) {
       pairs.push_back(pair);
     }
   return pairs;
-}
-
-std::string LAMMPS_NS::style_of_one_gpu(LAMMPS* lmp) {
-  for (PairManymoveDPD* pair : dpd_pairs(lmp))
-    if (dynamic_cast<PairManymoveMDPD*>(pair) || dynamic_cast<PairManymoveDPDExt*>(pair))
-      return pair->style();
-  return "";
 }
 
 std::string LAMMPS_NS::why_no_densities(LAMMPS* lmp) {

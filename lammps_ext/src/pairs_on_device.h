@@ -20,9 +20,6 @@ class PairManymoveDPD;
 // All instances of the style in the deck, also within hybrid styles.
 std::vector<PairManymoveDPD*> dpd_pairs(class LAMMPS* lmp);
 
-// The name of the pair style if it has no engine for several GPUs; otherwise empty.
-std::string style_of_one_gpu(class LAMMPS* lmp);
-
 // Why no engine can compute the local densities of a deck; empty if an engine can, or if the deck
 // needs no densities.
 std::string why_no_densities(class LAMMPS* lmp);

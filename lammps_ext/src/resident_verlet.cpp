@@ -110,12 +110,6 @@ void VerletManymove::init() {
   if (triclinic != domain->triclinic || virial_style != (force->newton_pair ? 2 : 1) ||
       pair_compute_flag != (force->pair && force->pair->compute_flag ? 1 : 0))
     error->all(FLERR, "Run style manymove/verlet was built for another LAMMPS");
-  const std::string one_gpu = style_of_one_gpu(lmp);
-  if (device_ == "cuda" && comm->nprocs > 1 && !one_gpu.empty())
-    error->all(FLERR,
-               "Run style manymove/verlet: pair_style {} runs on one GPU, with one rank; use "
-               "device cpu with several",
-               one_gpu);
   const bool on_device = !wanted_device().empty();
   for (PairManymoveDPD* pair : dpd_pairs(lmp)) pair->want_lists_on_demand(on_device);
 }
@@ -214,7 +208,7 @@ int VerletManymove::threads() const { return threads_ ? threads_ : comm->nthread
 // LAMMPS' own Verlet than with the engine for the CPU. Collective.
 std::string VerletManymove::wanted_device() const {
   if (device_ != "auto") return device_;
-  if (has_gpus() && !(comm->nprocs > 1 && !style_of_one_gpu(lmp).empty())) return "cuda";
+  if (has_gpus()) return "cuda";
   return comm->nprocs == 1 || threads() > 1 ? "cpu" : "";
 }
 
@@ -225,16 +219,13 @@ void VerletManymove::choose_place() {
   const bool any = device_ == "auto", gpu = device_of_run_ == "cuda";
   const std::string style = "Run style manymove/verlet";
   std::string no_gpu = ": ";
-  if (any && !gpu)
-    no_gpu = comm->nprocs > 1 && !style_of_one_gpu(lmp).empty()
-                 ? ": pair_style " + style_of_one_gpu(lmp) + " runs on one GPU only, "
-                 : ": no CUDA device (" + why_no_gpus() + "), ";
+  if (any && !gpu) no_gpu = ": no CUDA device (" + why_no_gpus() + "), ";
   if (device_of_run_.empty())
     return announce(style + no_gpu + "the particles stay on the host", false);
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
   std::string unserved = deck_->unserved();
-  if (gpu && unserved.empty() && deck_->shear_rate() != 0)
-    unserved = "fix deform on a GPU (device cpu keeps them)";
+  if (gpu && unserved.empty() && deck_->shear_rate() != 0 && comm->nprocs > 1)
+    unserved = "fix deform on GPUs of several ranks (device cpu keeps them)";
   const std::string risk = any && !gpu && unserved.empty() ? deck_->risk() : "";
   resident_ = unserved.empty() && risk.empty();
   if (resident_) return announce(style + no_gpu + "the particles are on " + name, false);
@@ -310,7 +301,7 @@ void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session
     const bool in_time = update->ntimestep == stop;
     ev_set(update->ntimestep);
     what = stop == last || !in_time ? kEverything : what_is_read(deck);
-    deck.set_box_before(update->ntimestep);
+    if (deck.set_box_before(update->ntimestep) && comm->nprocs > 1) follow_atoms(session);
     read(deck, session, what);
     deck.set_box_after_step();
     if (deck.velocities().act_at(update->ntimestep)) session.change_velocities(what);
@@ -418,11 +409,7 @@ void VerletManymove::refresh_neighbors(DeviceSession* session) {
       domain->x2lamda(atom->nlocal);
     }
     domain->pbc();
-    if (domain->box_change) {
-      domain->reset_box();
-      comm->setup();
-      neighbor->setup_bins();
-    }
+    reset_box();
     comm->exchange();
     comm->borders();
     if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);
@@ -433,10 +420,18 @@ void VerletManymove::refresh_neighbors(DeviceSession* session) {
   stale_ = false;
 }
 
+void VerletManymove::reset_box() {
+  if (!domain->box_change) return;
+  domain->reset_box();
+  comm->setup();
+  neighbor->setup_bins();
+}
+
 // Atoms go to the ranks whose sub-domains they are in, however far they have come.
 void VerletManymove::migrate_to_owners(DeviceSession& session) {
   if (triclinic) domain->x2lamda(atom->nlocal);
   domain->pbc();
+  reset_box();
   {
     Irregular irregular(lmp);
     constexpr int in_order = 1;
@@ -445,8 +440,13 @@ void VerletManymove::migrate_to_owners(DeviceSession& session) {
   comm->exchange();
   comm->borders();
   if (triclinic) domain->lamda2x(atom->nlocal + atom->nghost);
+  follow_atoms(session);
+  session.download_again(kVelocities | kForces);  // LAMMPS left the forces behind
+}
+
+// To the ranks to which LAMMPS has sent them.
+void VerletManymove::follow_atoms(DeviceSession& session) {
   session.set_origins();
-  session.download(kVelocities | kForces);  // LAMMPS left the forces behind
   // What computes have by atom is of other atoms, or of none: commands between runs ask anew.
   for (int k = 0; k < modify->ncompute; ++k) {
     Compute* compute = modify->compute[k];

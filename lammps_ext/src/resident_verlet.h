@@ -47,6 +47,8 @@ class VerletManymove : public Verlet {
   void tally_per_atom(const DeckTranslation& deck);
   void refresh_neighbors(DeviceSession* session);
   void migrate_to_owners(DeviceSession& session);
+  void follow_atoms(DeviceSession& session);
+  void reset_box();
   void adapt(DeckTranslation& deck, DeviceSession& session, unsigned what);
   void log_copied_bytes(std::uint64_t in_steps, std::uint64_t before, bigint steps);
   void let_others_act(const DeckTranslation& deck, DeviceSession& session, unsigned what);

@@ -60,6 +60,16 @@ Rigid rigid_from(const nb::dict& d) {
   r.tail = nb::cast<bool>(d["tail"]);
   r.alpha = nb::cast<double>(d["alpha"]);
   r.wave_cutoff = nb::cast<double>(d["wave_cutoff"]);
+  if (!d.contains("chains")) return r;
+  for (const nb::handle& item : nb::cast<nb::list>(d["chains"])) {
+    const auto c = nb::cast<nb::dict>(item);
+    ChainLaws laws{nb::cast<std::vector<double>>(c["bonds"]),
+                   {},
+                   nb::cast<std::vector<std::array<double, 4>>>(c["torsions"])};
+    for (const auto& [stiffness, angle] : nb::cast<Laws>(c["bends"]))
+      laws.bends.push_back({stiffness, angle});
+    r.chains.push_back(std::move(laws));
+  }
   return r;
 }
 
@@ -90,6 +100,7 @@ Parameters parameters_from(const nb::dict& d) {
     p.trial_orientations = nb::cast<int>(d["trial_orientations"]);
     p.reinsertion = nb::cast<double>(d["reinsertion"]);
     p.identity_change = nb::cast<double>(d["identity_change"]);
+    if (d.contains("regrowth")) p.regrowth = nb::cast<double>(d["regrowth"]);
   }
   p.grid = nb::cast<std::array<int, 3>>(d["grid"]);
   p.cubic = nb::cast<bool>(d["cubic"]);
@@ -123,6 +134,7 @@ nb::dict snapshot_dict(const Engine& engine) {
     d["orientations"] = array_of(std::move(s.orientations));
     d["waves"] = array_of(std::move(s.waves));
   }
+  if (!s.shapes.empty()) d["shapes"] = array_of(std::move(s.shapes));
   return d;
 }
 
@@ -140,6 +152,7 @@ Snapshot snapshot_from(const nb::dict& d) {
     s.orientations = vector_from<double>(d["orientations"]);
     s.waves = vector_from<double>(d["waves"]);
   }
+  if (d.contains("shapes")) s.shapes = vector_from<double>(d["shapes"]);
   return s;
 }
 
@@ -227,6 +240,13 @@ void bind_adsorption(nb::module_& module) {
       .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
       .def_prop_ro("grid", &grid_dict)
       .def_prop_ro("capacities", &Engine::capacities)
+      .def_prop_ro("ideal_chains",
+                   [](const Engine& e) {
+                     std::vector<std::array<double, 3>> chains;
+                     for (const IdealChain& c : e.ideal_chains())
+                       chains.push_back({c.weight, c.weight_error, c.energy});
+                     return chains;
+                   })
       .def("energies", [](Engine& e) { return array_of(e.energies()); })
       .def("snapshot", &snapshot_dict);
 }

@@ -521,7 +521,7 @@ def test_force_fields_of_raspa_are_read(tmp_path):
     (folder / "force_field_mixing_rules.def").write_text(
         "# general rule for shifted vs truncated\ntruncated\n# general rule tailcorrections\nyes\n"
         "# number of defined interactions\n4\n# type interaction\n"
-        "Si lennard-jones 22.0 2.30\nO lennard-jones 53.0 3.3\n"
+        "Si LENNARD_JONES 22.0 2.30\nO lennard-jones 53.0 3.3\n"
         "C_co2 lennard-jones 29.933 2.745 // C\nO_co2 lennard-jones 85.671 3.017\n"
         "# general mixing rule for Lennard-Jones\nLorentz-Berthelot\n"
     )
@@ -532,7 +532,7 @@ def test_force_fields_of_raspa_are_read(tmp_path):
     )
     (folder / "force_field.def").write_text(
         "# rules to overwrite\n0\n# number of defined interactions\n1\n# type\n"
-        "O_co2 O lennard-jones 84.93 2.92\n# mixing rules to overwrite\n0\n"
+        "O_co2 O LENNARD_JONES 84.93 2.92\n# mixing rules to overwrite\n0\n"
     )
     old = ForceField.read(folder)
     assert new == old

@@ -294,7 +294,7 @@ def test_averages_that_an_earlier_version_began_have_no_estimators_of_trials(tmp
     with np.load(tmp_path / "new") as file:
         arrays = dict(file)
     header = json.loads(str(arrays.pop("header")))
-    del header["lacks_trials"]
+    del header["lacks"]
     header["counters"] = header["counters"][:7]
     arrays["sums"] = arrays["sums"][: _EXPECTED * a.systems]
     checkpoint.write(tmp_path / "old", header.pop("kind"), header, **arrays)

@@ -52,13 +52,73 @@ def test_ours_is_timed_beside_lammps(tmp_path, capsys):
 @needs_lammps
 def test_many_body_dpd_is_timed_beside_mdpd(tmp_path):
     file = tmp_path / "dpd.json"
-    arguments = ["bench", "dpd", "--many-body", "--sizes", "800", "--device", "cpu", *QUICK]
+    arguments = ["bench", "dpd", "--pair", "mdpd", "--sizes", "800", "--device", "cpu", *QUICK]
     assert cli.run([*arguments, "--json", str(file)]) == 0
     report = json.loads(file.read_text())
-    names = [row["variant"].split(",")[0] for row in report["results"]]
-    assert names[0] == "pair_style manymove/mdpd" and names[-1] == "pair_style mdpd"
+    names = [row["variant"] for row in report["results"]]
+    assert names[0] == "pair_style manymove/mdpd, mixed, 1 rank"
+    assert names[-1] == "pair_style mdpd, 1 rank"
     assert all(row["density"] == 6.1 and "failure" not in row for row in report["results"])
-    assert report["results"][1]["ratios"]
+    assert list(report["results"][1]["ratios"]) == names[-1:]
+
+
+class Timed(dpd_variants.Variant):
+    """A variant that took the given times."""
+
+    def tune(self, case, start, seconds):
+        return 1e6
+
+    def run(self, case, start):
+        self.rates.append(2e6 if "ext" in self.settings["pair"] else 3e6)
+        self.temperature = 1.0
+
+
+def test_styles_are_compared_with_their_peers_and_with_dpd(tmp_path):
+    variants = [
+        Timed(f"{name} {pair}", {"device": "cpu", "pair": pair, "precision": precision}, peer)
+        for pair in ("dpd", "dpd/ext")
+        for name, precision, peer in (
+            ("pair_style manymove", "mixed", False),
+            ("run_style", "mixed", False),
+            ("run_style", "double", False),
+            ("pair_style", "double", True),
+        )
+    ]
+    case = dpd_variants.Case(800, 3.0, 1.0, 0.005, (0.3,), 1.0, 7)
+    rows = dpd._time(case, variants, tmp_path, 3, 0.1)
+    assert [row["million_particle_steps_per_second"] for row in rows] == [3.0] * 4 + [2.0] * 4
+    ratios = [{name: r["median"] for name, r in row.get("ratios", {}).items()} for row in rows]
+    assert ratios[:4] == [*3 * [{"pair_style dpd": 1.0}], {}]
+    third, same = {"pair_style dpd/ext": 1.0}, pytest.approx(2 / 3)
+    assert ratios[4] == third | {"pair_style manymove dpd": same}
+    assert ratios[5] == ratios[6] == third | {"run_style dpd": same}
+
+
+def test_decks_of_other_pair_styles():
+    case = dpd_variants.Case(800, 3.0, 1.0, 0.005, (0.3,), 0.5, 7)
+    assert case.pair("manymove/dpd/ext mixed") == (
+        "pair_style manymove/dpd/ext 1.0 1 7 precision mixed\npair_coeff 1 1 25 4.5 4.5 0.5 0.5\n"
+    )
+    assert case.pair("dpd/tstat") == "pair_style dpd/tstat 1.0 1.0 1 7\npair_coeff 1 1 4.5\n"
+    assert case.pair("manymove/dpd/tstat double threads 2") == (
+        "pair_style manymove/dpd/tstat 1.0 1.0 1 7 weight_exponent 0.5 precision double threads 2\n"
+        "pair_coeff 1 1 4.5\n"
+    )
+
+
+@needs_lammps
+def test_a_sheared_fluid_is_timed_beside_the_one_at_rest(tmp_path):
+    file = tmp_path / "dpd.json"
+    arguments = ["bench", "dpd", "--shear", "0,0.3", "--sizes", "800", "--device", "cpu", *QUICK]
+    assert cli.run([*arguments, "--json", str(file)]) == 0
+    rows = json.loads(file.read_text())["results"]
+    assert [row["shear"] for row in rows] == sorted(row["shear"] for row in rows)
+    assert [row["variant"] for row in rows if row["shear"]] == [
+        row["variant"] + ", shear 0.3" for row in rows if not row["shear"]
+    ]
+    for row in rows:
+        # The flow is not counted. 800 particles: 3 %
+        assert row["temperature"] == pytest.approx(1, abs=0.2)
 
 
 def fake_lammps(path: Path, body: str) -> Path:
@@ -258,7 +318,11 @@ def test_what_has_not_melted_is_not_timed(capsys):
         (["--ranks", "1,x"], "must be numbers separated by commas"),
         (["--lammps", "/nowhere/lmp"], "/nowhere/lmp is not an executable"),
         (["--figure-11", "--sizes", "1000"], "--figure-11 sets --sizes"),
-        (["--many-body", "--cutoff", "1.5"], "the cutoff of many-body DPD must be 1, not 1.5"),
+        (["--pair", "mdpd", "--shear", "0.1"], "many-body DPD is timed without shear"),
+        (["--shear", "nan"], "shear must be finite, not nan"),
+        (["--shear", "fast"], "must be numbers separated by commas"),
+        (["--pair", "dpd,edpd"], "--pair is edpd; it must be one of dpd, dpd/tstat, dpd/ext, mdpd"),
+        (["--pair", "mdpd", "--cutoff", "1.5"], "the cutoff of many-body DPD must be 1, not 1.5"),
     ],
 )
 @needs_lammps

@@ -42,6 +42,23 @@ def test_rates_and_decorrelation_are_measured(tmp_path, capsys):
         )
 
 
+def test_a_mixture_is_timed_next_to_one_size(tmp_path, capsys):
+    file = tmp_path / "spheres.json"
+    words = ["bench", "spheres", "--sizes", "512", "--device", "cpu", "--threads", "1"]
+    words += ["--seconds", "0.02", "--mixture-ratio"]
+    assert cli.run([*words, "0.7", "--json", str(file)]) == 0
+    assert "times one size" in capsys.readouterr().out
+    rows = json.loads(file.read_text())["results"]
+    assert rows[-1]["variant"] == "cpu, 1 thread, mixture with the ratio 0.7"
+    ratio = rows[-1]["trial_moves_per_second"] / rows[0]["trial_moves_per_second"]
+    assert rows[-1]["ratio_to_one_size"] == pytest.approx(ratio)
+    assert rows[-1]["acceptance"] < rows[0]["acceptance"]  # the small ones crowd
+    assert cli.run([*words, "0.3"]) == 2
+    assert "--mixture-ratio must be from 0.4 to 1" in capsys.readouterr().err
+    assert cli.run([*words, "0.7", "--ranks", "1,2"]) == 2
+    assert "without --plot, --decorrelation and --mixture-ratio" in capsys.readouterr().err
+
+
 def test_the_relaxation_time_is_where_an_exponential_is_1_over_e():
     curve = [(t, math.exp(-t / 700)) for t in (0.0, 600.0, 760.0)]
     assert crossing(curve[:2]) is None

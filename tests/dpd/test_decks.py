@@ -346,5 +346,17 @@ def test_the_warning_names_an_alternative(tmp_path):
         (PAIRS_ONLY["fix n nvt"], "fix n nvt (instead: fix nve; the pair style is a thermostat)"),
         (HOST["pair_style dpd"], "pair_style dpd (instead: pair_style manymove/dpd)"),
         (PAIRS_ONLY["dynamic group g"], "dynamic group g (instead: a static group)"),
+        (
+            system() + TSTAT.replace("manymove/dpd", "dpd").replace("precision double", ""),
+            "pair_style hybrid/overlay (instead of dpd: manymove/dpd)",
+        ),
+        (
+            chains(
+                chain_data(tmp_path, charged=True),
+                pair="dpd/coul/slater/long 1.0 1.0 4711 0.25 2.0",
+                law="25.0 4.5 yes",
+            ).replace("timestep", "kspace_style pppm 1e-4\ntimestep"),
+            "pair_style dpd/coul/slater/long (instead: pair_style hybrid/overlay manymove/dpd",
+        ),
     ):
         assert text in run_lammps(deck + resident("cpu") + "run 1\n", tmp_path).output

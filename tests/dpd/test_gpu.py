@@ -9,6 +9,7 @@ from dpd_decks import (
     END,
     assert_stays,
     fluid,
+    one_type,
     pick,
     resident,
     state,
@@ -33,6 +34,15 @@ NARROW = {
     + fluid()
     + "fix walls all manymove/wall zlo EDGE zhi EDGE\n",
 }
+SEED = "1.0 1.0 4711 precision double"
+ACROSS = """
+pair_style manymove/dpd/ext 1.0 1.0 4711 precision double
+pair_coeff * * 25.0 4.5 3.0 0.5 1.3
+"""
+MANY_BODIES = """
+pair_style manymove/mdpd 1.0 1.0 4711 precision double
+pair_coeff * * -40.0 25.0 4.5 1.0 0.75
+"""
 # What changes velocities or coefficients from step to step.
 RAMP = "variable f equal 20+0.05*step\nfix a all adapt 1 pair manymove/dpd a 1 2 v_f\n"
 CHANGES = {
@@ -45,10 +55,28 @@ CHANGES = {
     "adapted": DECKS["several types"] + RAMP,
     "adapted and scaled": DECKS["bonds"] + RAMP + "fix v all temp/berendsen 1.3 0.9 0.5\n",
 }
+# Rates at which the box flips a few times in 300 steps.
+CUBE = "prism 0 7 0 7 0 7 0 0 0"
+SHEARED = {
+    name: deck + f"fix shear all deform 1 xy erate {rate} remap v\n"
+    for name, deck, rate in (
+        ("shear", system(CUBE) + fluid(), 1.1),
+        ("shear of one type", one_type("create_atoms 1 random 1028 11 NULL", CUBE, SEED), -0.9),
+        ("shear with bonds", system(CUBE) + fluid() + BONDS, 0.7),
+        ("shear across the line of centers", system(CUBE) + ACROSS, 0.8),
+        ("shear of many bodies", system(CUBE) + MANY_BODIES, -0.6),
+        ("shear of a small box", system("prism 0 3.2 0 4.4 0 3 0 0 0", 127) + fluid(), 1.3),
+        ("shear, one lane", system("prism 0 28 0 28 0 28 13 0 0", 66_000) + fluid(), 1.9),
+    )
+}
+SHEARED["sllod"] = SHEARED["shear"] + (
+    "unfix nve\nfix nve all nvt/sllod temp 1.2 1.2 0.3 tchain 3\n"
+)
 SYSTEMS = {
     **DECKS,
     **NARROW,
     **CHANGES,
+    **SHEARED,
     "one lane": system("block 0 28 0 28 0 28", 66_000) + fluid(),
     "one lane, scaled": system("block 0 28 0 28 0 28", 66_000)
     + fluid()
@@ -72,7 +100,9 @@ def test_cpu_and_gpu_give_the_same_trajectory_to_the_last_bit(name, tmp_path):
         assert runs[1].thermo()[column] == pytest.approx(values, rel=1e-11, abs=1e-9), column
 
 
-@pytest.mark.parametrize("name", ["several types", "narrow cube", "one lane"])
+@pytest.mark.parametrize(
+    "name", ["several types", "narrow cube", "one lane", "shear", "shear of one type"]
+)
 def test_forces_of_pairs_add_up_to_zero_exactly_in_mixed_precision(name, tmp_path):
     # They are integers times a power of two.
     deck = SYSTEMS[name].replace("precision double", "precision mixed")

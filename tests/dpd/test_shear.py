@@ -1,4 +1,4 @@
-"""`fix deform` with `remap v` while the particles are with the engine for the CPU."""
+"""`fix deform` with `remap v` while the particles are with the engine."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dpd_decks import (
     assert_close,
     assert_same_steps,
     assert_stays,
+    one_type,
     pick,
     resident,
     state,
@@ -37,28 +38,28 @@ def fluid(temperature: float, style: str = "dpd", precision: str = "double") -> 
 
 
 @pytest.mark.parametrize(
-    ("style", "rate"), [("dpd", 0.3), ("dpd/ext", -0.3), ("dpd", 2.2), ("dpd/ext", -1.2)]
+    ("style", "rate"), [("dpd", 0.3), ("dpd/ext", -0.3), ("dpd", 2.2), ("dpd/ext", -1.17)]
 )
-def test_steps_under_shear_are_those_of_lammps(style, rate, tmp_path):
+def test_steps_under_shear_are_those_of_lammps(style, rate, device, tmp_path):
     # At the higher rates the box flips. No atom here crosses the box along y in a step in which
     # LAMMPS flips it: LAMMPS wraps such an atom without a change of its velocity.
     deck = fluid(1.0, style) + SHEAR.format(rate) + "thermo 10\n"
     more = "run 20\nrun 30\n"
     host = run_lammps(deck + more + END, tmp_path)
-    ours = run_lammps(deck + resident("cpu") + more + END, tmp_path)
+    ours = run_lammps(deck + resident(device) + more + END, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-8)
 
 
 @pytest.mark.parametrize(("style", "rate", "due"), [("dpd", 2.2, 19), ("dpd/ext", -1.2, 35)])
-def test_the_box_flips_in_the_step_in_which_that_of_lammps_does(style, rate, due, tmp_path):
+def test_the_box_flips_in_the_step_in_which_that_of_lammps_does(style, rate, due, device, tmp_path):
     # The box of each step, and the positions in it. The first run ends where a flip is due.
     deck = fluid(1.0, style) + SHEAR.format(rate) + "thermo_style custom step xy\nthermo 1\n"
     deck += "dump d all custom 1 dump id x y z ix iy iz\n"
     deck += "dump_modify d sort id format float %.17g\n"
     runs = f"run {due}\nrun {50 - due}\n"
     host = run_lammps(deck + runs, tmp_path)
-    ours = run_lammps(deck + resident("cpu") + runs, tmp_path)
+    ours = run_lammps(deck + resident(device) + runs, tmp_path)
     assert_stays(ours)
     tilt = host.thermo(0)["Xy"]
     assert abs(tilt[-1]) > 2.5
@@ -73,15 +74,25 @@ def test_the_box_flips_in_the_step_in_which_that_of_lammps_does(style, rate, due
     assert_close(atoms[1], atoms[0], 1e-8)
 
 
-def test_mixed_precision_and_threads(tmp_path):
-    deck = fluid(1.0, precision="mixed") + SHEAR.format(1.0) + "thermo 5\n"
+ONE_TYPE = (
+    one_type("create_atoms 1 random 630 11 NULL", BOX, "1.0 1.0 4711 precision mixed")
+    + "velocity all create 1.3 13 loop all\n"
+    + OFTEN
+    + THERMO
+)
+
+
+@pytest.mark.parametrize("deck", [fluid(1.0, precision="mixed"), ONE_TYPE])
+def test_mixed_precision_and_threads(deck, device, tmp_path):
+    # One type with weight exponent 1 has kernels of its own on a GPU.
+    deck = deck + SHEAR.format(1.0) + "thermo 5\n"
     host = run_lammps(deck + "run 15\n" + END, tmp_path)
-    ours = run_lammps(deck + resident("cpu", "threads 2") + "run 15\n" + END, tmp_path)
+    ours = run_lammps(deck + resident(device, "threads 2") + "run 15\n" + END, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-4)
 
 
-def test_bonds_and_harmonic_chains_under_shear(tmp_path):
+def test_bonds_and_harmonic_chains_under_shear(device, tmp_path):
     bonds = """
 bond_style harmonic
 bond_coeff * 20.0 0.5
@@ -89,12 +100,12 @@ create_bonds many all all 1 0.1 0.22
 """
     deck = fluid(0.0) + bonds + SHEAR.format(1.0)
     host = run_lammps(deck + "run 30\n" + END, tmp_path)
-    ours = run_lammps(deck + resident("cpu") + "run 30\n" + END, tmp_path)
+    ours = run_lammps(deck + resident(device) + "run 30\n" + END, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-9)
 
 
-def test_output_between_does_not_change_the_steps(tmp_path):
+def test_output_between_does_not_change_the_steps(device, tmp_path):
     # Fixes that read, and a fix that changes velocities on the host.
     deck = fluid(1.0) + SHEAR.format(-1.5)
     reads = (
@@ -102,20 +113,20 @@ def test_output_between_does_not_change_the_steps(tmp_path):
         "dump d all custom 7 d id x y z vx vy vz\n"
     )
     plain, busy = (
-        run_lammps(deck + more + resident("cpu") + "run 42\n" + END, tmp_path)
+        run_lammps(deck + more + resident(device) + "run 42\n" + END, tmp_path)
         for more in ("", reads)
     )
     assert np.array_equal(state(plain), state(busy))
     drift = "fix m all momentum 5 linear 1 1 1\n"
     host, ours = (
         run_lammps(deck + drift + more + "run 30\n" + END, tmp_path)
-        for more in ("", resident("cpu"))
+        for more in ("", resident(device))
     )
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-8)
 
 
-def test_the_velocity_profile_is_linear_and_the_stress_is_that_of_lammps(tmp_path):
+def test_the_velocity_profile_is_linear_and_the_stress_is_that_of_lammps(device, tmp_path):
     # 30 time units after 10, in 10 blocks: both shear stresses within 5 standard errors of their
     # difference (one false alarm in 10,000 seeds), both slopes within 5 standard errors of 0.013.
     deck = (
@@ -129,7 +140,7 @@ def test_the_velocity_profile_is_linear_and_the_stress_is_that_of_lammps(tmp_pat
         "fix p all ave/chunk 5 300 1500 y vx file profile\n{}run 500\nrun 1500\n"
     )
     stress, error, slope = [], [], []
-    for seed, more in ((3, ""), (4, resident("cpu"))):
+    for seed, more in ((3, ""), (4, resident(device))):
         run = run_lammps(deck.format(seed, more), tmp_path)
         values = run.thermo(1)["c_p[4]"][1:]
         blocks = values[: len(values) // 10 * 10].reshape(10, -1).mean(axis=1)
@@ -158,7 +169,13 @@ NOT_ON_THE_DEVICE = {
     "variable d equal 0\nvariable r equal 0.2\n"
     "fix shear all deform 1 xy erate 0.3 z variable v_d v_r remap v": "fix shear deform",
     "fix shear all deform 1 xy wiggle 0.3 1.0 remap v": "fix shear deform",
-    SHEAR.format(0.3) + "unfix nve\nfix nve all nvt/sllod temp 1 1 1": "fix nve nvt/sllod",
+    SHEAR.format(0.3) + "unfix nve\nfix nve all nvt/sllod temp 1 2 1": "fix nve nvt/sllod",
+    SHEAR.format(0.3) + "unfix nve\nfix nve all nvt/sllod temp 1 1 1 tloop 2": "nvt/sllod",
+    SHEAR.format(0.3) + "unfix nve\nfix nve all nvt/sllod temp 1 1 1 drag 1": "nvt/sllod",
+    SHEAR.format(0.3) + "compute c all temp/deform\nunfix nve\n"
+    "fix nve all nvt/sllod temp 1 1 1\nfix_modify nve temp c": "fix nve nvt/sllod",
+    SHEAR.format(0.3) + "unfix nve\ngroup g id > 5\ngroup h id < 6\n"
+    "fix n h nve\nfix nve g nvt/sllod temp 1 1 1": "fix nve nvt/sllod",
     SHEAR.format(0.3) + "fix l all langevin 1 1 1 5": "shear cannot be combined with walls",
     SHEAR.format(20.0): "rate of shear 20 is too high",
     SHEAR.format(0.3) + "group g id > 5\nunfix nve\nfix nve g nve": "that are not integrated",
@@ -175,3 +192,111 @@ def test_what_stays_on_the_host_is_named(line, tmp_path):
     assert STAYS not in ours.output
     assert NOT_ON_THE_DEVICE[line] in " ".join(ours.output.split()), ours.output
     assert_close(pick(ours, "vx", "vy", "vz"), pick(host, "vx", "vy", "vz"), 1e-10)
+
+
+@pytest.mark.parametrize("processors", ["2 1 1", "1 2 1", "1 2 2"])
+def test_ranks_share_a_sheared_box(processors, tmp_path):
+    # Atoms that are created depend on the number of ranks. The box flips in step 2, when all
+    # particles are in other sub-domains, and the second run begins after it.
+    box = "prism 0 6 0 6 0 6 2.9 0 0"
+    create = fluid(1.0).replace(BOX, box)
+    started = run_lammps(create + "write_restart start\n", tmp_path).directory / "start"
+    deck = (
+        f"comm_modify vel yes\nread_restart {started}\ncomm_modify vel yes\nneighbor 0.3 bin\n"
+        "timestep 0.01\nfix nve all nve\n"
+        + OFTEN
+        + THERMO.replace("pyz", "pyz xy")
+        + SHEAR.format(0.9)
+    )
+    deck += resident("cpu") + "thermo 4\nrun 8\nrun 5\n" + END
+    one = run_lammps(deck, tmp_path)
+    ranks = int(np.prod([int(n) for n in processors.split()]))
+    many = run_lammps(f"processors {processors}\n" + deck, tmp_path, ranks=ranks)
+    for run in (one, many):
+        assert_stays(run)
+    assert one.thermo(0)["Xy"][0] > 0 > one.thermo(0)["Xy"][-1]
+    assert_same_steps(many, one, 1e-9)
+
+
+def test_output_on_ranks_does_not_change_the_steps(tmp_path):
+    # Atoms are sent to their sub-domains for LAMMPS' neighbor lists, and in flips.
+    deck = fluid(1.0) + SHEAR.format(2.2) + resident("cpu")
+    reads = "compute rdf all rdf 20\nfix look all ave/time 3 1 3 c_rdf[*] mode vector file rdf\n"
+    plain, busy = (
+        run_lammps(deck + more + "run 50\n" + END, tmp_path, ranks=2) for more in ("", reads)
+    )
+    for run in (plain, busy):
+        assert_stays(run)
+        assert (np.sort(run.dump("end")["id"]) == np.arange(1, 631)).all()
+    # LAMMPS wraps positions for its neighbor lists by its own arithmetic.
+    assert_close(state(busy), state(plain), 1e-11)
+
+
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+def test_shear_continues_from_a_restart_file(precision, device, tmp_path):
+    # At this rate the box has flipped twice before the file is written, and flips again after it.
+    deck = fluid(1.0, precision=precision)
+    shear = SHEAR.format(2.2) + resident(device)
+    whole = run_lammps(deck + shear + "run 70\nrun 30\n" + END, tmp_path)
+    first = run_lammps(deck + shear + "run 70\nwrite_restart half\n", tmp_path)
+    rest = (
+        f"read_restart {first.directory / 'half'}\ncomm_modify vel yes\nneighbor 0.3 bin\n"
+        "timestep 0.01\nfix nve all nve\n" + OFTEN + THERMO + shear + "run 30\n" + END
+    )
+    second = run_lammps(rest, tmp_path)
+    for run in (whole, first, second):
+        assert_stays(run)
+    assert_close(state(second), state(whole), 1e-8 if precision == "double" else 1e-3)
+
+
+SLLOD = "unfix nve\nfix nve all nvt/sllod temp 1.1 1.1 0.2 {}\n"
+CHAIN = (
+    "variable e equal f_nve\nvariable p equal f_nve[1]\nvariable w equal f_nve[2]\n"
+    "thermo_style custom step temp pxy v_e v_p v_w\nthermo_modify format float %.16g\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("rate", "chain", "style"), [(0.3, "", "dpd"), (-1.2, "tchain 3", "dpd"), (2.2, "", "dpd/ext")]
+)
+def test_sllod_is_that_of_lammps(rate, chain, style, device, tmp_path):
+    # Steps, the chain of thermostats and its energy. At the higher rates the box flips.
+    deck = fluid(0.0, style) + SHEAR.format(rate) + SLLOD.format(chain) + CHAIN + "thermo 10\n"
+    more = "run 20\nrun 30\n"
+    host = run_lammps(deck + more + END, tmp_path)
+    ours = run_lammps(deck + resident(device) + more + END, tmp_path)
+    assert_stays(ours)
+    for names in (("xu", "yu", "zu"), ("vx", "vy", "vz"), ("fx", "fy", "fz")):
+        assert_close(pick(ours, *names), pick(host, *names), 1e-8)
+    assert abs(host.thermo()["v_p"]).min() > 0
+    for name, expected in host.thermo().items():
+        assert ours.thermo()[name] == pytest.approx(expected, rel=1e-7, abs=1e-7), name
+
+
+def test_sllod_on_ranks_with_output_and_from_a_restart_file(tmp_path):
+    deck = fluid(0.0) + SHEAR.format(2.2) + SLLOD.format("")
+    start = run_lammps(deck + "write_restart start\n", tmp_path).directory / "start"
+    begin = (
+        f"read_restart {start}\ncomm_modify vel yes\nneighbor 0.3 bin\ntimestep 0.01\n"
+        "fix nve all nve\n" + OFTEN + SHEAR.format(2.2) + SLLOD.format("") + resident("cpu")
+    )
+    one = run_lammps(begin + "run 20\nrun 20\n" + END, tmp_path)
+    two = run_lammps(begin + "thermo 1\nrun 20\nrun 20\n" + END, tmp_path, ranks=2)
+    half = run_lammps(begin + "run 20\nwrite_restart half\n", tmp_path).directory / "half"
+    rest = run_lammps(begin.replace(str(start), str(half)) + "run 20\n" + END, tmp_path)
+    for run in (one, two, rest):
+        assert_stays(run)
+    assert_close(state(two), state(one), 1e-8)
+    assert_close(state(rest), state(one), 1e-8)
+
+
+def test_sllod_keeps_its_temperature(device, tmp_path):
+    # A fluid of conservative forces, which shear heats: 40 damping times after 20. Five standard
+    # errors of ten blocks (Student's t): one false alarm in 1,300 seeds.
+    deck = fluid(0.0, precision="mixed").replace("25.0 4.5", "25.0 0.0") + SHEAR.format(0.5)
+    deck += SLLOD.format("") + "thermo_style custom step c_nve_temp\nthermo 4\n" + resident(device)
+    run = run_lammps(deck + "run 400\nrun 800\n", tmp_path)
+    assert_stays(run)
+    blocks = run.thermo(1)["c_nve_temp"][1:].reshape(10, 20).mean(axis=1)
+    error = blocks.std(ddof=1) / np.sqrt(10)
+    assert error < 0.02 and abs(blocks.mean() - 1.1) < 5 * error, (blocks.mean(), error)

@@ -198,6 +198,18 @@ def test_pairs_are_counted_as_on_the_cpu():
         assert (a.interior == b.interior).all()
 
 
+@pytest.mark.parametrize("periodic", [False, True])
+def test_pairs_of_tiles_that_are_far_apart_are_left_out_of_no_count(periodic):
+    cpu, gpu = (
+        trivalent(8000, precision="double", device=d, periodic=periodic) for d in ("cpu", "cuda")
+    )
+    for ions in (cpu, gpu):
+        ions.sample_pair_correlations(1, bin_width=0.5, farthest=90.0)
+        ions.run(1)
+    assert cpu.pair_correlations.counts.sum() > 0
+    assert (cpu.pair_correlations.counts == gpu.pair_correlations.counts).all()
+
+
 def test_device_arrays_are_taken():
     cupy = pytest.importorskip("cupy")
     start = trivalent(100, device="cpu")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import tempfile
 
 import numpy as np
 import pytest
@@ -23,12 +24,29 @@ from manymove.analysis.sphere_reference import fluid_factor, mixture_pressure
 UNLIKE = np.array([[1.0, 0.55], [0.55, 0.8]])  # not additive
 
 
-def volumes(particles, samples, cycles):
-    """Volumes at intervals of a number of cycles."""
-    found = np.empty(samples)
-    for k in range(samples):
-        particles.run_cycles(cycles)
-        found[k] = particles.volume
+def boxes(particles, samples, cycles):
+    """Edges at intervals of a number of cycles. A GPU, which waits for the host at each change of
+    so small a box, begins the series, the CPU makes all of it, and its beginning is the same."""
+    found = np.empty((samples, len(particles.box)))
+
+    def run(some, samples, found):
+        for k in range(samples):
+            some.run_cycles(cycles)
+            found[k] = some.box
+        return some.state_hash
+
+    if particles.device == "cpu":
+        run(particles, samples, found)
+        return found
+    with tempfile.TemporaryDirectory() as folder:
+        particles.save(f"{folder}/state")
+        same = type(particles).load(f"{folder}/state", device="cpu", threads=1)
+    first = samples // 40
+    expected = run(same, first, found)
+    on_device = np.empty_like(found[:first])
+    assert run(particles, first, on_device) == expected
+    assert (on_device == found[:first]).all()
+    run(same, samples - first, found[first:])
     return found
 
 
@@ -64,7 +82,7 @@ def check_volumes(particles, sigma, samples=6000, cycles=12):
     D = len(particles.box)
     beta_pressure = particles.constant_pressure / particles.diameter**D
     particles.run_cycles(400)
-    found = volumes(particles, samples, cycles)
+    found = boxes(particles, samples, cycles).prod(axis=1)
     smallest = (3 * particles._sizes.largest()) ** D
     assert found.min() >= smallest * (1 - 1e-12)
     cuts = np.append(np.quantile(found, np.linspace(0.05, 0.95, 19)), 40 * smallest)
@@ -189,12 +207,9 @@ def check_edges(particles, sigma, samples=4000, cycles=8):
     D = len(particles.box)
     beta_pressure = particles.constant_pressure / particles.diameter**D
     particles.run_cycles(400)
-    boxes = np.empty((samples, D))
-    for k in range(samples):
-        particles.run_cycles(cycles)
-        boxes[k] = particles.box
+    edges_found = boxes(particles, samples, cycles)
     shortest = 3 * particles._sizes.largest()
-    assert boxes.min() >= shortest * (1 - 1e-9)
+    assert edges_found.min() >= shortest * (1 - 1e-9)
     # Edges of random boxes are exponential beyond the shortest one.
     random, points = np.random.default_rng(3), 1_000_000
     scale = 0.4 * shortest
@@ -204,7 +219,7 @@ def check_edges(particles, sigma, samples=4000, cycles=8):
     weight *= V**particles.N * legal_share(V, sigma, D)
     effective = weight.sum() ** 2 / (weight**2).sum()
     for of in (lambda b: b.prod(axis=1), lambda b: b[:, 0] / b[:, -1]):
-        found = of(boxes)
+        found = of(edges_found)
         bins = np.quantile(found, np.linspace(0, 1, 17))
         bins[0], bins[-1] = 0, np.inf
         law = np.histogram(of(edges), bins=bins, weights=weight)[0]
@@ -327,6 +342,30 @@ def test_cpu_and_gpu_make_the_same_trajectory(name, mode):
         for run in runs:
             run.run_cycles(20)
         assert runs[0].state_hash == runs[1].state_hash
+
+
+@on_gpu
+@pytest.mark.parametrize("dimensions", [2, 3])
+@pytest.mark.parametrize("sizes", ["one", "diameters", "table", "sums"])
+@pytest.mark.parametrize("every", [1, 3])
+def test_many_tiles_find_the_least_ratio_of_the_cpu(dimensions, sizes, every):
+    """A GPU looks for close pairs in its tiles, of which the pairs of neighbors are in several."""
+    per_edge = 44 if dimensions == 2 else 16
+    N, box = per_edge**dimensions, (1.05 * per_edge,) * dimensions
+    given = {
+        "one": {},
+        "diameters": {"diameters": np.linspace(0.6, 1.0, N)},
+        "table": {"types": np.arange(N) % 2, "contacts": UNLIKE},
+        "sums": {"types": np.arange(N) % 2, "contacts": [[1.0, 0.8], [0.8, 0.6]]},
+    }[sizes]
+    settings = {**given, "pressure": 20.0, "volume_delta": 3e-4, "volume_every": every, "tile": 7}
+    runs = [make((sites(box, per_edge), box), device, **settings) for device in ("cpu", "cuda")]
+    for _ in range(3):
+        for run in runs:
+            run.run_cycles(15)
+        assert runs[0].state_hash == runs[1].state_hash
+    trials, accepted = runs[0]._engine.volume_counters
+    assert 0 < accepted < trials
 
 
 @pytest.mark.parametrize("name", [name for name in SYSTEMS if "apart" not in name])

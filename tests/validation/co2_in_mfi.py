@@ -46,7 +46,8 @@ def points(options: argparse.Namespace, species: list[Any], gases: list[GasPhase
     a = Adsorption(
         options.framework, [0] * len(species), adsorbates=species, force_field=TRAPPE_ZEO,
         temperature=TEMPERATURE, method="plj", systems=options.systems,
-        fugacity=gases[0].fugacities, seed=options.seed, device=options.device,
+        fugacity=gases[0].fugacities, seed=options.seed, device=options.device, exchange=0.6,
+        reinsertion=0.2, trial_positions=options.trial_positions,
     )  # fmt: skip
     names = [each.name for each in species]
     for gas in gases:
@@ -58,6 +59,7 @@ def points(options: argparse.Namespace, species: list[Any], gases: list[GasPhase
             a.compare_loading(every)
         row = {
             "species": names, "pressure_bar": gas.pressure, "mole_fractions": gas.mole_fractions,
+            "trial_positions": options.trial_positions,
             "fugacity_bar": gas.fugacities, "equilibrated": a.loading_agrees(),
             "loading_mol_per_kg": [n.value for n in a.loading_mol_per_kg],
             "error": [n.error for n in a.loading_mol_per_kg],
@@ -70,9 +72,9 @@ def points(options: argparse.Namespace, species: list[Any], gases: list[GasPhase
         if len(species) == 2:
             ratio = a.selectivity(0, 1, gas.mole_fractions)
             row["selectivity"], row["selectivity_error"] = ratio.value, ratio.error
-        else:
-            heat = a.heat_of_adsorption
-            row["heat_kJ_per_mol"], row["heat_error_kJ_per_mol"] = heat.value, heat.error
+        heats = a.heats_of_adsorption
+        row["heat_kJ_per_mol"] = [q.value for q in heats]
+        row["heat_error_kJ_per_mol"] = [q.error for q in heats]
         add(row)
     return a.device_name
 
@@ -86,13 +88,15 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         example.save(options, result)  # a run that is cut short keeps its points
         print(row, flush=True)
 
-    for molecule in (CO2, N2):
+    for molecule in () if options.only == "mixtures" else (CO2, N2):
         chosen = list(PUBLISHED[molecule.name])[:: options.every]
         gases = [GasPhase([molecule], p, TEMPERATURE) for p in chosen]
         result["device"] = points(options, [molecule], gases, add)
+    if options.only == "gases":
+        return result
     shares = list(MIXTURES)[:: options.every]
     mixed = [GasPhase([CO2, N2], 1.0, TEMPERATURE, [x, 1 - x]) for x in shares]
-    points(options, [CO2, N2], mixed, add)
+    result["device"] = points(options, [CO2, N2], mixed, add)
     return result
 
 
@@ -145,6 +149,8 @@ def main() -> None:
                         help="steps of the first equilibration round")  # fmt: skip
     parser.add_argument("--steps", type=int, default=20000, help="of the measurement")
     parser.add_argument("--every", type=int, default=1, help="measure every so many points")
+    parser.add_argument("--only", choices=("gases", "mixtures"), help="leave out the others")
+    parser.add_argument("--trial-positions", type=int, default=64, help="of an exchange")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=1)
     quick = {"systems": 4, "steps": 40, "equilibrate": 4, "every": 11, "framework": "LTA"}

@@ -99,17 +99,22 @@ std::vector<int> capacities(const State& s) {
 
 namespace {
 
-// Tried reinsertions of a system in the next steps: the kind of a step is that of all systems.
+// Tried reinsertions and partial regrowths of a system in the next steps: the kind of a step is
+// that of all systems.
 std::uint64_t reinsertions_in(const State& s, std::uint64_t steps) {
   const Parameters& p = s.parameters;
-  if (!(p.reinsertion > 0)) return 0;
+  if (!(p.reinsertion > 0) && !(p.regrowth > 0)) return 0;
   const PhiloxKey key{static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
   const auto first = static_cast<std::uint32_t>(p.exchange * 0x1p32),
-             end = static_cast<std::uint32_t>((p.exchange + p.reinsertion) * 0x1p32);
+             end = static_cast<std::uint32_t>((p.exchange + p.reinsertion) * 0x1p32),
+             regrowth = static_cast<std::uint32_t>(
+                 (p.exchange + p.reinsertion + p.identity_change) * 0x1p32),
+             rest = static_cast<std::uint32_t>(
+                 (p.exchange + p.reinsertion + p.identity_change + p.regrowth) * 0x1p32);
   std::uint64_t count = 0;
   for (std::uint64_t t = s.data.counters.steps; t < s.data.counters.steps + steps; ++t) {
     const std::uint32_t kind = common_draw(key, t).kind;
-    count += kind >= first && kind < end;
+    count += (kind >= first && kind < end) || (kind >= regrowth && kind < rest);
   }
   return count;
 }

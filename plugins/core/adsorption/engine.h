@@ -58,6 +58,22 @@ struct BodySite {
   int type = 0;
   std::array<double, 3> offset{0, 0, 0};  // from the center, without rotation
 };
+// A linear chain of sites with bonds of fixed length; see docs/theory/open_systems.md. The energy
+// of a bend is stiffness / 2 (theta - angle)^2, that of a torsion c0 + c1 (1 + cos phi)
+// + c2 (1 - cos 2 phi) + c3 (1 + cos 3 phi), where phi is zero if the outer sites are on one side.
+struct Bend {
+  double stiffness = 0, angle = 0;  // K, of radians
+};
+struct ChainLaws {
+  std::vector<double> bonds;                    // [sites - 1], angstrom
+  std::vector<Bend> bends;                      // [sites - 2]
+  std::vector<std::array<double, 4>> torsions;  // [sites - 3], K
+};
+// Of a chain alone: the mean of exp(-beta u) over bends and torsions, where u is the Lennard-Jones
+// energy of sites that are four or more bonds apart, and its mean energy in kelvin, all of it.
+struct IdealChain {
+  double weight = 1, weight_error = 0, energy = 0;
+};
 struct Rigid {
   std::vector<SiteType> types;
   std::vector<LennardJones> pairs;            // [types][types]; epsilon 0: none
@@ -68,6 +84,9 @@ struct Rigid {
   std::vector<double> framework_charge;  // [atoms] in e; empty: none
   bool tail = false;                     // corrections for what is beyond it
   double alpha = 0, wave_cutoff = 0;     // of Ewald's sum of the molecules, 1 / angstrom
+  // Of each species, if they are flexible; then the offsets of the sites have no meaning, and no
+  // site has a charge.
+  std::vector<ChainLaws> chains;
 };
 
 struct Species {
@@ -95,6 +114,7 @@ struct Parameters {
   // reinsertion and identity_change are the shares of these moves among the steps.
   int trial_positions = 1, trial_orientations = 1;
   double reinsertion = 0, identity_change = 0;
+  double regrowth = 0;               // share of partial regrowths among the steps, of chains
   std::array<int, 3> grid{0, 0, 0};  // points along each edge of the unit cell
   bool cubic = false, double_precision = false;
   double barrier = 0;  // pockets behind higher framework energies are blocked; 0: none are
@@ -120,9 +140,10 @@ struct Counters {
   std::uint64_t trial_states = 0;  // proposals besides the old state, of all systems
   std::uint64_t accepted = 0;      // displacements and rotations, or choices of another state
   std::uint64_t exchanges = 0, accepted_exchanges = 0;
-  std::uint64_t insertions = 0;    // of test molecules into each system
-  std::uint64_t samples = 0;       // steps averaged over
-  std::uint64_t reinsertions = 0;  // tried, of all systems; accepted ones are not in `accepted`
+  std::uint64_t insertions = 0;  // of test molecules into each system
+  std::uint64_t samples = 0;     // steps averaged over
+  // Tried reinsertions and partial regrowths of all systems; accepted ones are not in `accepted`.
+  std::uint64_t reinsertions = 0;
 };
 
 // Everything that a trajectory and its averages depend on, in host memory.
@@ -136,6 +157,9 @@ struct Snapshot {
   std::vector<std::uint64_t> profile;  // [groups][bins], in units of 2^-32
   // Of rigid molecules: unit quaternions (w, x, y, z), [systems][slots][4], and structure factors.
   std::vector<double> orientations, waves;
+  // Of chains: positions of the sites from the center, without rotation,
+  // [systems][slots][most sites of a molecule][3].
+  std::vector<double> shapes;
 };
 
 struct GridInfo {
@@ -176,7 +200,8 @@ class MANYMOVE_API Engine {
   virtual Counters counters() const = 0;
   virtual GridInfo grid_info() const = 0;
   virtual std::vector<int> capacities() const = 0;  // of each species, at present
-  virtual std::size_t molecules() const = 0;        // that set_positions() takes
+  virtual std::vector<IdealChain> ideal_chains() const { return {}; }  // of each species of chains
+  virtual std::size_t molecules() const = 0;                           // that set_positions() takes
   // Present energies, [systems]. Those of rigid molecules are summed over all interactions, which
   // does not change the state; snapshot() has the energies that the moves have updated.
   virtual std::vector<double> energies() { return snapshot().energies; }

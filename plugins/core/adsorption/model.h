@@ -112,7 +112,8 @@ enum class Purpose : std::uint32_t {
   place,
   widom,
   trial_place,
-  trial_turn
+  trial_turn,
+  chain
 };
 
 inline constexpr std::uint32_t kEverySystem = 0xffffffffu;
@@ -529,7 +530,28 @@ enum Sum {
   kReinserted,
   kIdentities,
   kChangedIdentities,
+  // Of open mixtures: the energy times the number of each species, and the products of the numbers
+  // of two species, see product_of.
+  kEnergyOfSpecies,
+  kProducts = kEnergyOfSpecies + kMostSpecies,
+  // Tried and accepted partial regrowths of chains.
+  kRegrowths = kProducts + kMostSpecies * (kMostSpecies + 1) / 2,
+  kRegrown,
   kSums
 };
+// The row of the product of the numbers of species a and b, a <= b.
+MM_HD constexpr int product_of(int a, int b) { return kProducts + b * (b + 1) / 2 + a; }
+// Adds what the heats of a mixture need (docs/theory/open_systems.md, section 6) to the sums of a
+// system, which are `stride` apart. Not inlined on a GPU, where single gases need the registers.
+MM_COLD void add_mixture(double* sums, std::size_t stride, int species, double energy,
+                         const std::int32_t* counts) {
+  for (int b = 0; b < species; ++b) {
+    const double n = counts[b];
+    sums[stride * static_cast<std::size_t>(kEnergyOfSpecies + b)] += mul_rn(energy, n);
+    for (int a = 0; a <= b; ++a)
+      sums[stride * static_cast<std::size_t>(product_of(a, b))] +=
+          mul_rn(static_cast<double>(counts[a]), n);
+  }
+}
 
 }  // namespace manymove::adsorption

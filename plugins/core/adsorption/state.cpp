@@ -104,13 +104,15 @@ void check_trials(const Parameters& p) {
         "trial_positions and trial_orientations must be positive, and (trial_positions + 1) times "
         "trial_orientations must be at most ",
         kMostTrials, ", got ", k, " and ", m);
-  for (const double share : {p.reinsertion, p.identity_change})
+  for (const double share : {p.reinsertion, p.identity_change, p.regrowth})
     if (!(share >= 0) || !(share < 1)) refuse("shares of moves must be in [0, 1), got ", share);
-  if (!(p.exchange + p.reinsertion + p.identity_change < 1))
-    refuse("exchange, reinsertion and identity_change must leave some steps for other moves");
+  if (!(p.exchange + p.reinsertion + p.identity_change + p.regrowth < 1))
+    refuse(
+        "exchange, reinsertion, identity_change and regrowth must leave some steps for other "
+        "moves");
   if (p.identity_change > 0 && !(p.exchange > 0 && p.species.size() > 1))
     refuse("identity_change needs an open system of several species");
-  if (k * m == 1 && p.reinsertion == 0 && p.identity_change == 0) return;
+  if (k * m == 1 && p.reinsertion == 0 && p.identity_change == 0 && p.regrowth == 0) return;
   if (!p.rigid) refuse("trials, reinsertions and identity changes are for rigid molecules");
   if (p.method != Method::metropolis && p.method != Method::plj)
     refuse("trials, reinsertions and identity changes need the method metropolis or plj");

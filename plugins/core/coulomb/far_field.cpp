@@ -131,12 +131,19 @@ NearTable in_pieces(const Polynomial& p, double reach) {
 // for the mesh in use; this only chooses.
 struct Shape {
   double error, reach, cloud, window;
+  int points;  // under the window
 };
-constexpr Shape kShapes[] = {{8e-8, 7.5, 23.5, 0.60 * kPi* kWindow},
-                             {6e-9, 8.5, 26.5, 0.65 * kPi* kWindow},
-                             {4e-10, 10, 30.5, 0.65 * kPi* kWindow},
-                             {4e-11, 12, 36, 0.70 * kPi* kWindow}};
-constexpr double kWanted = 2e-3;  // of the bound of an energy, in kT
+constexpr Shape kShapes[] = {
+    {4.3e-7, 7.25, 22.5, 0.687 * kPi * 10, 10}, {8.2e-8, 8.5, 24.6, 0.737 * kPi * 10, 10},
+    {5.5e-9, 9, 27.4, 0.687 * kPi * 12, 12},    {8e-10, 10.5, 29.4, 0.737 * kPi * 12, 12},
+    {2.2e-10, 10, 30.5, 0.662 * kPi * 14, 14},  {2e-11, 12, 33.6, 0.725 * kPi * 14, 14}};
+// Of the bound of an energy, in kT.
+constexpr double kWanted = 2e-3, kWantedOfMoves = 5e-4;
+
+double volume_of(const Rules& r) {
+  if (r.periodic) return double{r.extent[0]} * r.extent[1] * r.extent[2];
+  return 4 * kPi / 3 * std::pow(double{kHalf}, 3);
+}
 
 int good_length(double least) {
   int n = std::max(2, static_cast<int>(std::ceil(least / 2)) * 2);
@@ -146,6 +153,7 @@ int good_length(double least) {
 
 struct Builder {
   const State& state;
+  std::size_t moves = 0;  // 0: the field of the ions
   FarField field{};
   Shape shape{};
   double spacing[3] = {}, period[3] = {};
@@ -162,6 +170,9 @@ struct Builder {
       most = std::max(most, z);
       least = std::min(least, 2 * state.radius[i]);
     }
+    // A move takes a charge away and puts it elsewhere.
+    if (moves > 0)
+      field.magnitude = 2 * std::min(field.magnitude, most * static_cast<double>(moves));
     field.quanta = 6755399441055744.0 / r.magic;
     field.bound.nearest = field.quanta * most * (1 + 26 / least);
     field.bound.crowd = field.quanta * 6 * most / least;
@@ -170,23 +181,22 @@ struct Builder {
   }
 
   // The shape that bounds the largest charge's energy by what is wanted, if one does.
-  void choose(double ions_per_point) {
-    const Rules& r = state.rules;
-    const double n = static_cast<double>(state.sites.size());
-    double volume = 4 * kPi / 3 * std::pow(double{kHalf}, 3);
-    if (periodic()) volume = double{r.extent[0]} * r.extent[1] * r.extent[2];
-    const double wanted_spacing = std::cbrt(ions_per_point * volume / n);
-    const double energy = 2 * charge_most_ * field.magnitude * r.strength * field.quanta;
+  // spacing_for(shape): of the mesh.
+  template <class SpacingFor>
+  void choose(double error, const SpacingFor& spacing_for) {
+    const double energy = 2 * charge_most_ * field.magnitude * state.rules.strength * field.quanta;
     for (const Shape& s : kShapes) {
       shape = s;
-      place(wanted_spacing);
-      if (energy * s.error / field.mesh.reach < kWanted) break;
+      place(spacing_for(s));
+      if (energy * s.error / field.mesh.reach < error) break;
     }
   }
 
   void place(double wanted) {
     MeshRules& m = field.mesh;
     const Rules& r = state.rules;
+    m.window_points = shape.points;
+    m.per_half = 2.0 / shape.points;
     double shortest = r.extent[0], widest = 0;
     for (const float edge : r.extent) shortest = std::min<double>(shortest, edge);
     for (int a = 0; a < 3; ++a) {
@@ -204,8 +214,8 @@ struct Builder {
         m.length[a] = good_length(std::max(2 * (diameter / wanted + shape.reach), 32.0));
         spacing[a] = 2 * diameter / (m.length[a] - 2 * shape.reach);
         period[a] = spacing[a] * m.length[a];
-        m.points[a] = static_cast<int>(std::ceil(diameter / spacing[a])) + kWindow + 2;
-        m.origin[a] = -double{kHalf} - (kWindow / 2 + 0.5) * spacing[a];
+        m.points[a] = static_cast<int>(std::ceil(diameter / spacing[a])) + shape.points + 2;
+        m.origin[a] = -double{kHalf} - (shape.points / 2 + 0.5) * spacing[a];
       }
       m.per_spacing[a] = 1 / spacing[a];
       widest = std::max(widest, spacing[a]);
@@ -213,6 +223,8 @@ struct Builder {
     m.reach = shape.reach * widest;
     if (periodic()) m.reach = std::min(m.reach, shortest / 2);
     m.inverse_reach2 = 1 / (m.reach * m.reach);
+    field.points = 1;
+    for (const int length : m.length) field.points *= length;
   }
 
   void fit() {
@@ -238,12 +250,12 @@ struct Builder {
     m.window = fitted([&](double v) { return bump(shape.window, 1 - v) / top; }, window_error);
     // Rounding of the place on the mesh, times the steepest slope.
     const int longest = *std::max_element(m.length, m.length + 3);
-    window_error += 8 * kUlp * longest / kWindow * std::sqrt(shape.window);
+    window_error += 8 * kUlp * longest / shape.points * std::sqrt(shape.window);
     m.at_zero = smooth(0);
     if (state.ewald) m.at_zero += state.ewald->at_origin;
     // A mesh point's charge fits 61 bits, whatever the ions do: each cell of the mesh holds as many
-    // as the densest packing of the smallest ones.
-    double weights = 1, per_cell = 1.42;
+    // as the densest packing of the smallest ones; of what moves change, twice that.
+    double weights = 1, per_cell = moves > 0 ? 2.84 : 1.42;
     for (int a = 0; a < 3; ++a) {
       weights *= weight_at(a, 0) + 2;
       per_cell *= spacing[a] / diameter_least_ + 1;
@@ -257,14 +269,14 @@ struct Builder {
 
   // Sum of the window's weights times exp(i k x), over the mesh points.
   double weight_at(int axis, double k) const {
-    const double half = spacing[axis] * kWindow / 2;
-    return kWindow / 2.0 * bump_transform(shape.window, k * half) / bump(shape.window, 1);
+    const double half = spacing[axis] * shape.points / 2;
+    return shape.points / 2.0 * bump_transform(shape.window, k * half) / bump(shape.window, 1);
   }
   // Relative error of exp(i k x) on the mesh: the other wave numbers that look the same there, and
   // the polynomial in the window's place.
   double alias_at(int axis, double k) const {
     constexpr int kMost = 40;
-    const double half = spacing[axis] * kWindow / 2, turn = 2 * kPi / spacing[axis];
+    const double half = spacing[axis] * shape.points / 2, turn = 2 * kPi / spacing[axis];
     double sum = 0;
     for (int n = 1; n <= kMost; ++n)
       sum += std::abs(bump_transform(shape.window, (turn * n + k) * half)) +
@@ -272,7 +284,7 @@ struct Builder {
     const double last = (turn * (kMost - 0.5)) * half;  // the rest falls as 1 / k^2
     sum += 2 * 2 * shape.window * shape.window / last / (turn * half);
     const double own = std::abs(bump_transform(shape.window, k * half));
-    return sum / own + window_error * kWindow / std::abs(weight_at(axis, k));
+    return sum / own + window_error * shape.points / std::abs(weight_at(axis, k));
   }
 
   double transform(double k2) const {
@@ -289,10 +301,9 @@ struct Builder {
   void tabulate() {
     MeshRules& m = field.mesh;
     std::array<std::vector<double>, 3> wave, weight, alias;
-    double volume = 1, points = 1;
+    double volume = 1;
     for (int a = 0; a < 3; ++a) {
       volume *= period[a];
-      points *= m.length[a];
       field.half[a] = m.length[a] / 2 + 1;
       for (int n = 0; n < m.length[a] / 2; ++n) {
         wave[a].push_back(2 * kPi * n / period[a]);
@@ -338,17 +349,20 @@ struct Builder {
           round_error += size * relative / w;
         }
       }
-    const double points_of_ion = std::pow(double{kWindow}, 3);
+    const double points_of_ion = std::pow(shape.points, 3);
     field.pair_error = mesh_error + truncation(volume) + cloud_error;
     if (state.ewald) field.pair_error += state.ewald->terms.error;
     field.ion_error = round_error * points_of_ion * m.charge_unit;
     double window_norm = 1;
     for (int a = 0; a < 3; ++a) window_norm *= std::sqrt(weight[a][0] + 1);
-    field.norm_error = kUlp * (32 * std::log2(points) + 200) * points * largest * window_norm;
+    field.norm_error =
+        kUlp * (32 * std::log2(field.points) + 200) * field.points * largest * window_norm;
     // At two places; the brush rounds each of its terms.
     const double ions = static_cast<double>(state.sites.size());
+    const double charges = moves > 0 ? 2 * std::min(ions, static_cast<double>(moves)) : ions;
     field.bound.field =
-        2 * (field.pair_error * field.magnitude + field.ion_error * ions) * field.quanta + 4 * ions;
+        2 * (field.pair_error * field.magnitude + field.ion_error * charges) * field.quanta +
+        (moves > 0 ? 0 : 4 * ions);
     field.bound.per_norm = 2 * field.norm_error * field.quanta;
   }
 
@@ -383,18 +397,53 @@ FarField make_far_field(const State& state, double ions_per_point) {
     refuse(
         "method tree: the energy of nearest images has a kink at half an edge of the box, which no "
         "mesh represents; use boundary ewald or method brush");
+  const double ions = static_cast<double>(state.sites.size());
+  const double spacing = std::cbrt(ions_per_point * volume_of(state.rules) / ions);
   Builder builder{state};
   builder.measure();
-  builder.choose(ions_per_point);
+  builder.choose(kWanted, [&](const Shape&) { return spacing; });
   builder.fit();
   builder.tabulate();
   return std::move(builder.field);
 }
 
-std::size_t epoch_length(std::size_t ions, double mesh_points, double pairs_per_point) {
-  const double balanced = std::sqrt(pairs_per_point * mesh_points);
-  const double epochs = std::max(1.0, std::nearbyint(static_cast<double>(ions) / balanced));
-  return static_cast<std::size_t>(std::ceil(static_cast<double>(ions) / epochs));
+FarField make_far_field_of_moves(const State& state, const FarField& of_ions, std::size_t moves) {
+  Builder builder{state, moves};
+  builder.measure();
+  builder.choose(kWantedOfMoves,
+                 [&](const Shape& s) { return kCoarser * of_ions.mesh.reach / s.reach; });
+  builder.fit();
+  builder.tabulate();
+  return std::move(builder.field);
+}
+
+Epochs epochs_for(const State& state, const FarField& field, const Costs& costs) {
+  if (state.epochs.outer > 0) return state.epochs;
+  constexpr double kAccepted = 0.7;  // of the trials that are not hopeless
+  const double ions = static_cast<double>(state.sites.size());
+  const auto whole = [&](double balanced) {
+    const double epochs = std::max(1.0, std::nearbyint(ions / balanced));
+    return static_cast<std::size_t>(std::ceil(ions / epochs));
+  };
+  // A trial's share of a transform, and the pairs with moves before it in its epoch: both are half
+  // of the sum at the length where it is least.
+  const auto length = [&](double transform) {
+    return std::sqrt(2 * transform / (kAccepted * costs.pair));
+  };
+  const double fine = costs.point * field.points + costs.launch,
+               coarse = costs.point * field.points / std::pow(kCoarser, 3) + costs.launch;
+  const double alone = 2 * fine / length(fine);
+  // With a mesh of moves, a trial's two places see both places of each move before in the outer
+  // epoch, within the reach of that mesh.
+  const double reach = kCoarser * field.mesh.reach;
+  const double share = std::min(1.0, 4 * kPi / 3 * reach * reach * reach / volume_of(state.rules));
+  const double outer = std::sqrt(fine / (2 * kAccepted * share * costs.near));
+  const double both = 2 * fine / outer + 2 * coarse / length(coarse) + costs.of_moves;
+  if (outer >= ions || length(coarse) > outer / 2 || both >= alone) {
+    const std::size_t one = whole(length(fine));
+    return {one, one};
+  }
+  return {whole(outer), whole(length(coarse))};
 }
 
 }  // namespace manymove::coulomb

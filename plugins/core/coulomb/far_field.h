@@ -24,13 +24,27 @@ struct FarField {
   double magnitude;   // sum of |z|
   ErrorBound bound;
   double quanta;  // of one unit charge at a distance of one unit
+  double points;  // of the transform
 };
 
 // ions_per_point: of the mesh; fewer make the mesh finer and the direct sums shorter. Throws
 // std::invalid_argument for a box with nearest images.
 FarField make_far_field(const State& state, double ions_per_point);
 
-// Trials from one transform of the mesh to the next, a function of the number of ions alone.
-std::size_t epoch_length(std::size_t ions, double mesh_points, double pairs_per_point);
+// The far field of what moves change, on a coarser mesh, with a reach that is kCoarser times as
+// long as that of the ions' field. `moves`: at most so many.
+inline constexpr double kCoarser = 3;
+FarField make_far_field_of_moves(const State& state, const FarField& of_ions, std::size_t moves);
+
+// What the parts of a sweep take, in any unit of time.
+struct Costs {
+  double point;     // of a mesh, in its transform
+  double launch;    // of an epoch, whatever its mesh
+  double pair;      // a trial and an accepted move before it in its epoch
+  double near;      // a place and a source within reach
+  double of_moves;  // a trial and the mesh of moves: two potentials, and charges
+};
+// A function of the number of ions and of the costs alone.
+Epochs epochs_for(const State& state, const FarField& field, const Costs& costs);
 
 }  // namespace manymove::coulomb

@@ -8,13 +8,14 @@
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "model.h"
 
 namespace manymove::coulomb {
 
-inline constexpr int kWindow = 14;  // mesh points under the window, along an axis
-inline constexpr int kTerms = 30;   // of a polynomial
+inline constexpr int kMostWindow = 14;  // mesh points under a window, along an axis
+inline constexpr int kTerms = 30;       // of a polynomial
 
 // A function of v from 0 to 1 as a polynomial of 2 v - 1, the highest power first.
 struct Polynomial {
@@ -60,6 +61,8 @@ struct MeshRules {
   double at_zero;    // far part of an ion's own potential where it is, Ewald's images included
   double origin[3];  // of the mesh
   double per_spacing[3];
+  int window_points;    // under the window, along an axis: even, up to kMostWindow
+  double per_half;      // 1 over half of that
   int points[3];        // that the windows of ions may touch
   int length[3];        // of the transform: `points` and zeros, or in a periodic box the same
   double charge_magic;  // rounds a charge at a point as Rules::magic rounds a potential
@@ -73,24 +76,37 @@ MM_HD double near_part(const MeshRules& m, double squared, double inverse_distan
   return v < 1 ? inverse_distance - value_of(m.smooth, v) : 0;
 }
 
-// First of the kWindow mesh points along an axis that an ion touches, and how far it is from there,
+// First of the mesh points along an axis that an ion touches, and how far it is from there,
 // in spacings.
 MM_HD int window_at(const MeshRules& m, int axis, double x, double& lag) {
   const double u = (x - m.origin[axis]) * m.per_spacing[axis];
-  const double first = __builtin_floor(u) - (kWindow / 2 - 1);
+  const double first = __builtin_floor(u) - (m.window_points / 2 - 1);
   lag = u - first;
   return static_cast<int>(first);
 }
 // The weight of point l of these.
 MM_HD double window_weight(const MeshRules& m, double lag, int l) {
-  const double t = (lag - l) * (2.0 / kWindow);
+  const double t = (lag - l) * m.per_half;
   return value_of(m.window, t * t);
 }
-MM_HD int window_at(const MeshRules& m, int axis, double x, double (&weight)[kWindow]) {
+template <int Points>
+MM_HD int window_at(const MeshRules& m, int axis, double x, double (&weight)[Points]) {
   double lag;
   const int first = window_at(m, axis, x, lag);
-  for (int l = 0; l < kWindow; ++l) weight[l] = window_weight(m, lag, l);
+  for (int l = 0; l < Points; ++l) weight[l] = window_weight(m, lag, l);
   return first;
+}
+// Calls f with the number of points under the window as a compile-time constant.
+template <class F>
+auto for_window(const MeshRules& m, F f) {
+  switch (m.window_points) {
+    case 10:
+      return f(std::integral_constant<int, 10>());
+    case 12:
+      return f(std::integral_constant<int, 12>());
+    default:
+      return f(std::integral_constant<int, kMostWindow>());
+  }
 }
 // A point of a periodic mesh.
 MM_HD int wrapped_point(const MeshRules& m, int axis, int at) {

@@ -12,6 +12,12 @@
 
 namespace manymove::coulomb {
 
+// Of the method "tree", in trials: from one transform of the ions' mesh to the next, and from one
+// of the moves' mesh to the next. Equal: there is no mesh of moves.
+struct Epochs {
+  std::size_t outer = 0, inner = 0;
+};
+
 struct State {
   Parameters parameters;
   Rules rules{};
@@ -30,6 +36,9 @@ struct State {
   // In kT. The tree takes at least this for the error of an estimate, which costs direct sums and
   // changes no decision. Tests of the direct sums set it.
   double least_bound = 0;
+  // Lengths of the tree's epochs, which follow from the number of ions where they are 0. Tests of
+  // the mesh of moves set them.
+  Epochs epochs;
 };
 
 // Checks everything and puts the ions on the grid of integers.

@@ -117,16 +117,32 @@ struct Grid {
 // Shear of the box along x, with the gradient of the velocity along y. The tilt xy is Box::tilt[0]
 // at the time step `begin` and grows by rate * Box::extent[1] per unit of time. The engine's
 // velocities, also in HostArrays, are relative to the flow (rate (y - low[1]), 0, 0), and positions
-// are those in the box with the tilt Engine::tilt(). It needs the engine for the CPU and a single
-// rank; see check_settings().
+// are those in the box with the tilt Engine::tilt(). It needs one GPU, or the CPUs of any number
+// of ranks; see check_settings().
 struct Shear {
   double rate = 0;  // per unit of time; 0: no shear
   std::int64_t begin = 0;
 };
 
+// A chain of Nose-Hoover thermostats, integrated in half steps before and after each step, as in
+// LAMMPS' fix nvt/sllod: it scales the velocities relative to the flow, and each half step takes
+// half a time step times the rate of shear times v_y off v_x (SLLOD). The masses of the chain are
+// N_f k_B T time^2 of the first thermostat and k_B T time^2 of the others.
+struct NoseHoover {
+  int chain = 0;  // number of thermostats; 0: there is none
+  double damping_time = 0, temperature = 0, boltzmann = 0;
+  double degrees_of_freedom = 0;  // N_f
+  double temperature_of_sum = 0;  // as in VelocityChange
+};
+struct NoseHooverState {
+  std::vector<double> position, velocity;  // of each thermostat
+  double temperature = 0;                  // that was measured last, scaled by the half steps since
+};
+
 struct Settings {
   Box box;
   Shear shear;
+  NoseHoover thermostat;  // needs shear
   Grid grid;
   PairTable pairs;  // coefficients are copied; sigma over the root of the time step, as there
   double cutoff;    // largest, of pairs
@@ -289,6 +305,10 @@ class MANYMOVE_API Engine {
   // Makes the changes of velocities that are due at step(). Collective. Throws BadVelocityChange if
   // a temperature is 0 or a factor is not finite, as advance() does.
   virtual void change_velocities() = 0;
+  // The state of Settings::thermostat at step(). Local; set it after upload(), the same on all
+  // ranks. Throws std::invalid_argument for a chain of another length.
+  virtual void set_thermostat(NoseHooverState state) = 0;
+  virtual const NoseHooverState& thermostat() const = 0;
   // By how much each thermostat has lowered its temperature so far, summed over its steps. Local.
   virtual const std::vector<double>& temperature_drops() const = 0;
   // The time step of the present state. Local, as are tally() and counters().

@@ -13,6 +13,7 @@
 
 #include "../runtime/text.h"
 #include "engine.h"
+#include "nose_hoover.h"
 #include "settings.h"
 #include "velocity_changes.h"
 
@@ -44,7 +45,8 @@ class EngineBase : public Engine {
   explicit EngineBase(const Settings& settings)
       : settings_(settings),
         moment_units_(settings),
-        temperature_drops_(settings.velocity_changes.size()) {
+        temperature_drops_(settings.velocity_changes.size()),
+        chain_(settings.thermostat, settings.time_step) {
     const auto size = static_cast<std::size_t>(settings.pairs.types + 1);
     const PairCoefficients* pairs = settings.pairs.coefficients;
     tables_.push_back({0, {pairs, pairs + size * size}, settings.bonds, settings.angles});
@@ -80,9 +82,15 @@ class EngineBase : public Engine {
   void advance(std::int64_t steps, bool (*interrupted)()) final {
     constexpr std::int64_t kNowAndThen = 64;
     const std::int64_t end = step_ + std::max<std::int64_t>(steps, 0);
+    const bool chain = settings_.thermostat.chain > 0;
     while (step_ < end) {
-      const std::int64_t stop = std::min(end, next_change());
+      const std::int64_t stop = chain ? step_ + 1 : std::min(end, next_change());
+      if (chain) follow_chain();
       take(stop - step_, interrupted);
+      if (chain) {
+        measure_temperature();
+        follow_chain();
+      }
       if (step_ == end || step_ != stop) return;
       if (step_ % kNowAndThen == 0 && wants_to_stop(interrupted)) return;
       change_velocities();
@@ -99,6 +107,13 @@ class EngineBase : public Engine {
     }
   }
   const std::vector<double>& temperature_drops() const final { return temperature_drops_; }
+  void set_thermostat(NoseHooverState state) final {
+    const auto chain = static_cast<std::size_t>(settings_.thermostat.chain);
+    if (state.position.size() != chain || state.velocity.size() != chain)
+      throw std::invalid_argument("the state of a thermostat is of another chain");
+    chain_.start(std::move(state));
+  }
+  const NoseHooverState& thermostat() const final { return chain_.state(); }
 
  protected:
   // The steps of advance(), without changes of velocities but those in stride before the last step.
@@ -138,9 +153,9 @@ class EngineBase : public Engine {
     return all;
   }
   // is_plain() for the coefficients of all steps.
-  bool is_plain_with(bool specials) const {
+  bool is_plain_with(bool specials, bool in_any_box = false) const {
     return std::all_of(tables_.begin(), tables_.end(), [&](const Coefficients& table) {
-      return is_plain(settings_with(table), specials);
+      return is_plain(settings_with(table), specials, in_any_box);
     });
   }
 
@@ -162,6 +177,10 @@ class EngineBase : public Engine {
   [[noreturn]] static void refuse_particle(std::uint32_t tag, const double r[3]) {
     throw std::invalid_argument(text_of("particle ", tag, " at (", r[0], ", ", r[1], ", ", r[2],
                                         ") is outside the box, or not at a finite place"));
+  }
+  [[noreturn]] static void refuse_at_rest(std::uint32_t tag) {
+    throw std::invalid_argument(
+        text_of("particle ", tag, " does not move, but the box is sheared"));
   }
   static void check_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) {
     for (int i = 0; i < count; ++i) {
@@ -198,7 +217,6 @@ class EngineBase : public Engine {
   void set_noise(Forces<P>& forces, std::int64_t step) const {
     using Real = typename P::Real;
     forces.noise = key_of(step);
-    if (settings_.pairs.transverse) forces.third_noise = transverse_key(forces.noise);
     const NoiseRamp& ramp = settings_.pairs.ramp;
     forces.noise_scale = ramp.is_constant() ? Real(1) : static_cast<Real>(ramp.factor(step));
   }
@@ -254,6 +272,7 @@ class EngineBase : public Engine {
   Settings settings_;
   const MomentUnits moment_units_;
   std::vector<double> temperature_drops_;
+  NoseHooverChain chain_;
   BoxFrame frame_;
   std::int64_t step_ = 0;
   Tally tally_;
@@ -278,19 +297,56 @@ class EngineBase : public Engine {
       tilted.box.tilt[0] = 0.5 * settings_.box.extent[0] + std::fabs(tilt_of_step());
     return tilted;
   }
-  // Lists hold until shear has brought places of lists closer than this share of the skin.
-  static constexpr double kShareOfShear = 0.2;
+  // The frame of a step under shear, or the frame so many steps later of the box that has not been
+  // replaced in between.
+  template <class P>
+  Frame<P> frame_of_step(std::int64_t step, int later) const {
+    Box box = settings_.box;
+    box.tilt[0] = tilt(step);
+    if (later) box.tilt[0] += later * tilt_of_step();
+    Frame<P> frame = frame_of<P>(box);
+    frame.tilted = 1;
+    return frame;
+  }
+  void tilt_cells(Cells& cells, std::int64_t step) const {
+    const Frame<Mixed> frame = frame_of_step<Mixed>(step, 0);
+    cells.xy = frame.xy;
+    cells.to_xy = frame.to_xy;
+  }
+  // Balls for the next lists, after some that held for so many steps; zero: there were none.
+  void find_balls(Cells& cells, std::int64_t held) {
+    if (is_sheared()) {
+      constexpr double kMost = 0.2, kMargin = 1.25;
+      share_of_shear_ =
+          held > 0 ? std::min(kMost, kMargin * share_after(static_cast<double>(held))) : kMost;
+      cells.largest_radius = largest_radius_of(settings_, share_of_shear_);
+    }
+    look_ahead(cells, settings_.time_step, held);
+  }
+  // Lists hold until shear has brought places of lists closer than their share of the skin.
   bool shear_ends_lists(std::int64_t built, std::int64_t step) const {
-    const double strain =
-        std::fabs(settings_.shear.rate) * settings_.time_step * static_cast<double>(step - built);
-    return strain * (settings_.cutoff + settings_.skin) > kShareOfShear * settings_.skin;
+    return share_after(static_cast<double>(step - built)) > share_of_shear_;
   }
 
  private:
+  double share_after(double steps) const {
+    const double strain = std::fabs(settings_.shear.rate) * settings_.time_step * steps;
+    return strain * (settings_.cutoff + settings_.skin) / settings_.skin;
+  }
   double tilt_since_begin(std::int64_t step) const {
     const double first = settings_.box.tilt[0];
     return is_sheared() ? first + tilt_of_step() * static_cast<double>(step - settings_.shear.begin)
                         : first;
+  }
+  void measure_temperature() {
+    const Moments sums = moments(kIntegrated, moment_units_.by_type());
+    chain_.measure(settings_.thermostat.temperature_of_sum * moment_units_.scale().square(sums));
+  }
+  void follow_chain() {
+    VelocityMap map;
+    map.scale = chain_.half_step();
+    map.slope = -0.5 * settings_.time_step * settings_.shear.rate;
+    apply_map(map, kIntegrated);
   }
   std::int64_t next_change() const {
     const auto after = [this](std::int64_t step) {
@@ -318,6 +374,7 @@ class EngineBase : public Engine {
   }
 
   Course course_;
+  double share_of_shear_ = 0;      // in the skin of the present lists
   std::uint64_t draws_ahead_ = 0;  // number of a draw minus its step, modulo 2^64
   std::vector<Coefficients> tables_;
 };

@@ -102,6 +102,14 @@ void check_settings(const Settings& s) {
       s.pairs.ramp.end < s.pairs.ramp.begin)
     refuse("the temperatures of pairs are out of range");
   if (s.shear.rate != 0) check_shear(s);
+  if (const NoseHoover& chain = s.thermostat; chain.chain != 0) {
+    if (s.shear.rate == 0) refuse("a Nose-Hoover thermostat needs shear");
+    if (chain.chain < 0) refuse("the chain of thermostats has ", chain.chain, " of them");
+    positive(chain.damping_time, "damping time");
+    positive(chain.temperature, "temperature of the thermostat");
+    positive(chain.boltzmann, "Boltzmann constant");
+    positive(chain.degrees_of_freedom, "number of degrees of freedom");
+  }
   if (!is_transport(s.transport)) refuse("no transport ", s.transport);
   const bool upright = s.box.tilt[0] == 0 && s.box.tilt[1] == 0 && s.box.tilt[2] == 0;
   if (s.walls.size() > kMostWalls) refuse("more than ", kMostWalls, " walls");
@@ -197,9 +205,13 @@ Cells cells_of(const Settings& s, double count, const Brick* here) {
   for (int a = 0; a < 3; ++a)
     if (frame.tilted && s.box.periodic[a] && width[a] < 2 * reach * (1 + 1e-4))
       cells.cutoff = 1e15f;
-  cells.largest_radius = static_cast<float>(0.5 * s.skin * (1 - 1e-5));
+  cells.largest_radius = largest_radius_of(s, 0);
   look_ahead(cells, 0, 0);
   return cells;
+}
+
+float largest_radius_of(const Settings& s, double left_out) {
+  return static_cast<float>(0.5 * s.skin * (1 - 1e-5)) * static_cast<float>(1 - left_out);
 }
 
 void look_ahead(Cells& cells, double time_step, std::int64_t steps) {
@@ -352,9 +364,10 @@ double force_unit(const Settings& s) {
   return strongest > 0 ? std::ldexp(1.0, std::ilogb(strongest) + 1 - 23) : 1;
 }
 
-bool is_plain(const Settings& s, bool has_special) {
+bool is_plain(const Settings& s, bool has_special, bool in_any_box) {
   return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
-         s.pairs.ramp.is_constant() && s.shear.rate == 0 && !frame_of<Mixed>(s.box).tilted &&
+         s.pairs.ramp.is_constant() &&
+         (in_any_box || (s.shear.rate == 0 && !frame_of<Mixed>(s.box).tilted)) &&
          !(s.speed_limit.speed > 0) && s.baths.empty();
 }
 
@@ -369,7 +382,11 @@ Forces<P> forces_of(const Settings& s, const PairLaw<typename P::Real>* laws,
   forces.law = laws_of<P>(s.pairs).back();
   forces.laws = laws;
   forces.noise_scale = 1;
-  if (s.pairs.transverse) forces.across = laws_across_of<P>(s.pairs).back();
+  forces.shear = static_cast<Real>(s.shear.rate);
+  if (s.pairs.transverse) {
+    forces.across = laws_across_of<P>(s.pairs).back();
+    forces.law_beyond = beyond_transverse(forces.law, forces.across);
+  }
   forces.laws_across = laws_across;
   forces.general_exponent = general_exponent(s.pairs);
   if (s.pairs.has_densities()) forces.many_body = many_body_of<Real>(s.pairs.many_body);
@@ -554,14 +571,11 @@ std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string&
                                     int threads, Communicator* communicator) {
   check_settings(settings);
   if (communicator && communicator->ranks() == 1) communicator = nullptr;
-  if (settings.shear.rate != 0 && (communicator || device != "cpu")) refuse("shear needs one CPU");
   if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
   if (device.starts_with("cuda")) {
-    if (communicator && settings.pairs.has_densities())
-      refuse("many-body forces need one GPU, or the CPUs of any number of ranks");
-    if (communicator && settings.pairs.transverse)
-      refuse("transverse forces need one GPU, or the CPUs of any number of ranks");
+    if (communicator && settings.shear.rate != 0)
+      refuse("shear needs one GPU, or the CPUs of any number of ranks");
     const auto make =
         settings.pairs.double_precision ? &make_cuda_engine<Double> : &make_cuda_engine<Mixed>;
     return make(settings, device.size() > 5 ? std::stoi(device.substr(5)) : -1, communicator);

@@ -23,6 +23,8 @@ Cells cells_of(const Settings& settings, double count, const Brick* here);
 
 // A ball's center is ahead of its particle by at most this share of half the skin.
 constexpr float kFarthestAhead = 0.8f;
+// The largest radius of balls that do not use this share of the skin.
+float largest_radius_of(const Settings& settings, double left_out);
 // Balls for lists that hold about as many steps as the last ones did; zero: not known.
 void look_ahead(Cells& cells, double time_step, std::int64_t steps);
 
@@ -59,8 +61,8 @@ Forces<P> forces_of(const Settings& settings, const PairLaw<typename P::Real>* l
 // with a noise of 7 feels, or of a slow pair's friction if that is more.
 double force_unit(const Settings& settings);
 // One pair of types with weight exponent 1 and a constant temperature in an upright box, without
-// special neighbors, baths and limits of speeds.
-bool is_plain(const Settings& settings, bool has_special);
+// special neighbors, baths and limits of speeds. in_any_box: also in a tilted or sheared box.
+bool is_plain(const Settings& settings, bool has_special, bool in_any_box = false);
 
 template <class P>
 std::vector<typename P::Real> half_kicks_of(const Settings& settings);

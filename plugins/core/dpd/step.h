@@ -32,12 +32,19 @@ struct Forces {  // what the sum over one particle's neighbors needs
   ManyBody<Real> many_body;    // used where there are densities
   TransverseLaw<Real> across;  // like law and laws, used by transverse forces
   const TransverseLaw<Real>* laws_across;
-  NoiseKey third_noise;
+  PairLaw<Real> law_beyond;  // beyond_transverse() of the only pair of types
+  Real shear;                // rate of the flow that velocities are relative to; 0: there is none
 };
 
-// Forces of pairs in addition to those of PairLaw: forces of local densities, or friction and
-// noise across the line of centers.
-enum class Extra { none, many_body, transverse };
+// What a kernel of a GPU has in addition to the forces of PairLaw: forces of local densities,
+// friction and noise across the line of centers, or shear alone. Shear is also in those of the
+// others that are not plain.
+enum class Extra { none, many_body, transverse, shear };
+constexpr bool may_be_sheared(bool plain, Extra extra) {
+  return extra == Extra::shear || (!plain && extra != Extra::none);
+}
+// Whether the box is upright.
+constexpr bool is_upright(bool plain, Extra extra) { return plain && extra != Extra::shear; }
 
 template <class Real>
 struct Sum {
@@ -91,15 +98,19 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
                                std::uint32_t entry) {
   using Real = typename P::Real;
   const Vector<Real> r = separation<plain>(f.frame, i, j);
-  const Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
+  Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
+  if constexpr (may_be_sheared(plain, Extra::transverse)) v.x = fused(f.shear, r.y, v.x);
   if (sizeof(Real) == 8 && !(dot(r, r) < f.cutoff_squared)) return;
   const Vector<float> xi =
-      transverse_noise<Math>(f.noise, f.third_noise, vi.tag, vj.tag, order_of_tags(vi.tag, vj.tag));
+      transverse_noise<Math>(f.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag));
   const Vector<Real> noise = {static_cast<Real>(xi.x), static_cast<Real>(xi.y),
                               static_cast<Real>(xi.z)};
+  // In mixed precision, where sums are made of integers, `sum` is that of this pair alone.
+  constexpr bool alone = sizeof(Real) == 4;
+  const Vector<Real> start = alone ? sum.force : Vector<Real>{0, 0, 0};
   VectorForce<Real> pair;
   if constexpr (plain) {
-    pair = transverse_force<false, Math>(f.law, f.across, r, v, noise);
+    pair = transverse_force<false, Math>(f.law_beyond, f.across, r, v, noise, start);
   } else {
     const auto types = (i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu);
     PairLaw<Real> law = f.types == 1 ? f.law : f.laws[types];
@@ -114,15 +125,20 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
       across.gamma *= factor;
       across.sigma *= root;
     }
-    pair = f.general_exponent ? transverse_force<true, Math>(law, across, r, v, noise)
-                              : transverse_force<false, Math>(law, across, r, v, noise);
+    pair = f.general_exponent ? transverse_force<true, Math>(law, across, r, v, noise, start)
+                              : transverse_force<false, Math>(beyond_transverse(law, across),
+                                                              across, r, v, noise, start);
   }
-  add_vector(sum, pair.force);
+  if constexpr (alone)
+    sum.force = pair.force;
+  else
+    add_vector(sum, pair.force);
   if constexpr (tally) add_tally(sum, r, pair.force, pair.energy);
 }
 
 // The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
-// pair of types, weight exponent 1, no special neighbors. densities = rho_i + rho_j, of many-body
+// pair of types, weight exponent 1, no special neighbors, and except for Extra::shear an upright
+// box. densities = rho_i + rho_j, of many-body
 // forces.
 template <class P, class Math, bool plain, bool tally, Extra extra = Extra::none>
 MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typename P::Position& i,
@@ -133,8 +149,9 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
   if constexpr (extra == Extra::transverse)
     return add_transverse_pair<P, Math, plain, tally>(sum, f, i, vi, j, vj, entry);
   constexpr bool many_body = extra == Extra::many_body;
-  const Vector<Real> r = separation<plain>(f.frame, i, j);
-  const Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
+  const Vector<Real> r = separation<is_upright(plain, extra)>(f.frame, i, j);
+  Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
+  if constexpr (may_be_sheared(plain, extra)) v.x = fused(f.shear, r.y, v.x);
   const Real squared = dot(r, r), approach = dot(r, v);
   if (sizeof(Real) == 8 && !(squared < f.cutoff_squared)) return;
   const auto noise = static_cast<Real>(pair_noise<Math>(f.noise, vi.tag, vj.tag));
@@ -335,6 +352,22 @@ MM_HD Crossing drift(const Motion<P>& motion, typename P::Position& r, typename 
     w = -w;
   }
   return crossing;
+}
+
+// The velocity relative to the flow where the particle is after a step.
+template <class P>
+MM_HD void follow_flow(typename P::Real shear, typename P::Real time_step,
+                       typename P::Velocity& v) {
+  v.x = fused(-shear * time_step, v.y, v.x);
+}
+
+// The place of a particle in the equivalent box whose tilt xy is smaller, or larger, by the extent
+// along x. Returns how much its image along x changes, which is image_y along y.
+template <class Position>
+MM_HD int change_tilt(Position& r, bool smaller, int image_y) {
+  const auto before = r.x;
+  r.x = smaller ? before + r.y : before - r.y;
+  return smaller ? image_y + (r.x < before) : -image_y - (r.x > before);
 }
 
 }  // namespace manymove::dpd

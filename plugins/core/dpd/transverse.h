@@ -15,27 +15,30 @@ struct TransverseLaw {
   F gamma, sigma, weight_exponent;
 };
 
-// The key of the third normal variable of each pair. step: the key of the other two.
-MM_HD NoiseKey transverse_key(const NoiseKey& step) {
-  std::uint32_t word[4] = {step.mask[0], step.mask[1], 0, 0x736e7274u /* "trns" */};
-  philox(word, {step.round[0], 0});
-  return key_of_words(word);
+// Coefficients of a pair of types with weight exponents 1: along the line of centers, what is more
+// than across it.
+template <class F>
+MM_HD PairLaw<F> beyond_transverse(PairLaw<F> law, const TransverseLaw<F>& across) {
+  law.gamma -= across.gamma;
+  law.sigma -= across.sigma;
+  return law;
 }
 
-// Three normal variables of a pair; seen from particle j their signs are reversed. order: 1 or -1,
-// the reverse when seen from the other particle.
+// Three normal variables of a pair; seen from particle j their signs are reversed. turn: that of
+// turn_of_pair(), the other one when seen from the other particle.
 template <class Math = Exact>
-MM_HD Vector<float> transverse_noise(const NoiseKey& key, const NoiseKey& third,
-                                     std::uint32_t tag_i, std::uint32_t tag_j, float order) {
-  std::uint32_t word[2], more[2];
+MM_HD Vector<float> transverse_noise(const NoiseKey& key, std::uint32_t tag_i, std::uint32_t tag_j,
+                                     std::uint32_t turn) {
+  std::uint32_t word[2];
   pair_words(word, key, tag_i, tag_j);
-  pair_words(more, third, tag_i, tag_j);
-  float x, y;
-  Math::normals(word[0], word[1], x, y);
-  return {order * x, order * y, order * Math::normal(more[0], more[1])};
+  Vector<float> xi;
+  float fourth;
+  Math::normals(word[0], turn, xi.x, xi.y);
+  Math::normals(word[1], turn, xi.z, fourth);
+  return xi;
 }
-MM_HD float order_of_tags(std::uint32_t tag_i, std::uint32_t tag_j) {
-  return tag_i < tag_j ? 1.0f : -1.0f;
+MM_HD std::uint32_t turn_of_pair(std::uint32_t tag_i, std::uint32_t tag_j) {
+  return tag_i < tag_j ? 0 : half_turn;
 }
 
 // The force on particle i and the energy of the conservative part.
@@ -47,28 +50,32 @@ struct VectorForce {
 
 // v = v_i - v_j, noise: xi_ij of transverse_noise(). Its component along e_ij is the noise of
 // pair_force(), a normal variable that is independent of the components across e_ij; Eq. 7 of the
-// paper has the latter, with the projector 1 - e e.
+// paper has the latter, with the projector 1 - e e. Friction and noise act here as if they had no
+// direction, and along the line of centers acts what differs from that: law is that of
+// beyond_transverse() if all weight exponents are 1. The force is added to `start`.
 template <bool general_exponent, class Math = Exact, class F>
 MM_HD VectorForce<F> transverse_force(const PairLaw<F>& law, const TransverseLaw<F>& across,
                                       const Vector<F>& r, const Vector<F>& v,
-                                      const Vector<F>& noise) {
+                                      const Vector<F>& noise, const Vector<F>& start) {
   const F squared = dot(r, r), approach = dot(r, v);
   F distance, inverse;
   Math::root(squared, distance, inverse);
   const F along = dot(r, noise) * inverse;
-  const PairForce<F> pair = pair_force<general_exponent, Math>(law, squared, approach, along);
+  PairForce<F> pair = pair_force<general_exponent, Math>(law, squared, approach, along);
   const F beyond = fused(-distance, law.inverse_cutoff, F(1));
-  F w = beyond > F(0) && inverse > F(0) ? beyond : F(0);
+  F w = beyond > F(0) ? beyond : F(0);
+  w = Math::apart(squared, distance) ? w : F(0);
   if constexpr (general_exponent) w = Math::raise(w, across.weight_exponent);
   const F push = across.sigma * w, drag = -(across.gamma * w) * w;
-  const F of_v = approach * inverse * inverse, of_noise = along * inverse;
-  const auto component = [&](F a, F speed, F xi) {
-    const F friction = drag * fused(-a, of_v, speed);
-    return fused(a, pair.over_distance, fused(push, fused(-a, of_noise, xi), friction));
+  if constexpr (general_exponent)
+    pair.over_distance =
+        fused(-inverse, fused(push, along, drag * (approach * inverse)), pair.over_distance);
+  const auto component = [&](F a, F speed, F xi, F sum) {
+    return fused(a, pair.over_distance, fused(push, xi, fused(drag, speed, sum)));
   };
-  return {
-      {component(r.x, v.x, noise.x), component(r.y, v.y, noise.y), component(r.z, v.z, noise.z)},
-      pair.energy};
+  return {{component(r.x, v.x, noise.x, start.x), component(r.y, v.y, noise.y, start.y),
+           component(r.z, v.z, noise.z, start.z)},
+          pair.energy};
 }
 
 }  // namespace manymove::dpd

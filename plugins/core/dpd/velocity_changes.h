@@ -79,11 +79,11 @@ MM_HD void add_moments(Moments& sums, std::uint32_t flag, const double* units, c
   sums.add(3, z * of_type[1]);
 }
 
-// v becomes scale v + shift.
+// v becomes scale v + shift, with slope times the former v_y added to v_x.
 struct VelocityMap {
-  double scale = 1, shift[3] = {};
+  double scale = 1, shift[3] = {}, slope = 0;
   MM_HD bool changes_something() const {
-    return scale != 1 || shift[0] != 0 || shift[1] != 0 || shift[2] != 0;
+    return scale != 1 || shift[0] != 0 || shift[1] != 0 || shift[2] != 0 || slope != 0;
   }
 };
 
@@ -91,7 +91,8 @@ template <class Position, class Velocity>
 MM_HD void apply(const VelocityMap& map, std::uint32_t flag, const Position& r, Velocity& v) {
   if (!(r.kind >> 16 & flag)) return;
   using Real = decltype(v.x);
-  v.x = static_cast<Real>(fused(static_cast<double>(v.x), map.scale, map.shift[0]));
+  v.x = static_cast<Real>(fused(static_cast<double>(v.x), map.scale,
+                                fused(static_cast<double>(v.y), map.slope, map.shift[0])));
   v.y = static_cast<Real>(fused(static_cast<double>(v.y), map.scale, map.shift[1]));
   v.z = static_cast<Real>(fused(static_cast<double>(v.z), map.scale, map.shift[2]));
 }

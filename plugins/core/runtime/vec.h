@@ -237,7 +237,7 @@ MM_LANES unsigned bits_of_four(FourInts mask) {
 #endif
 }
 
-// Rows become columns; the fourth column is not needed.
+// Rows become columns.
 MM_LANES void transpose(FourInts& a, FourInts& b, FourInts& c, FourInts& d) {
 #if defined(__SSE2__)
   const auto as = [](FourInts v) { return reinterpret_cast<__m128i>(v); };
@@ -247,12 +247,14 @@ MM_LANES void transpose(FourInts& a, FourInts& b, FourInts& c, FourInts& d) {
   a = reinterpret_cast<FourInts>(_mm_unpacklo_epi64(ab, cd));
   b = reinterpret_cast<FourInts>(_mm_unpackhi_epi64(ab, cd));
   c = reinterpret_cast<FourInts>(_mm_unpacklo_epi64(ab_high, cd_high));
+  d = reinterpret_cast<FourInts>(_mm_unpackhi_epi64(ab_high, cd_high));
 #else
   const FourInts x = {a[0], b[0], c[0], d[0]}, y = {a[1], b[1], c[1], d[1]},
-                 z = {a[2], b[2], c[2], d[2]};
+                 z = {a[2], b[2], c[2], d[2]}, w = {a[3], b[3], c[3], d[3]};
   a = x;
   b = y;
   c = z;
+  d = w;
 #endif
 }
 

@@ -3,6 +3,7 @@
 
 from manymove.adsorption.adsorbates import METHANE, Adsorbate
 from manymove.adsorption.averages import Profile
+from manymove.adsorption.chains import Bead, Chain
 from manymove.adsorption.density import DensityMap
 from manymove.adsorption.force_field import TRAPPE_ZEO, ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
@@ -32,6 +33,8 @@ __all__ = [
     "WATER",
     "Adsorbate",
     "Adsorption",
+    "Bead",
+    "Chain",
     "DensityMap",
     "Estimate",
     "ForceField",

@@ -23,7 +23,8 @@ MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
 _PLAIN, _WASTE, _WASTE_SQUARED, _JUMP, _SQUARED, _NUMBER, _NUMBER_SQUARED, _CROSS = range(8)
 _OF_SPECIES, DRIFT = 8, 12
 _EXPECTED, _EXPECTED_ENERGY, _CHOICE, _TEST, _TESTED, _PRESENT, _MOVES = 13, 17, 18, 22, 26, 30, 34
-_SUMS = 38
+_ENERGY_OF, _PRODUCTS = 38, 42  # of open mixtures
+_REGROWTHS, _SUMS = 52, 54
 _PER_COEFFICIENT = 8  # systems for each coefficient of control variates
 _NOISE = 0.03  # largest relative error of the loading with which a comparison is decided
 
@@ -82,13 +83,19 @@ class Comparison:
         self.round = None if header["round"] is None else int(header["round"])
 
 
-_FORMER_SUMS = 13  # before trials were recorded
+_WITHOUT_TRIALS, _WITHOUT_MIXTURES, _WITHOUT_CHAINS = 13, 38, 52  # rows of earlier versions
 
 
-def all_sums(sums: np.ndarray, systems: int) -> np.ndarray:
-    """The sums of a checkpoint; those of earlier versions had fewer rows."""
-    missing = (_SUMS - _FORMER_SUMS) * systems if len(sums) == _FORMER_SUMS * systems else 0
-    return np.pad(sums, (0, missing))
+def all_sums(sums: np.ndarray, systems: int) -> tuple[np.ndarray, list[str]]:
+    """The sums of a checkpoint, and the names of those that an earlier version did not record:
+    "trials" and "mixtures"."""
+    lacks = []
+    for rows, name in ((_WITHOUT_TRIALS, "trials"), (_WITHOUT_MIXTURES, "mixtures")):
+        if len(sums) in (_WITHOUT_TRIALS * systems, rows * systems):
+            lacks.append(name)
+    former = lacks or len(sums) == _WITHOUT_CHAINS * systems
+    missing = _SUMS * systems - len(sums) if former else 0
+    return np.pad(sums, (0, missing)), lacks
 
 
 # The source of the averages of a run: the parameters of the engine, the other arguments of the
@@ -103,7 +110,7 @@ class Averages(Loadings):
     _parameters: dict[str, Any]
     _about: dict[str, Any]
     _comparison: Comparison
-    _lacks_trials: bool  # the averages began in an earlier version, which recorded no trials
+    _lacks: Sequence[str]  # sums that an earlier version, in which the averages began, lacked
 
     def _compared(self) -> np.ndarray:
         """Mean loadings and loadings from test molecules, (2, species, systems). The former are
@@ -141,7 +148,7 @@ class Averages(Loadings):
     def snapshot(self) -> Run:
         """State of the averages for `Pooled`, which later steps do not change."""
         compared = self._compared() if self._comparison.moments else None
-        state = {"compared": compared, "lacks_trials": self._lacks_trials}
+        state = {"compared": compared, "lacks": self._lacks}
         return self._parameters, self._about, {**self._engine.snapshot(), **state}
 
     def mean_energies(self) -> tuple[float, float]:
@@ -257,12 +264,16 @@ class Averages(Loadings):
                 "trials are recorded in open systems of rigid molecules, and of single sites with "
                 "trial_positions above 1"
             )
-        if self._lacks_trials:
+        self._check_for("trials")
+        return means
+
+    def _check_for(self, name: str) -> None:
+        """Raise RuntimeError if an earlier version measured a part without these sums."""
+        if name in self._lacks:
             raise RuntimeError(
-                "an earlier version, which did not record trials, measured the first steps: reset "
+                f"an earlier version, which did not record {name}, measured the first steps: reset "
                 "the averages with equilibrate"
             )
-        return means
 
     @property
     def loading_waste_recycled(self) -> list[Estimate]:
@@ -323,6 +334,25 @@ class Averages(Loadings):
         """Ratio of accepted to tried identity changes in the averages; NaN if there are none."""
         return self._acceptance_of(2)
 
+    @property
+    def regrowth_acceptance(self) -> float:
+        """Ratio of accepted to tried partial regrowths of chains in the averages; NaN if there are
+        none."""
+        return self._acceptance_of(_REGROWTHS - _MOVES)
+
+    @property
+    def ideal_weights(self) -> list[Estimate]:
+        """W_ideal of each species of chains: the mean of exp(-u / T) over the bends and torsions of
+        a chain alone, where u is the Lennard-Jones energy of its own beads; with the error of the
+        integration. It is 1 for up to four beads. Empty for rigid molecules."""
+        return [Estimate(w, error) for w, error, _ in self._about.get("ideal_chains", [])]
+
+    @property
+    def ideal_energies(self) -> list[float]:
+        """Mean energy in kelvin of a chain of each species in the ideal gas: that of bends,
+        torsions and its own beads. Empty for rigid molecules."""
+        return [energy for _, _, energy in self._about.get("ideal_chains", [])]
+
     # ---- open systems and test molecules ---------------------------------------------------------
 
     @property
@@ -380,27 +410,53 @@ class Averages(Loadings):
         """Isosteric heat of adsorption in kJ/mol from the fluctuations of an open system of one
         species.
 
-        It is RT - (<EN> - <E><N>) / (<N^2> - <N>^2); the standard error is that of the jackknife
-        over the systems.
+        It is RT - (<EN> - <E><N>) / (<N^2> - <N>^2), and for chains the mean energy of an ideal
+        chain more; the standard error is that of the jackknife over the systems.
 
         Raises:
-            RuntimeError: nothing was measured, the system is closed, or has several species.
+            RuntimeError: nothing was measured, the system is closed, or has several species, whose
+                heats are `heats_of_adsorption`.
         """
-        if not self._parameters["exchange"] or len(self._parameters["species"]) > 1:
-            raise RuntimeError("the heat of adsorption needs an open system of one species")
-        m = self._means()
-        total = m.sum(axis=1)
+        if len(self._parameters["species"]) > 1:
+            raise RuntimeError(
+                "heat_of_adsorption is for one species: heats_of_adsorption are those of a mixture"
+            )
+        return self.heats_of_adsorption[0]
 
-        def heat(mean: np.ndarray) -> np.ndarray:
-            covariance = mean[_CROSS] - mean[_PLAIN] * mean[_NUMBER]
-            variance = mean[_NUMBER_SQUARED] - mean[_NUMBER] ** 2
-            return (self._parameters["temperature"] - covariance / variance) * GAS_CONSTANT / 1000
+    @property
+    def heats_of_adsorption(self) -> list[Estimate]:
+        """Isosteric heat of adsorption of each species in kJ/mol from the fluctuations of an open
+        mixture.
 
-        value, n = float(heat(total / self._systems)), self._systems
-        if n == 1:
-            return Estimate(value, math.nan)
-        left_out = heat((total[:, None] - m) / (n - 1))
-        return Estimate(value, float(np.sqrt((n - 1) * left_out.var())))
+        That of species i is RT - sum_j cov(E, N_j) (C^-1)_ji with the covariances C_jk of the
+        numbers of molecules (`docs/theory/open_systems.md`, section 6), and for chains the mean
+        energy of an ideal chain more. It is NaN for species whose
+        number does not fluctuate. Standard errors are those of the jackknife over the systems.
+
+        Raises:
+            RuntimeError: nothing was measured, or the system is closed.
+        """
+        if not self._parameters["exchange"]:
+            raise RuntimeError("heats of adsorption need an open system")
+        m, kinds, n = self._means(), len(self._parameters["species"]), self._systems
+        if kinds == 1:
+            moments = m[[_NUMBER, _NUMBER_SQUARED, _CROSS, _PLAIN]]
+        else:
+            self._check_for("mixtures")
+            last = _PRODUCTS + kinds * (kinds + 1) // 2
+            rows = [*range(_OF_SPECIES, _OF_SPECIES + kinds), *range(_PRODUCTS, last),
+                    *range(_ENERGY_OF, _ENERGY_OF + kinds), _PLAIN]  # fmt: skip
+            moments = m[rows]
+        temperature, total = self._parameters["temperature"], moments.sum(axis=1)
+        unit = GAS_CONSTANT / 1000
+        values = heats(total / n, kinds, temperature) * unit
+        errors = np.full(kinds, math.nan)
+        if n > 1:
+            left_out = heats((total[:, None] - moments) / (n - 1), kinds, temperature) * unit
+            errors = np.sqrt((n - 1) * left_out.var(axis=1))
+        own = [energy * unit for energy in self.ideal_energies] or kinds * [0.0]
+        found = zip(values, own, errors, strict=True)
+        return [Estimate(float(q + energy), float(e)) for q, energy, e in found]
 
     def insert_test_molecules(self, insertions: int, species: int = 0) -> Estimate:
         """Average <exp(-U / T)> over test molecules in the present configurations.
@@ -439,7 +495,8 @@ class Averages(Loadings):
         """Henry coefficient in mol/(kg Pa) and heat of adsorption in kJ/mol at infinite dilution.
 
         Test molecules in the empty framework give K = <exp(-U / T)> V / (k_B T) per mass, and the
-        heat RT - <U exp(-U / T)> / <exp(-U / T)>.
+        heat RT - <U exp(-U / T)> / <exp(-U / T)>. Chains grow with 32 trials of each bead; U is
+        relative to the mean energy of an ideal chain.
 
         Args:
             insertions: number of test molecules for each system.
@@ -503,7 +560,7 @@ class Pooled(Averages):
         }
         self._engine = _Gathered([(p["systems"], state) for p, _, state in runs])
         self._parts = [state.get("compared") for _, _, state in runs]
-        self._lacks_trials = any(state.get("lacks_trials") for _, _, state in runs)
+        self._lacks = sorted({name for _, _, state in runs for name in state.get("lacks", ())})
 
     def _compared(self) -> np.ndarray:
         present = [part for part in self._parts if part is not None]
@@ -533,6 +590,31 @@ class _Gathered:
 
     def snapshot(self) -> dict[str, Any]:
         return self._snapshot
+
+
+def heats(moments: np.ndarray, kinds: int, temperature: float) -> np.ndarray:
+    """Isosteric heats of the species of a mixture in kelvin, (kinds, ...).
+
+    Args:
+        moments: mean numbers N_b, means of N_a N_b in the order (0, 0), (0, 1), (1, 1), (0, 2),
+            ..., means of E N_b, and of the energy E in kelvin; float64, (moments, ...).
+        kinds: number of species.
+        temperature: temperature in kelvin.
+    """
+    pairs = kinds * (kinds + 1) // 2
+    numbers, products = moments[:kinds], moments[kinds : kinds + pairs]
+    crossed, energy = moments[kinds + pairs : -1], moments[-1]
+    covariance = np.empty((*moments.shape[1:], kinds, kinds))
+    for b in range(kinds):
+        for a in range(b + 1):
+            value = products[b * (b + 1) // 2 + a] - numbers[a] * numbers[b]
+            covariance[..., a, b] = covariance[..., b, a] = value
+    with_energy = np.moveaxis(crossed - energy * numbers, 0, -1)
+    # A species whose number is constant has no heat, and does not influence those of the others.
+    flat = np.diagonal(covariance, axis1=-2, axis2=-1) <= 0
+    inverse = np.linalg.pinv(covariance, hermitian=True)
+    slopes = np.where(flat, np.nan, np.einsum("...ij,...j->...i", inverse, with_energy))
+    return temperature - np.moveaxis(slopes, -1, 0)
 
 
 def _controls(means: np.ndarray, kinds: int) -> np.ndarray:

@@ -240,6 +240,11 @@ def words_of(path: Path) -> Iterator[list[str]]:
             yield words
 
 
+def _kind(name: str) -> str:
+    """The name of a potential, which RASPA2's files write in two ways (LENNARD_JONES)."""
+    return name.lower().replace("_", "-")
+
+
 def _from_raspa2(folder: Path) -> ForceField:
     path = folder / "force_field_mixing_rules.def"
     lines = list(words_of(path))
@@ -249,7 +254,7 @@ def _from_raspa2(folder: Path) -> ForceField:
         count = int(lines[2][0])
         parameters: dict[str, Law | None] = {}
         for words in lines[3 : 3 + count]:
-            kind = words[1].lower()
+            kind = _kind(words[1])
             if kind not in ("lennard-jones", "none"):
                 raise ValueError(
                     f"{path}: {words[0]} has the potential {kind}; only lennard-jones is possible"
@@ -296,9 +301,10 @@ def _raspa2_pairs(path: Path) -> dict[tuple[str, str], Law]:
             raise ValueError("rules by pair of shifted potentials are not possible")
         pairs = {}
         for words in lines[at + 1 : at + 1 + int(lines[at][0])]:
-            if words[2].lower() not in ("lennard-jones", "none"):
+            kind = _kind(words[2])
+            if kind not in ("lennard-jones", "none"):
                 raise ValueError(f"{words[2]} is not possible, only lennard-jones")
-            law = _law(words[3:5]) if words[2].lower() != "none" else None
+            law = _law(words[3:5]) if kind != "none" else None
             pairs[words[0], words[1]] = law or NONE
         return pairs
     except (IndexError, ValueError) as error:

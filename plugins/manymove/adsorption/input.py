@@ -19,6 +19,7 @@ SPACING = {"linear": 0.08, "cubic": 0.2}  # angstrom
 # Settings of trials and of the moves that use them, with their defaults.
 TRIALS = {
     "trial_positions": 1, "trial_orientations": 1, "reinsertion": 0.0, "identity_change": 0.0,
+    "regrowth": 0.0,
 }  # fmt: skip
 _MOST_TRIALS = 1024
 BARRIER = 20  # kT: pockets behind higher barriers are blocked, no molecule starts higher
@@ -83,7 +84,7 @@ def activity_of(fugacity: float, volume: float, temperature: float) -> float:
 
 def has_trials(trials: Mapping[str, Any]) -> bool:
     """Whether a setting of trials differs from its default."""
-    return any(trials.get(name, default) != default for name, default in TRIALS.items())
+    return any(trials.get(name) not in (None, default) for name, default in TRIALS.items())
 
 
 def trials_of(
@@ -91,6 +92,7 @@ def trials_of(
     orientations: int,
     reinsertion: float,
     identity_change: float,
+    regrowth: float = 0.0,
     *,
     method: str,
     exchange: float | None,
@@ -102,8 +104,9 @@ def trials_of(
         "trial_orientations": arguments.count("trial_orientations", orientations, _MOST_TRIALS),
         "reinsertion": float(reinsertion),
         "identity_change": float(identity_change),
+        "regrowth": float(regrowth),
     }
-    for name in ("reinsertion", "identity_change"):
+    for name in ("reinsertion", "identity_change", "regrowth"):
         if not 0 <= trials[name] < 1:
             raise ValueError(f"{name} must be in [0, 1), got {trials[name]}")
     if not has_trials(trials):
@@ -118,12 +121,15 @@ def trials_of(
         )
     if identity_change and (exchange is None or species < 2):
         raise ValueError("identity_change needs a fugacity and several adsorbates")
-    if exchange is None and not reinsertion:
+    if exchange is None and not reinsertion and not regrowth:
         raise ValueError(f"{given}: the systems are closed; give a fugacity, or reinsertion")
-    if (exchange or 0.0) + reinsertion + identity_change >= 1:
+    all_shares = (exchange or 0.0) + reinsertion + identity_change + regrowth
+    if all_shares >= 1:
+        which = "exchange, reinsertion" + (
+            ", identity_change and regrowth" if regrowth else " and identity_change"
+        )
         raise ValueError(
-            "exchange, reinsertion and identity_change must leave some steps for other moves: "
-            f"their sum is {(exchange or 0.0) + reinsertion + identity_change:g}"
+            f"{which} must leave some steps for other moves: their sum is {all_shares:g}"
         )
     return trials
 

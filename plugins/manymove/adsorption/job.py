@@ -119,7 +119,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "equilibration_steps": min(r.steps - r.samples for r in results),
         "exchange_acceptance": number(first.exchange_acceptance),
         "max_displacement_angstrom": first.max_displacement,
-        **{name: settings.options.get(name, default) for name, default in TRIALS.items()},
+        **{name: first.run[0].get(name, default) for name, default in TRIALS.items()},
         "trial_states": sum(r.trial_states for r in results),
         "trial_states_per_second": states / seconds if seconds else None,
         "steps_per_second": states / seconds / (first.proposals - 1) if seconds else None,
@@ -196,11 +196,11 @@ def _open_results(settings: Settings, pooled: Pooled, results: list[Result]) -> 
             "loading_optimal_error_molecules": [number(n.error) for n in best],
         }
     kinds = len(pooled.loading)
-    if kinds == 1:
-        heat = pooled.heat_of_adsorption
-        summary["heat_of_adsorption_kJ_per_mol"] = number(heat.value)
-        summary["heat_of_adsorption_error_kJ_per_mol"] = number(heat.error)
-    else:
+    heats = pooled.heats_of_adsorption
+    values, errors = [number(q.value) for q in heats], [number(q.error) for q in heats]
+    summary["heat_of_adsorption_kJ_per_mol"] = values[0] if kinds == 1 else values
+    summary["heat_of_adsorption_error_kJ_per_mol"] = errors[0] if kinds == 1 else errors
+    if kinds > 1:
         found = [
             pooled.selectivity(k, kinds - 1, settings.mole_fractions) for k in range(kinds - 1)
         ]
@@ -408,6 +408,9 @@ def _rows(runs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     def number_of(value: Any) -> float:
         return math.nan if value is None else value
 
+    def of_kind(value: Any, kind: int) -> Any:
+        return value[kind] if isinstance(value, list) else value
+
     for r in runs:
         for kind, name in enumerate(r["adsorbates"]):
             of_species = {
@@ -420,7 +423,7 @@ def _rows(runs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                 "adsorbate": name,
                 "mole_fraction": r["mole_fractions"][kind],
                 **of_species,
-                **{key: number_of(r.get(key)) for key in _OF_POINT},
+                **{key: number_of(of_kind(r.get(key), kind)) for key in _OF_POINT},
                 "status": report.status(r),
             }
 

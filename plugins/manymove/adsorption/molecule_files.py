@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from manymove.adsorption.adsorbates import Adsorbate
+from manymove.adsorption.chains import SHIPPED_CHAINS, Chain, chain_of, shipped_chain
 from manymove.adsorption.force_field import NONE, ForceField, words_of
 from manymove.adsorption.molecules import SHIPPED_MOLECULES, Molecule, Site
 
-Species = Adsorbate | Molecule
+Species = Adsorbate | Molecule | Chain
 Source = str | os.PathLike[str]
 PASCAL = 1e-5  # bar
 # Keys of RASPA3 with potentials that change the shape of a molecule, in lower case.
@@ -37,13 +38,15 @@ class _Shape:
     gas: tuple[float, float, float]  # critical temperature, critical pressure in Pa, acentric f.
 
 
-def read_molecule(source: Source, force_field: ForceField | None = None) -> Molecule:
-    """Read a rigid molecule from a file, or one of the molecules of the package.
+def read_molecule(source: Source, force_field: ForceField | None = None) -> Molecule | Chain:
+    """Read a rigid molecule or a chain from a file, or one of the molecules of the package.
 
     Args:
-        source: name of a shipped molecule ("CO2", "N2", "CH4", "C2H6" or "H2O"), or the path of a
+        source: name of a shipped molecule ("CO2", "N2", "CH4", "C2H6" or "H2O"; of a chain
+            "ethane", "propane", "n-butane", "n-pentane" or "n-hexane"), or the path of a
             molecule file of RASPA3 (JSON), of RASPA2 (.def), or of this package (JSON with the
-            attributes of `Molecule`, and those of `Site` for each of its `sites`).
+            attributes of `Molecule`, and those of `Site` for each of its `sites`, or with those of
+            `Chain`, and those of `Bead` for each of its `beads`).
         force_field: parameters and charges of the labels. Files of RASPA need it, because they
             contain positions only.
 
@@ -54,13 +57,15 @@ def read_molecule(source: Source, force_field: ForceField | None = None) -> Mole
     Raises:
         FileNotFoundError: there is neither a shipped molecule of this name nor such a file.
         OSError: the file cannot be read.
-        ValueError: the file cannot be parsed, the molecule is flexible or charged or has too many
-            sites, or the force field lacks a label.
+        ValueError: the file cannot be parsed, the molecule of a file of RASPA is flexible, a
+            molecule is charged or has too many sites, or the force field lacks a label.
     """
     if str(source) in SHIPPED_MOLECULES:
         return SHIPPED_MOLECULES[str(source)]
+    if str(source) in SHIPPED_CHAINS:
+        return shipped_chain(str(source))
     found = read_species(source, force_field)
-    if len(found) != 1 or not isinstance(found[0], Molecule):
+    if len(found) != 1 or not isinstance(found[0], (Molecule, Chain)):
         raise ValueError(f"{source} does not have exactly one molecule with sites")
     return found[0]
 
@@ -70,14 +75,16 @@ def species_of(given: Any, force_field: ForceField | None) -> list[Species]:
     several = isinstance(given, Sequence) and not isinstance(given, str)
     found: list[Species] = []
     for one in given if several else [given]:
-        if isinstance(one, (Adsorbate, Molecule)):
+        if isinstance(one, (Adsorbate, Molecule, Chain)):
             found.append(one)
         elif str(one) in SHIPPED_MOLECULES:
             found.append(SHIPPED_MOLECULES[str(one)])
+        elif str(one) in SHIPPED_CHAINS:
+            found.append(shipped_chain(str(one)))
         elif isinstance(one, (str, os.PathLike)):
             found.extend(read_species(one, force_field))
         else:
-            raise TypeError(f"adsorbates must be Adsorbate, Molecule or paths, got {one!r}")
+            raise TypeError(f"adsorbates must be Adsorbate, Molecule, Chain or paths, got {one!r}")
     return found
 
 
@@ -86,7 +93,7 @@ def read_species(source: Source, force_field: ForceField | None = None) -> list[
 
     Args:
         source: path of a file as for `read_molecule`, or of a JSON file with the attributes of
-            `Adsorbate` or `Molecule`, or with a list of such objects.
+            `Adsorbate`, `Molecule` or `Chain`, or with a list of such objects.
         force_field: as for `read_molecule`.
 
     Raises:
@@ -95,7 +102,8 @@ def read_species(source: Source, force_field: ForceField | None = None) -> list[
     path = Path(source)
     if path.is_dir() or not path.exists():
         raise FileNotFoundError(
-            f"no molecule {source}: expected {', '.join(SHIPPED_MOLECULES)} or the path of a file"
+            f"no molecule {source}: expected {', '.join([*SHIPPED_MOLECULES, *SHIPPED_CHAINS])} or "
+            "the path of a file"
         )
     if path.suffix == ".def":
         return [_with_parameters(path, _from_raspa2(path), force_field)]
@@ -128,6 +136,8 @@ EXPECTED = (
 def _species(entry: Any, name: str, field: ForceField | None) -> Species:
     if not isinstance(entry, dict):
         raise ValueError(f"{entry!r} is not an object with names and values")
+    if "beads" in entry:
+        return chain_of(entry, name)
     if "sites" not in entry:
         return _adsorbate(entry)
     _known(entry, Molecule, {"name"})
@@ -199,7 +209,10 @@ def _with_parameters(path: Path, shape: _Shape, field: ForceField | None) -> Mol
 
 
 def _flexible(path: Path, why: str) -> _OfFile:
-    return _OfFile(f"{path}: the molecule is flexible ({why}); only rigid molecules are supported")
+    return _OfFile(
+        f"{path}: the molecule is flexible ({why}); flexible molecules are linear chains with "
+        "bonds of fixed length, from files of this package"
+    )
 
 
 def _from_raspa3(path: Path, contents: Mapping[str, Any]) -> _Shape:

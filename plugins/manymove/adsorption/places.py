@@ -96,6 +96,10 @@ class Places:
         if not self._rigid:
             return centers[:, :, None]
         offsets = np.array([x for _, x in self._rigid["bodies"][species]])
+        if "chains" in self._rigid:
+            shapes = self._engine.snapshot()["shapes"]
+            shapes = shapes.reshape(self.systems, sum(self.capacity), -1, 3)
+            offsets = shapes[:, part, : len(offsets)]
         turned = rotated(self.orientations[:, part, None], offsets)
         return centers[:, :, None] + turned
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from manymove import checkpoint
 from manymove.adsorption.averages import MULTIPLE, Run
+from manymove.adsorption.chains import Chain
 from manymove.adsorption.density import AXES, DensityMap
 from manymove.adsorption.equilibration import test_molecules
 from manymove.adsorption.frameworks import read_framework
@@ -223,7 +224,7 @@ class Replica(replica.Replica):
     def _held_and_asked_laws(self, a: Adsorption) -> dict[str, tuple[Any, Any]]:
         """The same for what follows from the files of adsorbates, force field and charges."""
         s, held, framework = self._settings, a.settings, a.framework
-        if any(isinstance(b, Molecule) for b in s.adsorbates):
+        if any(isinstance(b, (Molecule, Chain)) for b in s.adsorbates):
             with warnings.catch_warnings():  # given when the run began
                 warnings.simplefilter("ignore")
                 framework = read_framework(s.framework)  # with labels and charges
@@ -249,6 +250,7 @@ class Replica(replica.Replica):
         return {
             **found,
             "adsorbates (sites)": (one["bodies"], other["bodies"]),
+            "adsorbates (bonds, bends, torsions)": (one.get("chains"), other.get("chains")),
             "force-field (charges)": tuple(of_types),
             "force-field (epsilon, sigma)": tuple(laws),
             "framework-charges": (one["framework_charge"], other["framework_charge"]),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from manymove.adsorption.adsorbates import Adsorbate, mixed_laws
+from manymove.adsorption.chains import NO_LAWS, Chain
 from manymove.adsorption.charges import Given, charges_of_framework
 from manymove.adsorption.force_field import NONE, ForceField, Law, names_of
 from manymove.adsorption.frameworks import Framework
@@ -48,6 +49,10 @@ def framework_of(*values: Any) -> Framework:
 
 def restored(rigid: dict[str, Any]) -> dict[str, Any]:
     """The parameters of rigid molecules from a checkpoint, with tuples where there were tuples."""
+    chains = [
+        {**laws, "bends": [tuple(bend) for bend in laws["bends"]]}
+        for laws in rigid.get("chains", [])
+    ]
     return {
         **rigid,
         "types": [
@@ -57,6 +62,7 @@ def restored(rigid: dict[str, Any]) -> dict[str, Any]:
         "pairs": [tuple(law) for law in rigid["pairs"]],
         "bodies": [[(t, tuple(x)) for t, x in body] for body in rigid["bodies"]],
         "tilt": tuple(rigid["tilt"]),
+        **({"chains": chains} if chains else {}),
     }
 
 
@@ -111,6 +117,7 @@ def settled(
                 "(its framework= and cross=)"
             )
     types, bodies = _types(species, field)
+    chains = chains_of(species, types, bodies)
     labels = framework.labels or framework.elements
     kinds = sorted(set(zip(labels, framework.elements, strict=True)))
     if single:  # they have parameters for elements
@@ -149,6 +156,7 @@ def settled(
         )
     result: dict[str, Any] = {"kind": atoms, "shifted": shifted}
     simple = all(len(body) == 1 for body in bodies) and not charged and not any(framework.tilt)
+    simple = simple and not chains
     if simple and not tail and not biased and len(framework.elements):
         order = [body[0][0] for body in bodies]
         n = len(types)
@@ -176,8 +184,34 @@ def settled(
         "tail": tail,
         "alpha": alpha,
         "wave_cutoff": waves,
+        **({"chains": chains} if chains else {}),
     }
     return result
+
+
+def chains_of(
+    species: Sequence[Species], types: Sequence[Mapping[str, Any]], bodies: Sequence[Sequence[Any]]
+) -> list[dict[str, list[Any]]]:
+    """The bonds, bends and torsions of each species if there is a chain among them.
+
+    Raises:
+        ValueError: there are rigid molecules of several sites or charges besides chains.
+    """
+    if not any(isinstance(b, Chain) for b in species):
+        return []
+    for b, body in zip(species, bodies, strict=True):
+        for t, _ in body:
+            if types[t]["charge"]:
+                raise ValueError(
+                    f"{b.name}: the site {types[t]['label']} has a charge, which is not supported "
+                    "in chains nor in mixtures with chains"
+                )
+        if len(body) > 1 and not isinstance(b, Chain):
+            raise ValueError(
+                f"{b.name} is a rigid molecule of several sites, which cannot be mixed with "
+                "chains; write it as a Chain if it is linear and has no charges"
+            )
+    return [b.laws if isinstance(b, Chain) else NO_LAWS for b in species]
 
 
 def _types(
@@ -203,7 +237,7 @@ def _types(
                 types.append(new)
             body.append((types.index(new), site.position))
         net = math.fsum(types[t]["charge"] for t, _ in body)
-        if abs(net) > 1e-9:
+        if abs(net) > 1e-9 and not isinstance(b, Chain):  # chains_of refuses any charge
             raise ValueError(f"{b.name} has a net charge of {net:g} e; it must be neutral")
         bodies.append(body)
     return types, bodies

@@ -18,6 +18,7 @@ import numpy as np
 from manymove import _core, arguments, checkpoint
 from manymove.adsorption.adsorbates import METHANE
 from manymove.adsorption.averages import DRIFT, MULTIPLE, all_sums
+from manymove.adsorption.chains import REGROWTH, Chain
 from manymove.adsorption.charges import Given
 from manymove.adsorption.equilibration import Equilibration
 from manymove.adsorption.force_field import ForceField
@@ -50,7 +51,7 @@ _ARRAYS = {
     "sums": np.float64,
     "profile": np.uint64,
 }
-_OF_RIGID = {"orientations": np.float64, "waves": np.float64}
+_OF_RIGID = {"orientations": np.float64, "waves": np.float64, "shapes": np.float64}
 _TUNE = 256  # steps between two adaptations of the displacement
 _GROUPS = 128  # maximum number of groups of systems with separate profiles
 
@@ -77,8 +78,10 @@ class Adsorption(Places, Equilibration):
             fugacity these are the initial numbers.
         adsorbates: species of the molecules, one to four: an `Adsorbate`, which has its own
             parameters for elements of the framework, or a `Molecule`, whose parameters follow from
-            `force_field`; also the name of a shipped molecule ("CO2", "N2", "CH4", "C2H6", "H2O")
-            or the path of a file (see `read_molecule`).
+            `force_field`, or a `Chain`, which is flexible; also the name of a shipped molecule
+            ("CO2", "N2", "CH4", "C2H6", "H2O", "propane", "n-butane", "n-pentane", "n-hexane") or
+            the path of a file (see `read_molecule`). Chains need the method "metropolis" or "plj",
+            and can be mixed with other chains and with single sites.
         force_field: a `ForceField`, or the path of one of RASPA's (see `ForceField.read`). Default
             mixing by the Lorentz-Berthelot rules, and potentials that are shifted to zero at the
             cutoff (Eq. 1).
@@ -126,9 +129,12 @@ class Adsorption(Places, Equilibration):
             increase the share of accepted insertions, see `docs/theory/open_systems.md`.
         trial_orientations: number of orientations that are tried at each position (default 1).
             (trial_positions + 1) times trial_orientations must be at most 1024. Molecules of
-            one site have one orientation.
+            one site have one orientation. For chains it is the number of directions that are tried
+            for each bead; 8 to 32 are recommended for both numbers.
         reinsertion: share of reinsertions among the steps, which move a molecule to a trial
             anywhere in the box (methods "metropolis" and "plj", default 0).
+        regrowth: share of partial regrowths among the steps, of chains: one end of a molecule, up
+            to the middle bead, grows again (default 0.2 for chains).
         identity_change: share of identity changes among the steps of an open system of several
             species, in which a molecule becomes one of another species (default 0).
         capacity: initial number of molecules for which an open system has memory, one number per
@@ -184,6 +190,7 @@ class Adsorption(Places, Equilibration):
         trial_orientations: int = 1,
         reinsertion: float = 0.0,
         identity_change: float = 0.0,
+        regrowth: float | None = None,
         capacity: int | Sequence[int] | None = None,
         ewald: tuple[float, float] | None = None,
         framework_charges: Given = None,
@@ -225,9 +232,13 @@ class Adsorption(Places, Equilibration):
         bins = arguments.count("bins", bins, most=1024)
         systems = arguments.count_or_default("systems", systems)
         systems = systems or (16384 if method == "pmc" else 1024)
+        chains = [one for one in species if isinstance(one, Chain)]
+        if regrowth is None:
+            regrowth = REGROWTH if chains else 0.0
+        self._check_chains(chains, method, regrowth, reinsertion, fugacity, positions)
         trials = trials_of(
-            trial_positions, trial_orientations, reinsertion, identity_change, method=method,
-            exchange=None if fugacity is None else exchange, species=len(species),
+            trial_positions, trial_orientations, reinsertion, identity_change, regrowth,
+            method=method, exchange=None if fugacity is None else exchange, species=len(species),
         )  # fmt: skip
         laws = settled(
             framework, species, cross or {}, force_field, ewald, cutoff, cells, framework_charges,
@@ -310,6 +321,31 @@ class Adsorption(Places, Equilibration):
             self._about["labels"] = laws["labels"]
         self._settle(device, threads)
         self._adopt(self._engine_at(positions, orientations, sum(counts)))
+        if chains:
+            self._about["ideal_chains"] = self._engine.ideal_chains
+
+    @staticmethod
+    def _check_chains(
+        chains: Sequence[Chain], method: str, regrowth: float, reinsertion: float, fugacity: Any,
+        positions: Any,
+    ) -> None:  # fmt: skip
+        if not chains:
+            if regrowth:
+                raise ValueError("regrowth is for chains, and no adsorbate is one")
+            return
+        name = chains[0].name
+        if method not in OPEN_METHODS:
+            which = " or ".join(f'"{one}"' for one in OPEN_METHODS)
+            raise ValueError(f'{name} is a chain, which needs the method {which}, not "{method}"')
+        if positions is not None:
+            raise ValueError(
+                f"{name} is a chain: positions cannot be given, only random ones or a checkpoint"
+            )
+        stiff = [one.name for one in chains if len(one.beads) > 2]
+        if stiff and not regrowth and not reinsertion and fugacity is None:
+            raise ValueError(
+                f"{stiff[0]} would keep its shape: give regrowth, reinsertion or a fugacity"
+            )
 
     def _engine_at(self, positions: Any, orientations: Any, molecules: int) -> _core.Adsorption:
         """The engine with molecules at positions, or at random ones."""
@@ -555,6 +591,8 @@ class Adsorption(Places, Equilibration):
         digest.update(np.ascontiguousarray(s["counts"]).tobytes())
         if "orientations" in s:
             digest.update(s["orientations"].reshape(*present.shape, 4)[present].tobytes())
+        if "shapes" in s:
+            digest.update(s["shapes"].reshape(*present.shape, -1)[present].tobytes())
         return digest.hexdigest()[:16]
 
     # ---- checkpoints -----------------------------------------------------------------------------
@@ -572,7 +610,7 @@ class Adsorption(Places, Equilibration):
             "adapted_at": self._adapted_at,
             "max_displacement": state["max_displacement"],
             "comparison": self._comparison.header,
-            "lacks_trials": self._lacks_trials,
+            "lacks": list(self._lacks),
         }
         arrays = {name: state[name] for name in [*_ARRAYS, *_OF_RIGID] if name in state}
         return header, {"comparison": self._comparison.sums, **arrays}
@@ -586,9 +624,10 @@ class Adsorption(Places, Equilibration):
             state: dict[str, Any] = dict(arrays)
             # Earlier versions did not count reinsertions.
             state["counters"] = (*header["counters"], 0)[:8]
-            padded = all_sums(state["sums"], len(state["energies"]))
-            lacks_trials = len(padded) > len(state["sums"]) and state["counters"][6] > 0
-            state["sums"] = padded
+            state["sums"], missing = all_sums(state["sums"], len(state["energies"]))
+            lacks = {"trials"} if header.get("lacks_trials") else set(header.get("lacks", ()))
+            if state["counters"][6] > 0:
+                lacks |= set(missing)
             state["max_displacement"] = float(header["max_displacement"])
             accepted, moves = (int(n) for n in header["adapted_at"])
             parameters, about = header["parameters"], {"began": 0, **header["about"]}
@@ -613,7 +652,7 @@ class Adsorption(Places, Equilibration):
         self._framework, self._parameters, self._about = framework, parameters, about
         self._adopt(_core.Adsorption.from_snapshot(state, *self._where()))
         self._adapted_at = (accepted, moves)
-        self._lacks_trials = lacks_trials or bool(header.get("lacks_trials"))
+        self._lacks = sorted(lacks)
         if sums is not None:
             with checkpoint.refused(path, self._KIND):
                 self._comparison.restore(header["comparison"], sums)

@@ -21,7 +21,8 @@ class AdsorptionTrajectory(FrameWriter):
     molecules, molecule by molecule. Types are the elements of the framework, the names of
     adsorbates with a single site, and "<name>.<label>" of the sites of molecules. Lengths are in
     angstrom and charges in units of the elementary charge; the origin is at the center of the box.
-    Image flags make molecules whole. Bonds join each site of a molecule to its first one.
+    Image flags make molecules whole. Bonds join each site of a rigid molecule to its first one,
+    and neighbors of a chain.
 
     Example::
 
@@ -70,6 +71,7 @@ class AdsorptionTrajectory(FrameWriter):
     def append(self) -> None:
         """Append a frame with the present state. Its step is the number of steps so far."""
         a = self._adsorption
+        flexible = bool(a.ideal_weights)
         places, names, charges, bonds = [], list(self._elements), list(self._charges), []
         for species in range(len(a.capacity)):
             sites = a.site_positions(species)[self._system]
@@ -77,7 +79,9 @@ class AdsorptionTrajectory(FrameWriter):
             labels, own = a.sites_of(species)
             for _ in sites:
                 first = len(names)
-                bonds += [(first, first + k) for k in range(1, len(labels))]
+                bonds += [
+                    (first + (k - 1 if flexible else 0), first + k) for k in range(1, len(labels))
+                ]
                 names += labels
                 charges += own
             places.append(sites.reshape(-1, 3))

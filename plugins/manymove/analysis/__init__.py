@@ -23,6 +23,7 @@ from manymove.analysis.pressure import (
     pressure_weights,
 )
 from manymove.analysis.scattering import self_intermediate_scattering
+from manymove.analysis.viscosity import green_kubo_viscosity
 
 __all__ = [
     "BINS",
@@ -37,6 +38,7 @@ __all__ = [
     "charge_density",
     "continue_pair_correlations",
     "dressed_ions",
+    "green_kubo_viscosity",
     "hypernetted_chain",
     "potential_of_mean_force",
     "pressure_from_histogram",

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from manymove.adsorption.averages import MULTIPLE
+from manymove.adsorption.chains import SHIPPED_CHAINS, shipped_chain
 from manymove.adsorption.force_field import TRAPPE_ZEO
 from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.input import METHODS
@@ -110,6 +111,7 @@ def run(
     reinsertion: float = 0.0,
     trial_positions: Sequence[int] = (1,),
     trial_orientations: Sequence[int] = (1,),
+    merit: float | None = None,
 ) -> dict[str, Any]:
     """Time every size, print a table, and write the JSON file after each size.
 
@@ -133,6 +135,11 @@ def run(
         "seed": seed,
     }
     guest = _guest(adsorbate)
+    if adsorbate in SHIPPED_CHAINS and (raspa or merit is not None):
+        raise ValueError(
+            f"{'--raspa' if raspa else '--merit'} is for methane and rigid molecules; "
+            f"{adsorbate} is a flexible chain"
+        )
     devices = [device, *(["cpu"] if cpu and on_gpu(device) else [])]
     about = {"framework": framework, "adsorbate": adsorbate, **settings, "equilibrate": equilibrate}
     if fugacity is not None:
@@ -143,14 +150,24 @@ def run(
         for name, given in ignored.items():
             if given:
                 raise ValueError(f"{name} cannot be combined with --fugacity")
+        if merit is not None:
+            if not guest:
+                raise ValueError("--merit needs a rigid molecule: --adsorbate CO2, for example")
+            if not merit > 0:
+                raise ValueError(f"--merit must be positive, got {merit}")
+            # The three programs differ in their tail corrections.
+            guest["force_field"] = replace(TRAPPE_ZEO, potential="truncated")
+            about |= {"merit": merit, "potential": "truncated"}
         return open_systems.run(
             framework=framework, molecules=molecules[0], methods=methods, fugacity=fugacity,
             trial_positions=trial_positions, trial_orientations=trial_orientations,
             systems=systems, device=device, threads=threads, equilibrate=equilibrate,
             repeats=repeats, seconds=seconds, json_file=json_file,
             settings=settings | guest | {"exchange": exchange, "reinsertion": reinsertion},
-            about=about | {"exchange": exchange, "reinsertion": reinsertion},
+            about=about | {"exchange": exchange, "reinsertion": reinsertion}, merit=merit,
         )  # fmt: skip
+    if merit is not None:
+        raise ValueError("--merit needs --fugacity")
     if max(*trial_positions, *trial_orientations) > 1 or exchange != 0.5 or reinsertion:
         raise ValueError(
             "--exchange, --reinsertion, --trial-positions and --trial-orientations need --fugacity"
@@ -194,12 +211,14 @@ def run(
 
 
 def _guest(name: str) -> dict[str, Any]:
-    """Arguments of `Adsorption` for an adsorbate: methane of one site, or a rigid molecule with the
-    force field TraPPE."""
+    """Arguments of `Adsorption` for an adsorbate: methane of one site, a rigid molecule, or a
+    flexible chain with the force field TraPPE."""
     if name == "methane":
         return {}
+    if name in SHIPPED_CHAINS:
+        return {"adsorbates": shipped_chain(name), "force_field": TRAPPE_ZEO}
     if name not in SHIPPED_MOLECULES:
-        known = ", ".join(SHIPPED_MOLECULES)
+        known = ", ".join([*SHIPPED_MOLECULES, *SHIPPED_CHAINS])
         raise ValueError(f'--adsorbate is "{name}"; there are methane, {known}')
     return {"adsorbates": SHIPPED_MOLECULES[name], "force_field": TRAPPE_ZEO}
 

@@ -71,13 +71,45 @@ def melted_engines(
     return [engine(melted.positions, count) for count in threads]
 
 
+def melted_mixture(
+    of_one_size: HardSpheres, packing_fraction: float, ratio: float, equilibrate: int, seed: int
+) -> HardSpheres:
+    """A melted mixture of equally many spheres of two diameters, with the settings of an engine of
+    spheres of one size: the larger diameter is theirs."""
+    N, device = of_one_size.N, of_one_size.device
+    diameters = np.where(np.arange(N // _copies(N) ** 3) % 2, 1.0, ratio)
+    positions, box = random_spheres(N, packing_fraction, seed, device, diameters)
+    mixture = HardSpheres(
+        positions,
+        box,
+        diameters=np.tile(diameters, N // len(diameters)),
+        max_displacement=of_one_size.max_displacement,
+        moves_per_cell=of_one_size.moves_per_cell,
+        seed=seed,
+        device=device,
+        threads=of_one_size.threads,
+    )
+    mixture.run(equilibrate)
+    return mixture
+
+
+def _copies(N: int) -> int:
+    return next((k for k in (8, 4, 2) if N % k**3 == 0 and N // k**3 >= FEWEST_IN_A_COPY), 1)
+
+
 def random_spheres(
-    N: int, packing_fraction: float, seed: int, device: str
+    N: int,
+    packing_fraction: float,
+    seed: int,
+    device: str,
+    diameters: np.ndarray | None = None,
 ) -> tuple[np.ndarray, tuple[float, float, float]]:
     """Positions and box of a random packing. A large one consists of copies of a smaller one, which
-    differ after a few sweeps."""
-    copies = next((k for k in (8, 4, 2) if N % k**3 == 0 and N // k**3 >= FEWEST_IN_A_COPY), 1)
-    part = HardSpheres.random(N // copies**3, packing_fraction, seed=seed, device=device)
+    differ after a few sweeps. diameters: of the particles of a copy."""
+    copies = _copies(N)
+    part = HardSpheres.random(
+        N // copies**3, packing_fraction, diameters=diameters, seed=seed, device=device
+    )
     edges = np.array(part.box)
     shifts = np.stack(np.meshgrid(*3 * (np.arange(copies),), indexing="ij"), axis=-1)
     whole = (part.positions + shifts.reshape(-1, 1, 3) * edges).reshape(-1, 3)
@@ -137,7 +169,7 @@ def decorrelation_words(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def standalone(engine: HardParticles) -> Variant:
+def standalone(engine: HardParticles, what: str = "") -> Variant:
     def run(sweeps: int) -> tuple[int, int]:
         trial, accepted = engine.trial_moves, engine.accepted_moves
         engine.run(sweeps)
@@ -147,7 +179,7 @@ def standalone(engine: HardParticles) -> Variant:
     if engine.device == "cpu":
         name += f", {engine.threads} thread{'s' if engine.threads != 1 else ''}"
     return Variant(
-        name,
+        name + what,
         run,
         {
             "device": engine.device,

@@ -21,6 +21,7 @@ from manymove.bench.disk_variants import (
     decorrelation_words,
     hpmc,
     melted_engines,
+    melted_mixture,
     slow_quantities_of,
     standalone,
 )
@@ -51,6 +52,7 @@ def run(
     repeats: int,
     seconds: float,
     decorrelation: int = 0,
+    mixture_ratio: float | None = None,
     seed: int,
     json_file: Path | None = None,
     kind: type[HardDisks] | type[HardSpheres] = HardDisks,
@@ -67,6 +69,8 @@ def run(
         ValueError: an argument is out of range.
     """
     check(repeats, seconds, equilibrate, decorrelation)
+    if mixture_ratio is not None and not 0.4 <= mixture_ratio < 1:
+        raise ValueError(f"--mixture-ratio must be from 0.4 to 1, got {mixture_ratio}")
     spheres = kind is HardSpheres
     table = Table((("spheres" if spheres else "disks", *COLUMNS[0][1:]), *COLUMNS[1:]), _ending)
     report = Report(table, json_file, packing_fraction=packing_fraction, melt=equilibrate)
@@ -85,9 +89,12 @@ def run(
         )
         peers, positions_of_peers = _hpmc(engines[0], seed)
         variants = [standalone(engine) for engine in engines] + peers
+        if mixture_ratio is not None:
+            mixture = melted_mixture(engines[0], packing_fraction, mixture_ratio, equilibrate, seed)
+            variants.append(standalone(mixture, f", mixture with the ratio {mixture_ratio:g}"))
         time_in_turn(variants, repeats, seconds)
         results = [{"particles": N, **variant.result()} for variant in variants]
-        own, others = results[: len(engines)], results[len(engines) :]
+        own, others = results[: len(engines)], results[len(engines) : len(engines) + len(peers)]
         best = max(range(len(others)), key=lambda k: others[k]["trial_moves_per_second"], default=0)
         first = engines[0]
         chains = [(own[0], variants[0], partial(_positions, first), first.slow_quantities)]
@@ -105,6 +112,9 @@ def run(
             peer = others[best]["trial_moves_per_second"]
             for result in own:
                 result["ratio_to_hoomd"] = result["trial_moves_per_second"] / peer
+        if mixture_ratio is not None:
+            speed = results[-1]["trial_moves_per_second"]
+            results[-1]["ratio_to_one_size"] = speed / own[0]["trial_moves_per_second"]
         report.add(results)
     return report.end()
 
@@ -113,6 +123,8 @@ def _ending(row: dict[str, Any]) -> str:
     words = []
     if "ratio_to_hoomd" in row:
         words = [f"{row['ratio_to_hoomd']:.1f} times HOOMD-blue"]
+    if "ratio_to_one_size" in row:
+        words = [f"{row['ratio_to_one_size']:.2f} times one size"]
     return "  ".join([*words, *relaxation_words(row), *decorrelation_words(row)])
 
 

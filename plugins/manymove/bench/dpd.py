@@ -4,8 +4,9 @@ Every variant has the same fluid, melted from a random start. It chooses its fas
 and is then timed, in turn with the others, by the difference of a long and a short run. Our
 variants are pair_style manymove/dpd in LAMMPS' verlet and in run_style manymove/verlet, on MPI
 ranks and threads of the CPU, and the latter on a GPU. The peers are LAMMPS' dpd on the same ranks,
-dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU, and HOOMD-blue's md.pair.DPD. With
---many-body the style is manymove/mdpd, and the peers are LAMMPS' mdpd and mdpd/gpu.
+dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU, and HOOMD-blue's md.pair.DPD. --pair
+chooses other styles, with LAMMPS' styles of the same names as peers. Styles with the same density
+take turns, and are compared with dpd if it is one of them. With --shear fix deform shears the box.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def run(
     timestep: float = 0.005,
     skins: Sequence[float] = (0.3,),
     weight_exponent: float = 1.0,
-    many_body: bool = False,
+    pairs: Sequence[str] = ("dpd",),
+    shear: Sequence[float] = (0.0,),
     device: str,
     precisions: Sequence[str] = PRECISIONS,
     ranks: Sequence[int] | None = None,
@@ -81,11 +83,13 @@ def run(
     for name, numbers in (("ranks", ranks or [1]), ("threads", threads or [1])):
         if min(numbers) < 1:
             raise ValueError(f"--{name} is {min(numbers)}; it must be positive")
-    for precision in precisions:
-        if precision not in PRECISIONS:
-            raise ValueError(
-                f"--precision is {precision}; it must be one of {', '.join(PRECISIONS)}"
-            )
+    for name, chosen, known in (
+        ("precision", precisions, PRECISIONS),
+        ("pair", pairs, dpd_variants.PAIRS),
+    ):
+        for value in chosen:
+            if value not in known:
+                raise ValueError(f"--{name} is {value}; it must be one of {', '.join(known)}")
     for executable in lammps:
         if shutil.which(executable) is None:
             raise ValueError(f"--lammps {executable} is not an executable")
@@ -95,17 +99,27 @@ def run(
     gpu, cpu = _where(device)
     cores = len(usable_cores())
     sizes = sizes or (GPU_SIZES if gpu else CPU_SIZES)
-    densities = densities or [MANY_BODY_DENSITY if many_body else DENSITY]
+    # The liquid of mdpd has another density, and melts by its own forces.
     cases = [
-        Case(N, density, cutoff, timestep, tuple(skins), weight_exponent, seed, many_body)
-        for density, cutoff, N in itertools.product(densities, cutoffs, sizes)
+        (
+            of_pairs,
+            Case(
+                N, density, cutoff, timestep, tuple(skins), weight_exponent, seed, many_body, rate
+            ),
+        )
+        for many_body in (False, True)
+        if (of_pairs := [pair for pair in dict.fromkeys(pairs) if (pair == "mdpd") is many_body])
+        for density, cutoff, N, rate in itertools.product(
+            densities or [MANY_BODY_DENSITY if many_body else DENSITY], cutoffs, sizes, shear
+        )
     ]
-    hoomd, absent = dpd_variants.hoomd() if device != "cpu" and not many_body else ("", "")
+    no_hoomd = device == "cpu" or "dpd" not in pairs or any(shear)
+    hoomd, absent = ("", "") if no_hoomd else dpd_variants.hoomd()
     about = {
         "timestep": timestep,
         "skins": list(skins),
         "weight_exponent": weight_exponent,
-        "many_body": many_body,
+        "pairs": list(pairs),
         "melt": equilibrate,
         "cores": cores,
         "absent": absent,
@@ -113,19 +127,21 @@ def run(
     }
     report = Report(TABLE, json_file, **about)
     with tempfile.TemporaryDirectory() as folder:
-        for case in cases:
+        for of_pairs, case in cases:
             start = Path(folder) / "melted.restart"
             dpd_variants.melt(case, equilibrate, gpu, start)
             variants: list[Variant] = []
-            if gpu:
-                variants += dpd_variants.ours_on_gpu(precisions)
-            if cpu:
-                variants += dpd_variants.on_cpu(precisions, ranks or [cores], threads)
-            if device != "cpu":
-                variants += dpd_variants.accelerated(lammps, many_body)
-                variants += [dpd_variants.hoomd_variant(hoomd, equilibrate)] if hoomd else []
-            for variant in variants if many_body else []:
-                variant.name = re.sub(r"(pair_style (manymove/)?)dpd", r"\1mdpd", variant.name)
+            for pair in of_pairs:
+                if gpu:
+                    variants += dpd_variants.ours_on_gpu(pair, precisions)
+                if cpu:
+                    variants += dpd_variants.on_cpu(pair, precisions, ranks or [cores], threads)
+                if device != "cpu":
+                    variants += dpd_variants.accelerated(pair, lammps)
+            if hoomd and "dpd" in of_pairs:
+                variants.append(dpd_variants.hoomd_variant(hoomd, equilibrate))
+            for variant in variants if case.shear else []:
+                variant.name += f", shear {case.shear:g}"
             report.add(_time(case, variants, start, repeats, seconds))
             if plot_file is not None:
                 plot(plot_file, report.rows)
@@ -154,7 +170,8 @@ def lammps_version() -> str:
 def _time(
     case: Case, variants: list[Variant], start: Path, repeats: int, seconds: float
 ) -> list[dict[str, Any]]:
-    """Results of all variants. Ours have the ratios to each peer, round by round."""
+    """Results of all variants. Ours have the ratios to each peer of the same pair style, and to
+    dpd with the same settings, round by round."""
     try:
         for variant in variants:
             variant.prepare(case, start, seconds)
@@ -171,6 +188,7 @@ def _time(
             "particles": case.particles,
             "density": case.density,
             "cutoff": case.cutoff,
+            "shear": case.shear,
             **variant.result(),
         }
         if not variant.failure:
@@ -180,7 +198,7 @@ def _time(
             result["ratios"] = {
                 peer.name: _ratio(variant, peer)
                 for peer in variants
-                if peer.peer and not peer.failure
+                if _is_compared(variant, peer) and not peer.failure
             }
         results.append(result)
     return results
@@ -193,6 +211,14 @@ def _hot(temperature: float) -> list[str]:
     return [
         f"not equilibrated: the temperature is {temperature:.3g} instead of 1: raise --equilibrate"
     ]
+
+
+def _is_compared(ours: Variant, other: Variant) -> bool:
+    if other.peer:
+        return other.settings["pair"] == ours.settings["pair"]
+    differing = {key for key in ours.settings if ours.settings[key] != other.settings[key]}
+    same_program = ours.name.split()[0] == other.name.split()[0]  # pair_style or run_style
+    return differing - {"skin"} == {"pair"} and other.settings["pair"] == "dpd" and same_program
 
 
 def _ratio(variant: Variant, peer: Variant) -> dict[str, float]:

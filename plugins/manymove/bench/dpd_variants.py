@@ -32,14 +32,15 @@ TUNING_STEPS = {"cpu": 20, "cuda": 200}  # of each candidate for the fastest set
 MELTED = 0.1  # largest deviation of the temperature
 RECORD = re.compile(r"^\s*\d+\s+(\d\S*)\s+\S+\s+(\d\S*)\s*$", re.MULTILINE)
 THERMO = "thermo_style custom step temp press cpu\nthermo_modify format float %.9g\n"
+# Our pair styles, without "manymove/". Each has LAMMPS' style of the same name as its peer.
+PAIRS = ("dpd", "dpd/tstat", "dpd/ext", "mdpd")
 # Options for one GPU. dpd/kk refuses full lists and newton off.
 ACCELERATORS = {
-    "dpd/kk": "-k on g 1 -sf kk -pk kokkos newton on neigh half comm device".split(),
-    "dpd/gpu": "-sf gpu -pk gpu 1".split(),
+    "kk": "-k on g 1 -sf kk -pk kokkos newton on neigh half comm device".split(),
+    "gpu": "-sf gpu -pk gpu 1".split(),
 }
 # A, B and r_d of the liquid of P. B. Warren, Phys. Rev. E 68, 066702 (2003), in units of r_c = 1.
 MANY_BODY = (-40.0, 25.0, 0.75)
-MANY_BODY_ACCELERATORS = {"mdpd/gpu": ACCELERATORS["dpd/gpu"]}
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Case:
     skins: tuple[float, ...]  # each variant takes its fastest
     weight_exponent: float
     seed: int
-    many_body: bool = False  # the liquid MANY_BODY instead; LAMMPS' mdpd has other densities
+    many_body: bool = False  # the liquid MANY_BODY, for the pair style mdpd only
+    shear: float = 0.0  # rate at which fix deform shears the box
 
     def __post_init__(self) -> None:
         for name in ("particles", "density", "cutoff", "timestep", "seed"):
@@ -65,6 +67,10 @@ class Case:
             raise ValueError(f"weight_exponent must not be negative, not {self.weight_exponent}")
         if self.many_body and self.cutoff != 1:
             raise ValueError(f"the cutoff of many-body DPD must be 1, not {self.cutoff:g}")
+        if self.many_body and self.shear:
+            raise ValueError("many-body DPD is timed without shear")
+        if not abs(self.shear) < math.inf:
+            raise ValueError(f"shear must be finite, not {self.shear}")
         if self.edge < 2 * (self.cutoff + max(self.skins)):
             raise ValueError(
                 f"the box of {self.particles} particles at density {self.density:g} is "
@@ -83,23 +89,28 @@ class Case:
     def pair(self, name: str) -> str:
         """pair_style and pair_coeff. `name` may be followed by a precision and further keywords."""
         style, *more = name.split()
-        tail = ""
-        if style.startswith("manymove"):
-            tail = f" weight_exponent {self.weight_exponent:g} precision {' '.join(more)}"
-        if self.many_body:
+        ours, kind = style.startswith("manymove/"), style.removeprefix("manymove/")
+        exponent, tail = f"{self.weight_exponent:g}", ""
+        if ours:
+            of_all_pairs = "" if kind == "dpd/ext" else f" weight_exponent {exponent}"
+            tail = f"{of_all_pairs} precision {' '.join(more)}"
+        temperatures = "1.0 1.0" if kind == "dpd/tstat" else "1.0"
+        arguments = f"{temperatures} {self.cutoff:g} {self.seed}{tail}"
+        if kind == "mdpd":
             a, b, density_cutoff = MANY_BODY
             law = f"{a:g} {b:g} 4.5 {self.cutoff:g} {density_cutoff:g}\n"
-            arguments = f"1.0 {self.cutoff:g} {self.seed}"
-            if tail:
-                return f"pair_style manymove/mdpd {arguments}{tail}\npair_coeff 1 1 {law}"
+            if ours:
+                return f"pair_style {style} {arguments}\npair_coeff 1 1 {law}"
             return (
                 f"pair_style hybrid/overlay mdpd/rhosum mdpd {arguments}\n"
                 f"pair_coeff 1 1 mdpd/rhosum {density_cutoff:g}\npair_coeff 1 1 mdpd {law}"
             )
-        return (
-            f"pair_style {style} 1.0 {self.cutoff:g} {self.seed}{tail}\n"
-            f"pair_coeff 1 1 {self.a:.10g} 4.5\n"
-        )
+        coefficients = {
+            "dpd": f"{self.a:.10g} 4.5",
+            "dpd/tstat": "4.5",
+            "dpd/ext": f"{self.a:.10g} 4.5 4.5 {exponent} {exponent}",
+        }[kind]
+        return f"pair_style {style} {arguments}\npair_coeff 1 1 {coefficients}\n"
 
     def begin(self, pair: str, start: Path) -> str:
         """Commands that read the melted fluid, for the pair style of `pair`."""
@@ -114,7 +125,20 @@ class Case:
     @property
     def box(self) -> str:
         edge = f"{self.edge:.17g}"
-        return f"region box block 0 {edge} 0 {edge} 0 {edge}\ncreate_box 1 box\n"
+        shape, tilts = ("prism", " 0 0 0") if self.shear else ("block", "")
+        return f"region box {shape} 0 {edge} 0 {edge} 0 {edge}{tilts}\ncreate_box 1 box\n"
+
+    @property
+    def flow(self) -> str:
+        """Commands that shear the melted fluid, beginning with the velocities of the flow."""
+        if not self.shear:
+            return ""
+        edge, fastest = f"{self.edge:.17g}", f"{self.shear * self.edge:.17g}"
+        return (
+            f"velocity all ramp vx 0 {fastest} y 0 {edge} sum yes\n"
+            f"fix shear all deform 1 xy erate {self.shear:.17g} remap v\n"
+            "compute thermal all temp/deform\nthermo_modify temp thermal\n"
+        )
 
     def integrate(self, run_style: str, skin: float) -> str:
         return (
@@ -304,14 +328,15 @@ class LammpsVariant(Variant):
             self.steps_done, self.skin = 0, 0.0
             deck = (
                 f"{case.begin(self.pair, start)}{case.pair(self.pair)}"
-                f"{case.integrate(self.run_style, skins[0])}{THERMO}"
+                f"{case.integrate(self.run_style, skins[0])}{THERMO}{case.flow}"
             )
         for skin in skins:
             begin = self.steps_done + WARM_UP
             middle = begin + WARM_UP
             self.steps_done = middle + WARM_UP + steps
-            # The setup of a run takes LAMMPS seconds with millions of particles.
-            again = " pre no" if skin == self.skin else ""
+            # The setup of a run takes LAMMPS seconds with millions of particles. Without it, fix
+            # deform would begin again with the first box.
+            again = " pre no" if skin == self.skin and not case.shear else ""
             self.skin = skin
             deck += (
                 f"variable output equal (step<{begin})*{begin}"
@@ -346,7 +371,7 @@ def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
         "units lj\natom_style atomic\ncomm_modify mode single vel yes\n"
         f"{case.box}create_atoms 1 random {case.particles} {case.seed} box\nmass 1 1.0\n"
         f"velocity all create 1.0 {case.seed} loop geom\nvelocity all zero linear\n"
-        f"{case.pair('manymove/dpd mixed')}"
+        f"{case.pair('manymove/mdpd mixed' if case.many_body else 'manymove/dpd mixed')}"
         f"{case.integrate('manymove/verlet' if on_gpu else 'verlet', case.skins[0])}"
         f"{THERMO}thermo {max(1, steps)}\n"
         # Particles that overlap at the start are fast at first.
@@ -371,13 +396,18 @@ def resident() -> bool:
     return ("run", "manymove/verlet") in manymove.lammps.STYLES and bool(_core.cuda_devices())
 
 
-def ours_on_gpu(precisions: Sequence[str]) -> list[Variant]:
+def of_style(text: str, pair: str) -> str:
+    """The name of a variant, with its pair style unless that is dpd."""
+    return text if pair == "dpd" else f"{text}, {pair}"
+
+
+def ours_on_gpu(pair: str, precisions: Sequence[str]) -> list[Variant]:
     return [
         LammpsVariant(
-            f"run_style manymove/verlet, {precision}",
-            {"device": "cuda", "ranks": 1, "precision": precision},
+            f"{of_style('run_style manymove/verlet', pair)}, {precision}",
+            {"device": "cuda", "pair": pair, "ranks": 1, "precision": precision},
             False,
-            f"manymove/dpd {precision}",
+            f"manymove/{pair} {precision}",
             host.command(),
             host.environment(),
             "manymove/verlet",
@@ -387,18 +417,18 @@ def ours_on_gpu(precisions: Sequence[str]) -> list[Variant]:
 
 
 def on_cpu(
-    precisions: Sequence[str], ranks: Sequence[int], threads: Sequence[int]
+    pair: str, precisions: Sequence[str], ranks: Sequence[int], threads: Sequence[int]
 ) -> list[Variant]:
-    """Our styles and LAMMPS' dpd on numbers of ranks, and our styles on numbers of threads.
+    """Our style and LAMMPS' on numbers of ranks, and our style on numbers of threads.
 
-    Our styles are the pair style in LAMMPS' own verlet, and the run style.
+    Ours is the pair style in LAMMPS' own verlet, and in the run style.
     """
     shares = [(n, 1) for n in ranks] + [(1, n) for n in threads if n > 1]
     variants: list[Variant] = []
     for precision in precisions:
-        variants += [_pair_style("manymove/dpd", *share, precision) for share in shares]
-        variants += [_run_style(*share, precision) for share in shares]
-    return variants + [_pair_style("dpd", n, 1, "double") for n in ranks]
+        variants += [_pair_style(pair, False, *share, precision) for share in shares]
+        variants += [_run_style(pair, *share, precision) for share in shares]
+    return variants + [_pair_style(pair, True, n, 1, "double") for n in ranks]
 
 
 def _shared_by(ranks: int, threads: int) -> str:
@@ -406,11 +436,21 @@ def _shared_by(ranks: int, threads: int) -> str:
     return text if threads == 1 else f"{text} of {threads} threads"
 
 
-def _pair_style(style: str, ranks: int, threads: int, precision: str) -> Variant:
-    peer = style == "dpd"
+def _settings(pair: str, ranks: int, threads: int, precision: str) -> dict[str, Any]:
+    return {
+        "device": "cpu",
+        "pair": pair,
+        "ranks": ranks,
+        "threads": threads,
+        "precision": precision,
+    }
+
+
+def _pair_style(pair: str, peer: bool, ranks: int, threads: int, precision: str) -> Variant:
+    style = pair if peer else f"manymove/{pair}"
     return LammpsVariant(
         f"pair_style {style}, {'' if peer else f'{precision}, '}{_shared_by(ranks, threads)}",
-        {"device": "cpu", "ranks": ranks, "threads": threads, "precision": precision},
+        _settings(pair, ranks, threads, precision),
         peer,
         style if peer else f"{style} {precision} threads {threads}",
         host.command(ranks),
@@ -418,20 +458,21 @@ def _pair_style(style: str, ranks: int, threads: int, precision: str) -> Variant
     )
 
 
-def _run_style(ranks: int, threads: int, precision: str) -> Variant:
+def _run_style(pair: str, ranks: int, threads: int, precision: str) -> Variant:
+    name = of_style("run_style manymove/verlet device cpu", pair)
     return LammpsVariant(
-        f"run_style manymove/verlet device cpu, {precision}, {_shared_by(ranks, threads)}",
-        {"device": "cpu", "ranks": ranks, "threads": threads, "precision": precision},
+        f"{name}, {precision}, {_shared_by(ranks, threads)}",
+        _settings(pair, ranks, threads, precision),
         False,
-        f"manymove/dpd {precision}",
+        f"manymove/{pair} {precision}",
         host.command(ranks),
         host.environment(),
         f"manymove/verlet device cpu threads {threads}",
     )
 
 
-def accelerated(executables: Sequence[Path], many_body: bool = False) -> list[Variant]:
-    """dpd/kk and dpd/gpu, or mdpd/gpu, each in one process on one GPU, of the given LAMMPS, of the
+def accelerated(pair: str, executables: Sequence[Path]) -> list[Variant]:
+    """The style's /kk and /gpu, each in one process on one GPU, of the given LAMMPS, of the
     installed one and of the one in PATH."""
     found = [str(path) for path in executables] + [host.command()[0], shutil.which("lmp") or ""]
     variants: list[Variant] = []
@@ -444,18 +485,19 @@ def accelerated(executables: Sequence[Path], many_body: bool = False) -> list[Va
         except (OSError, subprocess.SubprocessError):
             continue
         version = re.search(r"Simulator - (.+)", about)
-        accelerators = MANY_BODY_ACCELERATORS if many_body else ACCELERATORS
-        for style, arguments in accelerators.items():
-            package = "KOKKOS" if style == "dpd/kk" else "GPU"
+        for suffix, arguments in ACCELERATORS.items():
+            style, package = f"{pair}/{suffix}", "KOKKOS" if suffix == "kk" else "GPU"
+            if style == "mdpd/gpu":  # in a hybrid style, for which the GPU package makes no lists
+                arguments = [*arguments, "neigh", "no"]
             api = re.search(rf"^{package} package API:(.*)$", about, re.MULTILINE)
             if style in about.split() and api and re.search("CUDA|HIP|SYCL|OpenCL", api.group(1)):
                 label = version.group(1).strip() if version else executable
                 variants.append(
                     LammpsVariant(
                         f"pair_style {style}, LAMMPS {label}",
-                        {"device": "cuda", "ranks": 1, "arguments": arguments},
+                        {"device": "cuda", "pair": pair, "ranks": 1, "arguments": arguments},
                         True,
-                        "dpd",
+                        pair,
                         [executable, *arguments],
                         environment,
                     )
@@ -535,5 +577,8 @@ def hoomd() -> tuple[str, str]:
 
 def hoomd_variant(version: str, melt: int) -> Variant:
     return HoomdVariant(
-        f"md.pair.DPD, HOOMD-blue {version}", {"device": "cuda", "ranks": 1}, True, melt
+        f"md.pair.DPD, HOOMD-blue {version}",
+        {"device": "cuda", "pair": "dpd", "ranks": 1},
+        True,
+        melt,
     )

@@ -8,17 +8,22 @@ over the systems.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from manymove.adsorption.input import OPEN_METHODS
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.simulation import Adsorption
-from manymove.analysis.notation import Estimate
+from manymove.analysis.notation import Estimate, with_error
+from manymove.bench import graspa, raspa
 from manymove.bench.harness import STATUS, Report, Table, Variant, spread, time_in_turn
 from manymove.jobs.report import drifting
 
+# Trial positions and orientations: those of gRASPA's example of CO2 in MFI, and more positions.
+_TRIALS_OF_GRASPA = ((10, 10), (64, 10))
 _LEAST = 0.25  # part of the run that the first look has to leave
 
 
@@ -113,11 +118,13 @@ def run(
     json_file: Path | None,
     settings: dict[str, Any],
     about: dict[str, Any],
+    merit: float | None = None,
 ) -> dict[str, Any]:
     """Time every number of trials, print a table, and write the JSON file.
 
     The arguments are the options of `manymove bench adsorption`; `molecules` are there at the
-    start of the equilibration.
+    start of the equilibration. With `merit`, gRASPA and RASPA3 measure the same system for that
+    many seconds each, if they are there.
 
     Raises:
         ValueError: an argument is out of range.
@@ -125,6 +132,8 @@ def run(
     chosen = [method for method in methods if method in OPEN_METHODS]
     if not chosen:
         raise ValueError(f"--fugacity needs one of --methods {', '.join(OPEN_METHODS)}")
+    if merit is not None and graspa.program() is None and raspa.module() is None:
+        raise ValueError(f"--merit needs raspalib, or gRASPA's path in {graspa.PROGRAM}")
     report = Report(TABLE, json_file, **about, fugacity_bar=fugacity)
     timed = []
     for method in chosen:
@@ -142,8 +151,43 @@ def run(
                 a.equilibrate(equilibrate)
                 timed.append(_timed(a, f"{method} {k} x {m}, {a.device}"))
     time_in_turn([t.variant for t in timed], repeats, seconds)
-    report.add([t.result() for t in timed])
+    rows = [t.result() for t in timed]
+    report.add(rows)
+    if merit is not None:
+        best = max(row["figure_of_merit"] for row in rows)
+        for peer in _peers(timed[0].engine, molecules, merit, settings):
+            row = peer()
+            row["merit_ratio"] = best / row["figure_of_merit"]
+            report.add([row])
     return report.end()
+
+
+def _peers(
+    a: Adsorption, molecules: int, seconds: float, settings: dict[str, Any]
+) -> list[Callable[[], dict[str, Any]]]:
+    """Functions that return the rows of gRASPA and of RASPA3, as far as these are there."""
+    molecule, force_field = settings["adsorbates"], settings["force_field"]
+    fugacity = a.settings["fugacity"][0]
+    common = {
+        "framework": a.framework, "force_field": force_field, "cells": a.cells,
+        "temperature": a.temperature, "cutoff": a.settings["cutoff"],
+        "exchange": settings["exchange"], "reinsertion": settings["reinsertion"],
+        "seconds": seconds, "seed": settings["seed"],
+    }  # fmt: skip
+    peers = []
+    program, library = graspa.program(), raspa.module()
+    if program is not None:
+        for trials in _TRIALS_OF_GRASPA:
+            name = f"gRASPA {trials[0]} x {trials[1]}"
+            run = partial(graspa.series, program, molecule=molecule, fugacity=fugacity,
+                          molecules=molecules, trials=trials, **common)  # fmt: skip
+            peers.append(lambda run=run, name=name: run().row(name, "cuda"))
+    if library is not None:
+        name = f"RASPA {version('raspalib')}, one core"
+        run = partial(raspa.open_series, library, species=[molecule], fugacities=[fugacity],
+                      molecules=[molecules], **common)  # fmt: skip
+        peers.append(lambda run=run, name=name: run()[0].row(name, "cpu"))
+    return peers
 
 
 def _timed(a: Adsorption, name: str) -> Timed:
@@ -161,6 +205,10 @@ def _ratio(row: dict[str, Any]) -> float:
     return row["optimal_merit"] / row["figure_of_merit"]
 
 
+def _loading(row: dict[str, Any]) -> str:
+    return with_error(row["loading_molecules"], row["loading_error_molecules"])
+
+
 TABLE = Table(
     (
         ("variant", "<22", "variant"),
@@ -168,10 +216,11 @@ TABLE = Table(
         ("steps/s", ">9.3g", "steps_per_second"),
         ("spread", ">6.1%", spread("trial_states_per_second")),
         ("exchanged", ">9.2%", "acceptance"),
-        ("loading", ">9.5g", "loading_molecules"),
+        ("loading", ">12", _loading),
         ("merit", ">9.3g", "figure_of_merit"),
         ("optimal", ">9.3g", "optimal_merit"),
         ("ratio", ">6.3g", _ratio),
         STATUS,
     ),
+    lambda row: f"1 / {row['merit_ratio']:.3g} of ours" if "merit_ratio" in row else "",
 )

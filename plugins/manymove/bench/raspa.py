@@ -7,15 +7,21 @@ each move sums over the atoms.
 
 from __future__ import annotations
 
+import math
 import re
+import time
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from manymove.adsorption.adsorbates import METHANE
-from manymove.adsorption.force_field import TRAPPE_ZEO
+from manymove.adsorption.force_field import TRAPPE_ZEO, ForceField
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.molecules import Molecule
 from manymove.bench.harness import Variant
+from manymove.bench.series import Series
 
 _LEAST = 20  # moves in one of its cycles
 
@@ -32,11 +38,8 @@ def variant(
     Returns:
         a variant for `manymove.bench.harness`; None if raspalib is not installed.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that there is no OpenCL
-            import raspalib
-    except ImportError:
+    raspalib = module()
+    if raspalib is None:
         return None
     if molecule is None:
         moves = raspalib.MCMoveProbabilities(translation_probability=1.0)
@@ -128,8 +131,123 @@ def molecule_system(
     )  # fmt: skip
 
 
+def open_series(
+    raspalib: Any,
+    *,
+    framework: Framework,
+    species: Sequence[Molecule],
+    force_field: ForceField = TRAPPE_ZEO,
+    cells: Sequence[int],
+    temperature: float,
+    fugacities: Sequence[float],
+    cutoff: float = 12.0,
+    molecules: Sequence[int],
+    exchange: float = 0.5,
+    reinsertion: float = 0.0,
+    seconds: float,
+    seed: int,
+    least: int = 200,
+) -> list[Series]:
+    """Numbers of molecules of each species of an open system after each cycle on one core.
+
+    A cycle has max(20, N) steps with N molecules at its start, which are the weights of the
+    states. Up to 20 molecules all weights are equal, so that the average is one over steps.
+
+    Args:
+        raspalib: the module, see `module`.
+        framework, species, force_field, cells, temperature, fugacities, cutoff: the system, in the
+            units of `Adsorption`.
+        molecules: numbers of molecules at the start, which RASPA3 inserts itself.
+        exchange, reinsertion: shares of these moves; the others are displacements and rotations.
+        seconds: time of the core for the measurement, after an equilibration of a quarter of it.
+        seed: seed of its random numbers.
+        least: smallest number of cycles of the measurement.
+    """
+    number = _types(species)
+    site_of = {site.label: site for s in species for site in s.sites}
+    charges = force_field.charges
+    elements = sorted(set(framework.elements))
+    field = raspalib.ForceField(
+        [raspalib.PseudoAtom(e, True, 14.0, charges.get(e, 0.0)) for e in elements]
+        + [raspalib.PseudoAtom(b, False, 14.0, site_of[b].charge) for b in number],
+        [raspalib.VDWParameters(*force_field.law_of_atom(e, e)) for e in elements]
+        + [raspalib.VDWParameters(site_of[b].epsilon, site_of[b].sigma) for b in number],
+        cutoff_framework_vdw=cutoff, cutoff_molecule_vdw=cutoff, cutoff_coulomb=cutoff,
+        shifted=force_field.potential == "shifted",
+        tail_corrections=force_field.potential == "tail",
+        use_charge=any(site.charge for site in site_of.values()),
+    )  # fmt: skip
+    kinds = {e: (k, charges.get(e, 0.0)) for k, e in enumerate(elements)}
+    pressure, rest = sum(fugacities), 1.0 - exchange - reinsertion
+    components = []
+    for one, fugacity in zip(species, fugacities, strict=True):
+        turning = rest / 2 if len(one.sites) > 1 else 0.0
+        moves = raspalib.MCMoveProbabilities(
+            translation_probability=rest - turning, rotation_probability=turning,
+            reinsertion_cbmc_probability=reinsertion, swap_cbmc_probability=exchange,
+        )  # fmt: skip
+        atoms = [
+            raspalib.Atom(tuple(x.position), x.charge, 1.0, 0, len(elements) + number[x.label])
+            for x in one.sites
+        ]
+        components.append(
+            raspalib.Component(
+                field, one.name, 300.0, 7e6, 0.2, atoms, particle_probabilities=moves,
+                # It divides the pressure equally among the components.
+                fugacity_coefficient=fugacity * len(species) / pressure,
+            )
+        )  # fmt: skip
+    system = raspalib.System(
+        field, None, external_temperature=temperature, external_pressure=pressure * 1e5,
+        framework_components=lattice(raspalib, field, framework, kinds, cells),
+        components=components, initial_number_of_molecules=list(molecules),
+    )  # fmt: skip
+    runs = 0
+
+    def run(cycles: int) -> tuple[np.ndarray, float]:
+        nonlocal system, runs
+        runs += 1
+        system.set_property_number_of_molecules_evolution(
+            raspalib.PropertyNumberOfMoleculesEvolution(cycles, len(species), 1)
+        )
+        mc = raspalib.MonteCarlo(cycles, 0, 0, systems=[system], random_seed=seed + runs)
+        began = time.process_time()
+        mc.setup()
+        mc.production()
+        (system,) = mc.systems
+        counts = np.array(system.property_number_of_molecules_evolution.result)
+        return counts.reshape(len(species), -1).astype(float), time.process_time() - began
+
+    _, took = run(50)
+    cycles = max(least, int(50 * seconds / took))
+    run(cycles // 4)
+    counts, took = run(cycles)
+    steps = np.maximum(_LEAST, counts.sum(axis=0))
+    return [Series(counts_of, steps, took, math.nan) for counts_of in counts]
+
+
+def _types(species: Sequence[Molecule]) -> dict[str, int]:
+    labels = sorted({site.label for one in species for site in one.sites})
+    return {label: k for k, label in enumerate(labels)}
+
+
+def module() -> Any:
+    """The module raspalib; None if it is not installed."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that there is no OpenCL
+            import raspalib
+    except ImportError:
+        return None
+    return raspalib
+
+
 def lattice(
-    raspalib: Any, field: Any, framework: Framework, kinds: dict[str, tuple[int, float]]
+    raspalib: Any,
+    field: Any,
+    framework: Framework,
+    kinds: dict[str, tuple[int, float]],
+    cells: Sequence[int] | None = None,
 ) -> Any:
     """The framework, with the number and the charge of each element's pseudo-atom."""
     atoms = [
@@ -137,8 +255,8 @@ def lattice(
         for place, element in zip(framework.fractional, framework.elements, strict=True)
     ]
     box = raspalib.SimulationBox(*framework.cell)
-    cells = list(framework.cells_for(12.0))
-    return raspalib.Framework(field, framework.name, box, 1, atoms, cells)
+    cells = framework.cells_for(12.0) if cells is None else cells
+    return raspalib.Framework(field, framework.name, box, 1, atoms, list(cells))
 
 
 def _accepted(system: Any) -> int:

@@ -67,10 +67,11 @@ def _timed_on_ranks(part: str, options: dict[str, Any]) -> int:
     ranks, weak, threads = options.pop("ranks"), options.pop("weak"), options["threads"]
     if world.size == 1 and not ranks and not weak:
         return _timed(part, options, "disks")
-    if options.pop("plot_file") or options.pop("decorrelation") or len(threads or ()) > 1:
+    unknown = [options.pop(name, None) for name in ("plot_file", "decorrelation", "mixture_ratio")]
+    if any(unknown) or len(threads or ()) > 1:
         raise ValueError(
-            "--ranks and --weak go with one number of --threads, of each rank, without --plot "
-            "and --decorrelation"
+            "--ranks and --weak go with one number of --threads, of each rank, without --plot, "
+            "--decorrelation and --mixture-ratio"
         )
     options |= {"threads": threads and threads[0], "sizes": options["sizes"] or (1048576,)}
     bench_ranks.disks(world, ranks=ranks or (1, world.size), weak=weak, **options)
@@ -115,6 +116,7 @@ def bench_spheres(
     moves_per_cell: int | None = None,
     equilibrate: int = 200,
     decorrelation: int = 0,
+    mixture_ratio: float | None = None,
     **common: Any,
 ) -> int:
     """Time hard spheres: trial moves per second.
@@ -125,6 +127,7 @@ def bench_spheres(
     Examples:
       manymove bench spheres --sizes 4096,65536 --threads 1,2
       manymove bench spheres --device cuda --decorrelation 2000 --json spheres.json
+      manymove bench spheres --device cuda --mixture-ratio 0.714
     """
     options = gathered(locals())
     from manymove.hard_particles.spheres import HardSpheres
@@ -180,18 +183,20 @@ def bench_adsorption(
     reinsertion: float = 0.0,
     trial_positions: tuple[int, ...] = (1,),
     trial_orientations: tuple[int, ...] = (1,),
+    merit: float | None = None,
     **common: Any,
 ) -> int:
     """Time adsorption: steps per second and 1 / (variance x seconds) of each method.
 
     Under mpirun the ranks divide the systems of one method, and steps per second are measured.
     With --fugacity the systems are open, and the table has 1 / (variance x seconds) of the plain
-    mean of the loading and of the estimator that uses all trials.
+    mean of the loading and of the estimator that uses all trials. --merit adds the same of gRASPA,
+    whose program is the environment variable MANYMOVE_GRASPA, and of RASPA3 (raspalib).
 
     Examples:
       manymove bench adsorption --molecules 32 --methods metropolis,mdp
       manymove bench adsorption --adsorbate CO2 --methods plj --molecules 60 --fugacity 1 \
-        --trial-positions 1,16,64 --equilibrate 20000
+        --trial-positions 16,64,256 --equilibrate 4000 --merit 60
       mpirun -n 4 manymove bench adsorption --methods mdp --ranks 1,2,4
     """
     options = gathered(locals())
@@ -220,6 +225,8 @@ def bench_adsorption(
     ):
         raise ValueError("--ranks and --weak time closed systems: leave out --fugacity")
     del options["fugacity"], options["exchange"], options["reinsertion"]
+    if options.pop("merit") is not None:
+        raise ValueError("--merit needs --fugacity")
     if options.pop("adsorbate") != "methane":
         raise ValueError("--ranks and --weak time methane: leave out --adsorbate")
     if options.pop("plot_file") or options.pop("cpu") or len(methods) > 1 or len(proposals) > 1:
@@ -264,7 +271,8 @@ def bench_dpd(
     timestep: float = 0.005,
     skins: tuple[float, ...] = (0.3,),
     weight_exponent: float = 1.0,
-    many_body: bool = False,
+    pairs: tuple[str, ...] = ("dpd",),
+    shear: tuple[float, ...] = (0,),
     device: str = "auto",
     precisions: tuple[str, ...] = ("mixed", "double"),
     figure_11: bool = False,
@@ -280,8 +288,8 @@ def bench_dpd(
     The peers are styles of LAMMPS and HOOMD-blue.
 
     Examples:
-      manymove bench dpd --many-body --sizes 24000 --precision mixed --skin 0.3,0.4
-      manymove bench dpd --device cpu --ranks 1,2 --threads 1,2
+      manymove bench dpd --pair dpd,dpd/tstat,dpd/ext,mdpd --sizes 24000 --skin 0.3,0.4
+      manymove bench dpd --shear 0,0.1 --device cpu --ranks 1,2 --threads 1,2
       manymove bench dpd --figure-11 --device cuda --json figure_11.json
     """
     options = gathered(locals())

@@ -278,6 +278,7 @@ def adsorption(
     trial_orientations: int = 1,
     reinsertion: float = 0.0,
     identity_change: float = 0.0,
+    regrowth: float | None = None,
     profile: tuple[str, ...] | None = None,
     bins: int = 100,
     adsorbates: tuple[str, ...] | None = None,
@@ -314,6 +315,7 @@ def adsorption(
     options = gathered(locals())
     from manymove.adsorption import job
     from manymove.adsorption.adsorbates import METHANE
+    from manymove.adsorption.chains import Chain
     from manymove.adsorption.charges import charges_of_option
     from manymove.adsorption.force_field import of_options
     from manymove.adsorption.molecule_files import species_of
@@ -343,7 +345,8 @@ def adsorption(
         if suffix not in ("cif", "pdb"):
             raise ValueError(f"--structures has {suffix!r}; it must be cif, pdb or both")
     if method is None:
-        method = "mdp" if isotherm is None else "plj"
+        flexible = any(isinstance(one, Chain) for one in species)
+        method = "mdp" if isotherm is None and not flexible else "plj"
     counts = molecules or ((32,) if isotherm is None else (0,) * len(species))
     if systems == "auto":
         from manymove.adsorption.occupancy import filling_systems

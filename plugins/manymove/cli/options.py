@@ -23,7 +23,13 @@ RENAMED = {
     "--checkpoint": "--checkpoint-every", "--melt": "--equilibrate", "--precisions": "--precision"
 }  # fmt: skip
 # Names of options that differ from those of their arguments.
-NAMES = {"precisions": "precision", "densities": "density", "cutoffs": "cutoff", "skins": "skin"}
+NAMES = {
+    "precisions": "precision",
+    "densities": "density",
+    "cutoffs": "cutoff",
+    "skins": "skin",
+    "pairs": "pair",
+}
 PER_SPECIES = (  # lists in which a value may occur twice
     "molecules", "capacity", "profile", "diameters", "fractions", "contacts", "mole_fractions"
 )  # fmt: skip

@@ -33,8 +33,8 @@ HELP = {
     "surrounding": "Medium around the images with Ewald's energy: conductor or vacuum (default "
     "conductor).",
     "framework": "Framework: MFI, LTA or the path of a CIF file.",
-    "adsorbates": "Adsorbate species: CO2, N2, CH4, C2H6, H2O, or paths of files of RASPA or of "
-    "this package (default methane of a single site).",
+    "adsorbates": "Adsorbate species: CO2, N2, CH4, C2H6, H2O, flexible ethane to n-hexane, or "
+    "paths of files of RASPA or of this package (default methane of a single site).",
     "force_field": "Force field: TraPPE-zeo, a JSON file of RASPA3, or a folder of RASPA2.",
     "framework_charges": "Charges of the framework: cif, label=charge,... or a text file of labels "
     "and charges (default those of the force field, or of the CIF file).",
@@ -52,8 +52,8 @@ HELP = {
     "iast.mole_fractions": "Mole fractions of the species in the gas (default equal).",
     "henry.systems": "Number of independent sets of test molecules, which give the errors.",
     "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",
-    "adsorbate": "Adsorbate: methane (one site), or CO2, N2, CH4, C2H6 or H2O, which are rigid "
-    "molecules with the force field TraPPE.",
+    "adsorbate": "Adsorbate: methane (one site), CO2, N2, CH4, C2H6 or H2O, which are rigid, or "
+    "ethane to n-hexane, which are flexible chains, with the force field TraPPE.",
     "bench_adsorption.molecules": "Numbers of molecules in a system, one variant for each.",
     "temperature": "Temperature in kelvin, or for DPD kT in reduced units.",
     "cells": "Numbers of unit cells along a, b and c (default the fewest that fit the cutoff).",
@@ -67,11 +67,14 @@ HELP = {
     "bench_adsorption.trial_orientations": "Numbers of orientations at each position, "
     "one variant for each.",
     "fugacity": "Fugacity of open systems in bar (default closed systems).",
+    "merit": "Time in seconds for which gRASPA and RASPA3 measure the same open system (default: "
+    "they are not run).",
     "exchange": "Share of insertions and deletions among the steps of open systems.",
     "reinsertion": "Share of reinsertions among the steps.",
     "identity_change": "Share of identity changes among the steps of an open mixture.",
+    "regrowth": "Share of partial regrowths among the steps (default 0.2 for chains).",
     "density": "Number density N / V in reduced units.",
-    "bench_dpd.density": "Number density N / V in reduced units (default 3; 6.1 with --many-body).",
+    "bench_dpd.density": "Number density N / V in reduced units (default 3; 6.1 of mdpd).",
     "a": "Repulsion parameter a in reduced units.",
     "gamma": "Friction coefficient in reduced units.",
     "weight_exponent": "Exponent s of the weight functions.",
@@ -164,12 +167,14 @@ HELP = {
     "bench_hoomd.spheres": "Time hard spheres instead of hard disks.",
     "bench_hoomd.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
-    "many_body": "Time the many-body liquid of Warren, with LAMMPS' mdpd and mdpd/gpu as peers.",
+    "shear": "Rates of shear by fix deform in reduced units; 0 is the fluid at rest (default 0).",
+    "pair": "Pair styles to time: dpd, dpd/tstat, dpd/ext and mdpd, the many-body liquid of "
+    "Warren. LAMMPS' styles of the same names are peers.",
     "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
     "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
     "cpu": "Time the CPU engine as well as the GPU's.",
     "raspa": "Time RASPA3 as well, if raspalib is installed.",
-    "lammps": "LAMMPS executables whose dpd/kk and dpd/gpu are timed as well.",
+    "lammps": "LAMMPS executables whose styles for GPUs, like dpd/kk, are timed as well.",
     "launcher": "Launcher of MPI processes (default mpiexec).",
     "transport": "Transport of run_style manymove/verlet.",
     "weak": "Weak scaling: the size is that of each rank.",
@@ -180,6 +185,8 @@ HELP = {
     "decorrelation": "Length of a run for the autocorrelation time of psi_6 in sweeps; 0 for none.",
     "bench_spheres.decorrelation": "Length of a run for the autocorrelation time of the longest "
     "density modes in sweeps; 0 for none.",
+    "mixture_ratio": "Also time a mixture of as many spheres, half of which have this diameter "
+    "(default none).",
     "json": "Path of a new JSON file of the results.",
     "plot": "Path of a new picture of the results.",
     "read": "JSON files of earlier results to show.",

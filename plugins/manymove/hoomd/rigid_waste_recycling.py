@@ -12,6 +12,7 @@ import numpy as np
 
 from manymove import _core
 from manymove.adsorption.adsorbates import COULOMB
+from manymove.adsorption.chains import Chain
 from manymove.adsorption.force_field import NONE, ForceField, Law
 from manymove.adsorption.molecules import Molecule, Site
 from manymove.adsorption.places import rotated
@@ -98,7 +99,8 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
     ) -> None:
         refuse_others(type(self).__name__, unavailable)
         names = [adsorbate] if isinstance(adsorbate, str) else list(adsorbate)
-        molecules = [molecule] if isinstance(molecule, Molecule) else _listed(molecule)
+        alone = isinstance(molecule, (Molecule, Chain))
+        molecules = [molecule] if alone else _listed(molecule)
         if len(names) != len(molecules) or not 1 <= len(names) <= _MOST:
             raise ValueError(
                 f"adsorbate and molecule must have one entry for each species, of which there are "
@@ -108,6 +110,11 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             if names.count(name) > 1:
                 raise ValueError(f'adsorbate has the type "{name}" twice')
         for one in molecules:
+            if isinstance(one, Chain):
+                raise TypeError(
+                    f"{one.name} is a flexible chain, and this updater moves rigid molecules only; "
+                    "chains grow in manymove.Adsorption"
+                )
             if not isinstance(one, Molecule):
                 raise TypeError(f"molecule must be a manymove.adsorption.Molecule, got {one!r}")
         first = molecules[0]

@@ -63,6 +63,7 @@ void measure_state(const Work<F>& w, int system, double energy, const std::int32
   add_to(w, system, kNumberSquared, n * n);
   double& cross = w.sums[static_cast<std::size_t>(kEnergyNumber) * w.systems + system];
   cross = fused(energy, n, cross);
+  if (w.m.species > 1) add_mixture(w.sums + system, w.systems, w.m.species, energy, counts);
 }
 
 template <class F>

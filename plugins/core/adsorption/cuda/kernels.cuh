@@ -216,6 +216,7 @@ __device__ void measure_counts(const Work<F>& w, int system, double energy, cons
   sum_of(w, system, kNumberSquared) += mul_rn(n, n);
   double& cross = sum_of(w, system, kEnergyNumber);
   cross = fused(energy, n, cross);
+  if (w.m.species > 1) add_mixture(w.sums + system, w.systems, w.m.species, energy, counts);
 }
 
 __device__ inline void renew_energy(Averages& a, double fresh, double& energy) {

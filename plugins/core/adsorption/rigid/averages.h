@@ -25,6 +25,7 @@ MM_TEAM void measure_state(const System& s) {
   add_to(s, kNumber, n);
   add_to(s, kNumberSquared, n * n);
   add_to(s, kEnergyNumber, s.energy * n);
+  if (s.m.species > 1) add_mixture(s.w.sums + s.id, s.w.systems, s.m.species, s.energy, s.counts);
 }
 
 // The possible changes by an insertion, deletion, reinsertion or identity change, and their
@@ -77,7 +78,7 @@ MM_TEAM void renew_energy(System& s) {
   using One = typename System::Team::One;
   s.team.sync();
   if (s.team.first_warp()) {
-    const double fresh = energy_from_scratch<RigidSystem<One, typename System::Real>>(
+    const double fresh = energy_from_scratch<typename System::template With<One>>(
         s.w, s.id, s.team.one(), s.scratch);
     if (s.team.leads()) {
       double& drift = s.w.sums[static_cast<std::size_t>(kDrift) * s.w.systems + s.id];

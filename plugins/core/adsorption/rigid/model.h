@@ -181,11 +181,10 @@ MM_HD std::uint32_t nearest_word(double value) {
   return static_cast<std::uint32_t>(bits_of(value + 6755399441055744.0));  // 1.5 * 2^52
 }
 
-// Site s of a molecule: the center, plus the rotated offset in fractions of the box.
+// The center, plus a rotated offset in fractions of the box.
 template <class F>
-MM_HD Site site_of(const RigidModel<F>& m, const Body<F>& body, const Site& center,
-                   const Matrix& turn, int s) {
-  const double* o = body.offset[s];
+MM_HD Site site_from(const RigidModel<F>& m, const Site& center, const Matrix& turn,
+                     const double* o) {
   double v[3];
   for (int a = 0; a < 3; ++a)
     v[a] = fused(turn.r[a][0], o[0], fused(turn.r[a][1], o[1], turn.r[a][2] * o[2]));
@@ -193,6 +192,12 @@ MM_HD Site site_of(const RigidModel<F>& m, const Body<F>& body, const Site& cent
   return {center.x + nearest_word(fused(f[0], v[0], fused(f[1], v[1], f[2] * v[2]))),
           center.y + nearest_word(fused(f[3], v[1], f[4] * v[2])),
           center.z + nearest_word(f[5] * v[2])};
+}
+// Site s of a molecule.
+template <class F>
+MM_HD Site site_of(const RigidModel<F>& m, const Body<F>& body, const Site& center,
+                   const Matrix& turn, int s) {
+  return site_from(m, center, turn, body.offset[s]);
 }
 
 // ---- pairs ----

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "bias.h"
+#include "chains.h"
 #include "mesh_steps.h"
 
 namespace manymove::adsorption {
@@ -27,7 +28,7 @@ MM_TEAM void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Tal
   int species;
   const int slot = s.find(
       static_cast<int>(uniform_below(draw.molecule, static_cast<std::uint32_t>(n))), species);
-  const Body<F>& body = s.r.body[species];
+  const auto& body = s.body_of(species, slot);
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
   const Pose old = s.pose(slot), fresh = small_move(s.r, body, draw.kind & 1, old, word);
@@ -390,15 +391,18 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
 
 // A step of the methods with one proposal per step. Returns false if it has to wait for a free
 // slot.
-template <bool WithTrials, class System, class Tally>
+template <Steps Kind, class System, class Tally>
 MM_TEAM bool one_proposal(System& s, std::uint64_t step, Tally& tally) {
   const auto& w = s.w;
   const CommonDraw draw = common_draw(s.m.key, step);
   Outcome outcome;
-  if (draw.kind >= s.m.exchange && draw.kind >= w.identity_below) {
+  if (draw.kind >= s.m.exchange && draw.kind >= w.identity_below &&
+      (!System::kChains || draw.kind >= w.regrow_below)) {
     move_one(s, step, draw, tally);
   } else {
-    if constexpr (WithTrials) {
+    if constexpr (Kind == Steps::chains) {
+      if (!move_chain(s, step, draw, tally, outcome)) return false;
+    } else if constexpr (Kind == Steps::trials) {
       if (!move_with_trials(s, step, draw, tally, outcome)) return false;
     } else {
       if (!exchange_one(s, step, tally, outcome)) return false;
@@ -419,7 +423,7 @@ MM_TEAM void run_steps(System& s, Tally& tally) {
   for (; t < w.first_step + w.steps; ++t) {
     if constexpr (Kind == Steps::several)
       move_to_one_of_many(s, t, tally);
-    else if (!one_proposal < Kind == Steps::trials > (s, t, tally))
+    else if (!one_proposal<Kind>(s, t, tally))
       break;
     if ((t + 1) % kRefresh == 0) renew_energy(s);
   }

@@ -154,6 +154,7 @@ void set_body(const RigidState& s, int b, Body<F>& body) {
         tail += copies * tail_of(r.types[a.type].with_framework[kind], p.cutoff, v);
       }
   }
+  if (!s.chains.empty()) reach = chain_reach(s.chains[b], body.count);
   body.reach = static_cast<F>(reach);
   body.with_framework = static_cast<F>(tail);
   body.own = own + tail;
@@ -199,6 +200,7 @@ RigidState make_rigid_state(const Parameters& parameters) {
   for (std::size_t k = 0; k < p.rigid->types[0].with_framework.size(); ++k)
     for (const SiteType& t : p.rigid->types)
       s.atom_laws.push_back(make_law<double>(t.with_framework[k], p));
+  make_chains(s);
   const auto systems = static_cast<std::size_t>(p.systems);
   s.data.max_displacement = p.max_displacement;
   s.data.energies.assign(systems, 0);
@@ -222,24 +224,29 @@ void make_rigid_room(RigidState& s) {
   make_room(s);
   s.data.orientations.assign(4 * static_cast<std::size_t>(s.parameters.systems) * s.slots, 0);
   for (std::size_t i = 0; i < s.data.orientations.size(); i += 4) s.data.orientations[i] = 1;
+  s.data.shapes.assign(s.shape_size() * s.parameters.systems * s.slots, 0);
 }
 
 void grow_rigid(RigidState& s, unsigned full) {
   const std::vector<int> before = capacities(s);
   const int slots = s.slots;
-  const std::vector<double> old = s.data.orientations;
   grow(s, full);
-  std::vector<double>& now = s.data.orientations;
-  now.assign(4 * static_cast<std::size_t>(s.parameters.systems) * s.slots, 0);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(s.parameters.systems); ++i) {
-    const double* from = old.data() + 4 * i * slots;
-    double* to = now.data() + 4 * i * s.slots;
-    for (std::size_t b = 0; b < before.size(); ++b) {
-      std::copy_n(from, 4 * before[b], to);
-      from += 4 * before[b];
-      to += 4 * s.parameters.species[b].capacity;
+  // Arrays with some numbers of each slot.
+  const auto enlarge = [&](std::vector<double>& now, std::size_t width) {
+    const std::vector<double> old = now;
+    now.assign(width * static_cast<std::size_t>(s.parameters.systems) * s.slots, 0);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(s.parameters.systems); ++i) {
+      const double* from = old.data() + width * i * slots;
+      double* to = now.data() + width * i * s.slots;
+      for (std::size_t b = 0; b < before.size(); ++b) {
+        std::copy_n(from, width * before[b], to);
+        from += width * before[b];
+        to += width * s.parameters.species[b].capacity;
+      }
     }
-  }
+  };
+  enlarge(s.data.orientations, 4);
+  enlarge(s.data.shapes, s.shape_size());
 }
 
 namespace {
@@ -298,6 +305,8 @@ Pose checked_pose(const RigidState& s, const double* xyz, const double* turn, in
 
 void adopt_poses(RigidState& s, const double* positions, const double* orientations) {
   const Parameters& p = s.parameters;
+  if (!s.chains.empty())
+    refuse("positions of chains cannot be given: they start at random or from a checkpoint");
   const std::size_t all = static_cast<std::size_t>(p.systems) * s.slots;
   std::vector<std::uint32_t> sites(3 * all);
   std::vector<double> turns(4 * all);
@@ -335,6 +344,7 @@ void adopt_snapshot(RigidState& s, const Snapshot& snapshot) {
     if (!(std::abs(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) < 1e-6))
       refuse("checkpoint: an orientation is not a unit quaternion");
   }
+  check_shapes(s, snapshot);
   for (const double wave : snapshot.waves)
     if (!std::isfinite(wave)) refuse("checkpoint: a structure factor is not finite");
   adopt(s, snapshot);
@@ -377,6 +387,9 @@ RigidWork<F> make_rigid_work(const RigidState& s, const F* grid) {
                       volume(s.edges));
     r.body[b].own += 0.5 * r.tail[b][b];
   }
+  fill_chain_model(s, s.tables.data(), w.chains);
+  for (int b = 0; b < r.m.species && w.chains.sites; ++b)
+    r.m.activity[b] /= w.chains.of[b].weight;  // relative to chains without interactions
   r.laws = s.laws(F{});
   r.cutoff = static_cast<F>(p.cutoff);
   r.cutoff2 = static_cast<F>(p.cutoff * p.cutoff);
@@ -398,6 +411,8 @@ RigidWork<F> make_rigid_work(const RigidState& s, const F* grid) {
   w.reinsert_below = static_cast<std::uint32_t>((p.exchange + p.reinsertion) * 0x1p32);
   w.identity_below =
       static_cast<std::uint32_t>((p.exchange + p.reinsertion + p.identity_change) * 0x1p32);
+  w.regrow_below = static_cast<std::uint32_t>(
+      (p.exchange + p.reinsertion + p.identity_change + p.regrowth) * 0x1p32);
   w.systems = p.systems;
   w.slots = s.slots;
   w.groups = p.groups;

@@ -3,6 +3,7 @@
 // grids of the framework.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 
 #include "../state.h"
@@ -32,6 +33,9 @@ struct RigidState : State {
   MeshTables mesh;
   std::vector<RigidImage> atoms;                 // images within the cutoff of the unit cell
   std::vector<PairLaw<double>> atom_laws;        // [kinds][types]
+  std::vector<AngleTable> tables;                // of chains
+  std::vector<ChainBody> chains;                 // [species], or none
+  std::vector<IdealChain> ideal;                 // likewise
   double framework_alpha = 0;                    // of the framework's potential
   std::vector<std::array<double, 5>> potential;  // its waves: k and the amplitude
 
@@ -43,6 +47,11 @@ struct RigidState : State {
   int types() const { return static_cast<int>(parameters.rigid->types.size()); }
   bool has_framework() const { return !parameters.framework.kind.empty(); }
   int places() const;
+  std::size_t shape_size() const {  // of a slot
+    std::size_t most = 0;
+    for (const auto& sites : parameters.rigid->bodies) most = std::max(most, sites.size());
+    return chains.empty() ? 0 : 3 * most;
+  }
 };
 
 // Checks everything; no grid and no molecules yet.
@@ -56,6 +65,12 @@ inline bool waves_decay(const Rigid& rigid) {
   const double phase = rigid.wave_cutoff / (2 * rigid.alpha);
   return std::exp(-phase * phase) <= 1e-4;
 }
+// The tables, the chains and the ideal chains; none where molecules are rigid.
+void make_chains(RigidState& state);
+void fill_chain_model(const RigidState& state, const AngleTable* tables, ChainModel& model);
+// Largest distance of a bead from the center.
+double chain_reach(const ChainBody& body, int sites);
+void check_shapes(const RigidState& state, const Snapshot& snapshot);
 // The mesh of the waves, for steps of several proposals in mixed precision.
 void make_mesh(RigidState& state);
 void fill_mesh_model(const MeshTables& tables, MeshModel<float>& model);

@@ -37,11 +37,32 @@
 
 namespace manymove::adsorption {
 
-template <class TeamOf, class F>
+// Lennard-Jones energy of bead s of a chain with those of its beads from low to high that are four
+// or more bonds away.
+template <class System, class Place>
+MM_TEAM auto chain_energy(const System& s, int species, int bead, int low, int high, const Site& at,
+                          const Place& place) {
+  using F = typename System::Real;
+  const Body<F>& body = s.r.body[species];
+  F sum = 0;
+  for (int i = low; i <= high; ++i) {
+    if (i > bead - 4 && i < bead + 4) continue;
+    const PairLaw<F> law = s.r.laws[body.type[bead] * s.r.types + body.type[i]];
+    if (law.repulsion > F(0))
+      sum += site_energy<false>(s.r, law, F(0), squared_distance(s.r, at, place(i)));
+  }
+  return sum;
+}
+
+// Chains: whether the molecules are flexible chains; see chains.h.
+template <class TeamOf, class F, bool Chains = false>
 class RigidSystem {
  public:
   using Team = TeamOf;
   using Real = F;
+  static constexpr bool kChains = Chains;
+  template <class Others>
+  using With = RigidSystem<Others, F, Chains>;
   template <class T>
   using Lane = typename Team::template Lane<T>;
   static constexpr int kLanes = Team::width;
@@ -56,6 +77,7 @@ class RigidSystem {
   Quaternion* turns;
   std::int32_t* counts;
   double* waves;
+  double* shapes;
   double energy;
 
   MM_TEAM RigidSystem(const RigidWork<F>& work, int system, const Team& lanes,
@@ -70,6 +92,9 @@ class RigidSystem {
         turns(work.turns + static_cast<std::size_t>(system) * work.slots),
         counts(work.counts + static_cast<std::size_t>(system) * work.r.m.species),
         waves(work.waves + static_cast<std::size_t>(system) * 2 * work.r.waves),
+        shapes(Chains ? work.shapes +
+                            static_cast<std::size_t>(system) * work.slots * 3 * work.chains.sites
+                      : nullptr),
         energy(work.energies[system]) {
     for (int b = 0; b < m.species; ++b)
       for (int i = 0; i < counts[b]; ++i) place_sites(b, m.first_slot[b] + i);
@@ -88,6 +113,21 @@ class RigidSystem {
     return m.first_slot[species] + k;
   }
   MM_TEAM Pose pose(int slot) const { return {centers[slot], turns[slot]}; }
+  MM_TEAM double* shape_of(int slot) const {
+    return shapes + static_cast<std::size_t>(slot) * 3 * w.chains.sites;
+  }
+  // The body of the molecule of a slot; that of a chain has its own shape.
+  MM_TEAM decltype(auto) body_of(int species, [[maybe_unused]] int slot) const {
+    if constexpr (Chains) {
+      Body<F> own = r.body[species];
+      const double* const shape = shape_of(slot);
+      for (int s = 0; s < own.count; ++s)
+        for (int a = 0; a < 3; ++a) own.offset[s][a] = shape[3 * s + a];
+      return own;
+    } else {
+      return (r.body[species]);
+    }
+  }
 
   // ---- sites ----
 
@@ -99,12 +139,17 @@ class RigidSystem {
     const Body<F>& body = r.body[species];
     const Matrix turn = matrix_of(turns[slot]);
     team.share(body.count, [&](int s) {
-      const Site at = site_of(r, body, centers[slot], turn, s);
+      const double* const offset = Chains ? shape_of(slot) + 3 * s : body.offset[s];
+      const Site at = site_from(r, centers[slot], turn, offset);
       const int place = place_of(species, s, slot);
       scratch.sites[0][place] = at.x;
       scratch.sites[1][place] = at.y;
       scratch.sites[2][place] = at.z;
     });
+  }
+  MM_TEAM Site site_in(int species, int s, int slot) const {
+    const int place = place_of(species, s, slot);
+    return {scratch.sites[0][place], scratch.sites[1][place], scratch.sites[2][place]};
   }
   MM_TEAM void put(int species, int slot, const Pose& p) {
     team.sync();
@@ -235,6 +280,32 @@ class RigidSystem {
       r.skewed ? add_lane_pairs_as<true, false>(body, at, sum)
                : add_lane_pairs_as<false, false>(body, at, sum);
   }
+  // The same of one site of a type without charge.
+  template <bool Skewed>
+  MM_TEAM void add_bead_pairs_as(int type, const Lane<Site>& at, Lane<F>& sum) const {
+    const F cutoff2 = r.cutoff2;
+    MM_NO_UNROLL
+    for (int k = 0; k < runs_; ++k) {
+      const NearRun run = scratch.runs[k];
+      const PairLaw<F> law = r.laws[type * r.types + run.type];
+      if (!(law.repulsion > F(0))) continue;
+      const Fast<std::uint32_t> x = scratch.near[0] + run.begin, y = scratch.near[1] + run.begin,
+                                z = scratch.near[2] + run.begin;
+      for (int j = 0; j < run.count; ++j) {
+        Lane<F> r2;
+        Lane<bool> near;
+        team.each([&](int l) {
+          r2[l] = squared_distance<Skewed>(r, at[l].x - x[j], at[l].y - y[j], at[l].z - z[j]);
+          near[l] = r2[l] < cutoff2;
+        });
+        if (!team.any(near)) continue;
+        team.each([&](int l) { sum[l] += site_energy<false>(r, law, F(0), r2[l]); });
+      }
+    }
+  }
+  MM_TEAM void add_bead_pairs(int type, const Lane<Site>& at, Lane<F>& sum) const {
+    r.skewed ? add_bead_pairs_as<true>(type, at, sum) : add_bead_pairs_as<false>(type, at, sum);
+  }
   // Adds the pairs of a molecule at a pose with the gathered sites.
   MM_TEAM void add_pairs(const Body<F>& body, const Pose& p, F sign, Lane<F>& sum) const {
     if (r.charged)
@@ -352,7 +423,7 @@ class RigidSystem {
     for (int k = 0; k < n; ++k) {
       int b;
       const int slot = find(k, b);
-      const Body<F>& body = r.body[b];
+      const auto& body = body_of(b, slot);
       const Pose p = pose(slot);
       place_sites(b, slot);
       team.sync();
@@ -370,6 +441,12 @@ class RigidSystem {
         accept_waves();
       }
       rest += body.own;
+      if constexpr (Chains) {
+        rest += bonded_energy(w.chains, b, body.count, &body.offset[0][0]);
+        for (int s = 4; s < body.count; ++s)
+          rest += static_cast<double>(chain_energy(*this, b, s, 0, s - 1, site_in(b, s, slot),
+                                                   [&](int i) { return site_in(b, i, slot); }));
+      }
     }
     if (r.charged)
       team.each([&](int l) {

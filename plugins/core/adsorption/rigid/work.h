@@ -4,6 +4,7 @@
 
 #include "../cpu/kernels.h"
 #include "../engine.h"
+#include "chain_model.h"
 #include "model.h"
 
 namespace manymove::adsorption {
@@ -11,11 +12,13 @@ namespace manymove::adsorption {
 template <class F>
 struct RigidWork {
   RigidModel<F> r;
+  ChainModel chains;
   Method method;
   int proposals;
   bool moments, measure;
   int trial_positions, trial_orientations;
-  std::uint32_t reinsert_below, identity_below;  // of common_draw()'s kind, after m.exchange
+  // Of common_draw()'s kind, after m.exchange.
+  std::uint32_t reinsert_below, identity_below, regrow_below;
   int systems, slots, groups;
   int places;      // slots of sites of a system: of each species, its sites times its slots
   int most_sites;  // of a molecule
@@ -30,6 +33,7 @@ struct RigidWork {
   double* sums;            // [kSums][systems]
   std::uint64_t* profile;  // [groups][bins]
   double* waves;           // [systems][waves][2]: structure factors, cosine and sine
+  double* shapes;          // [systems][slots][chains.sites][3]: offsets of chains' sites
   std::uint64_t* reached;  // as Work has it
   bool again;
 };
@@ -78,11 +82,12 @@ MM_HD int walk_length(const RigidWork<F>& w) {
   return multiple ? w.proposals : kWidth;
 }
 
-// The kinds of steps: of one proposal; of several; and of one, where insertions, deletions,
-// reinsertions and identity changes choose one of several poses.
-enum class Steps { one, several, trials };
+// The kinds of steps: of one proposal; of several; of one, where insertions, deletions,
+// reinsertions and identity changes choose one of several poses; and of chains, which grow.
+enum class Steps { one, several, trials, chains };
 template <class F>
 MM_HD Steps steps_of(const RigidWork<F>& w) {
+  if (w.chains.sites) return Steps::chains;
   if (w.method == Method::mup || w.method == Method::mdp) return Steps::several;
   const bool many = w.trial_positions * w.trial_orientations > 1;
   return many || w.identity_below > w.r.m.exchange ? Steps::trials : Steps::one;
@@ -99,6 +104,10 @@ struct RigidScratch {
   Fast<F> energy;           // [most proposals or trials]
   Fast<F> weight;           // [most proposals or trials]
   Fast<std::int32_t> open;  // [trials]
+  Fast<Site> beads;         // [trials]: trial places of a chain's bead
+  Fast<double> offsets;     // [trials][3]: their offsets from the center, without rotation
+  Fast<Site> grown;         // [chains.sites]: beads of the chain that grows
+  Fast<double> shape;       // [chains.sites][3]: their offsets
   Fast<Together> together;
   F* change;  // [waves][2]
   F* others;  // [waves][2]
@@ -112,6 +121,9 @@ struct RigidScratch {
                       6 * align(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)) +
                       2 * align(walk_size(w)) + 2 * align(energies(w) * sizeof(F)) +
                       align(trials(w) * sizeof(std::int32_t));
+    if (const auto n = static_cast<std::size_t>(w.chains.sites))
+      sum += align(trials(w) * sizeof(Site)) + align(3 * trials(w) * sizeof(double)) +
+             align(n * sizeof(Site)) + align(3 * n * sizeof(double));
     if (w.meshes) sum += align(kMeshNodes * sizeof(F)) + align(phases(w, m)) + tables(m);
     return sum + align(sizeof(Together));
   }
@@ -136,6 +148,12 @@ struct RigidScratch {
     energy = take(energies(w) * sizeof(F)).template as<F>();
     weight = take(energies(w) * sizeof(F)).template as<F>();
     open = take(trials(w) * sizeof(std::int32_t)).template as<std::int32_t>();
+    if (const auto n = static_cast<std::size_t>(w.chains.sites)) {
+      beads = take(trials(w) * sizeof(Site)).template as<Site>();
+      offsets = take(3 * trials(w) * sizeof(double)).template as<double>();
+      grown = take(n * sizeof(Site)).template as<Site>();
+      shape = take(3 * n * sizeof(double)).template as<double>();
+    }
     together = take(sizeof(Together)).template as<Together>();
     if (!w.meshes) return;
     const MeshModel<F>& m = w.r.mesh;
@@ -154,8 +172,11 @@ struct RigidScratch {
 
  private:
   MM_HD static std::size_t trials(const RigidWork<F>& w) {
-    if (steps_of(w) != Steps::trials) return 0;
-    const int most = (w.trial_positions + 1) * w.trial_orientations;  // of a reinsertion
+    int most = (w.trial_positions + 1) * w.trial_orientations;  // of a reinsertion
+    if (steps_of(w) == Steps::chains)  // at least kWidth, for starts and test molecules
+      most = w.trial_positions > w.trial_orientations ? w.trial_positions : w.trial_orientations;
+    else if (steps_of(w) != Steps::trials)
+      return 0;
     return static_cast<std::size_t>((most + kWidth - 1) / kWidth * kWidth);
   }
   MM_HD static std::size_t energies(const RigidWork<F>& w) {

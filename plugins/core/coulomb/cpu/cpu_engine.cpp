@@ -17,6 +17,16 @@ constexpr std::size_t kGroup = 64;   // trials of a thread between two looks at 
 constexpr std::size_t kWait = 4;     // groups that are waited for together
 constexpr std::size_t kBatch = 64;   // trials of the tree that are decided before the others hear
 
+// Of the tree on one core, over those of a pair without Ewald's energy, as measured
+// (docs/benchmarks/electrolyte.md).
+Costs costs_of(Space space) {
+  return {.point = 4.2,
+          .launch = 3000,
+          .pair = space == Space::ewald ? 8.0 : 1.0,
+          .near = 2,
+          .of_moves = 1200};
+}
+
 class CpuEngine final : public EngineBase {
  public:
   CpuEngine(State state, int threads)
@@ -32,6 +42,11 @@ class CpuEngine final : public EngineBase {
     if (state_.parameters.method == Method::tree) {
       far_field_ = std::make_unique<CpuFarField>(state_, kernels_, pool_);
       far_field_->fill(state_.sites);
+      epochs_ = epochs_for(state_, far_field_->field(), costs_of(state_.rules.space));
+      if (epochs_.inner < epochs_.outer)
+        moves_field_ = std::make_unique<CpuFarField>(
+            make_far_field_of_moves(state_, far_field_->field(), epochs_.outer), state_, kernels_,
+            pool_);
     }
   }
 
@@ -391,19 +406,29 @@ class CpuEngine final : public EngineBase {
       std::int32_t& head = trial_lists_.head[cell_of(state_.rules, t.x, t.y, t.z)];
       trial_lists_.next[i] = std::exchange(head, order_[k]);
     }
-    for (std::size_t begin = 0; begin < hopeful; begin += far_field_->epoch())
-      epoch(begin, std::min(hopeful, begin + far_field_->epoch()));
+    for (std::size_t outer = 0; outer < hopeful; outer += epochs_.outer) {
+      far_field_->refresh(state_.sites);
+      changed_.clear();
+      if (moves_field_) moves_field_->fill(changed_);
+      const std::size_t stop = std::min(hopeful, outer + epochs_.outer);
+      for (std::size_t begin = outer; begin < stop; begin += epochs_.inner)
+        epoch(begin, std::min(stop, begin + epochs_.inner));
+    }
   }
 
-  // Trials begin..end in the order of a sweep, from the potential of the ions as they stand now.
+  // Trials begin..end in the order of a sweep, from the potential of the ions at the start of the
+  // outer epoch and that of what has changed since.
   void epoch(std::size_t begin, std::size_t end) {
-    far_field_->refresh(state_.sites);
+    const bool changed = !changed_.empty();
+    if (changed) moves_field_->refresh(changed_);
     const double later = 4 * static_cast<double>(end - begin);
     for_each_item(pool_, static_cast<int>((end - begin + kBatch - 1) / kBatch), [&](int part, int) {
       const std::size_t first = begin + static_cast<std::size_t>(part) * kBatch;
       for (std::size_t k = first; k < std::min(end, first + kBatch); ++k) {
         const auto i = static_cast<std::size_t>(order_[k]);
-        const auto change = far_field_->change(state_, state_.sites[i], moved_to(i), later);
+        const Site from = state_.sites[i], to = moved_to(i);
+        const auto change = changed ? moves_field_->change(state_, *far_field_, from, to, later)
+                                    : far_field_->change(state_, from, to, later);
         changes_[k] = change.estimate / far_field_->field().quanta;
         bounds_[k] = std::max(change.bound, state_.least_bound / state_.rules.strength /
                                                 abs_of(state_.sites[i].charge));
@@ -422,6 +447,10 @@ class CpuEngine final : public EngineBase {
                                  changes_.data());
         put(k, state_.sites[order_[k]]);
         far_field_->move(from, state_.sites[order_[k]]);
+        if (!moves_field_) continue;
+        moves_field_->move(from, state_.sites[order_[k]]);
+        changed_.push_back({from.x, from.y, from.z, -from.charge});
+        changed_.push_back(state_.sites[order_[k]]);
       }
       if (moves.empty()) continue;
       const std::size_t parts = (end - stop + kPart - 1) / kPart;
@@ -499,6 +528,10 @@ class CpuEngine final : public EngineBase {
   // Of the tree. By place in the order of a sweep: new places of the hopeful trials, estimates of
   // the change of the potential (for one unit), and bounds of their errors in quanta.
   std::unique_ptr<CpuFarField> far_field_;
+  std::unique_ptr<CpuFarField> moves_field_;  // if there are two kinds of epochs
+  Epochs epochs_;
+  std::vector<Site>
+      changed_;  // in this outer epoch: what left, with the opposite charge; what came
   std::vector<float> to_x_, to_y_, to_z_;
   std::vector<double> changes_, bounds_;
   std::vector<char> moved_ions_;  // in this sweep, in the order of the input

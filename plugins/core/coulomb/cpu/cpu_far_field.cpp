@@ -4,27 +4,27 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace manymove::coulomb {
 namespace {
 
 // As measured on one core (docs/benchmarks/electrolyte.md): where the sums at short range cost as
-// much as the transforms, and pairs within an epoch as much as its transform.
-constexpr double kIonsPerPoint = 0.25, kPairsPerPoint = 12;
+// much as the transforms.
+constexpr double kIonsPerPoint = 0.25;
 
 }  // namespace
 
 CpuFarField::CpuFarField(const State& state, const Kernels& kernels, ThreadPool& pool)
-    : field_(make_far_field(state, kIonsPerPoint)),
-      kernels_(kernels),
-      pool_(pool),
-      periodic_(state.rules.periodic) {
+    : CpuFarField(make_far_field(state, kIonsPerPoint), state, kernels, pool) {}
+
+CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kernels,
+                         ThreadPool& pool)
+    : field_(std::move(field)), kernels_(kernels), pool_(pool), periodic_(state.rules.periodic) {
   const MeshRules& m = field_.mesh;
   std::size_t points = 1;
-  double in_transform = 1;
   for (int a = 0; a < 3; ++a) {
     points *= static_cast<std::size_t>(m.points[a]);
-    in_transform *= m.length[a];
     extent_[a] = state.rules.extent[a];
     view_.plan[a] = fft_plan(m.length[a]);
     view_.longest = std::max(view_.longest, m.length[a]);
@@ -36,7 +36,6 @@ CpuFarField::CpuFarField(const State& state, const Kernels& kernels, ThreadPool&
     cells_[a] = std::max(1, static_cast<int>(extent_[a] / m.reach * kReachCells));
     cell_edge_[a] = extent_[a] / cells_[a];
   }
-  epoch_ = epoch_length(state.sites.size(), in_transform, kPairsPerPoint);
   charge_.resize(points);
   potential_.resize(points);
   const std::size_t spectrum = static_cast<std::size_t>(m.points[0]) * m.length[1] * field_.half[2];
@@ -171,23 +170,42 @@ double CpuFarField::near_potential(const State& state, const Site& at, double& s
   return kernels_.near_potential(state.rules, field_.mesh, partners, ranges, count, at, coincident);
 }
 
-CpuFarField::Change CpuFarField::change(const State& state, const Site& from, const Site& to,
-                                        double later) const {
+CpuFarField::Potentials CpuFarField::potentials(const State& state, const Site& from,
+                                                const Site& to) const {
+  Potentials p{};
+  p.there = near_potential(state, to, p.sources, p.at_there) + kernels_.far_potential(view_, to);
+  p.here = near_potential(state, from, p.sources, p.at_here) + kernels_.far_potential(view_, from);
+  return p;
+}
+
+// `more`: bound of the errors of p that are not this field's.
+CpuFarField::Change CpuFarField::change(const State& state, const Potentials& p, const Site& from,
+                                        const Site& to, double later, double more) const {
   const Rules& r = state.rules;
-  double terms = later;
-  int at_from = 0, at_to = 0;
-  const double there = near_potential(state, to, terms, at_to) + kernels_.far_potential(view_, to);
-  const double here =
-      near_potential(state, from, terms, at_from) + kernels_.far_potential(view_, from);
+  const double terms = later + p.sources;
   if (from.x == to.x && from.y == to.y && from.z == to.z)
-    return {at_from == 1 ? 0 : std::numeric_limits<double>::quiet_NaN(), 0};
-  if (at_from != 1 || at_to != 0) return {std::numeric_limits<double>::quiet_NaN(), 0};
+    return {p.at_here == 1 ? 0 : std::numeric_limits<double>::quiet_NaN(), 0};
+  if (p.at_here != 1 || p.at_there != 0) return {std::numeric_limits<double>::quiet_NaN(), 0};
   // Without the ion's own potential: where it is, only the far part of that counts.
   const double own = for_space(r, [&](auto space) {
     return unit_potential<space()>(r, r.rest, separation<space()>(r, to.x, to.y, to.z, from));
   });
-  const double change = there - here - double{from.charge} * (own - field_.mesh.at_zero);
-  return {change * field_.quanta, error_of(field_.bound, norm_, terms, 16 * (terms + 64))};
+  const double change = p.there - p.here - double{from.charge} * (own - field_.mesh.at_zero);
+  return {change * field_.quanta, error_of(field_.bound, norm_, terms, 16 * (terms + 64)) + more};
+}
+
+CpuFarField::Change CpuFarField::change(const State& state, const Site& from, const Site& to,
+                                        double later) const {
+  return change(state, potentials(state, from, to), from, to, later, 0);
+}
+
+CpuFarField::Change CpuFarField::change(const State& state, const CpuFarField& ions,
+                                        const Site& from, const Site& to, double later) const {
+  const Potentials all = ions.potentials(state, from, to), moves = potentials(state, from, to);
+  return ions.change(state,
+                     {all.here + moves.here, all.there + moves.there, all.sources + moves.sources,
+                      all.at_here + moves.at_here, all.at_there + moves.at_there},
+                     from, to, later, error_of(field_.bound, norm_, 0, 0));
 }
 
 }  // namespace manymove::coulomb

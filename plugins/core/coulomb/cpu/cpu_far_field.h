@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The far field of the method "tree" on a CPU: charges and potential on the mesh, and the ions
-// sorted into cells for the sums at short range.
+// A far field of the method "tree" on a CPU: charges and potential on the mesh, and what they stand
+// for, sorted into cells for the sums at short range.
 #pragma once
 
 #include <memory>
@@ -14,17 +14,17 @@ namespace manymove::coulomb {
 
 class CpuFarField {
  public:
+  CpuFarField(FarField field, const State& state, const Kernels& kernels, ThreadPool& pool);
+  // Of all ions.
   CpuFarField(const State& state, const Kernels& kernels, ThreadPool& pool);
 
   const FarField& field() const { return field_; }
-  // Trials until the potential on the mesh has to be computed again.
-  std::size_t epoch() const { return epoch_; }
 
   // The charges on the mesh: all of them, or of one ion that has moved. Integers: however they came
   // to be there, they are the same.
   void fill(const std::vector<Site>& sites);
   void move(const Site& from, const Site& to);
-  // The potential of the ions as they stand now.
+  // The potential of the charges on the mesh, which are those of `sites`.
   void refresh(const std::vector<Site>& sites);
 
   // Change of the potential of the other ions for an ion that would move, without what has moved
@@ -34,6 +34,9 @@ class CpuFarField {
     double estimate, bound;
   };
   Change change(const State& state, const Site& from, const Site& to, double later) const;
+  // The same where this is the field of the moves since the last refresh() of `ions`.
+  Change change(const State& state, const CpuFarField& ions, const Site& from, const Site& to,
+                double later) const;
 
  private:
   struct Free {
@@ -44,6 +47,14 @@ class CpuFarField {
   // Around a place: returns how many ranges of sources may lie within reach.
   int ranges_near(const Site& at, Places* ranges, double& sources) const;
   double near_potential(const State& state, const Site& at, double& sources, int& coincident) const;
+  // The potential at the two places of a trial, sources and those that stand exactly there.
+  struct Potentials {
+    double here, there, sources;
+    int at_here, at_there;
+  };
+  Potentials potentials(const State& state, const Site& from, const Site& to) const;
+  Change change(const State& state, const Potentials& p, const Site& from, const Site& to,
+                double later, double more) const;
 
   // Cells along an axis within reach on either side, and ranges of a place: rows that are cut where
   // the box begins again.
@@ -54,7 +65,6 @@ class CpuFarField {
   const Kernels& kernels_;
   ThreadPool& pool_;
   MeshView view_{};
-  std::size_t epoch_;
   double norm_ = 0;
   bool periodic_;
   double extent_[3];

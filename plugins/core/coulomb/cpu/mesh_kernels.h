@@ -190,48 +190,53 @@ void along_x(const MeshView& m, int ky, double* memory) {
 // ---- ions and the mesh ----
 
 // The mesh points under an ion's window: their rows, and places along z.
+template <int W>
 struct Footprint {
-  int x[kWindow], y[kWindow], z[kWindow];
-  double wx[kWindow], wy[kWindow], wz[kWindow];
-};
-void find_footprint(const MeshView& m, const Site& at, Footprint& f) {
-  const MeshRules& r = *m.rules;
-  const int first[3] = {window_at(r, 0, at.x, f.wx), window_at(r, 1, at.y, f.wy),
-                        window_at(r, 2, at.z, f.wz)};
-  for (int l = 0; l < kWindow; ++l) {
-    f.x[l] = wrapped_point(r, 0, first[0] + l);
-    f.y[l] = wrapped_point(r, 1, first[1] + l);
-    f.z[l] = wrapped_point(r, 2, first[2] + l);
+  int x[W], y[W], z[W];
+  double wx[W], wy[W], wz[W];
+
+  Footprint(const MeshRules& r, const Site& at) {
+    const int first[3] = {window_at(r, 0, at.x, wx), window_at(r, 1, at.y, wy),
+                          window_at(r, 2, at.z, wz)};
+    for (int l = 0; l < W; ++l) {
+      x[l] = wrapped_point(r, 0, first[0] + l);
+      y[l] = wrapped_point(r, 1, first[1] + l);
+      z[l] = wrapped_point(r, 2, first[2] + l);
+    }
   }
-}
+};
 
 void add_charge(const MeshView& m, const Site& at, int sign) {
-  Footprint f;
-  find_footprint(m, at, f);
-  for (int a = 0; a < kWindow; ++a)
-    for (int b = 0; b < kWindow; ++b) {
-      std::int64_t* const row = m.charge + points_row(m, f.x[a], f.y[b]);
-      const double weight = f.wx[a] * f.wy[b];
-      for (int c = 0; c < kWindow; ++c)
-        row[f.z[c]] += sign * charge_share(*m.rules, at.charge, weight * f.wz[c]);
-    }
+  for_window(*m.rules, [&](auto window) {
+    constexpr int W = window();
+    const Footprint<W> f(*m.rules, at);
+    for (int a = 0; a < W; ++a)
+      for (int b = 0; b < W; ++b) {
+        std::int64_t* const row = m.charge + points_row(m, f.x[a], f.y[b]);
+        const double weight = f.wx[a] * f.wy[b];
+        for (int c = 0; c < W; ++c)
+          row[f.z[c]] += sign * charge_share(*m.rules, at.charge, weight * f.wz[c]);
+      }
+  });
 }
 
 double far_potential(const MeshView& m, const Site& at) {
-  Footprint f;
-  find_footprint(m, at, f);
-  double sum = 0;
-  for (int a = 0; a < kWindow; ++a) {
-    double plane = 0;
-    for (int b = 0; b < kWindow; ++b) {
-      const double* const row = m.potential + points_row(m, f.x[a], f.y[b]);
-      double line = 0;
-      for (int c = 0; c < kWindow; ++c) line += f.wz[c] * row[f.z[c]];
-      plane += f.wy[b] * line;
+  return for_window(*m.rules, [&](auto window) {
+    constexpr int W = window();
+    const Footprint<W> f(*m.rules, at);
+    double sum = 0;
+    for (int a = 0; a < W; ++a) {
+      double plane = 0;
+      for (int b = 0; b < W; ++b) {
+        const double* const row = m.potential + points_row(m, f.x[a], f.y[b]);
+        double line = 0;
+        for (int c = 0; c < W; ++c) line += f.wz[c] * row[f.z[c]];
+        plane += f.wy[b] * line;
+      }
+      sum += f.wx[a] * plane;
     }
-    sum += f.wx[a] * plane;
-  }
-  return sum;
+    return sum;
+  });
 }
 
 // Short-ranged potential at a place from the sources of some ranges; `coincident` counts those that

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cub/device/device_partition.cuh>
+#include <cub/device/device_radix_sort.cuh>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -19,8 +20,7 @@
 namespace manymove::coulomb {
 namespace {
 
-constexpr int kRing = 256;  // sweeps whose tallies the device keeps
-constexpr int kPace = 16;   // sweeps between polls of several devices; about 26 launches each
+constexpr int kPace = 16;  // sweeps between polls of several devices; about 26 launches each
 
 // One schedule of the sweep.
 struct Schedule {
@@ -130,12 +130,17 @@ class DeviceShare {
   void clear_tallies() {
     use();
     tally_.clear(stream_);
+    if (tree_) tree_->clear_tallies();
   }
   std::vector<Tally> tallies(int sweeps) const {
     use();
     std::vector<Tally> tallies(static_cast<std::size_t>(sweeps));
     tally_.download(tallies.data(), stream_, tallies.size());
     return tallies;
+  }
+  std::vector<TreeTally> tree_tallies(int sweeps) const {
+    use();
+    return tree_->tallies(sweeps);
   }
   // Where the others write what they decide.
   void enter(Devices& devices, int place) const {
@@ -261,6 +266,25 @@ class DeviceShare {
     interior_kernel<<<blocks(), kThreads, 0, stream_>>>(state.rules, b, site_.data(),
                                                         species_.data(), n_, inside.data(),
                                                         inside_count.data(), device_ions.data());
+    // Ions near each other side by side, so that tiles of them can be far apart as a whole.
+    DeviceBuffer<unsigned> key(n_), sorted_key(n_);
+    DeviceBuffer<Site> sorted(n_);
+    DeviceBuffer<TileBox> box(blocks());
+    near_keys_kernel<<<blocks(), kThreads, 0, stream_>>>(state.rules, inside.data(),
+                                                         inside_count.data(), n_, key.data());
+    std::size_t bytes = 0;
+    const auto sort = [&](void* memory) {
+      check(cub::DeviceRadixSort::SortPairs(memory, bytes, key.data(), sorted_key.data(),
+                                            reinterpret_cast<const float4*>(inside.data()),
+                                            reinterpret_cast<float4*>(sorted.data()), n_, 0, 31,
+                                            stream_),
+            "sort");
+    };
+    sort(nullptr);
+    const DeviceBuffer<char> memory(bytes);
+    sort(memory.data());
+    tile_boxes_kernel<<<blocks_for(blocks(), kThreads), kThreads, 0, stream_>>>(
+        sorted.data(), inside_count.data(), box.data());
     const auto kernel =
         state.rules.periodic ? &pairs_kernel<Space::nearest> : &pairs_kernel<Space::cell>;
     const int in_shared = size <= 8192 ? size : 0;
@@ -268,7 +292,8 @@ class DeviceShare {
     const unsigned slices =
         std::clamp(std::max(4096 / blocks(), blocks() / 65536 + 1), 1, blocks() / 2 + 1);
     kernel<<<dim3(blocks(), slices), kThreads, in_shared * sizeof(unsigned), stream_>>>(
-        state.rules, b, inside.data(), inside_count.data(), in_shared, device_counts.data());
+        state.rules, b, sorted.data(), box.data(), inside_count.data(), in_shared,
+        device_counts.data());
     check_launch();
     std::vector<unsigned long long> fetched(size), ions(b.species);
     device_counts.download(fetched.data(), stream_);
@@ -512,9 +537,12 @@ class CudaEngine final : OnDevice, public EngineBase {
     fresh_ = false;
     if (watch_) watch_->wait();
     std::vector<std::vector<Tally>> tallies;
-    for (const auto& share : shares_) tallies.push_back(share->tallies(sweeps));
-    for (int k = 0; k < sweeps; ++k) add(tallies, k);
-    tree_tally_.clear();
+    std::vector<std::vector<TreeTally>> of_trees;
+    for (const auto& share : shares_) {
+      tallies.push_back(share->tallies(sweeps));
+      if (state_.parameters.method == Method::tree) of_trees.push_back(share->tree_tallies(sweeps));
+    }
+    for (int k = 0; k < sweeps; ++k) add(tallies, of_trees, k);
   }
 
   void enqueue(int slot) {
@@ -532,7 +560,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     if (state_.parameters.method == Method::tree) {
       std::vector<TreePart> parts;
       for (const auto& share : shares_) parts.push_back(share->tree_part(state_, slot));
-      tree_tally_.push_back(sweep_by_trees(parts));
+      sweep_by_trees(parts, slot);
       return;
     }
     synchronize_devices();
@@ -556,15 +584,16 @@ class CudaEngine final : OnDevice, public EngineBase {
     return (static_cast<__int128>(t.high) << 32) + static_cast<__int128>(t.low);
   }
   // Sweep `slot` of the ring; each device has counted what it decided.
-  void add(const std::vector<std::vector<Tally>>& tallies, int slot) {
+  void add(const std::vector<std::vector<Tally>>& tallies,
+           const std::vector<std::vector<TreeTally>>& of_trees, int slot) {
     state_.counters.trial_moves += state_.sites.size();
     state_.counters.evaluated_moves += tallies.front()[slot].evaluated;
     for (const auto& of_share : tallies) {
       state_.counters.accepted_moves += of_share[slot].accepted;
       state_.change += quanta(of_share[slot]);
     }
-    if (!tree_tally_.empty()) {
-      const TreeTally& t = tree_tally_[slot];
+    for (const auto& of_share : of_trees) {
+      const TreeTally& t = of_share[slot];
       state_.counters.accepted_moves += t.accepted;
       state_.counters.direct_moves += t.direct;
       state_.change += quanta({0, 0, t.low, t.high});
@@ -583,7 +612,6 @@ class CudaEngine final : OnDevice, public EngineBase {
   std::vector<std::unique_ptr<DeviceShare>> shares_;
   std::unique_ptr<Watch> watch_;  // of several devices
   Devices devices_{};
-  std::vector<TreeTally> tree_tally_;  // of the sweeps of a batch
   int eta_ = 1;
   mutable bool fresh_ = true;  // state_.sites
   std::string failure_;        // the error that ended a run; empty if there was none

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "far_field.cuh"
+#include "tree.h"
 
 namespace manymove::coulomb {
 namespace {
@@ -53,6 +54,20 @@ struct Places {
 __global__ void count_places_kernel(SourceCells s, Places places) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < 2 * places.count) atomicAdd(s.count + cell_at(s, places.at(i)), 1u);
+}
+// Those that moves have left and reached, as sources: what left has the opposite charge.
+__global__ void count_moves_kernel(SourceCells s, Places places, const std::uint8_t* accepted) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < 2 * places.count && accepted[i / 2]) atomicAdd(s.count + cell_at(s, places.at(i)), 1u);
+}
+__global__ void sort_moves_kernel(SourceCells s, Places places, const std::uint8_t* accepted,
+                                  Site* sorted) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= 2 * places.count || !accepted[i / 2]) return;
+  Site at = places.at(i);
+  if (i % 2 == 0) at.charge = -at.charge;
+  const std::size_t cell = cell_at(s, at);
+  sorted[s.first[cell] + atomicSub(s.count + cell, 1u) - 1] = at;
 }
 __global__ void sort_places_kernel(SourceCells s, Places places, std::int32_t* sorted) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -165,27 +180,29 @@ __device__ void add_near(const Rules& r, const Mesh& m, const NearTable& table,
     sources += terms;
   }
 }
-// Adds the potential on the mesh, two rows of the window at a time. A term has at most 26
+// Adds the potential on the mesh, some rows of the window at a time. A term has at most 26
 // roundings.
-__device__ void add_far(const Mesh& m, const Site& at, float (*weight)[kWindow], Share& share) {
+template <int W>
+__device__ void add_far(const Mesh& m, const Site& at, float (*weight)[W], Share& share) {
+  constexpr int kRows = 32 / W;
   const int lane = threadIdx.x % 32;
   int first[3];
   for (int axis = 0; axis < 3; ++axis) {
     const double x = axis == 0 ? at.x : axis == 1 ? at.y : at.z;
     double lag;
     first[axis] = window_at(m.rules, axis, x, lag);
-    if (lane < kWindow) weight[axis][lane] = static_cast<float>(window_weight(m.rules, lag, lane));
+    if (lane < W) weight[axis][lane] = static_cast<float>(window_weight(m.rules, lag, lane));
   }
   __syncwarp();
-  const int c = lane % 16, odd = lane / 16;
-  if (c < kWindow) {
+  const int c = lane % W, row = lane / W;
+  if (row < kRows) {
     const int z = wrapped_point(m.rules, 2, first[2] + c);
     float sum = 0, size = 0;
-    for (int a = 0; a < kWindow; ++a) {
+    for (int a = 0; a < W; ++a) {
       const int x = wrapped_point(m.rules, 0, first[0] + a);
       float plane = 0, plane_size = 0;
 #pragma unroll
-      for (int b = odd; b < kWindow; b += 2) {
+      for (int b = row; b < W; b += kRows) {
         const float value =
             m.potential[mesh_row(m, x, wrapped_point(m.rules, 1, first[1] + b)) + z];
         plane = fused(weight[1][b], value, plane);
@@ -200,47 +217,21 @@ __device__ void add_far(const Mesh& m, const Site& at, float (*weight)[kWindow],
   __syncwarp();
 }
 
-// The trials of an epoch by place in the order of a sweep. Their batches are dealt out in turn to
-// the devices that share the chain.
-struct Deal {
-  int begin, end, batch, own, devices;
-
-  // Trials in this device's batches that begin at `from`, itself the beginning of a batch, or
-  // later.
-  __host__ __device__ int trials(int from) const {
-    const int first = first_batch(from), last = batch_of(end) - 1;
-    if (first > last) return 0;
-    const int whole = ((last - first) / devices + 1) * batch;
-    return (last - first) % devices == 0 ? whole - ((last + 1) * batch - (end - begin)) : whole;
-  }
-  // Place of the n-th of them; with a larger n, possibly beyond the end.
-  __host__ __device__ int place(int from, int n) const {
-    return begin + (first_batch(from) + n / batch * devices) * batch + n % batch;
-  }
-  __device__ bool owns(int k) const { return (k - begin) / batch % devices == own; }
-
- private:
-  __host__ __device__ int batch_of(int place) const { return (place - begin + batch - 1) / batch; }
-  __host__ __device__ int first_batch(int from) const {
-    const int next = batch_of(from);
-    return next + (own - next % devices + devices) % devices;
-  }
-};
-
 constexpr int kEstimateThreads = 512;
 
 struct PlaceEstimate {
   double potential, error;  // without the bound of the mesh
   int sources, coincident;
 };
-// A warp per place: the potential there as things stand. For this device's trials.
-template <Space B>
+// A warp per place: the potential of a field there, or with `More` that in addition. `origin`: the
+// first of the trials in the order of a sweep. For this device's trials.
+template <Space B, int W, bool More>
 __global__ void __launch_bounds__(kEstimateThreads, 2)
     potential_kernel(const __grid_constant__ Rules r, const __grid_constant__ Mesh m,
                      const __grid_constant__ SourceCells s, const Site* source,
-                     const NearTable* near_table, Places places, Deal deal,
+                     const NearTable* near_table, Places places, int origin, Deal deal,
                      const std::int32_t* sorted, PlaceEstimate* estimate) {
-  __shared__ float weights[kEstimateThreads / 32][3][kWindow];
+  __shared__ float weights[kEstimateThreads / 32][3][W];
   __shared__ NearTable table;
   copy_table(*near_table, table);
   __syncthreads();
@@ -248,31 +239,42 @@ __global__ void __launch_bounds__(kEstimateThreads, 2)
   const int number = blockIdx.x * (kEstimateThreads / 32) + warp;
   if (number >= 2 * places.count) return;
   const int place = sorted[number];
-  if (!deal.owns(deal.begin + place / 2)) return;
+  if (!deal.owns(origin + place / 2)) return;
   const Site at = places.at(place);
   int sources = 0, coincident = 0;
   Share share;
   add_near<B>(r, m, table, s, source, at, share, sources, coincident);
-  add_far(m, at, weights[warp], share);
+  add_far<W>(m, at, weights[warp], share);
   for (int step = 16; step > 0; step /= 2) {
     share.sum += __shfl_xor_sync(0xffffffffu, share.sum, step);
     share.error += __shfl_xor_sync(0xffffffffu, share.error, step);
     sources += __shfl_xor_sync(0xffffffffu, sources, step);
     coincident += __shfl_xor_sync(0xffffffffu, coincident, step);
   }
-  if (lane == 0) estimate[place] = {share.sum, share.error, sources, coincident};
+  if (lane != 0) return;
+  PlaceEstimate& e = estimate[place];
+  if constexpr (More)
+    e = {e.potential + share.sum, e.error + share.error, e.sources + sources,
+         e.coincident + coincident};
+  else
+    e = {share.sum, share.error, sources, coincident};
 }
 
+// Bound of the error of the field of moves, if there is one.
+struct MovesBound {
+  double field, per_norm;
+  const double* squares;
+};
 // A thread per trial of this device: what its move would change, and a bound of the error. `later`:
 // pair terms that may be added, and `roundings`: float64 roundings that they go through; those in
 // float32 are measured.
 template <Space B>
 __global__ void estimate_kernel(const __grid_constant__ Rules r, const __grid_constant__ Mesh m,
-                                ErrorBound bound, double least, Places places, Deal deal,
-                                const PlaceEstimate* estimate, double later, double roundings,
-                                double* change, double* error) {
+                                ErrorBound bound, MovesBound moves, double least, Places places,
+                                int origin, Deal deal, const PlaceEstimate* estimate, double later,
+                                double roundings, double* change, double* error) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
-  if (k >= places.count || !deal.owns(deal.begin + k)) return;
+  if (k >= places.count || !deal.owns(origin + k)) return;
   const Site here = places.at(2 * k), there = places.at(2 * k + 1);
   const PlaceEstimate now = estimate[2 * k], then = estimate[2 * k + 1];
   const bool rests = here.x == there.x && here.y == there.y && here.z == there.z;
@@ -286,7 +288,9 @@ __global__ void estimate_kernel(const __grid_constant__ Rules r, const __grid_co
   change[k] = defined ? sum : as_double(0x7ff8000000000000ull);
   const double quanta = 6755399441055744.0 / r.magic;
   const double terms = later + now.sources + then.sources;
-  const double proven = error_of(bound, sqrt(*m.squares), terms, roundings) +
+  const double of_moves =
+      moves.squares == nullptr ? 0 : moves.field + moves.per_norm * sqrt(*moves.squares);
+  const double proven = error_of(bound, sqrt(*m.squares), terms, roundings) + of_moves +
                         1.01 * quanta * (now.error + then.error);
   error[k] = fmax(proven, least / abs_of(here.charge));
 }

@@ -38,14 +38,16 @@ __device__ Complex<double>* spectrum_row(const Mesh& m, int x, int y) {
 
 // ---- charges ----
 
-constexpr int kSpreadThreads = 16 * kWindow;
+// A thread for each point under the window in a plane; W points along an axis.
+constexpr int spread_threads(int window) { return (window * window + 31) / 32 * 32; }
 
-// A block per ion and place: what `move` names, or all ions where they are.
+// By a block: the charge of an ion at a place.
+template <int W>
 __device__ void spread(const Mesh& m, const Site& at, int sign) {
-  __shared__ double weight[3][kWindow];
+  __shared__ double weight[3][W];
   __shared__ int first[3];
-  if (threadIdx.x < 3 * kWindow) {
-    const int axis = threadIdx.x / kWindow, l = threadIdx.x % kWindow;
+  if (threadIdx.x < 3 * W) {
+    const int axis = threadIdx.x / W, l = threadIdx.x % W;
     const double x = axis == 0 ? at.x : axis == 1 ? at.y : at.z;
     double lag;
     const int begin = window_at(m.rules, axis, x, lag);
@@ -53,11 +55,11 @@ __device__ void spread(const Mesh& m, const Site& at, int sign) {
     if (l == 0) first[axis] = begin;
   }
   __syncthreads();
-  const int c = threadIdx.x % 16, b = threadIdx.x / 16;
-  if (c < kWindow) {
+  const int c = threadIdx.x % W, b = threadIdx.x / W;
+  if (b < W) {
     const int y = wrapped_point(m.rules, 1, first[1] + b),
               z = wrapped_point(m.rules, 2, first[2] + c);
-    for (int a = 0; a < kWindow; ++a) {
+    for (int a = 0; a < W; ++a) {
       const int x = wrapped_point(m.rules, 0, first[0] + a);
       const std::int64_t share =
           charge_share(m.rules, at.charge, weight[0][a] * weight[1][b] * weight[2][c]);
@@ -66,14 +68,17 @@ __device__ void spread(const Mesh& m, const Site& at, int sign) {
   }
   __syncthreads();
 }
-__global__ void __launch_bounds__(kSpreadThreads)
+template <int W>
+__global__ void __launch_bounds__(spread_threads(W))
     fill_kernel(const __grid_constant__ Mesh m, const Site* site, int ions) {
-  for (int i = blockIdx.x; i < ions; i += gridDim.x) spread(m, site[i], 1);
+  for (int i = blockIdx.x; i < ions; i += gridDim.x) spread<W>(m, site[i], 1);
 }
 
 // ---- transforms: a block has kLines lines in shared memory, twice ----
 
-constexpr int kLines = 4, kFftThreads = 128;
+constexpr int kLines = 4, kMostFftThreads = 256;
+// Long lines leave room for few blocks on a multiprocessor, which then have more threads each.
+inline int fft_threads(int length) { return length > 400 ? kMostFftThreads : kMostFftThreads / 2; }
 
 // The transform of R numbers in registers, of as many factors as fft.h has.
 template <int R>
@@ -115,7 +120,7 @@ __device__ void fft_stage(int length, int done, const Complex<double>* twiddle, 
   const bool last = done == apart;
   const unsigned inverse =
       0xffffffffu / static_cast<unsigned>(done) + 1;  // 2^32 / done, rounded up
-  for (int item = threadIdx.x; item < apart * kLines; item += kFftThreads) {
+  for (int item = threadIdx.x; item < apart * kLines; item += blockDim.x) {
     const int line = item % kLines, t = item / kLines;
     Complex<double> a[R];
 #pragma unroll
@@ -190,7 +195,8 @@ __device__ SharedLines shared_lines(double2* memory, int length, int which) {
 }
 
 // blockIdx: x, and a group of lines along z, of which two make one of complex numbers.
-__global__ void __launch_bounds__(kFftThreads) forward_z_kernel(const __grid_constant__ Mesh m) {
+__global__ void __launch_bounds__(kMostFftThreads)
+    forward_z_kernel(const __grid_constant__ Mesh m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[2], points = m.rules.points[2], lines = m.rules.points[1];
   SharedLines a = shared_lines(shared, length, 0), b = shared_lines(shared, length, 1);
@@ -212,7 +218,7 @@ __global__ void __launch_bounds__(kFftThreads) forward_z_kernel(const __grid_con
   transform_lines(m.plan[2], m.twiddle[2], load, store, a, b);
   for (int step = 16; step > 0; step /= 2) squares += __shfl_xor_sync(0xffffffffu, squares, step);
   if (threadIdx.x % 32 == 0 && squares != 0) atomicAdd(m.squares, squares);
-  for (int item = threadIdx.x; item < length / 2 * 2 * kLines; item += kFftThreads) {
+  for (int item = threadIdx.x; item < length / 2 * 2 * kLines; item += blockDim.x) {
     const int k = item % (length / 2), real = item / (length / 2);
     if (first + real >= lines) continue;
     const Complex<double> p = b(k, real / 2), q = b(k ? length - k : 0, real / 2);
@@ -221,7 +227,8 @@ __global__ void __launch_bounds__(kFftThreads) forward_z_kernel(const __grid_con
                  : Complex<double>{(p.re + q.re) * 0.5, (p.im - q.im) * 0.5};
   }
 }
-__global__ void __launch_bounds__(kFftThreads) inverse_z_kernel(const __grid_constant__ Mesh m) {
+__global__ void __launch_bounds__(kMostFftThreads)
+    inverse_z_kernel(const __grid_constant__ Mesh m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[2], points = m.rules.points[2], lines = m.rules.points[1];
   SharedLines a = shared_lines(shared, length, 0), b = shared_lines(shared, length, 1);
@@ -251,7 +258,7 @@ __global__ void __launch_bounds__(kFftThreads) inverse_z_kernel(const __grid_con
 
 // blockIdx: a group of wave numbers along z, and x.
 template <bool Inverse>
-__global__ void __launch_bounds__(kFftThreads) along_y_kernel(const __grid_constant__ Mesh m) {
+__global__ void __launch_bounds__(kMostFftThreads) along_y_kernel(const __grid_constant__ Mesh m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[1], points = m.rules.points[1];
   SharedLines a = shared_lines(shared, length, 0), b = shared_lines(shared, length, 1);
@@ -269,7 +276,7 @@ __global__ void __launch_bounds__(kFftThreads) along_y_kernel(const __grid_const
   transform_lines(m.plan[1], m.twiddle[1], load, store, a, b);
 }
 // blockIdx: a group of wave numbers along z, and the wave number along y.
-__global__ void __launch_bounds__(kFftThreads) along_x_kernel(const __grid_constant__ Mesh m) {
+__global__ void __launch_bounds__(kMostFftThreads) along_x_kernel(const __grid_constant__ Mesh m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[0], points = m.rules.points[0];
   SharedLines a = shared_lines(shared, length, 0), b = shared_lines(shared, length, 1);

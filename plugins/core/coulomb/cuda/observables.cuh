@@ -65,38 +65,104 @@ __global__ void interior_kernel(Rules r, Bins b, const Site* site, const std::in
   atomicAdd(&interior_ions[species[i]], 1ull);
 }
 
+// Where the ions of a tile are.
+struct TileBox {
+  double center[3], half[3];
+};
+// Keys by which ions that are near each other come to lie side by side: the bits of ten binary
+// digits of each coordinate in turn.
+__global__ void near_keys_kernel(Rules r, const Site* site, const unsigned* count, int n,
+                                 unsigned* key) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  key[i] = 0xffffffffu;
+  if (i >= static_cast<int>(*count)) return;
+  const double place[3] = {site[i].x, site[i].y, site[i].z};
+  unsigned bits = 0;
+  for (int axis = 0; axis < 3; ++axis) {
+    const double share = place[axis] / r.extent[axis] + 0.5;
+    const int digits = min(max(static_cast<int>(share * 1024), 0), 1023);
+    for (int bit = 0; bit < 10; ++bit) bits |= (digits >> bit & 1u) << (3 * bit + axis);
+  }
+  key[i] = bits;
+}
+__global__ void tile_boxes_kernel(const Site* site, const unsigned* count, TileBox* box) {
+  const unsigned tile = blockIdx.x * blockDim.x + threadIdx.x, begin = tile * kThreads;
+  if (begin >= *count) return;
+  double low[3], high[3];
+  for (unsigned k = begin; k < min(begin + kThreads, *count); ++k) {
+    const double place[3] = {site[k].x, site[k].y, site[k].z};
+    for (int axis = 0; axis < 3; ++axis) {
+      low[axis] = k == begin ? place[axis] : fmin(low[axis], place[axis]);
+      high[axis] = k == begin ? place[axis] : fmax(high[axis], place[axis]);
+    }
+  }
+  for (int axis = 0; axis < 3; ++axis) {
+    box[tile].center[axis] = 0.5 * (low[axis] + high[axis]);
+    box[tile].half[axis] = 0.5 * (high[axis] - low[axis]);
+  }
+}
+// Not more than the squared distance of any two ions of two tiles. Exact, since coordinates are
+// integers.
+template <Space B>
+__device__ double apart(const Rules& r, const TileBox& a, const TileBox& b) {
+  double sum = 0;
+  for (int axis = 0; axis < 3; ++axis) {
+    double d = fabs(a.center[axis] - b.center[axis]);
+    if constexpr (B != Space::cell) d = fmin(d, r.extent[axis] - d);
+    const double gap = fmax(0.0, d - a.half[axis] - b.half[axis]);
+    sum += gap * gap;
+  }
+  return sum;
+}
+
 // Each pair once: block (i, y) has tile i against tiles i + y, i + y + gridDim.y, ... around the
-// ring, half of it. Counts in shared memory if they fit (`in_shared` of them).
+// ring, half of it, of which those that are too far away are left out. Counts in shared memory if
+// they fit (`in_shared` of them).
 template <Space B>
 __global__ void pairs_kernel(const __grid_constant__ Rules r, Bins b, const Site* site,
-                             const unsigned* count, int in_shared, unsigned long long* counts) {
+                             const TileBox* box, const unsigned* count, int in_shared,
+                             unsigned long long* counts) {
   extern __shared__ unsigned local[];
   __shared__ Site tile[kThreads];
+  __shared__ unsigned nearby[kThreads], found;
   const unsigned n = *count, tiles = (n + kThreads - 1) / kThreads, own = blockIdx.x;
   if (own >= tiles) return;
   const float limit = static_cast<float>(b.farthest2 * (1 + 1e-6));
   for (int k = threadIdx.x; k < in_shared; k += kThreads) local[k] = 0;
   const unsigned i = own * kThreads + threadIdx.x;
   const Site at = i < n ? site[i] : hole();
-  for (unsigned ahead = blockIdx.y; ahead <= tiles / 2; ahead += gridDim.y) {
-    if (2 * ahead == tiles && own >= ahead) break;  // the other one of the two has this pair
-    const unsigned begin = (own + ahead) % tiles * kThreads, j = begin + threadIdx.x;
+  for (unsigned first = blockIdx.y; first <= tiles / 2; first += gridDim.y * kThreads) {
     __syncthreads();
-    tile[threadIdx.x] = j < n ? site[j] : hole();
+    if (threadIdx.x == 0) found = 0;
     __syncthreads();
-    if (i >= n) continue;
-    const unsigned end = min(kThreads, n - begin);
-    for (unsigned k = ahead == 0 ? threadIdx.x + 1 : 0; k < end; ++k) {
-      const Site g = tile[k];
-      if (!(separation<B, float>(r, at.x - g.x, at.y - g.y, at.z - g.z).squared < limit)) continue;
-      const int bin = bin_of(b, squared_distance(r, at.x, at.y, at.z, g));
-      if (bin < 0) continue;
-      const int kinds =
-          species_pair(static_cast<int>(at.charge), static_cast<int>(g.charge), b.species);
-      if (in_shared)
-        atomicAdd(&local[kinds * b.bins + bin], 1u);
-      else
-        atomicAdd(&counts[kinds * b.bins + bin], 1ull);
+    const unsigned mine = first + gridDim.y * threadIdx.x;
+    // Of two tiles half the ring apart, one has the pairs.
+    if (mine <= tiles / 2 && !(2 * mine == tiles && own >= mine) &&
+        apart<B>(r, box[own], box[(own + mine) % tiles]) < b.farthest2)
+      nearby[atomicAdd(&found, 1u)] = mine;
+    __syncthreads();
+    for (unsigned m = 0; m < found; ++m) {
+      const unsigned ahead = nearby[m];
+      const unsigned begin = (own + ahead) % tiles * kThreads, j = begin + threadIdx.x;
+      __syncthreads();
+      tile[threadIdx.x] = j < n ? site[j] : hole();
+      __syncthreads();
+      if (i >= n) continue;
+      const unsigned end = min(kThreads, n - begin);
+      for (unsigned k = ahead == 0 ? threadIdx.x + 1 : 0; k < end; ++k) {
+        const Site g = tile[k];
+        if (!(separation<B, float>(r, at.x - g.x, at.y - g.y, at.z - g.z).squared < limit))
+          continue;
+        const int bin = bin_of(b, squared_distance(r, at.x, at.y, at.z, g));
+        if (bin < 0) continue;
+        const int kinds =
+            species_pair(static_cast<int>(at.charge), static_cast<int>(g.charge), b.species);
+        if (in_shared)
+          atomicAdd(&local[kinds * b.bins + bin], 1u);
+        else
+          atomicAdd(&counts[kinds * b.bins + bin], 1ull);
+      }
     }
   }
   __syncthreads();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cub/device/device_scan.cuh>
+#include <utility>
 
 #include "tree.cuh"
 
@@ -13,9 +14,17 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// As measured on an H100 (docs/benchmarks/electrolyte.md), with the meanings that the CPU's have.
-constexpr double kIonsPerPoint = 0.35, kPairsPerPoint = 50, kBatch = 80;
+// As measured on an H100 (docs/benchmarks/electrolyte.md): where the sums at short range cost as
+// much as the transforms, and the parts of a sweep in seconds.
+constexpr double kIonsPerPoint = 0.35, kBatch = 80;
 constexpr int kReachCells = 3, kReachBins = 1;
+Costs costs_of(Space space) {
+  return {.point = 2.3e-11,
+          .launch = 1e-4,
+          .pair = space == Space::ewald ? 1.3e-11 : 1.6e-12,
+          .near = 5e-12,
+          .of_moves = 2e-8};
+}
 
 // Trials that are guessed together: the more there are, the more rounds it takes, as the change of
 // the energy by another's move falls with the size of the system.
@@ -47,114 +56,154 @@ FftPlan wide_plan(int length) {
   return best;
 }
 
+// Trials of a batch and of the two kinds of epochs, for a number of hopeful trials. All batches and
+// epochs of a sweep but the last ones are equal, and epochs have whole batches.
+struct Lengths {
+  int outer, inner, batch;
+};
+Lengths lengths_of(int hopeful, const Epochs& most, int batch) {
+  const auto split = [](int trials, std::size_t most) {
+    return blocks_for(trials, blocks_for(trials, static_cast<int>(most)));
+  };
+  const int outer = split(hopeful, most.outer),
+            inner = most.inner < most.outer ? split(outer, most.inner) : outer;
+  const int batches = std::max(1, static_cast<int>(std::lround(double(inner) / batch)));
+  Lengths lengths;
+  lengths.batch = blocks_for(inner, batches);
+  lengths.inner = batches * lengths.batch;
+  lengths.outer = blocks_for(outer, inner) * lengths.inner;
+  return lengths;
+}
+// A batch is at most half as long again as is wanted, and rounding makes each of an outer epoch's
+// longer by one trial.
+int most_batch(int batch) { return 2 * batch + 2; }
+std::size_t most_trials(const Epochs& epochs, int batch) {
+  const std::size_t batches = 4 * (epochs.outer / static_cast<std::size_t>(batch) + 1) +
+                              4 * (epochs.outer / epochs.inner + 1);
+  return epochs.outer + batches;
+}
+
+// A far field in a device's memory: charges and potential on the mesh, and what they stand for,
+// sorted into cells for the sums at short range.
 template <Space B>
-class Tree final : public DeviceTree {
-  static constexpr bool kSingle = Epoch<B>::kSingle;
-
+class DeviceField {
  public:
-  Tree(const State& state, cudaStream_t stream)
-      : field_(make_far_field(state, kIonsPerPoint)),
-        stream_(stream),
-        ions_(static_cast<int>(state.sites.size())),
-        batch_(batch_length(state.sites.size())),
-        least_(state.least_bound / state.rules.strength) {
+  // sources: at most so many.
+  DeviceField(FarField field, const State& state, std::size_t sources, cudaStream_t stream)
+      : field_(std::move(field)), stream_(stream), source_(sources) {
     make_mesh();
-    make_cells(state, field_.mesh.reach / kReachCells, sources_, cell_count_, cell_first_);
-    make_cells(state, field_.mesh.reach / kReachBins, bins_, bin_count_, bin_first_);
-    make_lists(state);
-    int per_multiprocessor = 0, device = 0, multiprocessors = 0;
-    check(cudaGetDevice(&device), "device");
-    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
-          "properties");
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel_, kTreeThreads,
-                                                        0),
-          "occupancy");
-    blocks_ = per_multiprocessor * multiprocessors;
+    make_cells(state, field_.mesh.reach / kReachCells, stream_, cells_, count_, first_, scan_);
+    for_window(field_.mesh, [&](auto window) {
+      constexpr int W = window();
+      spread_threads_ = spread_threads(W);
+      fill_ = &fill_kernel<W>;
+      follow_ = &follow_mesh_kernel<W>;
+      potential_ = &potential_kernel<B, W, false>;
+      more_potential_ = &potential_kernel<B, W, true>;
+    });
   }
 
-  void fill(const Site* site) override {
-    charge_.clear(stream_);
-    fill_kernel<<<std::min(ions_, 65535), kSpreadThreads, 0, stream_>>>(mesh_, site, ions_);
+  const FarField& field() const { return field_; }
+  const Mesh& mesh() const { return mesh_; }
+
+  void clear() { charge_.clear(stream_); }
+  void fill(const Site* site, int ions) {
+    clear();
+    fill_<<<std::min(ions, 65535), spread_threads_, 0, stream_>>>(mesh_, site, ions);
+    check_launch();
+  }
+  // The charges of accepted moves go with them.
+  void follow(const Places& places, const std::int32_t* sorted, const std::uint8_t* accepted) {
+    follow_<<<std::min(2 * places.count, 65535), spread_threads_, 0, stream_>>>(mesh_, places,
+                                                                                sorted, accepted);
     check_launch();
   }
 
-  int begin_sweep(const Rules& r, const TreeInput& in) override {
-    std::uint32_t count = 0;
-    copy_out(&count, in.count, sizeof count, stream_);
-    check(cudaStreamSynchronize(stream_), "sweep");
-    const int hopeful = static_cast<int>(count);
-    rules_ = r;
-    input_ = in;
-    view_ = view(in);
-    tally_.clear(stream_);
-    moved_.clear(stream_);
-    check(cudaMemsetAsync(new_head_.data(), 0xff, new_head_.size() * sizeof(std::int32_t), stream_),
-          "clear");
-    if (hopeful == 0) return 0;
-    const int blocks = blocks_for(hopeful, kThreads);
-    arrange_kernel<<<blocks, kThreads, 0, stream_>>>(
-        r, in.site, in.trial, in.most, in.order, hopeful, from_.data(), to_.data(), limit_.data(),
-        new_head_.data(), new_next_.data());
-    conflicts_used_.clear(stream_);
-    conflicts_kernel<<<blocks, kThreads, 0, stream_>>>(
-        r, view_, in.trial, hopeful, conflict_.data(), conflicts_.data(),
-        static_cast<unsigned>(conflicts_.size()), conflicts_used_.data());
-    if (r.vacuum != 0) gains_kernel<<<blocks, kThreads, 0, stream_>>>(r, view_, hopeful);
+  // The potential of the charges on the mesh.
+  void transform() {
+    const MeshRules& m = field_.mesh;
+    squares_.clear(stream_);
+    const dim3 z(static_cast<unsigned>(blocks_for(m.points[1], 2 * kLines)),
+                 static_cast<unsigned>(m.points[0]));
+    const auto waves = static_cast<unsigned>(blocks_for(m.length[2] / 2, kLines));
+    const dim3 y(waves, static_cast<unsigned>(m.points[0])),
+        x(waves, static_cast<unsigned>(m.length[1]));
+    const auto along = [&](int axis) { return fft_threads(m.length[axis]); };
+    forward_z_kernel<<<z, along(2), line_memory_[2], stream_>>>(mesh_);
+    along_y_kernel<false><<<y, along(1), line_memory_[1], stream_>>>(mesh_);
+    along_x_kernel<<<x, along(0), line_memory_[0], stream_>>>(mesh_);
+    along_y_kernel<true><<<y, along(1), line_memory_[1], stream_>>>(mesh_);
+    inverse_z_kernel<<<z, along(2), line_memory_[2], stream_>>>(mesh_);
     check_launch();
-    return hopeful;
   }
-  int epoch() const override { return epoch_; }
-  int batch() const override { return batch_; }
 
-  void begin_epoch(int begin, int end, int own, int devices) override {
-    view_.deal = {begin, end, batch_, own, devices};
-    refresh(input_.site);
-    counts_.clear(stream_);
-    estimate(rules_, view_.deal);
-  }
-  void decide_and_move(int begin, int end) override { launch(Step::both, begin, end); }
-  void decide(int begin, int end) override {
-    launch(Step::decide, begin, end);
-    decided_.record(stream_);
-  }
-  void hear(const DeviceTree& decider, int begin, int end) override {
-    const auto& other = static_cast<const Tree&>(decider);
-    other.decided_.hold(stream_);
-    check(cudaMemcpyAsync(accepted_.data() + begin, other.accepted_.data() + begin,
-                          static_cast<std::size_t>(end - begin), cudaMemcpyDeviceToDevice, stream_),
-          "copy");
-  }
-  void move(int begin, int end) override { launch(Step::move, begin, end); }
-  void end_epoch() override {
-    const Places places = epoch_places();
-    follow_mesh_kernel<<<std::min(2 * places.count, 65535), kSpreadThreads, 0, stream_>>>(
-        mesh_, places, place_.data(), accepted_.data() + view_.deal.begin);
+  // The sources by cell: ions, or what accepted moves have left and reached. The counts are 0
+  // before: sorting takes them back to that.
+  void sort(const Site* site, int ions) {
+    count_cells_kernel<<<blocks_for(ions, kThreads), kThreads, 0, stream_>>>(cells_, site, ions);
+    add_up(count_, first_, scan_, stream_);
+    sort_cells_kernel<<<blocks_for(ions, kThreads), kThreads, 0, stream_>>>(cells_, site, ions,
+                                                                            source_.data());
     check_launch();
   }
-  TreeTally end_sweep() override {
-    TreeTally tally;
-    tally_.download(&tally, stream_, 1);
-    return tally;
+  void sort(const Places& places, const std::uint8_t* accepted) {
+    const int blocks = blocks_for(2 * places.count, kThreads);
+    count_moves_kernel<<<blocks, kThreads, 0, stream_>>>(cells_, places, accepted);
+    add_up(count_, first_, scan_, stream_);
+    sort_moves_kernel<<<blocks, kThreads, 0, stream_>>>(cells_, places, accepted, source_.data());
+    check_launch();
+  }
+
+  // At the places of trials, of which `origin` is the first; `more`: in addition to what is there.
+  void estimate(const Rules& r, const Places& places, int origin, const Deal& deal,
+                const std::int32_t* sorted, PlaceEstimate* estimate, bool more) {
+    (more ? more_potential_ : potential_)<<<blocks_for(2 * places.count, kEstimateThreads / 32),
+                                            kEstimateThreads, 0, stream_>>>(
+        r, mesh_, cells_, source_.data(), near_table_.data(), places, origin, deal, sorted,
+        estimate);
+    check_launch();
+  }
+
+  // Cells of the system with an edge of about `edge`.
+  static void make_cells(const State& state, double edge, cudaStream_t stream, SourceCells& s,
+                         DeviceBuffer<std::uint32_t>& count, DeviceBuffer<std::uint32_t>& first,
+                         DeviceBuffer<char>& scan) {
+    std::size_t cells = 1;
+    for (int a = 0; a < 3; ++a) {
+      const double extent = state.rules.extent[a];
+      s.cells[a] = std::max(1, static_cast<int>(extent / edge));
+      s.edge[a] = extent / s.cells[a];
+      s.per_edge[a] = s.cells[a] / extent;
+      s.half[a] = extent / 2;
+      cells *= static_cast<std::size_t>(s.cells[a]);
+    }
+    s.periodic = state.rules.periodic;
+    count = DeviceBuffer<std::uint32_t>(cells + 1);
+    first = DeviceBuffer<std::uint32_t>(cells + 1);
+    count.clear(stream);
+    s.count = count.data();
+    s.first = first.data();
+    std::size_t bytes = 0;
+    check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, s.count, s.first,
+                                        static_cast<int>(cells + 1), stream),
+          "scan");
+    scan = DeviceBuffer<char>(bytes);
+  }
+  static void add_up(const DeviceBuffer<std::uint32_t>& count, DeviceBuffer<std::uint32_t>& first,
+                     DeviceBuffer<char>& scan, cudaStream_t stream) {
+    std::size_t bytes = scan.size();
+    check(cub::DeviceScan::ExclusiveSum(scan.data(), bytes, count.data(), first.data(),
+                                        static_cast<int>(count.size()), stream),
+          "scan");
   }
 
  private:
-  void launch(Step step, int begin, int end) {
-    const float4* trial = input_.trial;
-    void* arguments[] = {&rules_, &view_, &trial, &step, &begin, &end};
-    check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel_),
-                                      dim3(static_cast<unsigned>(blocks_)), dim3(kTreeThreads),
-                                      arguments, 0, stream_),
-          "launch");
-  }
-
   void make_mesh() {
     const MeshRules& m = field_.mesh;
     std::size_t points = 1;
-    double in_transform = 1;
     mesh_.rules = m;
     for (int a = 0; a < 3; ++a) {
       points *= static_cast<std::size_t>(m.points[a]);
-      in_transform *= m.length[a];
       mesh_.plan[a] = wide_plan(m.length[a]);
       std::vector<Complex<double>> turns;
       for (int j = 0; j < m.length[a]; ++j) {
@@ -174,11 +223,8 @@ class Tree final : public DeviceTree {
     allow(along_y_kernel<false>, line_memory_[1]);
     allow(along_y_kernel<true>, line_memory_[1]);
     allow(along_x_kernel, line_memory_[0]);
-    epoch_ =
-        static_cast<int>(epoch_length(static_cast<std::size_t>(ions_), in_transform,
-                                      B == Space::ewald ? kPairsPerPoint / 8 : kPairsPerPoint));
     charge_ = DeviceBuffer<unsigned long long>(points);
-    potential_ = DeviceBuffer<float>(points);
+    on_mesh_ = DeviceBuffer<float>(points);
     near_table_ = DeviceBuffer<NearTable>(1);
     near_table_.upload(&field_.near_table, stream_);
     spectrum_ = DeviceBuffer<Complex<double>>(static_cast<std::size_t>(m.points[0]) * m.length[1] *
@@ -188,7 +234,7 @@ class Tree final : public DeviceTree {
     field_.factor = {};
     squares_ = DeviceBuffer<double>(1);
     mesh_.charge = charge_.data();
-    mesh_.potential = potential_.data();
+    mesh_.potential = on_mesh_.data();
     mesh_.spectrum = spectrum_.data();
     mesh_.factor = factor_.data();
     mesh_.squares = squares_.data();
@@ -196,35 +242,160 @@ class Tree final : public DeviceTree {
     mesh_.half_y = field_.half[1];
   }
 
-  // Cells of the system with an edge of about `edge`.
-  void make_cells(const State& state, double edge, SourceCells& s,
-                  DeviceBuffer<std::uint32_t>& count, DeviceBuffer<std::uint32_t>& first) {
-    std::size_t cells = 1;
-    for (int a = 0; a < 3; ++a) {
-      const double extent = state.rules.extent[a];
-      s.cells[a] = std::max(1, static_cast<int>(extent / edge));
-      s.edge[a] = extent / s.cells[a];
-      s.per_edge[a] = s.cells[a] / extent;
-      s.half[a] = extent / 2;
-      cells *= static_cast<std::size_t>(s.cells[a]);
+  using Potential = void (*)(Rules, Mesh, SourceCells, const Site*, const NearTable*, Places, int,
+                             Deal, const std::int32_t*, PlaceEstimate*);
+  FarField field_;
+  cudaStream_t stream_;
+  Mesh mesh_{};
+  SourceCells cells_{};
+  std::size_t line_memory_[3];
+  int spread_threads_;
+  void (*fill_)(Mesh, const Site*, int);
+  void (*follow_)(Mesh, Places, const std::int32_t*, const std::uint8_t*);
+  Potential potential_, more_potential_;
+  DeviceBuffer<Complex<double>> twiddle_[3], spectrum_;
+  DeviceBuffer<unsigned long long> charge_;
+  DeviceBuffer<float> on_mesh_;
+  DeviceBuffer<NearTable> near_table_;
+  DeviceBuffer<double> factor_, squares_;
+  DeviceBuffer<std::uint32_t> count_, first_;
+  DeviceBuffer<char> scan_;
+  DeviceBuffer<Site> source_;
+};
+
+template <Space B>
+class Tree final : public DeviceTree {
+  static constexpr bool kSingle = Epoch<B>::kSingle;
+  using Field = DeviceField<B>;
+
+ public:
+  Tree(const State& state, cudaStream_t stream)
+      : stream_(stream),
+        ions_(static_cast<int>(state.sites.size())),
+        batch_(batch_length(state.sites.size())),
+        least_(state.least_bound / state.rules.strength),
+        field_(make_far_field(state, kIonsPerPoint), state, state.sites.size(), stream),
+        epochs_(epochs_for(state, field_.field(), costs_of(B))) {
+    if (epochs_.inner < epochs_.outer) {
+      const std::size_t moves = most_trials(epochs_, batch_);
+      moves_ = std::make_unique<Field>(make_far_field_of_moves(state, field_.field(), moves), state,
+                                       2 * moves, stream);
     }
-    s.periodic = state.rules.periodic;
-    count = DeviceBuffer<std::uint32_t>(cells + 1);
-    first = DeviceBuffer<std::uint32_t>(cells + 1);
-    count.clear(stream_);
-    s.count = count.data();
-    s.first = first.data();
-    std::size_t bytes = 0;
-    check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, s.count, s.first,
-                                        static_cast<int>(cells + 1), stream_),
-          "scan");
-    if (bytes > scan_.size()) scan_ = DeviceBuffer<char>(bytes);
+    Field::make_cells(state, field_.field().mesh.reach / kReachBins, stream_, bins_, bin_count_,
+                      bin_first_, scan_);
+    make_lists(state);
+    int per_multiprocessor = 0, device = 0, multiprocessors = 0;
+    check(cudaGetDevice(&device), "device");
+    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+          "properties");
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel_, kTreeThreads,
+                                                        0),
+          "occupancy");
+    blocks_ = per_multiprocessor * multiprocessors;
   }
-  void add_up(const DeviceBuffer<std::uint32_t>& count, DeviceBuffer<std::uint32_t>& first) {
-    std::size_t bytes = scan_.size();
-    check(cub::DeviceScan::ExclusiveSum(scan_.data(), bytes, count.data(), first.data(),
-                                        static_cast<int>(count.size()), stream_),
-          "scan");
+
+  void fill(const Site* site) override { field_.fill(site, ions_); }
+
+  void clear_tallies() override { tally_.clear(stream_); }
+  std::vector<TreeTally> tallies(int sweeps) const override {
+    std::vector<TreeTally> tallies(static_cast<std::size_t>(sweeps));
+    tally_.download(tallies.data(), stream_, tallies.size());
+    return tallies;
+  }
+
+  void begin_sweep(const Rules& r, const TreeInput& in, int slot) override {
+    copy_out(hopeful_.data(), in.count, sizeof(std::uint32_t), stream_);
+    counted_.record(stream_);
+    rules_ = r;
+    input_ = in;
+    view_ = view(in, slot);
+    moved_.clear(stream_);
+    check(cudaMemsetAsync(new_head_.data(), 0xff, new_head_.size() * sizeof(std::int32_t), stream_),
+          "clear");
+    // While the host waits for the number of hopeful trials
+    const int blocks = blocks_for(ions_, kThreads);
+    arrange_kernel<<<blocks, kThreads, 0, stream_>>>(
+        r, in.site, in.trial, in.most, in.order, in.count, from_.data(), to_.data(), limit_.data(),
+        new_head_.data(), new_next_.data());
+    conflicts_used_.clear(stream_);
+    conflicts_kernel<<<blocks, kThreads, 0, stream_>>>(
+        r, view_, in.trial, in.count, conflict_.data(), conflicts_.data(),
+        static_cast<unsigned>(conflicts_.size()), conflicts_used_.data());
+    if (r.vacuum != 0) gains_kernel<<<blocks, kThreads, 0, stream_>>>(r, view_, in.count);
+    check_launch();
+    refresh();
+    refreshed_ = true;
+  }
+  int hopeful() const override {
+    counted_.wait();
+    return static_cast<int>(hopeful_[0]);
+  }
+  Epochs epochs() const override { return epochs_; }
+  int batch() const override { return batch_; }
+
+  void begin_outer(const Deal& deal) override {
+    outer_ = view_.deal = deal;
+    if (!std::exchange(refreshed_, false)) refresh();
+    const Places places = trials(deal.begin, deal.end);
+    sort_places(places, outer_place_);
+    field_.estimate(rules_, places, deal.begin, deal, outer_place_.data(), estimate_.data(), false);
+  }
+  void begin_epoch(int begin, int end) override {
+    view_.deal.end = end;
+    const Places places = trials(begin, end);
+    PlaceEstimate* const estimates = estimate_.data() + 2 * (begin - outer_.begin);
+    MovesBound of_moves{0, 0, nullptr};
+    if (moves_) {
+      if (begin == outer_.begin) moves_->clear();
+      sort_places(places, place_);
+    }
+    if (begin > outer_.begin) {
+      moves_->transform();
+      moves_->sort(trials(outer_.begin, begin), accepted_.data() + outer_.begin);
+      moves_->estimate(rules_, places, begin, view_.deal, place_.data(), estimates, true);
+      const ErrorBound& bound = moves_->field().bound;
+      of_moves = {bound.field, bound.per_norm, moves_->mesh().squares};
+    }
+    counts_.clear(stream_);
+    // Four potentials for each move before. In float32 eight moves are one float64 sum; those of
+    // moves that are guessed and taken back find room in the float32 bound of their terms.
+    const double pairs = places.count, terms = (kSingle ? 4 : 16) * pairs;
+    const double roundings = kSingle ? pairs + 256 : 16 * (terms + 4096);
+    estimate_kernel<B><<<blocks_for(places.count, kThreads), kThreads, 0, stream_>>>(
+        rules_, field_.mesh(), field_.field().bound, of_moves, least_, places, begin, view_.deal,
+        estimates, terms, roundings, change_.data() + begin, error_.data() + begin);
+    check_launch();
+  }
+  void decide_and_move(int begin, int end) override { launch(Step::both, begin, end); }
+  void decide(int begin, int end) override {
+    launch(Step::decide, begin, end);
+    decided_.record(stream_);
+  }
+  void hear(const DeviceTree& decider, int begin, int end) override {
+    const auto& other = static_cast<const Tree&>(decider);
+    other.decided_.hold(stream_);
+    check(cudaMemcpyAsync(accepted_.data() + begin, other.accepted_.data() + begin,
+                          static_cast<std::size_t>(end - begin), cudaMemcpyDeviceToDevice, stream_),
+          "copy");
+  }
+  void move(int begin, int end) override { launch(Step::move, begin, end); }
+  void end_epoch(int begin, int end) override {
+    if (moves_ && end < outer_.end)
+      moves_->follow(trials(begin, end), place_.data(), accepted_.data() + begin);
+  }
+  void end_outer() override {
+    field_.follow(trials(outer_.begin, outer_.end), outer_place_.data(),
+                  accepted_.data() + outer_.begin);
+  }
+
+ private:
+  void launch(Step step, int begin, int end) {
+    const float4* trial = input_.trial;
+    void* arguments[] = {&rules_, &view_, &trial, &step, &begin, &end};
+    check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel_),
+                                      dim3(static_cast<unsigned>(blocks_)), dim3(kTreeThreads),
+                                      arguments, 0, stream_),
+          "launch");
   }
 
   void make_lists(const State& state) {
@@ -243,22 +414,23 @@ class Tree final : public DeviceTree {
     new_head_ =
         DeviceBuffer<std::int32_t>(static_cast<std::size_t>(cells[0]) * cells[1] * cells[2]);
     new_next_ = DeviceBuffer<std::int32_t>(n);
-    const auto batch = static_cast<std::size_t>(batch_);
+    const auto batch = static_cast<std::size_t>(most_batch(batch_));
     lists_ = DeviceBuffer<std::int32_t>(7 * batch);
     exact_ = DeviceBuffer<unsigned long long>(batch);
-    const auto epoch = static_cast<std::size_t>(epoch_);
-    place_ = DeviceBuffer<std::int32_t>(2 * epoch);
-    estimate_ = DeviceBuffer<PlaceEstimate>(2 * epoch);
-    source_ = DeviceBuffer<Site>(n);
+    const std::size_t trials = std::min(n, most_trials(epochs_, batch_));
+    outer_place_ = DeviceBuffer<std::int32_t>(2 * trials);
+    if (moves_) place_ = DeviceBuffer<std::int32_t>(2 * trials);
+    estimate_ = DeviceBuffer<PlaceEstimate>(2 * trials);
     counts_ = DeviceBuffer<unsigned>(kCounts);
-    tally_ = DeviceBuffer<TreeTally>(1);
+    tally_ = DeviceBuffer<TreeTally>(kRing);
     if (!state.parameters.vacuum) return;
     gain_ = DeviceBuffer<Dipole>(n);
     earlier_ = DeviceBuffer<Dipole>(n);
   }
 
-  TreeView view(const TreeInput& in) const {
+  TreeView view(const TreeInput& in, int slot) const {
     std::int32_t* const lists = lists_.data();
+    const int batch = most_batch(batch_);
     return {from_.data(),
             to_.data(),
             in.order,
@@ -275,96 +447,67 @@ class Tree final : public DeviceTree {
             new_head_.data(),
             new_next_.data(),
             conflicts_.data(),
-            {lists, lists + batch_, lists + 2 * batch_},
-            {lists + 3 * batch_, lists + 4 * batch_, lists + 5 * batch_},
+            {lists, lists + batch, lists + 2 * batch},
+            {lists + 3 * batch, lists + 4 * batch, lists + 5 * batch},
             exact_.data(),
-            lists + 6 * batch_,
+            lists + 6 * batch,
             counts_.data(),
-            tally_.data(),
+            tally_.data() + slot,
             gain_.data(),
             earlier_.data(),
             in.image,
             in.dipole,
-            field_.quanta,
+            field_.field().quanta,
             ions_,
             {}};
   }
 
-  // The potential of the ions as they stand, and the sources by cell.
-  void refresh(const Site* site) {
-    const MeshRules& m = field_.mesh;
-    squares_.clear(stream_);
-    const dim3 z(static_cast<unsigned>(blocks_for(m.points[1], 2 * kLines)),
-                 static_cast<unsigned>(m.points[0]));
-    const auto waves = static_cast<unsigned>(blocks_for(m.length[2] / 2, kLines));
-    const dim3 y(waves, static_cast<unsigned>(m.points[0])),
-        x(waves, static_cast<unsigned>(m.length[1]));
-    forward_z_kernel<<<z, kFftThreads, line_memory_[2], stream_>>>(mesh_);
-    along_y_kernel<false><<<y, kFftThreads, line_memory_[1], stream_>>>(mesh_);
-    along_x_kernel<<<x, kFftThreads, line_memory_[0], stream_>>>(mesh_);
-    along_y_kernel<true><<<y, kFftThreads, line_memory_[1], stream_>>>(mesh_);
-    inverse_z_kernel<<<z, kFftThreads, line_memory_[2], stream_>>>(mesh_);
-    // The counts are 0 here: sorting takes them back to that.
-    count_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site,
-                                                                              ions_);
-    add_up(cell_count_, cell_first_);
-    sort_cells_kernel<<<blocks_for(ions_, kThreads), kThreads, 0, stream_>>>(sources_, site, ions_,
-                                                                             source_.data());
-    check_launch();
+  // The potential of the ions as they stand.
+  void refresh() {
+    field_.transform();
+    field_.sort(input_.site, ions_);
   }
-
-  Places epoch_places() const {
-    const Deal& d = view_.deal;
-    return {from_.data() + d.begin, to_.data() + d.begin, d.end - d.begin};
+  Places trials(int begin, int end) const {
+    return {from_.data() + begin, to_.data() + begin, end - begin};
   }
-  void estimate(const Rules& r, const Deal& deal) {
-    const Places places = epoch_places();
+  void sort_places(const Places& places, DeviceBuffer<std::int32_t>& sorted) {
     const int blocks = blocks_for(2 * places.count, kThreads);
     count_places_kernel<<<blocks, kThreads, 0, stream_>>>(bins_, places);
-    add_up(bin_count_, bin_first_);
-    sort_places_kernel<<<blocks, kThreads, 0, stream_>>>(bins_, places, place_.data());
-    potential_kernel<B>
-        <<<blocks_for(2 * places.count, kEstimateThreads / 32), kEstimateThreads, 0, stream_>>>(
-            r, mesh_, sources_, source_.data(), near_table_.data(), places, deal, place_.data(),
-            estimate_.data());
-    // Four potentials for each move before. In float32 eight moves are one float64 sum; those of
-    // moves that are guessed and taken back find room in the float32 bound of their terms.
-    const double pairs = places.count, terms = (kSingle ? 4 : 16) * pairs;
-    const double roundings = kSingle ? pairs + 256 : 16 * (terms + 4096);
-    estimate_kernel<B><<<blocks_for(places.count, kThreads), kThreads, 0, stream_>>>(
-        r, mesh_, field_.bound, least_, places, deal, estimate_.data(), terms, roundings,
-        change_.data() + deal.begin, error_.data() + deal.begin);
+    Field::add_up(bin_count_, bin_first_, scan_, stream_);
+    sort_places_kernel<<<blocks, kThreads, 0, stream_>>>(bins_, places, sorted.data());
     check_launch();
   }
 
   void (*kernel_)(Rules, TreeView, const float4*, Step, int, int) = epoch_kernel<B>;
-  FarField field_;
   cudaStream_t stream_;
-  int ions_, batch_, epoch_ = 0, blocks_ = 0;
+  int ions_, batch_, blocks_ = 0;
   double least_;
-  Mesh mesh_{};
-  SourceCells sources_{}, bins_{};
-  std::size_t line_memory_[3];
-  DeviceBuffer<Complex<double>> twiddle_[3], spectrum_;
-  DeviceBuffer<unsigned long long> charge_, exact_;
-  DeviceBuffer<float> potential_;
-  DeviceBuffer<NearTable> near_table_;
-  DeviceBuffer<double> factor_, squares_, change_, error_;
-  DeviceBuffer<std::uint32_t> cell_count_, cell_first_, bin_count_, bin_first_;
-  DeviceBuffer<PlaceEstimate> estimate_;
+  Field field_;
+  Epochs epochs_;
+  std::unique_ptr<Field> moves_;  // if there are two kinds of epochs
+  SourceCells bins_{};            // of places
+  DeviceBuffer<unsigned long long> exact_;
+  DeviceBuffer<double> change_, error_;
+  DeviceBuffer<std::uint32_t> bin_count_, bin_first_;
+  DeviceBuffer<PlaceEstimate> estimate_;  // of an outer epoch
   DeviceBuffer<char> scan_;
-  DeviceBuffer<Site> source_, from_, to_;
+  DeviceBuffer<Site> from_, to_;
   DeviceBuffer<std::uint8_t> accepted_, moved_;
   DeviceBuffer<std::int64_t> limit_;
-  DeviceBuffer<std::int32_t> conflict_, conflicts_, new_head_, new_next_, lists_, place_;
+  DeviceBuffer<std::int32_t> conflict_, conflicts_, new_head_, new_next_, lists_, place_,
+      outer_place_;
   DeviceBuffer<unsigned> counts_, conflicts_used_;
-  DeviceBuffer<TreeTally> tally_;
+  DeviceBuffer<TreeTally> tally_;        // of the sweeps since they were cleared
   DeviceBuffer<Dipole> gain_, earlier_;  // with a vacuum around
-  Event decided_;                        // the last batch that this device has decided
+  PinnedBuffer<std::uint32_t> hopeful_{1};
+  Event counted_;
+  bool refreshed_ = false;  // at the start of the sweep
+  Event decided_;           // the last batch that this device has decided
   // Of the present sweep
   Rules rules_{};
   TreeInput input_{};
   TreeView view_{};
+  Deal outer_{};  // of the present outer epoch
 };
 
 }  // namespace
@@ -374,7 +517,7 @@ std::unique_ptr<DeviceTree> make_device_tree(const State& state, cudaStream_t st
   return std::make_unique<Tree<Space::cell>>(state, stream);
 }
 
-TreeTally sweep_by_trees(const std::vector<TreePart>& parts) {
+void sweep_by_trees(const std::vector<TreePart>& parts, int slot) {
   const auto devices = static_cast<int>(parts.size());
   // The first device comes last, so that it is the current one afterwards.
   const auto each = [&](const auto& step) {
@@ -383,37 +526,34 @@ TreeTally sweep_by_trees(const std::vector<TreePart>& parts) {
       step(*parts[d].tree, d);
     }
   };
-  int hopeful = 0;
-  each(
-      [&](DeviceTree& tree, int d) { hopeful = tree.begin_sweep(parts[d].rules, parts[d].input); });
+  each([&](DeviceTree& tree, int d) { tree.begin_sweep(parts[d].rules, parts[d].input, slot); });
   const DeviceTree& first = *parts.front().tree;
-  const int batch = first.batch(), epochs = blocks_for(hopeful, first.epoch()),
-            length = epochs > 0 ? blocks_for(hopeful, epochs) : 1;
-  for (int begin = 0; begin < hopeful; begin += length) {
-    const int end = std::min(hopeful, begin + length);
-    each([&](DeviceTree& tree, int d) { tree.begin_epoch(begin, end, d, devices); });
-    if (devices == 1) parts.front().tree->decide_and_move(begin, end);
-    for (int start = begin, decider = 0; devices > 1 && start < end;
-         start += batch, decider = (decider + 1) % devices) {
-      const int stop = std::min(end, start + batch);
-      check(select_device(parts[decider].device), "device");
-      parts[decider].tree->decide(start, stop);
-      each([&](DeviceTree& tree, int d) {
-        if (d != decider) tree.hear(*parts[decider].tree, start, stop);
-        tree.move(start, stop);
-      });
+  const int hopeful = first.hopeful();
+  if (hopeful == 0) return;
+  const Lengths lengths = lengths_of(hopeful, first.epochs(), first.batch());
+  for (int outer = 0; outer < hopeful; outer += lengths.outer) {
+    const int outer_end = std::min(hopeful, outer + lengths.outer);
+    each([&](DeviceTree& tree, int d) {
+      tree.begin_outer({outer, outer_end, lengths.batch, d, devices});
+    });
+    for (int begin = outer; begin < outer_end; begin += lengths.inner) {
+      const int end = std::min(outer_end, begin + lengths.inner);
+      each([&](DeviceTree& tree, int) { tree.begin_epoch(begin, end); });
+      if (devices == 1) parts.front().tree->decide_and_move(begin, end);
+      for (int start = begin, decider = (begin - outer) / lengths.batch % devices;
+           devices > 1 && start < end; start += lengths.batch, decider = (decider + 1) % devices) {
+        const int stop = std::min(end, start + lengths.batch);
+        check(select_device(parts[decider].device), "device");
+        parts[decider].tree->decide(start, stop);
+        each([&](DeviceTree& tree, int d) {
+          if (d != decider) tree.hear(*parts[decider].tree, start, stop);
+          tree.move(start, stop);
+        });
+      }
+      each([&](DeviceTree& tree, int) { tree.end_epoch(begin, end); });
     }
-    each([](DeviceTree& tree, int) { tree.end_epoch(); });
+    each([](DeviceTree& tree, int) { tree.end_outer(); });
   }
-  TreeTally sum{};
-  each([&](DeviceTree& tree, int) {
-    const TreeTally tally = tree.end_sweep();
-    sum.accepted += tally.accepted;
-    sum.direct += tally.direct;
-    sum.low += tally.low;
-    sum.high += tally.high;
-  });
-  return sum;
 }
 
 }  // namespace manymove::coulomb

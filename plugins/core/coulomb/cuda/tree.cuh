@@ -69,11 +69,11 @@ __device__ T fresh(const T* p) {
 // Sites, new places and limits by place in the order of a sweep; new places by cell.
 __global__ void arrange_kernel(const __grid_constant__ Rules r, const Site* site,
                                const float4* trial, const std::int64_t* most,
-                               const std::int32_t* order, int count, Site* from, Site* to,
-                               std::int64_t* limit, std::int32_t* new_head,
+                               const std::int32_t* order, const std::uint32_t* count, Site* from,
+                               Site* to, std::int64_t* limit, std::int32_t* new_head,
                                std::int32_t* new_next) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
-  if (k >= count) return;
+  if (k >= static_cast<int>(*count)) return;
   const int i = order[k];
   const float4 t = trial[i];
   const Site at = site[i];
@@ -86,10 +86,10 @@ __global__ void arrange_kernel(const __grid_constant__ Rules r, const Site* site
 // Lists the ions with which hopeful trials may overlap at their turn. Where the memory for that is
 // used up, the trial searches for them. A thread per trial.
 __global__ void conflicts_kernel(const __grid_constant__ Rules r, TreeView v, const float4* trial,
-                                 int count, std::int32_t* conflict, std::int32_t* conflicts,
-                                 unsigned capacity, unsigned* used) {
+                                 const std::uint32_t* count, std::int32_t* conflict,
+                                 std::int32_t* conflicts, unsigned capacity, unsigned* used) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
-  if (k >= count) return;
+  if (k >= static_cast<int>(*count)) return;
   const int i = v.order[k];
   const Site to = site_at(v.to, k);
   const auto close = [&](int j, float x, float y, float z) {
@@ -121,9 +121,10 @@ __global__ void conflicts_kernel(const __grid_constant__ Rules r, TreeView v, co
 }
 
 // With a vacuum around, of hopeful trials.
-__global__ void gains_kernel(const __grid_constant__ Rules r, TreeView v, int count) {
+__global__ void gains_kernel(const __grid_constant__ Rules r, TreeView v,
+                             const std::uint32_t* count) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
-  if (k >= count) return;
+  if (k >= static_cast<int>(*count)) return;
   v.gain[k] = dipole_gain(r, site_at(v.from, k), site_at(v.to, k),
                           v.image + 3 * static_cast<std::size_t>(v.order[k]));
   v.earlier[k] = {0, 0, 0};
@@ -290,26 +291,54 @@ struct Epoch {
   }
 
   // The brush's sums of the trials that the estimates leave open, as everything stands at their
-  // turn.
-  __device__ void direct_sums(int begin, int list, int count) const {
-    for (int u = 0; u < count; ++u) {
-      const int k = v.open[list][u], i = v.order[k];
-      const Site from = site_at(v.from, k), to = site_at(v.to, k);
-      const Pairs<true, B> pairs(r, rest, from, to);
-      const auto term = [&](const Site& at) {
+  // turn. Some at a time, so that ions are read once for them.
+  static constexpr int kTogether = kSingle ? 2 : 1;
+  __device__ void direct_sums(int begin, int end, int list, int count) const {
+    __shared__ Site from[kTogether], to[kTogether];
+    __shared__ int place[kTogether], ion[kTogether];
+    __shared__ unsigned long long total[kTogether];
+    for (int first = 0; first < count; first += kTogether) {
+      __syncthreads();
+      if (threadIdx.x < kTogether) {
+        const bool here = first + static_cast<int>(threadIdx.x) < count;
+        const int k = here ? v.open[list][first + threadIdx.x] : begin;
+        place[threadIdx.x] = here ? k : -1;
+        ion[threadIdx.x] = v.order[k];
+        from[threadIdx.x] = site_at(v.from, k);
+        to[threadIdx.x] = site_at(v.to, k);
+        total[threadIdx.x] = 0;
+      }
+      __syncthreads();
+      std::int64_t sum[kTogether] = {};
+      const auto term = [&](int u, const Site& at) {
+        const Pairs<true, B> pairs(r, rest, from[u], to[u]);
         const Partner<true> g = as_partner<true>(at);
         return pairs.change(g, pairs.to(g));
       };
-      std::int64_t sum = 0;
-      for (int j = thread; j < v.ions; j += threads)
-        if (j != i) sum = wrapping_sum(sum, term(v.site[j]));
-      for (int l = begin + thread; l < k; l += threads)
-        if (v.accepted[l])
-          sum = wrapping_sum(sum,
-                             wrapping_difference(term(site_at(v.to, l)), term(site_at(v.from, l))));
-      for (int step = 16; step > 0; step /= 2)
-        sum = wrapping_sum(sum, __shfl_xor_sync(0xffffffffu, sum, step));
-      if (lane == 0) atomicAdd(v.exact + u, static_cast<unsigned long long>(sum));
+      for (int j = thread; j < v.ions; j += threads) {
+        const Site at = site_at(v.site, j);
+#pragma unroll
+        for (int u = 0; u < kTogether; ++u)
+          if (place[u] >= 0 && j != ion[u]) sum[u] = wrapping_sum(sum[u], term(u, at));
+      }
+      for (int l = begin + thread; l < end; l += threads) {
+        if (!v.accepted[l]) continue;
+        const Site before = site_at(v.from, l), after = site_at(v.to, l);
+#pragma unroll
+        for (int u = 0; u < kTogether; ++u)
+          if (l < place[u])
+            sum[u] = wrapping_sum(sum[u], wrapping_difference(term(u, after), term(u, before)));
+      }
+#pragma unroll
+      for (int u = 0; u < kTogether; ++u) {
+        if (place[u] < 0) continue;
+        for (int step = 16; step > 0; step /= 2)
+          sum[u] = wrapping_sum(sum[u], __shfl_xor_sync(0xffffffffu, sum[u], step));
+        if (lane == 0 && sum[u] != 0) atomicAdd(total + u, static_cast<unsigned long long>(sum[u]));
+      }
+      __syncthreads();
+      if (threadIdx.x < kTogether && total[threadIdx.x] != 0)
+        atomicAdd(v.exact + first + threadIdx.x, total[threadIdx.x]);
     }
   }
   // The first of them whose guess does not hold, or a number beyond all. All threads of a block.
@@ -331,8 +360,9 @@ struct Epoch {
 
   // Sets right the first guess that does not hold, which decides it and all before it, and returns
   // whether there was one.
-  __device__ bool correct(int begin, int& decided, int& list, int count, TreeTally& tally) const {
-    direct_sums(begin, list, count);
+  __device__ bool correct(int begin, int end, int& decided, int& list, int count,
+                          TreeTally& tally) const {
+    direct_sums(begin, end, list, count);
     grid.sync();
     if (thread == 0) tally.direct += count;
     const int k = first_wrong(list, count);
@@ -487,7 +517,7 @@ struct Epoch {
     do {
       settle(begin, end, decided, list);
       open = static_cast<int>(fresh(v.count + kOpen + list));
-    } while (open > 0 && correct(begin, decided, list, open, tally));
+    } while (open > 0 && correct(begin, end, decided, list, open, tally));
     add_energies(begin, end, list, open, tally);
   }
 
@@ -531,12 +561,13 @@ __global__ void __launch_bounds__(kTreeThreads, B == Space::ewald ? 2 : 3)
 
 // The charges of an epoch's accepted moves go with them. A block per place, which come sorted, so
 // that what is touched together lies together.
-__global__ void __launch_bounds__(kSpreadThreads)
+template <int W>
+__global__ void __launch_bounds__(spread_threads(W))
     follow_mesh_kernel(const __grid_constant__ Mesh m, Places places, const std::int32_t* sorted,
                        const std::uint8_t* accepted) {
   for (int e = blockIdx.x; e < 2 * places.count; e += gridDim.x) {
     const int place = sorted[e];
-    if (accepted[place / 2]) spread(m, places.at(place), place % 2 ? 1 : -1);
+    if (accepted[place / 2]) spread<W>(m, places.at(place), place % 2 ? 1 : -1);
   }
 }
 

@@ -43,10 +43,9 @@ class CpuEngine final : public EngineBase {
     take_coefficients();
     rows_.forces = laws_[0].forces;
     rows_.transverse = settings.pairs.transverse;
-    rows_.shear = static_cast<Real>(settings.shear.rate);
     rows_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
     has_densities_ = settings.pairs.has_densities();
-    if (communicator) ranks_.emplace(settings, *communicator);
+    if (communicator) ranks_.emplace(settings_of_tilted_box(), *communicator);
   }
 
   std::string device() const override { return "cpu"; }
@@ -73,9 +72,7 @@ class CpuEngine final : public EngineBase {
         if (!enter_frame<P>(frame_, arrays.position[i], position[i], images) ||
             !std::isfinite(v[0] + v[1] + v[2]))
           refuse_particle(topology.tag[i], arrays.position[i]);
-        if (is_sheared() && !(topology.flags[i] & kIntegrated))
-          throw std::invalid_argument(
-              text_of("particle ", topology.tag[i], " does not move, but the box is sheared"));
+        if (is_sheared() && !(topology.flags[i] & kIntegrated)) refuse_at_rest(topology.tag[i]);
         image[i] = {images[0], images[1], images[2]};
         position[i].kind = static_cast<std::uint32_t>(topology.type[i]) | topology.flags[i] << 16;
         velocity[i] = {Real(v[0]), Real(v[1]), Real(v[2]), topology.tag[i]};
@@ -96,10 +93,7 @@ class CpuEngine final : public EngineBase {
     const std::int64_t everywhere = ranks_ ? ranks_->sum(count_) : count_;
     rows_.cells = cells_of(settings_of_tilted_box(), static_cast<double>(everywhere),
                            ranks_ ? &ranks_->here() : nullptr);
-    if (is_sheared()) {
-      rows_.cells.largest_radius *= static_cast<float>(1 - kShareOfShear);
-      look_ahead(rows_.cells, 0, 0);
-    }
+    find_balls(rows_.cells, 0);
     rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
     rows_.plain = is_plain_with(links_.any_specials());
     set_clock(clock);
@@ -215,24 +209,16 @@ class CpuEngine final : public EngineBase {
     for (; periods_ != periods_of_tilt(step_); expired_ = true) replace_box();
     if (lists_built_ >= 0 && shear_ends_lists(lists_built_, step_)) expired_ = true;
     frame_.box.tilt[0] = tilt(step_);
-    Box next = frame_.box;
-    next.tilt[0] += tilt_of_step();
-    sheared_ = frame_of<P>(frame_.box);
-    rows_.motion.frame = frame_of<P>(next);
-    sheared_.tilted = rows_.motion.frame.tilted = 1;
-    const Frame<Mixed> frame = frame_of<Mixed>(frame_.box);
-    rows_.cells.xy = frame.xy;
-    rows_.cells.to_xy = frame.to_xy;
+    sheared_ = frame_of_step<P>(step_, 0);
+    rows_.motion.frame = frame_of_step<P>(step_, 1);
+    tilt_cells(rows_.cells, step_);
   }
   // By the equivalent one whose tilt is smaller or larger by a period.
   void replace_box() {
     const bool less = periods_ < periods_of_tilt(step_);
     for_each_range(pool_, count_, [&](int first, int last) {
       for (int i = first; i < last; ++i) {
-        const auto before = position_[i].x, y = position_[i].y;
-        position_[i].x = less ? before + y : before - y;
-        image_[i].x += less ? image_[i].y + (position_[i].x < before)
-                            : -image_[i].y - (position_[i].x > before);
+        image_[i].x += change_tilt(position_[i], less, image_[i].y);
       }
     });
     periods_ += less ? 1 : -1;
@@ -415,7 +401,7 @@ class CpuEngine final : public EngineBase {
     if (ranks_)
       migrate();
     else if (lists_built_ >= 0)
-      look_ahead(rows_.cells, settings_.time_step, step_ - lists_built_);
+      find_balls(rows_.cells, step_ - lists_built_);
     lists_built_ = step_;
     const auto& order = order_of(0, count_);
     reorder(position_, next_position_, order);

@@ -39,18 +39,20 @@ void draw(const NoiseKey& key, int count, const std::uint32_t* tag_i, const std:
     noise[n] = static_cast<F>(gaussian(words.radius[n], words.angle[n]));
 }
 
-// transverse_noise() without the signs that the order of particles gives.
+// transverse_noise() of up to kBatch pairs.
 template <class F>
-void draw_vectors(const NoiseKey& key, const NoiseKey& third, int count, const std::uint32_t* tag_i,
+void draw_vectors(const NoiseKey& key, int count, const std::uint32_t* tag_i,
                   const std::uint32_t* tag_j, F* x, F* y, F* z) {
   const Words words(key, count, tag_i, tag_j);
   for (int n = 0; n < count; ++n) {
-    float first, second;
-    two_gaussians(words.radius[n], words.angle[n], first, second);
+    const std::uint32_t turn = turn_of_pair(tag_i[n], tag_j[n]);
+    float first, second, third, fourth;
+    two_gaussians(words.radius[n], turn, first, second);
+    two_gaussians(words.angle[n], turn, third, fourth);
     x[n] = static_cast<F>(first);
     y[n] = static_cast<F>(second);
+    z[n] = static_cast<F>(third);
   }
-  draw(third, count, tag_i, tag_j, z);
 }
 
 // Pairs within the cutoff; F is the precision of a pair.
@@ -175,27 +177,20 @@ class PairLoop {
     }
   }
 
-  // The noise of each pair with its signs.
   void draw_transverse() {
     Batch<F>& b = batch_;
-    const NoiseKey third = transverse_key(key_);
-    draw_vectors(key_, third, b.count, b.tag_i, b.tag_j, b.x_noise, b.y_noise, b.noise);
+    draw_vectors(key_, b.count, b.tag_i, b.tag_j, b.x_noise, b.y_noise, b.noise);
+    if (!particles_.image) return;
     for (int n = 0; n < b.count; ++n) {
       const std::uint32_t i = b.tag_i[n], j = b.tag_j[n];
-      float order = order_of_tags(i, j);
-      const int* shift = particles_.image ? particles_.image[b.j[n]] : nullptr;
-      const std::uint32_t image = shift ? image_of_pair(shift, i, j) : 0;
-      if (image) {
-        order = static_cast<float>(order_of_pair(shift, i, j));
-        const NoiseKey key = image_key(key_, image);
-        const Vector<float> noise = transverse_noise(key, transverse_key(key), i, j, 1.0f);
-        b.x_noise[n] = static_cast<F>(noise.x);
-        b.y_noise[n] = static_cast<F>(noise.y);
-        b.noise[n] = static_cast<F>(noise.z);
-      }
-      b.x_noise[n] *= static_cast<F>(order);
-      b.y_noise[n] *= static_cast<F>(order);
-      b.noise[n] *= static_cast<F>(order);
+      const int* shift = particles_.image[b.j[n]];
+      const std::uint32_t image = image_of_pair(shift, i, j);
+      if (!image) continue;
+      const std::uint32_t turn = order_of_pair(shift, i, j) > 0 ? 0 : half_turn;
+      const Vector<float> noise = transverse_noise(image_key(key_, image), i, j, turn);
+      b.x_noise[n] = static_cast<F>(noise.x);
+      b.y_noise[n] = static_cast<F>(noise.y);
+      b.noise[n] = static_cast<F>(noise.z);
     }
   }
 
@@ -204,13 +199,14 @@ class PairLoop {
     Batch<F>& b = batch_;
     draw_transverse();
     for (int n = 0; n < b.count; ++n) {
-      const PairLaw<F> law{b.a[n], b.gamma[n], b.sigma[n], b.inverse_cutoff[n],
-                           b.weight_exponent[n]};
+      PairLaw<F> law{b.a[n], b.gamma[n], b.sigma[n], b.inverse_cutoff[n], b.weight_exponent[n]};
       const TransverseLaw<F> across{b.transverse_gamma[n], b.transverse_sigma[n],
                                     b.transverse_exponent[n]};
+      if constexpr (!general) law = beyond_transverse(law, across);
       const Vector<F> r{static_cast<F>(b.dx[n]), static_cast<F>(b.dy[n]), static_cast<F>(b.dz[n])};
-      const VectorForce<F> f = transverse_force<general>(law, across, r, {b.u[n], b.v[n], b.w[n]},
-                                                         {b.x_noise[n], b.y_noise[n], b.noise[n]});
+      const VectorForce<F> f =
+          transverse_force<general>(law, across, r, {b.u[n], b.v[n], b.w[n]},
+                                    {b.x_noise[n], b.y_noise[n], b.noise[n]}, {0, 0, 0});
       b.vector[n] = f.force;
       b.force[n] = 0;
       b.energy[n] = f.energy;

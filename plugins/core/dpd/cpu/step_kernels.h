@@ -34,7 +34,7 @@ void move_on(const StepRows<P>& s, int i, typename P::Position r, typename P::Ve
              Chunk& chunk) {
   const Crossing crossing = drift(s.motion, r, v);
   // The flow where the particle is now is faster or slower.
-  if (s.shear != 0) v.x = fused(-s.shear * s.motion.time_step, v.y, v.x);
+  if (s.forces.shear != 0) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
   s.image[i].x += crossing.x;
   s.image[i].y += crossing.y;
   s.image[i].z += crossing.z;
@@ -138,14 +138,17 @@ class StepLoop {
   }
 
   void flush() {
-    gather();
+    if constexpr (plain && sizeof(typename P::Position) == 16)
+      gather_four();
+    else
+      gather();
     separate();
     if constexpr (density) {
       weigh();
     } else {
       if constexpr (transverse)
-        draw_vectors(s_.forces.noise, s_.forces.third_noise, count_, tag_i_, tag_j_, noise_,
-                     across_.y_noise, across_.z_noise);
+        draw_vectors(s_.forces.noise, count_, tag_i_, tag_j_, noise_, across_.y_noise,
+                     across_.z_noise);
       else
         draw(s_.forces.noise, count_, tag_i_, tag_j_, noise_);
       if (!plain && s_.forces.general_exponent)
@@ -196,6 +199,46 @@ class StepLoop {
     }
   }
 
+  // The same for four pairs at a time, whose places and velocities have four words each. What it
+  // writes behind the end of a segment, the next one overwrites.
+  void gather_four() {
+    const auto* const position = reinterpret_cast<const std::uint32_t*>(s_.position);
+    const auto* const velocity = reinterpret_cast<const std::uint32_t*>(s_.velocity);
+    const auto store = [](auto* to, auto four) { std::memcpy(to, &four, sizeof four); };
+    int n = 0;
+    for (int k = 0; k < segments_; ++k) {
+      const std::int64_t own = 4 * static_cast<std::int64_t>(segment_[k].i);
+      const FourWords r = four_at(position + own), v = four_at(velocity + own);
+      const auto minus_place = [&](int axis, FourInts others) {
+        return (FourWords{} + r[axis]) - reinterpret_cast<FourWords>(others);
+      };
+      const FourFloats speeds = reinterpret_cast<FourFloats>(v);
+      const auto minus_velocity = [&](int axis, FourInts others) {
+        const FourFloats mine = {speeds[axis], speeds[axis], speeds[axis], speeds[axis]};
+        return mine - reinterpret_cast<FourFloats>(others);
+      };
+      for (; n < segment_[k].end; n += kGroup) {
+        FourInts p[kGroup], w[kGroup];
+        for (int q = 0; q < kGroup; ++q) {
+          const std::int64_t j = 4 * static_cast<std::int64_t>(hit_[n + q] & kIndexBits);
+          p[q] = reinterpret_cast<FourInts>(four_at(position + j));
+          w[q] = reinterpret_cast<FourInts>(four_at(velocity + j));
+        }
+        transpose(p[0], p[1], p[2], p[3]);
+        transpose(w[0], w[1], w[2], w[3]);
+        store(a_ + n, minus_place(0, p[0]));
+        store(b_ + n, minus_place(1, p[1]));
+        store(c_ + n, minus_place(2, p[2]));
+        store(u_ + n, minus_velocity(0, w[0]));
+        store(v_ + n, minus_velocity(1, w[1]));
+        store(w_ + n, minus_velocity(2, w[2]));
+        store(tag_i_ + n, FourWords{} + v[3]);
+        store(tag_j_ + n, w[3]);
+      }
+      n = segment_[k].end;
+    }
+  }
+
   void look_up(int n, std::uint32_t i, std::uint32_t j) {
     const Forces<P>& f = s_.forces;
     const PairLaw<Real>& law =
@@ -231,7 +274,7 @@ class StepLoop {
       z_[n] = r.z;
       squared_[n] = dot(r, r);
       if constexpr (!density) {
-        if constexpr (!upright) u_[n] = fused(s_.shear, r.y, u_[n]);
+        if constexpr (!upright) u_[n] = fused(s_.forces.shear, r.y, u_[n]);
         approach_[n] = dot(r, Vector<Real>{u_[n], v_[n], w_[n]});
       }
     }
@@ -255,14 +298,14 @@ class StepLoop {
   void evaluate_vectors() {
     const Real cutoff_squared = s_.forces.cutoff_squared;
     for (int n = 0; n < count_; ++n) {
-      const PairLaw<Real> law = {law_.a[n], law_.gamma[n], law_.sigma[n], law_.inverse_cutoff[n],
-                                 law_.weight_exponent[n]};
+      PairLaw<Real> law = {law_.a[n], law_.gamma[n], law_.sigma[n], law_.inverse_cutoff[n],
+                           law_.weight_exponent[n]};
       const TransverseLaw<Real> across = {across_.gamma[n], across_.sigma[n],
                                           across_.weight_exponent[n]};
-      const Real order = tag_i_[n] < tag_j_[n] ? Real(1) : Real(-1);
+      if constexpr (!general_exponent) law = beyond_transverse(law, across);
       const VectorForce<Real> f = transverse_force<general_exponent>(
           law, across, {x_[n], y_[n], z_[n]}, {u_[n], v_[n], w_[n]},
-          {order * noise_[n], order * across_.y_noise[n], order * across_.z_noise[n]});
+          {noise_[n], across_.y_noise[n], across_.z_noise[n]}, {0, 0, 0});
       const bool within = squared_[n] < cutoff_squared;
       u_[n] = within ? f.force.x : Real(0);
       v_[n] = within ? f.force.y : Real(0);
@@ -408,11 +451,12 @@ class StepLoop {
   int count_ = 0, segments_ = 0;
   Segment segment_[kChunk];
   Sum<Real> sum_[4];
-  std::uint32_t hit_[kHits];
+  static constexpr int kRoom = kHits + kGroup;  // what gather_four() reads and writes
+  std::uint32_t hit_[kRoom] = {};
   std::uint8_t lane_[kHits];
-  typename P::Signed a_[kHits], b_[kHits], c_[kHits];
-  Real u_[kHits], v_[kHits], w_[kHits], x_[kHits], y_[kHits], z_[kHits];
-  std::uint32_t tag_i_[kHits] = {}, tag_j_[kHits] = {};
+  typename P::Signed a_[kRoom], b_[kRoom], c_[kRoom];
+  Real u_[kRoom], v_[kRoom], w_[kRoom], x_[kHits], y_[kHits], z_[kHits];
+  std::uint32_t tag_i_[kRoom] = {}, tag_j_[kRoom] = {};
   Real squared_[kHits], approach_[kHits], noise_[kHits], force_[kHits], energy_[kHits];
   std::conditional_t<plain || density, Nothing, Laws> law_;
   std::conditional_t<density || many_body, Densities, Nothing> density_;
@@ -546,16 +590,30 @@ class ListLoop {
   void append(int i) {
     const BondedRows<P>& b = l_.bonded;
     const int slot = b.slot ? b.slot[i] : -1;
-    const bool special = slot >= 0 && b.specials.first[slot] < b.specials.first[slot + 1];
+    if (slot >= 0 && b.specials.first[slot] < b.specials.first[slot + 1])
+      append_special(slot);
+    else
+      append_plain();
+  }
+  // Four candidates at a time; what is stored behind the last entry is within kReadAhead.
+  void append_plain() {
+    static_assert(kReadAhead >= kGroup && kGroup == 4);
+    for (int from = 0; from < count_; from += kGroup) {
+      std::uint32_t bytes;  // 0 or 1, which become the lowest bits
+      std::memcpy(&bytes, c_.in + from, sizeof bytes);
+      const unsigned bits = (bytes * 0x01020408u) >> 24 & 0xfu;
+      length_ += store_some(four_at(c_.index + from), bits, entries_ + length_);
+    }
+  }
+  void append_special(int slot) {
+    const BondedRows<P>& b = l_.bonded;
     for (int from = 0; from < count_; from += 8) {
       std::uint64_t eight;
       std::memcpy(&eight, c_.in + from, sizeof eight);
       for (; eight; eight &= eight - 1) {
-        const std::uint32_t j = c_.index[from + __builtin_ctzll(eight) / 8];
-        if (!special)
-          entries_[length_++] = j;
-        else if (const std::uint32_t kind = kind_of(slot, l_.velocity[j].tag); !b.excluded[kind])
-          entries_[length_++] = j | kind << 30;
+        const std::uint32_t j = c_.index[from + __builtin_ctzll(eight) / 8],
+                            kind = kind_of(slot, l_.velocity[j].tag);
+        if (!b.excluded[kind]) entries_[length_++] = j | kind << 30;
       }
     }
   }

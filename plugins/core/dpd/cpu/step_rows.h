@@ -56,9 +56,8 @@ struct StepRows {
   Forces<P> forces;
   Motion<P> motion;
   bool plain, transverse;
-  typename P::Real shear;  // rate; 0: there is none
-  int lanes;               // of lanes_of()
-  const Ball* ball;        // null when lists have expired anyway
+  int lanes;         // of lanes_of()
+  const Ball* ball;  // null when lists have expired anyway
   const typename P::Position* position;
   const typename P::Velocity* velocity;
   const std::uint32_t* near;  // high words of positions, one place in four words

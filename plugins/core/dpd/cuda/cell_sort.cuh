@@ -71,12 +71,59 @@ static __global__ void member_kernel(int count, const __grid_constant__ CellSort
   }
 }
 
+// The same where there are few cells, by blocks of kThreads: each of them sums up the numbers of
+// particles for itself, so that this needs no kernel of its own. Sets `start`; `number` is left for
+// reorder_kernel to clear, because other blocks may still read it.
+constexpr int kFewCells = 8192;
+static __global__ void __launch_bounds__(kThreads)
+    few_cells_kernel(int count, const __grid_constant__ CellSort sort, int2* range) {
+  constexpr int kWarps = kThreads / 32;
+  __shared__ unsigned start[kFewCells + 1], of_warp[kWarps];
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
+  for (int k = thread; k < sort.in_all; k += kThreads) start[k] = sort.number[k];
+  __syncthreads();
+  // Each thread has an odd number of cells, for which shared memory has no conflicts of banks.
+  const int each = ((sort.in_all + kThreads - 1) / kThreads) | 1,
+            first = min(thread * each, sort.in_all), last = min(first + each, sort.in_all);
+  unsigned own = 0;
+  for (int k = first; k < last; ++k) own += start[k];
+  unsigned before = own;
+  for (int d = 1; d < 32; d *= 2) {
+    const unsigned sum = __shfl_up_sync(kWarp, before, d);
+    if (lane >= d) before += sum;
+  }
+  if (lane == 31) of_warp[thread / 32] = before;
+  before -= own;
+  __syncthreads();
+  for (int k = 0; k < thread / 32; ++k) before += of_warp[k];
+  for (int k = first; k < last; ++k) {
+    const unsigned number = start[k];
+    start[k] = before;
+    before += number;
+  }
+  if (thread == 0) start[sort.in_all] = static_cast<unsigned>(count);
+  __syncthreads();
+  const int k = static_cast<int>(blockIdx.x) * kThreads + thread;
+  if (k < count) {
+    const uint2 place = sort.place[k];
+    sort.member[start[place.x] + place.y] = static_cast<unsigned>(k);
+  }
+  if (k < sort.in_all) {
+    const unsigned rank = sort.rank[k];
+    range[k] = {static_cast<int>(start[rank]), static_cast<int>(start[rank + 1])};
+  }
+  if (k <= sort.in_all) sort.start[k] = start[k];
+}
+
 // One thread per particle: takes it to its new place.
 template <class P>
 __global__ void reorder_kernel(int count, const __grid_constant__ CellSort sort,
                                const __grid_constant__ Motion<P> motion, Shorts shorts,
                                Particle<P> from, Particle<P> to, Ball* ball, unsigned* where) {
   const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (sort.in_all <= kFewCells)
+    for (int c = k; c < sort.in_all; c += static_cast<int>(gridDim.x * blockDim.x))
+      sort.number[c] = 0;
   if (k >= count) return;
   const unsigned old = sort.member[k], key = sort.key[old], rank = sort.place[old].x,
                  first = sort.start[rank], last = sort.start[rank + 1];

@@ -12,8 +12,9 @@
 #include "bonded_kernels.cuh"
 #include "cell_sort.cuh"
 #include "many_body_kernels.cuh"
+#include "shear.cuh"
 #include "transfer_kernels.cuh"
-#include "transverse.cuh"
+#include "transverse_kernels.cuh"
 #include "velocity_kernels.cuh"
 
 namespace manymove::dpd {
@@ -41,6 +42,12 @@ class CudaEngine final : OnDevice, public EngineBase {
         total_(kTallies),
         base_(constants_.step()) {
     base_.watch = {control_.data(), report_.get()};
+    if (is_sheared()) {
+      const Settings tilted = settings_of_tilted_box();
+      base_.shorts = shorts_of(tilted);
+      base_.density_shorts = shorts_of_densities(tilted);
+      base_.motion.frame.tilted = 1;
+    }
     if (!settings.velocity_changes.empty()) {
       moment_by_type_ = on_device(moment_units_.by_type(), stream_);
       drops_ = DeviceBuffer<double>(settings.velocity_changes.size());
@@ -58,6 +65,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     count_ = arrays.count;
     lists_end();
     set_clock(clock);
+    frame_.box.tilt[0] = tilt(step_);
+    periods_ = periods_of_tilt(step_);
     tally_ = {};
     const auto n = static_cast<std::size_t>(count_);
     allocate(n);
@@ -98,6 +107,11 @@ class CudaEngine final : OnDevice, public EngineBase {
       count_ = 0;
       refuse_particle(topology.tag[first_bad], arrays.position[first_bad]);
     }
+    for (int i = 0; is_sheared() && i < count_; ++i)
+      if (!(topology.flags[i] & kIntegrated)) {
+        count_ = 0;
+        refuse_at_rest(topology.tag[i]);
+      }
   }
 
   void download(const HostArrays& arrays) override {
@@ -183,7 +197,8 @@ class CudaEngine final : OnDevice, public EngineBase {
   }
 
   void allocate(std::size_t n) {
-    cells_ = cells_of(settings_, count_, nullptr);
+    cells_ = cells_of(settings_of_tilted_box(), count_, nullptr);
+    find_balls(cells_, 0);
     base_.cells = cells_;
     lanes_ = lanes_of(count_);
     if (n != position_[0].size()) {
@@ -267,7 +282,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     special_first_ = {};
     bond_ends_ = 0;
     has_special_ = t.first_special && t.first_special[n] > 0;
-    plain_ = is_plain_with(has_special_);
+    look_at_laws();
     if (has_special_) {
       const auto ends = static_cast<std::size_t>(t.first_special[n]);
       std::vector<LinkWord> links(ends);
@@ -319,7 +334,9 @@ class CudaEngine final : OnDevice, public EngineBase {
     bonded_.forget(stream_);
     if (!lists_hold_) set_expired(step_ + 1);
     Step<P> first = step_arguments(step_, table_of(step_));
-    first_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(first);
+    first.ends_lists = first.ends_lists && lists_hold_;
+    const auto kernel = is_sheared() ? &first_kernel<P, true> : &first_kernel<P>;
+    kernel<<<blocks_for(count_), kThreads, 0, stream_>>>(first);
     check_launch();
     now_ ^= 1;
     if (!lists_hold_) build(step_ + 1);
@@ -342,7 +359,12 @@ class CudaEngine final : OnDevice, public EngineBase {
     const std::vector<Settings> all = settings_of_tables();
     constants_.take(all, stream_);
     bonded_.take(all, stream_);
+    look_at_laws();
+  }
+  // Which kernels serve.
+  void look_at_laws() {
     plain_ = is_plain_with(has_special_);
+    plain_in_any_box_ = is_plain_with(has_special_, true);
   }
 
   void start_watching() {
@@ -366,6 +388,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     constants_.choose(s, table);
     set_noise(s.forces, number);
     set_time(s.motion, number);
+    if (is_sheared()) tilt_step(s, number);
     s.lists = lists();
     s.ball = ball_.data();
     s.image = image_.data();
@@ -380,6 +403,27 @@ class CudaEngine final : OnDevice, public EngineBase {
     s.partial = partial_.data();
     return s;
   }
+  void tilt_step(Step<P>& s, std::int64_t number) const {
+    s.forces.frame = frame_of_step<P>(number, 0);
+    s.motion.frame = frame_of_step<P>(number, 1);
+    tilt_cells(s.cells, number);
+    const auto share = static_cast<float>(tilt(number) / settings_of_tilted_box().box.tilt[0]);
+    s.shorts.xy *= share;
+    s.density_shorts.xy *= share;
+    s.ends_lists = shear_ends_lists(built_, number + 1) ||
+                   periods_of_tilt(number + 1) != periods_of_tilt(number);
+  }
+  // Replaces the box by the equivalent one of smaller tilt, as often as the tilt of a step needs.
+  void replace_box(std::int64_t step) {
+    while (periods_ != periods_of_tilt(step)) {
+      const bool smaller = periods_ < periods_of_tilt(step);
+      change_tilt_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(
+          count_, smaller, origin_[origin_now_].data(), image_.data(), position_[now_].data());
+      check_launch();
+      periods_ += smaller ? 1 : -1;
+    }
+    tilt_cells(cells_, step);
+  }
   Lists lists() const {
     return {entry_.data(), number_.data(), capacity_, count_, kIntegers<P> ? kThreads / lanes_ : 0};
   }
@@ -393,13 +437,16 @@ class CudaEngine final : OnDevice, public EngineBase {
     auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
     const int blocks = blocks_for(count_ * lanes_);
     if (settings_.pairs.has_densities()) {
-      const ManyBodyKernels<P> kernels = many_body_kernels<P>(plain_, reading, lanes_);
-      kernels.density<<<blocks, kThreads, 0, stream_>>>(s, density_.data());
+      const auto kernels = many_body_kernels<P, AllParticles>(plain_, reading, lanes_);
+      kernels.density<<<blocks, kThreads, 0, stream_>>>(s, AllParticles{}, density_.data());
       check_launch();
       s.density = density_.data();
       kernel = kernels.step;
     }
-    if (settings_.pairs.transverse) kernel = transverse_kernel<P>(plain_, reading, lanes_);
+    if (settings_.pairs.transverse)
+      kernel = transverse_kernel<P, AllParticles>(plain_, reading, lanes_);
+    else if (is_sheared() && !settings_.pairs.has_densities())
+      kernel = sheared_kernel<P>(plain_in_any_box_, reading, lanes_);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(kThreads);
@@ -481,6 +528,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     velocity_[0].swap(velocity_[1]);
     counters_.steps += to - step_;
     step_ = to;
+    frame_.box.tilt[0] = tilt(step_);
     now_ = buffer_of(to);
     lists_hold_ = true;
     const int blocks = blocks_for(count_ * lanes_);
@@ -532,7 +580,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       set_expired(built_);
     } else {
       const std::int64_t held = report_->expired - built_;
-      look_ahead(cells_, settings_.time_step, held);
+      find_balls(cells_, held);
       built_ = report_->expired;
       expected_ = built_ + held - 2;
     }
@@ -541,23 +589,34 @@ class CudaEngine final : OnDevice, public EngineBase {
     return built_;
   }
 
+  // Warps for each cell: as many as keep a GPU busy where there are few cells.
+  int list_shares() const {
+    constexpr std::size_t kWarps = 3000, kMost = 4;
+    return static_cast<int>(std::clamp<std::size_t>(kWarps / total_cells(), 1, kMost));
+  }
   dim3 list_grid() const {
-    return {static_cast<unsigned>(blocks_for(cells_.here[0], kThreads / 32)),
+    return {static_cast<unsigned>(blocks_for(cells_.here[0] * list_shares(), kThreads / 32)),
             static_cast<unsigned>(cells_.here[1]), static_cast<unsigned>(cells_.here[2])};
   }
 
   // Sorts the particles and lists their neighbors; positions are those of step.
   void build(std::int64_t step) {
     handled_ = built_ = step;
+    if (is_sheared()) replace_box(step);
     const int blocks = blocks_for(count_, 256);
     const CellSort sort = cell_sort();
     count_kernel<P><<<blocks, 256, 0, stream_>>>(count_, step, sort, base_.motion, base_.watch,
                                                  position_[now_].data(), velocity_[now_].data());
     check_launch();
-    exclusive_sum(sum_memory_.data(), sum_bytes_, sort.number, sort.start, sort.in_all + 1,
-                  stream_);
-    member_kernel<<<blocks_for(std::max(count_, sort.in_all), 256), 256, 0, stream_>>>(
-        count_, sort, range_.data());
+    if (sort.in_all <= kFewCells) {
+      few_cells_kernel<<<blocks_for(std::max(count_, sort.in_all + 1)), kThreads, 0, stream_>>>(
+          count_, sort, range_.data());
+    } else {
+      exclusive_sum(sum_memory_.data(), sum_bytes_, sort.number, sort.start, sort.in_all + 1,
+                    stream_);
+      member_kernel<<<blocks_for(std::max(count_, sort.in_all), 256), 256, 0, stream_>>>(
+          count_, sort, range_.data());
+    }
     check_launch();
     const int there = now_ ^ 1, origin_there = origin_now_ ^ 1;
     reorder_kernel<P><<<blocks, 256, 0, stream_>>>(
@@ -575,10 +634,10 @@ class CudaEngine final : OnDevice, public EngineBase {
     const Specials specials{
         special_first_.data(), special_link_.data(), {}, excluded_kinds(settings_.pairs)};
     const auto kernel = has_special_ ? &list_kernel<P, true> : &list_kernel<P, false>;
-    kernel<<<list_grid(), kThreads, 0, stream_>>>(
-        ListArguments{cells_, !base_.motion.frame.tilted, base_.watch, range_.data(), lists(),
-                      origin_[origin_now_].data(), specials, ball_.data()},
-        velocity_[now_].data());
+    ListArguments arguments{cells_,  !base_.motion.frame.tilted,  base_.watch, range_.data(),
+                            lists(), origin_[origin_now_].data(), specials,    ball_.data()};
+    arguments.shares = list_shares();
+    kernel<<<list_grid(), kThreads, 0, stream_>>>(arguments, velocity_[now_].data());
     check_launch();
     if (base_.bonds.pair) {
       bond_pair_kernel<<<blocks, 256, 0, stream_>>>(
@@ -613,7 +672,9 @@ class CudaEngine final : OnDevice, public EngineBase {
   Cells cells_;
   int count_ = 0, lanes_ = 1, capacity_ = 0;
   int now_ = 0, origin_now_ = 0;  // buffers of the present state
-  bool lists_hold_ = false, plain_ = true, has_special_ = false;
+  bool lists_hold_ = false, has_special_ = false;
+  bool plain_ = true, plain_in_any_box_ = true;
+  std::int64_t periods_ = 0;                                // periods_of_tilt() of the positions
   std::int64_t handled_ = -1, built_ = -1, expected_ = -1;  // expected_: lists hold until then
   DeviceBuffer<Position> position_[2];
   DeviceBuffer<Velocity> velocity_[2];

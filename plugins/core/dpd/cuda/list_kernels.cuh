@@ -107,9 +107,10 @@ struct Specials {
   }
 };
 
-// One warp per cell. Of the particles in the cells around it, those in reach of the box that bounds
-// its own are collected; then its own go through them one by one. Who is a neighbor is found by
-// vote, so that lists have the order of the candidates (section 3.3 of the paper).
+// One warp per cell, or several that share its particles. Of the particles in the cells around it,
+// those in reach of the box that bounds its own are collected; then its own go through them one by
+// one. Who is a neighbor is found by vote, so that lists have the order of the candidates
+// (section 3.3 of the paper).
 struct ListMemory {
   static constexpr int kMost = 160;  // candidates whose places are kept in registers
   float4 candidate[kMost + 32];      // place and index
@@ -137,6 +138,8 @@ struct ListArguments {
   int number = 0;
   const CellPlace* cell = nullptr;
   const int2* ghosts = nullptr;
+  // On one rank: warps among which the particles of a cell are shared.
+  int shares = 1;
 };
 
 // Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
@@ -244,6 +247,7 @@ __global__ void __launch_bounds__(kThreads, 3)
   int cell_x = static_cast<int>(blockIdx.x * (kThreads / 32) + threadIdx.x / 32),
       cell_y = static_cast<int>(blockIdx.y), cell_z = static_cast<int>(blockIdx.z);
   const int lane = static_cast<int>(threadIdx.x % 32);
+  int share = 0;
   if constexpr (ranks) {
     if (cell_x >= a.number) return;
     const CellPlace place = a.cell[cell_x];
@@ -251,12 +255,20 @@ __global__ void __launch_bounds__(kThreads, 3)
     cell_y = place.y;
     cell_z = place.z;
   } else {
+    share = cell_x % a.shares;
+    cell_x /= a.shares;
     if (cell_x + cell_y + cell_z + lane == 0 && !a.watch.control->lost)
       a.watch.control->expired = kNever;
     if (cell_x >= cells.here[0]) return;
   }
   const int2 cell_range = a.range[(cell_z * cells.here[1] + cell_y) * cells.here[0] + cell_x];
-  if (cell_range.x == cell_range.y) return;
+  int2 own = cell_range;
+  if constexpr (!ranks) {
+    const int number = cell_range.y - cell_range.x;
+    own = {cell_range.x + number * share / a.shares,
+           cell_range.x + number * (share + 1) / a.shares};
+  }
+  if (own.x == own.y) return;
   ListMemory& m = memory[threadIdx.x / 32];
 
   const int other = lane < 27 ? neighbor_cell(cells, cell_x, cell_y, cell_z, lane) : -1;
@@ -303,7 +315,7 @@ __global__ void __launch_bounds__(kThreads, 3)
     return list_place(cells, static_cast<unsigned>(x), static_cast<unsigned>(y),
                       static_cast<unsigned>(z));
   };
-  for (int2 own = cell_range; own.x < own.y; own.x += 32) {
+  for (; own.x < own.y; own.x += 32) {
     // Up to 32 particles of the cell at a time.
     const int owned = min(32, own.y - own.x);
     Near r{};

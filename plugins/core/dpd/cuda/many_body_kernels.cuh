@@ -12,17 +12,19 @@ constexpr float kWeightsPerUnit = 0x1p22f;
 
 // `lanes` threads per particle, in the blocks of the step. As there, pairs that may be within the
 // cutoff of densities are collected first.
-template <class P, bool plain, int lanes>
+template <class P, bool plain, int lanes, class Who>
 __global__ void __launch_bounds__(kThreads)
-    density_kernel(const __grid_constant__ Step<P> s, typename P::Real* density) {
+    density_kernel(const __grid_constant__ Step<P> s, const Who who, typename P::Real* density) {
   using Real = typename P::Real;
   using Math = typename MathOf<P>::type;
   constexpr int kHits = 20;
   __shared__ unsigned hit[kHits * kThreads];
   __shared__ unsigned units_of[kThreads];  // of the particles of the block, in mixed precision
-  if (stale(s.watch, s.number)) return;
+  // As in the step: the whole block or none of it.
+  const bool skipped = stale(s.watch, s.number);
+  if (Who::follows_a_step ? skipped : __syncthreads_or(skipped)) return;
   const int thread = static_cast<int>(threadIdx.x);
-  const int first = static_cast<int>(blockIdx.x) * (kThreads / lanes);  // of the block
+  const int first = who.first + static_cast<int>(blockIdx.x) * (kThreads / lanes);  // of the block
   const int i = first + thread / lanes;
   const bool here = i < s.count;
   if constexpr (kIntegers<P>) {
@@ -83,14 +85,14 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // The kernels of a step, to be launched one after the other in blocks of kThreads.
-template <class P>
+template <class P, class Who>
 struct ManyBodyKernels {
-  void (*density)(const Step<P>, typename P::Real*);
-  StepKernel<P, AllParticles> step;  // reads Step::density
+  void (*density)(const Step<P>, const Who, typename P::Real*);
+  StepKernel<P, Who> step;  // reads Step::density
 };
 
-// plain: as in is_plain(). They are compiled in sources of their own.
-template <class P>
-ManyBodyKernels<P> many_body_kernels(bool plain, bool reading, int lanes);
+// Who: AllParticles or From. plain: as in is_plain(). They are compiled in sources of their own.
+template <class P, class Who>
+ManyBodyKernels<P, Who> many_body_kernels(bool plain, bool reading, int lanes);
 
 }  // namespace manymove::dpd

@@ -2,5 +2,7 @@
 #include "many_body.cuh"
 
 namespace manymove::dpd {
-template ManyBodyKernels<Mixed> many_body_kernels<Mixed>(bool, bool, int);
-}
+template ManyBodyKernels<Mixed, AllParticles> many_body_kernels<Mixed, AllParticles>(bool, bool,
+                                                                                     int);
+template ManyBodyKernels<Mixed, From> many_body_kernels<Mixed, From>(bool, bool, int);
+}  // namespace manymove::dpd

@@ -61,7 +61,10 @@ class StepConstants {
       bond_laws.insert(bond_laws.end(), bonds.begin(), bonds.end());
       forces_.push_back(forces_of<P>(settings, nullptr, nullptr));
       forces_.back().law = more.back();
-      if (!across.empty()) forces_.back().across = across.back();
+      if (!across.empty()) {
+        forces_.back().across = across.back();
+        forces_.back().law_beyond = beyond_transverse(more.back(), across.back());
+      }
       forces_.back().many_body.b = static_cast<Real>(forces_.back().many_body.b / units_.back());
     }
     laws_ = on_device(laws, stream);

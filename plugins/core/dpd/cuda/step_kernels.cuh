@@ -28,20 +28,22 @@ struct Fast {
     asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(y * (1.570796327f * 0x1p-31f)));
     return radius * sine;
   }
-  static __device__ void normals(std::uint32_t for_radius, std::uint32_t for_angle, float& first,
+  static __device__ void normals(std::uint32_t word, std::uint32_t turn, float& first,
                                  float& second) {
-    const auto n = static_cast<float>(static_cast<std::int32_t>(for_radius >> 1 | 1u));
+    const auto n = static_cast<float>(static_cast<std::int32_t>(word >> 9 | 1u));
+    const auto direction = static_cast<std::int32_t>(direction_of_word(word, turn));
     float logarithm, radius, sine, cosine;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(n));
-    const float squared = fmaxf(__fmaf_rn(logarithm, -1.386294361f, 31 * 1.386294361f), 0.0f);
+    // -2 ln(n / 2^23), without the sign that rounding may give it
+    const float squared = fabsf(__fmaf_rn(logarithm, -1.386294361f, 23 * 1.386294361f));
     asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(radius) : "f"(squared));
-    const float angle =
-        static_cast<float>(static_cast<std::int32_t>(for_angle | 1u)) * (1.570796327f * 0x1p-31f);
+    const float angle = static_cast<float>(direction) * (3.141592654f * 0x1p-31f);
     asm("sin.approx.ftz.f32 %0, %1;" : "=f"(sine) : "f"(angle));
     asm("cos.approx.ftz.f32 %0, %1;" : "=f"(cosine) : "f"(angle));
-    first = radius * sine;
-    second = for_angle & 1u ? radius * cosine : -radius * cosine;
+    first = radius * cosine;
+    second = radius * sine;
   }
+  static __device__ bool apart(float squared, float) { return squared > 1e-20f; }
   static __device__ float raise(float base, float exponent) {
     float logarithm, result;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(logarithm) : "f"(base));
@@ -132,15 +134,17 @@ struct Step {
   Short* next_short;
   Vector<typename P::Real>* force;
   double* partial;  // [blocks][kTallies]
+  bool ends_lists;  // under shear: the lists do not hold in the next step
 };
 
 constexpr int kTallies = 14;
 
 // From a place to the next, with what this means for images and lists.
-template <class P>
+template <bool sheared, class P>
 __device__ void move(const Step<P>& s, int i, typename P::Position& r, typename P::Velocity& v,
                      const Ball& ball, long long next) {
   const Crossing crossing = drift(s.motion, r, v);
+  if constexpr (sheared) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
   if (crossing.x | crossing.y | crossing.z) {
     int3& image = s.image[s.origin[i]];
     image.x += crossing.x;
@@ -153,14 +157,15 @@ __device__ void move(const Step<P>& s, int i, typename P::Position& r, typename 
 }
 
 // One thread per particle: from rest, the first half of a step.
-template <class P>
+template <class P, bool sheared = false>
 __global__ void first_kernel(Step<P> s) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= s.count) return;
+  if (sheared && i == 0 && s.ends_lists) expire(s.watch, s.number + 1);
   typename P::Position r = s.position[i];
   typename P::Velocity v = s.velocity[i];
   kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
-  move(s, i, r, v, s.ball[i], s.number + 1);
+  move<sheared>(s, i, r, v, s.ball[i], s.number + 1);
   s.next_position[i] = r;
   s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
   s.next_velocity[i] = v;
@@ -260,15 +265,24 @@ struct From {
   static constexpr bool follows_a_step = false, metered = false;
 };
 
+// The fewest blocks of a step that a multiprocessor shall hold at a time; 0: as many as registers
+// permit. Six need at most 40 registers each thread, which the plain step of many particles has.
+template <class P, bool plain, bool reading, int lanes, class Who, Extra extra>
+constexpr int kBlocksAtATime = kIntegers<P> && plain && !reading && lanes == 1 &&
+                                       std::is_same_v<Who, AllParticles> && extra == Extra::none
+                                   ? 6
+                                   : 0;
+
 // `lanes` threads per particle. Pairs within the cutoff are collected first, then computed: threads
 // of a warp find different ones of their neighbors there. After that the particle moves on, or,
 // when the state is read next, comes to rest.
 template <class P, bool plain, bool reading, int lanes, class Who = AllParticles,
           Extra extra = Extra::none>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, lanes, Who, extra>))
     step_kernel(const __grid_constant__ Step<P> s, const Who who) {
   using Real = typename P::Real;
   using Math = typename MathOf<P>::type;
+  constexpr bool sheared = may_be_sheared(plain, extra), upright = is_upright(plain, extra);
   constexpr int kHits = 20;  // that a thread collects before they are computed
   __shared__ unsigned hit[kHits * kThreads];
   __shared__ std::conditional_t<kIntegers<P>, BlockForces, int> block;
@@ -311,7 +325,11 @@ __global__ void __launch_bounds__(kThreads)
   // The whole block or none of it: a kernel of the step before may end lists meanwhile.
   const bool skipped = stale(s.watch, s.number);
   if (Who::follows_a_step ? skipped : __syncthreads_or(skipped)) return;
-  if (blockIdx.x == 0 && threadIdx.x == 0) s.watch.report->started = s.number;
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    s.watch.report->started = s.number;
+    if constexpr (sheared && !reading)
+      if (s.ends_lists) expire(s.watch, s.number + 1);
+  }
 
   // rho_i + rho_j
   const auto densities = [&](int mine, unsigned j) {
@@ -363,7 +381,7 @@ __global__ void __launch_bounds__(kThreads)
       }
 #pragma unroll
       for (int q = 0; q < kGroup; ++q) {
-        const bool in = left > q && maybe_within_cutoff<plain>(s.shorts, about, other[q]);
+        const bool in = left > q && maybe_within_cutoff<upright>(s.shorts, about, other[q]);
         const unsigned vote = __ballot_sync(kWarp, in);
         if (in) {
           const int k = queued + __popc(vote & below);
@@ -417,7 +435,7 @@ __global__ void __launch_bounds__(kThreads)
           other[q] = s.short_position[plain ? entry[q] : entry[q] & kIndexBits];
 #pragma unroll
         for (int q = 0; q < kGroup; ++q) {
-          if (maybe_within_cutoff<plain>(s.shorts, about, other[q]) && left > q) {
+          if (maybe_within_cutoff<upright>(s.shorts, about, other[q]) && left > q) {
             asm volatile("st.shared.u32 [%0], %1;" ::"r"(top), "r"(entry[q]));
             top += apart;
           }
@@ -444,7 +462,7 @@ __global__ void __launch_bounds__(kThreads)
   Sum<Real> bonded;
   bonded.force = sum.force;
   const bool mine = here && thread % lanes == 0;
-  typename P::Velocity moved = v;
+  [[maybe_unused]] typename P::Velocity at_rest;  // of AllMetered
   if (mine) {
     const auto bond = [&](unsigned j, unsigned type) {
       add_bond<P>(bonded, s.forces.frame, r, s.position[j], s.bond_laws[type], reading);
@@ -465,21 +483,23 @@ __global__ void __launch_bounds__(kThreads)
     if constexpr (!plain) add_baths(s.motion, r, v, bonded.force);
     if constexpr (reading) s.force[i] = bonded.force;
     const auto force = with_body_forces(s.motion, r, bonded.force);
+    typename P::Velocity moved = v;
     kick<!plain>(s.motion, r, moved, force);
     if constexpr (Who::metered) {
       s.force[i] = force;
+      at_rest = moved;
     } else if constexpr (!reading) {
       kick<!plain>(s.motion, r, moved, force);
       typename P::Position place = r;
       if constexpr (!early_ball) ball = s.ball[i];
-      move(s, i, place, moved, ball, s.number + 1);
+      move<sheared>(s, i, place, moved, ball, s.number + 1);
       s.next_position[i] = place;
       s.next_short[i] =
           short_of(s.shorts, high_word(place.x), high_word(place.y), high_word(place.z));
     }
     s.next_velocity[i] = moved;
   }
-  if constexpr (Who::metered) s.meter.add(mine, r, moved);
+  if constexpr (Who::metered) s.meter.add(mine, r, at_rest);
 
   if constexpr (reading) {
     double value[kTallies];
@@ -515,15 +535,15 @@ static __global__ void total_kernel(int blocks, const double* partial, double* t
 template <class P, class Who>
 using StepKernel = void (*)(const Step<P>, const Who);
 
-template <class P, bool plain, bool reading, class Who>
+template <class P, bool plain, bool reading, class Who, Extra extra = Extra::none>
 StepKernel<P, Who> step_kernel_of(int lanes) {
   switch (lanes) {
     case 1:
-      return &step_kernel<P, plain, reading, 1, Who>;
+      return &step_kernel<P, plain, reading, 1, Who, extra>;
     case 2:
-      return &step_kernel<P, plain, reading, 2, Who>;
+      return &step_kernel<P, plain, reading, 2, Who, extra>;
     default:
-      return &step_kernel<P, plain, reading, 4, Who>;
+      return &step_kernel<P, plain, reading, 4, Who, extra>;
   }
 }
 template <class P>

@@ -2,8 +2,6 @@
 #include "transverse.cuh"
 
 namespace manymove::dpd {
-template <>
-StepKernel<Double, AllParticles> transverse_kernel<Double>(bool plain, bool reading, int lanes) {
-  return choose_transverse_kernel<Double>(plain, reading, lanes);
-}
+template StepKernel<Double, AllParticles> transverse_kernel<Double, AllParticles>(bool, bool, int);
+template StepKernel<Double, From> transverse_kernel<Double, From>(bool, bool, int);
 }  // namespace manymove::dpd

@@ -2,8 +2,6 @@
 #include "transverse.cuh"
 
 namespace manymove::dpd {
-template <>
-StepKernel<Mixed, AllParticles> transverse_kernel<Mixed>(bool plain, bool reading, int lanes) {
-  return choose_transverse_kernel<Mixed>(plain, reading, lanes);
-}
+template StepKernel<Mixed, AllParticles> transverse_kernel<Mixed, AllParticles>(bool, bool, int);
+template StepKernel<Mixed, From> transverse_kernel<Mixed, From>(bool, bool, int);
 }  // namespace manymove::dpd

@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kThreads)
   typename P::Velocity v = s.next_velocity[i];
   if (map.changes_something()) apply(map, drive.change.flag, r, v);
   kick<true>(s.motion, r, v, s.force[i]);
-  move(s, i, r, v, s.ball[i], s.number + 1);
+  move<false>(s, i, r, v, s.ball[i], s.number + 1);
   s.next_position[i] = r;
   s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
   s.next_velocity[i] = v;

@@ -237,6 +237,19 @@ LeastRatio least_ratio_wanted(const State& s) {
   return wanted;
 }
 
+float pair_reach(const State& s) {
+  const Parameters& p = s.parameters;
+  const double reach = p.volume_repeats * p.volume_delta, before = s.data.volume - reach;
+  if (!p.ln_volume && before - reach < 0.5 * s.data.volume) return 0;
+  const double unit = unit_of(s, volume_of(s, before)),
+               least_unit = unit_of(s, volume_of(s, before - reach)) * (1 - 1e-12);
+  float narrow = s.geometry.half[0];
+  for (int a = 1; a < s.dimensions(); ++a) narrow = std::min(narrow, s.geometry.half[a]);
+  if (2 * static_cast<double>(narrow) * least_unit < s.distances.largest) return 0;
+  const double ratio = unit / least_unit;
+  return static_cast<float>(ratio * ratio * (1 + 1e-5));
+}
+
 double least_of_ranks(const State& s, double least) {
   if (!s.ranks) return least;
   auto bits = -static_cast<std::int64_t>(bits_of(least));  // positive numbers are in their order

@@ -38,6 +38,11 @@ struct LeastRatio {
 };
 LeastRatio least_ratio_wanted(const State& state);
 
+// The squared distances, in squared contact distances, up to which a cycle looks for pairs that the
+// trial changes after it may need, if their volume differs from the present one by what the trial
+// changes before it can do. 0 if such pairs may be more than a cell apart.
+float pair_reach(const State& state);
+
 // The least ratio of all ranks, from that of each. Collective where ranks divide the system.
 double least_of_ranks(const State& state, double least);
 

@@ -103,7 +103,13 @@ using Alone = Loop<1>;
 
 template <class F>
 void run_system(const RigidWork<F>& w, int system, const RigidScratch<F>& scratch, Tally& tally) {
-  if (w.method == Method::metropolis) {
+  if (w.chains.sites && w.method == Method::metropolis) {
+    RigidSystem<Alone, F, true> s(w, system, Alone{}, scratch);
+    run_steps<Steps::chains>(s, tally);
+  } else if (w.chains.sites) {
+    RigidSystem<Team, F, true> s(w, system, Team{}, scratch);
+    run_steps<Steps::chains>(s, tally);
+  } else if (w.method == Method::metropolis) {
     RigidSystem<Alone, F> s(w, system, Alone{}, scratch);
     if (steps_of(w) == Steps::trials)
       run_steps<Steps::trials>(s, tally);
@@ -121,6 +127,8 @@ void run_system(const RigidWork<F>& w, int system, const RigidScratch<F>& scratc
       case Steps::trials:
         run_steps<Steps::trials>(s, tally);
         break;
+      case Steps::chains:
+        break;  // above
     }
   }
 }
@@ -129,18 +137,33 @@ template <class F>
 void place_molecules(const RigidWork<F>& w, int system, const RigidScratch<F>& scratch,
                      Tally& tally) {
   if (tally.stuck) return;  // where one system finds no room, the others are not tried
+  if (w.chains.sites) {
+    RigidSystem<Team, F, true> s(w, system, Team{}, scratch);
+    if (!place_chains(s)) tally.stuck = true;
+    return;
+  }
   RigidSystem<Team, F> s(w, system, Team{}, scratch);
   if (!place_all(s)) tally.stuck = true;
 }
 
 template <class F>
 void sum_energies(const RigidWork<F>& w, int system, const RigidScratch<F>& scratch) {
+  if (w.chains.sites) {
+    RigidSystem<Team, F, true> s(w, system, Team{}, scratch);
+    w.energies[system] = s.total_energy();
+    return;
+  }
   RigidSystem<Team, F> s(w, system, Team{}, scratch);
   w.energies[system] = s.total_energy();
 }
 
 template <class F>
 void insert_test_molecules(const RigidTest<F>& t, int system, const RigidScratch<F>& scratch) {
+  if (t.work.chains.sites) {
+    RigidSystem<Team, F, true> s(t.work, system, Team{}, scratch);
+    insert_test_chains(t, s);
+    return;
+  }
   RigidSystem<Team, F> s(t.work, system, Team{}, scratch);
   insert_tests(t, s);
 }

@@ -100,6 +100,7 @@ class RigidCpuEngine final : public Engine {
   Counters counters() const override { return state_.data.counters; }
   GridInfo grid_info() const override { return state_.info; }
   std::vector<int> capacities() const override { return adsorption::capacities(state_); }
+  std::vector<IdealChain> ideal_chains() const override { return state_.ideal; }
   std::size_t molecules() const override { return molecules_of(state_.parameters); }
   Snapshot snapshot() const override {
     check_whole(state_);
@@ -129,6 +130,7 @@ class RigidCpuEngine final : public Engine {
     w.sums = d.sums.data();
     w.profile = d.profile.data();
     w.waves = d.waves.data();
+    w.shapes = d.shapes.data();
     w.reached = reached_.empty() ? nullptr : reached_.data();
     return w;
   }

@@ -145,8 +145,8 @@ struct Warps : Warp {
   __device__ static void sync() { __syncthreads(); }
 };
 
-template <class F>
-using WarpSystemOf = RigidSystem<Warp, F>;
+template <class F, bool Chains = false>
+using WarpSystemOf = RigidSystem<Warp, F, Chains>;
 
 // Memory of a warp: its share of the block's, and its system's changes of structure factors.
 template <class F>
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(kThreads)
   if (system >= w.systems) return;
   const RigidScratch<F> scratch = scratch_of(w, system, changes);
   const Warp warp;
-  WarpSystemOf<F> s(w, system, warp, scratch);
+  WarpSystemOf<F, Kind == Steps::chains> s(w, system, warp, scratch);
   LocalTally counted;
   run_steps<Kind>(s, counted);
   if (Warp::leads()) add_tally(tally, counted);
@@ -187,31 +187,35 @@ __global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 6 : 2)
   if (Warps::leads()) add_tally(tally, counted);
 }
 
-template <class F>
+template <bool Chains, class F>
 __global__ void __launch_bounds__(kThreads)
     place_rigid_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
   const Warp warp;
   const RigidScratch<F> scratch = scratch_of(w, system, changes);
-  WarpSystemOf<F> s(w, system, warp, scratch);
-  const bool placed = place_all(s);
+  WarpSystemOf<F, Chains> s(w, system, warp, scratch);
+  bool placed;
+  if constexpr (Chains)
+    placed = place_chains(s);
+  else
+    placed = place_all(s);
   if (!placed && Warp::leads()) atomicOr(&tally->stuck, 1u);
 }
 
-template <class F>
+template <bool Chains, class F>
 __global__ void __launch_bounds__(kThreads)
     energy_rigid_kernel(const __grid_constant__ RigidWork<F> w, F* changes) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
   const Warp warp;
   const RigidScratch<F> scratch = scratch_of(w, system, changes);
-  WarpSystemOf<F> s(w, system, warp, scratch);
+  WarpSystemOf<F, Chains> s(w, system, warp, scratch);
   const double energy = s.total_energy();
   if (Warp::leads()) w.energies[system] = energy;
 }
 
-template <class F>
+template <bool Chains, class F>
 __global__ void __launch_bounds__(kThreads)
     test_rigid_kernel(const __grid_constant__ RigidTest<F> t, F* changes) {
   const RigidWork<F>& w = t.work;
@@ -219,8 +223,11 @@ __global__ void __launch_bounds__(kThreads)
   if (system >= w.systems) return;
   const Warp warp;
   const RigidScratch<F> scratch = scratch_of(w, system, changes);
-  WarpSystemOf<F> s(w, system, warp, scratch);
-  insert_tests(t, s);
+  WarpSystemOf<F, Chains> s(w, system, warp, scratch);
+  if constexpr (Chains)
+    insert_test_chains(t, s);
+  else
+    insert_tests(t, s);
 }
 
 template <class F>
@@ -241,6 +248,7 @@ class RigidCudaEngine final : OnDevice, public Engine {
     mesh_rows_ = uploaded(mesh.rows.data(), mesh.rows.size());
     mesh_layers_ = uploaded(mesh.layer.data(), mesh.layer.size());
     mesh_weights_ = uploaded(mesh.weights.data(), mesh.weights.size());
+    tables_ = uploaded(state_.tables.data(), state_.tables.size());
     mesh_alone_ = uploaded(mesh.alone.data(), mesh.alone.size());
     changes_ = DeviceBuffer<F>(
         std::max<std::size_t>(RigidScratch<F>::slow(work()) * state_.parameters.systems, 2));
@@ -255,12 +263,13 @@ class RigidCudaEngine final : OnDevice, public Engine {
     sums_ = uploaded(d.sums.data(), d.sums.size());
     profile_ = uploaded(d.profile.data(), d.profile.size());
     waves_ = uploaded(d.waves.data(), d.waves.size());
+    shapes_ = uploaded(d.shapes.data(), d.shapes.size());
     if (state_.parameters.exchange > 0)
       reached_ = DeviceBuffer<std::uint64_t>(state_.parameters.systems);
     if (!molecules) {
       tally_.clear(stream_);
-      place_rigid_kernel<F>
-          <<<blocks(), threads_, shared_, stream_>>>(work(), changes_.data(), tally_.data());
+      const auto kernel = chains() ? &place_rigid_kernel<true, F> : &place_rigid_kernel<false, F>;
+      kernel<<<blocks(), threads_, shared_, stream_>>>(work(), changes_.data(), tally_.data());
       check_placed(state_, fetch_tally());
     } else if (d.counters.steps == 0) {
       sum_energies();
@@ -282,8 +291,9 @@ class RigidCudaEngine final : OnDevice, public Engine {
         run_several_kernel<F><<<w.systems, 32 * warps_of_block_, shared_of_block_, stream_>>>(
             w, changes_.data(), tally_.data());
       } else {
-        const auto kernel = steps_of(w) == Steps::trials ? &run_kernel<Steps::trials, F>
-                                                         : &run_kernel<Steps::one, F>;
+        const auto kernel = chains()                       ? &run_kernel<Steps::chains, F>
+                            : steps_of(w) == Steps::trials ? &run_kernel<Steps::trials, F>
+                                                           : &run_kernel<Steps::one, F>;
         kernel<<<blocks(), threads_, shared_, stream_>>>(w, changes_.data(), tally_.data());
       }
       return fetch_tally();
@@ -322,7 +332,8 @@ class RigidCudaEngine final : OnDevice, public Engine {
     DeviceBuffer<double> sums(host.size());
     const RigidTest<F> t{work(),     state_.data.counters.insertions, insertions, species, empty,
                          sums.data()};
-    test_rigid_kernel<F><<<blocks(), threads_, shared_, stream_>>>(t, changes_.data());
+    const auto kernel = chains() ? &test_rigid_kernel<true, F> : &test_rigid_kernel<false, F>;
+    kernel<<<blocks(), threads_, shared_, stream_>>>(t, changes_.data());
     check_launch();
     sums.download(host.data(), stream_);
     state_.data.counters.insertions += insertions;
@@ -336,8 +347,7 @@ class RigidCudaEngine final : OnDevice, public Engine {
     RigidWork<F> w = work();
     w.energies = sums.data();
     w.waves = waves.data();
-    energy_rigid_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, changes_.data());
-    check_launch();
+    sum_energies(w);
     std::vector<double> host;
     fetch(sums, host);
     return host;
@@ -345,6 +355,7 @@ class RigidCudaEngine final : OnDevice, public Engine {
   Counters counters() const override { return state_.data.counters; }
   GridInfo grid_info() const override { return state_.info; }
   std::vector<int> capacities() const override { return adsorption::capacities(state_); }
+  std::vector<IdealChain> ideal_chains() const override { return state_.ideal; }
   std::size_t molecules() const override { return molecules_of(state_.parameters); }
   Snapshot snapshot() const override {
     const DeviceGuard here = use();
@@ -359,6 +370,7 @@ class RigidCudaEngine final : OnDevice, public Engine {
     fetch(sums_, s.sums);
     fetch(profile_, s.profile);
     fetch(waves_, s.waves);
+    fetch(shapes_, s.shapes);
     return s;
   }
   void framework_energies(const double* xyz, std::size_t count, int type, bool direct,
@@ -385,17 +397,23 @@ class RigidCudaEngine final : OnDevice, public Engine {
   // The device has what the state would hold.
   void forget() {
     Snapshot& d = state_.data;
-    d = {d.counters, d.max_displacement, {}, {}, {}, {}, {}, {}, {}};
+    d = {d.counters, d.max_displacement, {}, {}, {}, {}, {}, {}, {}, {}};
   }
   void upload_poses() {
     const Snapshot& d = state_.data;
     sites_ = uploaded(reinterpret_cast<const Site*>(d.sites.data()), d.sites.size() / 3);
     turns_ = uploaded(reinterpret_cast<const Quaternion*>(d.orientations.data()),
                       d.orientations.size() / 4);
+    shapes_ = uploaded(d.shapes.data(), d.shapes.size());
+  }
+  bool chains() const { return !state_.chains.empty(); }
+  void sum_energies(const RigidWork<F>& w) {
+    const auto kernel = chains() ? &energy_rigid_kernel<true, F> : &energy_rigid_kernel<false, F>;
+    kernel<<<blocks(), threads_, shared_, stream_>>>(w, changes_.data());
+    check_launch();
   }
   void sum_energies() {
-    energy_rigid_kernel<F><<<blocks(), threads_, shared_, stream_>>>(work(), changes_.data());
-    check_launch();
+    sum_energies(work());
     check(cudaStreamSynchronize(stream_), "kernel");
   }
   void set_mesh_tables(MeshModel<float>& m) const {
@@ -409,6 +427,7 @@ class RigidCudaEngine final : OnDevice, public Engine {
   RigidWork<F> work() const {
     RigidWork<F> w = make_rigid_work(state_, static_cast<const F*>(grid_.data()));
     w.r.laws = laws_.data();
+    w.chains.table = tables_.data();
     w.r.row = rows_.data();
     w.r.wave_weight = weights_.data();
     set_mesh_tables(w.r.mesh);
@@ -419,6 +438,7 @@ class RigidCudaEngine final : OnDevice, public Engine {
     w.sums = sums_.data();
     w.profile = profile_.data();
     w.waves = waves_.data();
+    w.shapes = shapes_.data();
     w.reached = reached_.data();
     return w;
   }
@@ -428,6 +448,7 @@ class RigidCudaEngine final : OnDevice, public Engine {
     d.orientations.resize(4 * turns_.size());
     download(sites_, reinterpret_cast<Site*>(d.sites.data()));
     download(turns_, reinterpret_cast<Quaternion*>(d.orientations.data()));
+    fetch(shapes_, d.shapes);
     grow_rigid(state_, full);
     choose_warps();
     upload_poses();
@@ -457,11 +478,7 @@ class RigidCudaEngine final : OnDevice, public Engine {
                                           most, " bytes"));
     threads_ = static_cast<int>(warps) * 32;
     shared_ = warps * each;
-    allow_shared_memory(&run_kernel<Steps::one, F>, shared_, "shared memory of a kernel");
-    allow_shared_memory(&run_kernel<Steps::trials, F>, shared_, "shared memory of a kernel");
-    allow_shared_memory(&place_rigid_kernel<F>, shared_, "shared memory of a kernel");
-    allow_shared_memory(&energy_rigid_kernel<F>, shared_, "shared memory of a kernel");
-    allow_shared_memory(&test_rigid_kernel<F>, shared_, "shared memory of a kernel");
+    chains() ? allow_kernels<true>() : allow_kernels<false>();
     if (steps_of(w) != Steps::several) return;
     // With the mesh there is work for three warps or four besides that of the proposals: up to 64
     // of these, more systems with three warps fit into a multiprocessor.
@@ -469,6 +486,21 @@ class RigidCudaEngine final : OnDevice, public Engine {
     warps_of_block_ = w.meshes ? teams : std::min(w.proposals, kThreads) / 32;
     allow_shared_memory(&run_several_kernel<F>, each, "shared memory of a kernel");
     shared_of_block_ = each;
+  }
+  template <bool Chains>
+  void allow_kernels() {
+    const auto allow = [&](auto kernel) {
+      allow_shared_memory(kernel, shared_, "shared memory of a kernel");
+    };
+    if constexpr (Chains) {
+      allow(&run_kernel<Steps::chains, F>);
+    } else {
+      allow(&run_kernel<Steps::one, F>);
+      allow(&run_kernel<Steps::trials, F>);
+    }
+    allow(&place_rigid_kernel<Chains, F>);
+    allow(&energy_rigid_kernel<Chains, F>);
+    allow(&test_rigid_kernel<Chains, F>);
   }
   int blocks() const {
     const int warps = threads_ / 32;
@@ -494,7 +526,8 @@ class RigidCudaEngine final : OnDevice, public Engine {
   DeviceBuffer<Site> sites_;
   DeviceBuffer<Quaternion> turns_;
   DeviceBuffer<std::int32_t> counts_;
-  DeviceBuffer<double> energies_, sums_, waves_;
+  DeviceBuffer<double> energies_, sums_, waves_, shapes_;
+  DeviceBuffer<AngleTable> tables_;
   DeviceBuffer<std::uint64_t> profile_, reached_;
   DeviceBuffer<DeviceTally> tally_;
   int threads_ = 0;

@@ -17,6 +17,8 @@
 
 #include "../../engine_base.h"
 #include "../bonded_kernels.cuh"
+#include "../many_body_kernels.cuh"
+#include "../transverse_kernels.cuh"
 #include "../velocity_kernels.cuh"
 #include "ghosts.cuh"
 #include "host_transfer.cuh"
@@ -271,6 +273,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   // Each part waits for those of the last step that have its neighbors, or that read what it
   // writes. Far particles leave outer ones alone but for bonds, which may be of any length.
   void take_step(std::int64_t step, bool reading) {
+    if (settings_.pairs.has_densities()) return take_step_with_densities(step, reading);
     const bool bonds = s_.links.bonds > 0, overlap = c_.streams.overlap;
     const cudaStream_t main = c_.streams.main, first = c_.streams.ahead();
     // Who leaves before a build should be known early.
@@ -294,6 +297,30 @@ class DistributedEngine final : OnDevice, public EngineBase {
     s_.now = after(s_.now);
     if (step + 1 != until_) refresh_ghosts();
   }
+  // Outer particles need the densities of ghosts, which travel while the others find theirs. No
+  // other particle has ghosts among its neighbors.
+  void take_step_with_densities(std::int64_t step, bool reading) {
+    const bool overlap = c_.streams.overlap;
+    const cudaStream_t main = c_.streams.main, first = c_.streams.ahead();
+    const int outer_end = std::min(blocks_of(0, s_.outer) * c_.block(), s_.count);
+    if (overlap) ghosts_there_.hold(main);  // after all that was in the other stream
+    launch_densities(step, 0, outer_end, main);
+    if (overlap) {
+      outer_densities_.record(main);
+      outer_densities_.hold(first);
+    }
+    launch_densities(step, outer_end, s_.count, main);
+    densities_.record(main);
+    ghosts_.share_densities(first);
+    if (overlap) densities_.hold(first);
+    launch_part(step, reading, 0, outer_end, first);
+    outer_done_.record(first);
+    if (step == look_) look(first);
+    launch_part(step, reading, outer_end, s_.count, main);
+    if (reading) return;
+    s_.now = after(s_.now);
+    if (step + 1 != until_) refresh_ghosts();
+  }
   int blocks_of(int first, int last) const { return blocks_for(last - first, c_.block()); }
 
   // From a multiple of c_.block() on, so that the members of a block are those of Lists::tile.
@@ -303,8 +330,21 @@ class DistributedEngine final : OnDevice, public EngineBase {
     Step<P> s = arguments(step, table, last, reading);
     bonded_.launch(s, table, first, c_.block(), reading, stream);
     s.partial += static_cast<std::size_t>(first / c_.block()) * kTallies;
-    const auto kernel = step_kernel_of<P, From>(plain_, reading, c_.lanes);
+    s.density = s_.density.data();
+    const PairTable& pairs = settings_.pairs;
+    const auto kernel = pairs.has_densities()
+                            ? many_body_kernels<P, From>(plain_, reading, c_.lanes).step
+                        : pairs.transverse ? transverse_kernel<P, From>(plain_, reading, c_.lanes)
+                                           : step_kernel_of<P, From>(plain_, reading, c_.lanes);
     kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first});
+    check_launch();
+  }
+
+  void launch_densities(std::int64_t step, int first, int last, cudaStream_t stream) {
+    if (first == last) return;
+    const Step<P> s = arguments(step, table_of(step), last, false);
+    const auto kernel = many_body_kernels<P, From>(plain_, false, c_.lanes).density;
+    kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first}, s_.density.data());
     check_launch();
   }
 
@@ -518,6 +558,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   HostTransfer<P> transfer_;
   // Of the last step or refresh: what the next ones wait for.
   Event outer_done_, near_done_, far_done_, ghosts_there_, joined_, looked_;
+  Event outer_densities_, densities_;  // of this step, of outer and of all particles
   DeviceBuffer<unsigned> soonest_{1};
   DeviceBuffer<double> total_{kTallies};
   bool plain_ = true, lists_hold_ = false;

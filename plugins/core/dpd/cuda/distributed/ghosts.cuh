@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copies of particles near the parts of other ranks: exchanged when lists are built, and their
-// positions and velocities once a step in between.
+// positions and velocities once a step in between; their local densities, if there are any, once in
+// every step.
 #pragma once
 
 #include <algorithm>
@@ -120,6 +121,17 @@ __global__ void unpack_updates_kernel(Shorts shorts, const unsigned* place,
   short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
 }
 
+template <class Real>
+__global__ void pack_densities_kernel(const unsigned* who, const Real* density,
+                                      const __grid_constant__ Places<Real> to) {
+  if (const int k = to.index(); k >= 0) to.mine() = density[who[k]];
+}
+template <class Real>
+__global__ void unpack_densities_kernel(const unsigned* place,
+                                        const __grid_constant__ Places<Real> from, Real* density) {
+  if (const int k = from.index(); k >= 0) density[place[k]] = from.mine();
+}
+
 template <class P>
 class GhostExchange {
   static constexpr int kBuilt = ParticleStore<P>::kBuilt;
@@ -209,6 +221,23 @@ class GhostExchange {
       unpack_updates_kernel<P><<<grid_of(t.from), kSorters, 0, stream>>>(
           c_.base.shorts, s_.place.data(), t.from, built.position.data(), built.velocity.data(),
           state.position.data(), state.velocity.data(), state.shorts.data());
+      check_launch();
+    }
+  }
+
+  // Collective. The same for the densities of this step, in this stream.
+  void share_densities(cudaStream_t stream) {
+    using Real = typename P::Real;
+    const auto t = place_records<Real>(*c_.transport, to_, from_);
+    if (known_ > 0) {
+      pack_densities_kernel<Real>
+          <<<grid_of(t.to), kSorters, 0, stream>>>(border_.data(), s_.density.data(), t.to);
+      check_launch();
+    }
+    c_.transport->exchange(t.sent, t.received, stream);
+    if (s_.ghosts > 0) {
+      unpack_densities_kernel<Real>
+          <<<grid_of(t.from), kSorters, 0, stream>>>(s_.place.data(), t.from, s_.density.data());
       check_launch();
     }
   }

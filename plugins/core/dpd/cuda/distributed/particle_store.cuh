@@ -57,7 +57,9 @@ class ParticleStore {
   static constexpr int kBuilt = 2;  // the state at the last build, kept until the next
   static constexpr int kMostLanes = 4;
 
-  explicit ParticleStore(const RankStreams& streams) : streams_(streams) {}
+  // densities: whether there are local densities, of many-body forces.
+  ParticleStore(const RankStreams& streams, bool densities)
+      : streams_(streams), has_densities_(densities) {}
 
   // Index of the first ghost: the number of owned particles rounded up to whole blocks.
   static int first_ghost(int owned) { return blocks_for(owned) * kThreads; }
@@ -71,6 +73,7 @@ class ParticleStore {
       ensure(each.shorts, all);
     }
     ensure(ball, all);
+    ensure(density, has_densities_ ? all : 0);
     for (int k = 0; k < 2; ++k) {
       ensure(key[k], std::max(owned, ghosts));
       ensure(order[k], std::max(owned, ghosts));
@@ -161,6 +164,7 @@ class ParticleStore {
   DeviceBuffer<typename P::Velocity> rest;  // at whole steps
   DeviceBuffer<Vector<Real>> force;
   DeviceBuffer<Ball> ball;
+  DeviceBuffer<Real> density;  // of the last step
   DeviceBuffer<unsigned> tag, slot, slot_there;
   DeviceBuffer<unsigned> entry;  // of lists
   DeviceBuffer<int> number;
@@ -193,6 +197,7 @@ class ParticleStore {
   }
 
   const RankStreams& streams_;
+  const bool has_densities_;
   DeviceBuffer<char> scratch_;
 };
 

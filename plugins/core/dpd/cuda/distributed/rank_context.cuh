@@ -83,7 +83,7 @@ struct RankContext {
         transport(
             make_transport(communicator, settings.transport, [this] { streams.finish_all(); })),
         report(ranks.parts().size(), streams),
-        store(streams),
+        store(streams, settings.pairs.has_densities()),
         selection(streams, report),
         parts(on_device(ranks.parts(), streams.main)),
         base(constants.step()) {

@@ -3,6 +3,8 @@
 
 #include <atomic>
 
+#include "../../../runtime/launch.cuh"
+
 namespace manymove::hard_particles::spheres {
 namespace {
 
@@ -25,9 +27,36 @@ std::size_t cells_in(const Geometry& g) {
 }
 
 constexpr int kLanes = 4;  // that share a cell
-constexpr unsigned long long kNoRatio = 0x7ff0000000000000ull;
 
-// Positive numbers are in the order of their bits. The last block chooses among the outcomes.
+// Chooses among the outcomes, once all have looked for the least ratio.
+__device__ void choose(double least, const VolumeOutcomes& outcomes, BoxChoice* choice,
+                       volatile BoxAnswer* answer, unsigned int number) {
+  const int outcome = outcome_of(outcomes, least);
+  const bool host = for_host(outcomes, outcome);
+  choice->for_host = host;
+  if (!host) choice->scale = outcomes.scale[outcome];
+  answer->least_ratio = least;
+  answer->for_host = host;
+  __threadfence_system();
+  answer->number = number;
+}
+
+__device__ double ratio_of(unsigned long long bits) {
+  return __longlong_as_double(static_cast<long long>(bits));
+}
+
+// Of one thread, after a cycle that has looked for the least ratio.
+__global__ void choose_kernel(double most, const __grid_constant__ VolumeOutcomes outcomes,
+                              unsigned int search, BoxChoice* choice, volatile BoxAnswer* answer,
+                              unsigned int number) {
+  let_next_kernel_start();
+  wait_for_former_kernel();
+  const double least = fmin(most, ratio_of(choice->found[search % 3]));
+  for (unsigned long long& found : choice->found) found = kNoRatio;
+  choose(least, outcomes, choice, answer, number);
+}
+
+// Positive numbers are in the order of their bits. The last block chooses.
 template <int D, Contact C>
 __global__ void __launch_bounds__(kThreads)
     least_ratio_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law reference,
@@ -52,19 +81,9 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x != 0) return;
   if (atomicAdd(&choice->blocks, 1u) != gridDim.x - 1) return;
   __threadfence();
-  const double least =
-      fmin(wanted.most,
-           __longlong_as_double(static_cast<long long>(atomicExch(&choice->least, kNoRatio))));
   choice->blocks = 0;
-  int k = 0;
-  while (k < outcomes.number && least < outcomes.from[k]) ++k;
-  const bool host = k == outcomes.number || outcomes.host[k];
-  choice->for_host = host;
-  if (!host) choice->scale = outcomes.scale[k];
-  answer->least_ratio = least;
-  answer->for_host = host;
-  __threadfence_system();
-  answer->number = number;
+  const double least = fmin(wanted.most, ratio_of(atomicExch(&choice->least, kNoRatio)));
+  choose(least, outcomes, choice, answer, number);
 }
 
 // A thread for each particle of an additive mixture, or for each pair of types. reference:
@@ -144,32 +163,56 @@ BoxMoves::BoxMoves(const State& s, cudaStream_t stream)
     : contacts_(on_device(s.lattice.contacts, stream)),
       sigmas_(on_device(s.parameters.contacts, stream)),
       choice_(1) {
-  const BoxChoice none{kNoRatio, 0, 0, scale_of(s)};
+  const BoxChoice none{kNoRatio, 0, 0, scale_of(s), {kNoRatio, kNoRatio, kNoRatio}};
   choice_.upload(&none, stream);
 }
 
+PairSearch BoxMoves::search(const State& s, const double* diameters) {
+  return {choice_.data()->found + searches_ % 3, pair_reach(s),
+          s.distances.largest * s.distances.largest, diameters, contacts_.data()};
+}
+
 void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, const Sphere* spheres,
-                     const std::uint32_t* counts, cudaStream_t stream) {
+                     const std::uint32_t* counts, bool searched, bool deferred,
+                     cudaStream_t stream) {
   const LeastRatio wanted = least_ratio_wanted(s);
   // Ranks decide together, on the host.
   const VolumeOutcomes outcomes = s.ranks ? VolumeOutcomes{} : foretell_volume(s, wanted.most);
+  begun_ = true;
+  deferred_ = deferred;
+  if (deferred) {
+    BoxChoice* const all = choice_.data();
+    next_ = {all->found + searches_ % 3,
+             all->found + (searches_ + 2) % 3,
+             wanted.most,
+             answer_.get(),
+             ++number_,
+             outcomes};
+    ++searches_;
+    return;
+  }
   Law reference = reference_law(s);
   reference.labels = scaled.labels;
   reference.diameters = diameters;
   reference.contacts = contacts_.data();
-  const std::size_t here = s.row_cells() * static_cast<std::size_t>(s.rows());
-  const auto cells = static_cast<std::int64_t>(here);
-  const auto launch = s.dimensions() == 2
-                          ? &launch_least_ratio<2, Geometry, Law, LeastRatio, const Sphere*,
-                                                const std::uint32_t*, std::int64_t, VolumeOutcomes,
-                                                BoxChoice*, volatile BoxAnswer*, unsigned int>
-                          : &launch_least_ratio<3, Geometry, Law, LeastRatio, const Sphere*,
-                                                const std::uint32_t*, std::int64_t, VolumeOutcomes,
-                                                BoxChoice*, volatile BoxAnswer*, unsigned int>;
-  launch(s.distances.contact, blocks(here * kLanes), stream, s.local(), reference, wanted, spheres,
-         counts, cells, outcomes, choice_.data(), answer_.get(), ++number_);
-  check_launch();
-  begun_ = true;
+  if (searched) {
+    launch_kernel(&choose_kernel, 1, 1, 0, stream, waits_for_former_kernel(&choose_kernel),
+                  wanted.most, outcomes, searches_++, choice_.data(), answer_.get(), ++number_);
+  } else {
+    const std::size_t here = s.row_cells() * static_cast<std::size_t>(s.rows());
+    const auto cells = static_cast<std::int64_t>(here);
+    const auto launch =
+        s.dimensions() == 2
+            ? &launch_least_ratio<2, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
+                                  std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
+                                  unsigned int>
+            : &launch_least_ratio<3, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
+                                  std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
+                                  unsigned int>;
+    launch(s.distances.contact, blocks(here * kLanes), stream, s.local(), reference, wanted,
+           spheres, counts, cells, outcomes, choice_.data(), answer_.get(), ++number_);
+    check_launch();
+  }
   if (s.distances.contact == Contact::one_size) return;
   const bool additive = s.distances.contact == Contact::additive;
   const std::size_t count = additive ? s.particles : sigmas_.size();

@@ -8,15 +8,9 @@
 #include "../../../runtime/device.cuh"
 #include "../state.h"
 #include "../volume.h"
+#include "schedule.h"
 
 namespace manymove::hard_particles::spheres {
-
-// What a kernel leaves for the host, in its memory.
-struct BoxAnswer {
-  double least_ratio;
-  bool for_host;        // whether the host has to change more than the scale
-  unsigned int number;  // of the trial changes, written last
-};
 
 // What the device has chosen.
 struct BoxChoice {
@@ -24,6 +18,7 @@ struct BoxChoice {
   unsigned int blocks;       // that have ended
   unsigned int for_host;
   Scale scale;
+  unsigned long long found[3];  // like `least`, in turn: of searches by cycles
 };
 
 // What is in integer units and follows the volume: by particle, and by pairs of types.
@@ -44,13 +39,17 @@ class BoxMoves {
   // Enqueues the search for the least ratio, and what the answer changes on the device. reference:
   // the diameters of particles in the caller's unit. Cells are from this rank's first on, and after
   // the last those of two rows of the next rank.
+  // With `searched` the last cycle has looked for the least ratio, with search(); with `deferred`
+  // the kernel of the next one chooses, with choice().
   void begin(State& state, const double* reference, const Scaled& scaled, const Sphere* spheres,
-             const std::uint32_t* counts, cudaStream_t stream);
+             const std::uint32_t* counts, bool searched, bool deferred, cudaStream_t stream);
+  PairSearch search(const State& state, const double* reference);
   bool begun() const { return begun_; }
   // What a cycle needs that is enqueued between begin() and end(): the scale that was chosen, and
   // whether the cycle must be left out, because something is left to the host.
-  const Scale* scale() const { return &choice_.data()->scale; }
-  const unsigned int* for_host() const { return &choice_.data()->for_host; }
+  const Scale* scale() const { return deferred_ ? nullptr : &choice_.data()->scale; }
+  const unsigned int* for_host() const { return deferred_ ? nullptr : &choice_.data()->for_host; }
+  VolumeChoice choice() const { return begun_ && deferred_ ? next_ : VolumeChoice{}; }
   // Waits for the answer.
   BoxAnswer end(cudaStream_t stream);
 
@@ -67,8 +66,9 @@ class BoxMoves {
   DeviceBuffer<double> contacts_, sigmas_;  // of types, in the caller's unit; contacts squared
   DeviceBuffer<BoxChoice> choice_;
   MappedMemory<BoxAnswer> answer_;
-  unsigned int number_ = 0;
-  bool begun_ = false;
+  unsigned int number_ = 0, searches_ = 0;
+  bool begun_ = false, deferred_ = false;
+  VolumeChoice next_{};
 };
 
 }  // namespace manymove::hard_particles::spheres

@@ -92,9 +92,10 @@ class CudaEngine final : OnDevice, public Engine {
                        swapped_diameters(), swap_tally_.data(), stream_);
       }
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
-        begin_box_move();
         // Only the next cycle of an undivided system can do without the answer.
-        if (i + 1 == cycles || looks_at(cycle) || state_.strip) end_box_move();
+        const bool now = i + 1 == cycles || looks_at(cycle) || state_.strip;
+        begin_box_move(!now);
+        if (now) end_box_move();
       } else if (state_.constant_pressure()) {
         if (!box_moves_ && cycle % state_.parameters.volume_every == 0) change_edges_here();
         volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
@@ -356,7 +357,9 @@ class CudaEngine final : OnDevice, public Engine {
           "device");
     check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
           "device");
-    kernel_ = state_.tiles() > multiprocessors ? kernels_.many_tiles : kernels_.few_tiles;
+    kernel_ = state_.tiles() > 3 * multiprocessors ? kernels_.many_tiles
+              : state_.tiles() > multiprocessors   ? kernels_.some_tiles
+                                                   : kernels_.few_tiles;
     // Whole warps for the cells of a set that are not empty; if they are too many, they take turns.
     const int wanted = static_cast<int>(set_cells(state_.geometry, state_.dimensions()) *
                                         kernel_.lanes * std::min(1.0, 1.05 * occupied)),
@@ -384,8 +387,8 @@ class CudaEngine final : OnDevice, public Engine {
                           spheres_[1 - now_].data() + first_cell() * g.slots,
                           counts_[1 - now_].data() + first_cell(), tally_.data(), scratch,
                           foretold ? box_moves_->for_host() : skip_,
-                          foretold ? box_moves_->scale() : nullptr},
-                  schedule_);
+                          foretold ? box_moves_->scale() : nullptr, search_},
+                  schedule_, foretold ? box_moves_->choice() : VolumeChoice{});
   }
 
   // Enqueues a cycle and returns how many there are then. What the host keeps of the trial changes
@@ -407,6 +410,7 @@ class CudaEngine final : OnDevice, public Engine {
   }
   void enqueue_cycle() {
     const Draw draw = draw_cycle(state_, state_.data.counters.cycles);
+    look_for_pairs();
     if (state_.strip)
       cycle_of_strip(draw);
     else
@@ -416,14 +420,26 @@ class CudaEngine final : OnDevice, public Engine {
     ++state_.data.counters.cycles;
   }
 
+  // Before trial changes of the volume the cycle itself looks for the least ratio, in fast memory;
+  // but a rank does not have all pairs, and swap moves come in between.
+  void look_for_pairs() {
+    search_ = {};
+    if (!box_moves_ || state_.strip || state_.swaps() ||
+        (state_.data.counters.cycles + 1) % state_.parameters.volume_every != 0)
+      return;
+    search_ = box_moves_->search(state_, reference_.data());
+    if (search_.reach == 0) search_ = {};
+  }
+
   // The trial changes of the volume.
-  void begin_box_move() {
+  void begin_box_move(bool cycle_follows) {
     look_at_neighbors(2);  // pairs reach no farther
     if (state_.strip) finish();
     box_moves_->begin(
         state_, reference_.data(),
         {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(), radii_.data()},
-        own_spheres(), own_counts(), stream_);
+        own_spheres(), own_counts(), search_.least != nullptr,
+        cycle_follows && search_.least && state_.distances.contact == Contact::one_size, stream_);
   }
   // Waits for the decision and follows; false if the device left this to the host.
   bool end_box_move() {
@@ -567,6 +583,7 @@ class CudaEngine final : OnDevice, public Engine {
   DeviceBuffer<Label> labels_;
   DeviceBuffer<float> sigmas_, radii_;
   std::optional<BoxMoves> box_moves_;            // at constant pressure
+  PairSearch search_{};                          // of the last cycle
   DeviceBuffer<double> reference_;               // the diameters in the caller's unit
   DeviceBuffer<double> row_diameters_;           // [stored cells][slots], with swap moves on ranks
   DeviceBuffer<double> type_diameters_;          // of a host program's types

@@ -206,6 +206,86 @@ __device__ void set_scale(const Geometry& g, const Law& law, const Scale* scale,
   control.step = __ldcg(&scale->step);
 }
 
+// Leaves the least ratio of the pairs of a tile. Two particles in neighboring cells are in the same
+// places in every tile that has both, because borders are frozen, and some tile has both: the one
+// that owns, along each axis, the lower one of their cells. So each particle looks at those after
+// it in half of the cells around; where a row of the tile ends, it looks at others besides.
+template <int D, Contact C, bool Sums>
+__device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
+                                          const PairSearch& search, const TileBounds& bounds,
+                                          const float4* spheres, const std::uint32_t* ids,
+                                          const std::uint32_t* first) {
+  constexpr int kRuns = D == 3 ? 5 : 2, kAtOnce = 4;
+  const int row = bounds.size[0] + 1, layer = row * (bounds.size[1] + 1);
+  const int cells = D == 3 ? layer * (bounds.size[2] + 1) : layer;
+  const std::uint32_t particles = first[cells];
+  Law reference = law;
+  reference.contact = search.contact;
+  reference.diameters = search.diameters;
+  reference.contacts = search.contacts;
+  float inverse[D];
+#pragma unroll
+  for (int a = 0; a < D; ++a) inverse[a] = 0.5f / g.half[a];
+  const auto id = [&](std::uint32_t k) {
+    return C == Contact::one_size ? __float_as_uint(spheres[k].w) : ids[k];
+  };
+  constexpr double kNone = 1e300;
+  double least = kNone;
+#pragma unroll 1
+  for (std::uint32_t k = threadIdx.x; k < particles; k += blockDim.x) {
+    const float4 p = spheres[k];
+    const float r[3] = {p.x, p.y, p.z};
+    int cell = 0;
+#pragma unroll
+    for (int a = D - 1; a >= 0; --a) {
+      int at = static_cast<int>(r[a] * inverse[a] + 0.5f * static_cast<float>(bounds.size[a] + 1));
+      const float rest = r[a] - cell_center(g, bounds, a, at);  // exact
+      if (rest < -g.half[a]) --at;
+      if (rest >= g.half[a]) ++at;
+      cell = cell * (bounds.size[a] + 1) + at;
+    }
+    std::uint32_t begin[kRuns], end[kRuns];
+    begin[0] = k + 1;
+    end[0] = first[min(cell + 2, cells)];
+#pragma unroll
+    for (int run = 1; run < kRuns; ++run) {
+      const int middle = cell + (run == 1 ? row : layer + (run - 3) * row);
+      begin[run] = first[min(middle - 1, cells)];
+      end[run] = first[min(middle + 2, cells)];
+    }
+#pragma unroll
+    for (int run = 0; run < kRuns; ++run)
+#pragma unroll 1
+      for (std::uint32_t first_of = begin[run]; first_of < end[run]; first_of += kAtOnce) {
+        float closest = 1;  // below 0 within reach
+#pragma unroll
+        for (int n = 0; n < kAtOnce; ++n) {
+          const float4 q = spheres[min(first_of + n, end[run] - 1)];
+          const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
+          const float sigma = local_sigma<C, Sums>(law, p, q);
+          closest = fminf(closest, fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f)) -
+                                       sigma * sigma * search.reach);
+        }
+        if (closest > 0) continue;
+#pragma unroll 1
+        for (int n = 0; n < kAtOnce; ++n) {
+          const std::uint32_t j = min(first_of + n, end[run] - 1);
+          const float4 q = spheres[j];
+          const float sigma = local_sigma<C, Sums>(law, p, q);
+          const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
+          if (fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f)) > sigma * sigma * search.reach)
+            continue;
+          const auto x = static_cast<double>(dx), y = static_cast<double>(dy),
+                     z = static_cast<double>(D == 3 ? dz : 0.0f);
+          const double ratio = (x * x + y * y + z * z) / contact_of<C>(reference, id(k), id(j));
+          if (ratio < least) least = ratio;
+        }
+      }
+  }
+  if (least < kNone)
+    atomicMin(search.least, static_cast<unsigned long long>(__double_as_longlong(least)));
+}
+
 // Measures nothing; a program that measures the parts of a cycle has another.
 struct NoWatch {
   __device__ void lap(int) {}
@@ -255,6 +335,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
       __syncthreads();
     }
   watch.lap(3);
+  if (b.search.least) search_pairs<D, C, V::kSums>(g, law, b.search, bounds, spheres, ids, m.first);
 
   const CellOf<D> cell_of(bounds.size[0], bounds.size[1]);
   const int own = product<D>(bounds.size[0], bounds.size[1], bounds.size[2]);
@@ -288,7 +369,8 @@ template <int D, Contact C, class V, int Threads, int BlocksPerMultiprocessor,
           class Watch = NoWatch>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
-                 const __grid_constant__ Draw d, const Buffers b, const Schedule schedule) {
+                 const __grid_constant__ Draw d, const Buffers b, const Schedule schedule,
+                 const __grid_constant__ VolumeChoice choice) {
   extern __shared__ float4 memory[];
   __shared__ TileControl control;
   const SharedTile<D, C> m(g, schedule, memory);
@@ -303,7 +385,31 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   let_next_kernel_start();
   wait_for_former_kernel();
   if (b.skip && __ldcg(b.skip)) return;
-  if (threadIdx.x == 0) set_scale(g, law, b.scale, control);
+  int outcome = 0;
+  if (choice.least) {
+    const double least =
+        fmin(choice.most, __longlong_as_double(static_cast<long long>(__ldcg(choice.least))));
+    outcome = outcome_of(choice.outcomes, least);
+    const bool left = for_host(choice.outcomes, outcome);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+      *choice.spent = kNoRatio;
+      choice.answer->least_ratio = least;
+      choice.answer->for_host = left;
+      __threadfence_system();
+      choice.answer->number = choice.number;
+    }
+    if (left) return;
+  }
+  if (threadIdx.x == 0) {
+    set_scale(g, law, b.scale, control);
+    if (choice.least) {
+      const Scale& scale = choice.outcomes.scale[outcome];
+      control.law.contact = scale.contact;
+      control.law.largest = scale.largest;
+      control.law.margin = scale.margin;
+      control.step = scale.step;
+    }
+  }
 
   const TileBounds& bounds = control.bounds;
   const OldCells<D> old(g, d, b, bounds);

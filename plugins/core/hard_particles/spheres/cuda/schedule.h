@@ -27,6 +27,45 @@ struct Scratch {
   int parts, size;
 };
 
+// The least of r^2 / sigma^2 of the pairs in contact after a cycle, with r in integer units and
+// sigma in the caller's unit.
+struct PairSearch {
+  unsigned long long* least;  // null: no search; the bits of a positive float64
+  float reach;                // squared distances that count, in squared contact distances
+  double contact;             // in the caller's unit: of one size, squared,
+  const double* diameters;    // by particle,
+  const double* contacts;     // and of types, squared
+};
+
+// What a kernel leaves for the host of the trial changes of the volume, in the host's memory.
+struct BoxAnswer {
+  double least_ratio;
+  bool for_host;        // whether the host has to change more than the scale
+  unsigned int number;  // of the trial changes, written last
+};
+
+// The trial changes of the volume before a cycle, if its kernel chooses among their outcomes.
+struct VolumeChoice {
+  const unsigned long long* least;  // null: it does not; as in PairSearch, of the cycle before
+  unsigned long long* spent;        // that of the cycle before that, to be cleared
+  double most;                      // the least ratio, if no pair is closer
+  volatile BoxAnswer* answer;
+  unsigned int number;
+  VolumeOutcomes outcomes;
+};
+
+// The outcome of a least ratio, and whether it is left to the host.
+MM_HD int outcome_of(const VolumeOutcomes& all, double least) {
+  int k = 0;
+  while (k < all.number && least < all.from[k]) ++k;
+  return k;
+}
+MM_HD bool for_host(const VolumeOutcomes& all, int outcome) {
+  return outcome == all.number || all.host[outcome];
+}
+
+inline constexpr unsigned long long kNoRatio = 0x7ff0000000000000ull;
+
 struct Buffers {
   const Sphere* old_spheres;
   const std::uint32_t* old_counts;
@@ -36,6 +75,7 @@ struct Buffers {
   Scratch scratch;
   const unsigned int* skip;  // null, or: do nothing if it points at something else than 0
   const Scale* scale;        // null, or: what the device has chosen instead of the arguments'
+  PairSearch search;
 };
 
 // How a kernel schedules its work; it has no say in the trajectory.
@@ -48,14 +88,14 @@ struct Schedule {
 
 // A kernel for each number of threads that visit a cell together.
 struct CycleKernel {
-  void (*run)(Geometry, Law, Draw, Buffers, Schedule);
+  void (*run)(Geometry, Law, Draw, Buffers, Schedule, VolumeChoice);
   int lanes, most_threads;
   int list, moves;  // of a thread, as in Schedule
 };
 using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
                                  const Sphere*, const std::uint32_t*, std::uint64_t*);
 struct KernelsOfLaw {
-  CycleKernel many_tiles, few_tiles;
+  CycleKernel many_tiles, some_tiles, few_tiles;
   HistogramKernel histogram;
 };
 // Those of D dimensions and of the contact law; a source each. Sums: of a table whose contact

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Viscosity of the DPD fluid from shear, Poiseuille flow and fluctuations, at weight exponents s.
+
+    python viscosity.py
+
+Shear: the mean of -pxy over the rate. Poiseuille flow: in each half of width L the velocity is
+rho g / (2 eta) y (L - y). Fluctuations: manymove.analysis.green_kubo_viscosity.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from manymove.analysis import green_kubo_viscosity
+from manymove.analysis.notation import with_error
+from manymove.bench import example
+from manymove.lammps import host
+
+DECK = Path(__file__).parent / "in.viscosity"
+DENSITY, TIME_STEP, SLABS, BLOCKS = 3.0, 0.01, 20, 10
+EVERY = {"shear": 5, "poiseuille": 20}  # steps between samples
+ROUTES = ("shear", "poiseuille", "equilibrium")
+LABELS = ("shear", "Poiseuille flow", "Green-Kubo")
+
+
+def lammps(options: argparse.Namespace, name: str, device: str, **variables: Any) -> Path:
+    """Run the deck in a folder of its own, which is returned."""
+    folder = options.output / name
+    folder.mkdir(parents=True, exist_ok=True)
+    command = [*host.command(), "-in", str(DECK), "-log", "log", "-screen", "none", "-nocite"]
+    for key, value in {**variables, "device": device, "slab": 1 / SLABS}.items():
+        command += ["-var", key, f"{value}"]
+    subprocess.run(command, cwd=folder, env=host.environment(), check=True)
+    return folder
+
+
+def thermo(folder: Path) -> np.ndarray:
+    """Thermodynamic output of the last run, without its first line; a row for each output."""
+    text = (folder / "log").read_text()
+    table = text[: text.rindex("Loop time")]
+    table = table[table.rindex("\n   Step") + 1 :]
+    head, _, body = table.partition("\n")
+    return np.fromstring(body, sep=" ").reshape(-1, len(head.split()))[1:]
+
+
+def profiles(folder: Path) -> np.ndarray:
+    """Velocities of the slabs in each block, (blocks, slabs)."""
+    rows = [line.split() for line in (folder / "profile").read_text().splitlines()]
+    velocity = [float(row[3]) for row in rows if len(row) == 4 and row[0] != "#"]
+    return np.reshape(velocity, (-1, SLABS))
+
+
+def mean_and_error(values: np.ndarray) -> tuple[float, float]:
+    return float(np.mean(values)), float(np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
+def flow_of(options: argparse.Namespace, route: str, s: float, guess: float) -> dict[str, Any]:
+    """One of the two flows. Poiseuille flow begins with the parabolas of a guessed viscosity."""
+    steps, height = options.steps, options.edge
+    if route == "poiseuille":
+        steps, height = options.steps_of_poiseuille, 2 * options.half
+    block, every = steps // BLOCKS, EVERY[route]
+    folder = lammps(
+        options, f"{route}_{s:g}", options.device, route=route, s=s, seed=options.seed,
+        x=options.edge, y=height, z=options.edge, rate=options.rate, g=options.force,
+        settle=options.settle, steps=steps, block=block, samples=block // every, every=every,
+        threads=options.threads, guess=guess,
+    )  # fmt: skip
+    rows, velocity = thermo(folder), profiles(folder)
+    if route == "shear":
+        stress = np.array_split(-rows[:, 2], BLOCKS)
+        found = np.array([part.mean() for part in stress]) / options.rate
+    else:
+        found = np.array([parabola(v, height / 2, options.force) for v in velocity])
+    value, error = mean_and_error(found)
+    return {
+        "viscosity": value,
+        "error": error,
+        "temperature": float(rows[:, 1].mean()),
+        "height": height,
+        "profile": velocity.mean(axis=0).tolist(),
+        "profile_error": (velocity.std(axis=0, ddof=1) / math.sqrt(len(velocity))).tolist(),
+    }
+
+
+def parabola(velocity: np.ndarray, half: float, force: float) -> float:
+    """Viscosity of the least squares fit to the slabs of both halves."""
+    edges = np.linspace(0, half, SLABS // 2 + 1)
+    shape = np.diff(half * edges**2 / 2 - edges**3 / 3) / np.diff(edges)  # means of y (L - y)
+    lower, upper = np.split(velocity, 2)
+    curvature = shape @ (lower - upper) / (2 * shape @ shape)
+    return DENSITY * force / (2 * curvature)
+
+
+def fluctuations_of(options: argparse.Namespace, s: float, run: int) -> dict[str, Any]:
+    """Green-Kubo integrals of parts of a run at equilibrium."""
+    edge = options.small_edge
+    folder = lammps(
+        options, f"equilibrium_{s:g}_{run}", "cpu", route="equilibrium", s=s,
+        seed=options.seed + run, x=edge, y=edge, z=edge, settle=2000, steps=options.long,
+    )  # fmt: skip
+    rows = thermo(folder)
+    (folder / "log").unlink()  # long
+    parts = np.array_split(rows[:, 2:], BLOCKS)
+    temperature = float(rows[:, 1].mean())
+    integrals = [
+        green_kubo_viscosity(
+            part, TIME_STEP, volume=edge**3, temperature=temperature, window=options.window
+        )
+        for part in parts
+    ]
+    return {"integrals": np.array(integrals), "temperature": temperature}
+
+
+def simulate(options: argparse.Namespace) -> dict[str, Any]:
+    """All routes at all exponents. Runs at equilibrium go on beside the flows."""
+    options.output.mkdir(parents=True, exist_ok=True)
+    results = []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        waiting = {
+            s: [pool.submit(fluctuations_of, options, s, run) for run in range(options.runs)]
+            for s in options.exponents
+        }
+        for s in options.exponents:
+            found: dict[str, Any] = {"exponent": s}
+            found["shear"] = flow_of(options, "shear", s, 1.0)
+            found["poiseuille"] = flow_of(options, "poiseuille", s, found["shear"]["viscosity"])
+            results.append(found)
+        for found in results:
+            runs = [future.result() for future in waiting[found["exponent"]]]
+            integrals = np.concatenate([run["integrals"] for run in runs])
+            value, error = mean_and_error(integrals[:, -1])
+            times = np.unique(np.geomspace(1, integrals.shape[1], 60).astype(int)) - 1
+            found["equilibrium"] = {
+                "viscosity": value,
+                "error": error,
+                "temperature": float(np.mean([run["temperature"] for run in runs])),
+                "times": (times * TIME_STEP).tolist(),
+                "integral": integrals.mean(axis=0)[times].tolist(),
+            }
+            for route, label in zip(ROUTES, LABELS, strict=True):
+                result = found[route]
+                number = with_error(result["viscosity"], result["error"])
+                print(f"s = {found['exponent']:g}, {label}: viscosity {number}", flush=True)
+    return example.save(options, {"results": results})
+
+
+def draw(report: dict[str, Any]) -> Figure:
+    """Profiles of both flows, Green-Kubo integrals, and the viscosities of the three routes."""
+    figure = Figure(figsize=(9.6, 6.4), layout="constrained")
+    (shear, flow), (integral, all_routes) = figure.subplots(2, 2)
+    for k, found in enumerate(report["results"]):
+        color, label = f"C{k}", f"s = {found['exponent']:g}"
+        for axes, route in ((shear, "shear"), (flow, "poiseuille")):
+            result = found[route]
+            y = (np.arange(SLABS) + 0.5) * result["height"] / SLABS
+            axes.errorbar(y, result["profile"], result["profile_error"], fmt="o", ms=3,
+                          color=color, label=label)  # fmt: skip
+        half = found["poiseuille"]["height"] / 2
+        y = np.linspace(0, 2 * half, 201)
+        bow = y % half * (half - y % half)
+        steep = DENSITY * report["force"] / (2 * found["poiseuille"]["viscosity"])
+        flow.plot(y, np.where(y < half, bow, -bow) * steep, color=color, lw=1)
+        result = found["equilibrium"]
+        integral.semilogx(result["times"][1:], result["integral"][1:], color=color, label=label)
+        integral.axhline(found["shear"]["viscosity"], color=color, lw=1, ls=":")
+        values = [found[route]["viscosity"] for route in ROUTES]
+        errors = [found[route]["error"] for route in ROUTES]
+        all_routes.errorbar(range(3), values, errors, fmt="o", ms=4, color=color, label=label)
+    shear.axline((0, 0), slope=report["rate"], color="black", lw=1)
+    shear.set(title=f"shear at the rate {report['rate']:g}", xlabel="y", ylabel="velocity")
+    flow.set(title=f"forces of {report['force']:g} in two halves", xlabel="y", ylabel="velocity")
+    integral.set(title="Green-Kubo integral (dotted: shear)", xlabel="time", ylabel="viscosity")
+    all_routes.set(title="three routes", ylabel="viscosity", xlim=(-0.5, 2.5))
+    all_routes.set_xticks(range(3), LABELS)
+    for axes in (shear, flow, integral, all_routes):
+        axes.legend(fontsize="small")
+    return figure
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--exponents", type=float, nargs="+", default=[1.0, 0.5, 0.25])
+    parser.add_argument("--edge", type=int, default=10, help="Edge of the box.")
+    parser.add_argument("--half", type=int, default=8, help="Width of a half of Poiseuille flow.")
+    parser.add_argument("--rate", type=float, default=0.2, help="Rate of shear.")
+    parser.add_argument("--force", type=float, default=0.02, help="Force of Poiseuille flow.")
+    parser.add_argument("--settle", type=int, default=10000, help="Steps before a measurement.")
+    parser.add_argument("--steps", type=int, default=50000, help="Steps of shear.")
+    parser.add_argument(
+        "--steps-of-poiseuille", type=int, default=50000, help="Steps of Poiseuille flow."
+    )
+    parser.add_argument("--small-edge", type=int, default=5, help="Edge at equilibrium.")
+    parser.add_argument("--long", type=int, default=400000, help="Steps of a run at equilibrium.")
+    parser.add_argument("--runs", type=int, default=2, help="Runs at equilibrium.")
+    parser.add_argument("--window", type=float, default=4.0, help="Longest time of the integral.")
+    parser.add_argument("--jobs", type=int, default=1, help="Runs at equilibrium at a time.")
+    parser.add_argument("--device", default="auto", help="Device of the flows.")
+    parser.add_argument("--threads", type=int, default=1, help="Threads of the flows on a CPU.")
+    parser.add_argument("--seed", type=int, default=1)
+    quick = {
+        "exponents": [1.0, 0.25], "edge": 6, "half": 5, "settle": 300, "steps": 1000,
+        "steps_of_poiseuille": 1000, "long": 10000, "runs": 1,
+        "window": 1.0,
+    }  # fmt: skip
+    options = example.parse(parser, "viscosity", quick)
+    for route, name in (("shear", "steps"), ("poiseuille", "steps_of_poiseuille")):
+        unit, steps = BLOCKS * EVERY[route], getattr(options, name)
+        if steps % unit or steps <= 0:
+            parser.error(f"--{name.replace('_', '-')} must be a multiple of {unit}")
+    # LAMMPS writes profiles in the steps that are multiples of a block's.
+    for steps in (options.steps, options.steps_of_poiseuille):
+        if options.settle % (steps // BLOCKS):
+            parser.error("--settle must be a multiple of a tenth of the steps of each flow")
+    report = example.read(options)[0] if options.draw else simulate(options)
+    example.picture(options, draw(report), dpi=100)
+
+
+if __name__ == "__main__":
+    main()

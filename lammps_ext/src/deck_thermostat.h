@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// fix nvt/sllod of all atoms, as an engine has it.
+#pragma once
+
+#include "core/dpd/engine.h"
+#include "pointers.h"
+
+namespace LAMMPS_NS {
+
+class Compute;
+class Fix;
+
+class DeckThermostat : protected Pointers {
+ public:
+  explicit DeckThermostat(class LAMMPS* lmp) : Pointers(lmp) {}
+
+  // Whether an engine can do what the fix does at this rate of shear, with a constant temperature:
+  // it has to act as expected on the atoms. Collective; ranks may disagree.
+  bool take(Fix* fix, double rate);
+  bool present() const { return fix_ != nullptr; }
+  void describe(manymove::dpd::Settings& settings) const { settings.thermostat = settings_; }
+
+  // The state of the fix.
+  manymove::dpd::NoseHooverState state() const;
+  void set_state(const manymove::dpd::NoseHooverState& state) const;
+
+ private:
+  bool read();
+  bool acts_as_read(double rate) const;
+
+  Fix* fix_ = nullptr;
+  double* target_ = nullptr;  // of the temperature
+  manymove::dpd::NoseHoover settings_;
+};
+
+}  // namespace LAMMPS_NS

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Steps under shear on a GPU, whose kernels are compiled in sources of their own.
+#pragma once
+
+#include "step_kernels.cuh"
+
+namespace manymove::dpd {
+
+// plain: as in is_plain() in any box.
+template <class P>
+StepKernel<P, AllParticles> sheared_kernel(bool plain, bool reading, int lanes);
+
+// As with many-body forces, plain systems have kernels of their own in mixed precision only.
+template <class P>
+StepKernel<P, AllParticles> choose_sheared_kernel(bool plain, bool reading, int lanes) {
+  if constexpr (kIntegers<P>)
+    if (plain)
+      return reading ? step_kernel_of<P, true, true, AllParticles, Extra::shear>(lanes)
+                     : step_kernel_of<P, true, false, AllParticles, Extra::shear>(lanes);
+  return reading ? step_kernel_of<P, false, true, AllParticles, Extra::shear>(lanes)
+                 : step_kernel_of<P, false, false, AllParticles, Extra::shear>(lanes);
+}
+
+// One thread per particle: its place in the equivalent box of smaller or larger tilt. image: by
+// index of the host, which is origin.
+template <class P>
+__global__ void change_tilt_kernel(int count, bool smaller, const unsigned* origin, int3* image,
+                                   typename P::Position* position) {
+  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (i >= count) return;
+  typename P::Position r = position[i];
+  int3& at = image[origin[i]];
+  at.x += change_tilt(r, smaller, at.y);
+  position[i] = r;
+}
+
+}  // namespace manymove::dpd

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A chain of Nose-Hoover thermostats: half a step of its variables, in the order in which LAMMPS'
+// fix nvt takes them (G. J. Martyna, M. E. Tuckerman, D. J. Tobias, M. L. Klein, Mol. Phys. 87,
+// 1117 (1996)).
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "engine.h"
+
+namespace manymove::dpd {
+
+class NoseHooverChain {
+ public:
+  NoseHooverChain() = default;
+  NoseHooverChain(const NoseHoover& settings, double time_step)
+      : settings_(settings), time_step_(time_step) {
+    start({std::vector<double>(static_cast<std::size_t>(settings.chain)),
+           std::vector<double>(static_cast<std::size_t>(settings.chain)), settings.temperature});
+  }
+
+  // The present state. Accelerations follow from it, as in the setup of a run.
+  void start(NoseHooverState state) {
+    state_ = std::move(state);
+    acceleration_.assign(state_.position.size(), 0.0);
+    for (std::size_t k = 1; k < acceleration_.size(); ++k) find_acceleration(k);
+  }
+  const NoseHooverState& state() const { return state_; }
+  void measure(double temperature) { state_.temperature = temperature; }
+
+  // Half a step. Returns the factor of the velocities.
+  double half_step() {
+    std::vector<double>& speed = state_.velocity;
+    const std::size_t chain = speed.size();
+    const double quarter = 0.25 * time_step_, eighth = 0.125 * time_step_;
+    const auto decay = [&](std::size_t k) {
+      return k + 1 < chain ? std::exp(-eighth * speed[k + 1]) : 1.0;
+    };
+    find_acceleration(0);
+    double by = 1;
+    for (std::size_t k = chain; k-- > 0;) {
+      by = decay(k);
+      speed[k] = (speed[k] * by + acceleration_[k] * quarter) * by;
+    }
+    const double factor = std::exp(-0.5 * time_step_ * speed[0]);
+    state_.temperature *= factor * factor;
+    for (std::size_t k = 0; k < chain; ++k) state_.position[k] += 0.5 * time_step_ * speed[k];
+    for (std::size_t k = 0; k < chain; ++k) {
+      if (k > 0) by = decay(k);  // the first one decays as before
+      speed[k] *= by;
+      find_acceleration(k);
+      speed[k] = (speed[k] + acceleration_[k] * quarter) * by;
+    }
+    return factor;
+  }
+
+ private:
+  double mass(std::size_t k) const {
+    const double energy = settings_.boltzmann * settings_.temperature,
+                 time = settings_.damping_time;
+    return (k == 0 ? settings_.degrees_of_freedom : 1.0) * energy * time * time;
+  }
+  // The first one is driven by the temperature, the others by those before them.
+  void find_acceleration(std::size_t k) {
+    const double per_temperature = settings_.boltzmann;
+    if (k == 0) {
+      acceleration_[0] = settings_.degrees_of_freedom * per_temperature *
+                         (state_.temperature - settings_.temperature) / mass(0);
+      return;
+    }
+    const double before = state_.velocity[k - 1];
+    acceleration_[k] =
+        (mass(k - 1) * before * before - per_temperature * settings_.temperature) / mass(k);
+  }
+
+  NoseHoover settings_;
+  double time_step_ = 0;
+  NoseHooverState state_;
+  std::vector<double> acceleration_;
+};
+
+}  // namespace manymove::dpd
