@@ -9,8 +9,8 @@ The files are those of RASPA3's examples, and CIF files as RASPA2 has them. RASP
 its energies are compared with a direct sum that has the same split and waves, and the engine's with
 a converged one. `widom` compares RASPA3's own Widom insertions with the engine's test molecules.
 RASPA3 chooses one of ten places for the first site by the energy of that site alone, and then one
-of ten orientations. Where a bare charge has a high energy but the molecule does not, the weights have a
-long tail. With --neutral-bead a site without interactions is placed first.
+of ten orientations. Where a bare charge has a high energy but the molecule does not, the
+weights have a long tail. With --neutral-bead a site without interactions is placed first.
 """
 
 from __future__ import annotations
