@@ -74,7 +74,7 @@ HELP = {
     "identity_change": "Share of identity changes among the steps of an open mixture.",
     "regrowth": "Share of partial regrowths among the steps (default 0.2 for chains).",
     "density": "Number density N / V in reduced units.",
-    "bench_dpd.density": "Number density N / V in reduced units (default 3; 6.1 of mdpd).",
+    "bench_dpd.density": "Number density N / V in reduced units (default 3; 6.1 for mdpd).",
     "a": "Repulsion parameter a in reduced units.",
     "gamma": "Friction coefficient in reduced units.",
     "weight_exponent": "Exponent s of the weight functions.",
