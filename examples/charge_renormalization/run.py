@@ -26,7 +26,7 @@ from manymove.bench import example
 
 DEBYE_LENGTH, DIAMETER, BJERRUM = 28.53, 7.5, 7.117
 BIN_WIDTH, FARTHEST = 0.25, 400.0  # of g(r), in angstrom
-MOST_WITH_ENERGY = 2_000_000  # ions
+MOST_WITH_ENERGY = 2_000_000  # largest number of ions for which the energy is computed
 DRAWN = 2.0  # width of the bins in the file, in angstrom
 PAPER = {"debye_length": 25.57, "valences": (4.125, -0.884)}
 

@@ -108,7 +108,7 @@ def fluctuations_of(options: argparse.Namespace, s: float, run: int) -> dict[str
         seed=options.seed + run, x=edge, y=edge, z=edge, settle=2000, steps=options.long,
     )  # fmt: skip
     rows = thermo(folder)
-    (folder / "log").unlink()  # long
+    (folder / "log").unlink()  # has a line for every step
     parts = np.array_split(rows[:, 2:], BLOCKS)
     temperature = float(rows[:, 1].mean())
     integrals = [
@@ -127,7 +127,7 @@ def tell(found: dict[str, Any], route: str) -> None:
 
 
 def simulate(options: argparse.Namespace) -> dict[str, Any]:
-    """All routes at all exponents. Runs at equilibrium go on beside the flows."""
+    """All routes at all exponents. Runs at equilibrium and runs of the flows are simultaneous."""
     options.output.mkdir(parents=True, exist_ok=True)
     results = []
     with ThreadPoolExecutor(options.jobs) as pool:
@@ -195,19 +195,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--exponents", type=float, nargs="+", default=[1.0, 0.5, 0.25])
     parser.add_argument("--edge", type=int, default=10, help="Edge of the box.")
-    parser.add_argument("--half", type=int, default=8, help="Width of a half of Poiseuille flow.")
+    parser.add_argument("--half", type=int, default=8, help="Width of one half of the flow.")
     parser.add_argument("--rate", type=float, default=0.2, help="Rate of shear.")
-    parser.add_argument("--force", type=float, default=0.02, help="Force of Poiseuille flow.")
+    parser.add_argument("--force", type=float, default=0.02, help="Force on a particle.")
     parser.add_argument("--settle", type=int, default=10000, help="Steps before a measurement.")
-    parser.add_argument("--steps", type=int, default=50000, help="Steps of shear.")
+    parser.add_argument("--steps", type=int, default=50000, help="Steps of shear flow.")
     parser.add_argument(
         "--steps-of-poiseuille", type=int, default=50000, help="Steps of Poiseuille flow."
     )
-    parser.add_argument("--small-edge", type=int, default=5, help="Edge at equilibrium.")
+    parser.add_argument("--small-edge", type=int, default=5, help="Edge of the box at equilibrium.")
     parser.add_argument("--long", type=int, default=400000, help="Steps of a run at equilibrium.")
-    parser.add_argument("--runs", type=int, default=2, help="Runs at equilibrium.")
+    parser.add_argument("--runs", type=int, default=2, help="Number of runs at equilibrium.")
     parser.add_argument("--window", type=float, default=4.0, help="Longest time of the integral.")
-    parser.add_argument("--jobs", type=int, default=1, help="Runs at equilibrium at a time.")
+    parser.add_argument("--jobs", type=int, default=1, help="Equilibrium runs at a time.")
     parser.add_argument("--device", default="auto", help="Device of the flows.")
     parser.add_argument("--threads", type=int, default=1, help="Threads of the flows on a CPU.")
     parser.add_argument("--seed", type=int, default=1)

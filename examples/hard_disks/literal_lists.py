@@ -144,7 +144,7 @@ class Systems:
 
 
 def standard_error(values: np.ndarray) -> float:
-    """Of the mean of independent values."""
+    """Standard error of the mean of independent values."""
     return float(values.std(ddof=1) / math.sqrt(len(values)))
 
 

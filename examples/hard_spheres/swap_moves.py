@@ -287,7 +287,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2, help="runs that go side by side")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
-        "--moves-per-cell", type=int, default=4, help="more are faster on a GPU, with fewer swaps"
+        "--moves-per-cell",
+        type=int,
+        default=4,
+        help="moves per cell; more of them are faster on a GPU, with fewer swaps",
     )
     parser.add_argument("--device", default="cpu", help="of the measurement")
     quick = {"spheres": 400, "packing_fractions": [0.45, 0.5], "equilibrate": 300, "seconds": 5,

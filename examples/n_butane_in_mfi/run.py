@@ -1,10 +1,9 @@
 """Isotherm of n-butane in MFI at 300 K by growth of chains, and an experiment.
 
-    python run.py                                        both force fields
+    python run.py
     python run.py --draw out/n_butane_in_mfi/summary.json
 
-The force fields are TraPPE-zeo with TraPPE-UA, and that of D. Dubbeldam et al., J. Phys. Chem. B
-108, 12301 (2004).
+The force field is TraPPE-zeo with TraPPE-UA.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from manymove import Adsorption
-from manymove.adsorption import TRAPPE_ZEO, Bead, Chain, ForceField, GasPhase, read_molecule
+from manymove.adsorption import TRAPPE_ZEO, GasPhase, read_molecule
 from manymove.bench import example
 
 TEMPERATURE = 300.0
@@ -28,16 +27,7 @@ PELLETS = (
     (0.0545, 1.251), (0.1784, 1.301), (0.3948, 1.339), (0.6957, 1.362), (0.9973, 1.378),
 )  # fmt: skip
 CRYSTALS = 0.8
-BUTANE = read_molecule("n-butane")
-END, MIDDLE = Bead("CH3", 108.0, 3.76), Bead("CH2", 56.0, 3.96)
-DUBBELDAM = Chain(
-    "n-butane", [END, MIDDLE, MIDDLE, END], critical_temperature=BUTANE.critical_temperature,
-    critical_pressure=BUTANE.critical_pressure, acentric_factor=BUTANE.acentric_factor,
-)  # fmt: skip
-WITH_OXYGEN = ForceField(
-    {"O": None, "Si": None}, pairs={("CH3", "O"): (93.0, 3.48), ("CH2", "O"): (60.5, 3.58)}
-)
-FIELDS = {"TraPPE-zeo": (BUTANE, TRAPPE_ZEO), "Dubbeldam et al.": (DUBBELDAM, WITH_OXYGEN)}
+FIELDS = {"TraPPE-zeo": (read_molecule("n-butane"), TRAPPE_ZEO)}
 
 
 def isotherm(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -79,7 +69,8 @@ def draw(result: dict[str, Any]) -> Figure:
     axes = figure.subplots()
     x, y = np.array(PELLETS).T
     axes.semilogx(x, y / CRYSTALS, "ks", mfc="none", label="Abdul-Rehman et al. (1990)")
-    for name, (_, *rows) in result["fields"].items():
+    for name in FIELDS:
+        _, *rows = result["fields"][name]
         p, n, error = (np.array([row[key] for row in rows], dtype=float)
                        for key in ("pressure_bar", "mol_per_kg", "error"))  # fmt: skip
         axes.errorbar(p, n, error, fmt="o-", lw=1, ms=4, label=name)
@@ -91,25 +82,24 @@ def draw(result: dict[str, Any]) -> Figure:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
-    parser.add_argument("--pressures", type=float, nargs="+", help="in bar",
+    parser.add_argument("--pressures", type=float, nargs="+", help="Pressures in bar.",
                         default=[0.0001, 0.0005, 0.0023, 0.0111, 0.1, 1.0])  # fmt: skip
-    parser.add_argument("--systems", type=int, default=64)
-    parser.add_argument("--steps", type=int, default=20000, help="of each system and pressure")
-    parser.add_argument("--insertions", type=int, default=2000, help="of test molecules")
-    parser.add_argument("--trials", type=int, default=16, help="of each bead")
-    parser.add_argument("--cutoff", type=float, default=12.0)
-    parser.add_argument("--spacing", type=float, default=0.2, help="of the grid")
-    parser.add_argument("--fields", nargs="+", default=list(FIELDS), choices=list(FIELDS))
+    parser.add_argument("--systems", type=int, default=64, help="Number of independent systems.")
+    parser.add_argument("--steps", type=int, default=20000, help="Steps per pressure.")
+    parser.add_argument("--insertions", type=int, default=2000, help="Number of test molecules.")
+    parser.add_argument("--trials", type=int, default=16, help="Trials of each bead.")
+    parser.add_argument("--cutoff", type=float, default=12.0, help="Cutoff in angstrom.")
+    parser.add_argument("--spacing", type=float, default=0.2, help="Spacing of the grid.")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=1)
     quick = {"systems": 4, "steps": 20, "insertions": 5, "pressures": [0.001], "cutoff": 9.5,
-             "spacing": 0.5, "fields": ["TraPPE-zeo"]}  # fmt: skip
+             "spacing": 0.5}  # fmt: skip
     options = example.parse(parser, "n_butane_in_mfi", quick)
     if options.draw:
         result = example.read(options)[0]
     else:
         result = example.save(
-            options, {"fields": {name: isotherm(name, options) for name in options.fields}}
+            options, {"fields": {name: isotherm(name, options) for name in FIELDS}}
         )
     example.picture(options, draw(result))
 

@@ -128,7 +128,7 @@ def draw(result: dict[str, Any]) -> Figure:
 
 
 def table(result: dict[str, Any]) -> str:
-    """The loadings beside the published ones, in Markdown."""
+    """The loadings and the published ones, in Markdown."""
     lines = ["| gas | bar | loading (mol/kg) | published |", "|---|---|---|---|"]
     for r in result["rows"]:
         for k, name in enumerate(r["species"]):

@@ -7,10 +7,10 @@
 The files are those of RASPA3's examples, and CIF files as RASPA2 has them. RASPA3 is the package
 `raspalib` (pip install raspalib). Its Python interface has one precision of Ewald's sum; therefore
 its energies are compared with a direct sum that has the same split and waves, and the engine's with
-a converged one. `widom` runs RASPA3's own Widom insertions beside the engine's test molecules.
+a converged one. `widom` compares RASPA3's own Widom insertions with the engine's test molecules.
 RASPA3 chooses one of ten places for the first site by the energy of that site alone, and then one
-of ten orientations. Where a bare charge rarely goes but the molecule does, the weights have a long
-tail. With --neutral-bead a site without interactions comes first.
+of ten orientations. Where a bare charge has a high energy but the molecule does not, the
+weights have a long tail. With --neutral-bead a site without interactions is placed first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Loadings that other programs have published, with their input files, against ours.
+"""Comparison with loadings that other programs have published with their input files.
 
     python published.py --raspa2 ~/RASPA2
 

@@ -110,7 +110,7 @@ class EngineBase : public Engine {
   void set_thermostat(NoseHooverState state) final {
     const auto chain = static_cast<std::size_t>(settings_.thermostat.chain);
     if (state.position.size() != chain || state.velocity.size() != chain)
-      throw std::invalid_argument("the state of a thermostat is of another chain");
+      throw std::invalid_argument("the state of the thermostat has another chain length");
     chain_.start(std::move(state));
   }
   const NoseHooverState& thermostat() const final { return chain_.state(); }

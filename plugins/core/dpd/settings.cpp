@@ -104,7 +104,8 @@ void check_settings(const Settings& s) {
   if (s.shear.rate != 0) check_shear(s);
   if (const NoseHoover& chain = s.thermostat; chain.chain != 0) {
     if (s.shear.rate == 0) refuse("a Nose-Hoover thermostat needs shear");
-    if (chain.chain < 0) refuse("the chain of thermostats has ", chain.chain, " of them");
+    if (chain.chain < 0)
+      refuse("the length of the thermostat chain must not be negative, got ", chain.chain);
     positive(chain.damping_time, "damping time");
     positive(chain.temperature, "temperature of the thermostat");
     positive(chain.boltzmann, "Boltzmann constant");

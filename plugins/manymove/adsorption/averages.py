@@ -410,8 +410,8 @@ class Averages(Loadings):
         """Isosteric heat of adsorption in kJ/mol from the fluctuations of an open system of one
         species.
 
-        It is RT - (<EN> - <E><N>) / (<N^2> - <N>^2), and for chains the mean energy of an ideal
-        chain more; the standard error is that of the jackknife over the systems.
+        It is RT - (<EN> - <E><N>) / (<N^2> - <N>^2), for chains plus the mean energy of an ideal
+        chain; the standard error is that of the jackknife over the systems.
 
         Raises:
             RuntimeError: nothing was measured, the system is closed, or has several species, whose
@@ -419,7 +419,7 @@ class Averages(Loadings):
         """
         if len(self._parameters["species"]) > 1:
             raise RuntimeError(
-                "heat_of_adsorption is for one species: heats_of_adsorption are those of a mixture"
+                "heat_of_adsorption is for one species; use heats_of_adsorption for a mixture"
             )
         return self.heats_of_adsorption[0]
 
@@ -429,9 +429,9 @@ class Averages(Loadings):
         mixture.
 
         That of species i is RT - sum_j cov(E, N_j) (C^-1)_ji with the covariances C_jk of the
-        numbers of molecules (`docs/theory/open_systems.md`, section 6), and for chains the mean
-        energy of an ideal chain more. It is NaN for species whose
-        number does not fluctuate. Standard errors are those of the jackknife over the systems.
+        numbers of molecules (`docs/theory/open_systems.md`, section 6), for chains plus the
+        mean energy of an ideal chain. It is NaN for species whose number does not fluctuate.
+        Standard errors are those of the jackknife over the systems.
 
         Raises:
             RuntimeError: nothing was measured, or the system is closed.

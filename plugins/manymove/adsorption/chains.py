@@ -47,8 +47,8 @@ class Chain(Gas):
     Bonds have a fixed length, as in TraPPE-UA (M. G. Martin, J. I. Siepmann, J. Phys. Chem. B 102,
     2569 (1998)), whose parameters for n-alkanes are the defaults. The energy of a bend is
     k / 2 (theta - theta_0)^2. That of a torsion is c_0 + c_1 (1 + cos phi) + c_2 (1 - cos 2 phi)
-    + c_3 (1 + cos 3 phi), where phi is 180 degrees in the trans state. Beads of the chain that are
-    four or more bonds apart have the Lennard-Jones potential of beads of different molecules.
+    + c_3 (1 + cos 3 phi), where phi is 180 degrees in the trans state. Beads of a chain that are
+    four or more bonds apart interact like beads of different molecules.
 
     Attributes:
         name: name of the molecule.
@@ -62,7 +62,7 @@ class Chain(Gas):
 
     Raises:
         ValueError: there are no or too many beads, the numbers of bonds, bends or torsions do not
-            fit, a number is out of range, or bonds are not of fixed length.
+            fit the number of beads, a number is out of range, or a bond is not a fixed length.
         TypeError: the name is not a string.
     """
 
@@ -149,7 +149,7 @@ class Chain(Gas):
         }
 
 
-# Of species with a single site among chains.
+# Laws of a species with a single site in a mixture with chains.
 NO_LAWS: dict[str, list[Any]] = {"bonds": [], "bends": [], "torsions": []}
 
 

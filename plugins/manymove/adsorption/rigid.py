@@ -203,13 +203,13 @@ def chains_of(
         for t, _ in body:
             if types[t]["charge"]:
                 raise ValueError(
-                    f"{b.name}: the site {types[t]['label']} has a charge, which is not supported "
-                    "in chains nor in mixtures with chains"
+                    f"{b.name}: the site {types[t]['label']} has a charge; chains and "
+                    "mixtures with chains must not have charges"
                 )
         if len(body) > 1 and not isinstance(b, Chain):
             raise ValueError(
                 f"{b.name} is a rigid molecule of several sites, which cannot be mixed with "
-                "chains; write it as a Chain if it is linear and has no charges"
+                "chains; define it as a Chain if it is linear and has no charges"
             )
     return [b.laws if isinstance(b, Chain) else NO_LAWS for b in species]
 

@@ -81,7 +81,7 @@ class Adsorption(Places, Equilibration):
             `force_field`, or a `Chain`, which is flexible; also the name of a shipped molecule
             ("CO2", "N2", "CH4", "C2H6", "H2O", "propane", "n-butane", "n-pentane", "n-hexane") or
             the path of a file (see `read_molecule`). Chains need the method "metropolis" or "plj",
-            and can be mixed with other chains and with single sites.
+            and can be mixed with other chains and with single sites without charges.
         force_field: a `ForceField`, or the path of one of RASPA's (see `ForceField.read`). Default
             mixing by the Lorentz-Berthelot rules, and potentials that are shifted to zero at the
             cutoff (Eq. 1).
@@ -129,12 +129,12 @@ class Adsorption(Places, Equilibration):
             increase the share of accepted insertions, see `docs/theory/open_systems.md`.
         trial_orientations: number of orientations that are tried at each position (default 1).
             (trial_positions + 1) times trial_orientations must be at most 1024. Molecules of
-            one site have one orientation. For chains it is the number of directions that are tried
-            for each bead, without a limit of the product; 8 to 32 are recommended for both.
+            one site have one orientation. For chains it is the number of trials of each bead after
+            the first one; the product is not limited, and 8 to 32 are recommended for both.
         reinsertion: share of reinsertions among the steps, which move a molecule to a trial
             anywhere in the box (methods "metropolis" and "plj", default 0).
-        regrowth: share of partial regrowths among the steps, of chains: one end of a molecule, up
-            to the middle bead, grows again (default 0.2 for chains).
+        regrowth: share of the steps that are partial regrowths of chains, in which one end of a
+            molecule, up to the middle bead, grows again (default 0.2 for chains).
         identity_change: share of identity changes among the steps of an open system of several
             species, in which a molecule becomes one of another species (default 0).
         capacity: initial number of molecules for which an open system has memory, one number per

@@ -16,16 +16,16 @@ def green_kubo_viscosity(
     temperature: float,
     window: float,
 ) -> np.ndarray:
-    """Running Green-Kubo integral of the shear viscosity, of a fluid with any pair forces.
+    """Running Green-Kubo integral of the shear viscosity of a fluid with any pair forces.
 
     The integral over the time t is V / (kB T) (C(0) / 2 + C(dt) + C(2 dt) + ... + C(t)) dt, where C
     is the mean autocorrelation of the five independent components of the traceless symmetric
-    pressure tensor. It is the viscosity where it no longer changes with t. The means of these
-    components are zero, because the fluid is isotropic, and are not subtracted.
+    pressure tensor. The viscosity is its value where it no longer changes with t. The means of
+    these components are zero, because the fluid is isotropic, and are not subtracted.
 
     Dissipative and random forces belong to the pressure tensor, because they carry momentum. The
-    random ones have a correlation time of zero: the tensor must therefore be that of every step,
-    and the first term C(0) dt / 2 has a finite part from them.
+    random forces have a correlation time of zero. Therefore the tensor of every step is needed, and
+    the first term, C(0) dt / 2, contains a finite contribution of the random forces.
 
     Source: D. C. Malaspina, M. Lisal, J. P. Larentzos, J. K. Brennan, A. D. Mackie, J. B. Avalos,
         Phys. Chem. Chem. Phys. 25, 12025 (2023) and 26, 1328 (2024), for fluids with dissipative
@@ -33,14 +33,14 @@ def green_kubo_viscosity(
         over components.
 
     Args:
-        pressure: pressure tensor of every time step, (n, 6), in the order xx, yy, zz, xy, xz, yz.
+        pressure: pressure tensor of every time step, float64 (n, 6): xx, yy, zz, xy, xz, yz.
         interval: length of a time step.
         volume: volume of the box.
         temperature: kB T in the unit of energy.
-        window: the longest time of the integral; at most a tenth of the series.
+        window: longest time of the integral, at most a tenth of the length of the series.
 
     Returns:
-        the integral at the times 0, dt, 2 dt, ..., window.
+        the integral at the times 0, dt, 2 dt, ..., window, float64.
 
     Raises:
         ValueError: the shape is wrong, a value is not finite, an argument is not positive, or the

@@ -74,8 +74,8 @@ def melted_engines(
 def melted_mixture(
     of_one_size: HardSpheres, packing_fraction: float, ratio: float, equilibrate: int, seed: int
 ) -> HardSpheres:
-    """A melted mixture of equally many spheres of two diameters, with the settings of an engine of
-    spheres of one size: the larger diameter is theirs."""
+    """A melted equimolar mixture of spheres of two diameters, with the settings of an engine of
+    spheres of one size, whose diameter is the larger one of the mixture."""
     N, device = of_one_size.N, of_one_size.device
     diameters = np.where(np.arange(N // _copies(N) ** 3) % 2, 1.0, ratio)
     positions, box = random_spheres(N, packing_fraction, seed, device, diameters)

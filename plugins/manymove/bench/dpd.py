@@ -6,7 +6,7 @@ variants are pair_style manymove/dpd in LAMMPS' verlet and in run_style manymove
 ranks and threads of the CPU, and the latter on a GPU. The peers are LAMMPS' dpd on the same ranks,
 dpd/kk and dpd/gpu of any LAMMPS that has them for a GPU, and HOOMD-blue's md.pair.DPD. --pair
 chooses other styles, with LAMMPS' styles of the same names as peers. Styles with the same density
-take turns, and are compared with dpd if it is one of them. With --shear fix deform shears the box.
+take turns, and are compared with dpd if it is one of them. --shear shears the box by fix deform.
 """
 
 from __future__ import annotations

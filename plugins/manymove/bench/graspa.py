@@ -3,7 +3,7 @@
 Z. Li, K. Shi, D. Dubbeldam, M. Dewing, C. Knight, A. Vazquez-Mayagoitia, R. Q. Snurr, J. Chem.
 Theory Comput. 20, 10649 (2024). The environment variable MANYMOVE_GRASPA is the path of its
 program, which is not part of this project. The program gets the framework, the charges, the
-parameters, the cutoff and the fugacity of our engine, and its own choice of Ewald's parameters.
+parameters, the cutoff and the fugacity of our engine; it chooses Ewald's parameters itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from manymove.bench.series import Series
 
 PROGRAM = "MANYMOVE_GRASPA"
 _STEPS = 20  # steps in a cycle, after which it prints the number of molecules
-_PRECISION = 1e-6  # of Ewald's sum
+_PRECISION = 1e-6  # relative precision of Ewald's sum
 
 
 def program() -> Path | None:
@@ -165,7 +165,7 @@ def read_output(output: str, first: int, messages: str) -> Series:
     took = re.search(r"Work took ([\d.]+) seconds", output)
     if not len(numbers) or took is None:
         end = "\n".join((output + messages).strip().splitlines()[-8:])
-        raise RuntimeError(f"gRASPA has printed no measurement; its last lines:\n{end}")
+        raise RuntimeError(f"gRASPA printed no measurement; its last lines:\n{end}")
 
     def count(name: str) -> int:
         return int((re.findall(rf"{name}: +(\d+)", output) or [0])[-1])

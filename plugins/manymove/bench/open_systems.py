@@ -165,7 +165,7 @@ def run(
 def _peers(
     a: Adsorption, molecules: int, seconds: float, settings: dict[str, Any]
 ) -> list[Callable[[], dict[str, Any]]]:
-    """Functions that return the rows of gRASPA and of RASPA3, as far as these are there."""
+    """Functions that return the rows of gRASPA and of RASPA3, for those that are installed."""
     molecule, force_field = settings["adsorbates"], settings["force_field"]
     fugacity = a.settings["fugacity"][0]
     common = {

@@ -190,8 +190,9 @@ def bench_adsorption(
 
     Under mpirun the ranks divide the systems of one method, and steps per second are measured.
     With --fugacity the systems are open, and the table has 1 / (variance x seconds) of the plain
-    mean of the loading and of the estimator that uses all trials. --merit adds the same of gRASPA,
-    whose program is the environment variable MANYMOVE_GRASPA, and of RASPA3 (raspalib).
+    mean of the loading and of the estimator that uses all trials. --merit also measures
+    gRASPA, if the environment variable MANYMOVE_GRASPA is the path of its program, and RASPA3, if
+    raspalib is installed.
 
     Examples:
       manymove bench adsorption --molecules 32 --methods metropolis,mdp

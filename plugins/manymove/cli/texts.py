@@ -74,7 +74,7 @@ HELP = {
     "identity_change": "Share of identity changes among the steps of an open mixture.",
     "regrowth": "Share of partial regrowths among the steps (default 0.2 for chains).",
     "density": "Number density N / V in reduced units.",
-    "bench_dpd.density": "Number density N / V in reduced units (default 3; 6.1 of mdpd).",
+    "bench_dpd.density": "Number density N / V in reduced units (default 3; 6.1 for mdpd).",
     "a": "Repulsion parameter a in reduced units.",
     "gamma": "Friction coefficient in reduced units.",
     "weight_exponent": "Exponent s of the weight functions.",
@@ -169,12 +169,12 @@ HELP = {
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
     "shear": "Rates of shear by fix deform in reduced units; 0 is the fluid at rest (default 0).",
     "pair": "Pair styles to time: dpd, dpd/tstat, dpd/ext and mdpd, the many-body liquid of "
-    "Warren. LAMMPS' styles of the same names are peers.",
+    "Warren (default dpd). LAMMPS' styles of the same names are timed for comparison.",
     "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
     "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
     "cpu": "Time the CPU engine as well as the GPU's.",
     "raspa": "Time RASPA3 as well, if raspalib is installed.",
-    "lammps": "LAMMPS executables whose styles for GPUs, like dpd/kk, are timed as well.",
+    "lammps": "LAMMPS executables whose styles for GPUs, such as dpd/kk, are timed as well.",
     "launcher": "Launcher of MPI processes (default mpiexec).",
     "transport": "Transport of run_style manymove/verlet.",
     "weak": "Weak scaling: the size is that of each rank.",
@@ -185,8 +185,8 @@ HELP = {
     "decorrelation": "Length of a run for the autocorrelation time of psi_6 in sweeps; 0 for none.",
     "bench_spheres.decorrelation": "Length of a run for the autocorrelation time of the longest "
     "density modes in sweeps; 0 for none.",
-    "mixture_ratio": "Also time a mixture of as many spheres, half of which have this diameter "
-    "(default none).",
+    "mixture_ratio": "Ratio of the two diameters of an equimolar mixture that is also timed "
+    "(default: no mixture).",
     "json": "Path of a new JSON file of the results.",
     "plot": "Path of a new picture of the results.",
     "read": "JSON files of earlier results to show.",

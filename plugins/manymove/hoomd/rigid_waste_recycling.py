@@ -29,12 +29,12 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
 
     It is to be wrapped in a `hoomd.update.CustomUpdater`. A molecule is one particle of the type
     `adsorbate`: its position is the center, its orientation turns the sites of `molecule`. A
-    mixture has a type and a molecule for each species; the composition is fixed. If the molecules
-    are rigid bodies of HOOMD-blue (`hoomd.md.constrain.Rigid`), these are the central particles,
-    and the constituents, in the order of their tags, must be at the sites; they are moved with
-    them. All other particles are the rigid framework, which must not move; without any the box is
-    empty. The type of a framework particle is its label in `force_field`, and its charge is that of
-    HOOMD-blue.
+    mixture has a type and a molecule for each species; its composition does not change. If the
+    molecules are rigid bodies of HOOMD-blue (`hoomd.md.constrain.Rigid`), these are the central
+    particles, and the constituents, in the order of their tags, must be at the sites; they are
+    moved with them. All other particles are the rigid framework, which must not move; without any
+    the box is empty. The type of a framework particle is its label in `force_field`, and its charge
+    is that of HOOMD-blue.
 
     Lennard-Jones and Coulomb interactions, the latter by Ewald's sum, are computed by the updater,
     which needs no pair force of HOOMD-blue. Lengths and energies are in the simulation's units, and
@@ -53,9 +53,9 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
     The box can be tilted.
 
     Args:
-        adsorbate: name of the particle type of the molecules; for a mixture a list of names.
-        molecule: a `manymove.adsorption.Molecule` in the simulation's units; for a mixture a list,
-            in the order of `adsorbate`, of at most four.
+        adsorbate: name of the particle type of the molecules, or a list of names for a mixture.
+        molecule: a `manymove.adsorption.Molecule` in the simulation's units, or for a mixture a
+            list of up to four, in the order of `adsorbate`.
         force_field: a `manymove.adsorption.ForceField` in the simulation's units: parameters of the
             types of the framework, which no site may have as its label, and the conventions of the
             potential. Charges of the framework are those of the particles.

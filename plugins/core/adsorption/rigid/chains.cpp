@@ -223,7 +223,7 @@ void make_chains(RigidState& s) {
   if (p.method != Method::metropolis && p.method != Method::plj)
     refuse("chains need the method metropolis or plj");
   for (const SiteType& t : r.types)
-    if (t.charge != 0) refuse("a site of a chain has a charge, which is not possible");
+    if (t.charge != 0) refuse("a site of a chain has a charge; chains must not have charges");
   for (std::size_t b = 0; b < r.chains.size(); ++b) {
     check_chain(p, b);
     const ChainLaws& c = r.chains[b];
