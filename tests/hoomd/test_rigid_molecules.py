@@ -325,6 +325,15 @@ def test_bad_mixtures_are_refused_by_name(settings, message):
         simulation.run(1)
 
 
+def test_constituents_of_the_type_of_a_molecule_are_refused():
+    simulation, _ = mixture_of((0.0, 0.0, 0.0))
+    with simulation.state.cpu_local_snapshot as snapshot:
+        snapshot.particles.typeid[snapshot.particles.rtag[5]] = 1  # of the first dipole, B
+    add(simulation, **MIXED)
+    with pytest.raises(ValueError, match="tag 5 has the type of a molecule, but is a constituent"):
+        simulation.run(1)
+
+
 def test_what_is_no_list_of_molecules_is_refused():
     with pytest.raises(TypeError, match=r"must be a manymove.adsorption.Molecule, got 'CO2'"):
         manymove.hoomd.RigidWasteRecyclingMC(**{**SETTINGS, "molecule": "CO2"})

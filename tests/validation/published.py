@@ -197,6 +197,9 @@ def main() -> None:
     quick = {"systems": 4, "steps": 8, "equilibrate": 4, "sample": 4, "points": [0]}
     options = example.parse(parser, "published", quick)
     if options.experiment:
+        for name in ("raspa2", "sample", "points"):
+            if getattr(options, name) != parser.get_default(name):
+                parser.error(f"--{name} has no effect with --experiment")
         experiment(options)
         return
     chosen = list(enumerate(cases(options.raspa2)))

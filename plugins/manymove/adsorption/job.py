@@ -196,10 +196,14 @@ def _open_results(settings: Settings, pooled: Pooled, results: list[Result]) -> 
             "loading_optimal_error_molecules": [number(n.error) for n in best],
         }
     kinds = len(pooled.loading)
-    heats = pooled.heats_of_adsorption
-    values, errors = [number(q.value) for q in heats], [number(q.error) for q in heats]
-    summary["heat_of_adsorption_kJ_per_mol"] = values[0] if kinds == 1 else values
-    summary["heat_of_adsorption_error_kJ_per_mol"] = errors[0] if kinds == 1 else errors
+    try:
+        heats = pooled.heats_of_adsorption
+    except RuntimeError:  # an earlier version began the averages of a mixture
+        pass
+    else:
+        values, errors = [number(q.value) for q in heats], [number(q.error) for q in heats]
+        summary["heat_of_adsorption_kJ_per_mol"] = values[0] if kinds == 1 else values
+        summary["heat_of_adsorption_error_kJ_per_mol"] = errors[0] if kinds == 1 else errors
     if kinds > 1:
         found = [
             pooled.selectivity(k, kinds - 1, settings.mole_fractions) for k in range(kinds - 1)

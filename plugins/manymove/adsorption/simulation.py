@@ -234,7 +234,7 @@ class Adsorption(Places, Equilibration):
         systems = systems or (16384 if method == "pmc" else 1024)
         chains = [one for one in species if isinstance(one, Chain)]
         if regrowth is None:
-            regrowth = REGROWTH if chains else 0.0
+            regrowth = REGROWTH if any(len(one.beads) > 1 for one in chains) else 0.0
         self._check_chains(chains, method, regrowth, reinsertion, fugacity, positions)
         trials = trials_of(
             trial_positions, trial_orientations, reinsertion, identity_change, regrowth,
@@ -549,8 +549,8 @@ class Adsorption(Places, Equilibration):
 
     @property
     def trial_moves(self) -> int:
-        """Number of steps of all systems without insertions, deletions, identity changes and
-        reinsertions."""
+        """Number of steps of all systems without insertions, deletions, identity changes,
+        reinsertions and partial regrowths."""
         _, _, _, exchanges, _, _, _, reinsertions = self._engine.counters
         return (self.steps - self._about["began"]) * self.systems - exchanges - reinsertions
 

@@ -185,6 +185,7 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             self._of_species.append(found)
         self._tags = np.concatenate(self._of_species)
         bodies = bodies.astype(np.int64)
+        self._refuse_constituents(bodies)
         self._parts = [self._constituents(bodies, b) for b in range(len(self._names))]
         rigid = np.ones(len(types), dtype=bool)
         rigid[self._tags] = False
@@ -230,6 +231,18 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
                 self._inward(self._known), self._parameters, self._device, self._threads,
                 self._unit(self._known_turns),
             )  # fmt: skip
+
+    def _refuse_constituents(self, bodies: np.ndarray) -> None:
+        """Refuse molecules that are constituents of another particle's rigid body."""
+        of = bodies[self._tags]
+        wrong = (of != self._tags) & (of >= 0) & (of < len(bodies))
+        if wrong.any():
+            tag = self._tags[np.argmax(wrong)]
+            raise ValueError(
+                f"the particle with tag {tag} has the type of a molecule, but is a constituent of "
+                f"the rigid body of the particle with tag {bodies[tag]}: give constituents a type "
+                "of their own"
+            )
 
     def _constituents(self, bodies: np.ndarray, species: int) -> np.ndarray:
         """Tags of the constituents of each molecule of a species, (molecules, sites or 0)."""

@@ -233,7 +233,8 @@ class WasteRecyclingMC(EngineAction):
 
     @log(category="sequence", requires_run=True)
     def profile(self) -> tuple[float, ...]:
-        """(float, ...): probability P of each bin along the direction; empty without a profile."""
+        """(float, ...): probability P of each bin along the direction, of all species together;
+        empty without a profile."""
         if not self._fixed["bins"] or not self._engine.counters[6]:
             return ()
         return tuple(self._averages().profile.probability)
