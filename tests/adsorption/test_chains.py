@@ -308,6 +308,7 @@ def test_moves_do_not_change_loading_and_energy(method, moves, dense):
     a.compare_loading(200)
     (test,) = a.loading_from_test_molecules
     assert agrees(test.value, test.error, n.value, n.error)
+    assert test.error < 0.02 * n.value
     e, e0 = a.energy_plain, dense.energy_plain
     assert agrees(e.value, e.error, e0.value, e0.error)
     if moves.get("trial_positions", 1) > 1:
