@@ -308,6 +308,31 @@ def test_mixtures_have_the_energy_of_their_particles_and_their_bodies_stay_whole
     assert action.potential_energy == pytest.approx(exact.energies[0], rel=1e-3, abs=0.5)
 
 
+def test_the_mean_energy_of_a_mixture_is_that_of_the_engine_alone():
+    """As for a single species; a fixed atom in the box."""
+    simulation, edges = mixture_of((0.0, 0.0, 0.0), bodies=False)
+    fixed = particles_of(simulation).position[2].astype(float)
+    action = add(simulation, **MIXED, method="plj", steps=400, max_displacement=4.0, kT=800.0)
+    simulation.run(10)
+    blocks = []
+    for _ in range(30):
+        action.reset_averages()
+        simulation.run(5)
+        blocks.append(action.energy)
+    atom = Framework("one", (12.0, 13.0, 14.0), fixed @ np.linalg.inv(edges)[None] + 0.5, ("O",),
+                     16.0)  # fmt: skip
+    other = Adsorption(
+        atom, (2, 2), adsorbates=[bent(1.0), dipole(1.0)], cutoff=4.0, seed=1, systems=32,
+        force_field=ForceField(LAWS, {"O": 0.0}), ewald=(0.7, 3.0), grid_spacing=0.25,
+        cells=(1, 1, 1), barrier=None, device="cpu", method="plj", threads=2, temperature=800.0,
+    )  # fmt: skip
+    other.equilibrate(500)
+    other.run(1500)
+    error, exact = np.std(blocks, ddof=1) / np.sqrt(len(blocks)), other.energy_average
+    assert agrees(np.mean(blocks), error, exact.value, exact.error)
+    assert max(error, exact.error) < 0.1 * abs(exact.value)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

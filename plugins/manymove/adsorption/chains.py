@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from importlib import resources
 from numbers import Real
@@ -101,7 +101,8 @@ class Chain(Gas):
         def row(value: Any) -> Any:
             numbers = list(value) if isinstance(value, Sequence) and width > 1 else [value]
             good = len(numbers) == width and all(
-                isinstance(x, Real) and math.isfinite(x) for x in numbers
+                isinstance(x, Real) and not isinstance(x, bool) and math.isfinite(x)
+                for x in numbers
             )
             if not good:
                 hint = "; harmonic bonds are not supported" if name == "bonds" else ""
@@ -110,11 +111,11 @@ class Chain(Gas):
             found = tuple(float(x) for x in numbers)
             return found[0] if width == 1 else found
 
-        one = isinstance(given, Real) if width == 1 else any(isinstance(x, Real) for x in given)
-        if one:
-            return count * (row(given),)
-        values = [given] if isinstance(given, str) else list(given)
-        rows = tuple(row(value) for value in values)
+        several = isinstance(given, Iterable) and not isinstance(given, str)
+        if not several or (width > 1 and any(isinstance(x, Real) for x in given)):
+            one = row(given)
+            return count * (one,)
+        rows = tuple(row(value) for value in given)
         if len(rows) != count:
             raise ValueError(
                 f"{self.name}: a chain of {len(self.beads)} beads has {count} {name}, got "
@@ -165,6 +166,8 @@ def chain_of(entry: dict[str, Any], name: str) -> Chain:
         if key not in known:
             raise ValueError(f'unknown "{key}"')
     beads = []
+    if not isinstance(entry["beads"], Sequence) or isinstance(entry["beads"], str):
+        raise ValueError(f'"beads" must be a list of beads, got {entry["beads"]!r}')
     for one in entry["beads"]:
         if not isinstance(one, dict) or set(one) != {"label", "epsilon", "sigma"}:
             raise ValueError(f'the bead {one!r} needs "label", "epsilon" and "sigma"')

@@ -123,8 +123,11 @@ def trials_of(
         )
     if identity_change and (exchange is None or species < 2):
         raise ValueError("identity_change needs a fugacity and several adsorbates")
-    if exchange is None and not reinsertion and not regrowth:
-        raise ValueError(f"{given}: the systems are closed; give a fugacity, or reinsertion")
+    if exchange is None and not reinsertion:
+        # Partial regrowths have trials of orientations alone.
+        unused = given if not regrowth else "trial_positions" if positions != 1 else ""
+        if unused:
+            raise ValueError(f"{unused}: the systems are closed; give a fugacity, or reinsertion")
     all_shares = (exchange or 0.0) + reinsertion + identity_change + regrowth
     if all_shares >= 1:
         which = "exchange, reinsertion" + (

@@ -20,7 +20,7 @@ from manymove.adsorption.density import AXES, DensityMap
 from manymove.adsorption.equilibration import test_molecules
 from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.gas import GasPhase
-from manymove.adsorption.input import TRIALS, barrier_of, grid_points, has_trials
+from manymove.adsorption.input import barrier_of, grid_points, has_trials
 from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.molecules import Molecule
 from manymove.adsorption.rigid import settled
@@ -207,8 +207,7 @@ class Replica(replica.Replica):
             asked.pop(name, None)  # compared below
         spacing = asked.pop("grid_spacing", None)
         same = {
-            name.replace("_", "-"): (held.get(name, TRIALS.get(name)), _plain(value))
-            for name, value in asked.items()
+            name.replace("_", "-"): (held[name], _plain(value)) for name, value in asked.items()
         }
         if spacing is not None:
             points = grid_points(a.framework.cell, spacing, held["interpolation"])

@@ -13,6 +13,10 @@ namespace {
 
 constexpr int kPointsOfCell = 16;  // at which the density is computed for its bound
 constexpr int kShifts = 16, kPointsOfShift = 4096;  // of the lattice of ideal chains
+constexpr double kMostError = 0.02;                 // of the weight of an ideal chain
+// Curvature of the energy of an angle over the temperature. The width of the distribution is then
+// at least two of the distances at which its density is computed.
+constexpr double kStiffest = 1e6;
 
 std::uint32_t cell_bits(const AngleTable& t) { return t.torsion ? 22 : 21; }
 
@@ -208,6 +212,17 @@ void check_chain(const Parameters& p, std::size_t b) {
   for (const auto& torsion : c.torsions)
     for (const double x : torsion)
       if (!std::isfinite(x)) refuse("a coefficient of a torsion is not finite");
+  const double most = kStiffest * p.temperature;
+  for (const Bend& bend : c.bends)
+    if (bend.stiffness > most)
+      refuse("adsorbate ", b + 1, ": a bend has a stiffness of ", bend.stiffness,
+             " K / rad^2; more than ", most, " is too narrow for its tables");
+  for (const auto& t : c.torsions) {
+    const double height = std::abs(t[0]) + std::abs(t[1]) + 4 * std::abs(t[2]) + 9 * std::abs(t[3]);
+    if (height > most)
+      refuse("adsorbate ", b + 1, ": |c_0| + |c_1| + 4 |c_2| + 9 |c_3| of a torsion is ", height,
+             " K; more than ", most, " is too narrow for its tables");
+  }
 }
 
 }  // namespace
@@ -244,6 +259,11 @@ void make_chains(RigidState& s) {
   s.ideal.resize(s.chains.size());
   for (std::size_t b = 0; b < s.chains.size(); ++b) {
     set_ideal(s, static_cast<int>(b), angles, s.ideal[b]);
+    const IdealChain& ideal = s.ideal[b];
+    if (!(ideal.weight > 0) || !(ideal.weight_error <= kMostError * ideal.weight))
+      refuse("adsorbate ", b + 1, ": the mean weight of an ideal chain is ", ideal.weight, " +- ",
+             ideal.weight_error,
+             ", which is not exact enough: its beads repel or attract each other too much");
     s.chains[b].weight = s.ideal[b].weight;
     s.chains[b].energy = s.ideal[b].energy;
   }

@@ -232,7 +232,8 @@ MM_TEAM bool move_chain(System& s, std::uint64_t step, const CommonDraw& draw, T
       slot = s.m.first_slot[from] + static_cast<int>(uniform_below(word[2], present));
     }
   }
-  if (regrow && some && s.r.body[from].count == 1) some = false;
+  const bool single = regrow && some && s.r.body[from].count == 1;  // without a bond
+  if (single) some = false;
   if (some) {
     Growth g{step, 1, from, true, here, false, s.w.trial_positions, s.w.trial_orientations, slot};
     Grown before{1, 0, {{0, 0, 0}, {1, 0, 0, 0}}}, after = before;
@@ -302,7 +303,7 @@ MM_TEAM bool move_chain(System& s, std::uint64_t step, const CommonDraw& draw, T
   }
   if (here) count_move(s, kIdentities, outcome.accepted);
   if (moves) {
-    count_move(s, reinsert ? kReinsertions : kRegrowths, outcome.accepted);
+    if (!single) count_move(s, reinsert ? kReinsertions : kRegrowths, outcome.accepted);
     if (s.w.measure && s.m.bins && slot >= 0 && s.team.leads()) count_place(s, s.centers[slot], 1);
   }
   return true;

@@ -472,10 +472,10 @@ class RigidCudaEngine final : OnDevice, public Engine {
       if (fit >= resident) warps = n, resident = fit;
     }
     if (warps == 0)
-      throw std::invalid_argument(text_of(state_.slots,
-                                          " molecules in a system are too many for this GPU's "
-                                          "shared memory of ",
-                                          most, " bytes"));
+      throw std::invalid_argument(text_of(
+          state_.slots, " molecules in a system with ", w.trial_positions, " trial positions and ",
+          w.trial_orientations, " trial orientations are too many for this GPU's shared memory of ",
+          most, " bytes"));
     threads_ = static_cast<int>(warps) * 32;
     shared_ = warps * each;
     chains() ? allow_kernels<true>() : allow_kernels<false>();
