@@ -35,9 +35,9 @@ class DeckForces : protected Pointers {
   // the engine's. The masses of the settings must be known.
   void describe(manymove::dpd::Settings& settings, const std::vector<int>& types);
   std::uint32_t flags_of(int mask) const;
-  // The flag of the particles of a group, a new one for a group that has none.
   // An integrator of all forces that the engine knows.
   void take_nve(Fix* fix);
+  // The flag of the particles of a group, a new one for a group that has none.
   std::uint32_t flag_of(int groupbit);
   // Whether there are flags left for so many groups more.
   bool has_flags_for(std::size_t groups) const { return group_flags_.size() + groups <= 7; }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -29,7 +31,57 @@ bool near(double a, double b, double tolerance) {
   return std::fabs(a - b) <= tolerance * (std::fabs(a) + std::fabs(b));
 }
 
+// Length of the chain; 0 if the fix has none, or does not tell its state.
+int chain_of(Fix* fix) {
+  int dimension;
+  const auto* chain = static_cast<int*>(fix->extract("mtchain", dimension));
+  return chain && *chain > 0 && fix->vector_flag && fix->size_vector / 2 >= *chain ? *chain : 0;
+}
+
+// What the fix writes to a restart file after the number of bytes; empty if that is another one.
+std::vector<double> stored(Fix* fix) {
+  char* text = nullptr;
+  std::size_t size = 0;
+  FILE* const file = open_memstream(&text, &size);
+  if (!file) return {};
+  fix->write_restart(file);
+  std::vector<double> values;
+  if (std::fclose(file) == 0 && size > sizeof(int)) {
+    const std::size_t bytes = size - sizeof(int);
+    int announced;
+    std::memcpy(&announced, text, sizeof announced);
+    if (announced >= 0 && static_cast<std::size_t>(announced) == bytes &&
+        bytes % sizeof(double) == 0) {
+      values.resize(bytes / sizeof(double));
+      std::memcpy(values.data(), text + sizeof announced, bytes);
+    }
+  }
+  std::free(text);
+  return values;
+}
+
+// The layout of restart files: there is a thermostat, its chain, and there is no barostat.
+std::vector<double> in_file(const NoseHooverState& state) {
+  std::vector<double> file{1, static_cast<double>(state.position.size())};
+  file.insert(file.end(), state.position.begin(), state.position.end());
+  file.insert(file.end(), state.velocity.begin(), state.velocity.end());
+  file.push_back(0);
+  return file;
+}
+
+NoseHooverState state_of(Fix* fix, int chain) {
+  NoseHooverState state;
+  for (int k = 0; k < chain; ++k) state.position.push_back(fix->compute_vector(k));
+  for (int k = 0; k < chain; ++k) state.velocity.push_back(fix->compute_vector(chain + k));
+  return state;
+}
+
 }  // namespace
+
+bool DeckThermostat::has_known_layout(Fix* fix) {
+  const int chain = chain_of(fix);
+  return chain > 0 && stored(fix) == in_file(state_of(fix, chain));
+}
 
 bool DeckThermostat::take(Fix* fix, double rate) {
   fix_ = fix;
@@ -50,9 +102,9 @@ bool DeckThermostat::read() {
   int dimension;
   const auto* first = static_cast<double*>(fix_->extract("t_start", dimension));
   const auto* last = static_cast<double*>(fix_->extract("t_stop", dimension));
-  const auto* chain = static_cast<int*>(fix_->extract("mtchain", dimension));
+  const int chain = chain_of(fix_);
   Compute* measured = modify->get_compute_by_id(std::string(fix_->id) + "_temp");
-  if (!first || !last || !chain || !measured || *first != *last || *chain < 1 ||
+  if (!first || !last || chain < 1 || !measured || *first != *last ||
       std::strcmp(measured->style, "temp/deform") != 0)
     return false;
   measured->setup();  // counts the degrees of freedom
@@ -62,7 +114,7 @@ bool DeckThermostat::read() {
       !near(target_[kTargetEnergy], measured->dof * force->boltz * *target_, 1e-12) ||
       !(target_[kRate] > 0))
     return false;
-  settings_.chain = *chain;
+  settings_.chain = chain;
   settings_.damping_time = 1 / target_[kRate];
   settings_.temperature = *target_;
   settings_.boltzmann = force->boltz;
@@ -72,20 +124,13 @@ bool DeckThermostat::read() {
 }
 
 NoseHooverState DeckThermostat::state() const {
-  NoseHooverState state;
-  for (int k = 0; k < settings_.chain; ++k) state.position.push_back(fix_->compute_vector(k));
-  for (int k = 0; k < settings_.chain; ++k)
-    state.velocity.push_back(fix_->compute_vector(settings_.chain + k));
+  NoseHooverState state = state_of(fix_, settings_.chain);
   state.temperature = target_[kMeasured];
   return state;
 }
 
-// In the layout of restart files.
 void DeckThermostat::set_state(const NoseHooverState& state) const {
-  std::vector<double> file{1, static_cast<double>(settings_.chain)};
-  file.insert(file.end(), state.position.begin(), state.position.end());
-  file.insert(file.end(), state.velocity.begin(), state.velocity.end());
-  file.push_back(0);  // no barostat
+  std::vector<double> file = in_file(state);
   fix_->restart(reinterpret_cast<char*>(file.data()));
   target_[kMeasured] = state.temperature;
 }

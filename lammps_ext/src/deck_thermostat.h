@@ -7,15 +7,19 @@
 
 namespace LAMMPS_NS {
 
-class Compute;
 class Fix;
 
 class DeckThermostat : protected Pointers {
  public:
   explicit DeckThermostat(class LAMMPS* lmp) : Pointers(lmp) {}
 
+  // Whether the state of the fix is stored as set_state() restores it, in the layout of LAMMPS
+  // 22 Jul 2025; later releases have another one. For the first rank: the fix stores nothing on
+  // the others.
+  static bool has_known_layout(Fix* fix);
   // Whether an engine can do what the fix does at this rate of shear, with a constant temperature:
-  // it has to act as expected on the atoms. Collective; ranks may disagree.
+  // it has to act as expected on the atoms, which are restored. The layout must be known.
+  // Collective; ranks may disagree.
   bool take(Fix* fix, double rate);
   bool present() const { return fix_ != nullptr; }
   void describe(manymove::dpd::Settings& settings) const { settings.thermostat = settings_; }

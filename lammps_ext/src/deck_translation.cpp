@@ -114,7 +114,6 @@ DeckTranslation::DeckTranslation(LAMMPS* lmp, const LastSetup& last_setup)
   check_atoms();
   check_box();
   check_fixes();
-  check_thermostat();
   for (int i = 0; shearing_ && i < atom->nlocal; ++i)
     if (!is_integrated(i)) {
       refuse(name_of(shearing_) + " with atoms that are not integrated");
@@ -251,6 +250,8 @@ void DeckTranslation::check_fixes() {
         !engine_changes_velocities(modify->fix[k]))
       end_of_step_.push_back(modify->fix[k]);
   adapts_ahead_ = !adapting_.empty() && DeckVariables(lmp).all_of_step();
+  // It acts on the flow of a fix deform that is served.
+  if (sllod_ && !shearing_) refuse(name_of(sllod_));
 }
 
 void DeckTranslation::check_fix(Fix* fix, int mask) {
@@ -294,12 +295,22 @@ bool DeckTranslation::engine_changes_velocities(Fix* fix) {
   return true;
 }
 
-// fix nvt/sllod acts on the flow of a fix deform that is served.
-void DeckTranslation::check_thermostat() {
-  if (!sllod_) return;
-  std::int64_t refused = !(shearing_ && thermostat_.take(sllod_, shear_rate_));
-  on_all_ranks([&](MpiCommunicator& communicator) { communicator.maximum(&refused, 1); });
-  if (refused) refuse(name_of(sllod_));
+std::string DeckTranslation::take_thermostat() {
+  if (!sllod_ || thermostat_.present()) return "";
+  const auto all_ranks = [&](bool agreed) {
+    std::int64_t refused = !agreed;
+    on_all_ranks([&](MpiCommunicator& communicator) { communicator.maximum(&refused, 1); });
+    return refused == 0;
+  };
+  if (!all_ranks(comm->me != 0 || DeckThermostat::has_known_layout(sllod_)))
+    return name_of(sllod_) + " of another release of LAMMPS than 22 Jul 2025";
+  if (!all_ranks(thermostat_.take(sllod_, shear_rate_))) return name_of(sllod_);
+  try {
+    manymove::dpd::check_settings(settings());
+  } catch (const std::invalid_argument& refusal) {
+    return refusal.what();
+  }
+  return "";
 }
 
 bool DeckTranslation::adapts_at(bigint step) const {

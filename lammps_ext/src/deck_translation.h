@@ -86,7 +86,10 @@ class DeckTranslation : protected Pointers {
   bool set_box_before(bigint step) const;
   void set_box_after_step() const;
 
-  // fix nvt/sllod.
+  // fix nvt/sllod. take_thermostat() returns why it is not served, or "". The fix acts for this,
+  // and its action is undone: call it when a device is to keep the particles of a deck that has
+  // nothing unserved. Collective.
+  std::string take_thermostat();
   const DeckThermostat& thermostat() const { return thermostat_; }
 
   // Changes of velocities by the engine at the end of steps.
@@ -128,7 +131,6 @@ class DeckTranslation : protected Pointers {
   void check_plane();
   void check_fixes();
   void check_fix(Fix* fix, int mask);
-  void check_thermostat();
   bool engine_changes_velocities(Fix* fix);
   bool can_shear(const Fix* fix) const;
   void check_readers();

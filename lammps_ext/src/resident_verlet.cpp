@@ -227,6 +227,7 @@ void VerletManymove::choose_place() {
   if (gpu && unserved.empty() && deck_->shear_rate() != 0 && comm->nprocs > 1)
     unserved = "fix deform on GPUs of several ranks (device cpu keeps them)";
   const std::string risk = any && !gpu && unserved.empty() ? deck_->risk() : "";
+  if (unserved.empty() && risk.empty()) unserved = deck_->take_thermostat();
   resident_ = unserved.empty() && risk.empty();
   if (resident_) return announce(style + no_gpu + "the particles are on " + name, false);
   const std::string obstacle = risk.empty() ? PairOnDevice::obstacle(lmp) : risk;

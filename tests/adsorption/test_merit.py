@@ -11,7 +11,7 @@ import pytest
 
 from manymove import cli
 from manymove.adsorption import CO2, TRAPPE_ZEO, Framework, read_framework
-from manymove.bench import graspa, raspa
+from manymove.bench import graspa, open_systems, raspa
 from manymove.bench.series import Series
 
 # Prints what gRASPA prints, for numbers of molecules that alternate between 4 and 6.
@@ -70,6 +70,43 @@ def test_cycles_weigh_as_many_steps_as_they_have():
     numbers = np.array([30.0, 20.0] * 10)
     series = Series(numbers, np.maximum(20, numbers), 1.0, math.nan)
     assert series.loading.value == pytest.approx((30 * 30 + 20 * 20) / 50)
+
+
+def test_a_run_that_exchanges_nothing_has_no_merit(program, tmp_path, capsys):
+    row = Series(np.full(30, 4.0), np.full(30, 20.0), 1.0, 0.0).row("p", "cpu")
+    assert row["loading_molecules"] == 4 and math.isnan(row["figure_of_merit"])
+    assert row["warnings"] == [
+        "no merit: the run of p has no error of its loading: the series is constant"
+    ]
+    program.write_text(program.read_text().replace("4 + 2 * (k * 7 % 11 > 5)", "4"))
+    path = tmp_path / "merit.json"
+    options = ["--fugacity", "1", "--trial-positions", "4", "--merit", "0.3", "--json", str(path)]
+    assert cli.run([*WORDS, *options]) == 0
+    assert "warning: no merit: the run of gRASPA 10 x 10" in capsys.readouterr().out
+    assert [row["variant"] for row in json.loads(path.read_text())["results"][1:]] == [
+        "gRASPA 10 x 10",
+        "gRASPA 64 x 10",
+    ]
+
+
+def test_the_best_merit_is_that_of_a_row_that_has_one(monkeypatch, program, tmp_path):
+    results = open_systems.Timed.result
+    rows = []
+
+    def result(timed):
+        rows.append(results(timed))
+        if len(rows) == 1:
+            rows[0]["figure_of_merit"] = math.nan
+        return rows[-1]
+
+    monkeypatch.setattr(open_systems.Timed, "result", result)
+    path = tmp_path / "merit.json"
+    options = ["--fugacity", "1", "--trial-positions", "2,4", "--merit", "0.1"]
+    assert cli.run([*WORDS, *options, "--json", str(path)]) == 0
+    peer = json.loads(path.read_text())["results"][2]
+    assert peer["merit_ratio"] == pytest.approx(
+        rows[1]["figure_of_merit"] / peer["figure_of_merit"]
+    )
 
 
 def test_graspa_gets_the_system_of_our_engine(program, tmp_path):

@@ -94,6 +94,31 @@ def test_styles_are_compared_with_their_peers_and_with_dpd(tmp_path):
     assert ratios[5] == ratios[6] == third | {"run_style dpd": same}
 
 
+class Failed(Timed):
+    """A variant that no settings were found for."""
+
+    def tune(self, case, start, seconds):
+        self.failure = "no"
+        return 0.0
+
+
+def test_variants_have_settings_of_their_own(tmp_path):
+    gpu, cpu = {"device": "cuda"}, {"device": "cpu", "threads": 2}
+    variants = [
+        kind("run_style " + pair, {"pair": pair, **settings}, False)
+        for pair in ("dpd", "dpd/ext")
+        for kind, settings in ((Timed, gpu), (Timed, cpu), (Failed, {"precision": "mixed"}))
+    ]
+    for variant in variants:
+        if type(variant) is Timed:
+            variant.settings["skin"] = 0.3
+    case = dpd_variants.Case(800, 3.0, 1.0, 0.005, (0.3,), 1.0, 7)
+    rows = dpd._time(case, variants, tmp_path, 3, 0.1)
+    ratios = [list(row.get("ratios", ())) for row in rows]
+    assert ratios == 3 * [[]] + 2 * [["run_style dpd"]] + [[]]
+    assert [row.get("failure", "") for row in rows] == ["", "", "no"] * 2
+
+
 def test_decks_of_other_pair_styles():
     case = dpd_variants.Case(800, 3.0, 1.0, 0.005, (0.3,), 0.5, 7)
     assert case.pair("manymove/dpd/ext mixed") == (

@@ -76,7 +76,7 @@ def test_friction_and_noise_have_the_moments_of_the_law(style, tmp_path):
     # covariances and a fourth moment those of the noise along and across the line of centers; the
     # other particle feels the reverse. Bounds of five standard errors (of a fourth moment: a normal
     # variable's 96 / n), for 23 numbers in all: the three styles fail a right program once in some
-    # 70,000 seeds.
+    # 50,000 seeds.
     draws, r = 10000, np.array([0.3, -0.2, 0.4])
     velocity = np.array([1.5, -0.7, 0.4])  # of the first particle; the other one has the reverse
     gamma, gamma_across = 4.5, 0.0 if style == "dpd/tstat" else 2.0

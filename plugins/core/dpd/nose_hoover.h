@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "engine.h"
@@ -13,7 +14,6 @@ namespace manymove::dpd {
 
 class NoseHooverChain {
  public:
-  NoseHooverChain() = default;
   NoseHooverChain(const NoseHoover& settings, double time_step)
       : settings_(settings), time_step_(time_step) {
     start({std::vector<double>(static_cast<std::size_t>(settings.chain)),
@@ -63,19 +63,18 @@ class NoseHooverChain {
   }
   // The first one is driven by the temperature, the others by those before them.
   void find_acceleration(std::size_t k) {
-    const double per_temperature = settings_.boltzmann;
     if (k == 0) {
-      acceleration_[0] = settings_.degrees_of_freedom * per_temperature *
+      acceleration_[0] = settings_.degrees_of_freedom * settings_.boltzmann *
                          (state_.temperature - settings_.temperature) / mass(0);
       return;
     }
     const double before = state_.velocity[k - 1];
     acceleration_[k] =
-        (mass(k - 1) * before * before - per_temperature * settings_.temperature) / mass(k);
+        (mass(k - 1) * before * before - settings_.boltzmann * settings_.temperature) / mass(k);
   }
 
   NoseHoover settings_;
-  double time_step_ = 0;
+  double time_step_;
   NoseHooverState state_;
   std::vector<double> acceleration_;
 };

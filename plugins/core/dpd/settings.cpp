@@ -110,6 +110,7 @@ void check_settings(const Settings& s) {
     positive(chain.temperature, "temperature of the thermostat");
     positive(chain.boltzmann, "Boltzmann constant");
     positive(chain.degrees_of_freedom, "number of degrees of freedom");
+    positive(chain.temperature_of_sum, "temperature of a sum of m v^2");
   }
   if (!is_transport(s.transport)) refuse("no transport ", s.transport);
   const bool upright = s.box.tilt[0] == 0 && s.box.tilt[1] == 0 && s.box.tilt[2] == 0;

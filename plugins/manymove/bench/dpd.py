@@ -198,7 +198,7 @@ def _time(
             result["ratios"] = {
                 peer.name: _ratio(variant, peer)
                 for peer in variants
-                if _is_compared(variant, peer) and not peer.failure
+                if not peer.failure and _is_compared(variant, peer)
             }
         results.append(result)
     return results
@@ -216,7 +216,8 @@ def _hot(temperature: float) -> list[str]:
 def _is_compared(ours: Variant, other: Variant) -> bool:
     if other.peer:
         return other.settings["pair"] == ours.settings["pair"]
-    differing = {key for key in ours.settings if ours.settings[key] != other.settings[key]}
+    keys = ours.settings.keys() | other.settings.keys()  # threads are of the CPU alone
+    differing = {key for key in keys if ours.settings.get(key) != other.settings.get(key)}
     same_program = ours.name.split()[0] == other.name.split()[0]  # pair_style or run_style
     return differing - {"skin"} == {"pair"} and other.settings["pair"] == "dpd" and same_program
 

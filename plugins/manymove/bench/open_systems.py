@@ -154,7 +154,8 @@ def run(
     rows = [t.result() for t in timed]
     report.add(rows)
     if merit is not None:
-        best = max(row["figure_of_merit"] for row in rows)
+        merits = [row["figure_of_merit"] for row in rows]
+        best = max((merit for merit in merits if merit > 0), default=math.nan)  # NaN: no error
         for peer in _peers(timed[0].engine, molecules, merit, settings):
             row = peer()
             row["merit_ratio"] = best / row["figure_of_merit"]

@@ -45,11 +45,21 @@ class Series:
         return Estimate(mean, math.sqrt(variance))
 
     def row(self, name: str, device: str) -> dict[str, Any]:
-        """The row of the table and of the JSON file; the loading is in molecules."""
-        loading, total = self.loading, float(self.steps.sum())
-        times = total / max(1.0, self.autocorrelation_time)
+        """The row of the table and of the JSON file; the loading is in molecules.
+
+        A series that has no autocorrelation time, such as one without any exchange, has NaN as its
+        error and as its merit, and a warning.
+        """
+        total = float(self.steps.sum())
         rate = total / self.seconds
         warnings = []
+        try:
+            loading, correlated = self.loading, self.autocorrelation_time
+        except ValueError as reason:
+            mean = float(np.average(self.numbers, weights=self.steps)) if total else math.nan
+            loading, correlated = Estimate(mean, math.nan), math.nan
+            warnings.append(f"no merit: the run of {name} has no error of its loading: {reason}")
+        times = total / max(1.0, correlated)
         if times < _FEW:
             warnings.append(
                 f"short: the run of {name} has {times:.0f} autocorrelation times, so that its "
@@ -70,7 +80,7 @@ class Series:
             "measured_seconds": self.seconds,
             "loading_molecules": loading.value,
             "loading_error_molecules": loading.error,
-            "autocorrelation_steps": self.autocorrelation_time,
+            "autocorrelation_steps": correlated,
             "figure_of_merit": merit,
             "merit_per_step": merit * self.seconds / total,
             "optimal_merit": merit,
