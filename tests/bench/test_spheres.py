@@ -52,7 +52,7 @@ def test_a_mixture_is_timed_next_to_one_size(tmp_path, capsys):
     assert rows[-1]["variant"] == "cpu, 1 thread, mixture with the ratio 0.7"
     ratio = rows[-1]["trial_moves_per_second"] / rows[0]["trial_moves_per_second"]
     assert rows[-1]["ratio_to_one_size"] == pytest.approx(ratio)
-    assert rows[-1]["acceptance"] < rows[0]["acceptance"]  # the small ones crowd
+    assert 0.05 < rows[-1]["acceptance"] < 0.3
     assert cli.run([*words, "0.3"]) == 2
     assert "--mixture-ratio must be from 0.4 to 1" in capsys.readouterr().err
     assert cli.run([*words, "0.7", "--ranks", "1,2"]) == 2
