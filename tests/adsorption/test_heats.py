@@ -193,7 +193,7 @@ def test_closed_systems_and_single_heats_of_mixtures_are_refused():
     with pytest.raises(RuntimeError, match="heats of adsorption need an open system"):
         _ = closed.heats_of_adsorption
     mixed = mixture(GASES, [60.0, 80.0], systems=4, steps=1)
-    with pytest.raises(RuntimeError, match="heats_of_adsorption are those of a mixture"):
+    with pytest.raises(RuntimeError, match="use heats_of_adsorption for a mixture"):
         _ = mixed.heat_of_adsorption
 
 

@@ -169,8 +169,8 @@ HELP = {
     "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
     "shear": "Rates of shear by fix deform in reduced units; 0 is the fluid at rest (default 0).",
     "pair": "Pair styles to time: dpd, dpd/tstat, dpd/ext and mdpd, the many-body liquid of "
-    "Warren (default dpd). LAMMPS' styles of the same names are timed for comparison. dpd/tstat "
-    "has no repulsion: it starts from the liquid of dpd, which becomes an ideal gas in the run.",
+    "Warren. LAMMPS' styles of the same names are timed for comparison. dpd/tstat has no "
+    "repulsion: it starts from the liquid of dpd, which becomes an ideal gas in the run.",
     "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
     "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
     "cpu": "Time the CPU engine as well as the GPU's.",
