@@ -274,7 +274,7 @@ def test_ranks_share_the_box(name, processors, precision, device, tmp_path):
 
 def test_ranks_lose_nothing_in_a_longer_run(device, tmp_path):
     # A sheared film, whose particles change ranks: the momentum stays zero, and after 300 steps the
-    # energy is that of the host, which finds all densities anew.
+    # energy is that of the host, which computes all densities itself.
     deck = """
 units lj
 comm_modify vel yes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,6 +64,16 @@ def agrees(value: float, error: float, exact: float, exact_error: float = 0.0) -
     is 1.6e-4 for 16 systems, 4.9e-6 for 64, 1.9e-6 for 128 and 1.1e-6 for 256. Seeds are fixed.
     """
     return abs(value - exact) < 5 * np.hypot(error, exact_error)
+
+
+def is_poisson(counts: np.ndarray, mean: float) -> bool:
+    """Whether independent counts have a Poisson distribution of this mean, which is about four. One
+    false alarm in 1e6: chi squared of nine degrees of freedom."""
+    found = np.bincount(counts, minlength=12)
+    found = np.array([*found[:9], found[9:].sum()])
+    shares = [math.exp(-mean) * mean**k / math.factorial(k) for k in range(9)]
+    expected = len(counts) * np.array([*shares, 1 - sum(shares)])
+    return np.sum((found - expected) ** 2 / expected) < 46.2
 
 
 def state(a: Adsorption) -> tuple:

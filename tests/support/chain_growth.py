@@ -9,6 +9,7 @@ import math
 from collections import defaultdict
 
 import numpy as np
+from trial_chain import Balance
 
 from manymove.adsorption import Chain
 
@@ -127,7 +128,7 @@ TRIALS = 2  # of the middle bead and of each other one
 STAY = 0.7  # probability that the two bonds of a chain of three beads have the same direction
 
 
-class GrowingChains:
+class GrowingChains(Balance):
     """A chain has a place of its middle bead and a direction (0 or 1) of each bond away from it. A
     bead is that many steps farther on the ring than its neighbor. The directions of the two bonds
     of a chain of three are correlated, as by a bend, and its ends interact, as far beads do.
@@ -296,12 +297,3 @@ class GrowingChains:
                     ratio = zb * n * w * first[1] / (za * (m + 1) * w_old * first[0])
                     to[tuple(sorted((*others, c)))] += 0.5 / n * p * q * min(1, ratio)
         return to
-
-    def violation(self, move: str) -> float:
-        """Largest |pi(a) p(a to b) - pi(b) p(b to a)| over the sum of pi."""
-        flow = {}
-        for s in self.states:
-            for new, p in getattr(self, move)(s).items():
-                flow[s, new] = self.probability(s) * p
-        total = sum(map(self.probability, self.states))
-        return max(abs(p - flow.get((b, a), 0.0)) for (a, b), p in flow.items()) / total

@@ -14,7 +14,21 @@ POSITIONS, ORIENTATIONS = 2, 2  # trials
 POSES = list(itertools.product(range(PLACES), range(TURNS)))
 
 
-class Chain:
+class Balance:
+    """Detailed balance of a Markov chain with `states`, `probability(state)`, which needs no norm,
+    and its moves: move(state) is {new state: probability}."""
+
+    def violation(self, move: str) -> float:
+        """Largest |pi(a) p(a to b) - pi(b) p(b to a)| over the sum of pi."""
+        flow = {}
+        for s in self.states:
+            for new, p in getattr(self, move)(s).items():
+                flow[s, new] = self.probability(s) * p
+        total = sum(map(self.probability, self.states))
+        return max(abs(p - flow.get((b, a), 0.0)) for (a, b), p in flow.items()) / total
+
+
+class Chain(Balance):
     """States are multisets of (species, place, orientation).
 
     Args:
@@ -133,12 +147,3 @@ class Chain:
                     accept = min(1, ratio * math.exp(-change))
                     to[new] += chance * accept / KINDS / n / len(before) / len(after)
         return to
-
-    def violation(self, move: str) -> float:
-        """Largest |pi(a) p(a to b) - pi(b) p(b to a)| over the sum of pi."""
-        flow = {}
-        for s in self.states:
-            for new, p in getattr(self, move)(s).items():
-                flow[s, new] = self.probability(s) * p
-        total = sum(map(self.probability, self.states))
-        return max(abs(p - flow.get((b, a), 0.0)) for (a, b), p in flow.items()) / total
