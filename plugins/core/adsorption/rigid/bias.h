@@ -48,18 +48,18 @@ struct Bias {
   F old_weight, old_energy;  // of the first trial
 };
 
-// With what is gathered. The weight is zero where the framework's energy is not below
-// `most_of_trials`, so that only the other trials need the energies with other molecules.
-template <class System>
-MM_TEAM Bias<typename System::Real> weigh(const System& s, int species, const Trials& t,
-                                          std::uint32_t word) {
+// Of trials 0 to all - 1. field(i) is the energy of trial i in the framework; add_pairs(trial_of,
+// pairs) sets the energies pairs[l] with other molecules of the trials trial_of(l), a trial a lane.
+// The weight is zero where the framework's energy is not below `most_of_trials`, so that only the
+// other trials need the energies with other molecules.
+template <class System, class Field, class AddPairs>
+MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::uint32_t word,
+                                                 const Field& field, const AddPairs& add_pairs) {
   using F = typename System::Real;
-  const Body<F>& body = s.r.body[species];
   const Fast<F> energy = s.scratch.energy, weights = s.scratch.weight;
   const Fast<std::int32_t> open = s.scratch.open;
-  const int all = t.count();
   s.team.each([&](int l) {
-    for (int i = l; i < all; i += System::kLanes) energy[i] = s.field(body, trial_pose(s, t, i));
+    for (int i = l; i < all; i += System::kLanes) energy[i] = field(i);
   });
   s.team.sync();
   const int count = s.team.compact(
@@ -72,15 +72,11 @@ MM_TEAM Bias<typename System::Real> weigh(const System& s, int species, const Tr
   s.team.each([&](int l) { sum[l] = 0; });
   for (int c = 0; c < own; ++c) {
     typename System::template Lane<F> pairs;
-    typename System::template Lane<Site> at[kMostSites];
-    s.team.each([&](int l) {
+    const auto trial_of = [&](int l) {
       const int p = l * own + c;
-      const Pose pose = trial_pose(s, t, open[p < count ? p : 0]);
-      const Matrix turn = matrix_of(pose.turn);
-      pairs[l] = 0;
-      for (int i = 0; i < body.count; ++i) at[i][l] = site_of(s.r, body, pose.center, turn, i);
-    });
-    s.add_lane_pairs(body, at, pairs);
+      return open[p < count ? p : 0];
+    };
+    add_pairs(trial_of, pairs);
     s.team.each([&](int l) {
       const int p = l * own + c;
       weights[p] = 0;
@@ -111,6 +107,26 @@ MM_TEAM Bias<typename System::Real> weigh(const System& s, int species, const Tr
                      first ? weights[0] : F(0), first ? energy[0] : F(0)};
   s.team.sync();  // the memory is used again
   return bias;
+}
+
+// With what is gathered.
+template <class System>
+MM_TEAM Bias<typename System::Real> weigh(const System& s, int species, const Trials& t,
+                                          std::uint32_t word) {
+  using F = typename System::Real;
+  const Body<F>& body = s.r.body[species];
+  return weigh_trials(
+      s, t.count(), word, [&](int i) { return s.field(body, trial_pose(s, t, i)); },
+      [&](const auto& trial_of, auto& pairs) {
+        typename System::template Lane<Site> at[kMostSites];
+        s.team.each([&](int l) {
+          const Pose pose = trial_pose(s, t, trial_of(l));
+          const Matrix turn = matrix_of(pose.turn);
+          pairs[l] = 0;
+          for (int i = 0; i < body.count; ++i) at[i][l] = site_of(s.r, body, pose.center, turn, i);
+        });
+        s.add_lane_pairs(body, at, pairs);
+      });
 }
 
 template <class F>

@@ -28,68 +28,28 @@ struct Grown {
   Pose pose;
 };
 
-// As weigh() of bias.h, of a bead whose trial places are in scratch.beads. The beads of the chain
-// from low to high are in scratch.grown.
+// Of a bead whose trial places are in scratch.beads. The beads of the chain from low to high are in
+// scratch.grown.
 template <class System>
 MM_TEAM Bias<typename System::Real> weigh_bead(const System& s, int species, int bead, int low,
                                                int high, int all, std::uint32_t word) {
   using F = typename System::Real;
   const int type = s.r.body[species].type[bead];
-  const Fast<F> energy = s.scratch.energy, weights = s.scratch.weight;
-  const Fast<std::int32_t> open = s.scratch.open;
   const Fast<Site> beads = s.scratch.beads, grown = s.scratch.grown;
-  s.team.each([&](int l) {
-    for (int i = l; i < all; i += System::kLanes)
-      energy[i] = s.r.framework && s.r.felt[type] ? framework_energy(s.m, type, beads[i]) : F(0);
-  });
-  s.team.sync();
-  const int count = s.team.compact(
-      all, [&](int i) { return energy[i] < s.w.most_of_trials; },
-      [&](int i, int p) { open[p] = i; });
-  s.team.sync();
-  if (count == 0) return {0, 0, F(0), F(0), F(0)};
-  const int own = (count + System::kLanes - 1) / System::kLanes;
-  typename System::template Lane<F> sum;
-  s.team.each([&](int l) { sum[l] = 0; });
-  for (int c = 0; c < own; ++c) {
-    typename System::template Lane<F> pairs;
-    typename System::template Lane<Site> at;
-    s.team.each([&](int l) {
-      const int p = l * own + c;
-      at[l] = beads[open[p < count ? p : 0]];
-      pairs[l] = chain_energy(s, species, bead, low, high, at[l], [&](int i) { return grown[i]; });
-    });
-    s.add_bead_pairs(type, at, pairs);
-    s.team.each([&](int l) {
-      const int p = l * own + c;
-      weights[p] = 0;
-      if (p < count) {
-        F& u = energy[open[p]];
-        u = lowest_of(u + pairs[l], F(kForbidden));
-        weights[p] = weight(s.m.beta, u);
-      }
-      sum[l] += weights[p];
-    });
-  }
-  s.team.sync();
-  F total = 0;
-  int p = 0;
-  if constexpr (System::kLanes == kWidth) {
-    const auto levels = s.team.levels(sum);
-    total = levels.total();
-    F rest = static_cast<F>(uniform(word)) * total;
-    const int lane = choose_lane(rest, [&](int level, int l) { return levels.partial(level, l); });
-    p = lane * own + choose_own(rest, (weights + lane * own).get(), own);
-  } else {
-    total = s.team.sum(sum);
-    p = choose_own(static_cast<F>(uniform(word)) * total, weights.get(), count);
-  }
-  const int chosen = open[p < count ? p : 0];
-  const bool first = open[0] == 0;
-  const Bias<F> bias{static_cast<double>(total) / all, chosen, energy[chosen],
-                     first ? weights[0] : F(0), first ? energy[0] : F(0)};
-  s.team.sync();  // the memory is used again
-  return bias;
+  return weigh_trials(
+      s, all, word,
+      [&](int i) {
+        return s.r.framework && s.r.felt[type] ? framework_energy(s.m, type, beads[i]) : F(0);
+      },
+      [&](const auto& trial_of, auto& pairs) {
+        typename System::template Lane<Site> at;
+        s.team.each([&](int l) {
+          at[l] = beads[trial_of(l)];
+          pairs[l] =
+              chain_energy(s, species, bead, low, high, at[l], [&](int i) { return grown[i]; });
+        });
+        s.add_bead_pairs(type, at, pairs);
+      });
 }
 
 // Grows a chain into scratch.shape, first the beads above those that are there, then those below.
