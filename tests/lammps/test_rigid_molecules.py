@@ -42,12 +42,16 @@ thermo 1
 dump d all custom 1 dump id mol type q x y z xu yu zu vx vy vz
 dump_modify d sort id format float %.14g
 """
-DECK = HEAD + """
+DECK = (
+    HEAD
+    + """
 group gas type 3 4
 {before}
 fix w gas manymove/wrmc/rigid 1 {steps} 7 300.0 4.0 site 3 80 2.6 site 4 60 2.4 &
   framework 1 90 2.6 framework 2 60 2.4 ewald 0.7 3.0 spacing 0.25 device cpu {more}
-""" + OUTPUT
+"""
+    + OUTPUT
+)
 
 
 def alone(molecules: int = 3, **settings) -> Adsorption:
@@ -202,7 +206,9 @@ def test_molecules_stay_rigid_and_whole_and_velocities_turn_with_them(tmp_path):
     assert kinetic[-1] == pytest.approx(kinetic[0], rel=1e-12) and kinetic[0] > 0
 
 
-WATERS = HEAD + """
+WATERS = (
+    HEAD
+    + """
 fix w all manymove/wrmc/rigid 1 20 7 300.0 6.0 site 1 78.19743111 3.16555789 site 2 0 1 &
   potential truncated ewald 0.8 6.0 max_displacement 0.3 device cpu
 thermo_style custom step f_w[4] f_w[6]
@@ -211,6 +217,7 @@ dump d all custom 1 dump id mol type q x y z xu yu zu
 dump_modify d sort id format float %.14g
 run 30
 """
+)
 
 
 def test_bent_molecules_have_the_energy_of_an_independent_ewald_sum(tmp_path):
@@ -246,13 +253,17 @@ def test_bent_molecules_have_the_energy_of_an_independent_ewald_sum(tmp_path):
     assert run.thermo()["f_w[4]"][-1] > 0.05
 
 
-TILTED = HEAD + """
+TILTED = (
+    HEAD
+    + """
 group fixed id 1 2
 group gas subtract all fixed
 velocity gas create 300 5
 fix w gas manymove/wrmc/rigid 1 25 7 300.0 4.0 site 2 80 2.6 site 3 60 2.4 site 4 50 2.5 &
   framework 1 90 2.6 ewald 0.8 5.0 spacing 0.25 device cpu species 2 {more}
-""" + OUTPUT
+"""
+    + OUTPUT
+)
 BENT = np.array([[0.0, 0.0, 0.6], [0.5, 0.0, -0.3], [-0.5, 0.0, -0.3]])
 
 
