@@ -74,7 +74,11 @@ Schedule schedule_for(std::size_t n, int eta) {
 class DeviceShare {
  public:
   DeviceShare(const State& state, const Schedule& schedule, int device)
-      : device_(current(device)), schedule_(schedule), n_(static_cast<int>(state.sites.size())) {
+      : device_(current(device)),
+        // Before what the tree does beside it
+        stream_(state.parameters.method == Method::tree ? Priority::highest : Priority::lowest),
+        schedule_(schedule),
+        n_(static_cast<int>(state.sites.size())) {
     allocate(state.rules);
     std::vector<std::int32_t> index(n_);
     std::iota(index.begin(), index.end(), 0);

@@ -31,7 +31,7 @@ Costs costs_of(Space space) {
 // the energy by another's move falls with the size of the system.
 int batch_length(std::size_t ions) {
   const double wanted = kBatch * std::cbrt(static_cast<double>(ions));
-  return 1 << std::clamp(static_cast<int>(std::lround(std::log2(wanted))), 6, 13);
+  return std::clamp(1 << static_cast<int>(std::lround(std::log2(wanted))), 64, kMostBatch);
 }
 
 // The plan with the fewest stages, and the smallest radices of those.
@@ -75,13 +75,18 @@ Lengths lengths_of(int hopeful, const Epochs& most, int batch) {
   lengths.outer = blocks_for(outer, inner) * lengths.inner;
   return lengths;
 }
-// A batch is at most half as long again as is wanted, and rounding makes each of an outer epoch's
-// longer by one trial.
-int most_batch(int batch) { return 2 * batch + 2; }
 std::size_t most_trials(const Epochs& epochs, int batch) {
   const std::size_t batches = 4 * (epochs.outer / static_cast<std::size_t>(batch) + 1) +
                               4 * (epochs.outer / epochs.inner + 1);
   return epochs.outer + batches;
+}
+
+// Of the current device
+int multiprocessors() {
+  int device = 0, count = 0;
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "properties");
+  return count;
 }
 
 // A far field in a device's memory: charges and potential on the mesh, and what they stand for,
@@ -89,9 +94,11 @@ std::size_t most_trials(const Epochs& epochs, int batch) {
 template <Space B>
 class DeviceField {
  public:
-  // sources: at most so many.
-  DeviceField(FarField field, const State& state, std::size_t sources, cudaStream_t stream)
-      : field_(std::move(field)), stream_(stream), source_(sources) {
+  // sources: at most so many. What is done to the mesh goes into a stream of its own, which may be
+  // the other one too.
+  DeviceField(FarField field, const State& state, std::size_t sources, cudaStream_t stream,
+              cudaStream_t mesh_stream)
+      : field_(std::move(field)), stream_(stream), mesh_stream_(mesh_stream), source_(sources) {
     make_mesh();
     make_cells(state, field_.mesh.reach / kReachCells, stream_, cells_, count_, first_, scan_);
     for_window(field_.mesh, [&](auto window) {
@@ -107,34 +114,35 @@ class DeviceField {
   const FarField& field() const { return field_; }
   const Mesh& mesh() const { return mesh_; }
 
-  void clear() { charge_.clear(stream_); }
+  void clear() { charge_.clear(mesh_stream_); }
   void fill(const Site* site, int ions) {
     clear();
-    fill_<<<std::min(ions, 65535), spread_threads_, 0, stream_>>>(mesh_, site, ions);
+    fill_<<<std::min(ions, 65535), spread_threads_, 0, mesh_stream_>>>(mesh_, site, ions);
     check_launch();
   }
   // The charges of accepted moves go with them.
   void follow(const Places& places, const std::int32_t* sorted, const std::uint8_t* accepted) {
-    follow_<<<std::min(2 * places.count, 65535), spread_threads_, 0, stream_>>>(mesh_, places,
-                                                                                sorted, accepted);
+    // Not so many blocks that they keep off the kernels of the other stream
+    follow_<<<std::min(2 * places.count, follow_blocks_), spread_threads_, 0, mesh_stream_>>>(
+        mesh_, places, sorted, accepted);
     check_launch();
   }
 
   // The potential of the charges on the mesh.
   void transform() {
     const MeshRules& m = field_.mesh;
-    squares_.clear(stream_);
+    squares_.clear(mesh_stream_);
     const dim3 z(static_cast<unsigned>(blocks_for(m.points[1], 2 * kLines)),
                  static_cast<unsigned>(m.points[0]));
     const auto waves = static_cast<unsigned>(blocks_for(m.length[2] / 2, kLines));
     const dim3 y(waves, static_cast<unsigned>(m.points[0])),
         x(waves, static_cast<unsigned>(m.length[1]));
     const auto along = [&](int axis) { return fft_threads(m.length[axis]); };
-    forward_z_kernel<<<z, along(2), line_memory_[2], stream_>>>(mesh_);
-    along_y_kernel<false><<<y, along(1), line_memory_[1], stream_>>>(mesh_);
-    along_x_kernel<<<x, along(0), line_memory_[0], stream_>>>(mesh_);
-    along_y_kernel<true><<<y, along(1), line_memory_[1], stream_>>>(mesh_);
-    inverse_z_kernel<<<z, along(2), line_memory_[2], stream_>>>(mesh_);
+    forward_z_kernel<<<z, along(2), line_memory_[2], mesh_stream_>>>(mesh_);
+    along_y_kernel<false><<<y, along(1), line_memory_[1], mesh_stream_>>>(mesh_);
+    along_x_kernel<<<x, along(0), line_memory_[0], mesh_stream_>>>(mesh_);
+    along_y_kernel<true><<<y, along(1), line_memory_[1], mesh_stream_>>>(mesh_);
+    inverse_z_kernel<<<z, along(2), line_memory_[2], mesh_stream_>>>(mesh_);
     check_launch();
   }
 
@@ -246,11 +254,11 @@ class DeviceField {
   using Potential = void (*)(Rules, Mesh, SourceCells, const Site*, const NearTable*, Places, int,
                              Deal, const std::int32_t*, PlaceEstimate*);
   FarField field_;
-  cudaStream_t stream_;
+  cudaStream_t stream_, mesh_stream_;
   Mesh mesh_{};
   SourceCells cells_{};
   std::size_t line_memory_[3];
-  int spread_threads_;
+  int spread_threads_, follow_blocks_ = 8 * multiprocessors();
   void (*fill_)(Mesh, const Site*, int);
   void (*follow_)(Mesh, Places, const std::int32_t*, const std::uint8_t*);
   Potential potential_, more_potential_;
@@ -275,29 +283,32 @@ class Tree final : public DeviceTree {
         ions_(static_cast<int>(state.sites.size())),
         batch_(batch_length(state.sites.size())),
         least_(state.least_bound / state.rules.strength),
-        field_(make_far_field(state, ions_per_point(B)), state, state.sites.size(), stream),
+        field_(make_far_field(state, ions_per_point(B)), state, state.sites.size(), stream,
+               mesh_stream_),
         epochs_(epochs_for(state, field_.field(), costs_of(B))) {
     if (epochs_.inner < epochs_.outer) {
       const std::size_t moves = most_trials(epochs_, batch_);
       moves_ = std::make_unique<Field>(make_far_field_of_moves(state, field_.field(), moves), state,
-                                       2 * moves, stream);
+                                       2 * moves, stream, stream);
     }
     Field::make_cells(state, field_.field().mesh.reach / kReachBins, stream_, bins_, bin_count_,
                       bin_first_, scan_);
     make_lists(state);
-    int per_multiprocessor = 0, device = 0, multiprocessors = 0;
-    check(cudaGetDevice(&device), "device");
-    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
-          "properties");
+    int per_multiprocessor = 0;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel_, kTreeThreads,
                                                         0),
           "occupancy");
     // Small systems gain more from barriers of fewer blocks.
     blocks_ =
-        (ions_ > 32768 ? per_multiprocessor : std::min(per_multiprocessor, 2)) * multiprocessors;
+        (ions_ > 32768 ? per_multiprocessor : std::min(per_multiprocessor, 2)) * multiprocessors();
   }
 
-  void fill(const Site* site) override { field_.fill(site, ions_); }
+  void fill(const Site* site) override {
+    wait_for_all();
+    field_.fill(site, ions_);
+    mesh_done_.record(mesh_stream_);
+    wait_for_mesh();
+  }
 
   void clear_tallies() override { tally_.clear(stream_); }
   std::vector<TreeTally> tallies(int sweeps) const override {
@@ -311,22 +322,24 @@ class Tree final : public DeviceTree {
     counted_.record(stream_);
     rules_ = r;
     input_ = in;
+    turn_ = 1 - turn_;
     view_ = view(in, slot);
+    transform();
     moved_.clear(stream_);
     check(cudaMemsetAsync(new_head_.data(), 0xff, new_head_.size() * sizeof(std::int32_t), stream_),
           "clear");
     // While the host waits for the number of hopeful trials
     const int blocks = blocks_for(ions_, kThreads);
     arrange_kernel<<<blocks, kThreads, 0, stream_>>>(
-        r, in.site, in.trial, in.most, in.order, in.count, from_.data(), to_.data(), limit_.data(),
-        new_head_.data(), new_next_.data());
+        r, in.site, in.trial, in.most, in.order, in.count, from_[turn_].data(), to_[turn_].data(),
+        limit_.data(), new_head_.data(), new_next_.data());
     conflicts_used_.clear(stream_);
     conflicts_kernel<<<blocks, kThreads, 0, stream_>>>(
         r, view_, in.trial, in.count, conflict_.data(), conflicts_.data(),
         static_cast<unsigned>(conflicts_.size()), conflicts_used_.data());
     if (r.vacuum != 0) gains_kernel<<<blocks, kThreads, 0, stream_>>>(r, view_, in.count);
     check_launch();
-    refresh();
+    field_.sort(in.site, ions_);
     refreshed_ = true;
   }
   int hopeful() const override {
@@ -338,10 +351,16 @@ class Tree final : public DeviceTree {
 
   void begin_outer(const Deal& deal) override {
     outer_ = view_.deal = deal;
-    if (!std::exchange(refreshed_, false)) refresh();
     const Places places = trials(deal.begin, deal.end);
-    sort_places(places, outer_place_);
-    field_.estimate(rules_, places, deal.begin, deal, outer_place_.data(), estimate_.data(), false);
+    epoch_turn_ = 1 - epoch_turn_;
+    if (!std::exchange(refreshed_, false)) {
+      transform();
+      field_.sort(input_.site, ions_);
+    }
+    sort_places(places, outer_place_[epoch_turn_]);
+    wait_for_mesh();
+    field_.estimate(rules_, places, deal.begin, deal, outer_place_[epoch_turn_].data(),
+                    estimate_.data(), false);
   }
   void begin_epoch(int begin, int end) override {
     view_.deal.end = end;
@@ -360,6 +379,7 @@ class Tree final : public DeviceTree {
       of_moves = {bound.field, bound.per_norm, moves_->mesh().squares};
     }
     counts_.clear(stream_);
+    heard_.clear(stream_);
     // Four potentials for each move before. In float32 eight moves are one float64 sum; those of
     // moves that are guessed and taken back find room in the float32 bound of their terms.
     const double pairs = places.count, terms = (kSingle ? 4 : 16) * pairs;
@@ -387,8 +407,10 @@ class Tree final : public DeviceTree {
       moves_->follow(trials(begin, end), place_.data(), accepted_.data() + begin);
   }
   void end_outer() override {
-    field_.follow(trials(outer_.begin, outer_.end), outer_place_.data(),
+    wait_for_all();
+    field_.follow(trials(outer_.begin, outer_.end), outer_place_[epoch_turn_].data(),
                   accepted_.data() + outer_.begin);
+    mesh_done_.record(mesh_stream_);
   }
 
  private:
@@ -403,8 +425,8 @@ class Tree final : public DeviceTree {
 
   void make_lists(const State& state) {
     const auto n = static_cast<std::size_t>(ions_);
-    from_ = DeviceBuffer<Site>(n);
-    to_ = DeviceBuffer<Site>(n);
+    for (auto* const both : {&from_, &to_})
+      for (DeviceBuffer<Site>& one : *both) one = DeviceBuffer<Site>(n);
     change_ = DeviceBuffer<double>(n);
     error_ = DeviceBuffer<double>(n);
     accepted_ = DeviceBuffer<std::uint8_t>(n);
@@ -421,10 +443,12 @@ class Tree final : public DeviceTree {
     lists_ = DeviceBuffer<std::int32_t>(7 * batch);
     exact_ = DeviceBuffer<unsigned long long>(batch);
     const std::size_t trials = std::min(n, most_trials(epochs_, batch_));
-    outer_place_ = DeviceBuffer<std::int32_t>(2 * trials);
+    for (auto& one : outer_place_) one = DeviceBuffer<std::int32_t>(2 * trials);
     if (moves_) place_ = DeviceBuffer<std::int32_t>(2 * trials);
     estimate_ = DeviceBuffer<PlaceEstimate>(2 * trials);
     counts_ = DeviceBuffer<unsigned>(kCounts);
+    heard_ = DeviceBuffer<unsigned long long>(1);
+    guesses_ = DeviceBuffer<std::uint32_t>(2 * kMostWords);
     tally_ = DeviceBuffer<TreeTally>(kRing);
     if (!state.parameters.vacuum) return;
     gain_ = DeviceBuffer<Dipole>(n);
@@ -434,8 +458,8 @@ class Tree final : public DeviceTree {
   TreeView view(const TreeInput& in, int slot) const {
     std::int32_t* const lists = lists_.data();
     const int batch = most_batch(batch_);
-    return {from_.data(),
-            to_.data(),
+    return {from_[turn_].data(),
+            to_[turn_].data(),
             in.order,
             limit_.data(),
             conflict_.data(),
@@ -455,6 +479,9 @@ class Tree final : public DeviceTree {
             exact_.data(),
             lists + 6 * batch,
             counts_.data(),
+            guesses_.data(),
+            guesses_.data() + kMostWords,
+            heard_.data(),
             tally_.data() + slot,
             gain_.data(),
             earlier_.data(),
@@ -465,13 +492,20 @@ class Tree final : public DeviceTree {
             {}};
   }
 
-  // The potential of the ions as they stand.
-  void refresh() {
+  // The charges of the ions follow their moves and are transformed in a stream of their own, beside
+  // what the next trials need before the potential.
+  void transform() {
+    wait_for_all();
     field_.transform();
-    field_.sort(input_.site, ions_);
+    mesh_done_.record(mesh_stream_);
   }
+  void wait_for_all() {
+    all_done_.record(stream_);
+    all_done_.hold(mesh_stream_);
+  }
+  void wait_for_mesh() { mesh_done_.hold(stream_); }
   Places trials(int begin, int end) const {
-    return {from_.data() + begin, to_.data() + begin, end - begin};
+    return {from_[turn_].data() + begin, to_[turn_].data() + begin, end - begin};
   }
   void sort_places(const Places& places, DeviceBuffer<std::int32_t>& sorted) {
     const int blocks = blocks_for(2 * places.count, kThreads);
@@ -483,22 +517,27 @@ class Tree final : public DeviceTree {
 
   void (*kernel_)(Rules, TreeView, const float4*, Step, int, int) = epoch_kernel<B>;
   cudaStream_t stream_;
+  Stream mesh_stream_;
+  Event all_done_, mesh_done_;  // what is enqueued in either stream
   int ions_, batch_, blocks_ = 0;
   double least_;
   Field field_;
   Epochs epochs_;
   std::unique_ptr<Field> moves_;  // if there are two kinds of epochs
   SourceCells bins_{};            // of places
-  DeviceBuffer<unsigned long long> exact_;
+  DeviceBuffer<unsigned long long> exact_, heard_;
+  DeviceBuffer<std::uint32_t> guesses_;
   DeviceBuffer<double> change_, error_;
   DeviceBuffer<std::uint32_t> bin_count_, bin_first_;
   DeviceBuffer<PlaceEstimate> estimate_;  // of an outer epoch
   DeviceBuffer<char> scan_;
-  DeviceBuffer<Site> from_, to_;
+  // Two of each, as charges may still follow the moves of the sweep or epoch before
+  DeviceBuffer<Site> from_[2], to_[2];
+  DeviceBuffer<std::int32_t> outer_place_[2];
+  int turn_ = 0, epoch_turn_ = 0;
   DeviceBuffer<std::uint8_t> accepted_, moved_;
   DeviceBuffer<std::int64_t> limit_;
-  DeviceBuffer<std::int32_t> conflict_, conflicts_, new_head_, new_next_, lists_, place_,
-      outer_place_;
+  DeviceBuffer<std::int32_t> conflict_, conflicts_, new_head_, new_next_, lists_, place_;
   DeviceBuffer<unsigned> counts_, conflicts_used_;
   DeviceBuffer<TreeTally> tally_;        // of the sweeps since they were cleared
   DeviceBuffer<Dipole> gain_, earlier_;  // with a vacuum around

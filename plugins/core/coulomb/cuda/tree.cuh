@@ -18,6 +18,11 @@ namespace manymove::coulomb {
 namespace {
 
 constexpr int kTreeThreads = 256;
+constexpr int kMostBatch = 8192;  // trials, wanted
+// A batch is at most half as long again as is wanted, and rounding makes each of an outer epoch's
+// longer by one trial.
+constexpr int most_batch(int batch) { return 2 * batch + 2; }
+constexpr int kMostWords = (most_batch(kMostBatch) + 31) / 32;
 
 struct TreeView {
   // By place in the order of a sweep, hopeful trials only
@@ -44,6 +49,10 @@ struct TreeView {
   unsigned long long* exact;  // sums of the open trials
   std::int32_t* moves;        // trials accepted in the batch
   unsigned* count;            // of these lists
+  // Of a batch, a bit per trial: what is guessed, and what was at first. In the upper half of a
+  // word, how many guesses have changed; in the lower half, how often a block has followed one
+  std::uint32_t *guesses, *first_guesses;
+  unsigned long long* heard;
   TreeTally* tally;
   // With a vacuum around: by place, what the trial would add to the dipole moment, and what earlier
   // trials of its batch add; by ion, images; and the dipole moment before the batch
@@ -232,23 +241,128 @@ struct Epoch {
   }
   // What follows for a trial from its estimate as it is.
   __device__ void guess(int k, const Site& to, bool accepted, int list) const {
-    const double change = v.change[k] * v.quanta + static_cast<double>(from_vacuum(k, to.charge));
-    const std::int64_t limit = v.limit[k];
-    bool accept = (to.charge > 0 ? change : -change) < static_cast<double>(limit);
-    bool open = verdict(change, v.error[k], limit, to.charge) == Verdict::unknown;
     const int i = v.order[k];
-    if ((accept || open) && blocked(k, i, to)) accept = open = false;
+    const auto [accept, open] = guessed(k, i, to);
     if (accept != accepted) flip(k, i, accept, list);
     if (!open) return;
     const unsigned u = atomicAdd(v.count + kOpen + list, 1u);
     v.open[list][u] = k;
     v.exact[u] = 0;
   }
-  // The first guess, of the estimates at the start of the epoch or after the batch before. Which
-  // trials overlap is left to the next one.
-  __device__ void first_guess(int k) const {
-    const double change = v.change[k] * v.quanta;
-    set(k, v.order[k], (v.to[k].charge > 0 ? change : -change) < static_cast<double>(v.limit[k]));
+  // The first guesses, of the estimates at the start of the epoch or after the batch before. Which
+  // trials overlap is left to the next ones.
+  __device__ void first_guesses(int begin, int end) const {
+    for (int first = begin + thread - lane; first < end; first += threads) {
+      const int k = first + lane;
+      bool accept = false;
+      if (k < end) {
+        const double change = v.change[k] * v.quanta;
+        accept = (v.to[k].charge > 0 ? change : -change) < static_cast<double>(v.limit[k]);
+        set(k, v.order[k], accept);
+      }
+      const unsigned word = __ballot_sync(0xffffffffu, accept);
+      if (lane == 0) v.guesses[(first - begin) / 32] = v.first_guesses[(first - begin) / 32] = word;
+    }
+  }
+
+  // Whether a trial is accepted by its estimate as it is, and whether the estimate leaves it open.
+  struct Guess {
+    bool accept, open;
+  };
+  __device__ Guess guessed(int k, int i, const Site& to) const {
+    const double change = v.change[k] * v.quanta + static_cast<double>(from_vacuum(k, to.charge));
+    const std::int64_t limit = v.limit[k];
+    const bool accept = (to.charge > 0 ? change : -change) < static_cast<double>(limit);
+    const bool open = verdict(change, v.error[k], limit, to.charge) == Verdict::unknown;
+    if ((accept || open) && blocked(k, i, to)) return {false, false};
+    return {accept, open};
+  }
+
+  // Guesses follow each other without barriers: each block looks at the guesses of the batch again
+  // and again, adds what has changed to the estimates of its trials, a warp for each, and guesses
+  // those again. It ends when all blocks have followed all changes, as is seen from one word: the
+  // number of changes in its upper half grows in the same step as the lower half does by the
+  // changes that a block has followed. A block adds those of which it knew before it looked at the
+  // guesses; so who has changed a guess because of another has not added that one yet. What this
+  // leaves open, or wrong as it saw ions where they are no longer, is left to settle().
+  static constexpr int kChanges = 256;  // taken at a time
+  __device__ void relax(int begin, int end) const {
+    __shared__ std::uint32_t known[kMostWords];
+    __shared__ Site before[kChanges], after[kChanges];
+    __shared__ int place[kChanges];
+    __shared__ unsigned taken, own;
+    __shared__ unsigned long long heard;
+    const int words = (end - begin + 31) / 32, first = begin + thread / 32;
+    for (int w = threadIdx.x; w < words; w += kTreeThreads) known[w] = v.first_guesses[w];
+    if (threadIdx.x == 0) own = 0;
+    __syncthreads();
+    const auto guess_again = [&](int k, const Site& to) {
+      const int i = v.order[k];
+      const bool accept = guessed(k, i, to).accept;
+      if (accept == static_cast<bool>(v.accepted[k])) return;
+      set(k, i, accept);
+      atomicXor(v.guesses + (k - begin) / 32, 1u << (k - begin) % 32);
+      atomicAdd(&own, 1u);
+    };
+    if (lane == 0)
+      for (int k = first; k < end; k += threads / 32) guess_again(k, site_at(v.to, k));
+    unsigned followed = 0, all_taken = 0, before_look = 0;  // numbers of changes, by thread 0
+    for (unsigned start = 1;; start = 0) {
+      __syncthreads();
+      if (threadIdx.x == 0) {
+        const unsigned more = all_taken - followed + start;
+        if (own > 0 || more > 0) {
+          __threadfence();
+          atomicAdd(v.heard, (static_cast<unsigned long long>(own) << 32) + more);
+          followed = all_taken;
+        }
+        own = taken = 0;
+        heard = fresh(v.heard);
+      }
+      std::uint32_t word = threadIdx.x < words ? fresh(v.guesses + threadIdx.x) : 0;
+      __syncthreads();
+      const unsigned long long now = heard;
+      if (static_cast<unsigned>(now) == gridDim.x * (static_cast<unsigned>(now >> 32) + 1)) return;
+      for (int w = threadIdx.x; w < words; w += kTreeThreads) {
+        if (w >= kTreeThreads) word = fresh(v.guesses + w);
+        for (std::uint32_t changed = word ^ known[w]; changed; changed &= changed - 1) {
+          const unsigned slot = atomicAdd(&taken, 1u);
+          if (slot >= kChanges) break;
+          const std::uint32_t bit = changed & -changed;
+          known[w] ^= bit;
+          const int l = begin + 32 * w + __ffs(static_cast<int>(bit)) - 1;
+          place[slot] = l;
+          before[slot] = site_at(v.from, l);
+          after[slot] = site_at(v.to, l);
+          if (!(word & bit)) before[slot].charge = -before[slot].charge;
+        }
+      }
+      __syncthreads();
+      const int changes = static_cast<int>(min(taken, static_cast<unsigned>(kChanges)));
+      if (threadIdx.x == 0) {
+        if (taken <= kChanges) all_taken = before_look;
+        before_look = static_cast<unsigned>(now >> 32);
+      }
+      if (changes == 0) continue;
+      for (int k = first; k < end; k += threads / 32) {
+        const Site from = site_at(v.from, k), to = site_at(v.to, k);
+        double sum = 0, error = 0;
+        for (int f = lane; f < changes; f += 32) {
+          if (place[f] >= k) continue;
+          float size = 0;
+          sum += pair_single(from, to, before[f], after[f], 0, size);
+          error += size;
+        }
+        for (int step = 16; step > 0; step /= 2) {
+          sum += __shfl_xor_sync(0xffffffffu, sum, step);
+          error += __shfl_xor_sync(0xffffffffu, error, step);
+        }
+        if (lane != 0 || error == 0) continue;
+        v.change[k] += sum;
+        v.error[k] += 0x1p-20 * v.quanta * error;
+        guess_again(k, to);
+      }
+    }
   }
 
   // Guesses of the trials from `decided` on, until nothing changes; `list` holds the last changes.
@@ -418,21 +532,24 @@ struct Epoch {
   }
 
   // What the moves of a batch change for this device's trials from place `begin` on: a block takes
-  // some of both, a thread per trial.
-  static constexpr int kTile = 128;
+  // some of both, a thread per trial; so many moves that all blocks are busy equally long.
+  static constexpr int kMostMoves = 128, kItems = 2;  // of a block
   __device__ void add_moves(int begin) const {
-    __shared__ Site before[kTile], after[kTile];
+    __shared__ Site before[kMostMoves], after[kMostMoves];
     const int moves = static_cast<int>(fresh(v.count + kMoves)), end = v.deal.end;
-    const int groups = (v.deal.trials(begin) + kTreeThreads - 1) / kTreeThreads,
-              tiles = (moves + kTile - 1) / kTile;
+    const int groups = (v.deal.trials(begin) + kTreeThreads - 1) / kTreeThreads;
+    if (groups == 0 || moves == 0) return;
+    const int wanted = max(1, kItems * static_cast<int>(gridDim.x) / groups),
+              chunks = ((moves + wanted - 1) / wanted + kChunk - 1) / kChunk,
+              length = min(kMostMoves, chunks * kChunk), tiles = (moves + length - 1) / length;
     for (int item = blockIdx.x; item < groups * tiles; item += gridDim.x) {
       const int k =
           v.deal.place(begin, item % groups * kTreeThreads + static_cast<int>(threadIdx.x));
-      const int tile = item / groups * kTile, here = min(kTile, moves - tile);
+      const int tile = item / groups * length, here = min(length, moves - tile);
       const Site from = k < end ? site_at(v.from, k) : hole(),
                  to = k < end ? site_at(v.to, k) : hole();
       __syncthreads();
-      if (threadIdx.x < kTile) {
+      if (threadIdx.x < kMostMoves) {
         const int place = tile + static_cast<int>(threadIdx.x);
         before[threadIdx.x] = place < moves ? site_at(v.from, v.moves[place]) : hole();
         after[threadIdx.x] = place < moves ? site_at(v.to, v.moves[place]) : hole();
@@ -501,12 +618,14 @@ struct Epoch {
   __device__ void decide(int begin, int end, TreeTally& tally) const {
     int list = 0, decided = begin, open;
     if constexpr (kSingle) {
-      for (int k = begin + thread; k < end; k += threads) first_guess(k);
+      first_guesses(begin, end);
       grid.sync();
       add_within(begin, end);
       grid.sync();
-      for (int k = begin + thread; k < end; k += threads)
-        guess(k, site_at(v.to, k), v.accepted[k], list);
+      relax(begin, end);
+      if (lane == 0)
+        for (int k = begin + thread / 32; k < end; k += threads / 32)
+          guess(k, site_at(v.to, k), v.accepted[k], list);
     } else {
       for (int k = begin + thread; k < end; k += threads) {
         v.accepted[k] = false;
@@ -525,6 +644,7 @@ struct Epoch {
   __device__ void make_moves(int begin, int end) const {
     const Dipole gained = commit(begin, end);
     grid.sync();
+    if (thread == 0) *v.heard = 0;
     if (thread < kMoves) v.count[thread] = 0;
     if (gained.x != 0 || gained.y != 0 || gained.z != 0) {
       atomicAdd(&v.dipole->x, gained.x);
