@@ -440,7 +440,9 @@ class Tree final : public DeviceTree {
         DeviceBuffer<std::int32_t>(static_cast<std::size_t>(cells[0]) * cells[1] * cells[2]);
     new_next_ = DeviceBuffer<std::int32_t>(n);
     const auto batch = static_cast<std::size_t>(most_batch(batch_));
-    lists_ = DeviceBuffer<std::int32_t>(7 * batch);
+    lists_ = DeviceBuffer<std::int32_t>(6 * batch);
+    firsts_ = DeviceBuffer<double>(2 * batch);
+    firsts_.clear(stream_);
     exact_ = DeviceBuffer<unsigned long long>(batch);
     const std::size_t trials = std::min(n, most_trials(epochs_, batch_));
     for (auto& one : outer_place_) one = DeviceBuffer<std::int32_t>(2 * trials);
@@ -477,7 +479,8 @@ class Tree final : public DeviceTree {
             {lists, lists + batch, lists + 2 * batch},
             {lists + 3 * batch, lists + 4 * batch, lists + 5 * batch},
             exact_.data(),
-            lists + 6 * batch,
+            firsts_.data(),
+            firsts_.data() + batch,
             counts_.data(),
             guesses_.data(),
             guesses_.data() + kMostWords,
@@ -527,7 +530,7 @@ class Tree final : public DeviceTree {
   SourceCells bins_{};            // of places
   DeviceBuffer<unsigned long long> exact_, heard_;
   DeviceBuffer<std::uint32_t> guesses_;
-  DeviceBuffer<double> change_, error_;
+  DeviceBuffer<double> change_, error_, firsts_;
   DeviceBuffer<std::uint32_t> bin_count_, bin_first_;
   DeviceBuffer<PlaceEstimate> estimate_;  // of an outer epoch
   DeviceBuffer<char> scan_;

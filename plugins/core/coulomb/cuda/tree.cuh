@@ -22,7 +22,9 @@ constexpr int kMostBatch = 8192;  // trials, wanted
 // A batch is at most half as long again as is wanted, and rounding makes each of an outer epoch's
 // longer by one trial.
 constexpr int most_batch(int batch) { return 2 * batch + 2; }
-constexpr int kMostWords = (most_batch(kMostBatch) + 31) / 32;
+// Words of 32 bits for whole blocks of trials
+constexpr int kMostWords =
+    (most_batch(kMostBatch) + kTreeThreads - 1) / kTreeThreads * (kTreeThreads / 32);
 
 struct TreeView {
   // By place in the order of a sweep, hopeful trials only
@@ -47,8 +49,9 @@ struct TreeView {
   // open. Those of the round before, of this one, and of the next
   std::int32_t *flipped[3], *open[3];
   unsigned long long* exact;  // sums of the open trials
-  std::int32_t* moves;        // trials accepted in the batch
-  unsigned* count;            // of these lists
+  // What the trials of a batch that are accepted at first change for later ones, and its error
+  double *from_first, *first_error;
+  unsigned* count;  // of these lists
   // Of a batch, a bit per trial: what is guessed, and what was at first. In the upper half of a
   // word, how many guesses have changed; in the lower half, how often a block has followed one
   std::uint32_t *guesses, *first_guesses;
@@ -63,7 +66,7 @@ struct TreeView {
   int ions;
   Deal deal;  // of the present epoch
 };
-enum { kFlipped = 0, kOpen = 3, kMoves = 6, kCounts };
+enum { kFlipped = 0, kOpen = 3, kCounts = 6 };
 constexpr std::int32_t kFree = -1, kSearch = -2;
 
 // What a kernel does with batches.
@@ -249,22 +252,6 @@ struct Epoch {
     v.open[list][u] = k;
     v.exact[u] = 0;
   }
-  // The first guesses, of the estimates at the start of the epoch or after the batch before. Which
-  // trials overlap is left to the next ones.
-  __device__ void first_guesses(int begin, int end) const {
-    for (int first = begin + thread - lane; first < end; first += threads) {
-      const int k = first + lane;
-      bool accept = false;
-      if (k < end) {
-        const double change = v.change[k] * v.quanta;
-        accept = (v.to[k].charge > 0 ? change : -change) < static_cast<double>(v.limit[k]);
-        set(k, v.order[k], accept);
-      }
-      const unsigned word = __ballot_sync(0xffffffffu, accept);
-      if (lane == 0) v.guesses[(first - begin) / 32] = v.first_guesses[(first - begin) / 32] = word;
-    }
-  }
-
   // Whether a trial is accepted by its estimate as it is, and whether the estimate leaves it open.
   struct Guess {
     bool accept, open;
@@ -305,7 +292,12 @@ struct Epoch {
       atomicAdd(&own, 1u);
     };
     if (lane == 0)
-      for (int k = first; k < end; k += threads / 32) guess_again(k, site_at(v.to, k));
+      for (int k = first; k < end; k += threads / 32) {
+        v.change[k] += v.from_first[k - begin];
+        v.error[k] += v.first_error[k - begin];
+        v.from_first[k - begin] = v.first_error[k - begin] = 0;
+        guess_again(k, site_at(v.to, k));
+      }
     unsigned followed = 0, all_taken = 0, before_look = 0;  // numbers of changes, by thread 0
     for (unsigned start = 1;; start = 0) {
       __syncthreads();
@@ -488,7 +480,7 @@ struct Epoch {
     grid.sync();
     list = 0;
     if (thread == 0) {
-      for (int c = kFlipped; c < kMoves; ++c) v.count[c] = 0;
+      for (int c = kFlipped; c < kCounts; ++c) v.count[c] = 0;
       flip(k, v.order[k], !v.accepted[k], list);
     }
     decided = k + 1;
@@ -513,8 +505,7 @@ struct Epoch {
     }
   }
 
-  // Accepted trials take effect; their list is for the trials after the batch. Returns what they
-  // add to the dipole moment.
+  // Accepted trials take effect. Returns what they add to the dipole moment.
   __device__ Dipole commit(int begin, int end) const {
     Dipole sum{0, 0, 0};
     for (int k = begin + thread; k < end; k += threads) {
@@ -523,7 +514,6 @@ struct Epoch {
       const int i = v.order[k];
       v.site[i] = to;
       v.moved[i] = 1;
-      v.moves[atomicAdd(v.count + kMoves, 1u)] = k;
       if (!in_vacuum()) continue;
       follow(r, site_at(v.from, k), to, v.image + 3 * static_cast<std::size_t>(i));
       sum = sum + v.gain[k];
@@ -531,44 +521,59 @@ struct Epoch {
     return sum;
   }
 
-  // What the moves of a batch change for this device's trials from place `begin` on: a block takes
-  // some of both, a thread per trial; so many moves that all blocks are busy equally long.
-  static constexpr int kMostMoves = 128, kItems = 2;  // of a block
-  __device__ void add_moves(int begin) const {
-    __shared__ Site before[kMostMoves], after[kMostMoves];
-    const int moves = static_cast<int>(fresh(v.count + kMoves)), end = v.deal.end;
+  // What the moves of a batch change for this device's trials behind it: a block takes 256 of these
+  // and some of the batch, so many that all blocks are busy equally long.
+  static constexpr int kMostMoves = 128, kItems = 3;  // of a block
+  __device__ void add_moves(int first, int begin) const {
+    __shared__ Site before[kMostMoves + kChunk], after[kMostMoves + kChunk];
+    __shared__ int found[kMostMoves / 32];
+    const int end = v.deal.end, batch = begin - first;
     const int groups = (v.deal.trials(begin) + kTreeThreads - 1) / kTreeThreads;
-    if (groups == 0 || moves == 0) return;
+    if (groups == 0) return;
     const int wanted = max(1, kItems * static_cast<int>(gridDim.x) / groups),
-              chunks = ((moves + wanted - 1) / wanted + kChunk - 1) / kChunk,
-              length = min(kMostMoves, chunks * kChunk), tiles = (moves + length - 1) / length;
+              length = min(kMostMoves, (batch + wanted - 1) / wanted),
+              tiles = (batch + length - 1) / length;
     for (int item = blockIdx.x; item < groups * tiles; item += gridDim.x) {
       const int k =
           v.deal.place(begin, item % groups * kTreeThreads + static_cast<int>(threadIdx.x));
-      const int tile = item / groups * length, here = min(length, moves - tile);
       const Site from = k < end ? site_at(v.from, k) : hole(),
                  to = k < end ? site_at(v.to, k) : hole();
+      // The moves among the trials of the tile, side by side
+      const int tile = item / groups * length, place = tile + static_cast<int>(threadIdx.x);
+      const bool moves = static_cast<int>(threadIdx.x) < length && place < batch &&
+                         fresh(v.accepted + first + place);
+      const unsigned here = __ballot_sync(0xffffffffu, moves);
       __syncthreads();
-      if (threadIdx.x < kMostMoves) {
-        const int place = tile + static_cast<int>(threadIdx.x);
-        before[threadIdx.x] = place < moves ? site_at(v.from, v.moves[place]) : hole();
-        after[threadIdx.x] = place < moves ? site_at(v.to, v.moves[place]) : hole();
+      if (lane == 0 && threadIdx.x < kMostMoves) found[threadIdx.x / 32] = __popc(here);
+      __syncthreads();
+      int count = 0, at = __popc(here & ((1u << lane) - 1));
+#pragma unroll
+      for (int w = 0; w < kMostMoves / 32; ++w) {
+        if (w < static_cast<int>(threadIdx.x) / 32) at += found[w];
+        count += found[w];
       }
+      if (moves) {
+        before[at] = site_at(v.from, first + place);
+        after[at] = site_at(v.to, first + place);
+      }
+      if (threadIdx.x < kChunk) before[count + threadIdx.x] = after[count + threadIdx.x] = hole();
       __syncthreads();
       double sum = 0, error = 0;
       if constexpr (kSingle) {
-        for (int f = 0; f < here; f += kChunk)
+        for (int f = 0; f < count; f += kChunk)
           add_chunk(from, to, before + f, after + f, kChunk, sum, error);
       } else {
 #pragma unroll 2
-        for (int f = 0; f < here; ++f) sum += pair(from, to, before[f], after[f]);
+        for (int f = 0; f < count; ++f) sum += pair(from, to, before[f], after[f]);
       }
-      if (k < end) add(k, sum, error);
+      if (k < end) add(v.change + k, v.error + k, sum, error);
     }
   }
-  // What the trials of a batch that are accepted, as guessed, change for those behind them. A block
-  // takes 256 trials and a few that may be accepted.
-  static constexpr int kFew = 32, kFewPerGroup = kTreeThreads / kFew;
+  // What the trials of a batch that are accepted, by their estimates at the start of the epoch or
+  // after the batch before, change for those behind them. A block takes 256 trials and a few that
+  // may be accepted, of which it notes the guess if no other block does. Which trials overlap is
+  // left to the next guesses.
+  static constexpr int kFew = 16, kFewPerGroup = kTreeThreads / kFew;
   __device__ void add_within(int first, int end) const {
     __shared__ Site before[kFew], after[kFew];
     const int groups = (end - first + kTreeThreads - 1) / kTreeThreads;
@@ -583,21 +588,39 @@ struct Epoch {
       __syncthreads();
       if (threadIdx.x < kFew) {
         const int l = begin + static_cast<int>(threadIdx.x);
-        const bool accepted = l < end && fresh(v.accepted + l);
-        before[threadIdx.x] = accepted ? site_at(v.from, l) : hole();
-        after[threadIdx.x] = accepted ? site_at(v.to, l) : hole();
+        bool accepted = false;
+        before[threadIdx.x] = after[threadIdx.x] = hole();
+        if (l < end) {
+          const Site here = site_at(v.from, l);
+          const double change = v.change[l] * v.quanta;
+          accepted = (here.charge > 0 ? change : -change) < static_cast<double>(v.limit[l]);
+          if (accepted) {
+            before[threadIdx.x] = here;
+            after[threadIdx.x] = site_at(v.to, l);
+          }
+        }
+        if (part / kFewPerGroup == group) {
+          if (l < end) set(l, v.order[l], accepted);
+          const unsigned word = __ballot_sync((1u << kFew) - 1, accepted);
+          if (threadIdx.x == 0) {
+            const int at = (begin - first) / kFew;
+            reinterpret_cast<std::uint16_t*>(v.guesses)[at] =
+                reinterpret_cast<std::uint16_t*>(v.first_guesses)[at] =
+                    static_cast<std::uint16_t>(word);
+          }
+        }
       }
       __syncthreads();
       double sum = 0, error = 0;
       for (int f = 0; f < kFew; f += kChunk)
         add_chunk(from, to, before + f, after + f, k - begin - f, sum, error);
-      if (k < end) add(k, sum, error);
+      if (k < end) add(v.from_first + (k - first), v.first_error + (k - first), sum, error);
     }
   }
   __device__ static Site hole() { return {67108864.0f, 0.5f, 0.5f, 0.0f}; }  // at no distance 0
-  __device__ void add(int k, double sum, double error) const {
-    atomicAdd(v.change + k, sum);
-    if constexpr (kSingle) atomicAdd(v.error + k, 0x1p-20 * v.quanta * error);
+  __device__ void add(double* change, double* bound, double sum, double error) const {
+    atomicAdd(change, sum);
+    if constexpr (kSingle) atomicAdd(bound, 0x1p-20 * v.quanta * error);
   }
 
   // Some moves in float32, the first `count` of kChunk.
@@ -618,8 +641,6 @@ struct Epoch {
   __device__ void decide(int begin, int end, TreeTally& tally) const {
     int list = 0, decided = begin, open;
     if constexpr (kSingle) {
-      first_guesses(begin, end);
-      grid.sync();
       add_within(begin, end);
       grid.sync();
       relax(begin, end);
@@ -643,17 +664,19 @@ struct Epoch {
   // Makes the moves of a batch that is decided.
   __device__ void make_moves(int begin, int end) const {
     const Dipole gained = commit(begin, end);
-    grid.sync();
+    // All blocks have read these, or nothing but 0.
+    if (thread < kCounts) v.count[thread] = 0;
     if (thread == 0) *v.heard = 0;
-    if (thread < kMoves) v.count[thread] = 0;
-    if (gained.x != 0 || gained.y != 0 || gained.z != 0) {
-      atomicAdd(&v.dipole->x, gained.x);
-      atomicAdd(&v.dipole->y, gained.y);
-      atomicAdd(&v.dipole->z, gained.z);
+    if (in_vacuum()) {
+      grid.sync();
+      if (gained.x != 0 || gained.y != 0 || gained.z != 0) {
+        atomicAdd(&v.dipole->x, gained.x);
+        atomicAdd(&v.dipole->y, gained.y);
+        atomicAdd(&v.dipole->z, gained.z);
+      }
     }
-    add_moves(end);
+    add_moves(begin, end);
     grid.sync();
-    if (thread == 0) v.count[kMoves] = 0;
   }
 
   __device__ void run(Step step, int begin, int end) const {
