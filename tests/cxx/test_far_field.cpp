@@ -116,14 +116,26 @@ Errors errors_of(const Salt& salt, int trials, int threads = 1) {
 }  // namespace
 
 TEST("estimates of the far field err by less than their bounds") {
-  for (const bool ewald : {false, true})
-    for (const int ions : {2, 8, 60, 3000}) {
-      const Errors e = errors_of(Salt(ions, ions % 4 ? 1 : 3, ewald, 5), 1000);
-      CHECK(e.trials > 0);
-      CHECK_EQUAL(e.beyond, 0);
-      CHECK(e.bound < 2.5e-3);
-      CHECK(e.largest > 0);
-    }
+  // Largest bound and largest error in kT as they were found, with the same bits at all SIMD
+  // levels. The energy's scale depends on the size of the system, and so do they.
+  struct Case {
+    bool ewald;
+    int ions;
+    double bound, largest;
+  };
+  for (const Case& c : {Case{false, 2, 1.369e-7, 3.025e-9}, Case{false, 8, 1.561e-6, 2.025e-8},
+                        Case{false, 60, 5.723e-6, 2.879e-8}, Case{false, 3000, 2.735e-4, 9.125e-8},
+                        Case{true, 2, 2.843e-7, 8.967e-9}, Case{true, 8, 4.226e-6, 7.489e-8},
+                        Case{true, 60, 1.254e-5, 5.674e-8}, Case{true, 3000, 2.292e-4, 9.234e-8}}) {
+    const Errors e = errors_of(Salt(c.ions, c.ions % 4 ? 1 : 3, c.ewald, 5), 1000);
+    CHECK(e.trials > 0);
+    CHECK_EQUAL(e.beyond, 0);
+    CHECK_EQUAL(e.open, 0);
+    // Room for another library's transcendental functions, from which tables are made.
+    CHECK(e.bound < 1.05 * c.bound);
+    CHECK(e.largest < 1.5 * c.largest);
+    CHECK(e.largest > 0.5 * c.largest);
+  }
 }
 
 TEST("errors of single pairs, which nothing cancels, are below their bounds") {

@@ -15,8 +15,12 @@ namespace {
 constexpr int kThreads = 256;
 
 // As measured on an H100 (docs/benchmarks/electrolyte.md): where the sums at short range cost as
-// much as the transforms, and the parts of a sweep in seconds.
-constexpr double ions_per_point(Space space) { return space == Space::ewald ? 0.35 : 0.5; }
+// much as the transforms, and the parts of a sweep in seconds. In small systems transforms take
+// their time beside other kernels, so that the mesh may be finer.
+constexpr std::size_t kSmall = 32768;  // ions at most
+constexpr double ions_per_point(Space space, std::size_t ions) {
+  return space == Space::ewald ? 0.35 : ions > kSmall ? 0.5 : 0.25;
+}
 constexpr double kBatch = 80;
 constexpr int kReachCells = 3, kReachBins = 1;
 Costs costs_of(Space space) {
@@ -283,8 +287,8 @@ class Tree final : public DeviceTree {
         ions_(static_cast<int>(state.sites.size())),
         batch_(batch_length(state.sites.size())),
         least_(state.least_bound / state.rules.strength),
-        field_(make_far_field(state, ions_per_point(B)), state, state.sites.size(), stream,
-               mesh_stream_),
+        field_(make_far_field(state, ions_per_point(B, state.sites.size())), state,
+               state.sites.size(), stream, mesh_stream_),
         epochs_(epochs_for(state, field_.field(), costs_of(B))) {
     if (epochs_.inner < epochs_.outer) {
       const std::size_t moves = most_trials(epochs_, batch_);
@@ -299,8 +303,8 @@ class Tree final : public DeviceTree {
                                                         0),
           "occupancy");
     // Small systems gain more from barriers of fewer blocks.
-    blocks_ =
-        (ions_ > 32768 ? per_multiprocessor : std::min(per_multiprocessor, 2)) * multiprocessors();
+    blocks_ = (state.sites.size() > kSmall ? per_multiprocessor : std::min(per_multiprocessor, 2)) *
+              multiprocessors();
   }
 
   void fill(const Site* site) override {
