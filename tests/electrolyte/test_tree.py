@@ -246,6 +246,15 @@ def test_auto_chooses_by_the_number_of_ions_on_a_gpu():
     assert trivalent(16_384, method="auto", precision="mixed", device="cuda").method == "brush"
 
 
+@pytest.mark.gpu
+@pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
+@pytest.mark.parametrize("options", [LONG, SHORT], ids=["long", "short"])
+@pytest.mark.parametrize("ions", [20_000, 40_000])  # below and above a change of the mesh
+def test_many_batches_make_the_same_chain_on_a_gpu(ions, options):
+    tree = same_chain(3, lambda **more: trivalent(ions, device="cuda", **more), **options)
+    assert tree.direct_moves < 0.01 * tree.evaluated_moves
+
+
 def test_a_command_that_is_killed_ends_the_same(tmp_path):
     words = "electrolyte --ions 400 --sweeps 60 --equilibrate 5 --method tree --device cpu"
     options = [*words.split(), "--threads", "1", "--checkpoint-every", "0.1", "--quiet"]
