@@ -383,7 +383,6 @@ class Tree final : public DeviceTree {
       of_moves = {bound.field, bound.per_norm, moves_->mesh().squares};
     }
     counts_.clear(stream_);
-    heard_.clear(stream_);
     // Four potentials for each move before. In float32 eight moves are one float64 sum; those of
     // moves that are guessed and taken back find room in the float32 bound of their terms.
     const double pairs = places.count, terms = (kSingle ? 4 : 16) * pairs;
@@ -453,8 +452,6 @@ class Tree final : public DeviceTree {
     if (moves_) place_ = DeviceBuffer<std::int32_t>(2 * trials);
     estimate_ = DeviceBuffer<PlaceEstimate>(2 * trials);
     counts_ = DeviceBuffer<unsigned>(kCounts);
-    heard_ = DeviceBuffer<unsigned long long>(1);
-    guesses_ = DeviceBuffer<std::uint32_t>(2 * kMostWords);
     tally_ = DeviceBuffer<TreeTally>(kRing);
     if (!state.parameters.vacuum) return;
     gain_ = DeviceBuffer<Dipole>(n);
@@ -486,9 +483,6 @@ class Tree final : public DeviceTree {
             firsts_.data(),
             firsts_.data() + batch,
             counts_.data(),
-            guesses_.data(),
-            guesses_.data() + kMostWords,
-            heard_.data(),
             tally_.data() + slot,
             gain_.data(),
             earlier_.data(),
@@ -532,8 +526,7 @@ class Tree final : public DeviceTree {
   Epochs epochs_;
   std::unique_ptr<Field> moves_;  // if there are two kinds of epochs
   SourceCells bins_{};            // of places
-  DeviceBuffer<unsigned long long> exact_, heard_;
-  DeviceBuffer<std::uint32_t> guesses_;
+  DeviceBuffer<unsigned long long> exact_;
   DeviceBuffer<double> change_, error_, firsts_;
   DeviceBuffer<std::uint32_t> bin_count_, bin_first_;
   DeviceBuffer<PlaceEstimate> estimate_;  // of an outer epoch

@@ -22,9 +22,6 @@ constexpr int kMostBatch = 8192;  // trials, wanted
 // A batch is at most half as long again as is wanted, and rounding makes each of an outer epoch's
 // longer by one trial.
 constexpr int most_batch(int batch) { return 2 * batch + 2; }
-// Words of 32 bits for whole blocks of trials
-constexpr int kMostWords =
-    (most_batch(kMostBatch) + kTreeThreads - 1) / kTreeThreads * (kTreeThreads / 32);
 
 struct TreeView {
   // By place in the order of a sweep, hopeful trials only
@@ -52,10 +49,6 @@ struct TreeView {
   // What the trials of a batch that are accepted at first change for later ones, and its error
   double *from_first, *first_error;
   unsigned* count;  // of these lists
-  // Of a batch, a bit per trial: what is guessed, and what was at first. In the upper half of a
-  // word, how many guesses have changed; in the lower half, how often a block has followed one
-  std::uint32_t *guesses, *first_guesses;
-  unsigned long long* heard;
   TreeTally* tally;
   // With a vacuum around: by place, what the trial would add to the dipole moment, and what earlier
   // trials of its batch add; by ion, images; and the dipole moment before the batch
@@ -242,142 +235,58 @@ struct Epoch {
     set(k, i, accept);
     v.flipped[list][atomicAdd(v.count + kFlipped + list, 1u)] = 2 * k + accept;
   }
+  // A trial, its estimate and what is guessed.
+  struct Guess {
+    Site from, to;
+    double change, error;
+    std::int64_t limit;
+    std::int32_t ion;
+    bool accepted;
+  };
+  __device__ Guess guess_at(int k) const {
+    return {site_at(v.from, k), site_at(v.to, k), v.change[k],       v.error[k],
+            v.limit[k],         v.order[k],       v.accepted[k] != 0};
+  }
   // What follows for a trial from its estimate as it is.
-  __device__ void guess(int k, const Site& to, bool accepted, int list) const {
-    const int i = v.order[k];
-    const auto [accept, open] = guessed(k, i, to);
-    if (accept != accepted) flip(k, i, accept, list);
+  __device__ void guess(int k, const Guess& g, int list) const {
+    const float charge = g.to.charge;
+    const double change = g.change * v.quanta + static_cast<double>(from_vacuum(k, charge));
+    bool accept = (charge > 0 ? change : -change) < static_cast<double>(g.limit);
+    bool open = verdict(change, g.error, g.limit, charge) == Verdict::unknown;
+    if ((accept || open) && blocked(k, g.ion, g.to)) accept = open = false;
+    if (accept != g.accepted) flip(k, g.ion, accept, list);
     if (!open) return;
     const unsigned u = atomicAdd(v.count + kOpen + list, 1u);
     v.open[list][u] = k;
     v.exact[u] = 0;
   }
-  // Whether a trial is accepted by its estimate as it is, and whether the estimate leaves it open.
-  struct Guess {
-    bool accept, open;
-  };
-  __device__ Guess guessed(int k, int i, const Site& to) const {
-    const double change = v.change[k] * v.quanta + static_cast<double>(from_vacuum(k, to.charge));
-    const std::int64_t limit = v.limit[k];
-    const bool accept = (to.charge > 0 ? change : -change) < static_cast<double>(limit);
-    const bool open = verdict(change, v.error[k], limit, to.charge) == Verdict::unknown;
-    if ((accept || open) && blocked(k, i, to)) return {false, false};
-    return {accept, open};
-  }
-
-  // Guesses follow each other without barriers: each block looks at the guesses of the batch again
-  // and again, adds what has changed to the estimates of its trials, a warp for each, and guesses
-  // those again. It ends when all blocks have followed all changes, as is seen from one word: the
-  // number of changes in its upper half grows in the same step as the lower half does by the
-  // changes that a block has followed. A block adds those of which it knew before it looked at the
-  // guesses; so who has changed a guess because of another has not added that one yet. What this
-  // leaves open, or wrong as it saw ions where they are no longer, is left to settle().
-  static constexpr int kChanges = 256;  // taken at a time
-  __device__ void relax(int begin, int end) const {
-    __shared__ std::uint32_t known[kMostWords];
-    __shared__ Site before[kChanges], after[kChanges];
-    __shared__ int place[kChanges];
-    __shared__ unsigned taken, own;
-    __shared__ unsigned long long heard;
-    const int words = (end - begin + 31) / 32, first = begin + thread / 32;
-    for (int w = threadIdx.x; w < words; w += kTreeThreads) known[w] = v.first_guesses[w];
-    if (threadIdx.x == 0) own = 0;
-    __syncthreads();
-    const auto guess_again = [&](int k, const Site& to) {
-      const int i = v.order[k];
-      const bool accept = guessed(k, i, to).accept;
-      if (accept == static_cast<bool>(v.accepted[k])) return;
-      set(k, i, accept);
-      atomicXor(v.guesses + (k - begin) / 32, 1u << (k - begin) % 32);
-      atomicAdd(&own, 1u);
-    };
-    if (lane == 0)
-      for (int k = first; k < end; k += threads / 32) {
-        v.change[k] += v.from_first[k - begin];
-        v.error[k] += v.first_error[k - begin];
-        v.from_first[k - begin] = v.first_error[k - begin] = 0;
-        guess_again(k, site_at(v.to, k));
-      }
-    unsigned followed = 0, all_taken = 0, before_look = 0;  // numbers of changes, by thread 0
-    for (unsigned start = 1;; start = 0) {
-      __syncthreads();
-      if (threadIdx.x == 0) {
-        const unsigned more = all_taken - followed + start;
-        if (own > 0 || more > 0) {
-          __threadfence();
-          atomicAdd(v.heard, (static_cast<unsigned long long>(own) << 32) + more);
-          followed = all_taken;
-        }
-        own = taken = 0;
-        heard = fresh(v.heard);
-      }
-      std::uint32_t word = threadIdx.x < words ? fresh(v.guesses + threadIdx.x) : 0;
-      __syncthreads();
-      const unsigned long long now = heard;
-      if (static_cast<unsigned>(now) == gridDim.x * (static_cast<unsigned>(now >> 32) + 1)) return;
-      for (int w = threadIdx.x; w < words; w += kTreeThreads) {
-        if (w >= kTreeThreads) word = fresh(v.guesses + w);
-        for (std::uint32_t changed = word ^ known[w]; changed; changed &= changed - 1) {
-          const unsigned slot = atomicAdd(&taken, 1u);
-          if (slot >= kChanges) break;
-          const std::uint32_t bit = changed & -changed;
-          known[w] ^= bit;
-          const int l = begin + 32 * w + __ffs(static_cast<int>(bit)) - 1;
-          place[slot] = l;
-          before[slot] = site_at(v.from, l);
-          after[slot] = site_at(v.to, l);
-          if (!(word & bit)) before[slot].charge = -before[slot].charge;
-        }
-      }
-      __syncthreads();
-      const int changes = static_cast<int>(min(taken, static_cast<unsigned>(kChanges)));
-      if (threadIdx.x == 0) {
-        if (taken <= kChanges) all_taken = before_look;
-        before_look = static_cast<unsigned>(now >> 32);
-      }
-      if (changes == 0) continue;
-      for (int k = first; k < end; k += threads / 32) {
-        const Site from = site_at(v.from, k), to = site_at(v.to, k);
-        double sum = 0, error = 0;
-        for (int f = lane; f < changes; f += 32) {
-          if (place[f] >= k) continue;
-          float size = 0;
-          sum += pair_single(from, to, before[f], after[f], 0, size);
-          error += size;
-        }
-        for (int step = 16; step > 0; step /= 2) {
-          sum += __shfl_xor_sync(0xffffffffu, sum, step);
-          error += __shfl_xor_sync(0xffffffffu, error, step);
-        }
-        if (lane != 0 || error == 0) continue;
-        v.change[k] += sum;
-        v.error[k] += 0x1p-20 * v.quanta * error;
-        guess_again(k, to);
-      }
-    }
-  }
 
   // Guesses of the trials from `decided` on, until nothing changes; `list` holds the last changes.
   __device__ void settle(int begin, int end, int decided, int& list) const {
     for (;;) {
+      // First what does not depend on the number of changes, to wait for all of it at a time
+      int k = begin + thread / 32;
+      Guess g{};
+      if (k < end) g = guess_at(k);
+      const int early = fresh(v.flipped[list] + lane);
       const int changed = static_cast<int>(fresh(v.count + kFlipped + list));
       if (changed == 0) return;
       const int next = (list + 1) % 3, last = (list + 2) % 3;
       if (thread == 0) v.count[kFlipped + last] = v.count[kOpen + last] = 0;
-      for (int k = begin + thread / 32; k < end; k += threads / 32) {
-        const Site from = site_at(v.from, k), to = site_at(v.to, k);
+      for (bool first = true; k < end; k += threads / 32, first = false) {
+        if (!first) g = guess_at(k);
         double sum = 0, error = 0;
         for (int f = lane; f < changed; f += 32) {
-          const int entry = v.flipped[list][f], l = entry >> 1;
+          const int entry = f < 32 ? early : v.flipped[list][f], l = entry >> 1;
           if (l >= k) continue;
           const Site before = site_at(v.from, l), after = site_at(v.to, l);
           double gain;
           if constexpr (kSingle) {
             float size = 0;
-            gain = pair_single(from, to, before, after, 0, size);
+            gain = pair_single(g.from, g.to, before, after, 0, size);
             error += size;
           } else {
-            gain = pair(from, to, before, after);
+            gain = pair(g.from, g.to, before, after);
           }
           sum += entry & 1 ? gain : -gain;
         }
@@ -387,9 +296,9 @@ struct Epoch {
         }
         if (in_vacuum()) add_gains(k, v.flipped[list], changed);
         if (lane != 0) continue;
-        v.change[k] += sum;
-        if constexpr (kSingle) v.error[k] += 0x1p-20 * v.quanta * error;
-        if (k >= decided) guess(k, to, v.accepted[k], next);
+        v.change[k] = g.change += sum;
+        if constexpr (kSingle) v.error[k] = g.error += 0x1p-20 * v.quanta * error;
+        if (k >= decided) guess(k, g, next);
       }
       list = next;
       grid.sync();
@@ -521,44 +430,44 @@ struct Epoch {
     return sum;
   }
 
-  // What the moves of a batch change for this device's trials behind it: a block takes 256 of these
-  // and some of the batch, so many that all blocks are busy equally long.
-  static constexpr int kMostMoves = 128, kItems = 3;  // of a block
+  // What the moves of a batch change for this device's trials behind it: 256 of these and 8 trials
+  // of the batch at a time, of which each block has an equal number in a row.
+  static constexpr int kMostMoves = 128, kTogetherMost = kMostMoves / kChunk;
   __device__ void add_moves(int first, int begin) const {
     __shared__ Site before[kMostMoves + kChunk], after[kMostMoves + kChunk];
     __shared__ int found[kMostMoves / 32];
-    const int end = v.deal.end, batch = begin - first;
-    const int groups = (v.deal.trials(begin) + kTreeThreads - 1) / kTreeThreads;
-    if (groups == 0) return;
-    const int wanted = max(1, kItems * static_cast<int>(gridDim.x) / groups),
-              length = min(kMostMoves, (batch + wanted - 1) / wanted),
-              tiles = (batch + length - 1) / length;
-    for (int item = blockIdx.x; item < groups * tiles; item += gridDim.x) {
-      const int k =
-          v.deal.place(begin, item % groups * kTreeThreads + static_cast<int>(threadIdx.x));
+    const int end = v.deal.end, batch = begin - first, parts = (batch + kChunk - 1) / kChunk;
+    const std::int64_t all =
+        static_cast<std::int64_t>(v.deal.trials(begin) + kTreeThreads - 1) / kTreeThreads * parts;
+    const std::int64_t stop = all * (blockIdx.x + 1) / gridDim.x;
+    double sum = 0, error = 0;
+    for (std::int64_t at = all * blockIdx.x / gridDim.x; at < stop;) {
+      const int group = static_cast<int>(at / parts), part = static_cast<int>(at % parts);
+      const int some = static_cast<int>(
+          min(stop - at, static_cast<std::int64_t>(min(parts - part, kTogetherMost))));
+      const int k = v.deal.place(begin, group * kTreeThreads + static_cast<int>(threadIdx.x));
       const Site from = k < end ? site_at(v.from, k) : hole(),
                  to = k < end ? site_at(v.to, k) : hole();
-      // The moves among the trials of the tile, side by side
-      const int tile = item / groups * length, place = tile + static_cast<int>(threadIdx.x);
-      const bool moves = static_cast<int>(threadIdx.x) < length && place < batch &&
+      // The moves among the trials of the batch, side by side
+      const int place = part * kChunk + static_cast<int>(threadIdx.x);
+      const bool moves = static_cast<int>(threadIdx.x) < some * kChunk && place < batch &&
                          fresh(v.accepted + first + place);
       const unsigned here = __ballot_sync(0xffffffffu, moves);
       __syncthreads();
       if (lane == 0 && threadIdx.x < kMostMoves) found[threadIdx.x / 32] = __popc(here);
       __syncthreads();
-      int count = 0, at = __popc(here & ((1u << lane) - 1));
+      int count = 0, to_place = __popc(here & ((1u << lane) - 1));
 #pragma unroll
       for (int w = 0; w < kMostMoves / 32; ++w) {
-        if (w < static_cast<int>(threadIdx.x) / 32) at += found[w];
+        if (w < static_cast<int>(threadIdx.x) / 32) to_place += found[w];
         count += found[w];
       }
       if (moves) {
-        before[at] = site_at(v.from, first + place);
-        after[at] = site_at(v.to, first + place);
+        before[to_place] = site_at(v.from, first + place);
+        after[to_place] = site_at(v.to, first + place);
       }
       if (threadIdx.x < kChunk) before[count + threadIdx.x] = after[count + threadIdx.x] = hole();
       __syncthreads();
-      double sum = 0, error = 0;
       if constexpr (kSingle) {
         for (int f = 0; f < count; f += kChunk)
           add_chunk(from, to, before + f, after + f, kChunk, sum, error);
@@ -566,27 +475,36 @@ struct Epoch {
 #pragma unroll 2
         for (int f = 0; f < count; ++f) sum += pair(from, to, before[f], after[f]);
       }
+      at += some;
+      if (at < stop && part + some < parts) continue;
       if (k < end) add(v.change + k, v.error + k, sum, error);
+      sum = error = 0;
     }
   }
   // What the trials of a batch that are accepted, by their estimates at the start of the epoch or
-  // after the batch before, change for those behind them. A block takes 256 trials and a few that
-  // may be accepted, of which it notes the guess if no other block does. Which trials overlap is
-  // left to the next guesses.
-  static constexpr int kFew = 16, kFewPerGroup = kTreeThreads / kFew;
+  // after the batch before, change for those behind them: 256 of these and 8 earlier trials at a
+  // time, of which each block has an equal number in a row. It notes the guesses of those 8 if they
+  // are among the 256. Which trials overlap is left to the next guesses.
   __device__ void add_within(int first, int end) const {
-    __shared__ Site before[kFew], after[kFew];
+    constexpr int kParts = kTreeThreads / kChunk;  // of 256 trials
+    __shared__ Site before[kMostMoves], after[kMostMoves];
     const int groups = (end - first + kTreeThreads - 1) / kTreeThreads;
-    for (int item = blockIdx.x; item < kFewPerGroup * groups * (groups + 1) / 2;
-         item += gridDim.x) {
-      int group = 0, part = item;
-      for (; part >= kFewPerGroup * (group + 1); ++group) part -= kFewPerGroup * (group + 1);
+    const int all = kParts * groups * (groups + 1) / 2;
+    const auto share = [&](unsigned block) {
+      return static_cast<int>(static_cast<std::int64_t>(all) * block / gridDim.x);
+    };
+    const int stop = share(blockIdx.x + 1);
+    int group = 0, part = share(blockIdx.x);
+    for (; part >= kParts * (group + 1); ++group) part -= kParts * (group + 1);
+    double sum = 0, error = 0;
+    for (int at = share(blockIdx.x); at < stop;) {
+      const int some = min(stop - at, min(kParts * (group + 1) - part, kTogetherMost));
       const int k = first + group * kTreeThreads + static_cast<int>(threadIdx.x),
-                begin = first + part * kFew;
+                begin = first + part * kChunk;
       const Site from = k < end ? site_at(v.from, k) : hole(),
                  to = k < end ? site_at(v.to, k) : hole();
       __syncthreads();
-      if (threadIdx.x < kFew) {
+      if (static_cast<int>(threadIdx.x) < some * kChunk) {
         const int l = begin + static_cast<int>(threadIdx.x);
         bool accepted = false;
         before[threadIdx.x] = after[threadIdx.x] = hole();
@@ -598,23 +516,22 @@ struct Epoch {
             before[threadIdx.x] = here;
             after[threadIdx.x] = site_at(v.to, l);
           }
-        }
-        if (part / kFewPerGroup == group) {
-          if (l < end) set(l, v.order[l], accepted);
-          const unsigned word = __ballot_sync((1u << kFew) - 1, accepted);
-          if (threadIdx.x == 0) {
-            const int at = (begin - first) / kFew;
-            reinterpret_cast<std::uint16_t*>(v.guesses)[at] =
-                reinterpret_cast<std::uint16_t*>(v.first_guesses)[at] =
-                    static_cast<std::uint16_t>(word);
-          }
+          if ((l - first) / kTreeThreads == group) set(l, v.order[l], accepted);
         }
       }
       __syncthreads();
-      double sum = 0, error = 0;
-      for (int f = 0; f < kFew; f += kChunk)
+      for (int f = 0; f < some * kChunk; f += kChunk)
         add_chunk(from, to, before + f, after + f, k - begin - f, sum, error);
+      at += some;
+      part += some;
+      const bool last = part == kParts * (group + 1);
+      if (at < stop && !last) continue;
       if (k < end) add(v.from_first + (k - first), v.first_error + (k - first), sum, error);
+      sum = error = 0;
+      if (last) {
+        part = 0;
+        ++group;
+      }
     }
   }
   __device__ static Site hole() { return {67108864.0f, 0.5f, 0.5f, 0.0f}; }  // at no distance 0
@@ -643,14 +560,17 @@ struct Epoch {
     if constexpr (kSingle) {
       add_within(begin, end);
       grid.sync();
-      relax(begin, end);
-      if (lane == 0)
-        for (int k = begin + thread / 32; k < end; k += threads / 32)
-          guess(k, site_at(v.to, k), v.accepted[k], list);
+      for (int k = begin + thread; k < end; k += threads) {
+        Guess g = guess_at(k);
+        v.change[k] = g.change += v.from_first[k - begin];
+        v.error[k] = g.error += v.first_error[k - begin];
+        v.from_first[k - begin] = v.first_error[k - begin] = 0;
+        guess(k, g, list);
+      }
     } else {
       for (int k = begin + thread; k < end; k += threads) {
         v.accepted[k] = false;
-        guess(k, site_at(v.to, k), false, list);
+        guess(k, guess_at(k), list);
       }
     }
     grid.sync();
@@ -666,7 +586,6 @@ struct Epoch {
     const Dipole gained = commit(begin, end);
     // All blocks have read these, or nothing but 0.
     if (thread < kCounts) v.count[thread] = 0;
-    if (thread == 0) *v.heard = 0;
     if (in_vacuum()) {
       grid.sync();
       if (gained.x != 0 || gained.y != 0 || gained.z != 0) {
