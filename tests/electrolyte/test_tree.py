@@ -231,6 +231,7 @@ def test_what_the_tree_refuses(device):
 
 def test_auto_chooses_by_the_number_of_ions():
     assert trivalent(100, method="auto", device="cpu").method == "brush"
+    assert trivalent(8_000, method="auto", device="cpu").method == "brush"
     large = trivalent(32_000, method="auto", device="cpu")
     assert (large.method, large.precision) == ("tree", "double")
     assert trivalent(32_000, method="auto", precision="mixed", device="cpu").method == "brush"
@@ -241,8 +242,8 @@ def test_auto_chooses_by_the_number_of_ions():
 @pytest.mark.gpu
 @pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
 def test_auto_chooses_by_the_number_of_ions_on_a_gpu():
-    assert trivalent(12_288, method="auto", device="cuda").method == "brush"
-    assert trivalent(16_384, method="auto", device="cuda").method == "tree"
+    assert trivalent(1_000, method="auto", device="cuda").method == "brush"
+    assert trivalent(2_048, method="auto", device="cuda").method == "tree"
     assert trivalent(16_384, method="auto", precision="mixed", device="cuda").method == "brush"
 
 

@@ -509,12 +509,12 @@ Bins bins_of(const State& s, const Histogram& h) {
 
 namespace {
 
-// The faster of brush and tree where both are possible, in double precision. The numbers of ions
-// from which the tree is taken lie in the ranges where it was the faster one in measurements
-// (docs/benchmarks/electrolyte.md). That of a CPU with Ewald's energy is an estimate.
+// The faster of brush and tree where both are possible, in double precision, by the number of ions
+// alone (docs/benchmarks/electrolyte.md). On a CPU of one core the tree is the faster one from
+// fewer ions on than on one of sixteen.
 Method faster_method(const Parameters& p, std::size_t ions, bool gpu) {
   const bool possible = p.double_precision && (p.ewald || !p.periodic);
-  const std::size_t least = gpu ? (p.ewald ? 3'000 : 16'384) : (p.ewald ? 3'000 : 30'000);
+  const std::size_t least = gpu ? (p.ewald ? 1'000 : 2'048) : (p.ewald ? 2'000 : 16'384);
   return possible && ions >= least ? Method::tree : Method::brush;
 }
 

@@ -15,7 +15,10 @@ namespace {
 constexpr std::size_t kPart = 1024;  // ions of an item of work
 constexpr std::size_t kGroup = 64;   // trials of a thread between two looks at the others
 constexpr std::size_t kWait = 4;     // groups that are waited for together
-constexpr std::size_t kBatch = 64;   // trials of the tree that are decided before the others hear
+// Of the tree: trials that are estimated by a thread at a time, and that are decided before the
+// others hear
+constexpr std::size_t kEstimates = 32, kBatch = 256;
+constexpr std::size_t kFollowers = 512;  // that hear from one thread
 
 // Of the tree on one core, over those of a pair without Ewald's energy, as measured
 // (docs/benchmarks/electrolyte.md).
@@ -406,6 +409,7 @@ class CpuEngine final : public EngineBase {
       std::int32_t& head = trial_lists_.head[cell_of(state_.rules, t.x, t.y, t.z)];
       trial_lists_.next[i] = std::exchange(head, order_[k]);
     }
+    find_crowded(hopeful);
     for (std::size_t outer = 0; outer < hopeful; outer += epochs_.outer) {
       far_field_->refresh(state_.sites);
       changed_.clear();
@@ -422,9 +426,10 @@ class CpuEngine final : public EngineBase {
     const bool changed = !changed_.empty();
     if (changed) moves_field_->refresh(changed_);
     const double later = 4 * static_cast<double>(end - begin);
-    for_each_item(pool_, static_cast<int>((end - begin + kBatch - 1) / kBatch), [&](int part, int) {
-      const std::size_t first = begin + static_cast<std::size_t>(part) * kBatch;
-      for (std::size_t k = first; k < std::min(end, first + kBatch); ++k) {
+    const std::size_t items = (end - begin + kEstimates - 1) / kEstimates;
+    for_each_item(pool_, static_cast<int>(items), [&](int part, int) {
+      const std::size_t first = begin + static_cast<std::size_t>(part) * kEstimates;
+      for (std::size_t k = first; k < std::min(end, first + kEstimates); ++k) {
         const auto i = static_cast<std::size_t>(order_[k]);
         const Site from = state_.sites[i], to = moved_to(i);
         const auto change = changed ? moves_field_->change(state_, *far_field_, from, to, later)
@@ -435,7 +440,7 @@ class CpuEngine final : public EngineBase {
       }
     });
     const Partners to{to_x_.data(), to_y_.data(), to_z_.data(), nullptr};
-    std::vector<Move> moves;
+    std::vector<Move> moves, all_moves;
     for (std::size_t batch = begin; batch < end; batch += kBatch) {
       const std::size_t stop = std::min(end, batch + kBatch);
       moves.clear();
@@ -446,27 +451,28 @@ class CpuEngine final : public EngineBase {
         kernels_.follow_accepted(state_.rules, partners(), to, &moves.back(), 1, k + 1, stop,
                                  changes_.data());
         put(k, state_.sites[order_[k]]);
-        far_field_->move(from, state_.sites[order_[k]]);
         if (!moves_field_) continue;
-        moves_field_->move(from, state_.sites[order_[k]]);
         changed_.push_back({from.x, from.y, from.z, -from.charge});
         changed_.push_back(state_.sites[order_[k]]);
       }
       if (moves.empty()) continue;
-      const std::size_t parts = (end - stop + kPart - 1) / kPart;
+      all_moves.insert(all_moves.end(), moves.begin(), moves.end());
+      const std::size_t parts = (end - stop + kFollowers - 1) / kFollowers;
       for_each_item(pool_, static_cast<int>(parts), [&](int part, int) {
-        const std::size_t first = stop + static_cast<std::size_t>(part) * kPart;
+        const std::size_t first = stop + static_cast<std::size_t>(part) * kFollowers;
         kernels_.follow_accepted(state_.rules, partners(), to, moves.data(),
                                  static_cast<int>(moves.size()), first,
-                                 std::min(end, first + kPart), changes_.data());
+                                 std::min(end, first + kFollowers), changes_.data());
       });
     }
+    far_field_->follow(all_moves);
+    if (moves_field_) moves_field_->follow(all_moves);
   }
 
   // Of trial k in the order of a sweep, when its turn has come.
   bool tree_decision(std::size_t k) {
     const auto i = static_cast<std::size_t>(order_[k]);
-    if (overlaps_now(order_[k])) return false;
+    if (crowded_[k] && overlaps_now(order_[k])) return false;
     Dipole gain{};
     const std::int64_t vacuum = from_vacuum(i, gain);
     const double change = changes_[k] * far_field_->field().quanta;
@@ -486,6 +492,23 @@ class CpuEngine final : public EngineBase {
     moved_ += energy_of(i, exact);
     ++accepted_;
     return true;
+  }
+  // Which trials overlap with an ion at the start of the sweep or with the new place of another
+  // one, which alone can overlap at their turn.
+  void find_crowded(std::size_t hopeful) {
+    crowded_.assign(hopeful, 0);
+    for_each_item(pool_, (hopeful + kPart - 1) / kPart, [&](int part, int) {
+      for (std::size_t k = part * kPart; k < std::min(hopeful, (part + 1) * kPart); ++k) {
+        const int i = order_[k];
+        const Trial& t = trials_[i];
+        const auto near = [&](const CellLists& lists, const auto& place) {
+          return overlaps(state_.rules, lists.view(), place, state_.radius.data(), i, t.x, t.y, t.z,
+                          [&](int j) { return j != i; });
+        };
+        crowded_[k] = near(lists_, [&](int j) { return state_.sites[j]; }) ||
+                      near(trial_lists_, [&](int j) { return moved_to(j); });
+      }
+    });
   }
   // Ions stand where they were at the start of the sweep, or where their trials have put them.
   bool overlaps_now(int i) const {
@@ -535,6 +558,7 @@ class CpuEngine final : public EngineBase {
   std::vector<float> to_x_, to_y_, to_z_;
   std::vector<double> changes_, bounds_;
   std::vector<char> moved_ions_;  // in this sweep, in the order of the input
+  std::vector<char> crowded_;     // by place in the order of a sweep
   CellLists trial_lists_;         // of new places
   std::uint64_t direct_ = 0;
 };

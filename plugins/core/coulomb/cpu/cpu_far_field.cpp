@@ -55,14 +55,30 @@ CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kern
   view_.half_y = field_.half[1];
 }
 
-void CpuFarField::fill(const std::vector<Site>& sites) {
-  std::fill(charge_.begin(), charge_.end(), 0);
-  for (const Site& site : sites) kernels_.add_charge(view_, site, 1);
+// Calls add(first, end) for all planes of the mesh, some at a time for each thread: the charges are
+// integers, so that their sums do not depend on how many.
+template <class Add>
+void CpuFarField::for_planes(Add add) {
+  const int planes = field_.mesh.points[0], threads = pool_.size();
+  const int some = threads == 1 ? planes : std::max(1, planes / (3 * threads));
+  for_each_item(pool_, (planes + some - 1) / some,
+                [&](int item, int) { add(item * some, std::min(planes, (item + 1) * some)); });
 }
 
-void CpuFarField::move(const Site& from, const Site& to) {
-  kernels_.add_charge(view_, from, -1);
-  kernels_.add_charge(view_, to, 1);
+void CpuFarField::fill(const std::vector<Site>& sites) {
+  std::fill(charge_.begin(), charge_.end(), 0);
+  for_planes([&](int first, int end) {
+    for (const Site& site : sites) kernels_.add_charge(view_, site, 1, first, end);
+  });
+}
+
+void CpuFarField::follow(const std::vector<Move>& moves) {
+  for_planes([&](int first, int end) {
+    for (const Move& move : moves) {
+      kernels_.add_charge(view_, move.from, -1, first, end);
+      kernels_.add_charge(view_, move.to, 1, first, end);
+    }
+  });
 }
 
 void CpuFarField::refresh(const std::vector<Site>& sites) {

@@ -20,10 +20,10 @@ class CpuFarField {
 
   const FarField& field() const { return field_; }
 
-  // The charges on the mesh: all of them, or of one ion that has moved. Integers: however they came
+  // The charges on the mesh: all of them, or of ions that have moved. Integers: however they came
   // to be there, they are the same.
   void fill(const std::vector<Site>& sites);
-  void move(const Site& from, const Site& to);
+  void follow(const std::vector<Move>& moves);
   // The potential of the charges on the mesh, which are those of `sites`.
   void refresh(const std::vector<Site>& sites);
 
@@ -43,6 +43,8 @@ class CpuFarField {
     void operator()(double* p) const { ::operator delete(p, std::align_val_t{64}); }
   };
   double* memory_of(int thread) const { return memory_[static_cast<std::size_t>(thread)].get(); }
+  template <class Add>
+  void for_planes(Add add);
   void make_cells(const std::vector<Site>& sites);
   // Around a place: returns how many ranges of sources may lie within reach.
   int ranges_near(const Site& at, Places* ranges, double& sources) const;

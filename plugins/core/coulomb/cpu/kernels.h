@@ -50,7 +50,7 @@ struct Kernels {
   void (*along_x)(const MeshView& m, int ky, double* memory);
   void (*inverse_z)(const MeshView& m, int x, double* memory);
   // Puts an ion's charge on the mesh (sign 1) or takes it off (-1).
-  void (*add_charge)(const MeshView& m, const Site& at, int sign);
+  void (*add_charge)(const MeshView& m, const Site& at, int sign, int first, int end);
   double (*far_potential)(const MeshView& m, const Site& at);
   double (*near_potential)(const Rules& r, const MeshRules& mesh, const Partners& g,
                            const Places* ranges, int count, const Site& at, int& coincident);

@@ -206,17 +206,28 @@ struct Footprint {
   }
 };
 
-void add_charge(const MeshView& m, const Site& at, int sign) {
+// To the mesh points of the planes first..end alone.
+void add_charge(const MeshView& m, const Site& at, int sign, int first, int end) {
   for_window(*m.rules, [&](auto window) {
     constexpr int W = window();
+    double lag;
+    const int begin = window_at(*m.rules, 0, at.x, lag);
+    bool inside = false;
+    for (int a = 0; a < W; ++a) {
+      const int x = wrapped_point(*m.rules, 0, begin + a);
+      inside = inside || (x >= first && x < end);
+    }
+    if (!inside) return;
     const Footprint<W> f(*m.rules, at);
-    for (int a = 0; a < W; ++a)
+    for (int a = 0; a < W; ++a) {
+      if (f.x[a] < first || f.x[a] >= end) continue;
       for (int b = 0; b < W; ++b) {
         std::int64_t* const row = m.charge + points_row(m, f.x[a], f.y[b]);
         const double weight = f.wx[a] * f.wy[b];
         for (int c = 0; c < W; ++c)
           row[f.z[c]] += sign * charge_share(*m.rules, at.charge, weight * f.wz[c]);
       }
+    }
   });
 }
 
