@@ -514,7 +514,7 @@ namespace {
 // fewer ions on than on one of sixteen.
 Method faster_method(const Parameters& p, std::size_t ions, bool gpu) {
   const bool possible = p.double_precision && (p.ewald || !p.periodic);
-  const std::size_t least = gpu ? (p.ewald ? 1'000 : 2'048) : (p.ewald ? 2'000 : 16'384);
+  const std::size_t least = gpu ? (p.ewald ? 1'000 : 2'048) : (p.ewald ? 3'000 : 20'000);
   return possible && ions >= least ? Method::tree : Method::brush;
 }
 
