@@ -68,6 +68,13 @@ def test_three_thousand_ions_make_the_same_chain(device, options):
     assert tree.direct_moves < 0.01 * tree.evaluated_moves
 
 
+@pytest.mark.parametrize("threads", [1, 3, 7])
+@pytest.mark.parametrize("where", [{}, {"periodic": True, "boundary": "ewald"}])
+def test_any_number_of_threads_makes_the_same_chain(threads, where):
+    # Threads share the planes of the mesh, on which the charges of more than one batch move.
+    same_chain(3, lambda **more: trivalent(700, device="cpu", threads=threads, **where, **more))
+
+
 def test_long_boxes_and_short_moves_among_long_ones(device):
     options = {"short_displacement": 2.0, "short_fraction": 0.4, "boundary": "ewald"}
     salt = Salt.of(200, (1, -1), (4.0, 5.0))
