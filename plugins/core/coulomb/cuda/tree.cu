@@ -35,7 +35,7 @@ Costs costs_of(Space space) {
 // the energy by another's move falls with the size of the system.
 int batch_length(std::size_t ions) {
   const double wanted = kBatch * std::cbrt(static_cast<double>(ions));
-  return 1 << std::clamp(static_cast<int>(std::lround(std::log2(wanted))), 6, 13);
+  return std::clamp(1 << static_cast<int>(std::lround(std::log2(wanted))), 64, kMostBatch);
 }
 
 // The plan with the fewest stages, and the smallest radices of those.
@@ -79,9 +79,6 @@ Lengths lengths_of(int hopeful, const Epochs& most, int batch) {
   lengths.outer = blocks_for(outer, inner) * lengths.inner;
   return lengths;
 }
-// A batch is at most half as long again as is wanted, and rounding makes each of an outer epoch's
-// longer by one trial.
-int most_batch(int batch) { return 2 * batch + 2; }
 std::size_t most_trials(const Epochs& epochs, int batch) {
   const std::size_t batches = 4 * (epochs.outer / static_cast<std::size_t>(batch) + 1) +
                               4 * (epochs.outer / epochs.inner + 1);
@@ -446,7 +443,9 @@ class Tree final : public DeviceTree {
         DeviceBuffer<std::int32_t>(static_cast<std::size_t>(cells[0]) * cells[1] * cells[2]);
     new_next_ = DeviceBuffer<std::int32_t>(n);
     const auto batch = static_cast<std::size_t>(most_batch(batch_));
-    lists_ = DeviceBuffer<std::int32_t>(7 * batch);
+    lists_ = DeviceBuffer<std::int32_t>(6 * batch);
+    firsts_ = DeviceBuffer<double>(2 * batch);
+    firsts_.clear(stream_);
     exact_ = DeviceBuffer<unsigned long long>(batch);
     const std::size_t trials = std::min(n, most_trials(epochs_, batch_));
     for (auto& one : outer_place_) one = DeviceBuffer<std::int32_t>(2 * trials);
@@ -481,7 +480,8 @@ class Tree final : public DeviceTree {
             {lists, lists + batch, lists + 2 * batch},
             {lists + 3 * batch, lists + 4 * batch, lists + 5 * batch},
             exact_.data(),
-            lists + 6 * batch,
+            firsts_.data(),
+            firsts_.data() + batch,
             counts_.data(),
             tally_.data() + slot,
             gain_.data(),
@@ -527,7 +527,7 @@ class Tree final : public DeviceTree {
   std::unique_ptr<Field> moves_;  // if there are two kinds of epochs
   SourceCells bins_{};            // of places
   DeviceBuffer<unsigned long long> exact_;
-  DeviceBuffer<double> change_, error_;
+  DeviceBuffer<double> change_, error_, firsts_;
   DeviceBuffer<std::uint32_t> bin_count_, bin_first_;
   DeviceBuffer<PlaceEstimate> estimate_;  // of an outer epoch
   DeviceBuffer<char> scan_;

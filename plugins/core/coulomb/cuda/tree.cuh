@@ -18,6 +18,10 @@ namespace manymove::coulomb {
 namespace {
 
 constexpr int kTreeThreads = 256;
+constexpr int kMostBatch = 8192;  // trials, wanted
+// A batch is at most half as long again as is wanted, and rounding makes each of an outer epoch's
+// longer by one trial.
+constexpr int most_batch(int batch) { return 2 * batch + 2; }
 
 struct TreeView {
   // By place in the order of a sweep, hopeful trials only
@@ -42,8 +46,9 @@ struct TreeView {
   // open. Those of the round before, of this one, and of the next
   std::int32_t *flipped[3], *open[3];
   unsigned long long* exact;  // sums of the open trials
-  std::int32_t* moves;        // trials accepted in the batch
-  unsigned* count;            // of these lists
+  // What the trials of a batch that are accepted at first change for later ones, and its error
+  double *from_first, *first_error;
+  unsigned* count;  // of these lists
   TreeTally* tally;
   // With a vacuum around: by place, what the trial would add to the dipole moment, and what earlier
   // trials of its batch add; by ion, images; and the dipole moment before the batch
@@ -54,7 +59,7 @@ struct TreeView {
   int ions;
   Deal deal;  // of the present epoch
 };
-enum { kFlipped = 0, kOpen = 3, kMoves = 6, kCounts };
+enum { kFlipped = 0, kOpen = 3, kCounts = 6 };
 constexpr std::int32_t kFree = -1, kSearch = -2;
 
 // What a kernel does with batches.
@@ -230,48 +235,58 @@ struct Epoch {
     set(k, i, accept);
     v.flipped[list][atomicAdd(v.count + kFlipped + list, 1u)] = 2 * k + accept;
   }
+  // A trial, its estimate and what is guessed.
+  struct Guess {
+    Site from, to;
+    double change, error;
+    std::int64_t limit;
+    std::int32_t ion;
+    bool accepted;
+  };
+  __device__ Guess guess_at(int k) const {
+    return {site_at(v.from, k), site_at(v.to, k), v.change[k],       v.error[k],
+            v.limit[k],         v.order[k],       v.accepted[k] != 0};
+  }
   // What follows for a trial from its estimate as it is.
-  __device__ void guess(int k, const Site& to, bool accepted, int list) const {
-    const double change = v.change[k] * v.quanta + static_cast<double>(from_vacuum(k, to.charge));
-    const std::int64_t limit = v.limit[k];
-    bool accept = (to.charge > 0 ? change : -change) < static_cast<double>(limit);
-    bool open = verdict(change, v.error[k], limit, to.charge) == Verdict::unknown;
-    const int i = v.order[k];
-    if ((accept || open) && blocked(k, i, to)) accept = open = false;
-    if (accept != accepted) flip(k, i, accept, list);
+  __device__ void guess(int k, const Guess& g, int list) const {
+    const float charge = g.to.charge;
+    const double change = g.change * v.quanta + static_cast<double>(from_vacuum(k, charge));
+    bool accept = (charge > 0 ? change : -change) < static_cast<double>(g.limit);
+    bool open = verdict(change, g.error, g.limit, charge) == Verdict::unknown;
+    if ((accept || open) && blocked(k, g.ion, g.to)) accept = open = false;
+    if (accept != g.accepted) flip(k, g.ion, accept, list);
     if (!open) return;
     const unsigned u = atomicAdd(v.count + kOpen + list, 1u);
     v.open[list][u] = k;
     v.exact[u] = 0;
   }
-  // The first guess, of the estimates at the start of the epoch or after the batch before. Which
-  // trials overlap is left to the next one.
-  __device__ void first_guess(int k) const {
-    const double change = v.change[k] * v.quanta;
-    set(k, v.order[k], (v.to[k].charge > 0 ? change : -change) < static_cast<double>(v.limit[k]));
-  }
 
   // Guesses of the trials from `decided` on, until nothing changes; `list` holds the last changes.
   __device__ void settle(int begin, int end, int decided, int& list) const {
     for (;;) {
+      // First what does not depend on the number of changes, to wait for all of it at a time
+      int k = begin + thread / 32;
+      Guess g{};
+      if (k < end) g = guess_at(k);
+      const int early = fresh(v.flipped[list] + lane);
       const int changed = static_cast<int>(fresh(v.count + kFlipped + list));
       if (changed == 0) return;
       const int next = (list + 1) % 3, last = (list + 2) % 3;
       if (thread == 0) v.count[kFlipped + last] = v.count[kOpen + last] = 0;
-      for (int k = begin + thread / 32; k < end; k += threads / 32) {
-        const Site from = site_at(v.from, k), to = site_at(v.to, k);
+      for (bool first = true; k < end; k += threads / 32, first = false) {
+        if (!first) g = guess_at(k);
         double sum = 0, error = 0;
         for (int f = lane; f < changed; f += 32) {
-          const int entry = v.flipped[list][f], l = entry >> 1;
+          const int entry = f < 32 ? early : v.flipped[list][f], l = entry >> 1;
           if (l >= k) continue;
           const Site before = site_at(v.from, l), after = site_at(v.to, l);
           double gain;
           if constexpr (kSingle) {
             float size = 0;
-            gain = pair_single(from, to, before, after, 0, size);
+            gain = pair_single(g.from, g.to, before, after, 0, size);
             error += size;
           } else {
-            gain = pair(from, to, before, after);
+            gain = pair(g.from, g.to, before, after);
           }
           sum += entry & 1 ? gain : -gain;
         }
@@ -281,9 +296,9 @@ struct Epoch {
         }
         if (in_vacuum()) add_gains(k, v.flipped[list], changed);
         if (lane != 0) continue;
-        v.change[k] += sum;
-        if constexpr (kSingle) v.error[k] += 0x1p-20 * v.quanta * error;
-        if (k >= decided) guess(k, to, v.accepted[k], next);
+        v.change[k] = g.change += sum;
+        if constexpr (kSingle) v.error[k] = g.error += 0x1p-20 * v.quanta * error;
+        if (k >= decided) guess(k, g, next);
       }
       list = next;
       grid.sync();
@@ -374,7 +389,7 @@ struct Epoch {
     grid.sync();
     list = 0;
     if (thread == 0) {
-      for (int c = kFlipped; c < kMoves; ++c) v.count[c] = 0;
+      for (int c = kFlipped; c < kCounts; ++c) v.count[c] = 0;
       flip(k, v.order[k], !v.accepted[k], list);
     }
     decided = k + 1;
@@ -399,8 +414,7 @@ struct Epoch {
     }
   }
 
-  // Accepted trials take effect; their list is for the trials after the batch. Returns what they
-  // add to the dipole moment.
+  // Accepted trials take effect. Returns what they add to the dipole moment.
   __device__ Dipole commit(int begin, int end) const {
     Dipole sum{0, 0, 0};
     for (int k = begin + thread; k < end; k += threads) {
@@ -409,7 +423,6 @@ struct Epoch {
       const int i = v.order[k];
       v.site[i] = to;
       v.moved[i] = 1;
-      v.moves[atomicAdd(v.count + kMoves, 1u)] = k;
       if (!in_vacuum()) continue;
       follow(r, site_at(v.from, k), to, v.image + 3 * static_cast<std::size_t>(i));
       sum = sum + v.gain[k];
@@ -417,73 +430,114 @@ struct Epoch {
     return sum;
   }
 
-  // What the moves of a batch change for this device's trials from place `begin` on: a block takes
-  // some of both, a thread per trial; so many moves that all blocks are busy equally long.
-  static constexpr int kMostMoves = 128, kItems = 2;  // of a block
-  __device__ void add_moves(int begin) const {
-    __shared__ Site before[kMostMoves], after[kMostMoves];
-    const int moves = static_cast<int>(fresh(v.count + kMoves)), end = v.deal.end;
-    const int groups = (v.deal.trials(begin) + kTreeThreads - 1) / kTreeThreads;
-    if (groups == 0 || moves == 0) return;
-    const int wanted = max(1, kItems * static_cast<int>(gridDim.x) / groups),
-              chunks = ((moves + wanted - 1) / wanted + kChunk - 1) / kChunk,
-              length = min(kMostMoves, chunks * kChunk), tiles = (moves + length - 1) / length;
-    for (int item = blockIdx.x; item < groups * tiles; item += gridDim.x) {
-      const int k =
-          v.deal.place(begin, item % groups * kTreeThreads + static_cast<int>(threadIdx.x));
-      const int tile = item / groups * length, here = min(length, moves - tile);
+  // What the moves of a batch change for this device's trials behind it: 256 of these and 8 trials
+  // of the batch at a time, of which each block has an equal number in a row.
+  static constexpr int kMostMoves = 128, kTogetherMost = kMostMoves / kChunk;
+  __device__ void add_moves(int first, int begin) const {
+    __shared__ Site before[kMostMoves + kChunk], after[kMostMoves + kChunk];
+    __shared__ int found[kMostMoves / 32];
+    const int end = v.deal.end, batch = begin - first, parts = (batch + kChunk - 1) / kChunk;
+    const std::int64_t all =
+        static_cast<std::int64_t>(v.deal.trials(begin) + kTreeThreads - 1) / kTreeThreads * parts;
+    const std::int64_t stop = all * (blockIdx.x + 1) / gridDim.x;
+    double sum = 0, error = 0;
+    for (std::int64_t at = all * blockIdx.x / gridDim.x; at < stop;) {
+      const int group = static_cast<int>(at / parts), part = static_cast<int>(at % parts);
+      const int some = static_cast<int>(
+          min(stop - at, static_cast<std::int64_t>(min(parts - part, kTogetherMost))));
+      const int k = v.deal.place(begin, group * kTreeThreads + static_cast<int>(threadIdx.x));
       const Site from = k < end ? site_at(v.from, k) : hole(),
                  to = k < end ? site_at(v.to, k) : hole();
+      // The moves among the trials of the batch, side by side
+      const int place = part * kChunk + static_cast<int>(threadIdx.x);
+      const bool moves = static_cast<int>(threadIdx.x) < some * kChunk && place < batch &&
+                         fresh(v.accepted + first + place);
+      const unsigned here = __ballot_sync(0xffffffffu, moves);
       __syncthreads();
-      if (threadIdx.x < kMostMoves) {
-        const int place = tile + static_cast<int>(threadIdx.x);
-        before[threadIdx.x] = place < moves ? site_at(v.from, v.moves[place]) : hole();
-        after[threadIdx.x] = place < moves ? site_at(v.to, v.moves[place]) : hole();
+      if (lane == 0 && threadIdx.x < kMostMoves) found[threadIdx.x / 32] = __popc(here);
+      __syncthreads();
+      int count = 0, to_place = __popc(here & ((1u << lane) - 1));
+#pragma unroll
+      for (int w = 0; w < kMostMoves / 32; ++w) {
+        if (w < static_cast<int>(threadIdx.x) / 32) to_place += found[w];
+        count += found[w];
       }
+      if (moves) {
+        before[to_place] = site_at(v.from, first + place);
+        after[to_place] = site_at(v.to, first + place);
+      }
+      if (threadIdx.x < kChunk) before[count + threadIdx.x] = after[count + threadIdx.x] = hole();
       __syncthreads();
-      double sum = 0, error = 0;
       if constexpr (kSingle) {
-        for (int f = 0; f < here; f += kChunk)
+        for (int f = 0; f < count; f += kChunk)
           add_chunk(from, to, before + f, after + f, kChunk, sum, error);
       } else {
 #pragma unroll 2
-        for (int f = 0; f < here; ++f) sum += pair(from, to, before[f], after[f]);
+        for (int f = 0; f < count; ++f) sum += pair(from, to, before[f], after[f]);
       }
-      if (k < end) add(k, sum, error);
+      at += some;
+      if (at < stop && part + some < parts) continue;
+      if (k < end) add(v.change + k, v.error + k, sum, error);
+      sum = error = 0;
     }
   }
-  // What the trials of a batch that are accepted, as guessed, change for those behind them. A block
-  // takes 256 trials and a few that may be accepted.
-  static constexpr int kFew = 32, kFewPerGroup = kTreeThreads / kFew;
+  // What the trials of a batch that are accepted, by their estimates at the start of the epoch or
+  // after the batch before, change for those behind them: 256 of these and 8 earlier trials at a
+  // time, of which each block has an equal number in a row. It notes the guesses of those 8 if they
+  // are among the 256. Which trials overlap is left to the next guesses.
   __device__ void add_within(int first, int end) const {
-    __shared__ Site before[kFew], after[kFew];
+    constexpr int kParts = kTreeThreads / kChunk;  // of 256 trials
+    __shared__ Site before[kMostMoves], after[kMostMoves];
     const int groups = (end - first + kTreeThreads - 1) / kTreeThreads;
-    for (int item = blockIdx.x; item < kFewPerGroup * groups * (groups + 1) / 2;
-         item += gridDim.x) {
-      int group = 0, part = item;
-      for (; part >= kFewPerGroup * (group + 1); ++group) part -= kFewPerGroup * (group + 1);
+    const int all = kParts * groups * (groups + 1) / 2;
+    const auto share = [&](unsigned block) {
+      return static_cast<int>(static_cast<std::int64_t>(all) * block / gridDim.x);
+    };
+    const int stop = share(blockIdx.x + 1);
+    int group = 0, part = share(blockIdx.x);
+    for (; part >= kParts * (group + 1); ++group) part -= kParts * (group + 1);
+    double sum = 0, error = 0;
+    for (int at = share(blockIdx.x); at < stop;) {
+      const int some = min(stop - at, min(kParts * (group + 1) - part, kTogetherMost));
       const int k = first + group * kTreeThreads + static_cast<int>(threadIdx.x),
-                begin = first + part * kFew;
+                begin = first + part * kChunk;
       const Site from = k < end ? site_at(v.from, k) : hole(),
                  to = k < end ? site_at(v.to, k) : hole();
       __syncthreads();
-      if (threadIdx.x < kFew) {
+      if (static_cast<int>(threadIdx.x) < some * kChunk) {
         const int l = begin + static_cast<int>(threadIdx.x);
-        const bool accepted = l < end && fresh(v.accepted + l);
-        before[threadIdx.x] = accepted ? site_at(v.from, l) : hole();
-        after[threadIdx.x] = accepted ? site_at(v.to, l) : hole();
+        bool accepted = false;
+        before[threadIdx.x] = after[threadIdx.x] = hole();
+        if (l < end) {
+          const Site here = site_at(v.from, l);
+          const double change = v.change[l] * v.quanta;
+          accepted = (here.charge > 0 ? change : -change) < static_cast<double>(v.limit[l]);
+          if (accepted) {
+            before[threadIdx.x] = here;
+            after[threadIdx.x] = site_at(v.to, l);
+          }
+          if ((l - first) / kTreeThreads == group) set(l, v.order[l], accepted);
+        }
       }
       __syncthreads();
-      double sum = 0, error = 0;
-      for (int f = 0; f < kFew; f += kChunk)
+      for (int f = 0; f < some * kChunk; f += kChunk)
         add_chunk(from, to, before + f, after + f, k - begin - f, sum, error);
-      if (k < end) add(k, sum, error);
+      at += some;
+      part += some;
+      const bool last = part == kParts * (group + 1);
+      if (at < stop && !last) continue;
+      if (k < end) add(v.from_first + (k - first), v.first_error + (k - first), sum, error);
+      sum = error = 0;
+      if (last) {
+        part = 0;
+        ++group;
+      }
     }
   }
   __device__ static Site hole() { return {67108864.0f, 0.5f, 0.5f, 0.0f}; }  // at no distance 0
-  __device__ void add(int k, double sum, double error) const {
-    atomicAdd(v.change + k, sum);
-    if constexpr (kSingle) atomicAdd(v.error + k, 0x1p-20 * v.quanta * error);
+  __device__ void add(double* change, double* bound, double sum, double error) const {
+    atomicAdd(change, sum);
+    if constexpr (kSingle) atomicAdd(bound, 0x1p-20 * v.quanta * error);
   }
 
   // Some moves in float32, the first `count` of kChunk.
@@ -504,16 +558,19 @@ struct Epoch {
   __device__ void decide(int begin, int end, TreeTally& tally) const {
     int list = 0, decided = begin, open;
     if constexpr (kSingle) {
-      for (int k = begin + thread; k < end; k += threads) first_guess(k);
-      grid.sync();
       add_within(begin, end);
       grid.sync();
-      for (int k = begin + thread; k < end; k += threads)
-        guess(k, site_at(v.to, k), v.accepted[k], list);
+      for (int k = begin + thread; k < end; k += threads) {
+        Guess g = guess_at(k);
+        v.change[k] = g.change += v.from_first[k - begin];
+        v.error[k] = g.error += v.first_error[k - begin];
+        v.from_first[k - begin] = v.first_error[k - begin] = 0;
+        guess(k, g, list);
+      }
     } else {
       for (int k = begin + thread; k < end; k += threads) {
         v.accepted[k] = false;
-        guess(k, site_at(v.to, k), false, list);
+        guess(k, guess_at(k), list);
       }
     }
     grid.sync();
@@ -527,16 +584,18 @@ struct Epoch {
   // Makes the moves of a batch that is decided.
   __device__ void make_moves(int begin, int end) const {
     const Dipole gained = commit(begin, end);
-    grid.sync();
-    if (thread < kMoves) v.count[thread] = 0;
-    if (gained.x != 0 || gained.y != 0 || gained.z != 0) {
-      atomicAdd(&v.dipole->x, gained.x);
-      atomicAdd(&v.dipole->y, gained.y);
-      atomicAdd(&v.dipole->z, gained.z);
+    // All blocks have read these, or nothing but 0.
+    if (thread < kCounts) v.count[thread] = 0;
+    if (in_vacuum()) {
+      grid.sync();
+      if (gained.x != 0 || gained.y != 0 || gained.z != 0) {
+        atomicAdd(&v.dipole->x, gained.x);
+        atomicAdd(&v.dipole->y, gained.y);
+        atomicAdd(&v.dipole->z, gained.z);
+      }
     }
-    add_moves(end);
+    add_moves(begin, end);
     grid.sync();
-    if (thread == 0) v.count[kMoves] = 0;
   }
 
   __device__ void run(Step step, int begin, int end) const {
