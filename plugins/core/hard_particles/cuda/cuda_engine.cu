@@ -23,6 +23,22 @@ Kernels kernels() {
           &cycle_kernel<K, Lanes, Threads, Blocks, Mode::strip>};
 }
 
+Swift swift_of(const Geometry& g) {
+  Swift s;
+  for (int a = 0; a < 2; ++a) {
+    s.here[a] = g.half[a] - 1;
+    s.left[a] = s.here[a] - 2 * g.half[a];
+    s.right[a] = s.here[a] + 2 * g.half[a];
+    s.back[a] = 2 * s.here[a] - kShift;
+    s.edge[a] = bits_of(4 * g.half[a]);
+  }
+  s.step = 2 * g.step;
+  s.shift = static_cast<float>(kShift - 49152.0 * s.step);
+  s.contact = static_cast<float>(4 * g.contact);
+  s.unsure = static_cast<float>(4 * 8e-6 * g.contact);
+  return s;
+}
+
 class CudaEngine final : OnDevice, public Engine {
  public:
   CudaEngine(State state, int device)
@@ -40,6 +56,7 @@ class CudaEngine final : OnDevice, public Engine {
     sums_ = DeviceBuffer<double2>(blocks_of(local_.cells[0] * local_.cells[1]));
     const std::size_t bytes = TileMemory::bytes(g);
     choose_kernel();
+    swift_ = swift_of(g);
     for (const auto kernel : {kernels_.plain, kernels_.write, kernels_.strip})
       allow_shared_memory(kernel, bytes, "shared memory for a tile");
     upload();
@@ -238,7 +255,7 @@ class CudaEngine final : OnDevice, public Engine {
     config.numAttrs = overlap ? 1 : 0;
     const std::size_t first = state_.first_row() * state_.row_slots();
     check(cudaLaunchKernelEx(
-              &config, kernel, local_, draw,
+              &config, kernel, local_, swift_, draw,
               Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data() + first,
                       ids_[1 - now_].data() + first, tally_.data(), skip},
               to, part),
@@ -352,6 +369,7 @@ class CudaEngine final : OnDevice, public Engine {
 
   State state_;
   Geometry local_;
+  Swift swift_;
   Stream stream_;
   DeviceBuffer<Position> cells_[2];
   DeviceBuffer<std::int32_t> ids_[2];

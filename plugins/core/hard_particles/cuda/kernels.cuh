@@ -29,9 +29,8 @@ struct Buffers {
 
 constexpr int kThreads = 256, kMostThreads = 512;  // of a block
 
-// Cells by the work of a visit: one disk with no extras, at most 2, at most 4; two disks; any
-// other.
-constexpr int kClasses = 5;
+// Cells by the work of a visit: one disk with no extras, one, at most kExtras; two disks; any other.
+constexpr int kClasses = 5, kExtras = 4;
 
 MM_HD int set_cells(const Geometry& g) { return (g.tile / 2) * (g.tile / 2); }
 
@@ -63,12 +62,23 @@ struct TileMemory {
   }
 };
 
-// The work of a set: places 0 to `alone` are single disks, of which those below `quiet` have no
-// extras and those below `calm` two at most; from `pairs` to `end_pairs` are pairs, from `others`
-// to `end` the other cells. The gaps let a warp be of one kind; a list has none.
+// The work of a set: places below `quiet` are single disks without extras, those below `calm` with
+// one at most; below `swift` are all that visit_swiftly() can do, from `others` to `end` the other
+// cells. The gap lets a warp be of one kind; a list has none.
 struct alignas(16) Plan {
-  int quiet, calm, alone, pairs, end_pairs, others, end, unused;
+  int quiet, calm, swift, others, end, unused[3];
 };
+
+// What visit_swiftly() needs of the geometry. It doubles coordinates relative to the lower left
+// corner of the cell, less one: those of the cell's own disks are multiples of four in [0, 4H).
+struct Swift {
+  float here[2], left[2], right[2];  // from a coordinate of this cell or of a neighbor, not doubled
+  float back[2];                     // 2 (H - 1) - kShift
+  float step, shift;                 // of a doubled displacement, to which kShift is added
+  std::uint32_t edge[2];             // bits of 4H
+  float contact, unsure;             // 4 d^2; estimates below this in magnitude decide nothing
+};
+constexpr float kShift = 50331648.0f;  // 2 * 1.5 * 2^24
 
 struct TileControl {
   Neighbor near[2][8];
@@ -83,8 +93,8 @@ __device__ int class_of(const Geometry& g, std::uint32_t entry) {
   const int n = entry_count(entry);
   const std::uint32_t e = entry_extras(entry);
   const int extras = __popc(e & 0x5555u) + 2 * __popc(e & 0xaaaau);
-  if (n > 2 || extras > 4 || g.moves_per_cell % 4) return 4;
-  return n == 2 ? 3 : (extras + 1) / 2;
+  if (n > 2 || extras > kExtras || g.moves_per_cell % 4) return 4;
+  return n == 2 ? 3 : min(extras, 2);
 }
 
 // i / columns for the indices of a tile's cells, exactly, without an integer division.
@@ -182,19 +192,12 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
     const int* const members = control.members[threadIdx.x];
     int* const next = control.next[threadIdx.x];
     for (int c = 0, sum = 0; c < kClasses; sum += members[c++]) next[c] = sum;
-    const int alone = next[3];
-    const int pairs = (alone + cells - 1) & -cells, end_pairs = pairs + members[3];
-    const int others = (end_pairs + cells - 1) & -cells;
-    // A warp with single disks of two classes goes the way of the busier.
-    control.plan[threadIdx.x] = {next[1] == alone ? alone : next[1] & -cells,
-                                 next[2] == alone ? alone : next[2] & -cells,
-                                 alone,
-                                 pairs,
-                                 end_pairs,
-                                 others,
-                                 others + members[4],
-                                 0};
-    atomicAdd(&control.visits, alone + members[3] + members[4]);
+    const int swift = next[4], others = (swift + cells - 1) & -cells;
+    // A warp with cells of two classes goes the way of the busier.
+    const auto whole = [&](int c) { return next[c] == swift ? swift : next[c] & -cells; };
+    const int calm = 32 / cells == 1 ? whole(2) : whole(3);
+    control.plan[threadIdx.x] = {whole(1), calm, swift, others, others + members[4], {}};
+    atomicAdd(&control.visits, swift + members[4]);
   }
   __syncthreads();
   for (int i = threadIdx.x; i < active; i += blockDim.x) {
@@ -206,11 +209,101 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
   }
 }
 
-// visit_alone() or visit_pair() by four threads together, for systems too small to fill a GPU
-// otherwise (section 5.2): each has two of the neighbors and one of the extras. All threads of a
-// warp take part, so that they can vote; `real`: this one's cell is not just there to fill the
-// warp.
-template <bool Pair>
+// visit_any() out of line, for the cells that are left and for those where an estimate was too near
+// to contact.
+template <int K>
+__device__ __noinline__ int visit_slowly(const Geometry& g, std::uint64_t cycle, int round,
+                                         Position* slot, const Neighbor* near, std::uint32_t entry,
+                                         int odd, std::uint32_t where) {
+  return visit_any<K>(g, cycle, round, {slot, near, g.plane}, entry, odd, where);
+}
+
+// A visit of a cell with at most K - 8 extras and one disk (or, if Mixed, one or two); n_m a multiple
+// of 4. All moves are decided by estimates, without a look at those that are too near to contact: they
+// are noticed at the end, and the visit is made again. Returns the accepted moves, or -1 then.
+template <int K, bool Mixed>
+__device__ int visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t cycle, int round,
+                             const Place& at, std::uint32_t entry, int odd, std::uint32_t where) {
+  float x[K], y[K], c[K];
+#pragma unroll
+  for (int k = 0; k < 8; ++k) {
+    const Position p = at.slot[g.near[odd][k].offset];
+    const int dx = neighbor_dx(k), dy = neighbor_dy(k);
+    x[k] = p.x + (dx < 0 ? s.left[0] : dx > 0 ? s.right[0] : s.here[0]);
+    y[k] = p.y + (dy < 0 ? s.left[1] : dy > 0 ? s.right[1] : s.here[1]);
+    c[k] = fast_fma(y[k], y[k], x[k] * x[k]);
+  }
+  std::uint32_t extras = entry_extras(entry);
+#pragma unroll
+  for (int k = 8; k < K; ++k) {
+    Position p{kEmpty, kEmpty};
+    if (extras) p = next_extra(at, extras);
+    x[k] = p.x + s.here[0];
+    y[k] = p.y + s.here[1];
+    c[k] = fast_fma(y[k], y[k], x[k] * x[k]);
+  }
+
+  const bool pair = Mixed && entry_count(entry) == 2;
+  int accepted = 0, first = 0;
+  Position p{}, q{};  // p: less kShift
+  const auto load = [&](int slot, float by_x, float by_y) -> Position {
+    const Position r = at.slot[slot * at.plane];
+    return {fast_fma(2.0f, r.x, by_x), fast_fma(2.0f, r.y, by_y)};
+  };
+  if (!Mixed) p = load(0, s.back[0], s.back[1]);
+  float least = kEmpty;
+  for (int made = 0; made < g.moves_per_cell; made += 4) {
+    std::uint32_t word[4];
+    random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
+    if (Mixed && made == 0) {
+      first = pair && g.shuffle_particles ? first_of_pair(word[0]) : 0;
+      p = load(first, s.back[0], s.back[1]);
+      q = load(1 - first, 2.0f * s.here[0], 2.0f * s.here[1]);
+    }
+#pragma unroll
+    for (int m = 0; m < 4; ++m) {
+      const auto moved = [&](std::uint32_t w) {
+        return fast_fma(as_float((w & 0x007fff00u) | 0x47000080u), s.step, s.shift);
+      };
+      const float a = moved(word[m]) + p.x, b = moved(other_half(word[m])) + p.y;
+      const auto term = [&](int k) { return fast_fma(-x[k], a, fast_fma(-y[k], b, c[k])); };
+      float even = term(0), odd_one = term(1);
+#pragma unroll
+      for (int k = 2; k < K; ++k) {
+        float& m0 = k % 2 ? odd_one : even;
+        m0 = min_of(m0, term(k));
+      }
+      float t = fast_fma(4.0f, min_of(even, odd_one),
+                         fast_fma(a, a, fast_fma(b, b, -s.contact)));
+      if (Mixed) {
+        const float u = a - q.x, v = b - q.y;
+        t = min_of(t, fast_fma(u, u, fast_fma(v, v, -s.contact)));
+      }
+      least = min_of(least, abs_of(t));
+      if (bits_of(a) < s.edge[0] && bits_of(b) < s.edge[1] && t > 0) {
+        p = {a - kShift, b - kShift};
+        ++accepted;
+      }
+      if (pair) {
+        const Position next = q;
+        q = {p.x + kShift, p.y + kShift};
+        p = {next.x - kShift, next.y - kShift};
+      }
+    }
+  }
+  if (least < s.unsure) return -1;
+  at.slot[first * at.plane] = {fast_fma(0.5f, p.x, -0.5f * s.back[0]),
+                               fast_fma(0.5f, p.y, -0.5f * s.back[1])};
+  if (pair)
+    at.slot[(1 - first) * at.plane] = {fast_fma(0.5f, q.x, -s.here[0]),
+                                       fast_fma(0.5f, q.y, -s.here[1])};
+  return accepted;
+}
+
+// A visit of such a cell by four threads together, for systems too small to fill a GPU otherwise
+// (section 5.2): each has two of the neighbors and one of the extras. All threads of a warp take
+// part, so that they can vote; `real`: this one's cell is not just there to fill the warp.
+template <bool Mixed>
 __device__ int visit_together(const Geometry& g, const Draw& d, int round, const Place& at,
                               std::uint32_t entry, std::uint32_t where, bool real) {
   constexpr unsigned kWarp = ~0u;
@@ -233,12 +326,13 @@ __device__ int visit_together(const Geometry& g, const Draw& d, int round, const
   }
   around.set(2, extra.x, extra.y);
 
+  const bool pair = Mixed && entry_count(entry) == 2;
   int accepted = 0, first = 0;
   Position p = at.slot[0], q{kEmpty, kEmpty};
   for (int made = 0; made < g.moves_per_cell; made += 4) {
     std::uint32_t word[4];
     random_words(word, g, where, d.cycle, Purpose::displacement, round, made >> 2);
-    if (Pair && made == 0) {
+    if (pair && made == 0) {
       first = g.shuffle_particles ? first_of_pair(word[0]) : 0;
       p = at.slot[first * g.plane];
       q = at.slot[(1 - first) * g.plane];
@@ -248,24 +342,24 @@ __device__ int visit_together(const Geometry& g, const Draw& d, int round, const
       const float x = p.x + displacement(word[i], g.step);
       const float y = p.y + displacement(other_half(word[i]), g.step);
       float closest = nearest(around, x, y);
-      if (Pair) closest = min_of(closest, squared_distance(q, x, y));
+      if (Mixed) closest = min_of(closest, squared_distance(q, x, y));
       const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
       bool free = all_four(closest > g.surely_free);
       const bool perhaps = all_four(closest >= g.surely_overlap);
       if (inside && !free && perhaps && real)
-        free = (!Pair || exactly_apart(q.x - x, q.y - y, g.contact)) &&
-               exactly_free(at.slot, at.near, at.plane, Pair ? kSlots : 0, x, y, g.contact);
+        free = (!pair || exactly_apart(q.x - x, q.y - y, g.contact)) &&
+               exactly_free(at.slot, at.near, at.plane, pair ? kSlots : 0, x, y, g.contact);
       if (inside && free) {
         p = {x, y};
         ++accepted;
       }
-      if (Pair) swap_values(p, q);
+      if (pair) swap_values(p, q);
     }
   }
   __syncwarp();
   if (lane != 0 || !real) return 0;
   at.slot[first * g.plane] = p;
-  if (Pair) at.slot[(1 - first) * g.plane] = q;
+  if (pair) at.slot[(1 - first) * g.plane] = q;
   return accepted;
 }
 
@@ -277,44 +371,38 @@ __device__ std::uint32_t tile_here(const Part& part) {
 
 // The visits of one set in one round; Lanes threads for each cell. Returns the accepted moves.
 template <int K, int Lanes, Mode M>
-__device__ int visit_set(const Geometry& g, const Draw& d, const Part& part, int round, int set,
-                         const TileMemory& m, const TileControl& control) {
+__device__ int visit_set(const Geometry& g, const Swift& s, const Draw& d, const Part& part,
+                         int round, int set, const TileMemory& m, const TileControl& control) {
   const Plan& plan = control.plan[set];
   const std::uint32_t* const list = m.list + set * set_cells(g);
   const int odd = set & 1;
   int accepted = 0;
-  const auto place = [&](std::uint32_t entry) {
-    return Place{m.tile + entry_index(entry), control.near[odd], g.plane};
-  };
-  const auto where = [&](std::uint32_t entry) {
-    return tile_here<M>(part) * static_cast<std::uint32_t>(g.plane) + entry_index(entry);
-  };
   constexpr int kCells = 32 / Lanes;  // of a warp
   for (int i = threadIdx.x / Lanes; (Lanes > 1 ? i & -kCells : i) < plan.end;
        i += blockDim.x / Lanes) {
-    if (i >= plan.others) {
-      if (i >= plan.end || threadIdx.x % Lanes != 0) continue;
-      const std::uint32_t entry = list[plan.alone - plan.pairs + plan.end_pairs - plan.others + i];
-      accepted += visit_any<K>(g, d.cycle, round, place(entry), entry, odd, where(entry));
-    } else if (i >= plan.pairs) {
-      const bool real = i < plan.end_pairs;
-      const std::uint32_t entry = list[plan.alone - plan.pairs + (real ? i : i & -kCells)];
+    const bool swift = (i & -kCells) < plan.swift, real = i < (swift ? plan.swift : plan.end);
+    if (!real && (Lanes == 1 || !swift)) continue;
+    const std::uint32_t entry =
+        list[!swift ? i - plan.others + plan.swift : real ? i : i & -kCells];
+    const Place at{m.tile + entry_index(entry), control.near[odd], g.plane};
+    const std::uint32_t where =
+        tile_here<M>(part) * static_cast<std::uint32_t>(g.plane) + entry_index(entry);
+    int made = -1;
+    if (swift) {
       if (Lanes > 1)
-        accepted += visit_together<true>(g, d, round, place(entry), entry, where(entry), real);
-      else if (real)
-        accepted += visit_pair<4>(g, d.cycle, round, place(entry), entry, odd, where(entry));
-    } else {
-      const bool real = i < plan.alone;
-      const std::uint32_t entry = list[real ? i : i & -kCells];
-      if (Lanes > 1)
-        accepted += visit_together<false>(g, d, round, place(entry), entry, where(entry), real);
+        made = (i & -kCells) < plan.calm ? visit_together<false>(g, d, round, at, entry, where, real)
+                             : visit_together<true>(g, d, round, at, entry, where, real);
       else if (i < plan.quiet)
-        accepted += visit_alone<0>(g, d.cycle, round, place(entry), entry, odd, where(entry));
+        made = visit_swiftly<8, false>(g, s, d.cycle, round, at, entry, odd, where);
       else if (i < plan.calm)
-        accepted += visit_alone<2>(g, d.cycle, round, place(entry), entry, odd, where(entry));
-      else if (real)
-        accepted += visit_alone<4>(g, d.cycle, round, place(entry), entry, odd, where(entry));
+        made = visit_swiftly<9, false>(g, s, d.cycle, round, at, entry, odd, where);
+      else
+        made = visit_swiftly<8 + kExtras, true>(g, s, d.cycle, round, at, entry, odd, where);
+    } else if (threadIdx.x % Lanes != 0) {
+      continue;
     }
+    if (made < 0) made = visit_slowly<K>(g, d.cycle, round, at.slot, at.near, entry, odd, where);
+    accepted += made;
   }
   return accepted;
 }
@@ -366,7 +454,8 @@ __device__ unsigned long long write_cell(const Geometry& g, const HostWrite& to,
 // registers.
 template <int K, int Lanes, int Threads, int BlocksPerMultiprocessor, Mode M>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
-    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Draw d,
+    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Swift s,
+                 const __grid_constant__ Draw d,
                  const Buffers b, const __grid_constant__ HostWrite to,
                  const __grid_constant__ Part part) {
   constexpr bool Write = M == Mode::write;
@@ -400,7 +489,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 4; ++turn) {
       accepted +=
-          visit_set<K, Lanes, M>(g, d, part, round, d.order[round] >> (2 * turn) & 3, m, control);
+          visit_set<K, Lanes, M>(g, s, d, part, round, d.order[round] >> (2 * turn) & 3, m, control);
       __syncthreads();
     }
 
