@@ -36,6 +36,14 @@ Swift swift_of(const Geometry& g) {
   s.shift = static_cast<float>(kShift - 49152.0 * s.step);
   s.contact = static_cast<float>(4 * g.contact);
   s.unsure = static_cast<float>(4 * 8e-6 * g.contact);
+  s.exponent = 0x47000080u;
+  for (int odd = 0; odd < 2; ++odd)
+    s.sideways[odd] = g.near[odd][3].offset * static_cast<int>(sizeof(Position));
+  s.row = g.stride * static_cast<int>(sizeof(Position));
+  for (std::uint32_t round = 0; round < 10; ++round) {
+    s.key[round][0] = g.key.k0 + round * 0x9E3779B9u;
+    s.key[round][1] = g.key.k1 + round * 0xBB67AE85u;
+  }
   return s;
 }
 

@@ -77,6 +77,9 @@ struct Swift {
   float step, shift;                 // of a doubled displacement, to which kShift is added
   std::uint32_t edge[2];             // bits of 4H
   float contact, unsure;             // 4 d^2; estimates below this in magnitude decide nothing
+  std::uint32_t exponent;            // what makes fifteen random bits the float that moves begin with
+  int sideways[2], row;              // bytes to the cell on the left, by the column's parity, and up
+  std::uint32_t key[10][2];          // of each round
 };
 constexpr float kShift = 50331648.0f;  // 2 * 1.5 * 2^24
 
@@ -209,31 +212,41 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
   }
 }
 
-// visit_any() out of line, for the cells that are left and for those where an estimate was too near
-// to contact.
-template <int K>
-__device__ __noinline__ int visit_slowly(const Geometry& g, std::uint64_t cycle, int round,
-                                         Position* slot, const Neighbor* near, std::uint32_t entry,
-                                         int odd, std::uint32_t where) {
-  return visit_any<K>(g, cycle, round, {slot, near, g.plane}, entry, odd, where);
+// The cell of a thread in a set, and the random words of its first four moves.
+struct Visit {
+  std::uint32_t entry, where, word[4];
+  int kind;  // 0, 1, 2: visit_swiftly(); 3: any other; -1: none
+};
+
+__device__ void swift_words(std::uint32_t word[4], const Swift& s, std::uint32_t where,
+                            std::uint64_t cycle, int round, int call) {
+  word[0] = where;
+  word[1] = static_cast<std::uint32_t>(cycle);
+  word[2] = static_cast<std::uint32_t>(cycle >> 32);
+  word[3] = counter_of(Purpose::displacement, round, call);
+  philox(word, s.key);
 }
 
 // A visit of a cell with at most K - 8 extras and one disk (or, if Mixed, one or two); n_m a multiple
 // of 4. All moves are decided by estimates, without a look at those that are too near to contact: they
-// are noticed at the end, and the visit is made again. Returns the accepted moves, or -1 then.
+// are noticed at the end, and nothing has happened then. Adds to the accepted moves.
 template <int K, bool Mixed>
-__device__ int visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t cycle, int round,
-                             const Place& at, std::uint32_t entry, int odd, std::uint32_t where) {
+__device__ bool visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t cycle, int round,
+                              const Place& at, Visit& visit, int odd, float& accepted) {
   float x[K], y[K], c[K];
+  const char* const here = reinterpret_cast<const char*>(at.slot);
+  const char* const left = here + s.sideways[odd];
 #pragma unroll
   for (int k = 0; k < 8; ++k) {
-    const Position p = at.slot[g.near[odd][k].offset];
     const int dx = neighbor_dx(k), dy = neighbor_dy(k);
+    const char* const place = (dx ? left + (dx > 0 ? sizeof(Position) : 0) : here) +
+                              (dy < 0 ? -s.row : dy > 0 ? s.row : 0);
+    const Position p = *reinterpret_cast<const Position*>(place);
     x[k] = p.x + (dx < 0 ? s.left[0] : dx > 0 ? s.right[0] : s.here[0]);
     y[k] = p.y + (dy < 0 ? s.left[1] : dy > 0 ? s.right[1] : s.here[1]);
     c[k] = fast_fma(y[k], y[k], x[k] * x[k]);
   }
-  std::uint32_t extras = entry_extras(entry);
+  std::uint32_t extras = entry_extras(visit.entry);
 #pragma unroll
   for (int k = 8; k < K; ++k) {
     Position p{kEmpty, kEmpty};
@@ -243,29 +256,22 @@ __device__ int visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t cy
     c[k] = fast_fma(y[k], y[k], x[k] * x[k]);
   }
 
-  const bool pair = Mixed && entry_count(entry) == 2;
-  int accepted = 0, first = 0;
-  Position p{}, q{};  // p: less kShift
+  const bool pair = Mixed && entry_count(visit.entry) == 2;
+  const int first = pair && g.shuffle_particles ? first_of_pair(visit.word[0]) : 0;
   const auto load = [&](int slot, float by_x, float by_y) -> Position {
     const Position r = at.slot[slot * at.plane];
     return {fast_fma(2.0f, r.x, by_x), fast_fma(2.0f, r.y, by_y)};
   };
-  if (!Mixed) p = load(0, s.back[0], s.back[1]);
-  float least = kEmpty;
-  for (int made = 0; made < g.moves_per_cell; made += 4) {
-    std::uint32_t word[4];
-    random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
-    if (Mixed && made == 0) {
-      first = pair && g.shuffle_particles ? first_of_pair(word[0]) : 0;
-      p = load(first, s.back[0], s.back[1]);
-      q = load(1 - first, 2.0f * s.here[0], 2.0f * s.here[1]);
-    }
+  Position p = load(first, s.back[0], s.back[1]), q{};  // p: less kShift
+  if (Mixed) q = load(1 - first, 2.0f * s.here[0], 2.0f * s.here[1]);
+  float least = kEmpty, made_good = 0;
+  for (int made = 0;;) {
 #pragma unroll
     for (int m = 0; m < 4; ++m) {
       const auto moved = [&](std::uint32_t w) {
-        return fast_fma(as_float((w & 0x007fff00u) | 0x47000080u), s.step, s.shift);
+        return fast_fma(as_float((w & 0x007fff00u) | s.exponent), s.step, s.shift);
       };
-      const float a = moved(word[m]) + p.x, b = moved(other_half(word[m])) + p.y;
+      const float a = moved(visit.word[m]) + p.x, b = moved(other_half(visit.word[m])) + p.y;
       const auto term = [&](int k) { return fast_fma(-x[k], a, fast_fma(-y[k], b, c[k])); };
       float even = term(0), odd_one = term(1);
 #pragma unroll
@@ -273,8 +279,7 @@ __device__ int visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t cy
         float& m0 = k % 2 ? odd_one : even;
         m0 = min_of(m0, term(k));
       }
-      float t = fast_fma(4.0f, min_of(even, odd_one),
-                         fast_fma(a, a, fast_fma(b, b, -s.contact)));
+      float t = fast_fma(4.0f, min_of(even, odd_one), fast_fma(a, a, fast_fma(b, b, -s.contact)));
       if (Mixed) {
         const float u = a - q.x, v = b - q.y;
         t = min_of(t, fast_fma(u, u, fast_fma(v, v, -s.contact)));
@@ -282,7 +287,7 @@ __device__ int visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t cy
       least = min_of(least, abs_of(t));
       if (bits_of(a) < s.edge[0] && bits_of(b) < s.edge[1] && t > 0) {
         p = {a - kShift, b - kShift};
-        ++accepted;
+        made_good += 1.0f;
       }
       if (pair) {
         const Position next = q;
@@ -290,14 +295,18 @@ __device__ int visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t cy
         p = {next.x - kShift, next.y - kShift};
       }
     }
+    made += 4;
+    if (made >= g.moves_per_cell) break;
+    swift_words(visit.word, s, visit.where, cycle, round, made >> 2);
   }
-  if (least < s.unsure) return -1;
+  if (least < s.unsure) return false;
+  accepted += made_good;
   at.slot[first * at.plane] = {fast_fma(0.5f, p.x, -0.5f * s.back[0]),
                                fast_fma(0.5f, p.y, -0.5f * s.back[1])};
   if (pair)
     at.slot[(1 - first) * at.plane] = {fast_fma(0.5f, q.x, -s.here[0]),
                                        fast_fma(0.5f, q.y, -s.here[1])};
-  return accepted;
+  return true;
 }
 
 // A visit of such a cell by four threads together, for systems too small to fill a GPU otherwise
@@ -369,40 +378,85 @@ __device__ std::uint32_t tile_here(const Part& part) {
   return M == Mode::strip ? tile_of(part, blockIdx.x) : blockIdx.x;
 }
 
-// The visits of one set in one round; Lanes threads for each cell. Returns the accepted moves.
-template <int K, int Lanes, Mode M>
-__device__ int visit_set(const Geometry& g, const Swift& s, const Draw& d, const Part& part,
-                         int round, int set, const TileMemory& m, const TileControl& control) {
-  const Plan& plan = control.plan[set];
-  const std::uint32_t* const list = m.list + set * set_cells(g);
-  const int odd = set & 1;
-  int accepted = 0;
-  constexpr int kCells = 32 / Lanes;  // of a warp
-  for (int i = threadIdx.x / Lanes; (Lanes > 1 ? i & -kCells : i) < plan.end;
-       i += blockDim.x / Lanes) {
-    const bool swift = (i & -kCells) < plan.swift, real = i < (swift ? plan.swift : plan.end);
-    if (!real && (Lanes == 1 || !swift)) continue;
-    const std::uint32_t entry =
-        list[!swift ? i - plan.others + plan.swift : real ? i : i & -kCells];
-    const Place at{m.tile + entry_index(entry), control.near[odd], g.plane};
-    const std::uint32_t where =
-        tile_here<M>(part) * static_cast<std::uint32_t>(g.plane) + entry_index(entry);
-    int made = -1;
-    if (swift) {
-      if (Lanes > 1)
-        made = (i & -kCells) < plan.calm ? visit_together<false>(g, d, round, at, entry, where, real)
-                             : visit_together<true>(g, d, round, at, entry, where, real);
-      else if (i < plan.quiet)
-        made = visit_swiftly<8, false>(g, s, d.cycle, round, at, entry, odd, where);
-      else if (i < plan.calm)
-        made = visit_swiftly<9, false>(g, s, d.cycle, round, at, entry, odd, where);
+// All visits of a cycle, a thread for each cell. Random numbers are made before the threads wait for
+// each other. Returns the accepted moves.
+template <int K, Mode M>
+__device__ unsigned visit_alone(const Geometry& g, const Swift& s, const Draw& d, const Part& part,
+                                const TileMemory& m, const TileControl& control) {
+  const std::uint32_t tile = tile_here<M>(part) * static_cast<std::uint32_t>(g.plane);
+  const auto set_of = [&](int step) { return d.order[step >> 2] >> (2 * (step & 3)) & 3; };
+  int end = 0;
+  const auto prepared = [&](int step, int i) {
+    const int set = set_of(step), warp = i & -32;
+    const Plan plan = control.plan[set];
+    Visit v;
+    v.kind = warp < plan.quiet   ? 0
+             : warp < plan.calm  ? 1
+             : warp < plan.swift ? 2
+                                 : 3;
+    end = plan.end;
+    if (i >= (v.kind < 3 ? plan.swift : end)) v.kind = -1;
+    const int at = v.kind < 0 ? 0 : v.kind < 3 ? i : i - plan.others + plan.swift;
+    v.entry = m.list[set * set_cells(g) + at];
+    v.where = tile + entry_index(v.entry);
+    swift_words(v.word, s, v.where, d.cycle, step >> 2, 0);
+    return v;
+  };
+  float accepted = 0;
+  const int steps = 4 * g.rounds;
+  Visit v = prepared(0, threadIdx.x);
+  for (int step = 0; step < steps; ++step) {
+    const int odd = set_of(step) & 1, round = step >> 2;
+    for (int i = threadIdx.x;;) {
+      const Place at{m.tile + entry_index(v.entry), control.near[odd], g.plane};
+      bool done = true;
+      if (v.kind == 0)
+        done = visit_swiftly<8, false>(g, s, d.cycle, round, at, v, odd, accepted);
+      else if (v.kind == 1)
+        done = visit_swiftly<9, false>(g, s, d.cycle, round, at, v, odd, accepted);
+      else if (v.kind == 2)
+        done = visit_swiftly<8 + kExtras, true>(g, s, d.cycle, round, at, v, odd, accepted);
       else
-        made = visit_swiftly<8 + kExtras, true>(g, s, d.cycle, round, at, entry, odd, where);
-    } else if (threadIdx.x % Lanes != 0) {
-      continue;
+        done = v.kind < 0;
+      if (!done)
+        accepted += static_cast<float>(
+            visit_any<K>(g, d.cycle, round, at, v.entry, odd, v.where));
+      i += blockDim.x;
+      if ((i & -32) >= end) break;
+      v = prepared(step, i);
     }
-    if (made < 0) made = visit_slowly<K>(g, d.cycle, round, at.slot, at.near, entry, odd, where);
-    accepted += made;
+    if (step + 1 < steps) v = prepared(step + 1, threadIdx.x);
+    __syncthreads();
+  }
+  return static_cast<unsigned>(accepted);
+}
+
+// The same by four threads for each cell.
+template <int K, Mode M>
+__device__ unsigned visit_by_fours(const Geometry& g, const Draw& d, const Part& part,
+                                   const TileMemory& m, const TileControl& control) {
+  unsigned accepted = 0;
+  for (int step = 0; step < 4 * g.rounds; ++step) {
+    const int round = step >> 2, set = d.order[round] >> (2 * (step & 3)) & 3;
+    const Plan& plan = control.plan[set];
+    const std::uint32_t* const list = m.list + set * set_cells(g);
+    for (int i = threadIdx.x / 4; (i & -8) < plan.end; i += blockDim.x / 4) {
+      const int warp = i & -8;
+      const bool swift = warp < plan.swift, real = i < (swift ? plan.swift : plan.end);
+      if (!swift && (!real || threadIdx.x % 4 != 0)) continue;
+      const std::uint32_t entry =
+          list[!swift ? i - plan.others + plan.swift : real ? i : warp];
+      const Place at{m.tile + entry_index(entry), control.near[set & 1], g.plane};
+      const std::uint32_t where =
+          tile_here<M>(part) * static_cast<std::uint32_t>(g.plane) + entry_index(entry);
+      if (warp < plan.calm)
+        accepted += visit_together<false>(g, d, round, at, entry, where, real);
+      else if (swift)
+        accepted += visit_together<true>(g, d, round, at, entry, where, real);
+      else
+        accepted += visit_any<K>(g, d.cycle, round, at, entry, set & 1, where);
+    }
+    __syncthreads();
   }
   return accepted;
 }
@@ -485,13 +539,8 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   __syncthreads();
   let_next_cycle_start();
 
-  int accepted = 0;
-  for (int round = 0; round < g.rounds; ++round)
-    for (int turn = 0; turn < 4; ++turn) {
-      accepted +=
-          visit_set<K, Lanes, M>(g, s, d, part, round, d.order[round] >> (2 * turn) & 3, m, control);
-      __syncthreads();
-    }
+  const unsigned accepted = Lanes == 4 ? visit_by_fours<K, M>(g, d, part, m, control)
+                                       : visit_alone<K, M>(g, s, d, part, m, control);
 
   const int columns = control.bounds.size[0], rows = control.bounds.size[1];
   const RowOf row_of(columns);
@@ -510,7 +559,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   }
   unsigned long long total;
   if (Write && ends_sum(sum, to.trace, total)) to.trace->written = total;
-  atomicAdd(&control.accepted, static_cast<unsigned int>(accepted));
+  atomicAdd(&control.accepted, accepted);
   __syncthreads();
   if (threadIdx.x == 0) {
     atomicAdd(&b.tally->trial_moves,
