@@ -29,7 +29,6 @@ Swift swift_of(const Geometry& g) {
     s.here[a] = g.half[a] - 1;
     s.left[a] = s.here[a] - 2 * g.half[a];
     s.right[a] = s.here[a] + 2 * g.half[a];
-    s.back[a] = 2 * s.here[a] - kShift;
     s.edge[a] = bits_of(4 * g.half[a]);
   }
   s.step = 2 * g.step;

@@ -73,7 +73,6 @@ struct alignas(16) Plan {
 // corner of the cell, less one: those of the cell's own disks are multiples of four in [0, 4H).
 struct Swift {
   float here[2], left[2], right[2];  // from a coordinate of this cell or of a neighbor, not doubled
-  float back[2];                     // 2 (H - 1) - kShift
   float step, shift;                 // of a doubled displacement, to which kShift is added
   std::uint32_t edge[2];             // bits of 4H
   float contact, unsure;             // 4 d^2; estimates below this in magnitude decide nothing
@@ -258,12 +257,12 @@ __device__ bool visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t c
 
   const bool pair = Mixed && entry_count(visit.entry) == 2;
   const int first = pair && g.shuffle_particles ? first_of_pair(visit.word[0]) : 0;
-  const auto load = [&](int slot, float by_x, float by_y) -> Position {
+  const auto load = [&](int slot, float by) -> Position {
     const Position r = at.slot[slot * at.plane];
-    return {fast_fma(2.0f, r.x, by_x), fast_fma(2.0f, r.y, by_y)};
+    return {fast_fma(2.0f, r.x + s.here[0], by), fast_fma(2.0f, r.y + s.here[1], by)};
   };
-  Position p = load(first, s.back[0], s.back[1]), q{};  // p: less kShift
-  if (Mixed) q = load(1 - first, 2.0f * s.here[0], 2.0f * s.here[1]);
+  Position p = load(first, -kShift), q{};  // p: less kShift
+  if (Mixed) q = load(1 - first, 0);
   float least = kEmpty, made_good = 0;
   for (int made = 0;;) {
 #pragma unroll
@@ -301,8 +300,8 @@ __device__ bool visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t c
   }
   if (least < s.unsure) return false;
   accepted += made_good;
-  at.slot[first * at.plane] = {fast_fma(0.5f, p.x, -0.5f * s.back[0]),
-                               fast_fma(0.5f, p.y, -0.5f * s.back[1])};
+  at.slot[first * at.plane] = {fast_fma(0.5f, p.x + kShift, -s.here[0]),
+                               fast_fma(0.5f, p.y + kShift, -s.here[1])};
   if (pair)
     at.slot[(1 - first) * at.plane] = {fast_fma(0.5f, q.x, -s.here[0]),
                                        fast_fma(0.5f, q.y, -s.here[1])};
