@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh.
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <tuple>
 
@@ -52,12 +53,15 @@ class CudaEngine final : OnDevice, public Engine {
       : OnDevice(device), state_(std::move(state)), local_(state_.local()) {
     const Geometry& g = state_.geometry;
     const std::size_t slots = state_.data.ids.size();
-    for (int k = 0; k < 2; ++k) {
+    for (int k = 0; k < copies(); ++k) {
       cells_[k] = DeviceBuffer<Position>(slots);
       ids_[k] = DeviceBuffer<std::int32_t>(slots);
       ids_[k].clear(stream_);  // those of empty slots are copied, never used
     }
     tally_ = DeviceBuffer<Tally>(1);
+    ready_ = DeviceBuffer<unsigned>(g.tiles[0] * g.tiles[1]);
+    ready_.clear(stream_);
+    taken_ = DeviceBuffer<unsigned>(1 + kCycles);
     trace_ = DeviceBuffer<Trace>(1);
     trace_.clear(stream_);
     sums_ = DeviceBuffer<double2>(blocks_of(local_.cells[0] * local_.cells[1]));
@@ -66,6 +70,11 @@ class CudaEngine final : OnDevice, public Engine {
     swift_ = swift_of(g);
     for (const auto kernel : {kernels_.plain, kernels_.write, kernels_.strip})
       allow_shared_memory(kernel, bytes, "shared memory for a tile");
+    int blocks = 0;
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernels_.plain, threads_,
+                                                        bytes),
+          "occupancy");
+    resident_ = std::max(1, blocks) * multiprocessors_;
     upload();
     if (state_.strip)
       halo_ =
@@ -216,16 +225,21 @@ class CudaEngine final : OnDevice, public Engine {
   // The last cycle writes the positions to `host`, unless that is null; see Buffers::skip.
   void enqueue(std::uint64_t cycles, const HostParticles* host, const unsigned int* skip) {
     waiting_ = true;
-    const Geometry& g = state_.geometry;
-    for (std::uint64_t i = 0; i < cycles; ++i) {
-      const Draw draw = draw_cycle(g, state_.data.counters.cycles);
-      move_origin(state_, draw, state_.data.origin);
-      const std::uint64_t cycle = ++state_.data.counters.cycles;
+    Counters& counters = state_.data.counters;
+    for (std::uint64_t end = counters.cycles + cycles; counters.cycles < end;) {
+      // Up to the next sample; the cycle that writes positions is one by itself.
+      std::uint64_t n = std::min<std::uint64_t>(end - counters.cycles, state_.strip ? 1 : most_cycles());
+      for (const std::uint64_t every : {sampling_.every, sampling_.record})
+        if (every) n = std::min(n, every - counters.cycles % every);
+      if (host && n > 1 && counters.cycles + n == end) --n;
+      launch_.cycles = static_cast<int>(n);
+      for (int k = 0; k < launch_.cycles; ++k) next_draw(k);
+      const std::uint64_t cycle = counters.cycles;
       if (state_.strip)
-        cycle_of_strip(draw);
+        cycle_of_strip(launch_.draw[0]);
       else
-        launch(draw, i + 1 == cycles ? host : nullptr, skip);
-      now_ = 1 - now_;
+        launch(cycle == end ? host : nullptr, skip);
+      now_ = static_cast<int>((static_cast<std::uint64_t>(now_) + n) % copies());
       if (sampling_.every && cycle % sampling_.every == 0) {
         look_at_neighbors();
         count_pairs(sampling_, ring_.data() + ring_used_ * sampling_.bins);
@@ -243,12 +257,37 @@ class CudaEngine final : OnDevice, public Engine {
     finish();
   }
 
-  void launch(const Draw& draw, const HostParticles* host, const unsigned int* skip) {
-    const Geometry& g = state_.geometry;
-    launch(host ? kernels_.write : kernels_.plain, g.tiles[0] * g.tiles[1], stream_, overlap_, draw,
-           skip, host_write(host), {});
+  static int most_cycles() {
+#ifdef MM_DEV
+    if (const char* e = getenv("MM_CYCLES")) return atoi(e);
+#endif
+    return kCycles;
   }
-  void launch(Kernel kernel, int blocks, cudaStream_t stream, bool overlap, const Draw& draw,
+  // The draw of the next cycle, which becomes cycle k of a launch, and the row of tiles that it
+  // begins with: one whose disks were in the rows that the cycle before had begun with.
+  void next_draw(int k) {
+    const Geometry& g = state_.geometry;
+    const Draw draw = draw_cycle(g, state_.data.counters.cycles++);
+    move_origin(state_, draw, state_.data.origin);
+    launch_.draw[k] = draw;
+    const int rows = g.tiles[1], down = (draw.shift_cells[1] * rows) / g.cells[1];
+    launch_.first_row[k] = k == 0 ? 0 : (launch_.first_row[k - 1] - down + 2 * rows) % rows;
+  }
+
+  void launch(const HostParticles* host, const unsigned int* skip) {
+    const Geometry& g = state_.geometry;
+    const int tiles = g.tiles[0] * g.tiles[1];
+    const bool many = launch_.cycles > 1;
+    if (many) taken_.clear(stream_);
+    launch_.claims = many ? taken_.data() : nullptr;
+    launch_.landed = taken_.data() + 1;
+    launch_.ready = ready_.data();
+    launch(host ? kernels_.write : kernels_.plain,
+           many ? std::min(resident_, tiles * std::min(launch_.cycles, 2)) : tiles, stream_,
+           overlap_ && !many, skip, host_write(host), {});
+    launch_.epoch += static_cast<unsigned>(launch_.cycles);
+  }
+  void launch(Kernel kernel, int blocks, cudaStream_t stream, bool overlap,
               const unsigned int* skip, const HostWrite& to, const Part& part) {
     cudaLaunchAttribute early{};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -260,24 +299,25 @@ class CudaEngine final : OnDevice, public Engine {
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = overlap ? 1 : 0;
-    const std::size_t first = state_.first_row() * state_.row_slots();
+    const auto first = static_cast<std::int64_t>(state_.first_row() * state_.row_slots());
     check(cudaLaunchKernelEx(
-              &config, kernel, local_, swift_, draw,
-              Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data() + first,
-                      ids_[1 - now_].data() + first, tally_.data(), skip},
+              &config, kernel, local_, swift_, launch_,
+              Buffers{{cells_[0].data(), cells_[1].data(), cells_[2].data()},
+                      {ids_[0].data(), ids_[1].data(), ids_[2].data()},
+                      now_, copies(), first, tally_.data(), skip},
               to, part),
           "launch");
   }
 
   // The tiles that need nothing from the neighbors are at work while rows are on their way.
-  void cycle_of_strip(const Draw& draw) {
+  void cycle_of_strip(const Draw draw) {
     Strip& strip = *state_.strip;
     const int rows = strip.rows();
     const Crossing crossing = strip.advance(draw.shift_cells[1]);
-    const Draw local = local_draw(strip, draw);
+    launch_.draw[0] = local_draw(strip, draw);
     const auto tiles = [&](int first, int end, cudaStream_t stream) {
       if (end > first)
-        launch(kernels_.strip, (end - first) * local_.tiles[0], stream, false, local, nullptr, {},
+        launch(kernels_.strip, (end - first) * local_.tiles[0], stream, false, nullptr, {},
                part_of(strip, state_.geometry, first));
     };
     const int below = strip.waiting_below(), above = strip.tile_rows() - strip.waiting_above();
@@ -335,9 +375,21 @@ class CudaEngine final : OnDevice, public Engine {
     }
     // Whole warps for the cells of a set that hold one disk, and one for the others; more take
     // turns.
+    // More threads let the disks land sooner.
     const int warps = (set_cells(g) * lanes * 83 / 100 + 31) / 32 + 1;
-    threads_ = std::min(most, std::max(2, warps) * 32);
+    threads_ = std::min(most, std::max(g.tile < 21 ? 2 : 8, warps) * 32);
+#ifdef MM_DEV
+    if (const char* e = getenv("MM_KERNEL")) {
+      const int k = atoi(e);
+      if (k == 0) kernels_ = kernels<12, 4, kMostThreads, 1>(), lanes = 4;
+      if (k == 1) kernels_ = kernels<12, 1, kThreads, 2>();
+      if (k == 2) kernels_ = kernels<12, 1, kThreads, 3>();
+      if (k == 3) kernels_ = kernels<12, 1, kThreads, 4>();
+    }
+    if (const char* e = getenv("MM_THREADS")) threads_ = atoi(e);
+#endif
     overlap_ = waits_for_former_kernel(kernels_.plain);
+    multiprocessors_ = multiprocessors;
   }
   void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
     const Cells range = cells_here();
@@ -378,8 +430,13 @@ class CudaEngine final : OnDevice, public Engine {
   Geometry local_;
   Swift swift_;
   Stream stream_;
-  DeviceBuffer<Position> cells_[2];
-  DeviceBuffer<std::int32_t> ids_[2];
+  // Of a strip, whose cycles are launches of their own, two.
+  int copies() const { return state_.strip ? 2 : 3; }
+  DeviceBuffer<Position> cells_[3];
+  DeviceBuffer<std::int32_t> ids_[3];
+  DeviceBuffer<unsigned> ready_, taken_;
+  Launch launch_{};
+  int multiprocessors_ = 1, resident_ = 1;  // blocks
   DeviceBuffer<Tally> tally_;
   mutable Tally seen_{};          // the tally as last fetched
   mutable bool waiting_ = false;  // for cycles on their way

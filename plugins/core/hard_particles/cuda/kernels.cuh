@@ -18,13 +18,44 @@ struct Tally {
   unsigned int corrupt;
 };
 
+// The state after cycle k of a launch is in buffer (now + k) mod `count`. New cells of a strip begin
+// `first` slots from the start.
 struct Buffers {
+  Position* cells[3];
+  std::int32_t* ids[3];
+  int now, count;
+  std::int64_t first;
+  Tally* tally;
+  const unsigned int* skip;  // null, or: do nothing if it is set
+};
+
+// What one cycle reads and writes.
+struct Cells2 {
   const Position* old_cells;
   const std::int32_t* old_ids;
   Position* new_cells;
   std::int32_t* new_ids;
   Tally* tally;
-  const unsigned int* skip;  // null, or: do nothing if it is set
+};
+__device__ Cells2 of_cycle(const Buffers& b, int k) {
+  const int from = (b.now + k) % b.count, to = (b.now + k + 1) % b.count;
+  const auto pick = [](auto* const(&p)[3], int i) { return i == 0 ? p[0] : i == 1 ? p[1] : p[2]; };
+  return {pick(b.cells, from), pick(b.ids, from), pick(b.cells, to) + b.first,
+          pick(b.ids, to) + b.first, b.tally};
+}
+
+constexpr int kCycles = 32;  // of a launch at most
+
+// The cycles of a launch. If it has several, its blocks take the tiles of one cycle after the other
+// as they become free; a tile begins when those of the former cycle under it are done.
+struct Launch {
+  int cycles;
+  unsigned epoch;    // ready[tile] is epoch + k once the tile has made k of the cycles
+  unsigned* ready;   // [tiles]
+  unsigned* claims;  // the tiles taken, of all cycles; null: one cycle, a tile for each block
+  unsigned* landed;  // [kCycles], tiles that have read what they need
+  int first_row[kCycles];  // of tiles
+  Draw draw[kCycles];
 };
 
 constexpr int kThreads = 256, kMostThreads = 512;  // of a block
@@ -120,18 +151,29 @@ __device__ void swap_values(T& a, T& b) {
 }
 
 // Each disk of the old cells under this tile lands in its new cell.
-__device__ void land_disks(const Geometry& g, const Draw& d, const Buffers& b, const TileMemory& m,
+__device__ void land_disks(const Geometry& g, const Draw& d, const Cells2& b, const TileMemory& m,
                            const TileBounds& bounds) {
   const int columns = bounds.size[0], rows = bounds.size[1];
   const RowOf old_row(columns + 2);
-  for (int i = threadIdx.x; i < (columns + 2) * (rows + 2); i += blockDim.x) {
+  const int all = (columns + 2) * (rows + 2);
+  const auto cell_at = [&](int i) {
+    const int row = old_row(i);
+    return old_cell(g, d, bounds, i - row * (columns + 2), row);
+  };
+  Position next[kSlots];
+  int4 next_ids{};
+  const auto fetch = [&](int i) {
+    if (i >= all) return;
+    const std::int64_t from = cell_at(i);
+    load_cell(b.old_cells, from, next);
+    next_ids = __ldcg(reinterpret_cast<const int4*>(b.old_ids) + from);
+  };
+  fetch(threadIdx.x);
+  for (int i = threadIdx.x; i < all; i += blockDim.x) {
     const int row = old_row(i), column = i - row * (columns + 2);
-    const std::int64_t from = old_cell(g, d, bounds, column, row);
-    Position old[kSlots];
-    load_cell(b.old_cells, from, old);
-    int4 ids = __ldcg(reinterpret_cast<const int4*>(b.old_ids) + from);
-    asm volatile("" : "+r"(ids.x), "+r"(ids.y), "+r"(ids.z), "+r"(ids.w));  // wait for both loads
-    const int id[kSlots] = {ids.x, ids.y, ids.z, ids.w};
+    const Position old[kSlots] = {next[0], next[1], next[2], next[3]};
+    const int id[kSlots] = {next_ids.x, next_ids.y, next_ids.z, next_ids.w};
+    fetch(i + blockDim.x);
 #pragma unroll
     for (int slot = 0; slot < kSlots; ++slot) {
       if (old[slot].x == kEmpty) break;
@@ -152,7 +194,7 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const Buffers& b, c
 }
 
 // Threads raced for the slots of crowded cells: put those in order.
-__device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemory& m,
+__device__ void order_disks(const Geometry& g, const Cells2& b, const TileMemory& m,
                             const TileBounds& bounds) {
   const int columns = bounds.size[0], rows = bounds.size[1];
   const RowOf row_of(columns + 1);
@@ -170,7 +212,11 @@ __device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemor
         Position* const p = m.tile + at * g.plane + index;
         swap_values(o[0], o[g.plane]);
         swap_values(p[0], p[g.plane]);
-        if (ids) swap_values(ids[at], ids[at + 1]);
+        if (ids) {
+          const std::int32_t former = __ldcg(ids + at);
+          ids[at] = __ldcg(ids + at + 1);
+          ids[at + 1] = former;
+        }
       }
   }
 }
@@ -371,18 +417,12 @@ __device__ int visit_together(const Geometry& g, const Draw& d, int round, const
   return accepted;
 }
 
-// The tile of this block.
-template <Mode M>
-__device__ std::uint32_t tile_here(const Part& part) {
-  return M == Mode::strip ? tile_of(part, blockIdx.x) : blockIdx.x;
-}
-
 // All visits of a cycle, a thread for each cell. Random numbers are made before the threads wait for
 // each other. Returns the accepted moves.
-template <int K, Mode M>
-__device__ unsigned visit_alone(const Geometry& g, const Swift& s, const Draw& d, const Part& part,
+template <int K>
+__device__ unsigned visit_alone(const Geometry& g, const Swift& s, const Draw& d, int tile_id,
                                 const TileMemory& m, const TileControl& control) {
-  const std::uint32_t tile = tile_here<M>(part) * static_cast<std::uint32_t>(g.plane);
+  const std::uint32_t tile = static_cast<std::uint32_t>(tile_id * g.plane);
   const auto set_of = [&](int step) { return d.order[step >> 2] >> (2 * (step & 3)) & 3; };
   int end = 0;
   const auto prepared = [&](int step, int i) {
@@ -431,8 +471,8 @@ __device__ unsigned visit_alone(const Geometry& g, const Swift& s, const Draw& d
 }
 
 // The same by four threads for each cell.
-template <int K, Mode M>
-__device__ unsigned visit_by_fours(const Geometry& g, const Draw& d, const Part& part,
+template <int K>
+__device__ unsigned visit_by_fours(const Geometry& g, const Draw& d, int tile_id,
                                    const TileMemory& m, const TileControl& control) {
   unsigned accepted = 0;
   for (int step = 0; step < 4 * g.rounds; ++step) {
@@ -447,7 +487,7 @@ __device__ unsigned visit_by_fours(const Geometry& g, const Draw& d, const Part&
           list[!swift ? i - plan.others + plan.swift : real ? i : warp];
       const Place at{m.tile + entry_index(entry), control.near[set & 1], g.plane};
       const std::uint32_t where =
-          tile_here<M>(part) * static_cast<std::uint32_t>(g.plane) + entry_index(entry);
+          static_cast<std::uint32_t>(tile_id * g.plane + entry_index(entry));
       if (warp < plan.calm)
         accepted += visit_together<false>(g, d, round, at, entry, where, real);
       else if (swift)
@@ -503,67 +543,139 @@ __device__ unsigned long long write_cell(const Geometry& g, const HostWrite& to,
   return sum;
 }
 
-// One block per tile, Lanes threads per active cell. K - 8: extras that visit_any() keeps in
+// The tiles of the former cycle under this one are done, and so is everybody's look at what this
+// cycle will write over.
+__device__ void wait_for_tiles(const Geometry& g, const Draw& d, const Launch& l, int k,
+                               const TileBounds& bounds) {
+  const auto await = [](const unsigned* value, unsigned least) {
+    for (;;) {
+      unsigned now;
+      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(value) : "memory");
+      if (static_cast<int>(now - least) >= 0) return;
+      __nanosleep(20);
+    }
+  };
+  if (k > 0 && threadIdx.x < 9) {
+    int tile[2];
+    for (int a = 0; a < 2; ++a) {
+      const auto cells = static_cast<unsigned>(g.cells[a]), tiles = static_cast<unsigned>(g.tiles[a]);
+      const auto tile_of_cell = [&](unsigned cell) {
+        while (cell >= cells) cell -= cells;
+        return ((cell + 1) * tiles - 1) / cells;
+      };
+      const auto first = static_cast<unsigned>(bounds.first[a] + d.shift_cells[a]);
+      const unsigned which = a == 0 ? threadIdx.x % 3 : threadIdx.x / 3;
+      const unsigned begin = tile_of_cell(first);
+      unsigned t = which == 2 ? tile_of_cell(first + static_cast<unsigned>(bounds.size[a]) + 1) : begin + which;
+      tile[a] = static_cast<int>(t >= tiles ? t - tiles : t);
+    }
+    await(l.ready + tile[1] * g.tiles[0] + tile[0], l.epoch + static_cast<unsigned>(k));
+  } else if (k > 1 && threadIdx.x == 32) {
+    await(l.landed + k - 2, static_cast<unsigned>(g.tiles[0] * g.tiles[1]));
+  }
+  __syncthreads();
+}
+
+// Blocks take tiles, Lanes threads per active cell. K - 8: extras that visit_any() keeps in
 // registers.
 template <int K, int Lanes, int Threads, int BlocksPerMultiprocessor, Mode M>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Swift s,
-                 const __grid_constant__ Draw d,
-                 const Buffers b, const __grid_constant__ HostWrite to,
-                 const __grid_constant__ Part part) {
-  constexpr bool Write = M == Mode::write;
+                 const __grid_constant__ Launch l, const __grid_constant__ Buffers buffers,
+                 const __grid_constant__ HostWrite to, const __grid_constant__ Part part) {
+  constexpr bool Write = M == Mode::write, Many = M == Mode::plain;
   extern __shared__ float4 memory[];
   const TileMemory m(g, memory);
   __shared__ TileControl control;
+  __shared__ unsigned next_task;
   if (threadIdx.x < 16) (&control.near[0][0])[threadIdx.x] = (&g.near[0][0])[threadIdx.x];
-  if (threadIdx.x < 4 * kClasses) (&control.members[0][0])[threadIdx.x] = 0;
-  if (threadIdx.x == 0) {
-    control.bounds = M == Mode::strip ? tile_bounds(part, static_cast<int>(tile_here<M>(part)))
-                                      : tile_bounds(g.cells, g.tiles, blockIdx.x);
-    control.visits = 0;
-    control.accepted = 0;
+  const bool many = Many && l.claims;
+  const int tiles = g.tiles[0] * g.tiles[1];
+  unsigned task = blockIdx.x;
+  if (many) {
+    if (threadIdx.x == 0) next_task = atomicAdd(l.claims, 1u);
+    __syncthreads();
+    task = next_task;
+    if (buffers.skip && __ldcg(buffers.skip)) return;
   }
-  for (int i = threadIdx.x; i < g.plane; i += blockDim.x) {
-    m.count[i] = 0;
+  while (!many || task < static_cast<unsigned>(tiles * l.cycles)) {
+    const int k = many ? static_cast<int>(task) / tiles : 0;
+    int tile_id = static_cast<int>(task) - k * tiles;
+    if (many) {
+      tile_id += l.first_row[k] * g.tiles[0];
+      if (tile_id >= tiles) tile_id -= tiles;
+    }
+    if (M == Mode::strip) tile_id = tile_of(part, tile_id);
+    const Draw& d = l.draw[k];
+    const Cells2 b = of_cycle(buffers, k);
+    if (threadIdx.x < 4 * kClasses) (&control.members[0][0])[threadIdx.x] = 0;
+    if (threadIdx.x == 0) {
+      control.bounds =
+          M == Mode::strip ? tile_bounds(part, tile_id) : tile_bounds(g.cells, g.tiles, tile_id);
+      control.visits = 0;
+      control.accepted = 0;
+    }
+    for (int i = threadIdx.x; i < g.plane; i += blockDim.x) {
+      m.count[i] = 0;
 #pragma unroll
-    for (int s = 0; s < kSlots; ++s) m.tile[s * g.plane + i] = {kEmpty, kEmpty};
-  }
-  __syncthreads();
-  wait_for_previous_cycle();
-  if (b.skip && __ldcg(b.skip)) return;
-  land_disks(g, d, b, m, control.bounds);
-  __syncthreads();
-  order_disks(g, b, m, control.bounds);
-  list_cells(g, m, control, 32 / Lanes);
-  __syncthreads();
-  let_next_cycle_start();
+      for (int s = 0; s < kSlots; ++s) m.tile[s * g.plane + i] = {kEmpty, kEmpty};
+    }
+    __syncthreads();
+    if (many) {
+      wait_for_tiles(g, d, l, k, control.bounds);
+    } else {
+      wait_for_previous_cycle();
+      if (buffers.skip && __ldcg(buffers.skip)) return;
+    }
+    land_disks(g, d, b, m, control.bounds);
+    __syncthreads();
+    unsigned claimed = 0;
+    if (many && threadIdx.x == 0) {
+      atomicAdd(l.landed + k, 1u);
+      claimed = atomicAdd(l.claims, 1u);
+    }
+    order_disks(g, b, m, control.bounds);
+    list_cells(g, m, control, 32 / Lanes);
+    __syncthreads();
+    if (!many) let_next_cycle_start();
 
-  const unsigned accepted = Lanes == 4 ? visit_by_fours<K, M>(g, d, part, m, control)
-                                       : visit_alone<K, M>(g, s, d, part, m, control);
+    const unsigned accepted = Lanes == 4 ? visit_by_fours<K>(g, d, tile_id, m, control)
+                                         : visit_alone<K>(g, s, d, tile_id, m, control);
 
-  const int columns = control.bounds.size[0], rows = control.bounds.size[1];
-  const RowOf row_of(columns);
-  unsigned long long sum = 0;
-  for (int i = threadIdx.x; i < columns * rows; i += blockDim.x) {
-    const int row = row_of(i), column = i - row * columns;
-    const Position* const p = m.tile + local_index(g, column, row);
-    const std::int64_t at = new_cell(g, control.bounds, column, row) * kSlots;
-    auto* const out = reinterpret_cast<float4*>(b.new_cells + at);
-    const Position all[kSlots] = {p[0], p[g.plane], p[2 * g.plane], p[3 * g.plane]};
-    out[0] = {all[0].x, all[0].y, all[1].x, all[1].y};
-    out[1] = {all[2].x, all[2].y, all[3].x, all[3].y};
-    if (Write)
-      sum += write_cell<double>(g, to, control.bounds.first[0] + column,
-                                control.bounds.first[1] + row, all, b.new_ids + at);
-  }
-  unsigned long long total;
-  if (Write && ends_sum(sum, to.trace, total)) to.trace->written = total;
-  atomicAdd(&control.accepted, accepted);
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    atomicAdd(&b.tally->trial_moves,
-              static_cast<unsigned long long>(control.visits) * g.rounds * g.moves_per_cell);
-    atomicAdd(&b.tally->accepted_moves, static_cast<unsigned long long>(control.accepted));
+    const int columns = control.bounds.size[0], rows = control.bounds.size[1];
+    const RowOf row_of(columns);
+    unsigned long long sum = 0;
+    for (int i = threadIdx.x; i < columns * rows; i += blockDim.x) {
+      const int row = row_of(i), column = i - row * columns;
+      const Position* const p = m.tile + local_index(g, column, row);
+      const std::int64_t at = new_cell(g, control.bounds, column, row) * kSlots;
+      auto* const out = reinterpret_cast<float4*>(b.new_cells + at);
+      const Position all[kSlots] = {p[0], p[g.plane], p[2 * g.plane], p[3 * g.plane]};
+      out[0] = {all[0].x, all[0].y, all[1].x, all[1].y};
+      out[1] = {all[2].x, all[2].y, all[3].x, all[3].y};
+      if (Write)
+        sum += write_cell<double>(g, to, control.bounds.first[0] + column,
+                                  control.bounds.first[1] + row, all, b.new_ids + at);
+    }
+    unsigned long long total;
+    if (Write && ends_sum(sum, to.trace, total)) to.trace->written = total;
+    atomicAdd(&control.accepted, accepted);
+    if (many && threadIdx.x == 0) next_task = claimed;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      if (many) {
+        __threadfence();
+        asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(l.ready + tile_id),
+                     "r"(l.epoch + static_cast<unsigned>(k) + 1u)
+                     : "memory");
+      }
+      atomicAdd(&b.tally->trial_moves,
+                static_cast<unsigned long long>(control.visits) * g.rounds * g.moves_per_cell);
+      atomicAdd(&b.tally->accepted_moves, static_cast<unsigned long long>(control.accepted));
+    }
+    if (!many) return;
+    task = next_task;
+    __syncthreads();
   }
 }
 
