@@ -76,7 +76,8 @@ struct TileMemory {
   Position* tile;        // [kSlots][plane]
   std::uint32_t* list;   // [4][set_cells], the active cells of each set by class
   std::uint32_t* found;  // [4 * set_cells], all active cells
-  std::uint32_t* count;  // [plane], disks per cell
+  std::uint32_t* count;  // [plane], disks per cell, and from bit 16 on the extras of its neighbors
+  std::uint16_t* rank;   // [4 * set_cells], of the active cells in the class of their set
   std::uint8_t* order;   // [kSlots][plane], Landing::order
 
   __device__ TileMemory(const Geometry& g, float4* memory) {
@@ -84,12 +85,13 @@ struct TileMemory {
     list = reinterpret_cast<std::uint32_t*>(tile + kSlots * g.plane);
     found = list + 4 * set_cells(g);
     count = found + 4 * set_cells(g);
-    order = reinterpret_cast<std::uint8_t*>(count + g.plane);
+    rank = reinterpret_cast<std::uint16_t*>(count + g.plane);
+    order = reinterpret_cast<std::uint8_t*>(rank + 4 * set_cells(g));
   }
   static std::size_t bytes(const Geometry& g) {
     return static_cast<std::size_t>(g.plane) *
                (kSlots * sizeof(Position) + sizeof(std::uint32_t) + kSlots) +
-           8 * set_cells(g) * sizeof(std::uint32_t);
+           4 * set_cells(g) * (2 * sizeof(std::uint32_t) + sizeof(std::uint16_t));
   }
 };
 
@@ -130,12 +132,22 @@ __device__ int class_of(const Geometry& g, std::uint32_t entry) {
   return n == 2 ? 3 : min(extras, 2);
 }
 
-// i / columns for the indices of a tile's cells, exactly, without an integer division.
-struct RowOf {
-  float inverse;
-  __device__ explicit RowOf(int columns) : inverse(1.0f / static_cast<float>(columns)) {}
-  __device__ int operator()(int i) const {
-    return static_cast<int>((static_cast<float>(i) + 0.5f) * inverse);
+// The cells of a rectangle, one after the other for each thread of a block.
+struct Walk {
+  int width, row, column, rows, columns;
+  __device__ explicit Walk(int width_)
+      : width(width_),
+        row(static_cast<int>(threadIdx.x) / width_),
+        column(static_cast<int>(threadIdx.x) - row * width_),
+        rows(static_cast<int>(blockDim.x) / width_),
+        columns(static_cast<int>(blockDim.x) - rows * width_) {}
+  __device__ void next() {
+    row += rows;
+    column += columns;
+    if (column >= width) {
+      column -= width;
+      ++row;
+    }
   }
 };
 
@@ -151,59 +163,69 @@ __device__ void swap_values(T& a, T& b) {
 }
 
 // Each disk of the old cells under this tile lands in its new cell.
+// Ahead: loads the next cell before this one is looked at, where there are registers for it.
+template <bool Ahead>
 __device__ void land_disks(const Geometry& g, const Draw& d, const Cells2& b, const TileMemory& m,
                            const TileBounds& bounds) {
   const int columns = bounds.size[0], rows = bounds.size[1];
-  const RowOf old_row(columns + 2);
-  const int all = (columns + 2) * (rows + 2);
-  const auto cell_at = [&](int i) {
-    const int row = old_row(i);
-    return old_cell(g, d, bounds, i - row * (columns + 2), row);
-  };
   Position next[kSlots];
   int4 next_ids{};
-  const auto fetch = [&](int i) {
-    if (i >= all) return;
-    const std::int64_t from = cell_at(i);
+  const auto fetch = [&](const Walk& w) {
+    if (w.row >= rows + 2) return;
+    const std::int64_t from = old_cell(g, d, bounds, w.column, w.row);
     load_cell(b.old_cells, from, next);
     next_ids = __ldcg(reinterpret_cast<const int4*>(b.old_ids) + from);
   };
-  fetch(threadIdx.x);
-  for (int i = threadIdx.x; i < all; i += blockDim.x) {
-    const int row = old_row(i), column = i - row * (columns + 2);
-    const Position old[kSlots] = {next[0], next[1], next[2], next[3]};
-    const int id[kSlots] = {next_ids.x, next_ids.y, next_ids.z, next_ids.w};
-    fetch(i + blockDim.x);
-#pragma unroll
-    for (int slot = 0; slot < kSlots; ++slot) {
-      if (old[slot].x == kEmpty) break;
-      const Landing l = land(g, d, old[slot], slot);
+  Walk ahead(columns + 2);
+  if (Ahead) fetch(ahead);
+  while (ahead.row < rows + 2) {
+    const int row = ahead.row, column = ahead.column;
+    if (!Ahead) fetch(ahead);
+    Position p[kSlots] = {next[0], next[1], next[2], next[3]};
+    int4 ids = next_ids;
+    ahead.next();
+    if (Ahead) fetch(ahead);
+#pragma unroll 1
+    for (int slot = 0; p[0].x != kEmpty; ++slot) {
+      const Landing l = land(g, d, p[0], slot);
       const int c = column - l.before[0], r = row - l.before[1];
-      if (c < 0 || c > columns || r < 0 || r > rows) continue;
-      const int index = local_index(g, c, r);
-      const std::uint32_t at = atomicAdd(&m.count[index], 1u);
-      if (at >= kSlots) {
-        b.tally->corrupt = 1;
-        continue;
+      if (c >= 0 && c <= columns && r >= 0 && r <= rows) {
+        const int index = local_index(g, c, r);
+        const std::uint32_t at = atomicAdd(&m.count[index], 1u);
+        if (at < kSlots) {
+          m.tile[at * g.plane + index] = l.p;
+          m.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
+          if (c < columns && r < rows) b.new_ids[new_cell(g, bounds, c, r) * kSlots + at] = ids.x;
+        } else {
+          b.tally->corrupt = 1;
+        }
       }
-      m.tile[at * g.plane + index] = l.p;
-      m.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
-      if (c < columns && r < rows) b.new_ids[new_cell(g, bounds, c, r) * kSlots + at] = id[slot];
+      p[0] = p[1];
+      p[1] = p[2];
+      p[2] = p[3];
+      p[3] = {kEmpty, kEmpty};
+      ids = {ids.y, ids.z, ids.w, 0};
     }
   }
 }
 
-// Threads raced for the slots of crowded cells: put those in order.
+// Threads raced for the slots of crowded cells: put those in order, and tell the neighbors of the
+// extras (list_entry() of model.h).
 __device__ void order_disks(const Geometry& g, const Cells2& b, const TileMemory& m,
-                            const TileBounds& bounds) {
+                            const TileBounds& bounds, const Neighbor (&near)[2][8]) {
   const int columns = bounds.size[0], rows = bounds.size[1];
-  const RowOf row_of(columns + 1);
-  for (int i = threadIdx.x; i < (columns + 1) * (rows + 1); i += blockDim.x) {
-    const int row = row_of(i), column = i - row * (columns + 1);
-    const int index = local_index(g, column, row), n = min(m.count[index], kSlots);
+  for (Walk w(columns + 1); w.row <= rows; w.next()) {
+    const int index = local_index(g, w.column, w.row);
+    const int n = min(static_cast<int>(m.count[index] & 0xffffu), kSlots);
     if (n < 2) continue;
-    std::int32_t* ids = column < columns && row < rows
-                            ? b.new_ids + new_cell(g, bounds, column, row) * kSlots
+    for (int k = 0; k < 8; ++k) {
+      const int column = w.column + neighbor_dx(k), row = w.row + neighbor_dy(k);
+      if (column > 0 && column < columns && row > 0 && row < rows)
+        atomicAdd(m.count + index + near[w.column & 1][k].offset,
+                  static_cast<std::uint32_t>(n - 1) << (16 + 2 * (7 - k)));
+    }
+    std::int32_t* ids = w.column < columns && w.row < rows
+                            ? b.new_ids + new_cell(g, bounds, w.column, w.row) * kSlots
                             : nullptr;
     for (int last = n - 1; last > 0; --last)
       for (int at = 0; at < last; ++at) {
@@ -226,34 +248,39 @@ __device__ void order_disks(const Geometry& g, const Cells2& b, const TileMemory
 __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& control,
                            int cells) {
   const int columns = control.bounds.size[0], rows = control.bounds.size[1];
-  const RowOf row_of(columns - 1);
   const int active = (columns - 1) * (rows - 1);
-  for (int i = threadIdx.x; i < active; i += blockDim.x) {
-    const int row = 1 + row_of(i), column = 1 + i - (row - 1) * (columns - 1);
-    const std::uint32_t entry = list_entry(g, m.count, local_index(g, column, row), column & 1);
+  int i = threadIdx.x;
+  for (Walk w(columns - 1); i < active; w.next(), i += blockDim.x) {
+    const int column = 1 + w.column, row = 1 + w.row, index = local_index(g, column, row);
+    const std::uint32_t count = m.count[index];
+    const std::uint32_t entry = static_cast<std::uint32_t>(index) | (count & 7u) << 13 | (count & 0xffff0000u);
     m.found[i] = entry;
-    if (entry_count(entry))
-      atomicAdd(&control.members[(column & 1) | (row & 1) << 1][class_of(g, entry)], 1);
+    const int set = (column & 1) | (row & 1) << 1, of = set * kClasses + class_of(g, entry);
+    if (count & 7u)
+      m.rank[i] = static_cast<std::uint16_t>(
+          of << 11 | atomicAdd(&control.members[0][0] + of, 1));
   }
   __syncthreads();
   if (threadIdx.x < 4) {
     const int* const members = control.members[threadIdx.x];
     int* const next = control.next[threadIdx.x];
-    for (int c = 0, sum = 0; c < kClasses; sum += members[c++]) next[c] = sum;
-    const int swift = next[4], others = (swift + cells - 1) & -cells;
+    const int first = threadIdx.x * set_cells(g);
+    for (int c = 0, sum = 0; c < kClasses; sum += members[c++]) next[c] = first + sum;
+    const int swift = next[4] - first, others = (swift + cells - 1) & -cells;
     // A warp with cells of two classes goes the way of the busier.
-    const auto whole = [&](int c) { return next[c] == swift ? swift : next[c] & -cells; };
+    const auto whole = [&](int c) {
+      return next[c] - first == swift ? swift : (next[c] - first) & -cells;
+    };
     const int calm = 32 / cells == 1 ? whole(2) : whole(3);
     control.plan[threadIdx.x] = {whole(1), calm, swift, others, others + members[4], {}};
     atomicAdd(&control.visits, swift + members[4]);
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < active; i += blockDim.x) {
-    const std::uint32_t entry = m.found[i];
-    const int row = 1 + row_of(i), column = 1 + i - (row - 1) * (columns - 1);
-    const int set = (column & 1) | (row & 1) << 1;
-    if (entry_count(entry))
-      m.list[set * set_cells(g) + atomicAdd(&control.next[set][class_of(g, entry)], 1)] = entry;
+  for (int j = threadIdx.x; j < active; j += blockDim.x) {
+    const std::uint32_t entry = m.found[j];
+    if (!entry_count(entry)) continue;
+    const int of = m.rank[j] >> 11;
+    m.list[(&control.next[0][0])[of] + (m.rank[j] & 0x7ff)] = entry;
   }
 }
 
@@ -435,6 +462,7 @@ __device__ unsigned visit_alone(const Geometry& g, const Swift& s, const Draw& d
                                  : 3;
     end = plan.end;
     if (i >= (v.kind < 3 ? plan.swift : end)) v.kind = -1;
+    if (warp >= end) return v;
     const int at = v.kind < 0 ? 0 : v.kind < 3 ? i : i - plan.others + plan.swift;
     v.entry = m.list[set * set_cells(g) + at];
     v.where = tile + entry_index(v.entry);
@@ -615,11 +643,9 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
       control.visits = 0;
       control.accepted = 0;
     }
-    for (int i = threadIdx.x; i < g.plane; i += blockDim.x) {
-      m.count[i] = 0;
-#pragma unroll
-      for (int s = 0; s < kSlots; ++s) m.tile[s * g.plane + i] = {kEmpty, kEmpty};
-    }
+    for (int i = threadIdx.x; i < g.plane; i += blockDim.x) m.count[i] = 0;
+    for (int i = threadIdx.x; i < g.plane * kSlots / 2; i += blockDim.x)
+      memory[i] = {kEmpty, kEmpty, kEmpty, kEmpty};
     __syncthreads();
     if (many) {
       wait_for_tiles(g, d, l, k, control.bounds);
@@ -627,14 +653,15 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
       wait_for_previous_cycle();
       if (buffers.skip && __ldcg(buffers.skip)) return;
     }
-    land_disks(g, d, b, m, control.bounds);
+    land_disks<(BlocksPerMultiprocessor < 3)>(g, d, b, m, control.bounds);
     __syncthreads();
     unsigned claimed = 0;
     if (many && threadIdx.x == 0) {
       atomicAdd(l.landed + k, 1u);
       claimed = atomicAdd(l.claims, 1u);
     }
-    order_disks(g, b, m, control.bounds);
+    order_disks(g, b, m, control.bounds, control.near);
+    __syncthreads();
     list_cells(g, m, control, 32 / Lanes);
     __syncthreads();
     if (!many) let_next_cycle_start();
@@ -643,10 +670,9 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
                                          : visit_alone<K>(g, s, d, tile_id, m, control);
 
     const int columns = control.bounds.size[0], rows = control.bounds.size[1];
-    const RowOf row_of(columns);
     unsigned long long sum = 0;
-    for (int i = threadIdx.x; i < columns * rows; i += blockDim.x) {
-      const int row = row_of(i), column = i - row * columns;
+    for (Walk w(columns); w.row < rows; w.next()) {
+      const int row = w.row, column = w.column;
       const Position* const p = m.tile + local_index(g, column, row);
       const std::int64_t at = new_cell(g, control.bounds, column, row) * kSlots;
       auto* const out = reinterpret_cast<float4*>(b.new_cells + at);
