@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <tuple>
@@ -19,6 +20,10 @@ struct Kernels {
 };
 template <int K, int Lanes, int Threads, int Blocks>
 Kernels kernels() {
+#ifdef MM_DEV
+  const auto k = &cycle_kernel<K, Lanes, Threads, Blocks, Mode::plain>;
+  return {k, k, k};
+#endif
   return {&cycle_kernel<K, Lanes, Threads, Blocks, Mode::plain>,
           &cycle_kernel<K, Lanes, Threads, Blocks, Mode::write>,
           &cycle_kernel<K, Lanes, Threads, Blocks, Mode::strip>};
@@ -83,7 +88,19 @@ class CudaEngine final : OnDevice, public Engine {
     state_.data.ids = {};
     made();
   }
-  ~CudaEngine() override { destroy(); }
+  ~CudaEngine() override {
+#ifdef MM_CLOCK
+    {
+      const DeviceGuard here = use();
+      unsigned long long c[16];
+      cudaMemcpyFromSymbol(c, mm_clock, sizeof c);
+      const char* names[] = {"wait", "land", "order", "list", "visits", "write"};
+      for (int k = 0; k < 6; ++k) printf(" %s %.0f", names[k], double(c[k]) / double(c[6]));
+      printf(" clocks a tile; threads %d resident %d tiles %d\n", threads_, resident_, state_.geometry.tiles[0] * state_.geometry.tiles[1]);
+    }
+#endif
+    destroy();
+  }
 
   void enqueue(std::uint64_t cycles) override {
     const DeviceGuard here = use();

@@ -302,6 +302,9 @@ __device__ void swift_words(std::uint32_t word[4], const Swift& s, std::uint32_t
 // A visit of a cell with at most K - 8 extras and one disk (or, if Mixed, one or two); n_m a multiple
 // of 4. All moves are decided by estimates, without a look at those that are too near to contact: they
 // are noticed at the end, and nothing has happened then. Adds to the accepted moves.
+#ifndef MM_UNROLLED
+#define MM_UNROLLED 4
+#endif
 template <int K, bool Mixed>
 __device__ bool visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t cycle, int round,
                               const Place& at, Visit& visit, int odd, float& accepted) {
@@ -337,9 +340,12 @@ __device__ bool visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t c
   Position p = load(first, -kShift), q{};  // p: less kShift
   if (Mixed) q = load(1 - first, 0);
   float least = kEmpty, made_good = 0;
+#pragma unroll 1
   for (int made = 0;;) {
+#pragma unroll 1
+    for (int turn = 0; turn < 4; turn += MM_UNROLLED) {
 #pragma unroll
-    for (int m = 0; m < 4; ++m) {
+    for (int m = 0; m < MM_UNROLLED; ++m) {
       const auto moved = [&](std::uint32_t w) {
         return fast_fma(as_float((w & 0x007fff00u) | s.exponent), s.step, s.shift);
       };
@@ -366,6 +372,8 @@ __device__ bool visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t c
         q = {p.x + kShift, p.y + kShift};
         p = {next.x - kShift, next.y - kShift};
       }
+    }
+    for (int m = 0; m + MM_UNROLLED < 4; ++m) visit.word[m] = visit.word[m + MM_UNROLLED];
     }
     made += 4;
     if (made >= g.moves_per_cell) break;
@@ -471,15 +479,27 @@ __device__ unsigned visit_alone(const Geometry& g, const Swift& s, const Draw& d
   };
   float accepted = 0;
   const int steps = 4 * g.rounds;
-  Visit v = prepared(0, threadIdx.x);
+#ifdef MM_ROT
+  const int warps = static_cast<int>(blockDim.x) / 32;
+  int mine = static_cast<int>(threadIdx.x) + 32 * (tile_id % warps);
+  if (mine >= static_cast<int>(blockDim.x)) mine -= static_cast<int>(blockDim.x);
+#else
+  const int mine = threadIdx.x;
+#endif
+  Visit v = prepared(0, mine);
   for (int step = 0; step < steps; ++step) {
     const int odd = set_of(step) & 1, round = step >> 2;
-    for (int i = threadIdx.x;;) {
+    for (int i = mine;;) {
       const Place at{m.tile + entry_index(v.entry), control.near[odd], g.plane};
       bool done = true;
+#ifndef MM_MERGE
       if (v.kind == 0)
         done = visit_swiftly<8, false>(g, s, d.cycle, round, at, v, odd, accepted);
-      else if (v.kind == 1)
+      else
+#else
+      v.kind = v.kind == 0 ? 1 : v.kind;
+#endif
+      if (v.kind == 1)
         done = visit_swiftly<9, false>(g, s, d.cycle, round, at, v, odd, accepted);
       else if (v.kind == 2)
         done = visit_swiftly<8 + kExtras, true>(g, s, d.cycle, round, at, v, odd, accepted);
@@ -492,7 +512,7 @@ __device__ unsigned visit_alone(const Geometry& g, const Swift& s, const Draw& d
       if ((i & -32) >= end) break;
       v = prepared(step, i);
     }
-    if (step + 1 < steps) v = prepared(step + 1, threadIdx.x);
+    if (step + 1 < steps) v = prepared(step + 1, mine);
     __syncthreads();
   }
   return static_cast<unsigned>(accepted);
@@ -604,6 +624,20 @@ __device__ void wait_for_tiles(const Geometry& g, const Draw& d, const Launch& l
   __syncthreads();
 }
 
+#ifdef MM_CLOCK
+__device__ unsigned long long mm_clock[16];
+#define MM_TICK(n)                                                    \
+  do {                                                                \
+    __syncthreads();                                                  \
+    if (threadIdx.x == 0) {                                           \
+      const long long now_ = clock64();                               \
+      atomicAdd(&mm_clock[n], static_cast<unsigned long long>(now_ - tick)); \
+      tick = now_;                                                    \
+    }                                                                 \
+  } while (0)
+#else
+#define MM_TICK(n)
+#endif
 // Blocks take tiles, Lanes threads per active cell. K - 8: extras that visit_any() keeps in
 // registers.
 template <int K, int Lanes, int Threads, int BlocksPerMultiprocessor, Mode M>
@@ -626,6 +660,9 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     task = next_task;
     if (buffers.skip && __ldcg(buffers.skip)) return;
   }
+#ifdef MM_CLOCK
+  long long tick = clock64();
+#endif
   while (!many || task < static_cast<unsigned>(tiles * l.cycles)) {
     const int k = many ? static_cast<int>(task) / tiles : 0;
     int tile_id = static_cast<int>(task) - k * tiles;
@@ -653,6 +690,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
       wait_for_previous_cycle();
       if (buffers.skip && __ldcg(buffers.skip)) return;
     }
+    MM_TICK(0);
     land_disks<(BlocksPerMultiprocessor < 3)>(g, d, b, m, control.bounds);
     __syncthreads();
     unsigned claimed = 0;
@@ -660,15 +698,19 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
       atomicAdd(l.landed + k, 1u);
       claimed = atomicAdd(l.claims, 1u);
     }
+    MM_TICK(1);
     order_disks(g, b, m, control.bounds, control.near);
     __syncthreads();
+    MM_TICK(2);
     list_cells(g, m, control, 32 / Lanes);
     __syncthreads();
     if (!many) let_next_cycle_start();
+    MM_TICK(3);
 
     const unsigned accepted = Lanes == 4 ? visit_by_fours<K>(g, d, tile_id, m, control)
                                          : visit_alone<K>(g, s, d, tile_id, m, control);
 
+    MM_TICK(4);
     const int columns = control.bounds.size[0], rows = control.bounds.size[1];
     unsigned long long sum = 0;
     for (Walk w(columns); w.row < rows; w.next()) {
@@ -699,6 +741,10 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
                 static_cast<unsigned long long>(control.visits) * g.rounds * g.moves_per_cell);
       atomicAdd(&b.tally->accepted_moves, static_cast<unsigned long long>(control.accepted));
     }
+    MM_TICK(5);
+#ifdef MM_CLOCK
+    if (threadIdx.x == 0) atomicAdd(&mm_clock[6], 1ull);
+#endif
     if (!many) return;
     task = next_task;
     __syncthreads();
