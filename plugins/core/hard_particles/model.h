@@ -177,6 +177,9 @@ MM_HD constexpr int neighbor_dy(int k) { return k < 3 ? -1 : k < 5 ? 0 : 1; }
 // An active cell in a set's list: its local index (13 bits), its disks (3 bits) and, two bits for
 // each neighbor, how many disks beyond the first that one holds. Occupation is constant within a
 // cycle.
+MM_HD std::uint32_t list_entry(int index, std::uint32_t count, std::uint32_t extras) {
+  return static_cast<std::uint32_t>(index) | count << 13 | extras << 16;
+}
 MM_HD std::uint32_t list_entry(const Geometry& g, const std::uint32_t* count, int index, int odd) {
   std::uint32_t extras = 0;
   MM_UNROLL
@@ -184,7 +187,7 @@ MM_HD std::uint32_t list_entry(const Geometry& g, const std::uint32_t* count, in
     const std::uint32_t n = count[index + g.near[odd][k].offset];
     extras |= (n > 1 ? n - 1 : 0) << (2 * k);
   }
-  return static_cast<std::uint32_t>(index) | count[index] << 13 | extras << 16;
+  return list_entry(index, count[index], extras);
 }
 MM_HD int entry_index(std::uint32_t entry) { return static_cast<int>(entry & 0x1fffu); }
 MM_HD int entry_count(std::uint32_t entry) { return static_cast<int>(entry >> 13 & 7u); }

@@ -75,8 +75,8 @@ enum class Mode {
 struct TileMemory {
   Position* tile;        // [kSlots][plane]
   std::uint32_t* list;   // [4][set_cells], the active cells of each set by class
-  std::uint32_t* found;  // [4 * set_cells], all active cells
-  std::uint32_t* count;  // [plane], disks per cell, and from bit 16 on the extras of its neighbors
+  std::uint32_t* found;  // [4 * set_cells], all active cells: their extras, then their list entries
+  std::uint32_t* count;  // [plane], disks per cell
   std::uint16_t* rank;   // [4 * set_cells], of the active cells in the class of their set
   std::uint8_t* order;   // [kSlots][plane], Landing::order
 
@@ -212,16 +212,16 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const Cells2& b, co
 // Threads raced for the slots of crowded cells: put those in order, and tell the neighbors of the
 // extras (list_entry() of model.h).
 __device__ void order_disks(const Geometry& g, const Cells2& b, const TileMemory& m,
-                            const TileBounds& bounds, const Neighbor (&near)[2][8]) {
+                            const TileBounds& bounds) {
   const int columns = bounds.size[0], rows = bounds.size[1];
   for (Walk w(columns + 1); w.row <= rows; w.next()) {
     const int index = local_index(g, w.column, w.row);
-    const int n = min(static_cast<int>(m.count[index] & 0xffffu), kSlots);
+    const int n = min(static_cast<int>(m.count[index]), kSlots);
     if (n < 2) continue;
     for (int k = 0; k < 8; ++k) {
       const int column = w.column + neighbor_dx(k), row = w.row + neighbor_dy(k);
       if (column > 0 && column < columns && row > 0 && row < rows)
-        atomicAdd(m.count + index + near[w.column & 1][k].offset,
+        atomicAdd(m.found + (row - 1) * (columns - 1) + column - 1,
                   static_cast<std::uint32_t>(n - 1) << (16 + 2 * (7 - k)));
     }
     std::int32_t* ids = w.column < columns && w.row < rows
@@ -252,11 +252,10 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
   int i = threadIdx.x;
   for (Walk w(columns - 1); i < active; w.next(), i += blockDim.x) {
     const int column = 1 + w.column, row = 1 + w.row, index = local_index(g, column, row);
-    const std::uint32_t count = m.count[index];
-    const std::uint32_t entry = static_cast<std::uint32_t>(index) | (count & 7u) << 13 | (count & 0xffff0000u);
+    const std::uint32_t entry = list_entry(index, m.count[index], m.found[i] >> 16);
     m.found[i] = entry;
     const int set = (column & 1) | (row & 1) << 1, of = set * kClasses + class_of(g, entry);
-    if (count & 7u)
+    if (entry_count(entry))
       m.rank[i] = static_cast<std::uint16_t>(
           of << 11 | atomicAdd(&control.members[0][0] + of, 1));
   }
@@ -324,10 +323,12 @@ __device__ bool visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t c
   std::uint32_t extras = entry_extras(visit.entry);
 #pragma unroll
   for (int k = 8; k < K; ++k) {
-    Position p{kEmpty, kEmpty};
-    if (extras) p = next_extra(at, extras);
-    x[k] = p.x + s.here[0];
-    y[k] = p.y + s.here[1];
+    // Without a branch, so that nobody waits for one of them after the other.
+    const bool there = extras != 0;
+    if (!there) extras = 1;
+    const Position p = next_extra(at, extras);
+    x[k] = there ? p.x + s.here[0] : kEmpty;
+    y[k] = there ? p.y + s.here[1] : kEmpty;
     c[k] = fast_fma(y[k], y[k], x[k] * x[k]);
   }
 
@@ -680,7 +681,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
       control.visits = 0;
       control.accepted = 0;
     }
-    for (int i = threadIdx.x; i < g.plane; i += blockDim.x) m.count[i] = 0;
+    for (int i = threadIdx.x; i < 4 * set_cells(g) + g.plane; i += blockDim.x) m.found[i] = 0;
     for (int i = threadIdx.x; i < g.plane * kSlots / 2; i += blockDim.x)
       memory[i] = {kEmpty, kEmpty, kEmpty, kEmpty};
     __syncthreads();
@@ -699,7 +700,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
       claimed = atomicAdd(l.claims, 1u);
     }
     MM_TICK(1);
-    order_disks(g, b, m, control.bounds, control.near);
+    order_disks(g, b, m, control.bounds);
     __syncthreads();
     MM_TICK(2);
     list_cells(g, m, control, 32 / Lanes);
