@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <tuple>
 
@@ -20,36 +18,9 @@ struct Kernels {
 };
 template <int K, int Lanes, int Threads, int Blocks>
 Kernels kernels() {
-#ifdef MM_DEV
-  const auto k = &cycle_kernel<K, Lanes, Threads, Blocks, Mode::plain>;
-  return {k, k, k};
-#endif
   return {&cycle_kernel<K, Lanes, Threads, Blocks, Mode::plain>,
           &cycle_kernel<K, Lanes, Threads, Blocks, Mode::write>,
           &cycle_kernel<K, Lanes, Threads, Blocks, Mode::strip>};
-}
-
-Swift swift_of(const Geometry& g) {
-  Swift s;
-  for (int a = 0; a < 2; ++a) {
-    s.here[a] = g.half[a] - 1;
-    s.left[a] = s.here[a] - 2 * g.half[a];
-    s.right[a] = s.here[a] + 2 * g.half[a];
-    s.edge[a] = bits_of(4 * g.half[a]);
-  }
-  s.step = 2 * g.step;
-  s.shift = static_cast<float>(kShift - 49152.0 * s.step);
-  s.contact = static_cast<float>(4 * g.contact);
-  s.unsure = static_cast<float>(4 * 8e-6 * g.contact);
-  s.exponent = 0x47000080u;
-  for (int odd = 0; odd < 2; ++odd)
-    s.sideways[odd] = g.near[odd][3].offset * static_cast<int>(sizeof(Position));
-  s.row = g.stride * static_cast<int>(sizeof(Position));
-  for (std::uint32_t round = 0; round < 10; ++round) {
-    s.key[round][0] = g.key.k0 + round * 0x9E3779B9u;
-    s.key[round][1] = g.key.k1 + round * 0xBB67AE85u;
-  }
-  return s;
 }
 
 class CudaEngine final : OnDevice, public Engine {
@@ -72,7 +43,7 @@ class CudaEngine final : OnDevice, public Engine {
     sums_ = DeviceBuffer<double2>(blocks_of(local_.cells[0] * local_.cells[1]));
     const std::size_t bytes = TileMemory::bytes(g);
     choose_kernel();
-    swift_ = swift_of(g);
+    doubled_ = doubled(g);
     for (const auto kernel : {kernels_.plain, kernels_.write, kernels_.strip})
       allow_shared_memory(kernel, bytes, "shared memory for a tile");
     int blocks = 0;
@@ -88,19 +59,7 @@ class CudaEngine final : OnDevice, public Engine {
     state_.data.ids = {};
     made();
   }
-  ~CudaEngine() override {
-#ifdef MM_CLOCK
-    {
-      const DeviceGuard here = use();
-      unsigned long long c[16];
-      cudaMemcpyFromSymbol(c, mm_clock, sizeof c);
-      const char* names[] = {"wait", "land", "order", "list", "visits", "write"};
-      for (int k = 0; k < 6; ++k) printf(" %s %.0f", names[k], double(c[k]) / double(c[6]));
-      printf(" clocks a tile; threads %d resident %d tiles %d\n", threads_, resident_, state_.geometry.tiles[0] * state_.geometry.tiles[1]);
-    }
-#endif
-    destroy();
-  }
+  ~CudaEngine() override { destroy(); }
 
   void enqueue(std::uint64_t cycles) override {
     const DeviceGuard here = use();
@@ -245,7 +204,7 @@ class CudaEngine final : OnDevice, public Engine {
     Counters& counters = state_.data.counters;
     for (std::uint64_t end = counters.cycles + cycles; counters.cycles < end;) {
       // Up to the next sample; the cycle that writes positions is one by itself.
-      std::uint64_t n = std::min<std::uint64_t>(end - counters.cycles, state_.strip ? 1 : most_cycles());
+      std::uint64_t n = std::min<std::uint64_t>(end - counters.cycles, state_.strip ? 1 : kCycles);
       for (const std::uint64_t every : {sampling_.every, sampling_.record})
         if (every) n = std::min(n, every - counters.cycles % every);
       if (host && n > 1 && counters.cycles + n == end) --n;
@@ -274,12 +233,6 @@ class CudaEngine final : OnDevice, public Engine {
     finish();
   }
 
-  static int most_cycles() {
-#ifdef MM_DEV
-    if (const char* e = getenv("MM_CYCLES")) return atoi(e);
-#endif
-    return kCycles;
-  }
   // The draw of the next cycle, which becomes cycle k of a launch, and the row of tiles that it
   // begins with: one whose disks were in the rows that the cycle before had begun with.
   void next_draw(int k) {
@@ -318,7 +271,7 @@ class CudaEngine final : OnDevice, public Engine {
     config.numAttrs = overlap ? 1 : 0;
     const auto first = static_cast<std::int64_t>(state_.first_row() * state_.row_slots());
     check(cudaLaunchKernelEx(
-              &config, kernel, local_, swift_, launch_,
+              &config, kernel, local_, doubled_, launch_,
               Buffers{{cells_[0].data(), cells_[1].data(), cells_[2].data()},
                       {ids_[0].data(), ids_[1].data(), ids_[2].data()},
                       now_, copies(), first, tally_.data(), skip},
@@ -395,16 +348,6 @@ class CudaEngine final : OnDevice, public Engine {
     // More threads let the disks land sooner.
     const int warps = (set_cells(g) * lanes * 83 / 100 + 31) / 32 + 1;
     threads_ = std::min(most, std::max(g.tile < 21 ? 2 : 8, warps) * 32);
-#ifdef MM_DEV
-    if (const char* e = getenv("MM_KERNEL")) {
-      const int k = atoi(e);
-      if (k == 0) kernels_ = kernels<12, 4, kMostThreads, 1>(), lanes = 4;
-      if (k == 1) kernels_ = kernels<12, 1, kThreads, 2>();
-      if (k == 2) kernels_ = kernels<12, 1, kThreads, 3>();
-      if (k == 3) kernels_ = kernels<12, 1, kThreads, 4>();
-    }
-    if (const char* e = getenv("MM_THREADS")) threads_ = atoi(e);
-#endif
     overlap_ = waits_for_former_kernel(kernels_.plain);
     multiprocessors_ = multiprocessors;
   }
@@ -445,7 +388,7 @@ class CudaEngine final : OnDevice, public Engine {
 
   State state_;
   Geometry local_;
-  Swift swift_;
+  Doubled doubled_;
   Stream stream_;
   // Of a strip, whose cycles are launches of their own, two.
   int copies() const { return state_.strip ? 2 : 3; }

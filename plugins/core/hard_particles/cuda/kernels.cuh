@@ -7,7 +7,7 @@
 #include "../../runtime/device.cuh"
 #include "../engine.h"
 #include "../frame.h"
-#include "../model.h"
+#include "../visit.h"
 #include "trace.cuh"
 
 namespace manymove::hard_particles {
@@ -30,14 +30,14 @@ struct Buffers {
 };
 
 // What one cycle reads and writes.
-struct Cells2 {
+struct OneCycle {
   const Position* old_cells;
   const std::int32_t* old_ids;
   Position* new_cells;
   std::int32_t* new_ids;
   Tally* tally;
 };
-__device__ Cells2 of_cycle(const Buffers& b, int k) {
+__device__ OneCycle of_cycle(const Buffers& b, int k) {
   const int from = (b.now + k) % b.count, to = (b.now + k + 1) % b.count;
   const auto pick = [](auto* const(&p)[3], int i) { return i == 0 ? p[0] : i == 1 ? p[1] : p[2]; };
   return {pick(b.cells, from), pick(b.ids, from), pick(b.cells, to) + b.first,
@@ -61,7 +61,7 @@ struct Launch {
 constexpr int kThreads = 256, kMostThreads = 512;  // of a block
 
 // Cells by the work of a visit: one disk with no extras, one, at most kExtras; two disks; any other.
-constexpr int kClasses = 5, kExtras = 4;
+constexpr int kClasses = 5;
 
 MM_HD int set_cells(const Geometry& g) { return (g.tile / 2) * (g.tile / 2); }
 
@@ -96,24 +96,11 @@ struct TileMemory {
 };
 
 // The work of a set: places below `quiet` are single disks without extras, those below `calm` with
-// one at most; below `swift` are all that visit_swiftly() can do, from `others` to `end` the other
+// one at most; below `quick` are all that visit_by_estimates() can do, from `others` to `end` the other
 // cells. The gap lets a warp be of one kind; a list has none.
 struct alignas(16) Plan {
-  int quiet, calm, swift, others, end, unused[3];
+  int quiet, calm, quick, others, end, unused[3];
 };
-
-// What visit_swiftly() needs of the geometry. It doubles coordinates relative to the lower left
-// corner of the cell, less one: those of the cell's own disks are multiples of four in [0, 4H).
-struct Swift {
-  float here[2], left[2], right[2];  // from a coordinate of this cell or of a neighbor, not doubled
-  float step, shift;                 // of a doubled displacement, to which kShift is added
-  std::uint32_t edge[2];             // bits of 4H
-  float contact, unsure;             // 4 d^2; estimates below this in magnitude decide nothing
-  std::uint32_t exponent;            // what makes fifteen random bits the float that moves begin with
-  int sideways[2], row;              // bytes to the cell on the left, by the column's parity, and up
-  std::uint32_t key[10][2];          // of each round
-};
-constexpr float kShift = 50331648.0f;  // 2 * 1.5 * 2^24
 
 struct TileControl {
   Neighbor near[2][8];
@@ -165,7 +152,7 @@ __device__ void swap_values(T& a, T& b) {
 // Each disk of the old cells under this tile lands in its new cell.
 // Ahead: loads the next cell before this one is looked at, where there are registers for it.
 template <bool Ahead>
-__device__ void land_disks(const Geometry& g, const Draw& d, const Cells2& b, const TileMemory& m,
+__device__ void land_disks(const Geometry& g, const Draw& d, const OneCycle& b, const TileMemory& m,
                            const TileBounds& bounds) {
   const int columns = bounds.size[0], rows = bounds.size[1];
   Position next[kSlots];
@@ -211,7 +198,7 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const Cells2& b, co
 
 // Threads raced for the slots of crowded cells: put those in order, and tell the neighbors of the
 // extras (list_entry() of model.h).
-__device__ void order_disks(const Geometry& g, const Cells2& b, const TileMemory& m,
+__device__ void order_disks(const Geometry& g, const OneCycle& b, const TileMemory& m,
                             const TileBounds& bounds) {
   const int columns = bounds.size[0], rows = bounds.size[1];
   for (Walk w(columns + 1); w.row <= rows; w.next()) {
@@ -265,14 +252,14 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
     int* const next = control.next[threadIdx.x];
     const int first = threadIdx.x * set_cells(g);
     for (int c = 0, sum = 0; c < kClasses; sum += members[c++]) next[c] = first + sum;
-    const int swift = next[4] - first, others = (swift + cells - 1) & -cells;
+    const int quick = next[4] - first, others = (quick + cells - 1) & -cells;
     // A warp with cells of two classes goes the way of the busier.
     const auto whole = [&](int c) {
-      return next[c] - first == swift ? swift : (next[c] - first) & -cells;
+      return next[c] - first == quick ? quick : (next[c] - first) & -cells;
     };
     const int calm = 32 / cells == 1 ? whole(2) : whole(3);
-    control.plan[threadIdx.x] = {whole(1), calm, swift, others, others + members[4], {}};
-    atomicAdd(&control.visits, swift + members[4]);
+    control.plan[threadIdx.x] = {whole(1), calm, quick, others, others + members[4], {}};
+    atomicAdd(&control.visits, quick + members[4]);
   }
   __syncthreads();
   for (int j = threadIdx.x; j < active; j += blockDim.x) {
@@ -281,113 +268,6 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
     const int of = m.rank[j] >> 11;
     m.list[(&control.next[0][0])[of] + (m.rank[j] & 0x7ff)] = entry;
   }
-}
-
-// The cell of a thread in a set, and the random words of its first four moves.
-struct Visit {
-  std::uint32_t entry, where, word[4];
-  int kind;  // 0, 1, 2: visit_swiftly(); 3: any other; -1: none
-};
-
-__device__ void swift_words(std::uint32_t word[4], const Swift& s, std::uint32_t where,
-                            std::uint64_t cycle, int round, int call) {
-  word[0] = where;
-  word[1] = static_cast<std::uint32_t>(cycle);
-  word[2] = static_cast<std::uint32_t>(cycle >> 32);
-  word[3] = counter_of(Purpose::displacement, round, call);
-  philox(word, s.key);
-}
-
-// A visit of a cell with at most K - 8 extras and one disk (or, if Mixed, one or two); n_m a multiple
-// of 4. All moves are decided by estimates, without a look at those that are too near to contact: they
-// are noticed at the end, and nothing has happened then. Adds to the accepted moves.
-#ifndef MM_UNROLLED
-#define MM_UNROLLED 4
-#endif
-template <int K, bool Mixed>
-__device__ bool visit_swiftly(const Geometry& g, const Swift& s, std::uint64_t cycle, int round,
-                              const Place& at, Visit& visit, int odd, float& accepted) {
-  float x[K], y[K], c[K];
-  const char* const here = reinterpret_cast<const char*>(at.slot);
-  const char* const left = here + s.sideways[odd];
-#pragma unroll
-  for (int k = 0; k < 8; ++k) {
-    const int dx = neighbor_dx(k), dy = neighbor_dy(k);
-    const char* const place = (dx ? left + (dx > 0 ? sizeof(Position) : 0) : here) +
-                              (dy < 0 ? -s.row : dy > 0 ? s.row : 0);
-    const Position p = *reinterpret_cast<const Position*>(place);
-    x[k] = p.x + (dx < 0 ? s.left[0] : dx > 0 ? s.right[0] : s.here[0]);
-    y[k] = p.y + (dy < 0 ? s.left[1] : dy > 0 ? s.right[1] : s.here[1]);
-    c[k] = fast_fma(y[k], y[k], x[k] * x[k]);
-  }
-  std::uint32_t extras = entry_extras(visit.entry);
-#pragma unroll
-  for (int k = 8; k < K; ++k) {
-    // Without a branch, so that nobody waits for one of them after the other.
-    const bool there = extras != 0;
-    if (!there) extras = 1;
-    const Position p = next_extra(at, extras);
-    x[k] = there ? p.x + s.here[0] : kEmpty;
-    y[k] = there ? p.y + s.here[1] : kEmpty;
-    c[k] = fast_fma(y[k], y[k], x[k] * x[k]);
-  }
-
-  const bool pair = Mixed && entry_count(visit.entry) == 2;
-  const int first = pair && g.shuffle_particles ? first_of_pair(visit.word[0]) : 0;
-  const auto load = [&](int slot, float by) -> Position {
-    const Position r = at.slot[slot * at.plane];
-    return {fast_fma(2.0f, r.x + s.here[0], by), fast_fma(2.0f, r.y + s.here[1], by)};
-  };
-  Position p = load(first, -kShift), q{};  // p: less kShift
-  if (Mixed) q = load(1 - first, 0);
-  float least = kEmpty, made_good = 0;
-#pragma unroll 1
-  for (int made = 0;;) {
-#pragma unroll 1
-    for (int turn = 0; turn < 4; turn += MM_UNROLLED) {
-#pragma unroll
-    for (int m = 0; m < MM_UNROLLED; ++m) {
-      const auto moved = [&](std::uint32_t w) {
-        return fast_fma(as_float((w & 0x007fff00u) | s.exponent), s.step, s.shift);
-      };
-      const float a = moved(visit.word[m]) + p.x, b = moved(other_half(visit.word[m])) + p.y;
-      const auto term = [&](int k) { return fast_fma(-x[k], a, fast_fma(-y[k], b, c[k])); };
-      float even = term(0), odd_one = term(1);
-#pragma unroll
-      for (int k = 2; k < K; ++k) {
-        float& m0 = k % 2 ? odd_one : even;
-        m0 = min_of(m0, term(k));
-      }
-      float t = fast_fma(4.0f, min_of(even, odd_one), fast_fma(a, a, fast_fma(b, b, -s.contact)));
-      if (Mixed) {
-        const float u = a - q.x, v = b - q.y;
-        t = min_of(t, fast_fma(u, u, fast_fma(v, v, -s.contact)));
-      }
-      least = min_of(least, abs_of(t));
-      if (bits_of(a) < s.edge[0] && bits_of(b) < s.edge[1] && t > 0) {
-        p = {a - kShift, b - kShift};
-        made_good += 1.0f;
-      }
-      if (pair) {
-        const Position next = q;
-        q = {p.x + kShift, p.y + kShift};
-        p = {next.x - kShift, next.y - kShift};
-      }
-    }
-    for (int m = 0; m + MM_UNROLLED < 4; ++m) visit.word[m] = visit.word[m + MM_UNROLLED];
-    }
-    made += 4;
-    if (made >= g.moves_per_cell) break;
-    swift_words(visit.word, s, visit.where, cycle, round, made >> 2);
-  }
-  if (least < s.unsure) return false;
-  accepted += made_good;
-  at.slot[first * at.plane] = {fast_fma(0.5f, p.x + kShift, -s.here[0]),
-                               fast_fma(0.5f, p.y + kShift, -s.here[1])};
-  if (pair)
-    at.slot[(1 - first) * at.plane] = {fast_fma(0.5f, q.x, -s.here[0]),
-                                       fast_fma(0.5f, q.y, -s.here[1])};
-  return true;
 }
 
 // A visit of such a cell by four threads together, for systems too small to fill a GPU otherwise
@@ -456,64 +336,48 @@ __device__ int visit_together(const Geometry& g, const Draw& d, int round, const
 // All visits of a cycle, a thread for each cell. Random numbers are made before the threads wait for
 // each other. Returns the accepted moves.
 template <int K>
-__device__ unsigned visit_alone(const Geometry& g, const Swift& s, const Draw& d, int tile_id,
+__device__ unsigned visit_alone(const Geometry& g, const Doubled& s, const Draw& d, int tile_id,
                                 const TileMemory& m, const TileControl& control) {
+  enum { kQuiet, kCalm, kMixed, kOther, kNothing };
   const std::uint32_t tile = static_cast<std::uint32_t>(tile_id * g.plane);
   const auto set_of = [&](int step) { return d.order[step >> 2] >> (2 * (step & 3)) & 3; };
-  int end = 0;
-  const auto prepared = [&](int step, int i) {
+  int kind = kNothing, end = 0;
+  Visit v{};
+  const auto prepare = [&](int step, int i) {
     const int set = set_of(step), warp = i & -32;
     const Plan plan = control.plan[set];
-    Visit v;
-    v.kind = warp < plan.quiet   ? 0
-             : warp < plan.calm  ? 1
-             : warp < plan.swift ? 2
-                                 : 3;
+    kind = warp < plan.quiet ? kQuiet : warp < plan.calm ? kCalm : warp < plan.quick ? kMixed : kOther;
     end = plan.end;
-    if (i >= (v.kind < 3 ? plan.swift : end)) v.kind = -1;
-    if (warp >= end) return v;
-    const int at = v.kind < 0 ? 0 : v.kind < 3 ? i : i - plan.others + plan.swift;
+    if (i >= (kind == kOther ? end : plan.quick)) kind = kNothing;
+    if (warp >= end) return;
+    const int at = kind == kNothing ? 0 : kind == kOther ? i - plan.others + plan.quick : i;
     v.entry = m.list[set * set_cells(g) + at];
     v.where = tile + entry_index(v.entry);
-    swift_words(v.word, s, v.where, d.cycle, step >> 2, 0);
-    return v;
+    displacement_words(v.word, s, v.where, d.cycle, step >> 2, 0);
   };
   float accepted = 0;
   const int steps = 4 * g.rounds;
-#ifdef MM_ROT
-  const int warps = static_cast<int>(blockDim.x) / 32;
-  int mine = static_cast<int>(threadIdx.x) + 32 * (tile_id % warps);
-  if (mine >= static_cast<int>(blockDim.x)) mine -= static_cast<int>(blockDim.x);
-#else
-  const int mine = threadIdx.x;
-#endif
-  Visit v = prepared(0, mine);
+  prepare(0, threadIdx.x);
   for (int step = 0; step < steps; ++step) {
     const int odd = set_of(step) & 1, round = step >> 2;
-    for (int i = mine;;) {
+    for (int i = threadIdx.x;;) {
       const Place at{m.tile + entry_index(v.entry), control.near[odd], g.plane};
-      bool done = true;
-#ifndef MM_MERGE
-      if (v.kind == 0)
-        done = visit_swiftly<8, false>(g, s, d.cycle, round, at, v, odd, accepted);
-      else
-#else
-      v.kind = v.kind == 0 ? 1 : v.kind;
-#endif
-      if (v.kind == 1)
-        done = visit_swiftly<9, false>(g, s, d.cycle, round, at, v, odd, accepted);
-      else if (v.kind == 2)
-        done = visit_swiftly<8 + kExtras, true>(g, s, d.cycle, round, at, v, odd, accepted);
-      else
-        done = v.kind < 0;
-      if (!done)
-        accepted += static_cast<float>(
-            visit_any<K>(g, d.cycle, round, at, v.entry, odd, v.where));
+      bool done = kind == kNothing;
+      if (kind == kQuiet)
+        done = visit_by_estimates<8, false>(g, s, d.cycle, round, at, v, odd, accepted);
+      else if (kind == kCalm)
+        done = visit_by_estimates<9, false>(g, s, d.cycle, round, at, v, odd, accepted);
+      else if (kind == kMixed)
+        done = visit_by_estimates<8 + kExtras, true>(g, s, d.cycle, round, at, v, odd, accepted);
+      if (!done) {
+        const int moved = visit_any<K>(g, d.cycle, round, at, v.entry, odd, v.where);
+        accepted += static_cast<float>(moved);
+      }
       i += blockDim.x;
       if ((i & -32) >= end) break;
-      v = prepared(step, i);
+      prepare(step, i);
     }
-    if (step + 1 < steps) v = prepared(step + 1, mine);
+    if (step + 1 < steps) prepare(step + 1, threadIdx.x);
     __syncthreads();
   }
   return static_cast<unsigned>(accepted);
@@ -530,16 +394,16 @@ __device__ unsigned visit_by_fours(const Geometry& g, const Draw& d, int tile_id
     const std::uint32_t* const list = m.list + set * set_cells(g);
     for (int i = threadIdx.x / 4; (i & -8) < plan.end; i += blockDim.x / 4) {
       const int warp = i & -8;
-      const bool swift = warp < plan.swift, real = i < (swift ? plan.swift : plan.end);
-      if (!swift && (!real || threadIdx.x % 4 != 0)) continue;
+      const bool quick = warp < plan.quick, real = i < (quick ? plan.quick : plan.end);
+      if (!quick && (!real || threadIdx.x % 4 != 0)) continue;
       const std::uint32_t entry =
-          list[!swift ? i - plan.others + plan.swift : real ? i : warp];
+          list[!quick ? i - plan.others + plan.quick : real ? i : warp];
       const Place at{m.tile + entry_index(entry), control.near[set & 1], g.plane};
       const std::uint32_t where =
           static_cast<std::uint32_t>(tile_id * g.plane + entry_index(entry));
       if (warp < plan.calm)
         accepted += visit_together<false>(g, d, round, at, entry, where, real);
-      else if (swift)
+      else if (quick)
         accepted += visit_together<true>(g, d, round, at, entry, where, real);
       else
         accepted += visit_any<K>(g, d.cycle, round, at, entry, set & 1, where);
@@ -625,25 +489,11 @@ __device__ void wait_for_tiles(const Geometry& g, const Draw& d, const Launch& l
   __syncthreads();
 }
 
-#ifdef MM_CLOCK
-__device__ unsigned long long mm_clock[16];
-#define MM_TICK(n)                                                    \
-  do {                                                                \
-    __syncthreads();                                                  \
-    if (threadIdx.x == 0) {                                           \
-      const long long now_ = clock64();                               \
-      atomicAdd(&mm_clock[n], static_cast<unsigned long long>(now_ - tick)); \
-      tick = now_;                                                    \
-    }                                                                 \
-  } while (0)
-#else
-#define MM_TICK(n)
-#endif
 // Blocks take tiles, Lanes threads per active cell. K - 8: extras that visit_any() keeps in
 // registers.
 template <int K, int Lanes, int Threads, int BlocksPerMultiprocessor, Mode M>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
-    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Swift s,
+    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Doubled s,
                  const __grid_constant__ Launch l, const __grid_constant__ Buffers buffers,
                  const __grid_constant__ HostWrite to, const __grid_constant__ Part part) {
   constexpr bool Write = M == Mode::write, Many = M == Mode::plain;
@@ -661,9 +511,6 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     task = next_task;
     if (buffers.skip && __ldcg(buffers.skip)) return;
   }
-#ifdef MM_CLOCK
-  long long tick = clock64();
-#endif
   while (!many || task < static_cast<unsigned>(tiles * l.cycles)) {
     const int k = many ? static_cast<int>(task) / tiles : 0;
     int tile_id = static_cast<int>(task) - k * tiles;
@@ -673,7 +520,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     }
     if (M == Mode::strip) tile_id = tile_of(part, tile_id);
     const Draw& d = l.draw[k];
-    const Cells2 b = of_cycle(buffers, k);
+    const OneCycle b = of_cycle(buffers, k);
     if (threadIdx.x < 4 * kClasses) (&control.members[0][0])[threadIdx.x] = 0;
     if (threadIdx.x == 0) {
       control.bounds =
@@ -691,7 +538,6 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
       wait_for_previous_cycle();
       if (buffers.skip && __ldcg(buffers.skip)) return;
     }
-    MM_TICK(0);
     land_disks<(BlocksPerMultiprocessor < 3)>(g, d, b, m, control.bounds);
     __syncthreads();
     unsigned claimed = 0;
@@ -699,19 +545,15 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
       atomicAdd(l.landed + k, 1u);
       claimed = atomicAdd(l.claims, 1u);
     }
-    MM_TICK(1);
     order_disks(g, b, m, control.bounds);
     __syncthreads();
-    MM_TICK(2);
     list_cells(g, m, control, 32 / Lanes);
     __syncthreads();
     if (!many) let_next_cycle_start();
-    MM_TICK(3);
 
     const unsigned accepted = Lanes == 4 ? visit_by_fours<K>(g, d, tile_id, m, control)
                                          : visit_alone<K>(g, s, d, tile_id, m, control);
 
-    MM_TICK(4);
     const int columns = control.bounds.size[0], rows = control.bounds.size[1];
     unsigned long long sum = 0;
     for (Walk w(columns); w.row < rows; w.next()) {
@@ -742,10 +584,6 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
                 static_cast<unsigned long long>(control.visits) * g.rounds * g.moves_per_cell);
       atomicAdd(&b.tally->accepted_moves, static_cast<unsigned long long>(control.accepted));
     }
-    MM_TICK(5);
-#ifdef MM_CLOCK
-    if (threadIdx.x == 0) atomicAdd(&mm_clock[6], 1ull);
-#endif
     if (!many) return;
     task = next_task;
     __syncthreads();
