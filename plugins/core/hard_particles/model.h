@@ -219,7 +219,7 @@ MM_HD bool exactly_apart(float dx, float dy, double contact) {
 // others? Coordinates are integers below 2^24, so their differences and, in float64, their squares
 // are exact. own = kSlots leaves the cell out.
 MM_HD bool exactly_free(const Position* slot, const Neighbor* near, int plane, int own, float x,
-                          float y, double contact) {
+                        float y, double contact) {
   for (int k = own < kSlots ? -1 : 0; k < 8; ++k) {
     const Neighbor n = k < 0 ? Neighbor{0, 0, 0, 0} : near[k];
     for (int s = 0; s < kSlots; ++s) {

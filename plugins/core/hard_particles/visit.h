@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A visit of a cell that decides its trial moves by estimates alone and is made again where one was
-// too near to contact: what most visits on a GPU are (docs/theory/hard_disks.md, sections 1.6 and 5).
+// too near to contact: what most visits on a GPU are (docs/theory/hard_disks.md, sections 1.6 and
+// 5).
 #pragma once
 
 #include "model.h"
@@ -9,17 +10,18 @@ namespace manymove::hard_particles {
 
 inline constexpr int kExtras = 4;  // of the neighbors, at most
 
-// What such a visit needs of the geometry. Coordinates are those relative to the lower left corner of
-// the cell, less one, so that the cell's own disks have even integers in [0, 2H); those of the disk
-// that moves are doubled, so that |r_j|^2 - 2 r_j . r takes two operations without a product by 2.
+// What such a visit needs of the geometry. Coordinates are those relative to the lower left corner
+// of the cell, less one, so that the cell's own disks have even integers in [0, 2H); those of the
+// disk that moves are doubled, so that |r_j|^2 - 2 r_j . r takes two operations without a product
+// by 2.
 struct Doubled {
   float here[2], left[2], right[2];  // from the coordinates of model.h, of this cell or a neighbor
   float step, shift;                 // of a doubled displacement, to which kShift is added
   std::uint32_t edge[2];             // bits of 4H: doubled coordinates of the cell are below
   float contact, unsure;             // 4 d^2; estimates below this in magnitude decide nothing
   std::uint32_t exponent;            // makes the float that displacement() begins with
-  int sideways[2], row;              // bytes to the cell on the left, by the column's parity, and up
-  std::uint32_t key[10][2];          // of the rounds of Philox
+  int sideways[2], row;      // bytes to the cell on the left, by the column's parity, and up
+  std::uint32_t key[10][2];  // of the rounds of Philox
 };
 inline constexpr float kShift = 50331648.0f;  // 2 * 1.5 * 2^24
 
@@ -72,8 +74,10 @@ MM_HD bool visit_by_estimates(const Geometry& g, const Doubled& s, std::uint64_t
   MM_UNROLL
   for (int k = 0; k < 8; ++k) {
     const int dx = neighbor_dx(k), dy = neighbor_dy(k);
-    const char* const place = (dx ? left + (dx > 0 ? sizeof(Position) : 0) : here) +
-                              (dy < 0 ? -s.row : dy > 0 ? s.row : 0);
+    const char* const place =
+        (dx ? left + (dx > 0 ? sizeof(Position) : 0) : here) + (dy < 0   ? -s.row
+                                                                : dy > 0 ? s.row
+                                                                         : 0);
     const Position p = *reinterpret_cast<const Position*>(place);
     x[k] = p.x + (dx < 0 ? s.left[0] : dx > 0 ? s.right[0] : s.here[0]);
     y[k] = p.y + (dy < 0 ? s.left[1] : dy > 0 ? s.right[1] : s.here[1]);

@@ -47,8 +47,7 @@ class CudaEngine final : OnDevice, public Engine {
     for (const auto kernel : {kernels_.plain, kernels_.write, kernels_.strip})
       allow_shared_memory(kernel, bytes, "shared memory for a tile");
     int blocks = 0;
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernels_.plain, threads_,
-                                                        bytes),
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernels_.plain, threads_, bytes),
           "occupancy");
     resident_ = std::max(1, blocks) * multiprocessors_;
     upload();
@@ -270,12 +269,15 @@ class CudaEngine final : OnDevice, public Engine {
     config.attrs = &early;
     config.numAttrs = overlap ? 1 : 0;
     const auto first = static_cast<std::int64_t>(state_.first_row() * state_.row_slots());
-    check(cudaLaunchKernelEx(
-              &config, kernel, local_, doubled_, launch_,
-              Buffers{{cells_[0].data(), cells_[1].data(), cells_[2].data()},
-                      {ids_[0].data(), ids_[1].data(), ids_[2].data()},
-                      now_, copies(), first, tally_.data(), skip},
-              to, part),
+    check(cudaLaunchKernelEx(&config, kernel, local_, doubled_, launch_,
+                             Buffers{{cells_[0].data(), cells_[1].data(), cells_[2].data()},
+                                     {ids_[0].data(), ids_[1].data(), ids_[2].data()},
+                                     now_,
+                                     copies(),
+                                     first,
+                                     tally_.data(),
+                                     skip},
+                             to, part),
           "launch");
   }
 

@@ -18,8 +18,8 @@ struct Tally {
   unsigned int corrupt;
 };
 
-// The state after cycle k of a launch is in buffer (now + k) mod `count`. New cells of a strip begin
-// `first` slots from the start.
+// The state after cycle k of a launch is in buffer (now + k) mod `count`. New cells of a strip
+// begin `first` slots from the start.
 struct Buffers {
   Position* cells[3];
   std::int32_t* ids[3];
@@ -50,17 +50,18 @@ constexpr int kCycles = 32;  // of a launch at most
 // as they become free; a tile begins when those of the former cycle under it are done.
 struct Launch {
   int cycles;
-  unsigned epoch;    // ready[tile] is epoch + k once the tile has made k of the cycles
-  unsigned* ready;   // [tiles]
-  unsigned* claims;  // the tiles taken, of all cycles; null: one cycle, a tile for each block
-  unsigned* landed;  // [kCycles], tiles that have read what they need
+  unsigned epoch;          // ready[tile] is epoch + k once the tile has made k of the cycles
+  unsigned* ready;         // [tiles]
+  unsigned* claims;        // the tiles taken, of all cycles; null: one cycle, a tile for each block
+  unsigned* landed;        // [kCycles], tiles that have read what they need
   int first_row[kCycles];  // of tiles
   Draw draw[kCycles];
 };
 
 constexpr int kThreads = 256, kMostThreads = 512;  // of a block
 
-// Cells by the work of a visit: one disk with no extras, one, at most kExtras; two disks; any other.
+// Cells by the work of a visit: one disk with no extras, one, at most kExtras; two disks; any
+// other.
 constexpr int kClasses = 5;
 
 MM_HD int set_cells(const Geometry& g) { return (g.tile / 2) * (g.tile / 2); }
@@ -96,8 +97,8 @@ struct TileMemory {
 };
 
 // The work of a set: places below `quiet` are single disks without extras, those below `calm` with
-// one at most; below `quick` are all that visit_by_estimates() can do, from `others` to `end` the other
-// cells. The gap lets a warp be of one kind; a list has none.
+// one at most; below `quick` are all that visit_by_estimates() can do, from `others` to `end` the
+// other cells. The gap lets a warp be of one kind; a list has none.
 struct alignas(16) Plan {
   int quiet, calm, quick, others, end, unused[3];
 };
@@ -243,8 +244,7 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
     m.found[i] = entry;
     const int set = (column & 1) | (row & 1) << 1, of = set * kClasses + class_of(g, entry);
     if (entry_count(entry))
-      m.rank[i] = static_cast<std::uint16_t>(
-          of << 11 | atomicAdd(&control.members[0][0] + of, 1));
+      m.rank[i] = static_cast<std::uint16_t>(of << 11 | atomicAdd(&control.members[0][0] + of, 1));
   }
   __syncthreads();
   if (threadIdx.x < 4) {
@@ -333,8 +333,8 @@ __device__ int visit_together(const Geometry& g, const Draw& d, int round, const
   return accepted;
 }
 
-// All visits of a cycle, a thread for each cell. Random numbers are made before the threads wait for
-// each other. Returns the accepted moves.
+// All visits of a cycle, a thread for each cell. Random numbers are made before the threads wait
+// for each other. Returns the accepted moves.
 template <int K>
 __device__ unsigned visit_alone(const Geometry& g, const Doubled& s, const Draw& d, int tile_id,
                                 const TileMemory& m, const TileControl& control) {
@@ -346,7 +346,10 @@ __device__ unsigned visit_alone(const Geometry& g, const Doubled& s, const Draw&
   const auto prepare = [&](int step, int i) {
     const int set = set_of(step), warp = i & -32;
     const Plan plan = control.plan[set];
-    kind = warp < plan.quiet ? kQuiet : warp < plan.calm ? kCalm : warp < plan.quick ? kMixed : kOther;
+    kind = warp < plan.quiet   ? kQuiet
+           : warp < plan.calm  ? kCalm
+           : warp < plan.quick ? kMixed
+                               : kOther;
     end = plan.end;
     if (i >= (kind == kOther ? end : plan.quick)) kind = kNothing;
     if (warp >= end) return;
@@ -396,8 +399,7 @@ __device__ unsigned visit_by_fours(const Geometry& g, const Draw& d, int tile_id
       const int warp = i & -8;
       const bool quick = warp < plan.quick, real = i < (quick ? plan.quick : plan.end);
       if (!quick && (!real || threadIdx.x % 4 != 0)) continue;
-      const std::uint32_t entry =
-          list[!quick ? i - plan.others + plan.quick : real ? i : warp];
+      const std::uint32_t entry = list[!quick ? i - plan.others + plan.quick : real ? i : warp];
       const Place at{m.tile + entry_index(entry), control.near[set & 1], g.plane};
       const std::uint32_t where =
           static_cast<std::uint32_t>(tile_id * g.plane + entry_index(entry));
@@ -471,7 +473,8 @@ __device__ void wait_for_tiles(const Geometry& g, const Draw& d, const Launch& l
   if (k > 0 && threadIdx.x < 9) {
     int tile[2];
     for (int a = 0; a < 2; ++a) {
-      const auto cells = static_cast<unsigned>(g.cells[a]), tiles = static_cast<unsigned>(g.tiles[a]);
+      const auto cells = static_cast<unsigned>(g.cells[a]),
+                 tiles = static_cast<unsigned>(g.tiles[a]);
       const auto tile_of_cell = [&](unsigned cell) {
         while (cell >= cells) cell -= cells;
         return ((cell + 1) * tiles - 1) / cells;
@@ -479,7 +482,8 @@ __device__ void wait_for_tiles(const Geometry& g, const Draw& d, const Launch& l
       const auto first = static_cast<unsigned>(bounds.first[a] + d.shift_cells[a]);
       const unsigned which = a == 0 ? threadIdx.x % 3 : threadIdx.x / 3;
       const unsigned begin = tile_of_cell(first);
-      unsigned t = which == 2 ? tile_of_cell(first + static_cast<unsigned>(bounds.size[a]) + 1) : begin + which;
+      unsigned t = which == 2 ? tile_of_cell(first + static_cast<unsigned>(bounds.size[a]) + 1)
+                              : begin + which;
       tile[a] = static_cast<int>(t >= tiles ? t - tiles : t);
     }
     await(l.ready + tile[1] * g.tiles[0] + tile[0], l.epoch + static_cast<unsigned>(k));
