@@ -97,6 +97,23 @@ Outcome compare(double cell_width, double aspect_ratio, int moves, double step, 
 
 }  // namespace
 
+TEST("the random words of a visit by estimates are those of other visits") {
+  Parameters parameters;
+  parameters.box[0] = parameters.box[1] = 30;
+  parameters.seed = 0xfedcba9876543210;
+  const double middle[2] = {0, 0};
+  const Geometry g = make_state(middle, 1, parameters).geometry;
+  const Doubled s = doubled(g);
+  for (const std::uint64_t cycle : {0ull, 1ull, 0xffffffffull, 0x123456789abcull})
+    for (int round = 0; round < kMaxRounds; round += 5)
+      for (const std::uint32_t where : {0u, 77u, 0xffffffffu}) {
+        std::uint32_t word[4], expected[4];
+        displacement_words(word, s, where, cycle, round, round + 1);
+        random_words(expected, g, where, cycle, Purpose::displacement, round, round + 1);
+        for (int k = 0; k < 4; ++k) CHECK_EQUAL(word[k], expected[k]);
+      }
+}
+
 TEST("a visit by estimates does what a visit with the exact predicate does") {
   struct Case {
     double cell_width, aspect_ratio;

@@ -55,7 +55,16 @@ MM_HD void displacement_words(std::uint32_t word[4], const Doubled& s, std::uint
   word[1] = static_cast<std::uint32_t>(cycle);
   word[2] = static_cast<std::uint32_t>(cycle >> 32);
   word[3] = counter_of(Purpose::displacement, round, call);
-  philox(word, s.key);
+  MM_UNROLL
+  for (int k = 0; k < 10; ++k) {
+    std::uint32_t high0, low0, high1, low1;
+    multiply_wide(word[0], 0xD2511F53u, high0, low0);
+    multiply_wide(word[2], 0xCD9E8D57u, high1, low1);
+    word[0] = high1 ^ word[1] ^ s.key[k][0];
+    word[1] = low1;
+    word[2] = high0 ^ word[3] ^ s.key[k][1];
+    word[3] = low0;
+  }
 }
 
 // A cell of a list and the random words of its first four moves.

@@ -37,20 +37,6 @@ MM_HD void philox(U word[4], PhiloxKey key) {
   }
 }
 
-// The same with the keys of each round.
-MM_HD void philox(std::uint32_t word[4], const std::uint32_t (&key)[10][2]) {
-  MM_UNROLL
-  for (int round = 0; round < 10; ++round) {
-    std::uint32_t high0, low0, high1, low1;
-    multiply_wide(word[0], 0xD2511F53u, high0, low0);
-    multiply_wide(word[2], 0xCD9E8D57u, high1, low1);
-    word[0] = high1 ^ word[1] ^ key[round][0];
-    word[1] = low1;
-    word[2] = high0 ^ word[3] ^ key[round][1];
-    word[3] = low0;
-  }
-}
-
 // The same with two words; key: of each round.
 template <class U>
 MM_HD void philox_pair(U word[2], const std::uint32_t (&key)[10]) {
