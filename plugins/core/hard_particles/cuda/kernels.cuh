@@ -75,7 +75,8 @@ enum class Mode {
 // A tile in shared memory.
 struct TileMemory {
   Position* tile;        // [kSlots][plane]
-  std::uint32_t* list;   // [4][set_cells], the active cells of each set by class
+  std::uint32_t* list;   // [4][set_cells], the active cells of each set by class; before that, in
+                         // two bytes each, the columns and rows of all cells with several disks
   std::uint32_t* found;  // [4 * set_cells], all active cells: their extras, then their list entries
   std::uint32_t* count;  // [plane], disks per cell
   std::uint16_t* rank;   // [4 * set_cells], of the active cells in the class of their set
@@ -84,15 +85,21 @@ struct TileMemory {
   __device__ TileMemory(const Geometry& g, float4* memory) {
     tile = reinterpret_cast<Position*>(memory);
     list = reinterpret_cast<std::uint32_t*>(tile + kSlots * g.plane);
-    found = list + 4 * set_cells(g);
+    found = list + list_words(g);
     count = found + 4 * set_cells(g);
     rank = reinterpret_cast<std::uint16_t*>(count + g.plane);
     order = reinterpret_cast<std::uint8_t*>(rank + 4 * set_cells(g));
   }
+  MM_HD static int list_words(const Geometry& g) {
+    const int crowded = (g.plane + 1) / 2;
+    return 4 * set_cells(g) > crowded ? 4 * set_cells(g) : crowded;
+  }
+  __device__ std::uint16_t* crowded() const { return reinterpret_cast<std::uint16_t*>(list); }
   static std::size_t bytes(const Geometry& g) {
     return static_cast<std::size_t>(g.plane) *
                (kSlots * sizeof(Position) + sizeof(std::uint32_t) + kSlots) +
-           4 * set_cells(g) * (2 * sizeof(std::uint32_t) + sizeof(std::uint16_t));
+           list_words(g) * sizeof(std::uint32_t) +
+           4 * set_cells(g) * (sizeof(std::uint32_t) + sizeof(std::uint16_t));
   }
 };
 
@@ -108,7 +115,7 @@ struct TileControl {
   Plan plan[4];
   TileBounds bounds;
   int members[4][kClasses], next[4][kClasses];
-  int visits;
+  int visits, crowded;
   unsigned int accepted;
 };
 
@@ -154,7 +161,8 @@ __device__ void swap_values(T& a, T& b) {
 // Ahead: loads the next cell before this one is looked at, where there are registers for it.
 template <bool Ahead>
 __device__ void land_disks(const Geometry& g, const Draw& d, const OneCycle& b, const TileMemory& m,
-                           const TileBounds& bounds) {
+                           TileControl& control) {
+  const TileBounds& bounds = control.bounds;
   const int columns = bounds.size[0], rows = bounds.size[1];
   Position next[kSlots];
   int4 next_ids{};
@@ -183,6 +191,8 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const OneCycle& b, 
         if (at < kSlots) {
           m.tile[at * g.plane + index] = l.p;
           m.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
+          if (at == 1)
+            m.crowded()[atomicAdd(&control.crowded, 1)] = static_cast<std::uint16_t>(c | r << 6);
           if (c < columns && r < rows) b.new_ids[new_cell(g, bounds, c, r) * kSlots + at] = ids.x;
         } else {
           b.tally->corrupt = 1;
@@ -200,20 +210,21 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const OneCycle& b, 
 // Threads raced for the slots of crowded cells: put those in order, and tell the neighbors of the
 // extras (list_entry() of model.h).
 __device__ void order_disks(const Geometry& g, const OneCycle& b, const TileMemory& m,
-                            const TileBounds& bounds) {
+                            const TileControl& control) {
+  const TileBounds& bounds = control.bounds;
   const int columns = bounds.size[0], rows = bounds.size[1];
-  for (Walk w(columns + 1); w.row <= rows; w.next()) {
-    const int index = local_index(g, w.column, w.row);
+  for (int i = threadIdx.x; i < control.crowded; i += blockDim.x) {
+    const int column = m.crowded()[i] & 63, row = m.crowded()[i] >> 6;
+    const int index = local_index(g, column, row);
     const int n = min(static_cast<int>(m.count[index]), kSlots);
-    if (n < 2) continue;
     for (int k = 0; k < 8; ++k) {
-      const int column = w.column + neighbor_dx(k), row = w.row + neighbor_dy(k);
-      if (column > 0 && column < columns && row > 0 && row < rows)
-        atomicAdd(m.found + (row - 1) * (columns - 1) + column - 1,
+      const int c = column + neighbor_dx(k), r = row + neighbor_dy(k);
+      if (c > 0 && c < columns && r > 0 && r < rows)
+        atomicAdd(m.found + (r - 1) * (columns - 1) + c - 1,
                   static_cast<std::uint32_t>(n - 1) << (16 + 2 * (7 - k)));
     }
-    std::int32_t* ids = w.column < columns && w.row < rows
-                            ? b.new_ids + new_cell(g, bounds, w.column, w.row) * kSlots
+    std::int32_t* ids = column < columns && row < rows
+                            ? b.new_ids + new_cell(g, bounds, column, row) * kSlots
                             : nullptr;
     for (int last = n - 1; last > 0; --last)
       for (int at = 0; at < last; ++at) {
@@ -530,6 +541,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
       control.bounds =
           M == Mode::strip ? tile_bounds(part, tile_id) : tile_bounds(g.cells, g.tiles, tile_id);
       control.visits = 0;
+      control.crowded = 0;
       control.accepted = 0;
     }
     for (int i = threadIdx.x; i < 4 * set_cells(g) + g.plane; i += blockDim.x) m.found[i] = 0;
@@ -542,14 +554,14 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
       wait_for_previous_cycle();
       if (buffers.skip && __ldcg(buffers.skip)) return;
     }
-    land_disks<(BlocksPerMultiprocessor < 3)>(g, d, b, m, control.bounds);
+    land_disks<(BlocksPerMultiprocessor < 3)>(g, d, b, m, control);
     __syncthreads();
     unsigned claimed = 0;
     if (many && threadIdx.x == 0) {
       atomicAdd(l.landed + k, 1u);
       claimed = atomicAdd(l.claims, 1u);
     }
-    order_disks(g, b, m, control.bounds);
+    order_disks(g, b, m, control);
     __syncthreads();
     list_cells(g, m, control, 32 / Lanes);
     __syncthreads();
