@@ -105,8 +105,8 @@ def test_cpu_and_gpu_make_the_same_decisions(name):
 
 @on_gpu
 @pytest.mark.parametrize("name", [*CONFIGURATIONS, *range(12)])
-def test_cycles_of_one_launch_are_those_of_the_cpu(name):
-    """Without samples a GPU makes many cycles in a launch, whose tiles wait for each other."""
+def test_cycles_without_samples_are_those_of_the_cpu(name):
+    """Without samples the blocks of a cycle start while those of the former one end."""
     positions, box, settings = case(name)
     found = []
     for device, parts in (("cpu", [75]), ("cuda", [75]), ("cuda", [2, 31, 1, 41])):
@@ -127,7 +127,7 @@ def test_cycles_of_one_launch_are_those_of_the_cpu(name):
 
 @on_gpu
 @pytest.mark.parametrize(("tile", "cycles"), [(6, 70), (9, 70), (21, 70), (33, 40)])
-def test_tiles_that_wait_for_each_other_make_the_cycles_of_the_cpu(tile, cycles):
+def test_many_tiles_make_the_cycles_of_the_cpu(tile, cycles):
     """From 81 tiles to more than a GPU has at once."""
     positions, box = random(65536, 0.6)
     hashes = set()

@@ -29,15 +29,12 @@ class CudaEngine final : OnDevice, public Engine {
       : OnDevice(device), state_(std::move(state)), local_(state_.local()) {
     const Geometry& g = state_.geometry;
     const std::size_t slots = state_.data.ids.size();
-    for (int k = 0; k < copies(); ++k) {
+    for (int k = 0; k < 2; ++k) {
       cells_[k] = DeviceBuffer<Position>(slots);
       ids_[k] = DeviceBuffer<std::int32_t>(slots);
       ids_[k].clear(stream_);  // those of empty slots are copied, never used
     }
     tally_ = DeviceBuffer<Tally>(1);
-    ready_ = DeviceBuffer<unsigned>(g.tiles[0] * g.tiles[1]);
-    ready_.clear(stream_);
-    taken_ = DeviceBuffer<unsigned>(1 + kCycles);
     trace_ = DeviceBuffer<Trace>(1);
     trace_.clear(stream_);
     sums_ = DeviceBuffer<double2>(blocks_of(local_.cells[0] * local_.cells[1]));
@@ -46,10 +43,6 @@ class CudaEngine final : OnDevice, public Engine {
     doubled_ = doubled(g);
     for (const auto kernel : {kernels_.plain, kernels_.write, kernels_.strip})
       allow_shared_memory(kernel, bytes, "shared memory for a tile");
-    int blocks = 0;
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernels_.plain, threads_, bytes),
-          "occupancy");
-    resident_ = std::max(1, blocks) * multiprocessors_;
     upload();
     if (state_.strip)
       halo_ =
@@ -200,21 +193,16 @@ class CudaEngine final : OnDevice, public Engine {
   // The last cycle writes the positions to `host`, unless that is null; see Buffers::skip.
   void enqueue(std::uint64_t cycles, const HostParticles* host, const unsigned int* skip) {
     waiting_ = true;
-    Counters& counters = state_.data.counters;
-    for (std::uint64_t end = counters.cycles + cycles; counters.cycles < end;) {
-      // Up to the next sample; the cycle that writes positions is one by itself.
-      std::uint64_t n = std::min<std::uint64_t>(end - counters.cycles, state_.strip ? 1 : kCycles);
-      for (const std::uint64_t every : {sampling_.every, sampling_.record})
-        if (every) n = std::min(n, every - counters.cycles % every);
-      if (host && n > 1 && counters.cycles + n == end) --n;
-      launch_.cycles = static_cast<int>(n);
-      for (int k = 0; k < launch_.cycles; ++k) next_draw(k);
-      const std::uint64_t cycle = counters.cycles;
+    const Geometry& g = state_.geometry;
+    for (std::uint64_t i = 0; i < cycles; ++i) {
+      const Draw draw = draw_cycle(g, state_.data.counters.cycles);
+      move_origin(state_, draw, state_.data.origin);
+      const std::uint64_t cycle = ++state_.data.counters.cycles;
       if (state_.strip)
-        cycle_of_strip(launch_.draw[0]);
+        cycle_of_strip(draw);
       else
-        launch(cycle == end ? host : nullptr, skip);
-      now_ = static_cast<int>((static_cast<std::uint64_t>(now_) + n) % copies());
+        launch(draw, i + 1 == cycles ? host : nullptr, skip);
+      now_ = 1 - now_;
       if (sampling_.every && cycle % sampling_.every == 0) {
         look_at_neighbors();
         count_pairs(sampling_, ring_.data() + ring_used_ * sampling_.bins);
@@ -232,31 +220,12 @@ class CudaEngine final : OnDevice, public Engine {
     finish();
   }
 
-  // The draw of the next cycle, which becomes cycle k of a launch, and the row of tiles that it
-  // begins with: one whose disks were in the rows that the cycle before had begun with.
-  void next_draw(int k) {
+  void launch(const Draw& draw, const HostParticles* host, const unsigned int* skip) {
     const Geometry& g = state_.geometry;
-    const Draw draw = draw_cycle(g, state_.data.counters.cycles++);
-    move_origin(state_, draw, state_.data.origin);
-    launch_.draw[k] = draw;
-    const int rows = g.tiles[1], down = (draw.shift_cells[1] * rows) / g.cells[1];
-    launch_.first_row[k] = k == 0 ? 0 : (launch_.first_row[k - 1] - down + 2 * rows) % rows;
+    launch(host ? kernels_.write : kernels_.plain, g.tiles[0] * g.tiles[1], stream_, overlap_, draw,
+           skip, host_write(host), {});
   }
-
-  void launch(const HostParticles* host, const unsigned int* skip) {
-    const Geometry& g = state_.geometry;
-    const int tiles = g.tiles[0] * g.tiles[1];
-    const bool many = launch_.cycles > 1;
-    if (many) taken_.clear(stream_);
-    launch_.claims = many ? taken_.data() : nullptr;
-    launch_.landed = taken_.data() + 1;
-    launch_.ready = ready_.data();
-    launch(host ? kernels_.write : kernels_.plain,
-           many ? std::min(resident_, tiles * std::min(launch_.cycles, 2)) : tiles, stream_,
-           overlap_ && !many, skip, host_write(host), {});
-    launch_.epoch += static_cast<unsigned>(launch_.cycles);
-  }
-  void launch(Kernel kernel, int blocks, cudaStream_t stream, bool overlap,
+  void launch(Kernel kernel, int blocks, cudaStream_t stream, bool overlap, const Draw& draw,
               const unsigned int* skip, const HostWrite& to, const Part& part) {
     cudaLaunchAttribute early{};
     early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -268,28 +237,24 @@ class CudaEngine final : OnDevice, public Engine {
     config.stream = stream;
     config.attrs = &early;
     config.numAttrs = overlap ? 1 : 0;
-    const auto first = static_cast<std::int64_t>(state_.first_row() * state_.row_slots());
-    check(cudaLaunchKernelEx(&config, kernel, local_, doubled_, launch_,
-                             Buffers{{cells_[0].data(), cells_[1].data(), cells_[2].data()},
-                                     {ids_[0].data(), ids_[1].data(), ids_[2].data()},
-                                     now_,
-                                     copies(),
-                                     first,
-                                     tally_.data(),
-                                     skip},
-                             to, part),
+    const std::size_t first = state_.first_row() * state_.row_slots();
+    check(cudaLaunchKernelEx(
+              &config, kernel, local_, doubled_, draw,
+              Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data() + first,
+                      ids_[1 - now_].data() + first, tally_.data(), skip},
+              to, part),
           "launch");
   }
 
   // The tiles that need nothing from the neighbors are at work while rows are on their way.
-  void cycle_of_strip(const Draw draw) {
+  void cycle_of_strip(const Draw& draw) {
     Strip& strip = *state_.strip;
     const int rows = strip.rows();
     const Crossing crossing = strip.advance(draw.shift_cells[1]);
-    launch_.draw[0] = local_draw(strip, draw);
+    const Draw local = local_draw(strip, draw);
     const auto tiles = [&](int first, int end, cudaStream_t stream) {
       if (end > first)
-        launch(kernels_.strip, (end - first) * local_.tiles[0], stream, false, nullptr, {},
+        launch(kernels_.strip, (end - first) * local_.tiles[0], stream, false, local, nullptr, {},
                part_of(strip, state_.geometry, first));
     };
     const int below = strip.waiting_below(), above = strip.tile_rows() - strip.waiting_above();
@@ -346,12 +311,10 @@ class CudaEngine final : OnDevice, public Engine {
       kernels_ = kernels<12, 1, kThreads, 3>();
     }
     // Whole warps for the cells of a set that hold one disk, and one for the others; more take
-    // turns.
-    // More threads let the disks land sooner.
+    // turns. In large tiles more threads than that let the disks land sooner.
     const int warps = (set_cells(g) * lanes * 83 / 100 + 31) / 32 + 1;
     threads_ = std::min(most, std::max(g.tile < 21 ? 2 : 8, warps) * 32);
     overlap_ = waits_for_former_kernel(kernels_.plain);
-    multiprocessors_ = multiprocessors;
   }
   void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
     const Cells range = cells_here();
@@ -392,13 +355,8 @@ class CudaEngine final : OnDevice, public Engine {
   Geometry local_;
   Doubled doubled_;
   Stream stream_;
-  // Of a strip, whose cycles are launches of their own, two.
-  int copies() const { return state_.strip ? 2 : 3; }
-  DeviceBuffer<Position> cells_[3];
-  DeviceBuffer<std::int32_t> ids_[3];
-  DeviceBuffer<unsigned> ready_, taken_;
-  Launch launch_{};
-  int multiprocessors_ = 1, resident_ = 1;  // blocks
+  DeviceBuffer<Position> cells_[2];
+  DeviceBuffer<std::int32_t> ids_[2];
   DeviceBuffer<Tally> tally_;
   mutable Tally seen_{};          // the tally as last fetched
   mutable bool waiting_ = false;  // for cycles on their way

@@ -18,44 +18,13 @@ struct Tally {
   unsigned int corrupt;
 };
 
-// The state after cycle k of a launch is in buffer (now + k) mod `count`. New cells of a strip
-// begin `first` slots from the start.
 struct Buffers {
-  Position* cells[3];
-  std::int32_t* ids[3];
-  int now, count;
-  std::int64_t first;
-  Tally* tally;
-  const unsigned int* skip;  // null, or: do nothing if it is set
-};
-
-// What one cycle reads and writes.
-struct OneCycle {
   const Position* old_cells;
   const std::int32_t* old_ids;
   Position* new_cells;
   std::int32_t* new_ids;
   Tally* tally;
-};
-__device__ OneCycle of_cycle(const Buffers& b, int k) {
-  const int from = (b.now + k) % b.count, to = (b.now + k + 1) % b.count;
-  const auto pick = [](auto* const(&p)[3], int i) { return i == 0 ? p[0] : i == 1 ? p[1] : p[2]; };
-  return {pick(b.cells, from), pick(b.ids, from), pick(b.cells, to) + b.first,
-          pick(b.ids, to) + b.first, b.tally};
-}
-
-constexpr int kCycles = 32;  // of a launch at most
-
-// The cycles of a launch. If it has several, its blocks take the tiles of one cycle after the other
-// as they become free; a tile begins when those of the former cycle under it are done.
-struct Launch {
-  int cycles;
-  unsigned epoch;          // ready[tile] is epoch + k once the tile has made k of the cycles
-  unsigned* ready;         // [tiles]
-  unsigned* claims;        // the tiles taken, of all cycles; null: one cycle, a tile for each block
-  unsigned* landed;        // [kCycles], tiles that have read what they need
-  int first_row[kCycles];  // of tiles
-  Draw draw[kCycles];
+  const unsigned int* skip;  // null, or: do nothing if it is set
 };
 
 constexpr int kThreads = 256, kMostThreads = 512;  // of a block
@@ -158,9 +127,8 @@ __device__ void swap_values(T& a, T& b) {
 }
 
 // Each disk of the old cells under this tile lands in its new cell.
-// Ahead: loads the next cell before this one is looked at, where there are registers for it.
-template <bool Ahead>
-__device__ void land_disks(const Geometry& g, const Draw& d, const OneCycle& b, const TileMemory& m,
+// The next cell is loaded before this one is looked at.
+__device__ void land_disks(const Geometry& g, const Draw& d, const Buffers& b, const TileMemory& m,
                            TileControl& control) {
   const TileBounds& bounds = control.bounds;
   const int columns = bounds.size[0], rows = bounds.size[1];
@@ -173,14 +141,13 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const OneCycle& b, 
     next_ids = __ldcg(reinterpret_cast<const int4*>(b.old_ids) + from);
   };
   Walk ahead(columns + 2);
-  if (Ahead) fetch(ahead);
+  fetch(ahead);
   while (ahead.row < rows + 2) {
     const int row = ahead.row, column = ahead.column;
-    if (!Ahead) fetch(ahead);
     Position p[kSlots] = {next[0], next[1], next[2], next[3]};
     int4 ids = next_ids;
     ahead.next();
-    if (Ahead) fetch(ahead);
+    fetch(ahead);
 #pragma unroll 1
     for (int slot = 0; p[0].x != kEmpty; ++slot) {
       const Landing l = land(g, d, p[0], slot);
@@ -209,7 +176,7 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const OneCycle& b, 
 
 // Threads raced for the slots of crowded cells: put those in order, and tell the neighbors of the
 // extras (list_entry() of model.h).
-__device__ void order_disks(const Geometry& g, const OneCycle& b, const TileMemory& m,
+__device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemory& m,
                             const TileControl& control) {
   const TileBounds& bounds = control.bounds;
   const int columns = bounds.size[0], rows = bounds.size[1];
@@ -220,8 +187,8 @@ __device__ void order_disks(const Geometry& g, const OneCycle& b, const TileMemo
     for (int k = 0; k < 8; ++k) {
       const int c = column + neighbor_dx(k), r = row + neighbor_dy(k);
       if (c > 0 && c < columns && r > 0 && r < rows)
-        atomicAdd(m.found + (r - 1) * (columns - 1) + c - 1,
-                  static_cast<std::uint32_t>(n - 1) << (16 + 2 * (7 - k)));
+        atomicAdd(m.found + (r - 1) * (columns - 1) + c - 1, static_cast<std::uint32_t>(n - 1)
+                                                                 << (16 + 2 * (7 - k)));
     }
     std::int32_t* ids = column < columns && row < rows
                             ? b.new_ids + new_cell(g, bounds, column, row) * kSlots
@@ -233,11 +200,7 @@ __device__ void order_disks(const Geometry& g, const OneCycle& b, const TileMemo
         Position* const p = m.tile + at * g.plane + index;
         swap_values(o[0], o[g.plane]);
         swap_values(p[0], p[g.plane]);
-        if (ids) {
-          const std::int32_t former = __ldcg(ids + at);
-          ids[at] = __ldcg(ids + at + 1);
-          ids[at + 1] = former;
-        }
+        if (ids) swap_values(ids[at], ids[at + 1]);
       }
   }
 }
@@ -469,140 +432,65 @@ __device__ unsigned long long write_cell(const Geometry& g, const HostWrite& to,
   return sum;
 }
 
-// The tiles of the former cycle under this one are done, and so is everybody's look at what this
-// cycle will write over.
-__device__ void wait_for_tiles(const Geometry& g, const Draw& d, const Launch& l, int k,
-                               const TileBounds& bounds) {
-  const auto await = [](const unsigned* value, unsigned least) {
-    for (;;) {
-      unsigned now;
-      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(value) : "memory");
-      if (static_cast<int>(now - least) >= 0) return;
-      __nanosleep(20);
-    }
-  };
-  if (k > 0 && threadIdx.x < 9) {
-    int tile[2];
-    for (int a = 0; a < 2; ++a) {
-      const auto cells = static_cast<unsigned>(g.cells[a]),
-                 tiles = static_cast<unsigned>(g.tiles[a]);
-      const auto tile_of_cell = [&](unsigned cell) {
-        while (cell >= cells) cell -= cells;
-        return ((cell + 1) * tiles - 1) / cells;
-      };
-      const auto first = static_cast<unsigned>(bounds.first[a] + d.shift_cells[a]);
-      const unsigned which = a == 0 ? threadIdx.x % 3 : threadIdx.x / 3;
-      const unsigned begin = tile_of_cell(first);
-      unsigned t = which == 2 ? tile_of_cell(first + static_cast<unsigned>(bounds.size[a]) + 1)
-                              : begin + which;
-      tile[a] = static_cast<int>(t >= tiles ? t - tiles : t);
-    }
-    await(l.ready + tile[1] * g.tiles[0] + tile[0], l.epoch + static_cast<unsigned>(k));
-  } else if (k > 1 && threadIdx.x == 32) {
-    await(l.landed + k - 2, static_cast<unsigned>(g.tiles[0] * g.tiles[1]));
-  }
-  __syncthreads();
-}
-
-// Blocks take tiles, Lanes threads per active cell. K - 8: extras that visit_any() keeps in
+// One block per tile, Lanes threads per active cell. K - 8: extras that visit_any() keeps in
 // registers.
 template <int K, int Lanes, int Threads, int BlocksPerMultiprocessor, Mode M>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Doubled s,
-                 const __grid_constant__ Launch l, const __grid_constant__ Buffers buffers,
+                 const __grid_constant__ Draw d, const Buffers b,
                  const __grid_constant__ HostWrite to, const __grid_constant__ Part part) {
-  constexpr bool Write = M == Mode::write, Many = M == Mode::plain;
+  constexpr bool Write = M == Mode::write;
   extern __shared__ float4 memory[];
   const TileMemory m(g, memory);
   __shared__ TileControl control;
-  __shared__ unsigned next_task;
+  const int tile_id = M == Mode::strip ? tile_of(part, blockIdx.x) : static_cast<int>(blockIdx.x);
   if (threadIdx.x < 16) (&control.near[0][0])[threadIdx.x] = (&g.near[0][0])[threadIdx.x];
-  const bool many = Many && l.claims;
-  const int tiles = g.tiles[0] * g.tiles[1];
-  unsigned task = blockIdx.x;
-  if (many) {
-    if (threadIdx.x == 0) next_task = atomicAdd(l.claims, 1u);
-    __syncthreads();
-    task = next_task;
-    if (buffers.skip && __ldcg(buffers.skip)) return;
+  if (threadIdx.x < 4 * kClasses) (&control.members[0][0])[threadIdx.x] = 0;
+  if (threadIdx.x == 0) {
+    control.bounds =
+        M == Mode::strip ? tile_bounds(part, tile_id) : tile_bounds(g.cells, g.tiles, tile_id);
+    control.visits = 0;
+    control.crowded = 0;
+    control.accepted = 0;
   }
-  while (!many || task < static_cast<unsigned>(tiles * l.cycles)) {
-    const int k = many ? static_cast<int>(task) / tiles : 0;
-    int tile_id = static_cast<int>(task) - k * tiles;
-    if (many) {
-      tile_id += l.first_row[k] * g.tiles[0];
-      if (tile_id >= tiles) tile_id -= tiles;
-    }
-    if (M == Mode::strip) tile_id = tile_of(part, tile_id);
-    const Draw& d = l.draw[k];
-    const OneCycle b = of_cycle(buffers, k);
-    if (threadIdx.x < 4 * kClasses) (&control.members[0][0])[threadIdx.x] = 0;
-    if (threadIdx.x == 0) {
-      control.bounds =
-          M == Mode::strip ? tile_bounds(part, tile_id) : tile_bounds(g.cells, g.tiles, tile_id);
-      control.visits = 0;
-      control.crowded = 0;
-      control.accepted = 0;
-    }
-    for (int i = threadIdx.x; i < 4 * set_cells(g) + g.plane; i += blockDim.x) m.found[i] = 0;
-    for (int i = threadIdx.x; i < g.plane * kSlots / 2; i += blockDim.x)
-      memory[i] = {kEmpty, kEmpty, kEmpty, kEmpty};
-    __syncthreads();
-    if (many) {
-      wait_for_tiles(g, d, l, k, control.bounds);
-    } else {
-      wait_for_previous_cycle();
-      if (buffers.skip && __ldcg(buffers.skip)) return;
-    }
-    land_disks<(BlocksPerMultiprocessor < 3)>(g, d, b, m, control);
-    __syncthreads();
-    unsigned claimed = 0;
-    if (many && threadIdx.x == 0) {
-      atomicAdd(l.landed + k, 1u);
-      claimed = atomicAdd(l.claims, 1u);
-    }
-    order_disks(g, b, m, control);
-    __syncthreads();
-    list_cells(g, m, control, 32 / Lanes);
-    __syncthreads();
-    if (!many) let_next_cycle_start();
+  for (int i = threadIdx.x; i < 4 * set_cells(g) + g.plane; i += blockDim.x) m.found[i] = 0;
+  for (int i = threadIdx.x; i < g.plane * kSlots / 2; i += blockDim.x)
+    memory[i] = {kEmpty, kEmpty, kEmpty, kEmpty};
+  __syncthreads();
+  wait_for_previous_cycle();
+  if (b.skip && __ldcg(b.skip)) return;
+  land_disks(g, d, b, m, control);
+  __syncthreads();
+  order_disks(g, b, m, control);
+  __syncthreads();
+  list_cells(g, m, control, 32 / Lanes);
+  __syncthreads();
+  let_next_cycle_start();
 
-    const unsigned accepted = Lanes == 4 ? visit_by_fours<K>(g, d, tile_id, m, control)
-                                         : visit_alone<K>(g, s, d, tile_id, m, control);
+  const unsigned accepted = Lanes == 4 ? visit_by_fours<K>(g, d, tile_id, m, control)
+                                       : visit_alone<K>(g, s, d, tile_id, m, control);
 
-    const int columns = control.bounds.size[0], rows = control.bounds.size[1];
-    unsigned long long sum = 0;
-    for (Walk w(columns); w.row < rows; w.next()) {
-      const int row = w.row, column = w.column;
-      const Position* const p = m.tile + local_index(g, column, row);
-      const std::int64_t at = new_cell(g, control.bounds, column, row) * kSlots;
-      auto* const out = reinterpret_cast<float4*>(b.new_cells + at);
-      const Position all[kSlots] = {p[0], p[g.plane], p[2 * g.plane], p[3 * g.plane]};
-      out[0] = {all[0].x, all[0].y, all[1].x, all[1].y};
-      out[1] = {all[2].x, all[2].y, all[3].x, all[3].y};
-      if (Write)
-        sum += write_cell<double>(g, to, control.bounds.first[0] + column,
-                                  control.bounds.first[1] + row, all, b.new_ids + at);
-    }
-    unsigned long long total;
-    if (Write && ends_sum(sum, to.trace, total)) to.trace->written = total;
-    atomicAdd(&control.accepted, accepted);
-    if (many && threadIdx.x == 0) next_task = claimed;
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      if (many) {
-        __threadfence();
-        asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(l.ready + tile_id),
-                     "r"(l.epoch + static_cast<unsigned>(k) + 1u)
-                     : "memory");
-      }
-      atomicAdd(&b.tally->trial_moves,
-                static_cast<unsigned long long>(control.visits) * g.rounds * g.moves_per_cell);
-      atomicAdd(&b.tally->accepted_moves, static_cast<unsigned long long>(control.accepted));
-    }
-    if (!many) return;
-    task = next_task;
-    __syncthreads();
+  const int columns = control.bounds.size[0], rows = control.bounds.size[1];
+  unsigned long long sum = 0;
+  for (Walk w(columns); w.row < rows; w.next()) {
+    const Position* const p = m.tile + local_index(g, w.column, w.row);
+    const std::int64_t at = new_cell(g, control.bounds, w.column, w.row) * kSlots;
+    auto* const out = reinterpret_cast<float4*>(b.new_cells + at);
+    const Position all[kSlots] = {p[0], p[g.plane], p[2 * g.plane], p[3 * g.plane]};
+    out[0] = {all[0].x, all[0].y, all[1].x, all[1].y};
+    out[1] = {all[2].x, all[2].y, all[3].x, all[3].y};
+    if (Write)
+      sum += write_cell<double>(g, to, control.bounds.first[0] + w.column,
+                                control.bounds.first[1] + w.row, all, b.new_ids + at);
+  }
+  unsigned long long total;
+  if (Write && ends_sum(sum, to.trace, total)) to.trace->written = total;
+  atomicAdd(&control.accepted, accepted);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    atomicAdd(&b.tally->trial_moves,
+              static_cast<unsigned long long>(control.visits) * g.rounds * g.moves_per_cell);
+    atomicAdd(&b.tally->accepted_moves, static_cast<unsigned long long>(control.accepted));
   }
 }
 
