@@ -27,7 +27,7 @@ struct Buffers {
   const unsigned int* skip;  // null, or: do nothing if it is set
 };
 
-constexpr int kThreads = 256, kMostThreads = 512;  // of a block
+constexpr int kThreads = 256;  // of a block at most
 
 // Cells by the work of a visit: one disk with no extras, one, at most kExtras; two disks; any
 // other.
@@ -205,10 +205,9 @@ __device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemor
   }
 }
 
-// Lists the active cells by class, so that the threads of a warp have alike work; `cells` of them
-// make a warp. The order of a list has no other effect: random numbers belong to the cell.
-__device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& control,
-                           int cells) {
+// Lists the active cells by class, so that the threads of a warp have alike work. The order of a
+// list has no other effect: random numbers belong to the cell.
+__device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& control) {
   const int columns = control.bounds.size[0], rows = control.bounds.size[1];
   const int active = (columns - 1) * (rows - 1);
   int i = threadIdx.x;
@@ -226,13 +225,12 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
     int* const next = control.next[threadIdx.x];
     const int first = threadIdx.x * set_cells(g);
     for (int c = 0, sum = 0; c < kClasses; sum += members[c++]) next[c] = first + sum;
-    const int quick = next[4] - first, others = (quick + cells - 1) & -cells;
+    const int quick = next[4] - first, others = (quick + 31) & -32;
     // A warp with cells of two classes goes the way of the busier.
     const auto whole = [&](int c) {
-      return next[c] - first == quick ? quick : (next[c] - first) & -cells;
+      return next[c] - first == quick ? quick : (next[c] - first) & -32;
     };
-    const int calm = 32 / cells == 1 ? whole(2) : whole(3);
-    control.plan[threadIdx.x] = {whole(1), calm, quick, others, others + members[4], {}};
+    control.plan[threadIdx.x] = {whole(1), whole(2), quick, others, others + members[4], {}};
     atomicAdd(&control.visits, quick + members[4]);
   }
   __syncthreads();
@@ -244,73 +242,10 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
   }
 }
 
-// A visit of such a cell by four threads together, for systems too small to fill a GPU otherwise
-// (section 5.2): each has two of the neighbors and one of the extras. All threads of a warp take
-// part, so that they can vote; `real`: this one's cell is not just there to fill the warp.
-template <bool Mixed>
-__device__ int visit_together(const Geometry& g, const Draw& d, int round, const Place& at,
-                              std::uint32_t entry, std::uint32_t where, bool real) {
-  constexpr unsigned kWarp = ~0u;
-  const int lane = threadIdx.x % 4, first_of_four = threadIdx.x % 32 - lane;
-  const auto all_four = [&](bool mine) {
-    return (__ballot_sync(kWarp, mine) >> first_of_four & 0xfu) == 0xfu;
-  };
-  Surroundings<float, 3> around;
-#pragma unroll
-  for (int k = 0; k < 2; ++k) {
-    const Neighbor near = at.near[lane + 4 * k];
-    const Position p = at.slot[near.offset];
-    around.set(k, p.x + near.x, p.y + near.y);
-  }
-  Position extra{kEmpty, kEmpty};
-  int e = 0;
-  for (std::uint32_t left = entry_extras(entry); left; ++e) {
-    const Position p = next_extra(at, left);
-    if (e == lane) extra = p;
-  }
-  around.set(2, extra.x, extra.y);
-
-  const bool pair = Mixed && entry_count(entry) == 2;
-  int accepted = 0, first = 0;
-  Position p = at.slot[0], q{kEmpty, kEmpty};
-  for (int made = 0; made < g.moves_per_cell; made += 4) {
-    std::uint32_t word[4];
-    random_words(word, g, where, d.cycle, Purpose::displacement, round, made >> 2);
-    if (pair && made == 0) {
-      first = g.shuffle_particles ? first_of_pair(word[0]) : 0;
-      p = at.slot[first * g.plane];
-      q = at.slot[(1 - first) * g.plane];
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float x = p.x + displacement(word[i], g.step);
-      const float y = p.y + displacement(other_half(word[i]), g.step);
-      float closest = nearest(around, x, y);
-      if (Mixed) closest = min_of(closest, squared_distance(q, x, y));
-      const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
-      bool free = all_four(closest > g.surely_free);
-      const bool perhaps = all_four(closest >= g.surely_overlap);
-      if (inside && !free && perhaps && real)
-        free = (!pair || exactly_apart(q.x - x, q.y - y, g.contact)) &&
-               exactly_free(at.slot, at.near, at.plane, pair ? kSlots : 0, x, y, g.contact);
-      if (inside && free) {
-        p = {x, y};
-        ++accepted;
-      }
-      if (pair) swap_values(p, q);
-    }
-  }
-  __syncwarp();
-  if (lane != 0 || !real) return 0;
-  at.slot[first * g.plane] = p;
-  if (pair) at.slot[(1 - first) * g.plane] = q;
-  return accepted;
-}
-
 // All visits of a cycle, a thread for each cell. Random numbers are made before the threads wait
 // for each other. Returns the accepted moves.
 template <int K>
-__device__ unsigned visit_alone(const Geometry& g, const Doubled& s, const Draw& d, int tile_id,
+__device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw& d, int tile_id,
                                 const TileMemory& m, const TileControl& control) {
   enum { kQuiet, kCalm, kMixed, kOther, kNothing };
   const std::uint32_t tile = static_cast<std::uint32_t>(tile_id * g.plane);
@@ -360,35 +295,6 @@ __device__ unsigned visit_alone(const Geometry& g, const Doubled& s, const Draw&
   return static_cast<unsigned>(accepted);
 }
 
-// The same by four threads for each cell.
-template <int K>
-__device__ unsigned visit_by_fours(const Geometry& g, const Draw& d, int tile_id,
-                                   const TileMemory& m, const TileControl& control) {
-  unsigned accepted = 0;
-  for (int step = 0; step < 4 * g.rounds; ++step) {
-    const int round = step >> 2, set = d.order[round] >> (2 * (step & 3)) & 3;
-    const Plan& plan = control.plan[set];
-    const std::uint32_t* const list = m.list + set * set_cells(g);
-    for (int i = threadIdx.x / 4; (i & -8) < plan.end; i += blockDim.x / 4) {
-      const int warp = i & -8;
-      const bool quick = warp < plan.quick, real = i < (quick ? plan.quick : plan.end);
-      if (!quick && (!real || threadIdx.x % 4 != 0)) continue;
-      const std::uint32_t entry = list[!quick ? i - plan.others + plan.quick : real ? i : warp];
-      const Place at{m.tile + entry_index(entry), control.near[set & 1], g.plane};
-      const std::uint32_t where =
-          static_cast<std::uint32_t>(tile_id * g.plane + entry_index(entry));
-      if (warp < plan.calm)
-        accepted += visit_together<false>(g, d, round, at, entry, where, real);
-      else if (quick)
-        accepted += visit_together<true>(g, d, round, at, entry, where, real);
-      else
-        accepted += visit_any<K>(g, d.cycle, round, at, entry, set & 1, where);
-    }
-    __syncthreads();
-  }
-  return accepted;
-}
-
 // Programmatic dependent launch (compute capability 9.0 and later): the next cycle's blocks may
 // start, and clear their shared memory, where this one's have left room; they wait for its end
 // before they read what it wrote.
@@ -432,9 +338,8 @@ __device__ unsigned long long write_cell(const Geometry& g, const HostWrite& to,
   return sum;
 }
 
-// One block per tile, Lanes threads per active cell. K - 8: extras that visit_any() keeps in
-// registers.
-template <int K, int Lanes, int Threads, int BlocksPerMultiprocessor, Mode M>
+// One block per tile, a thread per active cell. K - 8: extras that visit_any() keeps in registers.
+template <int K, int Threads, int BlocksPerMultiprocessor, Mode M>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Doubled s,
                  const __grid_constant__ Draw d, const Buffers b,
@@ -463,12 +368,11 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   __syncthreads();
   order_disks(g, b, m, control);
   __syncthreads();
-  list_cells(g, m, control, 32 / Lanes);
+  list_cells(g, m, control);
   __syncthreads();
   let_next_cycle_start();
 
-  const unsigned accepted = Lanes == 4 ? visit_by_fours<K>(g, d, tile_id, m, control)
-                                       : visit_alone<K>(g, s, d, tile_id, m, control);
+  const unsigned accepted = visit_cells<K>(g, s, d, tile_id, m, control);
 
   const int columns = control.bounds.size[0], rows = control.bounds.size[1];
   unsigned long long sum = 0;
