@@ -103,6 +103,41 @@ def test_cpu_and_gpu_make_the_same_decisions(name):
     assert psi6_found == pytest.approx(psi6, abs=1e-12)
 
 
+@on_gpu
+@pytest.mark.parametrize("name", [*CONFIGURATIONS, *range(12)])
+def test_cycles_without_samples_are_those_of_the_cpu(name):
+    """Without samples the blocks of a cycle start while those of the former one end."""
+    positions, box, settings = case(name)
+    found = []
+    for device, parts in (("cpu", [75]), ("cuda", [75]), ("cuda", [2, 31, 1, 41])):
+        disks = HardDisks(positions, box, device=device, threads=1, **{"seed": 1, **settings})
+        for cycles in parts:
+            disks.run_cycles(cycles)
+        found.append(
+            (
+                disks.state_hash,
+                disks.positions.tobytes(),
+                disks.trial_moves,
+                disks.accepted_moves,
+            )
+        )
+    assert found[1] == found[0]
+    assert found[2] == found[0]
+
+
+@on_gpu
+@pytest.mark.parametrize(("tile", "cycles"), [(6, 70), (9, 70), (21, 70), (33, 40)])
+def test_many_tiles_make_the_cycles_of_the_cpu(tile, cycles):
+    """From 81 tiles to more than a GPU has at once."""
+    positions, box = random(65536, 0.6)
+    hashes = set()
+    for device in ("cpu", "cuda"):
+        disks = HardDisks(positions, box, seed=2, device=device, tile=tile)
+        disks.run_cycles(cycles)
+        hashes.add(disks.state_hash)
+    assert len(hashes) == 1
+
+
 @pytest.mark.parametrize("cell_width", [1.0, 1.4])
 def test_decisions_near_contact_do_not_depend_on_rounding(device, cell_width, monkeypatch):
     """At packing fraction 0.9 with moves of a thousandth of the free path most pairs are near

@@ -65,14 +65,18 @@ struct Draw {
 
 enum class Purpose : std::uint32_t { displacement = 0, shuffle = 1, shift = 2, set_order = 3 };
 
+MM_HD std::uint32_t counter_of(Purpose purpose, int round, int call) {
+  return static_cast<std::uint32_t>(purpose) << 28 | static_cast<std::uint32_t>(round) << 16 |
+         static_cast<std::uint32_t>(call);
+}
+
 template <class U>
 MM_HD void random_words(U word[4], const Geometry& g, U where, std::uint64_t cycle, Purpose purpose,
                         int round, int call) {
   word[0] = where;
   word[1] = U{} + static_cast<std::uint32_t>(cycle);
   word[2] = U{} + static_cast<std::uint32_t>(cycle >> 32);
-  word[3] = U{} + (static_cast<std::uint32_t>(purpose) << 28 |
-                   static_cast<std::uint32_t>(round) << 16 | static_cast<std::uint32_t>(call));
+  word[3] = U{} + counter_of(purpose, round, call);
   philox(word, g.key);
 }
 
@@ -173,6 +177,9 @@ MM_HD constexpr int neighbor_dy(int k) { return k < 3 ? -1 : k < 5 ? 0 : 1; }
 // An active cell in a set's list: its local index (13 bits), its disks (3 bits) and, two bits for
 // each neighbor, how many disks beyond the first that one holds. Occupation is constant within a
 // cycle.
+MM_HD std::uint32_t list_entry(int index, std::uint32_t count, std::uint32_t extras) {
+  return static_cast<std::uint32_t>(index) | count << 13 | extras << 16;
+}
 MM_HD std::uint32_t list_entry(const Geometry& g, const std::uint32_t* count, int index, int odd) {
   std::uint32_t extras = 0;
   MM_UNROLL
@@ -180,7 +187,7 @@ MM_HD std::uint32_t list_entry(const Geometry& g, const std::uint32_t* count, in
     const std::uint32_t n = count[index + g.near[odd][k].offset];
     extras |= (n > 1 ? n - 1 : 0) << (2 * k);
   }
-  return static_cast<std::uint32_t>(index) | count[index] << 13 | extras << 16;
+  return list_entry(index, count[index], extras);
 }
 MM_HD int entry_index(std::uint32_t entry) { return static_cast<int>(entry & 0x1fffu); }
 MM_HD int entry_count(std::uint32_t entry) { return static_cast<int>(entry >> 13 & 7u); }
@@ -211,8 +218,8 @@ MM_HD bool exactly_apart(float dx, float dy, double contact) {
 // The law itself, without rounding: is a disk at (x, y) in slot `own` of a cell apart from all
 // others? Coordinates are integers below 2^24, so their differences and, in float64, their squares
 // are exact. own = kSlots leaves the cell out.
-MM_COLD bool exactly_free(const Position* slot, const Neighbor* near, int plane, int own, float x,
-                          float y, double contact) {
+MM_HD bool exactly_free(const Position* slot, const Neighbor* near, int plane, int own, float x,
+                        float y, double contact) {
   for (int k = own < kSlots ? -1 : 0; k < 8; ++k) {
     const Neighbor n = k < 0 ? Neighbor{0, 0, 0, 0} : near[k];
     for (int s = 0; s < kSlots; ++s) {
@@ -258,78 +265,8 @@ MM_HD float squared_distance(Position p, float x, float y) {
 // the list ends (Algorithm 1, lines 5-14). A move that leaves the cell is rejected. Each returns
 // the accepted moves.
 
-// A cell that holds one disk; at most X extras; n_m a multiple of 4.
-template <int X>
-MM_HD int visit_alone(const Geometry& g, std::uint64_t cycle, int round, const Place& at,
-                      std::uint32_t entry, int odd, std::uint32_t where) {
-  Surroundings<float, 8 + X> around;
-  int used, accepted = 0;
-  look_around(g, at, odd, X ? entry_extras(entry) : 0, around, used);
-  Position p = at.slot[0];
-  for (int made = 0; made < g.moves_per_cell; made += 4) {
-    std::uint32_t word[4];
-    random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
-    MM_UNROLL
-    for (int m = 0; m < 4; ++m) {
-      const float x = p.x + displacement(word[m], g.step),
-                  y = p.y + displacement(other_half(word[m]), g.step);
-      const float closest = nearest(around, x, y);
-      const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
-      bool free = closest > g.surely_free;
-      if (inside && !free && closest >= g.surely_overlap)
-        free = exactly_free(at.slot, at.near, at.plane, 0, x, y, g.contact);
-      if (inside && free) {
-        p = {x, y};
-        ++accepted;
-      }
-    }
-  }
-  at.slot[0] = p;
-  return accepted;
-}
-
 // Two disks take turns; this bit of the visit's first random word says which begins.
 MM_HD int first_of_pair(std::uint32_t word) { return static_cast<int>(word >> 23 & 1u); }
-
-// A cell that holds two disks; at most X extras; n_m a multiple of 4.
-template <int X>
-MM_HD int visit_pair(const Geometry& g, std::uint64_t cycle, int round, const Place& at,
-                     std::uint32_t entry, int odd, std::uint32_t where) {
-  Surroundings<float, 8 + X> around;
-  int used, accepted = 0, first = 0;
-  look_around(g, at, odd, entry_extras(entry), around, used);
-  Position p{}, q{};
-  for (int made = 0; made < g.moves_per_cell; made += 4) {
-    std::uint32_t word[4];
-    random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
-    if (made == 0) {
-      first = g.shuffle_particles ? first_of_pair(word[0]) : 0;
-      p = at.slot[first * at.plane];
-      q = at.slot[(1 - first) * at.plane];
-    }
-    MM_UNROLL
-    for (int m = 0; m < 4; ++m) {
-      const float x = p.x + displacement(word[m], g.step),
-                  y = p.y + displacement(other_half(word[m]), g.step);
-      const float closest = min_of(nearest(around, x, y), squared_distance(q, x, y));
-      const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
-      bool free = closest > g.surely_free;
-      if (inside && !free && closest >= g.surely_overlap)
-        free = exactly_apart(q.x - x, q.y - y, g.contact) &&
-               exactly_free(at.slot, at.near, at.plane, kSlots, x, y, g.contact);
-      if (inside && free) {
-        p = {x, y};
-        ++accepted;
-      }
-      const Position next = q;
-      q = p;
-      p = next;
-    }
-  }
-  at.slot[first * at.plane] = p;
-  at.slot[(1 - first) * at.plane] = q;
-  return accepted;
-}
 
 // Any cell. K - 8 extras are kept at hand.
 template <int K>

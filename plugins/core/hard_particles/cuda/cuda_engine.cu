@@ -12,15 +12,15 @@ namespace manymove::hard_particles {
 namespace {
 
 // One schedule of the kernel, in all modes.
-using Kernel = decltype(&cycle_kernel<12, 1, kThreads, 3, Mode::plain>);
+using Kernel = decltype(&cycle_kernel<12, kThreads, 3, Mode::plain>);
 struct Kernels {
   Kernel plain, write, strip;
 };
-template <int K, int Lanes, int Threads, int Blocks>
+template <int K, int Threads, int Blocks>
 Kernels kernels() {
-  return {&cycle_kernel<K, Lanes, Threads, Blocks, Mode::plain>,
-          &cycle_kernel<K, Lanes, Threads, Blocks, Mode::write>,
-          &cycle_kernel<K, Lanes, Threads, Blocks, Mode::strip>};
+  return {&cycle_kernel<K, Threads, Blocks, Mode::plain>,
+          &cycle_kernel<K, Threads, Blocks, Mode::write>,
+          &cycle_kernel<K, Threads, Blocks, Mode::strip>};
 }
 
 class CudaEngine final : OnDevice, public Engine {
@@ -40,6 +40,7 @@ class CudaEngine final : OnDevice, public Engine {
     sums_ = DeviceBuffer<double2>(blocks_of(local_.cells[0] * local_.cells[1]));
     const std::size_t bytes = TileMemory::bytes(g);
     choose_kernel();
+    doubled_ = doubled(g);
     for (const auto kernel : {kernels_.plain, kernels_.write, kernels_.strip})
       allow_shared_memory(kernel, bytes, "shared memory for a tile");
     upload();
@@ -238,7 +239,7 @@ class CudaEngine final : OnDevice, public Engine {
     config.numAttrs = overlap ? 1 : 0;
     const std::size_t first = state_.first_row() * state_.row_slots();
     check(cudaLaunchKernelEx(
-              &config, kernel, local_, draw,
+              &config, kernel, local_, doubled_, draw,
               Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data() + first,
                       ids_[1 - now_].data() + first, tally_.data(), skip},
               to, part),
@@ -297,22 +298,16 @@ class CudaEngine final : OnDevice, public Engine {
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_),
           "device");
     const int tiles = g.tiles[0] * (state_.strip ? state_.strip->tile_rows() : g.tiles[1]);
-    int lanes = 1, most = kThreads;
-    if (state_.parameters.cell_width > 1.15 * state_.parameters.diameter) {
-      kernels_ = kernels<20, 1, kThreads, 2>();  // many extras: worth more registers
-    } else if (tiles <= multiprocessors) {
-      kernels_ = kernels<12, 4, kMostThreads, 1>();  // latency counts, registers are plenty
-      lanes = 4;
-      most = kMostThreads;
-    } else if (tiles <= 2 * multiprocessors) {
-      kernels_ = kernels<12, 1, kThreads, 2>();
-    } else {
-      kernels_ = kernels<12, 1, kThreads, 3>();
-    }
+    if (state_.parameters.cell_width > 1.15 * state_.parameters.diameter)
+      kernels_ = kernels<20, kThreads, 2>();  // many extras: worth more registers
+    else if (tiles <= 2 * multiprocessors)
+      kernels_ = kernels<12, kThreads, 2>();
+    else
+      kernels_ = kernels<12, kThreads, 3>();
     // Whole warps for the cells of a set that hold one disk, and one for the others; more take
-    // turns.
-    const int warps = (set_cells(g) * lanes * 83 / 100 + 31) / 32 + 1;
-    threads_ = std::min(most, std::max(2, warps) * 32);
+    // turns. In large tiles more threads than that let the disks land sooner.
+    const int warps = (set_cells(g) * 83 / 100 + 31) / 32 + 1;
+    threads_ = g.tile < 17 ? std::min(kThreads, std::max(2, warps) * 32) : kThreads;
     overlap_ = waits_for_former_kernel(kernels_.plain);
   }
   void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
@@ -352,6 +347,7 @@ class CudaEngine final : OnDevice, public Engine {
 
   State state_;
   Geometry local_;
+  Doubled doubled_;
   Stream stream_;
   DeviceBuffer<Position> cells_[2];
   DeviceBuffer<std::int32_t> ids_[2];

@@ -7,7 +7,7 @@
 #include "../../runtime/device.cuh"
 #include "../engine.h"
 #include "../frame.h"
-#include "../model.h"
+#include "../visit.h"
 #include "trace.cuh"
 
 namespace manymove::hard_particles {
@@ -27,9 +27,9 @@ struct Buffers {
   const unsigned int* skip;  // null, or: do nothing if it is set
 };
 
-constexpr int kThreads = 256, kMostThreads = 512;  // of a block
+constexpr int kThreads = 256;  // of a block at most
 
-// Cells by the work of a visit: one disk with no extras, at most 2, at most 4; two disks; any
+// Cells by the work of a visit: one disk with no extras, one, at most kExtras; two disks; any
 // other.
 constexpr int kClasses = 5;
 
@@ -44,30 +44,39 @@ enum class Mode {
 // A tile in shared memory.
 struct TileMemory {
   Position* tile;        // [kSlots][plane]
-  std::uint32_t* list;   // [4][set_cells], the active cells of each set by class
-  std::uint32_t* found;  // [4 * set_cells], all active cells
+  std::uint32_t* list;   // [4][set_cells], the active cells of each set by class; before that, in
+                         // two bytes each, the columns and rows of all cells with several disks
+  std::uint32_t* found;  // [4 * set_cells], all active cells: their extras, then their list entries
   std::uint32_t* count;  // [plane], disks per cell
+  std::uint16_t* rank;   // [4 * set_cells], of the active cells in the class of their set
   std::uint8_t* order;   // [kSlots][plane], Landing::order
 
   __device__ TileMemory(const Geometry& g, float4* memory) {
     tile = reinterpret_cast<Position*>(memory);
     list = reinterpret_cast<std::uint32_t*>(tile + kSlots * g.plane);
-    found = list + 4 * set_cells(g);
+    found = list + list_words(g);
     count = found + 4 * set_cells(g);
-    order = reinterpret_cast<std::uint8_t*>(count + g.plane);
+    rank = reinterpret_cast<std::uint16_t*>(count + g.plane);
+    order = reinterpret_cast<std::uint8_t*>(rank + 4 * set_cells(g));
   }
+  MM_HD static int list_words(const Geometry& g) {
+    const int crowded = (g.plane + 1) / 2;
+    return 4 * set_cells(g) > crowded ? 4 * set_cells(g) : crowded;
+  }
+  __device__ std::uint16_t* crowded() const { return reinterpret_cast<std::uint16_t*>(list); }
   static std::size_t bytes(const Geometry& g) {
     return static_cast<std::size_t>(g.plane) *
                (kSlots * sizeof(Position) + sizeof(std::uint32_t) + kSlots) +
-           8 * set_cells(g) * sizeof(std::uint32_t);
+           list_words(g) * sizeof(std::uint32_t) +
+           4 * set_cells(g) * (sizeof(std::uint32_t) + sizeof(std::uint16_t));
   }
 };
 
-// The work of a set: places 0 to `alone` are single disks, of which those below `quiet` have no
-// extras and those below `calm` two at most; from `pairs` to `end_pairs` are pairs, from `others`
-// to `end` the other cells. The gaps let a warp be of one kind; a list has none.
+// The work of a set: places below `quiet` are single disks without extras, those below `calm` with
+// one at most; below `quick` are all that visit_by_estimates() can do, from `others` to `end` the
+// other cells. The gap lets a warp be of one kind; a list has none.
 struct alignas(16) Plan {
-  int quiet, calm, alone, pairs, end_pairs, others, end, unused;
+  int quiet, calm, quick, others, end, unused[3];
 };
 
 struct TileControl {
@@ -75,7 +84,7 @@ struct TileControl {
   Plan plan[4];
   TileBounds bounds;
   int members[4][kClasses], next[4][kClasses];
-  int visits;
+  int visits, crowded;
   unsigned int accepted;
 };
 
@@ -83,16 +92,26 @@ __device__ int class_of(const Geometry& g, std::uint32_t entry) {
   const int n = entry_count(entry);
   const std::uint32_t e = entry_extras(entry);
   const int extras = __popc(e & 0x5555u) + 2 * __popc(e & 0xaaaau);
-  if (n > 2 || extras > 4 || g.moves_per_cell % 4) return 4;
-  return n == 2 ? 3 : (extras + 1) / 2;
+  if (n > 2 || extras > kExtras || g.moves_per_cell % 4) return 4;
+  return n == 2 ? 3 : min(extras, 2);
 }
 
-// i / columns for the indices of a tile's cells, exactly, without an integer division.
-struct RowOf {
-  float inverse;
-  __device__ explicit RowOf(int columns) : inverse(1.0f / static_cast<float>(columns)) {}
-  __device__ int operator()(int i) const {
-    return static_cast<int>((static_cast<float>(i) + 0.5f) * inverse);
+// The cells of a rectangle, one after the other for each thread of a block.
+struct Walk {
+  int width, row, column, rows, columns;
+  __device__ explicit Walk(int width_)
+      : width(width_),
+        row(static_cast<int>(threadIdx.x) / width_),
+        column(static_cast<int>(threadIdx.x) - row * width_),
+        rows(static_cast<int>(blockDim.x) / width_),
+        columns(static_cast<int>(blockDim.x) - rows * width_) {}
+  __device__ void next() {
+    row += rows;
+    column += columns;
+    if (column >= width) {
+      column -= width;
+      ++row;
+    }
   }
 };
 
@@ -108,46 +127,69 @@ __device__ void swap_values(T& a, T& b) {
 }
 
 // Each disk of the old cells under this tile lands in its new cell.
+// The next cell is loaded before this one is looked at.
 __device__ void land_disks(const Geometry& g, const Draw& d, const Buffers& b, const TileMemory& m,
-                           const TileBounds& bounds) {
+                           TileControl& control) {
+  const TileBounds& bounds = control.bounds;
   const int columns = bounds.size[0], rows = bounds.size[1];
-  const RowOf old_row(columns + 2);
-  for (int i = threadIdx.x; i < (columns + 2) * (rows + 2); i += blockDim.x) {
-    const int row = old_row(i), column = i - row * (columns + 2);
-    const std::int64_t from = old_cell(g, d, bounds, column, row);
-    Position old[kSlots];
-    load_cell(b.old_cells, from, old);
-    int4 ids = __ldcg(reinterpret_cast<const int4*>(b.old_ids) + from);
-    asm volatile("" : "+r"(ids.x), "+r"(ids.y), "+r"(ids.z), "+r"(ids.w));  // wait for both loads
-    const int id[kSlots] = {ids.x, ids.y, ids.z, ids.w};
-#pragma unroll
-    for (int slot = 0; slot < kSlots; ++slot) {
-      if (old[slot].x == kEmpty) break;
-      const Landing l = land(g, d, old[slot], slot);
+  Position next[kSlots];
+  int4 next_ids{};
+  const auto fetch = [&](const Walk& w) {
+    if (w.row >= rows + 2) return;
+    const std::int64_t from = old_cell(g, d, bounds, w.column, w.row);
+    load_cell(b.old_cells, from, next);
+    next_ids = __ldcg(reinterpret_cast<const int4*>(b.old_ids) + from);
+  };
+  Walk ahead(columns + 2);
+  fetch(ahead);
+  while (ahead.row < rows + 2) {
+    const int row = ahead.row, column = ahead.column;
+    Position p[kSlots] = {next[0], next[1], next[2], next[3]};
+    int4 ids = next_ids;
+    ahead.next();
+    fetch(ahead);
+#pragma unroll 1
+    for (int slot = 0; p[0].x != kEmpty; ++slot) {
+      const Landing l = land(g, d, p[0], slot);
       const int c = column - l.before[0], r = row - l.before[1];
-      if (c < 0 || c > columns || r < 0 || r > rows) continue;
-      const int index = local_index(g, c, r);
-      const std::uint32_t at = atomicAdd(&m.count[index], 1u);
-      if (at >= kSlots) {
-        b.tally->corrupt = 1;
-        continue;
+      if (c >= 0 && c <= columns && r >= 0 && r <= rows) {
+        const int index = local_index(g, c, r);
+        const std::uint32_t at = atomicAdd(&m.count[index], 1u);
+        if (at < kSlots) {
+          m.tile[at * g.plane + index] = l.p;
+          m.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
+          if (at == 1)
+            m.crowded()[atomicAdd(&control.crowded, 1)] = static_cast<std::uint16_t>(c | r << 6);
+          if (c < columns && r < rows) b.new_ids[new_cell(g, bounds, c, r) * kSlots + at] = ids.x;
+        } else {
+          b.tally->corrupt = 1;
+        }
       }
-      m.tile[at * g.plane + index] = l.p;
-      m.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
-      if (c < columns && r < rows) b.new_ids[new_cell(g, bounds, c, r) * kSlots + at] = id[slot];
+      p[0] = p[1];
+      p[1] = p[2];
+      p[2] = p[3];
+      p[3] = {kEmpty, kEmpty};
+      ids = {ids.y, ids.z, ids.w, 0};
     }
   }
 }
 
-// Threads raced for the slots of crowded cells: put those in order.
+// Threads raced for the slots of crowded cells: put those in order, and tell the neighbors of the
+// extras (list_entry() of model.h).
 __device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemory& m,
-                            const TileBounds& bounds) {
+                            const TileControl& control) {
+  const TileBounds& bounds = control.bounds;
   const int columns = bounds.size[0], rows = bounds.size[1];
-  const RowOf row_of(columns + 1);
-  for (int i = threadIdx.x; i < (columns + 1) * (rows + 1); i += blockDim.x) {
-    const int row = row_of(i), column = i - row * (columns + 1);
-    const int index = local_index(g, column, row), n = min(m.count[index], kSlots);
-    if (n < 2) continue;
+  for (int i = threadIdx.x; i < control.crowded; i += blockDim.x) {
+    const int column = m.crowded()[i] & 63, row = m.crowded()[i] >> 6;
+    const int index = local_index(g, column, row);
+    const int n = min(static_cast<int>(m.count[index]), kSlots);
+    for (int k = 0; k < 8; ++k) {
+      const int c = column + neighbor_dx(k), r = row + neighbor_dy(k);
+      if (c > 0 && c < columns && r > 0 && r < rows)
+        atomicAdd(m.found + (r - 1) * (columns - 1) + c - 1, static_cast<std::uint32_t>(n - 1)
+                                                                 << (16 + 2 * (7 - k)));
+    }
     std::int32_t* ids = column < columns && row < rows
                             ? b.new_ids + new_cell(g, bounds, column, row) * kSlots
                             : nullptr;
@@ -163,160 +205,94 @@ __device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemor
   }
 }
 
-// Lists the active cells by class, so that the threads of a warp have alike work; `cells` of them
-// make a warp. The order of a list has no other effect: random numbers belong to the cell.
-__device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& control,
-                           int cells) {
+// Lists the active cells by class, so that the threads of a warp have alike work. The order of a
+// list has no other effect: random numbers belong to the cell.
+__device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& control) {
   const int columns = control.bounds.size[0], rows = control.bounds.size[1];
-  const RowOf row_of(columns - 1);
   const int active = (columns - 1) * (rows - 1);
-  for (int i = threadIdx.x; i < active; i += blockDim.x) {
-    const int row = 1 + row_of(i), column = 1 + i - (row - 1) * (columns - 1);
-    const std::uint32_t entry = list_entry(g, m.count, local_index(g, column, row), column & 1);
+  int i = threadIdx.x;
+  for (Walk w(columns - 1); i < active; w.next(), i += blockDim.x) {
+    const int column = 1 + w.column, row = 1 + w.row, index = local_index(g, column, row);
+    const std::uint32_t entry = list_entry(index, m.count[index], m.found[i] >> 16);
     m.found[i] = entry;
+    const int set = (column & 1) | (row & 1) << 1, of = set * kClasses + class_of(g, entry);
     if (entry_count(entry))
-      atomicAdd(&control.members[(column & 1) | (row & 1) << 1][class_of(g, entry)], 1);
+      m.rank[i] = static_cast<std::uint16_t>(of << 11 | atomicAdd(&control.members[0][0] + of, 1));
   }
   __syncthreads();
   if (threadIdx.x < 4) {
     const int* const members = control.members[threadIdx.x];
     int* const next = control.next[threadIdx.x];
-    for (int c = 0, sum = 0; c < kClasses; sum += members[c++]) next[c] = sum;
-    const int alone = next[3];
-    const int pairs = (alone + cells - 1) & -cells, end_pairs = pairs + members[3];
-    const int others = (end_pairs + cells - 1) & -cells;
-    // A warp with single disks of two classes goes the way of the busier.
-    control.plan[threadIdx.x] = {next[1] == alone ? alone : next[1] & -cells,
-                                 next[2] == alone ? alone : next[2] & -cells,
-                                 alone,
-                                 pairs,
-                                 end_pairs,
-                                 others,
-                                 others + members[4],
-                                 0};
-    atomicAdd(&control.visits, alone + members[3] + members[4]);
+    const int first = threadIdx.x * set_cells(g);
+    for (int c = 0, sum = 0; c < kClasses; sum += members[c++]) next[c] = first + sum;
+    const int quick = next[4] - first, others = (quick + 31) & -32;
+    // A warp with cells of two classes goes the way of the busier.
+    const auto whole = [&](int c) {
+      return next[c] - first == quick ? quick : (next[c] - first) & -32;
+    };
+    control.plan[threadIdx.x] = {whole(1), whole(2), quick, others, others + members[4], {}};
+    atomicAdd(&control.visits, quick + members[4]);
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < active; i += blockDim.x) {
-    const std::uint32_t entry = m.found[i];
-    const int row = 1 + row_of(i), column = 1 + i - (row - 1) * (columns - 1);
-    const int set = (column & 1) | (row & 1) << 1;
-    if (entry_count(entry))
-      m.list[set * set_cells(g) + atomicAdd(&control.next[set][class_of(g, entry)], 1)] = entry;
+  for (int j = threadIdx.x; j < active; j += blockDim.x) {
+    const std::uint32_t entry = m.found[j];
+    if (!entry_count(entry)) continue;
+    const int of = m.rank[j] >> 11;
+    m.list[(&control.next[0][0])[of] + (m.rank[j] & 0x7ff)] = entry;
   }
 }
 
-// visit_alone() or visit_pair() by four threads together, for systems too small to fill a GPU
-// otherwise (section 5.2): each has two of the neighbors and one of the extras. All threads of a
-// warp take part, so that they can vote; `real`: this one's cell is not just there to fill the
-// warp.
-template <bool Pair>
-__device__ int visit_together(const Geometry& g, const Draw& d, int round, const Place& at,
-                              std::uint32_t entry, std::uint32_t where, bool real) {
-  constexpr unsigned kWarp = ~0u;
-  const int lane = threadIdx.x % 4, first_of_four = threadIdx.x % 32 - lane;
-  const auto all_four = [&](bool mine) {
-    return (__ballot_sync(kWarp, mine) >> first_of_four & 0xfu) == 0xfu;
+// All visits of a cycle, a thread for each cell. Random numbers are made before the threads wait
+// for each other. Returns the accepted moves.
+template <int K>
+__device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw& d, int tile_id,
+                                const TileMemory& m, const TileControl& control) {
+  enum { kQuiet, kCalm, kMixed, kOther, kNothing };
+  const std::uint32_t tile = static_cast<std::uint32_t>(tile_id * g.plane);
+  const auto set_of = [&](int step) { return d.order[step >> 2] >> (2 * (step & 3)) & 3; };
+  int kind = kNothing, end = 0;
+  Visit v{};
+  const auto prepare = [&](int step, int i) {
+    const int set = set_of(step), warp = i & -32;
+    const Plan plan = control.plan[set];
+    kind = warp < plan.quiet   ? kQuiet
+           : warp < plan.calm  ? kCalm
+           : warp < plan.quick ? kMixed
+                               : kOther;
+    end = plan.end;
+    if (i >= (kind == kOther ? end : plan.quick)) kind = kNothing;
+    if (warp >= end) return;
+    const int at = kind == kNothing ? 0 : kind == kOther ? i - plan.others + plan.quick : i;
+    v.entry = m.list[set * set_cells(g) + at];
+    v.where = tile + entry_index(v.entry);
+    displacement_words(v.word, s, v.where, d.cycle, step >> 2, 0);
   };
-  Surroundings<float, 3> around;
-#pragma unroll
-  for (int k = 0; k < 2; ++k) {
-    const Neighbor near = at.near[lane + 4 * k];
-    const Position p = at.slot[near.offset];
-    around.set(k, p.x + near.x, p.y + near.y);
-  }
-  Position extra{kEmpty, kEmpty};
-  int e = 0;
-  for (std::uint32_t left = entry_extras(entry); left; ++e) {
-    const Position p = next_extra(at, left);
-    if (e == lane) extra = p;
-  }
-  around.set(2, extra.x, extra.y);
-
-  int accepted = 0, first = 0;
-  Position p = at.slot[0], q{kEmpty, kEmpty};
-  for (int made = 0; made < g.moves_per_cell; made += 4) {
-    std::uint32_t word[4];
-    random_words(word, g, where, d.cycle, Purpose::displacement, round, made >> 2);
-    if (Pair && made == 0) {
-      first = g.shuffle_particles ? first_of_pair(word[0]) : 0;
-      p = at.slot[first * g.plane];
-      q = at.slot[(1 - first) * g.plane];
-    }
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float x = p.x + displacement(word[i], g.step);
-      const float y = p.y + displacement(other_half(word[i]), g.step);
-      float closest = nearest(around, x, y);
-      if (Pair) closest = min_of(closest, squared_distance(q, x, y));
-      const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
-      bool free = all_four(closest > g.surely_free);
-      const bool perhaps = all_four(closest >= g.surely_overlap);
-      if (inside && !free && perhaps && real)
-        free = (!Pair || exactly_apart(q.x - x, q.y - y, g.contact)) &&
-               exactly_free(at.slot, at.near, at.plane, Pair ? kSlots : 0, x, y, g.contact);
-      if (inside && free) {
-        p = {x, y};
-        ++accepted;
+  float accepted = 0;
+  const int steps = 4 * g.rounds;
+  prepare(0, threadIdx.x);
+  for (int step = 0; step < steps; ++step) {
+    const int odd = set_of(step) & 1, round = step >> 2;
+    for (int i = threadIdx.x;;) {
+      const Place at{m.tile + entry_index(v.entry), control.near[odd], g.plane};
+      bool done = kind == kNothing;
+      if (kind == kQuiet)
+        done = visit_by_estimates<8, false>(g, s, d.cycle, round, at, v, odd, accepted);
+      else if (kind == kCalm)
+        done = visit_by_estimates<9, false>(g, s, d.cycle, round, at, v, odd, accepted);
+      else if (kind == kMixed)
+        done = visit_by_estimates<8 + kExtras, true>(g, s, d.cycle, round, at, v, odd, accepted);
+      if (!done) {
+        const int moved = visit_any<K>(g, d.cycle, round, at, v.entry, odd, v.where);
+        accepted += static_cast<float>(moved);
       }
-      if (Pair) swap_values(p, q);
+      i += blockDim.x;
+      if ((i & -32) >= end) break;
+      prepare(step, i);
     }
+    if (step + 1 < steps) prepare(step + 1, threadIdx.x);
+    __syncthreads();
   }
-  __syncwarp();
-  if (lane != 0 || !real) return 0;
-  at.slot[first * g.plane] = p;
-  if (Pair) at.slot[(1 - first) * g.plane] = q;
-  return accepted;
-}
-
-// The tile of this block.
-template <Mode M>
-__device__ std::uint32_t tile_here(const Part& part) {
-  return M == Mode::strip ? tile_of(part, blockIdx.x) : blockIdx.x;
-}
-
-// The visits of one set in one round; Lanes threads for each cell. Returns the accepted moves.
-template <int K, int Lanes, Mode M>
-__device__ int visit_set(const Geometry& g, const Draw& d, const Part& part, int round, int set,
-                         const TileMemory& m, const TileControl& control) {
-  const Plan& plan = control.plan[set];
-  const std::uint32_t* const list = m.list + set * set_cells(g);
-  const int odd = set & 1;
-  int accepted = 0;
-  const auto place = [&](std::uint32_t entry) {
-    return Place{m.tile + entry_index(entry), control.near[odd], g.plane};
-  };
-  const auto where = [&](std::uint32_t entry) {
-    return tile_here<M>(part) * static_cast<std::uint32_t>(g.plane) + entry_index(entry);
-  };
-  constexpr int kCells = 32 / Lanes;  // of a warp
-  for (int i = threadIdx.x / Lanes; (Lanes > 1 ? i & -kCells : i) < plan.end;
-       i += blockDim.x / Lanes) {
-    if (i >= plan.others) {
-      if (i >= plan.end || threadIdx.x % Lanes != 0) continue;
-      const std::uint32_t entry = list[plan.alone - plan.pairs + plan.end_pairs - plan.others + i];
-      accepted += visit_any<K>(g, d.cycle, round, place(entry), entry, odd, where(entry));
-    } else if (i >= plan.pairs) {
-      const bool real = i < plan.end_pairs;
-      const std::uint32_t entry = list[plan.alone - plan.pairs + (real ? i : i & -kCells)];
-      if (Lanes > 1)
-        accepted += visit_together<true>(g, d, round, place(entry), entry, where(entry), real);
-      else if (real)
-        accepted += visit_pair<4>(g, d.cycle, round, place(entry), entry, odd, where(entry));
-    } else {
-      const bool real = i < plan.alone;
-      const std::uint32_t entry = list[real ? i : i & -kCells];
-      if (Lanes > 1)
-        accepted += visit_together<false>(g, d, round, place(entry), entry, where(entry), real);
-      else if (i < plan.quiet)
-        accepted += visit_alone<0>(g, d.cycle, round, place(entry), entry, odd, where(entry));
-      else if (i < plan.calm)
-        accepted += visit_alone<2>(g, d.cycle, round, place(entry), entry, odd, where(entry));
-      else if (real)
-        accepted += visit_alone<4>(g, d.cycle, round, place(entry), entry, odd, where(entry));
-    }
-  }
-  return accepted;
+  return static_cast<unsigned>(accepted);
 }
 
 // Programmatic dependent launch (compute capability 9.0 and later): the next cycle's blocks may
@@ -362,66 +338,58 @@ __device__ unsigned long long write_cell(const Geometry& g, const HostWrite& to,
   return sum;
 }
 
-// One block per tile, Lanes threads per active cell. K - 8: extras that visit_any() keeps in
-// registers.
-template <int K, int Lanes, int Threads, int BlocksPerMultiprocessor, Mode M>
+// One block per tile, a thread per active cell. K - 8: extras that visit_any() keeps in registers.
+template <int K, int Threads, int BlocksPerMultiprocessor, Mode M>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
-    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Draw d,
-                 const Buffers b, const __grid_constant__ HostWrite to,
-                 const __grid_constant__ Part part) {
+    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Doubled s,
+                 const __grid_constant__ Draw d, const Buffers b,
+                 const __grid_constant__ HostWrite to, const __grid_constant__ Part part) {
   constexpr bool Write = M == Mode::write;
   extern __shared__ float4 memory[];
   const TileMemory m(g, memory);
   __shared__ TileControl control;
+  const int tile_id = M == Mode::strip ? tile_of(part, blockIdx.x) : static_cast<int>(blockIdx.x);
   if (threadIdx.x < 16) (&control.near[0][0])[threadIdx.x] = (&g.near[0][0])[threadIdx.x];
   if (threadIdx.x < 4 * kClasses) (&control.members[0][0])[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
-    control.bounds = M == Mode::strip ? tile_bounds(part, static_cast<int>(tile_here<M>(part)))
-                                      : tile_bounds(g.cells, g.tiles, blockIdx.x);
+    control.bounds =
+        M == Mode::strip ? tile_bounds(part, tile_id) : tile_bounds(g.cells, g.tiles, tile_id);
     control.visits = 0;
+    control.crowded = 0;
     control.accepted = 0;
   }
-  for (int i = threadIdx.x; i < g.plane; i += blockDim.x) {
-    m.count[i] = 0;
-#pragma unroll
-    for (int s = 0; s < kSlots; ++s) m.tile[s * g.plane + i] = {kEmpty, kEmpty};
-  }
+  for (int i = threadIdx.x; i < 4 * set_cells(g) + g.plane; i += blockDim.x) m.found[i] = 0;
+  for (int i = threadIdx.x; i < g.plane * kSlots / 2; i += blockDim.x)
+    memory[i] = {kEmpty, kEmpty, kEmpty, kEmpty};
   __syncthreads();
   wait_for_previous_cycle();
   if (b.skip && __ldcg(b.skip)) return;
-  land_disks(g, d, b, m, control.bounds);
+  land_disks(g, d, b, m, control);
   __syncthreads();
-  order_disks(g, b, m, control.bounds);
-  list_cells(g, m, control, 32 / Lanes);
+  order_disks(g, b, m, control);
+  __syncthreads();
+  list_cells(g, m, control);
   __syncthreads();
   let_next_cycle_start();
 
-  int accepted = 0;
-  for (int round = 0; round < g.rounds; ++round)
-    for (int turn = 0; turn < 4; ++turn) {
-      accepted +=
-          visit_set<K, Lanes, M>(g, d, part, round, d.order[round] >> (2 * turn) & 3, m, control);
-      __syncthreads();
-    }
+  const unsigned accepted = visit_cells<K>(g, s, d, tile_id, m, control);
 
   const int columns = control.bounds.size[0], rows = control.bounds.size[1];
-  const RowOf row_of(columns);
   unsigned long long sum = 0;
-  for (int i = threadIdx.x; i < columns * rows; i += blockDim.x) {
-    const int row = row_of(i), column = i - row * columns;
-    const Position* const p = m.tile + local_index(g, column, row);
-    const std::int64_t at = new_cell(g, control.bounds, column, row) * kSlots;
+  for (Walk w(columns); w.row < rows; w.next()) {
+    const Position* const p = m.tile + local_index(g, w.column, w.row);
+    const std::int64_t at = new_cell(g, control.bounds, w.column, w.row) * kSlots;
     auto* const out = reinterpret_cast<float4*>(b.new_cells + at);
     const Position all[kSlots] = {p[0], p[g.plane], p[2 * g.plane], p[3 * g.plane]};
     out[0] = {all[0].x, all[0].y, all[1].x, all[1].y};
     out[1] = {all[2].x, all[2].y, all[3].x, all[3].y};
     if (Write)
-      sum += write_cell<double>(g, to, control.bounds.first[0] + column,
-                                control.bounds.first[1] + row, all, b.new_ids + at);
+      sum += write_cell<double>(g, to, control.bounds.first[0] + w.column,
+                                control.bounds.first[1] + w.row, all, b.new_ids + at);
   }
   unsigned long long total;
   if (Write && ends_sum(sum, to.trace, total)) to.trace->written = total;
-  atomicAdd(&control.accepted, static_cast<unsigned int>(accepted));
+  atomicAdd(&control.accepted, accepted);
   __syncthreads();
   if (threadIdx.x == 0) {
     atomicAdd(&b.tally->trial_moves,
