@@ -20,8 +20,10 @@
 
 #if defined(__CUDACC__)
 #define FN __device__ inline
+#define UNROLL _Pragma("unroll")
 #else
 #define FN inline
+#define UNROLL
 #endif
 
 struct Setup {
@@ -34,6 +36,7 @@ struct Setup {
 namespace {
 
 constexpr int kSlots = 4;  // disks of a cell narrower than the root of 2
+constexpr float kNowhere = 1e6f;  // coordinate in empty places of a list, which overlap nothing
 constexpr int kBins = 77;  // of pair distances from contact, each 2^-10 wide
 constexpr float kPerBin = 1024.0f;
 
@@ -91,6 +94,8 @@ FN std::uint32_t visit(const Setup& s, const Lists& l, int system, std::uint64_t
   const float half = 0.5f * s.width;
   std::uint32_t accepted = 0;
   int slot = 0;
+  const int columns[3] = {wrapped(column - 1, l.edge), column, wrapped(column + 1, l.edge)};
+  const int rows[3] = {wrapped(row - 1, l.edge), row, wrapped(row + 1, l.edge)};
   for (int move = 0; move < s.moves_per_cell; ++move) {
     if (move % 2 == 0) draw(word, s, system, sweep, cell, kMove, move / 2);
     const Disk old = l.at(cell, slot);
@@ -99,16 +104,23 @@ FN std::uint32_t visit(const Setup& s, const Lists& l, int system, std::uint64_t
     const std::uint32_t up = move % 2 ? word[3] : word[1];
     const Disk to = {old.x + s.step * symmetric(across), old.y + s.step * symmetric(up)};
     bool free = fabsf(to.x) < half && fabsf(to.y) < half;
-    for (int k = 0; k < 9 && free; ++k) {
-      const int dc = k % 3 - 1, dr = k / 3 - 1;
-      const int there = l.index(wrapped(column + dc, l.edge), wrapped(row + dr, l.edge));
-      const float ox = to.x - static_cast<float>(dc) * s.width;
+    // All places of a row of cells are compared without looking how many are in use: among the
+    // threads of a warp some list is nearly always full, and the loads do not wait for each other.
+    UNROLL
+    for (int dr = -1; dr <= 1; ++dr) {
+      if (!free) break;
       const float oy = to.y - static_cast<float>(dr) * s.width;
-      for (int other = 0; other < l.count[there]; ++other) {
-        if (k == 4 && other == slot) continue;
-        const Disk p = l.at(there, other);
-        const float x = p.x - ox, y = p.y - oy;
-        if (x * x + y * y < 1.0f) free = false;
+      UNROLL
+      for (int dc = -1; dc <= 1; ++dc) {
+        const int there = l.index(columns[dc + 1], rows[dr + 1]);
+        const float ox = to.x - static_cast<float>(dc) * s.width;
+        UNROLL
+        for (int other = 0; other < kSlots; ++other) {
+          const Disk p = l.at(there, other);
+          const float x = p.x - ox, y = p.y - oy;
+          const bool self = dc == 0 && dr == 0 && other == slot;
+          free = free & (self | !(x * x + y * y < 1.0f));
+        }
       }
     }
     if (free) {
@@ -148,6 +160,7 @@ FN void gather(const Setup& s, const Lists& from, const Lists& to, int column, i
     }
   }
   to.count[cell] = n;
+  for (; n < kSlots; ++n) to.at(cell, n) = {kNowhere, kNowhere};
 }
 
 // Adds the pairs of a cell's disks with each other and with those of four neighbors.
@@ -179,6 +192,9 @@ FN void simulate(const Setup& s, const Team& team, int system, Lists now, Lists 
                  std::uint32_t* bins, std::uint64_t* histograms, std::uint64_t* moves, int* lost) {
   const int edge = s.cells, half = edge / 2;
   team.for_each(kBins, [&](int bin) { bins[bin] = 0; });
+  team.for_each(edge * edge, [&](int k) {
+    for (int slot = now.count[k]; slot < kSlots; ++slot) now.at(k, slot) = {kNowhere, kNowhere};
+  });
   const int per_record = s.sweeps / s.records;
   for (int done = 1; done <= s.sweeps; ++done) {
     const std::uint64_t sweep = s.first_sweep + static_cast<std::uint64_t>(done);
