@@ -35,9 +35,9 @@ struct Setup {
 
 namespace {
 
-constexpr int kSlots = 4;  // disks of a cell narrower than the root of 2
+constexpr int kSlots = 4;         // disks of a cell narrower than the root of 2
 constexpr float kNowhere = 1e6f;  // coordinate in empty places of a list, which overlap nothing
-constexpr int kBins = 77;  // of pair distances from contact, each 2^-10 wide
+constexpr int kBins = 77;         // of pair distances from contact, each 2^-10 wide
 constexpr float kPerBin = 1024.0f;
 
 struct Disk {
@@ -67,7 +67,10 @@ struct Lists {
   Disk* disk;  // [kSlots][cells]
   int* count;  // [cells]
   int edge;    // cells along an edge
-  FN int index(int column, int row) const { return row * edge + column; }
+  // The even columns of a row come first, so that the cells of a set lie together.
+  FN int index(int column, int row) const {
+    return row * edge + (column & 1) * (edge / 2) + column / 2;
+  }
   FN Disk& at(int cell, int slot) const { return disk[slot * edge * edge + cell]; }
 };
 
@@ -78,10 +81,11 @@ FN int wrapped(int k, int edge) { return k < 0 ? k + edge : k >= edge ? k - edge
 FN std::uint32_t visit(const Setup& s, const Lists& l, int system, std::uint64_t sweep, int column,
                        int row) {
   const int cell = l.index(column, row), n = l.count[cell];
+  const int number = row * l.edge + column;
   if (n == 0) return 0;
   std::uint32_t word[4];
   if (s.shuffle_particles && n > 1) {
-    draw(word, s, system, sweep, cell, kShuffle, 0);
+    draw(word, s, system, sweep, number, kShuffle, 0);
     for (int i = kSlots - 1; i > 0; --i) {  // a fixed number, which keeps the words in registers
       if (i >= n) continue;
       const int j =
@@ -97,7 +101,7 @@ FN std::uint32_t visit(const Setup& s, const Lists& l, int system, std::uint64_t
   const int columns[3] = {wrapped(column - 1, l.edge), column, wrapped(column + 1, l.edge)};
   const int rows[3] = {wrapped(row - 1, l.edge), row, wrapped(row + 1, l.edge)};
   for (int move = 0; move < s.moves_per_cell; ++move) {
-    if (move % 2 == 0) draw(word, s, system, sweep, cell, kMove, move / 2);
+    if (move % 2 == 0) draw(word, s, system, sweep, number, kMove, move / 2);
     const Disk old = l.at(cell, slot);
     // Chosen, not indexed, so that the words stay in registers.
     const std::uint32_t across = move % 2 ? word[2] : word[0];
