@@ -20,8 +20,10 @@
 
 #if defined(__CUDACC__)
 #define FN __device__ inline
+#define UNROLL _Pragma("unroll")
 #else
 #define FN inline
+#define UNROLL
 #endif
 
 struct Setup {
@@ -33,8 +35,9 @@ struct Setup {
 
 namespace {
 
-constexpr int kSlots = 4;  // disks of a cell narrower than the root of 2
-constexpr int kBins = 77;  // of pair distances from contact, each 2^-10 wide
+constexpr int kSlots = 4;         // disks of a cell narrower than the root of 2
+constexpr float kNowhere = 1e6f;  // coordinate in empty places of a list, which overlap nothing
+constexpr int kBins = 77;         // of pair distances from contact, each 2^-10 wide
 constexpr float kPerBin = 1024.0f;
 
 struct Disk {
@@ -64,7 +67,10 @@ struct Lists {
   Disk* disk;  // [kSlots][cells]
   int* count;  // [cells]
   int edge;    // cells along an edge
-  FN int index(int column, int row) const { return row * edge + column; }
+  // The even columns of a row come first, so that the cells of a set lie together.
+  FN int index(int column, int row) const {
+    return row * edge + (column & 1) * (edge / 2) + column / 2;
+  }
   FN Disk& at(int cell, int slot) const { return disk[slot * edge * edge + cell]; }
 };
 
@@ -75,10 +81,11 @@ FN int wrapped(int k, int edge) { return k < 0 ? k + edge : k >= edge ? k - edge
 FN std::uint32_t visit(const Setup& s, const Lists& l, int system, std::uint64_t sweep, int column,
                        int row) {
   const int cell = l.index(column, row), n = l.count[cell];
+  const int number = row * l.edge + column;
   if (n == 0) return 0;
   std::uint32_t word[4];
   if (s.shuffle_particles && n > 1) {
-    draw(word, s, system, sweep, cell, kShuffle, 0);
+    draw(word, s, system, sweep, number, kShuffle, 0);
     for (int i = kSlots - 1; i > 0; --i) {  // a fixed number, which keeps the words in registers
       if (i >= n) continue;
       const int j =
@@ -91,24 +98,33 @@ FN std::uint32_t visit(const Setup& s, const Lists& l, int system, std::uint64_t
   const float half = 0.5f * s.width;
   std::uint32_t accepted = 0;
   int slot = 0;
+  const int columns[3] = {wrapped(column - 1, l.edge), column, wrapped(column + 1, l.edge)};
+  const int rows[3] = {wrapped(row - 1, l.edge), row, wrapped(row + 1, l.edge)};
   for (int move = 0; move < s.moves_per_cell; ++move) {
-    if (move % 2 == 0) draw(word, s, system, sweep, cell, kMove, move / 2);
+    if (move % 2 == 0) draw(word, s, system, sweep, number, kMove, move / 2);
     const Disk old = l.at(cell, slot);
     // Chosen, not indexed, so that the words stay in registers.
     const std::uint32_t across = move % 2 ? word[2] : word[0];
     const std::uint32_t up = move % 2 ? word[3] : word[1];
     const Disk to = {old.x + s.step * symmetric(across), old.y + s.step * symmetric(up)};
     bool free = fabsf(to.x) < half && fabsf(to.y) < half;
-    for (int k = 0; k < 9 && free; ++k) {
-      const int dc = k % 3 - 1, dr = k / 3 - 1;
-      const int there = l.index(wrapped(column + dc, l.edge), wrapped(row + dr, l.edge));
-      const float ox = to.x - static_cast<float>(dc) * s.width;
+    // All places of a row of cells are compared without looking how many are in use: among the
+    // threads of a warp some list is nearly always full, and the loads do not wait for each other.
+    UNROLL
+    for (int dr = -1; dr <= 1; ++dr) {
+      if (!free) break;
       const float oy = to.y - static_cast<float>(dr) * s.width;
-      for (int other = 0; other < l.count[there]; ++other) {
-        if (k == 4 && other == slot) continue;
-        const Disk p = l.at(there, other);
-        const float x = p.x - ox, y = p.y - oy;
-        if (x * x + y * y < 1.0f) free = false;
+      UNROLL
+      for (int dc = -1; dc <= 1; ++dc) {
+        const int there = l.index(columns[dc + 1], rows[dr + 1]);
+        const float ox = to.x - static_cast<float>(dc) * s.width;
+        UNROLL
+        for (int other = 0; other < kSlots; ++other) {
+          const Disk p = l.at(there, other);
+          const float x = p.x - ox, y = p.y - oy;
+          const bool self = dc == 0 && dr == 0 && other == slot;
+          free = free & (self | !(x * x + y * y < 1.0f));
+        }
       }
     }
     if (free) {
@@ -148,6 +164,7 @@ FN void gather(const Setup& s, const Lists& from, const Lists& to, int column, i
     }
   }
   to.count[cell] = n;
+  for (; n < kSlots; ++n) to.at(cell, n) = {kNowhere, kNowhere};
 }
 
 // Adds the pairs of a cell's disks with each other and with those of four neighbors.
@@ -179,6 +196,9 @@ FN void simulate(const Setup& s, const Team& team, int system, Lists now, Lists 
                  std::uint32_t* bins, std::uint64_t* histograms, std::uint64_t* moves, int* lost) {
   const int edge = s.cells, half = edge / 2;
   team.for_each(kBins, [&](int bin) { bins[bin] = 0; });
+  team.for_each(edge * edge, [&](int k) {
+    for (int slot = now.count[k]; slot < kSlots; ++slot) now.at(k, slot) = {kNowhere, kNowhere};
+  });
   const int per_record = s.sweeps / s.records;
   for (int done = 1; done <= s.sweeps; ++done) {
     const std::uint64_t sweep = s.first_sweep + static_cast<std::uint64_t>(done);

@@ -68,6 +68,14 @@ def small_among_large():
     return start, box, {"diameters": np.append(np.full(len(small), 0.15), 1.0), "seed": 5}
 
 
+def crowded(per_edge):
+    """Several particles in a cell: one of eight has the diameter 1, the others 0.45."""
+    box = (0.74 * per_edge,) * 3
+    odd = (np.indices((per_edge,) * 3) % 2).any(axis=0).ravel()
+    diameters = np.where(odd, 0.45, 1.0)
+    return sites(box, per_edge), box, {"diameters": diameters, "moves_per_cell": 5}
+
+
 def dimers(dimensions, **settings):
     """Pairs in random directions, 1e-7 from contact; moves are of a few units, so that the
     float32 estimate leaves most decisions to exact arithmetic."""
@@ -110,6 +118,10 @@ LARGE = {
     "3375 spheres": lambda: cubic(15, 0.03, tile=4),
     "a thousand in one tile": lambda: cubic(10, 0.04, tile=16),
     "polydisperse": lambda: cubic(12, 0.02, diameters=np.linspace(0.45, 1, 12**3), tile=5),
+    "polydisperse in tiles of two": lambda: cubic(
+        16, 0.02, diameters=np.linspace(0.5, 1, 16**3), tile=2, rounds=1
+    ),
+    "seven of eight small": lambda: crowded(10),
     "three types in tiles of two": lambda: cubic(
         12, 0.03, types=np.arange(12**3) % 3, contacts=UNLIKE, tile=2
     ),

@@ -234,6 +234,7 @@ class CudaEngine final : OnDevice, public Engine {
  private:
   static constexpr std::size_t kRing = 256;  // rows kept on the device before they are fetched
   static constexpr int kHistogramThreads = 128;
+  static constexpr std::size_t kCrowd = 2;  // particles of a cell on average
 
   std::size_t row_size(const Sampling& sampling) const {
     return static_cast<std::size_t>(sampling.bins) * state_.kinds();
@@ -357,8 +358,10 @@ class CudaEngine final : OnDevice, public Engine {
           "device");
     check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
           "device");
+    const bool crowded = state_.particles > kCrowd * state_.cells();
     kernel_ = state_.tiles() > 3 * multiprocessors ? kernels_.many_tiles
               : state_.tiles() > multiprocessors   ? kernels_.some_tiles
+              : crowded                            ? kernels_.crowded
                                                    : kernels_.few_tiles;
     // Whole warps for the cells of a set that are not empty; if they are too many, they take turns.
     const int wanted = static_cast<int>(set_cells(state_.geometry, state_.dimensions()) *

@@ -96,6 +96,7 @@ using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_
                                  const Sphere*, const std::uint32_t*, std::uint64_t*);
 struct KernelsOfLaw {
   CycleKernel many_tiles, some_tiles, few_tiles;
+  CycleKernel crowded;  // few tiles, with many particles in a cell
   HistogramKernel histogram;
 };
 // Those of D dimensions and of the contact law; a source each. Sums: of a table whose contact

@@ -113,10 +113,12 @@ struct Visit {
                                        const float4& p, float reach, std::uint16_t* list,
                                        int room) {
     int listed = 0;
+    constexpr bool kSum = Sums || C == Contact::additive;
+    const float own = kSum ? p.w + reach : reach;  // what does not depend on the neighbor
     const auto look = [&](std::uint32_t j, const float4& q) {
       const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
       const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
-      const float far = local_sigma<C, Sums>(law, p, q) + reach;
+      const float far = own + (kSum ? q.w : local_sigma<C, Sums>(law, p, q));
       if (square < far * far && j != self) list[listed++] = static_cast<std::uint16_t>(j);
     };
     std::uint32_t begin[kRuns], end[kRuns];
@@ -126,11 +128,11 @@ struct Visit {
       begin[row] = run.begin + (threadIdx.x + row) % Lanes;  // the first of a run have equal turns
       end[row] = run.end;
     }
+    unsigned more = 0;  // a bit for each run that holds more than is loaded at once
 #pragma unroll
     for (int row = 0; row < kRuns; row += Runs) {
       std::uint32_t name[Runs][AtOnce];
       float4 q[Runs][AtOnce];
-      bool more = false;
 #pragma unroll
       for (int r = 0; r < Runs; ++r) {
 #pragma unroll
@@ -139,24 +141,27 @@ struct Visit {
           name[r][k] = j < end[row + r] ? j : self;
           q[r][k] = tile.spheres[name[r][k]];
         }
-        more = more || begin[row + r] + AtOnce * Lanes < end[row + r];
+        if (begin[row + r] + AtOnce * Lanes < end[row + r]) more |= 1u << (row + r);
       }
 #pragma unroll
       for (int r = 0; r < Runs; ++r)
 #pragma unroll
         for (int k = 0; k < AtOnce; ++k) look(name[r][k], q[r][k]);
-      const int full = room - 1 - (kRuns - row - Runs) * AtOnce;  // leaves room for other runs
-      if (more)
+    }
+    // The rest of all runs in one loop, because few threads of a warp have any.
+    std::uint32_t j = 0, last = 0;
 #pragma unroll 1
-        for (int r = 0; r < Runs; ++r) {
-          const auto run = tile.run(cell, row + r);
-#pragma unroll 1
-          for (std::uint32_t j = run.begin + (threadIdx.x + row + r) % Lanes + AtOnce * Lanes;
-               j < run.end; j += Lanes) {
-            if (listed > full) return room + 1;
-            look(j, tile.spheres[j]);
-          }
-        }
+    while (more || j < last) {
+      if (j >= last) {
+        const int row = __ffs(static_cast<int>(more)) - 1;
+        more &= more - 1;
+        const auto run = tile.run(cell, row);
+        j = run.begin + (threadIdx.x + row) % Lanes + AtOnce * Lanes;
+        last = run.end;
+      }
+      if (listed == room) return room + 1;
+      look(j, tile.spheres[j]);
+      j += Lanes;
     }
     return listed;
   }
