@@ -92,6 +92,28 @@ def test_mixed_precision_and_threads(deck, device, tmp_path):
     assert_same_steps(ours, host, 1e-4)
 
 
+def test_lists_have_the_pairs_that_shear_brings_closer(device, tmp_path):
+    # Two particles fly towards each other almost as far as the lists of step 1 allow. These hold
+    # until step 12, when shear has brought the pair within the cutoff: it is 1.242 apart at first.
+    towards = np.array([-1.0, 1.0]) / np.sqrt(2)
+    places = [(2.5, 2.5), tuple(np.array([2.5, 2.5]) + 1.2643 * towards)]
+    rate, speed = 0.4, 1.0
+    deck = one_type(
+        "\n".join(f"create_atoms 1 single {x:.17g} {y:.17g} 3" for x, y in places),
+        BOX,
+        law="25.0 0.0",
+    )
+    for k, (_, y) in enumerate(places):
+        vx, vy = (1 - 2 * k) * speed * towards
+        deck += f"set atom {k + 1} vx {vx + rate * y:.17g} vy {vy:.17g}\n"
+    deck += SHEAR.format(rate) + OFTEN + THERMO
+    host = run_lammps(deck + "run 12\n" + END, tmp_path)
+    ours = run_lammps(deck + resident(device) + "run 12\n" + END, tmp_path)
+    assert_stays(ours)
+    assert abs(pick(host, "fx", "fy")).max() > 0.05
+    assert_same_steps(ours, host, 1e-10)
+
+
 def test_bonds_and_harmonic_chains_under_shear(device, tmp_path):
     bonds = """
 bond_style harmonic

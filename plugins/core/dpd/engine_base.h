@@ -313,13 +313,15 @@ class EngineBase : public Engine {
     cells.xy = frame.xy;
     cells.to_xy = frame.to_xy;
   }
-  // Balls for the next lists, after some that held for so many steps; zero: there were none.
+  // Balls for the next lists, after some that held for so many steps; zero: there were none. Under
+  // shear they leave a share of the skin to it, by which lists then reach farther.
   void find_balls(Cells& cells, std::int64_t held) {
     if (is_sheared()) {
       constexpr double kMost = 0.2, kMargin = 1.25;
       share_of_shear_ =
           held > 0 ? std::min(kMost, kMargin * share_after(static_cast<double>(held))) : kMost;
       cells.largest_radius = largest_radius_of(settings_, share_of_shear_);
+      lengthen_reach(cells, settings_, share_of_shear_);
     }
     look_ahead(cells, settings_.time_step, held);
   }
