@@ -329,6 +329,21 @@ class EngineBase : public Engine {
   bool shear_ends_lists(std::int64_t built, std::int64_t step) const {
     return share_after(static_cast<double>(step - built)) > share_of_shear_;
   }
+  // Whether they do not hold in the step after this one, because of shear or a flip of the box.
+  bool lists_end_after(std::int64_t built, std::int64_t step) const {
+    return shear_ends_lists(built, step + 1) || periods_of_tilt(step + 1) != periods_of_tilt(step);
+  }
+  // Gives the tilt of a step to what a kernel of this step takes, which has that of
+  // settings_of_tilted_box().
+  template <class Step>
+  void tilt_step(Step& s, std::int64_t number) const {
+    s.forces.frame = frame_of_step<typename Step::Precision>(number, 0);
+    s.motion.frame = frame_of_step<typename Step::Precision>(number, 1);
+    tilt_cells(s.cells, number);
+    const auto share = static_cast<float>(tilt(number) / settings_of_tilted_box().box.tilt[0]);
+    s.shorts.xy *= share;
+    s.density_shorts.xy *= share;
+  }
 
  private:
   double share_after(double steps) const {

@@ -581,8 +581,6 @@ std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string&
   if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
   if (device.starts_with("cuda")) {
-    if (communicator && settings.shear.rate != 0)
-      refuse("shear needs one GPU, or the CPUs of any number of ranks");
     const auto make =
         settings.pairs.double_precision ? &make_cuda_engine<Double> : &make_cuda_engine<Mixed>;
     return make(settings, device.size() > 5 ? std::stoi(device.substr(5)) : -1, communicator);
