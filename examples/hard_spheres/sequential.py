@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 SOURCE = Path(__file__).with_suffix(".cpp")
-SKIN = 0.28  # of the lists of neighbors, in mean diameters, beyond what a step may reach
+SKIN = 0.4  # of neighborhoods, in mean diameters, beyond what a step may reach
 
 
 @cache
@@ -74,7 +74,7 @@ class SequentialSpheres:
             self.N, at, self._radii.ctypes.data, self._step, self._share, self._skin,
             int(sweeps), self._random.ctypes.data, self._counters.ctypes.data,
         ):  # fmt: skip
-            raise RuntimeError("a list of neighbors is full")
+            raise RuntimeError("a neighborhood is full")
         self.sweeps += int(sweeps)
 
     @property

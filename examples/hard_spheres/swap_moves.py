@@ -12,8 +12,8 @@ followed with swap moves and, from the same configuration, without. A run ends a
 relaxation times, or after --sweeps or --seconds.
 
 With --method sequential one sphere moves at a time and swaps are of any two spheres of the system,
-as in the paper. On one core this is about five times as fast as the checkerboard, so that runs
-without swap moves relax at higher packing fractions.
+as in the paper. With 1,000 spheres on one core this is two to three times as fast as the
+checkerboard, so that runs without swap moves relax at higher packing fractions.
 
     python swap_moves.py --packing-fractions 0.5 0.53 0.55 --replicas 2 --jobs 2
     python swap_moves.py --method sequential --only none --packing-fractions 0.6 --seconds 300

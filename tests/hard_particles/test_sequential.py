@@ -58,7 +58,7 @@ def test_three_spheres_agree_with_integration(example, share):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2])
-def test_lists_of_neighbors_do_not_change_the_trajectory(example, share, monkeypatch):
+def test_neighborhoods_do_not_change_the_trajectory(example, share, monkeypatch):
     found = []
     for skin, pieces in ((0.05, 1), (0.4, 10)):
         monkeypatch.setattr(example, "SKIN", skin)
@@ -85,9 +85,9 @@ def test_swaps_conserve_the_diameters_and_make_no_overlaps(example):
     assert spheres.max_overlap() > 0.01
 
 
-def test_full_lists_and_boxes_that_are_no_cubes_are_errors(example, monkeypatch):
+def test_full_neighborhoods_and_boxes_that_are_no_cubes_are_errors(example, monkeypatch):
     monkeypatch.setattr(example, "SKIN", 5.0)
-    with pytest.raises(RuntimeError, match="list of neighbors is full"):
+    with pytest.raises(RuntimeError, match="neighborhood is full"):
         fluid(example).run(1)
     with pytest.raises(ValueError, match="not a cube"):
         example.SequentialSpheres(np.zeros((1, 3)), (4, 4, 5), np.ones(1), 1, 0.1, 0.0)
