@@ -5,7 +5,8 @@ The spheres are those of L. Berthier, D. Coslovich, A. Ninarello and M. Ozawa, P
 238002 (2016): diameters from P(d) ~ d^-3 between d_min and 2.219 d_min, a polydispersity of 23 %.
 The relaxation time is that after which the self-intermediate scattering function near the wave
 number 2 pi / <d> has fallen to 1/e. Its unit is N trials; with swap moves about a fifth of the
-trials are swaps.
+trials are swaps. The displacement of all spheres together is not counted. It is a random walk, and
+with 1,000 spheres it alone would relax the function within some 10^5 N trials.
 
 A start is compressed with swap moves in steps and equilibrated with them. Then the spheres are
 followed with swap moves and, from the same configuration, without. A run ends after --relaxations
@@ -94,13 +95,15 @@ class Trajectory:
 
     def scattering(self) -> np.ndarray:
         """Lags in units of the distance, and the scattering function averaged over axes, spheres
-        and origins, (K, 2)."""
+        and origins, (K, 2). A displacement of all spheres together multiplies the sum over the
+        spheres by a phase, and the absolute value of the sum does not contain it."""
         waves = np.array(self._frames)
         lags = np.unique(np.geomspace(1, len(waves) // 2, 40).astype(int))
         values = []
         for lag in lags:
             starts = np.arange(0, len(waves) - lag, -(-(len(waves) - lag) // ORIGINS))
-            values.append(np.mean((waves[starts + lag] * waves[starts].conj()).real))
+            products = waves[starts + lag] * waves[starts].conj()
+            values.append(np.mean(np.abs(products.mean(axis=1))))
         return np.column_stack((lags, values))
 
 

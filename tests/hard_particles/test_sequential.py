@@ -91,3 +91,27 @@ def test_full_neighborhoods_and_boxes_that_are_no_cubes_are_errors(example, monk
         fluid(example).run(1)
     with pytest.raises(ValueError, match="not a cube"):
         example.SequentialSpheres(np.zeros((1, 3)), (4, 4, 5), np.ones(1), 1, 0.1, 0.0)
+
+
+def test_relaxation_is_that_without_the_common_displacement(example):
+    """A random walk of each sphere by itself, with and without one of all spheres together."""
+    pytest.importorskip("matplotlib")
+    import swap_moves
+
+    random = np.random.default_rng(6)
+    box, frames, spheres = (8.0, 8.0, 8.0), 200, 500
+    steps = random.normal(0, 0.02, (frames, spheres, 3))
+    common = random.normal(0, 0.1, (frames, 1, 3))
+    found = []
+    for each in (steps, steps + common):
+        trajectory = swap_moves.Trajectory(box, 1)
+        for positions in each.cumsum(axis=0):
+            trajectory.add(positions)
+        found.append(trajectory.scattering())
+    np.testing.assert_allclose(*found, atol=1e-5)
+    lags, values = found[0].T
+    early = lags < 80
+    law = np.exp(-((2 * np.pi * 0.02) ** 2) * lags[early] / 2)
+    np.testing.assert_allclose(values[early], law, atol=0.02)
+    # Without this, the common displacement alone relaxes the function within a few frames.
+    assert np.exp(-((2 * np.pi * 0.1) ** 2) * 10 / 2) < 0.15 < values[lags >= 10][0]
