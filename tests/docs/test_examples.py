@@ -44,7 +44,7 @@ FIGURES = {
     "hard_disks/rank_scaling.py": "h200x4-ranks-weak h200x4-ranks-strong",
     "hard_spheres/constant_pressure.py": "cpu-constant-pressure",
     "hard_spheres/crystallization.py": "h100-spheres-crystallization",
-    "hard_spheres/swap_moves.py": "xeon-swap-moves",
+    "hard_spheres/swap_moves.py": "xeon-swap-moves cpu-sequential-swap-moves",
     "hard_disks/literal_lists.py": "h100-literal-lists",
     "hoomd_hard_spheres/run.py": "cpu-hoomd-spheres",
     "n_butane_in_mfi/run.py": "cpu-n-butane-in-mfi",

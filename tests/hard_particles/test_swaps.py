@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 import pytest
-from hard_spheres import assert_valid, make, sites
+from hard_spheres import assert_valid, make, sites, three_by_integration
 from laws import assert_follows
 from machine import on_gpu
 
@@ -77,25 +77,7 @@ def test_three_particles_agree_with_integration(device, dimensions, swaps):
         distance[k] = np.sqrt((r**2).sum())
         order = np.argsort(np.argsort(-particles.diameters))
         assignment[k] = 3 * order[0] + order[1]
-    edges = np.array([0.5, 0.6, 0.75, 0.9, 1.05, 1.25, 1.5, 1.8, 2.2, 9.0])
-    random = np.random.default_rng(8)
-    # With swaps all assignments are as likely as random positions are legal for them.
-    counts = np.zeros((9, len(edges) - 1))
-    points = 400_000
-    for one in range(3):
-        for two in range(3):
-            if one == two:
-                continue
-            by_size = np.sort(diameters)[::-1]
-            d = by_size[[one, two, 3 - one - two]]
-            if not swaps and not np.array_equal(d, diameters):
-                continue
-            r = random.uniform(-0.5, 0.5, (points, 2, dimensions)) * box
-            third = r[:, 0] - r[:, 1]
-            third -= np.rint(third / box) * box
-            a, b, c = (np.sqrt((v**2).sum(axis=1)) for v in (r[:, 0], r[:, 1], third))
-            legal = (a >= (d[0] + d[1]) / 2) & (b >= (d[0] + d[2]) / 2) & (c >= (d[1] + d[2]) / 2)
-            counts[3 * one + two] = np.histogram(a[legal], bins=edges)[0]
+    edges, counts = three_by_integration(diameters, box, bool(swaps))
     found = np.histogram2d(assignment, distance, bins=[np.arange(10) - 0.5, edges])[0]
     assert_follows(found, counts, law_samples=counts.sum())
 

@@ -70,3 +70,35 @@ def sample(particles: HardSpheres | HardDisks, samples: int, cycles: int) -> np.
         particles.run_cycles(cycles)
         result[k] = particles.positions
     return result
+
+
+def three_by_integration(
+    diameters: np.ndarray, box: np.ndarray, swaps: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The law of three particles in a small box, from random positions without overlaps.
+
+    Returns:
+        edges of the bins of the distance of particles 0 and 1, and counts (9, bins) for each
+        assignment 3 i + j of the i-th and the j-th largest diameter to the two.
+    """
+    dimensions = len(box)
+    edges = np.array([0.5, 0.6, 0.75, 0.9, 1.05, 1.25, 1.5, 1.8, 2.2, 9.0])
+    random = np.random.default_rng(8)
+    # With swaps all assignments are as likely as random positions are legal for them.
+    counts = np.zeros((9, len(edges) - 1))
+    points = 400_000
+    for one in range(3):
+        for two in range(3):
+            if one == two:
+                continue
+            by_size = np.sort(diameters)[::-1]
+            d = by_size[[one, two, 3 - one - two]]
+            if not swaps and not np.array_equal(d, diameters):
+                continue
+            r = random.uniform(-0.5, 0.5, (points, 2, dimensions)) * box
+            third = r[:, 0] - r[:, 1]
+            third -= np.rint(third / box) * box
+            a, b, c = (np.sqrt((v**2).sum(axis=1)) for v in (r[:, 0], r[:, 1], third))
+            legal = (a >= (d[0] + d[1]) / 2) & (b >= (d[0] + d[2]) / 2) & (c >= (d[1] + d[2]) / 2)
+            counts[3 * one + two] = np.histogram(a[legal], bins=edges)[0]
+    return edges, counts
