@@ -28,6 +28,7 @@ struct Report {
   volatile long long started, expired;
   volatile unsigned wanted, lost;
   volatile long long refused;  // the step at whose end a change of velocities was impossible, or 0
+  volatile unsigned overfull;  // whether an interval did not fit into shared memory
 };
 
 struct Watch {

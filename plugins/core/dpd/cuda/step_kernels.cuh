@@ -139,9 +139,9 @@ struct Step {
 
 constexpr int kTallies = 14;
 
-// From a place to the next, with what this means for images and lists.
+// From a place to the next, with what this means for images and lists. Returns whether lists end.
 template <bool sheared, class P>
-__device__ void move(const Step<P>& s, int i, typename P::Position& r, typename P::Velocity& v,
+__device__ bool move(const Step<P>& s, int i, typename P::Position& r, typename P::Velocity& v,
                      const Ball& ball, long long next) {
   const Crossing crossing = drift(s.motion, r, v);
   if constexpr (sheared) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
@@ -153,7 +153,9 @@ __device__ void move(const Step<P>& s, int i, typename P::Position& r, typename 
   }
   if (crossing.lost) lose(s.watch, v.tag, next);
   const unsigned x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
-  if (moved_far(s.cells, x - ball.x, y - ball.y, z - ball.z, ball.radius)) expire(s.watch, next);
+  const bool far = moved_far(s.cells, x - ball.x, y - ball.y, z - ball.z, ball.radius);
+  if (far) expire(s.watch, next);
+  return far || crossing.lost;
 }
 
 // One thread per particle: from rest, the first half of a step.
