@@ -111,3 +111,25 @@ def test_forces_of_pairs_add_up_to_zero_exactly_in_mixed_precision(name, tmp_pat
     force = pick(run, "fx", "fy", "fz")
     assert abs(force).max() > 10
     assert (force.sum(axis=0) == 0).all()
+
+
+# In mixed precision few particles of one type take all steps between two builds of lists in one
+# kernel, unless the lists of a block are too long for its memory, as in the last system. A step
+# whose sums are read has a kernel of its own.
+@pytest.mark.parametrize(
+    ("box", "atoms"),
+    [
+        ("block 0 7 0 7 0 7", 1028),
+        ("block 0 2.5 0 2.6 0 2.7", 53),
+        ("block 0 16 0 16 0 16", 12_288),
+        ("block 0 5 0 5 0 5", 5000),
+    ],
+)
+def test_steps_in_one_kernel_are_those_in_kernels_of_their_own(box, atoms, tmp_path):
+    create = f"create_atoms 1 random {atoms} 11 NULL"
+    deck = one_type(create, box, "1.0 1.0 4711 precision mixed", "10.0 4.5")
+    deck += "velocity all create 1.0 5 loop all\n" + resident("cuda")
+    runs = [run_lammps(deck + f"thermo {every}\nrun 60\n" + END, tmp_path) for every in (60, 20, 1)]
+    for run in runs:
+        assert_stays(run)
+        assert (state(run) == state(runs[0])).all()

@@ -209,9 +209,10 @@ class EngineBase : public Engine {
     step_ = clock.step;
     draws_ahead_ = clock.draw - static_cast<std::uint64_t>(clock.step);
   }
-  NoiseKey key_of(std::int64_t step) const {
-    return noise_key(settings_.seed, static_cast<std::uint64_t>(step) + draws_ahead_);
+  std::uint64_t draw_of(std::int64_t step) const {
+    return static_cast<std::uint64_t>(step) + draws_ahead_;
   }
+  NoiseKey key_of(std::int64_t step) const { return noise_key(settings_.seed, draw_of(step)); }
   // What changes from step to step.
   template <class P>
   void set_noise(Forces<P>& forces, std::int64_t step) const {
@@ -223,7 +224,7 @@ class EngineBase : public Engine {
   template <class P>
   void set_time(Motion<P>& motion, std::int64_t step) const {
     using Real = typename P::Real;
-    const std::uint64_t draw = static_cast<std::uint64_t>(step) + draws_ahead_;
+    const std::uint64_t draw = draw_of(step);
     motion.draw[0] = static_cast<std::uint32_t>(draw);
     motion.draw[1] = static_cast<std::uint32_t>(draw >> 32);
     const std::size_t baths = settings_.baths.size();

@@ -11,6 +11,7 @@
 #include "../engine_base.h"
 #include "bonded_kernels.cuh"
 #include "cell_sort.cuh"
+#include "interval_kernel.cuh"
 #include "many_body_kernels.cuh"
 #include "shear.cuh"
 #include "transfer_kernels.cuh"
@@ -21,8 +22,10 @@ namespace manymove::dpd {
 
 // Launched ahead of what the GPU is known to have begun: the queue is never empty, and few launches
 // have to be repeated when lists expire. While lists are not expected to expire, more are launched,
-// so that the GPU has work if the host's thread does not get a core for a while.
-constexpr long long kAhead = 3, kFarAhead = 16;
+// so that the GPU has work if the host's thread does not get a core for a while. A step of many
+// particles takes longer than the host needs to see that it has begun.
+constexpr int kMany = 1'000'000;
+constexpr long long kAhead = 3, kAheadOfMany = 1, kFarAhead = 16;
 
 template <class P>
 class CudaEngine final : OnDevice, public EngineBase {
@@ -39,6 +42,7 @@ class CudaEngine final : OnDevice, public EngineBase {
         constants_(settings, stream_),
         bonded_(settings, stream_),
         control_(1),
+        meeting_(kIntegers<P> ? 1 : 0),
         total_(kTallies),
         base_(constants_.step()) {
     base_.watch = {control_.data(), report_.get()};
@@ -48,6 +52,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       drops_ = DeviceBuffer<double>(settings.velocity_changes.size());
       metered_ = DeviceBuffer<unsigned long long>(kMeters * Meter::kCopies * Meter::kWords);
     }
+    if constexpr (kIntegers<P>) meeting_.clear(stream_);
     made();
   }
   ~CudaEngine() override { destroy(); }
@@ -236,7 +241,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     cell_number_.clear(stream_);
     DeviceBuffer<unsigned> key[2]{DeviceBuffer<unsigned>(cells), DeviceBuffer<unsigned>(cells)},
         order[2]{DeviceBuffer<unsigned>(cells), DeviceBuffer<unsigned>(cells)};
-    cell_key_kernel<<<blocks, 256, 0, stream_>>>(number, cells_, key[0].data(), order[0].data());
+    cell_key_kernel<<<blocks, 256, 0, stream_>>>(number, cells_, kIntegers<P>, key[0].data(),
+                                                 order[0].data());
     check_launch();
     const std::size_t bytes = sort_memory(number, 0, 30, stream_);
     DeviceBuffer<char> memory(bytes);
@@ -327,6 +333,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     start_watching();
     if (!temperature_drops_.empty()) drops_.upload(temperature_drops_.data(), stream_);
     bonded_.forget(stream_);
+    find_interval();
     if (!lists_hold_) set_expired(step_ + 1);
     Step<P> first = step_arguments(step_, table_of(step_));
     first.ends_lists = first.ends_lists && lists_hold_;
@@ -368,6 +375,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     report_->wanted = 0;
     report_->lost = 0;
     report_->refused = 0;
+    report_->overfull = 0;
     const Control control{kNever, 0, 0};
     control_.upload(&control, stream_);
   }
@@ -455,6 +463,74 @@ class CudaEngine final : OnDevice, public EngineBase {
     check_launch();
   }
 
+  // ---- all steps between two builds in one kernel ----
+
+  // Whether a kernel of all steps between two builds serves: all of its blocks must run at a time,
+  // and where there are more of them on a multiprocessor, a kernel for each step is faster.
+  void find_interval() {
+    interval_ = {};
+    if constexpr (kIntegers<P>) {
+      if (!plain_ || is_sheared() || settings_.pairs.has_densities() ||
+          settings_.pairs.transverse || base_.bonds.pair || base_.bonds.range || bonded_.wanted() ||
+          !settings_.velocity_changes.empty() || !settings_.body_forces.empty() ||
+          tables().size() > 1 || count_ == too_many_for_intervals_)
+        return;
+      const auto attribute = [&](cudaDeviceAttr which) {
+        int value = 0;
+        check(cudaDeviceGetAttribute(&value, which, device_), "properties");
+        return value;
+      };
+      const int blocks = blocks_for(count_ * lanes_), tile = kThreads / lanes_,
+                multiprocessors = attribute(cudaDevAttrMultiProcessorCount);
+      if (!attribute(cudaDevAttrCooperativeLaunch) || blocks > kMostMeeting ||
+          blocks > multiprocessors * kIntervalBlocks)
+        return;
+      cudaFuncAttributes compiled;
+      check(cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(&interval_kernel)),
+            "kernel");
+      // A third of the memory for pairs and the rest for ghosts.
+      const int room = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / kIntervalBlocks -
+                       attribute(cudaDevAttrReservedSharedMemoryPerBlock) -
+                       static_cast<int>(compiled.sharedSizeBytes) - tile * kOwnBytes - 1024;
+      const int pairs = room / 3 / 4 / 32 * 32, ghosts = room * 2 / 3 / kGhostBytes / 4 * 4;
+      if (ghosts < 256) return;
+      const std::size_t bytes =
+          static_cast<unsigned>((tile + ghosts) * kOwnBytes + 4 * (pairs + ghosts));
+      allow_shared_memory(&interval_kernel, bytes, "kernel");
+      int fit = 0;
+      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, &interval_kernel, kIntervalThreads,
+                                                          bytes),
+            "occupancy");
+      if (blocks <= fit * multiprocessors) interval_ = {blocks, ghosts, pairs, bytes};
+    }
+  }
+
+  // Steps from `begin` on until lists expire, but only those before the step that is returned.
+  std::int64_t launch_interval(std::int64_t begin, std::int64_t end) {
+    constexpr std::int64_t kMost = 1024;
+    end = std::min(end, begin + kMost);
+    if constexpr (kIntegers<P>) {
+      interval_begin_ = begin;
+      Interval a{step_arguments(begin, table_of(begin)),
+                 {position_[now_].data(), position_[now_ ^ 1].data()},
+                 {velocity_[now_].data(), velocity_[now_ ^ 1].data()},
+                 {short_[now_].data(), short_[now_ ^ 1].data()},
+                 static_cast<int>(end - begin),
+                 settings_.seed,
+                 draw_of(begin),
+                 meeting_.data(),
+                 interval_.ghosts,
+                 interval_.pairs};
+      void* arguments[] = {&a};
+      check(
+          cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&interval_kernel),
+                                      dim3(static_cast<unsigned>(interval_.blocks)),
+                                      dim3(kIntervalThreads), arguments, interval_.bytes, stream_),
+          "launch");
+    }
+    return end;
+  }
+
   // ---- changes of velocities in stride ----
 
   // The sums of a step are kept while later ones are launched.
@@ -495,15 +571,21 @@ class CudaEngine final : OnDevice, public EngineBase {
     std::int64_t next = from;
     for (;;) {
       while (next <= to) {
-        const long long ahead = next < expected_ ? kFarAhead : kAhead;
+        const long long near = count_ < kMany ? kAhead : kAheadOfMany,
+                        ahead = next < expected_ ? kFarAhead : near;
         const auto may_launch = [&] { return trouble() || report_->started >= next - ahead; };
         wait_alone(may_launch, stream_, limit_, "step", interrupted);
         if (trouble()) {
           next = repair(buffer_of);
           continue;
         }
-        if (interrupted && next < to && next % 16 == 0 && interrupted()) to = next;
+        const bool whole = interval_.blocks > 0 && next < to;
+        if (interrupted && next < to && (whole || next % 16 == 0) && interrupted()) to = next;
         now_ = buffer_of(next);
+        if (whole && next < to) {
+          next = launch_interval(next, to);
+          continue;
+        }
         launch_step(next, next == to);
         ++next;
       }
@@ -540,11 +622,19 @@ class CudaEngine final : OnDevice, public EngineBase {
 
   bool trouble() const {
     return report_->expired > handled_ || report_->wanted > static_cast<unsigned>(capacity_) ||
-           report_->lost || report_->refused;
+           report_->lost || report_->refused || report_->overfull;
   }
 
   template <class BufferOf>
   std::int64_t repair(const BufferOf& buffer_of) {
+    if (report_->overfull) {
+      check(cudaStreamSynchronize(stream_), "step");
+      report_->overfull = 0;
+      too_many_for_intervals_ = count_;
+      interval_ = {};
+      set_expired(kNever);
+      return interval_begin_;
+    }
     if (report_->refused) {
       check(cudaStreamSynchronize(stream_), "step");
       step_ = report_->refused;
@@ -659,6 +749,13 @@ class CudaEngine final : OnDevice, public EngineBase {
   Step<P> base_;  // what does not change from step to step
   Cells cells_;
   int count_ = 0, lanes_ = 1, capacity_ = 0;
+  struct {
+    int blocks = 0, ghosts = 0, pairs = 0;  // blocks: none if it does not serve
+    std::size_t bytes = 0;                  // of shared memory
+  } interval_;
+  int too_many_for_intervals_ = -1;  // particles
+  std::int64_t interval_begin_ = 0;
+  DeviceBuffer<Meeting> meeting_;
   int now_ = 0, origin_now_ = 0;  // buffers of the present state
   bool lists_hold_ = false, has_special_ = false;
   bool plain_ = true, plain_in_any_box_ = true;

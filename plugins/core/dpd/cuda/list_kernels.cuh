@@ -28,6 +28,7 @@ struct Report {
   volatile long long started, expired;
   volatile unsigned wanted, lost;
   volatile long long refused;  // the step at whose end a change of velocities was impossible, or 0
+  volatile unsigned overfull;  // whether an interval did not fit into shared memory
 };
 
 struct Watch {
@@ -36,7 +37,10 @@ struct Watch {
 };
 
 __device__ inline bool stale(const Watch& watch, long long step) {
-  return watch.control->expired <= step || watch.control->wanted;
+  // Both are read at once.
+  const long long expired = watch.control->expired;
+  const unsigned wanted = watch.control->wanted;
+  return (expired <= step) | (wanted != 0);
 }
 // The first step counts: where there are several ranks, kernels of two steps may run at a time.
 __device__ inline void expire(const Watch& watch, long long step) {
@@ -118,6 +122,13 @@ struct ListMemory {
   alignas(16) unsigned row[2][kMost + 2 * kGroup];
   float4 own[32];  // ListCenter without its limit
   float limit[32];
+
+  // The first two of four rows, or the others, which lie where candidates were.
+  __device__ unsigned* row_of(int k) {
+    static_assert(sizeof row <= kMost * sizeof(float4));
+    unsigned* const others = reinterpret_cast<unsigned*>(candidate);
+    return (k < 2 ? row[0] : others) + k % 2 * (kMost + 2 * kGroup);
+  }
 };
 
 struct alignas(8) CellPlace {
@@ -234,6 +245,88 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
 #pragma unroll
     for (int p = 0; p < 2; ++p)
       if (lane == q + p) number = n[p] / kGroup * kGroup + filled[p];
+    __syncwarp();
+  }
+}
+
+// The same without special neighbors, for particles of cells that are not narrow, four at a time.
+// Each lane has successive candidates: a sum over the lanes of how many it appends, of all four
+// particles in one word, tells where they go, and the order is that of the candidates as well.
+template <bool fresh, int batches>
+__device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int i, int owned,
+                            int some, int& number) {
+  static_assert(32 * batches < 256);  // bits of a number in the word
+  ListPlace place[batches];
+  float square[batches], radius[batches];
+  unsigned index[batches], out[batches];  // bit q of out: not in the list of particle i + q
+#pragma unroll
+  for (int b = 0; b < batches; ++b) {
+    const int k = lane * batches + b;
+    const bool there = k < some;
+    const float4 c = m.candidate[k];
+    index[b] = static_cast<unsigned>(there ? __float_as_int(c.w) : i);
+    place[b] = there ? ListPlace{c.x, c.y, c.z} : ListPlace{0, 0, 0};
+    radius[b] = there ? m.radius[k] : 0;
+    square[b] = list_square(place[b], radius[b]);
+    out[b] = there ? left_out(a.lists, static_cast<unsigned>(i), index[b]) | ~low_bits(owned) : ~0u;
+  }
+  __syncwarp();  // rows come to where candidates were
+  const int quarter = lane / 8;
+  const auto apart = static_cast<std::size_t>(static_cast<unsigned>(a.lists.stride));
+  uint4* mine = reinterpret_cast<uint4*>(a.lists.entry) + static_cast<unsigned>(lane % 8) * apart +
+                i + quarter;
+  uint4* const row = reinterpret_cast<uint4*>(m.row_of(quarter));
+#pragma unroll 1
+  for (int q = 0; q < owned; q += 4, i += 4, mine += 4) {
+    unsigned in[4], numbers = 0;  // bit b of in: candidate b of this lane is in the list
+#pragma unroll
+    for (int p = 0; p < 4; ++p) {
+      const float4 own = m.own[q + p];
+      const ListCenter here = {own.x, own.y, own.z, own.w, m.limit[q + p]};
+      in[p] = 0;
+#pragma unroll
+      for (int b = 0; b < batches; ++b)
+        if (!(out[b] & 1u << (q + p)) && within_reach(here, place[b], radius[b], square[b]))
+          in[p] |= 1u << b;
+      numbers |= static_cast<unsigned>(__popc(in[p])) << 8 * p;
+    }
+    unsigned before = numbers;
+#pragma unroll
+    for (int d = 1; d < 32; d *= 2) {
+      const unsigned sum = __shfl_up_sync(kWarp, before, d);
+      if (lane >= d) before += sum;
+    }
+    const unsigned all = __shfl_sync(kWarp, before, 31);
+    before -= numbers;
+    const auto of = [](unsigned word, int p) { return static_cast<int>(word >> 8 * p & 0xffu); };
+    // What the list of this quarter's particle has, of which an unfinished group is continued.
+    const int had = fresh ? 0 : __shfl_sync(kWarp, number, q + quarter);
+    uint4* groups = mine + static_cast<std::size_t>(had / kGroup) * apart;
+    if (!fresh) {
+      if (lane % 8 == 0 && had % kGroup > 0 && had < a.lists.capacity) row[0] = *groups;
+      __syncwarp();
+    }
+#pragma unroll
+    for (int p = 0; p < 4; ++p) {
+      const int begun = fresh ? 0 : __shfl_sync(kWarp, number, q + p) % kGroup;
+      unsigned* const its = m.row_of(p) + begun;
+      // Addresses in shared memory are of 32 bits.
+      auto at = static_cast<unsigned>(__cvta_generic_to_shared(its + of(before, p)));
+#pragma unroll
+      for (int b = 0; b < batches; ++b)
+        if (in[p] & 1u << b) {
+          asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(index[b]) : "memory");
+          at += sizeof(unsigned);
+        }
+      // What the last group has room for is the particle itself: a place that can be read.
+      if (lane < kGroup - 1) its[of(all, p) + lane] = static_cast<unsigned>(i + p);
+    }
+    __syncwarp();
+    const int room = min(had % kGroup + of(all, quarter), a.lists.capacity - had / kGroup * kGroup);
+#pragma unroll 1
+    for (int group = lane % 8; kGroup * group < room; group += 8, groups += 8 * apart)
+      *groups = row[group];
+    if (lane >= q && lane < q + 4) number += of(all, lane - q);
     __syncwarp();
   }
 }
@@ -376,6 +469,13 @@ __global__ void __launch_bounds__(kThreads, 3)
         if (ranks && part > 0 && kept < kMost) break;
         const int some = min(kept, kMost);
         const auto append_some = [&](auto batches) {
+          if constexpr (!special) {
+            if (fresh)
+              append_four<true, batches()>(a, m, lane, own.x, owned, some, number);
+            else
+              append_four<false, batches()>(a, m, lane, own.x, owned, some, number);
+            return;
+          }
           if (fresh)
             append<P, special, false, true, batches()>(a, m, lane, own.x, owned, some, number,
                                                        velocity);
