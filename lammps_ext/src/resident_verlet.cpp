@@ -224,8 +224,6 @@ void VerletManymove::choose_place() {
     return announce(style + no_gpu + "the particles stay on the host", false);
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
   std::string unserved = deck_->unserved();
-  if (gpu && unserved.empty() && deck_->shear_rate() != 0 && comm->nprocs > 1)
-    unserved = "fix deform on GPUs of several ranks (device cpu keeps them)";
   const std::string risk = any && !gpu && unserved.empty() ? deck_->risk() : "";
   if (unserved.empty() && risk.empty()) unserved = deck_->take_thermostat();
   resident_ = unserved.empty() && risk.empty();

@@ -17,7 +17,7 @@ from manymove.lammps import host
 
 SMALL = ["--device", "cpu", "--seconds", "0.01"]
 SIZES = {"disks": 2500, "spheres": 500, "component": 2500, "dpd": 600}
-SIZES |= {"electrolyte": 512, "adsorption": 3}
+SIZES |= {"bonded": 600, "electrolyte": 512, "tree": 512, "adsorption": 3}
 
 
 def scaling(*arguments):
@@ -31,7 +31,7 @@ def needs(algorithm):
             pytest.skip("no mpiexec")
     if algorithm == "component":
         pytest.importorskip("hoomd.manymove")
-    if algorithm == "dpd" and host.missing():
+    if algorithm in ("dpd", "bonded") and host.missing():
         pytest.skip(host.missing())
 
 
@@ -90,6 +90,29 @@ def test_ranks_divide_the_systems_of_strong_scaling():
     assert plan.failures == []
 
 
+def test_what_needs_more_gpus_than_there_are_is_listed(monkeypatch, tmp_path, capsys):
+    # Two GPUs that do not exist, and measurements that are known.
+    monkeypatch.setattr(bench_scaling._core, "cuda_devices", lambda: [{"name": "none"}] * 2)
+    found = {"ions": 1, "pair_terms_per_second": 1.0, "warnings": []}
+    found |= {"seconds_per_sweep": 2.0, "lowest": 1.9, "highest": 2.1}
+    monkeypatch.setattr(
+        bench_scaling, "report_of", lambda command, left: ({"results": [dict(found)]}, "")
+    )
+    file = tmp_path / "scaling.json"
+    words = ["bench", "scaling", "--algorithms", "tree", "--strong", "--device", "cuda"]
+    assert cli.run([*words, "--json", str(file)]) == 0
+    report = json.loads(file.read_text())
+    assert [row["ranks"] for row in report["results"]] == report["ranks"] == [1, 2]
+    gaps = [(gap["ranks"], gap["size"], gap["why"]) for gap in report["not_run"]]
+    assert gaps == [(4, 1_048_576, "needs 4 GPUs"), (8, 1_048_576, "needs 8 GPUs")]
+    capsys.readouterr()
+    assert scaling("--read", file) == 0
+    assert "not run: tree, strong, 1,048,576 in all, 8 ranks" in capsys.readouterr().out
+    assert cli.run([*words, "--ranks", "2,4", "--json", str(tmp_path / "more.json")]) == 0
+    assert cli.run([*words, "--ranks", "4"]) == 2
+    assert "there are 2 GPUs" in capsys.readouterr().err
+
+
 def row(ranks, rate, kind="weak", algorithm="dpd"):
     return {
         "algorithm": algorithm, "scaling": kind, "curve": "1 particle", "ranks": ranks,
@@ -123,6 +146,10 @@ def test_what_fails_or_hangs_leaves_a_gap(tmp_path, capsys):
     report = json.loads(file.read_text())
     assert [row["algorithm"] for row in report["results"]] == ["electrolyte"]
     assert report["failures"] == ["disks, 16384 a rank: the process ended with exit code 1"]
+    assert report["not_run"] == [
+        {"algorithm": "disks", "scaling": "weak", "size": 32768, "ranks": 2, "why": "failed"}
+    ]
+    assert "not run: disks, weak, 32,768 in all, 2 ranks: failed" in capsys.readouterr().out
     words[1] = "disks"
     assert scaling(*words, "--launcher", "true", "--limit", 60) == 2
     assert "disks, 16384 a rank: the process wrote no results" in capsys.readouterr().err

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import signal
+
 import numpy as np
 import pytest
 from dpd_decks import (
@@ -16,7 +19,8 @@ from dpd_decks import (
     state,
     system,
 )
-from lammps_host import THERMO, needs_lammps, run_lammps
+from lammps_host import THERMO, needs_lammps, run_lammps, start_lammps
+from machine import on_gpu
 
 pytestmark = needs_lammps
 
@@ -90,6 +94,28 @@ def test_mixed_precision_and_threads(deck, device, tmp_path):
     ours = run_lammps(deck + resident(device, "threads 2") + "run 15\n" + END, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-4)
+
+
+def test_lists_have_the_pairs_that_shear_brings_closer(device, tmp_path):
+    # Two particles fly towards each other almost as far as the lists of step 1 allow. These hold
+    # until step 12, when shear has brought the pair within the cutoff: it is 1.242 apart at first.
+    towards = np.array([-1.0, 1.0]) / np.sqrt(2)
+    places = [(2.5, 2.5), tuple(np.array([2.5, 2.5]) + 1.2643 * towards)]
+    rate, speed = 0.4, 1.0
+    deck = one_type(
+        "\n".join(f"create_atoms 1 single {x:.17g} {y:.17g} 3" for x, y in places),
+        BOX,
+        law="25.0 0.0",
+    )
+    for k, (_, y) in enumerate(places):
+        vx, vy = (1 - 2 * k) * speed * towards
+        deck += f"set atom {k + 1} vx {vx + rate * y:.17g} vy {vy:.17g}\n"
+    deck += SHEAR.format(rate) + OFTEN + THERMO
+    host = run_lammps(deck + "run 12\n" + END, tmp_path)
+    ours = run_lammps(deck + resident(device) + "run 12\n" + END, tmp_path)
+    assert_stays(ours)
+    assert abs(pick(host, "fx", "fy")).max() > 0.05
+    assert_same_steps(ours, host, 1e-10)
 
 
 def test_bonds_and_harmonic_chains_under_shear(device, tmp_path):
@@ -195,7 +221,7 @@ def test_what_stays_on_the_host_is_named(line, tmp_path):
 
 
 @pytest.mark.parametrize("processors", ["2 1 1", "1 2 1", "1 2 2"])
-def test_ranks_share_a_sheared_box(processors, tmp_path):
+def test_ranks_share_a_sheared_box(processors, device, tmp_path):
     # Atoms that are created depend on the number of ranks. The box flips in step 2, when all
     # particles are in other sub-domains, and the second run begins after it.
     box = "prism 0 6 0 6 0 6 2.9 0 0"
@@ -208,7 +234,7 @@ def test_ranks_share_a_sheared_box(processors, tmp_path):
         + THERMO.replace("pyz", "pyz xy")
         + SHEAR.format(0.9)
     )
-    deck += resident("cpu") + "thermo 4\nrun 8\nrun 5\n" + END
+    deck += resident(device) + "thermo 4\nrun 8\nrun 5\n" + END
     one = run_lammps(deck, tmp_path)
     ranks = int(np.prod([int(n) for n in processors.split()]))
     many = run_lammps(f"processors {processors}\n" + deck, tmp_path, ranks=ranks)
@@ -218,9 +244,93 @@ def test_ranks_share_a_sheared_box(processors, tmp_path):
     assert_same_steps(many, one, 1e-9)
 
 
-def test_output_on_ranks_does_not_change_the_steps(tmp_path):
+@pytest.mark.parametrize("style", ["dpd", "dpd/ext", "mdpd"])
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+def test_ranks_and_gpus_make_the_steps_of_one_cpu(style, precision, device, tmp_path):
+    # The box flips in steps 1 and 39; 15 steps are few enough for mixed precision.
+    deck = fluid(1.0, style, precision) if style != "mdpd" else many_bodies(precision)
+    start = run_lammps(
+        deck.replace(BOX, "prism 0 5 0 6 0 7 2.4 0 0") + "write_restart start\n", tmp_path
+    )
+    deck = (
+        f"comm_modify vel yes\nread_restart {start.directory / 'start'}\ncomm_modify vel yes\n"
+        "neighbor 0.3 bin\ntimestep 0.01\nfix nve all nve\n"
+        f"{OFTEN}{THERMO}{SHEAR.format(2.2)}"
+    )
+    steps = "run 25\nrun 15\n" if precision == "double" else "run 15\n"
+    one = run_lammps(deck + resident("cpu") + steps + END, tmp_path)
+    two = run_lammps(deck + resident(device) + steps + END, tmp_path, ranks=2)
+    for run in (one, two):
+        assert_stays(run)
+    assert_same_steps(two, one, 1e-8 if precision == "double" else 1e-3)
+
+
+def many_bodies(precision: str) -> str:
+    return (
+        one_type("create_atoms 1 random 1200 11 NULL", BOX)
+        .replace("pair_style manymove/dpd 0.0 1.0 7 precision double", "")
+        .replace("pair_coeff * * 25.0 4.5", "")
+        + f"pair_style manymove/mdpd 1.0 1.0 4711 precision {precision}\n"
+        + "pair_coeff 1 1 -40 25 4.5 1 0.75\nvelocity all create 1.0 13 loop all\n"
+        + THERMO
+    )
+
+
+@on_gpu
+def test_the_way_of_ghosts_does_not_change_a_bit_of_a_sheared_run(tmp_path):
+    deck = fluid(1.0) + SHEAR.format(2.2)
+    ways = ("", "overlap no", "transport host", "transport shared", "transport peer")
+    first, *others = (
+        run_lammps(deck + resident("cuda", way) + "run 60\n" + END, tmp_path, ranks=2)
+        for way in ways
+    )
+    assert_stays(first)
+    for other in others:
+        assert np.array_equal(state(other), state(first))
+
+
+def test_time_runs_out_under_shear(device, tmp_path):
+    # On two ranks, of which each has its own clock.
+    deck = fluid(1.0, precision="mixed") + SHEAR.format(2.2) + resident(device)
+    deck += "thermo_style custom step xy press\ntimer timeout 0:00:01\nrun 100000000\n"
+    run = run_lammps(deck + "timer timeout unlimited\nrun 1\n", tmp_path, ranks=2)
+    assert "Wall time limit reached" in run.output
+    steps = int(re.search(r"for (\d+) steps with", run.output)[1])
+    assert 0 < steps < 100000000
+    after = run.thermo()
+    assert after["Step"].tolist() == [steps, steps + 1]
+    assert np.isfinite(after["Press"]).all()
+    tilts = 2.2 * 0.01 * 6 * np.array([steps, steps + 1])
+    difference = (after["Xy"] - tilts) / 5
+    assert difference == pytest.approx(np.round(difference), abs=1e-6)
+
+
+def test_an_interrupted_run_continues_from_its_last_restart_file(tmp_path):
+    # Ctrl-C ends LAMMPS at once. The box flips every 38 steps, and the files are 50 steps apart.
+    shear = SHEAR.format(2.2) + resident("cpu")
+    deck = fluid(1.0) + shear + "thermo 50\nthermo_modify flush yes\n"
+    folder = tmp_path / "interrupted"
+    job = start_lammps(deck + "restart 50 half.*\nrun 100000000\n", folder, 2, 150)
+    job.process.send_signal(signal.SIGINT)
+    job.failure()
+    done = sorted(int(file.name[5:]) for file in folder.glob("half.*"))
+    assert done[:2] == [50, 100]
+    rest = (
+        f"read_restart {folder / 'half.100'}\ncomm_modify vel yes\nneighbor 0.3 bin\n"
+        "timestep 0.01\nfix nve all nve\n" + OFTEN + THERMO + shear + "run 50\n" + END
+    )
+    whole = run_lammps(deck + "run 100\nrun 50\n" + END, tmp_path, ranks=2)
+    again = run_lammps(rest, tmp_path, ranks=2)
+    for run in (whole, again):
+        assert_stays(run)
+    # LAMMPS' images of the two runs may differ by a period, as without the engine.
+    for names in (("vx", "vy", "vz"), ("fx", "fy", "fz")):
+        assert_close(pick(again, *names), pick(whole, *names), 1e-6)
+
+
+def test_output_on_ranks_does_not_change_the_steps(device, tmp_path):
     # Atoms are sent to their sub-domains for LAMMPS' neighbor lists, and in flips.
-    deck = fluid(1.0) + SHEAR.format(2.2) + resident("cpu")
+    deck = fluid(1.0) + SHEAR.format(2.2) + resident(device)
     reads = "compute rdf all rdf 20\nfix look all ave/time 3 1 3 c_rdf[*] mode vector file rdf\n"
     plain, busy = (
         run_lammps(deck + more + "run 50\n" + END, tmp_path, ranks=2) for more in ("", reads)
@@ -229,7 +339,7 @@ def test_output_on_ranks_does_not_change_the_steps(tmp_path):
         assert_stays(run)
         assert (np.sort(run.dump("end")["id"]) == np.arange(1, 631)).all()
     # LAMMPS wraps positions for its neighbor lists by its own arithmetic.
-    assert_close(state(busy), state(plain), 1e-11)
+    assert_close(state(busy), state(plain), 1e-11 if device == "cpu" else 1e-9)
 
 
 @pytest.mark.parametrize("precision", ["double", "mixed"])
@@ -273,12 +383,12 @@ def test_sllod_is_that_of_lammps(rate, chain, style, device, tmp_path):
         assert ours.thermo()[name] == pytest.approx(expected, rel=1e-7, abs=1e-7), name
 
 
-def test_sllod_on_ranks_with_output_and_from_a_restart_file(tmp_path):
+def test_sllod_on_ranks_with_output_and_from_a_restart_file(device, tmp_path):
     deck = fluid(0.0) + SHEAR.format(2.2) + SLLOD.format("")
     start = run_lammps(deck + "write_restart start\n", tmp_path).directory / "start"
     begin = (
         f"read_restart {start}\ncomm_modify vel yes\nneighbor 0.3 bin\ntimestep 0.01\n"
-        "fix nve all nve\n" + OFTEN + SHEAR.format(2.2) + SLLOD.format("") + resident("cpu")
+        "fix nve all nve\n" + OFTEN + SHEAR.format(2.2) + SLLOD.format("") + resident(device)
     )
     one = run_lammps(begin + "run 20\nrun 20\n" + END, tmp_path)
     two = run_lammps(begin + "thermo 1\nrun 20\nrun 20\n" + END, tmp_path, ranks=2)

@@ -117,8 +117,7 @@ struct Grid {
 // Shear of the box along x, with the gradient of the velocity along y. The tilt xy is Box::tilt[0]
 // at the time step `begin` and grows by rate * Box::extent[1] per unit of time. The engine's
 // velocities, also in HostArrays, are relative to the flow (rate (y - low[1]), 0, 0), and positions
-// are those in the box with the tilt Engine::tilt(). It needs one GPU, or the CPUs of any number
-// of ranks; see check_settings().
+// are those in the box with the tilt Engine::tilt(); see check_settings().
 struct Shear {
   double rate = 0;  // per unit of time; 0: no shear
   std::int64_t begin = 0;

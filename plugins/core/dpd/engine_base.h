@@ -313,19 +313,36 @@ class EngineBase : public Engine {
     cells.xy = frame.xy;
     cells.to_xy = frame.to_xy;
   }
-  // Balls for the next lists, after some that held for so many steps; zero: there were none.
+  // Balls for the next lists, after some that held for so many steps; zero: there were none. Under
+  // shear they leave a share of the skin to it, by which lists then reach farther.
   void find_balls(Cells& cells, std::int64_t held) {
     if (is_sheared()) {
       constexpr double kMost = 0.2, kMargin = 1.25;
       share_of_shear_ =
           held > 0 ? std::min(kMost, kMargin * share_after(static_cast<double>(held))) : kMost;
       cells.largest_radius = largest_radius_of(settings_, share_of_shear_);
+      lengthen_reach(cells, settings_, share_of_shear_);
     }
     look_ahead(cells, settings_.time_step, held);
   }
   // Lists hold until shear has brought places of lists closer than their share of the skin.
   bool shear_ends_lists(std::int64_t built, std::int64_t step) const {
     return share_after(static_cast<double>(step - built)) > share_of_shear_;
+  }
+  // Whether they do not hold in the step after this one, because of shear or a flip of the box.
+  bool lists_end_after(std::int64_t built, std::int64_t step) const {
+    return shear_ends_lists(built, step + 1) || periods_of_tilt(step + 1) != periods_of_tilt(step);
+  }
+  // Gives the tilt of a step to what a kernel of this step takes, which has that of
+  // settings_of_tilted_box().
+  template <class Step>
+  void tilt_step(Step& s, std::int64_t number) const {
+    s.forces.frame = frame_of_step<typename Step::Precision>(number, 0);
+    s.motion.frame = frame_of_step<typename Step::Precision>(number, 1);
+    tilt_cells(s.cells, number);
+    const auto share = static_cast<float>(tilt(number) / settings_of_tilted_box().box.tilt[0]);
+    s.shorts.xy *= share;
+    s.density_shorts.xy *= share;
   }
 
  private:

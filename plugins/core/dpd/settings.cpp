@@ -153,7 +153,7 @@ void check_settings(const Settings& s) {
 }
 
 Cells cells_of(const Settings& s, double count, const Brick* here) {
-  Cells cells;
+  Cells cells{};
   const double reach = s.cutoff + s.skin;
   double width[3];
   widths_of(s.box, width);
@@ -201,7 +201,7 @@ Cells cells_of(const Settings& s, double count, const Brick* here) {
   cells.to_xy = frame.to_xy;
   cells.to_xz = frame.to_xz;
   cells.to_yz = frame.to_yz;
-  cells.cutoff = static_cast<float>(s.cutoff * (1 + 3e-5));
+  lengthen_reach(cells, s, 0);
   // Farther apart than half a width of a tilted box, two places may have nearer images than those
   // that differ least in fractions: there, all pairs of the cells around come into lists.
   for (int a = 0; a < 3; ++a)
@@ -210,6 +210,11 @@ Cells cells_of(const Settings& s, double count, const Brick* here) {
   cells.largest_radius = largest_radius_of(s, 0);
   look_ahead(cells, 0, 0);
   return cells;
+}
+
+void lengthen_reach(Cells& cells, const Settings& s, double share) {
+  if (cells.cutoff < 1e14f)
+    cells.cutoff = static_cast<float>((s.cutoff + share * s.skin) * (1 + 3e-5));
 }
 
 float largest_radius_of(const Settings& s, double left_out) {
@@ -576,8 +581,6 @@ std::unique_ptr<Engine> make_engine(const Settings& settings, const std::string&
   if (device == "cpu") return make_cpu_engine(settings, threads, communicator);
 #if defined(MANYMOVE_HAVE_CUDA)
   if (device.starts_with("cuda")) {
-    if (communicator && settings.shear.rate != 0)
-      refuse("shear needs one GPU, or the CPUs of any number of ranks");
     const auto make =
         settings.pairs.double_precision ? &make_cuda_engine<Double> : &make_cuda_engine<Mixed>;
     return make(settings, device.size() > 5 ? std::stoi(device.substr(5)) : -1, communicator);

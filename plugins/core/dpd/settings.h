@@ -25,6 +25,8 @@ Cells cells_of(const Settings& settings, double count, const Brick* here);
 constexpr float kFarthestAhead = 0.8f;
 // The largest radius of balls that do not use this share of the skin.
 float largest_radius_of(const Settings& settings, double left_out);
+// Lists of these cells reach beyond the cutoff and the balls by this share of the skin.
+void lengthen_reach(Cells& cells, const Settings& settings, double share);
 // Balls for lists that hold about as many steps as the last ones did; zero: not known.
 void look_ahead(Cells& cells, double time_step, std::int64_t steps);
 

@@ -1,9 +1,10 @@
 """Speed of DPD on a number of MPI ranks, for `manymove bench scaling`:
 `python -m manymove.bench.dpd_ranks REQUEST FILE`, both JSON.
 
-A box of cubes with a number of particles each is melted from a random start by LAMMPS on the given
-number of ranks, which then makes the timed runs without another setup. The time is the difference
-of two parts of a run, as in `manymove bench dpd`.
+The particles are free, or in chains with harmonic bonds. A box of cubes with a number of particles
+each is melted from a random start by LAMMPS on the given number of ranks, which then makes the
+timed runs without another setup. The time is the difference of two parts of a run, as in `manymove
+bench dpd`.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tempfile
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -37,17 +39,55 @@ def grid(count: int) -> tuple[int, int, int]:
     return min(grids, key=lambda n: n[2] - n[0] + n[1])
 
 
-def deck(case: Case, cubes: int, ranks: int, run_style: str, skin: float, precision: str) -> str:
-    """Deck that creates and melts the fluid; `case` is that of a cube."""
+def deck(
+    case: Case,
+    cubes: int,
+    ranks: int,
+    run_style: str,
+    skin: float,
+    precision: str,
+    beads: int = 1,
+    molecule: Path | None = None,
+) -> str:
+    """Deck that creates and melts the fluid; `case` is that of a cube. Chains of `beads` particles
+    come from the file `molecule`."""
     sides = [case.edge * n for n in grid(cubes)]
+    if beads == 1:
+        style, bonds, law = "atomic", "", ""
+        create = f"create_atoms 1 random {case.particles * cubes} {case.seed} box\n"
+    else:
+        style = "bond"
+        bonds = " bond/types 1 extra/bond/per/atom 2 extra/special/per/atom 6"
+        law = "special_bonds lj 1 1 1\nbond_style harmonic\nbond_coeff 1 20.0 0.5\n"
+        chains = case.particles * cubes // beads
+        create = (
+            f"molecule chain {molecule}\n"
+            f"create_atoms 0 random {chains} {case.seed} box mol chain {case.seed}\n"
+        )
     return (
-        "units lj\natom_style atomic\nnewton off\ncomm_modify mode single vel yes\n"
+        f"units lj\natom_style {style}\nnewton off\ncomm_modify mode single vel yes\n"
         f"processors {' '.join(map(str, grid(ranks)))}\n"
-        f"region box block {' '.join(f'0 {side:.17g}' for side in sides)}\ncreate_box 1 box\n"
-        f"create_atoms 1 random {case.particles * cubes} {case.seed} box\nmass 1 1.0\n"
+        f"region box block {' '.join(f'0 {side:.17g}' for side in sides)}\n"
+        f"create_box 1 box{bonds}\n"
+        f"{create}mass 1 1.0\n"
         f"velocity all create 1.0 {case.seed} loop geom\n"
-        f"{case.pair(f'manymove/dpd {precision}')}{case.integrate(run_style, skin)}"
+        f"{case.pair(f'manymove/dpd {precision}')}{law}{case.integrate(run_style, skin)}"
         f"{THERMO}"
+    )
+
+
+def chain(beads: int) -> str:
+    """LAMMPS' file of a straight chain with bonds at their length."""
+    return "\n".join(
+        [
+            f"chain of {beads}\n\n{beads} atoms\n{beads - 1} bonds\n\nCoords\n",
+            *(f"{k + 1} {0.5 * k:g} 0 0" for k in range(beads)),
+            "\nTypes\n",
+            *(f"{k + 1} 1" for k in range(beads)),
+            "\nBonds\n",
+            *(f"{k} 1 {k} {k + 1}" for k in range(1, beads)),
+            "",
+        ]
     )
 
 
@@ -63,26 +103,31 @@ def measure(
     repeats: int,
     seconds: float,
     seed: int,
+    beads: int = 1,
 ) -> dict[str, Any]:
     """The result of one size on a number of ranks.
 
     Args:
-        particles: total number of particles, rounded down to a multiple of `cubes`.
+        particles: total number of particles, rounded down to a multiple of `cubes` and `beads`.
+        beads: particles of each chain; 1 for free particles.
         device: "cpu" or "cuda"; the local rank determines the GPU.
         transport: transport between GPUs, as for run_style manymove/verlet.
 
     Raises:
         RuntimeError: LAMMPS or its MPI is missing or fails, or the fluid is not melted.
     """
-    case = Case(particles // cubes, 3.0, 1.0, 0.005, (skin,), 1.0, seed)
+    case = Case(particles // cubes // beads * beads, 3.0, 1.0, 0.005, (skin,), 1.0, seed)
     particles = case.particles * cubes
+    folder = tempfile.TemporaryDirectory()
+    molecule = Path(folder.name) / "chain"
+    molecule.write_text(chain(beads))
     style = f"manymove/verlet device cuda transport {transport}" if device == "cuda" else "verlet"
     session = Session(host.command(ranks), host.environment())
     try:
         # LAMMPS looks up the variable of `thermo` only when it initializes a run, which the later
         # runs leave out (`pre no`).
         said = session.ask(
-            f"{deck(case, cubes, ranks, style, skin, precision)}"
+            f"{deck(case, cubes, ranks, style, skin, precision, beads, molecule)}"
             f"variable output equal {MELT}+(step>={MELT})\nthermo v_output\nrun {MELT}\n"
         )
         runs: list[tuple[float, float]] = []
@@ -95,6 +140,7 @@ def measure(
             done += 3 * WARM_UP + steps
     finally:
         session.close()
+        folder.cleanup()
     temperature = runs[-1][1]
     if not abs(temperature - 1) < MELTED:
         raise RuntimeError(f"the fluid is not melted: its temperature is {temperature:.3g}")
@@ -103,6 +149,7 @@ def measure(
     ways = re.findall(r"ghosts travel through (.+)", said)
     return {
         "particles": particles,
+        "beads": beads,
         "ranks": ranks,
         "million_particle_steps_per_second": median(rates),
         "lowest": min(rates),

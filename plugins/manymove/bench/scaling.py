@@ -3,7 +3,8 @@
 
 Each measurement is a process, or an mpiexec of several, with a JSON file: `manymove bench disks`,
 `adsorption` and `electrolyte`, LAMMPS for DPD, and HOOMD-blue for the component. A
-measurement that fails or hangs leaves a gap in its curve.
+measurement that fails or hangs, or needs more GPUs than there are, leaves a gap in its curve, and
+is listed as not run.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ COMMAND = [
 ]
 LARGEST_CUBE = 2_000_000  # particles of DPD; larger boxes in strong scaling are several cubes
 SKINS = {"cpu": 0.3, "cuda": 0.35}  # of DPD, the fastest on one and on four GPUs
+WANTED = (1, 2, 4, 8)  # GPUs; what these cannot measure is listed
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class Plan:
     seconds: float
     seed: int
     deadline: float  # of time.monotonic()
+    absent: Sequence[int] = ()  # numbers of ranks that need more GPUs than there are
     failures: list[str] = field(default_factory=list)
     known: dict[tuple[str, ...], list[Row]] = field(default_factory=dict)
 
@@ -94,7 +97,7 @@ def _spheres(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
     return _disks(plan, weak, size, "spheres")
 
 
-def _dpd(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
+def _dpd(plan: Plan, weak: bool, size: int, beads: int = 1) -> Iterator[Row]:
     device = "cuda" if plan.on_gpu else "cpu"
     for ranks in plan.ranks:
         cubes = ranks if weak else max(1, size // LARGEST_CUBE)
@@ -109,15 +112,20 @@ def _dpd(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
             "repeats": plan.repeats,
             "seconds": plan.seconds,
             "seed": plan.seed,
+            "beads": beads,
         }
         command = [sys.executable, "-m", "manymove.bench.dpd_ranks", json.dumps(request)]
-        what = f"dpd, {_label(weak, size)}, {_ranks(ranks)}"
+        what = f"{'dpd' if beads == 1 else 'bonded'}, {_label(weak, size)}, {_ranks(ranks)}"
         for row in plan.run(what, command):
             yield {
                 **row,
                 "size": row["particles"],
                 "rate": row["million_particle_steps_per_second"],
             }
+
+
+def _bonded(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
+    return _dpd(plan, weak, size, beads=10)
 
 
 def _component(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
@@ -155,6 +163,27 @@ def _electrolyte(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
             scale = rate * row["seconds_per_sweep"]  # extremes of the file are times
             extremes = {"lowest": scale / row["highest"], "highest": scale / row["lowest"]}
             yield {**row, **extremes, "ranks": ranks, "size": ions, "rate": rate, "pairs_of": size}
+
+
+def _tree(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
+    """One chain with far fields of a tree. In weak scaling each device has as many ions."""
+    for ranks in plan.ranks:
+        ions = size * ranks if weak else size
+        words = ["electrolyte", "--sizes", ions, "--methods", "tree", "--equilibrate", 1]
+        if plan.on_gpu:
+            words += ["--device", "cuda:" + ",".join(map(str, range(ranks)))]
+        else:
+            words += ["--device", "cpu", "--threads", ranks]
+        what = f"tree, {_label(weak, size)}, {_ranks(ranks)}"
+        for row in plan.run(what, plan.bench(1, *words)):
+            extremes = {"lowest": ions / row["highest"], "highest": ions / row["lowest"]}
+            yield {
+                **row,
+                **extremes,
+                "ranks": ranks,
+                "size": ions,
+                "rate": ions / row["seconds_per_sweep"],
+            }
 
 
 def _adsorption(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
@@ -211,9 +240,18 @@ ALGORITHMS = {
         {"cpu": [24_000], "cuda": [2_000_000]},
         {"cpu": [48_000], "cuda": [2_000_000, 8_000_000]}, _dpd,
     ),
+    "bonded": Algorithm(
+        "DPD, chains of ten", "particles", "million particle-steps/s",
+        {"cpu": [24_000], "cuda": [2_000_000]},
+        {"cpu": [48_000], "cuda": [2_000_000, 8_000_000]}, _bonded,
+    ),
     "electrolyte": Algorithm(
         "Electrolytes, one chain", "ions", "pair terms/s",
         {"cpu": [8192], "cuda": [1_048_576]}, {"cpu": [8192], "cuda": [1_048_576]}, _electrolyte,
+    ),
+    "tree": Algorithm(
+        "Electrolytes, one chain with the tree", "ions", "trial moves/s",
+        {"cpu": [8192], "cuda": [1_048_576]}, {"cpu": [8192], "cuda": [1_048_576]}, _tree,
     ),
     "adsorption": Algorithm(
         "Adsorbates", "systems", "steps/s", {"cpu": [0], "cuda": [0]},
@@ -247,8 +285,8 @@ def run(
     The arguments are the options of `manymove bench scaling`; None stands for their defaults.
 
     Returns:
-        the content of the JSON file: a row for each point with the results of the measurement, and
-        the failures.
+        the content of the JSON file: a row for each point with the results of the measurement, the
+        failures, and the points that were not run.
 
     Raises:
         ValueError: an argument is out of range.
@@ -266,20 +304,24 @@ def run(
     if plot_file is not None:
         need_matplotlib()
     on_gpu = _runs_on_gpu(device)
-    ranks = _numbers_of_ranks(ranks, on_gpu)
+    ranks, absent = _numbers_of_ranks(ranks, on_gpu)
     words = shlex.split(launcher or "")
     with_mpiexec = {"disks", "spheres", "component", "adsorption"}
     if not words and max(ranks) > 1 and with_mpiexec & set(algorithms):
         words = _launcher()
     deadline = time.monotonic() + limit
-    plan = Plan(ranks, on_gpu, words, transport, repeats, seconds, seed, deadline)
+    plan = Plan(ranks, on_gpu, words, transport, repeats, seconds, seed, deadline, absent)
     about = {"ranks": ranks, "repeats": repeats, "seconds": seconds, "seed": seed}
-    report = Report(TABLE, json_file, **about, failures=plan.failures)
+    not_run: list[Row] = []
+    report = Report(TABLE, json_file, **about, failures=plan.failures, not_run=not_run)
     for name in algorithms:
         for kind in ["weak"] * weak + ["strong"] * strong:
             usual = getattr(ALGORITHMS[name], kind)["cuda" if on_gpu else "cpu"]
             for size in usual if sizes is None else sizes:
-                report.add(_curve(plan, name, kind == "weak", size))
+                rows = _curve(plan, name, kind == "weak", size)
+                not_run += _gaps(plan, name, kind, size, rows)
+                report.add(rows)
+    _print_gaps(not_run)
     if not report.rows:
         raise RuntimeError(f"nothing was measured: {plan.failures[0]}")
     if plot_file is not None:
@@ -307,6 +349,29 @@ def _curve(plan: Plan, name: str, weak: bool, size: int) -> list[Row]:
     return rows
 
 
+def _gaps(plan: Plan, name: str, kind: str, size: int, rows: Sequence[Row]) -> list[Row]:
+    """The points of a curve that were not measured; a size of 0 fills the device."""
+    measured = {row["ranks"] for row in rows}
+    return [
+        {
+            "algorithm": name,
+            "scaling": kind,
+            "size": size * ranks if kind == "weak" and name != "electrolyte" else size,
+            "ranks": ranks,
+            "why": f"needs {ranks} GPUs" if ranks in plan.absent else "failed",
+        }
+        for ranks in [*plan.ranks, *plan.absent]
+        if ranks not in measured
+    ]
+
+
+def _print_gaps(gaps: Sequence[Row]) -> None:
+    for gap in gaps:
+        thing = f"{gap['algorithm']}, {gap['scaling']}, "
+        thing += f"{gap['size']:,} in all" if gap["size"] else "as many as fill the device"
+        print(f"not run: {thing}, {_ranks(gap['ranks'])}: {gap['why']}")
+
+
 def _title(algorithm: Algorithm, weak: bool, row: Row) -> str:
     if not weak:
         return f"{row['size']:,} {algorithm.things} in all"
@@ -328,16 +393,20 @@ def _runs_on_gpu(device: str) -> bool:
     return gpus and device != "cpu"
 
 
-def _numbers_of_ranks(ranks: Sequence[int] | None, on_gpu: bool) -> list[int]:
+def _numbers_of_ranks(ranks: Sequence[int] | None, on_gpu: bool) -> tuple[list[int], list[int]]:
+    """Those that are measured, and those for which there are too few GPUs."""
     most = len(_core.cuda_devices()) if on_gpu else len(usable_cores())
     if ranks is None:
-        return [2**k for k in range(most.bit_length())]
-    if min(ranks) < 1 or (on_gpu and max(ranks) > most):
+        powers = [2**k for k in range(most.bit_length())]
+        return powers, [n for n in WANTED if n > most] if on_gpu else []
+    if min(ranks) < 1 or (on_gpu and min(ranks) > most):
         raise ValueError(
             f"--ranks is {','.join(map(str, ranks))}; it must be positive"
             + (f", and there are {most} GPUs" if on_gpu else "")
         )
-    return sorted(ranks)
+    return [n for n in sorted(ranks) if not on_gpu or n <= most], [
+        n for n in sorted(ranks) if on_gpu and n > most
+    ]
 
 
 def _launcher() -> list[str]:
@@ -374,8 +443,10 @@ def read(files: Sequence[Path], plot_file: Path | None) -> list[Row]:
     rows: list[Row] = []
     for file in files:
         try:
-            found = json.loads(file.read_text())["results"]
+            report = json.loads(file.read_text())
+            found = report["results"]
             print("\n".join([TABLE.header, *map(TABLE.line, found)]))
+            _print_gaps(report.get("not_run", []))
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"{file} is no file of manymove bench scaling") from None
         rows += found

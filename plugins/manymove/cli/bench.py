@@ -308,7 +308,15 @@ def bench_dpd(
 
 @command(app, like=_of_all)
 def bench_scaling(
-    algorithms: tuple[str, ...] = ("disks", "dpd", "electrolyte", "adsorption"),
+    algorithms: tuple[str, ...] = (
+        "disks",
+        "spheres",
+        "dpd",
+        "bonded",
+        "electrolyte",
+        "tree",
+        "adsorption",
+    ),
     ranks: tuple[int, ...] | None = None,
     weak: bool = False,
     strong: bool = False,
@@ -323,7 +331,8 @@ def bench_scaling(
     """Time weak and strong scaling over GPUs or CPU ranks.
 
     --sizes needs a single algorithm. It is the size of each rank with --weak, and that of all ranks
-    together with --strong.
+    together with --strong. With GPUs, --ranks is 1,2,4,8 by default; what needs more GPUs than
+    there are is listed as not run.
 
     Examples:
       manymove bench scaling --json scaling.json

@@ -42,12 +42,7 @@ class CudaEngine final : OnDevice, public EngineBase {
         total_(kTallies),
         base_(constants_.step()) {
     base_.watch = {control_.data(), report_.get()};
-    if (is_sheared()) {
-      const Settings tilted = settings_of_tilted_box();
-      base_.shorts = shorts_of(tilted);
-      base_.density_shorts = shorts_of_densities(tilted);
-      base_.motion.frame.tilted = 1;
-    }
+    if (is_sheared()) shear_box(base_, settings_of_tilted_box());
     if (!settings.velocity_changes.empty()) {
       moment_by_type_ = on_device(moment_units_.by_type(), stream_);
       drops_ = DeviceBuffer<double>(settings.velocity_changes.size());
@@ -388,7 +383,10 @@ class CudaEngine final : OnDevice, public EngineBase {
     constants_.choose(s, table);
     set_noise(s.forces, number);
     set_time(s.motion, number);
-    if (is_sheared()) tilt_step(s, number);
+    if (is_sheared()) {
+      tilt_step(s, number);
+      s.ends_lists = lists_end_after(built_, number);
+    }
     s.lists = lists();
     s.ball = ball_.data();
     s.image = image_.data();
@@ -402,16 +400,6 @@ class CudaEngine final : OnDevice, public EngineBase {
     s.force = force_.data();
     s.partial = partial_.data();
     return s;
-  }
-  void tilt_step(Step<P>& s, std::int64_t number) const {
-    s.forces.frame = frame_of_step<P>(number, 0);
-    s.motion.frame = frame_of_step<P>(number, 1);
-    tilt_cells(s.cells, number);
-    const auto share = static_cast<float>(tilt(number) / settings_of_tilted_box().box.tilt[0]);
-    s.shorts.xy *= share;
-    s.density_shorts.xy *= share;
-    s.ends_lists = shear_ends_lists(built_, number + 1) ||
-                   periods_of_tilt(number + 1) != periods_of_tilt(number);
   }
   // Replaces the box by the equivalent one of smaller tilt, as often as the tilt of a step needs.
   void replace_box(std::int64_t step) {
@@ -446,7 +434,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     if (settings_.pairs.transverse)
       kernel = transverse_kernel<P, AllParticles>(plain_, reading, lanes_);
     else if (is_sheared() && !settings_.pairs.has_densities())
-      kernel = sheared_kernel<P>(plain_in_any_box_, reading, lanes_);
+      kernel = sheared_kernel<P, AllParticles>(plain_in_any_box_, reading, lanes_);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(kThreads);

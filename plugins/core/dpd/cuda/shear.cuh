@@ -7,22 +7,30 @@
 namespace manymove::dpd {
 
 // plain: as in is_plain() in any box.
-template <class P>
-StepKernel<P, AllParticles> sheared_kernel(bool plain, bool reading, int lanes);
+template <class P, class Who>
+StepKernel<P, Who> sheared_kernel(bool plain, bool reading, int lanes);
 
 // As with many-body forces, plain systems have kernels of their own in mixed precision only.
-template <class P>
-StepKernel<P, AllParticles> choose_sheared_kernel(bool plain, bool reading, int lanes) {
+template <class P, class Who>
+StepKernel<P, Who> choose_sheared_kernel(bool plain, bool reading, int lanes) {
   if constexpr (kIntegers<P>)
     if (plain)
-      return reading ? step_kernel_of<P, true, true, AllParticles, Extra::shear>(lanes)
-                     : step_kernel_of<P, true, false, AllParticles, Extra::shear>(lanes);
-  return reading ? step_kernel_of<P, false, true, AllParticles, Extra::shear>(lanes)
-                 : step_kernel_of<P, false, false, AllParticles, Extra::shear>(lanes);
+      return reading ? step_kernel_of<P, true, true, Who, Extra::shear>(lanes)
+                     : step_kernel_of<P, true, false, Who, Extra::shear>(lanes);
+  return reading ? step_kernel_of<P, false, true, Who, Extra::shear>(lanes)
+                 : step_kernel_of<P, false, false, Who, Extra::shear>(lanes);
+}
+
+// What all steps under shear have. tilted: the settings with the box that is tilted most.
+template <class P>
+void shear_box(Step<P>& base, const Settings& tilted) {
+  base.shorts = shorts_of(tilted);
+  base.density_shorts = shorts_of_densities(tilted);
+  base.motion.frame.tilted = 1;
 }
 
 // One thread per particle: its place in the equivalent box of smaller or larger tilt. image: by
-// index of the host, which is origin.
+// index of the host, which is origin, or by slot.
 template <class P>
 __global__ void change_tilt_kernel(int count, bool smaller, const unsigned* origin, int3* image,
                                    typename P::Position* position) {

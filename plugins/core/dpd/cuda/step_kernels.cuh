@@ -109,6 +109,7 @@ struct Meter {
 
 template <class P>
 struct Step {
+  using Precision = P;
   int count;
   long long number;
   Meter meter;  // of AllMetered

@@ -18,6 +18,7 @@
 #include "../../engine_base.h"
 #include "../bonded_kernels.cuh"
 #include "../many_body_kernels.cuh"
+#include "../shear.cuh"
 #include "../transverse_kernels.cuh"
 #include "../velocity_kernels.cuh"
 #include "ghosts.cuh"
@@ -41,7 +42,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
       : OnDevice(device),
         EngineBase(settings),
         name_(name_of_device()),
-        c_(settings_, communicator),
+        c_(settings_, settings_of_tilted_box(), communicator),
         bonded_(settings_, c_.streams.main),
         migration_(c_),
         ghosts_(c_),
@@ -65,6 +66,8 @@ class DistributedEngine final : OnDevice, public EngineBase {
       s_.hosts = s_.count = s_.slots = arrays.count;
       s_.ghosts = s_.outer = s_.near = s_.slots_left = 0;
       set_clock(clock);
+      frame_.box.tilt[0] = tilt(step_);
+      periods_ = periods_of_tilt(step_);
       tally_ = {};
       lists_hold_ = false;
       s_.now = 0;
@@ -73,17 +76,19 @@ class DistributedEngine final : OnDevice, public EngineBase {
       const int mean = static_cast<int>(all / c_.ranks.ranks());
       together(c_.communicator(), [&] {
         c_.lanes = lanes_of(mean);
-        lists_.set_cells(static_cast<double>(all));
+        lists_.set_cells(settings_of_tilted_box(), static_cast<double>(all));
         s_.reserve(std::max(s_.count, mean), 0);
         s_.reserve_lists(expected_entries(settings_, static_cast<double>(all)));
       });
       c_.transport->expect(ghosts_.expected_segment(static_cast<double>(all)));
       transfer_.take_links(topology);
-      plain_ = is_plain_with(s_.links.specials > 0);
+      look_at_laws();
       together(c_.communicator(), [&] {
         if (s_.count == 0) return;
         if (const int bad = transfer_.enter(arrays, topology, frame_); bad >= 0)
           refuse_particle(topology.tag[bad], arrays.position[bad]);
+        for (int i = 0; is_sheared() && i < s_.count; ++i)
+          if (!(topology.flags[i] & kIntegrated)) refuse_at_rest(topology.tag[i]);
       });
     });
   }
@@ -176,8 +181,13 @@ class DistributedEngine final : OnDevice, public EngineBase {
       c_.constants.take(all, c_.streams.main);
       bonded_.take(all, c_.streams.main);
       c_.streams.finish("coefficients");
-      plain_ = is_plain_with(s_.links.specials > 0);
+      look_at_laws();
     });
+  }
+  // Which kernels serve.
+  void look_at_laws() {
+    plain_ = is_plain_with(s_.links.specials > 0);
+    plain_in_any_box_ = is_plain_with(s_.links.specials > 0, true);
   }
 
   void take_steps(std::int64_t steps, bool (*interrupted)()) {
@@ -209,6 +219,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     }
     counters_.steps += to - step_;
     step_ = to;
+    frame_.box.tilt[0] = tilt(step_);
     const int blocks = blocks_of(0, s_.count);
     const auto wait = [this] { c_.streams.finish("download"); };
     tally_ = tally_of(blocks, s_.partial.data(), total_, c_.streams.main, wait);
@@ -237,6 +248,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     c_.constants.choose(s, table);
     set_noise(s.forces, number);
     set_time(s.motion, number);
+    if (is_sheared()) tilt_step(s, number);
     s.lists = c_.lists();
     s.ball = s_.ball.data();
     s.bonds = {};
@@ -262,7 +274,8 @@ class DistributedEngine final : OnDevice, public EngineBase {
     if (s_.count > 0) {
       Step<P> s = arguments(step_, table_of(step_), s_.count, false);
       s.velocity = s_.rest.data();
-      first_kernel<P><<<blocks_for(s_.count), kThreads, 0, c_.streams.main>>>(s);
+      const auto kernel = is_sheared() ? &first_kernel<P, true> : &first_kernel<P>;
+      kernel<<<blocks_for(s_.count), kThreads, 0, c_.streams.main>>>(s);
       check_launch();
     }
     follow();
@@ -332,10 +345,11 @@ class DistributedEngine final : OnDevice, public EngineBase {
     s.partial += static_cast<std::size_t>(first / c_.block()) * kTallies;
     s.density = s_.density.data();
     const PairTable& pairs = settings_.pairs;
-    const auto kernel = pairs.has_densities()
-                            ? many_body_kernels<P, From>(plain_, reading, c_.lanes).step
-                        : pairs.transverse ? transverse_kernel<P, From>(plain_, reading, c_.lanes)
-                                           : step_kernel_of<P, From>(plain_, reading, c_.lanes);
+    const auto kernel =
+        pairs.has_densities() ? many_body_kernels<P, From>(plain_, reading, c_.lanes).step
+        : pairs.transverse    ? transverse_kernel<P, From>(plain_, reading, c_.lanes)
+        : is_sheared()        ? sheared_kernel<P, From>(plain_in_any_box_, reading, c_.lanes)
+                              : step_kernel_of<P, From>(plain_, reading, c_.lanes);
     kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first});
     check_launch();
   }
@@ -386,7 +400,8 @@ class DistributedEngine final : OnDevice, public EngineBase {
   // Whether no rank's lists expired before `step`, or at it if no build follows. If one's did, all
   // are back at the last build, and the next one comes in time.
   bool vote(std::int64_t step, bool before_build, bool& stop) {
-    migrated_ = before_build && lists_hold_ && has_looked_;
+    // In a flip of the box any particle may leave, when it has its place in the other box.
+    migrated_ = before_build && lists_hold_ && has_looked_ && periods_ == periods_of_tilt(step);
     if (migrated_) {
       c_.streams.work = c_.streams.ahead();
       if (c_.streams.overlap) outer_done_.hold(c_.streams.work);
@@ -476,7 +491,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     std::int64_t sooner = -static_cast<std::int64_t>(c_.report.answers().soonest);
     c_.communicator().maximum(&sooner, 1);
     interval_ = interval(look_ - built_, static_cast<unsigned>(-sooner));
-    until_ = std::max(built_ + interval_, next);
+    until_ = std::max(std::min(built_ + interval_, shear_until_), next);
     has_looked_ = true;
     look_before_build(next + 1);
   }
@@ -488,6 +503,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     look_ = -1;
     has_looked_ = false;
     c_.report.forget();
+    c_.cells = built_cells_;
     s_.copy_images(s_.built_image, s_.image, c_.streams.main);
     if (wanted) s_.reserve_lists(static_cast<int>(wanted + wanted / 8));
     if (wanted || s_.lists_lost) {
@@ -515,16 +531,40 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   // ---- building lists ----
 
-  void place(std::int64_t step) { migration_.place(lists_hold_ ? step - built_ : 0); }
+  void place(std::int64_t step) {
+    find_balls(c_.cells, lists_hold_ ? step - built_ : 0);
+    if (is_sheared()) tilt_cells(c_.cells, step);
+    migration_.place();
+  }
+  // By the equivalent one of smaller tilt, as often as the tilt of a step needs.
+  void replace_box(std::int64_t step) {
+    while (periods_ != periods_of_tilt(step)) {
+      const bool smaller = periods_ < periods_of_tilt(step);
+      if (s_.count > 0) {
+        change_tilt_kernel<P><<<blocks_for(s_.count), kThreads, 0, c_.streams.main>>>(
+            s_.count, smaller, s_.slot.data(), s_.image.data(), s_.present().position.data());
+        check_launch();
+      }
+      periods_ += smaller ? 1 : -1;
+    }
+  }
+  // The step whose positions need other lists than those of the last build, because of shear.
+  std::int64_t end_of_sheared_lists() const {
+    std::int64_t step = built_ + 1;
+    while (step < built_ + kMost && !lists_end_after(built_, step - 1)) ++step;
+    return step;
+  }
 
   // Inner particles, whose lists need no ghosts, are listed while ghosts travel.
   void build(std::int64_t step) {
     if (!migrated_) {
+      if (is_sheared()) replace_box(step);
       migration_.migrate(s_.count);
       place(step);
       migration_.sort();
     }
     built_ = step;
+    built_cells_ = c_.cells;
     c_.report.forget();
     migration_.settle(lists_.range);
     joined_.record(c_.streams.main);
@@ -540,7 +580,8 @@ class DistributedEngine final : OnDevice, public EngineBase {
     if (s_.links.bonds > 0)
       bonded_.reserve(static_cast<std::size_t>(s_.owned_capacity), kThreads / 4);
     follow();
-    until_ = step + interval_;
+    shear_until_ = is_sheared() ? end_of_sheared_lists() : kNever;
+    until_ = std::min(step + interval_, shear_until_);
     has_looked_ = false;
     look_before_build(step);
     lists_hold_ = true;
@@ -561,12 +602,15 @@ class DistributedEngine final : OnDevice, public EngineBase {
   Event outer_densities_, densities_;  // of this step, of outer and of all particles
   DeviceBuffer<unsigned> soonest_{1};
   DeviceBuffer<double> total_{kTallies};
-  bool plain_ = true, lists_hold_ = false;
+  bool plain_ = true, plain_in_any_box_ = true, lists_hold_ = false;
+  std::int64_t periods_ = 0;               // periods_of_tilt() of the positions
   bool migrated_ = false;                  // who leaves for the next build has
   bool has_looked_ = false;                // since the last build
   std::int64_t built_ = -1;                // step of the last build
   std::int64_t interval_ = 1, until_ = 0;  // steps from build to build; the next one
-  std::int64_t look_ = -1;                 // step, if there will be one
+  std::int64_t shear_until_ = kNever;      // when shear ends the lists
+  Cells built_cells_{};
+  std::int64_t look_ = -1;  // step, if there will be one
 };
 
 }  // namespace manymove::dpd

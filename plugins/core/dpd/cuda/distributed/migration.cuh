@@ -178,10 +178,8 @@ class Migration {
     }
   }
 
-  // Where each particle will be in memory; none is moved yet.
-  // steps: since the last build, zero if there was none.
-  void place(std::int64_t steps) {
-    look_ahead(c_.cells, c_.settings.time_step, steps);
+  // Where each particle will be in memory, with the present cells and balls; none is moved yet.
+  void place() {
     c_.base.cells = c_.cells;
     const int present = s_.count + arriving_;
     if (present == 0) return;

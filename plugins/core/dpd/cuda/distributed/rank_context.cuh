@@ -74,10 +74,11 @@ inline Depths depths_of(const Cells& cells, const Brick& own, const Brick& here)
 
 template <class P>
 struct RankContext {
-  // Collective. The settings and the communicator must outlive this object.
-  RankContext(const Settings& settings, Communicator& communicator)
+  // Collective. The settings and the communicator must outlive this object. tilted: the settings
+  // with the box that is tilted most.
+  RankContext(const Settings& settings, const Settings& tilted, Communicator& communicator)
       : settings(settings),
-        ranks(settings, communicator, kFarthestAhead * 0.5 * settings.skin),
+        ranks(tilted, communicator, kFarthestAhead * 0.5 * settings.skin),
         streams(communicator, settings.overlap),
         constants(settings, streams.main),
         transport(
@@ -88,6 +89,7 @@ struct RankContext {
         parts(on_device(ranks.parts(), streams.main)),
         base(constants.step()) {
     base.watch = report.watch();
+    if (settings.shear.rate != 0) shear_box(base, tilted);
   }
   // In the handler of an exception, or at the end: ends what is in the streams. What other ranks
   // have not sent is undefined then, so kernels are told first to leave it alone.

@@ -61,10 +61,10 @@ class RankLists {
  public:
   explicit RankLists(RankContext<P>& context) : c_(context), s_(context.store) {}
 
-  // Cells of a box with so many particles of all ranks.
-  void set_cells(double particles) {
+  // Cells of the box of these settings, with so many particles of all ranks.
+  void set_cells(const Settings& settings, double particles) {
     Cells& cells = c_.cells;
-    cells = cells_of(c_.settings, particles, &c_.ranks.here());
+    cells = cells_of(settings, particles, &c_.ranks.here());
     c_.base.cells = cells;
     c_.depths = depths_of(cells, c_.own(), c_.ranks.here());
     // Inner ones have lists without ghosts.
