@@ -134,6 +134,20 @@ fix down all addforce -1.0 0.0 0.0
     assert_close(state(two), state(one), 1e-10)
 
 
+@pytest.mark.parametrize("every", [1, 7])
+@pytest.mark.parametrize("more", ["", "fix a all momentum 7 linear 1 1 1 angular\n"])
+def test_faster_particles_are_not_missed_by_the_lists_of_slower_ones(every, more, device, tmp_path):
+    # A thermostat makes the particles of two ranks faster and faster, in the engine or, after a
+    # fix of the host, through LAMMPS' arrays.
+    deck = one_type("create_atoms 1 box", "block 0 7 0 6 0 6", before="lattice sc 3.0")
+    deck = from_restart(deck + "velocity all create 0.001 13 loop all\n", tmp_path)
+    deck += f"{resident(device)}{THERMO}{more}fix h all temp/rescale {every} 0.001 30 0 1\n"
+    one, two = (run_lammps(deck + "run 60\n" + END, tmp_path, ranks=ranks) for ranks in (1, 2))
+    assert_stays(two)
+    assert np.abs(pick(two, "vx")).max() > 5
+    assert_close(state(two), state(one), 1e-9)
+
+
 LOOKS = [
     "",
     "thermo 7\n",

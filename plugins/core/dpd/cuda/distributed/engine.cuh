@@ -4,7 +4,8 @@
 // Lists are built by all ranks in the same steps, a number of steps apart that follows from how far
 // particles came before and, shortly before the end, from how far they have come by then: no rank
 // asks in between. If a particle did come too far, all ranks return to the state of the last build
-// and take fewer steps; forces never come from lists in which a neighbor is missing.
+// and take fewer steps, or to the state after it in which velocities were changed, and build there;
+// forces never come from lists in which a neighbor is missing.
 //
 // A rank's outer particles, those with ghosts among their neighbors or with copies elsewhere, come
 // first in memory: their copies travel while the others move. Those that have outer neighbors are
@@ -68,7 +69,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
       frame_.box.tilt[0] = tilt(step_);
       periods_ = periods_of_tilt(step_);
       tally_ = {};
-      lists_hold_ = false;
+      lists_hold_ = changed_ = false;
       s_.now = 0;
       c_.report.forget();
       const std::int64_t all = c_.ranks.sum(s_.count);
@@ -96,15 +97,17 @@ class DistributedEngine final : OnDevice, public EngineBase {
     guarded([&] { transfer_.download(arrays, frame_); });
   }
 
-  // Lists are rebuilt: if they turned out to have expired, the steps since the last build would be
-  // repeated from the old velocities.
+  // With new positions lists are rebuilt.
   void set_particles(int count, const std::uint32_t* tag, const double (*position)[3],
                      const double (*velocity)[3]) override {
     guarded([&] {
       together(c_.communicator(), [&] { check_velocities(count, tag, velocity); });
       c_.streams.work = c_.streams.main;
-      lists_hold_ = false;
-      c_.report.forget();
+      changed_ = true;
+      if (position) {
+        lists_hold_ = false;
+        c_.report.forget();
+      }
       const auto bad = transfer_.set_particles(position, velocity, frame_);
       together(c_.communicator(), [&] {
         if (bad) refuse_particle(bad->tag, bad->position);
@@ -164,11 +167,9 @@ class DistributedEngine final : OnDevice, public EngineBase {
     });
     return sums;
   }
-  // Lists are rebuilt, as after set_particles().
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
     guarded([&] {
-      lists_hold_ = false;
-      c_.report.forget();
+      changed_ = true;
       velocity_sums_.apply(s_.count, map, flag, s_.present().position.data(), s_.rest.data(),
                            c_.streams.main);
     });
@@ -192,6 +193,8 @@ class DistributedEngine final : OnDevice, public EngineBase {
     std::int64_t to = step_ + steps, next = step_ + 1;
     if (!lists_hold_) interval_ = 1;
     bonded_.forget(c_.streams.main);
+    keeps_start_ = std::exchange(changed_, false) && lists_hold_;
+    if (keeps_start_) start_.keep(s_, c_.streams.main);
     start_moving();
     for (;;) {
       // Positions of step `next` are those of the present state.
@@ -199,7 +202,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
       if (!lists_hold_ || next == until_) {
         bool stop = interrupted && next < to && interrupted();
         if (!vote(next, true, stop)) {
-          next = built_;
+          next = lists_hold_ ? built_ : step_ + 1;
           continue;
         }
         if (stop) to = next;
@@ -213,7 +216,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
       }
       bool stop = false;
       if (vote(to, false, stop)) break;
-      next = built_;
+      next = lists_hold_ ? built_ : step_ + 1;
     }
     counters_.steps += to - step_;
     step_ = to;
@@ -391,7 +394,8 @@ class DistributedEngine final : OnDevice, public EngineBase {
   }
 
   // Whether no rank's lists expired before `step`, or at it if no build follows. If one's did, all
-  // are back at the last build, and the next one comes in time.
+  // are back at the last build, and the next one comes in time; or they are back at step_ without
+  // lists, if velocities were changed there after the last build.
   bool vote(std::int64_t step, bool before_build, bool& stop) {
     // In a flip of the box any particle may leave, when it has its place in the other box.
     migrated_ = before_build && lists_hold_ && has_looked_ && periods_ == periods_of_tilt(step);
@@ -496,6 +500,12 @@ class DistributedEngine final : OnDevice, public EngineBase {
     look_ = -1;
     has_looked_ = false;
     c_.report.forget();
+    if (keeps_start_ && built_ <= step_) {
+      start_.restore(s_, c_.streams.main);
+      lists_hold_ = false;
+      interval_ = 1;
+      return start_moving();
+    }
     c_.cells = built_cells_;
     s_.copy_images(s_.built_image, s_.image, c_.streams.main);
     if (wanted) s_.reserve_lists(static_cast<int>(wanted + wanted / 8));
@@ -581,6 +591,37 @@ class DistributedEngine final : OnDevice, public EngineBase {
     ++counters_.builds;
   }
 
+  // The particles at step_, where velocities were changed.
+  struct Start {
+    DeviceBuffer<typename P::Position> position;
+    DeviceBuffer<typename P::Velocity> rest;
+    DeviceBuffer<Vector<typename P::Real>> force;
+    DeviceBuffer<int3> image;
+
+    void keep(const ParticleStore<P>& s, cudaStream_t stream) {
+      copy(s, s.present().position, position, s.count, stream);
+      copy(s, s.rest, rest, s.count, stream);
+      copy(s, s.force, force, s.count, stream);
+      copy(s, s.image, image, s.slots, stream);
+    }
+    void restore(ParticleStore<P>& s, cudaStream_t stream) const {
+      s.now = 0;
+      copy(s, position, s.state[0].position, s.count, stream);
+      copy(s, rest, s.rest, s.count, stream);
+      copy(s, force, s.force, s.count, stream);
+      copy(s, image, s.image, s.slots, stream);
+    }
+    template <class T>
+    static void copy(const ParticleStore<P>& s, const DeviceBuffer<T>& from, DeviceBuffer<T>& to,
+                     int count, cudaStream_t stream) {
+      s.ensure(to, count);
+      if (count > 0)
+        check(cudaMemcpyAsync(to.data(), from.data(), sizeof(T) * static_cast<unsigned>(count),
+                              cudaMemcpyDeviceToDevice, stream),
+              "copy");
+    }
+  };
+
   const std::string name_;
   RankContext<P> c_;
   BondedSums<P> bonded_;
@@ -596,6 +637,9 @@ class DistributedEngine final : OnDevice, public EngineBase {
   DeviceBuffer<unsigned> soonest_{1};
   DeviceBuffer<double> total_{kTallies};
   bool plain_ = true, lists_hold_ = false;
+  bool changed_ = false;      // velocities, since the last step
+  bool keeps_start_ = false;  // start_ is that of step_
+  Start start_;
   std::int64_t periods_ = 0;               // periods_of_tilt() of the positions
   bool migrated_ = false;                  // who leaves for the next build has
   bool has_looked_ = false;                // since the last build
