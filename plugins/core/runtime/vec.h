@@ -206,6 +206,22 @@ MM_LANES FourWords four_at(const std::uint32_t* words) {
   return four;
 }
 
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+MM_LANES FourFloats fused(FourFloats a, FourFloats b, FourFloats c) {
+  return _mm_fmadd_ps(a, b, c);
+}
+#endif
+
+MM_LANES FourInts nearest_integers(FourFloats a) {
+#if defined(__SSE2__)
+  return reinterpret_cast<FourInts>(_mm_cvtps_epi32(a));
+#else
+  FourInts result;
+  for (int q = 0; q < 4; ++q) result[q] = nearest_integer(a[q]);
+  return result;
+#endif
+}
+
 // Stores those of four entries whose bit is set, one after the other; returns how many.
 MM_LANES int store_some(FourWords entry, unsigned bits, std::uint32_t* to) {
 #if defined(__AVX__)
@@ -257,6 +273,38 @@ MM_LANES void transpose(FourInts& a, FourInts& b, FourInts& c, FourInts& d) {
   d = w;
 #endif
 }
+
+#if defined(__AVX2__)
+// ---- eight words: four of one row in the lower half, four of another one in the upper half ----
+
+typedef std::int32_t EightInts __attribute__((vector_size(32)));
+typedef float EightFloats __attribute__((vector_size(32)));
+
+MM_LANES EightInts two_rows(const std::uint32_t* lower, const std::uint32_t* upper) {
+  const auto at = [](const std::uint32_t* words) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(words));
+  };
+  return reinterpret_cast<EightInts>(
+      _mm256_inserti128_si256(_mm256_castsi128_si256(at(lower)), at(upper), 1));
+}
+MM_LANES EightInts twice(FourWords row) {
+  return reinterpret_cast<EightInts>(_mm256_broadcastsi128_si256(reinterpret_cast<__m128i>(row)));
+}
+
+// The first three columns of both halves' four rows come to a, b, c.
+MM_LANES void transpose_halves(EightInts& a, EightInts& b, EightInts& c, EightInts d) {
+  const auto as = [](EightInts v) { return reinterpret_cast<__m256i>(v); };
+  const __m256i ab = _mm256_unpacklo_epi32(as(a), as(b)), cd = _mm256_unpacklo_epi32(as(c), as(d)),
+                ab_high = _mm256_unpackhi_epi32(as(a), as(b)),
+                cd_high = _mm256_unpackhi_epi32(as(c), as(d));
+  a = reinterpret_cast<EightInts>(_mm256_unpacklo_epi64(ab, cd));
+  b = reinterpret_cast<EightInts>(_mm256_unpackhi_epi64(ab, cd));
+  c = reinterpret_cast<EightInts>(_mm256_unpacklo_epi64(ab_high, cd_high));
+}
+MM_LANES unsigned bits_of_eight(EightInts mask) {
+  return static_cast<unsigned>(_mm256_movemask_ps(reinterpret_cast<__m256>(mask)));
+}
+#endif
 
 }  // namespace MANYMOVE_SIMD
 }  // namespace manymove

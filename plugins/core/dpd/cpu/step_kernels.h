@@ -9,15 +9,16 @@
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
-// Lengths of the frame's units, for four at a time.
+// Lengths of the frame's units, for several at a time.
 struct Lengths {
   float xx, yy, zz, xy, xz, yz;
   bool tilted;
 
-  FourFloats squares(FourInts a, FourInts b, FourInts c) const {
-    const FourFloats v = __builtin_convertvector(b, FourFloats),
-                     w = __builtin_convertvector(c, FourFloats), z = w * zz;
-    FourFloats x = __builtin_convertvector(a, FourFloats) * xx, y = v * yy;
+  template <class Floats, class Ints>
+  MM_LANES Floats squares(Ints a, Ints b, Ints c) const {
+    const Floats v = __builtin_convertvector(b, Floats), w = __builtin_convertvector(c, Floats),
+                 z = w * zz;
+    Floats x = __builtin_convertvector(a, Floats) * xx, y = v * yy;
     if (tilted) {
       x += v * xy + w * xz;
       y += w * yz;
@@ -35,9 +36,11 @@ void move_on(const StepRows<P>& s, int i, typename P::Position r, typename P::Ve
   const Crossing crossing = drift(s.motion, r, v);
   // The flow where the particle is now is faster or slower.
   if (s.forces.shear != 0) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
-  s.image[i].x += crossing.x;
-  s.image[i].y += crossing.y;
-  s.image[i].z += crossing.z;
+  if (crossing.x | crossing.y | crossing.z) {
+    s.image[i].x += crossing.x;
+    s.image[i].y += crossing.y;
+    s.image[i].z += crossing.z;
+  }
   if (crossing.lost && v.tag > chunk.lost) chunk.lost = v.tag;
   const std::uint32_t x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
   if (s.ball) {
@@ -72,11 +75,21 @@ class StepLoop {
                         transverse = pass == Pass::transverse, density = pass == Pass::density;
   static constexpr int kHits = 128;  // of a batch
   static_assert(kHits <= kBatch && kHits % kLanes == 0);
-  static constexpr int kAhead = kReadAhead - kGroup;  // entries whose particles are fetched
+  // Forces are added up by add_rows().
+  static constexpr bool in_rows = sizeof(Real) == 4 && !reading && !density && !transverse;
+#if defined(__AVX2__)
+  static constexpr int kTested = 2 * kGroup;  // entries at a time
+#else
+  static constexpr int kTested = kGroup;
+#endif
+  static constexpr int kAhead = kReadAhead - kTested;  // entries whose particles are fetched
+  // Entries of plain pairs are indices without a kind.
+  static constexpr std::uint32_t kIndex = plain ? ~0u : kIndexBits;
 
  public:
   StepLoop(const StepRows<P>& rows, Chunk& chunk) : s_(rows), chunk_(chunk) {
     const Cells& c = s_.cells;
+    simple_ = is_simple();
     limit_ = density ? s_.density_limit : c.cutoff * c.cutoff;
     lengths_ = {c.xx, c.yy, c.zz, c.xy, c.xz, c.yz, s_.forces.frame.tilted != 0};
   }
@@ -108,31 +121,42 @@ class StepLoop {
     const auto* const velocity = s_.velocity;
     const std::uint32_t last_lane = static_cast<std::uint32_t>(s_.lanes - 1);
     const FourWords own = four_at(near + 4 * static_cast<std::int64_t>(i));
+#if defined(__AVX2__)
+    const EightInts mine = twice(own);
+#endif
     int count = count_;
-    for (int k = 0; k < number; k += kGroup) {
-      if (count > kHits - kGroup) {
+    for (int k = 0; k < number; k += kTested) {
+      if (count > kHits - kTested) {
         count_ = count;
         close(i, false);
         count = 0;
       }
-      const FourWords entry = four_at(list + k);
-      const auto from = [&](int q) {
-        const std::uint32_t j = list[k + q] & kIndexBits;
-        return reinterpret_cast<FourInts>(own - four_at(near + 4 * static_cast<std::int64_t>(j)));
+      const auto place = [&](int q) {
+        return near + 4 * static_cast<std::int64_t>(list[k + q] & kIndex);
       };
-      for (int q = 0; q < kGroup; q += 2) {  // two of them are often in one cache line
-        const std::uint32_t j = list[k + kAhead + q] & kIndexBits;
+      for (int q = 0; q < kTested; q += 2) {  // two of them are often in one cache line
+        const std::uint32_t j = list[k + kAhead + q] & kIndex;
         __builtin_prefetch(near + 4 * static_cast<std::int64_t>(j));
         __builtin_prefetch(velocity + j);
       }
+#if defined(__AVX2__)
+      const auto from = [&](int q) { return mine - two_rows(place(q), place(q + 4)); };
+      EightInts a = from(0), b = from(1), c = from(2);
+      transpose_halves(a, b, c, from(3));
+      unsigned bits = bits_of_eight(lengths.squares<EightFloats>(a, b, c) < limit_);
+#else
+      const auto from = [&](int q) { return reinterpret_cast<FourInts>(own - four_at(place(q))); };
       FourInts a = from(0), b = from(1), c = from(2), d = from(3);
       transpose(a, b, c, d);
-      unsigned bits = bits_of_four(lengths.squares(a, b, c) < limit_);
-      if (number - k < kGroup) bits &= (1u << (number - k)) - 1;
-      const std::uint32_t lanes =
-          (static_cast<std::uint32_t>(k / kGroup) & last_lane) * 0x01010101u;
-      std::memcpy(lane_ + count, &lanes, sizeof lanes);
-      count += store_some(entry, bits, hit_ + count);
+      unsigned bits = bits_of_four(lengths.squares<FourFloats>(a, b, c) < limit_);
+#endif
+      if (number - k < kTested) bits &= (1u << (number - k)) - 1;
+      for (int q = 0; q < kTested; q += kGroup) {
+        const std::uint32_t lanes =
+            (static_cast<std::uint32_t>((k + q) / kGroup) & last_lane) * 0x01010101u;
+        std::memcpy(lane_ + count, &lanes, sizeof lanes);
+        count += store_some(four_at(list + k + q), bits >> q & 0xfu, hit_ + count);
+      }
     }
     count_ = count;
   }
@@ -220,7 +244,7 @@ class StepLoop {
       for (; n < segment_[k].end; n += kGroup) {
         FourInts p[kGroup], w[kGroup];
         for (int q = 0; q < kGroup; ++q) {
-          const std::int64_t j = 4 * static_cast<std::int64_t>(hit_[n + q] & kIndexBits);
+          const std::int64_t j = 4 * static_cast<std::int64_t>(hit_[n + q] & kIndex);
           p[q] = reinterpret_cast<FourInts>(four_at(position + j));
           w[q] = reinterpret_cast<FourInts>(four_at(velocity + j));
         }
@@ -350,6 +374,7 @@ class StepLoop {
       }
       return end;
     }
+    if constexpr (in_rows) return add_rows<one_lane>(n, end);
     if constexpr (one_lane && !reading) {
       Sum<Real> sum = sum_[0];
       for (; n < end; ++n) add_force(sum, {x_[n], y_[n], z_[n]}, force_[n]);
@@ -365,6 +390,33 @@ class StepLoop {
     return end;
   }
 
+  // The same of forces alone, with the three components of a sum in one register. What a row has
+  // in its fourth word is not used.
+  template <bool one_lane>
+  int add_rows(int n, int end) {
+    FourFloats only = row_[0];
+    const auto add = [&](int pair, FourInts row) {
+      const FourFloats r = reinterpret_cast<FourFloats>(row), f = {r[3], r[3], r[3], r[3]};
+      FourFloats& sum = one_lane ? only : row_[lane_[pair]];
+      sum = fused(r, f, sum);
+    };
+    for (; n < end; n += kGroup) {
+      const auto at = [n](const Real* from) {
+        FourInts four;
+        std::memcpy(&four, from + n, sizeof four);
+        return four;
+      };
+      FourInts a = at(x_), b = at(y_), c = at(z_), d = at(force_);
+      transpose(a, b, c, d);
+      add(n, a);
+      if (n + 1 < end) add(n + 1, b);
+      if (n + 2 < end) add(n + 2, c);
+      if (n + 3 < end) add(n + 3, d);
+    }
+    if (one_lane) row_[0] = only;
+    return end;
+  }
+
   static void add(Sum<Real>& a, const Sum<Real>& b) {
     a.force = {a.force.x + b.force.x, a.force.y + b.force.y, a.force.z + b.force.z};
     if constexpr (!reading && !density) return;
@@ -374,6 +426,15 @@ class StepLoop {
 
   // All pairs of a particle are known.
   void finish(int i) {
+    if constexpr (in_rows) {
+      for (int distance = s_.lanes / 2; distance > 0; distance /= 2)
+        for (int lane = 0; lane < distance; ++lane) row_[lane] += row_[lane + distance];
+      const FourFloats force = row_[0];
+      for (int lane = 0; lane < s_.lanes; ++lane) row_[lane] = FourFloats{};
+      if (simple_ && move_simply(i, force)) return;
+      sum_[0].force = {force[0], force[1], force[2]};
+      return move(i);
+    }
     for (int distance = s_.lanes / 2; distance > 0; distance /= 2)
       for (int lane = 0; lane < distance; ++lane) add(sum_[lane], sum_[lane + distance]);
     if constexpr (density)
@@ -381,6 +442,52 @@ class StepLoop {
     else
       move(i);
     for (int lane = 0; lane < s_.lanes; ++lane) sum_[lane] = {};
+  }
+
+  // What move() does without bonds, walls and body forces in an upright box with one mass, for the
+  // three components at a time, with the same operations. False if the particle has not been moved
+  // because it is one of the rare ones that need more: it does not move, or it is lost.
+  bool move_simply(int i, FourFloats force) {
+    constexpr FourWords kThree = {~0u, ~0u, ~0u, 0u};
+    const auto words = [](FourFloats a) { return reinterpret_cast<FourWords>(a); };
+    const auto floats = [](FourWords a) { return reinterpret_cast<FourFloats>(a); };
+    const std::int64_t at = 4 * static_cast<std::int64_t>(i);
+    const FourWords r = four_at(reinterpret_cast<const std::uint32_t*>(s_.position) + at),
+                    v = four_at(reinterpret_cast<const std::uint32_t*>(s_.velocity) + at);
+    if (!(r[3] >> 16 & kIntegrated)) return false;
+    force = floats(words(force) & kThree);
+    const Motion<P>& m = s_.motion;
+    const FourFloats half = FourFloats{} + m.half_kick;
+    const FourFloats speed = fused(half, force, fused(half, force, floats(v & kThree)));
+    const FourFloats to = {m.frame.to_x, m.frame.to_y, m.frame.to_z, 0};
+    const FourFloats by = (speed * m.time_step) * to;
+    if (bits_of_four(floats(words(by) & 0x7fffffffu) < m.too_far) != 0xfu) return false;
+    const FourInts d = nearest_integers(by);
+    const FourWords place = r + reinterpret_cast<FourWords>(d);
+    const FourInts wrapped = place < r, down = d < 0;
+    if (bits_of_four(wrapped ^ down)) {
+      s_.image[i].x += down[0] - wrapped[0];
+      s_.image[i].y += down[1] - wrapped[1];
+      s_.image[i].z += down[2] - wrapped[2];
+    }
+    if (s_.ball) {
+      const Ball& ball = s_.ball[i];
+      const FourWords center = four_at(&ball.x);
+      const FourFloats apart =
+          __builtin_convertvector(reinterpret_cast<FourInts>(place - center), FourFloats) *
+          FourFloats{s_.cells.xx, s_.cells.yy, s_.cells.zz, 0};
+      if (list_square({apart[0], apart[1], apart[2]}) > ball.radius * ball.radius)
+        chunk_.expired = true;
+    }
+    const FourWords next = words(speed) | (v & ~kThree);
+    std::memcpy(s_.next_position + i, &place, sizeof place);
+    std::memcpy(s_.next_velocity + i, &next, sizeof next);
+    return true;
+  }
+  bool is_simple() const {
+    return plain && !reading && !s_.motion.walls && !s_.motion.body_forces &&
+           !s_.motion.half_kicks && !s_.motion.frame.tilted && s_.forces.shear == 0 &&
+           !s_.bonded.slot && !s_.next_near;
   }
 
   // The particle whose force is the first sum.
@@ -450,14 +557,16 @@ class StepLoop {
   Lengths lengths_;
   int count_ = 0, segments_ = 0;
   Segment segment_[kChunk];
+  bool simple_ = false;  // whether move_simply() serves
   Sum<Real> sum_[4];
+  FourFloats row_[4] = {};                      // of add_rows()
   static constexpr int kRoom = kHits + kGroup;  // what gather_four() reads and writes
   std::uint32_t hit_[kRoom] = {};
   std::uint8_t lane_[kHits];
   typename P::Signed a_[kRoom], b_[kRoom], c_[kRoom];
-  Real u_[kRoom], v_[kRoom], w_[kRoom], x_[kHits], y_[kHits], z_[kHits];
+  Real u_[kRoom], v_[kRoom], w_[kRoom], x_[kRoom] = {}, y_[kRoom] = {}, z_[kRoom] = {};
   std::uint32_t tag_i_[kRoom] = {}, tag_j_[kRoom] = {};
-  Real squared_[kHits], approach_[kHits], noise_[kHits], force_[kHits], energy_[kHits];
+  Real squared_[kHits], approach_[kHits], noise_[kHits], force_[kRoom] = {}, energy_[kHits];
   std::conditional_t<plain || density, Nothing, Laws> law_;
   std::conditional_t<density || many_body, Densities, Nothing> density_;
   std::conditional_t<transverse, Across, Nothing> across_;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sorts the particles of one GPU by their Morton keys, equal keys in the order that they had, as a
-// sort of keys would: particles are counted into cells, whose numbers in the Morton order are known
-// from the start, and compared with those of their own cell.
+// sort of keys would: particles are counted into cells, whose ranks are known from the start, and
+// compared with those of their own cell. In double precision the ranks are those of the Morton
+// order, as on a CPU. In mixed precision sums do not depend on the order of particles, and cells
+// are in the order of a Hilbert curve, in which more neighbors are in the block of a particle.
 #pragma once
 
 #include "list_kernels.cuh"
@@ -9,15 +11,37 @@
 
 namespace manymove::dpd {
 
-// One thread per cell: its Morton key.
-static __global__ void cell_key_kernel(int cells_in_all, Cells cells, unsigned* key,
+// Where a cell comes on a Hilbert curve through a cube of 2^bits cells along each edge (J.
+// Skilling, AIP Conf. Proc. 707, 381 (2004)).
+MM_HD unsigned hilbert_key(unsigned x, unsigned y, unsigned z, int bits) {
+  unsigned at[3] = {x, y, z};
+  for (unsigned q = 1u << (bits - 1); q > 1; q /= 2) {
+    const unsigned lower = q - 1;
+    for (unsigned& a : at) {
+      const unsigned swapped = a & q ? 0 : (at[0] ^ a) & lower;
+      at[0] ^= a & q ? lower : swapped;
+      a ^= swapped;
+    }
+  }
+  at[1] ^= at[0];
+  at[2] ^= at[1];
+  unsigned all = 0;
+  for (unsigned q = 1u << (bits - 1); q > 1; q /= 2)
+    if (at[2] & q) all ^= q - 1;
+  return spread(at[0] ^ all) << 2 | spread(at[1] ^ all) << 1 | spread(at[2] ^ all);
+}
+
+// One thread per cell: its key in the order of a Hilbert curve, or else in the Morton order.
+static __global__ void cell_key_kernel(int cells_in_all, Cells cells, bool hilbert, unsigned* key,
                                        unsigned* order) {
   const int c = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (c >= cells_in_all) return;
   const unsigned x = static_cast<unsigned>(c % cells.here[0]),
                  y = static_cast<unsigned>(c / cells.here[0] % cells.here[1]),
                  z = static_cast<unsigned>(c / (cells.here[0] * cells.here[1]));
-  key[c] = spread(x) | spread(y) << 1 | spread(z) << 2;
+  const int most = max(cells.here[0], max(cells.here[1], cells.here[2]));
+  key[c] = hilbert ? hilbert_key(x, y, z, max(1, 32 - __clz(most - 1)))
+                   : spread(x) | spread(y) << 1 | spread(z) << 2;
   order[c] = static_cast<unsigned>(c);
 }
 // One thread per cell: `order` inverted.
@@ -29,7 +53,7 @@ static __global__ void cell_rank_kernel(int cells_in_all, const unsigned* order,
 struct CellSort {
   Cells cells;
   int in_all;            // cells
-  const unsigned* rank;  // of each cell, in the Morton order
+  const unsigned* rank;  // of each cell
   unsigned* number;      // of particles, by rank; zero before and after a sort
   unsigned* start;       // by rank: the first particle; [in_all + 1]
   unsigned* key;         // of each particle

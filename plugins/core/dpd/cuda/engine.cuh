@@ -235,7 +235,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     cell_number_.clear(stream_);
     DeviceBuffer<unsigned> key[2]{DeviceBuffer<unsigned>(cells), DeviceBuffer<unsigned>(cells)},
         order[2]{DeviceBuffer<unsigned>(cells), DeviceBuffer<unsigned>(cells)};
-    cell_key_kernel<<<blocks, 256, 0, stream_>>>(number, cells_, key[0].data(), order[0].data());
+    cell_key_kernel<<<blocks, 256, 0, stream_>>>(number, cells_, kIntegers<P>, key[0].data(),
+                                                 order[0].data());
     check_launch();
     const std::size_t bytes = sort_memory(number, 0, 30, stream_);
     DeviceBuffer<char> memory(bytes);

@@ -36,7 +36,10 @@ struct Watch {
 };
 
 __device__ inline bool stale(const Watch& watch, long long step) {
-  return watch.control->expired <= step || watch.control->wanted;
+  // Both are read at once.
+  const long long expired = watch.control->expired;
+  const unsigned wanted = watch.control->wanted;
+  return (expired <= step) | (wanted != 0);
 }
 // The first step counts: where there are several ranks, kernels of two steps may run at a time.
 __device__ inline void expire(const Watch& watch, long long step) {

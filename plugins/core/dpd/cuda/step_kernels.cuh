@@ -307,11 +307,13 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
   constexpr bool early = lanes > 1 && Who::follows_a_step;
   constexpr bool early_ball = early && (lanes > 2 || !kIntegers<P>);  // where registers are left
   int number = 0;
-  uint4 ahead{};
+  uint4 ahead{}, second{};
   Ball ball{};
   if constexpr (early) {
     number = here ? s.lists.number[i] : 0;
     if (number > kGroup * (thread % lanes)) ahead = *list;
+    if constexpr (shared_hits)
+      if (number > kGroup * (thread % lanes + lanes)) second = list[lanes * apart_in_list];
     if constexpr (early_ball) ball = s.ball[here ? i : 0];
   }
 #if __CUDA_ARCH__ >= 900
@@ -339,13 +341,6 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
     return Real(0);
   };
   Sum<Real> sum;
-  // The next group of this thread's entries, of which `left` are left.
-  const auto next_group = [&](int left) {
-    if constexpr (!early) return *list;
-    const uint4 four = ahead;
-    if (left > kGroup * lanes) ahead = list[lanes * apart_in_list];
-    return four;
-  };
   if constexpr (shared_hits) {
     const int lane = thread % 32, mine = thread / lanes;
     const unsigned below = (1u << lane) - 1u;
@@ -370,17 +365,14 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
       __syncwarp();
       queued = 0;
     };
-    for (int left = number - kGroup * (thread % lanes); __any_sync(kWarp, left > 0);
-         left -= kGroup * lanes, list += lanes * apart_in_list) {
-      unsigned entry[kGroup] = {};
-      Short other[kGroup] = {};
-      if (left > 0) {
-        const uint4 four = next_group(left);
-        entry[0] = four.x, entry[1] = four.y, entry[2] = four.z, entry[3] = four.w;
+    const auto places = [&](const uint4& four, Short(&other)[kGroup]) {
+      const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-        for (int q = 0; q < kGroup; ++q)
-          other[q] = s.short_position[plain ? entry[q] : entry[q] & kIndexBits];
-      }
+      for (int q = 0; q < kGroup; ++q)
+        other[q] = s.short_position[plain ? entry[q] : entry[q] & kIndexBits];
+    };
+    const auto collect = [&](int left, const uint4& four, const Short(&other)[kGroup]) {
+      const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
 #pragma unroll
       for (int q = 0; q < kGroup; ++q) {
         const bool in = left > q && maybe_within_cutoff<upright>(s.shorts, about, other[q]);
@@ -392,10 +384,36 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
         }
         queued += __popc(vote);
       }
-      if (queued > 32 * (kHits - kGroup)) compute();
+    };
+    // Two groups of entries at a time, whose places are read together.
+    constexpr int apart = kGroup * lanes;
+    int left = number - kGroup * (thread % lanes);
+    if constexpr (!early) {
+      if (left > 0) ahead = *list;
+      if (left > apart) second = list[lanes * apart_in_list];
+    }
+    while (__any_sync(kWarp, left > 0)) {
+      Short near[kGroup] = {}, far[kGroup] = {};
+      if (left > 0) places(ahead, near);
+      if (left > apart) places(second, far);
+      const uint4 these = ahead, those = second;
+      list += 2 * lanes * apart_in_list;
+      if (left > 2 * apart) ahead = *list;
+      if (left > 3 * apart) second = list[lanes * apart_in_list];
+      collect(left, these, near);
+      collect(left - apart, those, far);
+      left -= 2 * apart;
+      if (queued > 32 * (kHits - 2 * kGroup)) compute();
     }
     compute();
   } else {
+    // The next group of this thread's entries, of which `left` are left.
+    const auto next_group = [&](int left) {
+      if constexpr (!early) return *list;
+      const uint4 four = ahead;
+      if (left > kGroup * lanes) ahead = list[lanes * apart_in_list];
+      return four;
+    };
     int3 units = {0, 0, 0};
     // This thread's hits are kThreads words apart; addresses in shared memory are of 32 bits.
     constexpr unsigned apart = kThreads * sizeof(unsigned);
