@@ -126,35 +126,46 @@ def tell(found: dict[str, Any], route: str) -> None:
     print(f"s = {found['exponent']:g}, {label}: viscosity {number}", flush=True)
 
 
+def flows_of(options: argparse.Namespace, s: float) -> dict[str, Any]:
+    """Both flows at an exponent; Poiseuille flow starts with the viscosity from shear."""
+    shear = flow_of(options, "shear", s, 1.0)
+    poiseuille = flow_of(options, "poiseuille", s, shear["viscosity"])
+    return {"exponent": s, "shear": shear, "poiseuille": poiseuille}
+
+
+def mean_of_runs(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Green-Kubo integral and viscosity of all parts of all runs at an exponent."""
+    integrals = np.concatenate([run["integrals"] for run in runs])
+    value, error = mean_and_error(integrals[:, -1])
+    times = np.unique(np.geomspace(1, integrals.shape[1], 60).astype(int)) - 1
+    return {
+        "viscosity": value,
+        "error": error,
+        "temperature": float(np.mean([run["temperature"] for run in runs])),
+        "times": (times * TIME_STEP).tolist(),
+        "integral": integrals.mean(axis=0)[times].tolist(),
+        "integral_error": (
+            integrals.std(axis=0, ddof=1)[times] / math.sqrt(len(integrals))
+        ).tolist(),
+    }
+
+
 def simulate(options: argparse.Namespace) -> dict[str, Any]:
-    """All routes at all exponents. Runs at equilibrium and runs of the flows are simultaneous."""
+    """All routes at all exponents, --jobs processes of LAMMPS at a time."""
     options.output.mkdir(parents=True, exist_ok=True)
     results = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        waiting = {
-            s: [pool.submit(fluctuations_of, options, s, run) for run in range(options.runs)]
+        flows = [pool.submit(flows_of, options, s) for s in options.exponents]
+        runs = [
+            [pool.submit(fluctuations_of, options, s, run) for run in range(options.runs)]
             for s in options.exponents
-        }
-        for s in options.exponents:
-            found: dict[str, Any] = {"exponent": s}
-            found["shear"] = flow_of(options, "shear", s, 1.0)
-            tell(found, "shear")
-            found["poiseuille"] = flow_of(options, "poiseuille", s, found["shear"]["viscosity"])
-            tell(found, "poiseuille")
+        ]
+        for both, of_exponent in zip(flows, runs, strict=True):
+            found = both.result()
+            found["equilibrium"] = mean_of_runs([run.result() for run in of_exponent])
+            for route in ROUTES:
+                tell(found, route)
             results.append(found)
-        for found in results:
-            runs = [future.result() for future in waiting[found["exponent"]]]
-            integrals = np.concatenate([run["integrals"] for run in runs])
-            value, error = mean_and_error(integrals[:, -1])
-            times = np.unique(np.geomspace(1, integrals.shape[1], 60).astype(int)) - 1
-            found["equilibrium"] = {
-                "viscosity": value,
-                "error": error,
-                "temperature": float(np.mean([run["temperature"] for run in runs])),
-                "times": (times * TIME_STEP).tolist(),
-                "integral": integrals.mean(axis=0)[times].tolist(),
-            }
-            tell(found, "equilibrium")
     return example.save(options, {"results": results})
 
 
@@ -206,8 +217,8 @@ def main() -> None:
     parser.add_argument("--small-edge", type=int, default=5, help="Edge of the box at equilibrium.")
     parser.add_argument("--long", type=int, default=400000, help="Steps of a run at equilibrium.")
     parser.add_argument("--runs", type=int, default=2, help="Number of runs at equilibrium.")
-    parser.add_argument("--window", type=float, default=4.0, help="Longest time of the integral.")
-    parser.add_argument("--jobs", type=int, default=1, help="Equilibrium runs at a time.")
+    parser.add_argument("--window", type=float, default=2.0, help="Longest time of the integral.")
+    parser.add_argument("--jobs", type=int, default=1, help="Processes at a time.")
     parser.add_argument("--device", default="auto", help="Device of the flows.")
     parser.add_argument("--threads", type=int, default=1, help="Threads of the flows on a CPU.")
     parser.add_argument("--seed", type=int, default=1)

@@ -105,12 +105,9 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
       transverse_noise<Math>(f.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag));
   const Vector<Real> noise = {static_cast<Real>(xi.x), static_cast<Real>(xi.y),
                               static_cast<Real>(xi.z)};
-  // In mixed precision, where sums are made of integers, `sum` is that of this pair alone.
-  constexpr bool alone = sizeof(Real) == 4;
-  const Vector<Real> start = alone ? sum.force : Vector<Real>{0, 0, 0};
   VectorForce<Real> pair;
   if constexpr (plain) {
-    pair = transverse_force<false, Math>(f.law_beyond, f.across, r, v, noise, start);
+    pair = transverse_force<false, Math>(f.law_beyond, f.across, r, v, noise);
   } else {
     const auto types = (i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu);
     PairLaw<Real> law = f.types == 1 ? f.law : f.laws[types];
@@ -125,11 +122,12 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
       across.gamma *= factor;
       across.sigma *= root;
     }
-    pair = f.general_exponent ? transverse_force<true, Math>(law, across, r, v, noise, start)
-                              : transverse_force<false, Math>(beyond_transverse(law, across),
-                                                              across, r, v, noise, start);
+    pair = f.general_exponent
+               ? transverse_force<true, Math>(law, across, r, v, noise)
+               : transverse_force<false, Math>(beyond_transverse(law, across), across, r, v, noise);
   }
-  if constexpr (alone)
+  // In mixed precision, where sums are made of integers, `sum` is that of this pair alone.
+  if constexpr (sizeof(Real) == 4)
     sum.force = pair.force;
   else
     add_vector(sum, pair.force);

@@ -52,11 +52,11 @@ struct VectorForce {
 // pair_force(), a normal variable that is independent of the components across e_ij; Eq. 7 of the
 // paper has the latter, with the projector 1 - e e. Friction and noise act here as if they had no
 // direction, and along the line of centers acts what differs from that: law is that of
-// beyond_transverse() if all weight exponents are 1. The force is added to `start`.
+// beyond_transverse() if all weight exponents are 1.
 template <bool general_exponent, class Math = Exact, class F>
 MM_HD VectorForce<F> transverse_force(const PairLaw<F>& law, const TransverseLaw<F>& across,
                                       const Vector<F>& r, const Vector<F>& v,
-                                      const Vector<F>& noise, const Vector<F>& start) {
+                                      const Vector<F>& noise) {
   const F squared = dot(r, r), approach = dot(r, v);
   F distance, inverse;
   Math::root(squared, distance, inverse);
@@ -70,12 +70,12 @@ MM_HD VectorForce<F> transverse_force(const PairLaw<F>& law, const TransverseLaw
   if constexpr (general_exponent)
     pair.over_distance =
         fused(-inverse, fused(push, along, drag * (approach * inverse)), pair.over_distance);
-  const auto component = [&](F a, F speed, F xi, F sum) {
-    return fused(a, pair.over_distance, fused(push, xi, fused(drag, speed, sum)));
+  const auto component = [&](F a, F speed, F xi) {
+    return fused(a, pair.over_distance, fused(push, xi, drag * speed));
   };
-  return {{component(r.x, v.x, noise.x, start.x), component(r.y, v.y, noise.y, start.y),
-           component(r.z, v.z, noise.z, start.z)},
-          pair.energy};
+  return {
+      {component(r.x, v.x, noise.x), component(r.y, v.y, noise.y), component(r.z, v.z, noise.z)},
+      pair.energy};
 }
 
 }  // namespace manymove::dpd

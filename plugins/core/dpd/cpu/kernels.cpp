@@ -204,9 +204,8 @@ class PairLoop {
                                     b.transverse_exponent[n]};
       if constexpr (!general) law = beyond_transverse(law, across);
       const Vector<F> r{static_cast<F>(b.dx[n]), static_cast<F>(b.dy[n]), static_cast<F>(b.dz[n])};
-      const VectorForce<F> f =
-          transverse_force<general>(law, across, r, {b.u[n], b.v[n], b.w[n]},
-                                    {b.x_noise[n], b.y_noise[n], b.noise[n]}, {0, 0, 0});
+      const VectorForce<F> f = transverse_force<general>(law, across, r, {b.u[n], b.v[n], b.w[n]},
+                                                         {b.x_noise[n], b.y_noise[n], b.noise[n]});
       b.vector[n] = f.force;
       b.force[n] = 0;
       b.energy[n] = f.energy;

@@ -329,7 +329,7 @@ class StepLoop {
       if constexpr (!general_exponent) law = beyond_transverse(law, across);
       const VectorForce<Real> f = transverse_force<general_exponent>(
           law, across, {x_[n], y_[n], z_[n]}, {u_[n], v_[n], w_[n]},
-          {noise_[n], across_.y_noise[n], across_.z_noise[n]}, {0, 0, 0});
+          {noise_[n], across_.y_noise[n], across_.z_noise[n]});
       const bool within = squared_[n] < cutoff_squared;
       u_[n] = within ? f.force.x : Real(0);
       v_[n] = within ? f.force.y : Real(0);

@@ -15,7 +15,6 @@
 #include "many_body_kernels.cuh"
 #include "shear.cuh"
 #include "transfer_kernels.cuh"
-#include "transverse_kernels.cuh"
 #include "velocity_kernels.cuh"
 
 namespace manymove::dpd {
@@ -364,10 +363,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     look_at_laws();
   }
   // Which kernels serve.
-  void look_at_laws() {
-    plain_ = is_plain_with(has_special_);
-    plain_in_any_box_ = is_plain_with(has_special_, true);
-  }
+  void look_at_laws() { plain_ = is_plain_with(has_special_, extra_of(settings_) == Extra::shear); }
 
   void start_watching() {
     report_->started = step_;
@@ -430,19 +426,15 @@ class CudaEngine final : OnDevice, public EngineBase {
     bonded_.launch(s, table, 0, kThreads / lanes_, reading, stream_);
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
     if (change >= 0) set_meter(s.meter, settings_.velocity_changes[change], number);
-    auto kernel = step_kernel_of<P, AllParticles>(plain_, reading, lanes_);
     const int blocks = blocks_for(count_ * lanes_);
     if (settings_.pairs.has_densities()) {
-      const auto kernels = many_body_kernels<P, AllParticles>(plain_, reading, lanes_);
-      kernels.density<<<blocks, kThreads, 0, stream_>>>(s, AllParticles{}, density_.data());
+      const auto kernel = density_kernel_of<P, AllParticles>(plain_, lanes_);
+      kernel<<<blocks, kThreads, 0, stream_>>>(s, AllParticles{}, density_.data());
       check_launch();
       s.density = density_.data();
-      kernel = kernels.step;
     }
-    if (settings_.pairs.transverse)
-      kernel = transverse_kernel<P, AllParticles>(plain_, reading, lanes_);
-    else if (is_sheared() && !settings_.pairs.has_densities())
-      kernel = sheared_kernel<P, AllParticles>(plain_in_any_box_, reading, lanes_);
+    const auto kernel =
+        step_kernel_of<P, AllParticles>(extra_of(settings_), plain_, reading, lanes_);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(kThreads);
@@ -737,7 +729,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   const double limit_ = Watchdog::timeout();  // without an answer of the GPU
   const std::string name_;
   // Overlap of a step's kernel with the end of the one before it.
-  const bool overlap_ = waits_for_former_kernel(step_kernel_of<P, AllParticles>(true, true, 1));
+  const bool overlap_ = waits_for_former_kernel(step_kernel_of<P, true, true, AllParticles>(1));
   StepConstants<P> constants_;
   BondedSums<P> bonded_;
   VelocitySums velocity_sums_;
@@ -758,7 +750,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   DeviceBuffer<Meeting> meeting_;
   int now_ = 0, origin_now_ = 0;  // buffers of the present state
   bool lists_hold_ = false, has_special_ = false;
-  bool plain_ = true, plain_in_any_box_ = true;
+  bool plain_ = true;
   std::int64_t periods_ = 0;                                // periods_of_tilt() of the positions
   std::int64_t handled_ = -1, built_ = -1, expected_ = -1;  // expected_: lists hold until then
   DeviceBuffer<Position> position_[2];

@@ -84,15 +84,11 @@ __global__ void __launch_bounds__(kThreads)
   if (here && thread % lanes == 0) density[i] = s.forces.many_body.density_scale * sum;
 }
 
-// The kernels of a step, to be launched one after the other in blocks of kThreads.
+// The kernel before that of a step, in blocks of kThreads. Compiled like those of the step, which
+// reads Step::density.
 template <class P, class Who>
-struct ManyBodyKernels {
-  void (*density)(const Step<P>, const Who, typename P::Real*);
-  StepKernel<P, Who> step;  // reads Step::density
-};
-
-// Who: AllParticles or From. plain: as in is_plain(). They are compiled in sources of their own.
+using DensityKernel = void (*)(const Step<P>, const Who, typename P::Real*);
 template <class P, class Who>
-ManyBodyKernels<P, Who> many_body_kernels(bool plain, bool reading, int lanes);
+DensityKernel<P, Who> density_kernel_of(bool plain, int lanes);
 
 }  // namespace manymove::dpd

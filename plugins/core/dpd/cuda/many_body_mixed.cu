@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "many_body.cuh"
+#include "extra_kernels.cuh"
 
 namespace manymove::dpd {
-template ManyBodyKernels<Mixed, AllParticles> many_body_kernels<Mixed, AllParticles>(bool, bool,
-                                                                                     int);
-template ManyBodyKernels<Mixed, From> many_body_kernels<Mixed, From>(bool, bool, int);
+template StepKernel<Mixed, AllParticles> step_kernel_with<Mixed, AllParticles, Extra::many_body>(
+    bool, bool, int);
+template DensityKernel<Mixed, AllParticles> density_kernel_of<Mixed, AllParticles>(bool, int);
+template StepKernel<Mixed, From> step_kernel_with<Mixed, From, Extra::many_body>(bool, bool, int);
+template DensityKernel<Mixed, From> density_kernel_of<Mixed, From>(bool, int);
 }  // namespace manymove::dpd

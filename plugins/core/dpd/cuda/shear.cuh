@@ -1,25 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Steps under shear on a GPU, whose kernels are compiled in sources of their own.
+// Steps under shear on a GPU.
 #pragma once
 
 #include "step_kernels.cuh"
 
 namespace manymove::dpd {
-
-// plain: as in is_plain() in any box.
-template <class P, class Who>
-StepKernel<P, Who> sheared_kernel(bool plain, bool reading, int lanes);
-
-// As with many-body forces, plain systems have kernels of their own in mixed precision only.
-template <class P, class Who>
-StepKernel<P, Who> choose_sheared_kernel(bool plain, bool reading, int lanes) {
-  if constexpr (kIntegers<P>)
-    if (plain)
-      return reading ? step_kernel_of<P, true, true, Who, Extra::shear>(lanes)
-                     : step_kernel_of<P, true, false, Who, Extra::shear>(lanes);
-  return reading ? step_kernel_of<P, false, true, Who, Extra::shear>(lanes)
-                 : step_kernel_of<P, false, false, Who, Extra::shear>(lanes);
-}
 
 // What all steps under shear have. tilted: the settings with the box that is tilted most.
 template <class P>

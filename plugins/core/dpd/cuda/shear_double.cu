@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shear.cuh"
+#include "extra_kernels.cuh"
 
 namespace manymove::dpd {
-template <>
-StepKernel<Double, AllParticles> sheared_kernel<Double>(bool plain, bool reading, int lanes) {
-  return choose_sheared_kernel<Double, AllParticles>(plain, reading, lanes);
-}
-template <>
-StepKernel<Double, From> sheared_kernel<Double>(bool plain, bool reading, int lanes) {
-  return choose_sheared_kernel<Double, From>(plain, reading, lanes);
-}
+template StepKernel<Double, AllParticles> step_kernel_with<Double, AllParticles, Extra::shear>(bool,
+                                                                                               bool,
+                                                                                               int);
+template StepKernel<Double, From> step_kernel_with<Double, From, Extra::shear>(bool, bool, int);
 }  // namespace manymove::dpd

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "shear.cuh"
+#include "extra_kernels.cuh"
 
 namespace manymove::dpd {
-template <>
-StepKernel<Mixed, AllParticles> sheared_kernel<Mixed>(bool plain, bool reading, int lanes) {
-  return choose_sheared_kernel<Mixed, AllParticles>(plain, reading, lanes);
-}
-template <>
-StepKernel<Mixed, From> sheared_kernel<Mixed>(bool plain, bool reading, int lanes) {
-  return choose_sheared_kernel<Mixed, From>(plain, reading, lanes);
-}
+template StepKernel<Mixed, AllParticles> step_kernel_with<Mixed, AllParticles, Extra::shear>(bool,
+                                                                                             bool,
+                                                                                             int);
+template StepKernel<Mixed, From> step_kernel_with<Mixed, From, Extra::shear>(bool, bool, int);
 }  // namespace manymove::dpd

@@ -2,6 +2,7 @@
 // The kernels of a time step on a GPU.
 #pragma once
 
+#include "../settings.h"
 #include "../velocity_changes.h"
 #include "list_kernels.cuh"
 
@@ -567,17 +568,42 @@ StepKernel<P, Who> step_kernel_of(int lanes) {
       return &step_kernel<P, plain, reading, 4, Who, extra>;
   }
 }
+template <class P, bool plain, class Who, Extra extra = Extra::none>
+StepKernel<P, Who> step_kernel_of(bool reading, int lanes) {
+  return reading ? step_kernel_of<P, plain, true, Who, extra>(lanes)
+                 : step_kernel_of<P, plain, false, Who, extra>(lanes);
+}
 template <class P>
 StepKernel<P, AllMetered> metered_kernel_of(bool plain, int lanes) {
   return plain ? step_kernel_of<P, true, false, AllMetered>(lanes)
                : step_kernel_of<P, false, false, AllMetered>(lanes);
 }
+
+// The kernels with an extra, which are compiled in sources of their own (extra_kernels.cuh). Who:
+// AllParticles or From.
+template <class P, class Who, Extra extra>
+StepKernel<P, Who> step_kernel_with(bool plain, bool reading, int lanes);
+
+inline Extra extra_of(const Settings& settings) {
+  return settings.pairs.has_densities() ? Extra::many_body
+         : settings.pairs.transverse    ? Extra::transverse
+         : settings.shear.rate != 0     ? Extra::shear
+                                        : Extra::none;
+}
+// plain: as in is_plain(), with Extra::shear in any box.
 template <class P, class Who>
-StepKernel<P, Who> step_kernel_of(bool plain, bool reading, int lanes) {
-  return plain ? (reading ? step_kernel_of<P, true, true, Who>(lanes)
-                          : step_kernel_of<P, true, false, Who>(lanes))
-               : (reading ? step_kernel_of<P, false, true, Who>(lanes)
-                          : step_kernel_of<P, false, false, Who>(lanes));
+StepKernel<P, Who> step_kernel_of(Extra extra, bool plain, bool reading, int lanes) {
+  switch (extra) {
+    case Extra::many_body:
+      return step_kernel_with<P, Who, Extra::many_body>(plain, reading, lanes);
+    case Extra::transverse:
+      return step_kernel_with<P, Who, Extra::transverse>(plain, reading, lanes);
+    case Extra::shear:
+      return step_kernel_with<P, Who, Extra::shear>(plain, reading, lanes);
+    default:
+      return plain ? step_kernel_of<P, true, Who>(reading, lanes)
+                   : step_kernel_of<P, false, Who>(reading, lanes);
+  }
 }
 
 }  // namespace manymove::dpd

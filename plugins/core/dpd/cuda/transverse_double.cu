@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "transverse.cuh"
+#include "extra_kernels.cuh"
 
 namespace manymove::dpd {
-template StepKernel<Double, AllParticles> transverse_kernel<Double, AllParticles>(bool, bool, int);
-template StepKernel<Double, From> transverse_kernel<Double, From>(bool, bool, int);
+template StepKernel<Double, AllParticles> step_kernel_with<Double, AllParticles, Extra::transverse>(
+    bool, bool, int);
+template StepKernel<Double, From> step_kernel_with<Double, From, Extra::transverse>(bool, bool,
+                                                                                    int);
 }  // namespace manymove::dpd

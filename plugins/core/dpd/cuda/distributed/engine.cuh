@@ -20,7 +20,6 @@
 #include "../bonded_kernels.cuh"
 #include "../many_body_kernels.cuh"
 #include "../shear.cuh"
-#include "../transverse_kernels.cuh"
 #include "../velocity_kernels.cuh"
 #include "ghosts.cuh"
 #include "host_transfer.cuh"
@@ -187,8 +186,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   }
   // Which kernels serve.
   void look_at_laws() {
-    plain_ = is_plain_with(s_.links.specials > 0);
-    plain_in_any_box_ = is_plain_with(s_.links.specials > 0, true);
+    plain_ = is_plain_with(s_.links.specials > 0, extra_of(settings_) == Extra::shear);
   }
 
   void take_steps(std::int64_t steps, bool (*interrupted)()) {
@@ -347,12 +345,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     bonded_.launch(s, table, first, c_.block(), reading, stream);
     s.partial += static_cast<std::size_t>(first / c_.block()) * kTallies;
     s.density = s_.density.data();
-    const PairTable& pairs = settings_.pairs;
-    const auto kernel =
-        pairs.has_densities() ? many_body_kernels<P, From>(plain_, reading, c_.lanes).step
-        : pairs.transverse    ? transverse_kernel<P, From>(plain_, reading, c_.lanes)
-        : is_sheared()        ? sheared_kernel<P, From>(plain_in_any_box_, reading, c_.lanes)
-                              : step_kernel_of<P, From>(plain_, reading, c_.lanes);
+    const auto kernel = step_kernel_of<P, From>(extra_of(settings_), plain_, reading, c_.lanes);
     kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first});
     check_launch();
   }
@@ -360,7 +353,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   void launch_densities(std::int64_t step, int first, int last, cudaStream_t stream) {
     if (first == last) return;
     const Step<P> s = arguments(step, table_of(step), last, false);
-    const auto kernel = many_body_kernels<P, From>(plain_, false, c_.lanes).density;
+    const auto kernel = density_kernel_of<P, From>(plain_, c_.lanes);
     kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first}, s_.density.data());
     check_launch();
   }
@@ -643,7 +636,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   Event outer_densities_, densities_;  // of this step, of outer and of all particles
   DeviceBuffer<unsigned> soonest_{1};
   DeviceBuffer<double> total_{kTallies};
-  bool plain_ = true, plain_in_any_box_ = true, lists_hold_ = false;
+  bool plain_ = true, lists_hold_ = false;
   bool changed_ = false;      // velocities, since the last step
   bool keeps_start_ = false;  // start_ is that of step_
   Start start_;

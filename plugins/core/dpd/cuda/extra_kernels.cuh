@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// For the sources of the kernels with an extra, one for each extra and precision.
+#pragma once
+
+#include "many_body_kernels.cuh"
+
+namespace manymove::dpd {
+
+// In double precision the arithmetic takes so much longer that plain systems have no kernels of
+// their own.
+template <class P, class Who, Extra extra>
+StepKernel<P, Who> step_kernel_with(bool plain, bool reading, int lanes) {
+  if constexpr (kIntegers<P>)
+    if (plain) return step_kernel_of<P, true, Who, extra>(reading, lanes);
+  return step_kernel_of<P, false, Who, extra>(reading, lanes);
+}
+
+template <class P, bool plain, class Who>
+DensityKernel<P, Who> density_kernel_of(int lanes) {
+  switch (lanes) {
+    case 1:
+      return &density_kernel<P, plain, 1, Who>;
+    case 2:
+      return &density_kernel<P, plain, 2, Who>;
+    default:
+      return &density_kernel<P, plain, 4, Who>;
+  }
+}
+template <class P, class Who>
+DensityKernel<P, Who> density_kernel_of(bool plain, int lanes) {
+  if constexpr (kIntegers<P>)
+    if (plain) return density_kernel_of<P, true, Who>(lanes);
+  return density_kernel_of<P, false, Who>(lanes);
+}
+
+}  // namespace manymove::dpd
