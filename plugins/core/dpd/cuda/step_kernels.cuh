@@ -287,11 +287,14 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
   using Real = typename P::Real;
   using Math = typename MathOf<P>::type;
   constexpr bool sheared = may_be_sheared(plain, extra), upright = is_upright(plain, extra);
-  constexpr int kHits = 20;  // that a thread collects before they are computed
-  __shared__ unsigned hit[kHits * kThreads];
-  __shared__ std::conditional_t<kIntegers<P>, BlockForces, int> block;
   // Where latency counts most, the threads of a warp share its hits equally.
   constexpr bool shared_hits = kIntegers<P> && !reading && lanes == 4;
+  // Hits that a thread can keep, and those of the last ones that are computed when a thread is
+  // full: what shared memory does not need is left to the L1 cache.
+  constexpr int kHits = kIntegers<P> && !shared_hits ? 12 : 20;
+  constexpr unsigned kFewHits = 4;
+  __shared__ unsigned hit[kHits * kThreads];
+  __shared__ std::conditional_t<kIntegers<P>, BlockForces, int> block;
   __shared__ std::conditional_t<shared_hits, SharedHits<P, kThreads / lanes, kHits>, int> sharing;
   const int thread = static_cast<int>(threadIdx.x);
   const int first = who.first + static_cast<int>(blockIdx.x) * (kThreads / lanes);  // of the block
@@ -421,30 +424,38 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
     constexpr unsigned apart = kThreads * sizeof(unsigned);
     const auto bottom = static_cast<unsigned>(__cvta_generic_to_shared(hit + thread));
     unsigned top = bottom;
-    const auto compute = [&] {
-      for (unsigned at = bottom; at != top; at += apart) {
-        unsigned entry;
-        asm volatile("ld.shared.u32 %0, [%1];" : "=r"(entry) : "r"(at));
-        const unsigned j = plain ? entry : entry & kIndexBits;
-        if constexpr (kIntegers<P>) {
-          Sum<Real> pair;
-          add_pair<P, Math, plain, reading, extra>(pair, s.forces, r, v, s.position[j],
-                                                   s.velocity[j], entry, densities(i, j));
-          const auto other = j - static_cast<unsigned>(first),
-                     tile = static_cast<unsigned>(s.lists.tile);
-          give(block, units, static_cast<unsigned>(i - first), other, tile, pair.force.x,
-               pair.force.y, pair.force.z);
-          if constexpr (reading) {
-            const float ends = other < tile ? 2 : 1;
-            sum.energy += ends * pair.energy;
-            for (int a = 0; a < 6; ++a) sum.virial[a] += ends * pair.virial[a];
-          }
-        } else {
-          add_pair<P, Math, plain, reading, extra>(sum, s.forces, r, v, s.position[j],
-                                                   s.velocity[j], entry, densities(i, j));
+    const auto add_hit = [&](unsigned at) {
+      unsigned entry;
+      asm volatile("ld.shared.u32 %0, [%1];" : "=r"(entry) : "r"(at));
+      const unsigned j = plain ? entry : entry & kIndexBits;
+      if constexpr (kIntegers<P>) {
+        Sum<Real> pair;
+        add_pair<P, Math, plain, reading, extra>(pair, s.forces, r, v, s.position[j], s.velocity[j],
+                                                 entry, densities(i, j));
+        const auto other = j - static_cast<unsigned>(first),
+                   tile = static_cast<unsigned>(s.lists.tile);
+        give(block, units, static_cast<unsigned>(i - first), other, tile, pair.force.x,
+             pair.force.y, pair.force.z);
+        if constexpr (reading) {
+          const float ends = other < tile ? 2 : 1;
+          sum.energy += ends * pair.energy;
+          for (int a = 0; a < 6; ++a) sum.virial[a] += ends * pair.virial[a];
         }
+      } else {
+        add_pair<P, Math, plain, reading, extra>(sum, s.forces, r, v, s.position[j], s.velocity[j],
+                                                 entry, densities(i, j));
       }
-      top = bottom;
+    };
+    // When a thread is full, its warp computes the last few hits of each thread, which nearly all
+    // of them have: sums of integers have no order. In double precision the order is that of the
+    // lists, and all hits are computed.
+    const auto compute = [&](unsigned down_to) {
+      if constexpr (kIntegers<P>) {
+        while (top != down_to) add_hit(top -= apart);
+      } else {
+        for (unsigned at = bottom; at != top; at += apart) add_hit(at);
+        top = bottom;
+      }
     };
     for (int left = number - kGroup * (thread % lanes); __any_sync(kWarp, left > 0);
          left -= kGroup * lanes, list += lanes * apart_in_list) {
@@ -464,9 +475,10 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
         }
       }
       const bool full = top > bottom + (kHits - kGroup) * apart;
-      if (__any_sync(kWarp, full && left > kGroup * lanes)) compute();
+      if (__any_sync(kWarp, full && left > kGroup * lanes))
+        compute(top > bottom + kFewHits * apart ? top - kFewHits * apart : bottom);
     }
-    compute();
+    compute(bottom);
     if constexpr (kIntegers<P>) block.units.add(i - first, units.x, units.y, units.z);
   }
   if constexpr (kIntegers<P>) {
