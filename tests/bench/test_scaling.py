@@ -108,9 +108,40 @@ def test_what_needs_more_gpus_than_there_are_is_listed(monkeypatch, tmp_path, ca
     capsys.readouterr()
     assert scaling("--read", file) == 0
     assert "not run: tree, strong, 1,048,576 in all, 8 ranks" in capsys.readouterr().out
-    assert cli.run([*words, "--ranks", "2,4", "--json", str(tmp_path / "more.json")]) == 0
+    more = tmp_path / "more.json"
+    assert cli.run([*words, "--ranks", "2,4", "--json", str(more)]) == 0
+    (gap,) = json.loads(more.read_text())["not_run"]
+    assert (gap["ranks"], gap["why"]) == (4, "needs 4 GPUs")
     assert cli.run([*words, "--ranks", "4"]) == 2
     assert "there are 2 GPUs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("algorithm", ["electrolyte", "tree"])
+def test_points_for_which_no_time_is_left_are_listed_with_their_sizes(algorithm):
+    sizes = {1: 512, 2: 724 if algorithm == "electrolyte" else 1024}
+    plan = bench_scaling.Plan([1, 2], False, [], "auto", 3, 0.01, 1, time.monotonic() - 1)
+    rows = bench_scaling._curve(plan, algorithm, True, 512)
+    gaps = bench_scaling._gaps(plan, algorithm, "weak", 512, rows)
+    assert {gap["ranks"]: gap["size"] for gap in gaps} == sizes
+    assert {gap["why"] for gap in gaps} == {"no time was left"}
+
+
+def test_what_needs_no_launcher_is_measured_without_one(monkeypatch, tmp_path):
+    monkeypatch.setattr(bench_scaling, "_launcher", list)
+    file = tmp_path / "scaling.json"
+    words = ["--algorithms", "disks,electrolyte", "--strong", "--ranks", "1,2", "--json", file]
+    assert scaling(*words, "--limit", 60) == 0
+    report = json.loads(file.read_text())
+    assert {row["algorithm"] for row in report["results"]} == {"electrolyte"}
+    gaps = [(gap["algorithm"], gap["ranks"], gap["why"]) for gap in report["not_run"]]
+    assert gaps == [("disks", 1, "no mpiexec"), ("disks", 2, "no mpiexec")]
+    assert scaling("--algorithms", "disks", "--strong", "--ranks", "1,2") == 2
+
+
+def test_no_results_without_a_failure_are_an_error(monkeypatch, capsys):
+    monkeypatch.setattr(bench_scaling, "report_of", lambda command, left: ({"results": []}, ""))
+    assert scaling("--algorithms", "tree", "--strong", "--ranks", "1") == 2
+    assert "nothing was measured: no results" in capsys.readouterr().err
 
 
 def row(ranks, rate, kind="weak", algorithm="dpd"):
@@ -147,9 +178,16 @@ def test_what_fails_or_hangs_leaves_a_gap(tmp_path, capsys):
     assert [row["algorithm"] for row in report["results"]] == ["electrolyte"]
     assert report["failures"] == ["disks, 16384 a rank: the process ended with exit code 1"]
     assert report["not_run"] == [
-        {"algorithm": "disks", "scaling": "weak", "size": 32768, "ranks": 2, "why": "failed"}
+        {
+            "algorithm": "disks",
+            "scaling": "weak",
+            "size": 32768,
+            "ranks": 2,
+            "why": "the process ended with exit code 1",
+        }
     ]
-    assert "not run: disks, weak, 32,768 in all, 2 ranks: failed" in capsys.readouterr().out
+    shown = "not run: disks, weak, 32,768 in all, 2 ranks: the process ended"
+    assert shown in capsys.readouterr().out
     words[1] = "disks"
     assert scaling(*words, "--launcher", "true", "--limit", 60) == 2
     assert "disks, 16384 a rank: the process wrote no results" in capsys.readouterr().err

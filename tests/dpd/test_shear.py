@@ -8,6 +8,7 @@ import signal
 import numpy as np
 import pytest
 from dpd_decks import (
+    BONDS,
     END,
     STAYS,
     assert_close,
@@ -220,12 +221,14 @@ def test_what_stays_on_the_host_is_named(line, tmp_path):
     assert_close(pick(ours, "vx", "vy", "vz"), pick(host, "vx", "vy", "vz"), 1e-10)
 
 
-@pytest.mark.parametrize("processors", ["2 1 1", "1 2 1", "1 2 2"])
-def test_ranks_share_a_sheared_box(processors, device, tmp_path):
+@pytest.mark.parametrize(
+    ("processors", "bonds"), [("2 1 1", ""), ("1 2 1", ""), ("1 2 2", ""), ("4 1 1", BONDS)]
+)
+def test_ranks_share_a_sheared_box(processors, bonds, device, tmp_path):
     # Atoms that are created depend on the number of ranks. The box flips in step 2, when all
     # particles are in other sub-domains, and the second run begins after it.
     box = "prism 0 6 0 6 0 6 2.9 0 0"
-    create = fluid(1.0).replace(BOX, box)
+    create = fluid(1.0).replace(BOX, box) + bonds
     started = run_lammps(create + "write_restart start\n", tmp_path).directory / "start"
     deck = (
         f"comm_modify vel yes\nread_restart {started}\ncomm_modify vel yes\nneighbor 0.3 bin\n"
@@ -268,8 +271,6 @@ def test_ranks_and_gpus_make_the_steps_of_one_cpu(style, precision, device, tmp_
 def many_bodies(precision: str) -> str:
     return (
         one_type("create_atoms 1 random 1200 11 NULL", BOX)
-        .replace("pair_style manymove/dpd 0.0 1.0 7 precision double", "")
-        .replace("pair_coeff * * 25.0 4.5", "")
         + f"pair_style manymove/mdpd 1.0 1.0 4711 precision {precision}\n"
         + "pair_coeff 1 1 -40 25 4.5 1 0.75\nvelocity all create 1.0 13 loop all\n"
         + THERMO

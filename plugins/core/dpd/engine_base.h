@@ -71,6 +71,9 @@ class EngineBase : public Engine {
       tables.push_back(std::move(each));
     }
     course.coefficients.clear();
+    if (tables.size() > 1 || tables_.size() > 1 || !course.values.empty() ||
+        !course_.values.empty())
+      course_changes();
     course_ = std::move(course);
     if (tables.size() == 1 && tables_.size() == 1) return;
     tables_ = std::move(tables);
@@ -128,6 +131,9 @@ class EngineBase : public Engine {
   virtual void apply_map(const VelocityMap& map, std::uint32_t flag) = 0;
   // tables() has changed.
   virtual void take_coefficients() = 0;
+  // Steps before the present one can no longer be repeated, because the course of their values and
+  // coefficients is lost.
+  virtual void course_changes() {}
 
   // Coefficients in the order of their steps; the first ones are those of the settings and of the
   // present step.

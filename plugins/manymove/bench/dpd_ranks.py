@@ -61,7 +61,7 @@ def deck(
         law = "special_bonds lj 1 1 1\nbond_style harmonic\nbond_coeff 1 20.0 0.5\n"
         chains = case.particles * cubes // beads
         create = (
-            f"molecule chain {molecule}\n"
+            f'molecule chain "{molecule}"\n'
             f"create_atoms 0 random {chains} {case.seed} box mol chain {case.seed}\n"
         )
     return (
@@ -118,29 +118,31 @@ def measure(
     """
     case = Case(particles // cubes // beads * beads, 3.0, 1.0, 0.005, (skin,), 1.0, seed)
     particles = case.particles * cubes
-    folder = tempfile.TemporaryDirectory()
-    molecule = Path(folder.name) / "chain"
-    molecule.write_text(chain(beads))
     style = f"manymove/verlet device cuda transport {transport}" if device == "cuda" else "verlet"
-    session = Session(host.command(ranks), host.environment())
-    try:
-        # LAMMPS looks up the variable of `thermo` only when it initializes a run, which the later
-        # runs leave out (`pre no`).
-        said = session.ask(
-            f"{deck(case, cubes, ranks, style, skin, precision, beads, molecule)}"
-            f"variable output equal {MELT}+(step>={MELT})\nthermo v_output\nrun {MELT}\n"
-        )
-        runs: list[tuple[float, float]] = []
-        steps = 5 * WARM_UP
-        took, _ = _timed(session, MELT, steps)  # which only tells how long the others must be
-        done = MELT + 3 * WARM_UP + steps
-        steps = max(steps, int(1.2 * seconds * steps / took))
-        for _ in range(repeats):
-            runs.append(_timed(session, done, steps))
-            done += 3 * WARM_UP + steps
-    finally:
-        session.close()
-        folder.cleanup()
+    with tempfile.TemporaryDirectory() as folder:
+        molecule = None
+        if beads > 1:
+            molecule = Path(folder) / "chain"
+            molecule.write_text(chain(beads))
+        session = Session(host.command(ranks), host.environment())
+        try:
+            # LAMMPS looks up the variable of `thermo` only when it initializes a run, which the
+            # later runs leave out (`pre no`).
+            said = session.ask(
+                f"{deck(case, cubes, ranks, style, skin, precision, beads, molecule)}"
+                f"variable output equal {MELT}+(step>={MELT})\nthermo v_output\nrun {MELT}\n"
+            )
+            runs: list[tuple[float, float]] = []
+            steps = 5 * WARM_UP
+            # This run only tells how long the others must be.
+            took, _ = _timed(session, MELT, steps)
+            done = MELT + 3 * WARM_UP + steps
+            steps = max(steps, int(1.2 * seconds * steps / took))
+            for _ in range(repeats):
+                runs.append(_timed(session, done, steps))
+                done += 3 * WARM_UP + steps
+        finally:
+            session.close()
     temperature = runs[-1][1]
     if not abs(temperature - 1) < MELTED:
         raise RuntimeError(f"the fluid is not melted: its temperature is {temperature:.3g}")

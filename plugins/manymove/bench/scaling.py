@@ -37,6 +37,7 @@ COMMAND = [
 ]
 LARGEST_CUBE = 2_000_000  # particles of DPD; larger boxes in strong scaling are several cubes
 SKINS = {"cpu": 0.3, "cuda": 0.35}  # of DPD, the fastest on one and on four GPUs
+WITH_MPIEXEC = {"disks", "spheres", "component", "adsorption"}
 WANTED = (1, 2, 4, 8)  # GPUs; what these cannot measure is listed
 
 
@@ -55,11 +56,13 @@ class Plan:
     absent: Sequence[int] = ()  # numbers of ranks that need more GPUs than there are
     failures: list[str] = field(default_factory=list)
     known: dict[tuple[str, ...], list[Row]] = field(default_factory=dict)
+    reasons: dict[int, str] = field(default_factory=dict)  # why a curve lacks a number of ranks
 
-    def run(self, what: str, command: Sequence[str]) -> list[Row]:
+    def run(self, what: str, command: Sequence[str], ranks: Sequence[int] = ()) -> list[Row]:
         """The results of a command that writes the file named last; none if the command fails.
 
-        A point that belongs to weak and to strong scaling is measured once.
+        `ranks` are the numbers of ranks that the command measures. A point that belongs to weak and
+        to strong scaling is measured once.
         """
         if (known := self.known.get(tuple(command))) is not None:
             return known
@@ -68,6 +71,7 @@ class Plan:
         found, why = report_of(command, left) if left > 0 else ({}, "no time was left")
         if why:
             self.failures.append(f"{what}: {why}")
+            self.reasons.update(dict.fromkeys(ranks, why))
             print(f"failed: {self.failures[-1]}", flush=True)
         else:
             self.known[tuple(command)] = found["results"]
@@ -89,7 +93,8 @@ def _disks(plan: Plan, weak: bool, size: int, part: str = "disks") -> Iterator[R
     words += ["--device", "cuda" if plan.on_gpu else "cpu"]
     if not plan.on_gpu:
         words += ["--threads", 1]
-    for row in plan.run(f"{part}, {_label(weak, size)}", plan.bench(max(plan.ranks), *words)):
+    command = plan.bench(max(plan.ranks), *words)
+    for row in plan.run(f"{part}, {_label(weak, size)}", command, plan.ranks):
         yield {**row, "size": row["particles"], "rate": row["trial_moves_per_second"]}
 
 
@@ -116,7 +121,7 @@ def _dpd(plan: Plan, weak: bool, size: int, beads: int = 1) -> Iterator[Row]:
         }
         command = [sys.executable, "-m", "manymove.bench.dpd_ranks", json.dumps(request)]
         what = f"{'dpd' if beads == 1 else 'bonded'}, {_label(weak, size)}, {_ranks(ranks)}"
-        for row in plan.run(what, command):
+        for row in plan.run(what, command, [ranks]):
             yield {
                 **row,
                 "size": row["particles"],
@@ -142,7 +147,7 @@ def _component(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
         launcher = [*plan.launcher, "-n", str(ranks)] if ranks > 1 else []
         module = [sys.executable, "-m", "manymove.bench.hoomd_ranks", json.dumps(request)]
         what = f"component, {_label(weak, size)}, {_ranks(ranks)}"
-        for row in plan.run(what, [*launcher, *module]):
+        for row in plan.run(what, [*launcher, *module], [ranks]):
             yield {**row, "size": row["particles"], "rate": row["trial_moves_per_second"]}
 
 
@@ -150,7 +155,7 @@ def _electrolyte(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
     """One chain, which threads share on a CPU. In weak scaling each device has the same number of
     pairs: the number of ions grows as the square root of the number of devices."""
     for ranks in plan.ranks:
-        ions = 4 * round(size * math.sqrt(ranks) / 4) if weak else size
+        ions = _in_all("electrolyte", weak, size, ranks)
         words = ["electrolyte", "--sizes", ions, "--methods", "brush", "--precision", "mixed"]
         words += ["--equilibrate", 1]
         if plan.on_gpu:
@@ -158,7 +163,7 @@ def _electrolyte(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
         else:
             words += ["--device", "cpu", "--threads", ranks]
         what = f"electrolyte, {_label(weak, size)}, {_ranks(ranks)}"
-        for row in plan.run(what, plan.bench(1, *words)):
+        for row in plan.run(what, plan.bench(1, *words), [ranks]):
             rate = row["pair_terms_per_second"]
             scale = rate * row["seconds_per_sweep"]  # extremes of the file are times
             extremes = {"lowest": scale / row["highest"], "highest": scale / row["lowest"]}
@@ -168,14 +173,14 @@ def _electrolyte(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
 def _tree(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
     """One chain with far fields of a tree. In weak scaling each device has as many ions."""
     for ranks in plan.ranks:
-        ions = size * ranks if weak else size
+        ions = _in_all("tree", weak, size, ranks)
         words = ["electrolyte", "--sizes", ions, "--methods", "tree", "--equilibrate", 1]
         if plan.on_gpu:
             words += ["--device", "cuda:" + ",".join(map(str, range(ranks)))]
         else:
             words += ["--device", "cpu", "--threads", ranks]
         what = f"tree, {_label(weak, size)}, {_ranks(ranks)}"
-        for row in plan.run(what, plan.bench(1, *words)):
+        for row in plan.run(what, plan.bench(1, *words), [ranks]):
             extremes = {"lowest": ions / row["highest"], "highest": ions / row["lowest"]}
             yield {
                 **row,
@@ -197,11 +202,18 @@ def _adsorption(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
     words += ["--weak"] if weak else []
     words += ["--systems", size] if size else []
     what = f"adsorption, {_label(weak, size)}"
-    for row in plan.run(what, plan.bench(max(plan.ranks), *words)):
+    for row in plan.run(what, plan.bench(max(plan.ranks), *words), plan.ranks):
         states = row["proposals"] - 1  # tried in a step
         speeds = {"rate": row["trial_states_per_second"]}
         speeds |= {end: row[end] for end in ("lowest", "highest")}
         yield {**row, "size": row["systems"], **{k: v / states for k, v in speeds.items()}}
+
+
+def _in_all(name: str, weak: bool, size: int, ranks: int) -> int:
+    """The size of the system on a number of ranks; a size of 0 fills the device."""
+    if not weak:
+        return size
+    return 4 * round(size * math.sqrt(ranks) / 4) if name == "electrolyte" else size * ranks
 
 
 def _ranks(count: int) -> str:
@@ -306,9 +318,11 @@ def run(
     on_gpu = _runs_on_gpu(device)
     ranks, absent = _numbers_of_ranks(ranks, on_gpu)
     words = shlex.split(launcher or "")
-    with_mpiexec = {"disks", "spheres", "component", "adsorption"}
-    if not words and max(ranks) > 1 and with_mpiexec & set(algorithms):
-        words = _launcher()
+    stuck = WITH_MPIEXEC & set(algorithms) if max(ranks) > 1 and not words else set()
+    if stuck and (words := _launcher()):
+        stuck = set()
+    if stuck == set(algorithms):
+        raise RuntimeError("there is no mpiexec; --launcher names one")
     deadline = time.monotonic() + limit
     plan = Plan(ranks, on_gpu, words, transport, repeats, seconds, seed, deadline, absent)
     about = {"ranks": ranks, "repeats": repeats, "seconds": seconds, "seed": seed}
@@ -318,12 +332,15 @@ def run(
         for kind in ["weak"] * weak + ["strong"] * strong:
             usual = getattr(ALGORITHMS[name], kind)["cuda" if on_gpu else "cpu"]
             for size in usual if sizes is None else sizes:
-                rows = _curve(plan, name, kind == "weak", size)
+                plan.reasons.clear()
+                if name in stuck:
+                    plan.reasons.update(dict.fromkeys(plan.ranks, "no mpiexec"))
+                rows = [] if name in stuck else _curve(plan, name, kind == "weak", size)
                 not_run += _gaps(plan, name, kind, size, rows)
                 report.add(rows)
     _print_gaps(not_run)
     if not report.rows:
-        raise RuntimeError(f"nothing was measured: {plan.failures[0]}")
+        raise RuntimeError(f"nothing was measured: {(plan.failures or ['no results'])[0]}")
     if plot_file is not None:
         plot(plot_file, report.rows)
     return report.end()
@@ -350,15 +367,17 @@ def _curve(plan: Plan, name: str, weak: bool, size: int) -> list[Row]:
 
 
 def _gaps(plan: Plan, name: str, kind: str, size: int, rows: Sequence[Row]) -> list[Row]:
-    """The points of a curve that were not measured; a size of 0 fills the device."""
+    """The points of a curve that were not measured."""
     measured = {row["ranks"] for row in rows}
     return [
         {
             "algorithm": name,
             "scaling": kind,
-            "size": size * ranks if kind == "weak" and name != "electrolyte" else size,
+            "size": _in_all(name, kind == "weak", size, ranks),
             "ranks": ranks,
-            "why": f"needs {ranks} GPUs" if ranks in plan.absent else "failed",
+            "why": f"needs {ranks} GPUs"
+            if ranks in plan.absent
+            else plan.reasons.get(ranks, "no results"),
         }
         for ranks in [*plan.ranks, *plan.absent]
         if ranks not in measured
@@ -410,11 +429,10 @@ def _numbers_of_ranks(ranks: Sequence[int] | None, on_gpu: bool) -> tuple[list[i
 
 
 def _launcher() -> list[str]:
+    """The first words of a command on several ranks; none if there is no mpiexec."""
     path = f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}"
     found = shutil.which("mpiexec", path=path) or shutil.which("mpirun", path=path)
-    if found is None:
-        raise RuntimeError("there is no mpiexec; --launcher names one")
-    return [found]
+    return [found] if found else []
 
 
 TABLE = Table(

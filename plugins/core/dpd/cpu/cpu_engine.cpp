@@ -308,6 +308,7 @@ class CpuEngine final : public EngineBase {
     choose_coefficients();
     set_noise(rows_.forces, step_);
     if (is_sheared()) rows_.forces.frame = sheared_;
+    rows_.limit = limit_of(settings_.cutoff);
     point_at_particles();
     next_velocity_.resize(velocity_.size());
     rows_.next_velocity = next_velocity_.data();
@@ -331,14 +332,19 @@ class CpuEngine final : public EngineBase {
     for (const Chunk& chunk : chunk_) add_to(tally_, chunk.tally);
   }
 
+  // Lists reach farther than the cutoff under shear, because pairs come closer until the next ones.
+  float limit_of(double cutoff) const {
+    const float reach = static_cast<float>(cutoff * (1 + 3e-5));
+    // Beyond all cutoffs where the nearest image of a place may not be that of the particle.
+    const bool all = rows_.cells.cutoff > 1e14f;
+    return all ? rows_.cells.cutoff * rows_.cells.cutoff : reach * reach;
+  }
+
   // Densities at the present positions. Those of ghosts come from the ranks that own the particles.
   void find_densities() {
     density_.resize(position_.size());
     rows_.density = density_.data();
-    const float reach = static_cast<float>(settings_.pairs.many_body.cutoff * (1 + 3e-5));
-    // Beyond all cutoffs where the nearest image of a place may not be that of the particle.
-    const bool all = rows_.cells.cutoff > 1e14f;
-    rows_.density_limit = all ? rows_.cells.cutoff * rows_.cells.cutoff : reach * reach;
+    rows_.density_limit = limit_of(settings_.pairs.many_body.cutoff);
     for_all_chunks(
         [&](Chunk& chunk, int k, int) { kernels_.density(rows_, list_[k].data(), chunk); });
     if (!ranks_) return;

@@ -90,7 +90,7 @@ class StepLoop {
   StepLoop(const StepRows<P>& rows, Chunk& chunk) : s_(rows), chunk_(chunk) {
     const Cells& c = s_.cells;
     simple_ = is_simple();
-    limit_ = density ? s_.density_limit : c.cutoff * c.cutoff;
+    limit_ = density ? s_.density_limit : s_.limit;
     lengths_ = {c.xx, c.yy, c.zz, c.xy, c.xz, c.yz, s_.forces.frame.tilted != 0};
   }
 

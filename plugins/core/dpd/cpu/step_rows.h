@@ -62,8 +62,9 @@ struct StepRows {
   const typename P::Velocity* velocity;
   const std::uint32_t* near;  // high words of positions, one place in four words
   typename P::Real* density;  // of each particle and ghost; null without many-body forces
-  float density_limit;        // within this squared distance of places there may be neighbors
-  const int* number;          // of entries in lists
+  // Within these squared distances of places there may be pairs with forces, and with densities.
+  float limit, density_limit;
+  const int* number;  // of entries in lists
   BondedRows<P> bonded;
   typename P::Position* next_position;
   typename P::Velocity* next_velocity;

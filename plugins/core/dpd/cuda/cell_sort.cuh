@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sorts the particles of one GPU by their Morton keys, equal keys in the order that they had, as a
-// sort of keys would: particles are counted into cells, whose ranks are known from the start, and
+// Sorts the particles of one GPU by cell, then by Morton key, and leaves equal keys in the order
+// that they had. Particles are counted into cells, whose ranks are known from the start, and
 // compared with those of their own cell. In double precision the ranks are those of the Morton
 // order, as on a CPU. In mixed precision sums do not depend on the order of particles, and cells
 // are in the order of a Hilbert curve, in which more neighbors are in the block of a particle.

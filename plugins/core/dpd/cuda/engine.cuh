@@ -4,6 +4,7 @@
 
 #include <numeric>
 #include <unordered_map>
+#include <utility>
 
 #include "../../runtime/device.cuh"
 #include "../../runtime/waits.cuh"
@@ -332,7 +333,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     start_watching();
     if (!temperature_drops_.empty()) drops_.upload(temperature_drops_.data(), stream_);
     bonded_.forget(stream_);
-    find_interval();
+    if (steps > 1 && !std::exchange(knows_interval_, true)) find_interval();
     if (!lists_hold_) set_expired(step_ + 1);
     Step<P> first = step_arguments(step_, table_of(step_));
     first.ends_lists = first.ends_lists && lists_hold_;
@@ -363,7 +364,10 @@ class CudaEngine final : OnDevice, public EngineBase {
     look_at_laws();
   }
   // Which kernels serve.
-  void look_at_laws() { plain_ = is_plain_with(has_special_, extra_of(settings_) == Extra::shear); }
+  void look_at_laws() {
+    plain_ = is_plain_with(has_special_, extra_of(settings_) == Extra::shear);
+    knows_interval_ = false;
+  }
 
   void start_watching() {
     report_->started = step_;
@@ -465,7 +469,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       if (!plain_ || is_sheared() || settings_.pairs.has_densities() ||
           settings_.pairs.transverse || base_.bonds.pair || base_.bonds.range || bonded_.wanted() ||
           !settings_.velocity_changes.empty() || !settings_.body_forces.empty() ||
-          tables().size() > 1 || count_ == too_many_for_intervals_)
+          tables().size() > 1)
         return;
       const auto attribute = [&](cudaDeviceAttr which) {
         int value = 0;
@@ -499,7 +503,9 @@ class CudaEngine final : OnDevice, public EngineBase {
 
   // Steps from `begin` on until lists expire, but only those before the step that is returned.
   std::int64_t launch_interval(std::int64_t begin, std::int64_t end) {
+    // The kernel reports only at its end, and the host checks for interruption between two of them.
     constexpr std::int64_t kMost = 1024;
+    static_assert(kMost > kFarAhead, "the next one must not be launched before this one ends");
     end = std::min(end, begin + kMost);
     if constexpr (kIntegers<P>) {
       interval_begin_ = begin;
@@ -622,8 +628,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     if (report_->overfull) {
       check(cudaStreamSynchronize(stream_), "step");
       report_->overfull = 0;
-      too_many_for_intervals_ = count_;
-      interval_ = {};
+      interval_ = {};  // until other particles or coefficients come
       set_expired(kNever);
       return interval_begin_;
     }
@@ -745,7 +750,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     int blocks = 0, ghosts = 0, pairs = 0;  // blocks: none if it does not serve
     std::size_t bytes = 0;                  // of shared memory
   } interval_;
-  int too_many_for_intervals_ = -1;  // particles
+  bool knows_interval_ = false;
   std::int64_t interval_begin_ = 0;
   DeviceBuffer<Meeting> meeting_;
   int now_ = 0, origin_now_ = 0;  // buffers of the present state

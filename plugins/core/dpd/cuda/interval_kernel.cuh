@@ -160,11 +160,6 @@ static __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
       const unsigned word = beyond_tile[k];
       beyond_tile[k] = (word & 0xffff0000u) | table[word & 0xffffu];
     }
-  else if (thread == 0) {
-    // Nothing is done, and the host takes these steps one by one.
-    atomicMin(&s.watch.control->expired, s.number);
-    s.watch.report->overfull = 1;
-  }
 
   // ---- steps ----
 
@@ -225,7 +220,15 @@ static __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
       seen = now;
     }
     __syncthreads();
-    if (Meeting::stops(seen - base, k)) break;
+    if (Meeting::stops(seen - base, k)) {
+      // Nothing is done, and the host takes these steps one by one. This is said only after all
+      // blocks have met: a block that starts late must not take the lists for expired and leave.
+      if (refused && thread == 0) {
+        atomicMin(&s.watch.control->expired, s.number);
+        s.watch.report->overfull = 1;
+      }
+      break;
+    }
     const int here = k & 1;
     for (int g = thread; g < others; g += threads) {
       const unsigned j = ghost[g];

@@ -4,8 +4,8 @@
 // Lists are built by all ranks in the same steps, a number of steps apart that follows from how far
 // particles came before and, shortly before the end, from how far they have come by then: no rank
 // asks in between. If a particle did come too far, all ranks return to the state of the last build
-// and take fewer steps, or to the state after it in which velocities were changed, and build there;
-// forces never come from lists in which a neighbor is missing.
+// and take fewer steps, or to the state after it in which velocities or the course of values were
+// changed, and build there; forces never come from lists in which a neighbor is missing.
 //
 // A rank's outer particles, those with ghosts among their neighbors or with copies elsewhere, come
 // first in memory: their copies travel while the others move. Those that have outer neighbors are
@@ -184,6 +184,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
       look_at_laws();
     });
   }
+  void course_changes() override { changed_ = true; }
   // Which kernels serve.
   void look_at_laws() {
     plain_ = is_plain_with(s_.links.specials > 0, extra_of(settings_) == Extra::shear);
@@ -193,7 +194,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     std::int64_t to = step_ + steps, next = step_ + 1;
     if (!lists_hold_) interval_ = 1;
     bonded_.forget(c_.streams.main);
-    keeps_start_ = std::exchange(changed_, false) && lists_hold_;
+    keeps_start_ = changed_ && lists_hold_;
     if (keeps_start_) start_.keep(s_, c_.streams.main);
     start_moving();
     for (;;) {
@@ -395,7 +396,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   // Whether no rank's lists expired before `step`, or at it if no build follows. If one's did, all
   // are back at the last build, and the next one comes in time; or they are back at step_ without
-  // lists, if velocities were changed there after the last build.
+  // lists, if velocities or the course were changed there after the last build.
   bool vote(std::int64_t step, bool before_build, bool& stop) {
     // In a flip of the box any particle may leave, when it has its place in the other box.
     migrated_ = before_build && lists_hold_ && has_looked_ && periods_ == periods_of_tilt(step);
@@ -588,10 +589,11 @@ class DistributedEngine final : OnDevice, public EngineBase {
     has_looked_ = false;
     look_before_build(step);
     lists_hold_ = true;
+    changed_ = false;  // steps are repeated from this one on
     ++counters_.builds;
   }
 
-  // The particles at step_, where velocities were changed.
+  // The particles at step_, where velocities or the course were changed.
   struct Start {
     DeviceBuffer<typename P::Position> position;
     DeviceBuffer<typename P::Velocity> rest;
@@ -637,7 +639,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   DeviceBuffer<unsigned> soonest_{1};
   DeviceBuffer<double> total_{kTallies};
   bool plain_ = true, lists_hold_ = false;
-  bool changed_ = false;      // velocities, since the last step
+  bool changed_ = false;      // velocities or the course, since the last build
   bool keeps_start_ = false;  // start_ is that of step_
   Start start_;
   std::int64_t periods_ = 0;               // periods_of_tilt() of the positions
