@@ -322,6 +322,9 @@ class Tree final : public DeviceTree {
   }
 
   void begin_sweep(const Rules& r, const TreeInput& in, int slot) override {
+    // Charges may still follow the last moves, in the mesh stream: a sweep without hopeful trials
+    // has not waited for that, and the lists of the sweep before it are overwritten here.
+    if (refreshed_) wait_for_mesh();
     copy_out(hopeful_.data(), in.count, sizeof(std::uint32_t), stream_);
     counted_.record(stream_);
     rules_ = r;
