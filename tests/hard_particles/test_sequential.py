@@ -95,7 +95,7 @@ def test_full_neighborhoods_and_boxes_that_are_no_cubes_are_errors(example, monk
 
 def test_parts_of_a_sweep_are_errors(example):
     spheres = fluid(example)
-    with pytest.raises(ValueError, match="whole number, got 0.5"):
+    with pytest.raises(ValueError, match=r"whole number, got 0\.5"):
         spheres.run(0.5)
     assert spheres.sweeps == 0
 
