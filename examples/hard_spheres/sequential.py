@@ -68,7 +68,9 @@ class SequentialSpheres:
         self._skin = (SKIN + math.sqrt(3) * max_displacement) * self._unit
 
     def run(self, sweeps: float) -> None:
-        """Make N trials per sweep."""
+        """Make N trials per sweep; the number of sweeps is whole."""
+        if sweeps % 1 != 0:
+            raise ValueError(f"sweeps must be a whole number, got {sweeps}")
         at = (ctypes.c_void_p * 3)(*(x.ctypes.data for x in self._at))
         if library().sequential(
             self.N, at, self._radii.ctypes.data, self._step, self._share, self._skin,

@@ -183,7 +183,7 @@ def mean(values: list[float]) -> tuple[float, float]:
     return float(np.mean(values)), float(error)
 
 
-def of(row: dict[str, Any]) -> tuple[str, bool]:
+def kind_of(row: dict[str, Any]) -> tuple[str, bool]:
     """Method of a run, and whether it has swap moves."""
     return row.get("method", "checkerboard"), row["swaps"]
 
@@ -191,8 +191,8 @@ def of(row: dict[str, Any]) -> tuple[str, bool]:
 def states(results: list[dict[str, Any]], kind: tuple[str, bool]) -> list[dict[str, Any]]:
     """Means over the replicas of each packing fraction; `bound` where a replica did not relax."""
     rows = []
-    for phi in sorted({row["packing_fraction"] for row in results if of(row) == kind}):
-        here = [r for r in results if r["packing_fraction"] == phi and of(r) == kind]
+    for phi in sorted({row["packing_fraction"] for row in results if kind_of(row) == kind}):
+        here = [r for r in results if r["packing_fraction"] == phi and kind_of(r) == kind]
         times = [r["relaxation_time"] for r in here]
         row: dict[str, Any] = {"packing_fraction": phi, "replicas": len(here)}
         if None in times:
@@ -294,7 +294,7 @@ def plot(picture: Path, report: dict[str, Any]) -> None:
         for row in rows:
             first = next(
                 r for r in results
-                if r["packing_fraction"] == row["packing_fraction"] and of(r) == kind
+                if r["packing_fraction"] == row["packing_fraction"] and kind_of(r) == kind
             )  # fmt: skip
             right.plot(*np.array(first["curve"]).T, METHODS[method][1:], color=color, lw=0.8)
     left.set(yscale="log", xlabel=r"packing fraction $\phi$", ylabel=r"relaxation time, $N$ trials")
@@ -331,6 +331,11 @@ def main() -> None:
     quick = {"spheres": 400, "packing_fractions": [0.45, 0.5], "equilibrate": 300, "seconds": 5,
              "replicas": 1}  # fmt: skip
     options = example.parse(parser, "swap_moves", quick)
+    if options.method == "sequential":
+        if options.device != "cpu":
+            parser.error("--method sequential runs on a CPU only")
+        if options.equilibrate % 1 or options.every % 1:
+            parser.error("--method sequential needs whole sweeps in --equilibrate and --every")
     if options.draw:
         several = example.read(options)
         report = {**several[0], "results": [row for one in several for row in one["results"]]}

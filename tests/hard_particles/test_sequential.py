@@ -93,6 +93,30 @@ def test_full_neighborhoods_and_boxes_that_are_no_cubes_are_errors(example, monk
         example.SequentialSpheres(np.zeros((1, 3)), (4, 4, 5), np.ones(1), 1, 0.1, 0.0)
 
 
+def test_parts_of_a_sweep_are_errors(example):
+    spheres = fluid(example)
+    with pytest.raises(ValueError, match=r"whole number, got 0\.5"):
+        spheres.run(0.5)
+    assert spheres.sweeps == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [("--device cuda", "runs on a CPU only"), ("--every 0.5", "needs whole sweeps")],
+)
+def test_the_command_refuses_what_the_sequential_method_lacks(
+    example, words, message, monkeypatch, capsys, tmp_path
+):
+    pytest.importorskip("matplotlib")
+    import swap_moves
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["swap_moves.py", "--method", "sequential", *words.split()])
+    with pytest.raises(SystemExit):
+        swap_moves.main()
+    assert message in capsys.readouterr().err
+
+
 def test_relaxation_is_that_without_the_common_displacement(example):
     """A random walk of each sphere by itself, with and without one of all spheres together."""
     pytest.importorskip("matplotlib")

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 
 #include "../runtime/macros.h"
 
@@ -17,6 +18,9 @@ MM_HD U other_half(U word) {
   return word << 15 | word >> 17;
 }
 
+// The float 2^15 + 1/2, whose bits 8..22 take those of a random word.
+inline constexpr std::uint32_t kDrawnBits = 0x47000080u;
+
 // A displacement, an even integer, symmetric about zero, from bits 8..22 of a random word. They
 // become the float 2^15 + r + 1/2; its distance from 2^15 + 2^14 times the step has at most 24
 // bits, and what is added before it in an fma is representable too (the step is a multiple of
@@ -25,7 +29,7 @@ MM_HD U other_half(U word) {
 template <class U>
 MM_HD auto displacement(U word, float step) {
   const float shift = 25165824.0f;
-  const auto r = as_float((word & 0x007fff00u) | 0x47000080u);
+  const auto r = as_float((word & 0x007fff00u) | kDrawnBits);
   return add_rn(exact_multiply_add(r, -49152.0f, step, shift), -shift);
 }
 

@@ -217,10 +217,10 @@ MM_HD bool exactly_apart(float dx, float dy, double contact) {
 
 // The law itself, without rounding: is a disk at (x, y) in slot `own` of a cell apart from all
 // others? Coordinates are integers below 2^24, so their differences and, in float64, their squares
-// are exact. own = kSlots leaves the cell out.
+// are exact.
 MM_HD bool exactly_free(const Position* slot, const Neighbor* near, int plane, int own, float x,
                         float y, double contact) {
-  for (int k = own < kSlots ? -1 : 0; k < 8; ++k) {
+  for (int k = -1; k < 8; ++k) {
     const Neighbor n = k < 0 ? Neighbor{0, 0, 0, 0} : near[k];
     for (int s = 0; s < kSlots; ++s) {
       const Position p = slot[s * plane + n.offset];
@@ -262,13 +262,12 @@ MM_HD float squared_distance(Position p, float x, float y) {
 }
 
 // ---- one visit: n_m trial moves of a cell's disks in shuffled order, again from the start when
-// the list ends (Algorithm 1, lines 5-14). A move that leaves the cell is rejected. Each returns
-// the accepted moves.
+// the list ends (Algorithm 1, lines 5-14). A move that leaves the cell is rejected.
 
 // Two disks take turns; this bit of the visit's first random word says which begins.
 MM_HD int first_of_pair(std::uint32_t word) { return static_cast<int>(word >> 23 & 1u); }
 
-// Any cell. K - 8 extras are kept at hand.
+// Any cell; returns the accepted moves. K - 8 extras are kept at hand.
 template <int K>
 MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const Place& at,
                     std::uint32_t entry, int odd, std::uint32_t where) {

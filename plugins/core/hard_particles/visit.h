@@ -24,6 +24,8 @@ struct Doubled {
   std::uint32_t key[10][2];  // of the rounds of Philox
 };
 inline constexpr float kShift = 50331648.0f;  // 2 * 1.5 * 2^24
+// In units of d^2: closer to contact the estimate may decide wrongly (theory, section 1.6).
+inline constexpr double kUnsure = 8e-6;
 
 inline Doubled doubled(const Geometry& g) {
   Doubled s{};
@@ -36,8 +38,8 @@ inline Doubled doubled(const Geometry& g) {
   s.step = 2 * g.step;
   s.shift = static_cast<float>(static_cast<double>(kShift) - 49152.0 * static_cast<double>(s.step));
   s.contact = static_cast<float>(4 * g.contact);
-  s.unsure = static_cast<float>(4 * 8e-6 * g.contact);
-  s.exponent = 0x47000080u;
+  s.unsure = static_cast<float>(4 * kUnsure * g.contact);
+  s.exponent = kDrawnBits;
   for (int odd = 0; odd < 2; ++odd)
     s.sideways[odd] = g.near[odd][3].offset * static_cast<int>(sizeof(Position));
   s.row = g.stride * static_cast<int>(sizeof(Position));

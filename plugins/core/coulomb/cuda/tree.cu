@@ -31,12 +31,16 @@ Costs costs_of(Space space) {
   return {.point = 2.3e-11, .launch = 1e-4, .pair = 1.6e-12, .near = 5e-12, .of_moves = 2e-8};
 }
 
+constexpr int kMostBatch = 8192;  // trials, wanted
 // Trials that are guessed together: the more there are, the more rounds it takes, as the change of
 // the energy by another's move falls with the size of the system.
 int batch_length(std::size_t ions) {
   const double wanted = kBatch * std::cbrt(static_cast<double>(ions));
   return std::clamp(1 << static_cast<int>(std::lround(std::log2(wanted))), 64, kMostBatch);
 }
+// A batch is at most half as long again as is wanted, and rounding makes each of an outer epoch's
+// longer by one trial.
+constexpr int most_batch(int batch) { return 2 * batch + 2; }
 
 // The plan with the fewest stages, and the smallest radices of those.
 FftPlan wide_plan(int length) {
@@ -322,6 +326,9 @@ class Tree final : public DeviceTree {
   }
 
   void begin_sweep(const Rules& r, const TreeInput& in, int slot) override {
+    // Charges may still follow the last moves, in the mesh stream: a sweep without hopeful trials
+    // has not waited for that, and the lists of the sweep before it are overwritten here.
+    if (refreshed_) wait_for_mesh();
     copy_out(hopeful_.data(), in.count, sizeof(std::uint32_t), stream_);
     counted_.record(stream_);
     rules_ = r;

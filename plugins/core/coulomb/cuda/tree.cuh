@@ -18,10 +18,6 @@ namespace manymove::coulomb {
 namespace {
 
 constexpr int kTreeThreads = 256;
-constexpr int kMostBatch = 8192;  // trials, wanted
-// A batch is at most half as long again as is wanted, and rounding makes each of an outer epoch's
-// longer by one trial.
-constexpr int most_batch(int batch) { return 2 * batch + 2; }
 
 struct TreeView {
   // By place in the order of a sweep, hopeful trials only

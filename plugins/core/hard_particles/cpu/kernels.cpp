@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostExtras = 8 * (kSlots - 1);
 
-// model.h's visit_alone() for up to kLanes cells that hold one disk each.
+// Does what visit_any() does, for up to kLanes cells with one disk each.
 int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* tile,
                 const std::uint32_t* entry, int cells, int odd, std::uint32_t where) {
   const auto* flat = reinterpret_cast<const float*>(tile);
