@@ -160,9 +160,9 @@ HELP = {
     "sizes": "Numbers of particles N (default depends on the device).",
     "methods": "Methods to time; metropolis is the serial reference.",
     "bench_electrolyte.methods": "Methods to time: brush, tree, reduction and serial.",
-    "algorithms": "Algorithms to time: disks, spheres, dpd, bonded (DPD of chains of ten), "
-    "electrolyte, tree (electrolytes with far fields), adsorption or component, the disks in "
-    "HOOMD-blue.",
+    "algorithms": "Algorithms to time: disks, spheres, dpd, bonded (DPD of chains of ten "
+    "particles), electrolyte, tree (electrolytes with `--methods tree`), adsorption or component "
+    "(hard disks in HOOMD-blue).",
     "parts": "Benchmarks to run: disks, spheres, hoomd, dpd, electrolyte and adsorption (default "
     "all).",
     "bench_hoomd.spheres": "Time hard spheres instead of hard disks.",
