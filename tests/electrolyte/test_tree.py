@@ -239,6 +239,9 @@ def test_what_the_tree_refuses(device):
 def test_auto_chooses_by_the_number_of_ions():
     assert trivalent(100, method="auto", device="cpu").method == "brush"
     assert trivalent(8_000, method="auto", device="cpu").method == "brush"
+    ewald = {"periodic": True, "boundary": "ewald", "device": "cpu"}
+    assert trivalent(2_000, method="auto", **ewald).method == "brush"
+    assert trivalent(3_000, method="auto", **ewald).method == "tree"
     large = trivalent(32_000, method="auto", device="cpu")
     assert (large.method, large.precision) == ("tree", "double")
     assert trivalent(32_000, method="auto", precision="mixed", device="cpu").method == "brush"
@@ -250,7 +253,10 @@ def test_auto_chooses_by_the_number_of_ions():
 @pytest.mark.skipif(not _core.cuda_devices(), reason="no CUDA device")
 def test_auto_chooses_by_the_number_of_ions_on_a_gpu():
     assert trivalent(1_000, method="auto", device="cuda").method == "brush"
-    assert trivalent(2_048, method="auto", device="cuda").method == "tree"
+    assert trivalent(1_300, method="auto", device="cuda").method == "tree"
+    ewald = {"periodic": True, "boundary": "ewald", "device": "cuda"}
+    assert trivalent(200, method="auto", **ewald).method == "brush"
+    assert trivalent(400, method="auto", **ewald).method == "tree"
     assert trivalent(16_384, method="auto", precision="mixed", device="cuda").method == "brush"
 
 

@@ -510,11 +510,11 @@ Bins bins_of(const State& s, const Histogram& h) {
 namespace {
 
 // The faster of brush and tree where both are possible, in double precision, by the number of ions
-// alone (docs/benchmarks/electrolyte.md). On a CPU of one core the tree is the faster one from
-// fewer ions on than on one of sixteen.
+// alone (docs/benchmarks/electrolyte.md). On one core of a CPU the tree is the faster one from
+// fewer ions on than on twelve.
 Method faster_method(const Parameters& p, std::size_t ions, bool gpu) {
   const bool possible = p.double_precision && (p.ewald || !p.periodic);
-  const std::size_t least = gpu ? (p.ewald ? 1'000 : 2'048) : (p.ewald ? 3'000 : 20'000);
+  const std::size_t least = gpu ? (p.ewald ? 400 : 1'300) : (p.ewald ? 3'000 : 20'000);
   return possible && ions >= least ? Method::tree : Method::brush;
 }
 
