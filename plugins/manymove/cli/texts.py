@@ -137,6 +137,8 @@ HELP = {
     "device": "Device: auto, cpu, cuda or cuda:<index>.",
     "threads": "CPU threads of the whole command (default all cores).",
     "ranks": "Number of MPI ranks (default all cores or GPUs).",
+    "bench_scaling.ranks": "Numbers of ranks (default powers of two up to the number of cores, or "
+    "1,2,4,8 GPUs).",
     # ---- results
     "sample_every": "Time between two samples of g(r) in sweeps.",
     "bin_width": "Width of the bins of g(r) in angstrom.",
