@@ -108,7 +108,7 @@ class Systems:
             positions, _ = random_packing(N, packing_fraction, seed=seed + k)
             column, row = np.minimum((positions + edge / 2) // self.width, self.cells - 1).T
             centers = (np.column_stack((column, row)) + 0.5) * self.width - edge / 2
-            # Of each row the even columns come first.
+            # The even columns of a row come first, as in literal_lists.cpp.
             cells = row * self.cells + column % 2 * (self.cells // 2) + column // 2
             for place, cell in zip(positions - centers, cells.astype(int), strict=True):
                 self.disks[k::STARTS, self.counts[k, cell], cell] = place

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sequential Monte Carlo of polydisperse hard spheres, to which swap_moves.py can compare."""
+"""Sequential Monte Carlo of polydisperse hard spheres, the reference method of swap_moves.py."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 SOURCE = Path(__file__).with_suffix(".cpp")
-SKIN = 0.4  # of neighborhoods, in mean diameters, beyond what a step may reach
+SKIN = 0.4  # reach of neighborhoods beyond contact and one step, in mean diameters
 
 
 @cache

@@ -311,7 +311,7 @@ def main() -> None:
     parser.add_argument("--packing-fractions", type=float, nargs="+", default=PACKING_FRACTIONS)
     parser.add_argument("--only", choices=["swaps", "none"], help="with or without swap moves only")
     parser.add_argument(
-        "--method", choices=METHODS, default="checkerboard", help="how the spheres move"
+        "--method", choices=METHODS, default="checkerboard", help="order of the trials"
     )
     parser.add_argument("--replicas", type=int, default=2, help="independent starts")
     parser.add_argument("--equilibrate", type=float, default=10_000, help="sweeps with swap moves")

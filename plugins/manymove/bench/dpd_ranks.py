@@ -77,7 +77,7 @@ def deck(
 
 
 def chain(beads: int) -> str:
-    """LAMMPS' file of a straight chain with bonds at their length."""
+    """Molecule file of LAMMPS for a straight chain whose bonds have their rest length."""
     return "\n".join(
         [
             f"chain of {beads}\n\n{beads} atoms\n{beads - 1} bonds\n\nCoords\n",

@@ -38,7 +38,7 @@ COMMAND = [
 LARGEST_CUBE = 2_000_000  # particles of DPD; larger boxes in strong scaling are several cubes
 SKINS = {"cpu": 0.3, "cuda": 0.35}  # of DPD, the fastest on one and on four GPUs
 WITH_MPIEXEC = {"disks", "spheres", "component", "adsorption"}
-WANTED = (1, 2, 4, 8)  # GPUs; what these cannot measure is listed
+WANTED = (1, 2, 4, 8)  # GPUs; those that the machine lacks are listed as not run
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _electrolyte(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
 
 
 def _tree(plan: Plan, weak: bool, size: int) -> Iterator[Row]:
-    """One chain with far fields of a tree. In weak scaling each device has as many ions."""
+    """One chain with method="tree". In weak scaling the number of ions per device is constant."""
     for ranks in plan.ranks:
         ions = _in_all("tree", weak, size, ranks)
         words = ["electrolyte", "--sizes", ions, "--methods", "tree", "--equilibrate", 1]
@@ -413,7 +413,7 @@ def _runs_on_gpu(device: str) -> bool:
 
 
 def _numbers_of_ranks(ranks: Sequence[int] | None, on_gpu: bool) -> tuple[list[int], list[int]]:
-    """Those that are measured, and those for which there are too few GPUs."""
+    """The numbers of ranks that are measured, and those that need more GPUs than there are."""
     most = len(_core.cuda_devices()) if on_gpu else len(usable_cores())
     if ranks is None:
         powers = [2**k for k in range(most.bit_length())]

@@ -331,8 +331,8 @@ def bench_scaling(
     """Time weak and strong scaling over GPUs or CPU ranks.
 
     --sizes needs a single algorithm. It is the size of each rank with --weak, and that of all ranks
-    together with --strong. With GPUs, --ranks is 1,2,4,8 by default; what needs more GPUs than
-    there are is listed as not run.
+    together with --strong. On GPUs the default of --ranks is 1,2,4,8, and measurements that need
+    more GPUs than the machine has are listed as not run.
 
     Examples:
       manymove bench scaling --json scaling.json

@@ -137,6 +137,8 @@ HELP = {
     "device": "Device: auto, cpu, cuda or cuda:<index>.",
     "threads": "CPU threads of the whole command (default all cores).",
     "ranks": "Number of MPI ranks (default all cores or GPUs).",
+    "bench_scaling.ranks": "Numbers of ranks (default powers of two up to the number of cores, or "
+    "1,2,4,8 GPUs).",
     # ---- results
     "sample_every": "Time between two samples of g(r) in sweeps.",
     "bin_width": "Width of the bins of g(r) in angstrom.",
@@ -160,9 +162,9 @@ HELP = {
     "sizes": "Numbers of particles N (default depends on the device).",
     "methods": "Methods to time; metropolis is the serial reference.",
     "bench_electrolyte.methods": "Methods to time: brush, tree, reduction and serial.",
-    "algorithms": "Algorithms to time: disks, spheres, dpd, bonded (DPD of chains of ten), "
-    "electrolyte, tree (electrolytes with far fields), adsorption or component, the disks in "
-    "HOOMD-blue.",
+    "algorithms": "Algorithms to time: disks, spheres, dpd, bonded (DPD of chains of ten "
+    "particles), electrolyte, tree (electrolytes with `--methods tree`), adsorption or component "
+    "(hard disks in HOOMD-blue).",
     "parts": "Benchmarks to run: disks, spheres, hoomd, dpd, electrolyte and adsorption (default "
     "all).",
     "bench_hoomd.spheres": "Time hard spheres instead of hard disks.",
