@@ -93,7 +93,8 @@ def test_a_rank_that_is_killed_where_the_launcher_does_not_notice(tmp_path):
     ]
     for pid in launcher:
         os.kill(pid, signal.SIGSTOP)
-    # Until nobody copies from the memory of the last rank: MPI would notice its end by itself.
+    # Other ranks shall not be copying from the memory of the last one when it is killed, because
+    # then MPI notices its end by itself. They have ended what they copy a little later.
     os.kill(ranks[-1], signal.SIGSTOP)
     time.sleep(LIMIT / 4)
     os.kill(ranks[-1], signal.SIGKILL)
