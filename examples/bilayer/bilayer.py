@@ -194,7 +194,8 @@ def run(options: argparse.Namespace, area: float, edge: float, bins: int, steps:
     values = {
         "file": data, "out": name, "seed": options.seed, "upper": leaflet * BEADS,
         "settle": options.settle, "steps": steps, "bins": bins,
-        "every": 400 if bins else 20, "heights": 400,
+        "every": 400 if bins else 20, "heights": 400, "pair": options.style,
+        "verlet": "verlet" if options.style == "dpd" else "manymove/verlet",
     }  # fmt: skip
     command = [*host.command(options.ranks), "-in", str(HERE / "in.bilayer")]
     command += ["-log", f"{name}.log", "-screen", "none", "-nocite"]
@@ -294,6 +295,8 @@ def main() -> None:
     parser.add_argument("--settle", type=int, default=4000, help="Steps before each run.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--style", choices=("manymove/dpd", "dpd"), default="manymove/dpd",
+                        help="Pair style; dpd is LAMMPS' own, on the host.")  # fmt: skip
     quick = {"area": [1.25], "edge": 8.0, "height": 14.0, "settle": 300, "steps": 1200}
     options = example.parse(parser, "bilayer", quick)
     if options.draw:

@@ -34,7 +34,7 @@ mass 1 1.0
 velocity all create 1.0 {seed} loop all
 velocity all zero linear
 pair_style {style} 1.0 1.0 {seed}
-pair_coeff 1 1 25.0 4.5
+pair_coeff 1 1 {repulsion} 4.5
 neighbor 0.4 bin
 neigh_modify delay 0 every 1 check yes
 timestep {timestep}
@@ -51,7 +51,9 @@ run {steps}
 """
 
 
-def measure(style: str, timestep: float, time: float, seed: int) -> dict[str, Any]:
+def measure(
+    style: str, timestep: float, time: float, seed: int, repulsion: float = 25.0
+) -> dict[str, Any]:
     """One run of `time` after a fifth of it."""
     steps = round(time / timestep) // 200 * 200
     if steps == 0:
@@ -60,6 +62,7 @@ def measure(style: str, timestep: float, time: float, seed: int) -> dict[str, An
         style=style,
         seed=seed,
         timestep=timestep,
+        repulsion=repulsion,
         bins=BINS,
         cutoff=CUTOFF_OF_G,
         settle=steps // 5,
@@ -84,13 +87,17 @@ def measure(style: str, timestep: float, time: float, seed: int) -> dict[str, An
     return {"temperature": temperature, "pressure": pressure, "diffusion": diffusion, "g": g}
 
 
-def compare(timestep: float, time: float, runs: int, first: int) -> dict[str, Any]:
+def compare(
+    timestep: float, time: float, runs: int, first: int, repulsion: float = 25.0
+) -> dict[str, Any]:
     """Means and errors of both styles, differences in joint errors, chi-square of g(r)."""
     results = {
-        style: [measure(style, timestep, time, seed) for seed in range(first, first + runs)]
+        style: [
+            measure(style, timestep, time, seed, repulsion) for seed in range(first, first + runs)
+        ]
         for style in ("dpd", "manymove/dpd")
     }
-    report: dict[str, Any] = {"timestep": timestep}
+    report: dict[str, Any] = {"timestep": timestep, "repulsion": repulsion}
     for name in ("temperature", "pressure", "diffusion"):
         row: dict[str, Any] = {}
         for style, values in results.items():
@@ -127,7 +134,8 @@ def draw(report: dict[str, Any]) -> Figure:
         axes.plot(r, g["manymove/dpd"], "o", ms=3, label="manymove/dpd")
         axes.set(
             xlabel="distance r ($r_c$)", ylabel="radial distribution function g(r)",
-            title=f"density 3, a = 25, γ = 4.5, time step {result['timestep']:g}",
+            title=f"density 3, a = {result.get('repulsion', 25):g}, γ = 4.5, "
+            f"time step {result['timestep']:g}",
         )  # fmt: skip
         axes.legend()
     return figure
@@ -139,6 +147,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1, help="Seed of the first run.")
     parser.add_argument("--time", type=float, default=40.0, help="of a run")
     parser.add_argument("--timesteps", default="0.01,0.04")
+    parser.add_argument("--repulsion", type=float, default=25.0, help="between two particles")
     quick = {"runs": 4, "time": 2.0, "timesteps": "0.01"}
     options = example.parse(parser, "compare", quick)
     if options.draw:
@@ -148,7 +157,7 @@ def main() -> None:
         parser.error("--runs must be at least 4")
     results = []
     for timestep in (float(word) for word in options.timesteps.split(",")):
-        result = compare(timestep, options.time, options.runs, options.seed)
+        result = compare(timestep, options.time, options.runs, options.seed, options.repulsion)
         results.append(result)
         print(f"dt = {timestep:g}")
         for name in ("temperature", "pressure", "diffusion"):

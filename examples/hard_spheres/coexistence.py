@@ -59,14 +59,18 @@ def density(pressure: float, factor: Callable[[float], float], low: float, high:
 def slab(
     crystal_phi: float, phi: float, options: argparse.Namespace
 ) -> tuple[np.ndarray, tuple[float, ...]]:
-    """Positions and box: an FCC slab of half the length, and a fluid a diameter away from it."""
+    """Positions and box: an FCC slab of half the length, and a fluid a diameter away from it. The
+    slab is `options.length` unit cells long, by default twice as long as wide."""
     n = options.cells
+    length = getattr(options, "length", 2 * n)
     edge = (4 * math.pi / 6 / crystal_phi) ** (1 / 3)
     cube, _ = fcc_packing(4 * n**3, crystal_phi)
-    wide, long = n * edge, 2 * n * edge  # the slab
+    wide, long = n * edge, length * edge  # the slab
     box = (wide, wide, 2 * long)
     up = np.array([0, 0, 1])
-    crystal = np.concatenate((cube - wide / 2 * up, cube + wide / 2 * up))
+    cubes = math.ceil(length / n)
+    crystal = np.concatenate([cube + (k - (cubes - 1) / 2) * wide * up for k in range(cubes)])
+    crystal = crystal[crystal[:, 2] - crystal[:, 2].min() < long - edge / 4]  # whole layers
     crystal[:, 2] -= (crystal[:, 2].min() + crystal[:, 2].max()) / 2
     N = round(phi * 6 / math.pi * math.prod(box)) - len(crystal)
     height = 2 * long - np.ptp(crystal[:, 2]) - 2

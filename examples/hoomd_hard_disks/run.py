@@ -13,15 +13,17 @@ import argparse
 import math
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import gsd.hoomd
-import h5py
-import hoomd
 import numpy as np
 from matplotlib.figure import Figure
 
 from manymove.analysis.reference import virial_pressure
 from manymove.bench import example
+
+if TYPE_CHECKING:  # a picture of a record needs none of them
+    import h5py
+    import hoomd
 
 DIAMETER = 1.0
 BLOCKS = 16
@@ -29,6 +31,8 @@ BLOCKS = 16
 
 def write_lattice(path: Path, particles: int, packing_fraction: float) -> None:
     """A hexagonal lattice of about so many disks, which melts below a packing fraction of 0.7."""
+    import gsd.hoomd
+
     columns = 2 * round(math.sqrt(particles * math.sqrt(0.75)) / 2)
     rows = 2 * round(particles / columns / 2)
     spacing = DIAMETER * math.sqrt(math.pi / (2 * math.sqrt(3) * packing_fraction))
@@ -50,7 +54,8 @@ def attach_manymove(simulation: hoomd.Simulation, d: float, logger: hoomd.loggin
     import hoomd.manymove
 
     mc = hoomd.manymove.HardDisks(default_d=d, nselect=4, sweeps_per_step=4)
-    mc.shape["A"] = dict(diameter=DIAMETER)
+    for name in simulation.state.particle_types:
+        mc.shape[name] = dict(diameter=DIAMETER)
     simulation.operations.integrator = mc
     logger.add(mc, quantities=["betaP", "translate_moves"])
     return mc
@@ -62,7 +67,8 @@ def attach_hpmc(simulation: hoomd.Simulation, d: float, logger: hoomd.logging.Lo
 
     # Our moves fill a square, theirs a disk: the same mean square displacement.
     mc = hoomd.hpmc.integrate.Sphere(default_d=d * math.sqrt(4 / 3), nselect=16)
-    mc.shape["A"] = dict(diameter=DIAMETER)
+    for name in simulation.state.particle_types:
+        mc.shape[name] = dict(diameter=DIAMETER)
     simulation.operations.integrator = mc
     sdf = hoomd.hpmc.compute.SDF(xmax=0.02 * DIAMETER, dx=1e-4 * DIAMETER)
     simulation.operations.computes.append(sdf)
@@ -76,6 +82,8 @@ ATTACH = {"manymove": attach_manymove, "hpmc": attach_hpmc}
 
 def simulate(name: str, start: Path, options: argparse.Namespace) -> None:
     """Equilibrate, then log the pressure into NAME.h5 and NAME.gsd."""
+    import hoomd
+
     devices = {"cpu": hoomd.device.CPU, "gpu": hoomd.device.GPU, "auto": hoomd.device.auto_select}
     simulation = hoomd.Simulation(device=devices[options.device](), seed=options.seed)
     simulation.create_state_from_gsd(str(start))
@@ -107,6 +115,8 @@ def simulate(name: str, start: Path, options: argparse.Namespace) -> None:
 
 def logged(path: Path, name: str) -> np.ndarray:
     """Means over blocks of a logged quantity, wherever in the file it is."""
+    import h5py
+
     found = []
 
     def collect(key: str, item: h5py.HLObject) -> None:
@@ -184,7 +194,12 @@ def main() -> None:
         parser.error(f"--steps must be at least {BLOCKS} times --period")
 
     names = list(ATTACH) if options.integrator == "both" else [options.integrator]
+    example.need(parser, "hoomd", *(f"hoomd.{name}" for name in names), "gsd", "h5py")
+    if options.particles < 4:
+        parser.error(f"--particles must be at least 4, got {options.particles}")
     start = options.start
+    if start is not None and not start.is_file():
+        parser.error(f"--start: there is no file {start}")
     if start is not None and start.resolve() in [
         (options.output / f"{name}.gsd").resolve() for name in names
     ]:

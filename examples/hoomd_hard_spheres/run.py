@@ -153,6 +153,8 @@ def main() -> None:
         return
     if options.steps // options.period < BLOCKS:
         parser.error(f"--steps must be at least {BLOCKS} times --period")
+    modules = {"manymove": "hoomd.manymove", "updater": "manymove.hoomd", "hpmc": "hoomd.hpmc"}
+    example.need(parser, "hoomd", *(modules[name] for name in options.integrator))
     start = mixture(options.particles, options.packing_fraction, options.seed)
     sizes = np.array([*DIAMETERS.values()])[start.particles.typeid]
     expected = mixture_pressure(options.packing_fraction, sizes, 3) / np.mean(sizes**3)

@@ -125,7 +125,7 @@ def main() -> None:
         "--render", type=Path, nargs="+", metavar="DUMP", help="Draw these frames; run nothing."
     )
     quick = {"edge": 6.0, "steps": 200, "frame": 100}
-    options = example.parse(parser, "vesicle", quick, draw=False)
+    options = example.parse(parser, "vesicle", quick, draw=False, without_a_run=("render",))
     if options.render:
         example.picture(options, montage(options.render, options.slab), DPI)
     else:

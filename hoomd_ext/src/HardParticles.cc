@@ -12,6 +12,7 @@
 #include "InBox.h"
 #include "Peers.h"
 #include "core/parallel/rendezvous.h"
+#include "core/runtime/text.h"
 
 namespace manymove::host {
 
@@ -86,7 +87,8 @@ HardParticles::HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, in
       diameter_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()),
       max_displacement_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()) {
   if (gpus_of(*m_exec_conf).size() > 1)
-    throw std::runtime_error(name_ + " runs on one GPU per rank");
+    throw std::runtime_error(
+        text_of(name_, " runs on one GPU per rank, not on ", gpus_of(*m_exec_conf).size()));
 }
 
 void HardParticles::refuse(const std::string& why) const {
@@ -138,8 +140,9 @@ int HardParticles::rounds() const {
 double HardParticles::common_displacement() const {
   for (unsigned int type = 1; type < max_displacement_.size(); ++type)
     if (max_displacement_[type] != max_displacement_[0])
-      refuse(" moves all particles alike: types " + m_pdata->getNameByType(0) + " and " +
-             m_pdata->getNameByType(type) + " have different d");
+      refuse(text_of(" moves all particles alike: types ", m_pdata->getNameByType(0), " and ",
+                     m_pdata->getNameByType(type), " have different d, ", max_displacement_[0],
+                     " and ", max_displacement_[type], "; give all types the same"));
   return max_displacement_.at(0);
 }
 
@@ -261,10 +264,12 @@ void HardParticles::check_system() const {
   const hoomd::BoxDim global = m_pdata->getGlobalBox();
   if (global.getTiltFactorXY() != 0 ||
       (dimensions_ == 3 && (global.getTiltFactorXZ() != 0 || global.getTiltFactorYZ() != 0)))
-    refuse(dimensions_ == 2 ? " needs a rectangular box (xy = 0)"
-                            : " needs a rectangular box (xy = xz = yz = 0)");
+    refuse(text_of(" needs a rectangular box without tilts; xy, xz and yz are ",
+                   global.getTiltFactorXY(), ", ", global.getTiltFactorXZ(), " and ",
+                   global.getTiltFactorYZ()));
   if (m_pdata->getMaximumTag() + 1 != m_pdata->getNGlobal())
-    refuse(" needs the tags 0 to N - 1: particles have been removed");
+    refuse(text_of(" needs the tags 0 to N - 1: of ", m_pdata->getNGlobal(),
+                   " particles one has the tag ", m_pdata->getMaximumTag()));
 }
 
 // A snapshot of a 2D box may have particles above and below the plane.
@@ -289,8 +294,8 @@ void HardParticles::check_plane() const {
       if (other.tag >= 0 && (found.tag < 0 || other.tag < found.tag)) found = other;
   });
   if (found.tag >= 0)
-    refuse(" needs z = 0 in a 2D box: the particle with tag " + std::to_string(found.tag) +
-           " has z = " + std::to_string(found.z));
+    refuse(text_of(" needs z = 0 in a 2D box: the particle with tag ", found.tag,
+                   " has z = ", found.z));
 }
 
 hard_particles::Parameters HardParticles::disk_parameters() const {
@@ -322,10 +327,11 @@ double HardParticles::largest_displacement() const {
 void HardParticles::make_engine() {
   check_plane();
   check_swaps();
+  const double displacement = common_displacement();
   const hard_particles::Counters so_far = total();
   const OtherMoves others_so_far = others();
   const auto complete = [&](auto parameters) {
-    parameters.max_displacement = common_displacement();
+    parameters.max_displacement = displacement;
     parameters.moves_per_cell = moves_per_cell_;
     parameters.rounds = rounds();
     parameters.seed = m_sysdef->getSeed();
@@ -344,10 +350,12 @@ void HardParticles::make_engine() {
   double mean = diameter_.at(0);
   try {
     if (plain_disks()) {
-      engine = engine_with(r, particles, complete(disk_parameters()), device, threads_,
-                           ranks_.get(), repaired);
+      auto parameters = complete(disk_parameters());
+      parameters.tile = tile_;
+      engine = engine_with(r, particles, parameters, device, threads_, ranks_.get(), repaired);
     } else {
       spheres::Parameters parameters = complete(sphere_parameters());
+      std::fill_n(parameters.tile.begin(), dimensions_, tile_);
       parameters.beta_pressure = beta_pressure_;
       parameters.ln_volume = ln_volume_;
       parameters.edges_apart = edges_apart_;
@@ -369,7 +377,9 @@ void HardParticles::make_engine() {
           std::pair{"particle ", "the particle with tag "},
           std::pair{"position of particle ", "position of tag "},
           std::pair{"disks ", "particles with tags "}, std::pair{"disk ", "the particle with tag "},
-          std::pair{"position of disk ", "position of tag "}, std::pair{"max_displacement", "d"}})
+          std::pair{"position of disk ", "position of tag "}, std::pair{"max_displacement", "d"},
+          std::pair{"volume_delta", edges_apart_ ? "box_moves['length']['delta']"
+                                                 : "box_moves['volume']['delta']"}})
       if (text.rfind(ours, 0) == 0) {
         text.replace(0, std::string(ours).size(), theirs);
         break;

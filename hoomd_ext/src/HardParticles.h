@@ -38,6 +38,8 @@ class HardParticles : public hoomd::Integrator {
   void set_moves_per_cell(int moves) { set(moves_per_cell_, moves); }
   int sweeps_per_step() const { return sweeps_per_step_; }
   void set_sweeps_per_step(int sweeps) { set(sweeps_per_step_, sweeps); }
+  // Largest width of a tile in cells along each axis; 0: chosen by the engine.
+  void set_tile(int tile) { set(tile_, tile); }
   // Constant pressure: pressure over kT (0: constant volume), steps uniform in ln V, in V or in the
   // length of one edge, the largest step (0: chosen), and the shares of it for each edge.
   void set_box_moves(double beta_pressure, bool ln_volume, bool edges_apart, double delta,
@@ -150,6 +152,7 @@ class HardParticles : public hoomd::Integrator {
   std::vector<double> diameter_, max_displacement_;  // by type
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;
   double repair_depth_ = 1e-4;
+  int tile_ = 0;
   double beta_pressure_ = 0, volume_delta_ = 0;
   bool ln_volume_ = true, edges_apart_ = false;
   std::array<double, 3> edge_shares_{1, 1, 1};

@@ -29,6 +29,9 @@ class HardDisks(HardParticles):
             each set of cells, and optionally ``range``, the largest difference of the diameters
             (default any), and ``every``, the number of shifts of the grid between swap moves
             (default 1). No two types may have the same diameter.
+        tile (int): Maximum width of a tile in cells along each axis, 3 to 41, or 2 to 16 for
+            mixtures and at constant pressure (default: chosen from the box). Narrower tiles allow
+            more ranks. The trajectory depends on it.
 
     The box is cut into cells a diameter (of the largest disks) wide or a little more, the cells
     into four sets, and all cells of a set are updated at once: `nselect` trial moves of a cell's
@@ -78,6 +81,7 @@ class HardDisks(HardParticles):
         box_moves (dict): Trial changes of the box, or `None`. A copy is returned: assign all
             settings.
         swap (dict): Swap moves, or `None`. A copy is returned: assign all settings.
+        tile (int): Maximum width of a tile in cells, or `None` for the default.
         threads (int): Number of threads of the CPU engine, or `None`. It cannot be changed while
             the integrator is attached.
 

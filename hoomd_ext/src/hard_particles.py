@@ -8,38 +8,51 @@ import operator
 import os
 
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
-from hoomd.data.typeconverter import OnlyTypes
+from hoomd.data.typeconverter import OnlyTypes, RequiredArg
 from hoomd.data.typeparam import TypeParameter
-from hoomd.error import DataAccessError, MutabilityError
+from hoomd.error import (
+    DataAccessError,
+    IncompleteSpecificationError,
+    MutabilityError,
+    TypeConversionError,
+)
 from hoomd.logging import log
 from hoomd.manymove import _manymove, moves
 from hoomd.manymove import pressure as _pressure
 from hoomd.operation import Integrator
 
 
-class _Range:
-    """Refuses numbers that are not in [low, high) by the parameter's name."""
+class _Number(OnlyTypes):
+    """Converts to a number in [low, high), and names the parameter in its errors."""
 
-    def __init__(self, name, low, high, rule):
+    def __init__(self, name, low, high, rule, kind=float):
+        super().__init__(kind)
         self.name, self.low, self.high, self.rule = name, low, high, rule
 
     def __call__(self, value):
-        if not self.low <= value < self.high:
-            raise ValueError(f"{self.name} must be {self.rule}, got {value}")
-        return value
+        if value is RequiredArg:
+            return value
+        whole = self.types == (int,)
+        try:
+            number = operator.index(value) if whole else float(value)  # not rounded
+        except (TypeError, ValueError):
+            kind = "an integer" if whole else "a number"
+            raise TypeConversionError(f"{self.name} must be {kind}, got {value!r}") from None
+        if not self.low <= number < self.high:
+            raise TypeConversionError(f"{self.name} must be {self.rule}, got {number}")
+        return number
 
 
 def _count(name, most):
-    return OnlyTypes(int, postprocess=_Range(name, 1, most + 1, f"from 1 to {most}"))
+    return _Number(name, 1, most + 1, f"from 1 to {most}", int)
 
 
 def _length(name):
-    positive = _Range(name, math.ulp(0.0), math.inf, "positive and finite")
-    return OnlyTypes(float, postprocess=positive)
+    return _Number(name, math.ulp(0.0), math.inf, "positive and finite")
 
 
 def _depth(name):
-    return OnlyTypes(float, postprocess=_Range(name, 0.0, math.inf, "finite and not negative"))
+    return _Number(name, 0.0, math.inf, "finite and not negative")
 
 
 class Counters:
@@ -84,8 +97,15 @@ class HardParticles(Integrator):
         threads=None,
         box_moves=None,
         swap=None,
+        tile=None,
+        **unavailable,
     ):
+        for name in unavailable:
+            if name.removeprefix("default_") in _ONLY_HPMC:
+                raise TypeError(self._only_hpmc(name))
+            raise TypeError(f"hoomd.manymove.{type(self).__name__} has no argument {name}")
         self.threads = threads
+        self.tile = tile
         self.box_moves = box_moves
         self.swap = swap
         self._param_dict.update(
@@ -118,10 +138,13 @@ class HardParticles(Integrator):
 
     def _refuse_hpmc(self, attr):
         if attr in _ONLY_HPMC:
-            raise AttributeError(
-                f"hoomd.manymove.{type(self).__name__} has no {attr}: it moves hard particles "
-                "without orientation, depletants or potentials (hoomd.hpmc.integrate.Sphere has it)"
-            )
+            raise AttributeError(self._only_hpmc(attr))
+
+    def _only_hpmc(self, name):
+        return (
+            f"hoomd.manymove.{type(self).__name__} has no {name}: it moves hard particles without "
+            "orientation, depletants or potentials (hoomd.hpmc.integrate.Sphere has it)"
+        )
 
     @property
     def threads(self):
@@ -131,9 +154,17 @@ class HardParticles(Integrator):
     def threads(self, value):
         if self._attached:
             raise MutabilityError("threads")
-        if value is not None and operator.index(value) < 1:
-            raise ValueError(f"threads must be at least 1, got {value}")
-        self._threads = value
+        self._threads = None if value is None else moves.count("threads", value, 2**31 - 1)
+
+    @property
+    def tile(self):
+        return self._tile
+
+    @tile.setter
+    def tile(self, value):
+        self._tile = None if value is None else moves.count("tile", value, 2**31 - 1)
+        if self._attached:
+            self._cpp_obj.setTile(self._tile or 0)
 
     @property
     def box_moves(self):
@@ -179,11 +210,26 @@ class HardParticles(Integrator):
             communicator = simulation.device.communicator
             alone = communicator.num_partitions == communicator.num_ranks == 1
             threads = len(os.sched_getaffinity(0)) if alone else 1
-        self._cpp_obj = _manymove.HardParticles(
-            simulation.state._cpp_sys_def, self._DIMENSIONS, threads
-        )
+        try:
+            self._check_shapes(simulation.state.particle_types)
+            self._cpp_obj = _manymove.HardParticles(
+                simulation.state._cpp_sys_def, self._DIMENSIONS, threads
+            )
+        except Exception:
+            # Otherwise HOOMD-blue takes the integrator for attached, and runs without it.
+            self._use_count -= 1
+            raise
         super()._attach_hook()
+        self._cpp_obj.setTile(self._tile or 0)
         self._set_moves()
+
+    def _check_shapes(self, types):
+        for name in types:
+            if self.shape[name]["diameter"] is RequiredArg:
+                raise IncompleteSpecificationError(
+                    f"hoomd.manymove.{type(self).__name__} needs the diameter of each particle "
+                    f'type: shape["{name}"] = dict(diameter=...) is missing'
+                )
 
     @property
     def max_d(self):

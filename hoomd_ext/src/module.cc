@@ -20,6 +20,7 @@ PYBIND11_MODULE(_manymove, module) {
       .def_property("sweeps_per_step", &HardParticles::sweeps_per_step,
                     &HardParticles::set_sweeps_per_step)
       .def_property("repair_depth", &HardParticles::repair_depth, &HardParticles::set_repair_depth)
+      .def("setTile", &HardParticles::set_tile)
       .def("setBoxMoves", &HardParticles::set_box_moves)
       .def("setSwap", &HardParticles::set_swap)
       .def_property_readonly("volume_moves", &HardParticles::volume_moves)

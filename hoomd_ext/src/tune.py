@@ -39,7 +39,8 @@ class _Solve(hoomd.custom.Action):
         integrator = simulation.operations.integrator
         if not isinstance(integrator, HardParticles):
             raise RuntimeError(
-                "hoomd.manymove.tune.MoveSize tunes hoomd.manymove.HardDisks and HardSpheres only"
+                "hoomd.manymove.tune.MoveSize tunes hoomd.manymove.HardDisks and HardSpheres only, "
+                f"not {type(integrator).__name__}"
             )
         self._integrator = integrator
         self._seen = tuple(integrator._cpp_obj.all_moves) if integrator._attached else (0, 0)

@@ -52,7 +52,7 @@ const std::set<std::string> kAtomStyles{"atomic",    "charge", "bond",   "angle"
                                         "molecular", "full",   "sphere", "dipole"};
 
 // Computes and fixes known to look at a rank's own atoms only. What is not here may read ghost
-// atoms or neighbour lists, which are then made on the host whenever it may look.
+// atoms or neighbor lists, which are then made on the host whenever it may look.
 const std::set<std::string> kOwnAtomsOnly{
     // computes
     "bond", "angle", "centroid/stress/atom", "chunk/atom", "chunk/spread/atom", "com", "com/chunk",
@@ -372,11 +372,11 @@ void DeckTranslation::set_box_after_step() const {
 
 void DeckTranslation::check_readers() {
   for (int k = 0; k < neighbor->nlist; ++k)
-    if (neighbor->lists[k]->requestor_type != NeighList::PAIR) reads_neighbours_ = true;
+    if (neighbor->lists[k]->requestor_type != NeighList::PAIR) reads_neighbors_ = true;
   for (int k = 0; k < modify->ncompute; ++k)
-    if (!kOwnAtomsOnly.count(modify->compute[k]->style)) reads_neighbours_ = true;
+    if (!kOwnAtomsOnly.count(modify->compute[k]->style)) reads_neighbors_ = true;
   for (const Fix* fix : end_of_step_)
-    if (!kOwnAtomsOnly.count(fix->style)) reads_neighbours_ = true;
+    if (!kOwnAtomsOnly.count(fix->style)) reads_neighbors_ = true;
 
   const std::set<std::string> of_velocities{"temp", "pressure", "pe", "ke"};
   reads_positions_ = false;
@@ -389,9 +389,20 @@ void DeckTranslation::check_readers() {
       reads_positions_ = true;
 }
 
-// If there are body forces, LAMMPS adds them to the forces, and some depend on positions.
+// If there are body forces, LAMMPS adds them to the forces, and some depend on positions. A column
+// of a fix may be a sum over forces; other columns that are not known read velocities.
 unsigned DeckTranslation::read_by_thermo() const {
-  return reads_positions_ || has_body_forces() ? kEverything : kVelocities | kForces;
+  if (reads_positions_ || has_body_forces()) return kEverything;
+  const std::set<std::string> of_sums{"Step",   "Time",   "CPU",     "Atoms", "PotEng", "E_vdwl",
+                                      "E_pair", "E_bond", "E_angle", "E_mol", "Volume", "Density"};
+  const int columns = *static_cast<const int*>(lammps_last_thermo(lmp, "num", 0));
+  unsigned what = 0;
+  for (int k = 0; k < columns; ++k) {
+    const std::string name = static_cast<const char*>(lammps_last_thermo(lmp, "keyword", k));
+    if (name == "Fmax" || name == "Fnorm" || name.rfind("f_", 0) == 0) what |= kForces;
+    if (!of_sums.count(name)) what |= kVelocities;
+  }
+  return what;
 }
 
 unsigned DeckTranslation::read_by(const Fix* fix) const {

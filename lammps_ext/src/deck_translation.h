@@ -111,7 +111,7 @@ class DeckTranslation : protected Pointers {
   void readapt(bigint step) const;
 
   // Whether computes, or fixes at the end of a step, may look at ghost atoms or neighbor lists.
-  bool somebody_reads_neighbours() const { return reads_neighbours_; }
+  bool reads_neighbors() const { return reads_neighbors_; }
 
   // What thermodynamic output, or a fix at the end of a step, may read: bits of ReadArrays. A fix
   // that does not need everything changes no more than velocities.
@@ -153,7 +153,7 @@ class DeckTranslation : protected Pointers {
   bool adapted_ = false;       // fixes have changed coefficients that are not in a course yet
   Fix *shearing_ = nullptr, *sllod_ = nullptr;
   double shear_rate_ = 0;
-  bool reads_neighbours_ = false, reads_positions_ = true;
+  bool reads_neighbors_ = false, reads_positions_ = true;
   std::vector<std::uint32_t> flags_;
 };
 

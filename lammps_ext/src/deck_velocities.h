@@ -49,7 +49,7 @@ class DeckVelocities : protected Pointers {
   };
 
   template <class Layout>
-  bool read_thermostat(Fix* fix, Thermostat& thermostat) const;
+  __attribute__((no_sanitize("vptr"))) bool read_thermostat(Fix* fix, Thermostat& thermostat) const;
   bool read(Fix* fix, Change& change) const;
   bool read_momentum(Fix* fix, Change& change) const;
   bool stops_as_read(Fix* fix, const Change& change) const;

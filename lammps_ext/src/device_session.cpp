@@ -61,7 +61,7 @@ DeviceSession::DeviceSession(LAMMPS* lmp, DeckTranslation& deck, const DeviceWis
 }
 
 void DeviceSession::make_engine() {
-  if (engine_) earlier_builds_ += engine_->counters().builds;
+  if (engine_) earlier_ = counters();
   engine_.reset();
   time_step_ = update->dt;
   guarded([&] { engine_ = engine_of(deck_.settings()); });
@@ -272,4 +272,10 @@ void DeviceSession::accept_changes() {
   body_.clear();
 }
 
-std::int64_t DeviceSession::builds() const { return earlier_builds_ + engine_->counters().builds; }
+manymove::dpd::EngineCounters DeviceSession::counters() const {
+  manymove::dpd::EngineCounters counters = engine_->counters();
+  counters.steps += earlier_.steps;
+  counters.builds += earlier_.builds;
+  counters.intervals += earlier_.intervals;
+  return counters;
+}

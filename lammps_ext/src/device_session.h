@@ -46,7 +46,7 @@ class DeviceSession : private DevicePhase {
   void remember(unsigned what);
   void accept_changes();
 
-  std::int64_t builds() const;
+  manymove::dpd::EngineCounters counters() const;
 
  private:
   std::uint64_t fingerprint_of_velocities() const;
@@ -69,7 +69,7 @@ class DeviceSession : private DevicePhase {
   std::uint64_t velocities_ = 0, others_ = 0;  // fingerprints
   bool only_velocities_ = false;               // may have changed
   std::vector<double> drops_;                  // of the engine's temperatures, counted
-  std::int64_t earlier_builds_ = 0;
+  manymove::dpd::EngineCounters earlier_;      // of the engines before this one
 };
 
 }  // namespace LAMMPS_NS

@@ -16,9 +16,11 @@ using namespace LAMMPS_NS;
 
 // fix ID all manymove/coulomb N sweeps seed bjerrum diameter... [keyword value ...]
 FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
-    : FixMonteCarlo(lmp, narg, arg, 7 + lmp->atom->ntypes, "sweeps") {
+    : FixMonteCarlo(lmp, narg, arg, 7, "sweeps") {
   const int types = atom->ntypes;
-  if (igroup != 0) error->all(FLERR, "{}: the group must be all", name_);
+  if (narg < 7 + types || !utils::is_double(arg[6 + types]))
+    error->all(FLERR, "{}: {} atom types need as many diameters after bjerrum", name_, types);
+  if (igroup != 0) error->all(FLERR, "{}: the group must be all, not {}", name_, arg[1]);
   if (!atom->q_flag) error->all(FLERR, "{} needs atom_style charge", name_);
   if (atom->molecular != Atom::ATOMIC)
     error->all(FLERR, "{} moves single atoms: atom styles with bonds are refused", name_);
@@ -97,7 +99,10 @@ void FixManymoveCoulomb::check_box() const {
       error->all(FLERR, "{}: the box is not periodic along {}; give the radius of a spherical cell",
                  name_, "xyz"[axis]);
     if (2 * radius_ > domain->prd[axis])
-      error->all(FLERR, "{}: a cell of radius {} does not fit into the box", name_, radius_);
+      error->all(
+          FLERR,
+          "{}: a cell of radius {} does not fit into the box; use a larger box or a smaller radius",
+          name_, radius_);
   }
 }
 

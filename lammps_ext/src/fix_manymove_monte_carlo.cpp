@@ -30,7 +30,7 @@ int image_of(imageint image, int axis) {
 FixMonteCarlo::FixMonteCarlo(LAMMPS* lmp, int narg, char** arg, int least, const char* count_name)
     : Fix(lmp, narg, arg), name_(std::string("Fix ") + arg[2]) {
   if (narg < least) utils::missing_cmd_args(FLERR, std::string("fix ") + arg[2], error);
-  if (!atom->tag_enable) error->all(FLERR, "{} needs atom IDs", name_);
+  if (!atom->tag_enable) error->all(FLERR, "{} needs atom IDs (atom_modify id yes)", name_);
   nevery = positive_integer("N", arg[3]);
   count_ = positive_integer(count_name, arg[4]);
   seed_ = static_cast<std::uint64_t>(positive_integer("seed", arg[5]));

@@ -50,11 +50,13 @@ double FixManymoveWall::position_of(const Wall& wall) const {
 void FixManymoveWall::init() {
   for (const Wall& wall : walls_) {
     if (domain->periodicity[wall.axis])
-      error->all(FLERR, "Fix manymove/wall: the box is periodic along {}, where a wall is wanted",
-                 "xyz"[wall.axis]);
+      error->all(
+          FLERR,
+          "Fix manymove/wall: the box is periodic along {}, where a wall is wanted; use boundary f",
+          "xyz"[wall.axis]);
     if (wall.at_edge && domain->boundary[wall.axis][wall.high] != kFixed)
       error->all(FLERR,
-                 "Fix manymove/wall: the boundary at {}{} follows the particles (boundary f)",
+                 "Fix manymove/wall: the boundary at {}{} follows the particles; use boundary f",
                  "xyz"[wall.axis], wall.high ? "hi" : "lo");
     for (const Wall& other : walls_) {
       if (other.axis == wall.axis && !other.high && wall.high &&

@@ -32,6 +32,8 @@ constexpr double kSigma = 3.5, kTemperature = 300, kBarrier = 20;
 constexpr int kResults = 6;
 constexpr double kShape = 1e-3;     // sigma: atoms of molecules may be this far from their places
 constexpr double kRounding = 1e-6;  // sigma: atoms outside the group, in a tilted box
+constexpr double kDeepest = 20;     // well depth in kT
+constexpr double kCoarsest = 0.14;  // spacing of the grid in the smallest sigma
 
 }  // namespace
 
@@ -54,6 +56,7 @@ FixManymoveWRMC::FixManymoveWRMC(LAMMPS* lmp, int narg, char** arg)
   tolerance_ = kShape * sigma_;
   if (max_displacement_ == 0) max_displacement_ = 0.17 * sigma_;
   if (spacing_ == 0) spacing_ = 0.055 * sigma_;
+  warn_of_laws();
   choose_device();
 
   scalar_flag = 1;
@@ -93,7 +96,7 @@ void FixManymoveWRMC::parse(int first, int narg, char** arg) {
       need(k, 2);
       const char* axis = std::strchr("xyz", arg[k + 1][0]);
       if (!axis || std::strlen(arg[k + 1]) != 1)
-        error->all(FLERR, "{}: profile along {} (x, y, z)", name_, arg[k + 1]);
+        error->all(FLERR, "{}: profile along {} must be along x, y or z", name_, arg[k + 1]);
       for (int a = 0; a < 3; ++a) parameters_.direction[a] = "xyz"[a] == *axis;
       parameters_.bins = positive_integer("bins", arg[k + 2]);
       k += 3;
@@ -131,6 +134,30 @@ void FixManymoveWRMC::parse(int first, int narg, char** arg) {
                  site.epsilon, site.sigma, site.type);
   if (of_molecules_ && sites_.empty())
     error->all(FLERR, "{} needs the keyword site for the atom types of the molecules", name_);
+}
+
+// Parameters that are possible, but hardly meant.
+void FixManymoveWRMC::warn_of_laws() const {
+  if (comm->me != 0) return;
+  double deepest = epsilon_, narrowest = 0;
+  std::vector<Law> on_grid = of_molecules_ ? std::vector<Law>() : framework_;
+  for (const Law& site : sites_)
+    for (const Law& law : framework_) on_grid.push_back(law_between(site, law));
+  for (const std::vector<Law>* laws : {&framework_, &sites_})
+    for (const Law& law : *laws) deepest = std::max(deepest, law.epsilon);
+  for (const Law& law : on_grid)
+    if (law.epsilon > 0) narrowest = narrowest == 0 ? law.sigma : std::min(narrowest, law.sigma);
+  const double thermal = force->boltz * temperature_;
+  if (deepest > kDeepest * thermal)
+    error->warning(FLERR,
+                   "{}: epsilon {} is {:.3g} kT; give it in the energy units of the deck (units "
+                   "{}), not in kelvin",
+                   name_, deepest, deepest / thermal, update->unit_style);
+  if (narrowest > 0 && spacing_ > kCoarsest * narrowest)
+    error->warning(FLERR,
+                   "{}: spacing {} is large for a smallest sigma of {}: interpolation may change "
+                   "energies by more than a tenth of kT; use at most {:.3g}",
+                   name_, spacing_, narrowest, kCoarsest * narrowest);
 }
 
 void FixManymoveWRMC::check_laws(const std::vector<Law>& laws) const {

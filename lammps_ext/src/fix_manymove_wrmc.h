@@ -39,9 +39,12 @@ class FixManymoveWRMC : public FixMonteCarlo {
 
   void parse(int first, int narg, char** arg);
   bool parse_of_molecules(const std::string& word, int left, char** arg, int& taken);
+  void warn_of_laws() const;
   void check_laws(const std::vector<Law>& laws) const;
   void check_pairs() const;
   void describe_molecules(const std::vector<Particle>& moving);
+  // The law of two types with the mixing rule, in LAMMPS' units, and in the engine's.
+  Law law_between(const Law& a, const Law& b) const;
   manymove::adsorption::LennardJones mixed(const Law& a, const Law& b) const;
   std::uint64_t fingerprint() const;
   void make_engine();

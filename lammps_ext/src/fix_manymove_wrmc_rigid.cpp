@@ -103,13 +103,18 @@ void FixManymoveWRMC::check_pairs() const {
   }
 }
 
-LennardJones FixManymoveWRMC::mixed(const Law& a, const Law& b) const {
+FixManymoveWRMC::Law FixManymoveWRMC::law_between(const Law& a, const Law& b) const {
   double epsilon = std::sqrt(a.epsilon * b.epsilon), sigma = 1;
   if (epsilon > 0) sigma = geometric_ ? std::sqrt(a.sigma * b.sigma) : 0.5 * (a.sigma + b.sigma);
   for (const PairLaw& pair : pairs_)
     if (std::minmax(pair.types[0], pair.types[1]) == std::minmax(a.type, b.type))
       epsilon = pair.epsilon, sigma = pair.sigma;
-  return {epsilon * energy_, sigma * length_};
+  return {0, epsilon, sigma};
+}
+
+LennardJones FixManymoveWRMC::mixed(const Law& a, const Law& b) const {
+  const Law law = law_between(a, b);
+  return {law.epsilon * energy_, law.sigma * length_};
 }
 
 // The molecules of the group, and what the engine needs of them.
@@ -179,7 +184,7 @@ void FixManymoveWRMC::describe_molecules(const std::vector<Particle>& moving) {
       rigid.wave_cutoff < smallest)
     throw std::invalid_argument(text_of("ewald: k_max is ", rigid.wave_cutoff * length_,
                                         ", below the smallest wave number of the box, ",
-                                        smallest * length_));
+                                        smallest * length_, "; raise it"));
   for (int a = 0; a < 3; ++a) rigid.tilt[a] = box_.h[a == 2 ? 4 : a + 1] * length_;
   p.pairs.clear();
   p.rigid = std::move(rigid);

@@ -286,7 +286,8 @@ void PairManymoveDPD::settings(int narg, char** arg) {
   for (int k = 3; k < narg; k += 2) {
     const std::string keyword = arg[k];
     if (keyword != "weight_exponent" && keyword != "precision" && keyword != "threads")
-      error->all(FLERR, "Pair style {}: unknown keyword {}", style_, keyword);
+      error->all(FLERR, "Pair style {}: unknown keyword {} (weight_exponent, precision, threads)",
+                 style_, keyword);
     if (k + 1 == narg)
       utils::missing_cmd_args(FLERR, "pair_style " + style_ + " " + keyword, error);
     const std::string value = arg[k + 1];
@@ -314,6 +315,7 @@ void PairManymoveDPD::settings(int narg, char** arg) {
 
 // pair_coeff i j a gamma [cutoff] [weight_exponent s]; thermostats have no a
 void PairManymoveDPD::coeff(int narg, char** arg) {
+  refuse_name_of_style(narg, arg);
   char zero[] = "0";
   std::vector<char*> with_a(arg, arg + narg);
   if (thermostat_ && narg >= 3) {
@@ -321,7 +323,9 @@ void PairManymoveDPD::coeff(int narg, char** arg) {
     arg = with_a.data();
     ++narg;
   }
-  if (narg < 4) utils::missing_cmd_args(FLERR, "pair_coeff (" + style_ + ")", error);
+  if (narg < 4)
+    utils::missing_cmd_args(
+        FLERR, fmt::format("pair_coeff i j {}gamma ({})", thermostat_ ? "" : "a ", style_), error);
   if (!allocated) allocate();
 
   int ilo, ihi, jlo, jhi;
@@ -343,7 +347,7 @@ void PairManymoveDPD::coeff(int narg, char** arg) {
   }
   if (next < narg) {
     if (strcmp(arg[next], "weight_exponent") != 0)
-      error->all(FLERR, "Pair coeff {}: unknown keyword {}", style_, arg[next]);
+      error->all(FLERR, "Pair coeff {}: unknown keyword {} (weight_exponent)", style_, arg[next]);
     if (next + 1 == narg)
       utils::missing_cmd_args(FLERR, "pair_coeff (" + style_ + ") weight_exponent", error);
     exponent = utils::numeric(FLERR, arg[next + 1], false, lmp);
@@ -370,6 +374,37 @@ void PairManymoveDPD::coeff(int narg, char** arg) {
                arg[1]);
 }
 
+// Decks for hybrid/overlay have the name of the style after the types.
+void PairManymoveDPD::refuse_name_of_style(int narg, char** arg) {
+  if (narg < 3 || !strstr(arg[2], "dpd")) return;
+  error->all(FLERR,
+             "Pair coeff {}: {} is not a number; the name of a style is given in hybrid pair "
+             "styles only",
+             style_, arg[2]);
+}
+
+bool PairManymoveDPD::is_noisy(int i, int j) const { return sigma_of(gamma_[i][j]) > 0; }
+
+// Two instances with one seed give a pair of atoms the same random number: their noise adds up
+// coherently, and the temperature is too high.
+void PairManymoveDPD::check_seeds(int i, int j) {
+  if (!is_noisy(i, j)) return;
+  const Pair* previous = nullptr;
+  for (int k = 1;; ++k) {
+    Pair* const pair = force->pair_match("^manymove/", 0, k);
+    if (pair == nullptr || pair == previous) return;
+    previous = pair;
+    const auto* const other = dynamic_cast<const PairManymoveDPD*>(pair);
+    if (other == nullptr || other == this || other->seed_ != seed_) continue;
+    // Those that LAMMPS has asked before this one.
+    if (other->is_active(i, j) && other->is_noisy(i, j))
+      error->all(FLERR,
+                 "Pair styles {} and {} have the same seed {} and both act on types {} {}: their "
+                 "random forces would be equal; give them different seeds",
+                 other->style_, style_, seed_, i, j);
+  }
+}
+
 void PairManymoveDPD::init_style() {
   if (!atom->tag_enable)
     error->all(FLERR, "Pair style {} needs atom IDs (atom_modify id yes)", style_);
@@ -383,10 +418,13 @@ void PairManymoveDPD::init_style() {
                "Pair style {} draws one random number per pair and step and does "
                "not work with run_style respa",
                style_);
+  if (is_moving() && !(update->dt > 0))
+    error->all(FLERR, "Pair style {}: timestep {} must be positive, because of the random forces",
+               style_, update->dt);
   try {
     manymove::simd_level();
     forces_ = std::make_unique<manymove::dpd::PairForces>(threads_);
-  } catch (const std::runtime_error& failure) {
+  } catch (const std::exception& failure) {
     error->all(FLERR, "Pair style {}: {}", style_, failure.what());
   }
   neighbor->add_request(this,
@@ -404,6 +442,7 @@ double PairManymoveDPD::init_one(int i, int j) {
   largest_cutoff_ = std::max(largest_cutoff_, cut_[i][j]);
   const std::size_t n = static_cast<std::size_t>(atom->ntypes) + 1;
   active_[i * n + j] = active_[j * n + i] = 1;
+  check_seeds(i, j);
   return cut_[i][j];
 }
 

@@ -70,8 +70,11 @@ class PairManymoveDPD : public Pair {
   virtual std::vector<double**> more_coefficients() const { return {}; }
   virtual bool are_possible(int, int) const { return true; }
 
+  void refuse_name_of_style(int narg, char** arg);
   // Whether friction and noise act.
   bool is_moving() const;
+  // Whether random forces act between these types, i <= j.
+  virtual bool is_noisy(int i, int j) const;
   double sigma_of(double gamma) const;
   // Coefficients of the last table().
   manymove::dpd::PairCoefficients& coefficients_of(int i, int j);
@@ -83,6 +86,7 @@ class PairManymoveDPD : public Pair {
 
  private:
   std::vector<double**> coefficients_in_restarts() const;
+  void check_seeds(int i, int j);
   void find_images();
   void add_forces_of_device(std::uint64_t number);
   void add_forces(std::uint64_t number, const manymove::dpd::PairTally* tally);

@@ -68,14 +68,20 @@ void PairManymoveDPDExt::allocate() {
 void PairManymoveDPDExt::settings(int narg, char** arg) {
   for (int k = thermostat_ ? 4 : 3; k < narg; k += 2)
     if (strcmp(arg[k], "weight_exponent") == 0)
-      error->all(FLERR, "Pair style {}: unknown keyword {}", style_, arg[k]);
+      error->all(FLERR, "Pair style {}: unknown keyword {} (each pair_coeff sets ws and wsT)",
+                 style_, arg[k]);
   PairManymoveDPD::settings(narg, arg);
 }
 
 // pair_coeff i j [a] gamma gamma_perp ws wsT [cutoff], with a unless it is a thermostat
 void PairManymoveDPDExt::coeff(int narg, char** arg) {
   const int first = thermostat_ ? 2 : 3;  // gamma
-  if (narg < first + 4) utils::missing_cmd_args(FLERR, "pair_coeff (" + style_ + ")", error);
+  refuse_name_of_style(narg, arg);
+  if (narg < first + 4)
+    utils::missing_cmd_args(FLERR,
+                            fmt::format("pair_coeff i j {}gamma gamma_perp ws wsT ({})",
+                                        thermostat_ ? "" : "a ", style_),
+                            error);
   if (narg > first + 5)
     error->all(FLERR, "Pair coeff {}: unexpected argument {}", style_, arg[first + 5]);
   const double gamma = utils::numeric(FLERR, arg[first + 1], false, lmp);
@@ -106,6 +112,10 @@ double PairManymoveDPDExt::init_one(int i, int j) {
   for (double** array : {transverse_gamma_, transverse_sigma_, transverse_exponent_})
     array[j][i] = array[i][j];
   return cutoff;
+}
+
+bool PairManymoveDPDExt::is_noisy(int i, int j) const {
+  return PairManymoveDPD::is_noisy(i, j) || sigma_of(transverse_gamma_[i][j]) > 0;
 }
 
 void* PairManymoveDPDExt::extract(const char* name, int& dim) {

@@ -28,6 +28,7 @@ class PairManymoveDPDExt : public PairManymoveDPD {
   void write_coefficients(FILE* fp, int i, int j) override;
   std::vector<double**> more_coefficients() const override;
   bool are_possible(int i, int j) const override;
+  bool is_noisy(int i, int j) const override;
 
   double **transverse_gamma_ = nullptr, **transverse_sigma_ = nullptr,
          **transverse_exponent_ = nullptr;

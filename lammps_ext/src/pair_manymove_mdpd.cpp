@@ -84,11 +84,20 @@ void PairManymoveMDPD::allocate() {
 
 // pair_coeff i j A B gamma cutoff density_cutoff [weight_exponent s]
 void PairManymoveMDPD::coeff(int narg, char** arg) {
-  if (narg < 7) utils::missing_cmd_args(FLERR, "pair_coeff (manymove/mdpd)", error);
+  refuse_name_of_style(narg, arg);
+  if (narg < 7)
+    utils::missing_cmd_args(FLERR, "pair_coeff i j A B gamma cutoff density_cutoff (manymove/mdpd)",
+                            error);
   const double b = utils::numeric(FLERR, arg[3], false, lmp);
   const double cutoff = utils::numeric(FLERR, arg[5], false, lmp);
   const double density_cutoff = utils::numeric(FLERR, arg[6], false, lmp);
   if (!std::isfinite(b)) error->all(FLERR, "Pair coeff manymove/mdpd: B {} must be finite", arg[3]);
+  // U contains + B sum rho^2, which nothing else bounds from below.
+  if (b < 0)
+    error->all(FLERR,
+               "Pair coeff manymove/mdpd: B {} must not be negative, because the energy would have "
+               "no lower bound and the particles would collapse",
+               arg[3]);
   if (!(density_cutoff > 0))
     error->all(FLERR, "Pair coeff manymove/mdpd: density_cutoff {} must be positive", arg[6]);
   if (density_cutoff > cutoff)
@@ -163,7 +172,7 @@ double PairManymoveMDPD::init_one(int i, int j) {
 std::vector<double**> PairManymoveMDPD::more_coefficients() const { return {b_, density_cutoff_}; }
 
 bool PairManymoveMDPD::are_possible(int i, int j) const {
-  return std::isfinite(b_[i][j]) && density_cutoff_[i][j] > 0 &&
+  return std::isfinite(b_[i][j]) && b_[i][j] >= 0 && density_cutoff_[i][j] > 0 &&
          density_cutoff_[i][j] <= cut_[i][j];
 }
 

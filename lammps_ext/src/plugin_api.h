@@ -25,6 +25,7 @@ extern "C" {
 int lammps_version(void* lammps);
 void lammps_error(void* lammps, int kind, const char* text);
 int lammps_extract_setting(void* lammps, const char* keyword);
+void* lammps_last_thermo(void* lammps, const char* what, int index);
 int lammps_id_count(void* lammps, const char* category);
 int lammps_id_name(void* lammps, const char* category, int index, char* text, int size);
 int lammps_variable_info(void* lammps, int index, char* text, int size);

@@ -64,7 +64,10 @@ VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, 
     const std::string keyword = arg[k];
     if (keyword != "device" && keyword != "threads" && keyword != "transport" &&
         keyword != "overlap")
-      error->all(FLERR, "Run style manymove/verlet: unknown keyword {}", keyword);
+      error->all(
+          FLERR,
+          "Run style manymove/verlet: unknown keyword {} (device, threads, transport, overlap)",
+          keyword);
     if (k + 1 == narg)
       utils::missing_cmd_args(FLERR, "run_style manymove/verlet " + keyword, error);
     if (keyword == "device") {
@@ -88,7 +91,8 @@ VerletManymove::VerletManymove(LAMMPS* lmp, int narg, char** arg) : Verlet(lmp, 
     }
   }
   if (device_ == "cuda" && !has_gpus())
-    error->all(FLERR, "Run style manymove/verlet: device cuda is not there: {}", why_no_gpus());
+    error->all(FLERR, "Run style manymove/verlet: device cuda is not available: {}; use device cpu",
+               why_no_gpus());
 }
 
 VerletManymove::~VerletManymove() = default;
@@ -109,7 +113,9 @@ void VerletManymove::init() {
   Verlet::init();
   if (triclinic != domain->triclinic || virial_style != (force->newton_pair ? 2 : 1) ||
       pair_compute_flag != (force->pair && force->pair->compute_flag ? 1 : 0))
-    error->all(FLERR, "Run style manymove/verlet was built for another LAMMPS");
+    error->all(
+        FLERR,
+        "Run style manymove/verlet was built for another LAMMPS; build the plugin for this one");
   const bool on_device = !wanted_device().empty();
   for (PairManymoveDPD* pair : dpd_pairs(lmp)) pair->want_lists_on_demand(on_device);
 }
@@ -307,7 +313,13 @@ void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session
     timer->stamp(Timer::COMM);
     if (in_time) let_others_act(deck, session, what);
   }
-  neighbor->ncalls = earlier_builds + session.builds();
+  const manymove::dpd::EngineCounters counters = session.counters();
+  neighbor->ncalls = earlier_builds + counters.builds;
+  if (comm->me == 0 && counters.intervals > 0)
+    utils::logmesg(lmp,
+                   "Run style manymove/verlet: {} kernels took the steps between two builds of "
+                   "lists\n",
+                   counters.intervals);
   log_copied_bytes(copied_in_steps, copied_before, update->ntimestep - first);
 }
 
@@ -351,7 +363,7 @@ void VerletManymove::read(const DeckTranslation& deck, DeviceSession& session, u
   session.download(what);
   const bool per_atom = wants_values_per_atom();
   if (what == kEverything &&
-      (per_atom || deck.somebody_reads_neighbours() || output->next_dump_any == update->ntimestep))
+      (per_atom || deck.reads_neighbors() || output->next_dump_any == update->ntimestep))
     refresh_neighbors(&session);
   if (what & kForces) deck.add_on_host(vflag);
   if (per_atom) return tally_per_atom(deck);

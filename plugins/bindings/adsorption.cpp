@@ -159,7 +159,10 @@ Snapshot snapshot_from(const nb::dict& d) {
 void check_shapes(const Coordinates& positions, const Orientations& orientations,
                   std::size_t molecules) {
   if (positions.shape(0) != molecules || (orientations && orientations->shape(0) != molecules))
-    throw std::invalid_argument("positions do not fit the number of molecules");
+    throw std::invalid_argument(
+        "positions and orientations must be those of " + std::to_string(molecules) +
+        " molecules, got " + std::to_string(positions.shape(0)) +
+        (orientations ? " and " + std::to_string(orientations->shape(0)) : ""));
 }
 
 nb::dict grid_dict(const Engine& engine) {

@@ -64,14 +64,19 @@ Parameters parameters_from(const nb::dict& d) {
 Ions ions_from(const double* positions, std::size_t count, const Column<double>& valence,
                const Column<double>& diameter, const Column<std::int32_t>& species) {
   if (valence.size() != count || diameter.size() != count || species.size() != count)
-    throw std::invalid_argument("valences, diameters and species must be as many as positions");
+    throw std::invalid_argument("valences, diameters and species must be as many as positions, " +
+                                std::to_string(count) + ", got " + std::to_string(valence.size()) +
+                                ", " + std::to_string(diameter.size()) + " and " +
+                                std::to_string(species.size()));
   return {positions, valence.data(), diameter.data(), species.data(), count};
 }
 
 // Three for each ion, or nullptr if there are none.
 const std::int32_t* images_from(const Column<std::int32_t>& images, std::size_t count) {
   if (images.size() != 0 && images.size() != 3 * count)
-    throw std::invalid_argument("images must be three integers per ion");
+    throw std::invalid_argument("images must be three integers for each of " +
+                                std::to_string(count) + " ions, got " +
+                                std::to_string(images.size()));
   return images.size() ? images.data() : nullptr;
 }
 
@@ -169,7 +174,9 @@ void bind_coulomb(nb::module_& module) {
           [](Engine& e, nb::object positions, Column<std::int32_t> images) {
             const auto input = read_positions(positions, 3);
             if (input.count != e.particles())
-              throw std::invalid_argument("the number of ions cannot change");
+              throw std::invalid_argument("the number of ions cannot change, from " +
+                                          std::to_string(e.particles()) + " to " +
+                                          std::to_string(input.count));
             const std::int32_t* const image = images_from(images, input.count);
             nb::gil_scoped_release release;
             e.set_positions(input.data, image);

@@ -5,15 +5,11 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
 #include <cmath>
 
 #include "core/hard_particles/packing.h"
-#include "host_particles.h"
-#include "positions.h"
+#include "hard_particle_engine.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -56,11 +52,7 @@ nb::dict grid_dict(const Engine& engine) {
   return d;
 }
 
-nb::tuple counters_tuple(const Counters& c) {
-  return nb::make_tuple(c.cycles, c.trial_moves, c.accepted_moves);
-}
-
-nb::dict dict_of(Snapshot s) {
+nb::dict dict_of(Snapshot s, std::size_t) {
   nb::dict d;
   d["counters"] = counters_tuple(s.counters);
   d["origin"] = nb::make_tuple(s.origin[0], s.origin[1]);
@@ -69,19 +61,25 @@ nb::dict dict_of(Snapshot s) {
   return d;
 }
 
-nb::dict snapshot_dict(const Engine& engine) {
-  return dict_of(released([&] { return engine.snapshot(); }));
-}
-
 Snapshot snapshot_from(const nb::dict& d) {
   Snapshot s;
-  const auto c = nb::cast<std::array<std::uint64_t, 3>>(d["counters"]);
-  s.counters = {c[0], c[1], c[2]};
+  s.counters = counters_from(d);
   s.origin = nb::cast<std::array<std::int64_t, 2>>(d["origin"]);
   s.cells = vector_from<float>(d["cells"]);
   s.ids = vector_from<std::int32_t>(d["ids"]);
   return s;
 }
+
+struct Disks {
+  using Engine = manymove::hard_particles::Engine;
+  using Parameters = manymove::hard_particles::Parameters;
+  using Snapshot = manymove::hard_particles::Snapshot;
+  static constexpr auto parameters_from = ::parameters_from;
+  static constexpr auto snapshot_from = ::snapshot_from;
+  static constexpr auto dict_of = ::dict_of;
+  static constexpr auto grid_dict = ::grid_dict;
+  static std::size_t dimensions(const Parameters&) { return 2; }
+};
 
 }  // namespace
 
@@ -98,104 +96,14 @@ void bind_hard_disks(nb::module_& module) {
       "Pairs of disks closer than a diameter; positions are float (N, 2).");
   nb::class_<Engine> engine(module, "HardDisks",
                             "The engine behind manymove.HardDisks; its documentation is there.");
-  engine
-      .def_static(
-          "from_positions",
-          [](nb::object positions, const nb::dict& parameters, const std::string& device,
-             int threads) {
-            const auto input = read_positions(positions, 2);
-            const Parameters p = parameters_from(parameters);
-            nb::gil_scoped_release release;
-            return make_engine(input.data, input.count, p, device, threads);
-          },
-          "positions"_a, "parameters"_a, "device"_a, "threads"_a)
-      .def_static(
-          "from_snapshot",
-          [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters,
-             const std::string& device, int threads) {
-            const auto [s, p] =
-                checkpoint_from(snapshot, parameters, &snapshot_from, &parameters_from);
-            nb::gil_scoped_release release;
-            return make_engine(s, particles, p, device, threads);
-          },
-          "snapshot"_a, "particles"_a, "parameters"_a, "device"_a, "threads"_a)
-      .def_static(
-          "of_ranks",
-          [](const nb::object& whole, std::size_t particles, const nb::dict& parameters,
-             const std::string& device, int threads, manymove::Communicator& ranks) {
-            const Parameters p = parameters_from(parameters);
-            const Snapshot s =
-                whole.is_none() ? Snapshot{} : snapshot_from(nb::cast<nb::dict>(whole));
-            nb::gil_scoped_release release;
-            return make_engine(&s, particles, p, device, threads, ranks);
-          },
-          "whole"_a.none(), "particles"_a, "parameters"_a, "device"_a, "threads"_a, "ranks"_a,
-          nb::keep_alive<0, 6>())
-      .def_static(
-          "first_snapshot",
-          [](nb::object positions, const nb::dict& parameters) {
-            const auto input = read_positions(positions, 2);
-            const Parameters p = parameters_from(parameters);
-            Repair repair;
-            Snapshot s =
-                released([&] { return make_snapshot(input.data, input.count, p, repair); });
-            return nb::make_tuple(dict_of(std::move(s)), input.count,
-                                  nb::make_tuple(repair.count, repair.depth));
-          },
-          "positions"_a, "parameters"_a)
-      .def_static(
-          "check_snapshot",
-          [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters) {
-            const auto [s, p] =
-                checkpoint_from(snapshot, parameters, &snapshot_from, &parameters_from);
-            nb::gil_scoped_release release;
-            check_snapshot(s, particles, p);
-          },
-          "snapshot"_a, "particles"_a, "parameters"_a)
-      .def("run", &Engine::run, "cycles"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "set_sampling",
-          [](Engine& e, double bin_width, int bins, std::uint64_t every, std::uint64_t record) {
-            e.set_sampling({bin_width, bins, every, record});
-          },
-          "bin_width"_a, "bins"_a, "every"_a, "record"_a)
-      .def("take_rows",
-           [](Engine& e) {
-             std::vector<std::uint64_t> cycles;
-             auto rows = released([&] { return e.take_rows(cycles); });
-             return nb::make_tuple(array_of(std::move(rows)), array_of(std::move(cycles)));
-           })
-      .def(
-          "contact_histogram",
-          [](const Engine& e, double bin_width, int bins) {
-            return array_of(released([&] { return e.contact_histogram(bin_width, bins); }));
-          },
-          "bin_width"_a, "bins"_a)
-      .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
-      .def_prop_ro("grid", &grid_dict)
-      .def_prop_ro(
-          "repair",
-          [](const Engine& e) { return nb::make_tuple(e.repair().count, e.repair().depth); })
-      .def_prop_ro("particles", &Engine::particles)
-      .def_prop_ro("transport", &Engine::transport)
-      .def("occupied", &Engine::occupied, nb::call_guard<nb::gil_scoped_release>())
-      .def("positions",
-           [](const Engine& e) {
-             std::vector<double> xy(2 * e.particles());
-             released([&] { e.positions(xy.data()); });
-             return array_of(std::move(xy));
-           })
-      .def(
-          "bond_order",
-          [](const Engine& e, double reach) {
-            const auto psi = released([&] { return e.bond_order(reach); });
-            return std::make_pair(psi[0], psi[1]);
-          },
-          "reach"_a)
-      .def("max_overlap", &Engine::max_overlap, nb::call_guard<nb::gil_scoped_release>())
-      .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
-      .def("snapshot", &snapshot_dict);
-  bind_host_methods(engine);
+  bind_engine<Disks>(engine);
+  engine.def(
+      "bond_order",
+      [](const Engine& e, double reach) {
+        const auto psi = released([&] { return e.bond_order(reach); });
+        return std::make_pair(psi[0], psi[1]);
+      },
+      "reach"_a);
 
   using Written = nb::ndarray<double, nb::numpy, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
   module.def(

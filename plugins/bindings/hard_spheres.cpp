@@ -4,13 +4,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
-#include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
-#include "host_particles.h"
-#include "positions.h"
+#include "hard_particle_engine.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,6 +29,22 @@ std::vector<T> optional_array(const nb::dict& d, const char* name) {
   return {a.data(), a.data() + a.size()};
 }
 
+// One width for all axes, or one for each.
+std::array<int, 3> widths(const nb::handle& given, int dimensions) {
+  std::array<int, 3> all{};
+  int one = 0;
+  if (nb::try_cast(given, one)) {
+    all.fill(one);
+    return all;
+  }
+  const auto each = nb::cast<std::vector<int>>(given);
+  if (each.size() != static_cast<std::size_t>(dimensions))
+    throw std::invalid_argument("tile must have one width or " + std::to_string(dimensions) +
+                                ", got " + std::to_string(each.size()));
+  std::copy(each.begin(), each.end(), all.begin());
+  return all;
+}
+
 Parameters parameters_from(const nb::dict& d) {
   Parameters p;
   const auto box = nb::cast<std::vector<double>>(d["box"]);
@@ -50,7 +62,7 @@ Parameters parameters_from(const nb::dict& d) {
   p.cell_width = nb::cast<double>(d["cell_width"]);
   p.moves_per_cell = nb::cast<int>(d["moves_per_cell"]);
   p.rounds = nb::cast<int>(d["rounds"]);
-  p.tile = nb::cast<int>(d["tile"]);
+  p.tile = widths(d["tile"], p.dimensions);
   p.seed = nb::cast<std::uint64_t>(d["seed"]);
   p.first_cycle = nb::cast<std::uint64_t>(d["first_cycle"]);
   p.repair_depth = nb::cast<double>(d["repair_depth"]);
@@ -77,24 +89,26 @@ Parameters parameters_from(const nb::dict& d) {
 }
 
 template <class T>
-nb::tuple axes(const T* values, int dimensions) {
+nb::tuple axes(const T* values, std::size_t dimensions) {
   return dimensions == 2 ? nb::make_tuple(values[0], values[1])
                          : nb::make_tuple(values[0], values[1], values[2]);
 }
 
 nb::dict grid_dict(const Engine& engine) {
   const Grid g = engine.grid();
+  const auto dimensions = static_cast<std::size_t>(g.dimensions);
   nb::dict d;
-  d["cells"] = axes(g.cells, g.dimensions);
-  d["cell_width"] = axes(g.cell_width, g.dimensions);
-  d["tiles"] = axes(g.tiles, g.dimensions);
-  d["tile"] = g.tile;
+  d["cells"] = axes(g.cells, dimensions);
+  d["cell_width"] = axes(g.cell_width, dimensions);
+  d["tiles"] = axes(g.tiles, dimensions);
+  const bool cubes = std::equal(g.tile + 1, g.tile + dimensions, g.tile);
+  d["tile"] = cubes ? nb::cast(g.tile[0]) : nb::object(axes(g.tile, dimensions));
   d["moves_per_cell"] = g.moves_per_cell;
   d["rounds"] = g.rounds;
   d["slots"] = g.slots;
   d["max_displacement"] = g.max_displacement;
   d["unit"] = g.unit;
-  d["box"] = axes(g.box, g.dimensions);
+  d["box"] = axes(g.box, dimensions);
   d["volume_delta"] = g.volume_delta;
   d["largest_volume_delta"] = g.largest_volume_delta;
   d["volume_repeats"] = g.volume_repeats;
@@ -102,11 +116,7 @@ nb::dict grid_dict(const Engine& engine) {
   return d;
 }
 
-nb::tuple counters_tuple(const Counters& c) {
-  return nb::make_tuple(c.cycles, c.trial_moves, c.accepted_moves);
-}
-
-nb::dict dict_of(Snapshot s, int dimensions) {
+nb::dict dict_of(Snapshot s, std::size_t dimensions) {
   nb::dict d;
   d["counters"] = counters_tuple(s.counters);
   d["origin"] = axes(s.origin.data(), dimensions);
@@ -120,14 +130,9 @@ nb::dict dict_of(Snapshot s, int dimensions) {
   return d;
 }
 
-nb::dict snapshot_dict(const Engine& engine) {
-  return dict_of(released([&] { return engine.snapshot(); }), engine.dimensions());
-}
-
 Snapshot snapshot_from(const nb::dict& d) {
   Snapshot s;
-  const auto c = nb::cast<std::array<std::uint64_t, 3>>(d["counters"]);
-  s.counters = {c[0], c[1], c[2]};
+  s.counters = counters_from(d);
   const auto origin = nb::cast<std::vector<std::int64_t>>(d["origin"]);
   if (origin.size() != 2 && origin.size() != 3) throw std::bad_cast();
   std::copy(origin.begin(), origin.end(), s.origin.begin());
@@ -142,94 +147,33 @@ Snapshot snapshot_from(const nb::dict& d) {
   return s;
 }
 
+struct Spheres {
+  using Engine = manymove::hard_particles::spheres::Engine;
+  using Parameters = manymove::hard_particles::spheres::Parameters;
+  using Snapshot = manymove::hard_particles::spheres::Snapshot;
+  static constexpr auto parameters_from = ::parameters_from;
+  static constexpr auto snapshot_from = ::snapshot_from;
+  static constexpr auto dict_of = ::dict_of;
+  static constexpr auto grid_dict = ::grid_dict;
+  static std::size_t dimensions(const Parameters& p) {
+    return static_cast<std::size_t>(p.dimensions);
+  }
+};
+
 }  // namespace
 
 void bind_hard_spheres(nb::module_& module) {
-  nb::class_<Engine> engine(module, "HardSpheres",
-                            "The engine behind manymove.HardSpheres and mixtures of disks.");
-  engine
-      .def_static(
-          "from_positions",
-          [](nb::object positions, const nb::dict& parameters, const std::string& device,
-             int threads) {
-            const Parameters p = parameters_from(parameters);
-            const auto input = read_positions(positions, static_cast<std::size_t>(p.dimensions));
-            nb::gil_scoped_release release;
-            return make_engine(input.data, input.count, p, device, threads);
-          },
-          "positions"_a, "parameters"_a, "device"_a, "threads"_a,
-          "positions: float (N, D). parameters: box (D edges); diameter, or diameters (float64 N), "
-          "or types (int32 N) and contacts (float64 T by T), where the others are missing or None; "
-          "max_displacement, cell_width, moves_per_cell, rounds, tile (0: chosen); seed, "
-          "first_cycle, repair_depth; at constant pressure beta_pressure, ln_volume, edges_apart, "
-          "volume_delta, edge_shares, "
-          "volume_repeats, volume_every (0: chosen); for swap moves swap_rounds, swap_every, "
-          "swap_range (0: any).")
-      .def_static(
-          "from_snapshot",
-          [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters,
-             const std::string& device, int threads) {
-            const auto [s, p] =
-                checkpoint_from(snapshot, parameters, &snapshot_from, &parameters_from);
-            nb::gil_scoped_release release;
-            return make_engine(s, particles, p, device, threads);
-          },
-          "snapshot"_a, "particles"_a, "parameters"_a, "device"_a, "threads"_a)
-      .def_static(
-          "of_ranks",
-          [](const nb::object& whole, std::size_t particles, const nb::dict& parameters,
-             const std::string& device, int threads, manymove::Communicator& ranks) {
-            const Parameters p = parameters_from(parameters);
-            const Snapshot s =
-                whole.is_none() ? Snapshot{} : snapshot_from(nb::cast<nb::dict>(whole));
-            nb::gil_scoped_release release;
-            return make_engine(&s, particles, p, device, threads, ranks);
-          },
-          "whole"_a.none(), "particles"_a, "parameters"_a, "device"_a, "threads"_a, "ranks"_a,
-          nb::keep_alive<0, 6>())
-      .def_static(
-          "first_snapshot",
-          [](nb::object positions, const nb::dict& parameters) {
-            const Parameters p = parameters_from(parameters);
-            const auto input = read_positions(positions, static_cast<std::size_t>(p.dimensions));
-            Repair repair;
-            Snapshot s =
-                released([&] { return make_snapshot(input.data, input.count, p, repair); });
-            return nb::make_tuple(dict_of(std::move(s), p.dimensions), input.count,
-                                  nb::make_tuple(repair.count, repair.depth));
-          },
-          "positions"_a, "parameters"_a)
-      .def_static(
-          "check_snapshot",
-          [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters) {
-            const auto [s, p] =
-                checkpoint_from(snapshot, parameters, &snapshot_from, &parameters_from);
-            nb::gil_scoped_release release;
-            check_snapshot(s, particles, p);
-          },
-          "snapshot"_a, "particles"_a, "parameters"_a)
-      .def("run", &Engine::run, "cycles"_a, nb::call_guard<nb::gil_scoped_release>())
-      .def(
-          "set_sampling",
-          [](Engine& e, double bin_width, int bins, std::uint64_t every, std::uint64_t record) {
-            e.set_sampling({bin_width, bins, every, record});
-          },
-          "bin_width"_a, "bins"_a, "every"_a, "record"_a)
-      .def(
-          "take_rows",
-          [](Engine& e) {
-            std::vector<std::uint64_t> cycles;
-            auto rows = released([&] { return e.take_rows(cycles); });
-            return nb::make_tuple(array_of(std::move(rows)), array_of(std::move(cycles)));
-          },
-          "uint64 [rows][pairs of types][bins], flat, and the cycles at which rows ended.")
-      .def(
-          "contact_histogram",
-          [](const Engine& e, double bin_width, int bins) {
-            return array_of(released([&] { return e.contact_histogram(bin_width, bins); }));
-          },
-          "bin_width"_a, "bins"_a)
-      .def("set_volume_sampling", &Engine::set_volume_sampling, "record"_a)
+  nb::class_<Engine> engine(
+      module, "HardSpheres",
+      "The engine behind manymove.HardSpheres and mixtures of disks. positions: float (N, D). "
+      "parameters: box (D edges); diameter, or diameters (float64 N), or types (int32 N) and "
+      "contacts (float64 T by T), where the others are missing or None; max_displacement, "
+      "cell_width, moves_per_cell, rounds, tile (0: chosen); seed, first_cycle, repair_depth; at "
+      "constant pressure beta_pressure, ln_volume, edges_apart, volume_delta, edge_shares, "
+      "volume_repeats, volume_every (0: chosen); for swap moves swap_rounds, swap_every, "
+      "swap_range (0: any).");
+  bind_engine<Spheres>(engine);
+  engine.def("set_volume_sampling", &Engine::set_volume_sampling, "record"_a)
       .def(
           "take_volumes",
           [](Engine& e) {
@@ -254,25 +198,7 @@ void bind_hard_spheres(nb::module_& module) {
                      return nb::make_tuple(c.trials, c.accepted);
                    })
       .def("set_type_diameters", &Engine::set_type_diameters, "diameters"_a,
-           "With swap moves, the diameters of a host program's particle types.")
-      .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
-      .def_prop_ro("grid", &grid_dict)
-      .def_prop_ro(
-          "repair",
-          [](const Engine& e) { return nb::make_tuple(e.repair().count, e.repair().depth); })
-      .def_prop_ro("particles", &Engine::particles)
-      .def_prop_ro("transport", &Engine::transport)
-      .def("occupied", &Engine::occupied, nb::call_guard<nb::gil_scoped_release>())
-      .def("positions",
-           [](const Engine& e) {
-             std::vector<double> r(e.particles() * static_cast<std::size_t>(e.grid().dimensions));
-             released([&] { e.positions(r.data()); });
-             return array_of(std::move(r));
-           })
-      .def("max_overlap", &Engine::max_overlap, nb::call_guard<nb::gil_scoped_release>())
-      .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
-      .def("snapshot", &snapshot_dict,
-           "counters, origin, and places: int64 (N D), flat, positions in integer units.");
+           "With swap moves, the diameters of a host program's particle types.");
   engine.def_static(
       "count_overlaps",
       [](nb::object positions, const std::vector<double>& box, const Column<double>& diameters) {
@@ -286,5 +212,4 @@ void bind_hard_spheres(nb::module_& module) {
       },
       "positions"_a, "box"_a, "diameters"_a,
       "Number of pairs closer than the mean of their diameters. positions: float (N, D).");
-  bind_host_methods(engine);
 }

@@ -5,7 +5,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
@@ -47,7 +49,15 @@ inline std::optional<std::uintptr_t> stream_of(const nb::dict& face) {
 // Takes anything with the buffer protocol, DLPack or __cuda_array_interface__: float32 or float64,
 // [N][columns], C-contiguous.
 inline Positions read_positions(const nb::object& object, std::size_t columns = 2) {
-  const std::string wrong_shape = "positions must have shape (N, " + std::to_string(columns) + ")";
+  const auto check_shape = [columns](const std::vector<std::size_t>& shape) {
+    if (shape.size() == 2 && shape[1] == columns) return;
+    std::string found;
+    for (const std::size_t extent : shape)
+      found += (found.empty() ? "" : ", ") + std::to_string(extent);
+    if (shape.size() == 1) found += ',';
+    throw std::invalid_argument("positions must have shape (N, " + std::to_string(columns) +
+                                "), got (" + found + ")");
+  };
   const void* data;
   std::size_t shape[2];
   bool contiguous, is_double, is_float, on_device;
@@ -55,9 +65,9 @@ inline Positions read_positions(const nb::object& object, std::size_t columns = 
   nb::object keep = object;
   if (nb::hasattr(object, "__cuda_array_interface__")) {
     const nb::dict face = nb::cast<nb::dict>(object.attr("__cuda_array_interface__"));
-    const nb::tuple extent = nb::cast<nb::tuple>(face["shape"]);
-    if (extent.size() != 2) throw std::invalid_argument(wrong_shape);
-    for (int a = 0; a < 2; ++a) shape[a] = nb::cast<std::size_t>(extent[a]);
+    const auto extent = nb::cast<std::vector<std::size_t>>(face["shape"]);
+    check_shape(extent);
+    std::copy_n(extent.begin(), 2, shape);
     const auto type = nb::cast<std::string>(face["typestr"]);
     is_double = type == "<f8";
     is_float = type == "<f4";
@@ -77,8 +87,9 @@ inline Positions read_positions(const nb::object& object, std::size_t columns = 
     if (!nb::try_cast(object, array))
       throw nb::type_error(
           "positions must be an array (NumPy, DLPack or __cuda_array_interface__)");
-    if (array.ndim() != 2) throw std::invalid_argument(wrong_shape);
-    for (int a = 0; a < 2; ++a) shape[a] = array.shape(a);
+    const std::vector<std::size_t> extent(array.shape_ptr(), array.shape_ptr() + array.ndim());
+    check_shape(extent);
+    std::copy_n(extent.begin(), 2, shape);
     is_double = array.dtype() == nb::dtype<double>();
     is_float = array.dtype() == nb::dtype<float>();
     const auto row = static_cast<std::int64_t>(columns);
@@ -90,7 +101,6 @@ inline Positions read_positions(const nb::object& object, std::size_t columns = 
       throw std::invalid_argument("positions must be in host memory or on a CUDA device");
     keep = nb::cast(array);
   }
-  if (shape[1] != columns) throw std::invalid_argument(wrong_shape);
   if (!is_double && !is_float) throw nb::type_error("positions must be float32 or float64");
   if (!contiguous)
     throw std::invalid_argument(
@@ -153,8 +163,9 @@ std::pair<Snapshot, Parameters> checkpoint_from(const nb::dict& snapshot,
                                                 Parameters (*read_parameters)(const nb::dict&)) {
   try {
     return {read_snapshot(snapshot), read_parameters(parameters)};
-  } catch (const nb::python_error&) {
-    throw std::invalid_argument("checkpoint: a value is missing");
+  } catch (const nb::python_error& error) {
+    throw std::invalid_argument(std::string("checkpoint: a value is missing: ") +
+                                nb::str(error.value()).c_str());
   } catch (const std::bad_cast&) {
     throw std::invalid_argument("checkpoint: a value has the wrong type or shape");
   }

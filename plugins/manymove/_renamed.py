@@ -16,6 +16,7 @@ MODULES = {
     "manymove.adsorbates": "manymove.adsorption.adsorbates",
     "manymove.adsorption_fill": "manymove.adsorption.occupancy",
     "manymove.averages": "manymove.adsorption.averages",
+    "manymove.dpd.fluid": "manymove.dpd",
     "manymove.frameworks": "manymove.adsorption.frameworks",
     "manymove.harddisk": "manymove.hard_particles",
     "manymove.ions": "manymove.analysis.ions",
@@ -29,10 +30,11 @@ MODULES = {
 }
 
 ATTRIBUTES = {
-    "manymove.dpd.Fluid": "manymove.dpd.fluid.Fluid",
-    "manymove.dpd.deck": "manymove.dpd.fluid.deck",
-    "manymove.dpd.run": "manymove.dpd.fluid.run",
-    "manymove.dpd.table": "manymove.dpd.fluid.table",
+    "manymove.dpd.Fluid": "manymove.dpd.replica.Settings",
+    "manymove.dpd.deck": "manymove.dpd.replica.deck",
+    "manymove.dpd.Model": "manymove.dpd.model.Model",
+    "manymove.dpd.run": "manymove.dpd.job.run",
+    "manymove.dpd.table": "manymove.dpd.job.table",
     "manymove.hoomd.HardDisks": "manymove.hoomd.HardDisksUpdater",
 }
 

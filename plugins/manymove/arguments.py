@@ -45,9 +45,32 @@ def count_or_default(name: str, value: Any) -> int:
     return 0 if value is None else count(name, value)
 
 
+def counts_or_default(name: str, value: Any, number: int) -> int | tuple[int, ...]:
+    """Check a positive number of things, or one for each of `number` axes; None becomes 0, the
+    engine's default."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if value is None or isinstance(value, Integral):
+        return count_or_default(name, value)
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise TypeError(f"{name} must be an integer or have {number} integers, got {value!r}")
+    if len(value) != number:
+        raise ValueError(f"{name} must be an integer or have {number} integers, got {value!r}")
+    return tuple(count(name, each) for each in value)
+
+
+def number(name: str, value: Any) -> float:
+    try:
+        if not isinstance(value, (str, bytes)):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise TypeError(f"{name} must be a number, got {value!r}")
+
+
 def positive(name: str, value: float) -> float:
     """Check a length, for which the engine checks the upper bound."""
-    if not value > 0:
+    if not number(name, value) > 0:
         raise ValueError(f"{name} must be positive, got {value}")
     return float(value)
 
@@ -58,14 +81,14 @@ def positive_or_default(name: str, value: float | None) -> float:
 
 
 def positive_and_finite(name: str, value: float) -> float:
-    value = float(value)
+    value = number(name, value)
     if not 0 < value < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {value}")
     return value
 
 
 def not_negative(name: str, value: float) -> float:
-    if not value >= 0:
+    if not number(name, value) >= 0:
         raise ValueError(f"{name} must not be negative, got {value}")
     return float(value)
 
@@ -91,6 +114,8 @@ def positions(value: Any) -> Any:
             value = np.array(value, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"positions must be a list of points: {error}") from None
+    if value is None:  # which the engines' bindings do not name
+        raise TypeError("positions must be an array, got None")
     return np.ascontiguousarray(value) if isinstance(value, np.ndarray) else value
 
 

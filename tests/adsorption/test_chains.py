@@ -194,7 +194,7 @@ def integral() -> tuple[float, float, float, float]:
     x = x + np.random.default_rng(8).random((len(x), 1, 3)) * np.array(a.box)
     u = np.zeros(len(x))
     for k, t in enumerate((0, 1, 1, 0)):
-        u += a._engine.framework_energies(np.ascontiguousarray(x[:, k]), t, False)
+        u += a.core.framework_energies(np.ascontiguousarray(x[:, k]), t, False)
     w = np.exp(-u / TEMPERATURE)
     total = u + bonded_energies(SMALL, x)
     mean = (w * total).sum() / w.sum()
@@ -271,7 +271,7 @@ def test_energies_are_sums_over_beads():
                         total += lennard_jones(ROUND, i, j, r2, 4.0)
         field = 0.0
         for k, t in enumerate((0, 1, 0)):
-            field += a._engine.framework_energies(np.ascontiguousarray(x[:, k]), t, False).sum()
+            field += a.core.framework_energies(np.ascontiguousarray(x[:, k]), t, False).sum()
         assert own[system] == pytest.approx(total + field, abs=1e-3)
 
 
@@ -359,7 +359,7 @@ def mixture(steps: int = 600, **settings) -> Adsorption:
 
 
 def everything(a: Adsorption) -> tuple:
-    snapshot = a._engine.snapshot()
+    snapshot = a.core.snapshot()
     shapes = snapshot["shapes"].reshape(a.systems, sum(a.capacity), -1)
     _, present = a._sites(snapshot)
     return (*state(a), shapes[present].tobytes())

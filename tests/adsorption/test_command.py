@@ -25,7 +25,7 @@ from manymove.bench import raspa
 
 SMALL = [
     "--framework", "LTA", "--molecules", "4", "--systems", "20", "--steps", "300",
-    "--equilibrate", "300", "--interpolation", "cubic", "--grid-spacing", "0.5",
+    "--equilibrate", "300", "--interpolation", "cubic", "--grid-spacing", "0.4",
     "--device", "cpu", "--threads", "2", "--quiet",
 ]  # fmt: skip
 KEYS = {
@@ -103,6 +103,7 @@ def test_resume_refuses_other_settings(tmp_path, capsys):
     assert adsorption(*SMALL, "--output", tmp_path) == 0
     for option, value, message in (
         ("--seed", "5", "--seed 1, not 5"),
+        ("--steps", "100", "--steps is 100, but the run in "),
         ("--temperature", "350", "--temperature 300.0, not 350.0"),
         ("--molecules", "5", "--molecules 4, not 5"),
         ("--proposals", "128", "--proposals 64, not 128"),
@@ -111,7 +112,7 @@ def test_resume_refuses_other_settings(tmp_path, capsys):
         ("--precision", "double", "--precision mixed, not double"),
         ("--cells", "3,3,3", "--cells [1, 1, 1], not [3, 3, 3]"),
         ("--cutoff", "10", "--cutoff 12.0, not 10.0"),
-        ("--grid-spacing", "0.4", ", not 0.4"),
+        ("--grid-spacing", "0.5", ", not 0.5"),
         ("--barrier", "none", "--barrier auto, not none"),
         ("--barrier", "5000", "--barrier auto, not 5000"),
         ("--max-displacement", "0.5", "--max-displacement 0.65, not 0.5"),
@@ -133,7 +134,7 @@ def test_number_of_systems_that_fill_a_device(tmp_path):
         512, 288, 128, 128,
     ]  # fmt: skip
     assert systems_of_multiprocessor("pmc", 200, "mixed", h100) == 512
-    with pytest.raises(ValueError, match="unknown method"):
+    with pytest.raises(ValueError, match="method must be"):
         filling_systems("mcmc", 32)
     with pytest.raises(ValueError, match="positive"):
         filling_systems("pmc", 0)
@@ -191,7 +192,7 @@ def test_raspa_has_the_same_force_field():
     places = np.array([atom.position for atom in system.atom_data[-3:]])
     a = Adsorption("MFI", 3, method="plj", systems=1, interpolation="cubic", barrier=None,
                    precision="double", seed=1, device="cpu", threads=1)  # fmt: skip
-    field = a._engine.framework_energies(np.ascontiguousarray(places % a.box), 0, True).sum()
+    field = a.core.framework_energies(np.ascontiguousarray(places % a.box), 0, True).sum()
     pairs = sum(
         pair_energy(nearest(places[i] - places[j], a.box), METHANE, 12.0)
         for i in range(3) for j in range(i)
@@ -263,7 +264,7 @@ def test_an_isotherm_says_whether_it_is_equilibrated(tmp_path, capsys):
     assert (cold["equilibrated"], relaxed["equilibrated"]) == (False, True)
     assert cold["test_molecules_loading"][0] > cold["loading_molecules"][0]
     (fugacity,) = relaxed["fugacity_bar"]
-    full = Adsorption("LTA", 50, method="plj", fugacity=fugacity, systems=60, grid_spacing=0.5,
+    full = Adsorption("LTA", 50, method="plj", fugacity=fugacity, systems=60, grid_spacing=0.4,
                       seed=99, device="cpu", threads=2)  # fmt: skip
     full.equilibrate(20000)
     full.run(10000)
@@ -274,16 +275,20 @@ def test_an_isotherm_says_whether_it_is_equilibrated(tmp_path, capsys):
     assert relaxed["equilibration_steps"] in [1000 * (2**k - 1) for k in range(1, 7)]
 
 
-def test_an_isotherm_resumes_where_it_was_stopped(tmp_path):
-    """Also if the next point had not begun."""
+def test_an_isotherm_resumes_where_it_was_stopped(tmp_path, capsys):
+    """Also if the next point had not begun, or had no checkpoint yet when it was killed."""
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert adsorption(*DENSE, "1,20", "--output", whole) == 0
     assert adsorption(*DENSE, "1", "--output", parts) == 0
+    (parts / "pressure_20").mkdir()
+    (parts / "pressure_20" / "checkpoint-0.records").write_bytes(b"incomplete")
     assert adsorption(*DENSE, "1,20", "--output", parts, "--resume") == 0
     for a, b in zip(*(summary_of(folder)["runs"] for folder in (whole, parts)), strict=True):
         assert a["state_hash"] == b["state_hash"]
         assert a["test_molecules_loading"] == b["test_molecules_loading"]
         assert a["equilibration_steps"] == b["equilibration_steps"]
+    assert adsorption("--resume", "--output", whole / "pressure_1") == 2
+    assert f"pressure_1 is a part of the isotherm in {whole}" in capsys.readouterr().err
 
 
 def test_isotherm_of_a_mixture(tmp_path):
@@ -370,3 +375,15 @@ def test_the_documented_file_of_adsorbates_can_be_read(tmp_path):
     assert species[0] == METHANE
     keys = {key for entry in json.loads(path.read_text()) for key in entry}
     assert all(f"`{key}`" in section for key in keys)
+
+
+def test_a_coarse_grid_and_a_liquid_are_warnings(tmp_path, capsys):
+    words = [*SMALL[:-1], "--isotherm", "1", "--temperature", "25", "--steps", "20"]
+    words += ["--equilibrate", "20", "--systems", "4", "--grid-spacing", "0.8", "--molecules", "0"]
+    assert adsorption(*words, "--output", tmp_path) == 0
+    (point,) = summary_of(tmp_path)["runs"]
+    assert point["grid_error_K_per_molecule"] > 2.5
+    out = capsys.readouterr().out
+    assert "coarse energy grid: interpolation changes the energy of a molecule by" in out
+    assert "liquid outside: at 1 bar and 25 K the equation of state gives a liquid of" in out
+    assert point["warnings"][-1].endswith("--isotherm is in bar and --temperature in kelvin")

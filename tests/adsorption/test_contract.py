@@ -136,7 +136,7 @@ def test_energies_are_those_of_the_positions(method):
     a = ran(method, steps=4200)  # past the sum from scratch at step 4096
     (places,) = a._places()
     places = places.reshape(a.systems, 3, 3)
-    energy = a._engine.framework_energies(places.reshape(-1, 3), 0, False).reshape(-1, 3).sum(1)
+    energy = a.core.framework_energies(places.reshape(-1, 3), 0, False).reshape(-1, 3).sum(1)
     for i, j in ((0, 1), (0, 2), (1, 2)):
         energy = energy + pair_energy(nearest(places[:, i] - places[:, j], a.box))
     assert np.allclose(a.energies, energy, atol=0.02)
@@ -199,7 +199,7 @@ def test_starts_are_off_the_hills_and_trapped_molecules_are_counted():
     a = make(molecules=6, barrier=500.0)
     assert a.on_hills() == 0
     (places,) = a._places()
-    assert (a._engine.framework_energies(places[:, 0], 0, False) < 500).all()
+    assert (a.core.framework_energies(places[:, 0], 0, False) < 500).all()
 
 
 # ---- errors --------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def test_starts_are_off_the_hills_and_trapped_molecules_are_counted():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (dict(method="mcmc"), 'unknown method "mcmc"'),
+        (dict(method="mcmc"), 'method must be "metropolis", .* or "mdp-dj", got \'mcmc\''),
         (dict(method="plj", proposals=64), "leave out proposals"),
         (dict(proposals=48), "power of two from 32 to 512, got 48"),
         (dict(interpolation="quintic"), '"linear" or "cubic"'),
@@ -246,7 +246,7 @@ def test_starts_are_off_the_hills_and_trapped_molecules_are_counted():
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_with_a_reason(settings, message):
-    if message is None:  # the good neighbours of bad input
+    if message is None:  # the good neighbors of bad input
         make(**settings)
         return
     with pytest.raises(ValueError, match=message):
@@ -258,6 +258,16 @@ def test_molecule_on_a_hill_is_refused_by_name():
     places[7] = np.array([0.1, 0.2, 0.3]) * (8.5, 9.0, 10.0)
     with pytest.raises(ValueError, match=r"molecule 0 of system 7 is on a hill"):
         make(positions=places)
+
+
+def test_molecules_are_counted_in_the_order_of_the_positions():
+    """The room of an open system for further molecules is not counted."""
+    helium = Adsorbate("He", 10.0, 2.6, {"O": (40.0, 2.8), "Si": None})
+    places = np.full((64, 2, 3), 4.0)
+    places[:, 1] = np.array([0.1, 0.2, 0.3]) * (8.5, 9.0, 10.0)
+    mixture = dict(adsorbates=(GAS, helium), fugacity=(1.0, 1.0), capacity=(5, 5))
+    with pytest.raises(ValueError, match=r"molecule 1 of system 0 is on a hill"):
+        make("plj", (1, 1), positions=places, **mixture)
 
 
 def test_too_many_molecules_find_no_place(device):
@@ -396,7 +406,7 @@ def test_cif_file_gives_the_same_framework(tmp_path):
     ("edges_and_angles", "copies", "cell"),
     [
         ((9.0, 9.0, 7.0, 90, 90, 120), 2, (7.0, 9.0, 9.0 * 3**0.5)),  # hexagonal
-        ((9.0, 9.0, 9.0, 60, 60, 60), 2, (9.0, 9.0, 9.0 * 2**0.5)),  # primitive face-centred
+        ((9.0, 9.0, 9.0, 60, 60, 60), 2, (9.0, 9.0, 9.0 * 2**0.5)),  # primitive face-centered
         ((4.0, 5.0, 7.0, 90, 90, math.degrees(math.acos(0.8))), 1, (3.0, 4.0, 7.0)),
     ],
 )
@@ -417,15 +427,15 @@ def test_crystals_get_a_cell_with_right_angles(edges_and_angles, copies, cell, t
         [c * math.cos(beta), c * y, c * math.sqrt(1 - math.cos(beta) ** 2 - y**2)],
     ])  # fmt: skip
 
-    def distances(lattice, atoms, centre):
+    def distances(lattice, atoms, center):
         n = np.arange(-8, 9)
         shifts = np.stack(np.meshgrid(n, n, n), axis=-1).reshape(-1, 1, 3)
-        d = np.linalg.norm((atoms - centre + shifts) @ lattice, axis=-1).ravel()
+        d = np.linalg.norm((atoms - center + shifts) @ lattice, axis=-1).ravel()
         return np.sort(d[d < 10])
 
     there = distances(skewed, np.array([[0.1, 0.2, 0.3], [0.65, 0.55, 0.9]]), [0.1, 0.2, 0.3])
-    for centre in f.fractional[:copies]:
-        here = distances(np.diag(f.cell), f.fractional, centre)
+    for center in f.fractional[:copies]:
+        here = distances(np.diag(f.cell), f.fractional, center)
         assert here == pytest.approx(there, abs=2e-3)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from importlib.resources import files
 
 import adsorption_model
 import numpy as np
@@ -17,7 +18,7 @@ _atom_site_fract_x
 _atom_site_fract_y
 _atom_site_fract_z
 """
-PLAIN = "O1 O 0.1 0.2 0.3\nSi1 Si 0.2 0.2 0.3\n"
+PLAIN = "O1 O 0.1 0.2 0.3\nTi1 Ti 0.2 0.2 0.3\n"
 
 
 def cif(
@@ -57,9 +58,9 @@ OPERATIONS = "loop_\n_symmetry_equiv_pos_as_xyz\n'x,y,z'\n'-x,-y,-z'\n"
 
 
 def test_what_is_in_order_is_read_without_a_word(quietly):
-    assert quietly(cif(P1)).formula == "O1 Si1"
-    assert quietly(cif(OPERATIONS)).formula == "O2 Si2"
-    assert quietly(cif("_symmetry_Int_Tables_number 1\n")).formula == "O1 Si1"
+    assert quietly(cif(P1)).formula == "O1 Ti1"
+    assert quietly(cif(OPERATIONS)).formula == "O2 Ti2"
+    assert quietly(cif("_symmetry_Int_Tables_number 1\n")).formula == "O1 Ti1"
     for name in ("MFI", "LTA"):
         read_framework(name)
 
@@ -72,7 +73,7 @@ def test_operations_are_derived_from_the_number_of_the_group(tag, read, quietly)
     with pytest.warns(UserWarning, match="standard setting, P n m a"):
         derived = read(cif(f"{tag} 62\n"))
     named = quietly(cif("_symmetry_space_group_name_H-M 'P n m a'\n"))
-    assert derived.formula == "O8 Si8"
+    assert derived.formula == "O8 Ti8"
     assert np.allclose(derived.fractional, named.fractional)
 
 
@@ -89,15 +90,50 @@ def test_symmetry_is_not_guessed(symmetry, cell, message, read):
         read(cif(symmetry, **cell))
 
 
+@pytest.mark.parametrize(
+    ("operations", "cell", "message"),
+    [
+        ("'-x,-y,w'", {}, r"operation '-x,-y,w' cannot be read .*quotes and translations in"),
+        ("-x, -y, -z", {}, "the symmetry operation '-x,' cannot be read"),
+        ("'-x+1/7,-y,-z'", {}, r"operation '-x\+1/7,-y,-z' cannot be read .Wrong denominator 7"),
+        ("'x+1/3,y,z'", {}, r"the 2 symmetry operations are not a group, x\+2/3,y,z is missing"),
+        ("'-x,-y,z'\n'-x,y,-z'", {}, "the 3 symmetry operations are not a group, .* is missing"),
+        ("'-y,x,z'\n'-x,-y,z'\n'y,-x,z'", {}, "cell does not have the symmetry operation -y,x,z"),
+        ("'-x,-y,z'\n'-x,y,-z'\n'x,-y,-z'", dict(gamma=95), "check its edges and angles"),
+        ("'-y,x,z'\n'-x,-y,z'\n'y,-x,z'", dict(b=10, c=90), "cell does not have .* -y,x,z"),
+        ("'-x+1/4,-y,-z'\n'-x+1/4,-y,-z'", {}, "some symmetry operations are listed twice"),
+    ],
+)
+def test_operations_that_would_be_left_out_or_do_not_fit_are_refused(
+    operations, cell, message, read
+):
+    with pytest.raises(ValueError, match=message):
+        read(cif(f"loop_\n_symmetry_equiv_pos_as_xyz\n'x,y,z'\n{operations}\n", **cell))
+
+
+def test_operations_of_an_unusual_setting_are_used(quietly):
+    shifted = "loop_\n_symmetry_equiv_pos_as_xyz\n'x,y,z'\n'-x+1/4,-y+1/3,-z'\n"
+    fractional = quietly(cif(shifted)).fractional
+    assert len(fractional) == 4
+    assert np.allclose(fractional[:2].sum(axis=0) % 1, [1 / 4, 1 / 3, 0])
+
+
+def test_a_group_whose_operations_are_others_is_told(read):
+    with pytest.warns(UserWarning, match=r"names the space group P n m a, but .* those of P -1: "):
+        assert read(cif("_symmetry_space_group_name_H-M 'P n m a'\n" + OPERATIONS)).formula
+    with pytest.warns(UserWarning, match="names the space group 14, but its operations"):
+        assert read(cif("_symmetry_Int_Tables_number 14\n" + OPERATIONS)).formula
+
+
 def test_rhombohedral_groups_have_hexagonal_axes_where_the_cell_does(read):
     with pytest.warns(UserWarning, match="R -3 m:H"):
-        f = read(cif("_space_group_IT_number 166\n", "Si1 Si 0 0 0.1\n", a=9, b=9, gamma=120))
-    assert f.formula == "Si12"  # 6 in a hexagonal cell, two of which have right angles
+        f = read(cif("_space_group_IT_number 166\n", "Ti1 Ti 0 0 0.1\n", a=9, b=9, gamma=120))
+    assert f.formula == "Ti12"  # 6 in a hexagonal cell, two of which have right angles
 
 
 def test_no_symmetry_is_told(read):
     with pytest.warns(UserWarning, match=r"has no symmetry: .* list all of its atoms"):
-        assert read(cif()).formula == "O1 Si1"
+        assert read(cif()).formula == "O1 Ti1"
 
 
 # ---- sites ---------------------------------------------------------------------------------------
@@ -124,9 +160,9 @@ def test_disorder_groups_that_exclude_each_other_are_refused(groups, read):
 
 
 def test_one_disorder_group_is_told(read):
-    atoms = "O1 O 0.1 0.2 0.3 1\nSi2 Si 0.2 0.2 0.3 .\n"
+    atoms = "O1 O 0.1 0.2 0.3 1\nTi2 Ti 0.2 0.2 0.3 .\n"
     with pytest.warns(UserWarning, match="disorder group 1"):
-        assert read(cif(P1, atoms).replace(ATOMS, GROUPS)).formula == "O1 Si1"
+        assert read(cif(P1, atoms).replace(ATOMS, GROUPS)).formula == "O1 Ti1"
 
 
 @pytest.mark.parametrize("water", ["Ow O 0.6 0.6 0.6\n", "Ow O 0.1 0.41 0.8\n",
@@ -140,7 +176,7 @@ def test_water_is_told(water, read):
 
 def test_other_oxygen_is_no_water(quietly):
     """Between silicon and a metal, of a silanol, of a vanadyl group, between two metals."""
-    quietly(cif(P1, "Si1 Si 0.2 0.2 0.3\nO1 O 0.37 0.2 0.3\nH1 H 0.45 0.2 0.3\n"))
+    quietly(cif(P1, "Ti1 Ti 0.2 0.2 0.3\nO1 O 0.37 0.2 0.3\nH1 H 0.45 0.2 0.3\n"))
     quietly(cif(P1, "V1 V 0.2 0.2 0.3\nO1 O 0.375 0.2 0.3\n"))
     quietly(cif(P1, "Zn1 Zn 0.2 0.2 0.3\nO1 O 0.42 0.2 0.3\nZn2 Zn 0.64 0.2 0.3\n"))
 
@@ -152,7 +188,7 @@ def test_other_oxygen_is_no_water(quietly):
 def test_a_comma_after_an_author_is_ignored(author, read):
     text = cif(f"_citation_author_name  {author}\n_citation_year 2002\n" + P1)
     with pytest.warns(UserWarning, match=r"comma after a quoted string .* \(line 8\)"):
-        assert read(text).formula == "O1 Si1"
+        assert read(text).formula == "O1 Ti1"
 
 
 def test_text_fields_keep_their_commas(read):
@@ -177,7 +213,50 @@ def test_charges_are_those_of_the_sites(read):
     """Labels may occur twice, with different charges; each atom has the charge of its row."""
     text = adsorption_model.cif("", (9, 10, 12), (90, 90, 90), OPERATIONS, occupancy=False)
     head = text.partition("loop_\n_atom_site_label")[0]
-    rows = "O1 O 0.1 0.2 0.3 -0.25\nO1 O 0.3 0.2 0.3 -0.75\nSi1 Si 0.2 0.2 0.3 1.0\n"
+    rows = "O1 O 0.1 0.2 0.3 -0.25\nO1 O 0.3 0.2 0.3 -0.75\nTi1 Ti 0.2 0.2 0.3 1.0\n"
     f = read(head + CHARGED + rows)
-    assert f.labels == ("O1",) * 4 + ("Si1",) * 2
+    assert f.labels == ("O1",) * 4 + ("Ti1",) * 2
     assert np.array_equal(f.charges, [-0.25, -0.25, -0.75, -0.75, 1, 1])
+
+
+@pytest.mark.parametrize("charge", ["?", "nan", "1.0e"])
+def test_charges_that_are_no_numbers_are_refused(charge, read):
+    text = cif(P1).replace("fract_z\n", "fract_z\n_atom_site_charge\n")
+    with pytest.raises(ValueError, match=r"site Ti1 has the charge .*, not a number"):
+        read(
+            text.replace("O1 O 0.1 0.2 0.3", "O1 O 0.1 0.2 0.3 0").replace(
+                "Ti 0.2 0.2 0.3", f"Ti 0.2 0.2 0.3 {charge}"
+            )
+        )
+
+
+@pytest.mark.parametrize("occupancy", ["50%", "1.2", "nan", "half"])
+def test_occupancies_that_would_be_taken_for_one_are_refused(occupancy, read, quietly):
+    def with_occupancy(value: str) -> str:
+        text = cif(P1).replace("fract_z\n", "fract_z\n_atom_site_occupancy\n")
+        return text.replace("0.2 0.3\n", f"0.2 0.3 {value}\n")
+
+    with pytest.raises(ValueError, match=f"site O1 has the occupancy {occupancy}: it must be 1"):
+        read(with_occupancy(occupancy))
+    for value in ("1", "1.0000(3)", "?", "."):
+        assert quietly(with_occupancy(value)).formula == "O1 Ti1"
+
+
+# ---- bonds ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cell", [dict(), dict(edge=46.4), dict(symmetry="'x,y,z'")])
+def test_atoms_with_too_few_bonds_are_told(cell, tmp_path):
+    """The asymmetric unit of LTA as a whole crystal, and a cell in bohr."""
+    text = (files("manymove") / "data" / "LTA.cif").read_text()
+    before, after = text.split("'x,y,z'")[0], text[text.index("loop_\n_atom_site_label") :]
+    path = tmp_path / "lta.cif"
+    if "symmetry" in cell:
+        text = f"{before}{cell['symmetry']}\n{after}"
+    path.write_text(text.replace("24.555", str(cell.get("edge", 24.555))))
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        read_framework(path)
+    told = [str(w.message) for w in found if "has too few bonded neighbors: " in str(w.message)]
+    assert len(told) == bool(cell)
+    assert all("Si1 (" in text and "unit of the cell may not be angstrom" in text for text in told)

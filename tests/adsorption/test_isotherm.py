@@ -96,6 +96,9 @@ def test_of_two_phases_the_stable_one_is_taken():
     """Below the vapor pressure at 290 K (53.2 bar) CO2 is a gas, above it a liquid."""
     assert GasPhase([CO2], 50.0, 290.0).compressibility > 0.5
     assert GasPhase([CO2], 57.0, 290.0).compressibility < 0.3
+    assert not GasPhase([CO2], 50.0, 290.0).is_liquid and GasPhase([CO2], 57.0, 290.0).is_liquid
+    assert not GasPhase([CO2], 200.0, 310.0).is_liquid  # supercritical
+    assert GasPhase([CO2, N2], 57.0, 220.0, [0.9, 0.1]).is_liquid
 
 
 @pytest.mark.parametrize(
@@ -105,6 +108,7 @@ def test_of_two_phases_the_stable_one_is_taken():
         (([CO2, N2], 1.0, 300.0, [0.5, 0.6]), "positive with the sum 1"),
         (([CO2, N2], 1.0, 300.0, [1.0, 0.0]), "positive with the sum 1"),
         (([CO2], 0.0, 300.0), "CO2: no fugacity at 0 bar"),
+        (([CO2], 1e5, 300.0), r"CO2: no fugacity at 100000 bar .* \(1 bar is 10\^5 Pa\)"),
         (([GAS], 1.0, 300.0), "Ar has no critical constants"),
         (([CO2, N2], 1.0, 300.0, None, {("CO2", "Xe"): 0.1}), 'interactions has "Xe"'),
         (([CO2, N2], 1.0, 300.0, None, {("CO2", "CO2"): 0.1}), "no parameter"),
@@ -113,6 +117,11 @@ def test_of_two_phases_the_stable_one_is_taken():
 def test_gases_that_cannot_be_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         GasPhase(*arguments)
+
+
+def test_a_critical_pressure_in_pascals_is_refused():
+    with pytest.raises(ValueError, match=r"critical_pressure is 4.863e\+06 bar, which no species"):
+        Adsorbate("Ar", 120.0, 3.4, {"O": None}, 150.7, 4_863_000.0, 0.0)
 
 
 # ---- units ---------------------------------------------------------------------------------------
@@ -328,6 +337,7 @@ def test_isotherm_of_a_mixture(tmp_path):
     assert float(rows[0]["selectivity"]) == pytest.approx(point["selectivity"][0])
     assert float(rows[1]["mole_fraction"]) == 0.2 and int(rows[0]["steps"]) == 300
     assert int(rows[0]["equilibration_steps"]) >= 20 and rows[0]["status"]
+    assert [float(row["temperature_K"]) for row in rows] == 2 * [point["temperature_K"]]
     assert (output / "isotherm.png").stat().st_size > 5000
     assert cli.run(["adsorption", "--resume", "--output", str(output), "--quiet"]) == 0
     assert json.loads((output / "summary.json").read_text())["runs"][0]["N"] == point["N"]
@@ -340,6 +350,8 @@ def test_isotherm_of_a_mixture(tmp_path):
         (["--unit", "kg"], "--unit: unit must be"),
         (["--void-fraction", "2"], 'must be "helium" or from 0 to 1'),
         (["--literature", "none.csv"], "--literature: "),
+        (["--isotherm", "1e5"], "--isotherm: CH4, C2H6: no fugacity at 100000 bar and"),
+        (["--isotherm", "1.0000001,1.0000002"], "pressures whose folder would be pressure_1:"),
     ],
 )
 def test_bad_options_of_isotherms_are_refused(words, message, tmp_path, capsys):
@@ -368,7 +380,7 @@ def test_a_table_of_loadings_needs_its_columns(tmp_path):
 SILICA = ["--force-field", "TraPPE-zeo"]
 HENRY = [
     "henry", "--framework", "LTA", "--adsorbates", "CH4,C2H6", "--force-field", "TraPPE-zeo",
-    "--insertions", "300", "--systems", "8", "--grid-spacing", "0.8", "--device", "cpu",
+    "--insertions", "300", "--systems", "8", "--grid-spacing", "0.4", "--device", "cpu",
 ]  # fmt: skip
 
 
@@ -378,7 +390,7 @@ def test_henry_prints_what_test_molecules_give(tmp_path, capsys):
     one, other = json.loads(path.read_text())["species"]
     a = Adsorption(
         "LTA", [1, 1], adsorbates=[CH4, ETHANE], force_field=TRAPPE_ZEO, method="plj", systems=8,
-        temperature=300.0, grid_spacing=0.8, seed=1, device="cpu",
+        temperature=300.0, grid_spacing=0.4, seed=1, device="cpu",
     )  # fmt: skip
     k, heat = a.henry(300)
     assert one["henry_mol_per_kg_Pa"] == k.value and one["heat_kJ_per_mol"] == heat.value
@@ -388,7 +400,21 @@ def test_henry_prints_what_test_molecules_give(tmp_path, capsys):
     assert one["chemical_potential_kJ_per_mol"] == pytest.approx(mu)
     ratio = k.value / other["henry_mol_per_kg_Pa"]
     assert one["selectivity"] == pytest.approx(ratio) and "selectivity" not in other
-    assert "selectivity over C2H6" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "selectivity over C2H6" in out and "warning" not in out
+    assert cli.run([*HENRY, "--grid-spacing", "0.8"]) == 0
+    out = capsys.readouterr().out
+    assert "warning" in out and "coarse energy grid: interpolation changes the energy" in out
+
+
+def test_henry_warns_of_few_insertions_that_dominate(tmp_path, capsys):
+    """The Boltzmann factors of methane at 60 K: their mean is that of the deepest places."""
+    path = tmp_path / "henry.json"
+    words = [*HENRY, "--adsorbates", "CH4", "--temperature", "60", "--json", str(path)]
+    assert cli.run([*words, "--insertions", "20", "--systems", "4"]) == 0
+    (found,) = json.loads(path.read_text())["warnings"]
+    assert found in capsys.readouterr().out
+    assert "CH4: the Henry coefficient has an error of " in found and "--insertions" in found
 
 
 def test_pores_prints_what_the_functions_give(tmp_path, capsys):
@@ -416,7 +442,22 @@ def test_pores_prints_what_the_functions_give(tmp_path, capsys):
         (["pores", "--samples", "0", *SILICA], "samples"),
         (["henry", "--adsorbates", "CO3"], "--adsorbates: no molecule CO3"),
         (["henry", "--insertions", "0", "--grid-spacing", "1"], "insertions"),
-        (["henry", "--barrier", "x"], '--barrier has "x"'),
+        (["henry", "--barrier", "off"], "not a valid number; it may also be auto or none"),
+        (
+            [
+                "pores",
+                "--framework",
+                "LTA",
+                "--samples",
+                "1",
+                "--insertions",
+                "10",
+                "--grid-spacing",
+                "0.8",
+                *SILICA,
+            ],
+            "coarse energy grid: interpolation changes the",
+        ),
         (["iast", "--isotherms", "none.csv"], "--isotherms: [Errno 2]"),
         (["iast"], "isotherms of at least two gases"),
     ],
@@ -480,6 +521,25 @@ def test_iast_reads_isotherms(tmp_path, capsys, monkeypatch):
     (point,) = json.loads((tmp_path / "j").read_text())["points"]
     assert point["selectivity"] == pytest.approx([20.0], rel=5e-3)
     assert "selectivity" in capsys.readouterr().out
+
+
+def test_isotherms_that_do_not_belong_together_are_refused(tmp_path, capsys):
+    def written(name: str, gas: str, temperature: float | str) -> str:
+        rows = [f"{p},{gas},{p / (1 + p)},{temperature},{status}" for p, status in
+                ((0.1, "not equilibrated"), (1, "ok"), (90, "ok"))]  # fmt: skip
+        head = "pressure_bar,adsorbate,loading_mol_per_kg,temperature_K,status"
+        (tmp_path / name).write_text("\n".join([head, *rows]))
+        return str(tmp_path / name)
+
+    a, b = written("a.csv", "CO2", 313), written("b.csv", "N2", 300)
+    assert cli.run(["iast", "--isotherms", f"{a},{b}"]) == 2
+    assert "a.csv is at 313 K, " in (message := capsys.readouterr().err)
+    assert "b.csv is at 300 K: IAST needs isotherms of one temperature" in message
+    assert cli.run(["iast", "--isotherms", f"{a},{written('c.csv', 'CO2', '313.00')}"]) == 2
+    assert "give one isotherm of each gas, got those of CO2, CO2" in capsys.readouterr().err
+    pytest.importorskip("pygaps")
+    assert cli.run(["iast", "--isotherms", f"{a},{written('b.csv', 'N2', 313)}"]) == 0
+    assert 'a.csv: the status of the points at 0.1 bar is not "ok"' in capsys.readouterr().out
 
 
 def test_isotherms_of_others_are_refused(tmp_path):
@@ -606,10 +666,12 @@ def test_command_leaves_maps_and_structures(tmp_path):
         np.loadtxt(p / "density.csv", delimiter=",", skiprows=1) for p in (tmp_path, once)
     )
     assert longer.sum() == pytest.approx(other.sum())
-    # The spacing of the records differs: 200 samples of 400 steps and 100 more, or 200 of 800.
-    names = ("summary.json",)
-    found = [json.loads((p / name).read_text()) for p in (tmp_path, once) for name in names]
-    assert [one["density_samples"] for one in found] == [300 * 6, 200 * 6]
+    # The records of both runs end at the same steps: every second one of the first 400 is left out.
+    assert (tmp_path / "energy.csv").read_text() == (once / "energy.csv").read_text()
+    # 200 samples of 400 steps, and 100 more that count twice, because they are twice as far apart.
+    found = [json.loads((p / "summary.json").read_text()) for p in (tmp_path, once)]
+    assert [one["density_samples"] for one in found] == [400 * 6, 200 * 6]
+    assert found[0]["relaxation_time"] == found[1]["relaxation_time"]
 
 
 def test_an_interrupted_density_map_is_that_of_a_whole_run(tmp_path, monkeypatch):
@@ -636,6 +698,26 @@ def test_an_interrupted_density_map_is_that_of_a_whole_run(tmp_path, monkeypatch
     assert np.array_equal(*both)
     summaries = [json.loads((p / "summary.json").read_text()) for p in (once, part)]
     assert [s["density_samples"] for s in summaries] == [200 * 6] * 2
+
+
+def test_records_of_a_longer_run_without_earlier_ones_are_those_of_other_ranks(
+    tmp_path, monkeypatch
+):
+    """Interrupted before the first record, while another rank may have some: both have to go on
+    with the same steps."""
+    from manymove.adsorption.replica import Replica
+    from manymove.jobs.progress import Interrupted
+
+    def stop(self, a):
+        raise Interrupted
+
+    few = [*MAP[: MAP.index("--density-map")], "--quiet", "--output", str(tmp_path)]
+    with monkeypatch.context() as patched:
+        patched.setattr(Replica, "_pause", stop)
+        cli.run([*few, "--steps", "800"])  # a record of 4 steps
+    assert cli.run(["adsorption", "--resume", "--steps", "1000", "--output", str(tmp_path)]) == 0
+    steps = np.loadtxt(tmp_path / "energy.csv", delimiter=",", skiprows=1)[:, 0]
+    assert steps[0] == 4 and (np.diff(steps) == 4).all()
 
 
 def test_pdb_files_that_are_too_large_are_refused_before_the_run(tmp_path, capsys, monkeypatch):
@@ -692,7 +774,10 @@ def test_a_void_fraction_above_one_gives_an_excess():
 
 @pytest.mark.parametrize(
     ("words", "message"),
-    [(["--density-map", "w"], "must be x, y or z"), (["--structures", "xyz"], "cif, pdb or both")],
+    [
+        (["--density-map", "w"], "must be x, y or z"),
+        (["--structures", "xyz"], "cif, pdb or cif,pdb"),
+    ],
 )
 def test_bad_maps_and_structures_are_refused(words, message, tmp_path, capsys):
     assert cli.run([*MAP, *words, "--output", str(tmp_path / "out")]) == 2

@@ -114,7 +114,7 @@ def test_conventions_of_the_options_replace_those_of_the_file(files):
         (["--adsorbates", "CO2"], "the force field has no parameters for"),
         (["--adsorbates", "CO3", "--force-field", "TraPPE-zeo"], "--adsorbates: no molecule CO3"),
         ([*ZEO, "--force-field", "none"], "--force-field: no force field none: expected TraPPE-ze"),
-        ([*ZEO, "--potential", "cut"], "--force-field: potential must be one of shifted"),
+        ([*ZEO, "--potential", "cut"], '--force-field: potential must be "shifted"'),
         ([*ZEO, "--framework-charges", "cif"], '"cif", but small has no charges'),
         ([*ZEO, "--framework-charges", "O=x"], "--framework-charges: 'O=x' is neither cif"),
         ([*ZEO, "--framework-charges", "O=-1,Si=1"], "net charge of"),

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from adsorption_model import small_framework
 
 from manymove import Adsorption
 from manymove.adsorption import CO2, WATER, Adsorbate, ForceField, Framework, read_molecule
-from manymove.adsorption.charges import charges_of_framework, read_charges
+from manymove.adsorption.charges import charges_of_framework, read_charges, tell_bare_charges
 from manymove.adsorption.molecule_files import read_species
 
 FIELD = ForceField(
@@ -151,16 +153,58 @@ def test_charges_of_a_framework_are_looked_up_in_order(tmp_path):
         labels=("O1", "O2", "O3", "O4", "Si1"),
     )  # fmt: skip
     assert charges_of_framework(charged, ForceField()) == own.tolist()
-    assert charges_of_framework(charged, FIELD) == [-0.1, -0.1, -0.1, -0.1, 0.4]
+    with pytest.warns(UserWarning, match="O1 has the charge -0.1 of the force field, not the -0.2"):
+        assert charges_of_framework(charged, FIELD) == [-0.1, -0.1, -0.1, -0.1, 0.4]
     assert charges_of_framework(charged, FIELD, "cif") == own.tolist()
     path = written(tmp_path, "charges.txt", "# by hand\nO -0.3\nO4 -0.6 # another\n\nSi1 1.5\n")
     assert charges_of_framework(charged, FIELD, path) == [-0.3, -0.3, -0.3, -0.6, 1.5]
     assert charges_of_framework(charged, FIELD, read_charges(path))[3] == -0.6
     # A file of RASPA lists atoms without a charge: they keep that of the CIF file.
     listed = ForceField(charges={"Si": 0.4}, uncharged=("O",))
-    assert charges_of_framework(charged, listed) == [-0.2, -0.2, -0.2, -0.2, 0.4]
+    with pytest.warns(UserWarning, match='Si1 has the charge 0.4 .* framework_charges to "cif"'):
+        assert charges_of_framework(charged, listed) == [-0.2, -0.2, -0.2, -0.2, 0.4]
     assert charges_of_framework(small, listed) == [0, 0, 0, 0, 0.4]
     assert charges_of_framework(small, ForceField(uncharged=("O", "Si"))) is None
+
+
+@pytest.mark.parametrize(("parameters", "told"), [(None, True), ((30.0, 2.6), False)])
+def test_charges_without_a_core_are_told(parameters, told):
+    """A cation between oxygen atoms 2.4 angstrom away does not repel oxygen without a core of its
+    own, whereas the silicon of a zeolite is hidden by its oxygen."""
+    x = np.array([[0, 0, 0], [2.4, 0, 0], [-2.4, 0, 0], [6, 6, 6], [7.6, 6, 6], [6, 7.6, 6.0],
+                  [6, 6, 7.6], [4.4, 6, 6]])  # fmt: skip
+    crystal = Framework(
+        "salt", (14.0, 14.0, 14.0), x / 14 % 1, ("Na", *2 * "O", "Si", *4 * "O"), 200.0
+    )
+    field = ForceField(
+        {"O": (53.0, 3.3), "Si": None, "Na": parameters}, {"O": -0.5, "Si": 2.0, "Na": 1.0}
+    )
+
+    def build(species):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            Adsorption(crystal, 1, adsorbates=species, force_field=field, cutoff=6.0, seed=1,
+                       device="cpu", barrier=None)  # fmt: skip
+        return [str(w.message) for w in found]
+
+    assert build(CO2) == told * [
+        "framework salt: O_co2 and Na have opposite charges but no Lennard-Jones interaction, so "
+        "that molecules fall into these atoms: give the force field parameters for them"
+    ]
+    assert any("O_spce and Na have" in text for text in build(WATER)) == told
+    # The charge of TIP4P beside the oxygen: that of the crystal keeps it away from silicon.
+    oxygen, hydrogen = WATER.sites[:2]
+    middle = replace(hydrogen, label="M", position=(0.0, 0.0, 0.15), charge=oxygen.charge)
+    water = replace(WATER, sites=(replace(oxygen, charge=0.0), *WATER.sites[1:], middle))
+    assert not any("M and Si" in text for text in build(water))
+    assert any("M and Na" in text for text in build(water)) == told
+
+
+def test_molecules_fall_into_no_atoms_of_an_empty_box():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        charge = {"label": "A", "charge": 1.0}
+        tell_bare_charges(None, [], [], [charge], [[]], [[(0, (0.0, 0.0, 0.0))]])
 
 
 @pytest.mark.parametrize(

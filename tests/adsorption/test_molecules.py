@@ -64,7 +64,7 @@ def reference(a: Adsorption, system: int = 0, alpha: float | None = None, waves=
 
 def updated_energies(a: Adsorption) -> np.ndarray:
     """The energies that the moves have updated; `a.energies` are sums over all interactions."""
-    return a._engine.snapshot()["energies"]
+    return a.core.snapshot()["energies"]
 
 
 def ran(method: str, steps: int = 300, **settings) -> Adsorption:
@@ -190,9 +190,9 @@ def test_waste_recycled_averages_err_by_the_mesh_of_one_step():
         changes = []
         for a in pair:
             before = updated_energies(a)
-            a._engine.reset_averages()
+            a.core.reset_averages()
             a.run(1)
-            sums = np.reshape(a._engine.snapshot()["sums"], (-1, 8))
+            sums = np.reshape(a.core.snapshot()["sums"], (-1, 8))
             changes.append(sums[1] - before)  # of all proposals, less the old state
         assert np.array_equal(*(a.positions for a in pair))
         found.append(changes[0] - changes[1])
@@ -216,7 +216,7 @@ def test_framework_energies_are_those_of_an_independent_ewald_sum(tilt):
     assert len(sites) > 10
     for s, site in enumerate(DIPOLE.sites):
         exact = [framework_energy(x, site, f, LAWS, CHARGES, 4.0) for x in sites[:, s]]
-        assert a._engine.framework_energies(sites[:, s].copy(), s, True) == pytest.approx(
+        assert a.core.framework_energies(sites[:, s].copy(), s, True) == pytest.approx(
             exact, rel=1e-6, abs=1e-3
         )
     relative, rms = a.grid_error()
@@ -237,7 +237,7 @@ def test_a_cell_and_a_skewed_cell_of_the_same_crystal_are_one():
     a, b = (Adsorption(f, 1, **settings) for f in (small, skewed))
     places = np.random.default_rng(1).uniform(0, 9, (50, 3))
     for kind in (0, 1):
-        x, y = (c._engine.framework_energies(places, kind, True) for c in (a, b))
+        x, y = (c.core.framework_energies(places, kind, True) for c in (a, b))
         assert x == pytest.approx(y, rel=1e-9)
     (x, _), (y, _) = a.henry(1000), b.henry(1000)
     assert agrees(x.value, x.error, y.value, y.error)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,7 +69,7 @@ def test_an_ideal_gas_has_a_poisson_distribution(method, device):
 
 def exact_alone(a: Adsorption) -> tuple[float, float]:
     """Mean number of the molecules without mutual interactions, and the energy of one of them."""
-    energies = a._engine.framework_energies(places(a.box, 60), 0, False)
+    energies = a.core.framework_energies(places(a.box, 60), 0, False)
     factors = np.exp(-energies / a.temperature)
     return (
         a._parameters["species"][0]["activity"] * factors.mean(),
@@ -179,9 +180,11 @@ def test_trials_do_not_change_loading_and_energy(method, trials, dipoles):
         assert a.exchange_acceptance > 1.4 * dipoles.exchange_acceptance
 
 
-def test_energies_are_carried_along():
+@pytest.mark.parametrize("potential", ["shifted", "tail"])
+def test_energies_are_carried_along(potential):
     a = opened(molecules=[2, 1], reinsertion=0.2, identity_change=0.2, exchange=0.3, systems=3,
-               trial_positions=6, precision="double", **MIXED)  # fmt: skip
+               trial_positions=6, precision="double",
+               force_field=replace(FIELD, potential=potential), **MIXED)  # fmt: skip
     a.run(4100)  # beyond the sums from scratch after 4096 steps
     assert a.identity_change_acceptance > 0.05
     assert a.energy_drift() < 1e-8
@@ -391,7 +394,7 @@ def test_the_command_has_trials(tmp_path, capsys):
     assert cli.run(["adsorption", "--resume", "--output", output, "--trial-positions", "5"]) == 2
     assert "--trial-positions 4, not 5" in capsys.readouterr().err
     assert cli.run(["adsorption", *options[:-1], "0.9", "--overwrite"]) == 2
-    assert "identity_change must leave some steps" in capsys.readouterr().err
+    assert "--reinsertion and --identity-change must leave some steps" in capsys.readouterr().err
 
 
 def test_the_benchmark_measures_the_merit_of_the_loading(tmp_path, capsys):

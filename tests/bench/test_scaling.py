@@ -231,11 +231,11 @@ def test_a_point_of_two_curves_is_measured_once(tmp_path):
     [
         (["--repeats", "2"], "a spread needs at least 3"),
         (["--algorithms", "disks,balls"], '--algorithms has "balls"; there are disks, spheres'),
-        (["--sizes", "100"], "--sizes are positive, of one of --algorithms"),
-        (["--algorithms", "dpd", "--sizes", "100"], "with --weak or --strong"),
+        (["--sizes", "100"], "--sizes is 100; it needs positive numbers, one of --algorithms"),
+        (["--algorithms", "dpd", "--sizes", "100"], "and either --weak or --strong"),
         (["--limit", "0"], "--limit is 0; it must be positive"),
         (["--ranks", "0,1"], "--ranks is 0,1; it must be positive"),
-        (["--device", "tpu"], "--device is tpu; it is auto, cpu or cuda"),
+        (["--device", "tpu"], "--device is tpu; it must be auto, cpu or cuda"),
     ],
 )
 def test_what_cannot_be_is_refused(arguments, message, capsys):

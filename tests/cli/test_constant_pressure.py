@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import sys
+
+import numpy as np
 import pytest
 from commands import summary_of
 
-from manymove import cli
+from manymove import HardSpheres, cli, simulation
 from manymove.analysis.sphere_reference import literature_pressure
+from manymove.hard_particles.replica import Replica
+from manymove.jobs.progress import Interrupted
 
 START = ["--particles", 216, "--packing-fraction", 0.3, "--equilibrate", 1000]
 WHERE = ["--device", "cpu", "--threads", 1, "--quiet"]
@@ -29,6 +36,104 @@ def test_the_pressure_of_a_packing_fraction_returns_it(tmp_path):
     assert summary["max_overlap"] < 1e-6
 
 
+@pytest.mark.parametrize("options", [["--volume-delta", 0.12], ["--tune-volume"]])
+def test_two_disks_have_the_density_of_integration(tmp_path, monkeypatch, options):
+    """The density of V is V^2 exp(-P V) (1 - pi / V) from the smallest box, of three diameters.
+    Five standard errors, twice: a false alarm in a million seeds; the seed is fixed."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
+    start = ["--particles", 2, "--packing-fraction", 0.1, "--pressure", 0.2, *options]
+    start += ["--max-displacement", 0.6, "--equilibrate", 4000, "--sweeps", 200_000]
+    assert run(tmp_path, *start, command="disks") == 0
+    summary = summary_of(tmp_path)
+    V = np.linspace(9, 250, 100_001)
+    weight = V * (V - math.pi) * np.exp(-0.2 * V)
+    exact = 2 * math.pi / 4 * (weight / V).sum() / weight.sum()
+    error = summary["mean_packing_fraction_error"]
+    assert 0 < error < 1e-3
+    assert abs(summary["mean_packing_fraction"] - exact) < 5 * error
+    assert (summary["volume_delta"] == 0.12) == (options[0] == "--volume-delta")
+
+
+def test_tuning_reaches_its_acceptance_and_makes_a_start_denser_sooner(tmp_path, monkeypatch):
+    """Far from equilibrium the default step is too small: its acceptance is above 0.6, and the
+    packing fraction falls behind by more than a tenth. With tuning the acceptance after the tenth
+    part is that of 500 trials with 0.3, within a factor of 1.5 (more than six standard errors)."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
+    start = ["--particles", 216, "--packing-fraction", 0.2, "--pressure", 8, "--sweeps", 1000]
+    start += ["--equilibrate", 1500]
+    assert run(tmp_path / "default", *start) == 0
+    assert run(tmp_path / "tuned", *start, "--tune-volume") == 0
+    default, tuned = (summary_of(tmp_path / name) for name in ("default", "tuned"))
+    assert default["volume_acceptance"] > 0.6
+    assert tuned["volume_delta"] > 2 * default["volume_delta"]
+    assert tuned["mean_packing_fraction"] > 1.1 * default["mean_packing_fraction"]
+    assert (tuned["volume_tuned"], default["volume_tuned"]) == (True, False)
+    states = [
+        HardSpheres.load(tmp_path / name / "checkpoint-0.state", device="cpu", threads=1)
+        for name in ("default", "tuned")
+    ]
+    before = np.array([state._engine.volume_counters for state in states])
+    for state in states:
+        state.run(1000)
+    after = np.array([state._engine.volume_counters for state in states])
+    trials, accepted = (after - before).T
+    assert trials.min() > 500
+    assert 0.2 < accepted[1] / trials[1] < 0.45 < accepted[0] / trials[0]
+
+
+def test_a_tuned_run_that_is_interrupted_again_and_again_is_that_of_one_go(tmp_path, monkeypatch):
+    """Interruptions are at all places of the equilibration, also between the end of a part and its
+    tuning. Once the last state is damaged, so that the records know a tuning that it does not."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
+    options = ["--particles", 216, "--packing-fraction", 0.3, "--pressure", 6, "--tune-volume"]
+    options += ["--volume-delta", 0.004, "--equilibrate", 200, "--sweeps", 100]
+    assert run(tmp_path / "whole", *options) == 0
+    part, left, starts = tmp_path / "part", 0, 0
+    check = Replica._check_stop
+
+    def stop(replica):
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Interrupted
+        check(replica)
+
+    monkeypatch.setattr(Replica, "_check_stop", stop)
+    monkeypatch.setattr(simulation, "_PIECE", 0)  # seconds, of about a cycle
+    code = None
+    while code != 0:
+        left = 4 + 3 * starts
+        code = run(part, *(["--resume"] if starts else options))
+        assert code in (0, 130)
+        starts += 1
+        if starts == 5:
+            assert (part / "checkpoint-0.state.previous").exists()
+            (part / "checkpoint-0.state").write_bytes(b"damaged")
+    assert starts > 6
+    assert summary_of(part)["sweeps"] == summary_of(tmp_path / "whole")["sweeps"]
+    for key in ("state_hash", "volume_delta", "volume_trials", "volume_acceptance"):
+        assert summary_of(part)[key] == summary_of(tmp_path / "whole")[key], key
+    assert summary_of(part)["volume_delta"] != 0.004
+
+
+def test_no_record_is_lost_or_there_twice_if_the_last_state_is_damaged(tmp_path, monkeypatch):
+    """While the box grows the sweeps of a cycle change, and with them the sweeps of a record."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
+    monkeypatch.setattr(simulation, "_PIECE", 0)  # seconds, of about a cycle
+    pauses = itertools.count()
+    monkeypatch.setattr(Replica, "_is_due", lambda self: next(pauses) == 50)
+    options = ["--particles", 300, "--packing-fraction", 0.4, "--pressure", 0.5]
+    options += ["--equilibrate", 0]
+    assert run(tmp_path, *options, "--sweeps", 500) == 0
+    whole = (tmp_path / "packing_fraction.csv").read_text()
+    before = HardSpheres.load(tmp_path / "checkpoint-0.state.previous", device="cpu")
+    count = len(whole.splitlines()) - 1
+    assert 0 < before.cycles < count  # a record is a cycle
+    (tmp_path / "checkpoint-0.state").write_bytes(b"damaged")
+    assert run(tmp_path, "--resume") == 0
+    assert (tmp_path / "packing_fraction.csv").read_text() == whole
+
+
 @pytest.mark.parametrize(
     ("command", "apart"), [("disks", []), ("spheres", []), ("spheres", ["--edges-apart"])]
 )
@@ -44,6 +149,18 @@ def test_a_resumed_run_is_that_of_one_go(tmp_path, command, apart):
     assert summary_of(whole)["mean_packing_fraction"] != pytest.approx(0.3, rel=1e-3)
 
 
+def test_a_start_that_is_far_from_the_pressure_is_named(tmp_path, capsys):
+    """A box that grows without limit, and one that has hardly begun to shrink after a run."""
+    start = ["--particles", 64, "--sweeps", 5000, "--equilibrate", 0, "--packing-fraction"]
+    assert run(tmp_path / "gas", *start, 0.02, "--pressure", 1e-6) == 2
+    said = capsys.readouterr().err
+    assert "--packing-fraction 0.02 of the start is too far from that of --pressure 1e-06" in said
+    assert run(tmp_path / "dense", *start, 0.3, "--pressure", 1e8) == 0
+    summary = summary_of(tmp_path / "dense")
+    assert summary["equilibrated"] is False
+    assert any("relaxation times of the packing fraction" in text for text in summary["warnings"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -52,12 +169,57 @@ def test_a_resumed_run_is_that_of_one_go(tmp_path, command, apart):
         (["--pressure", "nan"], "--pressure is nan"),
         (["--edges-apart"], "--edges-apart needs --pressure"),
         (["--pressure", 2, "--equation-of-state"], "--equation-of-state measures it"),
+        (["--volume-delta", 0.1], "--volume-delta needs --pressure"),
+        (["--tune-volume"], "--tune-volume needs --pressure"),
+        (["--tune-volume", "--pressure", 2, "--equilibrate", 0], "--equilibrate is 0"),
+        (["--pressure", 2, "--volume-delta", 0], "--volume-delta is 0; it must be positive"),
+        (["--pressure", 2, "--volume-delta", "nan"], "--volume-delta is nan; it must be positive"),
+        (["--pressure", 2, "--volume-delta", 9], "--volume-delta must be positive and at most"),
+        (["--pressure", 2, "--volume-delta", "0.1,0.1"], "one number without --edges-apart"),
+        (["--pressure", 2, "--edges-apart", "--volume-delta", "0.1,0.1"], "one number or 3"),
+        (["--pressure", 2, "--edges-apart", "--volume-delta", "0,0,0"], "it must be positive and"),
+        (["--pressure", 2, "--edges-apart", "--volume-delta", "1.1"], "at most 1 diameters"),
     ],
 )
 def test_mistakes_are_named(tmp_path, capsys, options, message):
     assert run(tmp_path / "new", *START, *options) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "new" / "summary.json").exists()
+
+
+def test_edges_with_a_step_of_zero_are_fixed_and_lengths_are_in_diameters(tmp_path, capsys):
+    options = ["--particles", 125, "--packing-fraction", 0.3, "--pressure", 2, "--edges-apart"]
+    options += ["--diameters", 2, "--fractions", 1, "--equilibrate", 0, "--sweeps", 200]
+    assert run(tmp_path, *options, "--volume-delta", "0,0,0.02") == 0
+    summary = summary_of(tmp_path)
+    assert summary["volume_delta"] == pytest.approx([0, 0, 0.04])
+    x, y, z = summary["box"]
+    assert x == y != z
+    assert run(tmp_path, "--resume", "--volume-delta", "0,0,0.03") == 2
+    assert "has --volume-delta 0.0,0.0,0.02, not 0.0,0.0,0.03" in capsys.readouterr().err
+
+
+def test_a_resumed_run_keeps_its_volume_moves(tmp_path, capsys):
+    """With the options of the folder, and with another state, which is compared with them."""
+    start = ["--particles", 64, "--packing-fraction", 0.3, "--pressure", 2, "--sweeps", 50]
+    start += ["--equilibrate", 50]
+    assert run(tmp_path / "plain", *start) == 0
+    assert run(tmp_path / "step", *start, "--volume-delta", 0.01) == 0
+    assert run(tmp_path / "tuned", *start, "--tune-volume") == 0
+    assert run(tmp_path / "step", "--resume", "--volume-delta", 0.01, "--sweeps", 60) == 0
+    capsys.readouterr()
+    for name, option, message in (
+        ("step", ["--volume-delta", 0.02], "has --volume-delta 0.01, not 0.02"),
+        ("plain", ["--volume-delta", 0.02], "as --volume-delta, which cannot change"),
+        ("tuned", ["--volume-delta", 0.02], "has the default as --volume-delta"),
+        ("plain", ["--tune-volume"], "has --tune-volume False, not True"),
+    ):
+        assert run(tmp_path / name, "--resume", *option, "--sweeps", 80) == 2
+        assert message in capsys.readouterr().err
+    for state in (tmp_path / "tuned").glob("checkpoint*"):
+        state.replace(tmp_path / "plain" / state.name)
+    assert run(tmp_path / "plain", "--resume", "--sweeps", 80) == 2
+    assert "was written with --tune-volume, which cannot change" in capsys.readouterr().err
 
 
 def test_a_resumed_run_keeps_its_edges(tmp_path, capsys):

@@ -15,7 +15,7 @@ from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
 from manymove.analysis.reference import virial_pressure
 from manymove.bench import adsorption, status
-from manymove.hard_particles.job import known_relaxation
+from manymove.hard_particles.job import known_relaxation, relaxation_of
 from manymove.jobs import report
 
 COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for name in SMALL]
@@ -159,3 +159,14 @@ def test_benchmarks_mark_methods_that_are_not_equilibrated():
     adsorption._mark_unrelaxed(rows)
     assert list(map(status.status, rows)) == ["ok", "not equilibrated", "ok", "ok"]
     assert "the energy of pmc is 143(5) K above that of mdp" in rows[1]["warnings"][0]
+
+
+def test_the_relaxation_of_a_longer_run_is_that_of_its_own_steps():
+    """64 values, and after a resumption 60 that are 15 times as far apart. Values interpolated
+    between these would count as correlated."""
+    noise = np.random.default_rng(5).normal(size=(124, 2))
+    sweeps = np.r_[1:65, 76 : 76 + 15 * 60 : 15].astype(float)
+    course = np.column_stack((sweeps, noise))
+    of_one_run = course[(sweeps - 1) % 15 == 0]
+    assert len(of_one_run) == 65
+    assert relaxation_of([course]) == pytest.approx(relaxation_of([of_one_run]), rel=1e-9)

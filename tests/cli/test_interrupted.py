@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import shlex
 import signal
 import subprocess
+import termios
 
 import numpy as np
 import pytest
@@ -44,6 +47,29 @@ def test_an_interrupt_is_one_line_that_says_how_to_continue(name, tmp_path):
     words = [*shlex.split(again.group(1)), f"--{length}", str(enough), "--quiet"]
     assert cli.run(words) == 0
     assert summary_of(output)["complete"] and summary_of(output)[length] >= enough
+
+
+def test_a_run_whose_terminal_is_closed_leaves_a_state_to_continue_from(tmp_path):
+    """The terminal is gone, so that nothing can be printed either."""
+    words = [*COMMAND, "disks", *LONG["disks"].split(), "--device", "cpu", "--threads", "1"]
+    terminal, child = os.openpty()
+    process = subprocess.Popen(
+        [*map(str, words), "--output", str(tmp_path)],
+        stdin=child, stdout=child, stderr=child, env=CLEAN, start_new_session=True,
+        # The terminal controls the session, which gets SIGHUP from it.
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )  # fmt: skip
+    os.close(child)
+    until(lambda: (tmp_path / "trajectory.gsd").exists(), process)
+    os.close(terminal)
+    process.wait(timeout=60)
+    stopped = summary_of(tmp_path)
+    assert stopped["complete"] is False
+    assert (tmp_path / "checkpoint-0.state").exists()
+    enough = int(stopped["sweeps"]) + 100
+    words = ["disks", "--resume", "--output", str(tmp_path), "--sweeps", str(enough), "--quiet"]
+    assert cli.run(words) == 0
+    assert summary_of(tmp_path)["sweeps"] >= enough
 
 
 @pytest.mark.parametrize("name", ["disks", "electrolyte", "all"])

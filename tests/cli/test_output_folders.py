@@ -12,6 +12,7 @@ from lammps_host import needs_lammps
 
 from manymove import cli
 from manymove.io import TrajectoryWriter
+from manymove.jobs.output_folder import results_in
 
 COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for name in SMALL]
 
@@ -43,6 +44,24 @@ def test_results_are_replaced_only_if_that_is_said(name, tmp_path, capfd):
     assert (tmp_path / "notes.txt").read_text() == "mine"
     assert run(name, tmp_path, "--overwrite", "--resume") == 2
     assert "give one" in capfd.readouterr().err
+
+
+PERIODIC = "--geometry periodic --valences 1,-1 --diameter 4.25 --concentration 0.1"
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("spheres", ["--particles", 300, "--packing-fraction", 0.1, "--pressure", 1]),
+        ("electrolyte", ["--structure-factors", *PERIODIC.split()]),
+    ],
+)
+def test_every_file_of_a_command_is_known(name, options, tmp_path, monkeypatch):
+    """Otherwise `--overwrite` leaves files of the earlier run next to those of the new one."""
+    monkeypatch.undo()  # with pictures
+    longer = ["--sweeps", 40, "--equilibrate", 20]
+    assert run(name, tmp_path, *options, *longer) == 0
+    assert set(results_in(tmp_path)) == set(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -82,8 +101,13 @@ def test_runs_in_turn_are_protected_and_resumed(tmp_path, capfd):
     (tmp_path / "summary.json").unlink()
     assert run("disks", tmp_path, *states) == 2
     assert "packing_fraction_0.5/" in capfd.readouterr().err
-    for path in (tmp_path / "packing_fraction_0.6").iterdir():  # as if it had not begun
+    second = tmp_path / "packing_fraction_0.6"
+    summary = json.loads((second / "summary.json").read_text())
+    for path in second.iterdir():  # as if it had not begun
         path.unlink()
+    # A kill while the first checkpoint was written, and Ctrl-C before the first sweep.
+    (second / "checkpoint-0.state.partial").write_bytes(b"incomplete")
+    (second / "summary.json").write_text(json.dumps({**summary, "state_hash": None}))
     assert run("disks", tmp_path, "--resume", "--sweeps", 4) == 0
     assert summary_of(tmp_path)["packing_fractions"] == [0.5, 0.6]
     assert [each["sweeps"] >= 4 for each in summary_of(tmp_path)["runs"]] == [True, True]

@@ -10,7 +10,7 @@ import pytest
 from commands import SMALL
 
 from manymove import cli
-from manymove.jobs import progress, sizes
+from manymove.jobs import limits, progress
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from manymove.jobs import progress, sizes
     ],
 )
 def test_what_cannot_end_is_refused_at_once(line, message, tmp_path, capfd, monkeypatch):
-    monkeypatch.setattr(sizes, "memory_of_this_machine", lambda: 1e12)
+    monkeypatch.setattr(limits, "memory_of_this_machine", lambda: 1e12)
     name, *options = line.split()
     words = [*SMALL[name].split(), *options, "--device", "cpu", "--output", str(tmp_path / "out")]
     began = time.monotonic()
@@ -37,7 +37,7 @@ def test_what_cannot_end_is_refused_at_once(line, message, tmp_path, capfd, monk
 
 
 def test_memory_of_this_machine():
-    assert 1e8 < sizes.memory_of_this_machine() < 1e14
+    assert 1e8 < limits.memory_of_this_machine() < 1e14
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,24 @@ def mixed(tmp_path_factory):
     return folder
 
 
+def test_tiles_are_those_of_the_option(tmp_path, capsys):
+    start = [*SMALL[:4], *SMALL[6:], "--quiet", "--packing-fraction", 0.3, "--output", tmp_path]
+    assert spheres(*start, "--tile", "5,4,3") == 0
+    summary = summary_of(tmp_path)
+    assert summary["tile"] == [5, 4, 3]
+    alone = HardSpheres.load(tmp_path / "checkpoint-0.state", device="cpu")
+    assert alone.tile == (5, 4, 3)
+    alone.run_until(500 + alone.sweeps - summary["sweeps"])
+    assert spheres("--resume", "--output", tmp_path, "--quiet", "--sweeps", 500) == 0
+    assert summary_of(tmp_path)["state_hash"] == alone.state_hash
+    # Neither the options nor, without them, the state allow other tiles.
+    assert spheres("--resume", "--output", tmp_path, "--tile", 5) == 2
+    assert "options.json has --tile 5,4,3, not 5" in capsys.readouterr().err
+    (tmp_path / "options.json").unlink()
+    assert spheres("--resume", *start, "--tile", 5) == 2
+    assert "has --tile 5,4,3, which cannot change" in capsys.readouterr().err
+
+
 def test_summary_has_what_was_asked_for(finished):
     summary = summary_of(finished)
     assert summary["N"] == 256 and len(summary["box"]) == 3
@@ -175,7 +193,7 @@ def test_disks_can_be_a_mixture(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--start", "hexagonal"], "--start is hexagonal; it is random, fcc, hcp or bcc"),
+        (["--start", "hexagonal"], "--start is hexagonal; it must be random, fcc, hcp or bcc"),
         (["--packing-fraction", 0.61], "random packings go up to 0.6"),
         (["--start", "fcc", "--packing-fraction", 0.75, "--particles", 256], "FCC crystal"),
         (["--start", "fcc", "--particles", 255], "255 spheres fill no FCC crystal"),
@@ -185,6 +203,7 @@ def test_disks_can_be_a_mixture(tmp_path):
         (["--diameters", "1,-1.4"], "--diameters is 1,-1.4; all values must be positive"),
         (["--contacts", "1,1.2"], "--contacts has 2 values; T types have T (T + 1) / 2 pairs"),
         ([*MIXTURE[:2], "--fractions", "1,2,3"], "--fractions is 1,2,3; it must be 2 positive"),
+        ([*MIXTURE[:2], "--fractions", "0.7,0.7"], "is 0.7,0.7; the sum must be 1, it is 1.4"),
         (["--packing-fractions", "0.2"], "--packing-fractions is for --equation-of-state"),
         (["--particles", 10**12], "this takes about"),
     ],

@@ -68,17 +68,19 @@ Outcome compare(double cell_width, double aspect_ratio, int moves, bool shuffle)
     std::vector<Position> expected = tile;
     const Place here{tile.data() + index, g.near[odd], g.plane};
     const Place there{expected.data() + index, g.near[odd], g.plane};
-    Visit visit{entry, static_cast<std::uint32_t>(12345 + trial), {}};
+    Visit visit{entry, static_cast<std::uint32_t>(12345 + trial), {}, odd};
+    Extras around{};
+    find_extras<kExtras>(s, g.near[odd], g.plane, entry, around);
     constexpr std::uint64_t kCycle = 0x700000003;
     displacement_words(visit.word, s, visit.where, kCycle, 3, 0);
     float accepted = 0;
     bool done;
     if (disks_here == 1 && extras == 0 && trial % 3 == 0)
-      done = visit_by_estimates<8, false>(g, s, kCycle, 3, here, visit, odd, accepted);
+      done = visit_by_estimates<8, false>(g, s, kCycle, 3, here, visit, around, accepted);
     else if (disks_here == 1 && extras <= 1 && trial % 3 == 1)
-      done = visit_by_estimates<9, false>(g, s, kCycle, 3, here, visit, odd, accepted);
+      done = visit_by_estimates<9, false>(g, s, kCycle, 3, here, visit, around, accepted);
     else
-      done = visit_by_estimates<8 + kExtras, true>(g, s, kCycle, 3, here, visit, odd, accepted);
+      done = visit_by_estimates<8 + kExtras, true>(g, s, kCycle, 3, here, visit, around, accepted);
     const std::vector<Position> before = expected;
     const int moved = visit_any<12>(g, kCycle, 3, there, entry, odd, visit.where);
     if (!done) {
@@ -96,6 +98,25 @@ Outcome compare(double cell_width, double aspect_ratio, int moves, bool shuffle)
 }
 
 }  // namespace
+
+TEST("default tiles are alike for all devices and fill 132 multiprocessors evenly") {
+  const double middle[2] = {0, 0};
+  const auto tile = [&](double columns, double rows) {
+    Parameters parameters;
+    parameters.box[0] = columns;
+    parameters.box[1] = rows;
+    const Geometry g = make_state(middle, 1, parameters).geometry;
+    CHECK_EQUAL(g.cells[0], static_cast<int>(columns));
+    return g.tile;
+  };
+  CHECK_EQUAL(tile(67, 67), 17);      // 16 tiles
+  CHECK_EQUAL(tile(192, 192), 18);    // 121
+  CHECK_EQUAL(tile(271, 271), 17);    // 256, two for most multiprocessors
+  CHECK_EQUAL(tile(543, 543), 34);    // 256
+  CHECK_EQUAL(tile(768, 768), 35);    // 484
+  CHECK_EQUAL(tile(1086, 1086), 34);  // 1,024, eight for most
+  CHECK_EQUAL(tile(1086, 272), 34);   // 256
+}
 
 TEST("the random words of a visit by estimates are those of other visits") {
   Parameters parameters;
@@ -150,11 +171,11 @@ TEST("a visit by estimates whose moves are too short for estimates does nothing"
   tile[right] = {x + 2 * static_cast<float>(static_cast<std::int64_t>(away / 2)), 1};
   count[static_cast<std::size_t>(index)] = count[right] = 1;
   const std::vector<Position> before = tile;
-  Visit visit{list_entry(g, count.data(), index, 0), 7, {}};
+  Visit visit{list_entry(g, count.data(), index, 0), 7, {}, 0};
   displacement_words(visit.word, s, visit.where, 1, 0, 0);
   float accepted = 0;
   const Place here{tile.data() + index, g.near[0], g.plane};
-  CHECK((!visit_by_estimates<8, false>(g, s, 1, 0, here, visit, 0, accepted)));
+  CHECK((!visit_by_estimates<8, false>(g, s, 1, 0, here, visit, {}, accepted)));
   CHECK_EQUAL(accepted, 0.0f);
   for (std::size_t i = 0; i < tile.size(); ++i)
     CHECK(tile[i].x == before[i].x && tile[i].y == before[i].y);

@@ -145,40 +145,35 @@ TEST("the mean of normal variables is 0, of their squares 1, of their fourth pow
   CHECK(std::abs(fourth / n - 3) < 5 * std::sqrt(96.0 / n));
 }
 
-TEST("a power is that of the standard library, and 0 at the cutoff and below 2^-120") {
-  const auto check = [](float base, float exponent) {
+// Powers of bases down to the spacing of F below one, against the standard library's, and their
+// limits: the relative error, that for each unit of the exponent, and the least power of two.
+template <class F>
+static void check_powers(long double error, long double slope, int least) {
+  const auto check = [&](F base, F exponent) {
     const long double exact = std::pow(static_cast<long double>(base), exponent);
-    const float value = dpd::power(base, exponent);
-    if (exact > 0x1p-119L)
-      CHECK(relative(value, exact) < 1.5e-7L + 5e-8L * exponent);
+    const F value = dpd::power(base, exponent);
+    if (exact > std::ldexp(1.0L, 1 - least))
+      CHECK(relative(value, exact) < error + slope * exponent);
     else
-      CHECK(value <= 0x1p-118f);
+      CHECK(value <= std::ldexp(F(1), 2 - least));
   };
-  for (const float exponent : {0.0f, 0.01f, 0.25f, 0.5f, 1.0f, 2.0f, 7.5f, 100.0f}) {
-    CHECK_EQUAL(dpd::power(0.0f, exponent), 0.0f);
-    check(1.0f, exponent);
-    check(std::nextafter(1.0f, 0.0f), exponent);
-    for_range(0x1p-24f, 1.0f, 2000, [&](float base) { check(base, exponent); });
+  for (const double each : {0.0, 0.01, 0.25, 0.5, 1.0, 2.0, 7.5, 100.0}) {
+    const F exponent = static_cast<F>(each);
+    CHECK_EQUAL(dpd::power(F(0), exponent), F(0));
+    check(F(1), exponent);
+    check(std::nextafter(F(1), F(0)), exponent);
+    for_range(std::numeric_limits<F>::epsilon() / 2, F(1), 2000,
+              [&](F base) { check(base, exponent); });
   }
-  CHECK_EQUAL(dpd::power(0.5f, 121.0f), 0.0f);
+  CHECK_EQUAL(dpd::power(F(0.5), F(least + 1)), F(0));
+}
+
+TEST("a power is that of the standard library, and 0 at the cutoff and below 2^-120") {
+  check_powers<float>(1.5e-7L, 5e-8L, 120);
 }
 
 TEST("a power in float64 is that of the standard library, and 0 below 2^-1000") {
-  const auto check = [](double base, double exponent) {
-    const long double exact = std::pow(static_cast<long double>(base), exponent);
-    const double value = dpd::power(base, exponent);
-    if (exact > 0x1p-999L)
-      CHECK(relative(value, exact) < 2.5e-16L + 1e-16L * exponent);
-    else
-      CHECK(value <= 0x1p-998);
-  };
-  for (const double exponent : {0.0, 0.01, 0.25, 0.5, 1.0, 2.0, 7.5, 100.0}) {
-    CHECK_EQUAL(dpd::power(0.0, exponent), 0.0);
-    check(1.0, exponent);
-    check(std::nextafter(1.0, 0.0), exponent);
-    for_range(0x1p-53, 1.0, 2000, [&](double base) { check(base, exponent); });
-  }
-  CHECK_EQUAL(dpd::power(0.5, 1001.0), 0.0);
+  check_powers<double>(2.5e-16L, 1e-16L, 1000);
 }
 
 TEST("an exponential in float32 has a relative error of 2e-7, and is 0 up to e^-87") {
@@ -252,6 +247,26 @@ TEST("no lane of weight zero is chosen, wherever the random number falls") {
       auto rest = static_cast<float>(share) * level[5][0];
       CHECK(level[0][adsorption::choose_lane(rest, partial)] > 0);
     }
+  }
+}
+
+TEST("lanes are chosen as often as their weights say") {
+  // Small integers, so that the sums are exact: each lane has as many of the numbers as its weight.
+  std::mt19937 random(9);
+  for (int round = 0; round < 100; ++round) {
+    double level[6][32];
+    for (double& w : level[0]) w = random() % 2 ? 0.0 : static_cast<double>(random() % 7);
+    for (int n = 0; n < 5; ++n)
+      for (int lane = 0; lane < 32; ++lane)
+        level[n + 1][lane] = level[n][lane] + level[n][lane ^ (16 >> n)];
+    std::vector<int> chosen(32);
+    for (int k = 0; k < level[5][0]; ++k) {
+      double rest = k;
+      const int lane = adsorption::choose_lane(rest, [&](int n, int l) { return level[n][l]; });
+      CHECK(rest >= 0 && rest < level[0][lane]);
+      ++chosen[lane];
+    }
+    for (int lane = 0; lane < 32; ++lane) CHECK_EQUAL(chosen[lane], level[0][lane]);
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Integers and roundings at their limits: what makes sums and decisions the same everywhere.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -170,6 +171,26 @@ TEST("displacements of ions are as likely as their opposites, and reach the larg
     for (std::uint32_t word = 1; word < 0x80000000u - 0x01234567u; word += 0x01234567u)
       CHECK_EQUAL(coulomb::displacement(word, step), -coulomb::displacement(word | 1u << 31, step));
   }
+}
+
+TEST("short moves of ions reach their own largest step, and the others theirs") {
+  coulomb::Rules rules{};
+  rules.periodic = true;
+  for (int a = 0; a < 3; ++a) rules.extent[a] = 2 * coulomb::kHalf;
+  rules.step = 40;
+  rules.short_step = 3;
+  rules.strength = 1;
+  const auto largest = [&](std::uint32_t below) {
+    rules.short_below = below;
+    float most = 0;
+    for (std::uint32_t particle = 0; particle < 2000; ++particle) {
+      const coulomb::Trial t = coulomb::propose(rules, particle, 0, {0, 0, 0, 1});
+      most = std::max({most, std::abs(t.x), std::abs(t.y), std::abs(t.z)});
+    }
+    return most;
+  };
+  CHECK_EQUAL(largest(0), 40.0f);
+  CHECK_EQUAL(largest(0xffffffffu), 3.0f);  // all but one in 2^32
 }
 
 TEST("coordinates of ions wrap to the lower edge of the box") {

@@ -47,6 +47,22 @@ TEST("DPD has at most 2^30 - 1 particles on a rank") {
   }
 }
 
+TEST("the box and the cutoffs of dissipative particles fit each other") {
+  const std::vector<dpd::PairCoefficients> coefficients(4, {25, 4.5, 3, 1, 1});
+  dpd::Settings s = test::fluid_in_cube(2.1, coefficients);
+  const auto make = [&] { return dpd::make_engine(s, "cpu", 1); };
+  CHECK(make() != nullptr);
+  s.shear.rate = 0.1;  // the tilt makes the box narrower
+  CHECK_THROWS(make(), std::invalid_argument, "the box under shear is 1.87");
+  s = test::fluid_in_cube(8, coefficients);
+  s.pairs.many_body.b = 25;
+  s.pairs.many_body.cutoff = 0.75;
+  CHECK(make() != nullptr);
+  s.pairs.many_body.cutoff = 1.1;
+  CHECK_THROWS(make(), std::invalid_argument,
+               "the cutoff of densities 1.1 is larger than the cutoff of types 1 and 1");
+}
+
 TEST("hard disks are at most 2e9, in at most 30000 cells along each edge") {
   const double one[2] = {0, 0};
   hard_particles::Parameters p;

@@ -25,7 +25,7 @@ Start lattice(int dimensions, int per_edge, Sizes sizes) {
   Start s;
   Parameters& p = s.parameters;
   p.dimensions = dimensions;
-  p.tile = 3;
+  p.tile.fill(3);
   p.moves_per_cell = 21;
   p.seed = 19;
   std::size_t n = 1;

@@ -5,10 +5,12 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <set>
 #include <vector>
 
+#include "core/hard_particles/spheres/cuda/order.h"
 #include "core/hard_particles/spheres/state.h"
 #include "support/test.h"
 
@@ -299,13 +301,13 @@ namespace {
 // touch, within a tile or across the borders of tiles and of the box; what surrounds an active cell
 // is in its tile.
 template <int D>
-void check_tiles(const int (&cells)[3], int tile) {
+void check_tiles(const int (&cells)[3], const int (&tile)[3]) {
   Geometry g{};
-  g.tile = tile;
   int all = 1, tiles = 1;
   for (int a = 0; a < 3; ++a) {
     g.cells[a] = a < D ? cells[a] : 1;
-    g.tiles[a] = a < D ? (cells[a] + tile - 1) / tile : 1;
+    g.tile[a] = a < D ? tile[a] : 1;
+    g.tiles[a] = (g.cells[a] + g.tile[a] - 1) / g.tile[a];
     all *= g.cells[a];
     tiles *= g.tiles[a];
   }
@@ -323,7 +325,7 @@ void check_tiles(const int (&cells)[3], int tile) {
           for (int a = 0; a < D; ++a) active = active && at[a] > 0;
           if (active) set[cell] = set_of<D>(at);
         }
-    for (int a = 0; a < D; ++a) CHECK(b.size[a] >= 1 && b.size[a] <= tile);
+    for (int a = 0; a < D; ++a) CHECK(b.size[a] >= 1 && b.size[a] <= tile[a]);
   }
   CHECK(std::count(owner.begin(), owner.end(), -1) == 0);
   int at[3];
@@ -359,10 +361,88 @@ TEST("active cells of a set never touch, whatever the grid and its tiles") {
   for (int nx = 3; nx <= 19; ++nx)
     for (const int ny : {3, 4, 5, 8, 17, 33})
       for (int tile = 2; tile <= kMaxTile; ++tile) {
-        check_tiles<2>({nx, ny, 1}, tile);
+        check_tiles<2>({nx, ny, 1}, {tile, tile, 1});
+        check_tiles<2>({nx, ny, 1}, {tile, 4, 1});
         if (nx < 12 && ny < 9 && (tile < 6 || tile == kMaxTile))
-          for (const int nz : {3, 4, 7}) check_tiles<3>({nx, ny, nz}, tile);
+          for (const int nz : {3, 4, 7}) {
+            check_tiles<3>({nx, ny, nz}, {tile, tile, tile});
+            check_tiles<3>({nx, ny, nz}, {tile, 5, 2});
+          }
       }
+}
+
+TEST("a mixture has at most two tiles for each of 132 multiprocessors, or nearly three") {
+  const double at[6] = {0, 0, 0, 3, 0, 0};
+  const auto tiles_of = [&](double edge, bool mixed, int tile) {
+    Parameters p = box_of(edge, edge, edge);
+    if (mixed) p.diameters = {1.0, 0.7};
+    p.tile.fill(tile);
+    const Geometry g = make_state(at, 2, p).geometry;
+    return std::array<int, 3>{g.tiles[0], g.tiles[1], g.tiles[2]};
+  };
+  CHECK((tiles_of(57.2, true, 0) == std::array<int, 3>{7, 6, 6}));
+  CHECK((tiles_of(57.2, true, 9) == std::array<int, 3>{7, 7, 7}));
+  CHECK((tiles_of(57.2, false, 0) == std::array<int, 3>{7, 7, 7}));
+  CHECK((tiles_of(54.2, true, 0) == std::array<int, 3>{6, 6, 6}));
+  CHECK((tiles_of(64.2, true, 0) == std::array<int, 3>{8, 8, 8}));
+  for (int cells = 55; cells <= 63; ++cells) {
+    const auto [x, y, z] = tiles_of(cells + 0.2, true, 0);
+    CHECK(x * y * z > 237 && x * y * z <= 264);
+  }
+}
+
+TEST("tiles in order give each multiprocessor about the same work") {
+  Geometry g{};
+  const int cells[3] = {57, 57, 57}, numbers[3] = {6, 6, 7};
+  std::copy_n(cells, 3, g.cells);
+  std::copy_n(numbers, 3, g.tiles);
+  constexpr int kTiles = 252, kMultiprocessors = 132;
+  const auto order = balanced_order<3>(g, kTiles, kMultiprocessors);
+  CHECK_EQUAL(order.size(), static_cast<std::size_t>(kTiles));
+  std::set<int> seen;
+  std::vector<int> work(kMultiprocessors, 0), without(kMultiprocessors, 0);
+  const auto active = [&](int tile) {
+    const TileBounds b = tile_bounds<3>(g, tile);
+    return (b.size[0] - 1) * (b.size[1] - 1) * (b.size[2] - 1);
+  };
+  for (int block = 0; block < kTiles; ++block) {
+    const auto on = static_cast<std::size_t>(block % kMultiprocessors);
+    const int tile = order[static_cast<std::size_t>(block)];
+    seen.insert(tile);
+    work[on] += active(tile);
+    without[on] += active(block);
+  }
+  CHECK(seen.size() == kTiles && *seen.rbegin() == kTiles - 1);
+  const int all = std::accumulate(work.begin(), work.end(), 0);
+  const int busiest = *std::max_element(work.begin(), work.end());
+  CHECK(busiest * kMultiprocessors < all * 11 / 10);
+  CHECK(busiest < *std::max_element(without.begin(), without.end()));
+  std::copy_n(cells, 3, g.tiles);  // all alike
+  CHECK(balanced_order<3>(g, 57 * 57 * 57, kMultiprocessors).empty());
+}
+
+TEST("a swap needs room for the larger diameter, with a clearance above the rounding") {
+  Parameters p = box_of(9.1, 8.3, 7.7);
+  p.diameters = {1.25};
+  p.swap_rounds = 1;
+  const double origin[3] = {0, 0, 0};
+  const State s = make_state(origin, 1, p);
+  SwapRules rules = swap_rules(s, 0);
+  const double sigma = 1.25 / s.unit;
+  CHECK_EQUAL(rules.clearance, 0x1p-40 * sigma);
+  CHECK(rules.clearance > 100 * (std::nextafter(sigma, 2 * sigma) - sigma));
+
+  rules.clearance = 0x1p-10;
+  rules.range = 50;
+  const Swapper enough{100 + 0x1p-10, 0}, wide{1000, 1},
+      narrow{std::nextafter(enough.room, 0.0), 2};
+  for (const double smaller : {50.0, 70.0, 100.0}) {  // either particle may have the larger one
+    CHECK(swaps(rules, enough, wide, 100, smaller) && swaps(rules, enough, wide, smaller, 100));
+    CHECK(swaps(rules, wide, enough, 100, smaller) && swaps(rules, wide, enough, smaller, 100));
+    CHECK(!swaps(rules, narrow, wide, 100, smaller) && !swaps(rules, narrow, wide, smaller, 100));
+    CHECK(!swaps(rules, wide, narrow, 100, smaller) && !swaps(rules, wide, narrow, smaller, 100));
+  }
+  CHECK(!swaps(rules, wide, wide, 100, std::nextafter(50.0, 0.0)));
 }
 
 TEST("a particle lands in one cell of one tile and stays where it is in the box") {
@@ -370,7 +450,7 @@ TEST("a particle lands in one cell of one tile and stays where it is in the box"
   for (const int tile : {2, 3, 16})
     for (int k = 0; k < 20; ++k) {
       Parameters p = box_of(3.1 + k % 4, 3.3, 4.9);
-      p.tile = tile;
+      p.tile = {tile, 2 + k % 3, tile};
       p.seed = static_cast<std::uint64_t>(k);
       double at[3];
       for (int a = 0; a < 3; ++a)

@@ -106,6 +106,7 @@ TEST("a thread pool that is never used, and one of no threads, end") {
 }
 
 TEST("a thread pool says how many threads the system gives, and ends those") {
+  CHECK_THROWS(ThreadPool(4097), std::invalid_argument, "threads must be at most 4096, got 4097");
   {
     manymove::test::FewThreads two(2);
     CHECK_THROWS(ThreadPool(8), std::runtime_error, "the system gives only 3 of 8 threads");

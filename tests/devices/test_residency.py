@@ -42,12 +42,13 @@ def test_a_thousand_steps_of_dpd_copy_nothing(name, tmp_path):
 @needs_lammps
 def test_who_reads_pays(tmp_path):
     deck = DECKS["several types"] + resident("cuda")
-    # The pressure needs no positions, a dump does; each value is a float64, images are three int32.
+    # Pressure and temperature need velocities, a dump and the end of a run need everything. Each
+    # value is a float64, images are three int32.
     end = "thermo 100\nrun 1000\ndump d all custom 100 dump x y z\nrun 1000\n"
     thermo, dump = copied(run_lammps(deck + end, tmp_path).output)
     atoms = 1028
     assert thermo[0] < 11 * A_FEW and dump[0] < 11 * A_FEW
-    assert thermo[2] == pytest.approx(10 * atoms * 48 + atoms * 36 + atoms * 4, rel=0.1)
+    assert thermo[2] == pytest.approx(10 * atoms * 24 + atoms * 60 + atoms * 4, rel=0.1)
     assert dump[2] == pytest.approx(10 * atoms * 84 + atoms * 4, rel=0.1)
 
 

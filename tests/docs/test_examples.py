@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import sys
@@ -44,6 +45,7 @@ FIGURES = {
     "hard_disks/rank_scaling.py": "h200x4-ranks-weak h200x4-ranks-strong",
     "hard_spheres/constant_pressure.py": "cpu-constant-pressure",
     "hard_spheres/crystallization.py": "h100-spheres-crystallization",
+    "hard_spheres/interface_velocity.py": "cpu-spheres-interface-velocity",
     "hard_spheres/swap_moves.py": "xeon-swap-moves cpu-sequential-swap-moves",
     "hard_disks/literal_lists.py": "h100-literal-lists",
     "hoomd_hard_spheres/run.py": "cpu-hoomd-spheres",
@@ -61,6 +63,8 @@ def missing(script: str) -> str | None:
         return host.missing()
     if "import hoomd" in text and find_spec("hoomd") is None:
         return "HOOMD-blue is not installed"
+    if "import h5py" in text and find_spec("h5py") is None:
+        return "h5py is not installed"
     if "mpiexec" in text and (shutil.which("mpiexec") is None or find_spec("mpi4py") is None):
         return "no MPI is installed"
     return None
@@ -83,6 +87,23 @@ def test_a_quick_run_leaves_a_summary_and_a_picture(script, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
 
 
+def test_results_of_an_earlier_run_are_replaced_only_with_overwrite(tmp_path):
+    """Several scripts have the same default folder, such as out/equation_of_state."""
+    script, words = "hard_disks/pressure_bias.py", ["--quick", "--output", "here"]
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/summary.json").write_text("of hours")
+    command = [sys.executable, EXAMPLES / script, *words]
+    done = run(command, cwd=tmp_path, env=os.environ, timeout=60)
+    assert done.returncode == 2
+    assert "here holds the results of an earlier run (summary.json): --overwrite" in done.stderr
+    assert (tmp_path / "here/summary.json").read_text() == "of hours"
+    (tmp_path / "file").write_text("")
+    done = run([*command[:-1], "file"], cwd=tmp_path, env=os.environ, timeout=60)
+    assert done.returncode == 2 and "Not a directory: '--output file'" in done.stderr
+    start(script, [*words, "--overwrite"], tmp_path)
+    assert "overwrite" not in json.loads((tmp_path / "here/summary.json").read_text())
+
+
 def test_frames_of_drops_need_not_begin_where_the_measurement_does(tmp_path):
     if reason := missing("sessile_drop/drop.py"):
         pytest.skip(reason)
@@ -94,11 +115,48 @@ def test_frames_of_drops_need_not_begin_where_the_measurement_does(tmp_path):
     assert 120 < drop["contact_angle"] < 175
 
 
+@pytest.mark.parametrize("script", ["hoomd_hard_disks/run.py", "hoomd_hard_spheres/run.py"])
+def test_a_module_that_is_not_installed_is_named(script, tmp_path):
+    hide = "import runpy, sys; sys.modules['hoomd'] = None; sys.argv = sys.argv[1:]; "
+    go = "runpy.run_path(sys.argv[0], run_name='__main__')"
+    done = run([sys.executable, "-c", hide + go, EXAMPLES / script, "--quick"], cwd=tmp_path)
+    assert done.returncode == 2 and "this run needs hoomd, which is not installed" in done.stderr
+
+
 @pytest.mark.parametrize("script", FIGURES)
 def test_a_figure_is_drawn_from_its_record(script, tmp_path):
     records = [next(RESULTS.glob(f"2026-*-2?-{name}.json")) for name in FIGURES[script].split()]
     start(script, ["--output", str(tmp_path), "--draw", *map(str, records)], tmp_path)
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_interfaces_are_at_rest_at_the_zero_of_the_line_through_their_velocities(tmp_path):
+    """Velocities 1e-5 (P - 11.5) plus and minus 6e-7 for two seeds at four pressures. Their
+    variance about the line is 8 (6e-7)^2 / 6, so that the error of the zero, in the middle of the
+    pressures, is 0.06 / sqrt(6) = 0.024."""
+    area, spheres, phis = 100.0, 2000, (0.54, 0.49)
+    v_s, v_f = (math.pi / 6 / phi for phi in phis)
+    rows = []
+    for seed, sign in ((1, 1), (2, -1)):
+        for pressure in (11.2, 11.4, 11.6, 11.8):
+            velocity = 1e-5 * (pressure - 11.5) + sign * 6e-7
+            sweeps = [10_000 * k for k in range(9)]
+            shares = [0.45 + velocity * t * 2 * area / (v_s * spheres) for t in sweeps]
+            rows.append(
+                {
+                    "pressure": pressure, "seed": seed, "spheres": spheres, "area": area,
+                    "packing_fractions": phis, "sweeps_done": sweeps, "volume_sweeps": sweeps[1:],
+                    "crystalline": [0.3, *shares[1:]],
+                    "volumes": [spheres * (v_f + x * (v_s - v_f)) for x in shares[1:]],
+                }
+            )  # fmt: skip
+    (tmp_path / "summary.json").write_text(json.dumps({"results": rows}))
+    script = EXAMPLES / "hard_spheres/interface_velocity.py"
+    words = ["--output", "drawn", "--draw", "summary.json"]
+    env = {**os.environ, "MPLBACKEND": "Agg"}
+    done = run([sys.executable, script, *words], cwd=tmp_path, env=env)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("P* of coexistence 11.50(2), slope 10.0(11)e-6 d/sweep, 8 runs") == 2
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

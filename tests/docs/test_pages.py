@@ -75,9 +75,9 @@ SHORT = {
     "spheres": "--sweeps 5 --equilibrate 5 --frames 1 --device cpu --threads 1 --quiet",
     "dpd": "--particles 3000 --steps 10 --equilibrate 10 --quiet",
     "electrolyte": "--ions 512 --sweeps 20 --equilibrate 1 --device cpu --threads 1 --quiet",
-    "adsorption": "--systems 4 --steps 50 --equilibrate 50 --grid-spacing 0.5 --device cpu --quiet",
+    "adsorption": "--systems 4 --steps 50 --equilibrate 50 --grid-spacing 0.4 --device cpu --quiet",
     "henry": "--insertions 20 --grid-spacing 0.8 --device cpu --quiet",
-    "pores": "--insertions 20 --samples 5 --grid-spacing 0.8 --device cpu --quiet",
+    "pores": "--insertions 20 --samples 5 --grid-spacing 0.4 --device cpu --quiet",
 }
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
-import sys
 
 import numpy as np
 import pytest
-from documents import ROOT
+from documents import ROOT, module_of
 from lammps_host import needs_lammps
 
 HERE = ROOT / "examples" / "bilayer"
@@ -17,15 +15,10 @@ if not HERE.exists():
 
 
 @pytest.fixture
-def bilayer():
+def bilayer(monkeypatch):
     """The module of the example."""
     pytest.importorskip("matplotlib")
-    spec = importlib.util.spec_from_file_location("bilayer", HERE / "bilayer.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["bilayer"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["bilayer"]
+    return module_of(HERE / "bilayer.py", monkeypatch)
 
 
 def test_the_start_is_two_leaflets_of_heads_and_tails(bilayer):
@@ -46,10 +39,15 @@ def test_the_start_is_two_leaflets_of_heads_and_tails(bilayer):
     assert (np.abs(water[:, 2] - 7) > 2).all()
 
 
+def options(tmp_path, style="manymove/dpd"):
+    return argparse.Namespace(
+        output=tmp_path, height=12.0, seed=3, settle=100, ranks=1, style=style
+    )
+
+
 @needs_lammps
 def test_a_short_run(bilayer, tmp_path):
-    options = argparse.Namespace(output=tmp_path, height=12.0, seed=3, settle=100, ranks=1)
-    result = bilayer.run(options, 1.25, 6.0, 4, 1600)
+    result = bilayer.run(options(tmp_path), 1.25, 6.0, 4, 1600)
     assert result["lipids"] == 2 * round(36 / 1.25)
     assert result["temperature"][0] == pytest.approx(1, abs=0.1)
     assert 3 < result["thickness"] < 5
@@ -61,6 +59,14 @@ def test_a_short_run(bilayer, tmp_path):
     figure = bilayer.draw(report, tmp_path / "bilayer.dump")
     assert len(figure.axes) == 3
     assert len(figure.axes[0].collections[0].get_offsets()) > 100
+
+
+@needs_lammps
+def test_the_deck_runs_with_the_style_of_lammps(bilayer, tmp_path):
+    result = bilayer.run(options(tmp_path, "dpd"), 1.25, 5.0, 0, 100)
+    log = (tmp_path / "area_1.25.log").read_text()
+    assert "pair dpd, perpetual" in log and "manymove/dpd" not in log.split("read_data")[1]
+    assert result["temperature"][0] == pytest.approx(1, abs=0.1)
 
 
 def test_the_spectrum_of_a_known_membrane(bilayer):

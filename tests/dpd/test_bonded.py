@@ -149,14 +149,15 @@ PAIR += "bond_style fene\nbond_coeff 1 30.0 1.0 1.0 0.5\nspecial_bonds lj 0 1 1\
 PAIR += "create_bonds single/bond 1 1 2\n"
 
 
-def test_a_stretched_fene_bond_is_a_warning(device, tmp_path):
+@pytest.mark.parametrize("length", [1.2, 1.9])
+def test_a_stretched_fene_bond_is_a_warning(length, device, tmp_path):
     # 0.1 is the least argument of the logarithm.
-    deck = PAIR.replace("LENGTH", "4.2") + THERMO
+    deck = PAIR.replace("LENGTH", str(3 + length)) + THERMO
     host = run_lammps(deck + "run 3\n" + END, tmp_path)
     ours = run_lammps(deck + resident(device) + "run 3\n" + END, tmp_path)
     assert "manymove/verlet: FENE bond too long before step 3: a bond of atom 2" in ours.output
     assert_close(state(ours), state(host), 1e-13)
-    assert abs(pick(ours, "fx")).max() == pytest.approx(1.2 * 30 / 0.1)
+    assert abs(pick(ours, "fx")).max() == pytest.approx(length * 30 / 0.1)
 
 
 def test_a_broken_fene_bond_is_an_error(device, tmp_path):

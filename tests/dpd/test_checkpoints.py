@@ -6,15 +6,15 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
 import time
 
 import pytest
-from commands import CLEAN, COMMAND, summary_of
+from commands import COMMAND, summary_of
 from lammps_host import needs_lammps
+from processes import start, until
 
 from manymove import cli
-from manymove.dpd import fluid as dpd
+from manymove.dpd import replica
 
 SMALL = ["--particles", "300", "--equilibrate", "100", "--precision", "double", "--quiet"]
 
@@ -33,8 +33,8 @@ def commands(output) -> str:
 
 def test_a_file_is_due_after_so_many_seconds(tmp_path, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(dpd.time, "monotonic", lambda: now[0])
-    restarts = dpd._Restarts(tmp_path, 600, 0)
+    monkeypatch.setattr(replica.time, "monotonic", lambda: now[0])
+    restarts = replica.Restarts(tmp_path, 600, 0)
     assert "write_restart" in commands(tmp_path)  # the first one as soon as possible
     (tmp_path / "checkpoint-40.restart").touch()
     assert restarts.follow(False) and commands(tmp_path) == "\n"
@@ -52,7 +52,7 @@ def test_a_file_is_due_after_so_many_seconds(tmp_path, monkeypatch):
     [(300, 1000, 100), (300, 10**6, 50000), (10**6, 10**6, 20000), (10**7, 10**6, 2000)],
 )
 def test_where_files_are_possible_follows_from_the_settings(particles, steps, every):
-    settings = dpd.Fluid(particles=particles, steps=steps, equilibrate=0)
+    settings = replica.Settings(particles=particles, steps=steps, equilibrate=0)
     assert settings.checkpoint_steps == every
 
 
@@ -86,20 +86,25 @@ def test_threads_of_ranks_do_not_change_the_trajectory(tmp_path):
 @needs_lammps
 def test_an_interrupt_waits_for_the_next_file(tmp_path):
     options = [*SMALL, "--steps", "2000000", "--checkpoint-every", "3600", "--device", "cpu"]
-    process = subprocess.Popen(
-        [*COMMAND, "dpd", *options, "--checkpoint-steps", "1000", "--output", str(tmp_path)],
-        env=CLEAN,
-        stderr=subprocess.DEVNULL,
-    )
-    deadline, asks = time.monotonic() + 120, tmp_path / "restart.in"
-    while not (asks.exists() and asks.read_text() == "\n") and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.5)
-    first = steps_of(tmp_path)[-1]
-    time.sleep(0.5)
-    assert steps_of(tmp_path)[-1] == first  # none is due for an hour
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 130
+    command = [*COMMAND, "dpd", *options, "--checkpoint-steps", "1000", "--output", tmp_path]
+    process = start(command)
+    try:
+        # LAMMPS writes files until it is no longer asked for them; none is due for an hour then.
+        seen = {"steps": [], "at": time.monotonic()}
+
+        def settled() -> bool:
+            now = steps_of(tmp_path)
+            if now != seen["steps"]:
+                seen.update(steps=now, at=time.monotonic())
+            return bool(now) and commands(tmp_path) == "\n" and time.monotonic() > seen["at"] + 1
+
+        until(settled, process, 120)
+        first = seen["steps"][-1]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+    finally:
+        process.kill()
+        process.communicate()
     last, summary = steps_of(tmp_path)[-1], summary_of(tmp_path)
     assert last > first and last == summary["equilibration_steps"] + summary["steps"]
 

@@ -16,10 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from lammps_host import needs_lammps
+from processes import SOON
 
 import manymove
 from manymove import DPDFluid
-from manymove.dpd import fluid as command
+from manymove.dpd import job, replica
 from manymove.lammps import host
 
 pytestmark = needs_lammps
@@ -44,10 +45,10 @@ def same(one: DPDFluid, other: DPDFluid) -> bool:
 @pytest.mark.parametrize("precision", ["mixed", "double"])
 def test_the_trajectory_is_that_of_the_command(precision, tmp_path):
     """Every digit that the command prints."""
-    settings = command.Fluid(
+    settings = replica.Settings(
         particles=N, steps=100, equilibrate=0, seed=7, device="cpu", precision=precision
     )
-    command.run(settings, tmp_path / "run", quiet=True)
+    job.run(settings, tmp_path / "run", quiet=True)
     table = (tmp_path / "run" / "thermo.csv").read_text().splitlines()[2:]  # not of step 0
     fluid = small(precision=precision)
     fluid.run(100)
@@ -118,7 +119,7 @@ def test_an_interrupted_run_leaves_a_valid_state(tmp_path):
     started = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         interrupt(fluid, 0.5)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < SOON
     reached = fluid.steps
     assert reached > 0 and abs(fluid.velocities.sum(axis=0)).max() < 1e-9
     assert 0.5 < fluid.temperature < 2
@@ -280,7 +281,10 @@ def test_the_package_is_imported_without_lammps():
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
 
 
-@pytest.mark.parametrize("name", ["Fluid", "deck", "run", "table"])
-def test_old_names_of_the_command_work_with_a_warning(name):
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("Fluid", replica.Settings), ("deck", replica.deck), ("run", job.run), ("table", job.table)],
+)
+def test_old_names_of_the_command_work_with_a_warning(name, found):
     with pytest.warns(DeprecationWarning, match=f"manymove.dpd.{name} has been renamed to"):
-        assert getattr(manymove.dpd, name) is getattr(command, name)
+        assert getattr(manymove.dpd, name) is found

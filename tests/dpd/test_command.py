@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import resource
 
 import pytest
 from lammps_host import needs_lammps
 
-from manymove.dpd import fluid as dpd
+from manymove import cli
+from manymove.dpd import job, model
+from manymove.dpd.replica import Settings, deck
 
 
 @needs_lammps
 @pytest.mark.parametrize(("ranks", "threads"), [(1, 1), (2, 1), (1, 2)])
 def test_run_writes_what_it_found(device, ranks, threads, tmp_path):
-    fluid = dpd.Fluid(
+    fluid = Settings(
         particles=1500,
         steps=600,
         equilibrate=300,
@@ -22,7 +25,7 @@ def test_run_writes_what_it_found(device, ranks, threads, tmp_path):
         ranks=ranks,
         threads=threads,
     )
-    summary = dpd.run(fluid, tmp_path / "out", quiet=True)
+    summary = job.run(fluid, tmp_path / "out", quiet=True)
     assert summary == json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["device"] == device and summary["device_name"]
     assert summary["complete"] and summary["equilibration_steps"] == 300
@@ -36,7 +39,7 @@ def test_run_writes_what_it_found(device, ranks, threads, tmp_path):
         assert (tmp_path / "out" / name).stat().st_size > 0
     log = (tmp_path / "out" / "log.lammps").read_text()
     assert ("the particles are on cpu" in log) == (ranks == 1 and device == "cpu")
-    text = dpd.table(summary)
+    text = job.table(summary)
     assert f"on {ranks} rank" in text and "pressure" in text
     assert f"{device} ({summary['device_name']})" in text
 
@@ -46,27 +49,27 @@ def test_without_a_gpu_auto_is_the_cpu(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     few = {"particles": 300, "steps": 20, "equilibrate": 20, "seed": 3}
     for ranks in (1, 2):
-        cpu = dpd.run(dpd.Fluid(**few, ranks=ranks, device="cpu"), tmp_path / f"cpu{ranks}", True)
-        auto = dpd.run(dpd.Fluid(**few, ranks=ranks), tmp_path / f"auto{ranks}", True)
+        cpu = job.run(Settings(**few, ranks=ranks, device="cpu"), tmp_path / f"cpu{ranks}", True)
+        auto = job.run(Settings(**few, ranks=ranks), tmp_path / f"auto{ranks}", True)
         assert auto["device"] == "cpu" and auto["pressure"] == cpu["pressure"]
         for out in (f"cpu{ranks}", f"auto{ranks}"):
             log = (tmp_path / out / "log.lammps").read_text()
             assert ("the particles are on cpu" in log) == (ranks == 1)
-    threads = dpd.run(dpd.Fluid(**few, threads=2), tmp_path / "threads", quiet=True)
-    one = dpd.run(dpd.Fluid(**few), tmp_path / "one", quiet=True)
+    threads = job.run(Settings(**few, threads=2), tmp_path / "threads", quiet=True)
+    one = job.run(Settings(**few), tmp_path / "one", quiet=True)
     assert threads["pressure"] == one["pressure"]
-    with pytest.raises(RuntimeError, match="device cuda is not there"):
-        dpd.run(dpd.Fluid(**few, device="cuda"), tmp_path / "cuda", quiet=True)
+    with pytest.raises(RuntimeError, match="device cuda is not available"):
+        job.run(Settings(**few, device="cuda"), tmp_path / "cuda", quiet=True)
 
 
 @needs_lammps
 def test_the_deck_keeps_its_particles_on_the_device(tmp_path, monkeypatch):
     """With the engine that does on threads what the GPU's does."""
     few = {"particles": 600, "steps": 20, "equilibrate": 20, "precision": "double"}
-    monkeypatch.setattr(dpd, "run_style", lambda *_: "verlet")
-    host = dpd.run(dpd.Fluid(**few, device="cpu"), tmp_path / "host", quiet=True)
-    monkeypatch.setattr(dpd, "run_style", lambda *_: "manymove/verlet device cpu")
-    kept = dpd.run(dpd.Fluid(**few, device="cuda"), tmp_path / "kept", quiet=True)
+    monkeypatch.setattr(model, "run_style", lambda *_: "verlet")
+    host = job.run(Settings(**few, device="cpu"), tmp_path / "host", quiet=True)
+    monkeypatch.setattr(model, "run_style", lambda *_: "manymove/verlet device cpu")
+    kept = job.run(Settings(**few, device="cuda"), tmp_path / "kept", quiet=True)
     assert "the particles are on cpu" in (tmp_path / "kept" / "log.lammps").read_text()
     assert kept["device"] == "cpu"
     for name in ("temperature", "pressure", "potential_energy"):
@@ -75,7 +78,37 @@ def test_the_deck_keeps_its_particles_on_the_device(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("steps", "every"), [(2, 1), (50, 5), (1000, 10), (10**6, 1000)])
 def test_records_are_some_steps_apart(steps, every):
-    assert f"fix records all print {every} " in dpd.deck(dpd.Fluid(particles=300, steps=steps))
+    assert f"fix records all print {every} " in deck(Settings(particles=300, steps=steps))
+
+
+@needs_lammps
+def test_a_longer_run_has_the_records_of_one_run(tmp_path):
+    """Its records are farther apart than those of the run that it resumes."""
+    few = {"particles": 300, "equilibrate": 20, "precision": "double", "device": "cpu"}
+    few |= {"checkpoint_steps": 50, "threads": 1}
+    once, parts = tmp_path / "once", tmp_path / "parts"
+    job.run(Settings(**few, steps=400), once, quiet=True)
+    for steps in (50, 400):
+        job.run(Settings(**few, steps=steps), parts, quiet=True, resume=steps > 50)
+    with pytest.raises(ValueError, match=r"--steps is 50, but the run in .* has made 400 steps"):
+        job.run(Settings(**few, steps=50), parts, quiet=True, resume=True)
+    table = (once / "thermo.csv").read_text()
+    assert len(table.splitlines()) == 1 + 400 // 10 + 1
+    assert (parts / "thermo.csv").read_text() == table
+
+
+@needs_lammps
+def test_files_that_are_missing_or_damaged_are_named(tmp_path):
+    few = {"particles": 300, "equilibrate": 10, "device": "cpu", "checkpoint_steps": 10}
+    job.run(Settings(**few, steps=20), tmp_path, quiet=True)
+    (newest,) = tmp_path.glob("checkpoint-30.restart")
+    newest.write_bytes(newest.read_bytes()[:300])
+    longer = Settings(**few, steps=40)
+    with pytest.raises(RuntimeError, match=r"checkpoint-30.restart: ERROR.* Remove this file"):
+        job.run(longer, tmp_path, quiet=True, resume=True)
+    (tmp_path / "thermo.csv").unlink()
+    with pytest.raises(FileNotFoundError, match=r"thermo.csv, the records of the run, is missing"):
+        job.run(longer, tmp_path, quiet=True, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -93,28 +126,50 @@ def test_records_are_some_steps_apart(steps, every):
 )
 def test_bad_settings_are_named(wrong, message):
     with pytest.raises(ValueError, match=message):
-        dpd.Fluid(**wrong)
+        Settings(**wrong)
+
+
+def test_more_ranks_than_cores_are_a_warning(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr("manymove.devices.usable_cores", lambda: frozenset({0, 1}))
+    monkeypatch.setattr("manymove.lammps.plugin_path", lambda: None)  # nothing starts
+    for ranks in (2, 3):
+        words = ["dpd", "--ranks", str(ranks), "--device", "cpu", "--output", str(tmp_path)]
+        assert cli.run(words) == 2
+        warned = "3 ranks share 2 core(s), so that they wait for each other: --ranks 2 is faster"
+        assert (warned in capsys.readouterr().err) == (ranks == 3)
 
 
 @needs_lammps
 def test_an_error_of_lammps_is_passed_on(tmp_path):
     # Nothing in a box of this size holds together at such a step.
-    fluid = dpd.Fluid(particles=300, timestep=50.0, steps=200, equilibrate=200, device="cpu")
+    fluid = Settings(particles=300, timestep=50.0, steps=200, equilibrate=200, device="cpu")
     with pytest.raises(RuntimeError, match="ERROR"):
-        dpd.run(fluid, tmp_path, quiet=True)
+        job.run(fluid, tmp_path, quiet=True)
+
+
+@needs_lammps
+def test_a_full_disk_is_named(tmp_path):
+    """LAMMPS ends by a signal if a file becomes too large, without a message."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, limits[1]))
+    try:
+        with pytest.raises(RuntimeError, match=r"LAMMPS stopped.*: check the free space"):
+            job.run(Settings(particles=3000, steps=500, device="cpu"), tmp_path, quiet=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def test_what_is_missing_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr("manymove.lammps.plugin_path", lambda: None)
     with pytest.raises(RuntimeError, match=r"pip install \. \./lammps_ext"):
-        dpd.run(dpd.Fluid(particles=300), tmp_path)
+        job.run(Settings(particles=300), tmp_path)
 
 
 @needs_lammps
 def test_every_record_after_the_equilibration_counts(tmp_path):
     """Records are at multiples of their interval, whenever the equilibration ends."""
     few = {"particles": 300, "steps": 20, "equilibrate": 5, "seed": 3, "device": "cpu"}
-    summary = dpd.run(dpd.Fluid(**few), tmp_path, quiet=True)
+    summary = job.run(Settings(**few), tmp_path, quiet=True)
     rows = [line.split(",") for line in (tmp_path / "thermo.csv").read_text().splitlines()[1:]]
     counted = [float(pressure) for step, _, pressure, _ in rows if int(step) > 5]
     assert len(counted) >= 10

@@ -32,6 +32,11 @@ GOOD = "pair_style manymove/dpd 1.0 1.0 7\npair_coeff * * 25.0 4.5\n"
 STYLE = "pair_style manymove/dpd"
 COEFF = "pair_style manymove/dpd 1.0 1.0 7\npair_coeff"
 
+TWO = (
+    "pair_style {} manymove/dpd 1.0 1.0 7 manymove/dpd/tstat 1.0 1.0 1.0 7\n"
+    "pair_coeff * * manymove/dpd 25.0 {}\npair_coeff * * manymove/dpd/tstat 4.5\n"
+)
+
 BAD = {
     f"{STYLE} 1.0 1.0": "missing argument",
     f"{STYLE} -1.0 1.0 7": "temperature -1.0 must not be negative",
@@ -49,7 +54,14 @@ BAD = {
     f"{STYLE} 1.0 1.0 seven": "[Ee]xpected integer",
     f"{COEFF} * * inf 4.5": "a inf must be finite|[Ee]xpected floating",
     f"{COEFF} * * nan 4.5": "a nan must be finite|[Ee]xpected floating",
-    f"{COEFF} * * 25.0": "missing argument",
+    f"{COEFF} * * 25.0": r"pair_coeff i j a gamma \(manymove/dpd\) command: missing argument",
+    f"{COEFF} * * dpd 25.0 4.5": "dpd is not a number; the name of a style is given in hybrid",
+    "pair_style manymove/dpd/tstat 1.0 1.0 1.0 7\npair_coeff * * dpd/tstat 4.5": "dpd/tstat is not "
+    "a number",
+    f"{GOOD}timestep 0\nrun 0": "timestep 0 must be positive",
+    f"{GOOD}timestep -0.01\nrun 0": "timestep -0.01 must be positive",
+    TWO.format("hybrid/overlay", 4.5) + "run 0": "manymove/dpd and manymove/dpd/tstat have the "
+    "same seed 7 and both act on types 1 1",
     f"{COEFF} * * 25.0 -4.5": "gamma -4.5 must not be negative",
     f"{COEFF} * * 25.0 4.5 -1.0": "cutoff -1.0 must be positive",
     f"{COEFF} * * 25.0 4.5 1.0 2.0": "unknown keyword 2.0",
@@ -86,6 +98,13 @@ def test_bad_input_is_named(commands, tmp_path):
     assert re.search(BAD[commands], errors[0]), errors[0]
 
 
+@pytest.mark.parametrize(("hybrid", "gamma"), [("hybrid/overlay", 0), ("hybrid", 4.5)])
+def test_one_seed_is_enough_where_one_style_has_random_forces(hybrid, gamma, tmp_path):
+    """Without friction there is no noise, and in hybrid the last pair_coeff holds."""
+    deck = START + TWO.format(hybrid, gamma).replace("* * manymove/dpd/", "1 1 manymove/dpd/")
+    run_lammps(deck + "run 1\n", tmp_path)
+
+
 def test_atoms_need_tags(tmp_path):
     start = START.replace("units lj", "units lj\natom_modify id no")
     run = run_lammps(start + GOOD + "run 0\n", tmp_path, fails=True)
@@ -118,9 +137,22 @@ def test_threads_that_the_system_does_not_give(little_memory, tmp_path):
     assert re.search(r"manymove/dpd: the system gives only \d+ of 3000 threads", run.output)
 
 
+@pytest.mark.parametrize(
+    "deck",
+    [
+        GOOD.replace("1.0 7", "1.0 7 threads 5000"),
+        GOOD + "run_style manymove/verlet device cpu threads 5000\n",
+    ],
+    ids=["pair style", "run style"],
+)
+def test_more_threads_than_any_machine_has(deck, tmp_path):
+    run = run_lammps(START + deck + "run 1\n", tmp_path, fails=True)
+    assert re.search("ERROR.*threads must be at most 4096, got 5000", run.output)
+
+
 @limits_address_space
 def test_memory_that_the_system_does_not_give(little_memory, tmp_path):
-    # 2,300 neighbours each: the list takes 0.15 GB, the contributions of a wave 1.5 GB.
+    # 2,300 neighbors each: the list takes 0.15 GB, the contributions of a wave 1.5 GB.
     little_memory(1_200_000)
     deck = START.replace("random 20", "random 32000")
     deck += GOOD.replace("1.0 7", "1.0 7 threads 2") + "neigh_modify one 10000\nrun 0\n"

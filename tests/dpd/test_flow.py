@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from documents import ROOT
+from documents import ROOT, module_of
 from laws import chi_square_tail
 
 SCRIPT = ROOT / "examples" / "poiseuille" / "transient.py"
 FORCE, D, VISCOSITY = 0.02, 7.0, 0.3
 
 
-@pytest.fixture(scope="module")
-def transient():
-    specification = importlib.util.spec_from_file_location("transient", SCRIPT)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+@pytest.fixture
+def transient(monkeypatch):
+    return module_of(SCRIPT, monkeypatch)
 
 
 def eq_10(z: np.ndarray, t: float) -> np.ndarray:

@@ -157,7 +157,7 @@ def test_any_exponent_keeps_the_temperature(exponent, gamma, tmp_path):
 @pytest.mark.parametrize("precision", ["mixed", "double"])
 @pytest.mark.parametrize(("ranks", "newton"), [(1, "on"), (1, "off"), (2, "on"), (2, "off")])
 def test_momentum_is_conserved(ranks, newton, precision, tmp_path):
-    # Velocities of the centre of mass: rounding of sums of 1,372 velocities, 1e-16 each and step.
+    # Velocities of the center of mass: rounding of sums of 1,372 velocities, 1e-16 each and step.
     # A million steps: docs/benchmarks/results, of examples/dpd/momentum.py.
     deck = f"newton {newton}\n" + groot_warren("manymove/dpd", 200, tail=f"precision {precision}")
     table = run_lammps(deck, tmp_path, ranks).thermo()

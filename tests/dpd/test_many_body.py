@@ -434,7 +434,9 @@ fix nve all nve/limit 0.05
 
 
 BAD = {
-    "pair_coeff * * -40 25 18 1.0": "missing argument",
+    "pair_coeff * * -40 25 18 1.0": "A B gamma cutoff density_cutoff .*missing argument",
+    "pair_coeff * * mdpd -40 25 18 1.0 0.75": "mdpd is not a number; the name of a style",
+    "pair_coeff * * -40 -25 18 1.0 0.75": "B -25 must not be negative, because the energy",
     "pair_coeff * * -40 inf 18 1.0 0.75": "B inf must be finite|[Ee]xpected floating",
     "pair_coeff * * -40 25 18 1.0 0": "density_cutoff 0 must be positive",
     "pair_coeff * * -40 25 18 1.0 1.2": "density_cutoff 1.2 must not be larger than cutoff 1.0",

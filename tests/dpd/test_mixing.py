@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-
 import numpy as np
 import pytest
-from documents import ROOT
+from documents import ROOT, module_of
 from lammps_host import needs_lammps, run_lammps
 
 HERE = ROOT / "examples" / "mixing"
@@ -16,15 +13,10 @@ if not HERE.exists():
 
 
 @pytest.fixture
-def mixing():
+def mixing(monkeypatch):
     """The module of the example."""
     pytest.importorskip("matplotlib")
-    spec = importlib.util.spec_from_file_location("mixing", HERE / "mixing.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["mixing"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["mixing"]
+    return module_of(HERE / "mixing.py", monkeypatch)
 
 
 @needs_lammps

@@ -50,6 +50,19 @@ run 12
     assert_close(state(ours), state(host), 1e-9)
 
 
+@pytest.mark.parametrize(
+    "columns", ["temp press pe fmax fnorm", "epair pe vol", "fmax epair", "c_thermo_temp f_t pxy"]
+)
+def test_thermodynamic_output_alone(columns, device, tmp_path):
+    # Only what the columns need is copied.
+    more = "fix t all temp/rescale 3 1.3 1.0 0.0 0.7\n" if "f_t" in columns else ""
+    more += f"thermo_style custom step {columns}\nthermo_modify format float %.16g\n"
+    more += "thermo 3\nrun 12\n"
+    ours, host = compare(DECKS["bonds"], more, device, tmp_path)
+    for column, values in host.thermo().items():
+        assert ours.thermo()[column] == pytest.approx(values, rel=1e-8, abs=1e-9), column
+
+
 def test_a_fix_that_changes_the_time_step(device, tmp_path):
     more = "fix dt all dt/reset 3 0.001 0.02 0.02\n" + THERMO + "run 9\n"
     ours, host = compare(DECKS["bonds"], more, device, tmp_path)

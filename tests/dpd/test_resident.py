@@ -123,7 +123,7 @@ def test_simd_levels_give_the_same_bits(deck, precision, tmp_path, monkeypatch):
         assert (run.thermo()["Press"] == runs[0].thermo()["Press"]).all()
 
 
-# Within the cutoff are 170 neighbours of a particle, more than are computed at a time.
+# Within the cutoff are 170 neighbors of a particle, more than are computed at a time.
 @pytest.mark.parametrize("precision", ["mixed", "double"])
 def test_a_dense_fluid_is_that_of_the_host(precision, device, tmp_path):
     deck = system("block 0 4 0 4 0 4", 2560) + fluid(precision).replace("25.0 4.5", "2.0 4.5")
@@ -293,7 +293,7 @@ def test_bad_arguments_are_named(command, tmp_path):
 def test_a_missing_gpu_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     run = run_lammps(system() + fluid() + resident("cuda"), tmp_path, fails=True)
-    assert "device cuda is not there" in run.output
+    assert "device cuda is not available" in run.output
 
 
 @pytest.mark.parametrize("precision", ["double", "mixed"])

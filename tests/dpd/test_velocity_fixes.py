@@ -29,6 +29,7 @@ FIXES = {
     "momentum": "fix v all momentum 1 linear 1 1 1\n",
     "angular momentum": "fix v all momentum 1 linear 1 1 1 angular\n",
     "rescale": "fix v all temp/rescale 1 1.3 0.9 0.001 0.7\n",
+    "rescale, within the window": "fix v all temp/rescale 1 1.3 0.9 10.0 0.7\n",
     "berendsen": "fix v all temp/berendsen 1.3 0.9 0.5\n",
     "momentum, energy kept": "fix v all momentum 2 linear 1 0 1 rescale\n",
     "parts": "group some id 1:300\nfix v some temp/berendsen 1.3 1.3 0.2\ncompute t all temp\n"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-
 import numpy as np
 import pytest
-from documents import ROOT
+from documents import ROOT, module_of
 from lammps_host import needs_lammps, run_lammps
 
 HERE = ROOT / "examples" / "vesicle"
@@ -17,13 +14,7 @@ HERE = ROOT / "examples" / "vesicle"
 def example(monkeypatch):
     """The modules vesicle and render of the example."""
     monkeypatch.syspath_prepend(str(HERE))
-    modules = []
-    for name in ("render", "vesicle"):
-        specification = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
-        modules.append(importlib.util.module_from_spec(specification))
-        monkeypatch.setitem(sys.modules, name, modules[-1])
-        specification.loader.exec_module(modules[-1])
-    return modules
+    return [module_of(HERE / f"{name}.py", monkeypatch) for name in ("render", "vesicle")]
 
 
 def test_a_tenth_of_the_particles_is_in_chains(example):

@@ -122,10 +122,10 @@ def test_the_integral_of_a_known_process():
     [
         ({"pressure": np.zeros((100, 5))}, r"needs the shape \(n, 6\)"),
         ({"pressure": np.full((100, 6), np.nan)}, "not finite"),
-        ({"volume": 0.0}, "volume must be positive, not 0"),
+        ({"volume": 0.0}, "volume must be positive, got 0"),
         ({"temperature": -1.0}, "temperature must be positive"),
         ({"interval": np.inf}, "interval must be positive"),
-        ({"window": 0.2}, "a window of 20 steps needs 200 steps or more, not 100"),
+        ({"window": 0.2}, "a window of 20 steps needs 200 steps or more, got 100"),
     ],
 )
 def test_bad_arguments_are_named(change, message):

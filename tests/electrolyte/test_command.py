@@ -173,6 +173,7 @@ def test_autocorrelation_time_is_that_of_equation_10():
         ("--bin-width", 1.5, "--bin-width"),
         ("--margin", 1.5, "--margin"),
         ("--equilibrate", 45, "another --equilibrate than 45"),
+        ("--sweeps", 7, "--sweeps is 7, but the run in"),
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused(finished, capsys, option, value, message):

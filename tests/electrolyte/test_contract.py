@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 from electrolytes import dense, trivalent
+from processes import SOON
 
 from manymove import Electrolyte
 from manymove.analysis.ions import Salt, Species, random_box, random_sphere
@@ -105,13 +106,19 @@ def test_starts_reach_a_packing_fraction_of_a_half():
     assert ions.max_overlap() == 0
 
 
+def test_short_moves_are_rounded_as_the_others_are():
+    steps = {"max_displacement": 1.2345, "short_displacement": 1.2345, "short_fraction": 0.5}
+    ions = make(**steps)
+    assert ions.core.short_displacement == ions.max_displacement == pytest.approx(1.2345, abs=1e-5)
+
+
 def test_touching_ions_are_accepted_after_rounding():
     """Rounding to the grid pushes some pairs at contact closer; they are moved by a few units."""
     random = np.random.default_rng(3)
-    centres = (np.stack(np.meshgrid(*3 * [np.arange(-3, 4)]), -1).reshape(-1, 3) * 20.0)[:300]
+    centers = (np.stack(np.meshgrid(*3 * [np.arange(-3, 4)]), -1).reshape(-1, 3) * 20.0)[:300]
     directions = random.normal(size=(300, 3))
     directions *= 2 * (1 + 1e-12) / np.linalg.norm(directions, axis=1)[:, None]
-    positions = np.concatenate((centres + directions, centres - directions))
+    positions = np.concatenate((centers + directions, centers - directions))
     ions = make(positions, np.arange(600) // 300, radius=120.0, max_displacement=1.0)
     assert ions.max_overlap() == 0
     assert np.abs(ions.positions - positions).max() < 5 * 120 / 2**23
@@ -187,7 +194,7 @@ def test_ctrl_c_stops_between_sweeps(method):
             ions.run(100_000)
     finally:
         signal.signal(signal.SIGINT, before)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < SOON
     ions.run(1)
     whole = trivalent(1000, method=method, device="cpu")
     whole.run(ions.sweeps)

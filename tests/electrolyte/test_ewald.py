@@ -121,7 +121,7 @@ def test_energies_are_those_of_independent_sums(box, surrounding, device):
         ions.run(2)
         assert ions.max_overlap() == 0
         scale = ions.bjerrum_length * 60
-        assert abs(ions._engine.energy() - energy_of(ions)) < 1e-9 * scale
+        assert abs(ions.core.energy() - energy_of(ions)) < 1e-9 * scale
 
 
 @needs_lammps
@@ -223,7 +223,7 @@ def test_two_ions_follow_the_exact_distribution(device):
     samples, bins = 8000, 20
     found = np.empty(samples)
     for k in range(samples):
-        ions._engine.run(10)
+        ions.core.run(10)
         d = np.abs(np.subtract(*ions.positions))
         found[k] = np.linalg.norm(np.minimum(d, edge - d))
     grid, offsets = grid_of(edge)
@@ -244,7 +244,7 @@ def test_two_ions_in_a_vacuum_follow_the_exact_distribution(device):
     ions = two_ions(edge, contact, bjerrum, device, surrounding="vacuum")
     found = np.empty(6000)
     for k in range(found.size):
-        ions._engine.run(20)
+        ions.core.run(20)
         found[k] = abs(np.subtract(*ions.unwrapped_positions)[0])
     assert found.max() > 1.5 * edge
     grid, offsets = grid_of(edge)
@@ -353,7 +353,7 @@ def test_a_net_charge_is_refused():
         ({"boundary": "ewald", "images": np.zeros((64, 3), int)}, "images are for"),
         (
             {"boundary": "ewald", "surrounding": "vacuum", "images": np.zeros((63, 3), int)},
-            "images must be three integers per ion",
+            "images must be three integers for each of",
         ),
         (
             {"boundary": "ewald", "surrounding": "vacuum", "images": np.zeros((64, 3))},

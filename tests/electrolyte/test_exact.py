@@ -38,7 +38,7 @@ def test_two_ions_in_a_sphere_follow_the_exact_distance_distribution(device, pre
     samples = 8000
     distances = np.empty(samples)
     for k in range(samples):
-        ions._engine.run(12)
+        ions.core.run(12)
         a, b = ions.positions
         distances[k] = math.dist(a, b)
     edges = np.linspace(contact, 2 * radius, 25)
@@ -200,7 +200,7 @@ def test_energies_are_those_after_each_sweep(device):
     expected = []
     for _ in range(4):
         ions.run(1)
-        expected.append(ions._engine.energy())
+        expected.append(ions.core.energy())
     assert ions.energies == pytest.approx(expected, rel=1e-12)
 
 

@@ -128,7 +128,7 @@ def test_the_second_moment_condition_holds_with_ewalds_energy(device):
         ({"every": 0}, "every must be"),
         ({"every": 1, "k_max": 0.0}, "k_max must be"),
         ({"every": 1, "k_max": 0.1}, "k_max must be at least 2 pi / 50"),
-        ({"every": 1, "k_max": 40.0}, "k_max 40 has about .* wave vectors: too many"),
+        ({"every": 1, "k_max": 40.0}, "k_max 40 has about .* wave vectors, more than"),
     ],
 )
 def test_bad_settings_are_refused(options, message):

@@ -154,6 +154,12 @@ def test_decisions_near_contact_do_not_depend_on_rounding(device, cell_width, mo
 GOLDEN = [
     (lattice(8, 8, (10.0, 10.0)), (10.0, 10.0), {}, "a1e7f4a28f30eeff"),
     (
+        lattice(8, 8, (10.0, 10.0)),
+        (10.0, 10.0),
+        {"shift_along_axis": True, "rounds": 1},
+        "42e2ebb73f01258a",
+    ),
+    (
         lattice(7, 5, (10.5, 6.6)),
         (10.5, 6.6),
         {"moves_per_cell": 3, "rounds": 2, "tile": 5, "cell_width": 1.3, "max_displacement": 0.4},

@@ -127,6 +127,20 @@ def test_two_spheres_have_the_volumes_of_integration(device, mode):
     check_volumes(spheres, np.ones((2, 2)))
 
 
+def test_two_disks_have_the_volumes_of_integration_after_tuning(device):
+    """A comparison; a step of 0.001 is at first far too small."""
+    disks = make(
+        (sites((4.3, 4.3))[[0, 4]], (4.3, 4.3)),
+        device,
+        pressure=0.2,
+        volume_delta=0.001,
+        volume_repeats=4,
+        max_displacement=0.6,
+    )
+    assert disks.tune_volume(4000) > 0.1
+    check_volumes(disks, np.ones((2, 2)))
+
+
 @pytest.mark.parametrize("dimensions", [2, 3])
 @pytest.mark.parametrize("sizes", ["diameters", "table"])
 def test_three_particles_of_different_sizes_have_the_volumes_of_integration(
@@ -160,10 +174,10 @@ def test_the_pressure_of_an_equation_of_state_returns_its_density_and_compressib
     spheres = HardSpheres.random(64, 0.28, seed=5, pressure=pressure(phi), device=device)
     spheres.run(4000)
     spheres.tune_volume(2000)
-    before = np.array(spheres._engine.volume_counters)
+    before = np.array(spheres.core.volume_counters)
     spheres.sample_volume(200)
     spheres.run(100_000)
-    trials, accepted = np.array(spheres._engine.volume_counters) - before
+    trials, accepted = np.array(spheres.core.volume_counters) - before
     assert 0.2 < accepted / trials < 0.45  # 0.3 is wanted
     found = spheres.mean_packing_fraction
     assert abs(found.value - phi) < 5 * found.error + 2e-3
@@ -498,7 +512,7 @@ def test_a_box_that_leaves_its_lattice_says_so():
 def test_a_checkpoint_with_another_volume_is_refused():
     spheres = shrinking("spheres")
     spheres.run_cycles(5)
-    snapshot = spheres._engine.snapshot()
+    snapshot = spheres.core.snapshot()
     for volume, message in [
         (snapshot["volume"][0] + 1e-15, "overlap|does not have the volume"),
         (1e300, "does not have the volume"),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hard_disks import closest_distance, make
 from machine import limits_address_space
-from processes import run, start
+from processes import SOON, run, start
 
 from manymove import HardDisks
 from manymove.hard_particles import hexagonal_packing, random_packing, square_packing
@@ -28,7 +28,7 @@ def assert_valid(disks):
     closest = closest_distance(positions, disks.box) / disks.diameter
     assert closest >= 1 - 1e-6
     assert disks.max_overlap() == pytest.approx(max(0.0, 1 - closest), abs=1e-12)
-    ids = np.sort(disks._engine.snapshot()["ids"])
+    ids = np.sort(disks.core.snapshot()["ids"])
     assert np.array_equal(ids[-disks.N :], np.arange(disks.N))
     assert (ids[: -disks.N] == -1).all()
 
@@ -73,7 +73,7 @@ def test_wide_cells_never_hold_a_fifth_disk(device):
         disks = make(
             (positions * scale, (edge, edge)), device, cell_width=1.41, max_displacement=0.5
         )
-        assert all(1 <= w < math.sqrt(2) for w in disks._engine.grid["cell_width"])
+        assert all(1 <= w < math.sqrt(2) for w in disks.core.grid["cell_width"])
         disks.run_cycles(500)
         assert_valid(disks)
 
@@ -175,7 +175,7 @@ def test_the_callback_sees_the_run_go_on_and_leaves_no_trace(device, fluid):
     assert (np.diff(sweeps) > 0).all()
     assert sweeps[-1] == disks.sweeps
     assert len(seen) >= elapsed / 0.5
-    assert np.diff(times).max() < 1.0
+    assert np.diff(times).max() < SOON
 
 
 @pytest.mark.parametrize("exception", [KeyboardInterrupt, RuntimeError])
@@ -218,7 +218,7 @@ except KeyboardInterrupt:
 
 
 @pytest.mark.parametrize("N", [10, 100_000])
-def test_ctrl_c_stops_a_run_within_a_second(device, N):
+def test_ctrl_c_stops_a_run_that_would_take_days(device, N):
     child = start([sys.executable, "-c", INTERRUPTED, device, N], stderr=subprocess.PIPE)
     try:
         assert child.stdout.readline().strip() == "running", child.stderr.read()
@@ -226,7 +226,7 @@ def test_ctrl_c_stops_a_run_within_a_second(device, N):
         sent = time.perf_counter()
         child.send_signal(signal.SIGINT)
         assert child.stdout.readline().strip() == "stopped", child.stderr.read()
-        assert time.perf_counter() - sent < 1.0
+        assert time.perf_counter() - sent < SOON  # 0.1 s on an idle machine
         cycle, state_hash, overlap, moved = child.stdout.readline().split()
         assert child.stdout.readline().strip() == "went on"
         assert child.wait(timeout=30) == 0
@@ -261,7 +261,7 @@ print("went on")
 
 @limits_address_space
 @pytest.mark.parametrize(
-    ("edge", "threads", "error"), [(9000.0, 1, "MemoryError"), (9.0, 5000, "RuntimeError")]
+    ("edge", "threads", "error"), [(9000.0, 1, "MemoryError"), (9.0, 4000, "RuntimeError")]
 )
 def test_when_memory_or_threads_run_out_the_process_goes_on(edge, threads, error):
     code = LIMITED.format(edge=edge, threads=threads, error=error)

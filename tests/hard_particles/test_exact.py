@@ -13,7 +13,14 @@ from functools import cache
 import numpy as np
 import pytest
 from hard_disks import lattice, sample, separations
-from laws import FALSE_ALARM, assert_binomial, assert_follows, chi_square, chi_square_tail
+from laws import (
+    FALSE_ALARM,
+    assert_binomial,
+    assert_follows,
+    chi_square,
+    chi_square_tail,
+    symmetry,
+)
 
 from manymove import HardDisks
 
@@ -117,7 +124,7 @@ def test_one_disk_is_active_and_stays_in_its_cell_as_often_as_geometry_says(devi
     )
     cycles = 200_000
     disks.run_cycles(cycles)
-    grid = disks._engine.grid
+    grid = disks.core.grid
     active = math.prod((n - t) / n for n, t in zip(grid["cells"], grid["tiles"], strict=True))
     assert_binomial(disks.trial_moves, cycles, active)
     stays = math.prod(1 - disks.max_displacement / (2 * w) for w in grid["cell_width"])
@@ -139,14 +146,14 @@ def test_every_place_of_the_box_is_frozen_equally_often(device):
         device=device,
         threads=1,
     )
-    grid = disks._engine.grid
+    grid = disks.core.grid
     assert grid["tiles"] == (3, 2)
     active = (12 - 3) / 12 * (9 - 2) / 9
     places, moved = np.empty((60_000, 2)), np.empty(60_000, dtype=bool)
     before = 0
     for k in range(len(places)):
         places[k] = disks.positions[0]
-        disks._engine.run(1)
+        disks.core.run(1)
         moved[k] = disks.trial_moves > before
         before = disks.trial_moves
     visits, trials = bins_of(places, box, 6), bins_of(places[moved], box, 6)
@@ -182,14 +189,14 @@ def test_trial_displacements_are_uniform_in_a_square(device, delta):
     steps, disks = single_moves(device, delta, box, 60_000, seed=4)
     largest = disks.max_displacement
     assert largest == pytest.approx(delta, rel=2**-7)
-    unit = disks._engine.grid["unit"]
+    unit = disks.core.grid["unit"]
     assert np.abs(steps).max() <= largest + 2 * unit
     assert np.abs(steps).max() > largest * (1 - 20 / len(steps))  # fails with probability e^-40
     m = 8
     edges = np.linspace(-largest - unit, largest + unit, m + 1)
     counts = np.histogram2d(steps[:, 0], steps[:, 1], bins=[edges, edges])[0]
     middle = np.abs(edges[1:] + edges[:-1]) / 2  # the law is linear within each bin
-    law = [1 - middle / w for w in disks._engine.grid["cell_width"]]
+    law = [1 - middle / w for w in disks.core.grid["cell_width"]]
     assert_follows(counts, np.outer(law[0], law[1]))
 
 
@@ -204,7 +211,7 @@ def distance_counts(vectors):
 
 
 def distance_law(box):
-    """Areas of the unit cell by distance from its centre, from 4e6 points of a grid."""
+    """Areas of the unit cell by distance from its center, from 4e6 points of a grid."""
     x, y = (((np.arange(2000) + 0.5) / 2000 - 0.5) * edge for edge in box)
     return np.histogram((x[:, None] ** 2 + y[None, :] ** 2).ravel(), bins=DISTANCES**2)[0]
 
@@ -318,9 +325,9 @@ def transitions(device, count, box, settings, number, apart=30, drift=0.0):
     disks = tiny(device, count, box, **settings)
     pairs = np.empty((number, 2, count, 2))
     for k in range(number):
-        disks._engine.run(apart)
+        disks.core.run(apart)
         pairs[k, 0] = disks.positions
-        disks._engine.run(1)
+        disks.core.run(1)
         pairs[k, 1] = disks.positions
     vectors = separations(pairs, box)[..., : count - 1, :]
     vectors[:, 1] = (vectors[:, 1] + drift + np.array(box) / 2) % np.array(box) - np.array(box) / 2
@@ -331,16 +338,6 @@ def transitions(device, count, box, settings, number, apart=30, drift=0.0):
     counts = np.zeros((size, size))
     np.add.at(counts, (states[:, 0], states[:, 1]), 1)
     return counts
-
-
-def symmetry(counts):
-    """The p-value of n_ij = n_ji for all pairs of states with thirty transitions or more."""
-    i, j = np.triu_indices(len(counts), 1)
-    forth, back = counts[i, j], counts[j, i]
-    often = forth + back >= 30
-    assert often.sum() >= 20
-    forth, back = forth[often], back[often]
-    return chi_square_tail(float(((forth - back) ** 2 / (forth + back)).sum()), int(often.sum()))
 
 
 @pytest.mark.parametrize(
@@ -360,13 +357,13 @@ def test_one_cycle_obeys_detailed_balance(device, count, box, settings):
     for three it is below one standard deviation in 150,000 transitions.
     """
     counts = transitions(device, count, box, settings, 30_000)
-    assert symmetry(counts) > FALSE_ALARM
+    assert symmetry(counts, 20) > FALSE_ALARM
 
 
 def test_the_symmetry_of_transitions_notices_a_drift(device):
     """A drift of 0.03 d per cycle, against moves of 0.4 d, is refused."""
     counts = transitions(device, 2, (3.05, 3.05), {"rounds": 1}, 30_000, drift=0.03)
-    assert symmetry(counts) < FALSE_ALARM
+    assert symmetry(counts, 20) < FALSE_ALARM
 
 
 # ---- every disk alike --------------------------------------------------------------------------
@@ -388,7 +385,7 @@ def test_every_disk_moves_equally_often(device):
         device=device,
         threads=2,
     )
-    grid = disks._engine.grid
+    grid = disks.core.grid
     active = math.prod((n - t) / n for n, t in zip(grid["cells"], grid["tiles"], strict=True))
     cycles = 10_000
     places = np.concatenate([disks.positions[None], sample(disks, cycles, 1)])

@@ -73,12 +73,18 @@ def test_random_packing_is_disordered_and_even():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"N": 0, "packing_fraction": 0.5}, "N is 0"),
-        ({"N": 10, "packing_fraction": 0.0}, "packing_fraction is 0.0"),
-        ({"N": 10, "packing_fraction": math.nan}, "packing_fraction is nan"),
+        ({"N": 0, "packing_fraction": 0.5}, "N must be from 1 to .*, got 0"),
+        ({"N": 10, "packing_fraction": 0.0}, "packing_fraction must be positive, got 0.0"),
+        ({"N": 10, "packing_fraction": math.nan}, "packing_fraction must be positive, got nan"),
         ({"N": 10, "packing_fraction": 0.73}, "go up to 0.72"),
-        ({"N": 10, "packing_fraction": 0.5, "diameter": -1.0}, "diameter is -1.0"),
-        ({"N": 10, "packing_fraction": 0.5, "aspect_ratio": 0.0}, "aspect_ratio is 0.0"),
+        (
+            {"N": 10, "packing_fraction": 0.5, "diameter": -1.0},
+            "diameter must be positive, got -1.0",
+        ),
+        (
+            {"N": 10, "packing_fraction": 0.5, "aspect_ratio": 0.0},
+            "aspect_ratio must be positive, got 0.0",
+        ),
         ({"N": 10, "packing_fraction": 0.5, "aspect_ratio": 100.0}, "narrower than a disk"),
         # the densest packing of three disks in a square torus has 3 pi (2 - sqrt 3) / 4 = 0.631
         ({"N": 3, "packing_fraction": 0.7}, "found no packing of 3 disks"),
@@ -116,11 +122,11 @@ def test_hexagonal_packing_up_to_touching_disks(N):
 @pytest.mark.parametrize(
     ("packing", "N", "phi", "message"),
     [
-        (square_packing, 100, 0.79, "square lattice of touching disks has 0.785398"),
-        (hexagonal_packing, 100, 0.91, "hexagonal lattice of touching disks has 0.906900"),
+        (square_packing, 100, 0.79, "square lattice of touching disks has 0.7853982"),
+        (hexagonal_packing, 100, 0.91, "hexagonal lattice of touching disks has 0.9068997"),
         (square_packing, 10007, 0.7, "10007 disks fill no square lattice"),
         (hexagonal_packing, 1, 0.7, "1 disks fill no hexagonal lattice"),
-        (hexagonal_packing, -5, 0.7, "N is -5"),
+        (hexagonal_packing, -5, 0.7, "N must be from 1 to .*, got -5"),
     ],
 )
 def test_lattices_refuse(packing, N, phi, message):

@@ -176,7 +176,7 @@ def test_sampling_leaves_the_trajectory_alone(device):
 
 
 def psi6(positions, box, reach=1.5):
-    """Mean over disks of the mean of exp(6 i theta) over neighbours, by brute force."""
+    """Mean over disks of the mean of exp(6 i theta) over neighbors, by brute force."""
     total = 0
     for i in range(len(positions)):
         v = np.delete(positions, i, axis=0) - positions[i]
@@ -189,7 +189,7 @@ def psi6(positions, box, reach=1.5):
 
 @pytest.mark.parametrize("cell_width", [1.0, 1.4])
 def test_psi6_of_lattices(device, cell_width):
-    """1 for hexagonal rows along x, -1 along y; 0 for the four neighbours of a square lattice.
+    """1 for hexagonal rows along x, -1 along y; 0 for the four neighbors of a square lattice.
     Positions are rounded to 1e-6 d."""
     positions, box = hexagonal_packing(240, 0.8)
     disks = HardDisks(positions, box, seed=1, device=device, cell_width=cell_width)

@@ -6,6 +6,7 @@ Nothing here is statistical: whatever one rank samples right, several do.
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from documents import SUPPORT
 from machine import on_gpu
 from processes import Job, on_ranks
 
-from manymove import HardDisks, _core
+from manymove import HardDisks, _core, cli
 from manymove.jobs.ranks import Ranks
 
 pytest.importorskip("mpi4py")
@@ -190,13 +191,27 @@ def test_a_killed_rank_ends_the_job_and_others_resume_it(alone, tmp_path):
     assert_same_results(tmp_path, alone, 3)
 
 
+def test_the_tile_that_an_error_names_has_room_for_the_ranks(tmp_path):
+    small = "disks --particles 600 --packing-fraction 0.6 --sweeps 30 --equilibrate 10".split()
+    small += ["--device", "cpu", "--threads", "1", "--quiet", "--output"]
+    end = manymove(3, *small, tmp_path / "wide", "--decompose")
+    assert end.returncode == 2
+    tile = re.search(r"allow 2; tile = (\d+) \(--tile \1\) allows 3", end.stderr)[1]
+    assert manymove(3, *small, tmp_path / "divided", "--decompose", "--tile", tile).returncode == 0
+    assert cli.run([*small, str(tmp_path / "alone"), "--tile", tile]) == 0
+    divided, alone = summary_of(tmp_path / "divided"), summary_of(tmp_path / "alone")
+    assert divided["tile"] == alone["tile"] == int(tile)
+    assert divided["state_hash"] == alone["state_hash"]
+
+
 def test_the_command_tells_what_cannot_be(tmp_path):
     end = manymove(2, *SMALL, "--output", tmp_path, "--decompose", "--replicas", "2")
     assert end.returncode == 2
     assert "--decompose shares one system; --replicas is 2" in end.stderr
-    end = manymove(2, "disks", "--particles", 300, "--output", tmp_path, "--decompose")
+    end = manymove(2, "disks", "--particles", 60, "--output", tmp_path, "--decompose")
     assert end.returncode == 2
     assert "the box is too small for 2 ranks" in end.stderr
+    assert "--tile" not in end.stderr  # because no tile would do
     end = manymove(2, *SMALL, "--output", tmp_path / "none", "--decompose", "--resume")
     assert end.returncode == 2
     assert "--resume: no checkpoint" in end.stderr

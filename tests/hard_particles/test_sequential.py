@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 from documents import ROOT
-from hard_spheres import sites, three_by_integration
+from hard_spheres import sites, three_by_integration, three_by_samples
 from laws import assert_follows
 
 from manymove import HardSpheres
@@ -43,17 +43,9 @@ def test_three_spheres_agree_with_integration(example, share):
     start = sites(tuple(box))[[0, 4, 8]]
     spheres = example.SequentialSpheres(start, tuple(box), diameters, 4, 0.6, share)
     spheres.run(300)
-    samples = 6000
-    distance, assignment = np.empty(samples), np.empty(samples, dtype=int)
-    for k in range(samples):
-        spheres.run(60)
-        r = spheres.positions[1] - spheres.positions[0]
-        r -= np.rint(r / box) * box
-        distance[k] = np.sqrt((r**2).sum())
-        order = np.argsort(np.argsort(-spheres.diameters))
-        assignment[k] = 3 * order[0] + order[1]
     edges, counts = three_by_integration(diameters, box, share > 0)
-    found = np.histogram2d(assignment, distance, bins=[np.arange(10) - 0.5, edges])[0]
+    samples = three_by_samples(spheres, lambda: spheres.run(60), box)
+    found = np.histogram2d(*samples, bins=[np.arange(10) - 0.5, edges])[0]
     assert_follows(found, counts, law_samples=counts.sum())
 
 

@@ -141,18 +141,21 @@ def test_the_command_decomposed_gives_the_results_of_one_rank(alone, tmp_path):
         assert here[key] == there[key], key
 
 
-@pytest.mark.parametrize("apart", [[], ["--edges-apart"]])
-def test_constant_pressure_and_swap_moves_decomposed_are_those_of_one_rank(apart, tmp_path):
+@pytest.mark.parametrize(
+    "volume", [["--tune-volume"], ["--edges-apart", "--volume-delta", "0.01,0.02"]]
+)
+def test_constant_pressure_and_swap_moves_decomposed_are_those_of_one_rank(volume, tmp_path):
     words = "disks --particles 900 --packing-fraction 0.4 --diameters 1,0.7 --sweeps 40".split()
     words += "--equilibrate 10 --frames 2 --threads 1 --device cpu --quiet".split()
-    words += ["--pressure", 4, "--swap-rounds", 2, *apart]
+    words += ["--pressure", 4, "--swap-rounds", 2, *volume]
     ends = [manymove(1, *words, "--output", tmp_path / "1")]
     words += ["--output", tmp_path / "2", "--decompose"]
     ends.append(manymove(3, *words, "--sweeps", 15))
     ends.append(manymove(2, *words, "--resume"))
     assert [end.returncode for end in ends] == [0, 0, 0], ends
     one, two = (summary_of(tmp_path / name) for name in "12")
-    for key in ("state_hash", "mean_packing_fraction", "swap_trials", "swap_acceptance", "box"):
+    keys = "state_hash mean_packing_fraction swap_trials swap_acceptance box volume_delta"
+    for key in keys.split():
         assert one[key] == two[key], key
     assert one["swap_trials"] > 0 and two["decomposed"]
 

@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 from hard_spheres import assert_valid, make
-from processes import start
+from processes import SOON, start
 
 from manymove import HardDisks, HardSpheres, fcc_packing
 from manymove.hard_particles.checkpoints import read_checkpoint
@@ -157,7 +157,7 @@ def test_random_packings_are_not_crystals():
     [
         ({"packing_fraction": 0.61}, r"0\.61; random packings go up to 0\.6"),
         ({"packing_fraction": 0.0}, "must be positive"),
-        ({"N": 0}, "N is 0; it must be at least 1"),
+        ({"N": 0}, "N must be at least 1, got 0"),
         ({"diameters": [1.0, 2.0]}, "N is 100, but there are sizes of 2 particles"),
         ({"aspect_ratios": (1, 1, -1)}, "ratios .* must be positive"),
         ({"N": 3, "packing_fraction": 0.55}, "box too small"),
@@ -212,7 +212,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_stops_a_run_within_a_second(device):
+def test_ctrl_c_stops_a_run_that_would_take_days(device):
     child = start([sys.executable, "-c", INTERRUPTED, device], stderr=subprocess.PIPE)
     try:
         assert child.stdout.readline().strip() == "running", child.stderr.read()
@@ -220,7 +220,7 @@ def test_ctrl_c_stops_a_run_within_a_second(device):
         sent = time.perf_counter()
         child.send_signal(signal.SIGINT)
         cycles, state_hash, overlap = child.stdout.readline().split()
-        assert time.perf_counter() - sent < 1.5  # half a second for the overlaps
+        assert time.perf_counter() - sent < SOON  # 0.6 s on an idle machine
         assert child.wait(timeout=30) == 0
     finally:
         child.kill()
@@ -237,7 +237,9 @@ def test_ctrl_c_stops_a_run_within_a_second(device):
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_a_loaded_checkpoint_goes_on_bit_for_bit(device, starts, tmp_path, name):
     """With other threads and, where there is a GPU, from one device to the other."""
-    particles = like(starts[name], device, max_displacement=0.07, seed=2**64 - 1)
+    tile = {"polydisperse": (4, 3, 5), "polydisperse disks": (3, 6)}.get(name)
+    particles = like(starts[name], device, max_displacement=0.07, seed=2**64 - 1, tile=tile)
+    assert tile in (None, particles.tile)
     particles.run(33.3)
     particles.save(tmp_path / "state")
     saved = particles.state_hash

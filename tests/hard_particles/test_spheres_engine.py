@@ -97,6 +97,7 @@ SYSTEMS = {
     "dimers of disks": lambda: dimers(2, types=np.arange(18) % 3, contacts=UNLIKE),
     "spheres": lambda: cubic(4, 0.05),
     "small tiles": lambda: cubic(5, 0.05, tile=2, rounds=3),
+    "uneven tiles": lambda: cubic(5, 0.04, diameters=np.linspace(0.4, 1.0, 125), tile=(3, 2, 5)),
     "three cells per edge": lambda: on_lattice((3.1, 3.2, 3.9), 3, tile=2, max_displacement=0.2),
     "near contact": lambda: cubic(4, 1e-5, max_displacement=2e-5, moves_per_cell=9),
     "one sphere": lambda: (np.zeros((1, 3)), (3.0, 3.0, 3.0), {"max_displacement": 1.0}),
@@ -118,9 +119,18 @@ LARGE = {
     "3375 spheres": lambda: cubic(15, 0.03, tile=4),
     "a thousand in one tile": lambda: cubic(10, 0.04, tile=16),
     "polydisperse": lambda: cubic(12, 0.02, diameters=np.linspace(0.45, 1, 12**3), tile=5),
+    "polydisperse in uneven tiles": lambda: cubic(
+        12, 0.02, diameters=np.linspace(0.45, 1, 12**3), tile=(6, 4, 5)
+    ),
     "polydisperse in tiles of two": lambda: cubic(
         16, 0.02, diameters=np.linspace(0.5, 1, 16**3), tile=2, rounds=1
     ),
+    # For the orders of tiles on a GPU, and the kernels for two and three tiles a multiprocessor.
+    "216 uneven tiles": lambda: cubic(17, 0.02, diameters=np.linspace(0.6, 1, 17**3), tile=3),
+    "324 uneven tiles": lambda: cubic(
+        17, 0.03, types=np.arange(17**3) % 2, contacts=BINARY, tile=(3, 3, 2)
+    ),
+    "324 uneven tiles of one size": lambda: cubic(17, 0.03, tile=(3, 3, 2)),
     "seven of eight small": lambda: crowded(10),
     "three types in tiles of two": lambda: cubic(
         12, 0.03, types=np.arange(12**3) % 3, contacts=UNLIKE, tile=2
@@ -230,7 +240,9 @@ def crossing(device):
     return [("cpu", "cpu")] if device == "cpu" else [("cpu", "cuda"), ("cuda", "cpu")]
 
 
-@pytest.mark.parametrize("name", ["spheres", "small tiles", "three types", "polydisperse", "disks"])
+@pytest.mark.parametrize(
+    "name", ["spheres", "small tiles", "uneven tiles", "three types", "polydisperse", "disks"]
+)
 def test_a_snapshot_continues_bit_for_bit(device, name):
     """With another number of threads and, on a GPU, on the other backend."""
     start, box, settings = case(name)

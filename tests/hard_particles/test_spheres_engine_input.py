@@ -70,6 +70,9 @@ def test_bad_positions_and_boxes_are_refused(device, positions, box, message):
         ({"rounds": 17}, "rounds must be from 1 to 16, got 17"),
         ({"tile": 1}, "tile must be from 2 to 16 cells, got 1"),
         ({"tile": 17}, "tile must be from 2 to 16 cells, got 17"),
+        ({"tile": (4, 1, 5)}, "tile must be from 2 to 16 cells, got 1"),
+        ({"tile": (0, 4, 5)}, "tile must be from 2 to 16 cells, got 0"),
+        ({"tile": (4, 5)}, "tile must have one width or 3, got 2"),
     ],
 )
 def test_bad_settings_are_refused(device, settings, message):

@@ -61,7 +61,7 @@ def test_bad_boxes_are_refused(device, box, message):
         ({"diameter": 2.0, "diameters": [1.0] * 3}, ValueError, "give diameter or the sizes"),
         ({"types": [0, 0, 1]}, ValueError, "types and contacts belong together"),
         ({"contacts": [[1.0]]}, ValueError, "types and contacts belong together"),
-        ({"types": [0, 0, 1], "contacts": [[1, 2], [1, 1]]}, ValueError, "symmetric table"),
+        ({"types": [0, 0, 1], "contacts": [[1, 2], [1, 1]]}, ValueError, "got 2.0 for types 0-1"),
         ({"types": [0, 0, 1], "contacts": [[1, 1]]}, ValueError, "symmetric table"),
         ({"types": [0, 0, 2], "contacts": [[1, 1], [1, 1]]}, ValueError, "got 2 of particle 2"),
         ({"types": [0, -1, 0], "contacts": [[1, 1], [1, 1]]}, ValueError, "got -1 of particle 1"),
@@ -75,6 +75,9 @@ def test_bad_boxes_are_refused(device, box, message):
         ({"max_displacement": 5.0}, ValueError, "max_displacement"),
         ({"moves_per_cell": 2.5}, TypeError, "moves_per_cell must be an integer, got 2.5"),
         ({"rounds": 0}, ValueError, "rounds must be positive"),
+        ({"tile": 4.5}, TypeError, "tile must be an integer or have 3 integers, got 4.5"),
+        ({"tile": (4, 5)}, ValueError, r"tile must .* have 3 integers, got \(4, 5\)"),
+        ({"tile": (4, 5, 0)}, ValueError, "tile must be positive and below .*, got 0"),
         ({"seed": -1}, ValueError, r"seed must be in \[0, 2\*\*64\), got -1"),
         ({"repair_depth": -1e-4}, ValueError, "repair_depth must not be negative"),
         ({"comm": object()}, TypeError, "comm must be a communicator of mpi4py"),
@@ -220,3 +223,44 @@ def test_sizes_that_differ_much_are_a_warning():
     spheres = HardSpheres.random(512, 0.05, diameters=diameters, seed=1, device="cpu")
     with pytest.warns(UserWarning, match="the sizes differ by a factor of 5; beyond 4"):
         spheres.sample_pressure(every=1)
+
+
+@pytest.mark.parametrize("kind", [HardDisks, HardSpheres])
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((300.0, 0.3), TypeError, "N must be an integer, got 300.0"),
+        ((300, 0.3, 1.5), TypeError, "seed must be an integer, got 1.5"),
+        ((300, 0.3, -1), ValueError, "seed must be in"),
+        ((1, 0.3), ValueError, "box too small for the checkerboard: edge x is .* three "),
+    ],
+)
+def test_random_starts_name_their_arguments(kind, arguments, error, message):
+    N, packing_fraction, seed = (*arguments, 1)[:3]
+    with pytest.raises(error, match=message):
+        kind.random(N, packing_fraction, seed=seed)
+
+
+def test_widths_of_tiles_may_be_an_array():
+    tile = np.array([4, 5, 4])
+    assert HardSpheres.random(100, 0.1, seed=1, tile=tile, device="cpu").tile == (4, 5, 4)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: HardDisks.random(9, 0.3, seed=1).run("5"), "sweeps must be a number, got '5'"),
+        (lambda: HardDisks.random(9, 0.3, seed=1).run_until(None), "sweeps must be a number"),
+        (lambda: HardSpheres.random(9, "0.3", seed=1), "packing_fraction must be a number"),
+        (
+            lambda: HardDisks.random(9, 0.3, seed=1).sample_pressure("1"),
+            "every must be a number, got '1'",
+        ),
+        (lambda: HardDisks(None, (9, 9), seed=1), "positions must be an array, got None"),
+        (lambda: HardDisks(np.zeros((3, 4)), (9, 9), seed=1), r"shape \(N, 2\), got \(3, 4\)"),
+        (lambda: HardSpheres(np.zeros(3), (9, 9, 9), seed=1), r"shape \(N, 3\), got \(3,\)"),
+    ],
+)
+def test_arguments_of_a_wrong_kind_are_named(call, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        call()

@@ -112,6 +112,14 @@ STARTS = {
     "a binary mixture": lambda: HardSpheres.random(
         90, 0.45, types=[0, 1] * 45, contacts=[[1, 1.2], [1.2, 1.6]], seed=1, device="cpu"
     ),
+    "three types": lambda: HardSpheres.random(
+        90,
+        0.45,
+        types=[0, 1, 2] * 30,
+        contacts=[[1, 1.2, 1.3], [1.2, 1.4, 1.5], [1.3, 1.5, 1.6]],
+        seed=1,
+        device="cpu",
+    ),
     "diameters": lambda: HardSpheres.random(
         90, 0.45, diameters=np.linspace(0.6, 1.4, 90), seed=1, device="cpu"
     ),

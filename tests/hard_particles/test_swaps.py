@@ -11,12 +11,12 @@ import math
 
 import numpy as np
 import pytest
-from hard_spheres import assert_valid, make, sites, three_by_integration
+from hard_spheres import assert_valid, make, sites, three_by_integration, three_by_samples
 from laws import assert_follows
 from machine import on_gpu
 
 from manymove import HardDisks, HardSpheres
-from manymove.hard_particles.replica import _is_mixture_of
+from manymove.hard_particles.replica import is_mixture_of
 from manymove.hard_particles.sizes import Sizes
 
 SWAPS = {"swap_rounds": 4}
@@ -56,6 +56,14 @@ def test_the_diameters_are_conserved_exactly(device, dimensions, range_):
     assert_valid(particles)
 
 
+def test_diameters_that_differ_by_more_than_the_range_stay():
+    particles = mixture(3, swap_rounds=4, swap_range=1e-3)
+    before = particles.diameters
+    assert np.diff(np.sort(before)).min() > 1e-3
+    particles.run_cycles(30)
+    assert np.array_equal(before, particles.diameters) and particles.swap_acceptance == 0
+
+
 @pytest.mark.parametrize("dimensions", [2, 3])
 @pytest.mark.parametrize("swaps", [{}, SWAPS])
 def test_three_particles_agree_with_integration(device, dimensions, swaps):
@@ -68,17 +76,9 @@ def test_three_particles_agree_with_integration(device, dimensions, swaps):
         (start, tuple(box)), device, diameters=diameters, max_displacement=0.6, **swaps
     )
     particles.run_cycles(300)
-    samples = 6000
-    distance, assignment = np.empty(samples), np.empty(samples, dtype=int)
-    for k in range(samples):
-        particles.run_cycles(20)
-        r = particles.positions[1] - particles.positions[0]
-        r -= np.rint(r / box) * box
-        distance[k] = np.sqrt((r**2).sum())
-        order = np.argsort(np.argsort(-particles.diameters))
-        assignment[k] = 3 * order[0] + order[1]
     edges, counts = three_by_integration(diameters, box, bool(swaps))
-    found = np.histogram2d(assignment, distance, bins=[np.arange(10) - 0.5, edges])[0]
+    samples = three_by_samples(particles, lambda: particles.run_cycles(20), box)
+    found = np.histogram2d(*samples, bins=[np.arange(10) - 0.5, edges])[0]
     assert_follows(found, counts, law_samples=counts.sum())
 
 
@@ -213,8 +213,8 @@ def test_sizes_are_compared_relative_to_their_own_unit_of_length():
         ({"diameters": 1e-9 * types + 1e-9}, {"diameters": 2e-9 * types + 1e-9}),
     ]:
         disks = make((sites(box)[:8], box), **given)
-        assert _is_mixture_of(disks, Sizes(**given))
-        assert not _is_mixture_of(disks, Sizes(**other))
+        assert is_mixture_of(disks, Sizes(**given))
+        assert not is_mixture_of(disks, Sizes(**other))
 
 
 def test_swaps_need_two_cells_of_a_set():

@@ -143,18 +143,40 @@ def test_particle_on_a_hill_is_named():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (dict(method="metropolis"), "unknown method"),
+        (dict(method="metropolis"), "method must be"),
         (dict(framework={"O": (1.0, 1.0)}), 'type "Si" has no parameters'),
         (dict(framework={**GAS.framework, "Ar": None}), "both adsorbate and framework"),
         (dict(adsorbate="Xe", framework={**GAS.framework, "Ar": None}), "both adsorbates"),
         (dict(kT=0.0), "kT must be positive"),
-        (dict(cutoff=6.0), "less than twice the cutoff"),
+        # In the units of the simulation.
+        (dict(cutoff=6.0), f"{BOX[0]:g} wide along x, less than twice the cutoff of 6: use a"),
+        (dict(max_displacement=50.0), f"below half the box, {BOX.min() / 2:g}, got 50"),
         (dict(proposals=31), "power of two"),
     ],
 )
 def test_bad_settings_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         simulation = simulation_of()
+        add(simulation, **settings)
+        simulation.run(1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (dict(adsorbate=["C"]), r"adsorbate must be the name of a particle type, got \['C'\]"),
+        (dict(epsilon="x"), "epsilon and sigma must be two numbers"),
+        (dict(framework=None), "framework must be a dictionary of particle types, got None"),
+        (dict(framework={"O": 1.0}), r"framework\['O'\] must be two numbers, .* got 1.0"),
+        (dict(framework={"O": (1, -1)}), r"framework\['O'\] must be finite, .* got \(1, -1\)"),
+        (dict(kT=hoomd.variant.Constant(1)), "kT must be a number, got <"),
+        (dict(bins=2000), "bins must be from 1 to 1024, got 2000"),  # also without a profile
+        (dict(grid_spacing=1e-9), "grid_spacing is 1e-09, with which the grid"),
+    ],
+)
+def test_settings_of_a_wrong_kind_are_named(settings, message):
+    simulation = simulation_of()
+    with pytest.raises((TypeError, ValueError), match=message):
         add(simulation, **settings)
         simulation.run(1)
 

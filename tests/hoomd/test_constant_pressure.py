@@ -102,10 +102,23 @@ def test_a_change_of_the_pressure_makes_a_new_engine(way):
         ({"betaP": 1, "volume": {"delta": 1}, "length": {"delta": 1}}, "either volume or length"),
         ({"betaP": 1, "length": {"delta": (0, 0, 0)}}, "a number for each edge, one of them not 0"),
         ({"betaP": 1, "length": {"delta": (1, -1, 0)}}, "must be positive and finite"),
-        ({"betaP": 1, "length": 0.1}, "must be a dictionary with delta"),
+        ({"betaP": 1, "length": 0.1}, r"box_moves\['length'\] must be a dictionary, got 0.1"),
+        ({"betaP": 1, "volume": 0.1}, r"box_moves\['volume'\] must be a dictionary, got 0.1"),
+        (5, "box_moves must be a dictionary, got 5"),
     ],
 )
 def test_bad_box_moves_are_refused(way, moves, message):
     simulation = simulation_of(SYSTEMS["spheres"][0])
     with pytest.raises((ValueError, TypeError), match=message):
         attach(simulation, way, box_moves=moves)
+
+
+@pytest.mark.parametrize(
+    "changes, name",
+    [({"volume": {"delta": 9.0}}, "volume"), ({"length": {"delta": np.full(3, 9.0)}}, "length")],
+)
+def test_a_change_that_is_too_large_is_named_as_it_was_given(way, changes, name):
+    simulation = simulation_of(SYSTEMS["spheres"][0])
+    attach(simulation, way, box_moves={"betaP": 5.0, **changes})
+    with pytest.raises(ValueError, match=rf"box_moves\['{name}'\]\['delta'\] must .* got 9"):
+        simulation.run(1)

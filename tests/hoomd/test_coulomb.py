@@ -191,6 +191,7 @@ def test_new_charges_are_noticed(hoomd_device):
     [
         ({"bjerrum_length": 0}, ValueError, "bjerrum_length must be positive"),
         ({"sweeps_per_step": 0}, ValueError, "sweeps_per_step must be"),
+        ({"radius": "x"}, TypeError, "radius must be a number, got 'x'"),
         ({"radius": 1e4}, ValueError, "does not fit into the box"),
         ({"radius": 5.0}, ValueError, "outside the spherical cell"),
         ({"precision": "half"}, ValueError, "precision must be"),

@@ -42,6 +42,7 @@ def few():
         ({"sweeps_per_step": 16}, {"rounds": 4}, 4),
         ({"sweeps_per_step": 6}, {"rounds": 3}, 2),
         ({"sweeps_per_step": 5}, {"rounds": 1}, 5),
+        ({"tile": 5}, {"tile": 5}, 1),
         ({"d": 0.3, "nselect": 3, "threads": 2}, {"max_displacement": 0.3, "moves_per_cell": 3}, 1),
     ],
 )
@@ -210,6 +211,7 @@ def test_a_box_that_grows_is_respected(hoomd_device, fluid):
         ("d", 0.3, {"max_displacement": 0.3}),
         ("nselect", 2, {"moves_per_cell": 2}),
         ("sweeps_per_step", 3, {"rounds": 3}),
+        ("tile", 6, {"tile": 6}),
         ("diameter", 0.9, {"diameter": 0.9, "max_displacement": 0.16 * 0.9}),
     ],
 )

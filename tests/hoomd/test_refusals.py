@@ -16,6 +16,9 @@ import manymove.hoomd  # noqa: E402
     [
         ({"diameter": 0}, ValueError, "diameter must be positive and finite, got 0.0"),
         ({"diameter": np.nan}, ValueError, "diameter must be positive and finite, got nan"),
+        ({"diameter": "x"}, TypeError, "diameter must be a number, got 'x'"),
+        ({"d": [0.1]}, TypeError, r"d must be a number, got \[0.1\]"),
+        ({"repair_depth": None}, TypeError, "repair_depth must be a number, got None"),
         ({"d": -0.1}, ValueError, "d must be positive and finite, got -0.1"),
         ({"nselect": 0}, ValueError, "nselect must be from 1 to 1024, got 0"),
         ({"nselect": 1025}, ValueError, "nselect must be from 1 to 1024, got 1025"),
@@ -64,7 +67,7 @@ REFUSALS = [
     (change_box(Lx=5), {}, "disk .* is outside the box: x = "),
     (remove_a_disk, {}, "tags from 0 to N - 1; of the 399 here one has the tag 399"),
     (overlap, {}, "disks 5 and 7 overlap by 0.8"),
-    (lambda simulation: None, {"d": 5}, "max_displacement must be .* at most the cell width"),
+    (lambda simulation: None, {"d": 5}, "^d must be .* at most the cell width"),
     (lambda simulation: None, {"diameter": 2}, "packing fraction 2.4 is above"),
 ]
 
@@ -98,7 +101,7 @@ def test_a_simulation_goes_on_when_the_reason_for_a_refusal_is_gone(fluid):
     simulation, disks = make(fluid, sweeps_per_step=16)
     simulation.run(2)
     disks.d = 5
-    with pytest.raises(ValueError, match="max_displacement"):
+    with pytest.raises(ValueError, match=r"^d must be"):
         simulation.run(1)
     assert simulation.timestep == 2
     disks.d, disks.sweeps_per_step = None, 4

@@ -13,7 +13,7 @@ from manymove.adsorption.places import rotated
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
 import manymove.hoomd  # noqa: E402
-from manymove.hoomd.rigid_waste_recycling import _conjugate, _product  # noqa: E402
+from manymove.hoomd.rigid_waste_recycling import conjugate, product  # noqa: E402
 
 FRAMEWORK = small_framework()
 BOX = np.array(FRAMEWORK.cell)
@@ -151,13 +151,13 @@ def test_the_angular_momentum_turns_with_the_molecule():
         index = snapshot.particles.rtag[2:5]
         q = np.array(snapshot.particles.orientation[index], dtype=float)
         in_body = np.array([[0, 0.1, 0.2, 0.3], [0, 1, 0, 0], [0, -0.5, 0, 1]])
-        snapshot.particles.angmom[index] = 2 * _product(q, in_body)
+        snapshot.particles.angmom[index] = 2 * product(q, in_body)
     add(simulation)
     simulation.run(4)
     p = particles_of(simulation)
     turned = p.orientation[2:5].astype(float)
     assert np.abs(turned - q).max() > 0.1
-    found = _product(_conjugate(turned), p.angmom[2:5].astype(float)) / 2
+    found = product(conjugate(turned), p.angmom[2:5].astype(float)) / 2
     assert found == pytest.approx(in_body, abs=1e-5)
 
 
@@ -392,7 +392,7 @@ def shorten(simulation):
         (dict(force_field=ForceField({**LAWS, "P": (1.0, 2.0)})), None,
          'the site "P" of dipole has the label of a framework type in force_field'),
         (dict(ewald=(0.7, 0.01)), None, "below the smallest wave number"),
-        (dict(cutoff=6.0), None, "less than twice the cutoff"),
+        (dict(cutoff=6.0), None, "wide along x, less than twice the cutoff of 6: use a larger"),
     ],
 )  # fmt: skip
 def test_what_is_no_rigid_molecule_is_refused_by_name(settings, change, message):

@@ -113,6 +113,7 @@ BAD = [
     ({"rounds": 1.5}, TypeError, "rounds"),
     ({"rounds": 1, "range": 0}, ValueError, "swap\\['range'\\] must be positive"),
     ({"rounds": 1, "every": 0}, ValueError, "swap\\['every'\\] must be from 1"),
+    (4, TypeError, "swap must be a dictionary, got 4"),
     ({"rounds": 1, "weight": 1}, ValueError, "swap\\['weight'\\] is not supported"),
 ]
 

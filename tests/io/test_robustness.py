@@ -89,7 +89,7 @@ BAD_ARGUMENTS = {
     "five adsorbates": (
         lambda: make_adsorption(molecules=[1] * 5, adsorbates=[GAS] * 5),
         ValueError,
-        "from 1 to 4 species",
+        "the number of species must be from 1 to 4",
     ),
     "half a molecule": (lambda: make_adsorption(molecules=0.5), TypeError, "must be an integer"),
     "a NaN temperature": (
@@ -140,7 +140,7 @@ BAD_ARGUMENTS = {
     "a NaN atom": (
         lambda: Framework("A", (9.0,) * 3, np.full((1, 3), np.nan), ("O",), 16.0),
         ValueError,
-        "a coordinate is not finite",
+        "a coordinate of atom .* is not finite",
     ),
 }
 
@@ -298,7 +298,7 @@ WRONG = [
     ("electrolyte", parameters(seed="one"), "wrong type or shape"),
     ("electrolyte", parameters(precision="half"), "precision must be"),
     ("electrolyte", parameters(radius=float("nan")), "radius must be positive"),
-    ("electrolyte", header(start_energy=float("nan")), "start_energy is nan"),
+    ("electrolyte", header(start_energy=float("nan")), "start_energy must be finite, got nan"),
     ("electrolyte", header(counters=[1, 2, 3]), "wrong type or shape"),
     ("electrolyte", header(species=[[3, 7.5]]), "types must be from 0 to 0"),
     ("electrolyte", header(species=[[3, 7.5], [-2, 7.5]]), "not neutral"),

@@ -84,6 +84,21 @@ def test_mistakes_are_named(change, message, tmp_path):
     assert message in run_lammps(text.replace(*change), tmp_path, fails=True).output
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("spacing 0.25", "spacing 0.5"), "spacing 0.5 is large for a smallest sigma of 2.6"),
+        (("framework 1 160.0", "framework 1 16000.0"), "epsilon 16000 is 53.3 kT; give it in the"),
+        (("units lj", "units lj"), None),
+    ],
+)
+def test_parameters_that_are_hardly_meant_are_warnings(change, message, tmp_path):
+    text = deck() + "run 0\n"
+    assert change[0] in text
+    output = " ".join(run_lammps(text.replace(*change), tmp_path).output.split())
+    assert message in output if message else "kT" not in output
+
+
 def test_framework_that_moves_is_refused(tmp_path):
     text = deck() + "velocity all set 0.1 0 0\nfix n all nve\nrun 5\n"
     assert "must be rigid" in run_lammps(text, tmp_path, fails=True).output

@@ -21,29 +21,36 @@ pytestmark = [needs_lammps, pytest.mark.skipif(COMPILER is None, reason="no comp
 PLUGIN = ROOT / "lammps_ext"
 RELEASE = 20250722
 
-ADDFORCE = """#include "fix.h"
-namespace LAMMPS_NS {
-class FixAddForce : public Fix {
+
+def fix(name: str, members: str, styles: str = "") -> str:
+    """A header like those of LAMMPS' fixes."""
+    return f"""#include "fix.h"
+namespace LAMMPS_NS {{
+class Fix{name} : public Fix {{
  public:
-  FixAddForce(LAMMPS*, int, char**);
+  {styles}
+  Fix{name}(LAMMPS*, int, char**);
   int setmask() override;
- private:
+ protected:
+{members}}};
+}}
+"""
+
+
+ADDFORCE = fix(
+    "AddForce",
+    """
   double xvalue, yvalue, zvalue;
   int varflag;
   char *xstr, *ystr, *zstr, *estr;
   char* idregion;
   class Region* region;
   int others[8];
-};
-}
-"""
-SETFORCE = """#include "fix.h"
-namespace LAMMPS_NS {
-class FixSetForce : public Fix {
- public:
-  FixSetForce(LAMMPS*, int, char**);
-  int setmask() override;
- protected:
+""",
+)
+SETFORCE = fix(
+    "SetForce",
+    """
   double xvalue, yvalue, zvalue;
   int varflag;
   char *xstr, *ystr, *zstr;
@@ -51,45 +58,30 @@ class FixSetForce : public Fix {
   class Region* region;
   int xvar, yvar, zvar, xstyle, ystyle, zstyle;
   int others[8];
-};
-}
-"""
-WALL = """#include "fix.h"
-namespace LAMMPS_NS {
-class FixWallReflect : public Fix {
- public:
-  enum { NONE, EDGE, CONSTANT, VARIABLE };
-  FixWallReflect(LAMMPS*, int, char**);
-  int setmask() override;
- protected:
+""",
+)
+WALL = fix(
+    "WallReflect",
+    """
   int nwall;
   int wallwhich[6], wallstyle[6];
   double coord0[6];
   char* others[6];
-};
-}
-"""
-LIMIT = """#include "fix.h"
-namespace LAMMPS_NS {
-class FixNVELimit : public Fix {
- public:
-  FixNVELimit(LAMMPS*, int, char**);
-  int setmask() override;
- protected:
+""",
+    "enum { NONE, EDGE, CONSTANT, VARIABLE };",
+)
+LIMIT = fix(
+    "NVELimit",
+    """
   double dtv, dtf;
   double* step_respa;
   int ncount;
   double xlimit, vlimitsq;
-};
-}
-"""
-LANGEVIN = """#include "fix.h"
-namespace LAMMPS_NS {
-class FixLangevin : public Fix {
- public:
-  FixLangevin(LAMMPS*, int, char**);
-  int setmask() override;
- protected:
+""",
+)
+LANGEVIN = fix(
+    "Langevin",
+    """
   int nvalues, osflag, oflag, tallyflag, zeroflag, tbiasflag;
   int other;
   double ascale;
@@ -104,54 +96,38 @@ class FixLangevin : public Fix {
   int levels;
   void* random;
   int seed;
-};
-}
-"""
-BERENDSEN = """#include "fix.h"
-namespace LAMMPS_NS {
-class FixTempBerendsen : public Fix {
- public:
-  FixTempBerendsen(LAMMPS*, int, char**);
-  int setmask() override;
- protected:
+""",
+)
+BERENDSEN = fix(
+    "TempBerendsen",
+    """
   int which;
   double t_start, t_stop, t_period, t_target;
   double energy;
   int tstyle, tvar;
   char *tstr, *id_temp;
   void* others[2];
-};
-}
-"""
-RESCALE = """#include "fix.h"
-namespace LAMMPS_NS {
-class FixTempRescale : public Fix {
- public:
-  FixTempRescale(LAMMPS*, int, char**);
-  int setmask() override;
- protected:
+""",
+)
+RESCALE = fix(
+    "TempRescale",
+    """
   int which;
   double t_start, t_stop, t_window, t_target;
   double fraction, energy, efactor;
   int tstyle, tvar;
   char *tstr, *id_temp;
   void* others[2];
-};
-}
-"""
-MOMENTUM = """#include "fix.h"
-namespace LAMMPS_NS {
-class FixMomentum : public Fix {
- public:
-  FixMomentum(LAMMPS*, int, char**);
-  int setmask() override;
- protected:
+""",
+)
+MOMENTUM = fix(
+    "Momentum",
+    """
   int linear, angular, rescale;
   int xflag, yflag, zflag;
   double masstotal;
-};
-}
-"""
+""",
+)
 VERLET = """#include <vector>
 #include "pointers.h"
 namespace LAMMPS_NS {

@@ -147,6 +147,16 @@ def test_units_and_conventions_are_those_of_the_deck(tmp_path):
     assert energy != pytest.approx(shifted.energies[0] * calorie, rel=1e-2)
 
 
+@pytest.mark.parametrize(("spacing", "warns"), [(0.19, False), (0.2, True)])
+def test_a_spacing_is_compared_with_the_sigmas_of_the_mixing_rule(spacing, warns, tmp_path):
+    """A site of 0.4, like hydrogen atoms of some models of water, has 1.4 with the framework."""
+    text = deck(tmp_path, "run 0\n").replace("site 4 60 2.4", "site 4 60 0.4")
+    text = text.replace("spacing 0.25", f"spacing {spacing}")
+    output = " ".join(run_lammps(text, tmp_path).output.split())
+    assert (f"spacing {spacing} is large for a smallest sigma of 1.4" in output) == warns
+    assert ("is large for" in output) == warns
+
+
 def test_the_mean_energy_is_that_of_the_engine_alone(tmp_path):
     """Five joint standard errors; LAMMPS' from blocks of 800 steps."""
     text = deck(tmp_path, "undump d\nthermo 10\nrun 330\n", steps=80)

@@ -61,3 +61,35 @@ def test_five_files_lead_from_the_readme_to_the_decision():
     assert files[0] == "README.md" and len(files) <= 5
     (decision,) = re.findall(r"`(if \(.*?\))`", way)
     assert decision in (ROOT / files[-1]).read_text()
+
+
+INDEX = ROOT / "docs" / "theory" / "README.md"
+# The last numbered equation of each paper, in the order of the tables.
+LAST = {"Hard disks": 6, "Dissipative": 10, "Electrolytes": 18, "Adsorbates": 12}
+
+
+def numbers(cell: str) -> list[int]:
+    """The numbers of the equations in the first column of the index."""
+    found: list[int] = []
+    for text in re.findall(r"Eqs?\. ((?:\d+(?: to | and |, (?=\d))?)+)", cell):
+        for first, last in re.findall(r"(\d+)(?: to (\d+))?", text):
+            found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def test_every_equation_of_the_papers_has_one_row_that_names_its_code():
+    text = INDEX.read_text()
+    text = text[text.index("## Where the equations") :]
+    assert numbers("Eqs. 6 to 8, 15 and 17, Appendix B") == [6, 7, 8, 15, 17]
+    for paper, last in LAST.items():
+        table = text[text.index(f"\n{paper}") :].split("\n\n")[1]
+        rows = [row.strip("| ").split(" | ") for row in table.splitlines()[2:]]
+        found = sorted(each for row in rows for each in numbers(row[0]))
+        assert found == list(range(1, last + 1)), paper
+        for row in rows:
+            code = row[-1]
+            for file in FILE.findall(code):
+                assert (ROOT / file).is_file(), file
+            for file, name in stops(code):
+                assert has(file, name), f"{file} has no {name}()"
+            assert code == "-" or FILE.search(code), row

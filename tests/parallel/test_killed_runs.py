@@ -7,17 +7,21 @@ Elsewhere: `disks --decompose` once, after the first checkpoint.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import gsd.hoomd
 import numpy as np
 import processes
 import pytest
-from commands import summary_of
+from commands import COMMAND, summary_of
 from lammps_host import environment, needs_lammps
+from processes import start, until
 
 from manymove import cli
 from manymove.lammps import host
@@ -109,6 +113,37 @@ def test_a_run_that_is_killed_again_and_again_ends_the_same(name, tmp_path, monk
     if name == "adsorption":
         assert_same_text(tmp_path, "profile.csv")
         assert_same_text(tmp_path, "energy.csv")
+
+
+@needs_lammps
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_lammps_ends_with_the_command_that_is_killed(ranks, tmp_path):
+    """It would write into the folder of the run that is resumed."""
+    few = f"dpd --particles 300 --equilibrate 100000000 --ranks {ranks} --device cpu --threads 1"
+    process = start([*COMMAND, *few.split(), "--quiet", "--output", tmp_path])
+    until(lambda: (tmp_path / "log.lammps").exists(), process)
+    (child,) = (int(pid) for pid in children_of(process.pid))
+    assert tmp_path in folders_of_processes()
+    process.kill()
+    process.wait()
+    for _ in range(100):
+        if not any(tmp_path == cwd for cwd in folders_of_processes()):
+            break
+        time.sleep(0.05)
+    else:
+        os.kill(child, signal.SIGKILL)
+        pytest.fail("LAMMPS still runs")
+
+
+def children_of(pid):
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+def folders_of_processes():
+    """The working directory of each process that this user may look at."""
+    for process in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            yield process.readlink()
 
 
 def assert_same_text(folder, name):

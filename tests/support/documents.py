@@ -1,10 +1,17 @@
-"""The Markdown pages of the repository, and their contents."""
+"""The Markdown pages of the repository and their contents, and the scripts of its examples."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest  # which programs that import this module do not need
 
 SUPPORT = Path(__file__).resolve().parent
 ROOT = SUPPORT.parents[1]
@@ -12,6 +19,15 @@ PATTERNS = ("*.md", "docs/**/*.md", "examples/*/*.md", "hoomd_ext/*.md", "lammps
 PAGES = sorted({page for pattern in PATTERNS for page in ROOT.glob(pattern)})
 FENCE = re.compile(r"^```+ *\{?([\w-]*)\}?[^\n]*\n(.*?)^```+ *$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?:^ {4}\S.*\n(?:\s*\n(?= {4}))?)+", re.MULTILINE)
+
+
+def module_of(script: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module of a script, which other modules can import until the end of the test."""
+    found = importlib.util.spec_from_file_location(script.stem, script)
+    module = importlib.util.module_from_spec(found)
+    monkeypatch.setitem(sys.modules, script.stem, module)
+    found.loader.exec_module(module)
+    return module
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,22 @@ def sample(particles: HardSpheres | HardDisks, samples: int, cycles: int) -> np.
         particles.run_cycles(cycles)
         result[k] = particles.positions
     return result
+
+
+def three_by_samples(
+    particles: Any, run: Callable[[], None], box: np.ndarray, samples: int = 6000
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which of the three diameters particles 0 and 1 have, as one number, and their distance, each
+    time after run()."""
+    distance, assignment = np.empty(samples), np.empty(samples, dtype=int)
+    for k in range(samples):
+        run()
+        r = particles.positions[1] - particles.positions[0]
+        r -= np.rint(r / box) * box
+        distance[k] = np.sqrt((r**2).sum())
+        order = np.argsort(np.argsort(-particles.diameters))
+        assignment[k] = 3 * order[0] + order[1]
+    return assignment, distance
 
 
 def three_by_integration(

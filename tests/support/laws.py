@@ -52,6 +52,17 @@ def chi_square(counts: np.ndarray, law: np.ndarray, law_samples: float = math.in
     return chi_square_tail(float(((counts - expected) ** 2 / variance).sum()), len(counts) - 1)
 
 
+def symmetry(counts: np.ndarray, least: int) -> float:
+    """The p-value of n_ij = n_ji for all pairs of states with thirty transitions or more, of which
+    there have to be `least`."""
+    i, j = np.triu_indices(len(counts), 1)
+    forth, back = counts[i, j], counts[j, i]
+    often = forth + back >= 30
+    assert often.sum() >= least
+    forth, back = forth[often], back[often]
+    return chi_square_tail(float(((forth - back) ** 2 / (forth + back)).sum()), int(often.sum()))
+
+
 def assert_follows(counts: Any, law: Any, law_samples: float = math.inf) -> None:
     """Assert that counts follow a law, with the false-alarm rate `FALSE_ALARM`."""
     p = chi_square(counts, law, law_samples)

@@ -136,7 +136,9 @@ class Model:
         self.origin = list(snapshot["origin"])
         self.places = snapshot["places"].reshape(-1, self.D).tolist()
         self.cells, self.tiles = grid["cells"], grid["tiles"]
-        self.plane = (grid["tile"] + 1) ** self.D
+        tile = grid["tile"]
+        widths = (tile,) * self.D if isinstance(tile, int) else tile
+        self.plane = math.prod(width + 1 for width in widths)
         self.moves, self.rounds = grid["moves_per_cell"], grid["rounds"]
         self.half = [round(w / grid["unit"] / 4) * 2 for w in grid["cell_width"]]
         self.extent = [2 * h * n for h, n in zip(self.half, self.cells, strict=True)]

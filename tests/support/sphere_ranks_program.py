@@ -24,7 +24,7 @@ PRESSURE = {"pressure": 20.0, "volume_delta": 0.004, "volume_repeats": 5}
 APART = {"pressure": 20.0, "volume_mode": "length", "volume_delta": 0.01, "volume_repeats": 3}
 CASES: dict[str, tuple[int, str, dict[str, Any]]] = {
     "spheres": (3, "one", {"tile": 5}),
-    "spheres, additive": (3, "additive", {"tile": 4, "moves_per_cell": 5}),
+    "spheres, additive": (3, "additive", {"tile": (5, 3, 4), "moves_per_cell": 5}),
     "spheres, a table": (3, "table", {"rounds": 1}),
     "disks, additive": (2, "additive", {"tile": 9}),
     "disks, a table": (2, "table", {"tile": 6, "rounds": 2}),

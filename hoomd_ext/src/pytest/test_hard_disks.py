@@ -62,6 +62,8 @@ def test_parameters_after_attaching(disks):
 BAD = [
     ("nselect", 0),
     ("nselect", 1025),
+    ("nselect", 1.5),
+    ("sweeps_per_step", 2.0),
     ("sweeps_per_step", 0),
     ("repair_depth", -1e-3),
     ("repair_depth", math.nan),
@@ -148,7 +150,7 @@ def test_max_d_is_the_largest_displacement(disks, diameter):
 def test_threads_can_be_set_until_the_integrator_is_attached(disks, device):
     simulation, mc = disks(*hexagonal(40, 40, 0.7))
     assert mc.threads is None
-    with pytest.raises(ValueError, match="threads must be at least 1"):
+    with pytest.raises(ValueError, match="threads must be from 1 to"):
         mc.threads = 0
     mc.threads = 2
     assert mc.threads == 2

@@ -1,6 +1,8 @@
 """How hoomd.manymove.HardDisks reads HOOMD-blue's particles, and what it refuses."""
 
+import copy
 import math
+import pickle
 import re
 
 import hoomd
@@ -355,13 +357,70 @@ def test_displacements_that_differ_between_types_are_refused(disks):
         simulation.run(0)
 
 
-def test_types_without_a_shape_are_refused(disks):
-    simulation, _ = disks(*hexagonal(8, 8, 0.3))
-    other = hoomd.manymove.HardDisks()
+@pytest.mark.parametrize("threads", [None, 1])
+def test_types_without_a_shape_are_refused_until_they_have_one(disks, threads):
+    simulation, _ = disks(*hexagonal(8, 8, 0.3), types=("A", "B"))
+    other = hoomd.manymove.HardDisks(threads=threads)
+    other.shape["A"] = dict(diameter=1.0)
     simulation.operations.integrator = other
-    with pytest.raises(IncompleteSpecificationError) as error:
+    for _ in range(2):
+        with pytest.raises(IncompleteSpecificationError, match=r'type: shape\["B"\] = .* missing'):
+            simulation.run(1)
+    other.shape["B"] = dict(diameter=1.0)
+    simulation.run(1)
+    assert sum(other.translate_moves) > 0
+
+
+def test_errors_have_small_numbers(disks):
+    start = hexagonal(8, 8, 0.3)
+    simulation, mc = disks(*start, types=("A", "B"), d=1e-9)
+    mc.d["B"] = 2e-9
+    with pytest.raises(ValueError) as error:
         simulation.run(0)
-    assert "shape" in str(error.value.__cause__)  # HOOMD-blue wraps it
+    assert str(error.value) == (
+        "hoomd.manymove.HardDisks moves all particles alike: types A and B have different d, 1e-09 "
+        "and 2e-09; give all types the same"
+    )
+    simulation, _ = disks(*start)
+    with simulation.state.cpu_local_snapshot as data:
+        data.particles.position[data.particles.rtag[3], 2] = 1e-9
+    with pytest.raises(ValueError, match="the particle with tag 3 has z = 1e-09"):
+        simulation.run(0)
+    simulation, _ = disks(*start)
+    simulation.state.set_box(hoomd.Box(*start[1], xy=1e-8))
+    with pytest.raises(ValueError, match="xy, xz and yz are 1e-08, 0 and 0"):
+        simulation.run(0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"nselect": None}, "nselect must be an integer, got None"),
+        ({"sweeps_per_step": "16"}, "sweeps_per_step must be an integer, got '16'"),
+        ({"repair_depth": "x"}, "repair_depth must be a number, got 'x'"),
+        ({"default_d": [0.1]}, r"d must be a number, got \[0.1\]"),
+        ({"threads": 1.5}, "threads must be an integer, got 1.5"),
+        ({"threads": 10**12}, "threads must be from 1 to"),
+        ({"kT": 1.0}, r"hoomd\.manymove\.HardDisks has no kT: .*hoomd\.hpmc\.integrate\.Sphere"),
+        ({"default_a": 0.1}, r"hoomd\.manymove\.HardDisks has no default_a: "),
+        ({"nselct": 4}, r"hoomd\.manymove\.HardDisks has no argument nselct"),
+    ],
+)
+def test_settings_of_a_wrong_kind_are_named(settings, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        hoomd.manymove.HardDisks(**settings)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda mc: pickle.loads(pickle.dumps(mc))])
+def test_a_copy_has_the_settings_and_makes_the_same_trajectory(disks, copied):
+    start = hexagonal(8, 8, 0.5)
+    simulation, mc = disks(*start, nselect=3, box_moves={"betaP": 2.0}, threads=1)
+    simulation.run(3)
+    other, _ = disks(*start)
+    other.operations.integrator = again = copied(mc)
+    other.run(3)
+    assert again.state_hash == mc.state_hash
+    assert (again.box_moves, again.nselect, again.threads) == (mc.box_moves, 3, 1)
 
 
 def test_a_box_too_small_for_its_ranks_is_refused(

@@ -17,15 +17,15 @@ namespace {
 
 constexpr const char* kAxis[3] = {"x", "y", "z"};
 
-bool positive(double value) { return value > 0 && std::isfinite(value); }
-
 void check_framework(const Parameters& p) {
   const Framework& f = p.framework;
   if (f.kind.empty() || f.fractional.size() != 3 * f.kind.size())
     refuse("the framework must have atoms, with three coordinates each");
   for (int a = 0; a < 3; ++a) {
-    if (!positive(f.cell[a])) refuse("the framework's cell edges must be positive and finite");
-    if (p.cells[a] < 1 || p.cells[a] > 1000) refuse("cells must be from 1 to 1000 along each axis");
+    if (!positive(f.cell[a]))
+      refuse("the framework's cell edges must be positive and finite, got ", f.cell[a]);
+    if (p.cells[a] < 1 || p.cells[a] > 1000)
+      refuse("cells must be from 1 to 1000 along each axis, got ", p.cells[a], " along ", kAxis[a]);
     const double edge = f.cell[a] * p.cells[a];
     if (edge < 2 * p.cutoff)
       refuse("the box is ", edge, " angstrom along ", kAxis[a], ", less than twice the cutoff of ",
@@ -34,7 +34,7 @@ void check_framework(const Parameters& p) {
   for (double x : f.fractional)
     if (!std::isfinite(x)) refuse("a coordinate of the framework is not finite");
   const std::size_t kinds = p.species[0].with_framework.size();
-  if (kinds > 64) refuse("more than 64 kinds of framework atoms");
+  if (kinds > 64) refuse("at most 64 kinds of framework atoms are possible, got ", kinds);
   for (const auto kind : f.kind)
     if (kind < 0 || static_cast<std::size_t>(kind) >= kinds)
       refuse("a framework atom is of a kind without parameters");
@@ -43,28 +43,12 @@ void check_framework(const Parameters& p) {
       refuse("each species needs parameters with each kind of framework atom");
 }
 
-void check_law(const LennardJones& law) {
-  if (!(law.epsilon >= 0) || !std::isfinite(law.epsilon) || !positive(law.sigma))
-    refuse("Lennard-Jones parameters must be finite, epsilon >= 0 and sigma > 0");
-}
-
-void check_molecules(const Parameters& p) {
+void check_pairs(const Parameters& p) {
   const std::size_t count = p.species.size();
-  if (count < 1 || count > kMostSpecies) refuse("from 1 to ", kMostSpecies, " species");
   if (p.pairs.size() != count * count) refuse("pairs need a law for each two species");
   for (const LennardJones& law : p.pairs) check_law(law);
-  std::int64_t slots = 0;
-  for (const Species& s : p.species) {
+  for (const Species& s : p.species)
     for (const LennardJones& law : s.with_framework) check_law(law);
-    if (s.molecules < 0 || (s.capacity < s.molecules && (s.capacity || !(p.exchange > 0))))
-      refuse("the number of molecules must be from 0 to the capacity");
-    if (p.exchange > 0 && !positive(s.activity))
-      refuse("exchange needs a fugacity of each species");
-    slots += s.capacity;
-  }
-  if (slots < 1 && !(p.exchange > 0)) refuse("there must be at least one molecule");
-  if (slots > kMostSlots)
-    refuse(slots, " molecules in a system are too many, at most ", kMostSlots, " are possible");
 }
 
 void collect_images(State& s) {
@@ -123,19 +107,51 @@ void check_trials(const Parameters& p) {
 
 }  // namespace
 
+bool positive(double value) { return value > 0 && std::isfinite(value); }
+
+void check_law(const LennardJones& law) {
+  if (!(law.epsilon >= 0) || !std::isfinite(law.epsilon) || !positive(law.sigma))
+    refuse("Lennard-Jones parameters must be finite, epsilon >= 0 and sigma > 0, got epsilon ",
+           law.epsilon, " and sigma ", law.sigma);
+}
+
+void check_molecules(const Parameters& p) {
+  if (!positive(p.temperature))
+    refuse("the temperature must be positive and finite, got ", p.temperature);
+  if (!positive(p.cutoff)) refuse("the cutoff must be positive and finite, got ", p.cutoff);
+  const std::size_t count = p.species.size();
+  if (count < 1 || count > kMostSpecies)
+    refuse("the number of species must be from 1 to ", kMostSpecies, ", got ", count);
+  std::int64_t slots = 0;
+  for (const Species& s : p.species) {
+    if (s.molecules < 0 || (s.capacity < s.molecules && (s.capacity || !(p.exchange > 0))))
+      refuse("the number of molecules must be from 0 to the capacity ", s.capacity, ", got ",
+             s.molecules);
+    if (p.exchange > 0 && !positive(s.activity))
+      refuse("exchange needs a fugacity of each species");
+    slots += s.capacity;
+  }
+  if (slots < 1 && !(p.exchange > 0))
+    refuse("there must be at least one molecule: give molecules, or a fugacity");
+  if (slots > kMostSlots)
+    refuse(slots, " molecules in a system are too many, at most ", kMostSlots, " are possible");
+}
+
 void check_method(const Parameters& p) {
   const bool multiple = p.method == Method::mup || p.method == Method::mdp;
   if (multiple &&
       (p.proposals < kWidth || p.proposals > kMostProposals || (p.proposals & (p.proposals - 1))))
     refuse("proposals must be a power of two from 32 to ", kMostProposals, ", got ", p.proposals);
-  if (!(p.exchange >= 0) || !(p.exchange < 1)) refuse("exchange must be in [0, 1)");
+  if (!(p.exchange >= 0) || !(p.exchange < 1))
+    refuse("exchange must be in [0, 1), got ", p.exchange);
   if (p.exchange > 0 && p.method != Method::metropolis && p.method != Method::plj)
     refuse("insertions and deletions go with the methods metropolis and plj");
   check_trials(p);
-  if (p.systems < 1) refuse("there must be at least one system");
+  if (p.systems < 1) refuse("there must be at least one system, got ", p.systems);
   if (p.systems > kMostSystems)
     refuse(p.systems, " systems are too many, at most ", kMostSystems, " are possible");
-  if (p.groups < 1 || p.groups > p.systems) refuse("groups must be from 1 to the systems");
+  if (p.groups < 1 || p.groups > p.systems)
+    refuse("groups must be from 1 to the number of systems, ", p.systems, ", got ", p.groups);
   if (p.bins < 0 || p.bins > 1024) refuse("bins must be from 1 to 1024, got ", p.bins);
   if (p.bins && !p.direction[0] && !p.direction[1] && !p.direction[2])
     refuse("the direction of the profile must not be zero");
@@ -144,7 +160,9 @@ void check_method(const Parameters& p) {
 void check_grid(const Parameters& p) {
   double values = 1;
   for (int a = 0; a < 3; ++a) {
-    if (p.grid[a] < 4) refuse("the grid needs at least four points along each axis");
+    if (p.grid[a] < 4)
+      refuse("the grid needs at least four points along each axis, got ", p.grid[a], " along ",
+             kAxis[a], ": use a narrower spacing");
     values *= p.grid[a] + 3;
   }
   if (values >= 2147483647.0) refuse("the grid has more than 2^31 points: use a wider spacing");
@@ -168,19 +186,8 @@ std::size_t State::grid_values() const {
   return static_cast<std::size_t>(n[0]) * n[1] * static_cast<std::size_t>(n[2]);
 }
 
-State make_state(const Parameters& parameters) {
-  State s;
-  s.parameters = parameters;
+void clear_data(State& s) {
   const Parameters& p = s.parameters;
-  if (!positive(p.temperature)) refuse("the temperature must be positive and finite");
-  if (!positive(p.cutoff)) refuse("the cutoff must be positive and finite");
-  check_molecules(p);
-  check_framework(p);
-  check_method(p);
-  check_grid(p);
-  for (int a = 0; a < 3; ++a) s.edge[a] = p.framework.cell[a] * p.cells[a];
-  check_displacement(s, p.max_displacement);
-  collect_images(s);
   const auto systems = static_cast<std::size_t>(p.systems);
   s.data.max_displacement = p.max_displacement;
   s.data.energies.assign(systems, 0);
@@ -188,6 +195,21 @@ State make_state(const Parameters& parameters) {
   s.data.profile.assign(static_cast<std::size_t>(p.groups) * p.bins, 0);
   for (std::size_t i = 0; i < systems; ++i)
     for (const Species& b : p.species) s.data.counts.push_back(b.molecules);
+}
+
+State make_state(const Parameters& parameters) {
+  State s;
+  s.parameters = parameters;
+  const Parameters& p = s.parameters;
+  check_molecules(p);
+  check_pairs(p);
+  check_framework(p);
+  check_method(p);
+  check_grid(p);
+  for (int a = 0; a < 3; ++a) s.edge[a] = p.framework.cell[a] * p.cells[a];
+  check_displacement(s, p.max_displacement);
+  collect_images(s);
+  clear_data(s);
   return s;
 }
 
@@ -269,6 +291,22 @@ Site to_site(const State& s, const double* xyz) {
   return {part[0], part[1], part[2]};
 }
 
+void check_finite(const double* xyz, int molecule, int system) {
+  for (int a = 0; a < 3; ++a)
+    if (!std::isfinite(xyz[a]))
+      refuse("the position of molecule ", molecule, " of system ", system, " is not finite");
+}
+
+void check_place(const State& s, const double* xyz, int molecule, int system, double energy,
+                 bool pocket) {
+  if (!pocket && energy < s.parameters.hill) return;
+  throw PlaceError(text_of("molecule ", molecule, " of system ", system,
+                           pocket ? " is in a pocket that molecules cannot reach"
+                                  : text_of(" is on a hill, at ", energy, " K"),
+                           " (at ", xyz[0], ", ", xyz[1], ", ", xyz[2], ")"),
+                   molecule, pocket, energy);
+}
+
 void check_displacement(const State& s, double d) {
   const double half = 0.5 * *std::min_element(s.edge, s.edge + 3);
   if (!(d > 0) || !(d < half))
@@ -290,17 +328,10 @@ std::pair<double, bool> energy_at(const State& s, int species, const Site& site)
 }
 
 Site checked_site(const State& s, const double* xyz, int species, int molecule, int system) {
-  const auto who = [&] { return text_of("molecule ", molecule, " of system ", system); };
-  for (int a = 0; a < 3; ++a)
-    if (!std::isfinite(xyz[a])) refuse("the position of ", who(), " is not finite");
+  check_finite(xyz, molecule, system);
   const Site site = to_site(s, xyz);
   const auto [energy, pocket] = energy_at(s, species, site);
-  if (pocket || !(energy < s.parameters.hill))
-    throw PlaceError(text_of(who(),
-                             pocket ? " is in a pocket that molecules cannot reach"
-                                    : text_of(" is on a hill, at ", energy, " K"),
-                             " (at ", xyz[0], ", ", xyz[1], ", ", xyz[2], ")"),
-                     molecule, pocket, energy);
+  check_place(s, xyz, molecule, system, energy, pocket);
   return site;
 }
 
@@ -311,10 +342,10 @@ void adopt(State& s, const double* positions) {
   std::vector<std::uint32_t> sites(s.data.sites.size());
   std::vector<std::int32_t> counts;
   for (int i = 0; i < p.systems; ++i) {
-    int slot = 0;
+    int slot = 0, molecule = 0;
     for (std::size_t b = 0; b < p.species.size(); ++b) {
-      for (int k = 0; k < p.species[b].molecules; ++k, positions += 3) {
-        const Site site = checked_site(s, positions, static_cast<int>(b), slot + k, i);
+      for (int k = 0; k < p.species[b].molecules; ++k, positions += 3, ++molecule) {
+        const Site site = checked_site(s, positions, static_cast<int>(b), molecule, i);
         std::uint32_t* at = sites.data() + 3 * (static_cast<std::size_t>(i) * s.slots + slot + k);
         at[0] = site.x;
         at[1] = site.y;
@@ -406,15 +437,19 @@ template Work<double> make_work(const State&, const double*);
 
 void check_species(const State& s, int species) {
   if (species < 0 || static_cast<std::size_t>(species) >= s.parameters.species.size())
-    refuse("there is no species ", species);
+    refuse("there is no species ", species, ", only ", s.parameters.species.size());
 }
 
 void set_activities(State& s, const std::vector<double>& activities) {
   Parameters& p = s.parameters;
-  if (!(p.exchange > 0)) refuse("the systems are closed: they have no fugacity");
-  if (activities.size() != p.species.size()) refuse("a fugacity of each species is needed");
+  if (!(p.exchange > 0))
+    refuse("the systems are closed: they have no fugacity (give one when they are made)");
+  if (activities.size() != p.species.size())
+    refuse("a fugacity of each of ", p.species.size(), " species is needed, got ",
+           activities.size());
   for (const double activity : activities)
-    if (!positive(activity)) refuse("a fugacity must be positive and finite");
+    if (!positive(activity))
+      refuse("a fugacity must be positive and finite, got the activity ", activity);
   for (std::size_t b = 0; b < activities.size(); ++b) p.species[b].activity = activities[b];
   Counters& c = s.data.counters;
   c = {c.steps, 0, 0, 0, 0, c.insertions, 0, 0};

@@ -40,9 +40,20 @@ GridWork grid_work(const State& state, int species);
 void adopt(State& state, const double* positions);
 void adopt(State& state, const Snapshot& snapshot);
 void check_displacement(const State& state, double angstrom);
-// Methods, systems, exchange and profile; the grid.
+bool positive(double value);  // whether it is positive and finite
+void check_law(const LennardJones& law);
+// Refuses a wrong temperature, cutoff, or number of species or molecules.
+void check_molecules(const Parameters& parameters);
+// Refuse wrong methods, systems, exchange and profile, and a wrong grid.
 void check_method(const Parameters& parameters);
 void check_grid(const Parameters& parameters);
+// Refuse a position that is not finite, and one at which the framework has too high an energy. The
+// errors name the molecule by its index in its system.
+void check_finite(const double* xyz, int molecule, int system);
+void check_place(const State& state, const double* xyz, int molecule, int system, double energy,
+                 bool pocket);
+// Sets energies and averages to zero, and the numbers of molecules to those of the start.
+void clear_data(State& state);
 // The framework energy at a place of the box, summed over the atoms.
 double direct_energy(const State& state, int species, const double* xyz);
 Site to_site(const State& state, const double* xyz);

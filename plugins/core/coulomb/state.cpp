@@ -45,7 +45,9 @@ void choose_units(State& s) {
     s.unit = longest / (2 * kHalf);
     for (int a = 0; a < 3; ++a) {
       r.extent[a] = static_cast<float>(2 * std::nearbyint(p.box[a] / s.unit / 2));
-      if (r.extent[a] < 1024) refuse("box edge ", "xyz"[a], " is too short beside ", longest);
+      if (r.extent[a] < 1024)
+        refuse("box edge ", "xyz"[a], ", ", p.box[a], ", is too short beside the longest, ",
+               longest);
       s.axis_unit[a] = p.box[a] / static_cast<double>(r.extent[a]);
     }
   }
@@ -326,7 +328,9 @@ void find_dipole(State& s) {
   for (const Site& site : s.sites) least = std::min(least, std::abs(site.charge));
   const Dipole size{std::abs(dipole.x), std::abs(dipole.y), std::abs(dipole.z)};
   if (s.rules.vacuum / least * change_of_square(size, most) > 0x1p60)
-    refuse("surrounding vacuum: the dipole moment of the ions, images included, is too large");
+    refuse(
+        "surrounding vacuum: the dipole moment of the ions, images included, is too large: "
+        "start without images, or with surrounding conductor");
   s.dipole = dipole;
 }
 
@@ -375,7 +379,7 @@ void place(State& s, const double* xyz, const std::int32_t* image) {
     if (s.parameters.vacuum)
       place_images(s, xyz, image);
     else if (image)
-      refuse("images are for Ewald's energy with a vacuum around");
+      refuse("images are for Ewald's energy with surrounding vacuum: leave them out");
   } catch (const std::invalid_argument&) {
     s.sites = before;
     s.image = image_before;
@@ -448,7 +452,7 @@ void export_positions(const State& s, double* xyz) {
 }
 
 void export_images(const State& s, std::int32_t* image) {
-  if (!s.parameters.vacuum) refuse("images are kept with a vacuum around only");
+  if (!s.parameters.vacuum) refuse("images are kept with surrounding vacuum only");
   std::copy(s.image.begin(), s.image.end(), image);
 }
 
@@ -493,7 +497,8 @@ std::uint64_t hash_of(const State& s) {
 }
 
 Bins bins_of(const State& s, const Histogram& h) {
-  if (h.bins < 1 || !(h.bin_width > 0) || h.species < 1) refuse("a histogram needs bins");
+  if (h.bins < 1 || !(h.bin_width > 0) || h.species < 1)
+    refuse("a histogram needs bins of positive width, got ", h.bins, " of ", h.bin_width);
   Bins b{};
   b.per_unit = s.unit / h.bin_width;
   const double farthest = h.bins * h.bin_width / s.unit;

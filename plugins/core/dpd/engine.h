@@ -242,6 +242,7 @@ struct Tally {
 
 struct EngineCounters {
   std::int64_t steps = 0, builds = 0;
+  std::int64_t intervals = 0;  // kernels that took the steps between two builds (GPU)
   std::int64_t neighbors = 0;  // entries of the present lists
 };
 

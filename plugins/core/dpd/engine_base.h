@@ -297,6 +297,22 @@ class EngineBase : public Engine {
   std::int64_t periods_of_tilt(std::int64_t step) const {
     return is_sheared() ? std::llround(tilt_since_begin(step) / settings_.box.extent[0]) : 0;
   }
+  // Positions are those of this step in the box of its tilt.
+  void set_tilt(std::int64_t step) {
+    frame_.box.tilt[0] = tilt(step);
+    periods_ = periods_of_tilt(step);
+  }
+  bool has_tilt_of(std::int64_t step) const { return periods_ == periods_of_tilt(step); }
+  // Replaces the box by the equivalent one of smaller or larger tilt, as often as the tilt of a
+  // step needs. change(smaller) gives the particles their places in it.
+  template <class Change>
+  void replace_box(std::int64_t step, const Change& change) {
+    while (!has_tilt_of(step)) {
+      const bool smaller = periods_ < periods_of_tilt(step);
+      change(smaller);
+      periods_ += smaller ? 1 : -1;
+    }
+  }
   // The settings with the box that is tilted most.
   Settings settings_of_tilted_box() const {
     Settings tilted = settings_;
@@ -398,6 +414,7 @@ class EngineBase : public Engine {
   }
 
   Course course_;
+  std::int64_t periods_ = 0;       // periods_of_tilt() of the positions
   double share_of_shear_ = 0;      // in the skin of the present lists
   std::uint64_t draws_ahead_ = 0;  // number of a draw minus its step, modulo 2^64
   std::vector<Coefficients> tables_;

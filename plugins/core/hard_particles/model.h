@@ -200,14 +200,24 @@ struct Place {
   int plane;
 };
 
-// Takes one disk off the mask of extras and returns it relative to the cell's center.
-MM_HD Position next_extra(const Place& at, std::uint32_t& extras) {
+// Where an extra is: its distance from the cell's first slot, and the way from center to center.
+struct Extra {
+  int offset;
+  float x, y;
+};
+// Takes one disk off the mask of extras.
+MM_HD Extra take_extra(std::uint32_t& extras, const Neighbor* near, int plane) {
   const int k = highest_bit(extras) >> 1;
   const int slot = static_cast<int>(extras >> (2 * k) & 3u);
   extras -= 1u << (2 * k);
-  const Neighbor near = at.near[k];
-  const Position p = at.slot[slot * at.plane + near.offset];
-  return {p.x + near.x, p.y + near.y};
+  const Neighbor n = near[k];
+  return {slot * plane + n.offset, n.x, n.y};
+}
+// The same, relative to the cell's center.
+MM_HD Position next_extra(const Place& at, std::uint32_t& extras) {
+  const Extra e = take_extra(extras, at.near, at.plane);
+  const Position p = at.slot[e.offset];
+  return {p.x + e.x, p.y + e.y};
 }
 
 MM_HD bool exactly_apart(float dx, float dy, double contact) {

@@ -9,7 +9,9 @@
 #include "../runtime/text.h"
 #include "distributed.h"
 #include "engine_of_ranks.h"
+#include "overlaps.h"
 #include "packing.h"
+#include "tiles.h"
 
 namespace manymove::hard_particles {
 namespace {
@@ -36,6 +38,31 @@ std::array<std::int64_t, 2> half_widths(double wx, double wy) {
   const auto other =
       static_cast<std::int64_t>(2 * std::nearbyint(static_cast<double>(best) * ratio / 2));
   return wx >= wy ? std::array{best, other} : std::array{other, best};
+}
+
+// The width for which the busiest multiprocessor has least to do, in proportion to the cells that
+// are not frozen. Its cost is the number of cells of its tiles, and 300 more for each two tiles:
+// with this number the rule finds the best width at each size that was measured.
+int default_tile(const int cells[2]) {
+  constexpr int kNarrowest = 17, kWidest = 35;
+  int best = kNarrowest;
+  double least = std::numeric_limits<double>::infinity();
+  for (int width = kNarrowest; width <= kWidest; ++width) {
+    double tiles = 1, own = 1, active = 1;
+    for (int a = 0; a < 2; ++a) {
+      const int along = (cells[a] + width - 1) / width, edge = (cells[a] + along - 1) / along;
+      tiles *= along;
+      own *= edge;
+      active *= 1 - 1.0 / edge;
+    }
+    const double each = std::ceil(tiles / kMultiprocessors);
+    const double cost = (each * own + 300 * std::ceil(each / 2)) / active;
+    if (cost < least) {
+      least = cost;
+      best = width;
+    }
+  }
+  return best;
 }
 
 void choose_grid(State& state) {
@@ -97,10 +124,7 @@ void choose_grid(State& state) {
   g.shift_along_axis = p.shift_along_axis;
   g.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
 
-  if (p.tile == 0) {
-    const double cells = static_cast<double>(g.cells[0]) * g.cells[1];
-    p.tile = cells > 4e5 ? 33 : cells > 5e4 ? 21 : 17;
-  }
+  if (p.tile == 0) p.tile = default_tile(g.cells);
   if (p.tile < 3 || p.tile > kMaxTile)
     refuse("tile must be from 3 to ", kMaxTile, " cells, got ", p.tile);
   g.tile = p.tile;
@@ -116,60 +140,6 @@ void choose_grid(State& state) {
                         2 * g.half[1] * static_cast<float>(dy), 0};
     }
   for (int a = 0; a < 2; ++a) g.tiles[a] = (g.cells[a] + p.tile - 1) / p.tile;
-}
-
-constexpr std::size_t kCrowd = 200;
-
-// Calls pair(i, j, squared distance) for all pairs within a diameter and some beyond, in float64
-// and with a cell list of its own: an answer independent of the engine's grid. Where more than
-// kCrowd disks share a cell it stops: all pairs of a heap would take for ever.
-template <class Pair>
-void for_close_pairs(const double* xy, std::size_t n, const double* box, double diameter,
-                     Pair&& pair) {
-  std::size_t cells[2];
-  for (int a = 0; a < 2; ++a)
-    cells[a] = static_cast<std::size_t>(std::max(1.0, std::floor(box[a] / diameter)));
-  std::vector<std::size_t> head(cells[0] * cells[1], n), next(n);
-  std::vector<std::uint8_t> crowd(cells[0] * cells[1]);
-  const auto cell_of = [&](std::size_t i, int a) {
-    const double f = xy[2 * i + a] / box[a] + 0.5;
-    return std::min(cells[a] - 1,
-                    static_cast<std::size_t>((f - std::floor(f)) * static_cast<double>(cells[a])));
-  };
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t column = cell_of(i, 0), row = cell_of(i, 1);
-    for (std::size_t b = 0; b < std::min<std::size_t>(3, cells[1]); ++b)
-      for (std::size_t a = 0; a < std::min<std::size_t>(3, cells[0]); ++a) {
-        const std::size_t c = (column + cells[0] - 1 + a) % cells[0],
-                          r = (row + cells[1] - 1 + b) % cells[1];
-        for (std::size_t j = head[r * cells[0] + c]; j != n; j = next[j]) {
-          double distance2 = 0;
-          for (int k = 0; k < 2; ++k) {
-            double d = xy[2 * i + k] - xy[2 * j + k];
-            d -= box[k] * std::nearbyint(d / box[k]);
-            distance2 += d * d;
-          }
-          pair(j, i, distance2);
-        }
-      }
-    const std::size_t here = row * cells[0] + column;
-    next[i] = head[here];
-    head[here] = i;
-    if (++crowd[here] > kCrowd) break;
-  }
-}
-
-struct ClosePair {
-  std::size_t first = 0, second = 0;
-  double distance2;  // infinite if no two disks are within a diameter or so
-};
-
-ClosePair closest_pair(const double* xy, std::size_t n, const double* box, double diameter) {
-  ClosePair best{0, 0, std::numeric_limits<double>::infinity()};
-  for_close_pairs(xy, n, box, diameter, [&](std::size_t i, std::size_t j, double distance2) {
-    if (distance2 < best.distance2) best = {i, j, distance2};
-  });
-  return best;
 }
 
 // Coordinates on the odd integers of the box.
@@ -389,59 +359,6 @@ void check_snapshot(const Snapshot& snapshot, std::size_t particles, const Param
   make_state(snapshot, particles, parameters);
 }
 
-namespace {
-
-// Calls disk(id, X, Y) with integer positions in the box, for those that the snapshot holds.
-template <class Disk>
-void for_disks(const State& s, const Snapshot& data, Disk&& disk) {
-  const Geometry& g = s.geometry;
-  const Frame f = frame_of(s, data.origin);
-  for (std::size_t at = 0; at < data.ids.size(); ++at) {
-    if (data.ids[at] < 0) continue;
-    const auto cell = static_cast<std::int64_t>(at / kSlots);
-    const std::int64_t row = (data.first_row + cell / g.cells[0]) % g.cells[1];
-    disk(data.ids[at], place_in_box(g, f, 0, cell % g.cells[0], data.cells[2 * at]),
-         place_in_box(g, f, 1, row, data.cells[2 * at + 1]));
-  }
-}
-
-}  // namespace
-
-double reach_of(const State& s, std::uint64_t from, std::uint64_t to) {
-  if (from == kNever) return std::numeric_limits<double>::infinity();
-  const Grid g = grid_of(s);
-  return std::max(g.cell_width[0], g.cell_width[1]) * static_cast<double>(to - from);
-}
-
-Frame frame_of(const State& s, const std::array<std::int64_t, 2>& origin) {
-  Frame f;
-  for (int a = 0; a < 2; ++a) {
-    f.origin[a] = origin[a];
-    f.extent[a] = s.extent[a];
-    f.box[a] = s.parameters.box[a];
-    f.unit[a] = f.box[a] / static_cast<double>(f.extent[a]);
-  }
-  return f;
-}
-
-void export_positions(const State& s, const Snapshot& data, double* xy) {
-  const Frame f = frame_of(s, data.origin);
-  for_disks(s, data, [&](std::int32_t id, std::int64_t x, std::int64_t y) {
-    xy[2 * static_cast<std::size_t>(id)] = coordinate(f, 0, x);
-    xy[2 * static_cast<std::size_t>(id) + 1] = coordinate(f, 1, y);
-  });
-}
-
-std::vector<ParticlePosition> disk_positions(const State& s, const Snapshot& data) {
-  const Frame f = frame_of(s, data.origin);
-  std::vector<ParticlePosition> disks;
-  for_disks(s, data, [&](std::int32_t id, std::int64_t x, std::int64_t y) {
-    disks.push_back(
-        {static_cast<std::uint32_t>(id), {coordinate(f, 0, x), coordinate(f, 1, y), 0.0}});
-  });
-  return disks;
-}
-
 double largest_displacement(Parameters parameters) {
   parameters.max_displacement = 0;
   State state;
@@ -449,79 +366,6 @@ double largest_displacement(Parameters parameters) {
   choose_grid(state);
   const Grid grid = grid_of(state);
   return std::min(grid.cell_width[0], grid.cell_width[1]);
-}
-
-std::size_t count_overlaps(const double* xy, std::size_t particles, const double box[2],
-                           double diameter) {
-  const double contact = diameter * diameter * (1 - 1e-12);
-  std::size_t count = 0;
-  for_close_pairs(xy, particles, box, diameter, [&](std::size_t, std::size_t, double distance2) {
-    count += distance2 < contact;
-  });
-  return count;
-}
-
-double deepest_overlap(const State& s, const Snapshot& data) {
-  std::vector<double> xy(2 * s.particles);
-  export_positions(s, data, xy.data());
-  return deepest_overlap(s, xy.data());
-}
-
-double deepest_overlap(const State& s, const double* xy) {
-  const auto pair = closest_pair(xy, s.particles, s.parameters.box, s.parameters.diameter);
-  return std::max(0.0, 1 - std::sqrt(pair.distance2) / s.parameters.diameter);
-}
-
-std::uint64_t sum_over_disks(const State& s, const Snapshot& data) {
-  std::uint64_t sum = 0;
-  for_disks(s, data, [&](std::int32_t id, std::int64_t x, std::int64_t y) {
-    sum += murmur_mix(
-        murmur_mix(murmur_mix(static_cast<std::uint64_t>(id) + 1) ^ static_cast<std::uint64_t>(x)) ^
-        static_cast<std::uint64_t>(y));
-  });
-  return sum;
-}
-
-std::uint64_t hash_of(std::uint64_t sum, const Counters& counters) {
-  for (std::uint64_t v : {counters.cycles, counters.trial_moves, counters.accepted_moves})
-    sum = murmur_mix(sum ^ v);
-  return sum;
-}
-
-std::uint64_t hash_of(const State& s, const Snapshot& data) {
-  return hash_of(sum_over_disks(s, data), data.counters);
-}
-
-double occupied_share(const State& s, const Snapshot& data) {
-  std::size_t occupied = 0;
-  for (std::size_t at = 0; at < data.ids.size(); at += kSlots) occupied += data.ids[at] >= 0;
-  return static_cast<double>(occupied) /
-         (static_cast<double>(s.geometry.cells[0]) * s.geometry.cells[1]);
-}
-
-std::array<double, 2> mean_of(const double* sums, std::size_t rows, std::size_t particles) {
-  std::array<double, 2> total{};
-  for (std::size_t row = 0; row < rows; ++row)
-    for (int k = 0; k < 2; ++k) total[k] += sums[2 * row + k];
-  for (double& t : total) t /= static_cast<double>(particles);
-  return total;
-}
-
-ContactBins contact_bins(const Geometry& g, const Sampling& sampling) {
-  ContactBins law;
-  law.bins = sampling.bins;
-  law.per_unit = 1 / (sampling.bin_width * g.diameter);
-  const double farthest = g.diameter * (1 + sampling.bin_width * sampling.bins);
-  law.farthest2 = static_cast<float>(farthest * farthest * (1 + 1e-6));
-  return law;
-}
-
-void move_origin(const State& s, const Draw& draw, std::array<std::int64_t, 2>& origin) {
-  for (int a = 0; a < 2; ++a) {
-    const auto half = static_cast<std::int64_t>(s.geometry.half[a]);
-    origin[a] += 2 * half * draw.shift_cells[a] + static_cast<std::int64_t>(draw.shift_rest[a]);
-    if (origin[a] >= s.extent[a]) origin[a] -= s.extent[a];
-  }
 }
 
 // ---- the choice of an engine by the name of the device ----

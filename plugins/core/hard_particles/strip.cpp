@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
+#include <string>
 
 #include "../runtime/text.h"
 
@@ -19,18 +20,34 @@ int fewest_rows(const GridRows& whole, int ranks) {
   return static_cast<int>(std::int64_t{whole.tiles / ranks} * whole.cells / whole.tiles);
 }
 
+bool fits(const GridRows& whole, int ranks) {
+  return fewest_rows(whole, ranks) >= margin_of(whole);
+}
+
+// The widest narrower tile for which so many ranks fit, of four cells at least, which swap moves
+// need; 0 if there is none.
+int tile_for(GridRows whole, int ranks) {
+  while (--whole.widest >= 4) {
+    whole.tiles = (whole.cells + whole.widest - 1) / whole.widest;
+    if (fits(whole, ranks)) return whole.widest;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Strip::Strip(const GridRows& whole, int rank, int ranks)
     : whole_(whole), rank_(rank), ranks_(ranks), margin_(margin_of(whole)) {
-  if (fewest_rows(whole, ranks) < margin_) {
+  if (!fits(whole, ranks)) {
     int most = ranks - 1;
-    while (most > 1 && fewest_rows(whole, most) < margin_) --most;
+    while (most > 1 && !fits(whole, most)) --most;
     const char* const rows = whole.layers ? " layers" : " rows";
-    throw std::invalid_argument(
-        text_of("the box is too small for ", ranks, " ranks: ", whole.layers ? "slabs" : "strips",
-                " of whole tiles and at least ", margin_, rows, " of cells, of ", whole.cells, rows,
-                " in ", whole.tiles, rows, " of tiles, allow ", most));
+    const int tile = tile_for(whole, ranks);
+    throw std::invalid_argument(text_of(
+        "the box is too small for ", ranks, " ranks: ", whole.layers ? "slabs" : "strips",
+        " of whole tiles and at least ", margin_, rows, " of cells, of ", whole.cells, rows, " in ",
+        whole.tiles, rows, " of tiles, allow ", most,
+        tile ? text_of("; tile = ", tile, " (--tile ", tile, ") allows ", ranks) : std::string()));
   }
   const std::int64_t most_tiles = (whole.tiles + ranks - 1) / ranks;
   most_rows_ = static_cast<int>((most_tiles * whole.cells + whole.tiles - 1) / whole.tiles);

@@ -19,7 +19,8 @@ struct Doubled {
   float step, shift;                 // of a doubled displacement, to which kShift is added
   std::uint32_t edge[2];             // bits of 4H: doubled coordinates of the cell are below
   float contact, unsure;             // 4 d^2; estimates below this in magnitude decide nothing
-  std::uint32_t exponent;            // makes the float that displacement() begins with
+  float lift, beyond;        // the largest |r|^2, which keeps estimates positive; 4 (d^2 + lift)
+  std::uint32_t exponent;    // makes the float that displacement() begins with
   int sideways[2], row;      // bytes to the cell on the left, by the column's parity, and up
   std::uint32_t key[10][2];  // of the rounds of Philox
 };
@@ -39,6 +40,8 @@ inline Doubled doubled(const Geometry& g) {
   s.shift = static_cast<float>(static_cast<double>(kShift) - 49152.0 * static_cast<double>(s.step));
   s.contact = static_cast<float>(4 * g.contact);
   s.unsure = static_cast<float>(4 * kUnsure * g.contact);
+  s.lift = 4 * (g.half[0] * g.half[0] + g.half[1] * g.half[1]);
+  s.beyond = static_cast<float>(4 * (g.contact + static_cast<double>(s.lift)));
   s.exponent = kDrawnBits;
   for (int odd = 0; odd < 2; ++odd)
     s.sideways[odd] = g.near[odd][3].offset * static_cast<int>(sizeof(Position));
@@ -69,19 +72,46 @@ MM_HD void displacement_words(std::uint32_t word[4], const Doubled& s, std::uint
   }
 }
 
+MM_HD int least_of(int a, int b) { return a < b ? a : b; }
+MM_HD int least_of(int a, int b, int c) { return least_of(least_of(a, b), c); }
+
 // A cell of a list and the random words of its first four moves.
 struct Visit {
   std::uint32_t entry, where, word[4];
+  int odd;  // whether its column is
 };
+
+// Where the extras of a cell are: bytes from its first slot, and what brings coordinates there into
+// its frame. Those that are not there are out of reach.
+struct Extras {
+  int offset[kExtras];
+  float x[kExtras], y[kExtras];
+};
+template <int K>
+MM_HD void find_extras(const Doubled& s, const Neighbor* near, int plane, std::uint32_t entry,
+                       Extras& found) {
+  std::uint32_t extras = entry_extras(entry);
+  MM_UNROLL
+  for (int k = 0; k < K; ++k) {
+    // Without a branch, so that none of them has to wait for the one before.
+    const bool there = extras != 0;
+    if (!there) extras = 1;
+    const Extra e = take_extra(extras, near, plane);
+    found.offset[k] = there ? e.offset * static_cast<int>(sizeof(Position)) : 0;
+    found.x[k] = there ? e.x + s.here[0] : kEmpty;
+    found.y[k] = there ? e.y + s.here[1] : kEmpty;
+  }
+}
 
 // Does what visit_any() does for a cell with one disk (or, if Mixed, one or two) and at most K - 8
 // extras, n_m a multiple of 4, and adds to the accepted moves; or does nothing and returns false.
 template <int K, bool Mixed>
 MM_HD bool visit_by_estimates(const Geometry& g, const Doubled& s, std::uint64_t cycle, int round,
-                              const Place& at, Visit& visit, int odd, float& accepted) {
-  float x[K], y[K], c[K];  // c = |r_j|^2
+                              const Place& at, Visit& visit, const Extras& extras,
+                              float& accepted) {
+  float x[K], y[K], c[K];  // c = |r_j|^2 + lift
   const char* const here = reinterpret_cast<const char*>(at.slot);
-  const char* const left = here + s.sideways[odd];
+  const char* const left = here + (visit.odd ? s.sideways[1] : s.sideways[0]);
   MM_UNROLL
   for (int k = 0; k < 8; ++k) {
     const int dx = neighbor_dx(k), dy = neighbor_dy(k);
@@ -92,18 +122,14 @@ MM_HD bool visit_by_estimates(const Geometry& g, const Doubled& s, std::uint64_t
     const Position p = *reinterpret_cast<const Position*>(place);
     x[k] = p.x + (dx < 0 ? s.left[0] : dx > 0 ? s.right[0] : s.here[0]);
     y[k] = p.y + (dy < 0 ? s.left[1] : dy > 0 ? s.right[1] : s.here[1]);
-    c[k] = fast_fma(y[k], y[k], x[k] * x[k]);
+    c[k] = fast_fma(y[k], y[k], fast_fma(x[k], x[k], s.lift));
   }
-  std::uint32_t extras = entry_extras(visit.entry);
   MM_UNROLL
   for (int k = 8; k < K; ++k) {
-    // Without a branch, so that none of them has to wait for the one before.
-    const bool there = extras != 0;
-    if (!there) extras = 1;
-    const Position p = next_extra(at, extras);
-    x[k] = there ? p.x + s.here[0] : kEmpty;
-    y[k] = there ? p.y + s.here[1] : kEmpty;
-    c[k] = fast_fma(y[k], y[k], x[k] * x[k]);
+    const Position p = *reinterpret_cast<const Position*>(here + extras.offset[k - 8]);
+    x[k] = p.x + extras.x[k - 8];
+    y[k] = p.y + extras.y[k - 8];
+    c[k] = fast_fma(y[k], y[k], fast_fma(x[k], x[k], s.lift));
   }
 
   const bool pair = Mixed && entry_count(visit.entry) == 2;
@@ -123,14 +149,20 @@ MM_HD bool visit_by_estimates(const Geometry& g, const Doubled& s, std::uint64_t
         return fused(r, s.step, s.shift) + from;
       };
       const float a = along(visit.word[m], p.x), b = along(other_half(visit.word[m]), p.y);
-      const auto term = [&](int k) { return fast_fma(-x[k], a, fast_fma(-y[k], b, c[k])); };
-      float even = term(0), odd_one = term(1);  // two chains, for the latency
+      const auto term = [&](int k) {
+        return static_cast<int>(bits_of(fast_fma(-x[k], a, fast_fma(-y[k], b, c[k]))));
+      };
+      // Integers, because an instruction finds the least of three; two chains, for the latency.
+      int even = least_of(term(0), term(1), term(2)), odd_one = least_of(term(3), term(4), term(5));
       MM_UNROLL
-      for (int k = 2; k < K; ++k) {
-        float& nearest_yet = k % 2 ? odd_one : even;
-        nearest_yet = min_of(nearest_yet, term(k));
+      for (int k = 6; k + 1 < K; k += 2) {
+        int& nearest_yet = k % 4 ? odd_one : even;
+        nearest_yet = least_of(nearest_yet, term(k), term(k + 1));
       }
-      float t = fast_fma(4.0f, min_of(even, odd_one), fast_fma(a, a, fast_fma(b, b, -s.contact)));
+      const int nearest_one =
+          K % 2 ? least_of(even, odd_one, term(K - 1)) : least_of(even, odd_one);
+      float t = fast_fma(4.0f, as_float(static_cast<std::uint32_t>(nearest_one)),
+                         fast_fma(a, a, fast_fma(b, b, -s.beyond)));
       if (Mixed) {
         const float u = a - q.x, v = b - q.y;
         t = min_of(t, fast_fma(u, u, fast_fma(v, v, -s.contact)));

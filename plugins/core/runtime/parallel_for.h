@@ -66,5 +66,12 @@ void for_each_range(ThreadPool& pool, int count, Task task) {
   for_each_item(pool, (count + kRange - 1) / kRange,
                 [&](int item, int) { task(item * kRange, std::min(count, (item + 1) * kRange)); });
 }
+// Calls task(i) for each i below count.
+template <class Task>
+void for_each_index(ThreadPool& pool, int count, Task task) {
+  for_each_range(pool, count, [&](int first, int last) {
+    for (int i = first; i < last; ++i) task(i);
+  });
+}
 
 }  // namespace manymove

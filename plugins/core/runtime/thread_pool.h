@@ -18,7 +18,12 @@ class ThreadPool {
  public:
   using Task = void (*)(void* context, int item, int thread);
 
+  static constexpr int kMost = 4096;  // more than this burden a machine for minutes
+
   explicit ThreadPool(int threads) {
+    if (threads > kMost)
+      throw std::invalid_argument("threads must be at most " + std::to_string(kMost) + ", got " +
+                                  std::to_string(threads));
     try {
       for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
     } catch (const std::system_error& error) {

@@ -278,17 +278,18 @@ MM_LANES void transpose(FourInts& a, FourInts& b, FourInts& c, FourInts& d) {
 // ---- eight words: four of one row in the lower half, four of another one in the upper half ----
 
 typedef std::int32_t EightInts __attribute__((vector_size(32)));
+typedef std::uint32_t EightWords __attribute__((vector_size(32)));
 typedef float EightFloats __attribute__((vector_size(32)));
 
-MM_LANES EightInts two_rows(const std::uint32_t* lower, const std::uint32_t* upper) {
+MM_LANES EightWords two_rows(const std::uint32_t* lower, const std::uint32_t* upper) {
   const auto at = [](const std::uint32_t* words) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(words));
   };
-  return reinterpret_cast<EightInts>(
+  return reinterpret_cast<EightWords>(
       _mm256_inserti128_si256(_mm256_castsi128_si256(at(lower)), at(upper), 1));
 }
-MM_LANES EightInts twice(FourWords row) {
-  return reinterpret_cast<EightInts>(_mm256_broadcastsi128_si256(reinterpret_cast<__m128i>(row)));
+MM_LANES EightWords twice(FourWords row) {
+  return reinterpret_cast<EightWords>(_mm256_broadcastsi128_si256(reinterpret_cast<__m128i>(row)));
 }
 
 // The first three columns of both halves' four rows come to a, b, c.

@@ -2,9 +2,9 @@
 """Adsorbates in zeolites by waste-recycling Monte Carlo."""
 
 from manymove.adsorption.adsorbates import METHANE, Adsorbate
-from manymove.adsorption.averages import Profile
 from manymove.adsorption.chains import Bead, Chain
 from manymove.adsorption.density import DensityMap
+from manymove.adsorption.estimates import Profile
 from manymove.adsorption.force_field import TRAPPE_ZEO, ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.gas import GasPhase

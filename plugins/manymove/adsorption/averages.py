@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments
+from manymove.adsorption.estimates import Profile, controlled, heats, mean_and_error, ratio
 from manymove.adsorption.gas import AVOGADRO, BOLTZMANN, GAS_CONSTANT
 from manymove.adsorption.loadings import Loadings
 from manymove.analysis.notation import Estimate
@@ -25,29 +26,7 @@ _OF_SPECIES, DRIFT = 8, 12
 _EXPECTED, _EXPECTED_ENERGY, _CHOICE, _TEST, _TESTED, _PRESENT, _MOVES = 13, 17, 18, 22, 26, 30, 34
 _ENERGY_OF, _PRODUCTS = 38, 42  # of open mixtures
 _REGROWTHS, _SUMS = 52, 54
-_PER_COEFFICIENT = 8  # systems for each coefficient of control variates
 _NOISE = 0.03  # largest relative error of the loading with which a comparison is decided
-
-
-@dataclass(frozen=True)
-class Profile:
-    """Probability and free energy of molecules along a direction, in one period of the framework.
-
-    Attributes:
-        position: centers of the bins, float64 (bins,); in angstrom along an axis, otherwise as a
-            fraction of the period.
-        probability: probability P of each bin, float64 (bins,), with the sum one.
-        probability_error: standard error of P over groups of systems, float64 (bins,).
-        free_energy: free energy F / k_B = -T ln P in kelvin (Eq. 4), float64 (bins,). Its minimum
-            is zero, and it is infinite in bins without molecules.
-        free_energy_error: standard error of the free energy in kelvin, float64 (bins,).
-    """
-
-    position: np.ndarray
-    probability: np.ndarray
-    probability_error: np.ndarray
-    free_energy: np.ndarray
-    free_energy_error: np.ndarray
 
 
 @dataclass
@@ -164,7 +143,7 @@ class Averages(Loadings):
         Raises:
             RuntimeError: nothing was measured.
         """
-        return _estimate(self._means()[_PLAIN])
+        return mean_and_error(self._means()[_PLAIN])
 
     @property
     def energy_waste_recycled(self) -> Estimate:
@@ -177,7 +156,7 @@ class Averages(Loadings):
         means = self._means()
         if self._about["method"] not in MULTIPLE:
             raise RuntimeError(f'method "{self._about["method"]}" has no waste to recycle')
-        return _estimate(means[_WASTE])
+        return mean_and_error(means[_WASTE])
 
     @property
     def b_star(self) -> float:
@@ -205,7 +184,7 @@ class Averages(Loadings):
         """
         means = self._means()
         b = self.b_star if b is None else b
-        return _estimate((1 - b) * means[_PLAIN] + b * means[_WASTE])
+        return mean_and_error((1 - b) * means[_PLAIN] + b * means[_WASTE])
 
     @property
     def energy_average(self) -> Estimate:
@@ -284,7 +263,7 @@ class Averages(Loadings):
             RuntimeError: nothing was measured, or trials are not recorded.
         """
         means, kinds = self._recycles(), len(self._parameters["species"])
-        return [_estimate(means[_OF_SPECIES + k] + means[_EXPECTED + k]) for k in range(kinds)]
+        return [mean_and_error(means[_OF_SPECIES + k] + means[_EXPECTED + k]) for k in range(kinds)]
 
     @property
     def loading_optimal(self) -> list[Estimate]:
@@ -297,7 +276,7 @@ class Averages(Loadings):
         """
         means, kinds = self._recycles(), len(self._parameters["species"])
         controls = _controls(means, kinds)
-        return [_controlled(means[_OF_SPECIES + k], controls) for k in range(kinds)]
+        return [controlled(means[_OF_SPECIES + k], controls) for k in range(kinds)]
 
     @property
     def energy_controlled(self) -> Estimate:
@@ -307,7 +286,7 @@ class Averages(Loadings):
             RuntimeError: an error of `loading_optimal`.
         """
         means = self._recycles()
-        return _controlled(means[_PLAIN], _controls(means, len(self._parameters["species"])))
+        return controlled(means[_PLAIN], _controls(means, len(self._parameters["species"])))
 
     @property
     def loading_from_insertions(self) -> list[Estimate]:
@@ -318,7 +297,7 @@ class Averages(Loadings):
             RuntimeError: nothing was measured, or trials are not recorded.
         """
         means, kinds = self._recycles(), len(self._parameters["species"])
-        return [_ratio(means[_TEST + k], means[_TESTED + k]) for k in range(kinds)]
+        return [ratio(means[_TEST + k], means[_TESTED + k]) for k in range(kinds)]
 
     def _acceptance_of(self, row: int) -> float:
         tries, accepted = self._sums()[_MOVES + row : _MOVES + row + 2].sum(axis=1)
@@ -362,7 +341,7 @@ class Averages(Loadings):
         if not self._parameters["exchange"]:
             return [Estimate(float(s["molecules"]), 0.0) for s in species]
         means = self._means()
-        return [_estimate(means[_OF_SPECIES + kind]) for kind in range(len(species))]
+        return [mean_and_error(means[_OF_SPECIES + kind]) for kind in range(len(species))]
 
     @property
     def _loadings_of_systems(self) -> np.ndarray:
@@ -376,7 +355,7 @@ class Averages(Loadings):
     def loading_from_test_molecules(self) -> list[Estimate]:
         """Loading beta f V <exp(-U / T)> of each species from the test molecules of
         `compare_loading`. In equilibrium it agrees with `loading`."""
-        return [_estimate(values) for values in self._compared()[1]]
+        return [mean_and_error(values) for values in self._compared()[1]]
 
     def loading_agrees(self, errors: float = 3.0) -> bool | None:
         """Whether the loading and the loading from test molecules agree.
@@ -394,7 +373,7 @@ class Averages(Loadings):
             return None
         agree: bool | None = True
         for loadings, others in zip(molecules, tests, strict=True):
-            d = _estimate(loadings - others)
+            d = mean_and_error(loadings - others)
             # For rare molecules the error is at least that of as many independent states.
             states = self._systems * (self._samples or self._comparison.moments)
             least = math.sqrt(others.mean() / states)
@@ -437,7 +416,7 @@ class Averages(Loadings):
             RuntimeError: nothing was measured, or the system is closed.
         """
         if not self._parameters["exchange"]:
-            raise RuntimeError("heats of adsorption need an open system")
+            raise RuntimeError("heats of adsorption need an open system: give a fugacity")
         m, kinds, n = self._means(), len(self._parameters["species"]), self._systems
         if kinds == 1:
             moments = m[[_NUMBER, _NUMBER_SQUARED, _CROSS, _PLAIN]]
@@ -473,7 +452,7 @@ class Averages(Loadings):
         """
         arguments.count("insertions", insertions)
         sums = self._engine.insert_test_molecules(insertions, species, False)
-        return _estimate(sums.reshape(-1, 2)[:, 0] / insertions)
+        return mean_and_error(sums.reshape(-1, 2)[:, 0] / insertions)
 
     def boltzmann_factor(self, insertions: int = 10000, species: int = 0) -> Estimate:
         """Average <exp(-U / T)> over test molecules in the empty framework, without the molecules
@@ -489,7 +468,7 @@ class Averages(Loadings):
         """
         arguments.count("insertions", insertions)
         sums = self._engine.insert_test_molecules(insertions, species, True)
-        return _estimate(sums.reshape(-1, 2)[:, 0] / insertions)
+        return mean_and_error(sums.reshape(-1, 2)[:, 0] / insertions)
 
     def henry(self, insertions: int = 10000, species: int = 0) -> tuple[Estimate, Estimate]:
         """Henry coefficient in mol/(kg Pa) and heat of adsorption in kJ/mol at infinite dilution.
@@ -534,9 +513,9 @@ class Averages(Loadings):
         unit = (
             self._volume * 1e-30 / (BOLTZMANN * self._parameters["temperature"] * AVOGADRO * mass)
         )
-        coefficient = _estimate(factors * unit)
+        coefficient = mean_and_error(factors * unit)
         mean = energies.sum() / factors.sum()
-        spread = _estimate((energies - mean * factors) / factors.mean()).error
+        spread = mean_and_error((energies - mean * factors) / factors.mean()).error
         kilojoule = GAS_CONSTANT / 1000
         return coefficient, Estimate(
             float(self._parameters["temperature"] - mean) * kilojoule, spread * kilojoule
@@ -565,7 +544,7 @@ class Pooled(Averages):
     def _compared(self) -> np.ndarray:
         present = [part for part in self._parts if part is not None]
         if not present:
-            raise RuntimeError("nothing was compared")
+            raise RuntimeError("no loading was compared: call compare_loading in the runs")
         return np.concatenate(present, axis=2)
 
 
@@ -592,31 +571,6 @@ class _Gathered:
         return self._snapshot
 
 
-def heats(moments: np.ndarray, kinds: int, temperature: float) -> np.ndarray:
-    """Isosteric heats of the species of a mixture in kelvin, (kinds, ...).
-
-    Args:
-        moments: mean numbers N_b, means of N_a N_b in the order (0, 0), (0, 1), (1, 1), (0, 2),
-            ..., means of E N_b, and of the energy E in kelvin; float64, (moments, ...).
-        kinds: number of species.
-        temperature: temperature in kelvin.
-    """
-    pairs = kinds * (kinds + 1) // 2
-    numbers, products = moments[:kinds], moments[kinds : kinds + pairs]
-    crossed, energy = moments[kinds + pairs : -1], moments[-1]
-    covariance = np.empty((*moments.shape[1:], kinds, kinds))
-    for b in range(kinds):
-        for a in range(b + 1):
-            value = products[b * (b + 1) // 2 + a] - numbers[a] * numbers[b]
-            covariance[..., a, b] = covariance[..., b, a] = value
-    with_energy = np.moveaxis(crossed - energy * numbers, 0, -1)
-    # A species whose number is constant has no heat, and does not influence those of the others.
-    flat = np.diagonal(covariance, axis1=-2, axis2=-1) <= 0
-    inverse = np.linalg.pinv(covariance, hermitian=True)
-    slopes = np.where(flat, np.nan, np.einsum("...ij,...j->...i", inverse, with_energy))
-    return temperature - np.moveaxis(slopes, -1, 0)
-
-
 def _controls(means: np.ndarray, kinds: int) -> np.ndarray:
     """Averages of each system whose expectation is zero, (controls, systems)."""
     rows = np.arange(kinds)
@@ -627,38 +581,4 @@ def _controls(means: np.ndarray, kinds: int) -> np.ndarray:
             means[_CHOICE + rows],
             means[_TEST + rows] - means[_PRESENT + rows],
         )
-    )
-
-
-def _controlled(values: np.ndarray, controls: np.ndarray) -> Estimate:
-    """The mean over systems where the controls are zero, by linear regression."""
-    spread = controls.std(axis=1)
-    columns = (controls[spread > 0] / spread[spread > 0, None]).T
-    systems, unknown = len(values), columns.shape[1] + 1
-    least = _PER_COEFFICIENT * unknown
-    if systems < least:
-        raise RuntimeError(
-            f"{systems} systems are too few for control variates, which need {least}"
-        )
-    matrix = np.column_stack((np.ones(systems), columns))
-    inverse = np.linalg.pinv(matrix.T @ matrix)
-    coefficients = inverse @ (matrix.T @ values)
-    variance = np.square(values - matrix @ coefficients).sum() / (systems - unknown)
-    return Estimate(float(coefficients[0]), float(math.sqrt(variance * inverse[0, 0])))
-
-
-def _ratio(above: np.ndarray, below: np.ndarray) -> Estimate:
-    """Ratio of two means over systems, with its linearized standard error."""
-    mean = below.mean()
-    if not mean:
-        return Estimate(math.nan, math.nan)
-    ratio = float(above.mean() / mean)
-    return Estimate(ratio, _estimate((above - ratio * below) / mean).error)
-
-
-def _estimate(values: np.ndarray) -> Estimate:
-    """Mean over systems and its standard error."""
-    n = len(values)
-    return Estimate(
-        float(values.mean()), float(values.std(ddof=1) / math.sqrt(n)) if n > 1 else math.nan
     )

@@ -5,14 +5,21 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from manymove.adsorption.force_field import ForceField, names_of, words_of
+import numpy as np
+
+from manymove.adsorption.adsorbates import COULOMB
+from manymove.adsorption.force_field import ForceField, Law, names_of, words_of
 from manymove.adsorption.frameworks import Framework
 
 Given = Mapping[str, float] | str | os.PathLike[str] | None
 CIF = "cif"
+_CENTER = 15 / 8  # in 1 / angstrom: the finite value that replaces 1 / r at the center of an atom
+_OTHER = 0.01  # e: smaller differences of charges are due to rounding
 
 
 def charges_of_framework(
@@ -32,11 +39,17 @@ def charges_of_framework(
     Raises:
         OSError: a file cannot be read.
         ValueError: an atom has no charge although others have, or a label is not in the framework.
+
+    Warns:
+        UserWarning: the force field replaces a charge of the framework by another one.
     """
     own = None if framework.charges is None else [float(q) for q in framework.charges]
     if isinstance(given, str) and given == CIF:
         if own is None:
-            raise ValueError(f'framework_charges is "cif", but {framework.name} has no charges')
+            raise ValueError(
+                f'framework_charges is "cif", but {framework.name} has no charges: '
+                "give them by label"
+            )
         return own
     labels = framework.labels or framework.elements
     names = [names_of(*pair) for pair in zip(labels, framework.elements, strict=True)]
@@ -46,7 +59,9 @@ def charges_of_framework(
             if not any(label in known for known in names):
                 raise ValueError(f"framework_charges has {label}, which is not in {framework.name}")
             if not math.isfinite(charge):
-                raise ValueError(f"framework_charges: the charge of {label} must be finite")
+                raise ValueError(
+                    f"framework_charges: the charge of {label} must be finite, got {charge}"
+                )
         found = [next((table[n] for n in known if n in table), None) for known in names]
         own = None
     else:
@@ -61,7 +76,68 @@ def charges_of_framework(
         for label, charge in zip(labels, found, strict=True):
             if charge is None:
                 raise ValueError(f"framework {framework.name}: no charge of {label}")
+    for label, charge, other in zip(labels, found, own or (), strict=False):
+        if charge is not None and abs(charge - other) > _OTHER:
+            warnings.warn(
+                f"framework {framework.name}: {label} has the charge {charge:g} of the force "
+                f"field, not the {other:g} of the CIF file; to use the charges of the file, set "
+                'framework_charges to "cif"',
+                stacklevel=2,
+            )
+            break
     return [float(own[k] if q is None and own else q or 0.0) for k, q in enumerate(found)]
+
+
+def tell_bare_charges(
+    framework: Framework,
+    kinds: Sequence[int],
+    charges: Sequence[float],
+    types: Sequence[Mapping[str, Any]],
+    laws: Sequence[Sequence[Law]],
+    bodies: Sequence[Sequence[tuple[int, tuple[float, float, float]]]],
+) -> None:
+    """Warn if a charged site of a molecule can fall into a framework atom of opposite charge.
+
+    This happens if the two have no Lennard-Jones interaction and no neighbor of either keeps them
+    apart, as oxygen does for silicon in a zeolite. All averages are then those of molecules that
+    are trapped in these atoms. The neighbors of both are taken to be as far from each other as they
+    can be.
+
+    Args:
+        framework, kinds, charges: the framework, and the kind and the charge of each atom.
+        types, laws: the types of sites, and their (epsilon, sigma) with each kind.
+        bodies: type and position of the sites of each molecule.
+    """
+    found: dict[str, None] = {}
+    # Of types with atoms, of which a box of a host program may have none.
+    parameters = [np.array([row[k] for k in kinds]).reshape(-1, 2).T for row in laws]
+    for body in bodies:
+        for t, x in body:
+            epsilon = parameters[t][0]
+            wells = -_CENTER * COULOMB * types[t]["charge"] * np.asarray(charges)
+            for atom in np.flatnonzero((epsilon == 0) & (wells > 0)):
+                d = np.delete(framework.fractional - framework.fractional[atom], atom, axis=0)
+                r = np.linalg.norm((d - np.rint(d)) @ framework.edges, axis=1)
+                wall = 0.0
+                for other, y in body:
+                    away = math.dist(x, y)
+                    wall += _repulsion(*np.delete(parameters[other], atom, axis=1), r + away)
+                    if away > 0:
+                        wall += _repulsion(*laws[other][kinds[atom]], away)
+                if wall < wells[atom]:
+                    found[f"{types[t]['label']} and {framework.elements[atom]}"] = None
+    if found:
+        warnings.warn(
+            f"framework {framework.name}: {', '.join(found)} have opposite charges but no "
+            "Lennard-Jones interaction, so that molecules fall into these atoms: give the force "
+            "field parameters for them",
+            stacklevel=2,
+        )
+
+
+def _repulsion(epsilon: Any, sigma: Any, r: Any) -> float:
+    """Sum of the repulsive parts of Lennard-Jones energies at distances r, in kelvin."""
+    return float(np.sum(4 * np.asarray(epsilon) * (np.asarray(sigma) / r) ** 12))
 
 
 def charges_of_option(given: str | None) -> Given:

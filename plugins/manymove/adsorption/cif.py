@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 
 _BOND = 1.25  # times the sum of the covalent radii: closer atoms are bonded
 _OXO = 1.85  # angstrom: the only oxygen of a metal is not water if it is closer
+_FEWEST_BONDS = {"Si": 4, "Al": 4, "Ge": 4, "C": 2}  # bonded neighbors in a complete crystal
+_METRIC = 0.02  # change of the cell's metric, in units of its edges: files have rounded cells
 _MOST_NAMED = 5  # number of sites that a message names
 
 
@@ -37,8 +40,10 @@ def structure_of(text: str, source: str) -> Any:
         raise ValueError(f"{source} has {len(structures)} blocks with atoms, expected one")
     structure = structures[0]
     _check_sites(structure, source)
+    _check_occupancies(document, source)
     _settle_symmetry(structure, source)
-    _tell_water(structure, source)
+    _check_operations(structure, source)
+    _tell_bonds(structure, source)
     return structure
 
 
@@ -55,14 +60,16 @@ def charges_of(text: str, source: str, structure: Any) -> list[float] | None:
         if not len(block.find_values("_atom_site_fract_x")):
             continue  # not the block of the structure
         for label, value in block.find(["_atom_site_label", "_atom_site_charge"]):
-            try:
-                charges.append(float(re.sub(r"\(\d+\)$", "", value)))
-            except ValueError:
-                raise ValueError(f"{source}: site {label} has the charge {value}") from None
+            charge = _number(value)
+            if not math.isfinite(charge):
+                raise ValueError(f"{source}: site {label} has the charge {value}, not a number")
+            charges.append(charge)
     if not charges:
         return None
     if len(charges) != len(structure.sites):
-        raise ValueError(f"{source} has {len(charges)} charges of {len(structure.sites)} sites")
+        raise ValueError(
+            f"{source} has {len(charges)} charges of {len(structure.sites)} sites: give all or none"
+        )
     return charges
 
 
@@ -132,36 +139,63 @@ def _check_sites(structure: Any, source: str) -> None:
         _warn(f"{source}: disorder group {groups[0]} (site {labels}) is part of the framework here")
 
 
-def _tell_water(structure: Any, source: str) -> None:
-    """Warn of water: oxygen that is bonded to at most one metal and otherwise only to hydrogen."""
+def _check_occupancies(document: Any, source: str) -> None:
+    """Refuse occupancies above 1, and those that are not numbers, because gemmi reads them as 1."""
+    for block in document:
+        for label, text in block.find(["_atom_site_label", "_atom_site_occupancy"]):
+            if text not in "?." and not _number(text) <= 1 + 1e-6:
+                raise ValueError(f"{source}: site {label} has the occupancy {text}: it must be 1")
+
+
+def _number(text: str) -> float:
+    """A number of a CIF file, which may have an error in parentheses; NaN if it is not a number."""
+    try:
+        return float(re.sub(r"\(\d+\)$", "", text))
+    except ValueError:
+        return math.nan
+
+
+def _tell_bonds(structure: Any, source: str) -> None:
+    """Warn of water and of atoms with too few bonds, whose neighbors the file may lack. Water is
+    oxygen that is bonded to at most one metal and otherwise only to hydrogen."""
     import gemmi
 
     radii = [site.element.covalent_r for site in structure.sites]
     search = gemmi.NeighborSearch(structure, 2 * _BOND * max(radii)).populate()
-    water = []
+    water, lonely = [], []
     for site in structure.sites:
-        if site.element.name != "O":
+        name = site.element.name
+        if name != "O" and name not in _FEWEST_BONDS:
             continue
         place = structure.cell.orthogonalize(site.fract)
-        bonds = [
+        neighbors = [
             (search.dist(place, mark.pos), mark.element)
             for mark in search.find_site_neighbors(site, min_dist=0.1)
         ]
-        if _is_water(site.element, bonds):
+        bonds = [
+            (distance, element)
+            for distance, element in neighbors
+            if distance < _BOND * (site.element.covalent_r + element.covalent_r)
+        ]
+        if name == "O" and _is_water(bonds):
             water.append(site.label)
+        elif len(bonds) < _FEWEST_BONDS.get(name, 0):
+            lonely.append(f"{site.label} ({len(bonds)} of {_FEWEST_BONDS[name]})")
     if water:
         _warn(
             f"{source}: site {_some(water)} looks like water, and is part of the framework here: "
             "delete it from the file if the framework is dry"
         )
+    if lonely:
+        _warn(
+            f"{source}: site {_some(list(dict.fromkeys(lonely)))} has too few bonded neighbors: "
+            "atoms or symmetry operations may be missing from the file, or the unit of the cell "
+            "may not be angstrom"
+        )
 
 
-def _is_water(oxygen: Any, neighbors: list[tuple[float, Any]]) -> bool:
-    bonded = [
-        (distance, element)
-        for distance, element in neighbors
-        if not element.is_hydrogen and distance < _BOND * (oxygen.covalent_r + element.covalent_r)
-    ]
+def _is_water(bonds: list[tuple[float, Any]]) -> bool:
+    bonded = [(distance, element) for distance, element in bonds if not element.is_hydrogen]
     if len(bonded) == 1:
         distance, element = bonded[0]
         return element.is_metal and distance > _OXO
@@ -191,6 +225,62 @@ def _settle_symmetry(structure: Any, source: str) -> None:
         _warn(
             f"{source} has only the number of its space group, {number}: the operations are those "
             f"of the standard setting, {structure.spacegroup.xhm()}"
+        )
+
+
+def _check_operations(structure: Any, source: str) -> None:
+    """Refuse operations that gemmi would leave out, that are not a group or that do not fit the
+    cell, and warn if they are not those of the group that the file names."""
+    import gemmi
+
+    operations = []
+    for triplet in structure.symops:
+        try:
+            operations.append(gemmi.Op(triplet).wrap())
+        except (ValueError, RuntimeError) as error:
+            raise ValueError(
+                f"{source}: the symmetry operation {triplet!r} cannot be read ({error}): write it "
+                "as '-x+1/2,y,z', with quotes and translations in multiples of 1/24"
+            ) from None
+    if operations and structure.spacegroup is None:
+        _check_group({op.triplet() for op in operations}, structure, source)
+    if structure.spacegroup is not None:
+        operations = list(structure.spacegroup.operations().sym_ops)
+    lattice = np.array(structure.cell.orth.mat.tolist())
+    metric = lattice.T @ lattice
+    edges = np.sqrt(np.diag(metric))
+    for op in operations:
+        rotation = np.array(op.rot) / op.DEN
+        change = (rotation.T @ metric @ rotation - metric) / np.outer(edges, edges)
+        if np.abs(change).max() > _METRIC:
+            raise ValueError(
+                f"{source}: the cell does not have the symmetry operation {op.triplet()}: check "
+                "its edges and angles, and the space group"
+            )
+    if structure.symops and "differs" in structure.check_spacegroup():
+        name = structure.spacegroup_hm or structure.spacegroup_number
+        found = structure.spacegroup.xhm() if structure.spacegroup else "another group"
+        _warn(
+            f"{source} names the space group {name}, but its operations are those of {found}: the "
+            "operations are used"
+        )
+
+
+def _check_group(triplets: set[str], structure: Any, source: str) -> None:
+    """Refuse operations that belong to no known setting if some of their products are missing."""
+    import gemmi
+
+    if len(structure.symops) > len(triplets) and len(triplets) > 1:
+        raise ValueError(f"{source}: some symmetry operations are listed twice: give each once")
+    ops = [gemmi.Op(triplet) for triplet in triplets]
+    missing = next(
+        (t for a in ops for b in ops if (t := (a * b).wrap().triplet()) not in triplets), None
+    )
+    if missing is not None or len(structure.cell.images) + 1 != len(triplets):
+        raise ValueError(
+            f"{source}: the {len(triplets)} symmetry operations are not a group"
+            + (f", {missing} is missing" if missing else "")
+            + ": give all of them, or the symbol of the space group alone"
         )
 
 

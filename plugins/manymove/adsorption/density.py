@@ -48,8 +48,13 @@ class DensityMap:
         self.counts = np.zeros((kinds, self.bins, self.bins), dtype=np.int64)
         self.samples = 0
 
-    def sample(self) -> None:
-        """Add the present positions."""
+    def sample(self, weight: int = 1) -> None:
+        """Add the present positions.
+
+        Args:
+            weight: how many samples they count for, at least 1.
+        """
+        arguments.count("weight", weight)
         a = self._adsorption
         ends = np.cumsum([0, *a.capacity])
         fractions = (a.positions @ np.linalg.inv(a.edges)) * a.cells % 1.0
@@ -58,8 +63,8 @@ class DensityMap:
             part = cells[:, first:last].reshape(-1, 2)
             rows, columns = part[~np.isnan(part[:, 0])].astype(np.int64).T
             index = np.bincount(rows * self.bins + columns, minlength=self.bins**2)
-            self.counts[kind] += index.reshape(self.bins, self.bins)
-        self.samples += 1
+            self.counts[kind] += weight * index.reshape(self.bins, self.bins)
+        self.samples += weight
 
     @property
     def molecules(self) -> np.ndarray:

@@ -47,7 +47,7 @@ class Equilibration(MonteCarlo, Averages):
         arguments.count("insertions", insertions)
         p = self._parameters
         if not p["exchange"]:
-            raise ValueError("the systems are closed: their loading is fixed")
+            raise ValueError("the systems are closed: their loading is fixed; give a fugacity")
         self._comparison.sums[0] += self.counts.T
         for kind, species in enumerate(p["species"]):
             sums = self._engine.insert_test_molecules(insertions, kind, False)
@@ -80,7 +80,7 @@ class Equilibration(MonteCarlo, Averages):
         if self._comparison.round is None:
             first = arguments.count("steps", steps, most=_LONGEST)
             if not self._parameters["exchange"]:
-                raise ValueError("the systems are closed: their loading is fixed")
+                raise ValueError("the systems are closed: their loading is fixed; give a fugacity")
             self._engine.reset_averages()
             self._forget_comparison(first=first, round=0, began=self.timestep)
         while True:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from manymove import arguments
+
 Law = tuple[float, float]
 MIXING = ("lorentz-berthelot", "geometric")
 POTENTIALS = ("shifted", "truncated", "tail")
@@ -54,10 +56,7 @@ class ForceField:
 
     def __post_init__(self) -> None:
         for name, known in (("mixing", MIXING), ("potential", POTENTIALS)):
-            if getattr(self, name) not in known:
-                raise ValueError(
-                    f'{name} must be one of {", ".join(known)}, got "{getattr(self, name)}"'
-                )
+            arguments.one_of(name, getattr(self, name), known)
         laws: dict[Any, Law | None] = {**self.parameters, **self.pairs}
         for label, law in laws.items():
             if law is not None and not (0 <= law[0] < math.inf and 0 < law[1] < math.inf):
@@ -70,7 +69,12 @@ class ForceField:
                 raise ValueError(f"{label}: charge must be finite, got {charge}")
 
     def law_of_atom(self, label: str, element: str) -> Law:
-        """Parameters (epsilon, sigma) of an atom of the framework; epsilon is 0 for none.
+        """Parameters (epsilon in kelvin, sigma in angstrom) of an atom of the framework, with
+        epsilon 0 for none.
+
+        Args:
+            label: label of the atom, which is looked up first.
+            element: symbol of its element.
 
         Raises:
             ValueError: the force field has neither the label nor the element.
@@ -79,12 +83,14 @@ class ForceField:
             if name in self.parameters:
                 return self.parameters[name] or NONE
         raise ValueError(
-            f"the force field has no parameters for {label} ({element}) of the framework: give "
+            f"the force field has no parameters for {label} ({element}) of the framework: choose "
+            "another force field, for example TraPPE-zeo for a zeolite of silica, or give it "
             "(epsilon, sigma), or None for no interaction"
         )
 
     def charge_of_site(self, label: str) -> float | None:
-        """Charge of a site of a molecule; None if the force field does not have the label."""
+        """Charge of a site of a molecule with this label, in elementary charges; None if the force
+        field does not have the label."""
         return self.charges.get(label, 0.0 if label in self.uncharged else None)
 
     def given(self, labels: tuple[str, str]) -> Law | None:
@@ -96,7 +102,13 @@ class ForceField:
         return None
 
     def mixed(self, labels: tuple[str, str], a: Law, b: Law) -> Law:
-        """Parameters of two labels from those of each, unless they are in `pairs`."""
+        """Parameters (epsilon in kelvin, sigma in angstrom) of a pair of labels: those in `pairs`,
+        otherwise by the mixing rule.
+
+        Args:
+            labels: the two labels.
+            a, b: parameters of each label alone.
+        """
         given = self.given(labels)
         if given is not None:
             return given
@@ -298,12 +310,14 @@ def _raspa2_pairs(path: Path) -> dict[tuple[str, str], Law]:
     try:
         at = 1 + int(lines[0][0])
         if at > 1:
-            raise ValueError("rules by pair of shifted potentials are not possible")
+            raise ValueError(
+                "rules by pair of shifted potentials are not possible: leave the rules out"
+            )
         pairs = {}
         for words in lines[at + 1 : at + 1 + int(lines[at][0])]:
             kind = _kind(words[2])
             if kind not in ("lennard-jones", "none"):
-                raise ValueError(f"{words[2]} is not possible, only lennard-jones")
+                raise ValueError(f"the potential {words[2]} is not possible, only lennard-jones")
             law = _law(words[3:5]) if kind != "none" else None
             pairs[words[0], words[1]] = law or NONE
         return pairs

@@ -57,11 +57,18 @@ class Framework:
                 f"not ({len(self.elements)}, 3)"
             )
         if not np.isfinite(self.fractional).all():
-            raise ValueError(f"framework {self.name}: a coordinate is not finite")
+            wrong = int(np.argmax(~np.isfinite(self.fractional).all(axis=1)))
+            raise ValueError(
+                f"framework {self.name}: a coordinate of atom {wrong} ({self.elements[wrong]}) is "
+                f"not finite: {self.fractional[wrong].tolist()}"
+            )
         for name in ("labels", "charges"):
             values = getattr(self, name)
             if values is not None and len(values) != len(self.elements):
-                raise ValueError(f"framework {self.name}: {name} has {len(values)} values")
+                raise ValueError(
+                    f"framework {self.name}: {name} has {len(values)} values, "
+                    f"not {len(self.elements)}"
+                )
         i, j, distance = _closest(self.fractional, self.edges)
         if distance < _CLOSEST:
             raise ValueError(
@@ -114,9 +121,9 @@ def read_framework(source: str | os.PathLike[str], *, right_angles: bool = True)
     """Read a framework from a CIF file, or one of the frameworks of the package.
 
     A unit cell without right angles is replaced by the smallest cell of the same crystal with right
-    angles if that has at most eight unit cells, because distances are faster there. Such a cell
-    exists for all hexagonal lattices and for primitive cells of centered lattices. Other monoclinic
-    and triclinic cells are kept.
+    angles, because distances are faster there. This cell may have at most eight unit cells. Such a
+    cell exists for all hexagonal lattices and for primitive cells of centered lattices. Other
+    monoclinic and triclinic cells are kept.
 
     Args:
         source: "MFI", "LTA", or the path of a CIF file.
@@ -131,11 +138,13 @@ def read_framework(source: str | os.PathLike[str], *, right_angles: bool = True)
         OSError: the file cannot be read.
         ValueError: the file cannot be parsed, has no atoms or several blocks with atoms, its sites
             are partially occupied, overlap, exclude each other or have no fractional coordinates,
-            or its symmetry would have to be guessed.
+            its symmetry would have to be guessed, or its operations cannot be read, are not a group
+            or do not fit the cell.
 
     Warns:
-        UserWarning: the file contains water or a disorder group, its symmetry operations follow
-            from the number of the space group only, or it has an error in the syntax. It may
+        UserWarning: the file contains water or a disorder group, atoms have too few bonded
+            neighbors, its symmetry operations follow from the number of the space group only or
+            are not those of the group that it names, or it has an error in the syntax. It may
             therefore not describe the intended framework.
     """
     try:

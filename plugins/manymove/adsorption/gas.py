@@ -13,6 +13,8 @@ AVOGADRO = 6.02214076e23  # 1 / mol
 GAS_CONSTANT = BOLTZMANN * AVOGADRO  # J / (mol K)
 _PASCAL = 1e5  # pascals in a bar
 _ROOT = math.sqrt(2)
+_HIGHEST = 10_000  # bar; far above it fugacities would have no meaning
+_CRITICAL = 0.3074  # compressibility factor at the critical point
 _ONE = 1e-6  # largest deviation of the sum of mole fractions from one
 
 
@@ -32,8 +34,15 @@ class Gas:
             value = getattr(self, name)
             if value is not None and not 0 < value < math.inf:
                 raise ValueError(f"{self.name}: {name} must be positive and finite, got {value}")
+        if self.critical_pressure is not None and self.critical_pressure > _HIGHEST:
+            raise ValueError(
+                f"{self.name}: critical_pressure is {self.critical_pressure:g} bar, which no "
+                "species has; it must be in bar (1 bar is 10^5 Pa)"
+            )
         if self.acentric_factor is not None and not math.isfinite(self.acentric_factor):
-            raise ValueError(f"{self.name}: acentric_factor must be finite")
+            raise ValueError(
+                f"{self.name}: acentric_factor must be finite, got {self.acentric_factor}"
+            )
 
     def fugacity_coefficient(self, pressure: float, temperature: float) -> float:
         """Fugacity coefficient of the pure gas by the Peng-Robinson equation of state.
@@ -76,6 +85,8 @@ class GasPhase:
         compressibility: compressibility factor p V / (n R T) of the mixture.
         density: density of the mixture in mol/m^3.
         densities: density of each species in mol/m^3.
+        is_liquid: whether the phase is below the critical temperature and above the critical
+            density of the mixture, taken as means of those of the species.
 
     Raises:
         ValueError: critical constants are missing, or a number is out of range.
@@ -89,11 +100,11 @@ class GasPhase:
         mole_fractions: Sequence[float] | None = None,
         interactions: Mapping[tuple[str, str], float] | None = None,
     ) -> None:
-        if not (0 < pressure < 1e6 and 0 < temperature < math.inf):
+        if not (0 < pressure <= _HIGHEST and 0 < temperature < math.inf):
             names = ", ".join(gas.name for gas in gases)
             raise ValueError(
                 f"{names}: no fugacity at {pressure:g} bar and {temperature:g} K: the equation "
-                "of state needs positive numbers, and less than 10^6 bar"
+                f"of state needs positive numbers, and at most {_HIGHEST:g} bar (1 bar is 10^5 Pa)"
             )
         x = fractions_of(mole_fractions, len(gases))
         a, b = np.array([_attraction_and_volume(gas, pressure, temperature) for gas in gases]).T
@@ -111,6 +122,10 @@ class GasPhase:
         ]
         self.density = pressure * _PASCAL / (z * GAS_CONSTANT * temperature)
         self.densities = [part * self.density for part in self.mole_fractions]
+        critical = np.array([gas.critical_temperature for gas in gases], float)
+        volumes = _CRITICAL * GAS_CONSTANT * critical
+        volumes /= np.array([gas.critical_pressure for gas in gases], float) * _PASCAL
+        self.is_liquid = bool(temperature < x @ critical and self.density * (x @ volumes) > 1)
 
 
 def fractions_of(given: Sequence[float] | None, count: int) -> np.ndarray:
@@ -123,7 +138,9 @@ def fractions_of(given: Sequence[float] | None, count: int) -> np.ndarray:
         return np.full(count, 1 / count)
     x = np.array([float(part) for part in given])
     if len(x) != count:
-        raise ValueError(f"mole_fractions needs one number for each of {count} species")
+        raise ValueError(
+            f"mole_fractions needs one number for each of {count} species, got {len(x)}"
+        )
     if not (x > 0).all() or abs(x.sum() - 1) > _ONE:
         raise ValueError(f"mole_fractions must be positive with the sum 1, got {list(given)}")
     return x

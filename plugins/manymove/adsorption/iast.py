@@ -98,8 +98,7 @@ def read_isotherm(path: str | Path) -> tuple[str, list[float], list[float]]:
         OSError: the file cannot be read.
         ValueError: the file is not the isotherm of a pure gas.
     """
-    with open(path, newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = _rows_of(path)
     try:
         names = {row["adsorbate"] for row in rows}
         p, n = ([float(row[key]) for row in rows] for key in ("pressure_bar", "loading_mol_per_kg"))
@@ -109,3 +108,34 @@ def read_isotherm(path: str | Path) -> tuple[str, list[float], list[float]]:
         raise ValueError(f"{path} has {len(names)} species; expected the isotherm of a pure gas")
     order = np.argsort(p, kind="stable")
     return names.pop(), [p[k] for k in order], [n[k] for k in order]
+
+
+def check_temperatures(paths: Sequence[str | Path]) -> None:
+    """Refuse files `isotherm.csv` of several temperatures. Files without the column
+    `temperature_K`, which earlier versions wrote, are not checked.
+
+    Raises:
+        OSError: a file cannot be read.
+        ValueError: the temperatures differ, or one is not a number.
+    """
+    found: dict[float, str | Path] = {}
+    for path in paths:
+        for row in _rows_of(path):
+            if text := row.get("temperature_K"):
+                try:
+                    found.setdefault(float(text), path)
+                except ValueError:
+                    raise ValueError(f"{path} has the temperature {text!r}") from None
+    if len(found) > 1:
+        texts = [f"{path} is at {temperature:g} K" for temperature, path in found.items()]
+        raise ValueError(f"{', '.join(texts)}: IAST needs isotherms of one temperature")
+
+
+def doubtful_points(path: str | Path) -> list[str]:
+    """The pressures (bar) of a file `isotherm.csv` whose status is not "ok"."""
+    return [r["pressure_bar"] for r in _rows_of(path) if (r.get("status") or "ok") != "ok"]
+
+
+def _rows_of(path: str | Path) -> list[dict[str, str]]:
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from numbers import Integral
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from manymove import arguments
 from manymove.adsorption.adsorbates import Adsorbate
+from manymove.adsorption.chains import Chain
+from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.gas import BOLTZMANN
+from manymove.adsorption.rigid import empty_framework
 
 METHODS = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj")
 OPEN_METHODS = ("metropolis", "plj")  # those with insertions and deletions
@@ -27,14 +31,38 @@ BARRIER = 20  # kT: pockets behind higher barriers are blocked, no molecule star
 
 def known_method(method: str) -> str:
     """Return the method; raise ValueError if it is unknown."""
-    if method not in METHODS:
-        raise ValueError(f'unknown method "{method}": expected one of {", ".join(METHODS)}')
-    return method
+    return arguments.one_of("method", method, METHODS)
 
 
 def barrier_of(barrier: float | str | None, temperature: float) -> float | None:
     """The barrier in kelvin; "auto" is 20 T."""
     return BARRIER * temperature if barrier == "auto" else barrier
+
+
+def given_framework(
+    framework: str | PathLike[str] | Framework | None, box: Sequence[float] | None
+) -> Framework:
+    """The framework, read from its file if it is not a `Framework`, or an empty box."""
+    if framework is None:
+        return empty_framework(box)
+    if box is not None:
+        raise ValueError("box is for an empty box: leave it out, or give framework=None")
+    return framework if isinstance(framework, Framework) else read_framework(framework)
+
+
+def cells_of(
+    cells: Sequence[int] | None, framework: Framework, cutoff: float
+) -> tuple[int, int, int]:
+    """The number of unit cells along each axis."""
+    if cells is None:  # an empty box is one cell, as long as it is
+        cells = framework.cells_for(cutoff) if framework.elements else (1, 1, 1)
+    cells = tuple(int(n) for n in cells)
+    if not all(0 < n <= 1000 for n in cells):
+        got = ", ".join(str(n) if n < 10**9 else "more than 10^9" for n in cells)
+        raise ValueError(
+            f"cells must be from 1 to 1000 along each axis, got {got} (for a cutoff of {cutoff:g})"
+        )
+    return cells
 
 
 def grid_points(
@@ -56,7 +84,9 @@ def as_list(value: Any, species: Sequence[Adsorbate], name: str) -> list[Any]:
     if not species:
         raise ValueError("there must be at least one adsorbate")
     if len(values) != len(species):
-        raise ValueError(f"{name} needs one number for each of {len(species)} adsorbates")
+        raise ValueError(
+            f"{name} needs one number for each of {len(species)} adsorbates, got {len(values)}"
+        )
     return values
 
 
@@ -75,6 +105,51 @@ def fugacities_of(value: Any, species: Sequence[Adsorbate]) -> list[float]:
     if any(not 0 < f < math.inf for f in fugacities):
         raise ValueError(f"fugacity must be positive and finite, got {value}")
     return fugacities
+
+
+def gas_of(
+    fugacity: Any,
+    capacity: Any,
+    exchange: float,
+    method: str,
+    species: Sequence[Adsorbate],
+    counts: list[int],
+) -> tuple[list[float], list[int]]:
+    """The fugacity of each species in bar, 0 for closed systems, and the number of its molecules
+    for which the engine has memory at first; the engine estimates it where it is 0."""
+    if fugacity is None:
+        if capacity is not None:
+            raise ValueError("capacity is for open systems: give a fugacity")
+        return [0.0] * len(species), counts
+    fugacities = fugacities_of(fugacity, species)
+    if method not in OPEN_METHODS:
+        raise ValueError(f"open systems need one of the methods {' and '.join(OPEN_METHODS)}")
+    if not 0 < exchange < 1:
+        raise ValueError(f"exchange must lie between 0 and 1, got {exchange}")
+    if capacity is None:
+        return fugacities, [0] * len(species)
+    rooms = per_species("capacity", capacity, species)
+    if min(rooms) < 1:
+        raise ValueError(f"capacity must be positive, got {capacity}")
+    return fugacities, [max(room, count) for room, count in zip(rooms, counts, strict=True)]
+
+
+def start_of(
+    positions: Any, orientations: Any, molecules: tuple[int, int], rigid: bool
+) -> list[np.ndarray]:
+    """Initial positions and, if they are given, orientations as arrays with a row per molecule.
+    `molecules` is (systems, molecules of each)."""
+    start = [positions] if orientations is None else [positions, orientations]
+    if orientations is not None and not rigid:
+        raise ValueError("orientations are for molecules of several sites or with charges")
+    arrays = [np.ascontiguousarray(values, dtype=np.float64) for values in start]
+    for values, name, width in zip(arrays, ("positions", "orientations"), (3, 4), strict=False):
+        if values.shape != (*molecules, width):
+            raise ValueError(
+                f"{name} must have shape ({molecules[0]}, {molecules[1]}, {width}), got "
+                f"{values.shape}"
+            )
+    return [values.reshape(-1, values.shape[-1]) for values in arrays]
 
 
 def activity_of(fugacity: float, volume: float, temperature: float) -> float:
@@ -137,6 +212,30 @@ def trials_of(
             f"{which} must leave some steps for other moves: their sum is {all_shares:g}"
         )
     return trials
+
+
+def check_chains(
+    chains: Sequence[Chain], method: str, regrowth: float, reinsertion: float, fugacity: Any,
+    positions: Any,
+) -> None:  # fmt: skip
+    """Raise ValueError for settings that chains do not support, or that need a chain."""
+    if not chains:
+        if regrowth:
+            raise ValueError("regrowth is for chains, and no adsorbate is one")
+        return
+    name = chains[0].name
+    if method not in OPEN_METHODS:
+        which = " or ".join(f'"{one}"' for one in OPEN_METHODS)
+        raise ValueError(f'{name} is a chain, which needs the method {which}, not "{method}"')
+    if positions is not None:
+        raise ValueError(
+            f"{name} is a chain: positions cannot be given, only random ones or a checkpoint"
+        )
+    stiff = [one.name for one in chains if len(one.beads) > 2]
+    if stiff and not regrowth and not reinsertion and fugacity is None:
+        raise ValueError(
+            f"{stiff[0]} would keep its shape: give regrowth, reinsertion or a fugacity"
+        )
 
 
 def direction_of(profile: str | tuple[int, int, int] | None) -> tuple[int, int, int]:

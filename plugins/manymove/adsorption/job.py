@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from manymove.adsorption.averages import MULTIPLE, Pooled
 from manymove.adsorption.gas import fractions_of
 from manymove.adsorption.input import OPEN_METHODS, TRIALS
 from manymove.adsorption.loadings import UNITS, in_all_units
+from manymove.adsorption.places import coarse_grid
 from manymove.adsorption.plots import published
 from manymove.adsorption.pores import helium_void_fraction
 from manymove.adsorption.replica import Replica, Result, Settings
@@ -100,8 +102,10 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
             summary |= _open_results(settings, pooled, results)
     if settings.henry and all(r.henry is not None for r in results):
         summary |= _henry_results(settings, pooled, results)
+    found = _equilibration(settings, results, pooled)
+    found["warnings"] += _doubts(settings, first)
     return {
-        **_equilibration(settings, results, pooled),
+        **found,
         **summary,
         "framework": settings.framework,
         "adsorbates": [b.name for b in settings.adsorbates],
@@ -159,6 +163,21 @@ def _equilibration(settings: Settings, results: list[Result], pooled: Pooled) ->
         states = (found["equilibrated"], agrees)
         found["equilibrated"] = False if False in states else None if None in states else True
     return found
+
+
+def _doubts(settings: Settings, first: Result) -> list[str]:
+    """Warnings about the grid and the gas."""
+    doubts = []
+    temperature = settings.options["temperature"]
+    if (coarse := coarse_grid(first.grid_error[1], temperature)) is not None:
+        doubts.append(coarse)
+    if settings.gas is not None and settings.gas.is_liquid:
+        doubts.append(
+            f"liquid outside: at {settings.pressure:g} bar and {temperature:g} K the equation of "
+            f"state gives a liquid of {settings.gas.density:.3g} mol/m3, whose fugacity is used: "
+            "--isotherm is in bar and --temperature in kelvin"
+        )
+    return doubts
 
 
 _DISAGREES = (
@@ -248,7 +267,7 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
         columns = [getattr(profile, name) for name in profile.__dataclass_fields__]
         header = "position,P,P_error,F_K,F_error_K"
         report.write_csv(output / "profile.csv", header, np.column_stack(columns), "%.8g")
-    maps = _density(settings, results)
+    maps = _density(results)
     if maps is not None:
         table = maps[0].reshape(-1, maps[0].shape[-1])  # species below each other
         header = f"rows: bins along the first edge, of {len(maps[0])} species"
@@ -265,7 +284,7 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
                 plots.profile(output / "profile.png", profile, direction, summary)
 
 
-def _density(settings: Settings, results: list[Result]) -> tuple[np.ndarray, np.ndarray] | None:
+def _density(results: list[Result]) -> tuple[np.ndarray, np.ndarray] | None:
     """Molecules in each bin of a unit cell, (species, bins, bins), and the two edges of the map."""
     found = [r.density for r in results if r.density is not None]
     if not found:
@@ -311,6 +330,12 @@ def run_isotherm(
     """
     if any(not 0 < p < math.inf for p in pressures):
         raise ValueError(f"--isotherm is {list(pressures)}; pressures must be positive (bar)")
+    folders = Counter(_folder(p) for p in pressures)
+    if folder := next((name for name, count in folders.items() if count > 1), None):
+        raise ValueError(
+            f"--isotherm has several pressures whose folder would be {folder}: they must differ in "
+            "their first six digits"
+        )
     if settings.method not in OPEN_METHODS:
         raise ValueError(
             f"--method is {settings.method}; --isotherm needs insertions, which "
@@ -322,6 +347,8 @@ def run_isotherm(
         raise ValueError(f"--unit: {', '.join(heavy)} has no molar_mass, which mg/g needs")
     with of_option("--mole-fractions"):
         fractions_of(settings.mole_fractions, len(settings.adsorbates))
+    with of_option("--isotherm"):
+        _ = [replace(settings, pressure=p).gas for p in pressures]
     with of_option("--literature"):
         points_of_others = [published(path) for path in literature]
     replica.claim(settings, world)
@@ -329,12 +356,12 @@ def run_isotherm(
         settings = replace(settings, void_fraction=_void_fraction(settings, void_fraction, world))
     points: list[Settings] = []
     for p in pressures:
-        output = settings.output / f"pressure_{p:g}"
+        output = settings.output / _folder(p)
         # A point that an interrupted isotherm has not reached starts where the previous one ended.
-        resume = settings.resume and (not points or _begun(output))
+        resume = settings.resume and (not points or replica.has_checkpoint(output))
         start = points[-1].output if points and not resume else None
         points.append(replace(settings, pressure=p, output=output, resume=resume, start=start))
-    runs, complete = replica.run_in_turn(run, points, world)
+    runs, complete = replica.run_in_turn(run, points, world, resumed=settings.resume)
     name = UNITS[unit]
     summary = {
         "framework": settings.framework,
@@ -384,9 +411,9 @@ def _void_fraction(settings: Settings, given: str, world: World) -> Estimate:
         )  # fmt: skip
 
 
-def _begun(output: Path) -> bool:
-    """Whether a point of an isotherm has a checkpoint."""
-    return any(output.glob("checkpoint-*.state"))
+def _folder(pressure: float) -> str:
+    """Name of the folder of a point of an isotherm."""
+    return f"pressure_{pressure:g}"
 
 
 def _with_errors(*units: str, kind: str = "loading") -> list[str]:
@@ -428,6 +455,7 @@ def _rows(runs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                 "mole_fraction": r["mole_fractions"][kind],
                 **of_species,
                 **{key: number_of(of_kind(r.get(key), kind)) for key in _OF_POINT},
+                "temperature_K": r["temperature_K"],
                 "status": report.status(r),
             }
 
@@ -435,7 +463,7 @@ def _rows(runs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def _write_isotherm(path: Path, runs: Sequence[dict[str, Any]]) -> None:
     names = (
         "pressure_bar", "fugacity_bar", "adsorbate", *_OF_SPECIES, "mole_fraction", *_OF_POINT,
-        "status",
+        "temperature_K", "status",
     )  # fmt: skip
     lines = [",".join(names)]
     for row in _rows(runs):

@@ -42,7 +42,7 @@ def filling_systems(
         return _PER_THREAD * devices.thread_count(threads)
     index = int(device[5:])
     if index >= len(_core.cuda_devices()):
-        raise ValueError(f'device "{device}" does not exist')
+        raise ValueError(f'device "{device}" does not exist; manymove info lists the devices')
     gpu = _core.cuda_devices()[index]
     return gpu["multiprocessors"] * systems_of_multiprocessor(
         method, molecules, precision, tuple(gpu["compute_capability"])

@@ -10,12 +10,25 @@ import numpy as np
 
 from manymove.adsorption.frameworks import Framework
 
+STEPS_TO_PLACES = 100  # after which the molecules tell whether the energy grid is too coarse
+_COARSE = 0.1  # largest error by interpolation, in units of the temperature
+
 
 def rotated(turns: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     """Vectors (..., 3) rotated by unit quaternions (w, x, y, z), (..., 4)."""
     w, axis = turns[..., :1], turns[..., 1:]
     twice = 2 * np.cross(axis, vectors)
     return vectors + w * twice + np.cross(axis, twice)
+
+
+def coarse_grid(error: float | None, temperature: float) -> str | None:
+    """A warning if interpolation on the energy grid has this error (kelvin, per molecule)."""
+    if error is None or not error > _COARSE * temperature:
+        return None
+    return (
+        f"coarse energy grid: interpolation changes the energy of a molecule by {error:.2g} K, "
+        "more than a tenth of the temperature: reduce the grid spacing"
+    )
 
 
 class Places:
@@ -159,6 +172,11 @@ class Places:
             return math.nan, math.nan
         with np.errstate(invalid="ignore", divide="ignore"):  # no interaction at all
             return float(a.sum() / b.sum() - 1), float(np.sqrt(((a - b) ** 2).mean()))
+
+    def coarse_grid(self) -> str | None:
+        """A warning if the energy grid is too coarse: if interpolation changes the framework energy
+        of a molecule by more than a tenth of the temperature. None otherwise."""
+        return coarse_grid(self.grid_error()[1], self._parameters["temperature"])
 
     def _field_energies(self, direct: bool, molecules: int | None = None) -> list[np.ndarray]:
         """Framework energies of the molecules of each species, or of some of them."""

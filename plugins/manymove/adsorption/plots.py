@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from manymove.adsorption.averages import Profile
 from manymove.adsorption.density import AXES, corners_of
+from manymove.adsorption.estimates import Profile
 from manymove.adsorption.loadings import UNITS
 from manymove.analysis.notation import with_error
 from manymove.jobs.figures import hollow, new_figure, new_panels, write_picture

@@ -16,6 +16,7 @@ from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.gas import AVOGADRO
 from manymove.adsorption.loadings import as_estimate
 from manymove.adsorption.molecules import HELIUM, Molecule
+from manymove.adsorption.places import STEPS_TO_PLACES
 from manymove.adsorption.simulation import Adsorption
 from manymove.analysis.notation import Estimate
 
@@ -53,14 +54,20 @@ def helium_void_fraction(
         options: other arguments of `manymove.Adsorption`, for example `cutoff` or `device`.
 
     Raises:
-        ValueError: an error of `manymove.Adsorption`, or insertions is not positive.
+        ValueError: an error of `manymove.Adsorption`, insertions is not positive, or the energy
+            grid is too coarse.
     """
     arguments.count("insertions", insertions)
     probe = Adsorption(
         framework, 1, adsorbates=helium, force_field=force_field, temperature=temperature,
         systems=systems, method="plj", seed=seed, **options,
     )  # fmt: skip
-    return probe.boltzmann_factor(insertions)
+    found = probe.boltzmann_factor(insertions)
+    if framework is not None:
+        probe.run(STEPS_TO_PLACES)
+        if (coarse := probe.coarse_grid()) is not None:
+            raise ValueError(coarse)
+    return found
 
 
 def pore_volume(framework: Framework, void_fraction: Estimate | float) -> Estimate:
@@ -158,7 +165,7 @@ def _diameters(framework: Framework, given: ForceField | Mapping[str, float]) ->
             continue
         names = [name for name in names_of(label, element) if name in given]
         if not names:
-            raise ValueError(f"diameters has neither {label} nor {element}")
+            raise ValueError(f"diameters has neither {label} nor {element}: add one of them")
         found[k] = given[names[0]]
         if not 0 < found[k] < math.inf:
             raise ValueError(f"the diameter of {names[0]} must be positive, got {found[k]:g}")

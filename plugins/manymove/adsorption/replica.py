@@ -28,8 +28,8 @@ from manymove.adsorption.simulation import Adsorption
 from manymove.adsorption.structures import check_pdb, element_of, write_structure
 from manymove.analysis.notation import Estimate
 from manymove.io import FrameWriter
-from manymove.jobs import replica, sizes
-from manymove.jobs.options import of_option
+from manymove.jobs import limits, replica
+from manymove.jobs.options import of_option, refuse_shorter
 from manymove.jobs.replica import at_least
 
 RECORDS = 200  # approximate number of energy records in a complete run
@@ -71,7 +71,7 @@ class Settings(replica.Settings):
                 raise ValueError(f"{option} is {value}; it must be below 2**63")
         if self.henry >= 2**31:
             raise ValueError(f"--henry is {self.henry}; it must be below 2**31")
-        sizes.refuse(
+        limits.refuse(
             f"--systems {self.systems} and --steps {self.steps}",
             24.0 * self.systems * sum(self.molecules),  # bytes
             float(self.systems) * (self.steps + self.equilibrate) * self.states_per_step,
@@ -142,6 +142,7 @@ class Replica(replica.Replica):
         super().__init__(part, settings, *rest)
         self._rank = rank
         self._systems = settings.systems_of(part, parts)
+        self._every = max(1, settings.steps // RECORDS)  # steps of a record
         self._records: list[tuple[float, ...]] = []  # steps and sums so far, per system
         self._trajectory: FrameWriter | None = None
         self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
@@ -151,6 +152,7 @@ class Replica(replica.Replica):
         self._density: DensityMap | None = None
         self._map_restarts = False  # the records have no map of the state
         self._held_density: tuple[int, list[list[list[int]]]] | None = None  # of the checkpoint
+        self._density_every = self._every  # steps of a sample of weight 1
 
     def _moves(self, a: Adsorption) -> int:
         return a.trial_states
@@ -176,10 +178,13 @@ class Replica(replica.Replica):
         counter, done, sums = about.get("henry") or (None, 0, [])
         if done and counter == a.insertions:  # the records may be ahead of the state
             self._inserted, self._henry = done, np.array(sums)
-        self._records = [tuple(row) for row in records if row[0] <= a.samples]
+        held_every = int(about.get("every") or (records[0][0] if len(records) else self._every))
+        self._thin([tuple(row) for row in records if row[0] <= a.samples], held_every)
+        self._density_every = self._every
         steps, *held = about.get("density") or (None,)
         if steps == a.samples:  # the records may be ahead of the state
             self._held_density = (int(held[0]), held[1])
+            self._density_every = held[2] if len(held) > 2 else held_every
         elif a.samples and self._settings.density_map is not None:
             self._map_restarts = True
         self._refuse_others({"--" + name: pair for name, pair in self._held_and_asked(a).items()})
@@ -243,7 +248,7 @@ class Replica(replica.Replica):
         if one is None or other is None:
             laws = [*asked["pairs"], *(law for each in asked["with_framework"] for law in each)]
             both = (held["laws"], laws)
-            return {"adsorbates (epsilon, sigma)": tuple([*map(list, x)] for x in both), **found}
+            return {**found, "adsorbates (epsilon, sigma)": tuple([*map(list, x)] for x in both)}
         of_types = [[t["charge"] for t in r["types"]] for r in (one, other)]
         laws = [[r["pairs"], *(t["with_framework"] for t in r["types"])] for r in (one, other)]
         both = [(r["alpha"], r["wave_cutoff"]) for r in (one, other)]
@@ -306,6 +311,7 @@ class Replica(replica.Replica):
 
     def _steps(self, a: Adsorption) -> None:
         s, every = self._settings, self._every
+        refuse_shorter("--steps", s.steps, a.samples, s.output)
         frames = min(s.frames, s.steps) if self._trajectory else 0
         of_frames = sorted({s.steps * k // frames for k in range(1, frames + 1)})
         is_open = s.pressure is not None
@@ -313,8 +319,10 @@ class Replica(replica.Replica):
             a.equilibrate(s.equilibrate - a.steps, callback=self._pause)
         elif is_open and s.equilibrate and a.samples == 0:
             a.equilibrate_loading(s.equilibrate, callback=self._pause)
+        # Of a shorter run that is resumed: comparisons then were closer together.
+        more = max(0, a.comparisons - a.samples // every)
         while True:
-            if is_open and a.comparisons < a.samples // every:
+            if is_open and a.comparisons < a.samples // every + more:
                 a.compare_loading(test_molecules(every))
             if a.samples == s.steps:
                 break
@@ -325,9 +333,13 @@ class Replica(replica.Replica):
             if target in of_frames and a.steps > self._trajectory.last_step:
                 self._trajectory.append()
 
-    @property
-    def _every(self) -> int:
-        return max(1, self._settings.steps // RECORDS)
+    def _thin(self, rows: list[tuple[float, ...]], every: int) -> None:
+        """Take over the records of the runs that this one resumes, `every` so many steps. A longer
+        run has longer records: rows are sums since the start, so that those between its records can
+        be left out."""
+        self._every = every * max(1, round(self._every / every))
+        last = self._settings.steps
+        self._records = [row for row in rows if row[0] % self._every == 0 or row[0] == last]
 
     def _record(self, a: Adsorption) -> None:
         """Make a record if one is due."""
@@ -335,8 +347,8 @@ class Replica(replica.Replica):
         if due and (not self._records or self._records[-1][0] < a.samples):
             sums = (a.samples * mean for mean in a.mean_energies())
             self._records.append((float(a.samples), *sums))
-            if self._density is not None:
-                self._density.sample()
+            if self._density is not None:  # each sample stands for the steps of its record
+                self._density.sample(max(1, round(self._every / self._density_every)))
 
     def _write_records(self, a: Adsorption) -> None:
         self._record(a)  # the state may be of the last step before it
@@ -347,9 +359,11 @@ class Replica(replica.Replica):
         if self._henry is not None:
             henry = (a.insertions, self._inserted, self._henry.tolist())
         self._replace_records(
-            np.array(self._records).reshape(-1, 3), trajectory=self._mark, henry=henry,
+            np.array(self._records).reshape(-1, 3), every=self._every,
+            trajectory=self._mark, henry=henry,
             density=None if self._density is None else (
-                a.samples, self._density.samples, self._density.counts.tolist()
+                a.samples, self._density.samples, self._density.counts.tolist(),
+                self._density_every,
             ),
         )  # fmt: skip
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from manymove.adsorption.adsorbates import Adsorbate, mixed_laws
 from manymove.adsorption.chains import NO_LAWS, Chain
-from manymove.adsorption.charges import Given, charges_of_framework
+from manymove.adsorption.charges import Given, charges_of_framework, tell_bare_charges
 from manymove.adsorption.force_field import NONE, ForceField, Law, names_of
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.molecule_files import Species
@@ -154,6 +154,8 @@ def settled(
             f"framework {framework.name} has a net charge of {sum(charges):.6g} e per unit cell; "
             "it must be neutral"
         )
+    if charges is not None:
+        tell_bare_charges(framework, atoms, charges, types, with_framework, bodies)
     result: dict[str, Any] = {"kind": atoms, "shifted": shifted}
     simple = all(len(body) == 1 for body in bodies) and not charged and not any(framework.tilt)
     simple = simple and not chains

@@ -17,41 +17,38 @@ import numpy as np
 
 from manymove import _core, arguments, checkpoint
 from manymove.adsorption.adsorbates import METHANE
-from manymove.adsorption.averages import DRIFT, MULTIPLE, all_sums
+from manymove.adsorption.averages import DRIFT, MULTIPLE
 from manymove.adsorption.chains import REGROWTH, Chain
 from manymove.adsorption.charges import Given
+from manymove.adsorption.checkpoints import ARRAYS, read_checkpoint
 from manymove.adsorption.equilibration import Equilibration
 from manymove.adsorption.force_field import ForceField
-from manymove.adsorption.frameworks import Framework, read_framework
+from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.input import (
     BARRIER,
-    OPEN_METHODS,
     SPACING,
     TRIALS,
     activity_of,
     barrier_of,
+    cells_of,
+    check_chains,
     direction_of,
     fugacities_of,
+    gas_of,
+    given_framework,
     grid_points,
     has_trials,
     known_method,
     per_species,
+    start_of,
     trials_of,
 )
 from manymove.adsorption.molecule_files import Species, species_of
 from manymove.adsorption.places import Places
-from manymove.adsorption.rigid import empty_framework, framework_of, restored, settled
+from manymove.adsorption.rigid import settled
 from manymove.checkpoint import PathLike
 from manymove.simulation import Callback, counter, of_engine, parameter
 
-_ARRAYS = {
-    "sites": np.uint32,
-    "counts": np.int32,
-    "energies": np.float64,
-    "sums": np.float64,
-    "profile": np.uint64,
-}
-_OF_RIGID = {"orientations": np.float64, "waves": np.float64, "shapes": np.float64}
 _TUNE = 256  # steps between two adaptations of the displacement
 _GROUPS = 128  # maximum number of groups of systems with separate profiles
 
@@ -61,6 +58,7 @@ class Adsorption(Places, Equilibration):
 
     A *step* tries to move one molecule of every system. The trajectory is a function of the input
     and the seed, the same on every CPU and GPU. Lengths are in angstrom and energies in kelvin.
+    Equations and sections are those of J. Kim et al., J. Chem. Theory Comput. 7, 3208 (2011).
 
     Methods (section 4):
 
@@ -201,12 +199,7 @@ class Adsorption(Places, Equilibration):
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
-        if framework is None:
-            framework = empty_framework(box)
-        elif box is not None:
-            raise ValueError("box is for an empty box: leave it out, or give framework=None")
-        elif not isinstance(framework, Framework):
-            framework = read_framework(framework)
+        framework = given_framework(framework, box)
         if isinstance(force_field, (str, os.PathLike)):
             force_field = ForceField.read(force_field)
         species = species_of(adsorbates, force_field)
@@ -222,20 +215,14 @@ class Adsorption(Places, Equilibration):
         barrier = barrier_of(barrier, temperature)
         if barrier is not None and not 0 < barrier < math.inf:
             raise ValueError(f"barrier must be positive and finite, or None, got {barrier}")
-        if cells is None:  # an empty box is one cell, as long as it is
-            cells = framework.cells_for(cutoff) if framework.elements else (1, 1, 1)
-        cells = tuple(int(n) for n in cells)
-        if not all(0 < n <= 1000 for n in cells):
-            raise ValueError(
-                f"cells must be from 1 to 1000 along each axis (for a cutoff of {cutoff:g})"
-            )
+        cells = cells_of(cells, framework, cutoff)
         bins = arguments.count("bins", bins, most=1024)
         systems = arguments.count_or_default("systems", systems)
         systems = systems or (16384 if method == "pmc" else 1024)
         chains = [one for one in species if isinstance(one, Chain)]
         if regrowth is None:
             regrowth = REGROWTH if any(len(one.beads) > 1 for one in chains) else 0.0
-        self._check_chains(chains, method, regrowth, reinsertion, fugacity, positions)
+        check_chains(chains, method, regrowth, reinsertion, fugacity, positions)
         trials = trials_of(
             trial_positions, trial_orientations, reinsertion, identity_change, regrowth,
             method=method, exchange=None if fugacity is None else exchange, species=len(species),
@@ -246,23 +233,7 @@ class Adsorption(Places, Equilibration):
             biased=has_trials(trials),
         )  # fmt: skip
         volume = math.prod(n * edge for n, edge in zip(cells, framework.cell, strict=True))
-        rooms, fugacities = counts, [0.0] * len(species)
-        if fugacity is None:
-            if capacity is not None:
-                raise ValueError("capacity is for open systems: give a fugacity")
-        else:
-            fugacities = fugacities_of(fugacity, species)
-            if method not in OPEN_METHODS:
-                which = " and ".join(OPEN_METHODS)
-                raise ValueError(f"open systems need one of the methods {which}")
-            if not 0 < exchange < 1:
-                raise ValueError(f"exchange must lie between 0 and 1, got {exchange}")
-            rooms = [0] * len(species)  # the engine estimates them
-            if capacity is not None:
-                given = per_species("capacity", capacity, species)
-                if min(given) < 1:
-                    raise ValueError(f"capacity must be positive, got {capacity}")
-                rooms = [max(room, count) for room, count in zip(given, counts, strict=True)]
+        fugacities, rooms = gas_of(fugacity, capacity, exchange, method, species, counts)
         self._framework = framework
         self._about: dict[str, Any] = {
             "framework": framework.name,
@@ -325,47 +296,16 @@ class Adsorption(Places, Equilibration):
         if chains:
             self._about["ideal_chains"] = self._engine.ideal_chains
 
-    @staticmethod
-    def _check_chains(
-        chains: Sequence[Chain], method: str, regrowth: float, reinsertion: float, fugacity: Any,
-        positions: Any,
-    ) -> None:  # fmt: skip
-        if not chains:
-            if regrowth:
-                raise ValueError("regrowth is for chains, and no adsorbate is one")
-            return
-        name = chains[0].name
-        if method not in OPEN_METHODS:
-            which = " or ".join(f'"{one}"' for one in OPEN_METHODS)
-            raise ValueError(f'{name} is a chain, which needs the method {which}, not "{method}"')
-        if positions is not None:
-            raise ValueError(
-                f"{name} is a chain: positions cannot be given, only random ones or a checkpoint"
-            )
-        stiff = [one.name for one in chains if len(one.beads) > 2]
-        if stiff and not regrowth and not reinsertion and fugacity is None:
-            raise ValueError(
-                f"{stiff[0]} would keep its shape: give regrowth, reinsertion or a fugacity"
-            )
-
     def _engine_at(self, positions: Any, orientations: Any, molecules: int) -> _core.Adsorption:
         """The engine with molecules at positions, or at random ones."""
         if positions is None:
             if orientations is not None:
                 raise ValueError("orientations need positions")
             return _core.Adsorption.create(*self._where())
-        start = [positions] if orientations is None else [positions, orientations]
-        if orientations is not None and "rigid" not in self._parameters:
-            raise ValueError("orientations are for molecules of several sites or with charges")
-        arrays = [np.ascontiguousarray(values, dtype=np.float64) for values in start]
-        for values, name, width in zip(arrays, ("positions", "orientations"), (3, 4), strict=False):
-            if values.shape != (self.systems, molecules, width):
-                raise ValueError(
-                    f"{name} must have shape ({self.systems}, {molecules}, {width}), not "
-                    f"{values.shape}"
-                )
-        turns = [values.reshape(-1, 4) for values in arrays[1:]]
-        return _core.Adsorption.from_positions(arrays[0].reshape(-1, 3), *self._where(), *turns)
+        places, *turns = start_of(
+            positions, orientations, (self.systems, molecules), "rigid" in self._parameters
+        )
+        return _core.Adsorption.from_positions(places, *self._where(), *turns)
 
     @classmethod
     def random(
@@ -466,7 +406,9 @@ class Adsorption(Places, Equilibration):
             ValueError: the systems are closed, or a fugacity is not positive.
         """
         if self._about["fugacity"] is None:
-            raise ValueError("the systems are closed: they have no fugacity")
+            raise ValueError(
+                "the systems are closed: they have no fugacity; give one when the object is created"
+            )
         p = self._parameters
         fugacities = fugacities_of(fugacity, p["species"])
         activities = [activity_of(f, self._volume, p["temperature"]) for f in fugacities]
@@ -613,47 +555,14 @@ class Adsorption(Places, Equilibration):
             "comparison": self._comparison.header,
             "lacks": list(self._lacks),
         }
-        arrays = {name: state[name] for name in [*_ARRAYS, *_OF_RIGID] if name in state}
+        arrays = {name: state[name] for name in ARRAYS if name in state}
         return header, {"comparison": self._comparison.sums, **arrays}
 
     def _restore(self, path: PathLike) -> None:
-        header, arrays = checkpoint.read(
-            path, self._KIND, _ARRAYS, {"comparison": np.float64, **_OF_RIGID}
-        )
-        with checkpoint.refused(path, self._KIND):
-            sums = arrays.pop("comparison", None)
-            state: dict[str, Any] = dict(arrays)
-            # Earlier versions did not count reinsertions.
-            state["counters"] = (*header["counters"], 0)[:8]
-            state["sums"], missing = all_sums(state["sums"], len(state["energies"]))
-            lacks = {"trials"} if header.get("lacks_trials") else set(header.get("lacks", ()))
-            if state["counters"][6] > 0:
-                lacks |= set(missing)
-            state["max_displacement"] = float(header["max_displacement"])
-            accepted, moves = (int(n) for n in header["adapted_at"])
-            parameters, about = header["parameters"], {"began": 0, **header["about"]}
-            for name in ("cell", "cells", "grid", "direction"):
-                parameters[name] = tuple(parameters[name])
-            parameters["pairs"] = [tuple(law) for law in parameters["pairs"]]
-            for species in parameters["species"]:
-                species["with_framework"] = [tuple(law) for law in species["with_framework"]]
-            parameters.setdefault("shifted", True)
-            tilt = (0.0, 0.0, 0.0)
-            if "rigid" in parameters:
-                parameters["rigid"] = restored(parameters["rigid"])
-                tilt = parameters["rigid"]["tilt"]
-            framework = framework_of(
-                about["framework"],
-                parameters["cell"],
-                np.array(parameters["fractional"]).reshape(-1, 3),
-                tuple(header["elements"]),
-                float(header["mass"]),
-                tilt,
-            )
-        self._framework, self._parameters, self._about = framework, parameters, about
-        self._adopt(_core.Adsorption.from_snapshot(state, *self._where()))
-        self._adapted_at = (accepted, moves)
-        self._lacks = sorted(lacks)
-        if sums is not None:
+        read = read_checkpoint(path, self._KIND)
+        self._framework, self._parameters, self._about = read.framework, read.parameters, read.about
+        self._adopt(_core.Adsorption.from_snapshot(read.state, *self._where()))
+        self._adapted_at, self._lacks = read.adapted_at, read.lacks
+        if read.sums is not None:
             with checkpoint.refused(path, self._KIND):
-                self._comparison.restore(header["comparison"], sums)
+                self._comparison.restore(read.comparison, read.sums)

@@ -17,7 +17,7 @@ def autocorrelation_time(
 
     The sum ends at the first lag beyond ten with a correlation that is not positive. A complex
     series (the global orientational order psi_6) is treated as two series of one quantity, its real
-    and its imaginary part, and columns are treated as series of one quantity, too.
+    and its imaginary part. Columns are treated as series of one quantity, too.
 
     Source: Chodera, Swope, Pitera, Seok, Dill, J. Chem. Theory Comput. 3, 26 (2007). The values are
         those of pymbar.timeseries.
@@ -37,7 +37,9 @@ def autocorrelation_time(
     """
     series = np.asarray(series)
     if series.ndim not in (1, 2) or len(series) < 10:
-        raise ValueError(f"an autocorrelation time needs 10 values or more, not {series.shape}")
+        raise ValueError(
+            f"an autocorrelation time needs 10 values or more, got shape {series.shape}"
+        )
     if not np.isfinite(series).all():
         raise ValueError("the series has values that are not finite")
     if (series == series[0]).all():
@@ -45,7 +47,7 @@ def autocorrelation_time(
     n = len(series)
     columns = series.reshape(n, -1).T
     parts = np.concatenate([columns.real, columns.imag] if np.iscomplexobj(series) else [columns])
-    correlation = _correlation(parts.astype(float) - parts.mean())
+    correlation = correlation_of(parts.astype(float) - parts.mean())
     k = np.arange(n - 2)
     lags = 1 + (k if every_lag else k * (k + 1) // 2)  # 1, 2, 4, 7, 11, ...
     lags = lags[lags < n - 1]
@@ -77,7 +79,7 @@ def relaxation_time(
         return None
     values = np.array([run[:n] for run in runs])
     values = values - (values.mean(axis=1, keepdims=True) if mean is None else mean)
-    correlation = _correlation(values)
+    correlation = correlation_of(values)
     if not np.isfinite(correlation).all() or not correlation[0] > 1e-28 * np.max(np.abs(runs)) ** 2:
         return None
     correlation /= correlation[0]
@@ -86,7 +88,7 @@ def relaxation_time(
     return float(interval * (0.5 + correlation[1:end].sum()))
 
 
-def _correlation(values: np.ndarray) -> np.ndarray:
+def correlation_of(values: np.ndarray) -> np.ndarray:
     """Mean product of two values of a run at each lag, float64 (n,), from runs of shape (K, n)."""
     n = values.shape[1]
     spectrum = np.abs(np.fft.fft(values, 2 * n, axis=1)) ** 2

@@ -56,5 +56,7 @@ class BlockSums:
         blocks = len(arrays[list(self.TYPES)[-1]])
         for name, array in self.arrays.items():
             if arrays[name].shape != (blocks, *array.shape[1:]):
-                raise ValueError(f"{name} has shape {arrays[name].shape}")
+                raise ValueError(
+                    f"{name} has shape {arrays[name].shape}, not {(blocks, *array.shape[1:])}"
+                )
             self.arrays[name] = arrays[name]

@@ -40,7 +40,8 @@ _LEAST_SIGNIFICANCE = 5.0  # of an amplitude, in standard errors
 @dataclass(frozen=True)
 class DressedIons:
     """Renormalized parameters of a salt of two species. Errors are standard errors; they are NaN if
-    the data are insufficient.
+    the data are insufficient. Equations are those of Y. Liang, X. Xing, Y. Li, J. Comput. Phys.
+    (2017), doi:10.1016/j.jcp.2017.02.069.
 
     Attributes:
         debye_length, debye_length_error: renormalized Debye length 1 / kR in angstrom from the fit
@@ -52,8 +53,9 @@ class DressedIons:
         permittivity_errors: errors of the permittivities.
         bare_debye_length: bare Debye length in angstrom (Eq. 5) from the densities in the sampled
             region.
-        screening_ratio: (kR / kappa)^2, and
-        charge_ratio: (z_0 - z_1) / (z0_0 - z0_1), which Eq. 8 says are equal; with their errors.
+        screening_ratio, screening_ratio_error: (kR / kappa)^2 with the bare kappa, and its error.
+        charge_ratio, charge_ratio_error: (z_0 - z_1) / (z0_0 - z0_1) with the bare valences z0, and
+            its error. It is equal to the screening ratio by Eq. 8.
         curvature: error of the fitted Debye length in angstrom, which has been subtracted (as those
             of the other fitted values); NaN if it is unknown and nothing was subtracted.
         pole_debye_length, pole_debye_length_error: 1 / kR in angstrom from the Ornstein-Zernike
@@ -67,9 +69,10 @@ class DressedIons:
             number of counted ions and the fixed total number; g has been divided by it.
         signal: smallest |U_aa| of the fit at the end of the window, for comparison with the offset.
         window: first and last distance of the fit in angstrom.
-        chi_square: of the charge densities in the window against one exponential, per degree of
-            freedom; and
-        pole_chi_square: against the solution continued from `pole_distance`, without a parameter.
+        chi_square: chi-square per degree of freedom of the charge densities in the window against
+            one exponential.
+        pole_chi_square: the same against the solution continued from `pole_distance`, which has no
+            free parameter.
     """
 
     debye_length: float
@@ -165,9 +168,15 @@ def dressed_ions(
         raise ValueError("no pair correlations given")
     first = runs[0]
     if len(first.valences) != 2 or first.valences[0] * first.valences[1] >= 0:
-        raise ValueError("the dressed-ion analysis is for two species of opposite charge")
+        raise ValueError(
+            "the dressed-ion analysis is for two species of opposite charge, got the valences "
+            f"{list(first.valences)}"
+        )
     if any(run.g.shape != first.g.shape for run in runs):
-        raise ValueError("the runs have different bins")
+        raise ValueError(
+            "the runs have different bins: g has the shapes "
+            + ", ".join(sorted({str(run.g.shape) for run in runs}))
+        )
     densities = np.mean([run.densities for run in runs], axis=0)
     ideal = np.sum([run.ideal for run in runs], axis=0)
     counts = np.sum([run.counts for run in runs], axis=0).astype(float)

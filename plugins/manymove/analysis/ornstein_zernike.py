@@ -45,16 +45,18 @@ class Screening:
 
 @dataclass(frozen=True)
 class IntegralEquation:
-    """A solution of the Ornstein-Zernike equation.
+    """A solution of the Ornstein-Zernike equation of an electrolyte of two species, in the
+    hypernetted-chain approximation where it is not measured.
 
     Attributes:
-        r: distances (i + 1/2) spacing, float64 (points,).
+        r: distances (i + 1/2) spacing in angstrom, float64 (points,).
         h: total correlations g - 1 of the pairs 00, 01 and 11, float64 (3, points).
         c: direct correlations plus z_a z_b l_B (1 - e^(-a r)) / r with a = `split`, float64
             (3, points).
-        densities, valences: densities and valences of the two species.
-        bjerrum_length: Bjerrum length l_B.
-        split: inverse length a of the division into a short-range and a long-range part.
+        densities, valences: densities in ions per cubic angstrom, and valences of the two species.
+        bjerrum_length: Bjerrum length l_B in angstrom.
+        split: inverse length a of the division into a short-range and a long-range part, in
+            1/angstrom.
     """
 
     r: np.ndarray
@@ -175,7 +177,7 @@ def continue_pair_correlations(
     """
     spacing = float(r[1] - r[0])
     if abs(r[0] / spacing - 0.5) > 1e-6:
-        raise ValueError("the bins must begin at 0")
+        raise ValueError(f"the bins must begin at 0, but the first is centered at {r[0]:.6g}")
     given = r < distance
     if given.all():
         raise ValueError(f"g is known up to {r[-1]:.6g} only, not to {distance:.6g}")

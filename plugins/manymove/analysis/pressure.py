@@ -58,8 +58,8 @@ def contact_weights(bins: int, delta_r: float, degree: int, dimensions: int = 2)
     """Weights w such that sum(w * counts) estimates the density of pair distances at contact.
 
     counts[i] is the number of pairs with a distance in [1 + i delta_r, 1 + (i + 1) delta_r). The
-    density of pair distances is taken as r^(D - 1) times a polynomial in r - 1 (the polynomial is
-    proportional to g(r)) and fitted to counts / integral of r^(D - 1) over the bin by unweighted
+    density of pair distances is taken as r^(D - 1) times a polynomial in r - 1, which is
+    proportional to g(r). It is fitted to counts / integral of r^(D - 1) over the bin by unweighted
     least squares.
 
     Args:
@@ -119,7 +119,10 @@ def pressure_weights(
             positive.
     """
     if N < 1 or not packing_fraction > 0:
-        raise ValueError("N must be at least 1 and the packing fraction positive")
+        raise ValueError(
+            "N must be at least 1 and the packing fraction positive, got "
+            f"{N} and {packing_fraction}"
+        )
     per_particle = 2 * dimensions * packing_fraction / math.pi / N
     weights = contact_weights(bins, delta_r, degree, dimensions)
     return per_particle * N, per_particle / dimensions * weights

@@ -75,7 +75,10 @@ def _half_space(box: tuple[float, float, float], k_max: float) -> np.ndarray:
     most = [math.floor(k_max * edge / (2 * math.pi) * (1 + 1e-12)) for edge in box]
     estimate = math.prod(2.0 * m + 1 for m in most) / 2
     if estimate > _MOST_VECTORS:
-        raise ValueError(f"k_max {k_max:.6g} has about {estimate:.2g} wave vectors: too many")
+        raise ValueError(
+            f"k_max {k_max:.6g} has about {estimate:.2g} wave vectors, more than "
+            f"{_MOST_VECTORS:.2g}"
+        )
     ranges = (range(-most[0], most[0] + 1), range(-most[1], most[1] + 1), range(most[2] + 1))
     n = np.array(list(itertools.product(*ranges)))
     half = (n[:, 2] > 0) | ((n[:, 2] == 0) & ((n[:, 1] > 0) | ((n[:, 1] == 0) & (n[:, 0] > 0))))

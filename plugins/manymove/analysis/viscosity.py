@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from manymove.analysis.autocorrelation import _correlation
+from manymove.analysis.autocorrelation import correlation_of
 
 
 def green_kubo_viscosity(
@@ -48,7 +48,7 @@ def green_kubo_viscosity(
     """
     pressure = np.asarray(pressure, float)
     if pressure.ndim != 2 or pressure.shape[1] != 6:
-        raise ValueError(f"the pressure tensor needs the shape (n, 6), not {pressure.shape}")
+        raise ValueError(f"the pressure tensor needs the shape (n, 6), got {pressure.shape}")
     if not np.isfinite(pressure).all():
         raise ValueError("the pressure tensor has values that are not finite")
     arguments = {
@@ -59,16 +59,16 @@ def green_kubo_viscosity(
     }
     for name, value in arguments.items():
         if not 0 < value < np.inf:
-            raise ValueError(f"{name} must be positive, not {value}")
+            raise ValueError(f"{name} must be positive, got {value}")
     lags = round(window / interval)
     if len(pressure) < 10 * max(lags, 1):
         raise ValueError(
-            f"a window of {lags} steps needs {10 * max(lags, 1)} steps or more, not {len(pressure)}"
+            f"a window of {lags} steps needs {10 * max(lags, 1)} steps or more, got {len(pressure)}"
         )
     diagonal = pressure[:, :3] - pressure[:, :3].mean(axis=1, keepdims=True)
     # Each off-diagonal component is there twice; ten components in all, five of them independent.
     series = np.concatenate([diagonal, np.sqrt(2) * pressure[:, 3:]], axis=1)
-    # _correlation() is the mean over the six columns.
-    correlation = _correlation(series.T)[: lags + 1] * (6 / 10)
+    # correlation_of() is the mean over the six columns.
+    correlation = correlation_of(series.T)[: lags + 1] * (6 / 10)
     correlation[0] /= 2
     return volume / temperature * interval * np.cumsum(correlation)

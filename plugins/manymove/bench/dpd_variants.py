@@ -60,13 +60,13 @@ class Case:
     def __post_init__(self) -> None:
         for name in ("particles", "density", "cutoff", "timestep", "seed"):
             if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
         if not min(self.skins) > 0:
-            raise ValueError(f"skin must be positive, not {min(self.skins)}")
+            raise ValueError(f"skin must be positive, got {min(self.skins)}")
         if not self.weight_exponent >= 0:
-            raise ValueError(f"weight_exponent must not be negative, not {self.weight_exponent}")
+            raise ValueError(f"weight_exponent must not be negative, got {self.weight_exponent}")
         if self.many_body and self.cutoff != 1:
-            raise ValueError(f"the cutoff of many-body DPD must be 1, not {self.cutoff:g}")
+            raise ValueError(f"the cutoff of many-body DPD must be 1, got {self.cutoff:g}")
         if self.many_body and self.shear:
             raise ValueError("many-body DPD is timed without shear")
         if not abs(self.shear) < math.inf:

@@ -104,7 +104,8 @@ def check(repeats: int, seconds: float, equilibrate: int, decorrelation: int) ->
         raise ValueError(f"--repeats is {repeats}; a spread needs at least 3")
     if not seconds > 0 or equilibrate < 0 or decorrelation < 0:
         raise ValueError(
-            "--seconds must be positive, --equilibrate and --decorrelation not negative"
+            "--seconds must be positive, --equilibrate and --decorrelation not negative, got "
+            f"{seconds:g}, {equilibrate} and {decorrelation}"
         )
 
 

@@ -310,7 +310,10 @@ def run(
         if name not in ALGORITHMS:
             raise ValueError(f'--algorithms has "{name}"; there are {", ".join(ALGORITHMS)}')
     if sizes is not None and (len(algorithms) > 1 or weak == strong or min(sizes) < 1):
-        raise ValueError("--sizes are positive, of one of --algorithms, with --weak or --strong")
+        raise ValueError(
+            f"--sizes is {','.join(map(str, sizes))}; it needs positive numbers, one of "
+            "--algorithms, and either --weak or --strong"
+        )
     if not limit > 0:
         raise ValueError(f"--limit is {limit:g}; it must be positive (seconds)")
     if plot_file is not None:
@@ -405,7 +408,7 @@ def _label(weak: bool, size: int) -> str:
 
 def _runs_on_gpu(device: str) -> bool:
     if device not in ("auto", "cpu", "cuda"):
-        raise ValueError(f"--device is {device}; it is auto, cpu or cuda")
+        raise ValueError(f"--device is {device}; it must be auto, cpu or cuda")
     gpus = bool(_core.cuda_devices())
     if device == "cuda" and not gpus:
         raise ValueError("--device cuda: there is no GPU")

@@ -9,11 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from manymove.cli.bench import _new
+from manymove.cli.bench import new_file
 from manymove.cli.options import command
 from manymove.jobs.options import of_option
 
 app = typer.Typer()
+
+LARGE_ERROR = 0.2  # relative error of a Henry coefficient above which a warning is printed
 
 
 def _alone(name: str) -> None:
@@ -58,10 +60,10 @@ def henry(
     seed: int = 1,
     device: str = "auto",
     threads: int | None = None,
-    json_file: Annotated[Path | None, _new("json")] = None,
+    json_file: Annotated[Path | None, new_file("json")] = None,
     quiet: bool = False,
 ) -> int:
-    """Measure Henry coefficients and heats of adsorption at zero loading.
+    """Measure Henry coefficients and heats at zero loading.
 
     Test molecules are inserted into the empty framework (Widom). For each species the command
     prints the Henry coefficient, the heat of adsorption, the excess chemical potential, and the
@@ -77,6 +79,7 @@ def henry(
     from manymove.adsorption.force_field import of_options
     from manymove.adsorption.gas import GAS_CONSTANT
     from manymove.adsorption.molecule_files import species_of
+    from manymove.adsorption.places import STEPS_TO_PLACES
     from manymove.analysis.notation import Estimate
     from manymove.cli.options import number
     from manymove.jobs import report
@@ -90,7 +93,7 @@ def henry(
         species = species_of(list(adsorbates), field) if adsorbates else [METHANE]
     walls: Any = barrier
     if barrier not in ("auto", "none"):
-        walls = number("--barrier", barrier, float)
+        walls = number("--barrier", barrier, float, "auto or none")
     a = Adsorption(
         framework, [1] * len(species), adsorbates=species, force_field=field, method="plj",
         framework_charges=charges, temperature=temperature, systems=systems, cutoff=cutoff,
@@ -99,6 +102,9 @@ def henry(
     )  # fmt: skip
     sums = [a.insert_into_framework(insertions, kind) for kind in range(len(species))]
     found = [a.henry_of(each, insertions) for each in sums]
+    a.run(STEPS_TO_PLACES)
+    coarse = a.coarse_grid()
+    warnings = [coarse] if coarse else []
     last, rows, entries = found[-1][0], [], []
     for kind, (one, (k, heat)) in enumerate(zip(species, found, strict=True)):
         factor = Estimate(float(sums[kind][:, 0].mean() / insertions), math.nan)
@@ -122,10 +128,18 @@ def henry(
             text += f", selectivity over {species[-1].name} {Estimate(ratio, ratio * spread)}"
         entries.append(entry)
         rows.append((one.name, text))
+        if relative > LARGE_ERROR:
+            warnings.append(
+                f"{one.name}: the Henry coefficient has an error of {relative:.0%}. Few insertions "
+                "dominate such a mean, which is mostly too small, and so is its error: increase "
+                "--insertions or --systems"
+            )
     content = {
         "framework": framework, "temperature_K": temperature, "insertions": insertions,
         "systems": systems, "seed": seed, "device": a.device, "species": entries,
+        "warnings": warnings,
     }  # fmt: skip
+    rows += [("warning", text) for text in warnings]
     return _done(json_file, content, report.lines(rows), quiet)
 
 
@@ -142,10 +156,10 @@ def pores(
     seed: int = 1,
     device: str = "auto",
     threads: int | None = None,
-    json_file: Annotated[Path | None, _new("json")] = None,
+    json_file: Annotated[Path | None, new_file("json")] = None,
     quiet: bool = False,
 ) -> int:
-    """Measure the helium void fraction, pore volume and surface area of a framework.
+    """Measure void fraction, pore volume and surface area.
 
     The void fraction is the mean Boltzmann factor of inserted helium, from which the volume of the
     pores follows. The accessible surface is traced by the center of a hard probe that rolls over
@@ -200,31 +214,34 @@ def iast(
     isotherms: tuple[Path, ...] = (),
     mole_fractions: tuple[float, ...] | None = None,
     pressures: tuple[float, ...] = (1.0,),
-    json_file: Annotated[Path | None, _new("json")] = None,
+    json_file: Annotated[Path | None, new_file("json")] = None,
     quiet: bool = False,
 ) -> int:
-    """Predict loadings of a mixture from isotherms of pure gases (IAST).
+    """Predict loadings of a mixture from pure gases (IAST).
 
     The files are those that `manymove adsorption --isotherm` writes, one for each gas. Ideal
     adsorbed solution theory (IAST) needs the library pyGAPS (pip install 'manymove[iast]'). The
-    selectivity of each gas is that over the last one.
+    selectivity of each gas is that over the last one. All isotherms must have one temperature.
 
     Examples:
       manymove iast --isotherms co2/isotherm.csv,n2/isotherm.csv --mole-fractions 0.15,0.85
       manymove iast --isotherms co2/isotherm.csv,n2/isotherm.csv --pressures 0.5,1,2
     """
     from manymove.adsorption.gas import fractions_of
+    from manymove.adsorption.iast import check_temperatures, doubtful_points, read_isotherm
     from manymove.adsorption.iast import iast as solve
-    from manymove.adsorption.iast import read_isotherm
 
     _alone("iast")
     with of_option("--isotherms"):
         curves = [read_isotherm(path) for path in isotherms or ()]
         if len(curves) < 2:
             raise ValueError("give the isotherms of at least two gases")
+        check_temperatures(isotherms)
+        names = [name for name, _, _ in curves]
+        if len(set(names)) < len(names):
+            raise ValueError(f"give one isotherm of each gas, got those of {', '.join(names)}")
     with of_option("--mole-fractions"):
         x = fractions_of(mole_fractions, len(curves))
-    names = [name for name, _, _ in curves]
     lines = ["pressure (bar)  " + "  ".join(f"{name} (mol/kg)" for name in names) + "  selectivity"]
     points = []
     for p in pressures:
@@ -237,5 +254,14 @@ def iast(
         numbers = [f"{n:<{len(name) + 9}.4g}" for n, name in zip(loadings, names, strict=True)]
         ends = ", ".join("-" if r is None else f"{r:.4g}" for r in ratios)
         lines.append(f"{p:<14g}  " + "  ".join(numbers) + f"  {ends}")
-    content = {"adsorbates": names, "mole_fractions": x.tolist(), "points": points}
+    doubts = [
+        f'{path}: the status of the points at {", ".join(doubtful)} bar is not "ok"; the column '
+        "status of the file says why"
+        for path in isotherms
+        if (doubtful := doubtful_points(path))
+    ]
+    lines += [f"warning: {text}" for text in doubts]
+    content = {
+        "adsorbates": names, "mole_fractions": x.tolist(), "points": points, "warnings": doubts,
+    }  # fmt: skip
     return _done(json_file, content, "\n".join(lines), quiet)

@@ -12,11 +12,11 @@ import typer
 from manymove.cli.options import command, gathered, help_without_command
 from manymove.cli.texts import HELP
 
-app = typer.Typer(help="Measure speed.", rich_markup_mode=None)
+app = typer.Typer(help="Measure the speed of each algorithm.", rich_markup_mode=None)
 app.callback(invoke_without_command=True)(help_without_command)
 
 
-def _new(name: str) -> Any:
+def new_file(name: str) -> Any:
     """An option for the path of a file that must not exist yet."""
 
     def check(path: Path | None) -> Path | None:
@@ -31,8 +31,8 @@ def _of_all(
     repeats: int = 3,
     seconds: float = 1.0,
     seed: int = 1,
-    json_file: Annotated[Path | None, _new("json")] = None,
-    plot_file: Annotated[Path | None, _new("plot")] = None,
+    json_file: Annotated[Path | None, new_file("json")] = None,
+    plot_file: Annotated[Path | None, new_file("plot")] = None,
 ) -> None:
     """The options that all benchmarks have."""
 
@@ -78,7 +78,7 @@ def _timed_on_ranks(part: str, options: dict[str, Any]) -> int:
     return 0
 
 
-@command(app, like=_of_all)
+@command(app, None, _of_all)
 def bench_disks(
     sizes: tuple[int, ...] | None = None,
     packing_fraction: float = 0.698,
@@ -104,7 +104,7 @@ def bench_disks(
     return _timed_on_ranks("disks", gathered(locals()))
 
 
-@command(app, like=_of_all)
+@command(app, None, _of_all)
 def bench_spheres(
     sizes: tuple[int, ...] | None = None,
     packing_fraction: float = 0.5,
@@ -135,7 +135,7 @@ def bench_spheres(
     return _timed_on_ranks("spheres", options | {"kind": HardSpheres})
 
 
-@command(app, like=_of_all)
+@command(app, None, _of_all)
 def bench_hoomd(
     spheres: bool = False,
     sizes: tuple[int, ...] | None = None,
@@ -147,7 +147,7 @@ def bench_hoomd(
     decorrelation: int = 0,
     **common: Any,
 ) -> int:
-    """Time hard disks, or with --spheres hard spheres, inside HOOMD-blue.
+    """Time hard disks or hard spheres in HOOMD-blue.
 
     The component, the updater in Python and HPMC are timed on one rank.
 
@@ -158,7 +158,7 @@ def bench_hoomd(
     return _timed("hoomd", gathered(locals()), "disks_hoomd")
 
 
-@command(app, like=_of_all)
+@command(app, None, _of_all)
 def bench_adsorption(
     context: typer.Context,
     framework: str = "MFI",
@@ -186,18 +186,17 @@ def bench_adsorption(
     merit: float | None = None,
     **common: Any,
 ) -> int:
-    """Time adsorption: steps per second and 1 / (variance x seconds) of each method.
+    """Time adsorption: steps per second and precision.
 
-    Under mpirun the ranks divide the systems of one method, and steps per second are measured.
-    With --fugacity the systems are open, and the table has 1 / (variance x seconds) of the plain
-    mean of the loading and of the estimator that uses all trials. --merit also measures
-    gRASPA, if the environment variable MANYMOVE_GRASPA is the path of its program, and RASPA3, if
-    raspalib is installed.
+    The precision is 1 / (variance x seconds) of each method. Under mpirun the ranks divide the
+    systems of one method, and steps per second are measured. With --fugacity the systems are open,
+    and the table has 1 / (variance x seconds) of the plain mean of the loading and of the estimator
+    that uses all trials. --merit also measures gRASPA, if the environment variable MANYMOVE_GRASPA
+    is the path of its program, and RASPA3, if raspalib is installed.
 
     Examples:
       manymove bench adsorption --molecules 32 --methods metropolis,mdp
-      manymove bench adsorption --adsorbate CO2 --methods plj --molecules 60 --fugacity 1 \
-        --trial-positions 16,64,256 --equilibrate 4000 --merit 60
+      manymove bench adsorption --adsorbate CO2 --methods plj --molecules 60 --fugacity 1
       mpirun -n 4 manymove bench adsorption --methods mdp --ranks 1,2,4
     """
     options = gathered(locals())
@@ -240,7 +239,7 @@ def bench_adsorption(
     return 0
 
 
-@command(app, like=_of_all)
+@command(app, None, _of_all)
 def bench_electrolyte(
     sizes: tuple[int, ...] | None = None,
     debye_length: float = 28.53,
@@ -253,9 +252,9 @@ def bench_electrolyte(
     equilibrate: int = 10,
     **common: Any,
 ) -> int:
-    """Time the 3:-1 electrolyte: seconds per sweep and pair terms per second.
+    """Time the 3:-1 electrolyte: seconds per sweep.
 
-    Numbers of ions are multiples of 4.
+    The table also has pair terms per second. Numbers of ions are multiples of 4.
 
     Examples:
       manymove bench electrolyte --sizes 4096,16384 --precision mixed
@@ -264,7 +263,7 @@ def bench_electrolyte(
     return _timed("electrolyte", gathered(locals()))
 
 
-@command(app, like=_of_all)
+@command(app, None, _of_all)
 def bench_dpd(
     sizes: tuple[int, ...] | None = None,
     densities: tuple[float, ...] | None = None,
@@ -306,7 +305,7 @@ def bench_dpd(
     return 0
 
 
-@command(app, like=_of_all)
+@command(app, None, _of_all)
 def bench_scaling(
     algorithms: tuple[str, ...] = (
         "disks",
@@ -350,7 +349,7 @@ def bench_scaling(
     return 0
 
 
-@command(app, like=_of_all)
+@command(app, None, _of_all)
 def bench_all(
     parts: tuple[str, ...] | None = None,
     device: str = "auto",

@@ -49,15 +49,10 @@ def _settings(kind: Any, given: dict[str, Any], /, **others: Any) -> Any:
     return kind(**{name: v for name, v in (given | others).items() if name in known})
 
 
-@command(
-    app, "sweeps equilibrate device threads checkpoint_every frames packing_fractions", simulation
-)
-def disks(
-    particles: int | None = None,
-    packing_fraction: float | None = None,
-    sweeps: int = 20000,
-    equilibrate: int = 5000,
-    output: Path = Path("out/disks"),
+_OF_A_FURTHER_RUN = "sweeps equilibrate device threads checkpoint_every frames packing_fractions"
+
+
+def _of_hard_particles(
     input_: Path | None = None,
     start: str = "random",
     diameters: tuple[float, ...] | None = None,
@@ -67,23 +62,39 @@ def disks(
     decompose: bool = False,
     max_displacement: float | None = None,
     moves_per_cell: int | None = None,
+    tile: tuple[int, ...] | None = None,
     frames: int = 10,
     equation_of_state: bool = False,
     packing_fractions: tuple[float, ...] | None = None,
     pressure: float | None = None,
     edges_apart: bool = False,
+    volume_delta: tuple[float, ...] | None = None,
+    tune_volume: bool = False,
     swap_rounds: int | None = None,
     swap_range: float | None = None,
     swap_every: int | None = None,
+) -> None:
+    """The options of `disks` and `spheres`."""
+
+
+@command(app, _OF_A_FURTHER_RUN, _of_hard_particles, simulation)
+def disks(
+    particles: int | None = None,
+    packing_fraction: float | None = None,
+    sweeps: int = 20000,
+    equilibrate: int = 5000,
+    output: Path = Path("out/disks"),
     **common: Any,
 ) -> int:
-    """Simulate hard disks and measure their pressure P* = beta P d^2.
+    """Simulate hard disks and measure their pressure.
 
-    Writes summary.json, pressure.csv, trajectory.gsd, checkpoints and pictures into --output.
-    Ctrl-C stops the run within a second and writes everything but the pictures; --resume continues
-    it. Under "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one
-    system; then the results are those of one rank. With --pressure the area changes, and the
-    packing fraction is measured. With --swap-rounds the disks of a mixture exchange diameters.
+    The pressure is P* = beta P d^2. The command writes summary.json, pressure.csv, trajectory.gsd,
+    checkpoints and pictures into --output. Ctrl-C stops the run within a second and writes
+    everything but the pictures; --resume continues it. Under "mpirun -n R" there are R replicas.
+    With --decompose the R ranks share one system, and the results are those of one rank. With
+    --diameters or --contacts the disks are a mixture, whose d^2 is the mean of the squares of the
+    diameters. With --pressure the area changes, and the packing fraction is measured. With
+    --swap-rounds the disks of a mixture exchange diameters.
 
     Examples:
       manymove disks --particles 4096 --packing-fraction 0.6 --sweeps 5000
@@ -91,48 +102,29 @@ def disks(
       manymove disks --equation-of-state --packing-fractions 0.5,0.6,0.65
     """
     options = gathered(locals())
-    from manymove.hard_particles.replica import Settings
+    from manymove.hard_particles.settings import Settings
 
     return _hard_particles(Settings, options, 65536, 0.698, PAPER_FRACTIONS)
 
 
-@command(
-    app, "sweeps equilibrate device threads checkpoint_every frames packing_fractions", simulation
-)
+@command(app, _OF_A_FURTHER_RUN, _of_hard_particles, simulation)
 def spheres(
     particles: int | None = None,
     packing_fraction: float | None = None,
     sweeps: int = 20000,
     equilibrate: int = 5000,
     output: Path = Path("out/spheres"),
-    input_: Path | None = None,
-    start: str = "random",
-    diameters: tuple[float, ...] | None = None,
-    fractions: tuple[float, ...] | None = None,
-    contacts: tuple[float, ...] | None = None,
-    replicas: int | None = None,
-    decompose: bool = False,
-    max_displacement: float | None = None,
-    moves_per_cell: int | None = None,
-    frames: int = 10,
-    equation_of_state: bool = False,
-    packing_fractions: tuple[float, ...] | None = None,
-    pressure: float | None = None,
-    edges_apart: bool = False,
-    swap_rounds: int | None = None,
-    swap_range: float | None = None,
-    swap_every: int | None = None,
     **common: Any,
 ) -> int:
-    """Simulate hard spheres and measure their pressure P* = beta P d^3.
+    """Simulate hard spheres and measure their pressure.
 
-    Writes summary.json, pressure.csv, trajectory.gsd, checkpoints and pictures into --output.
-    Ctrl-C stops the run within a second and writes everything but the pictures; --resume continues
-    it. Under "mpirun -n R" there are R replicas, or, with --decompose, R ranks that share one
-    system; then the results are those of one rank. With --diameters or --contacts the spheres are
-    a mixture, whose d^3 is the mean of the cubes of the diameters. With --pressure the volume
-    changes, and the packing fraction is measured. With --swap-rounds the spheres of a mixture
-    exchange diameters.
+    The pressure is P* = beta P d^3. The command writes summary.json, pressure.csv, trajectory.gsd,
+    checkpoints and pictures into --output. Ctrl-C stops the run within a second and writes
+    everything but the pictures; --resume continues it. Under "mpirun -n R" there are R replicas.
+    With --decompose the R ranks share one system, and the results are those of one rank. With
+    --diameters or --contacts the spheres are a mixture, whose d^3 is the mean of the cubes of the
+    diameters. With --pressure the volume changes, and the packing fraction is measured. With
+    --swap-rounds the spheres of a mixture exchange diameters.
 
     Examples:
       manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 5000
@@ -140,7 +132,7 @@ def spheres(
       manymove spheres --start fcc --particles 4000 --equation-of-state --packing-fractions 0.55,0.6
     """
     options = gathered(locals())
-    from manymove.hard_particles.replica import SphereSettings
+    from manymove.hard_particles.settings import SphereSettings
 
     return _hard_particles(SphereSettings, options, 65536, 0.49, SPHERE_FRACTIONS)
 
@@ -170,6 +162,9 @@ def _hard_particles(
     if input_ is not None and any(given is not None for given in sizes):
         raise ValueError("--input has the sizes of the particles: leave out those of a mixture")
     mixture = table_of(*sizes)
+    if sizes[1] is not None and abs(sum(sizes[1]) - 1) > 0.02 and not options["resume"]:
+        typed = ",".join(f"{each:g}" for each in sizes[1])
+        raise ValueError(f"--fractions is {typed}; the sum must be 1, it is {sum(sizes[1]):g}")
     if input_ is not None and not options["resume"]:
         options |= _of_input(
             input_, options["particles"], options["packing_fraction"], kind.kind.dimensions, name
@@ -227,11 +222,11 @@ def dpd(
     overwrite: bool = False,
     quiet: bool = False,
 ) -> int:
-    """Simulate a fluid of dissipative particles in the installed LAMMPS.
+    """Simulate a fluid of dissipative particles in LAMMPS.
 
-    Writes the deck in.dpd, log.lammps, thermo.csv, final.data, restart files and summary.json into
-    --output. Ctrl-C stops it; --resume continues from the last restart file, with the same bits in
-    double precision.
+    The command writes the deck in.dpd, log.lammps, thermo.csv, final.data, restart files and
+    summary.json into --output, and runs the installed LAMMPS. Ctrl-C stops it; --resume continues
+    from the last restart file, with the same bits in double precision.
 
     Examples:
       manymove dpd --particles 24000 --steps 2000
@@ -239,7 +234,9 @@ def dpd(
       manymove dpd --resume --steps 20000
     """
     options = dict(locals())
-    from manymove.dpd import fluid as fluids
+    from manymove.devices import on_gpu, usable_cores
+    from manymove.dpd import job
+    from manymove.dpd.replica import Settings
     from manymove.jobs.world import require_one_process
 
     require_one_process("manymove dpd", "--ranks sets the number of ranks of LAMMPS")
@@ -247,10 +244,14 @@ def dpd(
         del options[name]
     if checkpoint_every is None:  # checkpoint_steps alone: a file at each of them
         options["checkpoint_every"] = 0.0 if checkpoint_steps else 600.0
-    fluid = fluids.Fluid(**options)
-    given = to_store(options | {"checkpoint_steps": fluid.checkpoint_steps})
-    summary = fluids.run(fluid, output, quiet, resume=resume, overwrite=overwrite, given=given)
-    return _end("dpd", fluids.table(summary), summary, output, quiet)
+    settings = Settings(**options)
+    cores = len(usable_cores())
+    if ranks > cores and not on_gpu(device):
+        say(f"warning: {ranks} ranks share {cores} core(s), so that they wait for each other: "
+            f"--ranks {cores} is faster")  # fmt: skip
+    given = to_store(options | {"checkpoint_steps": settings.checkpoint_steps})
+    summary = job.run(settings, output, quiet, resume=resume, overwrite=overwrite, given=given)
+    return _end("dpd", job.table(summary), summary, output, quiet)
 
 
 @command(
@@ -303,9 +304,9 @@ def adsorption(
 ) -> int:
     """Simulate adsorbed molecules by (waste-recycling) Monte Carlo.
 
-    Writes summary.json, energy.csv, profile.csv, checkpoints and pictures into --output, and
-    trajectory.gsd with --frames. Ctrl-C stops the run and writes everything but the pictures;
-    --resume continues it. Rigid molecules with charges need a force field.
+    The command writes summary.json, energy.csv, profile.csv, checkpoints and pictures into
+    --output, and trajectory.gsd with --frames. Ctrl-C stops the run and writes everything but the
+    pictures; --resume continues it. Rigid molecules with charges need a force field.
 
     Examples:
       manymove adsorption --adsorbates CO2 --force-field TraPPE-zeo --systems 64 --henry 10000
@@ -343,7 +344,7 @@ def adsorption(
         raise ValueError(f"--density-map is {density_map!r}; it must be x, y or z")
     for suffix in structures or ():
         if suffix not in ("cif", "pdb"):
-            raise ValueError(f"--structures has {suffix!r}; it must be cif, pdb or both")
+            raise ValueError(f"--structures has {suffix!r}; it must be cif, pdb or cif,pdb")
     if method is None:
         flexible = any(isinstance(one, Chain) for one in species)
         method = "mdp" if isotherm is None and not flexible else "plj"
@@ -354,13 +355,13 @@ def adsorption(
         where = (options["device"], precision, world.threads(options["threads"]))
         count = world.size * filling_systems(method, max(1, sum(counts)), *where)
     else:
-        count = number("--systems", systems, int)
+        count = number("--systems", systems, int, "auto")
     if profile is not None and profile not in (("x",), ("y",), ("z",)):
-        profile = values("--profile", ",".join(profile), int, 3)
+        profile = values("--profile", ",".join(profile), int, 3, or_else="x, y, z or ")
     elif profile is not None:
         profile = profile[0]
     if barrier not in ("auto", "none"):
-        barrier = number("--barrier", barrier, float)
+        barrier = number("--barrier", barrier, float, "auto or none")
     of_the_job = {one.name for one in fields(Settings)} | {"context", "isotherm"}
     of_the_job |= {"potential", "mixing", "unit", "literature"}
     of_the_engine = {name: v for name, v in options.items() if name not in of_the_job}
@@ -418,12 +419,12 @@ def electrolyte(
     output: Path = Path("out/electrolyte"),
     **common: Any,
 ) -> int:
-    """Simulate charged hard spheres and measure their energy, g(r) and dressed valences.
+    """Simulate charged hard spheres and measure their energy.
 
-    Writes summary.json, energy.csv, g.csv, checkpoints and pictures into --output, and
-    structure_factors.csv with --structure-factors. Ctrl-C stops the run after the current sweep and
-    writes everything but the pictures; --resume continues it. With --device cuda:0,1 several GPUs
-    share one chain.
+    The command also measures g(r) and the dressed valences. It writes summary.json, energy.csv,
+    g.csv, checkpoints and pictures into --output, and structure_factors.csv with
+    --structure-factors. Ctrl-C stops the run after the current sweep and writes everything but the
+    pictures; --resume continues it.
 
     Examples:
       manymove electrolyte --ions 1024 --valences 3,-1 --debye-length 28.53
@@ -506,7 +507,7 @@ def _of_input(
 
 @command(app)
 def info() -> int:
-    """Print the version, the build, the devices and the host programs.
+    """Print the version, build, devices and host programs.
 
     Examples:
       manymove info

@@ -30,8 +30,9 @@ NAMES = {
     "skins": "skin",
     "pairs": "pair",
 }
-PER_SPECIES = (  # lists in which a value may occur twice
-    "molecules", "capacity", "profile", "diameters", "fractions", "contacts", "mole_fractions"
+REPEATING = (  # lists in which a value may occur twice
+    "molecules", "capacity", "profile", "diameters", "fractions", "contacts", "mole_fractions",
+    "tile", "volume_delta",
 )  # fmt: skip
 SEVERAL = ",..."  # ends the metavariable of an option that takes a list
 
@@ -69,7 +70,7 @@ class Command(TyperCommand):
 
 
 def command(
-    app: typer.Typer, changeable: str | None = None, like: Callable[..., Any] | None = None
+    app: typer.Typer, changeable: str | None = None, *like: Callable[..., Any]
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Make a function a command of an application.
 
@@ -80,7 +81,7 @@ def command(
         app: the application.
         changeable: names of the options that may be changed when `--resume` continues a run; None
             for a command without `--resume`.
-        like: a function whose arguments are options of the command as well; the command receives
+        like: functions whose arguments are options of the command as well; the command receives
             them as keyword arguments.
     """
 
@@ -89,12 +90,24 @@ def command(
         def resumed(**options: Any) -> int:
             if changeable is not None and options["resume"]:
                 options = _continued(options, changeable.split())
-            return function(**options)
+            try:
+                return function(**options)
+            except ValueError as error:
+                subject, must, rest = str(error).partition(" must ")
+                names = {NAMES.get(each, each) for each in options}
+                parts = re.split("(, | and )", subject)
+                if not must or names.isdisjoint(parts):
+                    raise
+                flags = "".join(_flag(each) if each in names else each for each in parts)
+                raise ValueError(f"{flags} must {rest}") from error  # the options' names
 
         found = dict(inspect.signature(function, eval_str=True).parameters)
-        if like is not None:
-            found.popitem()  # the keyword arguments
-            found = found | dict(inspect.signature(like, eval_str=True).parameters) | found
+        if like:
+            own = found
+            own.popitem()  # the keyword arguments
+            for each in like:
+                found = found | dict(inspect.signature(each, eval_str=True).parameters)
+            found |= own
         parameters = [_option(function.__name__, parameter) for parameter in found.values()]
         resumed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         resumed.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -120,7 +133,7 @@ def _option(function: str, parameter: inspect.Parameter) -> inspect.Parameter:
 
         def read(option: typer.CallbackParam, given: Any) -> tuple[Any, ...] | None:
             text = given if isinstance(given, str) else ",".join(given or ())
-            distinct = count is None and name not in PER_SPECIES
+            distinct = count is None and name not in REPEATING
             return values(option.opts[0], text, each, count, distinct) if text else None
 
         settings |= {"metavar": f"<{each.__name__.lower()}>{SEVERAL}", "callback": read}
@@ -134,7 +147,12 @@ def _option(function: str, parameter: inspect.Parameter) -> inspect.Parameter:
 
 
 def values(
-    option: str, text: str, kind: type, count: int | None = None, distinct: bool = False
+    option: str,
+    text: str,
+    kind: type,
+    count: int | None = None,
+    distinct: bool = False,
+    or_else: str = "",
 ) -> tuple[Any, ...]:
     """The values of an option that takes a list.
 
@@ -144,26 +162,29 @@ def values(
         kind: type of the values.
         count: number of values; None for any number.
         distinct: whether no value may occur twice.
+        or_else: other words that the option takes, for errors.
     """
     try:
         found = tuple(map(kind, re.sub(",+", ",", text).split(",")))
     except ValueError:
         found = ()
     if not found or count not in (None, len(found)):
-        kinds = {int: "integers" if count else "numbers", float: "numbers"}.get(kind, "words")
-        number = {None: "", 2: "two ", 3: "three "}[count]
-        raise ValueError(f"{option} is {text!r}; it must be {number}{kinds} separated by commas")
+        kinds = {int: "integers", float: "numbers"}.get(kind, "words")
+        wanted = or_else + {None: "", 2: "two ", 3: "three "}[count] + kinds
+        raise ValueError(f"{option} is {text!r}; it must be {wanted} separated by commas")
     if distinct and len(set(found)) < len(found):
         raise ValueError(f"{option} is {text!r}; a value occurs twice")
     return found
 
 
-def number(option: str, word: str, kind: type) -> Any:
-    """The number of an option that takes words as well."""
+def number(option: str, word: str, kind: type, words: str) -> Any:
+    """The number of an option that takes these words as well."""
     try:
         return kind(word)
     except ValueError:
-        raise ValueError(f'{option} has "{word}", which is not a valid number') from None
+        raise ValueError(
+            f'{option} has "{word}", which is not a valid number; it may also be {words}'
+        ) from None
 
 
 def say(message: str) -> None:
@@ -217,6 +238,7 @@ def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]
     """The options of a command with those of the run that it continues."""
     path = options["output"] / OPTIONS_FILE
     if not path.is_file():  # the checkpoints, if there are any, are compared with the options
+        _refuse_part(options["output"])
         return options
     try:
         stored = dict(json.loads(path.read_text()))
@@ -234,12 +256,30 @@ def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]
         held = parameters[flag].process_value(context, held if several else _typed(held))
         asked = options[name]
         given = context.get_parameter_source(name).name == "COMMANDLINE"
+        if given and held is None and name == "input_":  # the run has not begun from a file
+            raise ValueError(f"--resume: {path} has no {flag}, which is the start of a new run")
         if given and (name in changeable or held is None):
             continue
         if given and str(held) != str(asked):
             raise ValueError(f"--resume: {path} has {flag} {_typed(held)}, not {_typed(asked)}")
         options[name] = Path(held) if name in _PATHS and held is not None else held
     return options
+
+
+def _refuse_part(output: Path) -> None:
+    """Refuse a folder that holds one run of several, whose options are in the folder above."""
+    whole = output.resolve().parent / OPTIONS_FILE
+    try:
+        stored = dict(json.loads(whole.read_text()))
+    except (OSError, ValueError, TypeError):
+        return
+    of = {"equation_of_state": "equation of state", "isotherm": "isotherm"}
+    several = next((name for option, name in of.items() if stored.get(option)), None)
+    if several and output.is_dir():
+        raise ValueError(
+            f"--resume: {output} is a part of the {several} in {output.parent}: give "
+            f"--output {output.parent}, which continues all of them"
+        )
 
 
 def _flag(name: str) -> str:

@@ -13,35 +13,39 @@ HELP = {
     "(default 0.698, or from --input).",
     "spheres.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres "
     "(default 0.49, or from --input).",
-    "input": "GSD file whose last frame is the initial configuration.",
+    "input": "GSD file whose last frame is the initial configuration (default none).",
     "start": "Initial configuration without --input: random, hexagonal or square.",
     "spheres.start": "Initial configuration without --input: random, fcc, hcp or bcc.",
     "disks.diameters": "Diameters of all types of a mixture (default equal disks).",
     "spheres.diameters": "Diameters of all types of a mixture (default equal spheres).",
     "fractions": "Number fractions of the types of a mixture (default equal).",
-    "contacts": "Contact distances of the pairs of types 0-0, 0-1, ... 1-1 of a mixture, for "
-    "mixtures that are not additive.",
+    "contacts": "Contact distances of the pairs of types 0-0, 0-1, ... 1-1 of a mixture (default "
+    "mean diameters).",
     "ions": "Number of ions N of both species.",
     "valences": "Valences of the two species.",
     "diameter": "Diameter of all ions in angstrom (default 7.5).",
     "diameters": "Diameters of both species in angstrom (default that of all ions).",
     "bjerrum_length": "Bjerrum length in angstrom; that of water at 300 K is 7.117.",
     "debye_length": "Bare Debye length in angstrom, which sets the density (default 28.53).",
-    "concentration": "Concentration of the salt in mol/l, which sets the density.",
+    "concentration": "Concentration of the salt in mol/l, which sets the density (default that of "
+    "--debye-length).",
     "geometry": "Geometry of the cell: sphere or periodic.",
     "boundary": "Energy of a periodic cell: nearest_image or ewald (default nearest_image).",
     "surrounding": "Medium around the images with Ewald's energy: conductor or vacuum (default "
     "conductor).",
     "framework": "Framework: MFI, LTA or the path of a CIF file.",
-    "adsorbates": "Adsorbate species: CO2, N2, CH4, C2H6, H2O, flexible ethane to n-hexane, or "
-    "paths of files of RASPA or of this package (default methane of a single site).",
-    "force_field": "Force field: TraPPE-zeo, a JSON file of RASPA3, or a folder of RASPA2.",
+    "adsorbates": "Adsorbate species: CO2, N2, CH4, C2H6, H2O, He, flexible ethane to n-hexane, "
+    "or paths of files of RASPA or of this package (default methane of a single site).",
+    "force_field": "Force field: TraPPE-zeo, a JSON file of RASPA3, or a folder of RASPA2 (default "
+    "none).",
     "framework_charges": "Charges of the framework: cif, label=charge,... or a text file of labels "
     "and charges (default those of the force field, or of the CIF file).",
     "potential": "Potential at the cutoff: shifted, truncated or tail (default that of the force "
     "field, or shifted).",
-    "mixing": "Mixing rule: lorentz-berthelot or geometric (default that of the force field).",
-    "ewald": "Ewald's alpha and largest wave number in 1/angstrom (default 3.2 and 20.5 / cutoff).",
+    "mixing": "Mixing rule: lorentz-berthelot or geometric (default that of the force field, "
+    "or lorentz-berthelot).",
+    "ewald": "Ewald's alpha and largest wave number in 1/angstrom (default 3.2 / cutoff, "
+    "20.5 / cutoff).",
     "henry": "Number of test molecules per system for Henry coefficients and heats.",
     "insertions": "Number of test molecules for each system.",
     "pores.insertions": "Number of helium insertions for each of 64 systems.",
@@ -52,12 +56,15 @@ HELP = {
     "iast.mole_fractions": "Mole fractions of the species in the gas (default equal).",
     "henry.systems": "Number of independent sets of test molecules, which give the errors.",
     "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",
-    "adsorbate": "Adsorbate: methane (one site), CO2, N2, CH4, C2H6 or H2O, which are rigid, or "
-    "ethane to n-hexane, which are flexible chains, with the force field TraPPE.",
+    "adsorbate": "Adsorbate: methane (one site), CO2, N2, CH4, C2H6, H2O or He, which are rigid, "
+    "or ethane to n-hexane, which are flexible chains, with the force field TraPPE.",
     "bench_adsorption.molecules": "Numbers of molecules in a system, one variant for each.",
-    "temperature": "Temperature in kelvin, or for DPD kT in reduced units.",
+    "temperature": "Temperature in kelvin.",
+    "dpd.temperature": "Temperature in reduced units, kT.",
     "cells": "Numbers of unit cells along a, b and c (default the fewest that fit the cutoff).",
-    "cutoff": "Cutoff radius in angstrom, or for DPD in reduced units.",
+    "cutoff": "Cutoff radius in angstrom.",
+    "dpd.cutoff": "Cutoff radius in reduced units.",
+    "bench_dpd.cutoff": "Cutoff radius in reduced units.",
     "barrier": "Energy barrier in kelvin behind which pockets are blocked, auto (20 T) or none.",
     "capacity": "Initial capacity of open systems in molecules per species (default estimated).",
     "trial_positions": "Number of positions that an insertion, deletion or reinsertion tries.",
@@ -67,8 +74,8 @@ HELP = {
     "bench_adsorption.trial_orientations": "Numbers of orientations at each position, "
     "one variant for each.",
     "fugacity": "Fugacity of open systems in bar (default closed systems).",
-    "merit": "Time in seconds for which gRASPA and RASPA3 measure the same open system (default: "
-    "they are not run).",
+    "merit": "Time in seconds for which gRASPA and RASPA3 measure the same open system (default "
+    "not run).",
     "exchange": "Share of insertions and deletions among the steps of open systems.",
     "reinsertion": "Share of reinsertions among the steps.",
     "identity_change": "Share of identity changes among the steps of an open mixture.",
@@ -85,26 +92,41 @@ HELP = {
     "spheres.sweeps": "Length of the measurement in sweeps of N trial moves each, rounded up "
     "to whole cycles.",
     "steps": "Length of the measurement in steps.",
-    "equilibrate": "Length of the equilibration in sweeps, or in steps for adsorption and DPD.",
+    "equilibrate": "Length of the equilibration in sweeps.",
+    "adsorption.equilibrate": "Length of the equilibration in steps.",
+    "dpd.equilibrate": "Length of the equilibration in steps.",
+    "bench_adsorption.equilibrate": "Length of the equilibration in steps.",
+    "bench_dpd.equilibrate": "Length of the equilibration in steps.",
     "isotherm": "Gas pressures of an isotherm in bar. Each point continues from the previous one "
-    "and equilibrates in rounds of doubling length until its loading agrees with test molecules.",
+    "and equilibrates in rounds of doubling length until its loading agrees with test molecules "
+    "(default closed systems).",
     "mole_fractions": "Mole fractions of the species in the gas of an isotherm (default equal).",
     "unit": "Unit of the loadings of an isotherm in the table and the picture: molecules, "
     "molecules/uc, mol/kg, mg/g, cm3(STP)/g or cm3(STP)/cm3.",
     "void_fraction": "Void fraction for excess loadings of an isotherm, or helium, which "
     "computes it by insertions of helium with the force field (default no excess loadings).",
     "literature": "CSV tables of published loadings for the picture of an isotherm, with the "
-    "columns pressure_bar, loading and, optionally, loading_error and adsorbate.",
-    "pressure": "Constant pressure P* = beta P d^D, at which the volume changes and the packing "
-    "fraction is measured, beginning at --packing-fraction (default constant volume).",
+    "columns pressure_bar, loading and, optionally, loading_error and adsorbate (default none).",
+    "disks.pressure": "Constant pressure, P* = beta P d^2, at which the area changes and the "
+    "packing fraction is measured, beginning at --packing-fraction (default constant area).",
+    "spheres.pressure": "Constant pressure, P* = beta P d^3, at which the volume changes and the "
+    "packing fraction is measured, beginning at --packing-fraction (default constant volume).",
     "edges_apart": "Change the edges of the box one at a time with --pressure (default together).",
+    "volume_delta": "Maximum trial change of ln V with --pressure; V is the area of the box of "
+    "disks. With --edges-apart it is the maximum trial change of an edge in units of the diameter: "
+    "one number, or one for each edge with 0 for a fixed edge (default from N, the pressure and "
+    "the start).",
+    "tune_volume": "Adjust --volume-delta during the equilibration until about 30 % of the trial "
+    "changes are accepted. The measurement keeps the last value (default not adjusted).",
     "swap_rounds": "Number of rounds of swap moves for each set of cells, in which pairs of "
     "particles exchange their diameters if there is room (default no swap moves).",
     "swap_range": "Largest difference of the diameters of a pair in swap moves (default any).",
     "swap_every": "Number of cycles between swap moves (default 1).",
     "equation_of_state": "Simulate several packing fractions and plot P* against them.",
-    "packing_fractions": "Packing fractions of --equation-of-state (default 0.698 to 0.718).",
-    "spheres.packing_fractions": "Packing fractions of --equation-of-state (default 0.1 to 0.49).",
+    "packing_fractions": "Packing fractions of --equation-of-state (default "
+    "0.698,0.702,0.706,0.71,0.714,0.718).",
+    "spheres.packing_fractions": "Packing fractions of --equation-of-state (default "
+    "0.1,0.2,0.3,0.4,0.45,0.49).",
     "max_displacement": "Maximum trial displacement along each axis, in diameters (default 0.16).",
     "disks.max_displacement": "Maximum trial displacement along each axis, in diameters (default "
     "0.16; in a mixture 0.12 of the largest contact distance).",
@@ -116,42 +138,72 @@ HELP = {
     "(default radius / 3 or L / 6).",
     "adsorption.max_displacement": "Maximum trial displacement along each axis, in angstrom "
     "(default 0.65, which the equilibration adapts).",
+    "disks.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4, or 8 for "
+    "mixtures).",
+    "bench_disks.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4).",
     "moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4 for disks, 8 for "
     "spheres and mixtures).",
+    "disks.tile": "Maximum width of a tile in cells, from 3 to 41, or for mixtures and with "
+    "--pressure from 2 to 16, one width or one for each axis (default from N and the box). "
+    "Narrower tiles allow more ranks with --decompose.",
+    "spheres.tile": "Maximum width of a tile in cells, from 2 to 16, one width or one for each "
+    "axis (default from N and the box). Narrower tiles allow more ranks with --decompose.",
     "timestep": "Time step of velocity Verlet in reduced units.",
     "method": "Method: brush, tree, reduction, serial or auto, which chooses brush or tree by the "
     "number of ions.",
     "electrolyte.precision": "Floating-point precision: mixed or double (default mixed; with the "
     "methods tree and auto double).",
     "adsorption.method": "Method: metropolis (CPU), pmc, plj, mup, mdp or mdp-dj (default mdp, or "
-    "plj with --isotherm).",
-    "proposals": "Number of states per step of mup and mdp, a power of two (default 64).",
+    "plj with --isotherm and for flexible molecules).",
+    "proposals": "Number of states per step of mup and mdp, a power of two from 32 to 512 "
+    "(default 64).",
     "systems": "Number of independent systems; auto chooses as many as fill the device.",
     "bench_adsorption.systems": "Number of independent systems (default enough for the device).",
     "interpolation": "Interpolation on the energy grid: cubic or linear.",
     "grid_spacing": "Spacing of the energy grid in angstrom (default 0.2, or 0.08 if linear).",
     "precision": "Floating-point precision: mixed or double.",
     "seed": "Seed of the random number generator; replica or rank k adds k.",
+    "dpd.seed": "Seed of the random number generator.",
+    "henry.seed": "Seed of the random number generator.",
+    "pores.seed": "Seed of the random number generator.",
     "replicas": "Number of independent runs, which are pooled (default 1 per MPI rank).",
     "decompose": "Divide one system among the MPI ranks.",
     "device": "Device: auto, cpu, cuda or cuda:<index>.",
-    "threads": "CPU threads of the whole command (default all cores).",
-    "ranks": "Number of MPI ranks (default all cores or GPUs).",
-    "bench_scaling.ranks": "Numbers of ranks (default powers of two up to the number of cores, or "
-    "1,2,4,8 GPUs).",
+    "dpd.device": "Device: auto, cpu or cuda.",
+    "bench_dpd.device": "Device: auto, cpu or cuda.",
+    "bench_scaling.device": "Device: auto, cpu or cuda.",
+    "bench_electrolyte.device": "Device: auto, cpu, cuda or cuda:<index>; cuda:0,1 shares one "
+    "chain between two GPUs.",
+    "electrolyte.device": "Device: auto, cpu, cuda or cuda:<index>; cuda:0,1 shares one chain "
+    "between two GPUs.",
+    "threads": "Number of CPU threads of the whole command (default all cores).",
+    "bench_disks.threads": "Numbers of CPU threads, one variant for each (default all cores).",
+    "bench_spheres.threads": "Numbers of CPU threads, one variant for each (default all cores).",
+    "bench_electrolyte.threads": "Numbers of CPU threads, one variant for each (default all "
+    "cores).",
+    "bench_dpd.threads": "Numbers of CPU threads of one rank, one variant for each.",
+    "ranks": "Number of MPI ranks.",
+    "bench_disks.ranks": "Numbers of MPI ranks (default 1 and all of mpirun).",
+    "bench_spheres.ranks": "Numbers of MPI ranks (default 1 and all of mpirun).",
+    "bench_adsorption.ranks": "Numbers of MPI ranks (default 1 and all of mpirun).",
+    "bench_dpd.ranks": "Numbers of MPI ranks (default all cores or GPUs).",
+    "bench_scaling.ranks": "Numbers of MPI ranks (default powers of two up to the number of cores, "
+    "or 1,2,4,8 GPUs).",
     # ---- results
     "sample_every": "Time between two samples of g(r) in sweeps.",
     "bin_width": "Width of the bins of g(r) in angstrom.",
     "margin": "Distance from the wall in angstrom within which ions are left out of g(r) (default "
     "10 Debye lengths, at most half the radius).",
-    "structure_factors": "Sample structure factors of charge and number too, in periodic cells.",
-    "profile": "Direction of the profiles of P and F: x, y, z or Miller indices such as 1,1,0.",
+    "structure_factors": "Also sample structure factors of charge and number, in periodic cells.",
+    "profile": "Direction of the profiles of probability and free energy: x, y, z or Miller "
+    "indices such as 1,1,0 (default none).",
     "bins": "Number of bins of the profiles in a unit cell.",
     "frames": "Number of frames of the trajectory, equally spaced.",
     "adsorption.frames": "Number of frames of the trajectory of the first system, equally spaced.",
     "density_map": "Edge of the unit cell along which the density of molecules is projected: x, y "
     "or z (default no map).",
-    "structures": "Formats of the final structure of the first system: cif, pdb or both.",
+    "structures": "Formats of the final structure of the first system: cif, pdb or cif,pdb "
+    "(default none).",
     "output": "Folder of the results.",
     "checkpoint_every": "Time between two checkpoints in seconds (default 600).",
     "resume": "Continue the run in --output with its options; length, device and threads may "
@@ -176,11 +228,12 @@ HELP = {
     "repulsion: it starts from the liquid of dpd, which becomes an ideal gas in the run.",
     "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
     "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
-    "cpu": "Time the CPU engine as well as the GPU's.",
+    "cpu": "Time the CPU engine as well as the GPU engine.",
     "raspa": "Time RASPA3 as well, if raspalib is installed.",
-    "lammps": "LAMMPS executables whose styles for GPUs, such as dpd/kk, are timed as well.",
+    "lammps": "LAMMPS executables whose styles for GPUs, such as dpd/kk, are timed as well "
+    "(default none).",
     "launcher": "Launcher of MPI processes (default mpiexec).",
-    "transport": "Transport of run_style manymove/verlet.",
+    "transport": "Transport of run_style manymove/verlet: auto, peer, shared, nccl, mpi or host.",
     "weak": "Weak scaling: the size is that of each rank.",
     "strong": "Strong scaling: the size is that of all ranks together.",
     "repeats": "Number of timed runs of each variant, at least 3.",
@@ -190,8 +243,8 @@ HELP = {
     "bench_spheres.decorrelation": "Length of a run for the autocorrelation time of the longest "
     "density modes in sweeps; 0 for none.",
     "mixture_ratio": "Ratio of the two diameters of an equimolar mixture that is also timed "
-    "(default: no mixture).",
-    "json": "Path of a new JSON file of the results.",
-    "plot": "Path of a new picture of the results.",
-    "read": "JSON files of earlier results to show.",
+    "(default no mixture).",
+    "json": "Path of a new JSON file of the results (default none).",
+    "plot": "Path of a new picture of the results (default none).",
+    "read": "JSON files of earlier results to show instead of a measurement (default none).",
 }

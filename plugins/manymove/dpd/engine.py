@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove.dpd import fluid
+from manymove.dpd import model as fluid
 from manymove.jobs.progress import StopRequest
 from manymove.jobs.world import require_one_process, run_concurrently
 from manymove.lammps import host

@@ -18,7 +18,7 @@ import numpy as np
 from manymove import arguments, checkpoint
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import blocking_error
-from manymove.dpd import fluid
+from manymove.dpd import model as fluid
 from manymove.dpd.engine import SEGMENT, Engine
 from manymove.simulation import Callback, PathLike, Simulation, counter, parameter
 
@@ -35,7 +35,8 @@ class DPDFluid(Simulation):
     trajectory is a function of the arguments. Runs that are divided at multiples of 500 steps have
     the same bits as a single run; a division elsewhere, or Ctrl-C, changes the rounding of the
     following steps. There is no `energy_drift`, because friction and random forces exchange energy
-    with the fluid. Instead, compare `temperature_average` with the set temperature.
+    with the fluid. Instead, compare `temperature_average` with the set temperature. Equations are
+    those of Y.-H. Tang and G. E. Karniadakis, Comput. Phys. Commun. 185, 2809 (2014).
 
     Args:
         positions: positions of the particles, (N, 3), in [-L/2, L/2], as an array or a list; or an
@@ -347,5 +348,6 @@ def _points(name: str, values: Any) -> np.ndarray:
     if points.ndim != 2 or points.shape[1] != 3 or not len(points):
         raise ValueError(f"{name} must have shape (N, 3), got {points.shape}")
     if not np.isfinite(points).all():
-        raise ValueError(f"{name} must be finite")
+        wrong = int(np.argmax(~np.isfinite(points).all(axis=1)))
+        raise ValueError(f"{name} must be finite, got {points[wrong].tolist()} of particle {wrong}")
     return points

@@ -14,7 +14,8 @@ from manymove.analysis.pair_correlations import PairCorrelations
 from manymove.analysis.structure_factors import StructureFactors
 from manymove.arguments import PRECISIONS
 from manymove.electrolyte.simulation import BOUNDARIES, METHODS, SURROUNDINGS, Electrolyte
-from manymove.jobs import replica, sizes
+from manymove.jobs import limits, replica
+from manymove.jobs.options import refuse_shorter
 from manymove.jobs.replica import at_least
 
 
@@ -63,7 +64,9 @@ class Settings(replica.Settings):
             ("--precision", self.precision or PRECISIONS[0], PRECISIONS),
         ):
             if value not in words:
-                raise ValueError(f"{name} is {value}; it is {', '.join(words[:-1])} or {words[-1]}")
+                raise ValueError(
+                    f"{name} is {value}; it must be {', '.join(words[:-1])} or {words[-1]}"
+                )
         if self.geometry == "periodic" and self.margin is not None:
             raise ValueError("--margin is for --geometry sphere")
         if self.geometry == "sphere" and self.structure_factors:
@@ -71,16 +74,16 @@ class Settings(replica.Settings):
         if self.boundary is not None and self.geometry == "sphere":
             raise ValueError("--boundary is for --geometry periodic")
         if self.boundary not in (None, *BOUNDARIES):
-            raise ValueError(f"--boundary is {self.boundary}; it is {' or '.join(BOUNDARIES)}")
+            raise ValueError(f"--boundary is {self.boundary}; it must be {' or '.join(BOUNDARIES)}")
         if self.surrounding is not None and self.boundary != "ewald":
             raise ValueError("--surrounding is for --boundary ewald")
         if self.surrounding not in (None, *SURROUNDINGS):
             words = " or ".join(SURROUNDINGS)
-            raise ValueError(f"--surrounding is {self.surrounding}; it is {words}")
+            raise ValueError(f"--surrounding is {self.surrounding}; it must be {words}")
         _ = self.salt
         # The tree takes as long as the brush would for some N^1.5 pairs.
         exponent = 1.5 if self.method in ("tree", "auto") else 2
-        sizes.refuse(
+        limits.refuse(
             f"--ions {self.ions} and --sweeps {self.sweeps}",
             100.0 * self.ions,  # bytes
             float(self.ions) ** exponent * (self.sweeps + self.equilibrate) * self.replicas,
@@ -225,6 +228,7 @@ class Replica(replica.Replica):
 
     def _course(self, engine: Electrolyte) -> None:
         s = self._settings
+        refuse_shorter("--sweeps", s.sweeps, engine.sweeps - s.equilibrate, s.output)
         self._advance(engine, s.equilibrate)
         if engine.sweeps <= s.equilibrate and engine.pair_sampling is None:
             engine.sample_pair_correlations(s.sample_every, bin_width=s.bin_width, margin=s.margin)

@@ -41,7 +41,8 @@ class Electrolyte(Sampling, MonteCarlo):
     `method`, device, `threads` and `threads_per_particle`. With ``precision="double"`` all
     decisions are the same; with ``"mixed"`` energy differences are rounded by about 1e-6 kT, so
     that about one decision in a million differs. Runs with "mixed" are reproducible on one kind of
-    device.
+    device. Equations, sections and tables are those of Y. Liang, X. Xing and Y. Li, J. Comput.
+    Phys. (2017), doi:10.1016/j.jcp.2017.02.069.
 
     Args:
         positions: centers of the ions, (N, 3), in angstrom, in any order of species, with the
@@ -537,7 +538,7 @@ class Electrolyte(Sampling, MonteCarlo):
                 )
             start_energy = header["start_energy"]
             if start_energy is not None and not math.isfinite(start_energy):
-                raise ValueError(f"start_energy is {start_energy}")
+                raise ValueError(f"start_energy must be finite, got {start_energy}")
         if method is not None:
             self._parameters["method"] = arguments.one_of("method", method, METHODS)
         self._adopt(_core.Electrolyte.from_snapshot(state, *self._columns(), *self._where()))
@@ -551,16 +552,25 @@ def _image_column(images: Any) -> np.ndarray:
         return np.empty(0, dtype=np.int32)
     array = np.asarray(images)
     if array.ndim != 2 or array.shape[1] != 3 or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError("images must be integers of shape (N, 3)")
+        raise ValueError(
+            f"images must be integers of shape (N, 3), got {array.dtype} of shape {array.shape}"
+        )
     if array.size and np.abs(array).max() > 1 << 20:
-        raise ValueError(f"images must be at most {1 << 20} boxes away")
+        raise ValueError(
+            f"images must be at most {1 << 20} boxes away, got {int(np.abs(array).max())}"
+        )
     return np.ascontiguousarray(array, dtype=np.int32).reshape(-1)
 
 
 def _types(types: Any, species: int) -> np.ndarray:
     array = np.asarray(types)
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError("types must be integers of shape (N,)")
+        raise ValueError(
+            f"types must be integers of shape (N,), got {array.dtype} of shape {array.shape}"
+        )
     if array.size and not (array.min() >= 0 and array.max() < species):
-        raise ValueError(f"types must be from 0 to {species - 1}, the species given")
+        raise ValueError(
+            f"types must be from 0 to {species - 1}, the species given, got {array.min()} to "
+            f"{array.max()}"
+        )
     return np.ascontiguousarray(array, dtype=np.int32)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import _core
+from manymove import _core, arguments
 from manymove.hard_particles.crystals import simple_sites
 from manymove.hard_particles.sizes import Sizes
 
@@ -65,15 +65,23 @@ def random_configuration(
         KeyboardInterrupt: `interrupted` returned True.
     """
     D = len(shape)
-    check_random(D, packing_fraction)
-    if N < 1:
-        raise ValueError(f"N is {N}; it must be at least 1")
+    check_random(D, arguments.number("packing_fraction", packing_fraction))
+    seed = arguments.uint64("seed", seed)
+    if arguments.integer("N", N) < 1:
+        raise ValueError(f"N must be at least 1, got {N}")
     if given.count not in (None, N):
         raise ValueError(f"N is {N}, but there are sizes of {given.count} particles")
     if not all(math.isfinite(ratio) and ratio > 0 for ratio in shape):
         raise ValueError(f"the edges of the box have ratios {shape}; they must be positive")
     volume = float((given.of_each(N) ** D).sum()) * math.pi / (2 * D) / packing_fraction
     box = tuple(ratio * (volume / math.prod(shape)) ** (1 / D) for ratio in shape)
+    needed = 3 * given.largest()
+    for axis, edge in zip("xyz", box, strict=False):
+        if edge < needed:
+            raise ValueError(
+                f"box too small for the checkerboard: edge {axis} is {edge:.6g} with N = {N}, "
+                f"three times the largest contact distance are {needed:.6g}: use more particles"
+            )
     sites = simple_sites(N, box)
     spacing = min(box[a] / len(np.unique(sites[:, a])) for a in range(D))
     positions = np.random.default_rng(seed).permutation(sites)[:N]
@@ -138,7 +146,7 @@ def check_random(dimensions: int, packing_fraction: float) -> None:
         ValueError: the packing fraction is too high, or not positive.
     """
     if not packing_fraction > 0:
-        raise ValueError(f"packing_fraction is {packing_fraction}; it must be positive")
+        raise ValueError(f"packing_fraction must be positive, got {packing_fraction}")
     most = MAX_RANDOM[dimensions]
     if packing_fraction > most:
         raise ValueError(

@@ -16,7 +16,7 @@ from manymove.analysis.pressure import blocking_error
 from manymove.hard_particles.sizes import Sizes
 
 MODES = ("ln", "standard", "length")
-_ACCEPTANCE = 0.3  # of `tune_volume`
+ACCEPTANCE = 0.3  # the default of `tune_volume`
 _OPTIONS = ("volume_delta", "volume_repeats", "volume_every")
 
 
@@ -212,7 +212,7 @@ class ConstantPressure:
     # ---- tuning ----------------------------------------------------------------------------------
 
     def tune_volume(
-        self, sweeps: float = 2000, *, acceptance: float = _ACCEPTANCE
+        self, sweeps: float = 2000, *, acceptance: float = ACCEPTANCE
     ) -> float | tuple[float, ...]:
         """Adjust `volume_delta` to an acceptance, before a production run. If there is one number
         per edge, their ratios are kept.
@@ -238,11 +238,16 @@ class ConstantPressure:
         for _ in range(10):
             before = self._engine.volume_counters
             self.run(sweeps / 10)  # type: ignore[attr-defined]
-            trials, accepted = np.subtract(self._engine.volume_counters, before)
-            if trials:
-                factor = float(np.clip(accepted / trials / acceptance, 0.3, 3.0))
-                self._change_delta(self._grid["volume_delta"] * factor)
+            self._adjust_delta(before, acceptance)
         return self.volume_delta
+
+    def _adjust_delta(self, before: tuple[int, int], acceptance: float = ACCEPTANCE) -> None:
+        """Change `volume_delta` in proportion to the acceptance since the counters had the values
+        `before`, by a factor from 0.3 to 3."""
+        trials, accepted = np.subtract(self._engine.volume_counters, before)
+        if trials:
+            factor = float(np.clip(accepted / trials / acceptance, 0.3, 3.0))
+            self._change_delta(self._grid["volume_delta"] * factor)
 
     def _change_delta(self, delta: float) -> None:
         """Continue with another maximum change of the volume, the largest possible if it is too

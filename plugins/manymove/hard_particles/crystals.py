@@ -116,9 +116,9 @@ def crystal(
 ) -> tuple[np.ndarray, Box3]:
     """The crystal "fcc", "hcp" or "bcc"; see `fcc_packing`."""
     if not 1 <= N <= MAX_DISKS:
-        raise ValueError(f"N is {N}; it must be from 1 to {MAX_DISKS}")
+        raise ValueError(f"N must be from 1 to {MAX_DISKS}, got {N}")
     if not (math.isfinite(diameter) and diameter > 0):
-        raise ValueError(f"diameter is {diameter}; it must be positive")
+        raise ValueError(f"diameter must be positive, got {diameter}")
     check_crystal(kind, packing_fraction)
     lattice = CRYSTALS[kind]
     counts = _cells(lattice, N)
@@ -139,11 +139,11 @@ def check_crystal(kind: str, packing_fraction: float) -> None:
     """
     lattice = CRYSTALS[kind]
     if not packing_fraction > 0:
-        raise ValueError(f"packing_fraction is {packing_fraction}; it must be positive")
+        raise ValueError(f"packing_fraction must be positive, got {packing_fraction}")
     if packing_fraction > lattice.densest * (1 + 1e-12):
         raise ValueError(
             f"packing_fraction is {packing_fraction}; the {lattice.name} crystal of touching "
-            f"spheres has {lattice.densest:.6f}"
+            f"spheres has {lattice.densest:.7f}"
         )
 
 

@@ -13,7 +13,8 @@ from manymove.analysis import pressure, reference, sphere_reference
 from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
 from manymove.hard_particles.kinds import DISKS, literature_pressure
-from manymove.hard_particles.replica import Replica, Result, Settings
+from manymove.hard_particles.replica import Replica, Result
+from manymove.hard_particles.settings import Settings
 from manymove.hard_particles.sizes import Sizes
 from manymove.io import Frame, read_frame
 from manymove.jobs import figures, replica, report
@@ -80,6 +81,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
                 if _equal_disks(settings, first)
                 else None
             ),
+            "the packing fraction": _relaxation_of_volume(settings, started),
         },
         [(_measured(settings), number(drift), number(drift_error), "")],
         pooled.plateau if pooled else None,
@@ -117,6 +119,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         ),
         "max_displacement": first.max_displacement,
         "moves_per_cell": first.moves_per_cell,
+        "tile": first.tile,
         "max_overlap": max((r.max_overlap for r in started), default=None),
         "repaired": first.repaired,
         "psi6": first.psi6,
@@ -139,7 +142,21 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     named = {name.replace("pressure", "mean_packing_fraction", 1): name for name in summary}
     of_records = {new: summary[name] for new, name in named.items() if name.startswith("pressure")}
     others = {name: v for name, v in summary.items() if not name.startswith("pressure")}
-    return {"pressure": settings.pressure, **of_records, **others}
+    return {
+        "pressure": settings.pressure, **of_records, **others, **_volume_moves(settings, started)
+    }  # fmt: skip
+
+
+def _volume_moves(settings: Settings, started: list[Result]) -> dict[str, Any]:
+    """Numbers of trial changes of the volume in all replicas, and `volume_delta` of the first."""
+    trials = sum(r.volume_trials for r in started)
+    accepted = sum(r.volume_trials * (r.volume_acceptance or 0) for r in started)
+    return {
+        "volume_delta": started[0].volume_delta if started else None,
+        "volume_tuned": settings.tune_volume,
+        "volume_trials": trials,
+        "volume_acceptance": accepted / trials if trials else None,
+    }
 
 
 def _swaps(settings: Settings, started: list[Result]) -> dict[str, Any]:
@@ -172,7 +189,10 @@ def relaxation_of(courses: list[np.ndarray]) -> float | None:
     n = min((len(course) for course in courses), default=0)
     if n < 2:
         return None
-    ends = np.linspace(courses[0][0, 0], courses[0][n - 1, 0], n)  # a longer run has longer steps
+    sweeps = courses[0][:n, 0]
+    # A longer run has longer steps than the run that it resumes; values between are no new ones.
+    steps = max(1, round((sweeps[-1] - sweeps[0]) / np.diff(sweeps).max()))
+    ends = np.linspace(sweeps[0], sweeps[-1], steps + 1)
     series = []
     for course in courses:
         parts = [np.interp(ends, course[:n, 0], column[:n]) for column in course.T[1:]]
@@ -180,6 +200,15 @@ def relaxation_of(courses: list[np.ndarray]) -> float | None:
     if len(series) == len(courses) and abs(np.mean(np.abs(series))) > 0.5:
         return relaxation_time([np.abs(each) for each in series], ends[1] - ends[0])
     return relaxation_time(series, ends[1] - ends[0], mean=0.0)
+
+
+def _relaxation_of_volume(settings: Settings, started: list[Result]) -> float | None:
+    """Relaxation time in sweeps of the packing fraction at constant pressure."""
+    measured = [r for r in started if r.records.size > 1]
+    if settings.pressure is None or not measured:
+        return None
+    interval = float(np.median(np.diff(measured[0].record_sweeps)))
+    return relaxation_time([r.records for r in measured], interval)
 
 
 def _order(settings: Settings, first: Result) -> str:
@@ -356,6 +385,9 @@ def table(summary: dict[str, Any], particles: str = "disks") -> str:
     rows.append(("sweeps", done))
     if s["trial_moves"]:
         rows.append(("trial moves", f"{s['trial_moves']:.4g}, accepted {s['acceptance']:.2%}"))
+        if s.get("volume_trials"):
+            changes = f"{s['volume_trials']:.4g}, accepted {s['volume_acceptance']:.2%}"
+            rows.append(("volume changes", changes))
         if s.get("swap_trials"):
             swaps = f"{s['swap_trials']:.4g}, accepted {s['swap_acceptance']:.2%}"
             rows.append(("trial swaps", swaps))
@@ -385,7 +417,7 @@ def run_equation_of_state(
         the summary, and whether all ran to their end.
     """
     replica.claim(replace(settings[0], output=output), world)
-    runs, complete = replica.run_in_turn(run, settings, world)
+    runs, complete = replica.run_in_turn(run, settings, world, resumed=settings[0].resume)
     summary = {
         "N": settings[0].particles,
         "complete": complete,

@@ -51,7 +51,7 @@ def check_start(kind: Kind, start: str, packing_fraction: float, mixed: bool) ->
     """
     if start not in kind.starts:
         *others, last = kind.starts
-        raise ValueError(f"--start is {start}; it is {', '.join(others)} or {last}")
+        raise ValueError(f"--start is {start}; it must be {', '.join(others)} or {last}")
     if start != "random" and mixed:
         raise ValueError(f"--start {start} is for equal {kind.particles}; mixtures start random")
     if start == "random" and (kind is SPHERES or mixed):

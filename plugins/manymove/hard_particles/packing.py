@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.random import Generator, default_rng  # as in analysis/ions.py
 
-from manymove import _core
+from manymove import _core, arguments
 
 MAX_DISKS = 2_000_000_000
 MAX_RANDOM = 0.72
@@ -66,7 +66,7 @@ def random_packing(
     """
     _check(N, packing_fraction, diameter)
     if not (math.isfinite(aspect_ratio) and aspect_ratio > 0):
-        raise ValueError(f"aspect_ratio is {aspect_ratio}; it must be positive")
+        raise ValueError(f"aspect_ratio must be positive, got {aspect_ratio}")
     check_density("random", packing_fraction)
     area = N * math.pi * diameter**2 / (4 * packing_fraction)
     box = (math.sqrt(area / aspect_ratio), math.sqrt(area * aspect_ratio))
@@ -75,7 +75,7 @@ def random_packing(
         raise ValueError(f"the box {box[0]:.6g} x {box[1]:.6g} is narrower than a disk")
     swollen = diameter * min(_MOST_SWOLLEN, math.sqrt(_SWOLLEN_FRACTION / packing_fraction))
     stages = [(0.7 * final, 100), (min(swollen, *box), 400), (final, 4000)]
-    generator = default_rng(seed)
+    generator = default_rng(arguments.uint64("seed", seed))
     for _ in range(_ATTEMPTS):
         positions = (_stratified(N, box[1] / box[0], generator) - 0.5) * box
         for size, passes in stages:
@@ -187,12 +187,12 @@ def hexagonal_packing(
 
 
 def _check(N: int, packing_fraction: float, diameter: float) -> None:
-    if not 1 <= N <= MAX_DISKS:
-        raise ValueError(f"N is {N}; it must be from 1 to {MAX_DISKS}")
-    if not packing_fraction > 0:
-        raise ValueError(f"packing_fraction is {packing_fraction}; it must be positive")
-    if not (math.isfinite(diameter) and diameter > 0):
-        raise ValueError(f"diameter is {diameter}; it must be positive")
+    if not 1 <= arguments.integer("N", N) <= MAX_DISKS:
+        raise ValueError(f"N must be from 1 to {MAX_DISKS}, got {N}")
+    if not arguments.number("packing_fraction", packing_fraction) > 0:
+        raise ValueError(f"packing_fraction must be positive, got {packing_fraction}")
+    if not 0 < arguments.number("diameter", diameter) < math.inf:
+        raise ValueError(f"diameter must be positive, got {diameter}")
 
 
 def check_density(start: str, packing_fraction: float) -> None:
@@ -210,7 +210,7 @@ def check_density(start: str, packing_fraction: float) -> None:
     if packing_fraction > largest * (1 + 1e-12):
         raise ValueError(
             f"packing_fraction is {packing_fraction}; the {start} lattice of touching disks has "
-            f"{largest:.6f}"
+            f"{largest:.7f}"
         )
 
 

@@ -60,8 +60,13 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
             },
             **{
                 name: arguments.count_or_default(name, settings[name])
-                for name in ("moves_per_cell", "rounds", "tile")
+                for name in ("moves_per_cell", "rounds")
             },
+            "tile": (
+                arguments.counts_or_default("tile", settings["tile"], self._DIMENSIONS)
+                if self._general
+                else arguments.count_or_default("tile", settings["tile"])
+            ),
             "seed": arguments.uint64("seed", settings["seed"]),
             "first_cycle": arguments.uint64("first_cycle", settings["first_cycle"]),
             "repair_depth": arguments.not_negative("repair_depth", settings["repair_depth"]),
@@ -110,6 +115,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
             ValueError: sweeps is negative or not finite.
             KeyboardInterrupt: Ctrl-C, within a second; the state is that after a whole cycle.
         """
+        sweeps = arguments.number("sweeps", sweeps)
         if not (math.isfinite(sweeps) and sweeps >= 0):
             raise ValueError(f"sweeps must be finite and not negative, got {sweeps}")
         self._goal += sweeps
@@ -131,6 +137,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
             ValueError: sweeps is not finite.
             KeyboardInterrupt: as in `run`.
         """
+        sweeps = arguments.number("sweeps", sweeps)
         if not math.isfinite(sweeps):
             raise ValueError(f"sweeps must be finite, got {sweeps}")
         if sweeps > self.sweeps:
@@ -208,7 +215,9 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
     rounds: int = parameter(
         "rounds", "Number of passes over the sets of cells between two shifts of the grid.", "_grid"
     )
-    tile: int = parameter("tile", "Maximum width of a tile in cells.", "_grid")
+    tile: int | tuple[int, ...] = parameter(
+        "tile", "Maximum width of a tile in cells, or one width for each axis.", "_grid"
+    )
     cells: tuple[int, ...] = parameter("cells", "Number of cells along each axis.", "_grid")
 
     def _edges(self) -> Any:
@@ -313,7 +322,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         if self.constant_pressure is not None:
             raise RuntimeError("the pressure is constant: sample the volume with sample_volume")
         for name, value in (("every", every), ("record", record)):
-            if value is not None and not 0 < value < 1e15:
+            if value is not None and not 0 < arguments.number(name, value) < 1e15:
                 raise ValueError(f"{name} must be positive and below 1e15 sweeps, got {value}")
         self._sampling = None
         ratio = self._sizes.largest() / self._sizes.smallest()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,152 +16,23 @@ from manymove import checkpoint
 from manymove.analysis import pressure
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import PressureEstimate
-from manymove.hard_particles import sizes as of_particles
-from manymove.hard_particles.kinds import DISKS, SPHERES, Kind, check_start, make_start
+from manymove.hard_particles import sizes
+from manymove.hard_particles.kinds import make_start
 from manymove.hard_particles.particles import HardParticles
+from manymove.hard_particles.settings import Settings
 from manymove.hard_particles.sizes import Sizes
 from manymove.io import Frame, TrajectoryWriter
-from manymove.jobs import replica, sizes
+from manymove.jobs import replica
+from manymove.jobs.options import refuse_shorter
 from manymove.jobs.progress import Interrupted, StopRequest
 from manymove.jobs.ranks import Ranks
-from manymove.jobs.replica import at_least
 from manymove.jobs.report import number
 
 T = TypeVar("T")
 
 RECORDS = 512  # approximate number of pressure records in a complete run
 LOOKS = 64  # at the slow quantities in a complete run
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settings(replica.Settings):
-    """The settings of a job, which are those of the options of `manymove disks`.
-
-    Attributes:
-        mixture: contact distances of the pairs of types of a mixture, a row for each type.
-        fractions: number fractions of the types.
-        pressure: constant pressure P*; None for constant volume.
-        edges_apart: whether edges change one at a time, at constant pressure.
-        swap_rounds: number of rounds of swap moves; None without them.
-        swap_range: largest difference of the diameters of a pair; None for any.
-        swap_every: number of cycles between swap moves; None for 1.
-    """
-
-    kind: ClassVar[Kind] = DISKS
-    particles: int
-    packing_fraction: float
-    sweeps: int
-    start: str
-    input: Path | None
-    replicas: int
-    max_displacement: float | None
-    moves_per_cell: int | None
-    frames: int
-    decompose: bool = False
-    mixture: tuple[tuple[float, ...], ...] | None = None
-    fractions: tuple[float, ...] | None = None
-    pressure: float | None = None
-    edges_apart: bool = False
-    swap_rounds: int | None = None
-    swap_range: float | None = None
-    swap_every: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        at_least("--particles", self.particles, 1)
-        at_least("--sweeps", self.sweeps, 1)
-        at_least("--replicas", self.replicas, 1)
-        at_least("--frames", self.frames, 1)
-        if self.sweeps > 10**15:
-            raise ValueError(f"--sweeps is {self.sweeps}; it must be at most 10**15")
-        if not 0 < self.packing_fraction < 1:
-            raise ValueError(
-                f"--packing-fraction is {self.packing_fraction}; it lies between 0 and 1"
-            )
-        if self.input is None and not self.resume:
-            check_start(self.kind, self.start, self.packing_fraction, self.mixture is not None)
-        sizes.refuse(
-            f"--particles {self.particles} and --sweeps {self.sweeps}",
-            100.0 * self.particles,  # bytes
-            float(self.particles) * (self.sweeps + self.equilibrate) * self.replicas,
-            "trial moves",
-            self.device,
-        )
-        if self.input is not None and not self.resume:
-            trajectories = self.output.resolve() / "trajectory*.gsd"
-            if self.input.resolve().match(str(trajectories)):
-                raise ValueError(
-                    f"--input {self.input} would be replaced by the new trajectory: "
-                    "choose another --output"
-                )
-        self._check_swaps()
-        if self.mixture is not None and self.input is None:
-            missing = np.flatnonzero(np.bincount(self._types(), minlength=len(self.mixture)) == 0)
-            if missing.size:
-                raise ValueError(
-                    f"--fractions leaves no particle of type {missing[0]}: --particles is "
-                    f"{self.particles}"
-                )
-        if self.pressure is not None and not 0 < self.pressure < math.inf:
-            raise ValueError(f"--pressure is {self.pressure}; it must be positive and finite")
-        if self.edges_apart and self.pressure is None:
-            raise ValueError("--edges-apart needs --pressure")
-        if self.decompose and self.replicas > 1:
-            raise ValueError(f"--decompose shares one system; --replicas is {self.replicas}")
-
-    def _check_swaps(self) -> None:
-        """Refuse swap moves that are out of range, or of particles that cannot have them."""
-        if self.swap_rounds is None:
-            for name in ("swap_range", "swap_every"):
-                if getattr(self, name) is not None:
-                    raise ValueError(f"--{name.replace('_', '-')} needs --swap-rounds")
-            return
-        at_least("--swap-rounds", self.swap_rounds, 1)
-        if self.swap_rounds > 1000:
-            raise ValueError(f"--swap-rounds is {self.swap_rounds}; it must be at most 1000")
-        if self.swap_every is not None:
-            at_least("--swap-every", self.swap_every, 1)
-        if self.swap_range is not None and not 0 < self.swap_range < math.inf:
-            raise ValueError(f"--swap-range is {self.swap_range}; it must be positive and finite")
-        if self.input is None:
-            self.exchangeable(self._of_types())
-
-    def exchangeable(self, given: Sizes) -> Sizes:
-        """The sizes in the form that swap moves need, if there are any.
-
-        Raises:
-            ValueError: swap moves are not for these sizes.
-        """
-        if self.swap_rounds is None:
-            return given
-        try:
-            return given.by_particle()
-        except ValueError as error:
-            raise ValueError(f"--swap-rounds: {error}") from None
-
-    def _types(self) -> np.ndarray:
-        """The type of each particle of a mixture."""
-        kinds = len(self.mixture)
-        shares = np.cumsum(self.fractions or kinds * (1 / kinds,))
-        ends = np.rint(shares / shares[-1] * self.particles).astype(int)
-        return np.repeat(np.arange(kinds, dtype=np.int32), np.diff(ends, prepend=0))
-
-    def _of_types(self) -> Sizes:
-        if self.mixture is None:
-            return Sizes(diameter=1.0)
-        return Sizes(types=self._types(), contacts=np.array(self.mixture))
-
-    @property
-    def sizes(self) -> Sizes:
-        """The sizes of the particles without `--input`, in the unit of the options."""
-        return self.exchangeable(self._of_types())
-
-
-@dataclass(frozen=True, kw_only=True)
-class SphereSettings(Settings):
-    """The settings of a job of `manymove spheres`."""
-
-    kind: ClassVar[Kind] = SPHERES
+TUNINGS = 10  # number of adjustments of the maximum volume change in an equilibration
 
 
 @dataclass(frozen=True)
@@ -174,6 +45,10 @@ class Result(replica.Result):
     equilibration_sweeps: float = 0.0
     sweeps: float = 0.0
     moves_per_cell: int | None = None
+    tile: int | tuple[int, ...] | None = None
+    volume_delta: float | tuple[float, ...] | None = None
+    volume_trials: int = 0
+    volume_acceptance: float | None = None
     swap_trials: int = 0
     swap_acceptance: float | None = None
     psi6: float | None = None
@@ -191,7 +66,7 @@ class Result(replica.Result):
         return pressure.estimate(self.records) if self.records.size else None
 
 
-def _is_mixture_of(engine: HardParticles, given: Sizes) -> bool:
+def is_mixture_of(engine: HardParticles, given: Sizes) -> bool:
     """Whether these are as many particles of each type, with these contact distances."""
     if given.diameters is not None:  # which swap moves exchange
         sizes = np.sort(engine.diameters)
@@ -229,8 +104,13 @@ class Replica(replica.Replica):
         self._ranks = ranks
         self._writes = ranks is None or ranks.rank == 0
         self._earlier: np.ndarray | None = None  # records of the runs that this one resumes
+        # Cycles and number of records at the last checkpoints, which tell records that a crash has
+        # left ahead of the state. Their sweeps are those of the mean cycle, which changes.
+        self._counts: list[tuple[int, int]] = []
         self._looks: list[list[float]] = []  # sweeps measured, real and imaginary parts
         self._equilibrated: float | None = None  # sweeps where the equilibration ended
+        # Cycles, trial and accepted changes of the volume and their new maximum at each tuning.
+        self._tunings: list[tuple[int, int, int, float]] = []
         self._sampling = False
         self._trajectory: TrajectoryWriter | None = None
         self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
@@ -273,8 +153,10 @@ class Replica(replica.Replica):
             **given.given(),
             max_displacement=s.max_displacement and s.max_displacement * diameter,
             moves_per_cell=s.moves_per_cell,
+            tile=s.tile_for(given),
             pressure=s.pressure,
             volume_mode="length" if s.edges_apart else "ln",
+            volume_delta=s.volume_delta_for(given),
             swap_rounds=s.swap_rounds,
             swap_range=s.swap_range,
             swap_every=s.swap_every,
@@ -292,7 +174,7 @@ class Replica(replica.Replica):
         """Positions, box and sizes."""
         s, frame = self._settings, self._frame
         if frame is not None:
-            return frame.positions, frame.box, s.exchangeable(of_particles.of_frame(frame))
+            return frame.positions, frame.box, s.exchangeable(sizes.of_frame(frame))
         place = {"device": self._device, "threads": self._threads}
         stopped = lambda: bool(self._stop.requested)  # noqa: E731
         where = (s.kind, s.start, s.particles, s.packing_fraction, s.sizes)
@@ -318,13 +200,22 @@ class Replica(replica.Replica):
         if ended is not None and ended <= engine.sweeps:  # the records may be ahead of the state
             self._refuse_others({"--equilibrate": (asked, s.equilibrate)})
             self._equilibrated = ended
+        # The last checkpoint may be from before a tuning that the records know, at the same cycle.
+        cycles, delta = engine.cycles, engine._grid.get("volume_delta")
+        self._tunings = [
+            tuning
+            for tuning in self._shared(about.get("tunings")) or []
+            if tuning[0] < cycles or (tuning[0] == cycles and tuning[3] == delta)
+        ]
         if self._equilibrated is not None:
             measured = engine.sweeps - self._equilibrated
             course = self._shared(about.get("looks", about.get("psi6"))) or []
             self._looks = [look for look in course if look[0] <= measured]
         if records is not None:
             # The sweeps of a record that ends with the checkpoint may be rounded up.
-            self._earlier = records[records[:, 0] <= engine.sweeps * (1 + 1e-12)]
+            ended_before = int((records[:, 0] <= engine.sweeps * (1 + 1e-12)).sum())
+            counts = dict(about.get("counts", []))
+            self._earlier = records[: counts.get(engine.cycles, ended_before)]
         self._refuse_others({"--seed": (engine.seed, self._seed)})
         wanted = (s.max_displacement or 0) * engine.diameter
         if (wanted and abs(wanted / engine.max_displacement - 1) > 0.01) or (
@@ -335,6 +226,10 @@ class Replica(replica.Replica):
                 f"{engine.max_displacement / engine.diameter:.4g} and --moves-per-cell "
                 f"{engine.moves_per_cell}, which cannot change"
             )
+        tile = (engine.tile,) if isinstance(engine.tile, int) else engine.tile
+        if s.tile not in (None, tile) and len({*s.tile, *tile}) > 1:
+            found = ",".join(map(str, tile))
+            raise ValueError(f"--resume: {state} has --tile {found}, which cannot change")
         given, asked = engine.constant_pressure, s.pressure
         if (given is None) != (asked is None) or (given and abs(asked / given - 1) > 1e-9):
             raise ValueError(
@@ -348,6 +243,14 @@ class Replica(replica.Replica):
                 f"--resume: {state} was written with edges that change {edges}; --edges-apart "
                 "cannot change"
             )
+        tuned = self._shared(about.get("tune_volume", False))
+        if tuned != s.tune_volume:
+            raise ValueError(
+                f"--resume: {state} was written {'with' if tuned else 'without'} --tune-volume, "
+                "which cannot change"
+            )
+        if s.volume_delta is not None:
+            self._refuse_other_delta(engine, self._shared(about.get("volume_delta")))
         swaps = (s.swap_rounds or 0, s.swap_range or math.inf, s.swap_every or 1)
         if swaps != (engine.swap_rounds, engine.swap_range, engine.swap_every):
             raise ValueError(f"--resume: {state} has other swap moves, which cannot change")
@@ -357,26 +260,54 @@ class Replica(replica.Replica):
                 f"--resume: {state} holds {engine.N} {s.kind.particles} at packing fraction "
                 f"{engine.packing_fraction:.6g}, not {s.particles} at {s.packing_fraction:.6g}"
             )
-        if s.mixture is not None and not _is_mixture_of(engine, s.sizes):
+        if s.mixture is not None and not is_mixture_of(engine, s.sizes):
             raise ValueError(
                 f"--resume: {state} holds other sizes than --diameters, --contacts and --fractions"
             )
         return engine
 
+    def _refuse_other_delta(self, engine: HardParticles, first: list[float] | None) -> None:
+        """Refuse a checkpoint with another maximum change of the volume than that of the option.
+        With tuning it is that of the start, which the records hold."""
+        s = self._settings
+        s.volume_delta_for(engine._sizes)  # raises an error if it is invalid
+        unit = engine.diameter if s.edges_apart else 1.0
+        held = first if s.tune_volume else np.atleast_1d(engine.volume_delta) / unit
+        if held is None or not np.allclose(held, s.volume_delta, rtol=1e-9, atol=0):
+            text = "the default" if held is None else ",".join(f"{each:.6g}" for each in held)
+            raise ValueError(
+                f"--resume: {self._state} has {text} as --volume-delta, which cannot change"
+            )
+
     def _advance(self, engine: HardParticles, sweeps: float) -> None:
         """Run up to the given number of sweeps since the start, to the end of a cycle."""
-        engine.run_until(sweeps, callback=self._pause)
-        while engine.sweeps < sweeps:
-            engine.run_cycles(1, callback=self._pause)
+        try:
+            engine.run_until(sweeps, callback=self._pause)
+            while engine.sweeps < sweeps:
+                engine.run_cycles(1, callback=self._pause)
+        except RuntimeError as error:
+            if "for the lattice of its start" not in str(error):
+                raise
+            s = self._settings
+            raise ValueError(
+                f"--packing-fraction {s.packing_fraction:.3g} of the start is too far from that of "
+                f"--pressure {s.pressure:g}: at {engine.packing_fraction:.3g} the box no longer "
+                "suits the lattice of its coordinates; start nearer to the expected density"
+            ) from None
         self.moves = engine.trial_moves
         self._check_stop()
 
     def _course(self, engine: HardParticles) -> None:
         s = self._settings
         if self._equilibrated is None:
+            if s.tune_volume:
+                self._tune_volume(engine)
             self._advance(engine, s.equilibrate)
             self._equilibrated = engine.sweeps
-        record = max(1, s.sweeps // RECORDS)
+        made = engine.sweeps - self._equilibrated
+        if made > s.sweeps + self._sweeps_of(engine, 2):  # runs end with a whole cycle
+            refuse_shorter("--sweeps", s.sweeps, made, s.output)
+        record = self._shared(self._length_of_records(engine))
         if s.pressure is None:
             engine.sample_pressure(every=1, record=record)
         else:
@@ -405,6 +336,36 @@ class Replica(replica.Replica):
                     self._append(trajectory, engine, step)
                     last_step = step
             self._advance(engine, self._equilibrated + s.sweeps)
+
+    def _tune_volume(self, engine: HardParticles) -> None:
+        """Equilibrate in `TUNINGS` parts, and adjust the maximum volume change after each."""
+        for part in range(len(self._tunings) + 1, TUNINGS + 1):
+            self._advance(engine, self._settings.equilibrate * part / TUNINGS)
+            before = self._tunings[-1][1:3] if self._tunings else (0, 0)
+            engine._adjust_delta(before)
+            now = engine._engine.volume_counters
+            self._tunings.append((engine.cycles, *now, engine._grid["volume_delta"]))
+
+    def _length_of_records(self, engine: HardParticles) -> float:
+        """Sweeps of a record. All records have the same weight in the mean. A longer run has longer
+        records, therefore those of the runs that it resumes are joined to records of its length."""
+        wanted = max(1, self._settings.sweeps // RECORDS)
+        if self._earlier is None or not len(self._earlier):
+            return wanted
+        ends = self._earlier[:, 0]
+        length = float(np.median(np.diff(ends, prepend=self._equilibrated or 0.0)))
+        joined = max(1, round(wanted / length))
+        first = len(ends) % joined  # fewer than the length of a record are left out
+        rows = self._earlier[first:].reshape(-1, joined, self._earlier.shape[1])
+        self._earlier = np.column_stack((rows[:, -1, 0], rows[:, :, 1:].mean(axis=1)))
+        self._counts = [(engine.cycles, len(self._earlier))]
+        # A whole number of cycles: the engine divides by the sweeps of its last ones.
+        cycles = round(joined * length * engine.cycles / engine.sweeps)
+        return self._sweeps_of(engine, cycles)
+
+    @staticmethod
+    def _sweeps_of(engine: HardParticles, cycles: int) -> float:
+        return cycles * (engine._per_cycle or engine._cycle_moves()) / engine.N
 
     def _opened(
         self, path: Path, engine: HardParticles, sizes: float | np.ndarray
@@ -454,10 +415,16 @@ class Replica(replica.Replica):
             # Frames are synced here and not when they are appended, because there may be many.
             if self._trajectory is not None:
                 self._mark = self._trajectory.sync()
+            records = self._records(engine)
+            self._counts = [*self._counts[-2:], (engine.cycles, len(records))]
             self._replace_records(
-                self._records(engine),
+                records,
+                counts=self._counts,
                 equilibrate=self._settings.equilibrate,
                 equilibrated=self._equilibrated,
+                tune_volume=self._settings.tune_volume,
+                volume_delta=self._settings.volume_delta,
+                tunings=self._tunings,
                 trajectory=self._mark,
                 looks=self._looks,
             )
@@ -476,6 +443,8 @@ class Replica(replica.Replica):
             "equilibration_sweeps": equilibrated,
             "sweeps": engine.sweeps - equilibrated,
             "moves_per_cell": engine.moves_per_cell,
+            "tile": engine.tile,
+            **_volume_moves(engine),
             "psi6": _order(engine).get("psi6"),
             "max_overlap": engine.max_overlap(),
             "repaired": engine.repaired,
@@ -485,6 +454,17 @@ class Replica(replica.Replica):
             "record_sweeps": records[:, 0],
             "positions": engine.positions if self._index == 0 else None,
         }
+
+
+def _volume_moves(engine: HardParticles) -> dict[str, Any]:
+    """The trial changes of the volume; empty at constant volume."""
+    if engine.constant_pressure is None:
+        return {}
+    return {
+        "volume_delta": engine.volume_delta,
+        "volume_trials": engine.volume_trials,
+        "volume_acceptance": number(engine.volume_acceptance),
+    }
 
 
 def _contact_columns(engine: HardParticles) -> int:

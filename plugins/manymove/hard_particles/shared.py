@@ -89,7 +89,11 @@ class SharedParticles(MonteCarlo):
         ranks = self._ranks
         settings = ranks.all((self._parameters, self._digest_of_sizes()))
         if any(other != settings[0] for other in settings):
-            raise ranks.all_raise(ValueError("the ranks of comm have different settings"))
+            raise ranks.all_raise(
+                ValueError(
+                    "the ranks of comm have different settings: give all of them the same arguments"
+                )
+            )
         snapshot, *rest = ranks.together(
             lambda: whole() if ranks.rank == 0 else (None, 0, None), patient=True
         )
@@ -136,7 +140,11 @@ class SharedParticles(MonteCarlo):
         timeout: float | None = None,
     ) -> P:
         """Create particles from a checkpoint of any number of ranks. The trajectory continues with
-        the same bits on all devices and ranks. Arguments and errors are those of the class, and:
+        the same bits on all devices and ranks.
+
+        Args:
+            path: path of the file.
+            device, threads, comm, timeout: arguments of the class.
 
         Raises:
             OSError: the file cannot be read.

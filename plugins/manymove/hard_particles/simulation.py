@@ -34,6 +34,8 @@ class HardDisks(HardParticles):
     of a set are updated at the same time (Algorithm 1). A *cycle* consists of `rounds` passes over
     the sets and a random shift of the grid. A *sweep* is N trial moves, one per disk on average.
     The trajectory is a function of the input and the seed, the same on every CPU and GPU.
+    Algorithms, sections and tables are those of J. A. Anderson et al., J. Comput. Phys. 254, 27
+    (2013).
 
     Args:
         positions: centers of the disks, (N, 2), in [-L/2, L/2]: a float32 or float64 array, a list
@@ -41,21 +43,22 @@ class HardDisks(HardParticles):
             the work of the CUDA stream that it names. A C-contiguous float64 array in host memory
             is not copied; arrays on a device must be C-contiguous.
         box: edges (Lx, Ly), at least three diameters each; the origin is at the center.
-        diameter: diameter d of equal disks.
+        diameter: diameter d of equal disks, in the unit of the positions (default 1).
         diameters: diameters of the disks of a mixture, (N,). Two disks are in contact at the mean
             of their diameters.
         types: type of each disk of a mixture with `contacts`, integers (N,) from 0.
         contacts: contact distances of the pairs of types, (T, T). They need not be additive.
-        max_displacement: maximum trial displacement along each axis; moves are uniform in a square.
-            Default 0.16 d, or 0.12 of the largest contact distance of a mixture. The value is
-            rounded to eight significant bits.
+        max_displacement: maximum trial displacement along each axis, in the unit of the positions;
+            moves are uniform in a square. Default 0.16 d, or 0.12 of the largest contact distance
+            of a mixture. The value is rounded to eight significant bits.
         moves_per_cell: number of trial moves per visit of a cell, n_m. Default 4, or 8 for a
             mixture.
         rounds: number of passes over the four sets in a cycle. Default 4; with n_m = 4 a disk makes
             at most 16 trial moves between two shifts.
-        tile: maximum width of a tile in cells. A GPU block or a CPU thread works on one tile during
-            a cycle, and the first column and row of the tile are frozen for that cycle. The default
-            follows from N.
+        tile: maximum width of a tile in cells, or for a mixture one width for each axis. A GPU
+            block or a CPU thread works on one tile during a cycle, and the first column and row of
+            the tile are frozen for that cycle. The default follows from N and the box; for disks of
+            one size it is 17 to 35 and suits an H100.
         cell_width: desired width of a cell, from d (default) to below sqrt(2) d. For a mixture it
             is from the largest contact distance (default) to below 4/3 of it.
         seed: seed of the random number generator, an integer in [0, 2**64).
@@ -72,8 +75,8 @@ class HardDisks(HardParticles):
         repair_depth: depth in diameters up to which overlaps in the input are repaired by pushing
             disks apart, and reported in `repaired`. float32 files of large boxes have such
             overlaps.
-        pressure: constant pressure P* = beta P d^D, where d is `diameter`; then the area of the
-            box changes between cycles. Default constant area.
+        pressure: constant pressure P* = beta P d^2, where d is `diameter`; then the area
+            of the box changes between cycles. Default constant area.
         volume_mode: "ln" for trial changes uniform in ln V, "standard" for V, or "length" for
             changes of one edge at a time, uniform in its length. In this mode each trial needs
             a search over all pairs on the host.
@@ -136,7 +139,7 @@ class HardDisks(HardParticles):
         max_displacement: float | None = None,
         moves_per_cell: int | None = None,
         rounds: int | None = None,
-        tile: int | None = None,
+        tile: int | Sequence[int] | None = None,
         cell_width: float | None = None,
         seed: int,
         first_cycle: int = 0,

@@ -131,13 +131,21 @@ def read(diameter: float, diameters: Any = None, types: Any = None, contacts: An
     if types is None or contacts is None:
         raise ValueError("types and contacts belong together: give both")
     table = _lengths("contacts", contacts, 2)
-    if table.shape[0] != table.shape[1] or not np.array_equal(table, table.T):
+    if table.shape[0] != table.shape[1]:
         raise ValueError(f"contacts must be a symmetric table (T, T), got shape {table.shape}")
+    for i, j in np.argwhere(table != table.T)[:1]:
+        raise ValueError(
+            f"contacts must be a symmetric table (T, T), got {table[i, j]} for types {i}-{j} and "
+            f"{table[j, i]} for {j}-{i}"
+        )
     if len(table) > MOST_TYPES:
         raise ValueError(f"contacts must have at most {MOST_TYPES} types, got {len(table)}")
     kinds = np.asarray(types)
     if kinds.ndim != 1 or kinds.dtype.kind not in "iu" or not kinds.size:
-        raise ValueError("types must be integers (N,), from 0 to the number of types less one")
+        raise ValueError(
+            "types must be integers (N,), from 0 to the number of types less one, got "
+            f"{kinds.dtype} of shape {kinds.shape}"
+        )
     if kinds.min() < 0 or kinds.max() >= len(table):
         wrong = int(np.argmax((kinds < 0) | (kinds >= len(table))))
         raise ValueError(

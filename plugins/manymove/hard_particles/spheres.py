@@ -20,7 +20,8 @@ class HardSpheres(HardParticles):
     The box is divided into cells at least a diameter wide, the cells form eight sets, and all cells
     of a set are updated at the same time. A *cycle* consists of `rounds` passes over the sets and a
     random shift of the grid. A *sweep* is N trial moves, one per sphere on average. The trajectory
-    is a function of the input and the seed, the same on every CPU and GPU.
+    is a function of the input and the seed, the same on every CPU and GPU. The algorithm is that of
+    J. A. Anderson et al., J. Comput. Phys. 254, 27 (2013), in three dimensions.
 
     Equal spheres have a `diameter`. Mixtures have either `diameters` of the spheres, or `types`
     with a table of `contacts`, which gives partial contact values as well.
@@ -32,20 +33,20 @@ class HardSpheres(HardParticles):
             memory is not copied; arrays on a device must be C-contiguous.
         box: edges (Lx, Ly, Lz), at least three diameters each (of the largest spheres); the origin
             is at the center.
-        diameter: diameter d of equal spheres.
+        diameter: diameter d of equal spheres, in the unit of the positions (default 1).
         diameters: diameters of the spheres of a mixture, (N,). Two spheres are in contact at the
             mean of their diameters.
         types: type of each sphere of a mixture with `contacts`, integers (N,) from 0.
         contacts: contact distances of the pairs of types, (T, T). They need not be additive.
-        max_displacement: maximum trial displacement along each axis; moves are uniform in a cube.
-            Default 0.12 d, or 0.12 of the largest contact distance of a mixture. Smaller values
-            are faster near freezing and in crystals. The value is rounded to eight significant
-            bits.
+        max_displacement: maximum trial displacement along each axis, in the unit of the positions;
+            moves are uniform in a cube. Default 0.12 d, or 0.12 of the largest contact distance of
+            a mixture. Smaller values are faster near freezing and in crystals. The value is rounded
+            to eight significant bits.
         moves_per_cell: number of trial moves per visit of a cell, n_m. Default 8.
         rounds: number of passes over the eight sets in a cycle. Default 4.
-        tile: maximum width of a tile in cells. A GPU block or a CPU thread works on one tile during
-            a cycle, and the first column, row and layer of the tile are frozen for that cycle. The
-            default follows from N.
+        tile: maximum width of a tile in cells, or one width for each axis. A GPU block or a CPU
+            thread works on one tile during a cycle, and the first column, row and layer of the tile
+            are frozen for that cycle. The default follows from N.
         cell_width: desired width of a cell, from the largest contact distance (default) to below
             4/3 of it.
         seed: seed of the random number generator, an integer in [0, 2**64).
@@ -57,8 +58,8 @@ class HardSpheres(HardParticles):
         repair_depth: depth in contact distances up to which overlaps in the input are repaired by
             pushing spheres apart, and reported in `repaired`. float32 files of large boxes have
             such overlaps.
-        pressure: constant pressure P* = beta P d^D, where d is `diameter`; then the volume of the
-            box changes between cycles. Default constant volume.
+        pressure: constant pressure P* = beta P d^3, where d is `diameter`; then the volume
+            of the box changes between cycles. Default constant volume.
         volume_mode: "ln" for trial changes uniform in ln V, "standard" for V, or "length" for
             changes of one edge at a time, uniform in its length. In this mode each trial needs
             a search over all pairs on the host.
@@ -118,7 +119,7 @@ class HardSpheres(HardParticles):
         max_displacement: float | None = None,
         moves_per_cell: int | None = None,
         rounds: int | None = None,
-        tile: int | None = None,
+        tile: int | Sequence[int] | None = None,
         cell_width: float | None = None,
         seed: int,
         first_cycle: int = 0,
@@ -214,7 +215,15 @@ class HardSpheres(HardParticles):
     ) -> HardSpheres:
         """Create a hexagonal close-packed crystal, whose orthorhombic cell has four spheres.
 
-        The arguments and errors are those of `fcc`.
+        Args:
+            N: number of spheres, four times a product of three numbers of similar size.
+            packing_fraction: packing fraction N pi d^3 / (6 Lx Ly Lz), up to 0.7405.
+            seed: seed of the trajectory.
+            diameter: diameter of the spheres.
+            options: the other arguments of the class.
+
+        Raises:
+            ValueError: an error of `manymove.hcp_packing` or of the class.
         """
         return cls._crystal("hcp", N, packing_fraction, diameter, seed, options)
 
@@ -224,8 +233,17 @@ class HardSpheres(HardParticles):
     ) -> HardSpheres:
         """Create a body-centered cubic crystal, whose unit cell has two spheres.
 
-        Hard spheres are mechanically unstable in this crystal. The packing fraction is at most
-        0.6802. The other arguments and the errors are those of `fcc`.
+        Hard spheres are mechanically unstable in this crystal.
+
+        Args:
+            N: number of spheres, twice a product of three numbers of similar size.
+            packing_fraction: packing fraction N pi d^3 / (6 Lx Ly Lz), up to 0.6802.
+            seed: seed of the trajectory.
+            diameter: diameter of the spheres.
+            options: the other arguments of the class.
+
+        Raises:
+            ValueError: an error of `manymove.bcc_packing` or of the class.
         """
         return cls._crystal("bcc", N, packing_fraction, diameter, seed, options)
 

@@ -23,7 +23,9 @@ def read(settings: dict[str, Any], given: Sizes) -> dict[str, Any]:
             raise ValueError(f"{wrong[0]} belongs to swap_rounds: give both")
         return {}
     if given.diameters is None:
-        raise ValueError("swap_rounds: swap moves exchange the diameters of particles: give them")
+        raise ValueError(
+            "swap_rounds: swap moves exchange the diameters of particles: give diameters"
+        )
     return {
         "swap_rounds": arguments.count("swap_rounds", rounds, most=1000),
         "swap_range": arguments.positive_or_default("swap_range", settings["swap_range"]),

@@ -144,7 +144,7 @@ class EngineAction(hoomd.custom.Action):
             raise ValueError(
                 f"manymove.hoomd needs all particles on one MPI rank, there are {ranks}; "
                 "hoomd.communicator.Communicator(ranks_per_partition=1) runs a simulation on each "
-                "(the component hoomd.manymove runs hard disks on several)"
+                "(the component hoomd.manymove runs disks and spheres on several)"
             )
         if self._dimensions == 2 and not box.is2D:
             raise ValueError(f"manymove.hoomd needs a two-dimensional box, Lz = 0; Lz is {box.Lz}")

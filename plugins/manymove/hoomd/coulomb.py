@@ -90,7 +90,7 @@ class CoulombMC(EngineAction):
             "boundary": boundary,
             "surrounding": surrounding,
         }
-        self._radius = radius
+        self._radius = None if radius is None else arguments.positive("radius", radius)
         self._sweeps = arguments.count("sweeps_per_step", sweeps_per_step, most=10**6)
 
     # ---- what HOOMD-blue calls -------------------------------------------------------------------

@@ -17,11 +17,11 @@ class HardDisksUpdater(HardParticlesUpdater):
 
     The engine reads and writes the arrays of HOOMD-blue's local snapshots in place, in host memory
     on a CPU device and in GPU memory on a GPU device. Image flags follow the particles. A new
-    engine is made from HOOMD-blue's positions if others have moved a particle (or changed its type
-    in a mixture), or if the box, the number of particles, the seed or a setting has changed. This
-    rounds the positions to the engine's lattice (by 1e-7 of a cell) and repairs overlaps. Random
-    numbers belong to the seed and the time step, so that no engine repeats those of its
-    predecessor.
+    engine is made from HOOMD-blue's positions if another operation has moved a particle or, in a
+    mixture, changed its type. The same holds if the box, the number of particles, the seed or a
+    setting has changed. This rounds the positions to the engine's lattice (by 1e-7 of a cell) and
+    repairs overlaps. Random numbers belong to the seed and the time step, so that no engine repeats
+    those of its predecessor.
 
     Method: J. A. Anderson, E. Jankowski, T. L. Grubb, M. Engel, S. C. Glotzer, J. Comput. Phys.
     254, 27 (2013).
@@ -70,6 +70,8 @@ class HardDisksUpdater(HardParticlesUpdater):
             cells, and optionally "range", the largest difference of the diameters (default any),
             and "every", the number of cycles between swap moves (default 1). No two types may have
             the same diameter.
+        tile: maximum width of a tile in cells along each axis, from 3 to 41, or from 2 to 16 for
+            mixtures and at constant pressure. The default follows from the box.
 
     All settings except `threads` may be changed between runs, or during a run by another action;
     `threads` can be set until the simulation runs.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -38,6 +39,7 @@ class HardParticlesUpdater(EngineAction):
         threads: int | None = None,
         box_moves: Mapping[str, Any] | None = None,
         swap: Mapping[str, Any] | None = None,
+        tile: int | None = None,
     ) -> None:
         super().__init__(threads)
         self.diameter = diameter
@@ -47,6 +49,7 @@ class HardParticlesUpdater(EngineAction):
         self.repair_depth = repair_depth
         self.box_moves = box_moves
         self.swap = swap
+        self.tile = tile
 
     def __repr__(self) -> str:
         size = self._diameter if isinstance(self._diameter, dict) else f"{self._diameter:g}"
@@ -114,7 +117,7 @@ class HardParticlesUpdater(EngineAction):
 
     @repair_depth.setter
     def repair_depth(self, value: float) -> None:
-        value = float(value)
+        value = arguments.number("repair_depth", value)
         if not (value >= 0 and math.isfinite(value)):
             raise ValueError(f"repair_depth must be finite and not negative, got {value}")
         self._repair_depth = value
@@ -136,6 +139,15 @@ class HardParticlesUpdater(EngineAction):
     @swap.setter
     def swap(self, value: Mapping[str, Any] | None) -> None:
         self._swap = moves.swap(value)
+
+    @property
+    def tile(self) -> int | None:
+        """Maximum width of a tile in cells; None for the default."""
+        return self._tile
+
+    @tile.setter
+    def tile(self, value: int | None) -> None:
+        self._tile = None if value is None else arguments.count("tile", value)
 
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
@@ -293,6 +305,7 @@ class HardParticlesUpdater(EngineAction):
             "moves_per_cell": self.nselect,
             "rounds": self._rounds,
             "repair_depth": self.repair_depth,
+            "tile": self.tile,
             "seed": self._simulation.seed or 0,
             "device": self._device,
             "threads": self._threads,
@@ -331,12 +344,18 @@ class HardParticlesUpdater(EngineAction):
             D = self._dimensions
             sizes = present.get("diameter") if diameters is None else diameters
             settings["pressure"] = present["betaP"] * float(np.mean(np.power(sizes, D)))
-        self._engine = self._make_engine(
-            self._positions(),
-            diameters=diameters,
-            first_cycle=first_cycle,
-            **settings,
-        )
+        try:
+            self._engine = self._make_engine(
+                self._positions(),
+                diameters=diameters,
+                first_cycle=first_cycle,
+                **settings,
+            )
+        except ValueError as error:  # in the words of the settings here
+            kind = "length" if settings.get("volume_mode") == "length" else "volume"
+            text = re.sub("^max_displacement", "d", str(error))
+            text = re.sub("^volume_delta", f"box_moves['{kind}']['delta']", text)
+            raise type(error)(text) from None
         if self._swap is not None:
             self._engine.core.set_type_diameters(present["diameters_of_types"])
         self._made_with = present

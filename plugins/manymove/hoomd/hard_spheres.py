@@ -49,6 +49,8 @@ class HardSpheresUpdater(HardParticlesUpdater):
             cells, and optionally "range", the largest difference of the diameters (default any),
             and "every", the number of cycles between swap moves (default 1). No two types may have
             the same diameter.
+        tile: maximum width of a tile in cells along each axis, from 2 to 16. The
+            default follows from the box.
 
     All settings except `threads` may be changed between runs, or during a run by another action;
     `threads` can be set until the simulation runs.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
@@ -19,13 +19,21 @@ def _positive(name: str, value: Any) -> float:
     return value
 
 
-def _of_edges(name: str, value: Sequence[Any]) -> tuple[float, ...]:
-    if len(value) not in (2, 3) or not any(value):
+def _dictionary(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{name} must be a dictionary, got {value!r}")
+    return value
+
+
+def _of_edges(name: str, value: Iterable[Any]) -> tuple[float, ...]:
+    found = tuple(value)
+    if len(found) not in (2, 3) or all(each == 0 for each in found):
         raise ValueError(f"{name} must have a number for each edge, one of them not 0: {value!r}")
-    return tuple(0.0 if each == 0 else _positive(name, each) for each in value)
+    return tuple(0.0 if each == 0 else _positive(name, each) for each in found)
 
 
-def _count(name: str, value: Any, most: int) -> int:
+def count(name: str, value: Any, most: int) -> int:
+    """Check an integer from 1 to most."""
     try:
         value = operator.index(value)
     except TypeError:
@@ -47,18 +55,17 @@ def box_moves(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Check the settings of `box_moves` and fill in the defaults."""
     if value is None:
         return None
+    _dictionary("box_moves", value)
     _refuse_others("box_moves", value, ("betaP", "volume", "length"))
     if "betaP" not in value:
         raise ValueError("box_moves must have betaP")
     if value.get("length") is not None:
         if value.get("volume") is not None:
             raise ValueError("box_moves has either volume or length: give one of them")
-        length = value["length"]
-        if not isinstance(length, Mapping):
-            raise ValueError("box_moves['length'] must be a dictionary with delta")
+        length = _dictionary("box_moves['length']", value["length"])
         _refuse_others("box_moves['length']", length, ("delta",))
         longest = length.get("delta")
-        if isinstance(longest, Sequence) and not isinstance(longest, str):
+        if isinstance(longest, Iterable) and not isinstance(longest, str):
             longest = _of_edges("box_moves['length']['delta']", longest)
         elif longest is not None:
             longest = _positive("box_moves['length']['delta']", longest)
@@ -66,7 +73,7 @@ def box_moves(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
             "betaP": _positive("box_moves['betaP']", value["betaP"]),
             "length": {"delta": longest},
         }
-    volume = dict(value.get("volume") or {})
+    volume = _dictionary("box_moves['volume']", value.get("volume") or {})
     _refuse_others("box_moves['volume']", volume, ("mode", "delta"))
     mode = volume.get("mode", "ln")
     if mode not in ("ln", "standard"):
@@ -99,12 +106,13 @@ def swap(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Check the settings of `swap` and fill in the defaults."""
     if value is None:
         return None
+    _dictionary("swap", value)
     _refuse_others("swap", value, ("rounds", "range", "every"))
     if "rounds" not in value:
         raise ValueError("swap must have rounds")
     largest = value.get("range")
     return {
-        "rounds": _count("swap['rounds']", value["rounds"], 1000),
+        "rounds": count("swap['rounds']", value["rounds"], 1000),
         "range": None if largest is None else _positive("swap['range']", largest),
-        "every": _count("swap['every']", value.get("every", 1), 2**31 - 1),
+        "every": count("swap['every']", value.get("every", 1), 2**31 - 1),
     }

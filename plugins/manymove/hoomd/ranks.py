@@ -15,9 +15,10 @@ def watch_ranks(communicator: Any = None) -> None:
     The updaters of this package run on one rank each, so that no simulation waits for another.
     However, a script waits for all ranks in ``hoomd.communicator.Communicator.barrier_all``, in
     the calls of mpi4py and when MPI ends. If a rank has ended, is stopped or cannot be reached,
-    such a wait would last for ever. After this call, a rank that has waited in a call of MPI and
-    not heard of another one for MANYMOVE_TIMEOUT seconds (default 60) ends with a message that
-    names the rank and the call, and the launcher ends the job. A rank may compute for longer.
+    such a wait would last for ever. This call limits such a wait to MANYMOVE_TIMEOUT seconds
+    (default 60). A rank that has waited in a call of MPI and not heard of another one for so long
+    ends with a message that names the rank and the call, and the launcher ends the job. A rank may
+    compute for longer.
 
     The component `hoomd.manymove` does this by itself for the ranks of a simulation.
 

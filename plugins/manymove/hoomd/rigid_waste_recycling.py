@@ -172,6 +172,7 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
     def _begin(self, timestep: int) -> None:
         self._box = self._shape()
         self._inverse = np.linalg.inv(self._box)
+        self._check_widths(1 / np.linalg.norm(self._inverse, axis=0))
         types, positions, charges, turns, bodies = self._by_tag(
             "typeid", "position", "charge", "orientation", "body"
         )
@@ -218,10 +219,7 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             "pairs": [],
             "shifted": laws["shifted"],
             "rigid": laws["rigid"],
-            "grid": tuple(
-                max(4, math.ceil(length / self._spacing))
-                for length in np.linalg.norm(self._box, axis=1)
-            ),
+            "grid": self._points(np.linalg.norm(self._box, axis=1)),
             "seed": seed % 2**64,
         }  # fmt: skip
         self._known, self._known_turns = positions[self._tags], turns[self._tags]
@@ -340,9 +338,9 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             particles.position[index] = went
             particles.orientation[index] = new
             # HOOMD-blue's 2 q S, where S is the angular momentum in the frame of the body.
-            change = _product(new, _conjugate(turned))
+            change = product(new, conjugate(turned))
             momenta = np.array(particles.angmom[index], dtype=np.float64)
-            particles.angmom[index] = _product(change, momenta)
+            particles.angmom[index] = product(change, momenta)
             self._known = np.array(particles.position[index], dtype=np.float64)
             self._known_turns = np.array(particles.orientation[index], dtype=np.float64)
             for species, own in self._each_species():
@@ -351,7 +349,7 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
                 offsets, parts = self._offsets[species], self._parts[species].ravel()
                 parts = particles.rtag[parts]
                 theirs = np.array(particles.orientation[parts], dtype=np.float64)
-                particles.orientation[parts] = _product(
+                particles.orientation[parts] = product(
                     np.repeat(change[own], len(offsets), axis=0), theirs
                 )
                 whole = went[own][:, None] + rotated(new[own][:, None], offsets)
@@ -368,11 +366,11 @@ def _listed(molecules: Any) -> list[Any]:
     return list(molecules)
 
 
-def _conjugate(q: np.ndarray) -> np.ndarray:
+def conjugate(q: np.ndarray) -> np.ndarray:
     return q * np.array([1.0, -1.0, -1.0, -1.0])
 
 
-def _product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Products of quaternions (w, x, y, z), (N, 4)."""
     w = a[:, :1] * b[:, :1] - (a[:, 1:] * b[:, 1:]).sum(axis=1, keepdims=True)
     v = a[:, :1] * b[:, 1:] + b[:, :1] * a[:, 1:] + np.cross(a[:, 1:], b[:, 1:])

@@ -34,6 +34,19 @@ def refuse_others(kind: str, unavailable: Iterable[str]) -> None:
         raise TypeError(f"{kind} has no argument {name}")
 
 
+def _checked_law(name: str, law: Any) -> tuple[float, float]:
+    """Check a pair (epsilon, sigma)."""
+    try:
+        epsilon, sigma = (arguments.number(name, value) for value in law)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be two numbers, epsilon and sigma, got {law!r}") from None
+    if not (0 <= epsilon < math.inf and 0 < sigma < math.inf):
+        raise ValueError(
+            f"{name} must be finite, epsilon not negative and sigma positive, got {law!r}"
+        )
+    return epsilon, sigma
+
+
 class WasteRecyclingMC(EngineAction):
     """Waste-recycling Monte Carlo of the particles of one type among fixed ones.
 
@@ -106,27 +119,35 @@ class WasteRecyclingMC(EngineAction):
     ) -> None:
         super().__init__(threads)
         refuse_others(type(self).__name__, unavailable)
-        if method not in _METHODS:
-            raise ValueError(f'unknown method "{method}": expected one of {", ".join(_METHODS)}')
+        arguments.one_of("method", method, _METHODS)
+        if not isinstance(adsorbate, str):
+            raise TypeError(f"adsorbate must be the name of a particle type, got {adsorbate!r}")
+        own = _checked_law("epsilon and sigma", (epsilon, sigma))
+        if not isinstance(framework, Mapping):
+            raise TypeError(f"framework must be a dictionary of particle types, got {framework!r}")
+        framework = {
+            name: law and _checked_law(f"framework[{name!r}]", law)
+            for name, law in framework.items()
+        }
         if adsorbate in framework:
             raise ValueError(f'type "{adsorbate}" cannot be both adsorbate and framework')
-        move = 0.17 * sigma if max_displacement is None else max_displacement
-        spacing = 0.055 * sigma if grid_spacing is None else grid_spacing
+        move = 0.17 * own[1] if max_displacement is None else max_displacement
+        spacing = 0.055 * own[1] if grid_spacing is None else grid_spacing
         positive = {"sigma": sigma, "kT": kT, "cutoff": cutoff, "max_displacement": move,
                     "grid_spacing": spacing}  # fmt: skip
         for name, value in positive.items():
-            if not 0 < value < math.inf:
-                raise ValueError(f"{name} must be positive and finite, got {value}")
+            arguments.positive_and_finite(name, value)
         self._length, self._energy = _SIGMA / sigma, _KT / kT
         self._adsorbate, self._framework = adsorbate, dict(framework)
-        self._spacing = spacing
+        self._spacing, self._cutoff, self._move = spacing, cutoff, move
         self._steps = arguments.count("steps", steps)
+        arguments.count("bins", bins, most=1024)
         self._method = method
         self._fixed: dict[str, Any] = {
             "cells": (1, 1, 1),
             "temperature": _KT,
             "cutoff": cutoff * self._length,
-            "pairs": [self._law((epsilon, sigma))],
+            "pairs": [self._law(own)],
             "method": "mdp" if method == "mdp-dj" else method,
             "moments": method == "mdp-dj",
             "proposals": arguments.count("proposals", proposals),
@@ -138,9 +159,19 @@ class WasteRecyclingMC(EngineAction):
             "barrier": _BARRIER * _KT,
             "hill": _BARRIER * _KT,
             "direction": direction_of(profile),
-            "bins": 0 if profile is None else arguments.count("bins", bins, most=1024),
+            "bins": 0 if profile is None else bins,
             "groups": 1,
         }
+
+    def _points(self, lengths: np.ndarray) -> tuple[int, ...]:
+        """Points of the grid of framework energies along each axis."""
+        points = tuple(max(4, math.ceil(length / self._spacing)) for length in lengths)
+        if math.prod(points) >= 2**31 - 1:
+            raise ValueError(
+                f"grid_spacing is {self._spacing:g}, with which the grid of the framework's energy "
+                "has more than 2^31 points: use a wider one"
+            )
+        return points
 
     def _law(self, law: tuple[float, float] | None) -> tuple[float, float]:
         epsilon, sigma = law or (0.0, 1 / self._length)
@@ -151,6 +182,12 @@ class WasteRecyclingMC(EngineAction):
     def _begin(self, timestep: int) -> None:
         """Compute the grid of framework energies and make the engine."""
         self._box = self._shape()
+        self._check_widths(self._box)
+        if not self._move < self._box.min() / 2:
+            raise ValueError(
+                f"max_displacement must be below half the box, {self._box.min() / 2:g}, got "
+                f"{self._move:g}"
+            )
         types, positions = self._particles()
         names = self._simulation.state.particle_types
         for kind in np.unique(types):
@@ -177,7 +214,7 @@ class WasteRecyclingMC(EngineAction):
                     "with_framework": [self._law(self._framework[name]) for name in kinds],
                 }
             ],
-            "grid": tuple(max(4, math.ceil(edge / self._spacing)) for edge in self._box),
+            "grid": self._points(self._box),
             "seed": seed % 2**64,
         }
         self._known = positions[moving]
@@ -290,10 +327,21 @@ class WasteRecyclingMC(EngineAction):
         if not np.array_equal(positions[self._rigid_tags], self._rigid) or not np.array_equal(
             self._shape(), self._box
         ):
-            raise ValueError("the framework or the box has changed, which must be rigid")
+            raise ValueError("the framework or the box has changed; both must stay as they are")
         for now, known in zip(kinds, self._rigid_kinds, strict=True):
             if not np.array_equal(now[self._rigid_tags], known):
-                raise ValueError("the charges or types of the framework have changed")
+                raise ValueError(
+                    "the charges or types of the framework have changed; they must stay as they are"
+                )
+
+    def _check_widths(self, widths: np.ndarray) -> None:
+        """Refuse a box that is too narrow, in the simulation's unit of length."""
+        for axis, wide in zip("xyz", widths, strict=True):
+            if wide < 2 * self._cutoff * (1 - 1e-12):
+                raise ValueError(
+                    f"the box is {wide:g} wide along {axis}, less than twice the cutoff of "
+                    f"{self._cutoff:g}: use a larger box or a shorter cutoff"
+                )
 
     def _shape(self) -> np.ndarray:
         """Edges of the box, (3,)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 OPTIONS_FILE = "options.json"  # in the output folder, for --resume
 
@@ -19,3 +20,12 @@ def of_option(option: str, containing: str = "") -> Iterator[None]:
         if containing not in str(error):
             raise
         raise ValueError(f"{option}: {error}") from error
+
+
+def refuse_shorter(option: str, asked: int, made: float, output: Path) -> None:
+    """Refuse a --resume of a run that is longer than the one asked for."""
+    if made > asked:
+        raise ValueError(
+            f"{option} is {asked}, but the run in {output} has made {made:.7g} {option[2:]} "
+            "already: --resume needs at least as many"
+        )

@@ -12,7 +12,8 @@ from manymove import files
 # The names of all files of commands, and of the folders of consecutive runs.
 _FILES = (
     "summary.json", "options.json", "checkpoint-*", "trajectory.gsd", "trajectory-*.gsd",
-    "pressure.csv", "energy.csv", "g.csv", "profile.csv", "isotherm.csv", "thermo.csv",
+    "pressure.csv", "packing_fraction.csv", "packing_fraction.png", "structure_factors.csv",
+    "energy.csv", "g.csv", "profile.csv", "isotherm.csv", "thermo.csv",
     "in.dpd", "restart.in", "log.lammps", "final.data", "configuration.png", "pressure.png",
     "equation_of_state.png", "energy.png", "autocorrelation.png", "g.png", "far_field.png",
     "valences.png", "profile.png", "isotherm.png",

@@ -19,10 +19,11 @@ class Interrupted(Exception):
 
 
 class StopRequest:
-    """A context in which Ctrl-C and SIGTERM set a flag.
+    """A context in which Ctrl-C, SIGTERM and the end of the terminal (SIGHUP) set a flag.
 
     Worker threads read `requested`. A second Ctrl-C interrupts the main thread at once. Outside the
-    main thread, where Python allows no handlers, there is only the flag.
+    main thread, where Python allows no handlers, there is only the flag. Under `nohup`, which
+    ignores SIGHUP, it stays ignored.
 
     Args:
         elsewhere: function that returns whether another process has requested to stop the job.
@@ -46,13 +47,15 @@ class StopRequest:
             raise Interrupted
 
     def _handle(self, signum: int, frame: FrameType | None) -> None:
-        if self._event.is_set():
+        if self._event.is_set() and signum != signal.SIGHUP:  # which may come twice
             raise KeyboardInterrupt
         self.request()
 
     def __enter__(self) -> StopRequest:
         if threading.current_thread() is threading.main_thread():
-            for signum in (signal.SIGINT, signal.SIGTERM):
+            for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if signum == signal.SIGHUP and signal.getsignal(signum) == signal.SIG_IGN:
+                    continue
                 self._previous[signum] = signal.signal(signum, self._handle)
         return self
 

@@ -3,6 +3,7 @@ threads and ranks. A replica is an engine from its start to its last move, with 
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import time
@@ -241,6 +242,11 @@ class Replica(ABC):
         before = tuple(map(files.previous, last))
         if not (self._state.is_file() or before[1].is_file()):
             raise FileNotFoundError(f"--resume: no checkpoint {self._state}")
+        if not (self._records_file.is_file() or before[0].is_file()):
+            raise FileNotFoundError(
+                f"--resume: {self._records_file}, the records of the run, is missing: put it back, "
+                "or start again with --overwrite"
+            )
         damage = cache(checkpoint.damage)
         self._whole = {path for path in last if not damage(path)}
         # Newer records fit an older state, because the rows after that state are dropped.
@@ -372,19 +378,50 @@ def _of_first(world: World, task: Callable[[], Any]) -> Any:
         world.abort(str(error))
 
 
+def has_checkpoint(output: Path) -> bool:
+    """Whether a folder has a checkpoint, also if only the earlier one of two is left. A kill may
+    have left an incomplete file, which does not count."""
+    patterns = ("checkpoint-*.state", "checkpoint-*.state.previous")
+    return any(any(output.glob(pattern)) for pattern in patterns)
+
+
+def _has_results(output: Path) -> bool:
+    """Whether a folder has the summary of a run that has begun. That of a run which was stopped
+    before its start has no state."""
+    try:
+        return json.loads((output / "summary.json").read_text())["state_hash"] is not None
+    except FileNotFoundError:
+        return False
+    except (ValueError, LookupError, TypeError):
+        return True
+
+
 def run_in_turn(
-    run: Callable[[Any, World], tuple[dict[str, Any], bool]], settings: Iterable[Any], world: World
+    run: Callable[[Any, World], tuple[dict[str, Any], bool]],
+    settings: Iterable[Any],
+    world: World,
+    *,
+    resumed: bool,
 ) -> tuple[list[dict[str, Any]], bool]:
     """Run jobs one after the other, until one is stopped early. Those of a resumed command that
-    have no checkpoint yet start from the beginning.
+    have no checkpoint yet start from the beginning, and replace the files that were written to
+    their folder before a kill, a full disk or Ctrl-C ended them.
 
     Returns:
         their summaries, and whether all ran to their end.
     """
     summaries, complete = [], True
     for one in settings:
-        begun = _of_first(world, lambda: any(one.output.glob("checkpoint-*.state*")))  # noqa: B023
-        summary, complete = run(replace(one, resume=one.resume and begun), world)
+        begun, ended = _of_first(
+            world,
+            lambda: (
+                has_checkpoint(one.output),  # noqa: B023
+                _has_results(one.output),  # noqa: B023
+            ),
+        )
+        if resumed and not begun:
+            one = replace(one, resume=False, overwrite=not ended)
+        summary, complete = run(one, world)
         summaries.append(summary)
         if not complete:
             break

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CPU engine: threads over systems.
-#include <algorithm>
-#include <cstdlib>
-#include <new>
 #include <utility>
 
-#include "../../runtime/parallel_for.h"
-#include "../state.h"
+#include "cpu_engine_base.h"
 
 namespace manymove::adsorption {
 
@@ -19,25 +15,23 @@ std::size_t scratch_bytes(int slots, std::size_t real) {
 namespace {
 
 template <class F>
-class CpuEngine final : public Engine {
+class CpuEngine final : public CpuEngineBase<State> {
+  using Base = CpuEngineBase<State>;
+
  public:
   CpuEngine(State state, const Adopt& molecules, int threads)
-      : state_(std::move(state)),
-        pool_(threads),
-        kernels_(best_level<Kernels<F>>(MANYMOVE_LEVELS)),
-        tallies_(pool_.size()) {
+      : Base(std::move(state), threads), kernels_(best_level<Kernels<F>>(MANYMOVE_LEVELS)) {
     fill_grid();
-    make_scratch();
-    if (state_.parameters.exchange > 0) reached_.resize(state_.parameters.systems);
+    make_scratch(scratch_bytes(state_.slots, sizeof(F)));
     if (molecules) {
       molecules(state_);
       if (state_.data.counters.steps == 0) sum_energies();  // a snapshot has its own
     } else {
       const Work<F> w = work();
       each_batch([&](int first, int thread) {
-        kernels_.place_molecules(w, first, scratch_[thread].get(), tallies_[thread].tally);
+        kernels_.place_molecules(w, first, scratch_of(thread), tally_of(thread));
       });
-      for (const Slot& t : tallies_) check_placed(state_, t.tally);
+      check_all_placed();
     }
   }
 
@@ -47,42 +41,21 @@ class CpuEngine final : public Engine {
       w.steps = steps;
       w.measure = measure;
       w.again = again;
-      for (Slot& t : tallies_) t.tally = {};
+      clear_tallies();
       each_batch([&](int first, int thread) {
-        kernels_.run_systems(w, first, scratch_[thread].get(), tallies_[thread].tally);
+        kernels_.run_systems(w, first, scratch_of(thread), tally_of(thread));
       });
-      Tally sum;
-      for (const Slot& t : tallies_) {
-        sum.accepted += t.tally.accepted;
-        sum.exchanges += t.tally.exchanges;
-        sum.accepted_exchanges += t.tally.accepted_exchanges;
-        sum.full |= t.tally.full;
-      }
-      return sum;
+      return sum_of_tallies();
     };
     run_whole(state_, steps, measure, launch, [&](unsigned full) {
       grow(state_, full);
-      make_scratch();
+      make_scratch(scratch_bytes(state_.slots, sizeof(F)));
     });
   }
 
-  void set_max_displacement(double angstrom) override {
-    check_displacement(state_, angstrom);
-    state_.data.max_displacement = angstrom;
-  }
-  double max_displacement() const override { return state_.data.max_displacement; }
   void set_positions(const double* positions, const double*) override {
     adopt(state_, positions);
     sum_energies();
-  }
-  void reset_averages() override {
-    std::fill(state_.data.sums.begin(), state_.data.sums.end(), 0.0);
-    std::fill(state_.data.profile.begin(), state_.data.profile.end(), 0);
-    state_.data.counters.samples = 0;
-  }
-  void set_activities(const std::vector<double>& activities) override {
-    adsorption::set_activities(state_, activities);
-    reset_averages();
   }
 
   std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
@@ -92,19 +65,10 @@ class CpuEngine final : public Engine {
     const TestWork<F> t{work(),     state_.data.counters.insertions, insertions, species, empty,
                         sums.data()};
     for_each_item(pool_, state_.parameters.systems, [&](int system, int thread) {
-      kernels_.insert_test_molecules(t, system, scratch_[thread].get());
+      kernels_.insert_test_molecules(t, system, scratch_of(thread));
     });
     state_.data.counters.insertions += insertions;
     return sums;
-  }
-
-  Counters counters() const override { return state_.data.counters; }
-  GridInfo grid_info() const override { return state_.info; }
-  std::vector<int> capacities() const override { return adsorption::capacities(state_); }
-  std::size_t molecules() const override { return molecules_of(state_.parameters); }
-  Snapshot snapshot() const override {
-    check_whole(state_);
-    return state_.data;
   }
 
   void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
@@ -113,40 +77,17 @@ class CpuEngine final : public Engine {
   }
 
  private:
-  struct alignas(128) Slot {
-    Tally tally;
-  };
-  struct Free {
-    void operator()(void* p) const { std::free(p); }
-  };
-  struct Scratch : std::unique_ptr<void, Free> {
-    explicit Scratch(std::size_t bytes)
-        : std::unique_ptr<void, Free>(std::aligned_alloc(64, (bytes + 63) / 64 * 64)) {
-      if (!*this) throw std::bad_alloc();
-    }
-  };
-
   Work<F> work() {
     Snapshot& d = state_.data;
     Work<F> w = make_work(state_, host_grid<F>(state_));
     w.sites = reinterpret_cast<Site*>(d.sites.data());
-    w.counts = d.counts.data();
-    w.energies = d.energies.data();
-    w.sums = d.sums.data();
-    w.profile = d.profile.data();
-    w.reached = reached_.empty() ? nullptr : reached_.data();
+    set_arrays(w);
     return w;
   }
 
-  void make_scratch() {
-    scratch_.clear();
-    for (std::size_t i = 0; i < tallies_.size(); ++i)
-      scratch_.emplace_back(scratch_bytes(state_.slots, sizeof(F)));
-  }
   void sum_energies() {
     const Work<F> w = work();
-    each_batch(
-        [&](int first, int thread) { kernels_.sum_energies(w, first, scratch_[thread].get()); });
+    each_batch([&](int first, int thread) { kernels_.sum_energies(w, first, scratch_of(thread)); });
   }
 
   // Calls function(first system, thread).
@@ -173,12 +114,7 @@ class CpuEngine final : public Engine {
     finish_grid(state_, std::move(energies));
   }
 
-  State state_;
-  ThreadPool pool_;
   Kernels<F> kernels_;
-  std::vector<Slot> tallies_;
-  std::vector<Scratch> scratch_;
-  std::vector<std::uint64_t> reached_;
 };
 
 }  // namespace

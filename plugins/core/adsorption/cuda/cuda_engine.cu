@@ -5,7 +5,7 @@
 
 #include "../../runtime/device.cuh"
 #include "../../runtime/text.h"
-#include "../state.h"
+#include "../engine_base.h"
 #include "multi_proposal.cuh"
 #include "pmc.cuh"
 
@@ -13,10 +13,10 @@ namespace manymove::adsorption {
 namespace {
 
 template <class F>
-class CudaEngine final : OnDevice, public Engine {
+class CudaEngine final : OnDevice, public EngineBase<State> {
  public:
   CudaEngine(State state, const Adopt& molecules, int device)
-      : OnDevice(device), state_(std::move(state)), tally_(1) {
+      : OnDevice(device), EngineBase(std::move(state)), tally_(1) {
     const Snapshot& d = state_.data;
     fill_grid();
     upload_grid();
@@ -61,11 +61,6 @@ class CudaEngine final : OnDevice, public Engine {
     run_whole(state_, steps, measure, start, [&](unsigned full) { enlarge(full); });
   }
 
-  void set_max_displacement(double angstrom) override {
-    check_displacement(state_, angstrom);
-    state_.data.max_displacement = angstrom;
-  }
-  double max_displacement() const override { return state_.data.max_displacement; }
   void set_positions(const double* positions, const double*) override {
     const DeviceGuard here = use();
     state_.data.sites.assign(3 * sites_.size(), 0);
@@ -83,10 +78,6 @@ class CudaEngine final : OnDevice, public Engine {
     if (profile_.size()) profile_.clear(stream_);
     state_.data.counters.samples = 0;
   }
-  void set_activities(const std::vector<double>& activities) override {
-    adsorption::set_activities(state_, activities);
-    reset_averages();
-  }
 
   std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
                                             bool empty) override {
@@ -102,11 +93,6 @@ class CudaEngine final : OnDevice, public Engine {
     state_.data.counters.insertions += insertions;
     return host;
   }
-
-  Counters counters() const override { return state_.data.counters; }
-  GridInfo grid_info() const override { return state_.info; }
-  std::vector<int> capacities() const override { return adsorption::capacities(state_); }
-  std::size_t molecules() const override { return molecules_of(state_.parameters); }
 
   Snapshot snapshot() const override {
     const DeviceGuard here = use();
@@ -284,7 +270,6 @@ class CudaEngine final : OnDevice, public Engine {
     return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};
   }
 
-  State state_;  // without the arrays, which the device has
   Stream stream_;
   DeviceBuffer<F> grid_, corners_, coordinates_;
   DeviceBuffer<Site> sites_;

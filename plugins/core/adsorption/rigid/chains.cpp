@@ -199,7 +199,8 @@ void check_chain(const Parameters& p, std::size_t b) {
            below(3), " torsions");
   double length = 0;
   for (const double bond : c.bonds) {
-    if (!(bond > 0) || !std::isfinite(bond)) refuse("the length of a bond must be positive");
+    if (!(bond > 0) || !std::isfinite(bond))
+      refuse("the length of a bond must be positive, got ", bond);
     length += bond;
   }
   if (length > p.cutoff)
@@ -208,7 +209,9 @@ void check_chain(const Parameters& p, std::size_t b) {
   for (const Bend& bend : c.bends)
     if (!(bend.stiffness >= 0) || !std::isfinite(bend.stiffness) || !(bend.angle > 0) ||
         !(bend.angle <= kPi))
-      refuse("a bend needs a stiffness of at least 0 and an angle above 0, at most 180 degrees");
+      refuse(
+          "a bend needs a stiffness of at least 0 and an angle above 0, at most 180 degrees, got ",
+          bend.stiffness, " K / rad^2 and ", bend.angle / kPi * 180, " degrees");
   for (const auto& torsion : c.torsions)
     for (const double x : torsion)
       if (!std::isfinite(x)) refuse("a coefficient of a torsion is not finite");
@@ -231,7 +234,7 @@ void make_chains(RigidState& s) {
   const Parameters& p = s.parameters;
   const Rigid& r = *p.rigid;
   if (r.chains.empty()) {
-    if (p.regrowth > 0) refuse("regrowth is for chains");
+    if (p.regrowth > 0) refuse("regrowth is for chains, and there is none: leave it out");
     return;
   }
   if (r.chains.size() != r.bodies.size()) refuse("chains cannot be mixed with rigid molecules");

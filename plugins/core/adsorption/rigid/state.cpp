@@ -17,24 +17,18 @@ constexpr double kInner = 0.5;     // angstrom, inner cutoff of opposite charges
 constexpr double kQuarterTurn = 0.5;
 constexpr int kFirstRoom = 64;  // molecules of an open system, to begin with
 
-bool positive(double value) { return value > 0 && std::isfinite(value); }
-
-void check_law(const LennardJones& law) {
-  if (!(law.epsilon >= 0) || !std::isfinite(law.epsilon) || !positive(law.sigma))
-    refuse("Lennard-Jones parameters must be finite, epsilon >= 0 and sigma > 0");
-}
-
 void check_types(const Parameters& p) {
   const Rigid& r = *p.rigid;
   const std::size_t types = r.types.size();
-  if (types < 1 || types > kMostTypes) refuse("from 1 to ", kMostTypes, " types of sites");
+  if (types < 1 || types > kMostTypes)
+    refuse("the number of types of sites must be from 1 to ", kMostTypes, ", got ", types);
   if (r.pairs.size() != types * types) refuse("pairs need a law for each two types of sites");
   for (const LennardJones& law : r.pairs) check_law(law);
   const std::size_t kinds = r.types[0].with_framework.size();
   for (const SiteType& t : r.types) {
     if (t.with_framework.size() != kinds)
       refuse("each type of site needs parameters with each kind of framework atom");
-    if (!std::isfinite(t.charge)) refuse("a charge is not finite");
+    if (!std::isfinite(t.charge)) refuse("a charge is not finite: ", t.charge);
     for (const LennardJones& law : t.with_framework) check_law(law);
   }
   const Framework& f = p.framework;
@@ -52,9 +46,7 @@ void check_types(const Parameters& p) {
 void check_bodies(const Parameters& p) {
   const Rigid& r = *p.rigid;
   const std::size_t count = p.species.size();
-  if (count < 1 || count > kMostSpecies) refuse("from 1 to ", kMostSpecies, " species");
   if (r.bodies.size() != count) refuse("each species needs its sites");
-  std::int64_t slots = 0;
   for (std::size_t b = 0; b < count; ++b) {
     const auto& sites = r.bodies[b];
     if (sites.empty() || sites.size() > kMostSites)
@@ -69,16 +61,7 @@ void check_bodies(const Parameters& p) {
     }
     if (!(std::abs(net) <= 1e-9))
       refuse("a molecule of species ", b, " has a net charge of ", net, " e; it must be neutral");
-    const Species& s = p.species[b];
-    if (s.molecules < 0 || (s.capacity < s.molecules && (s.capacity || !(p.exchange > 0))))
-      refuse("the number of molecules must be from 0 to the capacity");
-    if (p.exchange > 0 && !positive(s.activity))
-      refuse("exchange needs a fugacity of each species");
-    slots += s.capacity;
   }
-  if (slots < 1 && !(p.exchange > 0)) refuse("there must be at least one molecule");
-  if (slots > kMostSlots)
-    refuse(slots, " molecules in a system are too many, at most ", kMostSlots, " are possible");
 }
 
 void check_cell(const RigidState& s) {
@@ -87,7 +70,8 @@ void check_cell(const RigidState& s) {
   for (int a = 0; a < 3; ++a) {
     if (!positive(p.framework.cell[a]) || !std::isfinite(p.rigid->tilt[a]))
       refuse("the cell's edges must be positive and finite");
-    if (p.cells[a] < 1 || p.cells[a] > 1000) refuse("cells must be from 1 to 1000 along each axis");
+    if (p.cells[a] < 1 || p.cells[a] > 1000)
+      refuse("cells must be from 1 to 1000 along each axis, got ", p.cells[a], " along ", kEdge[a]);
     const double wide = width(s.inverse, a);
     if (wide < 2 * p.cutoff * (1 - 1e-12))
       refuse("the box is ", wide, " angstrom wide along ", kEdge[a],
@@ -107,7 +91,9 @@ void make_waves(RigidState& s) {
         "positive, got ",
         r.alpha, " and ", r.wave_cutoff);
   const double v = volume(s.edges);
-  if (v * std::pow(r.wave_cutoff, 3) > 1e8) refuse("Ewald's sum has more than 10^6 waves");
+  if (v * std::pow(r.wave_cutoff, 3) > 1e8)
+    refuse("Ewald's sum has more than 10^6 waves: the largest wave number, ", r.wave_cutoff,
+           ", must be lower");
   each_row(s.edges, s.inverse, r.wave_cutoff, [&](int x, int y, int z, const double*, double k2) {
     if (s.rows.empty() || s.rows.back().y != y || s.rows.back().z != z ||
         s.rows.back().x + s.rows.back().count != x)
@@ -175,8 +161,7 @@ RigidState make_rigid_state(const Parameters& parameters) {
   RigidState s;
   s.parameters = parameters;
   Parameters& p = s.parameters;
-  if (!positive(p.temperature)) refuse("the temperature must be positive and finite");
-  if (!positive(p.cutoff)) refuse("the cutoff must be positive and finite");
+  check_molecules(p);
   check_types(p);
   check_bodies(p);
   check_method(p);
@@ -201,14 +186,8 @@ RigidState make_rigid_state(const Parameters& parameters) {
     for (const SiteType& t : p.rigid->types)
       s.atom_laws.push_back(make_law<double>(t.with_framework[k], p));
   make_chains(s);
-  const auto systems = static_cast<std::size_t>(p.systems);
-  s.data.max_displacement = p.max_displacement;
-  s.data.energies.assign(systems, 0);
-  s.data.sums.assign(kSums * systems, 0);
-  s.data.profile.assign(static_cast<std::size_t>(p.groups) * p.bins, 0);
-  s.data.waves.assign(systems * 2 * s.waves(), 0);
-  for (std::size_t i = 0; i < systems; ++i)
-    for (const Species& b : p.species) s.data.counts.push_back(b.molecules);
+  clear_data(s);
+  s.data.waves.assign(static_cast<std::size_t>(p.systems) * 2 * s.waves(), 0);
   for (Species& b : p.species)
     if (b.capacity == 0 && p.exchange > 0) b.capacity = std::max(b.molecules, kFirstRoom);
   if (!s.has_framework()) {
@@ -269,15 +248,14 @@ double pose_energy(const RigidState& s, const F* grid, int species, const Pose& 
 
 Pose checked_pose(const RigidState& s, const double* xyz, const double* turn, int species,
                   int molecule, int system) {
-  const auto who = [&] { return text_of("molecule ", molecule, " of system ", system); };
   Pose pose{{}, {1, 0, 0, 0}};
-  for (int a = 0; a < 3; ++a)
-    if (!std::isfinite(xyz[a])) refuse("the position of ", who(), " is not finite");
+  check_finite(xyz, molecule, system);
   if (turn) {
     const Quaternion q{turn[0], turn[1], turn[2], turn[3]};
     const double norm = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;
     if (!(std::abs(norm - 1) < 1e-6))
-      refuse("the orientation of ", who(), " is not a unit quaternion");
+      refuse("the orientation of molecule ", molecule, " of system ", system,
+             " is not a unit quaternion");
     pose.turn = normalized(q);
   }
   const double* f = s.inverse;
@@ -291,13 +269,7 @@ Pose checked_pose(const RigidState& s, const double* xyz, const double* turn, in
   const double energy = s.parameters.double_precision
                             ? pose_energy(s, s.double_grid.data(), species, pose)
                             : pose_energy(s, s.grid.data(), species, pose);
-  const bool pocket = energy == kForbidden;
-  if (pocket || !(energy < s.parameters.hill))
-    throw PlaceError(text_of(who(),
-                             pocket ? " is in a pocket that molecules cannot reach"
-                                    : text_of(" is on a hill, at ", energy, " K"),
-                             " (at ", xyz[0], ", ", xyz[1], ", ", xyz[2], ")"),
-                     molecule, pocket, energy);
+  check_place(s, xyz, molecule, system, energy, energy == kForbidden);
   return pose;
 }
 

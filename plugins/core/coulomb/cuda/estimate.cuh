@@ -40,17 +40,6 @@ __global__ void sort_cells_kernel(SourceCells s, const Site* site, int ions, Sit
   sorted[s.first[cell] + atomicSub(s.count + cell, 1u) - 1] = site[i];
 }
 
-// The two places of each trial of an epoch: 2 k is where the ion of the kth is, 2 k + 1 where its
-// trial would take it. They are sorted, so that places side by side share what they read.
-struct Places {
-  const Site* from;
-  const Site* to;
-  int count;  // of trials
-
-  __device__ Site at(int place) const {
-    return site_at(place % 2 ? to : from, static_cast<std::size_t>(place / 2));
-  }
-};
 __global__ void count_places_kernel(SourceCells s, Places places) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < 2 * places.count) atomicAdd(s.count + cell_at(s, places.at(i)), 1u);

@@ -36,6 +36,18 @@ __device__ Complex<double>* spectrum_row(const Mesh& m, int x, int y) {
   return m.spectrum + (static_cast<std::size_t>(x) * m.rules.length[1] + y) * m.stride;
 }
 
+// The two places of each trial of an epoch: 2 k is where the ion of the kth is, 2 k + 1 where its
+// trial would take it. They are sorted, so that places side by side share what they read.
+struct Places {
+  const Site* from;
+  const Site* to;
+  int count;  // of trials
+
+  __device__ Site at(int place) const {
+    return site_at(place % 2 ? to : from, static_cast<std::size_t>(place / 2));
+  }
+};
+
 // ---- charges ----
 
 // A thread for each point under the window in a plane; W points along an axis.
@@ -72,6 +84,17 @@ template <int W>
 __global__ void __launch_bounds__(spread_threads(W))
     fill_kernel(const __grid_constant__ Mesh m, const Site* site, int ions) {
   for (int i = blockIdx.x; i < ions; i += gridDim.x) spread<W>(m, site[i], 1);
+}
+// The charges of an epoch's accepted moves go with them. A block per place, which come sorted, so
+// that what is touched together lies together.
+template <int W>
+__global__ void __launch_bounds__(spread_threads(W))
+    follow_mesh_kernel(const __grid_constant__ Mesh m, Places places, const std::int32_t* sorted,
+                       const std::uint8_t* accepted) {
+  for (int e = blockIdx.x; e < 2 * places.count; e += gridDim.x) {
+    const int place = sorted[e];
+    if (accepted[place / 2]) spread<W>(m, places.at(place), place % 2 ? 1 : -1);
+  }
 }
 
 // ---- transforms: a block has kLines lines in shared memory, twice ----

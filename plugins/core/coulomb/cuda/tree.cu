@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The method "tree" on GPUs: memory and launches; the kernels are in far_field.cuh and tree.cuh.
+// The method "tree" on GPUs: memory and launches; the kernels are in tree_lists.cuh and tree.cuh.
 #include "tree.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cub/device/device_scan.cuh>
 #include <utility>
 
+#include "device_field.cuh"
 #include "tree.cuh"
 
 namespace manymove::coulomb {
 namespace {
-
-constexpr int kThreads = 256;
 
 // As measured on an H100 (docs/benchmarks/electrolyte.md): where the sums at short range cost as
 // much as the transforms, and the parts of a sweep in seconds. In small systems transforms take
@@ -22,7 +20,7 @@ constexpr double ions_per_point(Space space, std::size_t ions) {
   return space == Space::ewald ? 0.35 : ions > kSmall ? 0.5 : 0.25;
 }
 constexpr double kBatch = 80;
-constexpr int kReachCells = 3, kReachBins = 1;
+constexpr int kReachBins = 1;
 Costs costs_of(Space space) {
   // With Ewald's energy the mesh is small, the rounds take most of the time, and a mesh of moves
   // has not been measured to save any.
@@ -41,29 +39,6 @@ int batch_length(std::size_t ions) {
 // A batch is at most half as long again as is wanted, and rounding makes each of an outer epoch's
 // longer by one trial.
 constexpr int most_batch(int batch) { return 2 * batch + 2; }
-
-// The plan with the fewest stages, and the smallest radices of those.
-FftPlan wide_plan(int length) {
-  FftPlan best{length, 25, {}};
-  FftPlan plan{length, 0, {}};
-  const auto extend = [&](const auto& self, int rest, int largest) -> void {
-    if (rest == 1) {
-      if (plan.stages < best.stages ||
-          (plan.stages == best.stages && plan.radix[0] < best.radix[0]))
-        best = plan;
-      return;
-    }
-    if (plan.stages + 1 >= 24) return;
-    for (const int radix : {10, 9, 8, 6, 5, 4, 3, 2}) {
-      if (radix > largest || rest % radix != 0) continue;
-      plan.radix[plan.stages++] = radix;
-      self(self, rest / radix, radix);
-      --plan.stages;
-    }
-  };
-  extend(extend, length, 10);
-  return best;
-}
 
 // Trials of a batch and of the two kinds of epochs, for a number of hopeful trials. All batches and
 // epochs of a sweep but the last ones are equal, and epochs have whole batches.
@@ -89,197 +64,6 @@ std::size_t most_trials(const Epochs& epochs, int batch) {
   return epochs.outer + batches;
 }
 
-// Of the current device
-int multiprocessors() {
-  int device = 0, count = 0;
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "properties");
-  return count;
-}
-
-// A far field in a device's memory: charges and potential on the mesh, and what they stand for,
-// sorted into cells for the sums at short range.
-template <Space B>
-class DeviceField {
- public:
-  // sources: at most so many. What is done to the mesh goes into a stream of its own, which may be
-  // the other one too.
-  DeviceField(FarField field, const State& state, std::size_t sources, cudaStream_t stream,
-              cudaStream_t mesh_stream)
-      : field_(std::move(field)), stream_(stream), mesh_stream_(mesh_stream), source_(sources) {
-    make_mesh();
-    make_cells(state, field_.mesh.reach / kReachCells, stream_, cells_, count_, first_, scan_);
-    for_window(field_.mesh, [&](auto window) {
-      constexpr int W = window();
-      spread_threads_ = spread_threads(W);
-      fill_ = &fill_kernel<W>;
-      follow_ = &follow_mesh_kernel<W>;
-      potential_ = &potential_kernel<B, W, false>;
-      more_potential_ = &potential_kernel<B, W, true>;
-    });
-  }
-
-  const FarField& field() const { return field_; }
-  const Mesh& mesh() const { return mesh_; }
-
-  void clear() { charge_.clear(mesh_stream_); }
-  void fill(const Site* site, int ions) {
-    clear();
-    fill_<<<std::min(ions, 65535), spread_threads_, 0, mesh_stream_>>>(mesh_, site, ions);
-    check_launch();
-  }
-  // The charges of accepted moves go with them.
-  void follow(const Places& places, const std::int32_t* sorted, const std::uint8_t* accepted) {
-    // Not so many blocks that they keep off the kernels of the other stream
-    follow_<<<std::min(2 * places.count, follow_blocks_), spread_threads_, 0, mesh_stream_>>>(
-        mesh_, places, sorted, accepted);
-    check_launch();
-  }
-
-  // The potential of the charges on the mesh.
-  void transform() {
-    const MeshRules& m = field_.mesh;
-    squares_.clear(mesh_stream_);
-    const dim3 z(static_cast<unsigned>(blocks_for(m.points[1], 2 * kLines)),
-                 static_cast<unsigned>(m.points[0]));
-    const auto waves = static_cast<unsigned>(blocks_for(m.length[2] / 2, kLines));
-    const dim3 y(waves, static_cast<unsigned>(m.points[0])),
-        x(waves, static_cast<unsigned>(m.length[1]));
-    const auto along = [&](int axis) { return fft_threads(m.length[axis]); };
-    forward_z_kernel<<<z, along(2), line_memory_[2], mesh_stream_>>>(mesh_);
-    along_y_kernel<false><<<y, along(1), line_memory_[1], mesh_stream_>>>(mesh_);
-    along_x_kernel<<<x, along(0), line_memory_[0], mesh_stream_>>>(mesh_);
-    along_y_kernel<true><<<y, along(1), line_memory_[1], mesh_stream_>>>(mesh_);
-    inverse_z_kernel<<<z, along(2), line_memory_[2], mesh_stream_>>>(mesh_);
-    check_launch();
-  }
-
-  // The sources by cell: ions, or what accepted moves have left and reached. The counts are 0
-  // before: sorting takes them back to that.
-  void sort(const Site* site, int ions) {
-    count_cells_kernel<<<blocks_for(ions, kThreads), kThreads, 0, stream_>>>(cells_, site, ions);
-    add_up(count_, first_, scan_, stream_);
-    sort_cells_kernel<<<blocks_for(ions, kThreads), kThreads, 0, stream_>>>(cells_, site, ions,
-                                                                            source_.data());
-    check_launch();
-  }
-  void sort(const Places& places, const std::uint8_t* accepted) {
-    const int blocks = blocks_for(2 * places.count, kThreads);
-    count_moves_kernel<<<blocks, kThreads, 0, stream_>>>(cells_, places, accepted);
-    add_up(count_, first_, scan_, stream_);
-    sort_moves_kernel<<<blocks, kThreads, 0, stream_>>>(cells_, places, accepted, source_.data());
-    check_launch();
-  }
-
-  // At the places of trials, of which `origin` is the first; `more`: in addition to what is there.
-  void estimate(const Rules& r, const Places& places, int origin, const Deal& deal,
-                const std::int32_t* sorted, PlaceEstimate* estimate, bool more) {
-    (more ? more_potential_ : potential_)<<<blocks_for(2 * places.count, kEstimateThreads / 32),
-                                            kEstimateThreads, 0, stream_>>>(
-        r, mesh_, cells_, source_.data(), near_table_.data(), places, origin, deal, sorted,
-        estimate);
-    check_launch();
-  }
-
-  // Cells of the system with an edge of about `edge`.
-  static void make_cells(const State& state, double edge, cudaStream_t stream, SourceCells& s,
-                         DeviceBuffer<std::uint32_t>& count, DeviceBuffer<std::uint32_t>& first,
-                         DeviceBuffer<char>& scan) {
-    std::size_t cells = 1;
-    for (int a = 0; a < 3; ++a) {
-      const double extent = state.rules.extent[a];
-      s.cells[a] = std::max(1, static_cast<int>(extent / edge));
-      s.edge[a] = extent / s.cells[a];
-      s.per_edge[a] = s.cells[a] / extent;
-      s.half[a] = extent / 2;
-      cells *= static_cast<std::size_t>(s.cells[a]);
-    }
-    s.periodic = state.rules.periodic;
-    count = DeviceBuffer<std::uint32_t>(cells + 1);
-    first = DeviceBuffer<std::uint32_t>(cells + 1);
-    count.clear(stream);
-    s.count = count.data();
-    s.first = first.data();
-    std::size_t bytes = 0;
-    check(cub::DeviceScan::ExclusiveSum(nullptr, bytes, s.count, s.first,
-                                        static_cast<int>(cells + 1), stream),
-          "scan");
-    scan = DeviceBuffer<char>(bytes);
-  }
-  static void add_up(const DeviceBuffer<std::uint32_t>& count, DeviceBuffer<std::uint32_t>& first,
-                     DeviceBuffer<char>& scan, cudaStream_t stream) {
-    std::size_t bytes = scan.size();
-    check(cub::DeviceScan::ExclusiveSum(scan.data(), bytes, count.data(), first.data(),
-                                        static_cast<int>(count.size()), stream),
-          "scan");
-  }
-
- private:
-  void make_mesh() {
-    const MeshRules& m = field_.mesh;
-    std::size_t points = 1;
-    mesh_.rules = m;
-    for (int a = 0; a < 3; ++a) {
-      points *= static_cast<std::size_t>(m.points[a]);
-      mesh_.plan[a] = wide_plan(m.length[a]);
-      std::vector<Complex<double>> turns;
-      for (int j = 0; j < m.length[a]; ++j) {
-        const double angle = -2 * 3.14159265358979323846 * j / m.length[a];
-        turns.push_back({std::cos(angle), std::sin(angle)});
-      }
-      twiddle_[a] = on_device(turns, stream_);
-      mesh_.twiddle[a] = twiddle_[a].data();
-      line_memory_[a] =
-          2 * sizeof(Complex<double>) * kLines * static_cast<std::size_t>(m.length[a]);
-    }
-    const auto allow = [](auto kernel, std::size_t bytes) {
-      allow_shared_memory(kernel, bytes, "shared memory for the transform's lines");
-    };
-    allow(forward_z_kernel, line_memory_[2]);
-    allow(inverse_z_kernel, line_memory_[2]);
-    allow(along_y_kernel<false>, line_memory_[1]);
-    allow(along_y_kernel<true>, line_memory_[1]);
-    allow(along_x_kernel, line_memory_[0]);
-    charge_ = DeviceBuffer<unsigned long long>(points);
-    on_mesh_ = DeviceBuffer<float>(points);
-    near_table_ = DeviceBuffer<NearTable>(1);
-    near_table_.upload(&field_.near_table, stream_);
-    spectrum_ = DeviceBuffer<Complex<double>>(static_cast<std::size_t>(m.points[0]) * m.length[1] *
-                                              field_.half[2]);
-    spectrum_.clear(stream_);
-    factor_ = on_device(field_.factor, stream_);
-    field_.factor = {};
-    squares_ = DeviceBuffer<double>(1);
-    mesh_.charge = charge_.data();
-    mesh_.potential = on_mesh_.data();
-    mesh_.spectrum = spectrum_.data();
-    mesh_.factor = factor_.data();
-    mesh_.squares = squares_.data();
-    mesh_.stride = field_.half[2];
-    mesh_.half_y = field_.half[1];
-  }
-
-  using Potential = void (*)(Rules, Mesh, SourceCells, const Site*, const NearTable*, Places, int,
-                             Deal, const std::int32_t*, PlaceEstimate*);
-  FarField field_;
-  cudaStream_t stream_, mesh_stream_;
-  Mesh mesh_{};
-  SourceCells cells_{};
-  std::size_t line_memory_[3];
-  int spread_threads_, follow_blocks_ = 8 * multiprocessors();
-  void (*fill_)(Mesh, const Site*, int);
-  void (*follow_)(Mesh, Places, const std::int32_t*, const std::uint8_t*);
-  Potential potential_, more_potential_;
-  DeviceBuffer<Complex<double>> twiddle_[3], spectrum_;
-  DeviceBuffer<unsigned long long> charge_;
-  DeviceBuffer<float> on_mesh_;
-  DeviceBuffer<NearTable> near_table_;
-  DeviceBuffer<double> factor_, squares_;
-  DeviceBuffer<std::uint32_t> count_, first_;
-  DeviceBuffer<char> scan_;
-  DeviceBuffer<Site> source_;
-};
-
 template <Space B>
 class Tree final : public DeviceTree {
   static constexpr bool kSingle = Epoch<B>::kSingle;
@@ -293,14 +77,13 @@ class Tree final : public DeviceTree {
         least_(state.least_bound / state.rules.strength),
         field_(make_far_field(state, ions_per_point(B, state.sites.size())), state,
                state.sites.size(), stream, mesh_stream_),
-        epochs_(epochs_for(state, field_.field(), costs_of(B))) {
+        epochs_(epochs_for(state, field_.field(), costs_of(B))),
+        bins_(state, field_.field().mesh.reach / kReachBins, stream) {
     if (epochs_.inner < epochs_.outer) {
       const std::size_t moves = most_trials(epochs_, batch_);
       moves_ = std::make_unique<Field>(make_far_field_of_moves(state, field_.field(), moves), state,
                                        2 * moves, stream, stream);
     }
-    Field::make_cells(state, field_.field().mesh.reach / kReachBins, stream_, bins_, bin_count_,
-                      bin_first_, scan_);
     make_lists(state);
     int per_multiprocessor = 0;
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel_, kTreeThreads,
@@ -516,11 +299,8 @@ class Tree final : public DeviceTree {
     return {from_[turn_].data() + begin, to_[turn_].data() + begin, end - begin};
   }
   void sort_places(const Places& places, DeviceBuffer<std::int32_t>& sorted) {
-    const int blocks = blocks_for(2 * places.count, kThreads);
-    count_places_kernel<<<blocks, kThreads, 0, stream_>>>(bins_, places);
-    Field::add_up(bin_count_, bin_first_, scan_, stream_);
-    sort_places_kernel<<<blocks, kThreads, 0, stream_>>>(bins_, places, sorted.data());
-    check_launch();
+    bins_.sort(count_places_kernel, sort_places_kernel, 2 * places.count, sorted.data(), stream_,
+               places);
   }
 
   void (*kernel_)(Rules, TreeView, const float4*, Step, int, int) = epoch_kernel<B>;
@@ -531,13 +311,11 @@ class Tree final : public DeviceTree {
   double least_;
   Field field_;
   Epochs epochs_;
+  DeviceCells bins_;              // of places
   std::unique_ptr<Field> moves_;  // if there are two kinds of epochs
-  SourceCells bins_{};            // of places
   DeviceBuffer<unsigned long long> exact_;
   DeviceBuffer<double> change_, error_, firsts_;
-  DeviceBuffer<std::uint32_t> bin_count_, bin_first_;
   DeviceBuffer<PlaceEstimate> estimate_;  // of an outer epoch
-  DeviceBuffer<char> scan_;
   // Two of each, as charges may still follow the moves of the sweep or epoch before
   DeviceBuffer<Site> from_[2], to_[2];
   DeviceBuffer<std::int32_t> outer_place_[2];

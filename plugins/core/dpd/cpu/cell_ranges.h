@@ -16,17 +16,13 @@ inline void find_cells(ThreadPool& pool, const Cells& cells, int count,
                        std::vector<CellRange> (&range)[2]) {
   const int all = static_cast<int>(key.size());
   cell.resize(key.size());
-  for_each_range(pool, all, [&](int first, int last) {
-    for (int i = first; i < last; ++i) cell[i] = cell_of_key(cells, key[i]);
-  });
+  for_each_index(pool, all, [&](int i) { cell[i] = cell_of_key(cells, key[i]); });
   for (auto& each : range)
     each.assign(static_cast<std::size_t>(cells.here[0]) * cells.here[1] * cells.here[2], {0, 0});
-  for_each_range(pool, all, [&](int first, int last) {
-    for (int i = first; i < last; ++i) {
-      CellRange& of_cell = range[i < count ? 0 : 1][cell[i]];
-      if (i == 0 || i == count || cell[i] != cell[i - 1]) of_cell.first = i;
-      if (i == count - 1 || i == all - 1 || cell[i] != cell[i + 1]) of_cell.last = i + 1;
-    }
+  for_each_index(pool, all, [&](int i) {
+    CellRange& of_cell = range[i < count ? 0 : 1][cell[i]];
+    if (i == 0 || i == count || cell[i] != cell[i - 1]) of_cell.first = i;
+    if (i == count - 1 || i == all - 1 || cell[i] != cell[i + 1]) of_cell.last = i + 1;
   });
 }
 

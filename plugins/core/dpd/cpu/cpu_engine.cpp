@@ -12,7 +12,9 @@
 #include "../engine_base.h"
 #include "bonded.h"
 #include "cell_ranges.h"
+#include "ghosts.h"
 #include "key_sort.h"
+#include "law_tables.h"
 #include "travelers.h"
 #include "velocity_sums.h"
 
@@ -41,7 +43,7 @@ class CpuEngine final : public EngineBase {
         terms_(bonded_terms_of<P>(settings.box, nullptr, nullptr)),
         candidates_(static_cast<std::size_t>(pool_.size())) {
     take_coefficients();
-    rows_.forces = laws_[0].forces;
+    laws_.choose(0, rows_, terms_);
     rows_.transverse = settings.pairs.transverse;
     rows_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
     has_densities_ = settings.pairs.has_densities();
@@ -57,8 +59,7 @@ class CpuEngine final : public EngineBase {
     std::vector<Velocity> velocity;
     std::vector<Force> force;
     std::vector<Image> image;
-    frame_.box.tilt[0] = tilt(clock.step);
-    periods_ = periods_of_tilt(clock.step);
+    set_tilt(clock.step);
     const auto enter = [&] {
       check_topology(arrays.count, topology);
       position.resize(n);
@@ -105,18 +106,12 @@ class CpuEngine final : public EngineBase {
 
   void download(const HostArrays& arrays) override {
     const auto arrival_of = [&](int i) {
-      Arrival arrival;
-      arrival.index = origin_[i].index;
-      leave_frame<P>(frame_, position_[i], arrival.position);
-      set(arrival.velocity, velocity_[i]);
-      set(arrival.force, force_[i]);
-      set(arrival.image, image_[i]);
-      return arrival;
+      return manymove::dpd::arrival_of<P>(frame_, origin_[i], position_[i], velocity_[i], force_[i],
+                                          image_[i]);
     };
     const auto stays = [&](int i) { return !ranks_ || origin_[i].rank == rank(); };
-    for_each_range(pool_, count_, [&](int first, int last) {
-      for (int i = first; i < last; ++i)
-        if (stays(i)) arrival_of(i).enter(arrays);
+    for_each_index(pool_, count_, [&](int i) {
+      if (stays(i)) arrival_of(i).enter(arrays);
     });
     if (!ranks_) return;
     std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
@@ -157,11 +152,6 @@ class CpuEngine final : public EngineBase {
   EngineCounters counters() const override { return counters_; }
 
  private:
-  template <class T, class Values>
-  static void set(T (&to)[3], const Values& values) {
-    to[0] = values.x, to[1] = values.y, to[2] = values.z;
-  }
-
   // Calls check(); what it throws on one rank is thrown on all.
   template <class Check>
   void check_together(Check check) {
@@ -175,10 +165,8 @@ class CpuEngine final : public EngineBase {
   void for_each_value(const double (*value)[3], Work work) {
     std::vector<std::array<double, 3>> fetched;
     if (ranks_) fetched = fetch_from_origins(ranks_->communicator(), origin_, value);
-    for_each_range(pool_, count_, [&](int first, int last) {
-      for (int i = first; i < last; ++i)
-        work(i, ranks_ ? fetched[i].data() : value[origin_[i].index]);
-    });
+    for_each_index(pool_, count_,
+                   [&](int i) { work(i, ranks_ ? fetched[i].data() : value[origin_[i].index]); });
   }
 
   // ---- steps ----
@@ -206,42 +194,22 @@ class CpuEngine final : public EngineBase {
   // The frame of the present step, and that of the way to the next one.
   void follow_shear() {
     if (!is_sheared()) return;
-    for (; periods_ != periods_of_tilt(step_); expired_ = true) replace_box();
+    replace_box(step_, [&](bool smaller) {
+      for_each_index(pool_, count_, [&](int i) {
+        image_[i].x += change_tilt(position_[i], smaller, image_[i].y);
+      });
+      expired_ = true;
+    });
     if (lists_built_ >= 0 && shear_ends_lists(lists_built_, step_)) expired_ = true;
     frame_.box.tilt[0] = tilt(step_);
     sheared_ = frame_of_step<P>(step_, 0);
     rows_.motion.frame = frame_of_step<P>(step_, 1);
     tilt_cells(rows_.cells, step_);
   }
-  // By the equivalent one whose tilt is smaller or larger by a period.
-  void replace_box() {
-    const bool less = periods_ < periods_of_tilt(step_);
-    for_each_range(pool_, count_, [&](int first, int last) {
-      for (int i = first; i < last; ++i) {
-        image_[i].x += change_tilt(position_[i], less, image_[i].y);
-      }
-    });
-    periods_ += less ? 1 : -1;
-  }
 
   void take_coefficients() override {
-    laws_.clear();
-    for (const Settings& settings : settings_of_tables()) {
-      laws_.push_back({laws_of<P>(settings.pairs), laws_across_of<P>(settings.pairs),
-                       bond_laws_of<P>(settings), bonded_laws_of(settings.bonds),
-                       bonded_laws_of(settings.angles), forces_of<P>(settings, nullptr, nullptr)});
-      laws_.back().forces.laws = laws_.back().pairs.data();
-      laws_.back().forces.laws_across = laws_.back().across.data();
-    }
+    laws_.take(settings_of_tables());
     rows_.plain = is_plain_with(links_.any_specials());
-  }
-  // Those of the present step.
-  void choose_coefficients() {
-    const Laws& laws = laws_[table_of(step_)];
-    rows_.forces = laws.forces;
-    rows_.bonded.laws = laws.harmonic.data();
-    terms_.bonds = laws.bonds.data();
-    terms_.angles = laws.angles.data();
   }
 
   bool wants_to_stop(bool (*interrupted)()) override {
@@ -305,7 +273,7 @@ class CpuEngine final : public EngineBase {
 
   // The last one ends at rest, with forces and sums.
   void step(bool last) {
-    choose_coefficients();
+    laws_.choose(table_of(step_), rows_, terms_);
     set_noise(rows_.forces, step_);
     if (is_sheared()) rows_.forces.frame = sheared_;
     rows_.limit = limit_of(settings_.cutoff);
@@ -348,10 +316,9 @@ class CpuEngine final : public EngineBase {
     for_all_chunks(
         [&](Chunk& chunk, int k, int) { kernels_.density(rows_, list_[k].data(), chunk); });
     if (!ranks_) return;
-    std::vector<Real> leaving(border_.size()), arrived(ghost_.size());
-    for (std::size_t k = 0; k < leaving.size(); ++k) leaving[k] = density_[border_[k]];
-    exchange(leaving, arrived);
-    for (std::size_t k = 0; k < arrived.size(); ++k) density_[ghost_[k]] = arrived[k];
+    ghosts_.update<Real>(
+        pool_, *ranks_, [&](int i) { return density_[i]; },
+        [&](int i, Real density) { density_[i] = density; });
   }
 
   // ---- lists ----
@@ -360,9 +327,8 @@ class CpuEngine final : public EngineBase {
   void reorder(std::vector<T>& values, std::vector<T>& spare,
                const std::vector<std::uint32_t>& order) {
     spare.resize(values.size());
-    for_each_range(pool_, static_cast<int>(order.size()), [&](int first, int last) {
-      for (int i = first; i < last; ++i) spare[i] = values[order[i]];
-    });
+    for_each_index(pool_, static_cast<int>(order.size()),
+                   [&](int i) { spare[i] = values[order[i]]; });
     values.swap(spare);
   }
 
@@ -426,9 +392,8 @@ class CpuEngine final : public EngineBase {
 
   void note_places() {
     place_.resize(position_.size());
-    for_each_range(pool_, static_cast<int>(place_.size()), [&](int first, int last) {
-      for (int i = first; i < last; ++i) place_[i] = place_of(position_[i]);
-    });
+    for_each_index(pool_, static_cast<int>(place_.size()),
+                   [&](int i) { place_[i] = place_of(position_[i]); });
   }
   static Place place_of(const Position& p) {
     return {high_word(p.x), high_word(p.y), high_word(p.z), 0};
@@ -526,82 +491,40 @@ class CpuEngine final : public EngineBase {
 
   // Copies of particles near the parts of other ranks are kept behind the own ones, by cell.
   void find_ghosts() {
-    std::vector<std::vector<Ghost>> leaving(ranks_->ranks());
-    border_.clear();
-    ghosts_to_.assign(leaving.size(), 0);
-    for (const int other : ranks_->neighbors()) {
-      const auto r = static_cast<std::size_t>(other);
-      for (int i = 0; i < count_; ++i) {
-        const Position& p = position_[i];
-        if (!is_in(ranks_->reached()[r], high_word(p.x), high_word(p.y), high_word(p.z))) continue;
-        border_.push_back(i);
-        leaving[r].push_back({p, velocity_[i]});
-      }
-      ghosts_to_[r] = static_cast<std::int64_t>(leaving[r].size());
-    }
-    const auto arrived = deliver(ranks_->communicator(), std::move(leaving), &ghosts_from_);
-    checked_count(static_cast<std::int64_t>(position_.size() + arrived.size()));
+    const std::vector<Ghost> arrived = ghosts_.find<Ghost>(
+        *ranks_, count_, [&](int i) { return Ghost{position_[i], velocity_[i]}; });
     for (const Ghost& ghost : arrived) {
       position_.push_back(ghost.position);
       velocity_.push_back(ghost.velocity);
     }
     const auto& order = order_of(count_, static_cast<int>(position_.size()));
-    ghost_.resize(arrived.size());
     next_position_.resize(position_.size());
     next_velocity_.resize(position_.size());
     for (std::size_t k = 0; k < order.size(); ++k) {
       const std::size_t at = static_cast<std::size_t>(count_) + k;
-      ghost_[order[k]] = static_cast<int>(at);
       position_[at] = next_position_[at] = arrived[order[k]].position;
       velocity_[at] = next_velocity_[at] = arrived[order[k]].velocity;
     }
+    ghosts_.place(count_, order);
   }
 
   void refresh_ghosts() {
-    std::vector<GhostUpdate> leaving(border_.size()), arrived(ghost_.size());
-    for_each_range(pool_, static_cast<int>(leaving.size()), [&](int first, int last) {
-      for (int k = first; k < last; ++k) {
-        const Position& p = position_[border_[k]];
-        const Velocity& v = velocity_[border_[k]];
-        leaving[k] = {p.x, p.y, p.z, v.x, v.y, v.z};
-      }
+    const auto update_of = [&](int i) {
+      const Position& p = position_[i];
+      const Velocity& v = velocity_[i];
+      return GhostUpdate{p.x, p.y, p.z, v.x, v.y, v.z};
+    };
+    ghosts_.update<GhostUpdate>(pool_, *ranks_, update_of, [&](int i, const GhostUpdate& a) {
+      Position& p = position_[i];
+      p.x = a.x;
+      p.y = a.y;
+      p.z = a.z;
+      Velocity& v = velocity_[i];
+      v.x = a.vx;
+      v.y = a.vy;
+      v.z = a.vz;
+      if (kPlacesApart) place_[i] = place_of(p);
     });
-    exchange(leaving, arrived);
-    for_each_range(pool_, static_cast<int>(arrived.size()), [&](int first, int last) {
-      for (int k = first; k < last; ++k) {
-        const GhostUpdate& a = arrived[k];
-        Position& p = position_[ghost_[k]];
-        p.x = a.x;
-        p.y = a.y;
-        p.z = a.z;
-        Velocity& v = velocity_[ghost_[k]];
-        v.x = a.vx;
-        v.y = a.vy;
-        v.z = a.vz;
-        if (kPlacesApart) place_[ghost_[k]] = place_of(p);
-      }
-    });
-  }
-
-  // Values of the border go out, in its order, and those of the ghosts come in.
-  template <class T>
-  void exchange(std::vector<T>& leaving, std::vector<T>& arrived) {
-    std::vector<Communicator::Message> out, in;
-    T *to = leaving.data(), *from = arrived.data();
-    for (int r = 0; r < ranks_->ranks(); ++r) {
-      const auto sent = static_cast<std::size_t>(ghosts_to_[r]),
-                 received = static_cast<std::size_t>(ghosts_from_[r]);
-      if (sent) out.push_back({r, to, sent * sizeof *to});
-      if (received) in.push_back({r, from, received * sizeof *from});
-      to += sent;
-      from += received;
-    }
-    try {
-      ranks_->communicator().exchange(out, in);
-    } catch (...) {
-      keep_for_ever(leaving, arrived);
-      throw;
-    }
   }
 
   // ---- bonds ----
@@ -614,11 +537,9 @@ class CpuEngine final : public EngineBase {
     const Partners bonds = links_.bonds(), specials = links_.specials();
     slot_.resize(position_.size());
     where_.assign(static_cast<std::size_t>(slots.size()), -1);
-    for_each_range(pool_, static_cast<int>(slot_.size()), [&](int first, int last) {
-      for (int i = first; i < last; ++i) {
-        slot_[i] = slots.find(velocity_[i].tag);
-        if (slot_[i] >= 0) where_[slot_[i]] = i;
-      }
+    for_each_index(pool_, static_cast<int>(slot_.size()), [&](int i) {
+      slot_[i] = slots.find(velocity_[i].tag);
+      if (slot_[i] >= 0) where_[slot_[i]] = i;
     });
     for (int i = 0; ranks_ && i < count_; ++i)
       if (slot_[i] >= 0)
@@ -633,19 +554,11 @@ class CpuEngine final : public EngineBase {
   ThreadPool pool_;
   SharedLoop shares_;
   const StepKernels<P> kernels_;
-  struct Laws {  // of one table of coefficients
-    std::vector<PairLaw<Real>> pairs;
-    std::vector<TransverseLaw<Real>> across;
-    std::vector<BondLaw<Real>> harmonic;
-    std::vector<BondedLaw> bonds, angles;
-    Forces<P> forces;
-  };
-  std::vector<Laws> laws_;
+  LawTables<P> laws_;
   const std::vector<Real> half_kicks_, baths_;
   BondedTerms terms_;
   StepRows<P> rows_ = {};
-  Frame<P> sheared_{};        // of the present step
-  std::int64_t periods_ = 0;  // periods_of_tilt() of the positions
+  Frame<P> sheared_{};  // of the present step
   int count_ = 0;
   std::int64_t lists_built_ = -1;  // at this step
   bool expired_ = true;
@@ -670,9 +583,7 @@ class CpuEngine final : public EngineBase {
   RankLinks links_;
   std::vector<int> slot_, where_;
   std::optional<Decomposition> ranks_;  // if there are several
-  std::vector<int> border_;             // whose copies go to other ranks, in their order
-  std::vector<std::int64_t> ghosts_to_, ghosts_from_;  // so many
-  std::vector<int> ghost_;                             // of those that come, in that order
+  GhostExchange ghosts_;
 };
 
 }  // namespace

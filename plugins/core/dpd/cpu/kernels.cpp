@@ -398,4 +398,16 @@ void use(Kernels& kernels) {
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD
 
+#include "list_kernels.h"
 #include "step_kernels.h"
+
+namespace manymove::dpd::MANYMOVE_SIMD {
+
+void use(StepKernels<Mixed>& kernels) {
+  kernels = {&begin<Mixed>, &step<Mixed>, &find_densities<Mixed>, &place<Mixed>, &list<Mixed>};
+}
+void use(StepKernels<Double>& kernels) {
+  kernels = {&begin<Double>, &step<Double>, &find_densities<Double>, &place<Double>, &list<Double>};
+}
+
+}  // namespace manymove::dpd::MANYMOVE_SIMD

@@ -27,8 +27,6 @@ struct Lengths {
   }
 };
 
-// ---- steps ----
-
 // On to the next step's position.
 template <class P>
 void move_on(const StepRows<P>& s, int i, typename P::Position r, typename P::Velocity v,
@@ -122,7 +120,7 @@ class StepLoop {
     const std::uint32_t last_lane = static_cast<std::uint32_t>(s_.lanes - 1);
     const FourWords own = four_at(near + 4 * static_cast<std::int64_t>(i));
 #if defined(__AVX2__)
-    const EightInts mine = twice(own);
+    const EightWords mine = twice(own);
 #endif
     int count = count_;
     for (int k = 0; k < number; k += kTested) {
@@ -140,7 +138,9 @@ class StepLoop {
         __builtin_prefetch(velocity + j);
       }
 #if defined(__AVX2__)
-      const auto from = [&](int q) { return mine - two_rows(place(q), place(q + 4)); };
+      const auto from = [&](int q) {
+        return reinterpret_cast<EightInts>(mine - two_rows(place(q), place(q + 4)));
+      };
       EightInts a = from(0), b = from(1), c = from(2);
       transpose_halves(a, b, c, from(3));
       unsigned bits = bits_of_eight(lengths.squares<EightFloats>(a, b, c) < limit_);
@@ -595,167 +595,5 @@ void find_densities(const StepRows<P>& rows, const std::uint32_t* entries, Chunk
   StepLoop<P, Pass::density, false>(rows, chunk).run(entries);
 }
 
-// ---- lists ----
-
-template <class P>
-void place(const StepRows<P>& s, int first, int last, Ball* ball, std::uint32_t* key) {
-  for (int i = first; i < last; ++i) {
-    ball[i] = ball_of<P>(s.cells, s.motion, s.position[i], s.velocity[i]);
-    key[i] = morton_key(s.cells, ball[i].x, ball[i].y, ball[i].z);
-  }
-}
-
-template <class P>
-class ListLoop {
- public:
-  ListLoop(const ListRows<P>& rows, const Candidates& candidates, std::uint32_t* entries,
-           std::int64_t room)
-      : l_(rows), c_(candidates), entries_(entries), room_(room) {}
-
-  std::int64_t run(int first, int last) {
-    for (int i = first; i < last;) {
-      const int cell = l_.cell[i];
-      look_around(cell);
-      for (; i < last && l_.cell[i] == cell; ++i) {
-        if (length_ + count_ > room_) return length_ + count_;
-        const std::int64_t before = length_;
-        if (l_.cells.narrow)
-          test_narrow(i);
-        else
-          test(i);
-        c_.in[own_ + i - l_.range[0][cell].first] = 0;
-        append(i);
-        l_.number[i] = static_cast<int>(length_ - before);
-      }
-    }
-    return length_;
-  }
-
- private:
-  // The particles in a cell and those around it, first all of the rank, then ghosts.
-  void look_around(int cell) {
-    const Cells& cells = l_.cells;
-    const int x = cell % cells.here[0], y = cell / cells.here[0] % cells.here[1],
-              z = cell / (cells.here[0] * cells.here[1]);
-    reference_ = l_.ball[l_.range[0][cell].first];
-    count_ = 0;
-    for (int whose = 0; whose < 2 && l_.range[whose]; ++whose) {
-      for (int k = 0; k < 27; ++k) {
-        const int other = neighbor_cell(cells, x, y, z, k);
-        if (other < 0) continue;
-        if (whose == 0 && k == 13) own_ = count_;
-        const CellRange range = l_.range[whose][other];
-        for (int j = range.first; j < range.last; ++j) add(j);
-      }
-    }
-    for (int n = count_; n % 8; ++n) c_.in[n] = 0;
-  }
-
-  // Places relative to the cell's first particle; those of narrow cells as they are.
-  void add(int j) {
-    const Ball b = l_.ball[j];
-    const int n = count_++;
-    c_.index[n] = static_cast<std::uint32_t>(j);
-    c_.radius[n] = b.radius;
-    if (l_.cells.narrow) {
-      c_.x[n] = as_float(b.x);
-      c_.y[n] = as_float(b.y);
-      c_.z[n] = as_float(b.z);
-      return;
-    }
-    const ListPlace place =
-        list_place(l_.cells, b.x - reference_.x, b.y - reference_.y, b.z - reference_.z);
-    c_.x[n] = place.x;
-    c_.y[n] = place.y;
-    c_.z[n] = place.z;
-    c_.square[n] = list_square(place, b.radius);
-  }
-
-  void test(int i) {
-    const Ball& at = l_.ball[i];
-    const ListCenter here = list_center(
-        l_.cells,
-        list_place(l_.cells, at.x - reference_.x, at.y - reference_.y, at.z - reference_.z),
-        at.radius);
-    const Candidates c = c_;
-    const float* __restrict x = c.x;
-    const float* __restrict y = c.y;
-    const float* __restrict z = c.z;
-    const float* __restrict radius = c.radius;
-    const float* __restrict square = c.square;
-    std::uint8_t* __restrict in = c.in;
-    for (int n = 0; n < count_; ++n)
-      in[n] = within_reach(here, {x[n], y[n], z[n]}, radius[n], square[n]) ? 1 : 0;
-  }
-  void test_narrow(int i) {
-    const Ball& at = l_.ball[i];
-    for (int n = 0; n < count_; ++n)
-      c_.in[n] = within_reach(l_.cells, bits_of(c_.x[n]) - at.x, bits_of(c_.y[n]) - at.y,
-                              bits_of(c_.z[n]) - at.z, at.radius, c_.radius[n])
-                     ? 1
-                     : 0;
-  }
-
-  void append(int i) {
-    const BondedRows<P>& b = l_.bonded;
-    const int slot = b.slot ? b.slot[i] : -1;
-    if (slot >= 0 && b.specials.first[slot] < b.specials.first[slot + 1])
-      append_special(slot);
-    else
-      append_plain();
-  }
-  // Four candidates at a time; what is stored behind the last entry is within kReadAhead.
-  void append_plain() {
-    static_assert(kReadAhead >= kGroup && kGroup == 4);
-    for (int from = 0; from < count_; from += kGroup) {
-      std::uint32_t bytes;  // 0 or 1, which become the lowest bits
-      std::memcpy(&bytes, c_.in + from, sizeof bytes);
-      const unsigned bits = (bytes * 0x01020408u) >> 24 & 0xfu;
-      length_ += store_some(four_at(c_.index + from), bits, entries_ + length_);
-    }
-  }
-  void append_special(int slot) {
-    const BondedRows<P>& b = l_.bonded;
-    for (int from = 0; from < count_; from += 8) {
-      std::uint64_t eight;
-      std::memcpy(&eight, c_.in + from, sizeof eight);
-      for (; eight; eight &= eight - 1) {
-        const std::uint32_t j = c_.index[from + __builtin_ctzll(eight) / 8],
-                            kind = kind_of(slot, l_.velocity[j].tag);
-        if (!b.excluded[kind]) entries_[length_++] = j | kind << 30;
-      }
-    }
-  }
-  std::uint32_t kind_of(int slot, std::uint32_t tag) const {
-    const Partners& specials = l_.bonded.specials;
-    std::uint32_t kind = 0;
-    for (int k = specials.first[slot]; k < specials.first[slot + 1]; ++k)
-      if (specials.partner[k] == tag) kind = static_cast<std::uint32_t>(specials.kind[k]);
-    return kind;
-  }
-
-  const ListRows<P>& l_;
-  const Candidates c_;
-  std::uint32_t* const entries_;
-  const std::int64_t room_;
-  std::int64_t length_ = 0;
-  Ball reference_;
-  int count_ = 0, own_ = 0;  // candidates, and the first of the cell itself
-};
-
-template <class P>
-std::int64_t list(const ListRows<P>& rows, int first, int last, const Candidates& candidates,
-                  std::uint32_t* entries, std::int64_t room) {
-  return ListLoop<P>(rows, candidates, entries, room).run(first, last);
-}
-
 }  // namespace
-
-void use(StepKernels<Mixed>& kernels) {
-  kernels = {&begin<Mixed>, &step<Mixed>, &find_densities<Mixed>, &place<Mixed>, &list<Mixed>};
-}
-void use(StepKernels<Double>& kernels) {
-  kernels = {&begin<Double>, &step<Double>, &find_densities<Double>, &place<Double>, &list<Double>};
-}
-
 }  // namespace manymove::dpd::MANYMOVE_SIMD

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a thread of the resident engine on the CPU does at a time: a chunk of particles, moved,
-// sorted into cells, given lists. step_kernels.h has the code, compiled once per SIMD level by
-// kernels.cpp; cpu_engine.cpp has the schedule.
+// sorted into cells, given lists. step_kernels.h and list_kernels.h have the code, compiled once
+// per SIMD level by kernels.cpp; cpu_engine.cpp has the schedule.
 #pragma once
 
 #include <vector>

@@ -29,9 +29,7 @@ Moments moments_of(ThreadPool& pool, int count, std::uint32_t flag,
 template <class Position, class Velocity>
 void apply_to_all(ThreadPool& pool, int count, const VelocityMap& map, std::uint32_t flag,
                   const std::vector<Position>& position, std::vector<Velocity>& velocity) {
-  for_each_range(pool, count, [&](int first, int last) {
-    for (int i = first; i < last; ++i) apply(map, flag, position[i], velocity[i]);
-  });
+  for_each_index(pool, count, [&](int i) { apply(map, flag, position[i], velocity[i]); });
 }
 
 }  // namespace manymove::dpd

@@ -6,8 +6,10 @@
 // are in the order of a Hilbert curve, in which more neighbors are in the block of a particle.
 #pragma once
 
-#include "list_kernels.cuh"
+#include <algorithm>
+
 #include "sort.h"
+#include "step_constants.cuh"
 
 namespace manymove::dpd {
 
@@ -166,5 +168,79 @@ __global__ void reorder_kernel(int count, const __grid_constant__ CellSort sort,
   if (where) where[origin] = i;
   ball[i] = ball_of<P>(sort.cells, motion, p, v);
 }
+
+// Sorts the particles of an engine.
+template <class P>
+class CellSorter {
+ public:
+  // For so many particles in these cells.
+  void reserve(std::size_t particles, const Cells& cells, cudaStream_t stream) {
+    if (particles != key_.size()) {
+      key_ = DeviceBuffer<unsigned>(particles);
+      place_ = DeviceBuffer<uint2>(particles);
+      member_ = DeviceBuffer<unsigned>(particles);
+    }
+    const std::size_t count =
+        static_cast<std::size_t>(cells.here[0]) * cells.here[1] * cells.here[2];
+    const int number = static_cast<int>(count), blocks = blocks_for(number, 256);
+    range_ = DeviceBuffer<int2>(count);
+    rank_ = DeviceBuffer<unsigned>(count);
+    number_ = DeviceBuffer<unsigned>(count + 1);
+    start_ = DeviceBuffer<unsigned>(count + 1);
+    number_.clear(stream);
+    DeviceBuffer<unsigned> key[2]{DeviceBuffer<unsigned>(count), DeviceBuffer<unsigned>(count)},
+        order[2]{DeviceBuffer<unsigned>(count), DeviceBuffer<unsigned>(count)};
+    cell_key_kernel<<<blocks, 256, 0, stream>>>(number, cells, kIntegers<P>, key[0].data(),
+                                                order[0].data());
+    check_launch();
+    const std::size_t bytes = sort_memory(number, 0, 30, stream);
+    DeviceBuffer<char> memory(bytes);
+    unsigned *const keys[2] = {key[0].data(), key[1].data()}, *const orders[2] = {order[0].data(),
+                                                                                  order[1].data()};
+    const int sorted = sort_pairs(memory.data(), bytes, keys, orders, number, 0, 30, stream);
+    cell_rank_kernel<<<blocks, 256, 0, stream>>>(number, orders[sorted], rank_.data());
+    check_launch();
+    check(cudaStreamSynchronize(stream), "sort");
+    sum_memory_ = DeviceBuffer<char>(sum_memory(number + 1, stream));
+  }
+
+  std::size_t cells() const { return range_.size(); }
+  const int2* range() const { return range_.data(); }  // of each cell
+
+  // From where they are at a step to their new places, with their balls. where: of each particle by
+  // index of the host, or null.
+  void sort(int count, long long step, const Cells& cells, const Step<P>& base,
+            const Particle<P>& from, const Particle<P>& to, Ball* ball, unsigned* where,
+            cudaStream_t stream) {
+    const CellSort sort{cells,         static_cast<int>(range_.size()),
+                        rank_.data(),  number_.data(),
+                        start_.data(), key_.data(),
+                        place_.data(), member_.data()};
+    const int blocks = blocks_for(count, 256);
+    count_kernel<P><<<blocks, 256, 0, stream>>>(count, step, sort, base.motion, base.watch,
+                                                from.position, from.velocity);
+    check_launch();
+    if (sort.in_all <= kFewCells) {
+      few_cells_kernel<<<blocks_for(std::max(count, sort.in_all + 1)), kThreads, 0, stream>>>(
+          count, sort, range_.data());
+    } else {
+      exclusive_sum(sum_memory_.data(), sum_memory_.size(), sort.number, sort.start,
+                    sort.in_all + 1, stream);
+      member_kernel<<<blocks_for(std::max(count, sort.in_all), 256), 256, 0, stream>>>(
+          count, sort, range_.data());
+    }
+    check_launch();
+    reorder_kernel<P>
+        <<<blocks, 256, 0, stream>>>(count, sort, base.motion, base.shorts, from, to, ball, where);
+    check_launch();
+  }
+
+ private:
+  DeviceBuffer<unsigned> rank_, number_, start_;  // as in CellSort
+  DeviceBuffer<unsigned> key_, member_;
+  DeviceBuffer<uint2> place_;
+  DeviceBuffer<int2> range_;
+  DeviceBuffer<char> sum_memory_;
+};
 
 }  // namespace manymove::dpd

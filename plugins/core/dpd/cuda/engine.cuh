@@ -3,7 +3,6 @@
 #pragma once
 
 #include <numeric>
-#include <unordered_map>
 #include <utility>
 
 #include "../../runtime/device.cuh"
@@ -12,9 +11,10 @@
 #include "../engine_base.h"
 #include "bonded_kernels.cuh"
 #include "cell_sort.cuh"
-#include "interval_kernel.cuh"
+#include "intervals.cuh"
 #include "many_body_kernels.cuh"
 #include "shear.cuh"
+#include "sorted_links.cuh"
 #include "transfer_kernels.cuh"
 #include "velocity_kernels.cuh"
 
@@ -42,17 +42,12 @@ class CudaEngine final : OnDevice, public EngineBase {
         constants_(settings, stream_),
         bonded_(settings, stream_),
         control_(1),
-        meeting_(kIntegers<P> ? 1 : 0),
+        in_stride_(settings, moment_units_, 2 * kFarAhead, stream_),
+        intervals_(stream_),
         total_(kTallies),
         base_(constants_.step()) {
     base_.watch = {control_.data(), report_.get()};
     if (is_sheared()) shear_box(base_, settings_of_tilted_box());
-    if (!settings.velocity_changes.empty()) {
-      moment_by_type_ = on_device(moment_units_.by_type(), stream_);
-      drops_ = DeviceBuffer<double>(settings.velocity_changes.size());
-      metered_ = DeviceBuffer<unsigned long long>(kMeters * Meter::kCopies * Meter::kWords);
-    }
-    if constexpr (kIntegers<P>) meeting_.clear(stream_);
     made();
   }
   ~CudaEngine() override { destroy(); }
@@ -65,8 +60,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     count_ = arrays.count;
     lists_end();
     set_clock(clock);
-    frame_.box.tilt[0] = tilt(step_);
-    periods_ = periods_of_tilt(step_);
+    set_tilt(step_);
     tally_ = {};
     const auto n = static_cast<std::size_t>(count_);
     allocate(n);
@@ -100,7 +94,9 @@ class CudaEngine final : OnDevice, public EngineBase {
     } else {
       force_.clear(stream_);
     }
-    take_topology(topology);
+    links_.take(n, topology, bonded_.wanted(), stream_);
+    if (links_.any_bonds()) bonded_.reserve(n, kThreads / 4);
+    look_at_laws();
     unsigned first_bad;
     bad_.download(&first_bad, stream_);
     if (first_bad != none) {
@@ -217,54 +213,11 @@ class CudaEngine final : OnDevice, public EngineBase {
       staging_ = DeviceBuffer<Triple>(n);
       partial_ =
           DeviceBuffer<double>(static_cast<std::size_t>(blocks_for(count_ * lanes_)) * kTallies);
-      key_ = DeviceBuffer<unsigned>(n);
-      place_ = DeviceBuffer<uint2>(n);
-      member_ = DeviceBuffer<unsigned>(n);
       capacity_ = 0;
     }
-    number_cells();
+    sorter_.reserve(n, cells_, stream_);
     origin_now_ = 0;
     make_room(expected_entries(settings_, static_cast<double>(n)));
-  }
-
-  std::size_t total_cells() const {
-    return static_cast<std::size_t>(cells_.here[0]) * cells_.here[1] * cells_.here[2];
-  }
-
-  void number_cells() {
-    const std::size_t cells = total_cells();
-    const int number = static_cast<int>(cells), blocks = blocks_for(number, 256);
-    range_ = DeviceBuffer<int2>(cells);
-    cell_rank_ = DeviceBuffer<unsigned>(cells);
-    cell_number_ = DeviceBuffer<unsigned>(cells + 1);
-    cell_start_ = DeviceBuffer<unsigned>(cells + 1);
-    cell_number_.clear(stream_);
-    DeviceBuffer<unsigned> key[2]{DeviceBuffer<unsigned>(cells), DeviceBuffer<unsigned>(cells)},
-        order[2]{DeviceBuffer<unsigned>(cells), DeviceBuffer<unsigned>(cells)};
-    cell_key_kernel<<<blocks, 256, 0, stream_>>>(number, cells_, kIntegers<P>, key[0].data(),
-                                                 order[0].data());
-    check_launch();
-    const std::size_t bytes = sort_memory(number, 0, 30, stream_);
-    DeviceBuffer<char> memory(bytes);
-    unsigned *const keys[2] = {key[0].data(), key[1].data()}, *const orders[2] = {order[0].data(),
-                                                                                  order[1].data()};
-    const int sorted = sort_pairs(memory.data(), bytes, keys, orders, number, 0, 30, stream_);
-    cell_rank_kernel<<<blocks, 256, 0, stream_>>>(number, orders[sorted], cell_rank_.data());
-    check_launch();
-    finish("sort");
-    sum_bytes_ = sum_memory(number + 1, stream_);
-    sum_memory_ = DeviceBuffer<char>(sum_bytes_);
-  }
-
-  CellSort cell_sort() const {
-    return {cells_,
-            static_cast<int>(total_cells()),
-            cell_rank_.data(),
-            cell_number_.data(),
-            cell_start_.data(),
-            key_.data(),
-            place_.data(),
-            member_.data()};
   }
 
   void make_room(int entries) {
@@ -276,52 +229,6 @@ class CudaEngine final : OnDevice, public EngineBase {
     capacity_ = capacity;
   }
 
-  void take_topology(const Topology& t) {
-    const auto n = static_cast<std::size_t>(count_);
-    bond_first_ = {};
-    bond_partner_ = {};
-    special_first_ = {};
-    bond_ends_ = 0;
-    has_special_ = t.first_special && t.first_special[n] > 0;
-    look_at_laws();
-    if (has_special_) {
-      const auto ends = static_cast<std::size_t>(t.first_special[n]);
-      std::vector<LinkWord> links(ends);
-      for (std::size_t k = 0; k < ends; ++k)
-        links[k] = link_word(t.special_partner[k], t.special_kind[k]);
-      special_first_ = on_device(t.first_special, n + 1, stream_);
-      special_link_ = on_device(links, stream_);
-    }
-    if (t.first_bond && t.first_bond[n] > 0) {
-      const auto ends = static_cast<std::size_t>(t.first_bond[n]);
-      std::unordered_map<unsigned, unsigned> index;
-      index.reserve(n);
-      for (std::size_t i = 0; i < n; ++i) index[t.tag[i]] = static_cast<unsigned>(i);
-      std::vector<unsigned> partner(ends);
-      for (std::size_t k = 0; k < ends; ++k) partner[k] = index.at(t.bond_partner[k]);
-      bond_first_ = on_device(t.first_bond, n + 1, stream_);
-      bond_partner_ = on_device(partner, stream_);
-      bond_type_ = on_device(t.bond_type, ends, stream_);
-      where_ = DeviceBuffer<unsigned>(n);
-      bond_ends_ = static_cast<int>(ends);
-      int most = 0;
-      for (std::size_t i = 0; i < n; ++i)
-        most = std::max(most, t.first_bond[i + 1] - t.first_bond[i]);
-      bond_pair_ = {};
-      if (most <= 2 && !bonded_.wanted()) {
-        bond_pair_ = DeviceBuffer<uint4>(n);
-        base_.bonds = {nullptr, nullptr, nullptr, bond_pair_.data()};
-      } else {
-        bond_index_ = DeviceBuffer<unsigned>(ends);
-        bond_range_ = DeviceBuffer<int2>(n);
-        base_.bonds = {bond_range_.data(), bond_index_.data(), bond_type_.data()};
-      }
-      bonded_.reserve(n, kThreads / 4);
-    } else {
-      base_.bonds = {};
-    }
-  }
-
   // ---- steps ----
 
   void take(std::int64_t steps, bool (*interrupted)()) override {
@@ -331,7 +238,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       return;
     }
     start_watching();
-    if (!temperature_drops_.empty()) drops_.upload(temperature_drops_.data(), stream_);
+    if (!temperature_drops_.empty()) in_stride_.drops().upload(temperature_drops_.data(), stream_);
     bonded_.forget(stream_);
     if (steps > 1 && !std::exchange(knows_interval_, true)) find_interval();
     if (!lists_hold_) set_expired(step_ + 1);
@@ -365,7 +272,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   }
   // Which kernels serve.
   void look_at_laws() {
-    plain_ = is_plain_with(has_special_, extra_of(settings_) == Extra::shear);
+    plain_ = is_plain_with(links_.any_specials(), extra_of(settings_) == Extra::shear);
     knows_interval_ = false;
   }
 
@@ -395,6 +302,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       tilt_step(s, number);
       s.ends_lists = lists_end_after(built_, number);
     }
+    s.bonds = links_.bonds();
     s.lists = lists();
     s.ball = ball_.data();
     s.image = image_.data();
@@ -409,17 +317,6 @@ class CudaEngine final : OnDevice, public EngineBase {
     s.partial = partial_.data();
     return s;
   }
-  // Replaces the box by the equivalent one of smaller tilt, as often as the tilt of a step needs.
-  void replace_box(std::int64_t step) {
-    while (periods_ != periods_of_tilt(step)) {
-      const bool smaller = periods_ < periods_of_tilt(step);
-      change_tilt_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(
-          count_, smaller, origin_[origin_now_].data(), image_.data(), position_[now_].data());
-      check_launch();
-      periods_ += smaller ? 1 : -1;
-    }
-    tilt_cells(cells_, step);
-  }
   Lists lists() const {
     return {entry_.data(), number_.data(), capacity_, count_, kIntegers<P> ? kThreads / lanes_ : 0};
   }
@@ -429,7 +326,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     Step<P> s = step_arguments(number, table);
     bonded_.launch(s, table, 0, kThreads / lanes_, reading, stream_);
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
-    if (change >= 0) set_meter(s.meter, settings_.velocity_changes[change], number);
+    if (change >= 0)
+      s.meter = in_stride_.meter(settings_.velocity_changes[change], number, stream_);
     const int blocks = blocks_for(count_ * lanes_);
     if (settings_.pairs.has_densities()) {
       const auto kernel = density_kernel_of<P, AllParticles>(plain_, lanes_);
@@ -455,104 +353,49 @@ class CudaEngine final : OnDevice, public EngineBase {
     const auto k = static_cast<std::size_t>(change);
     drive_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(
         s, {settings_.velocity_changes[k], moment_units_.scale(), target_of(k, number),
-            drops_.data() + k});
+            in_stride_.drops().data() + k});
     check_launch();
   }
 
   // ---- all steps between two builds in one kernel ----
 
-  // Whether a kernel of all steps between two builds serves: all of its blocks must run at a time,
-  // and where there are more of them on a multiprocessor, a kernel for each step is faster.
+  // Whether such a kernel serves the particles and their forces.
   void find_interval() {
-    interval_ = {};
-    if constexpr (kIntegers<P>) {
-      if (!plain_ || is_sheared() || settings_.pairs.has_densities() ||
-          settings_.pairs.transverse || base_.bonds.pair || base_.bonds.range || bonded_.wanted() ||
-          !settings_.velocity_changes.empty() || !settings_.body_forces.empty() ||
-          tables().size() > 1)
-        return;
-      const auto attribute = [&](cudaDeviceAttr which) {
-        int value = 0;
-        check(cudaDeviceGetAttribute(&value, which, device_), "properties");
-        return value;
-      };
-      const int blocks = blocks_for(count_ * lanes_), tile = kThreads / lanes_,
-                multiprocessors = attribute(cudaDevAttrMultiProcessorCount);
-      if (!attribute(cudaDevAttrCooperativeLaunch) || blocks > kMostMeeting ||
-          blocks > multiprocessors * kIntervalBlocks)
-        return;
-      cudaFuncAttributes compiled;
-      check(cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(&interval_kernel)),
-            "kernel");
-      // A third of the memory for pairs and the rest for ghosts.
-      const int room = attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor) / kIntervalBlocks -
-                       attribute(cudaDevAttrReservedSharedMemoryPerBlock) -
-                       static_cast<int>(compiled.sharedSizeBytes) - tile * kOwnBytes - 1024;
-      const int pairs = room / 3 / 4 / 32 * 32, ghosts = room * 2 / 3 / kGhostBytes / 4 * 4;
-      if (ghosts < 256) return;
-      const std::size_t bytes =
-          static_cast<unsigned>((tile + ghosts) * kOwnBytes + 4 * (pairs + ghosts));
-      allow_shared_memory(&interval_kernel, bytes, "kernel");
-      int fit = 0;
-      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, &interval_kernel, kIntervalThreads,
-                                                          bytes),
-            "occupancy");
-      if (blocks <= fit * multiprocessors) interval_ = {blocks, ghosts, pairs, bytes};
-    }
+    intervals_.give_up();
+    const bool simple = plain_ && !is_sheared() && !settings_.pairs.has_densities() &&
+                        !settings_.pairs.transverse && !links_.any_bonds() && !bonded_.wanted() &&
+                        settings_.velocity_changes.empty() && settings_.body_forces.empty() &&
+                        tables().size() == 1;
+    if constexpr (kIntegers<P>)
+      if (simple) intervals_.look(device_, count_, lanes_);
   }
 
   // Steps from `begin` on until lists expire, but only those before the step that is returned.
   std::int64_t launch_interval(std::int64_t begin, std::int64_t end) {
-    // The kernel reports only at its end, and the host checks for interruption between two of them.
-    constexpr std::int64_t kMost = 1024;
+    constexpr std::int64_t kMost = Intervals<P>::kMostSteps;
     static_assert(kMost > kFarAhead, "the next one must not be launched before this one ends");
     end = std::min(end, begin + kMost);
     if constexpr (kIntegers<P>) {
-      interval_begin_ = begin;
       Interval a{step_arguments(begin, table_of(begin)),
                  {position_[now_].data(), position_[now_ ^ 1].data()},
                  {velocity_[now_].data(), velocity_[now_ ^ 1].data()},
-                 {short_[now_].data(), short_[now_ ^ 1].data()},
-                 static_cast<int>(end - begin),
-                 settings_.seed,
-                 draw_of(begin),
-                 meeting_.data(),
-                 interval_.ghosts,
-                 interval_.pairs};
-      void* arguments[] = {&a};
-      check(
-          cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&interval_kernel),
-                                      dim3(static_cast<unsigned>(interval_.blocks)),
-                                      dim3(kIntervalThreads), arguments, interval_.bytes, stream_),
-          "launch");
+                 {short_[now_].data(), short_[now_ ^ 1].data()}};
+      a.seed = settings_.seed;
+      a.draw = draw_of(begin);
+      intervals_.launch(a, end - begin, stream_);
+      ++counters_.intervals;
     }
     return end;
   }
 
   // ---- changes of velocities in stride ----
 
-  // The sums of a step are kept while later ones are launched.
-  static constexpr long long kMeters = 2 * kFarAhead;
-  unsigned long long* meter_of(std::int64_t number) const {
-    return metered_.data() + number % kMeters * (Meter::kCopies * Meter::kWords);
-  }
-  void set_meter(Meter& meter, const VelocityChange& change, std::int64_t number) const {
-    meter = {meter_of(number), moment_by_type_.data(), change.measured,
-             change.kind == VelocityChange::kStop ? Moments::kSums : 1};
-    check(cudaMemsetAsync(meter.total, 0, Meter::kCopies * Meter::kWords * sizeof *meter.total,
-                          stream_),
-          "clear");
-  }
   bool changes_in_stride() const override {
     return !settings_.pairs.has_densities() && !settings_.pairs.transverse;
   }
   // The host makes the change that the device could not make, which throws.
   [[noreturn]] void refuse_change(std::int64_t number) {
-    std::vector<std::int64_t> copies(Meter::kCopies * Meter::kWords);
-    copy_out(copies.data(), meter_of(number), copies.size() * sizeof copies[0], stream_);
-    finish("download");
-    Moments sums;
-    for (std::size_t k = 0; k < copies.size(); ++k) sums.word[k % Meter::kWords] += copies[k];
+    const Moments sums = in_stride_.fetch(number, stream_, [this] { finish("download"); });
     const auto k = static_cast<std::size_t>(only_change_of(number));
     map_of(settings_.velocity_changes[k], moment_units_.scale(), sums, target_of(k, number),
            temperature_drops_[k]);
@@ -577,7 +420,7 @@ class CudaEngine final : OnDevice, public EngineBase {
           next = repair(buffer_of);
           continue;
         }
-        const bool whole = interval_.blocks > 0 && next < to;
+        const bool whole = intervals_.serve() && next < to;
         if (interrupted && next < to && (whole || next % 16 == 0) && interrupted()) to = next;
         now_ = buffer_of(next);
         if (whole && next < to) {
@@ -603,8 +446,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     const auto wait = [this] { finish("download"); };
     tally_ = tally_of(blocks, partial_.data(), total_, stream_, wait);
     if (!temperature_drops_.empty())
-      fetch(drops_, temperature_drops_.data(), temperature_drops_.size());
-    if (bond_ends_ && bonded_.wanted()) bonded_.add_to(tally_, blocks, stream_, wait);
+      fetch(in_stride_.drops(), temperature_drops_.data(), temperature_drops_.size());
+    if (links_.any_bonds() && bonded_.wanted()) bonded_.add_to(tally_, blocks, stream_, wait);
     look_at_bonds();
   }
 
@@ -628,9 +471,10 @@ class CudaEngine final : OnDevice, public EngineBase {
     if (report_->overfull) {
       check(cudaStreamSynchronize(stream_), "step");
       report_->overfull = 0;
-      interval_ = {};  // until other particles or coefficients come
+      --counters_.intervals;  // it has done nothing
+      intervals_.give_up();   // until other particles or coefficients come
       set_expired(kNever);
-      return interval_begin_;
+      return intervals_.begin();
     }
     if (report_->refused) {
       check(cudaStreamSynchronize(stream_), "step");
@@ -667,7 +511,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   // Warps for each cell: as many as keep a GPU busy where there are few cells.
   int list_shares() const {
     constexpr std::size_t kWarps = 3000, kMost = 4;
-    return static_cast<int>(std::clamp<std::size_t>(kWarps / total_cells(), 1, kMost));
+    return static_cast<int>(std::clamp<std::size_t>(kWarps / sorter_.cells(), 1, kMost));
   }
   dim3 list_grid() const {
     return {static_cast<unsigned>(blocks_for(cells_.here[0] * list_shares(), kThreads / 32)),
@@ -677,56 +521,36 @@ class CudaEngine final : OnDevice, public EngineBase {
   // Sorts the particles and lists their neighbors; positions are those of step.
   void build(std::int64_t step) {
     handled_ = built_ = step;
-    if (is_sheared()) replace_box(step);
-    const int blocks = blocks_for(count_, 256);
-    const CellSort sort = cell_sort();
-    count_kernel<P><<<blocks, 256, 0, stream_>>>(count_, step, sort, base_.motion, base_.watch,
-                                                 position_[now_].data(), velocity_[now_].data());
-    check_launch();
-    if (sort.in_all <= kFewCells) {
-      few_cells_kernel<<<blocks_for(std::max(count_, sort.in_all + 1)), kThreads, 0, stream_>>>(
-          count_, sort, range_.data());
-    } else {
-      exclusive_sum(sum_memory_.data(), sum_bytes_, sort.number, sort.start, sort.in_all + 1,
-                    stream_);
-      member_kernel<<<blocks_for(std::max(count_, sort.in_all), 256), 256, 0, stream_>>>(
-          count_, sort, range_.data());
+    if (is_sheared()) {
+      replace_box(step, [&](bool smaller) {
+        change_tilts<P>(count_, smaller, origin_[origin_now_], image_, position_[now_], stream_);
+      });
+      tilt_cells(cells_, step);
     }
-    check_launch();
     const int there = now_ ^ 1, origin_there = origin_now_ ^ 1;
-    reorder_kernel<P><<<blocks, 256, 0, stream_>>>(
-        count_, sort, base_.motion, base_.shorts,
-        Particle<P>{position_[now_].data(), velocity_[now_].data(), nullptr,
-                    origin_[origin_now_].data()},
-        Particle<P>{position_[there].data(), velocity_[there].data(), short_[there].data(),
-                    origin_[origin_there].data()},
-        ball_.data(), bond_ends_ ? where_.data() : nullptr);
-    check_launch();
+    sorter_.sort(
+        count_, step, cells_, base_,
+        {position_[now_].data(), velocity_[now_].data(), nullptr, origin_[origin_now_].data()},
+        {position_[there].data(), velocity_[there].data(), short_[there].data(),
+         origin_[origin_there].data()},
+        ball_.data(), links_.where(), stream_);
     position_[0].swap(position_[1]);
     velocity_[0].swap(velocity_[1]);
     short_[0].swap(short_[1]);
     origin_now_ = origin_there;
-    const Specials specials{
-        special_first_.data(), special_link_.data(), {}, excluded_kinds(settings_.pairs)};
-    const auto kernel = has_special_ ? &list_kernel<P, true> : &list_kernel<P, false>;
-    ListArguments arguments{cells_,  !base_.motion.frame.tilted,  base_.watch, range_.data(),
-                            lists(), origin_[origin_now_].data(), specials,    ball_.data()};
+    const auto kernel = links_.any_specials() ? &list_kernel<P, true> : &list_kernel<P, false>;
+    ListArguments arguments{cells_,
+                            !base_.motion.frame.tilted,
+                            base_.watch,
+                            sorter_.range(),
+                            lists(),
+                            origin_[origin_now_].data(),
+                            links_.specials(excluded_kinds(settings_.pairs)),
+                            ball_.data()};
     arguments.shares = list_shares();
     kernel<<<list_grid(), kThreads, 0, stream_>>>(arguments, velocity_[now_].data());
     check_launch();
-    if (base_.bonds.pair) {
-      bond_pair_kernel<<<blocks, 256, 0, stream_>>>(
-          count_, origin_[origin_now_].data(), bond_first_.data(), bond_partner_.data(),
-          bond_type_.data(), where_.data(), bond_pair_.data());
-      check_launch();
-    } else if (bond_ends_) {
-      bond_range_kernel<<<blocks, 256, 0, stream_>>>(count_, origin_[origin_now_].data(),
-                                                     bond_first_.data(), bond_range_.data());
-      check_launch();
-      bond_index_kernel<<<blocks_for(bond_ends_, 256), 256, 0, stream_>>>(
-          bond_ends_, bond_partner_.data(), where_.data(), bond_index_.data());
-      check_launch();
-    }
+    links_.follow(count_, origin_[origin_now_].data(), stream_);
     ++counters_.builds;
   }
 
@@ -738,50 +562,33 @@ class CudaEngine final : OnDevice, public EngineBase {
   StepConstants<P> constants_;
   BondedSums<P> bonded_;
   VelocitySums velocity_sums_;
-  DeviceBuffer<double> moment_by_type_, drops_;
-  DeviceBuffer<unsigned long long> metered_;
+  StrideChanges in_stride_;
   DeviceBuffer<Control> control_;
   DeviceBuffer<double> total_;
   MappedMemory<Report> report_;
   Step<P> base_;  // what does not change from step to step
   Cells cells_;
   int count_ = 0, lanes_ = 1, capacity_ = 0;
-  struct {
-    int blocks = 0, ghosts = 0, pairs = 0;  // blocks: none if it does not serve
-    std::size_t bytes = 0;                  // of shared memory
-  } interval_;
+  Intervals<P> intervals_;
   bool knows_interval_ = false;
-  std::int64_t interval_begin_ = 0;
-  DeviceBuffer<Meeting> meeting_;
   int now_ = 0, origin_now_ = 0;  // buffers of the present state
-  bool lists_hold_ = false, has_special_ = false;
-  bool plain_ = true;
-  std::int64_t periods_ = 0;                                // periods_of_tilt() of the positions
+  bool lists_hold_ = false, plain_ = true;
   std::int64_t handled_ = -1, built_ = -1, expected_ = -1;  // expected_: lists hold until then
   DeviceBuffer<Position> position_[2];
   DeviceBuffer<Velocity> velocity_[2];
   DeviceBuffer<Short> short_[2];
   DeviceBuffer<int3> image_;  // by index of the host
-  DeviceBuffer<unsigned> origin_[2], key_, member_;
-  DeviceBuffer<uint2> place_;
-  DeviceBuffer<unsigned> cell_rank_, cell_number_, cell_start_;
+  DeviceBuffer<unsigned> origin_[2];
+  CellSorter<P> sorter_;
+  SortedLinks links_;
   DeviceBuffer<Vector<Real>> force_;
   DeviceBuffer<Real> density_;  // of many-body forces
   DeviceBuffer<Ball> ball_;
   DeviceBuffer<unsigned> entry_;
   DeviceBuffer<int> number_;
-  DeviceBuffer<int2> range_;  // of each cell
-  DeviceBuffer<char> sum_memory_;
-  std::size_t sum_bytes_ = 0;
   DeviceBuffer<Triple> staging_;
   DeviceBuffer<unsigned> bad_{1};  // the smallest index of a particle without a place
   DeviceBuffer<double> partial_;
-  int bond_ends_ = 0;
-  DeviceBuffer<int> bond_first_, bond_type_, special_first_;
-  DeviceBuffer<unsigned> bond_partner_, bond_index_, where_;
-  DeviceBuffer<LinkWord> special_link_;
-  DeviceBuffer<int2> bond_range_;
-  DeviceBuffer<uint4> bond_pair_;
 };
 
 }  // namespace manymove::dpd

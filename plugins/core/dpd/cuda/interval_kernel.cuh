@@ -61,9 +61,12 @@ MM_HD int ghost_slots(int ghosts) {
 
 constexpr int kIntervalThreads = 512, kIntervalBlocks = 2;  // of a block, of a multiprocessor
 
-static __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
+// A template, so that it is compiled only where an engine uses it: in mixed precision.
+template <class Precision>
+__global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
     interval_kernel(const __grid_constant__ Interval a) {
   using P = Mixed;
+  static_assert(std::is_same_v<P, Precision>);
   constexpr int threads = kIntervalThreads, kWarps = threads / 32, kKeys = 64;
   constexpr unsigned kNone = ~0u;
   extern __shared__ __align__(16) char interval_memory[];

@@ -2,7 +2,7 @@
 // Steps under shear on a GPU.
 #pragma once
 
-#include "step_kernels.cuh"
+#include "step_constants.cuh"
 
 namespace manymove::dpd {
 
@@ -25,6 +25,15 @@ __global__ void change_tilt_kernel(int count, bool smaller, const unsigned* orig
   int3& at = image[origin[i]];
   at.x += change_tilt(r, smaller, at.y);
   position[i] = r;
+}
+template <class P>
+void change_tilts(int count, bool smaller, const DeviceBuffer<unsigned>& origin,
+                  const DeviceBuffer<int3>& image,
+                  const DeviceBuffer<typename P::Position>& position, cudaStream_t stream) {
+  if (count == 0) return;
+  change_tilt_kernel<P><<<blocks_for(count), kThreads, 0, stream>>>(count, smaller, origin.data(),
+                                                                    image.data(), position.data());
+  check_launch();
 }
 
 }  // namespace manymove::dpd

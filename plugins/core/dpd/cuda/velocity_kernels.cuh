@@ -123,4 +123,47 @@ class VelocitySums {
   DeviceBuffer<unsigned long long> total_;
 };
 
+// Changes of velocities in stride: sums that steps have metered, and by how much each thermostat
+// has lowered its temperature.
+class StrideChanges {
+ public:
+  // kept: sums of so many steps are kept while later ones are launched.
+  StrideChanges(const Settings& settings, const MomentUnits& units, std::int64_t kept,
+                cudaStream_t stream)
+      : kept_(kept) {
+    if (settings.velocity_changes.empty()) return;
+    units_ = on_device(units.by_type(), stream);
+    drops_ = DeviceBuffer<double>(settings.velocity_changes.size());
+    sums_ = DeviceBuffer<unsigned long long>(static_cast<std::size_t>(kept) * kWords);
+  }
+
+  DeviceBuffer<double>& drops() { return drops_; }
+  // Of a step, whose sums are 0 again.
+  Meter meter(const VelocityChange& change, std::int64_t step, cudaStream_t stream) const {
+    check(cudaMemsetAsync(sums_of(step), 0, kWords * sizeof *sums_of(step), stream), "clear");
+    return {sums_of(step), units_.data(), change.measured,
+            change.kind == VelocityChange::kStop ? Moments::kSums : 1};
+  }
+  // wait() waits for what is in the stream.
+  template <class Wait>
+  Moments fetch(std::int64_t step, cudaStream_t stream, const Wait& wait) const {
+    std::vector<std::int64_t> copies(kWords);
+    copy_out(copies.data(), sums_of(step), kWords * sizeof copies[0], stream);
+    wait();
+    Moments sums;
+    for (std::size_t k = 0; k < kWords; ++k) sums.word[k % Meter::kWords] += copies[k];
+    return sums;
+  }
+
+ private:
+  static constexpr std::size_t kWords = Meter::kCopies * Meter::kWords;
+  unsigned long long* sums_of(std::int64_t step) const {
+    return sums_.data() + step % kept_ * static_cast<std::int64_t>(kWords);
+  }
+
+  const std::int64_t kept_;
+  DeviceBuffer<double> units_, drops_;
+  DeviceBuffer<unsigned long long> sums_;
+};
+
 }  // namespace manymove::dpd

@@ -7,6 +7,7 @@
 
 #include "../../runtime/parallel_for.h"
 #include "../distributed.h"
+#include "../rows.h"
 #include "../state.h"
 #include "kernels.h"
 
@@ -55,30 +56,18 @@ class CpuEngine final : public Engine {
         if (worker.tally.corrupt)
           throw std::runtime_error("a cell holds more disks than fit: the state is corrupt");
       }
-      if (sampling_.every && data.counters.cycles % sampling_.every == 0) sample();
-      if (sampling_.record && data.counters.cycles % sampling_.record == 0) {
-        if (!incomplete_) {
-          rows_.insert(rows_.end(), row_.begin(), row_.end());
-          row_cycles_.push_back(data.counters.cycles);
-        }
-        incomplete_ = false;
-        std::fill(row_.begin(), row_.end(), 0);
-      }
+      if (rows_.wants_sample(data.counters.cycles)) sample();
+      rows_.end_cycle(data.counters.cycles);
     }
   }
 
   void set_sampling(const Sampling& sampling) override {
-    sampling_ = sampling;
-    incomplete_ = sampling.record && state_.data.counters.cycles % sampling.record != 0;
-    rows_.clear();
-    row_cycles_.clear();
-    row_.assign(sampling.bins, 0);
+    rows_.begin(sampling, static_cast<std::size_t>(sampling.bins), state_.data.counters.cycles);
     for (Worker& worker : workers_) worker.bins.assign(sampling.bins, 0);
   }
 
   std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
-    cycles = std::exchange(row_cycles_, {});
-    return std::exchange(rows_, {});
+    return rows_.take(cycles);
   }
 
   bool same_positions(const HostParticles& host) const override {
@@ -257,10 +246,11 @@ class CpuEngine final : public Engine {
 
   void sample() {
     look_at_neighbors();
-    count_pairs(contact_bins(state_.geometry, sampling_),
+    count_pairs(contact_bins(state_.geometry, rows_.sampling()),
                 [this](int thread) { return workers_[thread].bins.data(); });
     for (Worker& worker : workers_)
-      for (std::size_t i = 0; i < row_.size(); ++i) row_[i] += std::exchange(worker.bins[i], 0);
+      for (std::size_t i = 0; i < worker.bins.size(); ++i)
+        rows_.row()[i] += std::exchange(worker.bins[i], 0);
   }
 
   mutable State state_;  // const functions fill a strip's margins
@@ -273,10 +263,7 @@ class CpuEngine final : public Engine {
   std::vector<std::int32_t> spare_ids_;
   Draw draw_{}, local_draw_{};
   mutable std::vector<std::byte> messages_[4];  // to below, above; from below, above
-  Sampling sampling_;
-  bool incomplete_ = false;  // the row that is being filled began late
-  std::vector<std::uint64_t> row_, rows_;
-  std::vector<std::uint64_t> row_cycles_;
+  Rows rows_;
   std::uint64_t written_ = 0, last_write_ = kNever;  // trace and cycle of write_positions()
 };
 

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "../state.h"
+#include "device_rows.cuh"
 #include "distributed/halo_exchange.cuh"
 #include "kernels.cuh"
 
@@ -12,15 +13,15 @@ namespace manymove::hard_particles {
 namespace {
 
 // One schedule of the kernel, in all modes.
-using Kernel = decltype(&cycle_kernel<12, kThreads, 3, Mode::plain>);
+using Kernel = decltype(&cycle_kernel<12, 1, kThreads, 3, Mode::plain>);
 struct Kernels {
   Kernel plain, write, strip;
 };
-template <int K, int Threads, int Blocks>
+template <int K, int Teams, int Threads, int Blocks>
 Kernels kernels() {
-  return {&cycle_kernel<K, Threads, Blocks, Mode::plain>,
-          &cycle_kernel<K, Threads, Blocks, Mode::write>,
-          &cycle_kernel<K, Threads, Blocks, Mode::strip>};
+  return {&cycle_kernel<K, Teams, Threads, Blocks, Mode::plain>,
+          &cycle_kernel<K, Teams, Threads, Blocks, Mode::write>,
+          &cycle_kernel<K, Teams, Threads, Blocks, Mode::strip>};
 }
 
 class CudaEngine final : OnDevice, public Engine {
@@ -73,7 +74,7 @@ class CudaEngine final : OnDevice, public Engine {
   }
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
-    if (!host.double_precision || sampling_.every) {
+    if (!host.double_precision || rows_.sampling().every) {
       if (!same_positions(host)) return false;
       enqueue(cycles, host);
       return true;
@@ -111,21 +112,12 @@ class CudaEngine final : OnDevice, public Engine {
 
   void set_sampling(const Sampling& sampling) override {
     const DeviceGuard here = use();
-    DeviceBuffer<std::uint64_t> ring((kRing + 1) * sampling.bins);
-    if (sampling.bins) ring.clear(stream_);
-    ring_.swap(ring);
-    sampling_ = sampling;
-    incomplete_ = sampling.record && state_.data.counters.cycles % sampling.record != 0;
-    ring_used_ = 0;
-    rows_.clear();
-    row_cycles_.clear();
+    rows_.begin(sampling, sampling.bins, state_.data.counters.cycles);
   }
 
   std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
     const DeviceGuard here = use();
-    if (ring_used_) collect_rows();
-    cycles = std::exchange(row_cycles_, {});
-    return std::exchange(rows_, {});
+    return rows_.take(cycles);
   }
 
   Counters counters() const override {
@@ -180,8 +172,6 @@ class CudaEngine final : OnDevice, public Engine {
   }
 
  private:
-  static constexpr std::size_t kRing = 1024;  // rows kept on the device before they are fetched
-
   void compare(const HostParticles& host) const {
     const auto kernel = host.double_precision ? &compare_kernel<double> : &compare_kernel<float>;
     const int n = static_cast<int>(state_.particles), block = kCompared * kThreads;
@@ -203,18 +193,11 @@ class CudaEngine final : OnDevice, public Engine {
       else
         launch(draw, i + 1 == cycles ? host : nullptr, skip);
       now_ = 1 - now_;
-      if (sampling_.every && cycle % sampling_.every == 0) {
+      if (rows_.wants_sample(cycle)) {
         look_at_neighbors();
-        count_pairs(sampling_, ring_.data() + ring_used_ * sampling_.bins);
+        count_pairs(rows_.sampling(), rows_.row());
       }
-      if (sampling_.record && cycle % sampling_.record == 0) {
-        if (incomplete_)
-          ring_.clear(stream_);  // nothing else is in it yet
-        else
-          row_cycles_.push_back(cycle), ++ring_used_;
-        incomplete_ = false;
-        if (ring_used_ == kRing) collect_rows();
-      }
+      rows_.end_cycle(cycle);
     }
     check_launch();
     finish();
@@ -298,16 +281,24 @@ class CudaEngine final : OnDevice, public Engine {
     check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_),
           "device");
     const int tiles = g.tiles[0] * (state_.strip ? state_.strip->tile_rows() : g.tiles[1]);
-    if (state_.parameters.cell_width > 1.15 * state_.parameters.diameter)
-      kernels_ = kernels<20, kThreads, 2>();  // many extras: worth more registers
-    else if (tiles <= 2 * multiprocessors)
-      kernels_ = kernels<12, kThreads, 2>();
-    else
-      kernels_ = kernels<12, kThreads, 3>();
     // Whole warps for the cells of a set that hold one disk, and one for the others; more take
     // turns. In large tiles more threads than that let the disks land sooner.
-    const int warps = (set_cells(g) * 83 / 100 + 31) / 32 + 1;
-    threads_ = g.tile < 17 ? std::min(kThreads, std::max(2, warps) * 32) : kThreads;
+    const int team = 32 * std::max(2, (set_cells(g) * 83 / 100 + 31) / 32 + 1);
+    const auto use = [&](const Kernels& kernels, int threads) {
+      kernels_ = kernels;
+      threads_ = threads;
+    };
+    const int threads = g.tile < 17 ? std::min(kThreads, team) : kThreads;
+    if (state_.parameters.cell_width > 1.15 * state_.parameters.diameter)
+      use(kernels<20, 1, kThreads, 2>(), threads);  // many extras: worth more registers
+    else if (tiles <= multiprocessors && 2 * team <= 384)
+      use(kernels<12, 2, 384, 1>(), 384);
+    else if (tiles <= 2 * multiprocessors && 2 * team <= kThreads)
+      use(kernels<12, 2, kThreads, 2>(), 2 * team);
+    else if (tiles <= 2 * multiprocessors)
+      use(kernels<12, 1, 320, 2>(), 320);
+    else
+      use(kernels<12, 1, kThreads, 3>(), threads);
     overlap_ = waits_for_former_kernel(kernels_.plain);
   }
   void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
@@ -332,19 +323,6 @@ class CudaEngine final : OnDevice, public Engine {
     tally_.upload(&seen_, stream_);
   }
 
-  // Fetches the finished rows; the one that is being filled becomes the first.
-  void collect_rows() {
-    const std::size_t bins = sampling_.bins, count = ring_used_ * bins;
-    finish();
-    rows_.resize(rows_.size() + count);
-    ring_.download(rows_.data() + rows_.size() - count, stream_, count);
-    check(cudaMemcpyAsync(ring_.data(), ring_.data() + count, bins * sizeof(std::uint64_t),
-                          cudaMemcpyDeviceToDevice, stream_),
-          "rows");
-    check(cudaMemsetAsync(ring_.data() + bins, 0, count * sizeof(std::uint64_t), stream_), "rows");
-    ring_used_ = 0;
-  }
-
   State state_;
   Geometry local_;
   Doubled doubled_;
@@ -359,16 +337,11 @@ class CudaEngine final : OnDevice, public Engine {
   Event compared_;
   std::uint64_t last_write_ = kNever;  // cycle of the last write_positions()
   DeviceBuffer<double2> sums_;
-  DeviceBuffer<std::uint64_t> ring_;
   Kernels kernels_;
   int threads_;
   bool overlap_;  // of one cycle's end and the next one's start
   int now_ = 0;
-  Sampling sampling_;
-  bool incomplete_ = false;  // the row that is being filled began late
-  std::size_t ring_used_ = 0;
-  std::vector<std::uint64_t> rows_;
-  std::vector<std::uint64_t> row_cycles_;
+  DeviceRows rows_{1024, stream_, [this] { finish(); }};
   std::unique_ptr<HaloExchange> halo_;  // of a strip; destroyed before the memory that it uses
 };
 

@@ -96,14 +96,19 @@ __device__ int class_of(const Geometry& g, std::uint32_t entry) {
   return n == 2 ? 3 : min(extras, 2);
 }
 
+// n / d for small integers: the approximate division errs by far less than 1 / (2 d).
+__device__ int quotient(unsigned n, int d) {
+  return static_cast<int>(__fdividef(static_cast<float>(n) + 0.5f, static_cast<float>(d)));
+}
+
 // The cells of a rectangle, one after the other for each thread of a block.
 struct Walk {
   int width, row, column, rows, columns;
   __device__ explicit Walk(int width_)
       : width(width_),
-        row(static_cast<int>(threadIdx.x) / width_),
+        row(quotient(threadIdx.x, width_)),
         column(static_cast<int>(threadIdx.x) - row * width_),
-        rows(static_cast<int>(blockDim.x) / width_),
+        rows(quotient(blockDim.x, width_)),
         columns(static_cast<int>(blockDim.x) - rows * width_) {}
   __device__ void next() {
     row += rows;
@@ -242,9 +247,49 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
   }
 }
 
+// Does what visit_any() does, with the exact predicate and all threads of a warp: each has a slot
+// of a neighbor and one of the cell. Returns the accepted moves to each of them.
+__device__ int visit_together(const Geometry& g, std::uint64_t cycle, int round, const Place& at,
+                              std::uint32_t entry, std::uint32_t where) {
+  constexpr unsigned kAll = ~0u;
+  const int lane = static_cast<int>(threadIdx.x) & 31, mine = lane & 3, n = entry_count(entry);
+  const Neighbor near = at.near[lane >> 2];
+  const Position q = at.slot[mine * at.plane + near.offset];
+  Position own = at.slot[mine * at.plane];
+  std::uint32_t word[4];
+  unsigned order = 0xe4;
+  if (n > 2 && g.shuffle_particles) {
+    random_words(word, g, where, cycle, Purpose::shuffle, round, 0);
+    order = permutation(n, word);
+  }
+  int accepted = 0, turn = 0;
+#pragma unroll 1
+  for (int made = 0; made < g.moves_per_cell; ++made) {
+    if ((made & 3) == 0)
+      random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
+    if (made == 0 && n == 2 && g.shuffle_particles && first_of_pair(word[0])) order = 0x1;
+    const int slot = static_cast<int>(order >> (2 * turn) & 3u);
+    turn = turn + 1 == n ? 0 : turn + 1;
+    const float x = __shfl_sync(kAll, own.x, slot) + displacement(word[0], g.step),
+                y = __shfl_sync(kAll, own.y, slot) + displacement(other_half(word[0]), g.step);
+    word[0] = word[1];
+    word[1] = word[2];
+    word[2] = word[3];
+    const bool apart =
+        (q.x == kEmpty || exactly_apart(q.x + near.x - x, q.y + near.y - y, g.contact)) &&
+        (mine == slot || own.x == kEmpty || exactly_apart(own.x - x, own.y - y, g.contact));
+    if (!__all_sync(kAll, apart && abs_of(x) < g.half[0] && abs_of(y) < g.half[1])) continue;
+    if (mine == slot) own = {x, y};
+    ++accepted;
+  }
+  if (lane < kSlots) at.slot[mine * at.plane] = own;
+  return accepted;
+}
+
 // All visits of a cycle, a thread for each cell. Random numbers are made before the threads wait
-// for each other. Returns the accepted moves.
-template <int K>
+// for each other; or, if the block has two teams of threads, by one team while the other one
+// visits, and it looks up the extras too. Returns the accepted moves.
+template <int K, int Teams>
 __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw& d, int tile_id,
                                 const TileMemory& m, const TileControl& control) {
   enum { kQuiet, kCalm, kMixed, kOther, kNothing };
@@ -252,6 +297,7 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
   const auto set_of = [&](int step) { return d.order[step >> 2] >> (2 * (step & 3)) & 3; };
   int kind = kNothing, end = 0;
   Visit v{};
+  Extras ahead{};
   const auto prepare = [&](int step, int i) {
     const int set = set_of(step), warp = i & -32;
     const Plan plan = control.plan[set];
@@ -265,31 +311,55 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
     const int at = kind == kNothing ? 0 : kind == kOther ? i - plan.others + plan.quick : i;
     v.entry = m.list[set * set_cells(g) + at];
     v.where = tile + entry_index(v.entry);
+    v.odd = set & 1;
+    if (Teams == 2 && kind == kCalm)
+      find_extras<1>(s, control.near[v.odd], g.plane, v.entry, ahead);
+    if (Teams == 2 && kind == kMixed)
+      find_extras<kExtras>(s, control.near[v.odd], g.plane, v.entry, ahead);
     displacement_words(v.word, s, v.where, d.cycle, step >> 2, 0);
   };
   float accepted = 0;
-  const int steps = 4 * g.rounds;
-  prepare(0, threadIdx.x);
+  const int steps = 4 * g.rounds, team_size = static_cast<int>(blockDim.x) / Teams;
+  const int team = Teams == 1 ? 0 : static_cast<int>(threadIdx.x) >= team_size;
+  const int mine = static_cast<int>(threadIdx.x) - team * team_size;
+  if (team == 0) prepare(0, mine);
   for (int step = 0; step < steps; ++step) {
-    const int odd = set_of(step) & 1, round = step >> 2;
-    for (int i = threadIdx.x;;) {
-      const Place at{m.tile + entry_index(v.entry), control.near[odd], g.plane};
-      bool done = kind == kNothing;
-      if (kind == kQuiet)
-        done = visit_by_estimates<8, false>(g, s, d.cycle, round, at, v, odd, accepted);
-      else if (kind == kCalm)
-        done = visit_by_estimates<9, false>(g, s, d.cycle, round, at, v, odd, accepted);
-      else if (kind == kMixed)
-        done = visit_by_estimates<8 + kExtras, true>(g, s, d.cycle, round, at, v, odd, accepted);
-      if (!done) {
-        const int moved = visit_any<K>(g, d.cycle, round, at, v.entry, odd, v.where);
-        accepted += static_cast<float>(moved);
+    const bool turn = Teams == 1 || (step & 1) == team;
+    if (turn) {
+      const int round = step >> 2;
+      for (int i = mine;;) {
+        const Place at{m.tile + entry_index(v.entry), control.near[v.odd], g.plane};
+        const auto visit = [&]<int Extra, bool Mixed>() {
+          Extras here;
+          if (Teams == 1) find_extras<Extra>(s, at.near, g.plane, v.entry, here);
+          return visit_by_estimates<8 + Extra, Mixed>(g, s, d.cycle, round, at, v,
+                                                      Teams == 1 ? here : ahead, accepted);
+        };
+        bool done = true;
+        if (kind == kQuiet)
+          done = visit.template operator()<0, false>();
+        else if (kind == kCalm)
+          done = visit.template operator()<1, false>();
+        else if (kind == kMixed)
+          done = visit.template operator()<kExtras, true>();
+        if (kind == kOther)
+          accepted +=
+              static_cast<float>(visit_any<K>(g, d.cycle, round, at, v.entry, v.odd, v.where));
+        // Few visits have to be made again, so that a thread alone would keep the others waiting.
+        for (unsigned again = __ballot_sync(~0u, !done); again; again &= again - 1) {
+          const int lane = __ffs(static_cast<int>(again)) - 1;
+          const std::uint32_t entry = __shfl_sync(~0u, v.entry, lane);
+          const Place there{m.tile + entry_index(entry), control.near[v.odd], g.plane};
+          const int moved =
+              visit_together(g, d.cycle, round, there, entry, tile + entry_index(entry));
+          if (static_cast<int>(threadIdx.x & 31) == lane) accepted += static_cast<float>(moved);
+        }
+        i += team_size;
+        if ((i & -32) >= end) break;
+        prepare(step, i);
       }
-      i += blockDim.x;
-      if ((i & -32) >= end) break;
-      prepare(step, i);
     }
-    if (step + 1 < steps) prepare(step + 1, threadIdx.x);
+    if (step + 1 < steps && (Teams == 1 || !turn)) prepare(step + 1, mine);
     __syncthreads();
   }
   return static_cast<unsigned>(accepted);
@@ -338,8 +408,9 @@ __device__ unsigned long long write_cell(const Geometry& g, const HostWrite& to,
   return sum;
 }
 
-// One block per tile, a thread per active cell. K - 8: extras that visit_any() keeps in registers.
-template <int K, int Threads, int BlocksPerMultiprocessor, Mode M>
+// One block per tile, a thread of each team per active cell. K - 8: extras that visit_any() keeps
+// in registers.
+template <int K, int Teams, int Threads, int BlocksPerMultiprocessor, Mode M>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Doubled s,
                  const __grid_constant__ Draw d, const Buffers b,
@@ -372,7 +443,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   __syncthreads();
   let_next_cycle_start();
 
-  const unsigned accepted = visit_cells<K>(g, s, d, tile_id, m, control);
+  const unsigned accepted = visit_cells<K, Teams>(g, s, d, tile_id, m, control);
 
   const int columns = control.bounds.size[0], rows = control.bounds.size[1];
   unsigned long long sum = 0;

@@ -211,7 +211,7 @@ class DistributedEngine final : public EngineOfRanks<Engine> {
 
 GridRows rows_of(const State& s) {
   const int last = s.dimensions() - 1;
-  return {s.geometry.cells[last], s.geometry.tiles[last], s.geometry.tile, last == 2};
+  return {s.geometry.cells[last], s.geometry.tiles[last], s.geometry.tile[last], last == 2};
 }
 
 int row_of(const State& s, const Snapshot& data, std::int64_t place) {

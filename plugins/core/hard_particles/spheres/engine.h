@@ -42,7 +42,7 @@ struct Parameters {
   double cell_width = 0;            // wanted width of a cell, at least the largest contact distance
   int moves_per_cell = 0;           // n_m, trial moves per visit of a cell
   int rounds = 0;                   // passes over the 2^D checkerboard sets between two grid shifts
-  int tile = 0;                     // widest tile in cells
+  std::array<int, 3> tile{};        // widest tile in cells along each axis
   std::uint64_t seed = 0;
   std::uint64_t first_cycle = 0;  // where the counter of cycles, and so the random numbers, begins
   double repair_depth = 1e-4;     // overlaps of the start up to this depth are repaired
@@ -84,9 +84,9 @@ struct Snapshot {
 // The grid that the engine chose.
 struct Grid {
   int dimensions;
-  int cells[3], tiles[3];
+  int cells[3], tiles[3], tile[3];
   double cell_width[3];
-  int tile, moves_per_cell, rounds;
+  int moves_per_cell, rounds;
   int slots;                // particles for which a cell has room, by a proven bound
   double max_displacement;  // as realized
   double unit;              // length of one integer unit

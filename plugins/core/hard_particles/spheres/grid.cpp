@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../../runtime/text.h"
+#include "../tiles.h"
 #include "edges.h"
 #include "grid.h"
 #include "volume.h"
@@ -99,40 +100,86 @@ double most_in_box(const Distances& d, const double* edges, int dimensions) {
   return std::min(by_density(d.smallest), of_types);
 }
 
-constexpr int kMostInTile = 65535;  // for lists of 16-bit indices
+constexpr int kMostInTile = 65535;     // for lists of 16-bit indices
+constexpr int kExpectedInTile = 4000;  // of a mixture, to fit fast memory
 
-void set_tile(State& state, int tile) {
+void set_tile(State& state, const std::array<int, 3>& tile) {
   const int D = state.dimensions();
   Geometry& g = state.geometry;
-  g.tile = tile;
   g.plane = 1;
   for (int a = 0; a < 3; ++a) {
-    g.tiles[a] = a < D ? (g.cells[a] + tile - 1) / tile : 1;
-    if (a < D) g.plane *= tile + 1;
+    g.tile[a] = a < D ? tile[a] : 1;
+    g.tiles[a] = (g.cells[a] + g.tile[a] - 1) / g.tile[a];
+    if (a < D) g.plane *= g.tile[a] + 1;
   }
+}
+
+std::string widths_of(const Geometry& g, int dimensions) {
+  std::string text = text_of(g.tile[0]);
+  const bool equal =
+      std::all_of(g.tile, g.tile + dimensions, [&](int n) { return n == g.tile[0]; });
+  for (int a = 1; a < dimensions && !equal; ++a) text += text_of(" by ", g.tile[a]);
+  return text;
+}
+
+// The tiles of a mixture in three dimensions if cubes would be between two and three for each
+// multiprocessor of an H100, which then waits for those with three: at most two for each, in
+// numbers per axis that leave most cells active.
+void balance_tiles(State& state) {
+  constexpr int kMost = 2 * kMultiprocessors, kFewest = kMost * 9 / 10;
+  Geometry& g = state.geometry;
+  const int cubes = g.tiles[0] * g.tiles[1] * g.tiles[2];
+  if (cubes <= kMost || cubes >= 3 * kMultiprocessors * 19 / 20) return;
+  const auto fewest = [&](int a) { return (g.cells[a] + kMaxTile - 1) / kMaxTile; };
+  std::array<int, 3> best{};
+  double most = 0;
+  for (int x = fewest(0); x <= g.cells[0] / 4; ++x)
+    for (int y = fewest(1); y <= g.cells[1] / 4 && x * y <= kMost; ++y)
+      for (int z = fewest(2); z <= g.cells[2] / 4 && x * y * z <= kMost; ++z) {
+        const double active = static_cast<double>(g.cells[0] - x) * (g.cells[1] - y) *
+                              static_cast<double>(g.cells[2] - z);
+        if (x * y * z < kFewest || active < most) continue;
+        most = active;
+        best = {x, y, z};
+      }
+  if (most == 0) return;
+  const std::array<int, 3> cubic = state.parameters.tile;
+  for (int a = 0; a < 3; ++a) state.parameters.tile[a] = (g.cells[a] + best[a] - 1) / best[a];
+  set_tile(state, state.parameters.tile);
+  if (expected_in_tile(state) > kExpectedInTile || most_in_tile(state) > kMostInTile)
+    state.parameters.tile = cubic;
 }
 
 // A function of the system, never of the device, because random numbers belong to a tile's cells.
 void choose_tile(State& state) {
   Parameters& p = state.parameters;
-  if (p.tile != 0 && (p.tile < 2 || p.tile > kMaxTile))
-    refuse("tile must be from 2 to ", kMaxTile, " cells, got ", p.tile);
-  if (p.tile == 0) {
-    p.tile = p.dimensions == 2 ? kMaxTile : state.cells() > 150000 ? 9 : 8;
-    // Particles of mixtures are many in a cell; a tile of some thousands fits fast memory.
-    for (set_tile(state, p.tile); p.tile > 3 && expected_in_tile(state) > 4000;)
-      set_tile(state, --p.tile);
-    while (p.tile > 2 && most_in_tile(state) > kMostInTile) set_tile(state, --p.tile);
+  const int D = p.dimensions;
+  const bool given = p.tile != std::array<int, 3>{};
+  for (int a = 0; a < D; ++a)
+    if (given && (p.tile[a] < 2 || p.tile[a] > kMaxTile))
+      refuse("tile must be from 2 to ", kMaxTile, " cells, got ", p.tile[a]);
+  if (!given) {
+    int width = D == 2 ? kMaxTile : state.cells() > 150000 ? 9 : 8;
+    const auto set = [&](int to) {
+      width = to;
+      p.tile.fill(width);
+      set_tile(state, p.tile);
+    };
+    // Particles of mixtures are many in a cell.
+    for (set(width); width > 3 && expected_in_tile(state) > kExpectedInTile;) set(width - 1);
+    while (width > 2 && most_in_tile(state) > kMostInTile) set(width - 1);
+    if (D == 3 && state.distances.contact != Contact::one_size) balance_tiles(state);
   }
   set_tile(state, p.tile);
   if (most_in_tile(state) > kMostInTile)
-    refuse("a tile of ", p.tile, " cells has room for ", most_in_tile(state),
+    refuse("a tile of ", widths_of(state.geometry, D), " cells has room for ", most_in_tile(state),
            " particles; at most ", kMostInTile, " are supported: choose a narrower tile");
   // A cell of a tile has a number of 32 bits, which its random numbers belong to.
   double numbers = state.geometry.plane;
   for (const int tiles : state.geometry.tiles) numbers *= tiles;
   if (numbers > 0x1p32)
-    refuse("tiles of ", p.tile, " cells are too many in this box: choose a wider tile");
+    refuse("tiles of ", widths_of(state.geometry, D),
+           " cells are too many in this box: choose a wider tile");
 }
 
 }  // namespace
@@ -140,9 +187,10 @@ void choose_tile(State& state) {
 int most_in_tile(const State& s) {
   double edges[3];
   for (int a = 0; a < s.dimensions(); ++a)  // at constant pressure for all volumes
-    edges[a] = s.constant_pressure() ? kWidestCell * s.distances.largest * (s.geometry.tile + 1)
-                                     : s.parameters.box[a] / s.geometry.cells[a] *
-                                           std::min(s.geometry.cells[a] + 1, s.geometry.tile + 1);
+    edges[a] = s.constant_pressure()
+                   ? kWidestCell * s.distances.largest * (s.geometry.tile[a] + 1)
+                   : s.parameters.box[a] / s.geometry.cells[a] *
+                         std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
   // Particles of a small box are there twice, as their own images.
   return static_cast<int>(std::min(1e9, most_in_box(s.distances, edges, s.dimensions())));
 }
@@ -150,7 +198,7 @@ int most_in_tile(const State& s) {
 int expected_in_tile(const State& s) {
   double n = static_cast<double>(s.particles) / static_cast<double>(s.cells());
   for (int a = 0; a < s.dimensions(); ++a)
-    n *= std::min(s.geometry.cells[a] + 1, s.geometry.tile + 1);
+    n *= std::min(s.geometry.cells[a] + 1, s.geometry.tile[a] + 1);
   return std::min(most_in_tile(s), static_cast<int>(1.04 * n + 5 * std::sqrt(n) + 16));
 }
 
@@ -269,7 +317,8 @@ void choose_grid(State& state) {
     choose_edges(state);
   } else if (state.constant_pressure()) {
     choose_lattice(state);
-    if (!set_box(state, state.data.volume)) refuse("the lattice has no grid for this box");
+    if (!set_box(state, state.data.volume))
+      refuse("the lattice has no grid for this box: choose a less elongated one");
   } else {
     choose_cells(state);
   }
@@ -327,7 +376,7 @@ void set_volume(State& state, double coordinate) {
 void follow_box(State& state) {
   choose_slots(state);
   state.geometry.step = displacement_step(state.parameters.max_displacement / state.unit);
-  set_tile(state, state.geometry.tile);
+  set_tile(state, state.parameters.tile);
   fill_contacts(state);
 }
 
@@ -352,9 +401,9 @@ Grid grid_of(const State& s) {
   for (int a = 0; a < grid.dimensions; ++a) {
     grid.cells[a] = g.cells[a];
     grid.tiles[a] = g.tiles[a];
+    grid.tile[a] = g.tile[a];
     grid.cell_width[a] = s.parameters.box[a] / g.cells[a];
   }
-  grid.tile = g.tile;
   grid.moves_per_cell = g.moves_per_cell;
   grid.rounds = g.rounds;
   grid.slots = g.slots;

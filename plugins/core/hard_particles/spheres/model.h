@@ -75,8 +75,8 @@ struct Part {
 struct Geometry {
   int cells[3];  // at least 3
   int tiles[3];
-  int tile;            // widest tile, in cells
-  int plane;           // (tile + 1)^D, the most cells of a tile in local storage
+  int tile[3];         // widest tile along each axis, in cells
+  int plane;           // the most cells of a tile in local storage: the product of tile + 1
   int slots;           // of a cell
   float half[3];       // H: half a cell's width
   float step;          // maximum displacement / 16383.5, eight significant bits

@@ -7,6 +7,7 @@
 #include "../../../runtime/device.cuh"
 #include "../../../runtime/text.h"
 #include "../../cuda/kernels.cuh"
+#include "../../engine_base.h"
 #include "../fill.h"
 #include "../moves.h"
 
@@ -231,10 +232,10 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class F>
-class RigidCudaEngine final : OnDevice, public Engine {
+class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
  public:
   RigidCudaEngine(RigidState state, const AdoptRigid& molecules, int device, int threads)
-      : OnDevice(device), state_(std::move(state)), tally_(1) {
+      : OnDevice(device), EngineBase(std::move(state)), tally_(1) {
     {
       ThreadPool pool(threads);
       fill_rigid_grid(state_, pool);
@@ -301,11 +302,6 @@ class RigidCudaEngine final : OnDevice, public Engine {
     run_whole(state_, steps, measure, launch, [&](unsigned full) { enlarge(full); });
   }
 
-  void set_max_displacement(double angstrom) override {
-    check_displacement(state_, angstrom);
-    state_.data.max_displacement = angstrom;
-  }
-  double max_displacement() const override { return state_.data.max_displacement; }
   void set_positions(const double* positions, const double* orientations) override {
     const DeviceGuard here = use();
     adopt_poses(state_, positions, orientations);
@@ -319,10 +315,6 @@ class RigidCudaEngine final : OnDevice, public Engine {
     sums_.clear(stream_);
     if (profile_.size()) profile_.clear(stream_);
     state_.data.counters.samples = 0;
-  }
-  void set_activities(const std::vector<double>& activities) override {
-    adsorption::set_activities(state_, activities);
-    reset_averages();
   }
   std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
                                             bool empty) override {
@@ -352,11 +344,7 @@ class RigidCudaEngine final : OnDevice, public Engine {
     fetch(sums, host);
     return host;
   }
-  Counters counters() const override { return state_.data.counters; }
-  GridInfo grid_info() const override { return state_.info; }
-  std::vector<int> capacities() const override { return adsorption::capacities(state_); }
   std::vector<IdealChain> ideal_chains() const override { return state_.ideal; }
-  std::size_t molecules() const override { return molecules_of(state_.parameters); }
   Snapshot snapshot() const override {
     const DeviceGuard here = use();
     check_whole(state_);
@@ -513,7 +501,6 @@ class RigidCudaEngine final : OnDevice, public Engine {
     return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};
   }
 
-  RigidState state_;  // without the arrays, which the device has
   Stream stream_;
   DeviceBuffer<F> grid_, weights_, changes_;
   DeviceBuffer<PairLaw<F>> laws_;

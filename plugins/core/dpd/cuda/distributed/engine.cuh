@@ -26,6 +26,7 @@
 #include "migration.cuh"
 #include "rank_context.cuh"
 #include "rank_lists.cuh"
+#include "rebuild_vote.h"
 
 namespace manymove::dpd {
 
@@ -66,8 +67,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
       s_.hosts = s_.count = s_.slots = arrays.count;
       s_.ghosts = s_.outer = s_.near = s_.slots_left = 0;
       set_clock(clock);
-      frame_.box.tilt[0] = tilt(step_);
-      periods_ = periods_of_tilt(step_);
+      set_tilt(step_);
       tally_ = {};
       lists_hold_ = changed_ = false;
       s_.now = 0;
@@ -368,38 +368,12 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   // ---- when to rebuild: what all ranks decide together ----
 
-  struct RebuildVote {
-    std::int64_t expired, segment;  // the latter: largest, bytes
-    std::uint32_t lost, beyond, missing, strayed, wanted, soonest, stop;
-  };
-
-  // The first that expired, with the particle it lost, the soonest, and the largest of the rest.
-  RebuildVote of_all(const RebuildVote& mine) const {
-    std::vector<RebuildVote> all(c_.ranks.parts().size());
-    c_.communicator().gather(&mine, all.data(), sizeof mine);
-    RebuildVote most{};
-    most.expired = kNever;
-    most.soonest = ~0u;
-    for (const RebuildVote& vote : all) most.expired = std::min(most.expired, vote.expired);
-    for (const RebuildVote& vote : all) {
-      if (vote.expired == most.expired) most.lost = std::max(most.lost, vote.lost);
-      most.beyond = std::max(most.beyond, vote.beyond);
-      most.missing = std::max(most.missing, vote.missing);
-      most.strayed |= vote.strayed;
-      most.wanted = std::max(most.wanted, vote.wanted);
-      most.soonest = std::min(most.soonest, vote.soonest);
-      most.stop |= vote.stop;
-      most.segment = std::max(most.segment, vote.segment);
-    }
-    return most;
-  }
-
   // Whether no rank's lists expired before `step`, or at it if no build follows. If one's did, all
   // are back at the last build, and the next one comes in time; or they are back at step_ without
   // lists, if velocities or the course were changed there after the last build.
   bool vote(std::int64_t step, bool before_build, bool& stop) {
     // In a flip of the box any particle may leave, when it has its place in the other box.
-    migrated_ = before_build && lists_hold_ && has_looked_ && periods_ == periods_of_tilt(step);
+    migrated_ = before_build && lists_hold_ && has_looked_ && has_tilt_of(step);
     if (migrated_) {
       c_.streams.work = c_.streams.ahead();
       if (c_.streams.overlap) outer_done_.hold(c_.streams.work);
@@ -417,8 +391,9 @@ class DistributedEngine final : OnDevice, public EngineBase {
     const Control& control = c_.report.answers().control;
     const RebuildFlags& flags = c_.report.answers().flags;
     const RebuildVote most =
-        of_all({control.expired, ghosts_.largest_segment(), control.lost, flags.beyond,
-                flags.missing, flags.strayed, control.wanted, flags.soonest, stop});
+        of_all_ranks(c_.communicator(), c_.ranks.parts().size(),
+                     {control.expired, ghosts_.largest_segment(), control.lost, flags.beyond,
+                      flags.missing, flags.strayed, control.wanted, flags.soonest, stop});
     const std::int64_t expired = most.expired;
     if (lists_hold_ && most.missing) {
       step_ = built_;
@@ -540,18 +515,6 @@ class DistributedEngine final : OnDevice, public EngineBase {
     if (is_sheared()) tilt_cells(c_.cells, step);
     migration_.place();
   }
-  // By the equivalent one of smaller tilt, as often as the tilt of a step needs.
-  void replace_box(std::int64_t step) {
-    while (periods_ != periods_of_tilt(step)) {
-      const bool smaller = periods_ < periods_of_tilt(step);
-      if (s_.count > 0) {
-        change_tilt_kernel<P><<<blocks_for(s_.count), kThreads, 0, c_.streams.main>>>(
-            s_.count, smaller, s_.slot.data(), s_.image.data(), s_.present().position.data());
-        check_launch();
-      }
-      periods_ += smaller ? 1 : -1;
-    }
-  }
   // The step whose positions need other lists than those of the last build, because of shear.
   std::int64_t end_of_sheared_lists() const {
     std::int64_t step = built_ + 1;
@@ -562,7 +525,11 @@ class DistributedEngine final : OnDevice, public EngineBase {
   // Inner particles, whose lists need no ghosts, are listed while ghosts travel.
   void build(std::int64_t step) {
     if (!migrated_) {
-      if (is_sheared()) replace_box(step);
+      if (is_sheared())
+        replace_box(step, [&](bool smaller) {
+          change_tilts<P>(s_.count, smaller, s_.slot, s_.image, s_.present().position,
+                          c_.streams.main);
+        });
       migration_.migrate(s_.count);
       place(step);
       migration_.sort();
@@ -593,37 +560,6 @@ class DistributedEngine final : OnDevice, public EngineBase {
     ++counters_.builds;
   }
 
-  // The particles at step_, where velocities or the course were changed.
-  struct Start {
-    DeviceBuffer<typename P::Position> position;
-    DeviceBuffer<typename P::Velocity> rest;
-    DeviceBuffer<Vector<typename P::Real>> force;
-    DeviceBuffer<int3> image;
-
-    void keep(const ParticleStore<P>& s, cudaStream_t stream) {
-      copy(s, s.present().position, position, s.count, stream);
-      copy(s, s.rest, rest, s.count, stream);
-      copy(s, s.force, force, s.count, stream);
-      copy(s, s.image, image, s.slots, stream);
-    }
-    void restore(ParticleStore<P>& s, cudaStream_t stream) const {
-      s.now = 0;
-      copy(s, position, s.state[0].position, s.count, stream);
-      copy(s, rest, s.rest, s.count, stream);
-      copy(s, force, s.force, s.count, stream);
-      copy(s, image, s.image, s.slots, stream);
-    }
-    template <class T>
-    static void copy(const ParticleStore<P>& s, const DeviceBuffer<T>& from, DeviceBuffer<T>& to,
-                     int count, cudaStream_t stream) {
-      s.ensure(to, count);
-      if (count > 0)
-        check(cudaMemcpyAsync(to.data(), from.data(), sizeof(T) * static_cast<unsigned>(count),
-                              cudaMemcpyDeviceToDevice, stream),
-              "copy");
-    }
-  };
-
   const std::string name_;
   RankContext<P> c_;
   BondedSums<P> bonded_;
@@ -641,8 +577,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   bool plain_ = true, lists_hold_ = false;
   bool changed_ = false;      // velocities or the course, since the last build
   bool keeps_start_ = false;  // start_ is that of step_
-  Start start_;
-  std::int64_t periods_ = 0;               // periods_of_tilt() of the positions
+  StartState<P> start_;
   bool migrated_ = false;                  // who leaves for the next build has
   bool has_looked_ = false;                // since the last build
   std::int64_t built_ = -1;                // step of the last build

@@ -201,4 +201,36 @@ class ParticleStore {
   DeviceBuffer<char> scratch_;
 };
 
+// Copies of the particles at rest, for steps that are repeated.
+template <class P>
+struct StartState {
+  DeviceBuffer<typename P::Position> position;
+  DeviceBuffer<typename P::Velocity> rest;
+  DeviceBuffer<Vector<typename P::Real>> force;
+  DeviceBuffer<int3> image;
+
+  void keep(const ParticleStore<P>& s, cudaStream_t stream) {
+    copy(s, s.present().position, position, s.count, stream);
+    copy(s, s.rest, rest, s.count, stream);
+    copy(s, s.force, force, s.count, stream);
+    copy(s, s.image, image, s.slots, stream);
+  }
+  void restore(ParticleStore<P>& s, cudaStream_t stream) const {
+    s.now = 0;
+    copy(s, position, s.state[0].position, s.count, stream);
+    copy(s, rest, s.rest, s.count, stream);
+    copy(s, force, s.force, s.count, stream);
+    copy(s, image, s.image, s.slots, stream);
+  }
+  template <class T>
+  static void copy(const ParticleStore<P>& s, const DeviceBuffer<T>& from, DeviceBuffer<T>& to,
+                   int count, cudaStream_t stream) {
+    s.ensure(to, count);
+    if (count > 0)
+      check(cudaMemcpyAsync(to.data(), from.data(), sizeof(T) * static_cast<unsigned>(count),
+                            cudaMemcpyDeviceToDevice, stream),
+            "copy");
+  }
+};
+
 }  // namespace manymove::dpd

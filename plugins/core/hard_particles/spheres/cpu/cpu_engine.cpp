@@ -7,10 +7,10 @@
 
 #include "../../../runtime/parallel_for.h"
 #include "../../crossing.h"
+#include "../../rows.h"
 #include "../edges.h"
 #include "../grid.h"
 #include "../host.h"
-#include "../rows.h"
 #include "../state.h"
 #include "../volume.h"
 #include "kernels.h"

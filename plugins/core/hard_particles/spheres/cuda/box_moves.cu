@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "../../../runtime/launch.cuh"
+#include "../../../runtime/waits.cuh"
 
 namespace manymove::hard_particles::spheres {
 namespace {
@@ -226,9 +227,7 @@ BoxAnswer BoxMoves::end(cudaStream_t stream) {
   const volatile BoxAnswer* const answer = answer_.get();
   for (unsigned int look = 1; answer->number != number_; ++look) {
     if (look % 4096 != 0) continue;
-    const cudaError_t status = cudaStreamQuery(stream);
-    if (status != cudaErrorNotReady) check(status, "box move");
-    if (status == cudaSuccess && answer->number != number_)
+    if (has_ended(stream, "box move") && answer->number != number_)
       throw std::runtime_error("CUDA: a box move has left no answer");
   }
   begun_ = false;

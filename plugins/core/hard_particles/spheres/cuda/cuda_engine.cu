@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "../../../runtime/launch.cuh"
+#include "../../cuda/device_rows.cuh"
 #include "../../cuda/distributed/halo_exchange.cuh"
 #include "../edges.h"
 #include "../grid.h"
@@ -15,6 +16,7 @@
 #include "../volume.h"
 #include "box_moves.h"
 #include "host_arrays.cuh"
+#include "plan.cuh"
 #include "row_diameters.h"
 #include "schedule.h"
 #include "swaps.h"
@@ -93,14 +95,15 @@ class CudaEngine final : OnDevice, public Engine {
       }
       if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
         // Only the next cycle of an undivided system can do without the answer.
-        const bool now = i + 1 == cycles || looks_at(cycle) || state_.strip;
+        const bool now = i + 1 == cycles || rows_.wants_sample(cycle) || state_.strip;
         begin_box_move(!now);
         if (now) end_box_move();
       } else if (state_.constant_pressure()) {
         if (!box_moves_ && cycle % state_.parameters.volume_every == 0) change_edges_here();
         volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
       }
-      end_cycle(cycle);
+      if (rows_.wants_sample(cycle)) count_pairs(rows_.sampling(), rows_.row());
+      rows_.end_cycle(cycle);
     }
     check_launch();
     finish();
@@ -114,7 +117,7 @@ class CudaEngine final : OnDevice, public Engine {
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
     // What the host decides or counts is not undone.
-    if (sampling_.every || state_.strip || state_.constant_pressure() || state_.swaps())
+    if (rows_.sampling().every || state_.strip || state_.constant_pressure() || state_.swaps())
       return Engine::enqueue_if_same(cycles, host);
     const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
     if (!host_.compare(state_.particles, host, stream_)) return false;
@@ -136,21 +139,11 @@ class CudaEngine final : OnDevice, public Engine {
 
   void set_sampling(const Sampling& sampling) override {
     const DeviceGuard here = use();
-    const std::size_t size = row_size(sampling);
-    DeviceBuffer<std::uint64_t> ring((kRing + 1) * size);
-    if (size) ring.clear(stream_);
-    ring_.swap(ring);
-    sampling_ = sampling;
-    incomplete_ = sampling.record && state_.data.counters.cycles % sampling.record != 0;
-    ring_used_ = 0;
-    rows_.clear();
-    row_cycles_.clear();
+    rows_.begin(sampling, row_size(sampling), state_.data.counters.cycles);
   }
   std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
     const DeviceGuard here = use();
-    if (ring_used_) collect_rows();
-    cycles = std::exchange(row_cycles_, {});
-    return std::exchange(rows_, {});
+    return rows_.take(cycles);
   }
   std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const override {
     const DeviceGuard here = use();
@@ -232,9 +225,7 @@ class CudaEngine final : OnDevice, public Engine {
   }
 
  private:
-  static constexpr std::size_t kRing = 256;  // rows kept on the device before they are fetched
   static constexpr int kHistogramThreads = 128;
-  static constexpr std::size_t kCrowd = 2;  // particles of a cell on average
 
   std::size_t row_size(const Sampling& sampling) const {
     return static_cast<std::size_t>(sampling.bins) * state_.kinds();
@@ -351,47 +342,23 @@ class CudaEngine final : OnDevice, public Engine {
     law_.radii = radii_.data();
   }
 
-  // How a kernel schedules its work has no say in the trajectory, so it may depend on the device.
   void choose_schedule(double occupied) {
-    int multiprocessors = 0, shared = 0;
-    check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device_),
-          "device");
-    check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
-          "device");
-    const bool crowded = state_.particles > kCrowd * state_.cells();
-    kernel_ = state_.tiles() > 3 * multiprocessors ? kernels_.many_tiles
-              : state_.tiles() > multiprocessors   ? kernels_.some_tiles
-              : crowded                            ? kernels_.crowded
-                                                   : kernels_.few_tiles;
-    // Whole warps for the cells of a set that are not empty; if they are too many, they take turns.
-    const int wanted = static_cast<int>(set_cells(state_.geometry, state_.dimensions()) *
-                                        kernel_.lanes * std::min(1.0, 1.05 * occupied)),
-              turns = std::max(1, (wanted + kernel_.most_threads - 1) / kernel_.most_threads);
-    schedule_.threads = std::clamp((wanted / turns + 31) / 32 * 32, 64, kernel_.most_threads);
-    schedule_.list = kernel_.list;
-    schedule_.moves = kernel_.moves;
-    schedule_.capacity = expected_in_tile(state_);
-    // What does not fit goes through the scratch.
-    while (schedule_.capacity > 64 &&
-           shared_bytes(state_, schedule_) + kStaticShared > static_cast<std::size_t>(shared))
-      schedule_.capacity -= 32;
-    allow_shared_memory(kernel_.run, shared_bytes(state_, schedule_), "shared memory for a tile");
-    overlap_ = waits_for_former_kernel(kernel_.run);
+    plan_ = plan_of(state_, kernels_, occupied, device_, stream_);
   }
 
   void launch(const Geometry& g, const Draw& draw, int tiles, cudaStream_t stream, bool overlap) {
     const bool foretold = box_moves_ && box_moves_->begun();
     const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
                           locks_.data(), scratch_parts_, most_in_tile(state_)};
-    launch_kernel(kernel_.run, static_cast<unsigned>(tiles),
-                  static_cast<unsigned>(schedule_.threads), shared_bytes(state_, schedule_), stream,
-                  overlap, g, law_, draw,
+    launch_kernel(plan_.kernel.run, static_cast<unsigned>(tiles),
+                  static_cast<unsigned>(plan_.schedule.threads),
+                  shared_bytes(state_, plan_.schedule), stream, overlap, g, law_, draw,
                   Buffers{spheres_[now_].data(), counts_[now_].data(),
                           spheres_[1 - now_].data() + first_cell() * g.slots,
                           counts_[1 - now_].data() + first_cell(), tally_.data(), scratch,
                           foretold ? box_moves_->for_host() : skip_,
                           foretold ? box_moves_->scale() : nullptr, search_},
-                  schedule_, foretold ? box_moves_->choice() : VolumeChoice{});
+                  plan_.schedule, foretold ? box_moves_->choice() : VolumeChoice{});
   }
 
   // Enqueues a cycle and returns how many there are then. What the host keeps of the trial changes
@@ -417,7 +384,7 @@ class CudaEngine final : OnDevice, public Engine {
     if (state_.strip)
       cycle_of_strip(draw);
     else
-      launch(state_.geometry, draw, state_.tiles(), stream_, overlap_);
+      launch(state_.geometry, draw, state_.tiles(), stream_, plan_.overlap);
     now_ = 1 - now_;
     move_origin(state_, draw, state_.data.origin);
     ++state_.data.counters.cycles;
@@ -529,21 +496,6 @@ class CudaEngine final : OnDevice, public Engine {
     choose_schedule(mean_occupation());
   }
 
-  // Whether something is measured after a cycle that depends on the volume.
-  bool looks_at(std::uint64_t cycle) const {
-    return sampling_.every && cycle % sampling_.every == 0;
-  }
-  void end_cycle(std::uint64_t cycle) {
-    if (looks_at(cycle)) count_pairs(sampling_, ring_.data() + ring_used_ * row_size(sampling_));
-    if (!sampling_.record || cycle % sampling_.record != 0) return;
-    if (incomplete_)
-      ring_.clear(stream_);  // nothing else is in it yet
-    else
-      row_cycles_.push_back(cycle), ++ring_used_;
-    incomplete_ = false;
-    if (ring_used_ == kRing) collect_rows();
-  }
-
   void count_pairs(const Sampling& sampling, std::uint64_t* row) const {
     const std::size_t bytes = row_size(sampling) * sizeof(std::uint32_t);
     const bool in_shared = bytes <= kSharedLimit;
@@ -557,26 +509,10 @@ class CudaEngine final : OnDevice, public Engine {
         counts_[now_].data() + first_cell(), row);
   }
 
-  // Fetches the finished rows; the one that is being filled becomes the first.
-  void collect_rows() {
-    const std::size_t size = row_size(sampling_), count = ring_used_ * size;
-    finish();
-    rows_.resize(rows_.size() + count);
-    ring_.download(rows_.data() + rows_.size() - count, stream_, count);
-    check(cudaMemcpyAsync(ring_.data(), ring_.data() + count, size * sizeof(std::uint64_t),
-                          cudaMemcpyDeviceToDevice, stream_),
-          "rows");
-    check(cudaMemsetAsync(ring_.data() + size, 0, count * sizeof(std::uint64_t), stream_), "rows");
-    ring_used_ = 0;
-  }
-
-  static constexpr std::size_t kStaticShared = 1024;  // of a block, and what the system takes
   State state_;
   Stream stream_;
   KernelsOfLaw kernels_;
-  CycleKernel kernel_{};
-  Schedule schedule_{};
-  bool overlap_ = false;  // of one cycle's end and the next one's start
+  Plan plan_;
   DeviceBuffer<Sphere> spheres_[2], scratch_spheres_;
   DeviceBuffer<std::uint32_t> counts_[2], scratch_ids_;
   DeviceBuffer<unsigned int> locks_;
@@ -597,11 +533,7 @@ class CudaEngine final : OnDevice, public Engine {
   int now_ = 0;
   HostArrays host_;
   const unsigned int* skip_ = nullptr;  // of what is enqueued, see Buffers
-  Sampling sampling_;
-  bool incomplete_ = false;  // the row that is being filled began late
-  DeviceBuffer<std::uint64_t> ring_;
-  std::size_t ring_used_ = 0;
-  std::vector<std::uint64_t> rows_, row_cycles_;
+  DeviceRows rows_{256, stream_, [this] { finish(); }};
   std::unique_ptr<HaloExchange> halo_;  // of a strip; destroyed before the memory that it uses
 };
 

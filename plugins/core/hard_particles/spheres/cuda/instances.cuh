@@ -22,16 +22,16 @@ KernelsOfLaw kernels_in() {
   constexpr auto histogram = &histogram_kernel<D, C>;
   if constexpr (D == 2)
     return {cycle<D, C, Sums, 10, 2, 3, 4, 256, 2>(), cycle<D, C, Sums, 10, 2, 3, 4, 256, 2>(),
-            cycle<D, C, Sums, 6, 4, 3, 2, 512, 1>(), cycle<D, C, Sums, 6, 4, 3, 2, 512, 1>(),
-            histogram};
+            cycle<D, C, Sums, 10, 2, 3, 4, 256, 2>(), cycle<D, C, Sums, 6, 4, 3, 2, 512, 1>(),
+            cycle<D, C, Sums, 6, 4, 3, 2, 512, 1>(),  histogram};
   else if constexpr (C == Contact::one_size)
-    return {cycle<D, C, Sums, 8, 2, 3, 3, 256, 2>(), cycle<D, C, Sums, 10, 2, 3, 3, 128, 3>(),
-            cycle<D, C, Sums, 3, 8, 3, 1, 512, 1>(), cycle<D, C, Sums, 3, 8, 3, 1, 512, 1>(),
-            histogram};
+    return {cycle<D, C, Sums, 8, 2, 3, 3, 256, 2>(),  cycle<D, C, Sums, 10, 2, 3, 3, 128, 3>(),
+            cycle<D, C, Sums, 10, 2, 3, 3, 128, 3>(), cycle<D, C, Sums, 3, 8, 3, 1, 512, 1>(),
+            cycle<D, C, Sums, 3, 8, 3, 1, 512, 1>(),  histogram};
   else
     return {cycle<D, C, Sums, 10, 2, 3, 3, 256, 2>(), cycle<D, C, Sums, 12, 2, 3, 3, 128, 3>(),
-            cycle<D, C, Sums, 3, 8, 3, 1, 512, 1>(), cycle<D, C, Sums, 6, 8, 3, 2, 512, 1>(),
-            histogram};
+            cycle<D, C, Sums, 12, 2, 3, 3, 192, 2>(), cycle<D, C, Sums, 3, 8, 3, 1, 512, 1>(),
+            cycle<D, C, Sums, 6, 8, 3, 2, 512, 1>(),  histogram};
 }
 
 template <Contact C, bool Sums = false>

@@ -65,6 +65,11 @@ struct CellOf {
   }
 };
 
+__device__ int tile_of_block(const Geometry& g, const Schedule& schedule) {
+  const auto block = static_cast<int>(blockIdx.x);
+  return schedule.order ? static_cast<int>(schedule.order[block]) : tile_of(g, block);
+}
+
 template <int D>
 __device__ int product(int n0, int n1, int n2) {
   return D == 3 ? n0 * n1 * n2 : n0 * n1;
@@ -316,17 +321,17 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
   watch.lap(2);
 
   int accepted = 0;
-  const Tile<D, C> tile{g,
-                        law,
-                        control.step,
-                        bounds,
-                        spheres,
-                        ids,
-                        m.first,
-                        static_cast<std::uint32_t>(tile_of(g, static_cast<int>(blockIdx.x))) *
-                            static_cast<std::uint32_t>(g.plane),
-                        bounds.size[0] + 1,
-                        (bounds.size[0] + 1) * (bounds.size[1] + 1)};
+  const Tile<D, C> tile{
+      g,
+      law,
+      control.step,
+      bounds,
+      spheres,
+      ids,
+      m.first,
+      static_cast<std::uint32_t>(tile_of_block(g, schedule)) * static_cast<std::uint32_t>(g.plane),
+      bounds.size[0] + 1,
+      (bounds.size[0] + 1) * (bounds.size[1] + 1)};
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 1 << D; ++turn) {
       const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
@@ -335,6 +340,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
       __syncthreads();
     }
   watch.lap(3);
+  if (schedule.order) let_next_kernel_start();
   if (b.search.least) search_pairs<D, C, V::kSums>(g, law, b.search, bounds, spheres, ids, m.first);
 
   const CellOf<D> cell_of(bounds.size[0], bounds.size[1]);
@@ -377,12 +383,12 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   Watch watch;
   if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
-    control.bounds = tile_bounds<D>(g, tile_of(g, static_cast<int>(blockIdx.x)));
+    control.bounds = tile_bounds<D>(g, tile_of_block(g, schedule));
     control.accepted = control.landed = 0;
   }
   for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
   __syncthreads();
-  let_next_kernel_start();
+  if (!schedule.order) let_next_kernel_start();
   wait_for_former_kernel();
   if (b.skip && __ldcg(b.skip)) return;
   int outcome = 0;

@@ -84,6 +84,10 @@ struct Schedule {
   int list;      // neighbors that a thread has room for
   int moves;     // moves that a thread keeps
   int threads;   // of a block
+  // Null, or the tile of each block (order.h). Then the next kernel's blocks wait until all of this
+  // one have done most of their work, because those that start early would not be where they
+  // belong.
+  const std::uint16_t* order;
 };
 
 // A kernel for each number of threads that visit a cell together.
@@ -95,7 +99,7 @@ struct CycleKernel {
 using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
                                  const Sphere*, const std::uint32_t*, std::uint64_t*);
 struct KernelsOfLaw {
-  CycleKernel many_tiles, some_tiles, few_tiles;
+  CycleKernel many_tiles, some_tiles, two_tiles, few_tiles;
   CycleKernel crowded;  // few tiles, with many particles in a cell
   HistogramKernel histogram;
 };
@@ -114,8 +118,7 @@ KernelsOfLaw kernels_of<Contact::table, true>(int dimensions);
 
 // Cells of one set in a tile, at most.
 MM_HD int set_cells(const Geometry& g, int dimensions) {
-  const int half = g.tile / 2;
-  return half * half * (dimensions == 3 ? half : 1);
+  return (g.tile[0] / 2) * (g.tile[1] / 2) * (dimensions == 3 ? g.tile[2] / 2 : 1);
 }
 
 // What the slots of landing particles, and a visit's moves and lists and the indices after them,

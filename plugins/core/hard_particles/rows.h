@@ -9,7 +9,7 @@
 
 #include "engine.h"
 
-namespace manymove::hard_particles::spheres {
+namespace manymove::hard_particles {
 
 class Rows {
  public:
@@ -45,4 +45,4 @@ class Rows {
   std::vector<std::uint64_t> row_, rows_, cycles_;
 };
 
-}  // namespace manymove::hard_particles::spheres
+}  // namespace manymove::hard_particles

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Cells, the reach of lists and positions in 16 bits, as settings.h declares them.
+#include "cells.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "settings.h"
+
+namespace manymove::dpd {
+
+Cells cells_of(const Settings& s, double count, const Brick* here) {
+  Cells cells{};
+  const double reach = s.cutoff + s.skin;
+  double width[3];
+  widths_of(s.box, width);
+  for (int a = 0; a < 3; ++a) {
+    const double frame = s.box.periodic[a] ? width[a] : 2 * width[a];
+    cells.count[a] = static_cast<int>(std::clamp(frame / (reach * (1 + 1e-6)), 1.0, 1024.0));
+  }
+  const auto total = [&] {
+    return static_cast<double>(cells.count[0]) * cells.count[1] * cells.count[2];
+  };
+  while (total() > 8.0 * count + 4096) {
+    int& most = *std::max_element(cells.count, cells.count + 3);
+    most = (most + 1) / 2;
+  }
+  cells.narrow = *std::min_element(cells.count, cells.count + 3) < 4;
+  for (int a = 0; a < 3; ++a) {
+    cells.first[a] = 0;
+    cells.here[a] = cells.count[a];
+    if (!here || here->beyond[a] == 0xffffffffu) continue;
+    const auto along = static_cast<std::uint32_t>(cells.count[a]);
+    const int first = static_cast<int>(bin_of(here->low[a], along)),
+              last = static_cast<int>(bin_of(here->low[a] + here->beyond[a], along)),
+              number = (last - first + cells.count[a]) % cells.count[a] + 1;
+    // Where the last one is the first again, they are all.
+    if (number == cells.count[a] || (first == last && here->beyond[a] >> 31)) continue;
+    cells.first[a] = first;
+    cells.here[a] = number;
+  }
+  const int most = *std::max_element(cells.here, cells.here + 3);
+  int bits = 0;
+  while (most > 1 << bits) ++bits;
+  // Sorting goes by bytes.
+  cells.fine = bits <= 8 ? std::min(2, 8 - bits) : 0;
+  cells.bits = bits + cells.fine;
+  const Frame<Mixed> frame = frame_of<Mixed>(s.box);
+  cells.xx = frame.xx;
+  cells.yy = frame.yy;
+  cells.zz = frame.zz;
+  cells.xy = frame.xy;
+  cells.xz = frame.xz;
+  cells.yz = frame.yz;
+  cells.to_x = frame.to_x;
+  cells.to_y = frame.to_y;
+  cells.to_z = frame.to_z;
+  cells.to_xy = frame.to_xy;
+  cells.to_xz = frame.to_xz;
+  cells.to_yz = frame.to_yz;
+  lengthen_reach(cells, s, 0);
+  // Farther apart than half a width of a tilted box, two places may have nearer images than those
+  // that differ least in fractions: there, all pairs of the cells around come into lists.
+  for (int a = 0; a < 3; ++a)
+    if (frame.tilted && s.box.periodic[a] && width[a] < 2 * reach * (1 + 1e-4))
+      cells.cutoff = 1e15f;
+  cells.largest_radius = largest_radius_of(s, 0);
+  look_ahead(cells, 0, 0);
+  return cells;
+}
+
+void lengthen_reach(Cells& cells, const Settings& s, double share) {
+  if (cells.cutoff < 1e14f)
+    cells.cutoff = static_cast<float>((s.cutoff + share * s.skin) * (1 + 3e-5));
+}
+
+float largest_radius_of(const Settings& s, double left_out) {
+  return static_cast<float>(0.5 * s.skin * (1 - 1e-5)) * static_cast<float>(1 - left_out);
+}
+
+void look_ahead(Cells& cells, double time_step, std::int64_t steps) {
+  const bool known = steps > 0;
+  cells.rest_radius = (known ? 0.45f : 1.0f) * cells.largest_radius;
+  cells.farthest_ahead = (known ? kFarthestAhead : 0.0f) * cells.largest_radius;
+  cells.time_ahead = static_cast<float>(0.5 * time_step * static_cast<double>(steps));
+}
+
+namespace {
+
+Shorts shorts_within(const Settings& s, double cutoff) {
+  Shorts shorts;
+  const Frame<Mixed> frame = frame_of<Mixed>(s.box);
+  double width[3], part[3];
+  widths_of(s.box, width);
+  for (int a = 0; a < 3; ++a) {
+    double length = s.box.periodic[a] ? width[a] : 2 * width[a];
+    shorts.shift[a] = 0;
+    while (shorts.shift[a] < 15 && length > 8 * (s.cutoff + s.skin)) {
+      length /= 2;
+      ++shorts.shift[a];
+    }
+    part[a] = std::ldexp(1.0, -shorts.shift[a]);
+  }
+  shorts.xx = static_cast<float>(frame.xx * part[0]);
+  shorts.yy = static_cast<float>(frame.yy * part[1]);
+  shorts.zz = static_cast<float>(frame.zz * part[2]);
+  shorts.xy = static_cast<float>(frame.xy * part[1]);
+  shorts.xz = static_cast<float>(frame.xz * part[2]);
+  shorts.yz = static_cast<float>(frame.yz * part[2]);
+  shorts.tilted = frame.tilted;
+  const auto unit = [](float length) { return 2 * 65536.0 * std::fabs(length); };
+  const double margin = std::hypot(unit(shorts.xx) + unit(shorts.xy) + unit(shorts.xz),
+                                   unit(shorts.yy) + unit(shorts.yz), unit(shorts.zz));
+  const double reach = (cutoff + margin) * (1 + 1e-5);
+  // In units of zz.
+  const double unit_length = shorts.zz;
+  for (float* length : {&shorts.xx, &shorts.yy, &shorts.xy, &shorts.xz, &shorts.yz})
+    *length = static_cast<float>(*length / unit_length);
+  shorts.cutoff_squared = static_cast<float>(reach / unit_length * (reach / unit_length));
+  return shorts;
+}
+
+}  // namespace
+
+Shorts shorts_of(const Settings& s) { return shorts_within(s, s.cutoff); }
+Shorts shorts_of_densities(const Settings& s) { return shorts_within(s, s.pairs.many_body.cutoff); }
+
+int lanes_of(int count) { return count < 50'000 ? 4 : count < 400'000 ? 2 : 1; }
+
+int expected_entries(const Settings& s, double particles) {
+  const double volume = s.box.extent[0] * s.box.extent[1] * s.box.extent[2];
+  const double reach = s.cutoff + s.skin;
+  const double expected = 4.18879 * reach * reach * reach * particles / volume;
+  return static_cast<int>(std::min(1.4 * expected + 16, particles + kGroup));
+}
+
+}  // namespace manymove::dpd

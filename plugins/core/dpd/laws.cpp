@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Coefficients, the frame, walls and forces in the numbers that a step works on, as settings.h
+// declares them.
+#include <algorithm>
+#include <cmath>
+
+#include "engine_base.h"
+#include "settings.h"
+
+namespace manymove::dpd {
+namespace {
+
+template <class P>
+constexpr double units = sizeof(typename P::Unsigned) == 4 ? 0x1p32 : 0x1p64;
+
+}  // namespace
+
+unsigned excluded_kinds(const PairTable& table) {
+  unsigned excluded = 0;
+  for (unsigned k = 1; k < 4; ++k)
+    if (table.special[k] == 0) excluded |= 1u << k;
+  return excluded;
+}
+
+template <class P>
+Frame<P> frame_of(const Box& box) {
+  using Real = typename P::Real;
+  const auto span = [&](int a) { return (box.periodic[a] ? 1.0 : 2.0) / units<P>; };
+  const double xx = box.extent[0] * span(0), yy = box.extent[1] * span(1),
+               zz = box.extent[2] * span(2), xy = box.tilt[0] * span(1), xz = box.tilt[1] * span(2),
+               yz = box.tilt[2] * span(2);
+  Frame<P> frame;
+  frame.xx = static_cast<Real>(xx);
+  frame.yy = static_cast<Real>(yy);
+  frame.zz = static_cast<Real>(zz);
+  frame.xy = static_cast<Real>(xy);
+  frame.xz = static_cast<Real>(xz);
+  frame.yz = static_cast<Real>(yz);
+  frame.to_x = static_cast<Real>(1 / xx);
+  frame.to_y = static_cast<Real>(1 / yy);
+  frame.to_z = static_cast<Real>(1 / zz);
+  frame.to_xy = static_cast<Real>(-xy / (xx * yy));
+  frame.to_yz = static_cast<Real>(-yz / (yy * zz));
+  frame.to_xz = static_cast<Real>((xy * yz - xz * yy) / (xx * yy * zz));
+  frame.open =
+      (box.periodic[0] ? 0u : 1u) | (box.periodic[1] ? 0u : 2u) | (box.periodic[2] ? 0u : 4u);
+  frame.tilted = xy != 0 || xz != 0 || yz != 0;
+  return frame;
+}
+
+template <class P>
+std::vector<PairLaw<typename P::Real>> laws_of(const PairTable& table) {
+  using Real = typename P::Real;
+  const auto size = static_cast<std::size_t>(table.types + 1);
+  std::vector<PairLaw<Real>> laws(size * size);
+  for (std::size_t i = 1; i < size; ++i) {
+    for (std::size_t j = 1; j < size; ++j) {
+      const PairCoefficients& c = table.coefficients[i * size + j];
+      laws[i * size + j] = {static_cast<Real>(c.a), static_cast<Real>(c.gamma),
+                            static_cast<Real>(c.sigma), static_cast<Real>(c.inverse_cutoff),
+                            static_cast<Real>(c.weight_exponent)};
+    }
+  }
+  return laws;
+}
+
+template <class P>
+std::vector<TransverseLaw<typename P::Real>> laws_across_of(const PairTable& table) {
+  using Real = typename P::Real;
+  const auto size = static_cast<std::size_t>(table.types + 1);
+  std::vector<TransverseLaw<Real>> laws(table.transverse ? size * size : 0);
+  for (std::size_t i = 1; table.transverse && i < size; ++i)
+    for (std::size_t j = 1; j < size; ++j) {
+      const PairCoefficients& c = table.coefficients[i * size + j];
+      laws[i * size + j] = {static_cast<Real>(c.transverse_gamma),
+                            static_cast<Real>(c.transverse_sigma),
+                            static_cast<Real>(c.transverse_exponent)};
+    }
+  return laws;
+}
+
+namespace {
+
+bool general_exponent(const PairTable& table) {
+  for (int i = 1; i <= table.types; ++i)
+    for (int j = 1; j <= table.types; ++j) {
+      const PairCoefficients& c = table.coefficients[i * (table.types + 1) + j];
+      if (c.weight_exponent != 1 || (table.transverse && c.transverse_exponent != 1)) return true;
+    }
+  return false;
+}
+
+}  // namespace
+
+double force_unit(const Settings& s) {
+  double strongest = 0;
+  for (int i = 1; i <= s.pairs.types; ++i)
+    for (int j = 1; j <= s.pairs.types; ++j) {
+      const PairCoefficients& c = s.pairs.coefficients[i * (s.pairs.types + 1) + j];
+      // Friction where there is hardly anything else, at a millionth of a cutoff in a step.
+      const double friction = std::max(c.gamma, c.transverse_gamma) * s.cutoff / s.time_step * 1e-6;
+      const double noise = std::max(c.sigma, c.transverse_sigma);
+      strongest = std::max({strongest, std::fabs(c.a) + 7 * noise, friction});
+    }
+  // The largest many-body force: that of two particles at the same position.
+  if (s.pairs.has_densities())
+    strongest = std::max(
+        strongest, 2 * std::fabs(s.pairs.many_body.b) * density_scale(s.pairs.many_body.cutoff));
+  return strongest > 0 ? std::ldexp(1.0, std::ilogb(strongest) + 1 - 23) : 1;
+}
+
+bool is_plain(const Settings& s, bool has_special, bool in_any_box) {
+  return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
+         s.pairs.ramp.is_constant() &&
+         (in_any_box || (s.shear.rate == 0 && !frame_of<Mixed>(s.box).tilted)) &&
+         !(s.speed_limit.speed > 0) && s.baths.empty();
+}
+
+template <class P>
+Forces<P> forces_of(const Settings& s, const PairLaw<typename P::Real>* laws,
+                    const TransverseLaw<typename P::Real>* laws_across) {
+  using Real = typename P::Real;
+  Forces<P> forces{};
+  forces.frame = frame_of<P>(s.box);
+  forces.cutoff_squared = static_cast<Real>(s.cutoff * s.cutoff);
+  forces.types = s.pairs.types;
+  forces.law = laws_of<P>(s.pairs).back();
+  forces.laws = laws;
+  forces.noise_scale = 1;
+  forces.shear = static_cast<Real>(s.shear.rate);
+  if (s.pairs.transverse) {
+    forces.across = laws_across_of<P>(s.pairs).back();
+    forces.law_beyond = beyond_transverse(forces.law, forces.across);
+  }
+  forces.laws_across = laws_across;
+  forces.general_exponent = general_exponent(s.pairs);
+  if (s.pairs.has_densities()) forces.many_body = many_body_of<Real>(s.pairs.many_body);
+  for (int k = 0; k < 4; ++k) {
+    forces.special.factor[k] = static_cast<Real>(s.pairs.special[k]);
+    forces.special.root[k] = square_root(static_cast<Real>(s.pairs.special[k]));
+  }
+  return forces;
+}
+
+template <class P>
+std::vector<typename P::Real> half_kicks_of(const Settings& s) {
+  std::vector<typename P::Real> kicks(s.mass.size());
+  for (std::size_t i = 1; i < kicks.size(); ++i)
+    kicks[i] =
+        static_cast<typename P::Real>(0.5 * s.time_step * s.force_to_acceleration / s.mass[i]);
+  return kicks;
+}
+
+template <class P>
+std::vector<typename P::Real> bath_coefficients_of(const Settings& s) {
+  std::vector<typename P::Real> values;
+  for (const Bath& bath : s.baths)
+    for (const auto* coefficients : {&bath.friction, &bath.noise})
+      for (const double value : *coefficients)
+        values.push_back(static_cast<typename P::Real>(value));
+  return values;
+}
+
+template <class P>
+Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
+                    const typename P::Real* baths) {
+  using Real = typename P::Real;
+  Motion<P> motion{};
+  motion.frame = frame_of<P>(s.box);
+  motion.time_step = static_cast<Real>(s.time_step);
+  motion.half_kick = half_kicks_of<P>(s).back();
+  motion.half_kicks = s.pairs.types > 1 ? half_kicks : nullptr;
+  motion.too_far = static_cast<Real>(units<P> / 4);
+  const BoxFrame box{s.box};
+  // Along one axis of an upright box.
+  const auto place = [&](int axis, double position) {
+    double r[3] = {s.box.low[0], s.box.low[1], s.box.low[2]};
+    const double low = s.box.low[axis], high = low + s.box.extent[axis];
+    r[axis] = std::clamp(position, low, high);
+    typename P::Position p{};
+    int image[3] = {};
+    enter_frame<P>(box, r, p, image);
+    // The far face of a periodic box wraps: it is the last integer.
+    if (image[axis] != 0) return static_cast<typename P::Unsigned>(~typename P::Unsigned(0));
+    return axis == 0 ? p.x : axis == 1 ? p.y : p.z;
+  };
+  for (const Wall& wall : s.walls)
+    motion.wall[motion.walls++] = {place(wall.axis, wall.position), wall.axis, wall.high,
+                                   wall.flag};
+  for (const Bath& bath : s.baths) {
+    const Real* const friction =
+        baths + 2 * bath.friction.size() * static_cast<std::size_t>(motion.baths);
+    motion.bath[motion.baths++] = {friction, friction + bath.friction.size(),
+                                   square_root(static_cast<Real>(bath.temperature)), bath.seed,
+                                   bath.flag};
+  }
+  motion.limited = s.speed_limit.speed > 0 ? s.speed_limit.flag : 0;
+  motion.limit_squared = static_cast<Real>(s.speed_limit.speed * s.speed_limit.speed);
+  for (const BodyForce& force : s.body_forces) {
+    auto& body = motion.body[motion.body_forces++];
+    body.x = static_cast<Real>(force.force[0]);
+    body.y = static_cast<Real>(force.force[1]);
+    body.z = static_cast<Real>(force.force[2]);
+    body.replaced = static_cast<std::uint8_t>(force.replaced);
+    body.everywhere = !force.in_block;
+    body.flag = force.flag;
+    for (int a = 0; force.in_block && a < 3; ++a) {
+      // A block that ends before or beyond the box: no place at all, or all.
+      const double low = s.box.low[a], high = low + s.box.extent[a];
+      if (force.high[a] < low || force.low[a] > high || force.low[a] > force.high[a]) {
+        body.low[a] = ~typename P::Unsigned(0);
+        body.high[a] = 0;
+      } else {
+        // Particles at faces that are not periodic may be a little outside.
+        body.low[a] = force.low[a] <= low ? 0 : place(a, force.low[a]);
+        body.high[a] = force.high[a] >= high ? ~typename P::Unsigned(0) : place(a, force.high[a]);
+      }
+    }
+  }
+  return motion;
+}
+
+template <class P>
+std::vector<BondLaw<typename P::Real>> bond_laws_of(const Settings& s) {
+  using Real = typename P::Real;
+  std::vector<BondLaw<Real>> laws;
+  for (const BondCoefficients& bond : s.bonds)
+    laws.push_back({static_cast<Real>(2 * bond.stiffness), static_cast<Real>(bond.length)});
+  return laws;
+}
+
+bool has_bonded_terms(const Settings& s) {
+  return !s.angles.empty() ||
+         std::any_of(s.bonds.begin(), s.bonds.end(),
+                     [](const BondCoefficients& bond) { return bond.form != kHarmonic; });
+}
+
+std::vector<BondedLaw> bonded_laws_of(const std::vector<BondCoefficients>& bonds) {
+  std::vector<BondedLaw> laws;
+  for (const BondCoefficients& b : bonds)
+    laws.push_back({b.form, b.stiffness, b.form == kFene ? b.length * b.length : b.length,
+                    b.epsilon, b.sigma * b.sigma});
+  return laws;
+}
+
+std::vector<BondedLaw> bonded_laws_of(const std::vector<AngleCoefficients>& angles) {
+  std::vector<BondedLaw> laws;
+  for (const AngleCoefficients& a : angles) laws.push_back({a.form, a.stiffness, a.angle, 0, 0});
+  return laws;
+}
+
+template <class P>
+BondedTerms bonded_terms_of(const Box& box, const BondedLaw* bonds, const BondedLaw* angles) {
+  const Frame<Double> frame = frame_of<Double>(box);
+  const double scale = units<Double> / units<P>;  // a power of two
+  return {frame.xx * scale,
+          frame.yy * scale,
+          frame.zz * scale,
+          frame.xy * scale,
+          frame.xz * scale,
+          frame.yz * scale,
+          frame.tilted != 0,
+          bonds,
+          angles};
+}
+
+#define MANYMOVE_INSTANTIATE(P)                                                     \
+  template Frame<P> frame_of<P>(const Box&);                                        \
+  template std::vector<PairLaw<P::Real>> laws_of<P>(const PairTable&);              \
+  template std::vector<TransverseLaw<P::Real>> laws_across_of<P>(const PairTable&); \
+  template Forces<P> forces_of<P>(const Settings&, const PairLaw<P::Real>*,         \
+                                  const TransverseLaw<P::Real>*);                   \
+  template std::vector<P::Real> half_kicks_of<P>(const Settings&);                  \
+  template std::vector<P::Real> bath_coefficients_of<P>(const Settings&);           \
+  template Motion<P> motion_of<P>(const Settings&, const P::Real*, const P::Real*); \
+  template std::vector<BondLaw<P::Real>> bond_laws_of<P>(const Settings&);          \
+  template BondedTerms bonded_terms_of<P>(const Box&, const BondedLaw*, const BondedLaw*);
+MANYMOVE_INSTANTIATE(Mixed)
+MANYMOVE_INSTANTIATE(Double)
+#undef MANYMOVE_INSTANTIATE
+
+}  // namespace manymove::dpd

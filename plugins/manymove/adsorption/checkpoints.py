@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checkpoints of adsorbates."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from manymove import checkpoint
+from manymove.adsorption.averages import all_sums
+from manymove.adsorption.frameworks import Framework
+from manymove.adsorption.rigid import framework_of, restored
+
+_ALWAYS = {
+    "sites": np.uint32,
+    "counts": np.int32,
+    "energies": np.float64,
+    "sums": np.float64,
+    "profile": np.uint64,
+}
+_OF_RIGID = {"orientations": np.float64, "waves": np.float64, "shapes": np.float64}
+ARRAYS = (*_ALWAYS, *_OF_RIGID)  # arrays of the engine in a checkpoint; the last are optional
+
+
+class Contents(NamedTuple):
+    """Contents of a checkpoint.
+
+    Attributes:
+        state: snapshot of the engine.
+        framework, parameters, about, adapted_at, lacks: attributes of `manymove.Adsorption`.
+        comparison, sums: header and sums of the comparison of loadings; earlier versions wrote no
+            sums.
+    """
+
+    state: dict[str, Any]
+    framework: Framework
+    parameters: dict[str, Any]
+    about: dict[str, Any]
+    adapted_at: tuple[int, int]
+    lacks: list[str]
+    comparison: dict[str, Any]
+    sums: np.ndarray | None
+
+
+def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
+    """The contents of a checkpoint.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the file is not a checkpoint of this kind, or it is damaged.
+    """
+    header, arrays = checkpoint.read(path, kind, _ALWAYS, {"comparison": np.float64, **_OF_RIGID})
+    with checkpoint.refused(path, kind):
+        sums = arrays.pop("comparison", None)
+        state: dict[str, Any] = dict(arrays)
+        # Earlier versions did not count reinsertions.
+        state["counters"] = (*header["counters"], 0)[:8]
+        state["sums"], missing = all_sums(state["sums"], len(state["energies"]))
+        lacks = {"trials"} if header.get("lacks_trials") else set(header.get("lacks", ()))
+        if state["counters"][6] > 0:
+            lacks |= set(missing)
+        state["max_displacement"] = float(header["max_displacement"])
+        accepted, moves = (int(n) for n in header["adapted_at"])
+        parameters, about = header["parameters"], {"began": 0, **header["about"]}
+        for name in ("cell", "cells", "grid", "direction"):
+            parameters[name] = tuple(parameters[name])
+        parameters["pairs"] = [tuple(law) for law in parameters["pairs"]]
+        for species in parameters["species"]:
+            species["with_framework"] = [tuple(law) for law in species["with_framework"]]
+        parameters.setdefault("shifted", True)
+        tilt = (0.0, 0.0, 0.0)
+        if "rigid" in parameters:
+            parameters["rigid"] = restored(parameters["rigid"])
+            tilt = parameters["rigid"]["tilt"]
+        framework = framework_of(
+            about["framework"],
+            parameters["cell"],
+            np.array(parameters["fractional"]).reshape(-1, 3),
+            tuple(header["elements"]),
+            float(header["mass"]),
+            tilt,
+        )
+        comparison = {} if sums is None else header["comparison"]
+    return Contents(
+        state, framework, parameters, about, (accepted, moves), sorted(lacks), comparison, sums
+    )
