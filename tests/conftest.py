@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from commands import MPIEXEC
-from processes import on_ranks
+from processes import on_ranks, remove_segments
 
 from manymove import _core
 from manymove.hard_particles.packing import random_packing
@@ -53,6 +53,11 @@ def mpiexec() -> list[str]:
 # Among several processes those that need the GPU for themselves come last, not to wait for others.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("whole_gpu") is not None)
+
+
+@pytest.fixture(autouse=True)
+def without_segments_of_killed_processes() -> None:
+    remove_segments()
 
 
 @pytest.fixture(autouse=True)

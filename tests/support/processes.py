@@ -70,6 +70,16 @@ def programs() -> dict[int, tuple[int, bytes]]:
     return found
 
 
+def remove_segments() -> None:
+    """Remove the shared memory of killed processes that had no launcher. MPICH names it after the
+    process, and a later process with the same number would hang at its start."""
+    most = int(Path("/proc/sys/kernel/pid_max").read_text())
+    for file in Path("/dev/shm").glob("mpich_shm_*_0"):
+        number = int(file.name.split("_")[2], 16)  # a random one under a launcher
+        if number <= most and not Path(f"/proc/{number}").exists():
+            file.unlink(missing_ok=True)
+
+
 class Job:
     """A program on several ranks.
 

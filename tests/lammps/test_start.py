@@ -1,0 +1,52 @@
+"""The start of LAMMPS, also after a process that was killed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lammps_host import needs_lammps
+from processes import remove_segments, run
+
+from manymove.lammps import host
+
+MEMORY = Path("/dev/shm")
+LEFT_BEHIND = """
+import os
+from pathlib import Path
+file = Path(f"/dev/shm/mpich_shm_{os.getpid():x}_0")
+file.write_bytes(bytes(1061440))
+from manymove.lammps import host
+first = host.start()
+print(host.start().version() == first.version())
+first.command("units lj")
+"""
+needs_memory = pytest.mark.skipif(not MEMORY.exists(), reason="there is no /dev/shm")
+
+
+@needs_lammps
+@needs_memory
+def test_lammps_starts_where_a_killed_process_of_this_number_left_its_memory():
+    # Without the removal MPI_Init never returns.
+    done = run([sys.executable, "-c", LEFT_BEHIND], env=host.environment(), timeout=60)
+    assert done.returncode == 0 and done.stdout == "True\n", done.stderr
+
+
+@needs_memory
+def test_only_the_memory_of_dead_processes_is_removed():
+    process = subprocess.Popen(["true"])
+    process.wait()
+    dead, living, of_launcher = (
+        MEMORY / f"mpich_shm_{number:x}_0" for number in (process.pid, os.getpid(), 0xFEDCBA98)
+    )
+    try:
+        for file in (dead, living, of_launcher):
+            file.touch()
+        remove_segments()
+        assert not dead.exists() and living.exists() and of_launcher.exists()
+    finally:
+        for file in (dead, living, of_launcher):
+            file.unlink(missing_ok=True)
