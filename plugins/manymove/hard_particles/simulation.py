@@ -49,10 +49,11 @@ class HardDisks(HardParticles):
         types: type of each disk of a mixture with `contacts`, integers (N,) from 0.
         contacts: contact distances of the pairs of types, (T, T). They need not be additive.
         max_displacement: maximum trial displacement along each axis, in the unit of the positions;
-            moves are uniform in a square. Default 0.16 d, or 0.12 of the largest contact distance
-            of a mixture. The value is rounded to eight significant bits.
+            moves are uniform in a square. Default 0.16 d; 0.12 d at constant pressure, and 0.12 of
+            the largest contact distance of a mixture. The value is rounded to eight significant
+            bits.
         moves_per_cell: number of trial moves per visit of a cell, n_m. Default 4, or 8 for a
-            mixture.
+            mixture and at constant pressure.
         rounds: number of passes over the four sets in a cycle. Default 4; with n_m = 4 a disk makes
             at most 16 trial moves between two shifts.
         tile: maximum width of a tile in cells, or for a mixture one width for each axis. A GPU
