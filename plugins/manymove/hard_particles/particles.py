@@ -271,6 +271,11 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         return self.trial_moves / self.N
 
     @property
+    def _mean_cycle(self) -> float:
+        """Mean number of sweeps in a cycle; it changes during the run."""
+        return self.sweeps / max(1, self.cycles - self._parameters["first_cycle"])
+
+    @property
     def positions(self) -> np.ndarray:
         """Centers of the particles, float64 (N, D), in the order of the input, in [-L/2, L/2)."""
         with self._ranks.collective() if self._ranks else nullcontext():
@@ -365,9 +370,12 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
     @property
     def pressure_sweeps(self) -> np.ndarray:
         """Number of sweeps at the end of each record, float64 (K,)."""
-        first = self._parameters["first_cycle"]
-        cycles = self._collected().cycles - first
-        return cycles * (self.sweeps / max(1, self.cycles - first))
+        return self._pressure_cycles * self._mean_cycle
+
+    @property
+    def _pressure_cycles(self) -> np.ndarray:
+        """Number of cycles at the end of each record of the pressure."""
+        return self._collected().cycles - self._parameters["first_cycle"]
 
     @property
     def pair_histogram(self) -> np.ndarray:
