@@ -193,9 +193,16 @@ class Replica(replica.Replica):
         records, about = self._once(earlier) or (None, {})
         self._mark = about.get("trajectory")
         self._say_how_rows_travel(engine)
-        asked, ended = self._shared((about.get("equilibrate"), about.get("equilibrated")))
-        if ended is not None and ended <= engine.sweeps:  # the records may be ahead of the state
-            self._refuse_others({"--equilibrate": (asked, s.equilibrate)})
+        equilibrate, ended = self._shared((about.get("equilibrate"), about.get("equilibrated")))
+        over = ended is not None and ended <= engine.sweeps  # records may be ahead of the state
+        tuned = self._shared(about.get("tune_volume", False))
+        if tuned and s.tune_volume and not over and equilibrate != s.equilibrate:
+            raise ValueError(
+                f"--resume: {state} has --equilibrate {equilibrate}, which cannot change with "
+                "--tune-volume, because the volume moves are adjusted after each tenth of it"
+            )
+        self._refuse_other_equilibration(equilibrate, engine.sweeps, over=over)
+        if over:
             self._equilibrated = ended
         # The last checkpoint may be from before a tuning that the records know, at the same cycle.
         cycles, delta = engine.cycles, engine._grid.get("volume_delta")
@@ -237,7 +244,6 @@ class Replica(replica.Replica):
                 f"--resume: {state} was written with edges that change {edges}; --edges-apart "
                 "cannot change"
             )
-        tuned = self._shared(about.get("tune_volume", False))
         if tuned != s.tune_volume:
             raise ValueError(
                 f"--resume: {state} was written {'with' if tuned else 'without'} --tune-volume, "
