@@ -16,7 +16,6 @@ import numpy as np
 from manymove import _core, _renamed, arguments
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
-from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.particles import HardParticles
 
@@ -206,15 +205,8 @@ class HardDisks(HardParticles):
         """
         given = sizes.read(diameter, diameters, types, contacts)
         if given.mixed:
-            place = {name: options[name] for name in ("device", "threads") if name in options}
             shape = (1.0, aspect_ratio)
-            positions, box = cls._on_first(
-                lambda: random_configuration(
-                    cls, N, packing_fraction, given, shape, seed=seed, **place
-                ),
-                options,
-            )
-            return cls(positions, box, **given.given(), seed=seed, **options)
+            return cls._grown(N, packing_fraction, given, shape, seed, options)
         positions, box = cls._on_first(
             lambda: random_packing(
                 N, packing_fraction, seed=seed, diameter=diameter, aspect_ratio=aspect_ratio
@@ -245,11 +237,7 @@ class HardDisks(HardParticles):
         Raises:
             FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class.
         """
-        from manymove.io import read_frame
-
-        found = read_frame(path, frame, mixtures=True)
-        given = sizes.of_frame(found).given() if diameter is None else {"diameter": diameter}
-        return cls(found.positions, found.box, **given, seed=seed, **options)
+        return cls._of_file(path, frame, diameter, seed, options)
 
     # ---- properties ------------------------------------------------------------------------------
 
