@@ -303,6 +303,7 @@ def main() -> None:
         report = example.read(options)[0]
         example.picture(options, draw(report, options.draw[0].parent / "bilayer.dump"))
         return
+    example.at_least(options, area=0.5, edge=4, height=4, settle=0, steps=400, ranks=1)
     options.output.mkdir(parents=True, exist_ok=True)
     runs = []
     for area in options.area:
@@ -337,4 +338,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

@@ -32,6 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=1 << 20, help="Number of pairs in a call.")
     options = example.parse(parser, "noise_speed", {"pairs": 1 << 14}, draw=False)
+    example.at_least(options, pairs=1)
     rng = np.random.default_rng(1)
     i, j = rng.integers(0, PARTICLES, (2, options.pairs), dtype=np.uint32)
     tags = np.arange(PARTICLES, dtype=np.uint32)
@@ -57,4 +58,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

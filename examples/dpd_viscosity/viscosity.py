@@ -228,6 +228,7 @@ def main() -> None:
         "window": 1.0,
     }  # fmt: skip
     options = example.parse(parser, "viscosity", quick)
+    example.at_least(options, edge=1, half=1, small_edge=1, long=1, runs=1, jobs=1)
     for route, name in (("shear", "steps"), ("poiseuille", "steps_of_poiseuille")):
         unit, steps = BLOCKS * EVERY[route], getattr(options, name)
         if steps % unit or steps <= 0:
@@ -241,4 +242,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

@@ -222,6 +222,8 @@ def main() -> None:
     if options.draw:
         example.picture(options, draw(example.read(options)[0]))
         return
+    example.fractions(options, "packing_fractions")
+    example.at_least(options, particles=1, replicas=1, jobs=1)
     began = time.perf_counter()
     deadline = began + 60 * options.minutes
     results: list[dict[str, Any]] = []
@@ -254,4 +256,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

@@ -188,6 +188,8 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     quick = {"particles": 256, "packing_fractions": [0.698], "sweeps": 2000, "equilibrate": 500}
     options = example.parse(parser, "equation_of_state", quick)
+    example.fractions(options, "packing_fractions")
+    example.at_least(options, particles=1, jobs=1)
     report = example.read(options)[0] if options.draw else run(options)
     picture = options.output / "picture.png"
     plots.equation_of_state(picture, states(report), report["particles"])
@@ -196,4 +198,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

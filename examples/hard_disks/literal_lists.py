@@ -48,6 +48,7 @@ SOURCE = Path(__file__).with_suffix(".cpp")
 SLOTS, BINS = 4, 77
 WIDEST = 1.41  # of a cell
 STARTS = 8  # random packings that the systems share
+RECORDS = 4  # of a piece
 STEP, MOVES_PER_CELL = 0.16, 4  # largest displacement and n_m, as in the paper
 
 
@@ -137,8 +138,10 @@ class Systems:
         self.sweeps += sweeps
         self.trial_moves += int(moves[0])
         self.accepted_moves += int(moves[1])
+        if not (samples := sweeps // records // every):
+            return np.full((systems, records), np.nan)
         found = pressure_from_histogram(
-            histograms.reshape(-1, BINS), sweeps // records // every, self.N, self.packing_fraction
+            histograms.reshape(-1, BINS), samples, self.N, self.packing_fraction
         )
         return found.reshape(systems, records)
 
@@ -172,7 +175,7 @@ class Chain:
         began = time.perf_counter()
         self._pieces.append(
             self.systems.run(
-                self._options.piece, self.variant, self._seed, self._options.every, records=4
+                self._options.piece, self.variant, self._seed, self._options.every, RECORDS
             )
         )
         self.seconds += time.perf_counter() - began
@@ -297,9 +300,16 @@ def main() -> None:
     quick = {"disks": [64], "packing_fractions": [0.6], "total": 512, "equilibrate": 400,
              "relax": 200, "piece": 400, "error": 0.05, "seconds": 1}  # fmt: skip
     options = example.parse(parser, "literal_lists", quick)
+    example.fractions(options, "packing_fractions")
+    example.at_least(options, disks=1, total=1, every=1, equilibrate=0, relax=0, error=0)
+    if options.piece % RECORDS or options.piece < RECORDS * options.every:
+        raise ValueError(
+            f"--piece is {options.piece}; it must be a multiple of {RECORDS}, and at least "
+            f"{RECORDS} times --every, {RECORDS * options.every}"
+        )
     report = example.read(options)[0] if options.draw else run(options)
     example.picture(options, draw(report))
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

@@ -103,10 +103,11 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     quick = {"disks": 1024, "packing_fractions": [0.3, 0.5], "sweeps": 1000, "equilibrate": 200}
     options = example.parse(parser, "binary_disks", quick)
+    example.fractions(options, "packing_fractions")
     report = example.read(options)[0] if options.draw else run(options)
     plot(options.output / "picture.png", report)
     print(f"results in {options.output}/")
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

@@ -154,10 +154,11 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     quick = {"particles": 40, "points": 2, "sweeps": 1000, "equilibrate": 500}
     options = example.parse(parser, "constant_pressure", quick)
+    example.at_least(options, points=1)
     report = example.read(options)[0] if options.draw else run(options)
     plot(options.output / "picture.png", report)
     print(f"results in {options.output}/")
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

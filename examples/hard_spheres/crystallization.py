@@ -118,10 +118,11 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     quick = {"spheres": 1500, "sweeps": 4000, "points": 4}
     options = example.parse(parser, "crystallization", quick)
+    example.at_least(options, points=1)
     report = example.read(options)[0] if options.draw else run(options)
     plot(options.output / "picture.png", report)
     print(f"results in {options.output}/")
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

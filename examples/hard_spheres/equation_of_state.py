@@ -141,10 +141,11 @@ def main() -> None:
         "spheres": 864, "fluid": [0.2, 0.4], "crystal": [0.57], "sweeps": 2000, "equilibrate": 200
     }  # fmt: skip
     options = example.parse(parser, "equation_of_state", quick)
+    example.fractions(options, "fluid", "crystal")
     reports = example.read(options) if options.draw else [run(options)]
     plot(options.output / "picture.png", reports)
     print(f"results in {options.output}/")
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

@@ -254,10 +254,11 @@ def main() -> None:
         "equilibrate": 400,
     }  # fmt: skip
     options = example.parse(parser, "interface_velocity", quick)
+    example.at_least(options, seeds=1, sweeps=1)
     report = example.read(options)[0] if options.draw else run(options)
     show(report)
     plot(options, report)
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

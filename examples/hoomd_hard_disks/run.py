@@ -190,6 +190,7 @@ def main() -> None:
         records = [run for record in example.read(options) for run in record.get("runs", [record])]
         example.picture(options, draw(records))
         return
+    example.at_least(options, period=1)
     if options.steps // options.period < BLOCKS:
         parser.error(f"--steps must be at least {BLOCKS} times --period")
 
@@ -215,4 +216,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

@@ -181,6 +181,7 @@ def parse() -> argparse.Namespace:
     )
     quick = {"runs": 3, "times": "0.5,1", "half": 4.0, "width": 4.0}
     options = example.parse(parser, "transient", quick, draw=False)
+    example.at_least(options, runs=1, ranks=1)
     if options.runs < 3:
         parser.error("--runs: the scatter of at least 3 runs is needed")
     return options
@@ -239,4 +240,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

@@ -61,6 +61,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100000, help="Steps of the profile.")
     parser.add_argument("--ranks", type=int, default=1)
     options = example.parse(parser, "viscosity", {"runs": 2, "settle": 200, "steps": 1000})
+    example.at_least(options, runs=1, ranks=1)
     if options.draw:
         example.picture(options, draw(example.read(options)[0]))
         return
@@ -95,4 +96,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    example.run_script(main)

@@ -116,6 +116,33 @@ def test_a_tuned_run_that_is_interrupted_again_and_again_is_that_of_one_go(tmp_p
     assert summary_of(part)["volume_delta"] != 0.004
 
 
+def test_the_equilibration_of_a_tuned_run_cannot_be_changed(tmp_path, monkeypatch, capsys):
+    """Its tenths, after which the volume moves are adjusted, would be those of two lengths."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
+    monkeypatch.setattr(simulation, "_PIECE", 0)  # seconds, of about a cycle
+    options = ["--particles", 216, "--packing-fraction", 0.3, "--pressure", 6, "--tune-volume"]
+    checks, check = itertools.count(), Replica._check_stop
+
+    def stop(replica):
+        if next(checks) == 12:
+            raise Interrupted
+        check(replica)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Replica, "_check_stop", stop)
+        assert run(tmp_path, *options, "--equilibrate", 400, "--sweeps", 100) == 130
+    assert 0 < summary_of(tmp_path)["equilibration_sweeps"] < 400
+    capsys.readouterr()
+    for equilibrate in (10, 200, 800):
+        assert run(tmp_path, "--resume", "--equilibrate", equilibrate) == 2
+        error = capsys.readouterr().err
+        assert "has --equilibrate 400, which cannot change with --tune-volume" in error
+        assert error.count("\n") == 1
+    assert run(tmp_path, "--resume") == 0
+    assert run(tmp_path, "--resume", "--equilibrate", 800) == 2
+    assert "has --equilibrate 400, not 800" in capsys.readouterr().err
+
+
 def test_no_record_is_lost_or_there_twice_if_the_last_state_is_damaged(tmp_path, monkeypatch):
     """While the box grows the sweeps of a cycle change, and with them the sweeps of a record."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import os
 import re
 import shlex
 import signal
 import subprocess
+import sys
 import termios
 
 import numpy as np
@@ -16,7 +18,9 @@ from commands import CLEAN, COMMAND, SMALL, summary_of
 from lammps_host import needs_lammps
 from processes import start, until
 
-from manymove import cli
+from manymove import cli, simulation
+from manymove.jobs.progress import Interrupted
+from manymove.jobs.replica import Replica
 
 LONG = {
     "disks": "--particles 1024 --sweeps 10000000 --equilibrate 1",
@@ -47,6 +51,49 @@ def test_an_interrupt_is_one_line_that_says_how_to_continue(name, tmp_path):
     words = [*shlex.split(again.group(1)), f"--{length}", str(enough), "--quiet"]
     assert cli.run(words) == 0
     assert summary_of(output)["complete"] and summary_of(output)[length] >= enough
+
+
+EQUILIBRATING = {
+    "disks": ("--particles 256 --packing-fraction 0.5 --sweeps 100", "sweeps"),
+    "electrolyte": ("--ions 64 --sweeps 10", "sweeps"),
+    "adsorption": (SMALL["adsorption"].replace(" --equilibrate 4", " --method plj"), "steps"),
+}
+
+
+@pytest.mark.parametrize("name", EQUILIBRATING)
+def test_the_equilibration_can_be_made_longer_but_not_shorter_than_it_is(
+    name, tmp_path, monkeypatch, capsys
+):
+    """The displacements of plj are adapted in the equilibration."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
+    monkeypatch.setattr(simulation, "_PIECE", 0)  # seconds
+    options, unit = EQUILIBRATING[name]
+    words = [name, *options.split(), "--device", "cpu", "--threads", "1", "--quiet"]
+    cut = [name, "--resume", "--quiet", "--output", str(tmp_path / "cut")]
+    checks, check = itertools.count(), Replica._check_stop
+
+    def stop(replica):
+        if next(checks) == 8:
+            raise Interrupted
+        check(replica)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Replica, "_check_stop", stop)
+        given = [*words, "--output", str(tmp_path / "cut"), "--equilibrate", "1000"]
+        assert cli.run(given) == 130
+    assert 2 < summary_of(tmp_path / "cut")[f"equilibration_{unit}"] < 1000
+    capsys.readouterr()
+    assert cli.run([*cut, "--equilibrate", "2"]) == 2
+    message = f"--equilibrate is 2, but the run in {tmp_path / 'cut'} has equilibrated for "
+    error = capsys.readouterr().err
+    assert message in error and f" {unit} already: --resume needs at least as many" in error
+    assert cli.run([*cut, "--equilibrate", "1500"]) == 0
+    assert cli.run([*words, "--output", str(tmp_path / "whole"), "--equilibrate", "1500"]) == 0
+    whole, end = summary_of(tmp_path / "whole"), summary_of(tmp_path / "cut")
+    assert end["state_hash"] == whole["state_hash"]
+    assert end[f"equilibration_{unit}"] == whole[f"equilibration_{unit}"]
+    assert cli.run([*cut, "--equilibrate", "1600"]) == 2
+    assert "has --equilibrate 1500, not 1600" in capsys.readouterr().err
 
 
 def test_a_run_whose_terminal_is_closed_leaves_a_state_to_continue_from(tmp_path):

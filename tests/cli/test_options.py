@@ -10,11 +10,12 @@ import shlex
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import typer
 from commands import SMALL, summary_of
 
-from manymove import cli
+from manymove import HardDisks, HardSpheres, cli
 from manymove.cli.options import RENAMED
 from manymove.cli.texts import HELP
 from manymove.jobs.world import World
@@ -111,6 +112,71 @@ def kind(option):
     names, _ = option.get_help_record(typer.Context(COMMANDS["info"]))
     name = re.search(r"<(\w+)>|([A-Z]{3,})|$", names)
     return None if name.group() in ("", "<str>") else name.group()
+
+
+# Words of the other algorithms, which the help of a command must not have.
+FOREIGN = {
+    "disks": "sphere volume Lz fcc",
+    "bench disks": "sphere volume Lz density",
+    "spheres": "disk area hexagonal d^2",
+    "bench spheres": "disk psi_6 d^2",
+    "electrolyte": "disk adsorb framework",
+    "bench electrolyte": "disk particles framework",
+    "dpd": "disk angstrom kelvin",
+    "bench dpd": "disk angstrom kelvin psi_6",
+    "adsorption": "disk ion sphere reduced",
+    "bench adsorption": "disk ions sphere reduced",
+    "henry": "linear disk",
+    "pores": "linear disk",
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_help_has_no_words_of_other_algorithms(name):
+    for each, option in OPTIONS:
+        if each == name and option.help:
+            found = [
+                word
+                for word in FOREIGN[name].split()
+                if re.search(rf"(?<![\w-]){re.escape(word)}(s?\b|$)", option.help)
+            ]
+            assert not found, (option.opts[0], option.help)
+
+
+def default_of(name, flag, pattern):
+    """A number that stands in the default of a help text."""
+    text = next(o.help for each, o in OPTIONS if each == name and o.opts[0] == flag)
+    return float(re.search(rf"\(default .*?{pattern}", text, re.DOTALL)[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "pattern", "moves", "given"),
+    [
+        ("disks", HardDisks, r"([\d.]+);", r"(\d+)", {}),
+        ("disks", HardDisks, r"--pressure ([\d.]+)", r"or (\d+)", {"pressure": 2.0}),
+        ("disks", HardDisks, r"mixture ([\d.]+)", r"or (\d+)", {"diameters": [1.0] * 64}),
+        ("bench disks", HardDisks, r"([\d.]+)\)", r"(\d+)", {}),
+        ("bench hoomd", HardDisks, r"([\d.]+) of disks", None, {}),
+        ("spheres", HardSpheres, r"([\d.]+),", r"(\d+)", {}),
+        ("spheres", HardSpheres, r"([\d.]+),", r"(\d+)", {"pressure": 2.0}),
+        ("spheres", HardSpheres, r"mixture ([\d.]+)", r"(\d+)", {"diameters": [1.0] * 64}),
+        ("bench spheres", HardSpheres, r"([\d.]+)\)", r"(\d+)", {}),
+        ("bench hoomd", HardSpheres, r"([\d.]+) of spheres", None, {}),
+    ],
+)
+def test_the_defaults_of_hard_particles_in_the_help_are_those_of_the_engines(
+    name, kind, pattern, moves, given
+):
+    axes = 2 if kind is HardDisks else 3
+    edge = {2: 8, 3: 4}[axes]
+    lattice = np.stack(np.meshgrid(*axes * [np.arange(edge) + 0.5], indexing="ij"), -1)
+    box = axes * (2.0 * edge,)
+    positions = 2 * lattice.reshape(-1, axes) - edge
+    engine = kind(positions, box, seed=1, device="cpu", threads=1, **given)
+    shown = default_of(name, "--max-displacement", pattern)
+    assert engine.max_displacement == pytest.approx(shown, rel=0.01)
+    if moves is not None:
+        assert engine.moves_per_cell == default_of(name, "--moves-per-cell", moves)
 
 
 def test_every_help_text_is_that_of_an_option():

@@ -104,6 +104,48 @@ def test_results_of_an_earlier_run_are_replaced_only_with_overwrite(tmp_path):
     assert "overwrite" not in json.loads((tmp_path / "here/summary.json").read_text())
 
 
+BAD = [
+    ("hard_disks/literal_lists.py", "--piece 3", "--piece is 3; it must be a multiple of 4, and"),
+    ("hard_disks/literal_lists.py", "--packing-fractions 0", "--packing-fractions has 0; it must"),
+    ("hard_disks/ablation.py", "--replicas 0", "--replicas is 0; it must be at least 1"),
+    ("hard_disks/decorrelation.py", "--particles -1", ""),
+    ("hard_disks/pressure_bias.py", "--ranges 0", ""),
+    ("hard_spheres/crystallization.py", "--points 0", "--points is 0; it must be at least 1"),
+    ("hard_spheres/interface_velocity.py", "--seeds 0", "--seeds is 0; it must be at least 1"),
+    ("hoomd_hard_disks/run.py", "--period 0", "--period is 0; it must be at least 1"),
+    ("charge_renormalization/run.py", "--ions 7", ""),
+    ("methane_in_lta/run.py", "--device none", ""),
+]
+
+
+def refused(script: str, words: list[str], folder: Path) -> str:
+    """The error of a script, which is one line after those of argparse."""
+    command = [sys.executable, EXAMPLES / script, *words, "--output", "here"]
+    done = run(command, cwd=folder, env={**os.environ, "MPLBACKEND": "Agg"}, timeout=100)
+    assert done.returncode == 2, done.stderr[-2000:]
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith(f"{Path(script).name}: error: ") and "Traceback" not in done.stderr
+    return last
+
+
+@pytest.mark.parametrize(("script", "words", "message"), BAD)
+def test_bad_input_is_one_line(script, words, message, tmp_path):
+    assert message in refused(script, ["--quick", *words.split()], tmp_path)
+
+
+@pytest.mark.parametrize("script", ["dpd/momentum.py", "methane_in_mfi/run.py"])
+def test_files_that_are_not_summaries_are_refused(script, tmp_path):
+    file = tmp_path / "file.json"
+    for text, message in (
+        (None, "No such file"), ("{no", "is not a summary: "), ("[]", "is not a summary"),
+        ("{}", "is not a summary of this script: no '"),
+    ):  # fmt: skip
+        if text is not None:
+            file.write_text(text)
+        error = refused(script, ["--draw", str(file)], tmp_path)
+        assert str(file) in error and message in error
+
+
 def test_frames_of_drops_need_not_begin_where_the_measurement_does(tmp_path):
     if reason := missing("sessile_drop/drop.py"):
         pytest.skip(reason)

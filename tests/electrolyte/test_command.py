@@ -172,7 +172,7 @@ def test_autocorrelation_time_is_that_of_equation_10():
         ("--sample-every", 7, "--sample-every"),
         ("--bin-width", 1.5, "--bin-width"),
         ("--margin", 1.5, "--margin"),
-        ("--equilibrate", 45, "another --equilibrate than 45"),
+        ("--equilibrate", 45, "has --equilibrate 20, not 45"),
         ("--sweeps", 7, "--sweeps is 7, but the run in"),
     ],
 )

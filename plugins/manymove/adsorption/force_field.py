@@ -19,6 +19,10 @@ POTENTIALS = ("shifted", "truncated", "tail")
 NONE = (0.0, 1.0)  # no interaction
 
 
+class OfFile(ValueError):
+    """An error that names its file already."""
+
+
 @dataclass(frozen=True)
 class ForceField:
     """Lennard-Jones parameters and charges by label, and the conventions of the potential.
@@ -144,10 +148,10 @@ class ForceField:
             if path.is_dir():
                 return _from_raspa2(path)
             return _from_raspa3(json.loads(path.read_text()), str(path))
+        except OfFile:
+            raise
         except (KeyError, TypeError, AttributeError, ValueError, RecursionError) as error:
-            if isinstance(error, ValueError) and str(path) in str(error):
-                raise
-            raise ValueError(f"{path} is not a force field of {program}: {error!r}") from None
+            raise OfFile(f"{path} is not a force field of {program}: {error!r}") from None
 
 
 # TraPPE-zeo: P. Bai, M. Tsapatsis, J. I. Siepmann, J. Phys. Chem. C 117, 24375 (2013).
@@ -220,8 +224,8 @@ def _split(charges: Mapping[str, float]) -> tuple[dict[str, float], frozenset[st
 def _refuse_type(entry: Mapping[str, Any], source: str) -> None:
     kind = str(entry.get("type", "lennard-jones")).lower()
     if kind not in ("lennard-jones", "none"):
-        raise ValueError(f"{source}: {entry.get('name', entry.get('names'))} has the potential "
-                         f"{kind}; only lennard-jones is possible")  # fmt: skip
+        raise OfFile(f"{source}: {entry.get('name', entry.get('names'))} has the potential "
+                     f"{kind}; only lennard-jones is possible")  # fmt: skip
 
 
 def _law(parameters: Any) -> Law | None:
@@ -231,13 +235,13 @@ def _law(parameters: Any) -> Law | None:
 
 def _rule(name: str, source: str) -> str:
     if name.lower() not in _RULES:
-        raise ValueError(f'{source}: unknown mixing rule "{name}"')
+        raise OfFile(f'{source}: unknown mixing rule "{name}"')
     return _RULES[name.lower()]
 
 
 def _potential(shifted: bool, tail: bool, source: str) -> str:
     if shifted and tail:
-        raise ValueError(f"{source}: potentials are either shifted or have tail corrections")
+        raise OfFile(f"{source}: potentials are either shifted or have tail corrections")
     return "shifted" if shifted else "tail" if tail else "truncated"
 
 
@@ -268,15 +272,15 @@ def _from_raspa2(folder: Path) -> ForceField:
         for words in lines[3 : 3 + count]:
             kind = _kind(words[1])
             if kind not in ("lennard-jones", "none"):
-                raise ValueError(
+                raise OfFile(
                     f"{path}: {words[0]} has the potential {kind}; only lennard-jones is possible"
                 )
             parameters[words[0].rstrip("_")] = _law(words[2:4]) if kind != "none" else None
         rule = _rule(lines[3 + count][0], str(path))
+    except OfFile:
+        raise
     except (IndexError, ValueError) as error:
-        if str(error).startswith(str(path)):
-            raise
-        raise ValueError(f"{path} is not a file of mixing rules of RASPA2: {error}") from None
+        raise OfFile(f"{path} is not a file of mixing rules of RASPA2: {error}") from None
     charges, uncharged = _split(_raspa2_column(folder / "pseudo_atoms.def", 6))
     return ForceField(
         parameters,
@@ -298,7 +302,7 @@ def _raspa2_column(path: Path, column: int) -> dict[str, float]:
         rows = lines[1 : 1 + int(lines[0][0])]
         return {row[0]: float(row[column]) for row in rows}
     except (IndexError, ValueError) as error:
-        raise ValueError(f"{path} is not a list of pseudo-atoms of RASPA2: {error}") from None
+        raise OfFile(f"{path} is not a list of pseudo-atoms of RASPA2: {error}") from None
 
 
 def _raspa2_pairs(path: Path) -> dict[tuple[str, str], Law]:
@@ -322,4 +326,4 @@ def _raspa2_pairs(path: Path) -> dict[tuple[str, str], Law]:
             pairs[words[0], words[1]] = law or NONE
         return pairs
     except (IndexError, ValueError) as error:
-        raise ValueError(f"{path} is not a file of interactions of RASPA2: {error}") from None
+        raise OfFile(f"{path} is not a file of interactions of RASPA2: {error}") from None

@@ -15,7 +15,7 @@ import numpy as np
 
 from manymove.adsorption.adsorbates import Adsorbate
 from manymove.adsorption.chains import SHIPPED_CHAINS, Chain, chain_of, shipped_chain
-from manymove.adsorption.force_field import NONE, ForceField, words_of
+from manymove.adsorption.force_field import NONE, ForceField, OfFile, words_of
 from manymove.adsorption.molecules import SHIPPED_MOLECULES, Molecule, Site
 
 Species = Adsorbate | Molecule | Chain
@@ -113,14 +113,10 @@ def read_species(source: Source, force_field: ForceField | None = None) -> list[
             return [_with_parameters(path, _from_raspa3(path, contents), force_field)]
         entries = contents if isinstance(contents, list) else [contents]
         return [_species(entry, path.stem, force_field) for entry in entries]
-    except _OfFile:
+    except OfFile:
         raise
     except (TypeError, ValueError, AttributeError, LookupError, RecursionError) as error:
-        raise _OfFile(f"{path} does not list adsorbates: {error}; expected {EXPECTED}") from None
-
-
-class _OfFile(ValueError):
-    """An error that names its file already."""
+        raise OfFile(f"{path} does not list adsorbates: {error}; expected {EXPECTED}") from None
 
 
 EXPECTED = (
@@ -183,7 +179,7 @@ def _known(entry: Mapping[str, Any], kind: Any, optional: set[str] | None = None
 def _with_parameters(path: Path, shape: _Shape, field: ForceField | None) -> Molecule:
     """The molecule of a shape, with the parameters and charges of a force field."""
     if field is None:
-        raise _OfFile(
+        raise OfFile(
             f"{path} has neither Lennard-Jones parameters nor charges: give a force field, which "
             "has them by label"
         )
@@ -193,7 +189,7 @@ def _with_parameters(path: Path, shape: _Shape, field: ForceField | None) -> Mol
     for label in labels:
         if label not in field.parameters or field.charge_of_site(label) is None:
             what = "charge" if label in field.parameters else "parameters"
-            raise _OfFile(f"{path}: the force field has no {what} for the site {label}")
+            raise OfFile(f"{path}: the force field has no {what} for the site {label}")
     temperature, pressure, acentric = shape.gas
     gas = (temperature, pressure * PASCAL, acentric) if temperature and pressure else 3 * (None,)
     masses = [field.masses.get(label, 0.0) for label in labels]
@@ -205,11 +201,11 @@ def _with_parameters(path: Path, shape: _Shape, field: ForceField | None) -> Mol
         ]  # fmt: skip
         return Molecule(path.stem, sites, *gas, math.fsum(masses) or None)
     except ValueError as error:
-        raise _OfFile(f"{path}: {error}") from None
+        raise OfFile(f"{path}: {error}") from None
 
 
-def _flexible(path: Path, why: str) -> _OfFile:
-    return _OfFile(
+def _flexible(path: Path, why: str) -> OfFile:
+    return OfFile(
         f"{path}: the molecule is flexible ({why}); flexible molecules are linear chains with "
         "bonds of fixed length, from files of this package"
     )
@@ -235,7 +231,7 @@ def _from_raspa3(path: Path, contents: Mapping[str, Any]) -> _Shape:
         keys = ("criticaltemperature", "criticalpressure", "acentricfactor")
         temperature, pressure, acentric = (float(d.get(key) or 0.0) for key in keys)
     except (TypeError, ValueError) as error:
-        raise _OfFile(f"{path} is not a molecule file of RASPA3: {error}") from None
+        raise OfFile(f"{path} is not a molecule file of RASPA3: {error}") from None
     return _Shape(atoms, (temperature, pressure, acentric))
 
 
@@ -266,8 +262,8 @@ def _from_raspa2(path: Path) -> _Shape:
             found.append((row[1], x))
         if len(found) != atoms:
             raise ValueError(f"the file has {len(found)} of {atoms} atoms")
-    except _OfFile:
+    except OfFile:
         raise
     except (IndexError, ValueError) as error:
-        raise _OfFile(f"{path} is not a molecule file of RASPA2: {error}") from None
+        raise OfFile(f"{path} is not a molecule file of RASPA2: {error}") from None
     return _Shape(found, (temperature, pressure, acentric))

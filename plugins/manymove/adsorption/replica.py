@@ -188,6 +188,9 @@ class Replica(replica.Replica):
         elif a.samples and self._settings.density_map is not None:
             self._map_restarts = True
         self._refuse_others({"--" + name: pair for name, pair in self._held_and_asked(a).items()})
+        if self._settings.pressure is None:
+            held = a.equilibration_steps
+            self._refuse_other_equilibration(held, held, over=a.samples > 0, unit="steps")
         return a
 
     def _held_and_asked(self, a: Adsorption) -> dict[str, tuple[Any, Any]]:
@@ -222,8 +225,6 @@ class Replica(replica.Replica):
             same["isotherm (fugacity)"] = (held["fugacity"], s.fugacity)
             if a.first_round:
                 same["equilibrate"] = (a.first_round, s.equilibrate)
-        elif a.samples:
-            same["equilibrate"] = (a.equilibration_steps, s.equilibrate)
         return same
 
     def _held_and_asked_laws(self, a: Adsorption) -> dict[str, tuple[Any, Any]]:

@@ -9,14 +9,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
+
+import numpy as np
 
 from manymove.bench.harness import machine
-from manymove.jobs import output_folder
+from manymove.jobs import errors, output_folder
 from manymove.jobs.figures import write_picture
 from manymove.jobs.report import write_json
+
+
+def run_script(main: Callable[[], None]) -> NoReturn:
+    """Run the main function of a script. Errors are one line, as those of the commands."""
+    sys.exit(errors.reported(Path(sys.argv[0]).name, main))
 
 
 def parse(
@@ -82,9 +92,62 @@ def need(parser: argparse.ArgumentParser, *modules: str) -> None:
             parser.error(f"this run needs {module}, which is not installed ({remedy})")
 
 
+class _Entries(dict[str, Any]):
+    """Entries of a summary. One that is missing is an error that names the file."""
+
+    def __init__(self, path: Path, entries: dict[str, Any]) -> None:
+        super().__init__(entries)
+        self._path = path
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise ValueError(f"--draw: {self._path} is not a summary of this script: no {name!r}")
+
+
 def read(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """The summaries that --draw names."""
-    return [json.loads(path.read_text()) for path in options.draw]
+    """The summaries that --draw names.
+
+    Raises:
+        OSError, ValueError: a file cannot be read, or it is not a summary.
+    """
+
+    def summary(path: Path) -> dict[str, Any]:
+        try:
+            found = json.loads(path.read_text(), object_hook=partial(_Entries, path))
+        except ValueError as error:
+            raise ValueError(f"--draw: {path} is not a summary: {error}") from None
+        if not isinstance(found, dict):
+            raise ValueError(f"--draw: {path} is not a summary")
+        return found
+
+    return [summary(path) for path in options.draw]
+
+
+def fractions(options: argparse.Namespace, *names: str) -> None:
+    """Refuse packing fractions of the script that do not lie between 0 and 1.
+
+    Raises:
+        ValueError: a value is out of range; the text names the option.
+    """
+    for name in names:
+        for value in np.atleast_1d(getattr(options, name)):
+            if not 0 < value < 1:
+                raise ValueError(
+                    f"--{name.replace('_', '-')} has {value:g}; it must lie between 0 and 1"
+                )
+
+
+def at_least(options: argparse.Namespace, **least: float) -> None:
+    """Refuse options of the script that are smaller than these numbers, also in lists.
+
+    Raises:
+        ValueError: an option is too small or not a number; the text names it.
+    """
+    for name, bound in least.items():
+        for value in np.atleast_1d(getattr(options, name)):
+            if not value >= bound:
+                raise ValueError(
+                    f"--{name.replace('_', '-')} is {value:g}; it must be at least {bound:g}"
+                )
 
 
 def save(options: argparse.Namespace, result: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from manymove.cli.options import (
     to_store,
     values,
 )
+from manymove.jobs import errors
 from manymove.jobs.options import of_option
 
 # The engine, NumPy and the file formats are imported when a command runs, so that --help and a
@@ -538,27 +539,15 @@ def run(arguments: list[str] | None = None) -> int:
         the exit code: 0 if the command has finished, 2 after an error, which is printed in one
         line, and 130 if it was interrupted.
     """
-    try:
-        code = app(arguments, prog_name="manymove", standalone_mode=False) or 0
-        if code == 130:
-            return _fail("interrupted", 130)
-        return 130 if code == STOPPED else code
-    except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted", 130)
-    except MemoryError as error:
-        what = "" if str(error) in ("", "std::bad_alloc") else f": {error}"
-        return _fail(f"error: not enough memory for a system of this size{what}", 2)
-    except (ValueError, OSError, ImportError, RuntimeError) as error:
-        return _fail(f"error: {str(error) or type(error).__name__}", 2)
-    except Exception as error:
-        if not hasattr(error, "format_message"):  # typer's own errors have it
-            raise
-        return _fail(f"error: {error.format_message()}", 2)
 
+    def work() -> int:
+        try:
+            return app(arguments, prog_name="manymove", standalone_mode=False) or 0
+        except typer.Abort:
+            raise KeyboardInterrupt from None
 
-def _fail(message: str, code: int) -> int:
-    say(" ".join(message.split()))
-    return code
+    code = errors.reported("manymove", work)
+    return errors.INTERRUPTED if code == STOPPED else code
 
 
 def main() -> None:

@@ -7,7 +7,6 @@ import functools
 import inspect
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
@@ -16,6 +15,7 @@ import typer
 from typer.core import TyperCommand
 
 from manymove.cli.texts import HELP
+from manymove.jobs import errors
 from manymove.jobs.options import OPTIONS_FILE
 
 # Earlier names of options, which are accepted but not in the help.
@@ -189,10 +189,7 @@ def number(option: str, word: str, kind: type, words: str) -> Any:
 
 def say(message: str) -> None:
     """Print a line on standard error, on the first of several ranks."""
-    from manymove.jobs.world import launched_rank
-
-    if launched_rank() == 0:
-        print(f"manymove: {message}", file=sys.stderr)
+    errors.say("manymove", message)
 
 
 def help_without_command(context: typer.Context) -> None:

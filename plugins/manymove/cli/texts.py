@@ -9,12 +9,14 @@ only, because the same quantity has another unit or other choices there.
 HELP = {
     # ---- what is simulated
     "particles": "Number of particles N (default 65536, or that of --input).",
-    "packing_fraction": "Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks "
+    "disks.packing_fraction": "Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks "
     "(default 0.698, or from --input).",
+    "bench_disks.packing_fraction": "Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks.",
     "spheres.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres "
     "(default 0.49, or from --input).",
+    "bench_spheres.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres.",
     "input": "GSD file whose last frame is the initial configuration (default none).",
-    "start": "Initial configuration without --input: random, hexagonal or square.",
+    "disks.start": "Initial configuration without --input: random, hexagonal or square.",
     "spheres.start": "Initial configuration without --input: random, fcc, hcp or bcc.",
     "disks.diameters": "Diameters of all types of a mixture (default equal disks).",
     "spheres.diameters": "Diameters of all types of a mixture (default equal spheres).",
@@ -58,7 +60,8 @@ HELP = {
     "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",
     "adsorbate": "Adsorbate: methane (one site), CO2, N2, CH4, C2H6, H2O or He, which are rigid, "
     "or ethane to n-hexane, which are flexible chains, with the force field TraPPE.",
-    "bench_adsorption.molecules": "Numbers of molecules in a system, one variant for each.",
+    "bench_adsorption.molecules": "Numbers of molecules in a system, one variant for each. "
+    "With --fugacity there is one, 32 if it is not given.",
     "temperature": "Temperature in kelvin.",
     "dpd.temperature": "Temperature in reduced units, kT.",
     "cells": "Numbers of unit cells along a, b and c (default the fewest that fit the cutoff).",
@@ -112,10 +115,13 @@ HELP = {
     "spheres.pressure": "Constant pressure, P* = beta P d^3, at which the volume changes and the "
     "packing fraction is measured, beginning at --packing-fraction (default constant volume).",
     "edges_apart": "Change the edges of the box one at a time with --pressure (default together).",
-    "volume_delta": "Maximum trial change of ln V with --pressure; V is the area of the box of "
-    "disks. With --edges-apart it is the maximum trial change of an edge in units of the diameter: "
-    "one number, or one for each edge with 0 for a fixed edge (default from N, the pressure and "
-    "the start).",
+    "disks.volume_delta": "Maximum trial change of ln V with --pressure, where V is the area of "
+    "the box. With --edges-apart it is the maximum trial change of an edge in units of the "
+    "diameter: one number, or one for each edge with 0 for a fixed edge (default from N, the "
+    "pressure and the start).",
+    "spheres.volume_delta": "Maximum trial change of ln V with --pressure. With --edges-apart it "
+    "is the maximum trial change of an edge in units of the diameter: one number, or one for each "
+    "edge with 0 for a fixed edge (default from N, the pressure and the start).",
     "tune_volume": "Adjust --volume-delta during the equilibration until about 30 % of the trial "
     "changes are accepted. The measurement keeps the last value (default not adjusted).",
     "swap_rounds": "Number of rounds of swap moves for each set of cells, in which pairs of "
@@ -123,15 +129,19 @@ HELP = {
     "swap_range": "Largest difference of the diameters of a pair in swap moves (default any).",
     "swap_every": "Number of cycles between swap moves (default 1).",
     "equation_of_state": "Simulate several packing fractions and plot P* against them.",
-    "packing_fractions": "Packing fractions of --equation-of-state (default "
+    "disks.packing_fractions": "Packing fractions of --equation-of-state (default "
     "0.698,0.702,0.706,0.71,0.714,0.718).",
     "spheres.packing_fractions": "Packing fractions of --equation-of-state (default "
     "0.1,0.2,0.3,0.4,0.45,0.49).",
-    "max_displacement": "Maximum trial displacement along each axis, in diameters (default 0.16).",
     "disks.max_displacement": "Maximum trial displacement along each axis, in diameters (default "
-    "0.16; in a mixture 0.12 of the largest contact distance).",
+    "0.16; with --pressure 0.12, and in a mixture 0.12 of the largest contact distance).",
+    "bench_disks.max_displacement": "Maximum trial displacement along each axis, in diameters "
+    "(default 0.16).",
+    "bench_hoomd.max_displacement": "Maximum trial displacement along each axis, in diameters "
+    "(default 0.16 of disks, 0.12 of spheres).",
     "spheres.max_displacement": "Maximum trial displacement along each axis, in diameters (default "
-    "0.12; less is faster near freezing and in crystals).",
+    "0.12, or in a mixture 0.12 of the largest contact distance; less is faster near freezing and "
+    "in crystals).",
     "bench_spheres.max_displacement": "Maximum trial displacement along each axis, in diameters "
     "(default 0.12).",
     "electrolyte.max_displacement": "Maximum trial displacement along each axis, in angstrom "
@@ -139,10 +149,10 @@ HELP = {
     "adsorption.max_displacement": "Maximum trial displacement along each axis, in angstrom "
     "(default 0.65, which the equilibration adapts).",
     "disks.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4, or 8 for "
-    "mixtures).",
+    "mixtures and with --pressure).",
     "bench_disks.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4).",
-    "moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4 for disks, 8 for "
-    "spheres and mixtures).",
+    "spheres.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 8).",
+    "bench_spheres.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 8).",
     "disks.tile": "Maximum width of a tile in cells, from 3 to 41, or for mixtures and with "
     "--pressure from 2 to 16, one width or one for each axis (default from N and the box). "
     "Narrower tiles allow more ranks with --decompose.",
@@ -161,11 +171,15 @@ HELP = {
     "bench_adsorption.systems": "Number of independent systems (default enough for the device).",
     "interpolation": "Interpolation on the energy grid: cubic or linear.",
     "grid_spacing": "Spacing of the energy grid in angstrom (default 0.2, or 0.08 if linear).",
+    "henry.grid_spacing": "Spacing of the energy grid in angstrom (default 0.2).",
+    "pores.grid_spacing": "Spacing of the energy grid in angstrom (default 0.2).",
     "precision": "Floating-point precision: mixed or double.",
-    "seed": "Seed of the random number generator; replica or rank k adds k.",
-    "dpd.seed": "Seed of the random number generator.",
-    "henry.seed": "Seed of the random number generator.",
-    "pores.seed": "Seed of the random number generator.",
+    "seed": "Seed of the random number generator.",
+    "disks.seed": "Seed of the random number generator; replica k adds k.",
+    "spheres.seed": "Seed of the random number generator; replica k adds k.",
+    "electrolyte.seed": "Seed of the random number generator; replica k adds k.",
+    "adsorption.seed": "Seed of the random number generator; rank k adds k.",
+    "bench_adsorption.seed": "Seed of the random number generator; rank k adds k.",
     "replicas": "Number of independent runs, which are pooled (default 1 per MPI rank).",
     "decompose": "Divide one system among the MPI ranks.",
     "device": "Device: auto, cpu, cuda or cuda:<index>.",
@@ -186,7 +200,7 @@ HELP = {
     "bench_disks.ranks": "Numbers of MPI ranks (default 1 and all of mpirun).",
     "bench_spheres.ranks": "Numbers of MPI ranks (default 1 and all of mpirun).",
     "bench_adsorption.ranks": "Numbers of MPI ranks (default 1 and all of mpirun).",
-    "bench_dpd.ranks": "Numbers of MPI ranks (default all cores or GPUs).",
+    "bench_dpd.ranks": "Numbers of MPI ranks on the CPU (default all cores).",
     "bench_scaling.ranks": "Numbers of MPI ranks (default powers of two up to the number of cores, "
     "or 1,2,4,8 GPUs).",
     # ---- results
@@ -212,6 +226,9 @@ HELP = {
     "quiet": "Print neither progress nor a table.",
     # ---- benchmarks
     "sizes": "Numbers of particles N (default depends on the device).",
+    "bench_electrolyte.sizes": "Numbers of ions N (default depends on the device).",
+    "bench_scaling.sizes": "Numbers of particles N (default depends on the algorithm and the "
+    "device).",
     "methods": "Methods to time; metropolis is the serial reference.",
     "bench_electrolyte.methods": "Methods to time: brush, tree, reduction and serial.",
     "algorithms": "Algorithms to time: disks, spheres, dpd, bonded (DPD of chains of ten "
@@ -229,7 +246,7 @@ HELP = {
     "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
     "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
     "cpu": "Time the CPU engine as well as the GPU engine.",
-    "raspa": "Time RASPA3 as well, if raspalib is installed.",
+    "raspa": "Time RASPA3 as well, if raspalib is installed; not with --fugacity.",
     "lammps": "LAMMPS executables whose styles for GPUs, such as dpd/kk, are timed as well "
     "(default none).",
     "launcher": "Launcher of MPI processes (default mpiexec).",
@@ -239,7 +256,10 @@ HELP = {
     "repeats": "Number of timed runs of each variant, at least 3.",
     "seconds": "Minimum duration of a timed run in seconds.",
     "limit": "Time limit of a benchmark in seconds, after which the rest is left out.",
-    "decorrelation": "Length of a run for the autocorrelation time of psi_6 in sweeps; 0 for none.",
+    "bench_disks.decorrelation": "Length of a run for the autocorrelation time of psi_6 in sweeps; "
+    "0 for none.",
+    "bench_hoomd.decorrelation": "Length of a run for the autocorrelation time of psi_6 of disks, "
+    "or of the longest density modes of spheres, in sweeps; 0 for none.",
     "bench_spheres.decorrelation": "Length of a run for the autocorrelation time of the longest "
     "density modes in sweeps; 0 for none.",
     "mixture_ratio": "Ratio of the two diameters of an equimolar mixture that is also timed "

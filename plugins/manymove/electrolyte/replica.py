@@ -180,7 +180,10 @@ class Replica(replica.Replica):
         records, state = self._newest()
         method = self._settings.method
         engine = Electrolyte.load(state, self._device, self._threads, method=method)
-        self._earlier = checkpoint.read_records(records)[0][: engine.sweeps]
+        energies, about = checkpoint.read_records(records)
+        self._earlier = energies[: engine.sweeps]
+        if (held := about.get("equilibrate")) is not None:
+            self._refuse_other_equilibration(held, engine.sweeps, over=engine.sweeps > held)
         self._check(engine)
         return engine
 
@@ -247,7 +250,7 @@ class Replica(replica.Replica):
         return np.concatenate((self._earlier, engine.energies))
 
     def _write_records(self, engine: Electrolyte) -> None:
-        self._replace_records(self._energies(engine))
+        self._replace_records(self._energies(engine), equilibrate=self._settings.equilibrate)
 
     def _found(self, engine: Electrolyte) -> dict[str, Any]:
         equilibrate, sampling = self._settings.equilibrate, engine.pair_sampling

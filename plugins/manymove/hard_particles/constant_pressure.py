@@ -176,10 +176,13 @@ class ConstantPressure:
     @property
     def volume_sweeps(self) -> np.ndarray:
         """Number of sweeps at the end of each record, float64 (K,)."""
+        return self._cycles_of_volumes * self._mean_cycle  # type: ignore[attr-defined]
+
+    @property
+    def _cycles_of_volumes(self) -> np.ndarray:
+        """Number of cycles at the end of each record of the volume."""
         self._volume_means()
-        first = self._parameters["first_cycle"]
-        done = max(1, self.cycles - first)  # type: ignore[attr-defined]
-        return (self._volume_cycles - first) * (self.sweeps / done)  # type: ignore[attr-defined]
+        return self._volume_cycles - self._parameters["first_cycle"]
 
     @property
     def mean_packing_fraction(self) -> Estimate:

@@ -15,12 +15,14 @@ import numpy as np
 from manymove import arguments
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
+from manymove.checkpoint import PathLike
 from manymove.hard_particles import constant_pressure, swaps
 from manymove.hard_particles import tuning as _tuning
+from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.constant_pressure import ConstantPressure
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.shared import SharedParticles
-from manymove.hard_particles.sizes import Sizes
+from manymove.hard_particles.sizes import Sizes, of_frame
 from manymove.hard_particles.swaps import SwapMoves
 from manymove.hard_particles.tuning import Tuning
 from manymove.simulation import Callback, counter, parameter
@@ -71,6 +73,48 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
             "first_cycle": arguments.uint64("first_cycle", settings["first_cycle"]),
             "repair_depth": arguments.not_negative("repair_depth", settings["repair_depth"]),
         }
+
+    @classmethod
+    def _grown(
+        cls: type[P],
+        N: int,
+        packing_fraction: float,
+        given: Sizes,
+        shape: tuple[float, ...],
+        seed: int,
+        options: dict[str, Any],
+    ) -> P:
+        """Particles at random positions, which have grown between short runs of Monte Carlo.
+
+        Args:
+            given: sizes of the particles.
+            shape: ratios of the edges of the box.
+            options: the other arguments of the class.
+        """
+        place = {name: options[name] for name in ("device", "threads") if name in options}
+        positions, box = cls._on_first(
+            lambda: random_configuration(
+                cls, N, packing_fraction, given, shape, seed=seed, **place
+            ),
+            options,
+        )
+        return cls(positions, box, **given.given(), seed=seed, **options)  # type: ignore[call-arg]
+
+    @classmethod
+    def _of_file(
+        cls: type[P],
+        path: PathLike,
+        frame: int,
+        diameter: float | None,
+        seed: int,
+        options: dict[str, Any],
+    ) -> P:
+        """The particles of a frame of a GSD file, with its sizes if there is no diameter."""
+        from manymove.io import read_frame
+
+        found = read_frame(path, frame, dimensions=cls._DIMENSIONS, mixtures=True)
+        given = of_frame(found).given() if diameter is None else {"diameter": diameter}
+        return cls(found.positions, found.box, **given, seed=seed, **options)  # type: ignore[call-arg]
 
     @property
     def _general(self) -> bool:
@@ -271,6 +315,11 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         return self.trial_moves / self.N
 
     @property
+    def _mean_cycle(self) -> float:
+        """Mean number of sweeps in a cycle; it changes during the run."""
+        return self.sweeps / max(1, self.cycles - self._parameters["first_cycle"])
+
+    @property
     def positions(self) -> np.ndarray:
         """Centers of the particles, float64 (N, D), in the order of the input, in [-L/2, L/2)."""
         with self._ranks.collective() if self._ranks else nullcontext():
@@ -365,9 +414,12 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
     @property
     def pressure_sweeps(self) -> np.ndarray:
         """Number of sweeps at the end of each record, float64 (K,)."""
-        first = self._parameters["first_cycle"]
-        cycles = self._collected().cycles - first
-        return cycles * (self.sweeps / max(1, self.cycles - first))
+        return self._pressure_cycles * self._mean_cycle
+
+    @property
+    def _pressure_cycles(self) -> np.ndarray:
+        """Number of cycles at the end of each record of the pressure."""
+        return self._collected().cycles - self._parameters["first_cycle"]
 
     @property
     def pair_histogram(self) -> np.ndarray:

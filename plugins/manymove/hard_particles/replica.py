@@ -104,9 +104,6 @@ class Replica(replica.Replica):
         self._ranks = ranks
         self._writes = ranks is None or ranks.rank == 0
         self._earlier: np.ndarray | None = None  # records of the runs that this one resumes
-        # Cycles and number of records at the last checkpoints, which tell records that a crash has
-        # left ahead of the state. Their sweeps are those of the mean cycle, which changes.
-        self._counts: list[tuple[int, int]] = []
         self._looks: list[list[float]] = []  # sweeps measured, real and imaginary parts
         self._equilibrated: float | None = None  # sweeps where the equilibration ended
         # Cycles, trial and accepted changes of the volume and their new maximum at each tuning.
@@ -196,9 +193,16 @@ class Replica(replica.Replica):
         records, about = self._once(earlier) or (None, {})
         self._mark = about.get("trajectory")
         self._say_how_rows_travel(engine)
-        asked, ended = self._shared((about.get("equilibrate"), about.get("equilibrated")))
-        if ended is not None and ended <= engine.sweeps:  # the records may be ahead of the state
-            self._refuse_others({"--equilibrate": (asked, s.equilibrate)})
+        equilibrate, ended = self._shared((about.get("equilibrate"), about.get("equilibrated")))
+        over = ended is not None and ended <= engine.sweeps  # records may be ahead of the state
+        tuned = self._shared(about.get("tune_volume", False))
+        if tuned and s.tune_volume and not over and equilibrate != s.equilibrate:
+            raise ValueError(
+                f"--resume: {state} has --equilibrate {equilibrate}, which cannot change with "
+                "--tune-volume, because the volume moves are adjusted after each tenth of it"
+            )
+        self._refuse_other_equilibration(equilibrate, engine.sweeps, over=over)
+        if over:
             self._equilibrated = ended
         # The last checkpoint may be from before a tuning that the records know, at the same cycle.
         cycles, delta = engine.cycles, engine._grid.get("volume_delta")
@@ -212,10 +216,7 @@ class Replica(replica.Replica):
             course = self._shared(about.get("looks", about.get("psi6"))) or []
             self._looks = [look for look in course if look[0] <= measured]
         if records is not None:
-            # The sweeps of a record that ends with the checkpoint may be rounded up.
-            ended_before = int((records[:, 0] <= engine.sweeps * (1 + 1e-12)).sum())
-            counts = dict(about.get("counts", []))
-            self._earlier = records[: counts.get(engine.cycles, ended_before)]
+            self._earlier = _of_the_state(records, about, engine)
         self._refuse_others({"--seed": (engine.seed, self._seed)})
         wanted = (s.max_displacement or 0) * engine.diameter
         if (wanted and abs(wanted / engine.max_displacement - 1) > 0.01) or (
@@ -243,7 +244,6 @@ class Replica(replica.Replica):
                 f"--resume: {state} was written with edges that change {edges}; --edges-apart "
                 "cannot change"
             )
-        tuned = self._shared(about.get("tune_volume", False))
         if tuned != s.tune_volume:
             raise ValueError(
                 f"--resume: {state} was written {'with' if tuned else 'without'} --tune-volume, "
@@ -352,16 +352,15 @@ class Replica(replica.Replica):
         wanted = max(1, self._settings.sweeps // RECORDS)
         if self._earlier is None or not len(self._earlier):
             return wanted
-        ends = self._earlier[:, 0]
-        length = float(np.median(np.diff(ends, prepend=self._equilibrated or 0.0)))
-        joined = max(1, round(wanted / length))
+        ends, mean_cycle = self._earlier[:, 0], engine._mean_cycle
+        begin = (self._equilibrated or 0.0) / mean_cycle
+        length = float(np.median(np.diff(ends, prepend=begin)))
+        joined = max(1, round(wanted / (length * mean_cycle)))
         first = len(ends) % joined  # fewer than the length of a record are left out
         rows = self._earlier[first:].reshape(-1, joined, self._earlier.shape[1])
         self._earlier = np.column_stack((rows[:, -1, 0], rows[:, :, 1:].mean(axis=1)))
-        self._counts = [(engine.cycles, len(self._earlier))]
         # A whole number of cycles: the engine divides by the sweeps of its last ones.
-        cycles = round(joined * length * engine.cycles / engine.sweeps)
-        return self._sweeps_of(engine, cycles)
+        return self._sweeps_of(engine, round(joined * length))
 
     @staticmethod
     def _sweeps_of(engine: HardParticles, cycles: int) -> float:
@@ -396,16 +395,19 @@ class Replica(replica.Replica):
         self._once(lambda: trajectory.append(step=step, **now, **log))
 
     def _records(self, engine: HardParticles) -> np.ndarray:
-        """Sweeps, P* (at constant pressure the packing fraction) and the contact values of pairs of
-        types of all records, (K, 2 + pairs), including those of the resumed runs."""
+        """Cycles at the end, P* (at constant pressure the packing fraction) and the contact values
+        of pairs of types of all records, (K, 2 + pairs), including those of the resumed runs.
+
+        They become sweeps with the mean cycle at the end of the run. With that of the checkpoints
+        they would depend on the times of these."""
         columns = _contact_columns(engine)
         earlier = np.empty((0, 2 + columns)) if self._earlier is None else self._earlier
         if not self._sampling:
             return earlier
         if engine.constant_pressure is not None:
-            new = (engine.volume_sweeps, engine.packing_fraction_records)
+            new = (engine._cycles_of_volumes, engine.packing_fraction_records)
             return np.concatenate((earlier, np.column_stack(new)))
-        new = (engine.pressure_sweeps, engine.pressure_records)
+        new = (engine._pressure_cycles, engine.pressure_records)
         if columns:
             new += (engine.contact_value_records,)
         return np.concatenate((earlier, np.column_stack(new)))
@@ -415,11 +417,9 @@ class Replica(replica.Replica):
             # Frames are synced here and not when they are appended, because there may be many.
             if self._trajectory is not None:
                 self._mark = self._trajectory.sync()
-            records = self._records(engine)
-            self._counts = [*self._counts[-2:], (engine.cycles, len(records))]
             self._replace_records(
-                records,
-                counts=self._counts,
+                self._records(engine),
+                ends_in="cycles",
                 equilibrate=self._settings.equilibrate,
                 equilibrated=self._equilibrated,
                 tune_volume=self._settings.tune_volume,
@@ -451,9 +451,22 @@ class Replica(replica.Replica):
             "course": np.array(self._looks) if self._looks else np.empty((0, 3)),
             "contact_values": _contact_values(engine, records[:, 2:]),
             "records": records[:, 1],
-            "record_sweeps": records[:, 0],
+            "record_sweeps": records[:, 0] * engine._mean_cycle,
             "positions": engine.positions if self._index == 0 else None,
         }
+
+
+def _of_the_state(records: np.ndarray, about: dict[str, Any], engine: HardParticles) -> np.ndarray:
+    """The records that end before the state; a crash may have left others ahead of it."""
+    if about.get("ends_in") == "cycles":
+        return records[records[:, 0] <= engine.cycles]
+    # An earlier version stored sweeps of the mean cycle, which may be rounded up, and the number of
+    # records at the last checkpoints.
+    ended_before = int((records[:, 0] <= engine.sweeps * (1 + 1e-12)).sum())
+    counts = dict(about.get("counts", []))
+    earlier = records[: counts.get(engine.cycles, ended_before)].copy()
+    earlier[:, 0] = np.rint(earlier[:, 0] / engine._mean_cycle)
+    return earlier
 
 
 def _volume_moves(engine: HardParticles) -> dict[str, Any]:

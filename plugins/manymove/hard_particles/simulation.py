@@ -16,7 +16,6 @@ import numpy as np
 from manymove import _core, _renamed, arguments
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
-from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.particles import HardParticles
 
@@ -49,10 +48,11 @@ class HardDisks(HardParticles):
         types: type of each disk of a mixture with `contacts`, integers (N,) from 0.
         contacts: contact distances of the pairs of types, (T, T). They need not be additive.
         max_displacement: maximum trial displacement along each axis, in the unit of the positions;
-            moves are uniform in a square. Default 0.16 d, or 0.12 of the largest contact distance
-            of a mixture. The value is rounded to eight significant bits.
+            moves are uniform in a square. Default 0.16 d; 0.12 d at constant pressure, and 0.12 of
+            the largest contact distance of a mixture. The value is rounded to eight significant
+            bits.
         moves_per_cell: number of trial moves per visit of a cell, n_m. Default 4, or 8 for a
-            mixture.
+            mixture and at constant pressure.
         rounds: number of passes over the four sets in a cycle. Default 4; with n_m = 4 a disk makes
             at most 16 trial moves between two shifts.
         tile: maximum width of a tile in cells, or for a mixture one width for each axis. A GPU
@@ -205,15 +205,8 @@ class HardDisks(HardParticles):
         """
         given = sizes.read(diameter, diameters, types, contacts)
         if given.mixed:
-            place = {name: options[name] for name in ("device", "threads") if name in options}
             shape = (1.0, aspect_ratio)
-            positions, box = cls._on_first(
-                lambda: random_configuration(
-                    cls, N, packing_fraction, given, shape, seed=seed, **place
-                ),
-                options,
-            )
-            return cls(positions, box, **given.given(), seed=seed, **options)
+            return cls._grown(N, packing_fraction, given, shape, seed, options)
         positions, box = cls._on_first(
             lambda: random_packing(
                 N, packing_fraction, seed=seed, diameter=diameter, aspect_ratio=aspect_ratio
@@ -244,11 +237,7 @@ class HardDisks(HardParticles):
         Raises:
             FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class.
         """
-        from manymove.io import read_frame
-
-        found = read_frame(path, frame, mixtures=True)
-        given = sizes.of_frame(found).given() if diameter is None else {"diameter": diameter}
-        return cls(found.positions, found.box, **given, seed=seed, **options)
+        return cls._of_file(path, frame, diameter, seed, options)
 
     # ---- properties ------------------------------------------------------------------------------
 

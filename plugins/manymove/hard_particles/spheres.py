@@ -9,7 +9,6 @@ from typing import Any
 from manymove import arguments
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
-from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.particles import HardParticles
 
@@ -182,14 +181,7 @@ class HardSpheres(HardParticles):
                 class.
         """
         given = sizes.read(diameter, diameters, types, contacts)
-        place = {name: options[name] for name in ("device", "threads") if name in options}
-        positions, box = cls._on_first(
-            lambda: random_configuration(
-                cls, N, packing_fraction, given, aspect_ratios, seed=seed, **place
-            ),
-            options,
-        )
-        return cls(positions, box, **given.given(), seed=seed, **options)
+        return cls._grown(N, packing_fraction, given, aspect_ratios, seed, options)
 
     @classmethod
     def fcc(
@@ -286,8 +278,4 @@ class HardSpheres(HardParticles):
         Raises:
             FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class.
         """
-        from manymove.io import read_frame
-
-        found = read_frame(path, frame, dimensions=3)
-        given = sizes.of_frame(found).given() if diameter is None else {"diameter": diameter}
-        return cls(found.positions, found.box, **given, seed=seed, **options)
+        return cls._of_file(path, frame, diameter, seed, options)

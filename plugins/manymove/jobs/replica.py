@@ -262,6 +262,20 @@ class Replica(ABC):
             print(f"manymove: {wrong}; continuing from {pair[1]}", file=sys.stderr)
         return pair
 
+    def _refuse_other_equilibration(
+        self, held: int | None, done: float, *, over: bool, unit: str = "sweeps"
+    ) -> None:
+        """Refuse another --equilibrate than that of the checkpoint if the equilibration is over,
+        and one that is shorter than what has been done of it."""
+        asked, output = self._settings.equilibrate, self._settings.output
+        if over:
+            self._refuse_others({"--equilibrate": (held, asked)})
+        elif asked != held and asked < done:
+            raise ValueError(
+                f"--equilibrate is {asked}, but the run in {output} has equilibrated for "
+                f"{done:.7g} {unit} already: --resume needs at least as many"
+            )
+
     def _refuse_others(
         self, held_and_asked: dict[str, tuple[Any, Any]], tolerance: float | None = None
     ) -> None:

@@ -1,0 +1,291 @@
+"""Pores, Henry coefficients and ideal adsorbed solutions: functions and commands.
+
+Comparisons of numbers with errors are at five standard errors (see `agrees`). Seeds are fixed, so
+that a test that passes once always passes; the rates of false alarms are those of other seeds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from adsorption_model import agrees, small_framework
+
+from manymove import Adsorption, cli
+from manymove.adsorption import (
+    CH4,
+    ETHANE,
+    HELIUM,
+    TRAPPE_ZEO,
+    Framework,
+    helium_void_fraction,
+    pore_volume,
+    surface_area,
+)
+from manymove.adsorption.gas import AVOGADRO, GAS_CONSTANT
+from manymove.analysis.notation import Estimate
+
+# ---- pores ---------------------------------------------------------------------------------------
+
+
+def test_helium_fills_an_empty_box():
+    fraction = helium_void_fraction(None, box=(30, 30, 30), insertions=10, device="cpu")
+    assert fraction == Estimate(1.0, 0.0)
+
+
+def test_helium_void_fraction_is_the_mean_boltzmann_factor(device):
+    """Against a sum over a lattice of places, which is converged to 1e-4."""
+    field = dict(parameters={"O": (300.0, 3.0), "Si": None}, potential="truncated")
+    from manymove.adsorption import ForceField
+
+    field = ForceField(**field)
+    frame = small_framework()
+    found = helium_void_fraction(
+        frame, field, cutoff=4.0, insertions=4000, barrier=None, grid_spacing=0.2, device=device
+    )
+    helium = Adsorption(frame, 1, adsorbates=HELIUM, force_field=field, temperature=298.15,
+                        cutoff=4.0, barrier=None, systems=1, method="plj", seed=1,
+                        device="cpu")  # fmt: skip
+    u = (np.arange(60) + 0.5) / 60
+    places = np.stack(np.meshgrid(u, u, u, indexing="ij"), -1).reshape(-1, 3) * helium.box
+    energies = helium._engine.framework_energies(np.ascontiguousarray(places), 0, True)
+    exact = np.exp(-energies / 298.15).mean()
+    assert 0.2 < exact < 1.5 and found.error < 0.01 * exact
+    assert agrees(found.value, found.error, exact, 1e-3 * exact)
+    assert pore_volume(frame, 0.5).value == pytest.approx(0.5 * 765e-24 * AVOGADRO / 92.0)
+
+
+def cubic(edge: float) -> Framework:
+    return Framework("cubic", (edge,) * 3, np.array([[0.1, 0.2, 0.3]]), ("O",), 16.0)
+
+
+def test_surface_of_spheres_that_do_not_meet():
+    area = surface_area(cubic(10.0), {"O": 4.0}, probe=3.0, samples=10)
+    assert area.per_cell.value == pytest.approx(4 * math.pi * 3.5**2) and area.per_cell.error == 0
+    assert area.per_volume.value == pytest.approx(area.per_cell.value / 1000 * 1e4)
+    assert area.per_mass.value == pytest.approx(area.per_cell.value * 1e-20 * AVOGADRO / 16.0)
+
+
+@pytest.mark.parametrize("edges", [(6.0, 6.0, 6.0), (12.0, 6.0, 6.0)])
+def test_surface_of_spheres_that_overlap(edges):
+    """Each of six neighbors cuts off a cap of the height r - a / 2."""
+    doubled = edges[0] == 12.0
+    fractional = np.array([[0.1, 0.2, 0.3], [0.6, 0.2, 0.3]][: 1 + doubled])
+    framework = Framework("cubic", edges, fractional, ("O", "O")[: 1 + doubled], 16.0)
+    r = 3.5
+    exact = (4 * math.pi * r**2 - 6 * 2 * math.pi * r * (r - 3.0)) * (1 + doubled)
+    area = surface_area(framework, {"O": 4.0}, probe=3.0, samples=20000, seed=3).per_cell
+    assert 0 < area.error < 0.01 * exact and agrees(area.value, area.error, exact)
+
+
+def test_surface_in_a_skewed_cell_is_that_of_the_crystal():
+    """A cubic crystal in a cell with the edges a, b + a and c."""
+    skewed = Framework("skewed", (6.0,) * 3, np.array([[0.1, 0.2, 0.3]]), ("O",), 16.0,
+                       tilt=(6.0, 0.0, 0.0))  # fmt: skip
+    one, other = (
+        surface_area(f, {"O": 4.0}, probe=3.0, samples=500, seed=3) for f in (skewed, cubic(6.0))
+    )
+    assert one.per_cell.value == pytest.approx(other.per_cell.value)
+
+
+def test_atoms_without_interaction_have_no_surface():
+    from manymove.adsorption import ForceField
+
+    assert surface_area(small_framework(), ForceField({"O": (1.0, 2.0), "Si": None}), probe=0.0,
+                        samples=10).per_cell.value == pytest.approx(4 * 4 * math.pi)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(diameters={"Si": 3.0}), "diameters has neither O nor O"),
+        (dict(diameters={"O": -3.0}), "diameter of O must be positive"),
+        (dict(diameters={"O": 3.0}, probe=-1.0), "probe must be at least 0"),
+        (dict(diameters={"O": 3.0}, samples=0), "samples"),
+        (dict(diameters=TRAPPE_ZEO, probe=math.nan), "probe must be at least 0"),
+    ],
+)
+def test_bad_surfaces_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        surface_area(cubic(9.0), **arguments)
+
+
+# ---- the commands --------------------------------------------------------------------------------
+
+SILICA = ["--force-field", "TraPPE-zeo"]
+HENRY = [
+    "henry", "--framework", "LTA", "--adsorbates", "CH4,C2H6", "--force-field", "TraPPE-zeo",
+    "--insertions", "300", "--systems", "8", "--grid-spacing", "0.4", "--device", "cpu",
+]  # fmt: skip
+
+
+def test_henry_prints_what_test_molecules_give(tmp_path, capsys):
+    path = tmp_path / "henry.json"
+    assert cli.run([*HENRY, "--json", str(path)]) == 0
+    one, other = json.loads(path.read_text())["species"]
+    a = Adsorption(
+        "LTA", [1, 1], adsorbates=[CH4, ETHANE], force_field=TRAPPE_ZEO, method="plj", systems=8,
+        temperature=300.0, grid_spacing=0.4, seed=1, device="cpu",
+    )  # fmt: skip
+    k, heat = a.henry(300)
+    assert one["henry_mol_per_kg_Pa"] == k.value and one["heat_kJ_per_mol"] == heat.value
+    volume = math.prod(a.box) * 1e-30 / (a.framework.mass * math.prod(a.cells) / AVOGADRO * 1e-3)
+    factor = k.value * GAS_CONSTANT * 300.0 / volume
+    mu = -GAS_CONSTANT * 0.3 * math.log(factor)
+    assert one["chemical_potential_kJ_per_mol"] == pytest.approx(mu)
+    ratio = k.value / other["henry_mol_per_kg_Pa"]
+    assert one["selectivity"] == pytest.approx(ratio) and "selectivity" not in other
+    out = capsys.readouterr().out
+    assert "selectivity over C2H6" in out and "warning" not in out
+    assert cli.run([*HENRY, "--grid-spacing", "0.8"]) == 0
+    out = capsys.readouterr().out
+    assert "warning" in out and "coarse energy grid: interpolation changes the energy" in out
+
+
+def test_henry_warns_of_few_insertions_that_dominate(tmp_path, capsys):
+    """The Boltzmann factors of methane at 60 K: their mean is that of the deepest places."""
+    path = tmp_path / "henry.json"
+    words = [*HENRY, "--adsorbates", "CH4", "--temperature", "60", "--json", str(path)]
+    assert cli.run([*words, "--insertions", "20", "--systems", "4"]) == 0
+    (found,) = json.loads(path.read_text())["warnings"]
+    assert found in capsys.readouterr().out
+    assert "CH4: the Henry coefficient has an error of " in found and "--insertions" in found
+
+
+def test_pores_prints_what_the_functions_give(tmp_path, capsys):
+    path = tmp_path / "pores.json"
+    words = ["pores", "--framework", "LTA", "--samples", "20", "--insertions", "50", "--device",
+             "cpu", "--grid-spacing", "0.4", *SILICA]  # fmt: skip
+    assert cli.run([*words, "--json", str(path)]) == 0
+    from manymove.adsorption import read_framework
+
+    found, frame = json.loads(path.read_text()), read_framework("LTA")
+    void = helium_void_fraction(frame, TRAPPE_ZEO, insertions=50, grid_spacing=0.4, device="cpu")
+    assert found["void_fraction"] == void.value and 0.3 < void.value < 0.6
+    assert found["pore_volume_cm3_per_g"] == pore_volume(frame, void).value
+    area = surface_area(frame, TRAPPE_ZEO, samples=20)
+    assert found["surface_area_m2_per_g"] == area.per_mass.value > 0
+    assert "cm3/g" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["pores"], "give a --force-field"),
+        (["pores", "--framework", "none.cif", *SILICA], "no framework none.cif"),
+        (["pores", "--force-field", "none"], "--force-field: no force field none"),
+        (["pores", "--samples", "0", *SILICA], "samples"),
+        (["henry", "--adsorbates", "CO3"], "--adsorbates: no molecule CO3"),
+        (["henry", "--insertions", "0", "--grid-spacing", "1"], "insertions"),
+        (["henry", "--barrier", "off"], "not a valid number; it may also be auto or none"),
+        (
+            [
+                "pores",
+                "--framework",
+                "LTA",
+                "--samples",
+                "1",
+                "--insertions",
+                "10",
+                "--grid-spacing",
+                "0.8",
+                *SILICA,
+            ],
+            "coarse energy grid: interpolation changes the",
+        ),
+        (["iast", "--isotherms", "none.csv"], "--isotherms: [Errno 2]"),
+        (["iast"], "isotherms of at least two gases"),
+    ],
+)
+def test_bad_options_of_small_commands_are_refused(words, message, capsys):
+    assert cli.run(words) == 2
+    assert message in capsys.readouterr().err
+
+
+def langmuir(k: float) -> tuple[list[float], list[float]]:
+    p = np.geomspace(1e-3, 1e4, 400)
+    return p.tolist(), (3.0 * k * p / (1 + k * p)).tolist()
+
+
+def test_iast_of_langmuir_isotherms_is_langmuirs():
+    """With equal capacities IAST is the Langmuir isotherm of the mixture."""
+    pytest.importorskip("pygaps")
+    from manymove.adsorption.iast import iast
+
+    found = iast([langmuir(2.0), langmuir(0.1)], 5.0, [0.15, 0.85])
+    assert found == pytest.approx([3 * n / (1 + 1.5 + 0.425) for n in (1.5, 0.425)], rel=2e-3)
+    with pytest.raises(ValueError, match="isotherms that end at 10000, 1 bar"):
+        iast([langmuir(2.0), ([0.5, 1.0], [0.1, 0.2])], 500.0)
+
+
+@pytest.mark.parametrize(
+    ("isotherms", "pressure", "message"),
+    [
+        ([([1, 2], [1, 2])], 1.0, "at least two species"),
+        ([([1, 2], [1, 2]), ([2, 1], [1, 2])], 1.0, "pressures of isotherm 1 do not increase"),
+        ([([1, 2], [2, 1]), ([1, 2], [1, 2])], 1.0, "may be statistical noise"),
+        ([([1, 2], [1, 2]), ([1, 2], [1])], 1.0, "isotherm 1 needs at least two"),
+        ([([1, 2], [1, 2]), ([0, 2], [1, 2])], 1.0, "negative or not finite"),
+        ([([1, 2], [1, 2])] * 2, -1.0, "pressure must be positive"),
+    ],
+)
+def test_bad_isotherms_are_refused(isotherms, pressure, message):
+    from manymove.adsorption.iast import iast
+
+    with pytest.raises(ValueError, match=message):
+        iast(isotherms, pressure)
+
+
+def test_iast_reads_isotherms(tmp_path, capsys, monkeypatch):
+    from manymove.adsorption.iast import read_isotherm
+
+    for name, k in (("A", 2.0), ("B", 0.1)):
+        rows = [f"{p:.8g},{name},{n:.8g}" for p, n in zip(*langmuir(k), strict=True)]
+        lines = ["pressure_bar,adsorbate,loading_mol_per_kg", *reversed(rows)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines))
+    name, p, n = read_isotherm(tmp_path / "A.csv")
+    assert name == "A" and p == sorted(p) and n == sorted(n)
+    words = ["iast", "--isotherms", f"{tmp_path}/A.csv,{tmp_path}/B.csv", "--pressures", "5"]
+    try:
+        import pygaps  # noqa: F401
+    except ImportError:
+        assert cli.run(words) == 2
+        assert "IAST needs pyGAPS: pip install 'manymove[iast]'" in capsys.readouterr().err
+        return
+    assert cli.run([*words, "--mole-fractions", "0.15,0.85", "--json", str(tmp_path / "j")]) == 0
+    (point,) = json.loads((tmp_path / "j").read_text())["points"]
+    assert point["selectivity"] == pytest.approx([20.0], rel=5e-3)
+    assert "selectivity" in capsys.readouterr().out
+
+
+def test_isotherms_that_do_not_belong_together_are_refused(tmp_path, capsys):
+    def written(name: str, gas: str, temperature: float | str) -> str:
+        rows = [f"{p},{gas},{p / (1 + p)},{temperature},{status}" for p, status in
+                ((0.1, "not equilibrated"), (1, "ok"), (90, "ok"))]  # fmt: skip
+        head = "pressure_bar,adsorbate,loading_mol_per_kg,temperature_K,status"
+        (tmp_path / name).write_text("\n".join([head, *rows]))
+        return str(tmp_path / name)
+
+    a, b = written("a.csv", "CO2", 313), written("b.csv", "N2", 300)
+    assert cli.run(["iast", "--isotherms", f"{a},{b}"]) == 2
+    assert "a.csv is at 313 K, " in (message := capsys.readouterr().err)
+    assert "b.csv is at 300 K: IAST needs isotherms of one temperature" in message
+    assert cli.run(["iast", "--isotherms", f"{a},{written('c.csv', 'CO2', '313.00')}"]) == 2
+    assert "give one isotherm of each gas, got those of CO2, CO2" in capsys.readouterr().err
+    pytest.importorskip("pygaps")
+    assert cli.run(["iast", "--isotherms", f"{a},{written('b.csv', 'N2', 313)}"]) == 0
+    assert 'a.csv: the status of the points at 0.1 bar is not "ok"' in capsys.readouterr().out
+
+
+def test_isotherms_of_others_are_refused(tmp_path):
+    from manymove.adsorption.iast import read_isotherm
+
+    for text, message in (
+        ("a,b\n1,2\n", "is not an isotherm.csv"),
+        ("pressure_bar,adsorbate,loading_mol_per_kg\n1,A,1\n1,B,1\n", "has 2 species"),
+    ):
+        (tmp_path / "x.csv").write_text(text)
+        with pytest.raises(ValueError, match=message):
+            read_isotherm(tmp_path / "x.csv")
