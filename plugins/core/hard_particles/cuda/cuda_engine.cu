@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh.
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <tuple>
 
+#include "../../runtime/launch.cuh"
+#include "../../runtime/waits.cuh"
 #include "../state.h"
 #include "device_rows.cuh"
 #include "distributed/halo_exchange.cuh"
@@ -69,8 +72,7 @@ class CudaEngine final : OnDevice, public Engine {
   bool same_positions(const HostParticles& host) const override {
     const DeviceGuard here = use();
     compare(host);
-    compared_.wait();
-    return *same_.get();
+    return are_same();
   }
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
@@ -83,10 +85,10 @@ class CudaEngine final : OnDevice, public Engine {
         std::make_tuple(state_.data.origin, state_.data.counters.cycles, last_write_, now_);
     compare(host);
     enqueue(cycles, &host, &trace_.data()->differs);
-    compared_.wait();
-    if (!*same_.get())
+    const bool same = are_same();
+    if (!same)
       std::tie(state_.data.origin, state_.data.counters.cycles, last_write_, now_) = before;
-    return *same_.get();
+    return same;
   }
   void write_positions(const HostParticles& host) override {
     const DeviceGuard here = use();
@@ -174,10 +176,18 @@ class CudaEngine final : OnDevice, public Engine {
  private:
   void compare(const HostParticles& host) const {
     const auto kernel = host.double_precision ? &compare_kernel<double> : &compare_kernel<float>;
-    const int n = static_cast<int>(state_.particles), block = kCompared * kThreads;
-    kernel<<<(n + block - 1) / block, kThreads, 0, stream_>>>(host, n, trace_.data(), same_.get());
-    check_launch();
-    compared_.record(stream_);
+    const unsigned n = static_cast<unsigned>(state_.particles), block = kCompared * kThreads;
+    launch_kernel(kernel, (n + block - 1) / block, kThreads, 0, stream_, overlap_, host,
+                  static_cast<int>(n), trace_.data(), question_ = (question_ + 1) % kQuestions,
+                  answer_.get());
+  }
+  // The answer to the last comparison. It comes through mapped memory, because an event between two
+  // kernels would not let the second one start early.
+  bool are_same() const {
+    const volatile unsigned* const answer = answer_.get();
+    wait_alone([&] { return *answer / 2 == question_; }, stream_,
+               std::numeric_limits<double>::infinity(), "comparison", nullptr);
+    return *answer % 2;
   }
 
   // The last cycle writes the positions to `host`, unless that is null; see Buffers::skip.
@@ -333,8 +343,9 @@ class CudaEngine final : OnDevice, public Engine {
   mutable Tally seen_{};          // the tally as last fetched
   mutable bool waiting_ = false;  // for cycles on their way
   DeviceBuffer<Trace> trace_;
-  MappedMemory<unsigned> same_;
-  Event compared_;
+  MappedMemory<unsigned> answer_;
+  static constexpr unsigned kQuestions = 1u << 31;
+  mutable unsigned question_ = 0;
   std::uint64_t last_write_ = kNever;  // cycle of the last write_positions()
   DeviceBuffer<double2> sums_;
   Kernels kernels_;

@@ -485,11 +485,14 @@ __global__ void write_kernel(const Geometry g, const HostWrite to, const Positio
   if (ends_sum(sum, to.trace, total)) to.trace->written = total;
 }
 
-// A thread for every kCompared particles of a host program: have they been moved since?
+// A thread for every kCompared particles of a host program: have they been moved since? The answer
+// is twice the number of the question, plus one if they have not.
 constexpr int kCompared = 4;
 template <class Real>
 __global__ void compare_kernel(const HostParticles host, int particles, Trace* trace,
-                               volatile unsigned* same) {
+                               unsigned question, volatile unsigned* answer) {
+  let_next_cycle_start();
+  wait_for_previous_cycle();
   const auto* const position = static_cast<const HostPair<Real>*>(host.position);
   const int first = blockIdx.x * kCompared * kThreads + threadIdx.x;
   unsigned long long sum = 0;
@@ -509,7 +512,7 @@ __global__ void compare_kernel(const HostParticles host, int particles, Trace* t
   unsigned long long total;
   if (ends_sum(sum, trace, total)) {
     trace->differs = total != trace->written;
-    *same = total == trace->written;
+    *answer = 2 * question + (total == trace->written);
   }
 }
 
