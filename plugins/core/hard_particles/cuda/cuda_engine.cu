@@ -36,7 +36,8 @@ class CudaEngine final : OnDevice, public Engine {
     for (int k = 0; k < 2; ++k) {
       cells_[k] = DeviceBuffer<Position>(slots);
       ids_[k] = DeviceBuffer<std::int32_t>(slots);
-      ids_[k].clear(stream_);  // those of empty slots are copied, never used
+      cells_[k].clear(stream_);  // slots beyond a cell's disks are copied, never used
+      ids_[k].clear(stream_);
     }
     tally_ = DeviceBuffer<Tally>(1);
     trace_ = DeviceBuffer<Trace>(1);
@@ -95,7 +96,7 @@ class CudaEngine final : OnDevice, public Engine {
     const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
     const Cells range = cells_here();
     kernel<<<blocks_of(range.end), kThreads, 0, stream_>>>(state_.geometry, host_write(&host),
-                                                           cells_[now_].data(), ids_[now_].data());
+                                                           planes(), ids_[now_].data());
     check_launch();
   }
 
@@ -151,11 +152,11 @@ class CudaEngine final : OnDevice, public Engine {
     const std::size_t first = state_.first_row() * state_.row_slots();
     data.ids.resize(state_.rows() * state_.row_slots());
     data.cells.resize(2 * data.ids.size());
-    cells_[now_].download(reinterpret_cast<Position*>(data.cells.data()), stream_, data.ids.size(),
-                          first);
-    ids_[now_].download(data.ids.data(), stream_, data.ids.size(), first);
-    for (std::size_t at = 0; at < data.ids.size(); ++at)
-      if (data.cells[2 * at] == kEmpty) data.ids[at] = -1;  // the kernel leaves old ones there
+    std::vector<Position> cells(data.ids.size());
+    std::vector<std::int32_t> ids(data.ids.size());
+    cells_[now_].download(cells.data(), stream_, cells.size(), first);
+    ids_[now_].download(ids.data(), stream_, ids.size(), first);
+    from_planes(local_.cells[0], cells.data(), ids.data(), data);
     return data;
   }
 
@@ -165,7 +166,7 @@ class CudaEngine final : OnDevice, public Engine {
     look_at_neighbors();
     const Cells range = cells_here();
     const int blocks = blocks_of(range.end - range.first);
-    bond_order_kernel<<<blocks, kThreads, 0, stream_>>>(local_, range, cells_[now_].data(), reach2,
+    bond_order_kernel<<<blocks, kThreads, 0, stream_>>>(local_, range, planes(), reach2,
                                                         sums_.data());
     check_launch();
     std::vector<double2> sums(blocks);
@@ -315,8 +316,9 @@ class CudaEngine final : OnDevice, public Engine {
     const Cells range = cells_here();
     histogram_kernel<<<blocks_of(range.end - range.first), kThreads,
                        sampling.bins * sizeof(std::uint32_t), stream_>>>(
-        local_, range, contact_bins(local_, sampling), cells_[now_].data(), row);
+        local_, range, contact_bins(local_, sampling), planes(), row);
   }
+  Planes planes() const { return {cells_[now_].data()}; }
   // This rank's, in local storage.
   Cells cells_here() const {
     const int columns = local_.cells[0], first = state_.first_row();
@@ -327,8 +329,11 @@ class CudaEngine final : OnDevice, public Engine {
   // Puts state_.data on the device.
   void upload() {
     const Snapshot& data = state_.data;
-    cells_[now_].upload(reinterpret_cast<const Position*>(data.cells.data()), stream_);
-    ids_[now_].upload(data.ids.data(), stream_);
+    std::vector<Position> cells(data.ids.size());
+    std::vector<std::int32_t> ids(data.ids.size());
+    to_planes(local_.cells[0], data, cells.data(), ids.data());
+    cells_[now_].upload(cells.data(), stream_);
+    ids_[now_].upload(ids.data(), stream_);
     seen_ = {data.counters.trial_moves, data.counters.accepted_moves, 0};
     tally_.upload(&seen_, stream_);
   }
