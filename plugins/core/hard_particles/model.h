@@ -326,19 +326,6 @@ MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const Pla
 
 // ---- the grid shift (Algorithm 4) ----
 
-MM_HD void load_cell(const Position* cells, std::int64_t cell, Position slot[kSlots]) {
-#if defined(__CUDA_ARCH__)
-  const float4* q = reinterpret_cast<const float4*>(cells + cell * kSlots);
-  const float4 a = __ldcg(q), b = __ldcg(q + 1);
-  slot[0] = {a.x, a.y};
-  slot[1] = {a.z, a.w};
-  slot[2] = {b.x, b.y};
-  slot[3] = {b.z, b.w};
-#else
-  for (int s = 0; s < kSlots; ++s) slot[s] = cells[cell * kSlots + s];
-#endif
-}
-
 // Where a disk of an old cell lands: its cell of the shifted grid is the one with the old cell's
 // indices less shift_cells, or one before that along x, y or both. `order` sorts the disks of a new
 // cell: first those of the old cell that it covers most, in their old order, then those that enter
@@ -363,12 +350,15 @@ MM_HD Landing land(const Geometry& g, const Draw& d, Position p, int slot) {
 }
 
 // The old cell that lies `column`, `row` cells from the old place of a tile's first cell.
-MM_HD std::int64_t old_cell(const Geometry& g, const Draw& d, const TileBounds& b, int column,
-                            int row) {
+struct CellPlace {
+  int column, row;
+};
+MM_HD CellPlace old_cell(const Geometry& g, const Draw& d, const TileBounds& b, int column,
+                         int row) {
   int at[2] = {b.first[0] + d.shift_cells[0] + column, b.first[1] + d.shift_cells[1] + row};
   for (int a = 0; a < 2; ++a)
     while (at[a] >= g.cells[a]) at[a] -= g.cells[a];
-  return static_cast<std::int64_t>(at[1]) * g.cells[0] + at[0];
+  return {at[0], at[1]};
 }
 
 // The shift of the grid, uniform over the box (or the paper's, forwards or backwards along one axis
@@ -404,18 +394,27 @@ inline Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
 
 // ---- observables, a cell at a time ----
 
+// The slots of a cell that stand side by side; planes.h has the same for a GPU.
+MM_HD void load_cell(const Geometry& g, const Position* cells, int column, int row,
+                     Position slot[kSlots]) {
+  const Position* const at =
+      cells + (static_cast<std::int64_t>(row) * g.cells[0] + column) * kSlots;
+  for (int s = 0; s < kSlots; ++s) slot[s] = at[s];
+}
+
 // Calls pair(dx, dy) for each disk `slot` of a cell and every other disk in the cells (column + i,
 // row + j) with |i|, |j| <= 2; half: each pair of disks once, not twice. Differences are exact.
-template <bool Half, class Pair>
-MM_HD void for_pairs(const Geometry& g, const Position* cells, int column, int row, int slot,
-                     Pair&& pair) {
-  const Position p = cells[(static_cast<std::int64_t>(row) * g.cells[0] + column) * kSlots + slot];
+template <bool Half, class Cells, class Pair>
+MM_HD void for_pairs(const Geometry& g, Cells cells, int column, int row, int slot, Pair&& pair) {
+  Position own[kSlots];
+  load_cell(g, cells, column, row, own);
+  const Position p = own[slot];
   for (int j = Half ? 0 : -2; j <= 2; ++j) {
     for (int i = Half && j == 0 ? 0 : -2; i <= 2; ++i) {
       const int at[2] = {(column + i + 2 * g.cells[0]) % g.cells[0],
                          (row + j + 2 * g.cells[1]) % g.cells[1]};
       Position q[kSlots];
-      load_cell(cells, static_cast<std::int64_t>(at[1]) * g.cells[0] + at[0], q);
+      load_cell(g, cells, at[0], at[1], q);
       MM_UNROLL
       for (int s = 0; s < kSlots; ++s) {
         if (q[s].x == kEmpty) continue;
@@ -445,8 +444,9 @@ MM_HD int contact_bin(const Geometry& g, const ContactBins& law, float dx, float
 }
 
 // psi_6 of one disk: the mean of exp(6 i theta) over the neighbors within a squared distance.
-MM_HD void bond_order(const Geometry& g, const Position* cells, int column, int row, int slot,
-                      float reach2, double psi[2]) {
+template <class Cells>
+MM_HD void bond_order(const Geometry& g, Cells cells, int column, int row, int slot, float reach2,
+                      double psi[2]) {
   double re = 0, im = 0;
   int n = 0;
   for_pairs<false>(g, cells, column, row, slot, [&](float dx, float dy) {

@@ -96,7 +96,9 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
     }
   for (int row = 0; row <= rows + 1; ++row)
     for (int column = 0; column <= columns + 1; ++column) {
-      const std::int64_t from = old_cell(g, d, bounds, column, row) * kSlots;
+      const CellPlace old = old_cell(g, d, bounds, column, row);
+      const std::int64_t from =
+          (static_cast<std::int64_t>(old.row) * g.cells[0] + old.column) * kSlots;
       for (int slot = 0; slot < kSlots && b.old_cells[from + slot].x != kEmpty; ++slot) {
         const Landing l = land(g, d, b.old_cells[from + slot], slot);
         const int c = column - l.before[0], r = row - l.before[1];

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh.
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <tuple>
 
+#include "../../runtime/launch.cuh"
+#include "../../runtime/waits.cuh"
 #include "../state.h"
 #include "device_rows.cuh"
 #include "distributed/halo_exchange.cuh"
@@ -33,7 +36,8 @@ class CudaEngine final : OnDevice, public Engine {
     for (int k = 0; k < 2; ++k) {
       cells_[k] = DeviceBuffer<Position>(slots);
       ids_[k] = DeviceBuffer<std::int32_t>(slots);
-      ids_[k].clear(stream_);  // those of empty slots are copied, never used
+      cells_[k].clear(stream_);  // slots beyond a cell's disks are copied, never used
+      ids_[k].clear(stream_);
     }
     tally_ = DeviceBuffer<Tally>(1);
     trace_ = DeviceBuffer<Trace>(1);
@@ -69,8 +73,7 @@ class CudaEngine final : OnDevice, public Engine {
   bool same_positions(const HostParticles& host) const override {
     const DeviceGuard here = use();
     compare(host);
-    compared_.wait();
-    return *same_.get();
+    return are_same();
   }
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
@@ -83,17 +86,17 @@ class CudaEngine final : OnDevice, public Engine {
         std::make_tuple(state_.data.origin, state_.data.counters.cycles, last_write_, now_);
     compare(host);
     enqueue(cycles, &host, &trace_.data()->differs);
-    compared_.wait();
-    if (!*same_.get())
+    const bool same = are_same();
+    if (!same)
       std::tie(state_.data.origin, state_.data.counters.cycles, last_write_, now_) = before;
-    return *same_.get();
+    return same;
   }
   void write_positions(const HostParticles& host) override {
     const DeviceGuard here = use();
     const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
     const Cells range = cells_here();
     kernel<<<blocks_of(range.end), kThreads, 0, stream_>>>(state_.geometry, host_write(&host),
-                                                           cells_[now_].data(), ids_[now_].data());
+                                                           planes(), ids_[now_].data());
     check_launch();
   }
 
@@ -149,11 +152,11 @@ class CudaEngine final : OnDevice, public Engine {
     const std::size_t first = state_.first_row() * state_.row_slots();
     data.ids.resize(state_.rows() * state_.row_slots());
     data.cells.resize(2 * data.ids.size());
-    cells_[now_].download(reinterpret_cast<Position*>(data.cells.data()), stream_, data.ids.size(),
-                          first);
-    ids_[now_].download(data.ids.data(), stream_, data.ids.size(), first);
-    for (std::size_t at = 0; at < data.ids.size(); ++at)
-      if (data.cells[2 * at] == kEmpty) data.ids[at] = -1;  // the kernel leaves old ones there
+    std::vector<Position> cells(data.ids.size());
+    std::vector<std::int32_t> ids(data.ids.size());
+    cells_[now_].download(cells.data(), stream_, cells.size(), first);
+    ids_[now_].download(ids.data(), stream_, ids.size(), first);
+    from_planes(local_.cells[0], cells.data(), ids.data(), data);
     return data;
   }
 
@@ -163,7 +166,7 @@ class CudaEngine final : OnDevice, public Engine {
     look_at_neighbors();
     const Cells range = cells_here();
     const int blocks = blocks_of(range.end - range.first);
-    bond_order_kernel<<<blocks, kThreads, 0, stream_>>>(local_, range, cells_[now_].data(), reach2,
+    bond_order_kernel<<<blocks, kThreads, 0, stream_>>>(local_, range, planes(), reach2,
                                                         sums_.data());
     check_launch();
     std::vector<double2> sums(blocks);
@@ -174,10 +177,18 @@ class CudaEngine final : OnDevice, public Engine {
  private:
   void compare(const HostParticles& host) const {
     const auto kernel = host.double_precision ? &compare_kernel<double> : &compare_kernel<float>;
-    const int n = static_cast<int>(state_.particles), block = kCompared * kThreads;
-    kernel<<<(n + block - 1) / block, kThreads, 0, stream_>>>(host, n, trace_.data(), same_.get());
-    check_launch();
-    compared_.record(stream_);
+    const unsigned n = static_cast<unsigned>(state_.particles), block = kCompared * kThreads;
+    launch_kernel(kernel, (n + block - 1) / block, kThreads, 0, stream_, overlap_, host,
+                  static_cast<int>(n), trace_.data(), question_ = (question_ + 1) % kQuestions,
+                  answer_.get());
+  }
+  // The answer to the last comparison. It comes through mapped memory, because an event between two
+  // kernels would not let the second one start early.
+  bool are_same() const {
+    const volatile unsigned* const answer = answer_.get();
+    wait_alone([&] { return *answer / 2 == question_; }, stream_,
+               std::numeric_limits<double>::infinity(), "comparison", nullptr);
+    return *answer % 2;
   }
 
   // The last cycle writes the positions to `host`, unless that is null; see Buffers::skip.
@@ -305,8 +316,9 @@ class CudaEngine final : OnDevice, public Engine {
     const Cells range = cells_here();
     histogram_kernel<<<blocks_of(range.end - range.first), kThreads,
                        sampling.bins * sizeof(std::uint32_t), stream_>>>(
-        local_, range, contact_bins(local_, sampling), cells_[now_].data(), row);
+        local_, range, contact_bins(local_, sampling), planes(), row);
   }
+  Planes planes() const { return {cells_[now_].data()}; }
   // This rank's, in local storage.
   Cells cells_here() const {
     const int columns = local_.cells[0], first = state_.first_row();
@@ -317,8 +329,11 @@ class CudaEngine final : OnDevice, public Engine {
   // Puts state_.data on the device.
   void upload() {
     const Snapshot& data = state_.data;
-    cells_[now_].upload(reinterpret_cast<const Position*>(data.cells.data()), stream_);
-    ids_[now_].upload(data.ids.data(), stream_);
+    std::vector<Position> cells(data.ids.size());
+    std::vector<std::int32_t> ids(data.ids.size());
+    to_planes(local_.cells[0], data, cells.data(), ids.data());
+    cells_[now_].upload(cells.data(), stream_);
+    ids_[now_].upload(ids.data(), stream_);
     seen_ = {data.counters.trial_moves, data.counters.accepted_moves, 0};
     tally_.upload(&seen_, stream_);
   }
@@ -333,8 +348,9 @@ class CudaEngine final : OnDevice, public Engine {
   mutable Tally seen_{};          // the tally as last fetched
   mutable bool waiting_ = false;  // for cycles on their way
   DeviceBuffer<Trace> trace_;
-  MappedMemory<unsigned> same_;
-  Event compared_;
+  MappedMemory<unsigned> answer_;
+  static constexpr unsigned kQuestions = 1u << 31;
+  mutable unsigned question_ = 0;
   std::uint64_t last_write_ = kNever;  // cycle of the last write_positions()
   DeviceBuffer<double2> sums_;
   Kernels kernels_;

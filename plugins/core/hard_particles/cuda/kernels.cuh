@@ -7,6 +7,7 @@
 #include "../../runtime/device.cuh"
 #include "../engine.h"
 #include "../frame.h"
+#include "../planes.h"
 #include "../visit.h"
 #include "trace.cuh"
 
@@ -18,6 +19,7 @@ struct Tally {
   unsigned int corrupt;
 };
 
+// Positions and identities are stored in planes (planes.h).
 struct Buffers {
   const Position* old_cells;
   const std::int32_t* old_ids;
@@ -120,8 +122,9 @@ struct Walk {
   }
 };
 
-__device__ std::int64_t new_cell(const Geometry& g, const TileBounds& b, int column, int row) {
-  return static_cast<std::int64_t>(b.first[1] + row) * g.cells[0] + b.first[0] + column;
+// The first slot of a tile's cell in the new planes.
+__device__ std::uint32_t new_slot(const Geometry& g, const TileBounds& b, int column, int row) {
+  return first_slot(g.cells[0], b.first[0] + column, b.first[1] + row);
 }
 
 template <class T>
@@ -132,50 +135,68 @@ __device__ void swap_values(T& a, T& b) {
 }
 
 // Each disk of the old cells under this tile lands in its new cell.
-// The next cell is loaded before this one is looked at.
+// The first disk of the next cell is loaded before that of this one is looked at; the other disks
+// of a cell, which few have, land a turn later, when they have been loaded.
 __device__ void land_disks(const Geometry& g, const Draw& d, const Buffers& b, const TileMemory& m,
                            TileControl& control) {
   const TileBounds& bounds = control.bounds;
-  const int columns = bounds.size[0], rows = bounds.size[1];
-  Position next[kSlots];
-  int4 next_ids{};
+  const int columns = bounds.size[0], rows = bounds.size[1], apart = g.cells[0];
+  struct Disk {
+    Position p;
+    std::int32_t id;
+  };
+  const auto load = [&](std::uint32_t at) {
+    return Disk{load_position(b.old_cells + at), __ldcg(b.old_ids + at)};
+  };
+  const auto place = [&](const Disk& disk, int slot, int column, int row) {
+    const Landing l = land(g, d, disk.p, slot);
+    const int c = column - l.before[0], r = row - l.before[1];
+    if (c < 0 || c > columns || r < 0 || r > rows) return;
+    const int index = local_index(g, c, r);
+    const std::uint32_t at = atomicAdd(&m.count[index], 1u);
+    if (at < kSlots) {
+      m.tile[at * g.plane + index] = l.p;
+      m.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
+      if (at == 1)
+        m.crowded()[atomicAdd(&control.crowded, 1)] = static_cast<std::uint16_t>(c | r << 6);
+      if (c < columns && r < rows) b.new_ids[new_slot(g, bounds, c, r) + at * apart] = disk.id;
+    } else {
+      b.tally->corrupt = 1;
+    }
+  };
+  Disk next{}, other{};
+  std::uint32_t next_at = 0, other_at = 0;
+  int other_disks = 0, other_column = 0, other_row = 0;  // of the cell whose others have to land
   const auto fetch = [&](const Walk& w) {
+    next.p.x = kEmpty;
     if (w.row >= rows + 2) return;
-    const std::int64_t from = old_cell(g, d, bounds, w.column, w.row);
-    load_cell(b.old_cells, from, next);
-    next_ids = __ldcg(reinterpret_cast<const int4*>(b.old_ids) + from);
+    const CellPlace old = old_cell(g, d, bounds, w.column, w.row);
+    next_at = first_slot(apart, old.column, old.row);
+    next = load(next_at);
   };
   Walk ahead(columns + 2);
   fetch(ahead);
-  while (ahead.row < rows + 2) {
+  while (ahead.row < rows + 2 || other_disks > 1) {
     const int row = ahead.row, column = ahead.column;
-    Position p[kSlots] = {next[0], next[1], next[2], next[3]};
-    int4 ids = next_ids;
+    const Disk first = next;
+    const std::uint32_t at = next_at;
     ahead.next();
     fetch(ahead);
+    const int disks = disks_of(first.p);
+    Disk second{};
+    if (disks > 1) second = load(at + apart);
+    if (disks) place({without_others(first.p), first.id}, 0, column, row);
 #pragma unroll 1
-    for (int slot = 0; p[0].x != kEmpty; ++slot) {
-      const Landing l = land(g, d, p[0], slot);
-      const int c = column - l.before[0], r = row - l.before[1];
-      if (c >= 0 && c <= columns && r >= 0 && r <= rows) {
-        const int index = local_index(g, c, r);
-        const std::uint32_t at = atomicAdd(&m.count[index], 1u);
-        if (at < kSlots) {
-          m.tile[at * g.plane + index] = l.p;
-          m.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
-          if (at == 1)
-            m.crowded()[atomicAdd(&control.crowded, 1)] = static_cast<std::uint16_t>(c | r << 6);
-          if (c < columns && r < rows) b.new_ids[new_cell(g, bounds, c, r) * kSlots + at] = ids.x;
-        } else {
-          b.tally->corrupt = 1;
-        }
-      }
-      p[0] = p[1];
-      p[1] = p[2];
-      p[2] = p[3];
-      p[3] = {kEmpty, kEmpty};
-      ids = {ids.y, ids.z, ids.w, 0};
+    for (int slot = 1; slot < other_disks; ++slot) {
+      const Disk disk = other;
+      if (slot + 1 < other_disks) other = load(other_at + (slot + 1) * apart);
+      place(disk, slot, other_column, other_row);
     }
+    other = second;
+    other_at = at;
+    other_disks = disks;
+    other_column = column;
+    other_row = row;
   }
 }
 
@@ -184,7 +205,7 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const Buffers& b, c
 __device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemory& m,
                             const TileControl& control) {
   const TileBounds& bounds = control.bounds;
-  const int columns = bounds.size[0], rows = bounds.size[1];
+  const int columns = bounds.size[0], rows = bounds.size[1], apart = g.cells[0];
   for (int i = threadIdx.x; i < control.crowded; i += blockDim.x) {
     const int column = m.crowded()[i] & 63, row = m.crowded()[i] >> 6;
     const int index = local_index(g, column, row);
@@ -195,9 +216,8 @@ __device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemor
         atomicAdd(m.found + (r - 1) * (columns - 1) + c - 1, static_cast<std::uint32_t>(n - 1)
                                                                  << (16 + 2 * (7 - k)));
     }
-    std::int32_t* ids = column < columns && row < rows
-                            ? b.new_ids + new_cell(g, bounds, column, row) * kSlots
-                            : nullptr;
+    std::int32_t* ids =
+        column < columns && row < rows ? b.new_ids + new_slot(g, bounds, column, row) : nullptr;
     for (int last = n - 1; last > 0; --last)
       for (int at = 0; at < last; ++at) {
         std::uint8_t* const o = m.order + at * g.plane + index;
@@ -205,7 +225,7 @@ __device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemor
         Position* const p = m.tile + at * g.plane + index;
         swap_values(o[0], o[g.plane]);
         swap_values(p[0], p[g.plane]);
-        if (ids) swap_values(ids[at], ids[at + 1]);
+        if (ids) swap_values(ids[at * apart], ids[(at + 1) * apart]);
       }
   }
 }
@@ -394,8 +414,10 @@ __device__ unsigned long long write_cell(const Geometry& g, const HostWrite& to,
                                          int row, const Position p[kSlots],
                                          const std::int32_t* ids) {
   auto* const position = static_cast<HostPair<Real>*>(to.particles.position);
-  const int4 four = __ldcg(reinterpret_cast<const int4*>(ids));
-  const int id[kSlots] = {four.x, four.y, four.z, four.w};
+  int id[kSlots] = {};
+#pragma unroll
+  for (int slot = 0; slot < kSlots; ++slot)
+    if (p[slot].x != kEmpty) id[slot] = __ldcg(ids + slot * g.cells[0]);
   unsigned long long sum = 0;
 #pragma unroll
   for (int slot = 0; slot < kSlots; ++slot) {
@@ -448,15 +470,19 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   const int columns = control.bounds.size[0], rows = control.bounds.size[1];
   unsigned long long sum = 0;
   for (Walk w(columns); w.row < rows; w.next()) {
-    const Position* const p = m.tile + local_index(g, w.column, w.row);
-    const std::int64_t at = new_cell(g, control.bounds, w.column, w.row) * kSlots;
-    auto* const out = reinterpret_cast<float4*>(b.new_cells + at);
-    const Position all[kSlots] = {p[0], p[g.plane], p[2 * g.plane], p[3 * g.plane]};
-    out[0] = {all[0].x, all[0].y, all[1].x, all[1].y};
-    out[1] = {all[2].x, all[2].y, all[3].x, all[3].y};
-    if (Write)
+    const int index = local_index(g, w.column, w.row);
+    const Position* const p = m.tile + index;
+    const int disks = min(static_cast<int>(m.count[index]), kSlots);
+    const std::uint32_t at = new_slot(g, control.bounds, w.column, w.row);
+    b.new_cells[at] = disks > 1 ? with_others(p[0], disks - 1) : p[0];
+#pragma unroll 1
+    for (int slot = 1; slot < disks; ++slot)
+      b.new_cells[at + slot * g.cells[0]] = p[slot * g.plane];
+    if (Write) {
+      const Position all[kSlots] = {p[0], p[g.plane], p[2 * g.plane], p[3 * g.plane]};
       sum += write_cell<double>(g, to, control.bounds.first[0] + w.column,
                                 control.bounds.first[1] + w.row, all, b.new_ids + at);
+    }
   }
   unsigned long long total;
   if (Write && ends_sum(sum, to.trace, total)) to.trace->written = total;
@@ -471,25 +497,28 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
 
 // One thread per cell: a host program's particles get their positions.
 template <class Real>
-__global__ void write_kernel(const Geometry g, const HostWrite to, const Position* cells,
+__global__ void write_kernel(const Geometry g, const HostWrite to, const Planes cells,
                              const std::int32_t* ids) {
   const int cell = blockIdx.x * blockDim.x + threadIdx.x;
   unsigned long long sum = 0;
   if (cell < g.cells[0] * g.cells[1]) {
     const int row = cell / g.cells[0], column = cell - row * g.cells[0];
     Position p[kSlots];
-    load_cell(cells, cell, p);
-    sum = write_cell<Real>(g, to, column, row, p, ids + std::int64_t{kSlots} * cell);
+    load_cell(g, cells, column, row, p);
+    sum = write_cell<Real>(g, to, column, row, p, ids + first_slot(g.cells[0], column, row));
   }
   unsigned long long total;
   if (ends_sum(sum, to.trace, total)) to.trace->written = total;
 }
 
-// A thread for every kCompared particles of a host program: have they been moved since?
+// A thread for every kCompared particles of a host program: have they been moved since? The answer
+// is twice the number of the question, plus one if they have not.
 constexpr int kCompared = 4;
 template <class Real>
 __global__ void compare_kernel(const HostParticles host, int particles, Trace* trace,
-                               volatile unsigned* same) {
+                               unsigned question, volatile unsigned* answer) {
+  let_next_cycle_start();
+  wait_for_previous_cycle();
   const auto* const position = static_cast<const HostPair<Real>*>(host.position);
   const int first = blockIdx.x * kCompared * kThreads + threadIdx.x;
   unsigned long long sum = 0;
@@ -509,7 +538,7 @@ __global__ void compare_kernel(const HostParticles host, int particles, Trace* t
   unsigned long long total;
   if (ends_sum(sum, trace, total)) {
     trace->differs = total != trace->written;
-    *same = total == trace->written;
+    *answer = 2 * question + (total == trace->written);
   }
 }
 
@@ -521,16 +550,15 @@ struct Cells {
 
 // One thread per cell; the block's histogram is in shared memory.
 __global__ void histogram_kernel(const Geometry g, const Cells range, const ContactBins law,
-                                 const Position* cells, std::uint64_t* row_of_bins) {
+                                 const Planes cells, std::uint64_t* row_of_bins) {
   extern __shared__ std::uint32_t bins[];
   for (int i = threadIdx.x; i < law.bins; i += blockDim.x) bins[i] = 0;
   __syncthreads();
   const int cell = range.mine();
   if (cell < range.end) {
     const int row = cell / g.cells[0], column = cell - row * g.cells[0];
-    for (int slot = 0;
-         slot < kSlots && cells[static_cast<std::int64_t>(cell) * kSlots + slot].x != kEmpty;
-         ++slot)
+    const int disks = disks_of(load_position(cells.first + first_slot(g.cells[0], column, row)));
+    for (int slot = 0; slot < disks; ++slot)
       for_pairs<true>(g, cells, column, row, slot, [&](float dx, float dy) {
         const int bin = contact_bin(g, law, dx, dy);
         if (bin >= 0) atomicAdd(&bins[bin], 1u);
@@ -544,16 +572,15 @@ __global__ void histogram_kernel(const Geometry g, const Cells range, const Cont
 }
 
 // One thread per cell; sums[block] in a fixed order.
-__global__ void bond_order_kernel(const Geometry g, const Cells range, const Position* cells,
+__global__ void bond_order_kernel(const Geometry g, const Cells range, const Planes cells,
                                   float reach2, double2* sums) {
   __shared__ double2 part[kThreads];
   const int cell = range.mine();
   double2 sum = {0, 0};
   if (cell < range.end) {
     const int row = cell / g.cells[0], column = cell - row * g.cells[0];
-    for (int slot = 0;
-         slot < kSlots && cells[static_cast<std::int64_t>(cell) * kSlots + slot].x != kEmpty;
-         ++slot) {
+    const int disks = disks_of(load_position(cells.first + first_slot(g.cells[0], column, row)));
+    for (int slot = 0; slot < disks; ++slot) {
       double psi[2];
       bond_order(g, cells, column, row, slot, reach2, psi);
       sum.x += psi[0];

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The cells as a GPU stores them (planes.h) against the arrays of a Snapshot.
+#include <array>
+#include <cstdint>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "core/hard_particles/planes.h"
+#include "support/test.h"
+
+using namespace manymove::hard_particles;
+
+namespace {
+
+// Rows of cells with none to four disks each, at any odd integers that a cell can have.
+struct Rows {
+  static constexpr int kColumns = 7, kRows = 5;
+  Geometry geometry{};
+  Snapshot data;
+  std::vector<Position> cells;
+  std::vector<std::int32_t> ids;
+
+  Rows() {
+    geometry.cells[0] = kColumns;
+    geometry.cells[1] = kRows;
+    geometry.half[0] = geometry.half[1] = 2097152;  // the largest
+    const std::size_t slots = std::size_t{kColumns} * kRows * kSlots;
+    data.cells.assign(2 * slots, kEmpty);
+    data.ids.assign(slots, -1);
+    std::mt19937_64 random(3);
+    std::int32_t id = 1999999999;
+    const auto coordinate = [&] {
+      constexpr std::array<float, 4> kExtremes = {-2097151, -1, 1, 2097151};
+      const std::uint64_t draw = random();
+      if (draw % 2) return kExtremes[draw / 2 % 4];
+      return static_cast<float>(2 * static_cast<std::int64_t>(draw / 2 % 2097152) - 2097151);
+    };
+    for (std::size_t cell = 0; cell < slots / kSlots; ++cell)
+      for (std::size_t at = kSlots * cell; at < kSlots * cell + cell % (kSlots + 1); ++at) {
+        data.cells[2 * at] = coordinate();
+        data.cells[2 * at + 1] = coordinate();
+        data.ids[at] = id--;
+      }
+    cells.resize(slots);
+    ids.resize(slots);
+    to_planes(kColumns, data, cells.data(), ids.data());
+    // Slots beyond the disks of a cell hold anything.
+    for (std::size_t at = 0; at < slots; ++at) {
+      const std::size_t slot = at / kColumns % kSlots;
+      const Position first = cells[at - slot * kColumns];
+      if (static_cast<int>(slot) < disks_of(first) || slot == 0) continue;
+      cells[at] = {3, 5};
+      ids[at] = 17;
+    }
+  }
+  const Position* slots() const { return reinterpret_cast<const Position*>(data.cells.data()); }
+};
+
+}  // namespace
+
+TEST("cells of a GPU come back as they were, whatever is in slots without a disk") {
+  const Rows rows;
+  Snapshot back;
+  back.cells.resize(rows.data.cells.size());
+  back.ids.resize(rows.data.ids.size());
+  from_planes(Rows::kColumns, rows.cells.data(), rows.ids.data(), back);
+  CHECK(back.cells == rows.data.cells);
+  CHECK(back.ids == rows.data.ids);
+}
+
+TEST(
+    "the first slot of a cell has its place and its disks, and the others follow in their planes") {
+  const Rows rows;
+  for (int row = 0; row < Rows::kRows; ++row)
+    for (int column = 0; column < Rows::kColumns; ++column) {
+      const int cell = row * Rows::kColumns + column, disks = cell % (kSlots + 1);
+      const std::uint32_t at = first_slot(Rows::kColumns, column, row);
+      CHECK_EQUAL(disks_of(rows.cells[at]), disks);
+      for (int slot = 0; slot < disks; ++slot) {
+        const Position p = rows.cells[at + static_cast<std::uint32_t>(slot * Rows::kColumns)];
+        const Position q = rows.slots()[cell * kSlots + slot];
+        CHECK_EQUAL((slot ? p : without_others(p)).x, q.x);
+        CHECK_EQUAL(p.y, q.y);
+      }
+    }
+  CHECK_EQUAL(first_slot(30000, 29999, 29999) + 3u * 30000u, 3599999999u);
+}
+
+TEST("observables see the same disks in both layouts") {
+  const Rows rows;
+  const Planes planes{rows.cells.data()};
+  for (int row = 0; row < Rows::kRows; ++row)
+    for (int column = 0; column < Rows::kColumns; ++column) {
+      Position a[kSlots], b[kSlots];
+      load_cell(rows.geometry, rows.slots(), column, row, a);
+      load_cell(rows.geometry, planes, column, row, b);
+      for (int slot = 0; slot < kSlots; ++slot)
+        CHECK(a[slot].x == b[slot].x && a[slot].y == b[slot].y);
+      for (int slot = 0; slot < kSlots && a[slot].x != kEmpty; ++slot) {
+        std::vector<std::pair<float, float>> one, other;
+        for_pairs<true>(rows.geometry, rows.slots(), column, row, slot,
+                        [&](float x, float y) { one.emplace_back(x, y); });
+        for_pairs<true>(rows.geometry, planes, column, row, slot,
+                        [&](float x, float y) { other.emplace_back(x, y); });
+        CHECK(one == other && !one.empty());
+      }
+    }
+}
