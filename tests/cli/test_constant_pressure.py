@@ -9,12 +9,11 @@ import sys
 
 import numpy as np
 import pytest
-from commands import summary_of
+from commands import interrupted_after, summary_of
 
 from manymove import HardSpheres, cli, simulation
 from manymove.analysis.sphere_reference import literature_pressure
 from manymove.hard_particles.replica import Replica
-from manymove.jobs.progress import Interrupted
 
 START = ["--particles", 216, "--packing-fraction", 0.3, "--equilibrate", 1000]
 WHERE = ["--device", "cpu", "--threads", 1, "--quiet"]
@@ -88,22 +87,12 @@ def test_a_tuned_run_that_is_interrupted_again_and_again_is_that_of_one_go(tmp_p
     options = ["--particles", 216, "--packing-fraction", 0.3, "--pressure", 6, "--tune-volume"]
     options += ["--volume-delta", 0.004, "--equilibrate", 200, "--sweeps", 100]
     assert run(tmp_path / "whole", *options) == 0
-    part, left, starts = tmp_path / "part", 0, 0
-    check = Replica._check_stop
-
-    def stop(replica):
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise Interrupted
-        check(replica)
-
-    monkeypatch.setattr(Replica, "_check_stop", stop)
+    part, starts = tmp_path / "part", 0
     monkeypatch.setattr(simulation, "_PIECE", 0)  # seconds, of about a cycle
     code = None
     while code != 0:
-        left = 4 + 3 * starts
-        code = run(part, *(["--resume"] if starts else options))
+        with interrupted_after(4 + 3 * starts, Replica):
+            code = run(part, *(["--resume"] if starts else options))
         assert code in (0, 130)
         starts += 1
         if starts == 5:
@@ -121,15 +110,7 @@ def test_the_equilibration_of_a_tuned_run_cannot_be_changed(tmp_path, monkeypatc
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
     monkeypatch.setattr(simulation, "_PIECE", 0)  # seconds, of about a cycle
     options = ["--particles", 216, "--packing-fraction", 0.3, "--pressure", 6, "--tune-volume"]
-    checks, check = itertools.count(), Replica._check_stop
-
-    def stop(replica):
-        if next(checks) == 12:
-            raise Interrupted
-        check(replica)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Replica, "_check_stop", stop)
+    with interrupted_after(12, Replica):
         assert run(tmp_path, *options, "--equilibrate", 400, "--sweeps", 100) == 130
     assert 0 < summary_of(tmp_path)["equilibration_sweeps"] < 400
     capsys.readouterr()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import itertools
 import os
 import re
 import shlex
@@ -14,13 +13,11 @@ import termios
 
 import numpy as np
 import pytest
-from commands import CLEAN, COMMAND, SMALL, summary_of
+from commands import CLEAN, COMMAND, SMALL, interrupted_after, summary_of
 from lammps_host import needs_lammps
 from processes import start, until
 
 from manymove import cli, simulation
-from manymove.jobs.progress import Interrupted
-from manymove.jobs.replica import Replica
 
 LONG = {
     "disks": "--particles 1024 --sweeps 10000000 --equilibrate 1",
@@ -70,15 +67,7 @@ def test_the_equilibration_can_be_made_longer_but_not_shorter_than_it_is(
     options, unit = EQUILIBRATING[name]
     words = [name, *options.split(), "--device", "cpu", "--threads", "1", "--quiet"]
     cut = [name, "--resume", "--quiet", "--output", str(tmp_path / "cut")]
-    checks, check = itertools.count(), Replica._check_stop
-
-    def stop(replica):
-        if next(checks) == 8:
-            raise Interrupted
-        check(replica)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Replica, "_check_stop", stop)
+    with interrupted_after(8):
         given = [*words, "--output", str(tmp_path / "cut"), "--equilibrate", "1000"]
         assert cli.run(given) == 130
     assert 2 < summary_of(tmp_path / "cut")[f"equilibration_{unit}"] < 1000

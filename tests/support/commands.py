@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from manymove.jobs.progress import Interrupted
+from manymove.jobs.replica import Replica
 
 COMMAND = [sys.executable, "-c", "import sys; from manymove.cli import run; sys.exit(run())"]
 MPIEXEC = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
@@ -24,6 +32,22 @@ SMALL = {
     "--interpolation cubic --grid-spacing 0.8",
     "dpd": "--particles 200 --steps 2 --equilibrate 2",
 }
+
+
+@contextmanager
+def interrupted_after(checks: int, replica: type[Replica] = Replica) -> Iterator[None]:
+    """Runs of this kind of replica in this process are interrupted, as by Ctrl-C, when they have
+    asked so many times whether they shall stop."""
+    asked, check = itertools.count(), replica._check_stop
+
+    def stop(self: Replica) -> None:
+        if next(asked) >= checks:
+            raise Interrupted
+        check(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replica, "_check_stop", stop)
+        yield
 
 
 def summary_of(folder: Path) -> dict[str, Any]:

@@ -5,7 +5,6 @@
 #include <memory>
 #include <tuple>
 
-#include "../../runtime/launch.cuh"
 #include "../../runtime/waits.cuh"
 #include "../state.h"
 #include "device_rows.cuh"
@@ -221,23 +220,12 @@ class CudaEngine final : OnDevice, public Engine {
   }
   void launch(Kernel kernel, int blocks, cudaStream_t stream, bool overlap, const Draw& draw,
               const unsigned int* skip, const HostWrite& to, const Part& part) {
-    cudaLaunchAttribute early{};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = blocks;
-    config.blockDim = threads_;
-    config.dynamicSmemBytes = TileMemory::bytes(local_);
-    config.stream = stream;
-    config.attrs = &early;
-    config.numAttrs = overlap ? 1 : 0;
     const std::size_t first = state_.first_row() * state_.row_slots();
-    check(cudaLaunchKernelEx(
-              &config, kernel, local_, doubled_, draw,
-              Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data() + first,
-                      ids_[1 - now_].data() + first, tally_.data(), skip},
-              to, part),
-          "launch");
+    launch_kernel(kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(threads_),
+                  TileMemory::bytes(local_), stream, overlap, local_, doubled_, draw,
+                  Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data() + first,
+                          ids_[1 - now_].data() + first, tally_.data(), skip},
+                  to, part);
   }
 
   // The tiles that need nothing from the neighbors are at work while rows are on their way.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "../../runtime/device.cuh"
+#include "../../runtime/launch.cuh"
 #include "../engine.h"
 #include "../frame.h"
 #include "../planes.h"
@@ -385,20 +386,6 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
   return static_cast<unsigned>(accepted);
 }
 
-// Programmatic dependent launch (compute capability 9.0 and later): the next cycle's blocks may
-// start, and clear their shared memory, where this one's have left room; they wait for its end
-// before they read what it wrote.
-__device__ void wait_for_previous_cycle() {
-#if __CUDA_ARCH__ >= 900
-  cudaGridDependencySynchronize();
-#endif
-}
-__device__ void let_next_cycle_start() {
-#if __CUDA_ARCH__ >= 900
-  cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
-
 // Where a host program wants the positions.
 struct HostWrite {
   HostParticles particles;
@@ -455,7 +442,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   for (int i = threadIdx.x; i < g.plane * kSlots / 2; i += blockDim.x)
     memory[i] = {kEmpty, kEmpty, kEmpty, kEmpty};
   __syncthreads();
-  wait_for_previous_cycle();
+  wait_for_former_kernel();
   if (b.skip && __ldcg(b.skip)) return;
   land_disks(g, d, b, m, control);
   __syncthreads();
@@ -463,7 +450,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   __syncthreads();
   list_cells(g, m, control);
   __syncthreads();
-  let_next_cycle_start();
+  let_next_kernel_start();
 
   const unsigned accepted = visit_cells<K, Teams>(g, s, d, tile_id, m, control);
 
@@ -517,8 +504,8 @@ constexpr int kCompared = 4;
 template <class Real>
 __global__ void compare_kernel(const HostParticles host, int particles, Trace* trace,
                                unsigned question, volatile unsigned* answer) {
-  let_next_cycle_start();
-  wait_for_previous_cycle();
+  let_next_kernel_start();
+  wait_for_former_kernel();
   const auto* const position = static_cast<const HostPair<Real>*>(host.position);
   const int first = blockIdx.x * kCompared * kThreads + threadIdx.x;
   unsigned long long sum = 0;
