@@ -72,7 +72,9 @@ class Job:
     def ends(self, seconds: float = LIMIT + SOON) -> str:
         """What it printed. The ranks end within so many seconds, and so does the launcher."""
         deadline = time.monotonic() + seconds
-        while self.ranks() and time.monotonic() < deadline:
+        while self.process.poll() is None or self.ranks():  # the launcher comes before the ranks
+            if time.monotonic() > deadline:
+                break
             time.sleep(0.1)
         left = {pid: self.host_of(pid) for pid in self.ranks()}
         try:
