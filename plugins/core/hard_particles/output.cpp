@@ -19,8 +19,9 @@ void for_disks(const State& s, const Snapshot& data, Disk&& disk) {
   for (std::size_t at = 0; at < data.ids.size(); ++at) {
     if (data.ids[at] < 0) continue;
     const auto cell = static_cast<std::int64_t>(at / kSlots);
-    const std::int64_t row = (data.first_row + cell / g.cells[0]) % g.cells[1];
-    disk(data.ids[at], place_in_box(g, f, 0, cell % g.cells[0], data.cells[2 * at]),
+    const int row = static_cast<int>((data.first_row + cell / g.cells[0]) % g.cells[1]);
+    const int column = static_cast<int>(cell % g.cells[0]);
+    disk(data.ids[at], place_in_box(g, f, 0, column, data.cells[2 * at]),
          place_in_box(g, f, 1, row, data.cells[2 * at + 1]));
   }
 }
@@ -36,17 +37,17 @@ double reach_of(const State& s, std::uint64_t from, std::uint64_t to) {
 Frame frame_of(const State& s, const std::array<std::int64_t, 2>& origin) {
   Frame f;
   for (int a = 0; a < 2; ++a) {
-    f.origin[a] = origin[a];
-    f.extent[a] = s.extent[a];
+    f.origin[a] = static_cast<double>(origin[a]);
+    f.extent[a] = static_cast<double>(s.extent[a]);
     f.box[a] = s.parameters.box[a];
-    f.unit[a] = f.box[a] / static_cast<double>(f.extent[a]);
+    f.unit[a] = f.box[a] / f.extent[a];
   }
   return f;
 }
 
 void export_positions(const State& s, const Snapshot& data, double* xy) {
   const Frame f = frame_of(s, data.origin);
-  for_disks(s, data, [&](std::int32_t id, std::int64_t x, std::int64_t y) {
+  for_disks(s, data, [&](std::int32_t id, double x, double y) {
     xy[2 * static_cast<std::size_t>(id)] = coordinate(f, 0, x);
     xy[2 * static_cast<std::size_t>(id) + 1] = coordinate(f, 1, y);
   });
@@ -55,7 +56,7 @@ void export_positions(const State& s, const Snapshot& data, double* xy) {
 std::vector<ParticlePosition> disk_positions(const State& s, const Snapshot& data) {
   const Frame f = frame_of(s, data.origin);
   std::vector<ParticlePosition> disks;
-  for_disks(s, data, [&](std::int32_t id, std::int64_t x, std::int64_t y) {
+  for_disks(s, data, [&](std::int32_t id, double x, double y) {
     disks.push_back(
         {static_cast<std::uint32_t>(id), {coordinate(f, 0, x), coordinate(f, 1, y), 0.0}});
   });
@@ -64,7 +65,7 @@ std::vector<ParticlePosition> disk_positions(const State& s, const Snapshot& dat
 
 std::uint64_t sum_over_disks(const State& s, const Snapshot& data) {
   std::uint64_t sum = 0;
-  for_disks(s, data, [&](std::int32_t id, std::int64_t x, std::int64_t y) {
+  for_disks(s, data, [&](std::int32_t id, double x, double y) {
     sum += murmur_mix(
         murmur_mix(murmur_mix(static_cast<std::uint64_t>(id) + 1) ^ static_cast<std::uint64_t>(x)) ^
         static_cast<std::uint64_t>(y));

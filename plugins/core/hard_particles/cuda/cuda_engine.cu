@@ -17,12 +17,12 @@ namespace {
 // One schedule of the kernel, in all modes.
 using Kernel = decltype(&cycle_kernel<12, 1, kThreads, 3, Mode::plain>);
 struct Kernels {
-  Kernel plain, write, strip;
+  Kernel plain, host, strip;
 };
 template <int K, int Teams, int Threads, int Blocks>
 Kernels kernels() {
   return {&cycle_kernel<K, Teams, Threads, Blocks, Mode::plain>,
-          &cycle_kernel<K, Teams, Threads, Blocks, Mode::write>,
+          &cycle_kernel<K, Teams, Threads, Blocks, Mode::host>,
           &cycle_kernel<K, Teams, Threads, Blocks, Mode::strip>};
 }
 
@@ -38,14 +38,14 @@ class CudaEngine final : OnDevice, public Engine {
       cells_[k].clear(stream_);  // slots beyond a cell's disks are copied, never used
       ids_[k].clear(stream_);
     }
-    tally_ = DeviceBuffer<Tally>(1);
-    trace_ = DeviceBuffer<Trace>(1);
-    trace_.clear(stream_);
+    tally_ = DeviceBuffer<Tally>(2);
+    traces_ = DeviceBuffer<Traces>(1);
+    traces_.clear(stream_);
     sums_ = DeviceBuffer<double2>(blocks_of(local_.cells[0] * local_.cells[1]));
     const std::size_t bytes = TileMemory::bytes(g);
     choose_kernel();
     doubled_ = doubled(g);
-    for (const auto kernel : {kernels_.plain, kernels_.write, kernels_.strip})
+    for (const auto kernel : {kernels_.plain, kernels_.host, kernels_.strip})
       allow_shared_memory(kernel, bytes, "shared memory for a tile");
     upload();
     if (state_.strip)
@@ -59,20 +59,23 @@ class CudaEngine final : OnDevice, public Engine {
 
   void enqueue(std::uint64_t cycles) override {
     const DeviceGuard here = use();
-    enqueue(cycles, nullptr, nullptr);
+    enqueue(cycles, nullptr, Compares::never);
   }
   void enqueue(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
     // The last cycle writes the positions itself, where it has been compiled for it.
     const bool at_once = host.double_precision && cycles > 0;
-    enqueue(cycles, at_once ? &host : nullptr, nullptr);
+    if (at_once) prepare_to_write();
+    enqueue(cycles, at_once ? &host : nullptr, Compares::never);
     if (!at_once) write_positions(host);
   }
 
   bool same_positions(const HostParticles& host) const override {
     const DeviceGuard here = use();
     compare(host);
-    return are_same();
+    Traces traces;
+    traces_.download(&traces, stream_);
+    return traces.written[written_] == traces.found[question_ % 2].trace;
   }
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
@@ -81,20 +84,23 @@ class CudaEngine final : OnDevice, public Engine {
       enqueue(cycles, host);
       return true;
     }
-    const auto before =
-        std::make_tuple(state_.data.origin, state_.data.counters.cycles, last_write_, now_);
-    compare(host);
-    enqueue(cycles, &host, &trace_.data()->differs);
+    const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles,
+                                        last_write_, now_, written_);
+    const bool within = cycles > 1;
+    if (!within) compare(host);
+    enqueue(cycles, &host, within ? Compares::within : Compares::before);
     const bool same = are_same();
     if (!same)
-      std::tie(state_.data.origin, state_.data.counters.cycles, last_write_, now_) = before;
+      std::tie(state_.data.origin, state_.data.counters.cycles, last_write_, now_, written_) =
+          before;
     return same;
   }
   void write_positions(const HostParticles& host) override {
     const DeviceGuard here = use();
     const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
     const Cells range = cells_here();
-    kernel<<<blocks_of(range.end), kThreads, 0, stream_>>>(state_.geometry, host_write(&host),
+    prepare_to_write();
+    kernel<<<blocks_of(range.end), kThreads, 0, stream_>>>(state_.geometry, writing(host, nullptr),
                                                            planes(), ids_[now_].data());
     check_launch();
   }
@@ -126,7 +132,7 @@ class CudaEngine final : OnDevice, public Engine {
     const DeviceGuard here = use();
     if (waiting_) {
       check(cudaStreamSynchronize(stream_), "cycle");
-      tally_.download(&seen_, stream_);
+      tally_.download(&seen_, stream_, 1);
       waiting_ = false;
     }
     if (seen_.corrupt)
@@ -174,12 +180,16 @@ class CudaEngine final : OnDevice, public Engine {
   }
 
  private:
+  // A host program's positions with those left there: in a kernel of its own, or in the first of
+  // several cycles. That one leaves the state that it reads, and the others do nothing if positions
+  // differ.
+  enum class Compares { never, before, within };
+
   void compare(const HostParticles& host) const {
     const auto kernel = host.double_precision ? &compare_kernel<double> : &compare_kernel<float>;
-    const unsigned n = static_cast<unsigned>(state_.particles), block = kCompared * kThreads;
-    launch_kernel(kernel, (n + block - 1) / block, kThreads, 0, stream_, overlap_, host,
-                  static_cast<int>(n), trace_.data(), question_ = (question_ + 1) % kQuestions,
-                  answer_.get());
+    const auto block = static_cast<std::size_t>(kCompared * kThreads);
+    launch_kernel(kernel, static_cast<unsigned>(blocks_for(state_.particles, block)), kThreads, 0,
+                  stream_, overlap_, comparing(host));
   }
   // The answer to the last comparison. It comes through mapped memory, because an event between two
   // kernels would not let the second one start early.
@@ -190,18 +200,26 @@ class CudaEngine final : OnDevice, public Engine {
     return *answer % 2;
   }
 
-  // The last cycle writes the positions to `host`, unless that is null; see Buffers::skip.
-  void enqueue(std::uint64_t cycles, const HostParticles* host, const unsigned int* skip) {
+  // The last cycle writes the positions to `host`, unless that is null.
+  void enqueue(std::uint64_t cycles, const HostParticles* host, Compares compares) {
     waiting_ = true;
     const Geometry& g = state_.geometry;
+    Comparison former{};
+    if (compares == Compares::before) former = last_comparison();
     for (std::uint64_t i = 0; i < cycles; ++i) {
       const Draw draw = draw_cycle(g, state_.data.counters.cycles);
       move_origin(state_, draw, state_.data.origin);
       const std::uint64_t cycle = ++state_.data.counters.cycles;
-      if (state_.strip)
+      if (state_.strip) {
         cycle_of_strip(draw);
-      else
-        launch(draw, i + 1 == cycles ? host : nullptr, skip);
+      } else if (i == 0 && compares == Compares::within) {
+        launch(draw, comparing(*host), former);
+        former = last_comparison();
+      } else {
+        const bool writes = host && i + 1 == cycles;
+        launch(draw, writes ? writing(*host, former.others) : HostWork{}, former);
+        former.answer = nullptr;
+      }
       now_ = 1 - now_;
       if (rows_.wants_sample(cycle)) {
         look_at_neighbors();
@@ -213,19 +231,20 @@ class CudaEngine final : OnDevice, public Engine {
     finish();
   }
 
-  void launch(const Draw& draw, const HostParticles* host, const unsigned int* skip) {
+  void launch(const Draw& draw, const HostWork& host, const Comparison& former) {
     const Geometry& g = state_.geometry;
-    launch(host ? kernels_.write : kernels_.plain, g.tiles[0] * g.tiles[1], stream_, overlap_, draw,
-           skip, host_write(host), {});
+    const bool plain = !host.compared && !host.written && !former.written;
+    launch(plain ? kernels_.plain : kernels_.host, g.tiles[0] * g.tiles[1], stream_, overlap_, draw,
+           host, former, {});
   }
   void launch(Kernel kernel, int blocks, cudaStream_t stream, bool overlap, const Draw& draw,
-              const unsigned int* skip, const HostWrite& to, const Part& part) {
+              const HostWork& host, const Comparison& former, const Part& part) {
     const std::size_t first = state_.first_row() * state_.row_slots();
     launch_kernel(kernel, static_cast<unsigned>(blocks), static_cast<unsigned>(threads_),
                   TileMemory::bytes(local_), stream, overlap, local_, doubled_, draw,
                   Buffers{cells_[now_].data(), ids_[now_].data(), cells_[1 - now_].data() + first,
-                          ids_[1 - now_].data() + first, tally_.data(), skip},
-                  to, part);
+                          ids_[1 - now_].data() + first, tally_.data()},
+                  host, former, part);
   }
 
   // The tiles that need nothing from the neighbors are at work while rows are on their way.
@@ -236,7 +255,7 @@ class CudaEngine final : OnDevice, public Engine {
     const Draw local = local_draw(strip, draw);
     const auto tiles = [&](int first, int end, cudaStream_t stream) {
       if (end > first)
-        launch(kernels_.strip, (end - first) * local_.tiles[0], stream, false, local, nullptr, {},
+        launch(kernels_.strip, (end - first) * local_.tiles[0], stream, false, local, {}, {},
                part_of(strip, state_.geometry, first));
     };
     const int below = strip.waiting_below(), above = strip.tile_rows() - strip.waiting_above();
@@ -266,11 +285,34 @@ class CudaEngine final : OnDevice, public Engine {
     if (halo_) halo_->finish();
   }
 
-  HostWrite host_write(const HostParticles* host) {
-    if (!host) return {};
+  HostWork comparing(const HostParticles& host) const {
+    Traces& traces = *traces_.data();
+    question_ = (question_ + 1) % kQuestions;
+    return {.particles = host,
+            .compared = static_cast<int>(state_.particles),
+            .found = &traces.found[question_ % 2],
+            .next_written = &traces.written[1 - written_],
+            .next_found = &traces.found[1 - question_ % 2]};
+  }
+  // For the kernels that come after it.
+  Comparison last_comparison() const {
+    const Traces& traces = *traces_.data();
+    const Found& found = traces.found[question_ % 2];
+    return {&traces.written[written_], &found.trace, &found.others, question_, answer_.get()};
+  }
+  HostWork writing(const HostParticles& host, const Sum* others) {
     const std::uint64_t cycle = state_.data.counters.cycles;
-    return {*host, frame_of(state_, state_.data.origin),
-            reach_of(state_, std::exchange(last_write_, cycle), cycle), trace_.data()};
+    written_ = 1 - written_;
+    return {.particles = host,
+            .frame = frame_of(state_, state_.data.origin),
+            .reach = reach_of(state_, std::exchange(last_write_, cycle), cycle),
+            .written = &traces_.data()->written[written_],
+            .others = others};
+  }
+  // Where no comparison is on its way.
+  void prepare_to_write() {
+    check(cudaMemsetAsync(&traces_.data()->written[1 - written_], 0, sizeof(Sum), stream_),
+          "traces");
   }
 
   // How a kernel schedules its work has no say in the trajectory, so it may depend on the device.
@@ -323,7 +365,8 @@ class CudaEngine final : OnDevice, public Engine {
     cells_[now_].upload(cells.data(), stream_);
     ids_[now_].upload(ids.data(), stream_);
     seen_ = {data.counters.trial_moves, data.counters.accepted_moves, 0};
-    tally_.upload(&seen_, stream_);
+    const Tally tallies[2] = {seen_, {}};
+    tally_.upload(tallies, stream_);
   }
 
   State state_;
@@ -335,7 +378,8 @@ class CudaEngine final : OnDevice, public Engine {
   DeviceBuffer<Tally> tally_;
   mutable Tally seen_{};          // the tally as last fetched
   mutable bool waiting_ = false;  // for cycles on their way
-  DeviceBuffer<Trace> trace_;
+  DeviceBuffer<Traces> traces_;
+  int written_ = 0;  // the last trace in Traces
   MappedMemory<unsigned> answer_;
   static constexpr unsigned kQuestions = 1u << 31;
   mutable unsigned question_ = 0;

@@ -10,11 +10,12 @@
 #include "../frame.h"
 #include "../planes.h"
 #include "../visit.h"
-#include "trace.cuh"
 
 namespace manymove::hard_particles {
 namespace {
 
+// Two of them: moves of a cycle that compares wait in the second one, because they do not count if
+// positions differ.
 struct Tally {
   unsigned long long trial_moves, accepted_moves;
   unsigned int corrupt;
@@ -27,7 +28,6 @@ struct Buffers {
   Position* new_cells;
   std::int32_t* new_ids;
   Tally* tally;
-  const unsigned int* skip;  // null, or: do nothing if it is set
 };
 
 constexpr int kThreads = 256;  // of a block at most
@@ -40,9 +40,61 @@ MM_HD int set_cells(const Geometry& g) { return (g.tile / 2) * (g.tile / 2); }
 
 enum class Mode {
   plain,
-  write,  // the positions, in float64, also go to a host program
-  strip   // tiles of a strip, whose rows alone are in local storage
+  host,  // cycles of a host program's step, which compare or write its positions in float64
+  strip  // tiles of a strip, whose rows alone are in local storage
 };
+
+using Sum = unsigned long long;
+
+// What a comparison finds in a host program's particles: the sum of trace_of(), and whether a bit
+// is set in the components of positions that are not coordinates.
+struct Found {
+  Sum trace, others;
+};
+
+// The traces of what was written and found, and their places the next time.
+struct Traces {
+  Sum written[2];
+  Found found[2];
+};
+
+// What a kernel does with the particles of a host program. It compares, or it writes positions.
+struct HostWork {
+  HostParticles particles;
+  int compared;  // their number, or 0
+  Found* found;  // by the comparison
+  Frame frame;
+  double reach;       // of move_host_particle()
+  Sum* written;       // the trace is added to it
+  const Sum* others;  // null, or: positions are written whole, with zeros, if no bit is set. Parts
+                      // of a sector (32 bytes) would make the memory read the rest of it.
+  // Set to zero by a comparison, for the next ones.
+  Sum* next_written;
+  Found* next_found;
+};
+
+// A comparison in a former kernel. If positions differ, this kernel does nothing.
+struct Comparison {
+  const Sum *written, *found;  // null, or traces of the particles
+  const Sum* others;           // of Found
+  // The first kernel after the comparison tells the result: twice the number of the question, plus
+  // one if the positions are the same. It also counts the moves that wait in the second tally.
+  unsigned question;
+  volatile unsigned* answer;
+};
+__device__ bool same_traces(const Comparison& c) {
+  return !c.written || __ldcg(c.written) == __ldcg(c.found);
+}
+// By one thread.
+__device__ void tell(const Comparison& c, bool same, Tally* tally) {
+  if (!c.answer) return;
+  if (same) {
+    atomicAdd(&tally[0].trial_moves, __ldcg(&tally[1].trial_moves));
+    atomicAdd(&tally[0].accepted_moves, __ldcg(&tally[1].accepted_moves));
+  }
+  tally[1] = {};
+  *c.answer = 2 * c.question + same;
+}
 
 // A tile in shared memory.
 struct TileMemory {
@@ -236,6 +288,7 @@ __device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemor
 __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& control) {
   const int columns = control.bounds.size[0], rows = control.bounds.size[1];
   const int active = (columns - 1) * (rows - 1);
+  if (threadIdx.x == 0) control.crowded = 0;
   int i = threadIdx.x;
   for (Walk w(columns - 1); i < active; w.next(), i += blockDim.x) {
     const int column = 1 + w.column, row = 1 + w.row, index = local_index(g, column, row);
@@ -386,35 +439,122 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
   return static_cast<unsigned>(accepted);
 }
 
-// Where a host program wants the positions.
-struct HostWrite {
-  HostParticles particles;
-  Frame frame;
-  double reach;  // of move_host_particle()
-  Trace* trace;
-};
-
-// The disks of a cell get their places in the host program's arrays; returns their part of the
-// trace.
+// A disk goes to place `at` of the host program's arrays; returns its part of the trace.
 template <class Real>
-__device__ unsigned long long write_cell(const Geometry& g, const HostWrite& to, int column,
-                                         int row, const Position p[kSlots],
-                                         const std::int32_t* ids) {
+__device__ Sum write_disk(const Geometry& g, const HostWork& to, int column, int row, Position p,
+                          std::int32_t id, std::uint32_t at, bool whole) {
   auto* const position = static_cast<HostPair<Real>*>(to.particles.position);
-  int id[kSlots] = {};
+  const HostPair<Real> r = host_position<Real>(g, to.frame, column, row, p);
+  move_host_particle(to.frame, to.reach, position, to.particles.image, at, r);
+  if (whole) position[2 * at + 1] = {0, 0};
+  return trace_of(id, r);
+}
+
+// The same for all disks of a tile, whose number is left at `b.new_ids`. First disks come first,
+// several cells of a thread at once, because it has to wait for what it reads.
+__device__ Sum write_tile(const Geometry& g, const HostWork& to, const Buffers& b,
+                          const TileMemory& m, TileControl& control) {
+  constexpr int kAtOnce = 3;
+  const TileBounds& bounds = control.bounds;
+  const int columns = bounds.size[0], rows = bounds.size[1];
+  const bool whole = to.others && !__ldcg(to.others);
+  const auto write = [&](int column, int row, int slot, std::int32_t id, std::uint32_t at) {
+    const Position p = m.tile[slot * g.plane + local_index(g, column, row)];
+    return write_disk<double>(g, to, bounds.first[0] + column, bounds.first[1] + row, p, id, at,
+                              whole);
+  };
+  Sum sum = 0;
+  for (Walk w(columns); w.row < rows;) {
+    int column[kAtOnce], row[kAtOnce];
+    std::int32_t id[kAtOnce];
+    std::uint32_t at[kAtOnce];
 #pragma unroll
-  for (int slot = 0; slot < kSlots; ++slot)
-    if (p[slot].x != kEmpty) id[slot] = __ldcg(ids + slot * g.cells[0]);
-  unsigned long long sum = 0;
+    for (int k = 0; k < kAtOnce; ++k) {
+      column[k] = w.column;
+      row[k] = w.row;
+      const unsigned disks = w.row < rows ? m.count[local_index(g, w.column, w.row)] : 0;
+      id[k] = disks ? __ldcg(b.new_ids + new_slot(g, bounds, w.column, w.row)) : -1;
+      if (disks > 1)
+        m.crowded()[atomicAdd(&control.crowded, 1)] =
+            static_cast<std::uint16_t>(w.column | w.row << 6);
+      w.next();
+    }
 #pragma unroll
-  for (int slot = 0; slot < kSlots; ++slot) {
-    if (p[slot].x == kEmpty) break;
-    const HostPair<Real> r = host_position<Real>(g, to.frame, column, row, p[slot]);
-    move_host_particle(to.frame, to.reach, position, to.particles.image,
-                       to.particles.index[id[slot]], r);
-    sum += trace_of(id[slot], r);
+    for (int k = 0; k < kAtOnce; ++k) at[k] = id[k] < 0 ? 0 : to.particles.index[id[k]];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k)
+      if (id[k] >= 0) sum += write(column[k], row[k], 0, id[k], at[k]);
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < control.crowded; i += blockDim.x) {
+    const int column = m.crowded()[i] & 63, row = m.crowded()[i] >> 6;
+    const int disks = min(static_cast<int>(m.count[local_index(g, column, row)]), kSlots);
+    const std::int32_t* const ids = b.new_ids + new_slot(g, bounds, column, row);
+#pragma unroll 1
+    for (int slot = 1; slot < disks; ++slot) {
+      const std::int32_t id = __ldcg(ids + slot * g.cells[0]);
+      sum += write(column, row, slot, id, to.particles.index[id]);
+    }
   }
   return sum;
+}
+
+// This thread's part of a comparison.
+constexpr int kCompared = 4;  // particles at a time
+template <class Real>
+__device__ Found look_at_particles(const HostParticles& host, int particles) {
+  const auto* const position = static_cast<const HostPair<Real>*>(host.position);
+  const int threads = static_cast<int>(gridDim.x * blockDim.x);
+  Found found{};
+  for (int first = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); first < particles;
+       first += kCompared * threads) {
+    HostPair<Real> r[kCompared], others[kCompared];
+    std::uint32_t tag[kCompared];
+#pragma unroll
+    for (int k = 0; k < kCompared; ++k) {
+      const int at = first + k * threads;
+      if (at >= particles) continue;
+      r[k] = position[2 * at];
+      others[k] = position[2 * at + 1];
+      tag[k] = host.tag[at];
+    }
+#pragma unroll
+    for (int k = 0; k < kCompared; ++k) {
+      if (first + k * threads >= particles) continue;
+      found.trace += trace_of(tag[k], r[k]);
+      found.others |= Sum{bits_of(others[k].x)} | Sum{bits_of(others[k].y)};
+    }
+  }
+  return found;
+}
+
+// The sum over the threads of a block, for its first thread.
+__device__ Sum sum_of_block(Sum mine) {
+  __shared__ Sum part[32];
+  for (int lane = 16; lane > 0; lane /= 2) mine += __shfl_down_sync(~0u, mine, lane);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = mine;
+  __syncthreads();
+  if (threadIdx.x == 0)
+    for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) mine += part[warp];
+  return mine;
+}
+
+__device__ void end_writing(const HostWork& work, Sum mine) {
+  const Sum sum = sum_of_block(mine);
+  if (threadIdx.x == 0) atomicAdd(work.written, sum);
+}
+
+template <class Real>
+__device__ void compare_particles(const HostWork& work) {
+  const Found mine = look_at_particles<Real>(work.particles, work.compared);
+  const Sum sum = sum_of_block(mine.trace);
+  const int others = __syncthreads_or(mine.others != 0);
+  if (threadIdx.x != 0) return;
+  atomicAdd(&work.found->trace, sum);
+  if (others) work.found->others = 1;
+  if (blockIdx.x != 0) return;
+  *work.next_written = 0;
+  *work.next_found = {};
 }
 
 // One block per tile, a thread of each team per active cell. K - 8: extras that visit_any() keeps
@@ -423,8 +563,8 @@ template <int K, int Teams, int Threads, int BlocksPerMultiprocessor, Mode M>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Doubled s,
                  const __grid_constant__ Draw d, const Buffers b,
-                 const __grid_constant__ HostWrite to, const __grid_constant__ Part part) {
-  constexpr bool Write = M == Mode::write;
+                 const __grid_constant__ HostWork host, const Comparison former,
+                 const __grid_constant__ Part part) {
   extern __shared__ float4 memory[];
   const TileMemory m(g, memory);
   __shared__ TileControl control;
@@ -443,7 +583,10 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     memory[i] = {kEmpty, kEmpty, kEmpty, kEmpty};
   __syncthreads();
   wait_for_former_kernel();
-  if (b.skip && __ldcg(b.skip)) return;
+  if (M == Mode::host && !same_traces(former)) {
+    if (tile_id == 0 && threadIdx.x == 0) tell(former, false, b.tally);
+    return;
+  }
   land_disks(g, d, b, m, control);
   __syncthreads();
   order_disks(g, b, m, control);
@@ -455,7 +598,6 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   const unsigned accepted = visit_cells<K, Teams>(g, s, d, tile_id, m, control);
 
   const int columns = control.bounds.size[0], rows = control.bounds.size[1];
-  unsigned long long sum = 0;
   for (Walk w(columns); w.row < rows; w.next()) {
     const int index = local_index(g, w.column, w.row);
     const Position* const p = m.tile + index;
@@ -465,68 +607,47 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
 #pragma unroll 1
     for (int slot = 1; slot < disks; ++slot)
       b.new_cells[at + slot * g.cells[0]] = p[slot * g.plane];
-    if (Write) {
-      const Position all[kSlots] = {p[0], p[g.plane], p[2 * g.plane], p[3 * g.plane]};
-      sum += write_cell<double>(g, to, control.bounds.first[0] + w.column,
-                                control.bounds.first[1] + w.row, all, b.new_ids + at);
-    }
   }
-  unsigned long long total;
-  if (Write && ends_sum(sum, to.trace, total)) to.trace->written = total;
   atomicAdd(&control.accepted, accepted);
   __syncthreads();
   if (threadIdx.x == 0) {
-    atomicAdd(&b.tally->trial_moves,
+    Tally& tally = b.tally[M == Mode::host && host.compared > 0];
+    atomicAdd(&tally.trial_moves,
               static_cast<unsigned long long>(control.visits) * g.rounds * g.moves_per_cell);
-    atomicAdd(&b.tally->accepted_moves, static_cast<unsigned long long>(control.accepted));
+    atomicAdd(&tally.accepted_moves, static_cast<unsigned long long>(control.accepted));
+    if (M == Mode::host && tile_id == 0) tell(former, true, b.tally);
   }
+  if (M == Mode::host && host.compared)
+    compare_particles<double>(host);
+  else if (M == Mode::host && host.written)
+    end_writing(host, write_tile(g, host, b, m, control));
 }
 
 // One thread per cell: a host program's particles get their positions.
 template <class Real>
-__global__ void write_kernel(const Geometry g, const HostWrite to, const Planes cells,
+__global__ void write_kernel(const Geometry g, const HostWork host, const Planes cells,
                              const std::int32_t* ids) {
-  const int cell = blockIdx.x * blockDim.x + threadIdx.x;
-  unsigned long long sum = 0;
-  if (cell < g.cells[0] * g.cells[1]) {
-    const int row = cell / g.cells[0], column = cell - row * g.cells[0];
+  const int at = blockIdx.x * blockDim.x + threadIdx.x;
+  Sum sum = 0;
+  if (at < g.cells[0] * g.cells[1]) {
+    const int row = at / g.cells[0], column = at - row * g.cells[0];
     Position p[kSlots];
     load_cell(g, cells, column, row, p);
-    sum = write_cell<Real>(g, to, column, row, p, ids + first_slot(g.cells[0], column, row));
+    const std::int32_t* const ids_here = ids + first_slot(g.cells[0], column, row);
+    for (int slot = 0; slot < kSlots && p[slot].x != kEmpty; ++slot) {
+      const std::int32_t id = ids_here[slot * g.cells[0]];
+      sum += write_disk<Real>(g, host, column, row, p[slot], id, host.particles.index[id], false);
+    }
   }
-  unsigned long long total;
-  if (ends_sum(sum, to.trace, total)) to.trace->written = total;
+  end_writing(host, sum);
 }
 
-// A thread for every kCompared particles of a host program: have they been moved since? The answer
-// is twice the number of the question, plus one if they have not.
-constexpr int kCompared = 4;
+// A thread for every kCompared particles of a host program.
 template <class Real>
-__global__ void compare_kernel(const HostParticles host, int particles, Trace* trace,
-                               unsigned question, volatile unsigned* answer) {
+__global__ void compare_kernel(const HostWork host) {
   let_next_kernel_start();
   wait_for_former_kernel();
-  const auto* const position = static_cast<const HostPair<Real>*>(host.position);
-  const int first = blockIdx.x * kCompared * kThreads + threadIdx.x;
-  unsigned long long sum = 0;
-  if (first + (kCompared - 1) * kThreads < particles) {
-    HostPair<Real> r[kCompared];
-    std::uint32_t tag[kCompared];
-#pragma unroll
-    for (int k = 0; k < kCompared; ++k) {
-      r[k] = position[2 * (first + k * kThreads)];
-      tag[k] = host.tag[first + k * kThreads];
-    }
-#pragma unroll
-    for (int k = 0; k < kCompared; ++k) sum += trace_of(tag[k], r[k]);
-  } else {
-    for (int i = first; i < particles; i += kThreads) sum += trace_of(host.tag[i], position[2 * i]);
-  }
-  unsigned long long total;
-  if (ends_sum(sum, trace, total)) {
-    trace->differs = total != trace->written;
-    *answer = 2 * question + (total == trace->written);
-  }
+  compare_particles<Real>(host);
 }
 
 // A range of cells.
