@@ -2,6 +2,7 @@
 // The particles of a host program: positions in its unit, written to its arrays and known again.
 #pragma once
 
+#include "../../runtime/fingerprint.h"
 #include "../frame.h"
 #include "model.h"
 #include "state.h"

@@ -5,8 +5,8 @@
 #include <cstdint>
 
 #include "../../../runtime/device.cuh"
-#include "../../cuda/trace.cuh"
 #include "../host.h"
+#include "trace.cuh"
 
 namespace manymove::hard_particles::spheres {
 
