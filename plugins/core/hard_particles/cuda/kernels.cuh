@@ -450,8 +450,9 @@ __device__ Sum write_disk(const Geometry& g, const HostWork& to, int column, int
   return trace_of(id, r);
 }
 
-// The same for all disks of a tile, whose number is left at `b.new_ids`. First disks come first,
-// several cells of a thread at once, because it has to wait for what it reads.
+// All disks of a tile go to the host program's arrays; `b.new_ids` has their numbers. The first
+// disks of the cells come first, those of several cells at once, because a thread has to wait for
+// what it reads.
 __device__ Sum write_tile(const Geometry& g, const HostWork& to, const Buffers& b,
                           const TileMemory& m, TileControl& control) {
   constexpr int kAtOnce = 3;
@@ -528,7 +529,7 @@ __device__ Found look_at_particles(const HostParticles& host, int particles) {
   return found;
 }
 
-// The sum over the threads of a block, for its first thread.
+// The sum over the threads of a block; only the first thread gets it.
 __device__ Sum sum_of_block(Sum mine) {
   __shared__ Sum part[32];
   for (int lane = 16; lane > 0; lane /= 2) mine += __shfl_down_sync(~0u, mine, lane);
