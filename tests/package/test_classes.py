@@ -60,17 +60,6 @@ def test_the_timestep_is_the_counter_of_the_class(make):
     assert one.timestep == getattr(one, COUNTERS[make]) > 0
 
 
-@pytest.mark.parametrize(("make", "old"), [(disks, "cycle"), (ions, "sweep")])
-def test_old_names_of_counters_warn(make, old):
-    one = make()
-    one.run(40)
-    with pytest.warns(
-        DeprecationWarning, match=rf"{old} has been renamed to {COUNTERS[make]};"
-    ) as caught:
-        assert getattr(one, old) == one.timestep > 0
-    assert caught[0].filename == __file__
-
-
 def test_the_number_of_particles():
     assert (disks().N, ions().N, gas().N) == (64, 64, 8 * 2)
     one = open_gas()
