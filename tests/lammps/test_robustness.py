@@ -146,7 +146,7 @@ BAD = [
             "1.5 1 3 7 5 5": WHOLE.format("1.5"),
             "1 x 3 7 5 5": WHOLE.format("x"),
             "1 1 99999999999 7 5 5": RANGE.format("99999999999"),
-            "1 1 3 7 5 5 displacement nan": FLOAT.format("nan"),
+            "1 1 3 7 5 5 max_displacement nan": FLOAT.format("nan"),
             "1 1 3 7 5 5 max_displacement 1e9": "max_displacement must be positive and at most 20",
             "1 1 3 7 5 5 max_displacement 0": "max_displacement 0 must be positive",
             "1 1 3 7 5 5 threads -1": "threads -1 must be positive",
