@@ -19,6 +19,7 @@ from laws import assert_follows
 from machine import on_gpu
 
 from manymove import HardDisks, HardSpheres
+from manymove.analysis.pressure import blocking_error
 from manymove.analysis.sphere_reference import fluid_factor, mixture_pressure
 
 UNLIKE = np.array([[1.0, 0.55], [0.55, 0.8]])  # not additive
@@ -109,6 +110,31 @@ def test_two_disks_have_the_volumes_of_integration(device, mode, edge):
         max_displacement=0.6,
     )
     check_volumes(disks, np.ones((2, 2)))
+
+
+def test_states_after_a_run_have_the_mean_volume_of_integration():
+    """Two disks. Runs that ended at a number of trial moves gave +6 %, because a disk has fewer
+    trial moves in a cycle of a small box. Five standard errors are 1.5 %, with a false alarm in 1.7
+    million seeds."""
+    edge = 3.4
+    disks = make(
+        (sites((edge, edge))[[0, 4]], (edge, edge)),
+        "cpu",
+        threads=1,
+        pressure=0.2,
+        volume_delta=0.34,
+        volume_repeats=4,
+        max_displacement=0.6,
+    )
+    found = np.empty(30_000)
+    for k in range(len(found)):
+        disks.run(20)
+        found[k] = disks.volume
+    V = np.linspace(9, 400, 40_001)
+    weight = V**2 * np.exp(-0.2 * V) * legal_share(V, np.ones((2, 2)), 2)
+    error = blocking_error(found)[0]
+    assert error < 0.004 * found.mean()
+    assert abs(found.mean() - (V * weight).sum() / weight.sum()) < 5 * error
 
 
 @pytest.mark.parametrize("mode", ["ln", "standard"])
@@ -286,7 +312,7 @@ def test_edges_apart_have_the_density_of_edges_together(device):
         found.append(spheres.mean_packing_fraction)
     error = math.hypot(*(one.error for one in found))
     assert abs(found[0].value - found[1].value) < 5 * error
-    assert error < 5e-3
+    assert error < 6e-3
     assert len({round(edge, 9) for edge in spheres.box}) == 3
 
 

@@ -149,8 +149,8 @@ class ConstantPressure:
         self._of_pressure("volume_repeats")
         if record is not None and not 0 < record < 1e15:
             raise ValueError(f"record must be positive and below 1e15 sweeps, got {record}")
-        per_cycle = (self._per_cycle or self._cycle_moves()) / self.N  # type: ignore[attr-defined]
-        self._engine.set_volume_sampling(0 if record is None else max(1, round(record / per_cycle)))
+        cycles = 0 if record is None else max(1, self._cycles_in(record))  # type: ignore[attr-defined]
+        self._engine.set_volume_sampling(cycles)
         self._volumes = None if record is None else np.empty((0, 3))
         self._volume_cycles = np.empty(0)
 
@@ -259,7 +259,7 @@ class ConstantPressure:
         self._parameters["volume_delta"] = min(delta, most)
         if self.swap_rounds:  # type: ignore[attr-defined]
             self._sizes = replace(self._sizes, diameters=self.diameters)  # type: ignore[attr-defined]
-        run = {name: getattr(self, f"_{name}") for name in ("goal", "per_cycle", "last_cycle")}
+        run = {name: getattr(self, f"_{name}") for name in ("goal", "sweeps_per_cycle")}
         kept = {name: getattr(self, name) for name in ("_seconds", "_repaired")}
         self._adopt_snapshot(self._engine.snapshot())  # type: ignore[attr-defined]
         self.__dict__.update(kept)
