@@ -108,6 +108,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         **found,
         **summary,
         "framework": settings.framework,
+        "framework_atoms": first.framework_atoms,
         "adsorbates": [b.name for b in settings.adsorbates],
         "N": sum(r.N for r in results),
         "molecules": list(settings.molecules),

@@ -21,6 +21,7 @@ from manymove.adsorption.equilibration import test_molecules
 from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.gas import GasPhase
 from manymove.adsorption.input import barrier_of, grid_points, has_trials
+from manymove.adsorption.labels import lines_of
 from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.molecules import Molecule
 from manymove.adsorption.rigid import settled
@@ -121,6 +122,7 @@ class Result(replica.Result):
     box: tuple[float, ...] = ()
     grid: dict[str, Any] = field(default_factory=dict)
     grid_error: tuple[float, float] = (float("nan"), float("nan"))
+    framework_atoms: list[dict[str, Any]] = field(default_factory=list)
     on_hills: int = 0
     # Counts of molecules (species, bins, bins), samples times systems, and edges (2, 3) of the map.
     density: tuple[np.ndarray, int, np.ndarray] | None = None
@@ -164,11 +166,15 @@ class Replica(replica.Replica):
             a.set_fugacity(s.fugacity)
             return a
         with of_option("--framework", containing=s.framework):
-            return Adsorption(
+            a = Adsorption(
                 s.framework, list(s.molecules), adsorbates=list(s.adsorbates), method=s.method,
                 systems=self._systems, fugacity=s.fugacity, seed=self._seed, device=self._device,
                 threads=self._threads, **s.options,
             )  # fmt: skip
+        if self._index == 0 and not s.quiet:
+            for line in lines_of(a.framework_atoms):
+                print(f"framework {line}", file=sys.stderr)
+        return a
 
     def _resumed(self) -> Adsorption:
         records_file, state = self._newest()
@@ -384,6 +390,7 @@ class Replica(replica.Replica):
             "proposals": a.proposals,
             "box": a.box,
             "grid": a.grid,
+            "framework_atoms": a.framework_atoms,
             "grid_error": a.grid_error(),
             "on_hills": a.on_hills(),
             "energy_drift": a.energy_drift(),

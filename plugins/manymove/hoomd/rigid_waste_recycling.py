@@ -13,7 +13,7 @@ import numpy as np
 from manymove import _core
 from manymove.adsorption.adsorbates import COULOMB
 from manymove.adsorption.chains import Chain
-from manymove.adsorption.force_field import NONE, ForceField, Law
+from manymove.adsorption.force_field import ForceField, Law
 from manymove.adsorption.molecules import Molecule, Site
 from manymove.adsorption.places import rotated
 from manymove.adsorption.rigid import Unchecked, settled
@@ -131,7 +131,7 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         for one in molecules:
             for site in one.sites:
                 own = (site.epsilon, site.sigma)
-                if tuple(field.parameters.get(site.label, own) or NONE) != own:
+                if tuple(field.law_of_site(site.label) or own) != own:
                     raise ValueError(
                         f'the site "{site.label}" of {one.name} has the label of a framework type '
                         "in force_field, whose parameters would replace its own; rename the site"
@@ -161,7 +161,9 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         self._offsets = [one.positions for one in molecules]
         scaled = {label: self._scaled(law) for label, law in field.parameters.items()}
         pairs = {labels: self._scaled(law) for labels, law in field.pairs.items()}
-        self._field = ForceField(scaled, {}, pairs, field.mixing, field.potential)
+        self._field = ForceField(
+            scaled, {}, pairs, field.mixing, field.potential, matching=field.matching
+        )
         self._ewald = None if ewald is None else tuple(float(k) / self._length for k in ewald)
 
     def _scaled(self, law: Law | None) -> Law | None:
