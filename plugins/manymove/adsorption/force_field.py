@@ -124,7 +124,9 @@ class ForceField:
             rules = [rule for rule in self.parameters if self._applies(rule, name)]
             if rules:
                 law = self.parameters[rules[-1]]
-                others = [rule for rule in rules if (self.parameters[rule] or NONE) != (law or NONE)]
+                others = [
+                    rule for rule in rules if (self.parameters[rule] or NONE) != (law or NONE)
+                ]
                 return Match(name, rules[-1], law, tuple(others))
         return None
 
