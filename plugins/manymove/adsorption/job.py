@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import arguments
+from manymove import arguments, files
 from manymove.adsorption.averages import MULTIPLE, Pooled
 from manymove.adsorption.gas import fractions_of
 from manymove.adsorption.input import OPEN_METHODS, TRIALS
@@ -470,7 +470,8 @@ def _write_isotherm(path: Path, runs: Sequence[dict[str, Any]]) -> None:
     for row in _rows(runs):
         words = (row[name] for name in names)
         lines.append(",".join(word if isinstance(word, str) else f"{word:.8g}" for word in words))
-    path.write_text("\n".join(lines) + "\n")
+    with files.replace(path) as file:
+        file.write(("\n".join(lines) + "\n").encode())
 
 
 def isotherm_table(summary: dict[str, Any]) -> str:

@@ -23,7 +23,7 @@ from manymove.cli.options import (
     to_store,
     values,
 )
-from manymove.jobs import errors
+from manymove.jobs import errors, folder_lock
 from manymove.jobs.options import of_option
 
 # The engine, NumPy and the file formats are imported when a command runs, so that --help and a
@@ -546,6 +546,8 @@ def run(arguments: list[str] | None = None) -> int:
             return app(arguments, prog_name="manymove", standalone_mode=False) or 0
         except typer.Abort:
             raise KeyboardInterrupt from None
+        finally:
+            folder_lock.release()
 
     code = errors.reported("manymove", work)
     return errors.INTERRUPTED if code == STOPPED else code

@@ -363,8 +363,8 @@ def on_all_ranks(settings: Settings, world: World, share: Callable[[], list[Any]
 
 
 def claim(settings: Settings, world: World) -> None:
-    """Make sure that the output folder may be written. The first rank checks it for all; the call
-    is collective.
+    """Make sure that the output folder may be written. The first rank checks and locks it for all;
+    the call is collective.
 
     Raises:
         OSError, ValueError: an error of `output_folder.claim`.
@@ -372,9 +372,10 @@ def claim(settings: Settings, world: World) -> None:
 
     def refusal() -> Exception | None:
         try:
-            output_folder.claim(
-                settings.output, resume=settings.resume, overwrite=settings.overwrite
-            )
+            with world.answering():  # a lock from another host may take a minute
+                output_folder.claim(
+                    settings.output, resume=settings.resume, overwrite=settings.overwrite
+                )
         except (OSError, ValueError) as error:
             return error
         return None
