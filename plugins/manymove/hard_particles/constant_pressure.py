@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments
+from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
 from manymove.hard_particles.sizes import Sizes
+from manymove.jobs.report import ENOUGH
 
 MODES = ("ln", "standard", "length")
 ACCEPTANCE = 0.3  # the default of `tune_volume`
@@ -60,17 +62,6 @@ def _steps(delta: float | Sequence[float] | None, mode: str, dimensions: int) ->
     if not (most := max(deltas)):
         raise ValueError("volume_delta is 0 for all edges; at least one must be positive")
     return {"volume_delta": most, "edge_shares": [each / most for each in deltas]}
-
-
-def _warned(found: PressureEstimate, what: str) -> PressureEstimate:
-    """The estimate, with a warning if its error is a lower bound."""
-    if not found.plateau:
-        warnings.warn(
-            f"the error of the {what} has not converged and is a lower bound, because the volume "
-            "is correlated over much of the run: run longer",
-            stacklevel=3,
-        )
-    return found
 
 
 class ConstantPressure:
@@ -199,8 +190,9 @@ class ConstantPressure:
     def mean_packing_fraction(self) -> PressureEstimate:
         """Mean packing fraction with its standard error by blocking of the records.
 
-        The volume relaxes over hundreds of sweeps. If the run is too short for the blocking error
-        to converge, the error is a lower bound; then `plateau` is False, and a UserWarning says so.
+        The volume relaxes over hundreds of sweeps. If the blocking error has not converged, or the
+        records are shorter than 20 relaxation times, the error is a lower bound; then `plateau` is
+        False, and a UserWarning says so.
 
         Raises:
             RuntimeError: no record is finished.
@@ -208,7 +200,7 @@ class ConstantPressure:
         records = self.packing_fraction_records
         if not len(records):
             raise RuntimeError("no record of the volume is finished: run longer")
-        return _warned(estimate(records), "mean packing fraction")
+        return self._warned(estimate(records), "mean packing fraction")
 
     @property
     def compressibility(self) -> PressureEstimate:
@@ -233,7 +225,19 @@ class ConstantPressure:
         # A volume with n independent values has the variance of its mean, sigma^2 / n. Its squares
         # decay twice as fast, so that the relative error of sigma^2 is sqrt(2 / 2 n).
         gaussian = found.value * math.sqrt(missing / squares.mean()) if missing else 0.0
-        return _warned(replace(found, error=max(found.error, gaussian)), "compressibility")
+        return self._warned(replace(found, error=max(found.error, gaussian)), "compressibility")
+
+    def _warned(self, found: PressureEstimate, what: str) -> PressureEstimate:
+        """The estimate, with a warning if its error is a lower bound."""
+        volumes = self._volume_means()[:, 0]
+        if found.plateau and len(volumes) >= ENOUGH * (relaxation_time([volumes], 1.0) or 0.0):
+            return found
+        warnings.warn(
+            f"the error of the {what} is a lower bound, because the volume is correlated over much "
+            "of the run: run longer",
+            stacklevel=3,
+        )
+        return replace(found, plateau=False)
 
     # ---- tuning ----------------------------------------------------------------------------------
 
