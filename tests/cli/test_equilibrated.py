@@ -118,7 +118,9 @@ def test_slow_modes_do_not_make_a_pressure_wrong(tmp_path, monkeypatch, capsys):
     assert summary["relaxation_time"] < 50
     modes = summary["slow_modes"]["density modes"]
     assert modes["relaxation_time"] > 150 and not modes["resolved"]
-    assert re.search(r"^slow modes +density modes relax in .* sweeps or more", printed, re.MULTILINE)
+    assert re.search(
+        r"^slow modes +density modes relax in .* sweeps or more", printed, re.MULTILINE
+    )
     literature, uncertainty = summary["literature_pressure"]
     error = np.hypot(summary["pressure_error"], uncertainty)
     assert summary["pressure"] == pytest.approx(literature, abs=4 * error)
