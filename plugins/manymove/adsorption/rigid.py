@@ -167,9 +167,7 @@ def settled(
             stacklevel=2,
         )
     result: dict[str, Any] = {"kind": atoms, "shifted": shifted}
-    result["framework_atoms"] = framework_atoms(
-        labels, framework.elements, species, field, charges
-    )
+    result["framework_atoms"] = framework_atoms(labels, framework.elements, species, field, charges)
     simple = all(len(body) == 1 for body in bodies) and not charged and not any(framework.tilt)
     simple = simple and not chains
     if simple and not tail and not biased and len(framework.elements):
