@@ -285,8 +285,19 @@ def test_commands_print_the_rule_of_each_label(tmp_path, capfd):
     assert "C1 (1 atom): 47 K and 3.4 angstrom by the rule C_, 0.4 e" in out
     found = json.loads((tmp_path / "h.json").read_text())["framework_atoms"]
     assert [row["rule"] for row in found] == ["C_", "O_"]
-    code, out, _ = run("pores", *options[:4], "--cutoff", "5", "--grid-spacing", "0.3",
-                       "--insertions", "10", "--samples", "5", "--remove-atom-number-code")
+    code, out, _ = run(
+        "pores",
+        *options[:4],
+        "--cutoff",
+        "5",
+        "--grid-spacing",
+        "0.3",
+        "--insertions",
+        "10",
+        "--samples",
+        "5",
+        "--remove-atom-number-code",
+    )
     assert code == 0 and "C1 (1 atom): 0.8 K and 6.3 angstrom by the rule C\n" in out
     job = ["adsorption", *options, "--remove-atom-number-code", "--molecules", "1",
            "--equilibrate", "0", "--output", tmp_path / "out"]  # fmt: skip

@@ -76,7 +76,7 @@ struct IdealChain {
 };
 struct Rigid {
   std::vector<SiteType> types;
-  std::vector<LennardJones> pairs;            // [types][types]; epsilon 0: none
+  std::vector<LennardJones> pairs;  // [types][types]; epsilon 0: none
   // [species]; a molecule is at most as long as the box is wide minus the cutoff.
   std::vector<std::vector<BodySite>> bodies;
   // Components b_x, c_x, c_y of the edges of the unit cell, whose edge a is along x and whose b is

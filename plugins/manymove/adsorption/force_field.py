@@ -123,11 +123,9 @@ class ForceField:
         for name in [label] if element is None else self.names_of(label, element):
             rules = [rule for rule in self.parameters if self._applies(rule, name)]
             if rules:
-                law = self.parameters[rules[-1]]
-                others = [
-                    rule for rule in rules if (self.parameters[rule] or NONE) != (law or NONE)
-                ]
-                return Match(name, rules[-1], law, tuple(others))
+                laws = {rule: self.parameters[rule] or NONE for rule in rules}
+                others = (rule for rule in rules if laws[rule] != laws[rules[-1]])
+                return Match(name, rules[-1], self.parameters[rules[-1]], tuple(others))
         return None
 
     def _applies(self, rule: str, name: str) -> bool:
@@ -170,7 +168,7 @@ class ForceField:
     def charge_of_atom(self, label: str, element: str, *, has_own: bool = False) -> float | None:
         """Charge of an atom of the framework in elementary charges; None if the force field does
         not have it. An atom that has a charge of its own (`has_own`) keeps it if a file lists it
-        with the charge 0 or, by RASPA2's rules, if the force field does not have its exact label."""
+        with the charge 0 or, by RASPA2's rules, if the force field lacks its exact label."""
         names = self.names_of(label, element)
         names = names[:1] if has_own and self.matching != "names" else names
         listed = (key for name in names if (key := self._spelled(name)) in self._charges)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a force field says about each label: the parameters and the charges of the framework's atoms,
-and warnings where several rules could apply."""
+"""What a force field says about each label of a framework: parameters, charges, and warnings where
+several rules could apply."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def framework_atoms(
         charges: charge of each atom, or None.
 
     Returns:
-        for each label and charge `label`, `element`, `atoms` (their number in the unit cell), `rule`
-        (the name in the force field; None if the atoms need no parameters), `epsilon_K`,
+        for each label and charge `label`, `element`, `atoms` (their number in the unit cell),
+        `rule` (the name in the force field; None if the atoms need no parameters), `epsilon_K`,
         `sigma_angstrom` (None for no interaction) and `charge_e` (None without charges). If all
         adsorbates are of the class `Adsorbate`, for each element and adsorbate the same, with
         `adsorbate`, its name, and the parameters of the two.

@@ -56,6 +56,7 @@ class Settings(replica.Settings):
     density_map: str | None = None  # edge along which the density of molecules is projected
     structures: Sequence[str] = ()  # suffixes of files of the first system at the end
     start: Path | None = None  # folder of a run from whose last states these systems start
+    point: tuple[int, int] = (1, 1)  # number of this point of an isotherm, and of all points
 
     def __post_init__(self) -> None:
         super().__post_init__()
