@@ -47,8 +47,7 @@ def test_benchmarks_take_any_name_of_a_folder(tmp_path):
     start = tmp_path / "a $b" / "start"
     start.parent.mkdir()
     case = dpd_variants.Case(192, 3.0, 1.0, 0.005, (0.4,), 1.0, 1)
-    with pytest.raises(RuntimeError, match="the random start still has the temperature"):
-        dpd_variants.melt(case, 4, False, start)  # which it finds after it has written the file
+    dpd_variants.melt(case, 4, False, start)
     assert start.is_file()
 
 
