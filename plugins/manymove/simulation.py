@@ -234,7 +234,10 @@ class Simulation(ABC):
     def _loaded(cls: type[S], path: PathLike, *place: Any) -> S:
         self = cls.__new__(cls)
         self._settle(*place)
-        self._restore(path)
+        try:
+            self._restore(path)
+        except (TypeError, LookupError, AttributeError, ArithmeticError) as error:
+            raise checkpoint.refusal(path, cls._KIND, error) from None  # of a value in the file
         return self
 
     @abstractmethod
