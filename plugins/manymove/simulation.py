@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 import numpy as np
 
 from manymove import checkpoint, devices
+from manymove.attributes import CheckedAttributes
 from manymove.checkpoint import PathLike
 from manymove.exclusive import Exclusive
 
@@ -38,8 +39,10 @@ def of_engine(name: str, doc: str) -> Any:
     return property(lambda self: getattr(self._engine, name), doc=doc)
 
 
-class Simulation(ABC):
+class Simulation(CheckedAttributes, ABC):
     """An engine on a device and its parameters; a base class that is not for separate use.
+
+    Assignment to an attribute that does not exist, or cannot change, is an AttributeError.
 
     A subclass defines `_KIND`, the kind of its checkpoints, `_COUNTER`, its own name of `timestep`,
     and `_several`, whether several GPUs can share a chain.

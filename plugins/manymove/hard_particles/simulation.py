@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import _core, _renamed, arguments
+from manymove import _core, arguments
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
 from manymove.hard_particles.packing import random_packing
@@ -240,8 +240,6 @@ class HardDisks(HardParticles):
         return cls._of_file(path, frame, diameter, seed, options)
 
     # ---- properties ------------------------------------------------------------------------------
-
-    cycle = _renamed.Attribute("cycles")
 
     @property
     def box(self) -> tuple[float, float]:
