@@ -80,6 +80,12 @@ def _created(path: Path, like: Path) -> BinaryIO:
     return open(path, "xb", opener=opener)
 
 
+def printable(text: str) -> str:
+    """A text with escapes instead of the characters that control a terminal, for words of files in
+    messages."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def previous(path: PathLike) -> Path:
     """The name of the file that `replace` keeps."""
     path = Path(path)

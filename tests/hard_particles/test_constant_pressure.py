@@ -587,4 +587,4 @@ def test_a_checkpoint_with_another_volume_is_refused():
     ]:
         bad = {**snapshot, "volume": (volume, *snapshot["volume"][1:])}
         with pytest.raises(ValueError, match=message):
-            type(spheres._engine).from_snapshot(bad, spheres.N, spheres._parameters, "cpu", 1)
+            type(spheres.core).from_snapshot(bad, spheres.N, spheres._parameters, "cpu", 1)

@@ -324,7 +324,7 @@ WRONG = [
     ("adsorption", header(max_displacement=float("nan")), "max_displacement must be positive"),
     ("adsorption", array("sites", lambda x: x.astype(np.int32)), "sites is of int32"),
     ("adsorption", array("counts", lambda x: x - 1), "number of molecules is out of range"),
-    ("adsorption", array("energies", lambda x: x * np.nan), "an energy is not finite"),
+    ("adsorption", array("energies", lambda x: x * np.nan), "one of the energies is not finite"),
     ("adsorption", array("sums", lambda x: x[1:].copy()), "do not fit the parameters"),
     ("adsorption", parameters(method="mcmc"), 'unknown method "mcmc"'),
 ]

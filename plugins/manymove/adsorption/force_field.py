@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from manymove import arguments
+from manymove import arguments, files
 
 Law = tuple[float, float]
 MIXING = ("lorentz-berthelot", "geometric")
@@ -23,6 +23,9 @@ NONE = (0.0, 1.0)  # no interaction
 
 class OfFile(ValueError):
     """An error that names its file already."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(files.printable(text))
 
 
 @dataclass(frozen=True)

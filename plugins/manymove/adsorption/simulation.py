@@ -155,7 +155,7 @@ class Adsorption(Places, Equilibration):
         RuntimeError: there are too many molecules to find positions for all. All averages raise it
             as well if nothing has been measured or compared.
 
-    An object must not be used by several threads at the same time; different objects may be.
+    An object is for one thread at a time, and not for a forked process; other uses are errors.
     """
 
     _KIND = "adsorption"

@@ -99,7 +99,7 @@ class Electrolyte(Sampling, MonteCarlo):
         TypeError: positions are neither a list nor an array of float32 or float64.
         MemoryError: the device does not have enough memory.
 
-    An object must not be used by several threads at the same time; different objects may be.
+    An object is for one thread at a time, and not for a forked process; other uses are errors.
     """
 
     _KIND = "an electrolyte"

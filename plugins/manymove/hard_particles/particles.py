@@ -613,5 +613,5 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
             self, self._with, max_displacements, moves_per_cell, sweeps, every
         )
         self._parameters = chosen._parameters
-        self._adopt(chosen._engine)
+        self._adopt(chosen.core)
         return tried

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "rank_context.cuh"
@@ -179,7 +178,7 @@ class GhostExchange {
       to_[static_cast<std::size_t>(neighbors[k])] = c_.report.answers().total[k];
     c_.communicator().transpose(to_.data(), from_.data());
     known_ = c_.selection.total(boxes);
-    s_.ghosts = checked_count(std::accumulate(from_.begin(), from_.end(), std::int64_t(0)));
+    s_.ghosts = checked_count(total_of(from_, sizeof(Ghost<P>)));
     segment_ =
         *std::max_element(to_.begin(), to_.end()) * static_cast<std::int64_t>(sizeof(Ghost<P>));
     s_.ensure(border_, known_);
