@@ -528,7 +528,7 @@ std::unique_ptr<Engine> make_engine(const double* positions, const Parameters& p
 
 #if !defined(MANYMOVE_HAVE_CUDA)
 std::unique_ptr<Engine> make_cuda_engine(State, const Adopt&, int) {
-  throw std::invalid_argument("this build of manymove has no CUDA engine");
+  throw std::invalid_argument(why_no_cuda_devices());
 }
 #endif
 
