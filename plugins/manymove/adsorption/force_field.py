@@ -34,7 +34,7 @@ class Match:
 
     Attributes:
         name: the name that was looked up: the label, or a shorter form of it.
-        rule: key of `ForceField.parameters`, such as "C_".
+        rule: key of `ForceField.parameters`, for example ``C_``.
         law: its parameters, or None for no interaction.
         others: rules that match the name as well, but have other parameters.
     """
