@@ -131,19 +131,17 @@ def test_bad_boxes_are_refused(device, box, message):
     ("kind", "edges", "settings", "memory"),
     [
         (HardDisks, (25_000.0,) * 2, {}, "625000000 cells need 60 GB"),
-        (HardDisks, (25_000.0,) * 2, {"diameters": [1.0, 1.4]}, "cells need 43.4 GB"),
-        (HardSpheres, (322.0,) * 3, {}, "33386248 cells need 8.8 GB"),
-        (HardSpheres, (322.0,) * 3, {"pressure": 1e-6}, "cells need 6.3 GB"),
-        (HardSpheres, (695.0,) * 3, {"diameters": [1.0, 1.4]}, "cells need"),
+        (HardDisks, (25_000.0,) * 2, {"diameters": [1.0, 1.4]}, "cells need 23 GB"),
+        (HardSpheres, (322.0,) * 3, {}, "33386248 cells need 2.4 GB"),
+        (HardSpheres, (322.0,) * 3, {"pressure": 1e-6}, "cells need 1.7 GB"),
+        (HardSpheres, (695.0,) * 3, {"diameters": [1.0, 1.4]}, "cells need .* GB"),
     ],
 )
 def test_boxes_whose_empty_cells_fill_the_memory_are_refused_at_once(
     device, kind, edges, settings, memory
 ):
     positions = np.array([[-2.0] * len(edges), [2.0] * len(edges)])
-    with pytest.raises(
-        ValueError, match=f"too dilute for 2 particles: its .*{memory}.*more partic"
-    ):
+    with pytest.raises(ValueError, match=f"too dilute for 2 particles: .*{memory} of memory"):
         kind(positions, edges, seed=1, device=device, threads=1, **settings)
 
 
