@@ -76,6 +76,42 @@ def test_a_checkpoint_of_the_largest_displacement_can_be_loaded(tmp_path):
     assert loaded.max_displacement == disks.max_displacement
 
 
+def test_runs_of_a_checkpoint_end_where_those_of_its_object_do(device, fluid, tmp_path):
+    """Also at constant pressure, where the grid has changed, and after tuning."""
+    disks = make(fluid, device, pressure=1.0)
+    disks.run(300)
+    disks.tune_volume(100)
+    disks.run(0.4 * disks.sweeps_per_cycle)
+    disks.save(tmp_path / "state")
+    resumed = HardDisks.load(tmp_path / "state", device=device, threads=2)
+    assert resumed.sweeps_per_cycle == disks.sweeps_per_cycle
+    for each in (disks, resumed):
+        each.run(0.4 * disks.sweeps_per_cycle)
+    assert resumed.state_hash == disks.state_hash
+
+
+def test_a_checkpoint_of_an_earlier_version_counts_the_sweeps_that_were_made(
+    fluid, tmp_path, monkeypatch
+):
+    disks = make(fluid)
+    disks.run(200)
+    contents = HardDisks._contents
+
+    def earlier(self, state):
+        header, arrays = contents(self, state)
+        del header["sweeps_per_cycle"]
+        moves = self.trial_moves / self.cycles
+        return header | {"goal": self.sweeps, "per_cycle": moves, "last_cycle": 0}, arrays
+
+    monkeypatch.setattr(HardDisks, "_contents", earlier)
+    disks.save(tmp_path / "state")
+    loaded = HardDisks.load(tmp_path / "state", device="cpu")
+    assert loaded.state_hash == disks.state_hash
+    assert loaded.sweeps_per_cycle == disks.sweeps / disks.cycles
+    loaded.run(100)
+    assert loaded.sweeps == pytest.approx(disks.sweeps + 100, abs=loaded.sweeps_per_cycle)
+
+
 def test_pressure_records_go_on_after_a_checkpoint(device, fluid, tmp_path):
     """Rows of the resumed run are the last rows of the uninterrupted one; the record during which
     the checkpoint was written is left out."""

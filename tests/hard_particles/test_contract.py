@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from hard_disks import closest_distance, make
+from hard_disks import closest_distance, lattice, make
 from machine import limits_address_space
 from processes import SOON, run, start
 
@@ -129,6 +129,23 @@ def test_many_short_runs_add_up(device, fluid):
     for _ in range(1000):
         disks.run(0.3)
     assert disks.sweeps == pytest.approx(300, abs=disks.sweeps / disks.cycles)
+
+
+def test_where_a_run_ends_does_not_depend_on_the_configuration(device):
+    """A fluid and a square lattice, whose cells are occupied in other shares. The states of runs
+    that end at a number of trial moves are biased."""
+    N, box = 64, (10.0, 10.0)
+    ends = []
+    for positions in (lattice(8, 8, box), random_packing(N, N * math.pi / 400, seed=1)[0]):
+        disks = make((positions, box), device)
+        disks.run(1000)
+        disks.run(0.4 * disks.sweeps_per_cycle)
+        disks.run(0.4 * disks.sweeps_per_cycle)
+        ends.append((disks.cycles, disks.sweeps_per_cycle))
+    assert ends[0] == ends[1]
+    cycles, per_cycle = ends[0]
+    assert cycles == round(1000 / per_cycle + 0.8)
+    assert disks.sweeps == pytest.approx(1000, rel=0.02)
 
 
 def test_run_until_counts_from_the_start_and_never_goes_back(device, fluid):

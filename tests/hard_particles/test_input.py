@@ -10,7 +10,7 @@ import pytest
 from hard_disks import closest_distance, lattice, make
 from machine import on_gpu
 
-from manymove import _core
+from manymove import HardDisks, HardSpheres, _core
 from manymove.hard_particles import OverlapError, hexagonal_packing
 
 
@@ -125,6 +125,24 @@ def test_bad_positions_are_refused(device, positions, error, message):
 def test_bad_boxes_are_refused(device, box, message):
     with pytest.raises(ValueError, match=message):
         make((np.zeros((1, 2)), box), device)
+
+
+@pytest.mark.parametrize(
+    ("kind", "edges", "settings", "memory"),
+    [
+        (HardDisks, (25_000.0,) * 2, {}, "625000000 cells need 60 GB"),
+        (HardDisks, (25_000.0,) * 2, {"diameters": [1.0, 1.4]}, "cells need 23 GB"),
+        (HardSpheres, (322.0,) * 3, {}, "33386248 cells need 2.4 GB"),
+        (HardSpheres, (322.0,) * 3, {"pressure": 1e-6}, "cells need 1.7 GB"),
+        (HardSpheres, (695.0,) * 3, {"diameters": [1.0, 1.4]}, "cells need .* GB"),
+    ],
+)
+def test_boxes_whose_empty_cells_fill_the_memory_are_refused_at_once(
+    device, kind, edges, settings, memory
+):
+    positions = np.array([[-2.0] * len(edges), [2.0] * len(edges)])
+    with pytest.raises(ValueError, match=f"too dilute for 2 particles: .*{memory} of memory"):
+        kind(positions, edges, seed=1, device=device, threads=1, **settings)
 
 
 @pytest.mark.parametrize(

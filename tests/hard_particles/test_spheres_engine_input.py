@@ -106,7 +106,7 @@ def test_arrays_of_the_wrong_dimension_are_refused(name, value, message):
 def test_more_tiles_than_random_numbers_are_refused():
     """Tiles of two cells in a box of three by many: more numbers of cells than 32 bits."""
     with pytest.raises(ValueError, match="tiles of 2 cells are too many in this box"):
-        engine(np.zeros((1, 3)), (3.0, 18_000.0, 18_000.0), tile=2)
+        engine(np.zeros((10**6, 3)), (3.0, 18_000.0, 18_000.0), tile=2)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@
 
 #include "../runtime/devices.h"
 #include "../runtime/text.h"
+#include "dilute.h"
 #include "distributed.h"
 #include "engine_of_ranks.h"
 #include "overlaps.h"
@@ -87,10 +88,14 @@ void choose_grid(State& state) {
     // Few cells may come out much wider than wanted; four disks are the most that a cell can hold
     // only below sqrt(2) d.
     while (p.box[a] / cells >= std::sqrt(2.0) * p.diameter) ++cells;
-    if (cells > 30000) refuse("box edge ", "xy"[a], " holds more than 30000 cells");
+    if (cells > 30000)
+      refuse("box edge ", "xy"[a], " holds more than 30000 cells: use a smaller box");
     g.cells[a] = static_cast<int>(cells);
     width[a] = p.box[a] / cells;
   }
+  // The engine reads one array of cells and writes another one.
+  check_dilution(static_cast<double>(g.cells[0]) * g.cells[1],
+                 2.0 * kSlots * (sizeof(Position) + sizeof(std::int32_t)), state.particles);
   const auto half = half_widths(width[0], width[1]);
   for (int a = 0; a < 2; ++a) {
     g.half[a] = static_cast<float>(half[a]);

@@ -34,7 +34,8 @@ P = TypeVar("P", bound="HardParticles")
 _LARGEST_RATIO = 4  # of sizes, for the extrapolation to contact
 _PAIRS = 3  # of a disk that a sample counts at most
 # Sites in the volume d^D of the lattice gas that estimates how many cells are occupied. With these
-# numbers the estimate is right to 1 % for equal disks and to 7 % for spheres and mixtures.
+# numbers the estimate is right to 1 % for equal disks and to 7 % for spheres and mixtures
+# (docs/theory/hard_disks.md, section 7).
 _SITES = {2: 1.05, 3: 1.2}
 
 
@@ -167,8 +168,8 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         The number of cycles depends on N and the settings only, and not on the positions or the
         present box, because a run that ended after a number of trial moves would end in some
         configurations more often than in others. The sweeps that are made, `sweeps`, differ from
-        those asked for by a few percent. The next call compensates for the rounding, so that many
-        short runs add up to a long one.
+        those asked for by a few percent, and by more if the box changes much. The next call
+        compensates for the rounding, so that many short runs add up to a long one.
 
         Args:
             sweeps: number of sweeps of N trial moves each, at least 0.

@@ -106,7 +106,7 @@ void choose_edges(State& s) {
   for (int a = 0; a < s.dimensions(); ++a) {
     const double edge = p.box[a] / s.unit;
     if (edge >= 4.0 * kFinest * kMostCells)
-      refuse("box edge ", "xyz"[a], " holds more than 30000 cells");
+      refuse("box edge ", "xyz"[a], " holds more than 30000 cells: use a smaller box");
     const auto cells = std::max<std::int64_t>(3, cells_of_edge(static_cast<std::int64_t>(edge)));
     const auto m = static_cast<std::int64_t>(std::nearbyint(edge / (4.0 * cells)));
     s.extent[a] = 4 * cells * std::clamp(m, kFinest, kFinest + rungs_of(cells) - 1);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../../runtime/text.h"
+#include "../dilute.h"
 #include "../tiles.h"
 #include "edges.h"
 #include "grid.h"
@@ -227,12 +228,13 @@ void choose_cells(State& state) {
     if (a >= D) continue;
     double cells = std::max(3.0, std::floor(p.box[a] / p.cell_width));
     while (p.box[a] / cells >= kWidestCell * sigma) ++cells;
-    if (cells > 30000) refuse("box edge ", "xyz"[a], " holds more than 30000 cells");
+    if (cells > 30000)
+      refuse("box edge ", "xyz"[a], " holds more than 30000 cells: use a smaller box");
     g.cells[a] = static_cast<int>(cells);
     width[a] = p.box[a] / cells;
     all *= cells;
   }
-  if (all > 1e9) refuse("the box holds ", all, " cells, more than 1e9");
+  if (all > 1e9) refuse("the box holds ", all, " cells, more than 1e9: use a smaller box");
   const auto widest = static_cast<int>(std::max_element(width, width + D) - width);
   const auto half = half_widths(width, D, widest);
   for (int a = 0; a < 3; ++a) {
@@ -323,6 +325,9 @@ void choose_grid(State& state) {
     choose_cells(state);
   }
   choose_slots(state);
+  // The engine reads one array of cells and writes another one.
+  check_dilution(static_cast<double>(state.cells()),
+                 2.0 * (g.slots * sizeof(Sphere) + sizeof(std::uint32_t)), state.particles);
 
   double narrow = sigma;  // as narrow as cells become
   if (!state.constant_pressure()) {

@@ -154,7 +154,8 @@ void choose_lattice(State& s) {
   int widest = 0;
   for (int a = 0; a < D; ++a) {
     const double edge = p.box[a] / sigma;
-    if (edge > 30000) refuse("box edge ", "xyz"[a], " holds more than 30000 cells");
+    if (edge > 30000)
+      refuse("box edge ", "xyz"[a], " holds more than 30000 cells: use a smaller box");
     const auto base =
         std::max<std::int64_t>(1, static_cast<std::int64_t>(kSmallest * edge / kCoarsest));
     factor[a] = kBase * base;
