@@ -21,12 +21,20 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 # ---- CUDA ------------------------------------------------------------------------------------
-# Sets manymove_cuda. AUTO compiles the CUDA engines where nvcc works with the host compiler and
-# says why not elsewhere; ON insists.
+# Sets manymove_cuda. AUTO compiles the CUDA engines for the GPUs of this machine, or for the
+# architectures that are named; it leaves them out where there are neither, because compiling for all
+# architectures takes long. ON compiles for all, and fails where CUDA is unavailable.
 set(manymove_cuda OFF)
+set(why_no_cuda "")  # also said by the build at run time
+set(architectures "${CMAKE_CUDA_ARCHITECTURES}")
+if(NOT architectures)
+  set(architectures "$ENV{CUDAARCHS}")
+endif()
 if(NOT MANYMOVE_CUDA MATCHES "^(AUTO|ON|OFF)$")
   message(FATAL_ERROR "MANYMOVE_CUDA is \"${MANYMOVE_CUDA}\"; it must be AUTO, ON or OFF")
-elseif(NOT MANYMOVE_CUDA STREQUAL "OFF")
+elseif(MANYMOVE_CUDA STREQUAL "OFF")
+  set(why_no_cuda "MANYMOVE_CUDA is OFF")
+else()
   # CMake itself looks on the PATH only.
   find_program(MANYMOVE_NVCC nvcc PATH_SUFFIXES bin
                HINTS ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda)
@@ -40,38 +48,59 @@ elseif(NOT MANYMOVE_CUDA STREQUAL "OFF")
       set(CMAKE_CUDA_HOST_COMPILER "${candidate}")
     endif()
   endforeach()
+  if(NOT CMAKE_CUDA_COMPILER)
+    set(why_no_cuda "no nvcc found (CUDACXX names one)")
+  elseif(MANYMOVE_CUDA STREQUAL "AUTO" AND NOT architectures)
+    set(capabilities "")
+    find_program(nvidia_smi nvidia-smi PATHS /usr/lib/wsl/lib NO_CACHE)
+    if(nvidia_smi)
+      execute_process(COMMAND "${nvidia_smi}" --query-gpu=compute_cap --format=csv,noheader TIMEOUT 60
+                      OUTPUT_VARIABLE output ERROR_QUIET)
+      string(REGEX MATCHALL "[89][.][0-9]|[1-9][0-9][.][0-9]" capabilities "${output}")
+      execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" --list-gpu-arch OUTPUT_VARIABLE known ERROR_QUIET)
+    endif()
+    foreach(capability ${capabilities})
+      string(REPLACE "." "" architecture ${capability})
+      if(NOT known MATCHES "compute_${architecture}\n")
+        set(architectures "")  # nvcc is older than this GPU, whose driver compiles the last of all
+        break()
+      endif()
+      list(APPEND architectures ${architecture})
+    endforeach()
+    list(REMOVE_DUPLICATES architectures)
+    if(NOT capabilities)
+      set(why_no_cuda "no NVIDIA GPU of compute capability 8.0 or later where it was compiled \
+(-DMANYMOVE_CUDA=ON compiles for all GPUs, -DCMAKE_CUDA_ARCHITECTURES=90 for an H100)")
+    endif()
+  endif()
 
   # A failing enable_language cannot be caught, hence this trial, the standard library included.
-  set(trial "${CMAKE_BINARY_DIR}/cuda-trial")
-  file(WRITE "${trial}.cu" "#include <algorithm>
+  if(NOT why_no_cuda)
+    set(trial "${CMAKE_BINARY_DIR}/cuda-trial")
+    file(WRITE "${trial}.cu" "#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <vector>
 __global__ void kernel(float* x) { *x = fmaf(*x, *x, 1.0f); }
 int main() { kernel<<<1, 1>>>(nullptr); return int(std::vector<int>(3).size()) - 3; }
 ")
-  if(CMAKE_CUDA_COMPILER)
+    set(trial_output "")
     execute_process(COMMAND "${CMAKE_CUDA_COMPILER}" -std=c++20 -ccbin "${CMAKE_CUDA_HOST_COMPILER}"
                             -o "${trial}" "${trial}.cu"
-                    RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
+                    RESULT_VARIABLE failed OUTPUT_VARIABLE trial_output ERROR_VARIABLE trial_output)
     if(failed)
-      string(CONCAT why_no_cuda "${CMAKE_CUDA_COMPILER} does not compile C++20 with the host compiler "
-                                "${CMAKE_CUDA_HOST_COMPILER}; CUDAHOSTCXX names another one\n"
-                                "${output}")
+      set(why_no_cuda "${CMAKE_CUDA_COMPILER} does not compile C++20 with the host compiler \
+${CMAKE_CUDA_HOST_COMPILER} (CUDAHOSTCXX names another one)")
     else()
       set(manymove_cuda ON)
     endif()
-  else()
-    set(why_no_cuda "no nvcc found; CUDACXX names one")
   endif()
 
   if(manymove_cuda)
-    set(architectures "${CMAKE_CUDA_ARCHITECTURES}")
-    if(NOT architectures)
-      set(architectures "$ENV{CUDAARCHS}")
-    endif()
     if(NOT architectures)
       set(CMAKE_CUDA_ARCHITECTURES 80)  # for CMake's own trial; nvcc's version is not known yet
+    else()
+      set(CMAKE_CUDA_ARCHITECTURES ${architectures})
     endif()
     enable_language(CUDA)
     if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # unknown to CMake up to 3.25
@@ -86,12 +115,12 @@ int main() { kernel<<<1, 1>>>(nullptr); return int(std::vector<int>(3).size()) -
     set(CMAKE_CUDA_ARCHITECTURES ${architectures})
     list(JOIN architectures " " architectures)
     message(STATUS "manymove: CUDA ${CMAKE_CUDA_COMPILER_VERSION} for ${architectures}")
-  else()
-    if(MANYMOVE_CUDA STREQUAL "ON")
-      message(FATAL_ERROR "MANYMOVE_CUDA is ON: ${why_no_cuda}")
-    endif()
-    message(STATUS "manymove: without CUDA: ${why_no_cuda}")
+  elseif(MANYMOVE_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "MANYMOVE_CUDA is ON: ${why_no_cuda}\n${trial_output}")
   endif()
+endif()
+if(why_no_cuda)
+  message(STATUS "manymove: without CUDA: ${why_no_cuda}\n${trial_output}")
 endif()
 
 # ---- flags that every source shares ------------------------------------------------------------
@@ -156,6 +185,8 @@ file(GLOB kernel_sources CONFIGURE_DEPENDS ${kernel_globs})
 list(REMOVE_ITEM plain_sources ${kernel_sources})
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/runtime/build.cpp PROPERTIES
                             COMPILE_DEFINITIONS MANYMOVE_CORE_BUILD="${MANYMOVE_CORE_BUILD}")
+set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/runtime/devices.cpp PROPERTIES
+                            COMPILE_DEFINITIONS MANYMOVE_WHY_NO_CUDA="${why_no_cuda}")
 add_library(manymove_plain OBJECT ${plain_sources})
 target_link_libraries(manymove_plain PRIVATE manymove_flags)
 set(core_objects $<TARGET_OBJECTS:manymove_plain>)

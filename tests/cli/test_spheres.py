@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import signal
 import subprocess
@@ -48,7 +49,8 @@ def test_tiles_are_those_of_the_option(tmp_path, capsys):
     assert summary["tile"] == [5, 4, 3]
     alone = HardSpheres.load(tmp_path / "checkpoint-0.state", device="cpu")
     assert alone.tile == (5, 4, 3)
-    alone.run_until(500 + alone.sweeps - summary["sweeps"])
+    per_cycle = alone.sweeps_per_cycle
+    alone.run_cycles(math.ceil(5000 / per_cycle) + math.ceil(500 / per_cycle) - alone.cycles)
     assert spheres("--resume", "--output", tmp_path, "--quiet", "--sweeps", 500) == 0
     assert summary_of(tmp_path)["state_hash"] == alone.state_hash
     # Neither the options nor, without them, the state allow other tiles.
@@ -201,7 +203,7 @@ def test_disks_can_be_a_mixture(tmp_path):
         (["--diameters", "1,1.4", "--contacts", "1,1,1"], "give either --diameters or --contacts"),
         (["--fractions", "0.5,0.5"], "--fractions is for a mixture"),
         (["--diameters", "1,-1.4"], "--diameters is 1,-1.4; all values must be positive"),
-        (["--contacts", "1,1.2"], "--contacts has 2 values; T types have T (T + 1) / 2 pairs"),
+        (["--contacts", "1,1.2"], "--contacts has 2 values; it must have one for each pair"),
         ([*MIXTURE[:2], "--fractions", "1,2,3"], "--fractions is 1,2,3; it must be 2 positive"),
         ([*MIXTURE[:2], "--fractions", "0.7,0.7"], "is 0.7,0.7; the sum must be 1, it is 1.4"),
         (["--packing-fractions", "0.2"], "--packing-fractions is for --equation-of-state"),

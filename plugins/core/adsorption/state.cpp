@@ -368,19 +368,24 @@ void adopt(State& s, const double* positions) {
   s.data.counts = std::move(counts);
 }
 
-void adopt(State& s, const Snapshot& snapshot) {
-  const Snapshot& d = s.data;
-  if (snapshot.sites.size() != d.sites.size() || snapshot.counts.size() != d.counts.size() ||
-      snapshot.energies.size() != d.energies.size() || snapshot.sums.size() != d.sums.size() ||
-      snapshot.profile.size() != d.profile.size())
+void check_counts(const State& s, const Snapshot& snapshot) {
+  if (snapshot.counts.size() != s.data.counts.size())
     refuse("checkpoint: the arrays do not fit the parameters");
   const std::size_t kinds = s.parameters.species.size();
-  for (std::size_t i = 0; i < d.counts.size(); ++i) {
+  for (std::size_t i = 0; i < snapshot.counts.size(); ++i) {
     const Species& b = s.parameters.species[i % kinds];
     if (snapshot.counts[i] < (s.parameters.exchange > 0 ? 0 : b.molecules) ||
         snapshot.counts[i] > b.capacity)
       refuse("checkpoint: a number of molecules is out of range");
   }
+}
+
+void adopt(State& s, const Snapshot& snapshot) {
+  const Snapshot& d = s.data;
+  if (snapshot.sites.size() != d.sites.size() || snapshot.energies.size() != d.energies.size() ||
+      snapshot.sums.size() != d.sums.size() || snapshot.profile.size() != d.profile.size())
+    refuse("checkpoint: the arrays do not fit the parameters");
+  check_counts(s, snapshot);
   for (const double energy : snapshot.energies)
     if (!std::isfinite(energy)) refuse("checkpoint: an energy is not finite");
   check_displacement(s, snapshot.max_displacement);
@@ -523,7 +528,7 @@ std::unique_ptr<Engine> make_engine(const double* positions, const Parameters& p
 
 #if !defined(MANYMOVE_HAVE_CUDA)
 std::unique_ptr<Engine> make_cuda_engine(State, const Adopt&, int) {
-  throw std::invalid_argument("this build of manymove has no CUDA engine");
+  throw std::invalid_argument(why_no_cuda_devices());
 }
 #endif
 

@@ -54,7 +54,10 @@ class Engine:
         require_one_process("manymove.DPDFluid", "manymove dpd --ranks starts LAMMPS on several")
         self._failed = ""
         self._lammps = host.start()
-        self._table = tempfile.NamedTemporaryFile("r", prefix="manymove-")
+        # A file without a name: that of its folder may have any characters, and a forked process
+        # has nothing to remove.
+        self._records_file = tempfile.TemporaryFile()
+        self._table = open(f"/proc/self/fd/{self._records_file.fileno()}")
         self._records = np.empty((0, 4))
         self._known: tuple[int, list[float]] | None = None  # a step and what was measured there
         self.command(

@@ -67,7 +67,7 @@ class DPDFluid(Simulation):
         RuntimeError: LAMMPS or its plugin is not installed, mpirun has started several processes,
             or LAMMPS has stopped with an error.
 
-    An object must not be used by several threads at the same time; different objects may be.
+    An object is for one thread at a time, and not for a forked process; other uses are errors.
     """
 
     _KIND = "a fluid of dissipative particles"
