@@ -209,7 +209,8 @@ def run(options: argparse.Namespace, area: float, edge: float, bins: int, steps:
     result["tension"], result["tension_error"] = blocks(tension)
     if bins:
         above, below = (heights(Path(f"{name}.{side}"), bins) for side in ("above", "below"))
-        result["thickness"] = float((above - below).mean())
+        thickness = blocks((above - below).mean(axis=(1, 2)))
+        result["thickness"], result["thickness_error"] = thickness
         result["spectrum"] = spectrum((above + below) / 2, edge)
     return result
 
@@ -324,14 +325,16 @@ def main() -> None:
         report["large"] = run(options, options.spectrum, options.large, bins, options.long)
         large = report["large"]
         modes = large["spectrum"]
-        print(f"large membrane: thickness {large['thickness']:.3f}, tension from stress "
+        thickness = with_error(large["thickness"], large["thickness_error"])
+        print(f"large membrane: thickness {thickness}, tension from stress "
               f"{with_error(large['tension'], large['tension_error'])}, from heights "
               f"{with_error(modes['tension'], modes['tension_error'])}")  # fmt: skip
         rigidity = with_error(modes["rigidity"], modes["rigidity_error"])
         print(f"bending rigidity {rigidity}", end="")
         if report["line"]:
-            sheets = report["line"]["modulus"] * large["thickness"] ** 2 / 48
-            print(f", of two elastic sheets {sheets:.2g}", end="")
+            per_modulus = large["thickness"] ** 2 / 48
+            moduli = (report["line"][key] * per_modulus for key in ("modulus", "modulus_error"))
+            print(f", of two elastic sheets {with_error(*moduli)}", end="")
         print()
     report = example.save(options, report)
     example.picture(options, draw(report, options.output / "bilayer.dump"))

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from manymove import Electrolyte
 from manymove.analysis import dressed_ions
 from manymove.analysis.ions import Salt
+from manymove.analysis.notation import with_error
 from manymove.bench import example
 
 BJERRUM = 7.117
@@ -122,7 +123,11 @@ def main() -> None:
     for diameter in DIAMETERS:
         for debye_length in DEBYE_LENGTHS:
             point = state(options, diameter, debye_length)
-            print(diameter, debye_length, point.get("missing") or point["dressed"]["debye_length"])
+            text = point.get("missing")
+            if text is None:
+                found = point["dressed"]
+                text = with_error(found["debye_length"], found["debye_length_error"])
+            print(diameter, debye_length, text)
             points.append(point)
             result = example.save(options, {"points": points})
     example.picture(options, draw(result))

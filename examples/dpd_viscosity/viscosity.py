@@ -13,14 +13,16 @@ import argparse
 import math
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove.analysis import green_kubo_viscosity
+from manymove.analysis import DoublePoiseuille, blocking_error, green_kubo_viscosity
 from manymove.analysis.notation import with_error
+from manymove.analysis.pressure import drift
 from manymove.bench import example
 from manymove.lammps import host
 
@@ -76,19 +78,47 @@ def flow_of(options: argparse.Namespace, route: str, s: float, guess: float) -> 
     )  # fmt: skip
     rows, velocity = thermo(folder), profiles(folder)
     if route == "shear":
-        stress = np.array_split(-rows[:, 2], BLOCKS)
-        found = np.array([part.mean() for part in stress]) / options.rate
+        value, error, warnings = of_stress(-rows[:, 2] / options.rate)
     else:
-        found = np.array([parabola(v, height / 2, options.force) for v in velocity])
-    value, error = mean_and_error(found)
+        flow = DoublePoiseuille(
+            DENSITY, height / 2, options.force, 1.0, DENSITY * options.edge**2 * height,
+            options.settle * TIME_STEP, steps * TIME_STEP,
+        )  # fmt: skip
+        value, error, warnings = of_profiles(flow, velocity, guess)
     return {
         "viscosity": value,
         "error": error,
+        "warnings": warnings,
         "temperature": float(rows[:, 1].mean()),
         "height": height,
         "profile": velocity.mean(axis=0).tolist(),
         "profile_error": (velocity.std(axis=0, ddof=1) / math.sqrt(len(velocity))).tolist(),
     }
+
+
+def of_stress(viscosity: np.ndarray) -> tuple[float, float, list[str]]:
+    """Mean, error and warnings of the stress over the rate, in the order of time."""
+    error, converged = blocking_error(viscosity)
+    change, uncertain = drift([viscosity])
+    warnings = [] if converged else ["the error has not converged: make the run longer"]
+    if abs(change) > 4 * uncertain:
+        warnings.append(
+            f"the flow was not stationary: the viscosity changes by {change:.2g} from the first "
+            "half of the measurement to the second: let it settle longer"
+        )
+    return float(viscosity.mean()), error, warnings
+
+
+def of_profiles(
+    flow: DoublePoiseuille, velocity: np.ndarray, guess: float
+) -> tuple[float, float, list[str]]:
+    """Mean, error and warnings of Poiseuille flow, from the profiles of blocks."""
+    found = np.array([parabola(v, flow.half, flow.force) for v in velocity])
+    value, error = mean_and_error(found)
+    flow = replace(flow, missing=abs(1 - value / guess))
+    error = float(np.fmax(error, flow.error(value)))  # blocks may be shorter than the relaxation
+    first, second = np.array_split(found, 2)
+    return value, error, flow.warnings(value, error, 1, second.mean() - first.mean())
 
 
 def parabola(velocity: np.ndarray, half: float, force: float) -> float:
@@ -124,6 +154,8 @@ def tell(found: dict[str, Any], route: str) -> None:
     number = with_error(found[route]["viscosity"], found[route]["error"])
     label = LABELS[ROUTES.index(route)]
     print(f"s = {found['exponent']:g}, {label}: viscosity {number}", flush=True)
+    for warning in found[route]["warnings"]:
+        print(f"  warning: {warning}", flush=True)
 
 
 def flows_of(options: argparse.Namespace, s: float) -> dict[str, Any]:
@@ -137,10 +169,18 @@ def mean_of_runs(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Green-Kubo integral and viscosity of all parts of all runs at an exponent."""
     integrals = np.concatenate([run["integrals"] for run in runs])
     value, error = mean_and_error(integrals[:, -1])
+    late, uncertain = mean_and_error(integrals[:, -1] - integrals[:, integrals.shape[1] // 2])
+    warnings = []
+    if abs(late) > 5 * uncertain:  # one false alarm in 1,300 of ten parts
+        warnings.append(
+            f"the integral still changes by {late:.2g} in the second half of the window: make it "
+            "longer"
+        )
     times = np.unique(np.geomspace(1, integrals.shape[1], 60).astype(int)) - 1
     return {
         "viscosity": value,
         "error": error,
+        "warnings": warnings,
         "temperature": float(np.mean([run["temperature"] for run in runs])),
         "times": (times * TIME_STEP).tolist(),
         "integral": integrals.mean(axis=0)[times].tolist(),

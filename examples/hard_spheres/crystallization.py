@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from manymove import HardSpheres
+from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, solid_factor
 from manymove.bench import example
 from manymove.bench.disk_variants import random_spheres
@@ -83,7 +84,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         )
         last = rows[-1]
         print(
-            f"{last['sweeps']:12,.0f} sweeps  P* {last['pressure']:.3f}  "
+            f"{last['sweeps']:12,.0f} sweeps  "
+            f"P* {with_error(last['pressure'], last['pressure_error'])}  "
             f"crystalline {last['crystalline']:.1%}  D {last['diffusion']:.3g} d^2 a sweep",
             flush=True,
         )

@@ -115,7 +115,7 @@ def displacement(options: argparse.Namespace) -> dict[str, Any]:
                 rows.append({"system": name, "method": "mdp", "proposals": proposals,
                              "max_displacement": d, "deviation_K": value,
                              "error_K": error})  # fmt: skip
-            print(name, proposals, [f"{r['deviation_K']:.3g}" for r in rows[-8:]])
+            print(name, proposals, *(with_error(r["deviation_K"], r["error_K"]) for r in rows[-8:]))
     return {"systems": len(start), "rows": rows}
 
 

@@ -3,6 +3,7 @@
     python viscosity.py --runs 10
 
 In each half of width L the velocity is rho g / (2 eta) x (L - x); its mean is rho g L^2 / (12 eta).
+The error of a run is that of the thermal fluctuations; warnings say if the flow is not stationary.
 """
 
 from __future__ import annotations
@@ -10,28 +11,53 @@ from __future__ import annotations
 import argparse
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from manymove.analysis import DoublePoiseuille
 from manymove.analysis.notation import with_error
+from manymove.analysis.pressure import PressureEstimate, pool
 from manymove.bench import example
 from manymove.lammps import host
 
-DENSITY, FORCE, HALF = 6.0, 0.055, 6.0
+DENSITY, FORCE, HALF, TEMPERATURE, PARTICLES, TIMESTEP = 6.0, 0.055, 6.0, 0.5, 4608, 0.001
+EVERY = 100  # steps of a profile in the file
 PUBLISHED = (2.09, 0.02)  # J. A. Backer et al., J. Chem. Phys. 122, 154503 (2005)
 
 
-def read_profile(path: Path) -> np.ndarray:
-    """Centers of the slabs and their velocities, (2, slabs)."""
-    return np.loadtxt(path, skiprows=4, usecols=(1, 3)).T
+def read_profiles(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Centers of the slabs, and velocities of three parts of the run, (3, slabs): the whole, and
+    its two halves."""
+    rows = [line.split() for line in path.read_text().splitlines() if not line.startswith("#")]
+    table = np.array([row for row in rows if len(row) == 5], dtype=float)
+    slabs = int(table[:, 0].max())
+    x, number, velocity = table.reshape(-1, slabs, 5)[..., 1:4].transpose(2, 0, 1)
+    half = len(x) // 2
+    parts = [slice(None), slice(0, half), slice(half, None)]
+    means = [(number[k] * velocity[k]).sum(axis=0) / number[k].sum(axis=0) for k in parts]
+    return x[0], np.array(means)
 
 
-def viscosity(x: np.ndarray, velocity: np.ndarray) -> float:
-    """The viscosity of one run, from the slabs of its profile."""
-    mean = (velocity[x < HALF].mean() - velocity[x > HALF].mean()) / 2
+def viscosities(flow: DoublePoiseuille, x: np.ndarray, velocities: np.ndarray) -> list[float]:
+    """The viscosity of each part of a run."""
     # The mean over slabs of finite width is that over the half: both average the parabola.
-    return DENSITY * FORCE * HALF**2 / (12 * mean)
+    lower, upper = velocities[:, x < HALF], velocities[:, x > HALF]
+    return [flow.viscosity(v) for v in (lower.mean(axis=1) - upper.mean(axis=1)) / 2]
+
+
+def evaluate(flow: DoublePoiseuille, runs: list[list[float]]) -> dict[str, Any]:
+    """Mean of the runs with its error, and the warnings."""
+    whole, first, second = np.transpose(runs)
+    mean = pool([PressureEstimate(value, flow.error(value), 1) for value in whole])
+    warnings = flow.warnings(mean.value, mean.error, len(runs), float(np.mean(second - first)))
+    return {
+        "viscosities": whole.tolist(),
+        "viscosity": mean.value,
+        "error": mean.error,
+        "warnings": warnings,
+    }
 
 
 def draw(report: dict) -> Figure:
@@ -61,12 +87,17 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100000, help="Steps of the profile.")
     parser.add_argument("--ranks", type=int, default=1)
     options = example.parse(parser, "viscosity", {"runs": 2, "settle": 200, "steps": 1000})
-    example.at_least(options, runs=1, ranks=1)
+    example.at_least(options, runs=1, ranks=1, settle=0, steps=2 * EVERY)
+    for name in ("settle", "steps"):
+        if getattr(options, name) % EVERY:
+            parser.error(f"--{name} must be a multiple of {EVERY}")
     if options.draw:
         example.picture(options, draw(example.read(options)[0]))
         return
     options.output.mkdir(parents=True, exist_ok=True)
     deck = Path(__file__).parent / "in.double_poiseuille"
+    times = (options.settle * TIMESTEP, options.steps * TIMESTEP)
+    flow = DoublePoiseuille(DENSITY, HALF, FORCE, TEMPERATURE, PARTICLES, *times)
     results, profiles = [], []
     for seed in range(options.seed, options.seed + options.runs):
         profile = options.output / f"profile_{options.weight_exponent:g}_{seed}"
@@ -82,15 +113,17 @@ def main() -> None:
         for name, value in variables.items():
             command += ["-var", name, str(value)]
         subprocess.run(command, env=host.environment(), check=True)
-        x, velocity = read_profile(profile)
-        results.append(viscosity(x, velocity))
-        profiles.append(velocity)
-        print(f"seed {seed}: viscosity {results[-1]:.4f}", flush=True)
-    report = {"viscosities": results, "viscosity": float(np.mean(results)), "x": x.tolist()}
+        x, velocities = read_profiles(profile)
+        results.append(viscosities(flow, x, velocities))
+        profiles.append(velocities[0])
+        value = results[-1][0]
+        print(f"seed {seed}: viscosity {with_error(value, flow.error(value))}", flush=True)
+    report = {**evaluate(flow, results), "x": x.tolist()}
     report["velocities"] = np.mean(profiles, axis=0).tolist()
     if len(results) > 1:
-        report["error"] = float(np.std(results, ddof=1) / np.sqrt(len(results)))
         print(f"viscosity {with_error(report['viscosity'], report['error'])}")
+    for warning in report["warnings"]:
+        print(f"warning: {warning}")
     print(f"published {with_error(*PUBLISHED)}")
     example.picture(options, draw(example.save(options, report)))
 

@@ -23,12 +23,13 @@ from manymove.analysis.pressure import (
     pressure_weights,
 )
 from manymove.analysis.scattering import self_intermediate_scattering
-from manymove.analysis.viscosity import green_kubo_viscosity
+from manymove.analysis.viscosity import DoublePoiseuille, green_kubo_viscosity
 
 __all__ = [
     "BINS",
     "DEGREE",
     "DELTA_R",
+    "DoublePoiseuille",
     "DressedIons",
     "IntegralEquation",
     "PressureEstimate",
