@@ -15,8 +15,10 @@ class HardDisks(HardParticles):
         sweeps_per_step (int): Checkerboard sweeps in a time step.
         repair_depth (float): Overlaps up to this depth, in contact distances, are repaired when
             positions are read. Positions in single precision (GSD files) have such overlaps.
-        threads (int): Number of threads of the CPU engine (default: all cores that the process
-            may use, or one thread where there are several ranks or partitions).
+        threads (int): Number of threads of the CPU engine. The default is one thread where there
+            are several ranks or partitions. Otherwise it is all cores that the process may use, or
+            ``device.num_cpu_threads`` if HOOMD-blue was built with threads (TBB) and they are
+            fewer.
         box_moves (dict): `None` for constant volume, or settings for constant pressure in the words
             of `hoomd.hpmc.update.BoxMC`: ``betaP``, and optionally ``volume``, a dictionary with
             the ``mode``, ``"ln"`` (default) or ``"standard"``, and ``delta``, the maximum change of
@@ -72,15 +74,15 @@ class HardDisks(HardParticles):
 
     Attributes:
         shape (TypeParameter[``particle type``, dict]): ``diameter`` (float, **required**)
-            :math:`[\mathrm{length}]`.
+            :math:`[\mathrm{length}]`. ``orientable`` and ``ignore_statistics`` of HPMC are False.
         d (TypeParameter[``particle type``, float]): Half edge of the square of trial displacements
             :math:`[\mathrm{length}]`, at most `max_d`.
         nselect (int): Trial moves in each occupied cell in a checkerboard sweep.
         sweeps_per_step (int): Checkerboard sweeps in a time step.
         repair_depth (float): Overlaps up to this depth, in contact distances, are repaired.
-        box_moves (dict): Trial changes of the box, or `None`. A copy is returned: assign all
-            settings.
-        swap (dict): Swap moves, or `None`. A copy is returned: assign all settings.
+        box_moves (dict): Trial changes of the box, or `None`. Assign a whole dictionary: items of
+            the one that is read cannot be assigned.
+        swap (dict): Swap moves, or `None`, to be assigned as a whole.
         tile (int): Maximum width of a tile in cells, or `None` for the default.
         threads (int): Number of threads of the CPU engine, or `None`. It cannot be changed while
             the integrator is attached.
@@ -90,7 +92,10 @@ class HardDisks(HardParticles):
             above; `d` is larger than `max_d`; two disks overlap by more than `repair_depth` (the
             message has their tags and the depth); the box is too small for so many ranks.
         AttributeError: an attribute of `hoomd.hpmc.integrate.Sphere` for orientations, depletants
-            or potentials is set or read.
+            or potentials is set or read, or an attribute is assigned that does not exist or is a
+            result.
+        RuntimeError: (at the start of a run) ``simulation.operations`` has an operation that works
+            with HPMC's integrator only; the message has what to use instead.
         hoomd.error.MutabilityError: `threads` is set while the integrator is attached.
     """
 

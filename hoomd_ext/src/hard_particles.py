@@ -113,7 +113,7 @@ _ONLY_HPMC = frozenset(
 )
 
 
-def _default_threads(device):
+def default_threads(device):
     """The cores that the process may use, at most the threads of HOOMD-blue if it has threads; one
     of several ranks or partitions has one."""
     communicator = device.communicator
@@ -262,7 +262,7 @@ class HardParticles(Integrator):
     def _attach_hook(self):
         simulation = self._simulation
         simulation._warn_if_seed_unset()
-        threads = self._threads or _default_threads(simulation.device)
+        threads = self._threads or default_threads(simulation.device)
         try:
             # In a first run they would be attached next, and HOOMD-blue's own errors come first.
             if not simulation.operations._scheduled:

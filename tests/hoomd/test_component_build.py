@@ -1,5 +1,5 @@
-"""How the component `hoomd.manymove` is configured: against a stand-in for an installed HOOMD-blue,
-which is found only where pybind11 is, as the real one."""
+"""How the component `hoomd.manymove` is configured: against stand-ins for an installed HOOMD-blue
+and pybind11."""
 
 from __future__ import annotations
 
@@ -16,11 +16,6 @@ COMPONENT = ROOT / "hoomd_ext"
 pytestmark = pytest.mark.skipif(CMAKE is None, reason="no CMake")
 
 HOOMD = """
-if(NOT pybind11_DIR)
-  set(HOOMD_FOUND FALSE)
-  set(HOOMD_NOT_FOUND_MESSAGE "pybind11 is missing")
-  return()
-endif()
 set(HOOMD_VERSION 4.8.2)
 set(HOOMD_INSTALL_PREFIX ${CMAKE_CURRENT_LIST_DIR}/prefix)
 set(PYTHON_SITE_INSTALL_DIR hoomd)
@@ -37,9 +32,23 @@ endfunction()
 def configure(tmp_path):
     (tmp_path / "HOOMDConfig.cmake").write_text(HOOMD)
     (tmp_path / "pybind").mkdir()
+    (tmp_path / "pybind" / "pybind11Config.cmake").touch()
 
-    def run(*options):
-        command = [CMAKE, "-S", COMPONENT, "-B", tmp_path / "build", f"-DHOOMD_DIR={tmp_path}"]
+    def run(*options, pybind11="2.12.0"):
+        version = f"""
+set(PACKAGE_VERSION {pybind11 or "0"})
+if(PACKAGE_VERSION VERSION_GREATER_EQUAL PACKAGE_FIND_VERSION)
+  set(PACKAGE_VERSION_COMPATIBLE TRUE)
+endif()
+"""
+        (tmp_path / "pybind" / "pybind11ConfigVersion.cmake").write_text(version)
+        options = (
+            f"-DHOOMD_DIR={tmp_path}",
+            f"-DCMAKE_PREFIX_PATH={tmp_path / 'pybind'}",
+            f"-DCMAKE_DISABLE_FIND_PACKAGE_pybind11={'OFF' if pybind11 else 'ON'}",
+            *options,
+        )
+        command = [CMAKE, "-S", COMPONENT, "-B", tmp_path / "build"]
         return subprocess.run([*command, *options], capture_output=True, text=True)
 
     return run
@@ -52,23 +61,31 @@ def prefix_in(folder: Path) -> str:
 
 
 def test_it_installs_where_hoomd_is_after_a_failed_configuration(configure, tmp_path):
-    failed = configure()
-    assert failed.returncode != 0 and "pybind11 is missing" in failed.stderr
-    again = configure(f"-Dpybind11_DIR={tmp_path / 'pybind'}")
+    failed = configure(pybind11=None)
+    assert failed.returncode != 0 and "needs pybind11 2.12 or later, none was" in failed.stderr
+    again = configure()
     assert again.returncode == 0, again.stderr
     assert prefix_in(tmp_path) == str(tmp_path / "prefix")
 
 
+def test_an_old_pybind11_is_named(configure, tmp_path):
+    failed = configure(f"-Dpybind11_DIR={tmp_path / 'pybind'}", pybind11="2.10.4")
+    assert failed.returncode != 0
+    said = " ".join(failed.stderr.split())
+    assert "needs pybind11 2.12 or later, found 2.10.4. Install it" in said
+    assert "-Dpybind11_DIR=$(python -m pybind11 --cmakedir)" in said
+
+
 def test_a_prefix_of_the_user_is_kept(configure, tmp_path):
     mine = tmp_path / "mine"
-    configure(f"-DCMAKE_INSTALL_PREFIX={mine}")
-    assert configure(f"-Dpybind11_DIR={tmp_path / 'pybind'}").returncode == 0
+    configure(f"-DCMAKE_INSTALL_PREFIX={mine}", pybind11=None)
+    assert configure().returncode == 0
     assert prefix_in(tmp_path) == str(mine)
 
 
 def test_it_compiles_hard_disks_only(configure, tmp_path, monkeypatch):
     monkeypatch.setenv("CMAKE_EXPORT_COMPILE_COMMANDS", "ON")
-    assert configure(f"-Dpybind11_DIR={tmp_path / 'pybind'}").returncode == 0
+    assert configure().returncode == 0
     subprocess.run(
         [CMAKE, "--build", tmp_path / "build", "--target", "core_build-configure"],
         check=True,

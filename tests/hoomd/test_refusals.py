@@ -157,6 +157,16 @@ def test_another_layout_of_the_particles_is_refused(fluid, monkeypatch):
         simulation.run(0)
 
 
+@pytest.mark.parametrize(("given", "cores", "used"), [(None, 8, 2), (None, 1, 1), (3, 8, 3)])
+def test_the_default_of_threads_is_that_of_the_device(given, cores, used, monkeypatch):
+    monkeypatch.setattr(hoomd.version, "tbb_enabled", True)
+    monkeypatch.setattr(hoomd.device.CPU, "num_cpu_threads", 2)
+    monkeypatch.setattr("manymove.devices.usable_cores", lambda: frozenset(range(cores)))
+    simulation, disks = make((np.zeros((1, 2)), (5.0, 5.0)), threads=given)
+    simulation.run(0)
+    assert disks.threads == disks._engine.threads == used
+
+
 def test_threads_can_be_set_until_the_simulation_runs():
     simulation = simulation_of((np.zeros((1, 2)), (5.0, 5.0)))
     disks = add_disks(simulation, threads=1)

@@ -8,6 +8,7 @@ with those of its engine, bit for bit.
 import math
 import os
 import pickle
+from types import SimpleNamespace
 
 import gsd.hoomd
 import hoomd
@@ -17,6 +18,7 @@ import pytest
 from hoomd.conftest import logging_check, operation_pickling_check, pickling_check
 from hoomd.error import DataAccessError, MutabilityError, TypeConversionError
 from hoomd.logging import Logger, LoggerCategories
+from hoomd.manymove.hard_particles import default_threads
 from hoomd.manymove.pytest.conftest import (
     SEED,
     assert_same,
@@ -243,6 +245,9 @@ def test_moves_are_counted_from_the_start_of_the_run(disks):
     # A sweep visits each cell with disks once; at this density most have one.
     assert 0.5 < (accepted + rejected) / (10 * mc.sweeps_per_step * mc.nselect * 256) < 1
     assert tuple(mc.counters.translate) == tuple(ten)
+    assert (mc.counters.rotate, mc.counters.overlap_errors) == ((0, 0), 0)
+    with pytest.raises(AttributeError, match="does not count overlap checks"):
+        _ = mc.counters.overlap_checks
     assert mc.mps > 0
     simulation.run(1)
     assert 0.05 < sum(mc.translate_moves) / sum(ten) < 0.15
@@ -341,6 +346,33 @@ def test_every_device_makes_the_recorded_trajectory(
     simulation, mc = disks(*hexagonal(*size, 0.7), nselect=nselect, sweeps_per_step=sweeps_per_step)
     simulation.run(20)
     assert mc.state_hash == state_hash
+
+
+@pytest.mark.parametrize(
+    ("tbb", "threads", "partitions", "expected"),
+    [(True, 2, 1, 2), (True, 64, 1, 3), (False, 1, 1, 3), (True, 2, 2, 1)],
+)
+def test_the_default_is_the_number_of_threads_of_the_device(
+    tbb, threads, partitions, expected, monkeypatch
+):
+    monkeypatch.setattr(hoomd.version, "tbb_enabled", tbb)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
+    communicator = SimpleNamespace(num_partitions=partitions, num_ranks=1)
+    device = SimpleNamespace(communicator=communicator, num_cpu_threads=threads)
+    assert default_threads(device) == expected
+
+
+def test_flags_of_hpmc_are_false(disks):
+    simulation, mc = disks(*hexagonal(8, 8, 0.3))
+    mc.shape["A"] = dict(diameter=1.0, orientable=False, ignore_statistics=False)
+    for name, reason in (("orientable", "no orientation"), ("ignore_statistics", "all types")):
+        for _ in range(2):
+            with pytest.raises(
+                TypeConversionError, match=f"{name} must be False, got True: .*{reason}"
+            ):
+                mc.shape["A"] = {"diameter": 1.0, name: True}
+            simulation.run(0)
+    assert mc.shape["A"] == dict(diameter=1.0, orientable=False, ignore_statistics=False)
 
 
 @pytest.mark.cpu

@@ -1,5 +1,6 @@
 """The tuner and the physics of hoomd.manymove.HardDisks."""
 
+import inspect
 import math
 
 import hoomd
@@ -58,6 +59,60 @@ def test_the_tuner_sets_all_types(disks):
     simulation.operations.tuners.append(tuner)
     simulation.run(20)
     assert mc.d["A"] == mc.d["B"] != 0.16
+
+
+@pytest.mark.skipif(hpmc is None, reason="HOOMD-blue without HPMC")
+@pytest.mark.parametrize("name", ["", "scale_solver", "secant_solver"])
+def test_the_tuner_is_made_as_that_of_hpmc(name):
+    mine, theirs = hoomd.manymove.tune.MoveSize, hpmc.tune.MoveSize
+    # The class itself has the arguments of another one after the trigger.
+    found = inspect.signature(getattr(mine, name) if name else mine).parameters.values()
+    wanted = inspect.signature(getattr(theirs, name) if name else theirs._internal_class)
+    every = [(p.name, p.default) for p in wanted.parameters.values()]
+    assert [(p.name, p.default) for p in found][not name :] == every
+
+
+def test_settings_of_the_tuner_act_on_assignment(disks):
+    simulation, mc = disks(*hexagonal(20, 20, 0.65), d=0.05)
+    tuner = hoomd.manymove.tune.MoveSize.scale_solver(10, ["d"], 0.3, tol=0.02)
+    simulation.operations.tuners.append(tuner)
+    tuner.max_translation_move = 0.06
+    simulation.run(20)
+    assert mc.d["A"] == 0.06
+    tuner.target, tuner.max_translation_move = 0.6, None
+    simulation.run(400)
+    assert tuner.tuned and tuner.target == 0.6 and mc.d["A"] > 0.06
+    with pytest.raises(AttributeError, match="no attribute targt; the nearest name is target"):
+        tuner.targt = 0.5
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"moves": ["a"]}, r"moves must be \['d'\], got \['a'\]: .* no orientation"),
+        ({"moves": ["a", "d"]}, r"moves must be \['d'\]"),
+        ({"moves": "d"}, r"moves must be \['d'\], got 'd'"),
+        ({"max_rotation_move": 0.2}, "max_rotation_move must be None, got 0.2: .* no orientation"),
+        ({"max_translation_move": 0}, "max_translation_move must be positive and finite, got 0"),
+        ({"target": 2}, "target must be between 0 and 1, got 2"),
+    ],
+)
+def test_settings_that_the_tuner_lacks_are_refused(settings, message):
+    given = {"trigger": 10, "moves": ["d"], "target": 0.3, "types": None}
+    with pytest.raises(ValueError, match=message):
+        hoomd.manymove.tune.MoveSize.scale_solver(**{**given, **settings})
+    tuner = hoomd.manymove.tune.MoveSize.scale_solver(**given)
+    for name, value in settings.items():
+        with pytest.raises(ValueError, match=message):
+            setattr(tuner, name, value)
+
+
+def test_the_tuner_refuses_some_of_the_types(disks):
+    simulation, _ = disks(*hexagonal(8, 8, 0.6), types=("A", "B"), typeid=np.arange(64) % 2)
+    tuner = hoomd.manymove.tune.MoveSize.scale_solver(2, ["d"], 0.3, types=["A"])
+    simulation.operations.tuners.append(tuner)
+    with pytest.raises(RuntimeError, match=r"the one d of all types, \['A', 'B'\], not that of"):
+        simulation.run(0)
 
 
 def test_the_tuner_refuses(disks):

@@ -53,9 +53,10 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
     misspelled setting is an error.
 
     Args:
-        threads: number of threads of an engine on a CPU device; default all cores. If several
-            simulations share a machine, for example one per MPI rank, each should have its share.
-            `threads` can be set until the simulation runs.
+        threads: number of threads of an engine on a CPU device. Default all cores, or those of
+            `hoomd.device.Device.num_cpu_threads` if HOOMD-blue was built with threads (TBB) and
+            they are fewer. If several simulations share a machine, for example one per MPI rank,
+            each should have its share. `threads` can be set until the simulation runs.
 
     Raises:
         AttributeError: an attribute is assigned that does not exist or cannot change.
@@ -84,7 +85,7 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
     def threads(self, value: int | None) -> None:
         if self._attached:
             raise MutabilityError("threads")
-        self._threads = thread_count(value)
+        self._threads, self._all_cores = thread_count(value), value is None
 
     def _setting(self, name: str) -> Any:
         """The value of a setting, as a user reads it."""
@@ -121,6 +122,8 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
         # A strong reference would close a cycle through HOOMD-blue's C++ objects, which Python
         # cannot collect, so that engines of past simulations would stay in memory.
         self._simulation_reference = weakref.ref(simulation)
+        if self._all_cores and hoomd.version.tbb_enabled:
+            self._threads = min(thread_count(None), simulation.device.num_cpu_threads)
         if simulation.seed is None:
             simulation.device.notice("manymove: Simulation.seed is not set, 0 is used")
         self._begin(simulation.timestep)
