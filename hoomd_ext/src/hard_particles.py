@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import os
@@ -120,6 +121,16 @@ def _default_threads(device):
         return 1
     cores = len(os.sched_getaffinity(0))
     return min(cores, device.num_cpu_threads) if hoomd.version.tbb_enabled else cores
+
+
+def _check_operations(reference):
+    """Refuse operations of HPMC beside an integrator, at the start of each run. The reference is
+    weak: another one would close a cycle through the C++ object, which calls this. HOOMD-blue keeps
+    that object when the integrator is set to None."""
+    integrator = reference()
+    if integrator is not None and integrator._simulation is not None:
+        name = f"hoomd.manymove.{type(integrator).__name__}"
+        hpmc.refuse(integrator._simulation.operations, name)
 
 
 class HardParticles(Integrator):
@@ -253,7 +264,9 @@ class HardParticles(Integrator):
         simulation._warn_if_seed_unset()
         threads = self._threads or _default_threads(simulation.device)
         try:
-            self._check_operations()
+            # In a first run they would be attached next, and HOOMD-blue's own errors come first.
+            if not simulation.operations._scheduled:
+                _check_operations(weakref.ref(self))
             self._check_shapes(simulation.state.particle_types)
             self._cpp_obj = _manymove.HardParticles(
                 simulation.state._cpp_sys_def, self._DIMENSIONS, threads
@@ -263,14 +276,9 @@ class HardParticles(Integrator):
             self._use_count -= 1
             raise
         super()._attach_hook()
-        # At the start of each run. A strong reference would close a cycle through the C++ object.
-        myself = weakref.ref(self)
-        self._cpp_obj.setCheck(lambda: myself()._check_operations())
+        self._cpp_obj.setCheck(functools.partial(_check_operations, weakref.ref(self)))
         self._cpp_obj.setTile(self._tile or 0)
         self._set_moves()
-
-    def _check_operations(self):
-        hpmc.refuse(self._simulation.operations, f"hoomd.manymove.{type(self).__name__}")
 
     def _check_shapes(self, types):
         for name in types:

@@ -72,7 +72,7 @@ std::string PairOnDevice::obstacle(LAMMPS* lmp) {
   for (PairManymoveDPD* pair : dpd_pairs(lmp))
     for (int a = 0; a < 3; ++a)
       if (box.box.periodic[a] && width[a] < 2 * pair->table().largest_cutoff)
-        return std::string("the periodic box is narrower than twice the cutoff along ") + "xyz"[a];
+        return std::string("a periodic box narrower than twice the cutoff along ") + "xyz"[a];
   return "";
 }
 

@@ -215,6 +215,7 @@ def test_starts_are_off_the_hills_and_trapped_molecules_are_counted():
         (dict(precision="half"), '"mixed" or "double"'),
         (dict(temperature=0.0), "temperature must be positive"),
         (dict(cutoff=-1.0), "cutoff must be positive"),
+        (dict(cutoff=400.0), "cutoff of 400 angstrom reaches about [0-9]+ atoms of the framework"),
         (dict(cells=(1, 1, 0)), "cells must be from 1"),
         (dict(cutoff=4.5), None),
         (dict(cutoff=4.5, cells=(1, 1, 1)), "less than twice the cutoff"),

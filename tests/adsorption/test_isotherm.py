@@ -247,8 +247,8 @@ def test_isotherm_of_a_mixture(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--mole-fractions", "0.5,0.6"], "--mole-fractions: mole_fractions must be positive"),
-        (["--unit", "kg"], "--unit: unit must be"),
+        (["--mole-fractions", "0.5,0.6"], "--mole-fractions must be positive"),
+        (["--unit", "kg"], "--unit must be"),
         (["--void-fraction", "2"], 'must be "helium" or from 0 to 1'),
         (["--literature", "none.csv"], "--literature: "),
         (["--isotherm", "1e5"], "--isotherm: CH4, C2H6: no fugacity at 100000 bar and"),

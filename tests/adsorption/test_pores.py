@@ -179,7 +179,7 @@ def test_pores_prints_what_the_functions_give(tmp_path, capsys):
         (["pores", "--samples", "0", *SILICA], "samples"),
         (["henry", "--adsorbates", "CO3"], "--adsorbates: no molecule CO3"),
         (["henry", "--insertions", "0", "--grid-spacing", "1"], "insertions"),
-        (["henry", "--barrier", "off"], "not a valid number; it may also be auto or none"),
+        (["henry", "--barrier", "off"], "--barrier is 'off'; it must be a number, auto or none"),
         (
             [
                 "pores",
@@ -195,7 +195,7 @@ def test_pores_prints_what_the_functions_give(tmp_path, capsys):
             ],
             "coarse energy grid: interpolation changes the",
         ),
-        (["iast", "--isotherms", "none.csv"], "--isotherms: [Errno 2]"),
+        (["iast", "--isotherms", "none.csv"], "--isotherms: "),
         (["iast"], "isotherms of at least two gases"),
     ],
 )

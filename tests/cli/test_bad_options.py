@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import math
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,11 +13,22 @@ from commands import COMMAND, MPIEXEC, SMALL
 from processes import run
 
 from manymove import cli
+from manymove.jobs import progress
 
 HUGE = "9" * 30
 BAD_OPTIONS = [
     ("disks --particles " + HUGE, "of memory, and there are"),
-    ("disks --particles 1e3", "--particles"),
+    ("disks --particles 1.5e0", "--particles is '1.5e0'; it must be an integer"),
+    ("disks --particles 1e999", "--particles is '1e999'; it must be an integer"),
+    ("disks --particles nan", "--particles is 'nan'; it must be an integer"),
+    ("disks --particles --frames", "--particles is '--frames'; it must be an integer"),
+    ("disks --device cuda:0,1,", 'unknown device "cuda:0,1,"'),
+    ("spheres --packing-fraction 0.8", "--packing-fraction is 0.8; random packings go up to"),
+    ("adsorption --systems many", "--systems is 'many'; it must be an integer or auto"),
+    ("adsorption --isotherm 1 --mole-fractions 0.5,0.5", "--mole-fractions needs one number for"),
+    ("adsorption --isotherm 1 --unit g/g", '--unit must be "molecules", '),
+    ("adsorption --isotherm 1 --literature none.csv", "--literature: none.csv: No such file"),
+    ("disks --output /proc/none/a", ": error: /proc/none: No such file or directory"),
     ("disks --particles 1", "box too small"),
     ("disks --packing-fraction nan", "--packing-fraction is nan"),
     ("disks --packing-fraction 1e-300", "--packing-fraction 1e-300 and --sweeps 2: this takes"),
@@ -127,7 +141,7 @@ BAD_OPTIONS = [
     ("dpd --timestep 0", "--timestep must be positive, got 0"),
     ("adsorption --proposals 33", "power of two"),
     ("adsorption --cells 1,1", "three integers"),
-    ("adsorption --barrier high", '--barrier has "high"'),
+    ("adsorption --barrier high", "--barrier is 'high'; it must be a number, auto or none"),
     ("adsorption --profile 1,2", "x, y, z or three integers"),
     ("adsorption --molecules 2.5", "must be integers separated by commas"),
     ("adsorption --structures both", "it must be cif, pdb or cif,pdb"),
@@ -192,3 +206,56 @@ def test_no_ranks_are_not_one_rank(ranks, line, tmp_path):
     assert done.returncode != 0
     assert f"was asked for {ranks} ranks" in done.stderr or "Open MPI" in done.stderr
     assert not any(tmp_path.iterdir())
+
+
+NEAR = {
+    "disks --temp 1": "--temp",
+    "disks --density 0.5": "--density",
+    "disks --pressur 3": "--pressur; did you mean --pressure?",
+    "disks --packing_fraction 0.5": "--packing_fraction; did you mean --packing-fraction or "
+    "--packing-fractions?",
+    "electrolyte --debye_length 5": "--debye_length; did you mean --debye-length?",
+    "adsorption --fugacity 1": "--fugacity",
+    "adsorption --adsorbate CO2": "--adsorbate; did you mean --adsorbates?",
+    "dpd --temp 1": "--temp; did you mean --temperature?",
+}
+
+
+@pytest.mark.parametrize("line", NEAR)
+def test_only_near_options_are_suggested(line, capfd):
+    assert cli.run(line.split()) == 2
+    assert capfd.readouterr().err == f"manymove: error: no such option: {NEAR[line]}\n"
+
+
+@pytest.mark.parametrize("words", ["--particles 1e2", "--particles=1.0E2", "--particles +100"])
+def test_integers_may_have_an_exponent(words, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    options = [*words.split(), *"--sweeps 2e0 --equilibrate 1 --device cpu --quiet".split()]
+    assert cli.run(["disks", *options, "--output", str(tmp_path)]) == 0
+    assert json.loads((tmp_path / "summary.json").read_text())["N"] == 100
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.4, "0 s"),
+        (99, "99 s"),
+        (100, "2 min"),
+        (3600, "60 min"),
+        (4 * 3600, "4 h"),
+        (3 * 86400, "3 d"),
+        (3281632 * 60, "years"),
+    ],
+)
+def test_times_have_a_unit_that_fits(seconds, text):
+    assert progress.time_left(seconds) == f"{text} left"
+    assert progress.time_left(math.inf) == "no estimate yet"
+
+
+def test_the_bar_says_the_time_left(monkeypatch, capfd):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    bar = progress.MovesBar("100 disks", 10**12)
+    time.sleep(0.11)  # the bar's interval
+    bar.show(1)
+    bar.close()
+    assert "years left" in capfd.readouterr().err

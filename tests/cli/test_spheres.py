@@ -203,7 +203,7 @@ def test_disks_can_be_a_mixture(tmp_path):
         (["--diameters", "1,1.4", "--contacts", "1,1,1"], "give either --diameters or --contacts"),
         (["--fractions", "0.5,0.5"], "--fractions is for a mixture"),
         (["--diameters", "1,-1.4"], "--diameters is 1,-1.4; all values must be positive"),
-        (["--contacts", "1,1.2"], "--contacts has 2 values; T types have T (T + 1) / 2 pairs"),
+        (["--contacts", "1,1.2"], "--contacts has 2 values; it must have one for each pair"),
         ([*MIXTURE[:2], "--fractions", "1,2,3"], "--fractions is 1,2,3; it must be 2 positive"),
         ([*MIXTURE[:2], "--fractions", "0.7,0.7"], "is 0.7,0.7; the sum must be 1, it is 1.4"),
         (["--packing-fractions", "0.2"], "--packing-fractions is for --equation-of-state"),

@@ -53,3 +53,12 @@ def test_blocking_launches_that_are_switched_off_are_no_obstacle(monkeypatch):
 def test_arrays_of_the_host_need_no_stream():
     positions = np.array([[-3.0, 0.0], [0.0, 0.0], [3.0, 3.0]])
     assert make((positions, (9.0, 9.0))).N == 3
+
+
+@pytest.mark.skipif(_core.cuda_compiled, reason="this build has a CUDA engine")
+def test_a_build_without_cuda_says_why():
+    with pytest.raises(
+        ValueError, match=r"^this build of manymove has no CUDA engine: \w+"
+    ) as told:
+        make((np.array([[-3.0, 0.0], [0.0, 0.0]]), (9.0, 9.0)), device="cuda")
+    assert str(told.value) == _core.why_no_cuda_devices()

@@ -39,7 +39,7 @@ def test_run_writes_what_it_found(device, ranks, threads, tmp_path):
     for name in ("in.dpd", "log.lammps", "thermo.csv", "final.data"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     log = (tmp_path / "out" / "log.lammps").read_text()
-    assert ("the particles are on cpu" in log) == (ranks == 1 and device == "cpu")
+    assert ("the particles are on cpu" in log) == (device == "cpu")
     text = job.table(summary)
     assert f"on {ranks} rank" in text and "pressure" in text
     assert f"{device} ({summary['device_name']})" in text
@@ -55,10 +55,9 @@ def test_without_a_gpu_auto_is_the_cpu(tmp_path, monkeypatch):
         assert auto["device"] == "cpu" and auto["pressure"] == cpu["pressure"]
         for out in (f"cpu{ranks}", f"auto{ranks}"):
             log = (tmp_path / out / "log.lammps").read_text()
-            assert ("the particles are on cpu" in log) == (ranks == 1)
-    threads = job.run(Settings(**few, threads=2), tmp_path / "threads", quiet=True)
-    one = job.run(Settings(**few), tmp_path / "one", quiet=True)
-    assert threads["pressure"] == one["pressure"]
+            assert "the particles are on cpu" in log
+        more = job.run(Settings(**few, ranks=ranks, threads=4), tmp_path / f"more{ranks}", True)
+        assert more["pressure"] == cpu["pressure"]
     with pytest.raises(RuntimeError, match="device cuda is not available"):
         job.run(Settings(**few, device="cuda"), tmp_path / "cuda", quiet=True)
 

@@ -143,6 +143,17 @@ def test_the_engines_leave_it_to_the_host(device, tmp_path):
     assert (kept.forces() == host.forces()).all()
 
 
+def test_the_reason_for_the_host_is_a_phrase(tmp_path):
+    """Another command comes first in the warning, and the box is why its steps need the host."""
+    deck = system("one narrow edge") + "fix again all nve\n" + resident("cpu")
+    (warning,) = (
+        line
+        for line in run_lammps(deck + "run 0\n", tmp_path).output.splitlines()
+        if WARNING in line
+    )
+    assert ", because of a periodic box narrower than twice the cutoff along x" in warning
+
+
 def test_a_box_that_becomes_narrow(tmp_path):
     shrink = "fix shrink all deform 1 x final 0 1.7 remap x\nrun 10\n"
     theirs, ours = (

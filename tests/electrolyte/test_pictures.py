@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -39,16 +41,57 @@ def test_g_ends_where_its_error_reaches_its_signal():
     assert ends[0] < ends[1]
 
 
-def test_labels_have_units_and_the_title_has_the_state(tmp_path, monkeypatch):
-    drawn = []
+@pytest.fixture
+def drawn(monkeypatch):
+    """The axes of all pictures that are drawn."""
+    axes_of = []
     original = plots.new_figure
 
     def new_figure(*size):
         figure, axes = original(*size)
-        drawn.append(axes)
+        axes_of.append(axes)
         return figure, axes
 
     monkeypatch.setattr(plots, "new_figure", new_figure)
+    return axes_of
+
+
+def test_the_contact_peak_is_shown_with_its_error(drawn, tmp_path):
+    """Ten pairs in a bin in which 0.2 are expected; one pair in another bin is no peak."""
+    found = measured(100)
+    counts, ideal = found.counts.copy(), found.ideal.copy()
+    counts[1, 16], ideal[1, 16] = 10, 0.2
+    counts[0, 17], ideal[0, 17] = 1, 0.001
+    plots.pair_correlations(
+        tmp_path / "g.png", replace(found, counts=counts, ideal=ideal, g=counts / ideal), ""
+    )
+    (axes,) = drawn
+    line = axes.get_lines()[1]
+    assert line.get_ydata()[16] == 50
+    assert 50 + 50 / np.sqrt(10) < axes.get_ylim()[1] < 100
+    bands = [band.get_paths()[0].vertices for band in axes.collections]
+    assert len(bands) == 3
+    assert bands[1][:, 1].max() == pytest.approx(50 + 50 / np.sqrt(10))
+
+
+def test_the_energy_has_its_mean_and_error(drawn, tmp_path):
+    energies = [np.random.default_rng(k).normal(size=100) for k in range(2)]
+    plots.energy(tmp_path / "a.png", energies, "", (0.01, 0.07))
+    labels = drawn[0].get_legend_handles_labels()[1]
+    assert labels == ["records", "running mean", "standard error", "mean 0.01(7) kT"]
+    (band,) = drawn[0].patches
+    assert band.get_extents().bounds  # drawn
+    assert (band.get_y(), band.get_height()) == pytest.approx((-0.06, 0.14))
+
+
+def test_the_correlation_of_replicas_has_an_error(drawn, tmp_path):
+    energies = [np.random.default_rng(k).normal(size=100) for k in range(3)]
+    plots.autocorrelation(tmp_path / "a.png", energies, "")
+    plots.autocorrelation(tmp_path / "b.png", energies[:1], "")
+    assert [len(axes.collections) for axes in drawn] == [1, 0]
+
+
+def test_labels_have_units_and_the_title_has_the_state(drawn, tmp_path):
     energies = [np.random.default_rng(SEED).normal(size=100)]
     plots.energy(tmp_path / "a.png", energies, "512 ions")
     plots.autocorrelation(tmp_path / "b.png", energies, "512 ions")

@@ -353,7 +353,7 @@ def test_more_disks_than_fit_are_refused(disks):
 def test_displacements_that_differ_between_types_are_refused(disks):
     simulation, mc = disks(*hexagonal(8, 8, 0.3), types=("A", "B"), typeid=np.arange(64) % 2)
     mc.d["B"] = 0.05
-    with pytest.raises(ValueError, match="types A and B have different d"):
+    with pytest.raises(ValueError, match="A and B have different d"):
         simulation.run(0)
 
 

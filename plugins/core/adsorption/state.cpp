@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <stdexcept>
 #include <utility>
 
@@ -157,6 +158,8 @@ void check_method(const Parameters& p) {
     refuse("the direction of the profile must not be zero");
 }
 
+constexpr double kMostAtoms = 1e5;  // with more of them the grid takes minutes to hours
+
 void check_grid(const Parameters& p) {
   double values = 1;
   for (int a = 0; a < 3; ++a) {
@@ -167,6 +170,12 @@ void check_grid(const Parameters& p) {
   }
   if (values >= 2147483647.0) refuse("the grid has more than 2^31 points: use a wider spacing");
   if (!(p.barrier >= 0) || !std::isfinite(p.hill)) refuse("barrier and hill must be finite");
+  // Each value of the grid is a sum over the atoms within the cutoff.
+  double atoms = static_cast<double>(p.framework.kind.size()) * 4 * std::numbers::pi / 3;
+  for (int a = 0; a < 3; ++a) atoms *= p.cutoff / p.framework.cell[a];
+  if (atoms > kMostAtoms)
+    refuse("a cutoff of ", p.cutoff, " angstrom reaches about ", std::round(atoms),
+           " atoms of the framework, at most ", kMostAtoms, " are possible: use a shorter cutoff");
 }
 
 template <class F>
@@ -519,7 +528,7 @@ std::unique_ptr<Engine> make_engine(const double* positions, const Parameters& p
 
 #if !defined(MANYMOVE_HAVE_CUDA)
 std::unique_ptr<Engine> make_cuda_engine(State, const Adopt&, int) {
-  throw std::invalid_argument("this build of manymove has no CUDA engine");
+  throw std::invalid_argument(why_no_cuda_devices());
 }
 #endif
 

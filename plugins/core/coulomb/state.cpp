@@ -553,7 +553,7 @@ std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Ions& ions,
 
 #if !defined(MANYMOVE_HAVE_CUDA)
 std::unique_ptr<Engine> make_cuda_engine(State, const std::vector<int>&) {
-  throw std::invalid_argument("this build of manymove has no CUDA engine");
+  throw std::invalid_argument(why_no_cuda_devices());
 }
 #endif
 

@@ -416,7 +416,7 @@ std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles
 
 #if !defined(MANYMOVE_HAVE_CUDA)
 std::unique_ptr<Engine> make_cuda_engine(State, int) {
-  throw std::invalid_argument("this build of manymove has no CUDA engine");
+  throw std::invalid_argument(why_no_cuda_devices());
 }
 #endif
 

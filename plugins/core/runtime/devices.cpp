@@ -36,7 +36,9 @@ int cpu_threads(int asked) {
 #if !defined(MANYMOVE_HAVE_CUDA)
 std::vector<Device> cuda_devices() { return {}; }
 
-std::string why_no_cuda_devices() { return "this build has no CUDA: " MANYMOVE_WHY_NO_CUDA; }
+std::string why_no_cuda_devices() {
+  return "this build of manymove has no CUDA engine: " MANYMOVE_WHY_NO_CUDA;
+}
 
 std::uint64_t copied_bytes() { return 0; }
 

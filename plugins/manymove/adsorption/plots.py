@@ -11,8 +11,7 @@ import numpy as np
 from manymove.adsorption.density import AXES, corners_of
 from manymove.adsorption.estimates import Profile
 from manymove.adsorption.loadings import UNITS
-from manymove.analysis.notation import with_error
-from manymove.jobs.figures import hollow, new_figure, new_panels, write_picture
+from manymove.jobs.figures import draw_records, hollow, new_figure, new_panels, write_picture
 
 
 def energy(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> None:
@@ -24,13 +23,11 @@ def energy(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> No
         summary: summary of the run.
     """
     figure, axes = new_figure(7.0, 4.2)
-    recycled = "energy_wrmc_K" in summary
-    axes.plot(records[:, 0], records[:, 1], ".", ms=3, alpha=0.6, label="plain")
-    if recycled:
-        axes.plot(records[:, 0], records[:, 2], ".", ms=3, alpha=0.6, label="waste-recycled")
-    value, error = summary["energy_K"], summary["energy_error_K"] or 0.0
-    axes.axhspan(value - error, value + error, color="k", alpha=0.15, lw=0)
-    axes.axhline(value, color="k", lw=1, label=f"mean {with_error(value, error)} K")
+    if "energy_wrmc_K" in summary:  # larger rings, which hide nothing of the other series
+        axes.plot(records[:, 0], records[:, 2], "o", ms=5, mfc="none", mew=0.6, color="C1",
+                  label="records, waste-recycled")  # fmt: skip
+    mean = summary["energy_K"], summary["energy_error_K"]
+    draw_records(axes, [(records[:, 0], records[:, 1])], mean, "K")
     axes.set(xlabel="steps", ylabel=r"energy of a system, $E / k_B$ (K)", title=state(summary))
     axes.legend(fontsize=8)
     write_picture(path, figure, dpi=160)

@@ -162,8 +162,8 @@ def adsorption(
 def _everyone(world: World, ranks: Sequence[int]) -> Ranks | None:
     if not ranks or min(ranks) < 1 or max(ranks) > world.size:
         raise ValueError(
-            f"--ranks is {','.join(map(str, ranks))}; mpirun started {world.size}, it must be from "
-            "1 to that"
+            f"--ranks is {','.join(map(str, ranks))}; it must be from 1 to {world.size}, the "
+            "number of ranks that mpirun started"
         )
     return Ranks.of(world.communicator)
 

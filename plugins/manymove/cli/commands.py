@@ -225,9 +225,9 @@ def dpd(
 ) -> int:
     """Simulate a fluid of dissipative particles in LAMMPS.
 
-    The command writes the deck in.dpd, log.lammps, thermo.csv, final.data, restart files and
-    summary.json into --output, and runs the installed LAMMPS. Ctrl-C stops it; --resume continues
-    from the last restart file, with the same bits in double precision.
+    The command writes the deck in.dpd, log.lammps, thermo.csv, final.data, restart files,
+    summary.json and the picture thermo.png into --output, and runs the installed LAMMPS. Ctrl-C
+    stops it; --resume continues from the last restart file, with the same bits in double precision.
 
     Examples:
       manymove dpd --particles 24000 --steps 2000

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
 import json
+import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
@@ -57,7 +60,20 @@ class Command(TyperCommand):
                 continue
             several = name in names and (names[name].metavar or "").endswith(SEVERAL)
             words.append(arg)
-        return super().parse_args(ctx, words)
+        try:
+            return super().parse_args(ctx, words)
+        except Exception as error:
+            if not hasattr(error, "possibilities"):  # typer's error for an unknown option
+                raise
+            raise ValueError(_unknown(error.option_name, list(names))) from None
+
+
+def _unknown(option: str, known: list[str]) -> str:
+    """An error for an unknown option, with the options that it abbreviates or misspells."""
+    asked = option.replace("_", "-")
+    near = [name for name in known if name.startswith(asked) and name.startswith("--")]
+    near = near or difflib.get_close_matches(asked, known, cutoff=0.8)
+    return f"no such option: {option}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
 def command(
@@ -84,13 +100,17 @@ def command(
             try:
                 return function(**options)
             except ValueError as error:
-                subject, must, rest = str(error).partition(" must ")
+                subject, verb, rest = re.fullmatch(
+                    "(.*?)( must | is | needs |$)(.*)", str(error), re.DOTALL
+                ).groups()  # type: ignore[union-attr]
                 names = {NAMES.get(each, each) for each in options}
                 parts = re.split("(, | and )", subject)
-                if not must or names.isdisjoint(parts):
+                if parts == ["N"]:
+                    parts = [each for each in ("particles", "ions", "sizes") if each in names]
+                if not verb or names.isdisjoint(parts):
                     raise
                 flags = "".join(_flag(each) if each in names else each for each in parts)
-                raise ValueError(f"{flags} must {rest}") from error  # the options' names
+                raise ValueError(f"{flags}{verb}{rest}") from error  # the options' names
 
         found = dict(inspect.signature(function, eval_str=True).parameters)
         if like:
@@ -117,8 +137,16 @@ def _option(function: str, parameter: inspect.Parameter) -> inspect.Parameter:
         return parameter.replace(kind=parameter.KEYWORD_ONLY)
     name = NAMES.get(parameter.name, parameter.name.rstrip("_"))
     settings = {"help": HELP.get(f"{function}.{name}") or HELP[name]}
-    one = next((each for each in get_args(kind) if get_origin(each) is tuple), kind)
-    if get_origin(one) is tuple:
+    choices = (kind, *get_args(kind))  # a type, or an optional one
+    one = next((k for k in choices if k is int or get_origin(k) is tuple), kind)
+    if one is int:
+
+        def read_one(option: typer.CallbackParam, given: str | None) -> int | None:
+            return None if given is None else number(option.opts[0], given, int)
+
+        settings |= {"metavar": "<int>", "callback": read_one}
+        kind, default = str | None, None if default is None else str(default)
+    elif get_origin(one) is tuple:
         each, *others = get_args(one)
         count = None if others == [...] else 1 + len(others)
 
@@ -156,7 +184,8 @@ def values(
         or_else: other words that the option takes, for errors.
     """
     try:
-        found = tuple(map(kind, re.sub(",+", ",", text).split(",")))
+        read = _integer if kind is int else kind
+        found = tuple(map(read, re.sub(",+", ",", text).split(",")))
     except ValueError:
         found = ()
     if not found or count not in (None, len(found)):
@@ -168,14 +197,24 @@ def values(
     return found
 
 
-def number(option: str, word: str, kind: type, words: str) -> Any:
-    """The number of an option that takes these words as well."""
+def _integer(word: str) -> int:
+    """An integer, which may be written with an exponent: 1e4."""
     try:
-        return kind(word)
+        return int(word)
     except ValueError:
-        raise ValueError(
-            f'{option} has "{word}", which is not a valid number; it may also be {words}'
-        ) from None
+        if math.isfinite(float(word)) and (value := Decimal(word)) == value.to_integral_value():
+            return int(value)
+        raise
+
+
+def number(option: str, word: str, kind: type, words: str = "") -> Any:
+    """The number of an option, which takes these words as well."""
+    try:
+        return _integer(word) if kind is int else kind(word)
+    except ValueError:
+        wanted = "an integer" if kind is int else "a number"
+        wanted += (", " if " or " in words else " or ") + words if words else ""
+        raise ValueError(f"{option} is {word!r}; it must be {wanted}") from None
 
 
 def say(message: str) -> None:

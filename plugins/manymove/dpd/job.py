@@ -17,7 +17,7 @@ from manymove.analysis.pressure import blocking_error, drift
 from manymove.devices import device_name
 from manymove.dpd.model import QUANTITIES
 from manymove.dpd.replica import MEASURED, Settings, cut_records, deck, last_restart, simulate
-from manymove.jobs import output_folder, report
+from manymove.jobs import figures, output_folder, report
 from manymove.jobs.options import OPTIONS_FILE, refuse_shorter
 from manymove.lammps import host
 
@@ -31,8 +31,8 @@ def run(
     overwrite: bool = False,
     given: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Simulate the fluid, and write in.dpd, log.lammps, thermo.csv, final.data, restart files and
-    summary.json.
+    """Simulate the fluid, and write in.dpd, log.lammps, thermo.csv, final.data, restart files,
+    summary.json and, for a complete run, thermo.png.
 
     Ctrl-C ends the run at the next step at which a restart file can be written. If this step is not
     reached within five seconds, the steps after the last restart file are lost.
@@ -81,6 +81,11 @@ def run(
             files.sync(output / name)
     files.sync_folder(output)
     report.write_json(output / "summary.json", summary)
+    if complete:
+        with figures.pictures(quiet):
+            from manymove.dpd import plots
+
+            plots.thermo(output / "thermo.png", _measured(output, settings), summary)
     return summary
 
 
@@ -88,8 +93,7 @@ def summarize(
     settings: Settings, output: Path, text: str, complete: bool, begun: int, step: int
 ) -> dict[str, Any]:
     """The content of summary.json after a session from one step to another."""
-    records = _records(output / "thermo.csv")
-    records = records[records["step"] > settings.equilibrate]
+    records = _measured(output, settings)
     summary: dict[str, Any] = {}
     for name in QUANTITIES:
         error, converged = blocking_error(records[name])
@@ -131,10 +135,12 @@ def summarize(
     }
 
 
-def _records(path: Path) -> np.ndarray:
-    if not path.exists():
+def _measured(output: Path, settings: Settings) -> np.ndarray:
+    """The rows of thermo.csv after the equilibration."""
+    if not (output / "thermo.csv").exists():
         return np.empty(0, [(n, float) for n in ("step", *QUANTITIES)])
-    return np.genfromtxt(path, delimiter=",", names=True, ndmin=1)
+    records = np.genfromtxt(output / "thermo.csv", delimiter=",", names=True, ndmin=1)
+    return records[records["step"] > settings.equilibrate]
 
 
 def table(summary: dict[str, Any]) -> str:

@@ -59,8 +59,7 @@ class Model:
     Attributes:
         timestep: length of a time step.
         device: "cuda" keeps the particles on a GPU (one per rank), "cpu" keeps them in an engine
-            for the CPU (several ranks use LAMMPS' own verlet), "auto" is "cuda" if there is a GPU
-            and otherwise "cpu".
+            for the CPU, "auto" is "cuda" if there is a GPU and otherwise "cpu".
         threads: number of CPU threads of all processes together; default all cores.
 
     Raises:
@@ -97,14 +96,10 @@ class Model:
 def run_style(model: Model, ranks: int = 1) -> str:
     """The run style of LAMMPS with its options.
 
-    The engine for the CPU is faster than LAMMPS' own verlet on one rank, and slower on several
-    ranks of one thread each. The choice does not depend on the threads, which therefore do not
-    influence the trajectory.
+    The trajectory of the engine does not depend on the threads, which the ranks share.
     """
     if not on_gpu(model.device):
-        if ranks > 1:
-            return "verlet"
-        return f"manymove/verlet device cpu threads {model.threads}"
+        return f"manymove/verlet device cpu threads {_threads_of_rank(model, ranks)}"
     return "manymove/verlet device cuda" if model.device == "cuda" else "manymove/verlet"
 
 
@@ -131,6 +126,10 @@ def check_lists(model: Model, particles: int, edges: Sequence[float]) -> None:
         )
 
 
+def _threads_of_rank(model: Model, ranks: int) -> int:
+    return max(1, model.threads // ranks)
+
+
 def box(low: Sequence[float], edges: Sequence[float]) -> str:
     """Commands for an empty box with one particle type."""
     faces = [face for x, edge in zip(low, edges, strict=True) for face in (x, x + edge)]
@@ -153,7 +152,7 @@ def motion(model: Model, ranks: int = 1) -> str:
     """Commands for the forces and the integration."""
     forces = ("pair_style manymove/dpd", model.temperature, model.cutoff, model.seed)
     exponent = ("weight_exponent", model.weight_exponent)
-    threads = ("threads", max(1, model.threads // ranks))
+    threads = ("threads", _threads_of_rank(model, ranks))
     return "".join(
         (
             line(*forces, *exponent, "precision", model.precision, *threads),

@@ -209,7 +209,8 @@ def write_outputs(
         with figures.pictures(settings.quiet):
             from manymove.electrolyte import plots
 
-            plots.all_of(settings, measured, correlations, dressed)
+            mean = summary["energy_per_ion_kT"], summary["energy_per_ion_error_kT"]
+            plots.all_of(settings, measured, correlations, dressed, mean)
 
 
 def _structure(results: list[Result]) -> StructureFactors | None:

@@ -10,7 +10,7 @@ import numpy as np
 from manymove.analysis.dressed_ion import DressedIons, charge_density, potential_of_mean_force
 from manymove.analysis.pair_correlations import PairCorrelations
 from manymove.electrolyte.replica import Result, Settings
-from manymove.jobs.figures import new_figure, write_picture
+from manymove.jobs.figures import draw_records, new_figure, write_picture
 
 
 def all_of(
@@ -18,11 +18,12 @@ def all_of(
     results: list[Result],
     correlations: list[PairCorrelations],
     dressed: DressedIons | None,
+    mean: tuple[float, float | None],
 ) -> None:
     """Draw all pictures of a run into its folder; those of the far field only if it was fitted."""
     pooled, title = pool(correlations), state(settings)
     folder = settings.output
-    energy(folder / "energy.png", [r.energies / settings.ions for r in results], title)
+    energy(folder / "energy.png", [r.energies / settings.ions for r in results], title, mean)
     if min(r.energies.size for r in results) > 20:
         autocorrelation(folder / "autocorrelation.png", [r.energies for r in results], title)
     pair_correlations(folder / "g.png", pooled, title)
@@ -64,17 +65,15 @@ def pool(runs: list[PairCorrelations]) -> PairCorrelations:
     )
 
 
-def energy(path: Path, series: list[np.ndarray], title: str) -> None:
-    """Energy per ion against sweeps, with the running mean of each replica."""
+def energy(
+    path: Path, series: list[np.ndarray], title: str, mean: tuple[float, float | None] | None = None
+) -> None:
+    """Energy per ion against sweeps, with the running mean of each replica and the mean of all."""
     figure, axes = new_figure(6.4, 4.2)
-    for index, one in enumerate(series):
-        color, sweeps = f"C{index % 10}", np.arange(1, one.size + 1)
-        axes.plot(sweeps, one, ".", ms=2, alpha=0.3, color=color)
-        label = None if index else "running mean"
-        axes.plot(sweeps, np.cumsum(one) / sweeps, lw=1.5, color=color, label=label)
+    draw_records(axes, [(np.arange(1, one.size + 1), one) for one in series], mean, "kT")
     axes.set(xlabel="sweeps measured", ylabel="energy per ion (kT)")
     axes.set_title(title, fontsize=9)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, markerscale=3)
     write_picture(path, figure, dpi=150)
 
 
@@ -86,7 +85,12 @@ def autocorrelation(path: Path, series: list[np.ndarray], title: str) -> None:
         d = one - one.mean()
         curves.append([(d[: d.size - n] * d[n:]).mean() / (d * d).mean() for n in range(longest)])
     figure, axes = new_figure(6.4, 4.2)
-    axes.plot(np.mean(curves, axis=0), "o-", ms=3)
+    mean, lags = np.mean(curves, axis=0), np.arange(longest)
+    axes.plot(lags, mean, "o-", ms=3, label="mean of the replicas" if len(curves) > 1 else None)
+    if len(curves) > 1:
+        error = np.std(curves, axis=0, ddof=1) / np.sqrt(len(curves))
+        axes.fill_between(lags, mean - error, mean + error, alpha=0.3, label="standard error")
+        axes.legend(fontsize=8)
     axes.axhline(0, color="grey", lw=0.8)
     axes.set(xlabel="lag n (sweeps)", ylabel="autocorrelation of the energy, $C_n$")
     axes.set_title(title, fontsize=9)
@@ -119,19 +123,26 @@ def signal_end(found: PairCorrelations) -> int:
 
 
 def pair_correlations(path: Path, found: PairCorrelations, title: str) -> None:
-    """g_ab(r) (Figure 12) up to the distance at which its errors exceed its deviation from 1."""
+    """g_ab(r) (Figure 12) with its standard errors, up to the distance at which they exceed its
+    deviation from 1. The axis is logarithmic above 2 where g exceeds 20."""
     figure, axes = new_figure(6.4, 4.2)
     end = max(2, signal_end(found))
     r, errors = found.r[:end], counting_errors(found)[:, :end]
-    shown = [np.where(e < 0.5, g[:end], np.nan) for g, e in zip(found.g, errors, strict=True)]
-    for (a, b), g in zip(found.pairs, shown, strict=True):
-        axes.plot(r, g, lw=1, label=f"{found.valences[a]:+g} {found.valences[b]:+g}")
+    top = 1.1
+    for (a, b), g, error, counts in zip(found.pairs, found.g, errors, found.counts, strict=True):
+        g, some = g[:end], counts[:end] > 0  # the error of a bin without pairs is not known
+        (line,) = axes.plot(r, g, lw=1, label=f"{found.valences[a]:+g} {found.valences[b]:+g}")
+        axes.fill_between(r, g - error, g + error, where=some, alpha=0.3, lw=0,
+                          color=line.get_color())  # fmt: skip
+        known = counts[:end] >= 4  # fewer pairs are a peak of noise
+        top = max(top, float((g + error)[known].max(initial=0.0)))
     axes.axhline(1, color="grey", lw=0.8)
     axes.set(xlabel="distance r (Å)", ylabel="pair correlation function g(r)")
     axes.set_title(title, fontsize=9)
-    largest = np.nanmax(shown) if np.isfinite(shown).any() else 1.0
-    axes.set_ylim(0, min(12.0, max(1.1, 1.05 * float(largest))))
-    axes.legend()
+    if top > 20:
+        axes.set_yscale("symlog", linthresh=2)
+    axes.set_ylim(0, 1.05 * top)
+    axes.legend(title="band: standard error", title_fontsize=8)
     write_picture(path, figure, dpi=150)
 
 
@@ -143,15 +154,17 @@ def far_field(path: Path, found: PairCorrelations, dressed: DressedIons, title: 
     rho = charge_density(found.g, found.densities, found.valences)
     errors = charge_density_errors(found)
     low, high = dressed.window
-    shown = (found.r > 0.3 * low) & (found.r < min(1.4 * high, found.r[signal_end(found) - 1]))
+    near = (found.r > 0.3 * low) & (found.r < 1.4 * high)
     window = (found.r >= low) & (found.r <= high)
+    shown = near & (window | (found.r < found.r[signal_end(found) - 1]))
     figure, axes = new_figure(6.4, 4.2)
     for species, (z, row, error) in enumerate(zip(found.valences, rho, errors, strict=True)):
         y = found.r * row
         sign = np.sign(np.sum(y[window]))
         keep = shown & (sign * row > 2 * error)
         (line,) = axes.plot(found.r[keep], np.log(sign * y[keep]), ".", ms=2, label=f"{z:+g}")
-        axes.plot(found.r[keep], asymptote(dressed, species, found.r[keep]), color=line.get_color())
+        axes.plot(found.r[near], asymptote(dressed, species, found.r[near]), color=line.get_color())
+    axes.axvspan(low, high, color="k", alpha=0.08, lw=0, label="window of the fit")
     axes.set(xlabel="distance r (Å)", ylabel="ln |r ρ(r) Å² / e|")
     axes.set_title(
         f"{title}\nlines: Debye length {dressed.debye_length:.2f} Å, "
@@ -183,7 +196,7 @@ def valences(path: Path, found: PairCorrelations, dressed: DressedIons, title: s
     for a, b in ((0, 0), (1, 0), (0, 1), (1, 1)):
         u = potential_of_mean_force(found.of(a, b))[window]
         label = f"U({found.valences[a]:+g}, {found.valences[b]:+g}): {dressed.valences[b][a]:.3f}"
-        axes.plot(rho[a][window], u, ".", ms=2, label=label)
+        axes.plot(rho[a][window], u, ".", ms=2, alpha=0.6, label=label)
     axes.set(xlabel="charge density ρ (e Å⁻³)", ylabel="potential of mean force U (kT)")
     axes.set_title(title, fontsize=9)
     axes.legend(title="valence of the second")

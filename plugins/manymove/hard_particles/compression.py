@@ -80,7 +80,7 @@ def random_configuration(
         if edge < needed:
             raise ValueError(
                 f"box too small for the checkerboard: edge {axis} is {edge:.6g} with N = {N}, "
-                f"three times the largest contact distance are {needed:.6g}: use more particles"
+                f"which is below three contact distances, {needed:.6g}: use more particles"
             )
     sites = simple_sites(N, box)
     spacing = min(box[a] / len(np.unique(sites[:, a])) for a in range(D))

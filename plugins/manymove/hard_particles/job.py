@@ -346,7 +346,8 @@ def _write_pictures(settings: Settings, measured: list[Result]) -> None:
         if settings.kind is DISKS and not sizes.mixed:
             plots.configuration(picture, first.positions, first.box, first.diameter)
         else:
-            plots.slice_of(picture, first.positions, first.box, sizes.of_each(settings.particles))
+            each = sizes.of_each(settings.particles)
+            plots.slice_of(picture, first.positions, first.box, each, sizes.types)
     constant_volume = settings.pressure is None
     at = (
         f"packing fraction {settings.packing_fraction:.6g}"

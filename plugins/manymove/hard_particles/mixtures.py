@@ -38,7 +38,8 @@ def table_of(
         kinds = math.isqrt(2 * len(given))
         if kinds * (kinds + 1) // 2 != len(given):
             raise ValueError(
-                f"--contacts has {len(given)} values; T types have T (T + 1) / 2 pairs"
+                f"--contacts has {len(given)} values; it must have one for each pair of types: "
+                "3 for two types, 6 for three"
             )
         rest = iter(given)
         pairs = {(a, b): next(rest) for a in range(kinds) for b in range(a, kinds)}

@@ -14,11 +14,26 @@ from manymove.analysis import sphere_reference
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import PressureEstimate
 from manymove.analysis.reference import VIRIAL_LIMIT, published, virial_pressure
-from manymove.jobs.figures import new_figure, new_panels, write_picture
+from manymove.jobs.figures import draw_records, new_figure, new_panels, write_picture
 
 _DISKS_DRAWN_AS_CIRCLES = 100_000
 _INCHES = 9.0  # longer edge of the box in the picture
 _WHEEL = 1.2  # width of the color wheel to the right of the box
+_OKLAB_TO_LMS = np.array(  # cube roots
+    [
+        [1, 0.3963377774, 0.2158037573],
+        [1, -0.1055613458, -0.0638541728],
+        [1, -0.0894841775, -1.2914855480],
+    ]
+)
+_LMS_TO_RGB = np.array(
+    [
+        [4.0767416621, -3.3077115913, 0.2309699292],
+        [-1.2684380046, 2.6097574011, -0.3413193965],
+        [-0.0041960863, -0.7034186147, 1.7076147010],
+    ]
+)
+_MOST_TYPES_IN_LEGEND = 6
 
 
 def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
@@ -44,7 +59,7 @@ def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
 def configuration(
     path: str | Path, positions: np.ndarray, box: tuple[float, float], diameter: float
 ) -> None:
-    """Picture of the disks. The hue is the phase and the saturation the modulus of the local psi_6.
+    """Picture of the disks, colored by their local psi_6 as the wheel beside them shows.
 
     Args:
         path: path of the PNG file.
@@ -75,10 +90,7 @@ def configuration(
             _averaged_image(positions, box, psi6), origin="lower", interpolation="nearest",
             extent=(-box[0] / 2, box[0] / 2, -box[1] / 2, box[1] / 2),
         )  # fmt: skip
-    axes.set(
-        xlim=(-box[0] / 2, box[0] / 2), ylim=(-box[1] / 2, box[1] / 2),
-        aspect="equal", xticks=[], yticks=[],
-    )  # fmt: skip
+    _show_box(axes, box)
     packing_fraction = len(positions) * np.pi * diameter**2 / (4 * box[0] * box[1])
     axes.set_title(
         f"{len(positions):,} hard disks, packing fraction {packing_fraction:.4g}, "
@@ -90,12 +102,18 @@ def configuration(
 
 
 def _psi6_colors(psi6: np.ndarray) -> np.ndarray:
-    """RGB (..., 3): hue from the phase, saturation from the modulus."""
-    from matplotlib.colors import hsv_to_rgb
+    """RGB (..., 3): the complex plane as a plane of lightness (real part) and orange to blue
+    (imaginary part), whose distances the color-blind see as well. A red or green tint of the
+    diagonals helps others.
 
-    hue = np.angle(psi6) / (2 * np.pi) % 1.0
-    modulus = np.clip(np.abs(psi6), 0, 1)
-    return hsv_to_rgb(np.stack((hue, modulus**1.5, 0.35 + 0.6 * modulus), axis=-1))
+    The space is OKLab (B. Ottosson, 2020), in which equal distances look equal.
+    """
+    modulus = np.abs(psi6)
+    z = psi6 / np.maximum(modulus, 1.0)
+    tint = 2 * z.real * z.imag / np.maximum(np.abs(z), 1e-12)
+    lab = np.stack((0.60 + 0.27 * z.real, 0.035 * z.imag + 0.075 * tint, 0.115 * z.imag), axis=-1)
+    light = np.clip(((lab @ _OKLAB_TO_LMS.T) ** 3) @ _LMS_TO_RGB.T, 0, 1)
+    return np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
 
 
 def _averaged_image(
@@ -112,6 +130,14 @@ def _averaged_image(
     real = np.bincount(pixel, weights=psi6.real, minlength=cells) / count
     imag = np.bincount(pixel, weights=psi6.imag, minlength=cells) / count
     return _psi6_colors((real + 1j * imag).reshape(shape))
+
+
+def _show_box(axes: Any, box: Sequence[float]) -> None:
+    """Limit the axes to the box, in units of length, in which a diameter is one by default."""
+    axes.set(
+        xlim=(-box[0] / 2, box[0] / 2), ylim=(-box[1] / 2, box[1] / 2), aspect="equal",
+        xlabel="x", ylabel="y",
+    )  # fmt: skip
 
 
 def _color_wheel(wheel: Any) -> None:
@@ -146,59 +172,68 @@ def records_against_sweeps(
         reference: published value and its error.
     """
     figure, axes = new_figure(7.0, 4.2)
-    for index, (sweeps, records) in enumerate(series):
-        color = f"C{index % 10}"
-        running = np.cumsum(records) / np.arange(1, len(records) + 1)
-        axes.plot(sweeps, records, ".", ms=2, alpha=0.4, color=color)
-        axes.plot(sweeps, running, lw=1.5, color=color, label="running mean" if not index else None)
-    low, high = estimate.value - estimate.error, estimate.value + estimate.error
-    axes.axhspan(low, high, color="k", alpha=0.15, lw=0)
-    axes.axhline(estimate.value, color="k", lw=1, label=f"mean {estimate}")
+    draw_records(axes, series, (estimate.value, estimate.error))
     if reference is not None:
         label = f"literature {with_error(*reference)}"
         axes.axhline(reference[0], color="C3", ls="--", lw=1, label=label)
-    everything = np.concatenate([records for _, records in series])
-    low, high = np.percentile(everything, [1, 99])
-    margin = 0.3 * (high - low) + 1e-6
     axes.set(xlabel="sweeps since the start", ylabel=quantity, title=title)
-    axes.set_ylim(low - margin, high + margin)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, markerscale=3)
     write_picture(path, figure, dpi=160)
 
 
 def slice_of(
-    path: str | Path, positions: np.ndarray, box: tuple[float, ...], diameters: np.ndarray
+    path: str | Path,
+    positions: np.ndarray,
+    box: tuple[float, ...],
+    diameters: np.ndarray,
+    types: np.ndarray | None = None,
 ) -> None:
     """Picture of the disks of a mixture, or of spheres cut by the plane z = 0. The color is the
-    diameter.
+    type, or the diameter of particles without types.
 
     Args:
         path: path of the PNG file.
         positions: centers, (N, 2) or (N, 3), in [-L/2, L/2).
         box: edges of the box.
         diameters: diameters of the particles, (N,).
+        types: types of the particles, (N,); several types may have one diameter.
     """
+    from matplotlib import colormaps
     from matplotlib.collections import EllipseCollection
 
-    shown, widths = positions, diameters
-    if positions.shape[1] == 3:
+    N, flat = len(positions), positions.shape[1] == 2
+    if types is None:
+        sizes, kinds = np.unique(diameters, return_inverse=True)
+    else:
+        first = np.unique(types, return_index=True)[1]
+        sizes, kinds = diameters[first], types
+    widths, shown = diameters, slice(None)
+    if not flat:
         # A periodic image of a sphere near the upper face may reach the plane in a flat box only.
-        cut = np.abs(positions[:, 2]) < diameters / 2
-        shown, diameters = positions[cut], diameters[cut]
-        widths = np.sqrt(diameters**2 - 4 * shown[:, 2] ** 2)
-    figure, axes = new_figure(*(_INCHES * edge / max(box[:2]) for edge in box[:2]))
+        shown = np.abs(positions[:, 2]) < diameters / 2
+        widths = np.sqrt(diameters[shown] ** 2 - 4 * positions[shown, 2] ** 2)
+    width, height = (_INCHES * edge / max(box[:2]) for edge in box[:2])
+    figure, axes = new_figure(width + 1.6 * (len(sizes) > 1), height + 0.4)
     disks = EllipseCollection(
-        widths, widths, np.zeros_like(widths), units="xy", offsets=shown[:, :2],
-        offset_transform=axes.transData, linewidths=0, cmap="viridis",
+        widths, widths, np.zeros_like(widths), units="xy", offsets=positions[shown, :2],
+        offset_transform=axes.transData, linewidths=0,
     )  # fmt: skip
-    disks.set_array(diameters)
     axes.add_collection(disks)
-    axes.set(
-        xlim=(-box[0] / 2, box[0] / 2), ylim=(-box[1] / 2, box[1] / 2),
-        aspect="equal", xticks=[], yticks=[],
-    )  # fmt: skip
-    what = "disks" if positions.shape[1] == 2 else "spheres, cut at z = 0"
-    axes.set_title(f"{len(positions):,} hard {what}", fontsize=10)
+    listed = len(sizes) <= _MOST_TYPES_IN_LEGEND
+    if listed:
+        colors = colormaps["viridis"](np.linspace(0.1, 0.95, max(2, len(sizes))))
+        disks.set_facecolor(colors[kinds[shown]])
+        for kind, size in enumerate(sizes):
+            share = f", {(kinds == kind).mean():.3g}" if len(sizes) > 1 else ""
+            axes.plot([], [], "o", color=colors[kind], label=f"{size:.4g}{share}")
+        if len(sizes) > 1:
+            axes.legend(title="diameter, fraction", loc="upper left", bbox_to_anchor=(1, 1))
+    else:
+        disks.set(cmap="viridis", array=diameters[shown])
+        figure.colorbar(disks, ax=axes, label="diameter", shrink=0.6)
+    _show_box(axes, box)
+    what = "disks" if flat else "spheres, cut at z = 0"
+    axes.set_title(f"{N:,} hard {what}", fontsize=10)
     write_picture(path, figure, dpi=150)
 
 
@@ -253,7 +288,7 @@ def _draw_runs(axes: Any, points: Sequence[tuple[Any, ...]], N: int) -> None:
             label = f"this run, N = {N:,}" + ("" if good else ", not equilibrated")
             axes.errorbar(
                 *ours.T, fmt="o", ms=5, capsize=3, color="k", mfc="k" if good else "none",
-                label=label,
+                label=label, zorder=3,
             )  # fmt: skip
 
 
@@ -285,7 +320,8 @@ def equation_of_state(
             values, errors = np.array(row).T
             same = int(size) == N
             axes.errorbar(
-                fractions, values, errors, fmt="s--", ms=6 if same else 4, mfc="none", lw=0.8,
+                fractions, values, errors, fmt="sD^"[index % 3] + "--", ms=6 if same else 4,
+                mfc="none", lw=0.8,
                 color=f"C{index}", alpha=1.0 if same else 0.5, label=f"paper, N = {int(size):,}",
             )  # fmt: skip
     _draw_runs(axes, points, N)

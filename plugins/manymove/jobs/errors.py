@@ -18,6 +18,13 @@ def say(program: str, message: str) -> None:
         print(f"{program}: {message}", file=sys.stderr)
 
 
+def text_of(error: Exception) -> str:
+    """The message of an error, without the number of the operating system's."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
+
+
 def reported(program: str, work: Callable[[], int | None]) -> int:
     """Run a command or a script. Errors of its input or of its surroundings become one line.
 
@@ -42,7 +49,7 @@ def reported(program: str, work: Callable[[], int | None]) -> int:
         what = "" if str(error) in ("", "std::bad_alloc") else f": {error}"
         return fail(f"error: not enough memory for a system of this size{what}", 2)
     except (ValueError, OSError, ImportError, RuntimeError, subprocess.SubprocessError) as error:
-        return fail(f"error: {str(error) or type(error).__name__}", 2)
+        return fail(f"error: {text_of(error)}", 2)
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer's own errors have it
             raise

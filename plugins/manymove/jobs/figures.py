@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from manymove import files
+from manymove.analysis.notation import with_error
 
 
 def need_matplotlib() -> None:
@@ -45,6 +49,40 @@ def new_figure(width: float, height: float) -> tuple[Any, Any]:
     """Figure and axes with a size in inches, without a display."""
     figure, panels = new_panels((width, height))
     return figure, panels[0, 0]
+
+
+def draw_records(
+    axes: Any,
+    runs: Sequence[tuple[np.ndarray, np.ndarray]],
+    mean: tuple[float, float | None] | None,
+    unit: str = "",
+) -> None:
+    """Draw the records of runs, their running means, and the mean of all with a band of plus and
+    minus its standard error. A few outliers lie outside the limits.
+
+    Args:
+        axes: axes of the picture.
+        runs: abscissas and values of each run, (K,) and (K,).
+        mean: the mean and its error, if it is known.
+        unit: unit of the values.
+    """
+    for index, (x, values) in enumerate(runs):
+        color, first = f"C{index % 10}", not index
+        axes.plot(x, values, ".", ms=2, alpha=0.4, color=color, label="records" if first else None)
+        running = np.cumsum(values) / np.arange(1, len(values) + 1)
+        axes.plot(x, running, lw=1.5, color=color, label="running mean" if first else None)
+    if mean is not None:
+        value, error = mean[0], mean[1] if mean[1] is not None else math.nan
+        if math.isfinite(error):
+            axes.axhspan(value - error, value + error, color="k", alpha=0.15, lw=0,
+                         label="standard error")  # fmt: skip
+        label = f"mean {with_error(value, mean[1])} {unit}".strip()
+        axes.axhline(value, color="k", lw=1, label=label)
+    everything = np.concatenate([values for _, values in runs])
+    if len(everything):
+        low, high = np.percentile(everything, [1, 99])
+        margin = 0.3 * (high - low) + 1e-6
+        axes.set_ylim(low - margin, high + margin)
 
 
 def hollow(

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from manymove.jobs.errors import text_of
+
 OPTIONS_FILE = "options.json"  # in the output folder, for --resume
 
 
@@ -19,7 +21,10 @@ def of_option(option: str, containing: str = "") -> Iterator[None]:
     except (OSError, ValueError) as error:
         if containing not in str(error):
             raise
-        raise ValueError(f"{option}: {error}") from error
+        name, text = option[2:].replace("-", "_"), text_of(error)
+        own = text.startswith((f"{name} must ", f"{name} needs "))
+        text = text.removeprefix(name) if own else f": {text}"
+        raise ValueError(f"{option}{text}") from error
 
 
 def refuse_shorter(option: str, asked: int, made: float, output: Path) -> None:

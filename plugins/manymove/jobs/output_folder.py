@@ -17,7 +17,7 @@ _FILES = (
     "energy.csv", "g.csv", "profile.csv", "isotherm.csv", "thermo.csv",
     "in.dpd", "restart.in", "log.lammps", "final.data", "configuration.png", "pressure.png",
     "equation_of_state.png", "energy.png", "autocorrelation.png", "g.png", "far_field.png",
-    "valences.png", "profile.png", "isotherm.png",
+    "valences.png", "thermo.png", "profile.png", "isotherm.png",
     "density.csv", "density.png", "structure.cif", "structure.pdb",
 )  # fmt: skip
 _RUNS = ("packing_fraction_*", "pressure_*")

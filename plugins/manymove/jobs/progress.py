@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 from tqdm import tqdm
 
@@ -65,6 +67,28 @@ class StopRequest:
         self._previous.clear()
 
 
+def time_left(seconds: float) -> str:
+    """A time in the unit in which it has two digits or three, for progress."""
+    if not math.isfinite(seconds):
+        return "no estimate yet"
+    for unit, length, most in (("s", 1, 100), ("min", 60, 100), ("h", 3600, 48), ("d", 86400, 999)):
+        if seconds / length < most:
+            return f"{seconds / length:.0f} {unit} left"
+    return "years left"
+
+
+class _Bar(tqdm):
+    """A bar whose format knows `left`."""
+
+    @property
+    def format_dict(self) -> dict[str, Any]:
+        known = super().format_dict
+        done, rate = known["n"] - known["initial"], known["rate"]
+        rate = rate or (done / known["elapsed"] if known["elapsed"] else 0)
+        left = time_left((known["total"] - known["n"]) / rate if rate else math.inf)
+        return known | {"left": left}
+
+
 class MovesBar:
     """Progress in trial moves or steps: a bar on a terminal, otherwise one line per minute on
     standard error.
@@ -91,7 +115,7 @@ class MovesBar:
         self._quiet = quiet
         self._began = self._said = time.monotonic()
         self._first: int | None = None  # moves of earlier sessions
-        self._bar = tqdm(
+        self._bar = _Bar(
             desc=description,
             total=total,
             initial=done,
@@ -99,7 +123,7 @@ class MovesBar:
             unit_scale=True,
             dynamic_ncols=True,
             disable=True if quiet else None,
-            bar_format="{desc} {percentage:3.0f}%|{bar}| {rate_fmt}, {remaining} left",
+            bar_format="{desc} {percentage:3.0f}%|{bar}| {rate_fmt}, {left}",
         )
 
     def show(self, moves: int) -> None:
@@ -115,7 +139,7 @@ class MovesBar:
         self._said = now
         description, unit = self._words
         rate = (moves - self._first) / (now - self._began)
-        left = f"{(self._total - moves) / rate / 60:.0f} min left" if rate else "no estimate yet"
+        left = time_left((self._total - moves) / rate if rate else math.inf)
         print(
             f"{description}: {moves / self._total:.0%}, {rate:.3g} {unit}/s, {left}",
             file=sys.stderr,

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "../../runtime/devices.h"
 #include "../../runtime/text.h"
 #include "cell.h"
 
@@ -425,7 +426,7 @@ template RigidWork<double> make_rigid_work(const RigidState&, const double*);
 
 #if !defined(MANYMOVE_HAVE_CUDA)
 std::unique_ptr<Engine> make_rigid_cuda_engine(RigidState, const AdoptRigid&, int, int) {
-  throw std::invalid_argument("this build of manymove has no CUDA engine");
+  throw std::invalid_argument(why_no_cuda_devices());
 }
 #endif
 

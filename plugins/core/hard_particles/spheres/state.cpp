@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../../runtime/devices.h"
 #include "../../runtime/fingerprint.h"
 #include "../../runtime/text.h"
 #include "edges.h"
@@ -450,7 +451,7 @@ std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t partic
 
 #if !defined(MANYMOVE_HAVE_CUDA)
 std::unique_ptr<Engine> make_cuda_engine(State, int) {
-  throw std::invalid_argument("this build of manymove has no CUDA engine");
+  throw std::invalid_argument(why_no_cuda_devices());
 }
 #endif
 

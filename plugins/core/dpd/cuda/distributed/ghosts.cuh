@@ -136,7 +136,10 @@ class GhostExchange {
   static constexpr int kBuilt = ParticleStore<P>::kBuilt;
 
  public:
-  explicit GhostExchange(RankContext<P>& context) : c_(context), s_(context.store) {
+  explicit GhostExchange(RankContext<P>& context) : c_(context), s_(context.store) { set_reach(); }
+
+  // After the reach of ranks has changed, with nothing in the streams.
+  void set_reach() {
     std::vector<Brick> reached;
     for (const int r : c_.ranks.neighbors())
       reached.push_back(c_.ranks.reached()[static_cast<std::size_t>(r)]);
