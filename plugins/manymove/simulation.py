@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
-from manymove import checkpoint, devices
+from manymove import checkpoint, devices, files
 from manymove.attributes import CheckedAttributes
 from manymove.checkpoint import PathLike
 from manymove.exclusive import Exclusive
@@ -230,6 +230,7 @@ class Simulation(CheckedAttributes, ABC):
         Raises:
             OSError: the file cannot be read.
             ValueError: the file is not a checkpoint of this class, or it is damaged.
+            MemoryError: the system does not fit into memory.
         """
         return cls._loaded(path, device, threads)
 
@@ -241,6 +242,11 @@ class Simulation(CheckedAttributes, ABC):
             self._restore(path)
         except (TypeError, LookupError, AttributeError, ArithmeticError) as error:
             raise checkpoint.refusal(path, cls._KIND, error) from None  # of a value in the file
+        except ValueError as error:
+            text = str(error)
+            if text.isprintable():
+                raise
+            raise ValueError(files.printable(text)) from None
         return self
 
     @abstractmethod

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import SMALL
+from commands import COMMAND, MPIEXEC, SMALL
 from processes import run
 
 from manymove import cli
@@ -196,6 +196,16 @@ def test_files_that_list_no_adsorbates(text, tmp_path, capfd):
     assert cli.run(["adsorption", *options, "--device", "cpu"]) == 2
     error = capfd.readouterr().err
     assert "gas.json does not list adsorbates" in error and error.count("\n") == 1
+
+
+@pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
+@pytest.mark.parametrize("ranks", ["0", "-1"])
+@pytest.mark.parametrize("line", ["disks --particles 64 --sweeps 1 --device cpu", "dpd"])
+def test_no_ranks_are_not_one_rank(ranks, line, tmp_path):
+    done = run([MPIEXEC, "-n", ranks, *COMMAND, *line.split(), "--output", tmp_path])
+    assert done.returncode != 0
+    assert f"was asked for {ranks} ranks" in done.stderr or "Open MPI" in done.stderr
+    assert not any(tmp_path.iterdir())
 
 
 NEAR = {

@@ -101,7 +101,8 @@ def read_frame(
                 _check_counts(trajectory, {0, index % frames}, path.stat().st_size)
                 frame = trajectory[index]
     except Exception as error:  # gsd raises many types for a damaged file
-        raise ValueError(f"{path}: not a readable GSD file ({error})") from error
+        why = files.printable(str(error))
+        raise ValueError(f"{path}: not a readable GSD file ({why})") from error
     if not -frames <= index < frames:
         raise ValueError(f"{path}: no frame {index}, the file has {frames}")
     try:
@@ -285,7 +286,8 @@ class FrameWriter:
             if self._frames:
                 self.last_step = int(self._file[-1].configuration.step)
         except Exception as error:  # of many types, for a damaged file
-            raise ValueError(f"{path}: not a readable GSD file ({error})") from error
+            why = files.printable(str(error))
+            raise ValueError(f"{path}: not a readable GSD file ({why})") from error
         self._path = path
 
     def _append(self, frame: gsd.hoomd.Frame) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import sys
 import threading
 import time
@@ -12,7 +13,8 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from itertools import groupby
+from itertools import groupby, pairwise
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from manymove import _core
@@ -57,13 +59,39 @@ def launched_size() -> int:
     return _launched()[1] or 1
 
 
+def _refuse_no_ranks() -> None:
+    """Refuse a number of ranks that is not positive. For `mpirun -n 0`, MPICH starts one rank, and
+    says nothing. The environment of that rank is as for one, but its launcher is still there.
+
+    Raises:
+        RuntimeError: the launcher on this host was asked for no ranks.
+    """
+    pid = os.getppid()
+    for _ in range(4):  # the launcher's helper, perhaps a shell, the launcher
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            return
+        if any("mpirun" in word or "mpiexec" in word for word in words[:2]):
+            asked = [number for option, number in pairwise(words) if option in ("-n", "-np")]
+            if asked and not re.fullmatch(r"0*[1-9]\d*", asked[0]):
+                raise RuntimeError(
+                    f"{os.path.basename(words[0])} was asked for {asked[0] or 'no'} ranks, and has "
+                    "started one: the number of ranks must be at least 1"
+                )
+            return
+
+
 def require_one_process(command: str, instead: str) -> None:
     """Refuse several ranks for a command of one process, because all would write the same files.
 
     Raises:
         RuntimeError: a launcher has started this process together with others.
     """
-    rank, size, _ = _launched()
+    rank, size, variable = _launched()
+    if variable and size == 1:
+        _refuse_no_ranks()
     if rank > 0 or size not in (1, None):
         raise RuntimeError(
             f"{command} is for one process, but mpirun or srun has started {size or 'several'}: "
@@ -96,11 +124,13 @@ class World:
 
         Raises:
             ImportError: there are several ranks, but mpi4py is not installed.
-            RuntimeError: there are several ranks, but the MPI of mpi4py does not see the others, so
-                that all would write the same files.
+            RuntimeError: the launcher was asked for no ranks; or there are several, but the MPI
+                of mpi4py does not see the others, so that all would write the same files.
         """
         rank, launched, variable = _launched()
         if launched == 1:
+            if variable:
+                _refuse_no_ranks()
             return cls()
         told = f"{launched} ranks" if launched else f"{variable} = {rank}"
         try:
