@@ -76,16 +76,7 @@ nitpick_ignore_regex = [
 smartquotes = False  # -- begins options
 html_theme = "furo"
 html_title = f"manymove {version}"
-redirects = {
-    "index": "docs/index",
-    # Former addresses.
-    "docs/hard_disks": "docs/tutorials/hard_disks",
-    "docs/dpd": "docs/tutorials/dpd",
-    "docs/electrolytes": "docs/tutorials/electrolytes",
-    "docs/adsorbates": "docs/tutorials/adsorbates",
-    "docs/hoomd": "docs/api/hoomd",
-    "docs/files_and_analysis": "docs/files",
-}
+redirects = {"index": "docs/index"}
 templates_path = ["sphinx/templates"]
 html_static_path = ["sphinx/static"]
 html_css_files = ["pages.css"]

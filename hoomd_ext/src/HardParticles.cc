@@ -104,6 +104,7 @@ void HardParticles::set_shape(const std::string& type, const pybind11::dict& sha
 pybind11::dict HardParticles::shape(const std::string& type) const {
   pybind11::dict shape;
   shape["diameter"] = diameter_.at(m_pdata->getTypeByName(type));
+  for (const char* name : {"orientable", "ignore_statistics"}) shape[name] = false;  // as in HPMC
   return shape;
 }
 
@@ -140,9 +141,10 @@ int HardParticles::rounds() const {
 double HardParticles::common_displacement() const {
   for (unsigned int type = 1; type < max_displacement_.size(); ++type)
     if (max_displacement_[type] != max_displacement_[0])
-      refuse(text_of(" moves all particles alike: types ", m_pdata->getNameByType(0), " and ",
-                     m_pdata->getNameByType(type), " have different d, ", max_displacement_[0],
-                     " and ", max_displacement_[type], "; give all types the same"));
+      refuse(text_of(
+          " has one d for all particle types, not d per type: ", m_pdata->getNameByType(0), " and ",
+          m_pdata->getNameByType(type), " have different d, ", max_displacement_[0], " and ",
+          max_displacement_[type], "; give all types the same"));
   return max_displacement_.at(0);
 }
 
@@ -165,6 +167,7 @@ void HardParticles::check_swaps() const {
 
 void HardParticles::prepRun(std::uint64_t timestep) {
   timestep_ = timestep;
+  if (check_) check_();
   recover();
   check_plane();
   prepare();

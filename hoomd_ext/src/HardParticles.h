@@ -8,8 +8,10 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/hard_particles/engine.h"
@@ -25,6 +27,8 @@ class HardParticles : public hoomd::Integrator {
   // dimensions: 2 or 3. threads: of the CPU engine.
   HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, int dimensions, int threads);
 
+  // Called when a run begins; it may throw.
+  void set_check(std::function<void()> check) { check_ = std::move(check); }
   void prepRun(std::uint64_t timestep) override;
   void update(std::uint64_t timestep) override;
 
@@ -138,6 +142,7 @@ class HardParticles : public hoomd::Integrator {
   int rounds() const;
   int cycles_per_step() const { return sweeps_per_step_ / rounds(); }
 
+  std::function<void()> check_;
   const int dimensions_;
   const std::string name_;
   const int threads_;

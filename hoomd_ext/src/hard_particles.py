@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import copy
+import functools
 import math
 import operator
 import os
+import weakref
 
+import hoomd.version
 from hoomd.data.parameterdicts import ParameterDict, TypeParameterDict
 from hoomd.data.typeconverter import OnlyTypes, RequiredArg
 from hoomd.data.typeparam import TypeParameter
@@ -17,7 +19,7 @@ from hoomd.error import (
     TypeConversionError,
 )
 from hoomd.logging import log
-from hoomd.manymove import _manymove, moves
+from hoomd.manymove import _manymove, attributes, hpmc, moves
 from hoomd.manymove import pressure as _pressure
 from hoomd.operation import Integrator
 
@@ -55,15 +57,41 @@ def _depth(name):
     return _Number(name, 0.0, math.inf, "finite and not negative")
 
 
+class _False(OnlyTypes):
+    """Takes False, and refuses True with the reason."""
+
+    def __init__(self, name, why):
+        super().__init__(bool)
+        self.name, self.why = name, why
+
+    def __call__(self, value):
+        if value is not RequiredArg and value is not False:
+            raise TypeConversionError(f"{self.name} must be False, got {value!r}: {self.why}")
+        return value
+
+
 class Counters:
     """Trial moves since the start of the last run, as `hoomd.hpmc` names them.
 
     Attributes:
         translate (tuple[int, int]): accepted and rejected.
+        rotate (tuple[int, int]): (0, 0), because particles have no orientation.
+        overlap_errors (int): 0, because positions in the engine are integers of a lattice, and each
+            overlap is decided.
     """
+
+    rotate = (0, 0)
+    overlap_errors = 0
 
     def __init__(self, translate):
         self.translate = translate
+
+    @property
+    def overlap_checks(self):
+        """Not available: the engine does not count overlap checks."""
+        raise AttributeError(
+            "counters.overlap_checks: hoomd.manymove does not count overlap checks"
+        )
 
 
 # What `hoomd.hpmc.integrate.Sphere` has and these integrators do not.
@@ -83,6 +111,26 @@ _ONLY_HPMC = frozenset(
         "translation_move_probability",
     ]
 )
+
+
+def _default_threads(device):
+    """The cores that the process may use, at most the threads of HOOMD-blue if it has threads; one
+    of several ranks or partitions has one."""
+    communicator = device.communicator
+    if communicator.num_partitions * communicator.num_ranks > 1:
+        return 1
+    cores = len(os.sched_getaffinity(0))
+    return min(cores, device.num_cpu_threads) if hoomd.version.tbb_enabled else cores
+
+
+def _check_operations(reference):
+    """Refuse operations of HPMC beside an integrator, at the start of each run. The reference is
+    weak: another one would close a cycle through the C++ object, which calls this. HOOMD-blue keeps
+    that object when the integrator is set to None."""
+    integrator = reference()
+    if integrator is not None and integrator._simulation is not None:
+        name = f"hoomd.manymove.{type(integrator).__name__}"
+        hpmc.refuse(integrator._simulation.operations, name)
 
 
 class HardParticles(Integrator):
@@ -120,7 +168,15 @@ class HardParticles(Integrator):
         self.repair_depth = repair_depth
         d = TypeParameterDict(_length("d"), len_keys=1)
         d.default = default_d
-        shape = TypeParameterDict(diameter=_length("diameter"), len_keys=1)
+        shape = TypeParameterDict(
+            diameter=_length("diameter"),
+            orientable=_False("orientable", "these particles have no orientation"),
+            ignore_statistics=_False(
+                "ignore_statistics", "moves are counted for all types together"
+            ),
+            len_keys=1,
+        )
+        shape.default = dict(orientable=False, ignore_statistics=False)
         self._extend_typeparam(
             [
                 TypeParameter("d", type_kind="particle_types", param_dict=d),
@@ -130,6 +186,7 @@ class HardParticles(Integrator):
 
     def _setattr_hook(self, attr, value):
         self._refuse_hpmc(attr)
+        attributes.check(self, attr, [*self._param_dict, *self._typeparam_dict])
         super()._setattr_hook(attr, value)
 
     def _getattr_hook(self, attr):
@@ -168,7 +225,7 @@ class HardParticles(Integrator):
 
     @property
     def box_moves(self):
-        return copy.deepcopy(self._box_moves)
+        return self._box_moves and attributes.ReadOnly("box_moves", self._box_moves)
 
     @box_moves.setter
     def box_moves(self, value):
@@ -177,7 +234,7 @@ class HardParticles(Integrator):
 
     @property
     def swap(self):
-        return copy.deepcopy(self._swap)
+        return self._swap and attributes.ReadOnly("swap", self._swap)
 
     @swap.setter
     def swap(self, value):
@@ -205,12 +262,11 @@ class HardParticles(Integrator):
     def _attach_hook(self):
         simulation = self._simulation
         simulation._warn_if_seed_unset()
-        threads = self._threads
-        if threads is None:
-            communicator = simulation.device.communicator
-            alone = communicator.num_partitions == communicator.num_ranks == 1
-            threads = len(os.sched_getaffinity(0)) if alone else 1
+        threads = self._threads or _default_threads(simulation.device)
         try:
+            # In a first run they would be attached next, and HOOMD-blue's own errors come first.
+            if not simulation.operations._scheduled:
+                _check_operations(weakref.ref(self))
             self._check_shapes(simulation.state.particle_types)
             self._cpp_obj = _manymove.HardParticles(
                 simulation.state._cpp_sys_def, self._DIMENSIONS, threads
@@ -220,6 +276,7 @@ class HardParticles(Integrator):
             self._use_count -= 1
             raise
         super()._attach_hook()
+        self._cpp_obj.setCheck(functools.partial(_check_operations, weakref.ref(self)))
         self._cpp_obj.setTile(self._tile or 0)
         self._set_moves()
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -20,6 +21,7 @@ PYBIND11_MODULE(_manymove, module) {
       .def_property("sweeps_per_step", &HardParticles::sweeps_per_step,
                     &HardParticles::set_sweeps_per_step)
       .def_property("repair_depth", &HardParticles::repair_depth, &HardParticles::set_repair_depth)
+      .def("setCheck", &HardParticles::set_check)
       .def("setTile", &HardParticles::set_tile)
       .def("setBoxMoves", &HardParticles::set_box_moves)
       .def("setSwap", &HardParticles::set_swap)

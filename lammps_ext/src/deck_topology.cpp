@@ -112,7 +112,7 @@ void DeckTopology::read_bonded(MpiCommunicator& communicator, bool bonds, bool a
   const auto index = [this](const Term& term) {
     return atom->map(static_cast<tagint>(term.particle));
   };
-  const auto is_angle = [](const Term& term) { return term.kind > manymove::dpd::kBondedType; };
+  const auto is_angle = [](const Term& term) { return manymove::dpd::is_of_angle(term.kind); };
   std::sort(terms.begin(), terms.end(), [&](const Term& a, const Term& b) {
     if (a.particle != b.particle) return index(a) < index(b);
     if (is_angle(a) != is_angle(b)) return is_angle(b);

@@ -422,10 +422,6 @@ std::string DeckTranslation::risk() const {
              ", which is not periodic and has no fix manymove/wall or wall/reflect of all atoms "
              "(device cpu keeps them)";
   }
-  if (comm->nprocs > 1 && (force->bond || force->angle) &&
-      comm->cutghostuser > neighbor->cutneighmax)
-    return "device auto with bonds and a comm_modify cutoff above cutoff and skin (device cpu "
-           "keeps them)";
   return "";
 }
 
@@ -444,6 +440,8 @@ Settings DeckTranslation::settings() {
   settings.pairs.types = classes_.count();
   settings.pairs.coefficients = coefficients_.data();
   settings.cutoff = settings.pairs.largest_cutoff;
+  // LAMMPS finds a bond of this length. Both bonds of an angle may have it.
+  settings.bonded_reach = (styles_.has_angles() ? 2 : 1) * comm->get_comm_cutoff();
   settings.force_to_acceleration = force->ftm2v;
   settings.mass = classes_.masses();
   settings.seed = pair_->seed();

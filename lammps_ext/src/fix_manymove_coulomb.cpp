@@ -32,9 +32,7 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
   bool surrounding_given = false, precision_given = false;
   for (int k = 7 + types; k < narg; k += 2) {
     const std::string key = arg[k];
-    // `displacement` is the former name of this keyword.
-    const bool is_displacement = key == "max_displacement" || key == "displacement";
-    if (!is_displacement && key != "radius" && key != "boundary" && key != "surrounding" &&
+    if (key != "radius" && key != "boundary" && key != "surrounding" && key != "max_displacement" &&
         key != "method" && key != "precision" && key != "threads" && key != "device")
       error->all(FLERR,
                  "{}: unknown keyword {} (radius, boundary, surrounding, max_displacement, method, "
@@ -54,7 +52,7 @@ FixManymoveCoulomb::FixManymoveCoulomb(LAMMPS* lmp, int narg, char** arg)
         error->all(FLERR, "{}: surrounding {} must be conductor or vacuum", name_, value);
       surrounding_given = true;
       parameters_.vacuum = value == "vacuum";
-    } else if (is_displacement) {
+    } else if (key == "max_displacement") {
       parameters_.max_displacement = positive(key.c_str(), arg[k + 1]);
     } else if (key == "method") {
       using manymove::coulomb::Method;

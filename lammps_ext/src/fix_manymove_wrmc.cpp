@@ -110,7 +110,7 @@ void FixManymoveWRMC::parse(int first, int narg, char** arg) {
         method_ = static_cast<int>(found - std::begin(kMethods));
       } else if (word == "proposals") {
         parameters_.proposals = utils::inumeric(FLERR, value, false, lmp);
-      } else if (word == "max_displacement" || word == "displacement") {  // former name
+      } else if (word == "max_displacement") {
         max_displacement_ = positive(word.c_str(), value);
       } else if (word == "spacing") {
         spacing_ = positive("spacing", value);

@@ -50,7 +50,7 @@ class PairManymoveDPD : public Pair {
   void attach(class PairOnDevice* device);
   // Whether lists of neighbors are built only when this style itself computes, from the next init()
   // on.
-  void want_lists_on_demand(bool on_demand) { lists_on_demand_ = on_demand; }
+  void want_lists_on_demand() { lists_on_demand_ = true; }
 
  protected:
   bool lists_on_demand_ = false;

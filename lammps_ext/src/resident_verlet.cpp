@@ -116,8 +116,7 @@ void VerletManymove::init() {
     error->all(
         FLERR,
         "Run style manymove/verlet was built for another LAMMPS; build the plugin for this one");
-  const bool on_device = !wanted_device().empty();
-  for (PairManymoveDPD* pair : dpd_pairs(lmp)) pair->want_lists_on_demand(on_device);
+  for (PairManymoveDPD* pair : dpd_pairs(lmp)) pair->want_lists_on_demand();
 }
 
 void VerletManymove::setup(int flag) {
@@ -210,12 +209,10 @@ void VerletManymove::upload() {
 
 int VerletManymove::threads() const { return threads_ ? threads_ : comm->nthreads; }
 
-// Returns "cpu", "cuda", or "" for the host. Several ranks of one thread each are faster with
-// LAMMPS' own Verlet than with the engine for the CPU. Collective.
+// Returns "cpu" or "cuda". Collective.
 std::string VerletManymove::wanted_device() const {
   if (device_ != "auto") return device_;
-  if (has_gpus()) return "cuda";
-  return comm->nprocs == 1 || threads() > 1 ? "cpu" : "";
+  return has_gpus() ? "cuda" : "cpu";
 }
 
 // Decides where the run takes place, and logs it, once for several runs.
@@ -226,8 +223,6 @@ void VerletManymove::choose_place() {
   const std::string style = "Run style manymove/verlet";
   std::string no_gpu = ": ";
   if (any && !gpu) no_gpu = ": no CUDA device (" + why_no_gpus() + "), ";
-  if (device_of_run_.empty())
-    return announce(style + no_gpu + "the particles stay on the host", false);
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
   std::string unserved = deck_->unserved();
   const std::string risk = any && !gpu && unserved.empty() ? deck_->risk() : "";

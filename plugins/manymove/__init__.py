@@ -1,9 +1,7 @@
 """Massively parallel particle simulations on CPUs and GPUs."""
 
-import typing as _typing
 from importlib.metadata import version as _version
 
-from manymove import _renamed
 from manymove.adsorption import METHANE, Adsorbate, Adsorption, Framework, Profile, read_framework
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import PressureEstimate
@@ -52,6 +50,3 @@ __all__ = [
     "read_framework",
     "square_packing",
 ]
-
-if not _typing.TYPE_CHECKING:  # otherwise any name would be right for a type checker
-    __getattr__ = _renamed.names_of("manymove")

@@ -63,8 +63,14 @@ def refused(path: PathLike, kind: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else error
-        raise ValueError(f"{os.fspath(path)} is no checkpoint of {kind}: {what}") from None
+        raise refusal(path, kind, error) from None
+
+
+def refusal(path: PathLike, kind: str, error: Exception) -> ValueError:
+    """The error of a file that does not hold what it should."""
+    what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+    first = files.printable(what.partition("\n")[0])
+    return ValueError(f"{os.fspath(path)} is no checkpoint of {kind}: {first}")
 
 
 def read(

@@ -3,7 +3,8 @@
 
 A file is written under another name, synced, and renamed; then its folder is synced. A rename is
 atomic, and syncing the folder makes it durable. Therefore the name always refers to a complete
-file, the old one or the new one. Python repeats calls that a signal has interrupted (PEP 475).
+file, the old one or the new one. The other name is random, so that several processes may write one
+file at a time: the last one remains. Python repeats calls that a signal has interrupted (PEP 475).
 """
 
 from __future__ import annotations
@@ -11,20 +12,24 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 PathLike = str | os.PathLike[str]
+PARTIAL = ".partial"
 
 
 @contextmanager
 def replace(path: PathLike, *, keep_previous: bool = False) -> Iterator[BinaryIO]:
     """A new file, which gets the name when the block ends and is then durable.
 
-    If the block or a system call fails, the old file stays and the new one is removed.
+    If the block or a system call fails, the old file stays and the new one is removed. The new file
+    gets the permissions of the old one.
 
     Args:
         path: of the file.
@@ -34,9 +39,9 @@ def replace(path: PathLike, *, keep_previous: bool = False) -> Iterator[BinaryIO
         OSError: the file cannot be written; the error names it.
     """
     path = Path(path)
-    partial = path.with_name(path.name + ".partial")
+    partial = _unused(path)
     try:
-        with open(partial, "wb") as file:
+        with _created(partial, like=path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -52,6 +57,35 @@ def replace(path: PathLike, *, keep_previous: bool = False) -> Iterator[BinaryIO
         raise
 
 
+def _unused(path: Path) -> Path:
+    """A name in the same folder that no other process uses, and that cannot be guessed. A kill
+    leaves the file with the suffix `PARTIAL`."""
+    return path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
+
+
+def _created(path: Path, like: Path) -> BinaryIO:
+    """A new file to write, with the permissions of another one if that exists, and otherwise those
+    of the umask. No link is followed."""
+    try:
+        mode = stat.S_IMODE(os.stat(like).st_mode) & 0o777
+    except OSError:
+        mode = None
+
+    def opener(name: str, flags: int) -> int:
+        descriptor = os.open(name, flags | os.O_NOFOLLOW, 0o666 if mode is None else mode)
+        if mode is not None:
+            os.fchmod(descriptor, mode)
+        return descriptor
+
+    return open(path, "xb", opener=opener)
+
+
+def printable(text: str) -> str:
+    """A text with escapes instead of the characters that control a terminal, for words of files in
+    messages."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def previous(path: PathLike) -> Path:
     """The name of the file that `replace` keeps."""
     path = Path(path)
@@ -61,14 +95,12 @@ def previous(path: PathLike) -> Path:
 def _keep(path: Path) -> None:
     """Give a file a second name, which remains when the first name is given to another file. The
     first name exists at every moment. A file system without hard links gets a copy."""
-    link = path.with_name(path.name + ".link")
+    link = _unused(previous(path))
     try:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(link)
         try:
             os.link(path, link)
         except OSError:
-            with open(path, "rb") as old, open(link, "wb") as copy:
+            with open(path, "rb") as old, _created(link, like=path) as copy:
                 shutil.copyfileobj(old, copy)
                 copy.flush()
                 os.fsync(copy.fileno())

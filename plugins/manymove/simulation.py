@@ -14,7 +14,9 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 import numpy as np
 
 from manymove import checkpoint, devices
+from manymove.attributes import CheckedAttributes
 from manymove.checkpoint import PathLike
+from manymove.exclusive import Exclusive
 
 S = TypeVar("S", bound="Simulation")
 Callback = Callable[[Any], None] | None  # called with the object that runs
@@ -37,8 +39,10 @@ def of_engine(name: str, doc: str) -> Any:
     return property(lambda self: getattr(self._engine, name), doc=doc)
 
 
-class Simulation(ABC):
+class Simulation(CheckedAttributes, ABC):
     """An engine on a device and its parameters; a base class that is not for separate use.
+
+    Assignment to an attribute that does not exist, or cannot change, is an AttributeError.
 
     A subclass defines `_KIND`, the kind of its checkpoints, `_COUNTER`, its own name of `timestep`,
     and `_several`, whether several GPUs can share a chain.
@@ -47,7 +51,6 @@ class Simulation(ABC):
     _KIND: ClassVar[str]
     _COUNTER: ClassVar[str]
     _several: ClassVar[bool] = False
-    _engine: Any
     _parameters: dict[str, Any]
     _quiet = False  # whether another rank shows the progress
     box: Any
@@ -60,6 +63,14 @@ class Simulation(ABC):
     def _where(self) -> tuple[dict[str, Any], str, int]:
         """The last arguments of the functions that make an engine."""
         return self._parameters, self._device, self._threads
+
+    @property
+    def _engine(self) -> Any:
+        return self._exclusive
+
+    @_engine.setter
+    def _engine(self, engine: Any) -> None:
+        self._exclusive = Exclusive(engine, type(self).__name__)
 
     def _adopt(self, engine: Any) -> None:
         self._engine = engine
@@ -89,8 +100,15 @@ class Simulation(ABC):
     def _watched(
         self, unit: str, length: float, callback: Callback, progress: bool
     ) -> Iterator[Callback]:
-        """The callback of a run of this length. With `progress` it also updates a bar on the
-        standard error or in the notebook, which counts the attribute `unit`."""
+        """The callback of a run of this length, during which no other thread can use the object.
+        With `progress` it also updates a bar on the standard error or in the notebook, which counts
+        the attribute `unit`."""
+        with self._exclusive.alone():
+            yield from self._shown(unit, length, callback, progress)
+
+    def _shown(
+        self, unit: str, length: float, callback: Callback, progress: bool
+    ) -> Iterator[Callback]:
         if not progress:
             yield callback
             return
@@ -219,7 +237,10 @@ class Simulation(ABC):
     def _loaded(cls: type[S], path: PathLike, *place: Any) -> S:
         self = cls.__new__(cls)
         self._settle(*place)
-        self._restore(path)
+        try:
+            self._restore(path)
+        except (TypeError, LookupError, AttributeError, ArithmeticError) as error:
+            raise checkpoint.refusal(path, cls._KIND, error) from None  # of a value in the file
         return self
 
     @abstractmethod
@@ -234,7 +255,7 @@ class MonteCarlo(Simulation):
     def core(self) -> Any:
         """Engine of `manymove._core`, for adaptors to host programs. Code that changes the state of
         the engine must keep this object consistent."""
-        return self._engine
+        return self._exclusive.bare
 
     trial_moves: int = counter(1, "Number of trial moves of all particles.")
     accepted_moves: int = counter(2, "Number of accepted trial moves.")

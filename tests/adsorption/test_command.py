@@ -291,6 +291,48 @@ def test_an_isotherm_resumes_where_it_was_stopped(tmp_path, capsys):
     assert f"pressure_1 is a part of the isotherm in {whole}" in capsys.readouterr().err
 
 
+def test_the_table_of_an_isotherm_is_written_after_each_point(tmp_path, monkeypatch):
+    from manymove.adsorption import job
+
+    original = job.run
+
+    def run(settings, world):
+        if settings.pressure == 20:
+            raise RuntimeError("the second point fails")
+        return original(settings, world)
+
+    monkeypatch.setattr(job, "run", run)
+    assert adsorption(*DENSE, "1,20", "--steps", 10, "--output", tmp_path) == 2
+    (row,), summary = isotherm_rows(tmp_path), summary_of(tmp_path)
+    assert row["pressure_bar"] == "1" and summary["pressure_bar"] == [1.0]
+    assert not summary["complete"]
+    assert (tmp_path / "isotherm.png").exists()
+    monkeypatch.undo()
+    assert adsorption("--resume", "--output", tmp_path, "--quiet") == 0
+    assert [row["pressure_bar"] for row in isotherm_rows(tmp_path)] == ["1", "20"]
+    assert summary_of(tmp_path)["complete"]
+
+
+def test_progress_names_the_pressure_and_is_about_all_points(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("manymove.jobs.progress.LINE_EVERY", 0.0)
+    words = [word for word in DENSE if word != "--quiet"]
+    assert adsorption(*words, "1,5,20", "--steps", 9000, "--output", tmp_path) == 0
+    printed = capsys.readouterr().err
+    found = re.findall(r"LTA, plj, (\d+) bar \(point (\d) of 3\): (\d+)%.* left", printed)
+    assert {(p, k) for p, k, _ in found} == {("1", "1"), ("5", "2"), ("20", "3")}
+    for _, k, percent in found:
+        assert 100 * (int(k) - 1) / 3 - 1 <= int(percent) <= 100 * int(k) / 3 + 1
+
+
+def test_a_pressure_without_a_fugacity_is_one_error(tmp_path, capsys):
+    assert adsorption(*DENSE, "1e-300", "--output", tmp_path) == 2
+    assert capsys.readouterr().err == (
+        "manymove: error: --isotherm: CH4: no fugacity at 1e-300 bar and 300 K: the equation of "
+        "state needs a positive temperature and a pressure from 1e-100 to 10000 bar "
+        "(1 bar is 10^5 Pa)\n"
+    )
+
+
 def test_isotherm_of_a_mixture(tmp_path):
     laws = {"O": [100.0, 3.3], "Si": None}
     gas = {"epsilon": 120, "sigma": 3.4, "framework": laws, "critical_temperature": 150.0,

@@ -146,6 +146,27 @@ def test_sites_without_coordinates_are_named(read):
         read(cif(P1, PLAIN + "O9 O ? ? ?\n"))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("_cell_length_a 9", "_cell_length_a foo", "_cell_length_a is foo; it must be a length ab"),
+        ("_cell_length_a 9\n", "", "has no _cell_length_a, which the unit cell needs"),
+        ("_cell_angle_beta 90", "_cell_angle_beta 0", "_cell_angle_beta is 0; it must be an"),
+        ("_cell_angle_beta 90", "_cell_angle_beta ?", r"_cell_angle_beta is \?; it must be an"),
+        ("fract_y", "fract_b", "has no _atom_site_fract_y, which its atoms need"),
+        ("O1 O 0", "O1 O x", "_atom_site_fract_x of the site O1 is x; it must be a number"),
+        ("_atom_site_label", "_atom_site_name", "has no rows with _atom_site_label$"),
+        ("O1 O 0", "O1 Qq 0", r"site O1 is of no known element \(Qq\)"),
+    ],
+)
+def test_an_error_of_a_cif_file_names_its_cause(old, new, message, tmp_path):
+    text = cif(atoms="O1 O 0 0.5 0\nO2 O 0.3 0 0\n")
+    assert old in text
+    (tmp_path / "a.cif").write_text(text.replace(old, new, 1))
+    with pytest.raises(ValueError, match=message):
+        read_framework(tmp_path / "a.cif")
+
+
 def test_cartesian_coordinates_are_refused_as_such(read):
     with pytest.raises(ValueError, match="has Cartesian coordinates"):
         read(cif(P1).replace("_fract_", "_Cartn_"))

@@ -93,6 +93,7 @@ def test_of_two_phases_the_stable_one_is_taken():
         (([CO2, N2], 1.0, 300.0, [0.5, 0.6]), "positive with the sum 1"),
         (([CO2, N2], 1.0, 300.0, [1.0, 0.0]), "positive with the sum 1"),
         (([CO2], 0.0, 300.0), "CO2: no fugacity at 0 bar"),
+        (([CO2], 1e-300, 300.0), "CO2: no fugacity at 1e-300 bar .* from 1e-100 to 10000 bar"),
         (([CO2], 1e5, 300.0), r"CO2: no fugacity at 100000 bar .* \(1 bar is 10\^5 Pa\)"),
         (([GAS], 1.0, 300.0), "Ar has no critical constants"),
         (([CO2, N2], 1.0, 300.0, None, {("CO2", "Xe"): 0.1}), 'interactions has "Xe"'),

@@ -284,6 +284,32 @@ def test_checkpoints_continue_to_the_same_bits(tmp_path, device):
     assert again.loading_from_insertions == whole.loading_from_insertions
 
 
+def test_a_checkpoint_of_molecules_whose_memory_has_grown_continues(tmp_path, device):
+    """The slots without molecules have no orientation after the growth."""
+    a = mixture(400, capacity=[1, 1], device=device)
+    assert (a.counts < a.capacity).any() and a.capacity != [1, 1]
+    a.save(tmp_path / "state")
+    again = Adsorption.load(tmp_path / "state", device=device)
+    for each in (a, again):
+        each.run(50)
+    assert state(again) == state(a)
+
+
+@pytest.mark.parametrize("damage", [0.0, 2.0, np.nan])
+def test_a_damaged_orientation_of_a_molecule_is_refused(damage, tmp_path):
+    a = mixture(100, capacity=[1, 1])
+    a.save(tmp_path / "whole")
+    with np.load(tmp_path / "whole") as file:
+        arrays = dict(file)
+    header = json.loads(str(arrays.pop("header")))
+    (system, species), slots = np.argwhere(a.counts > 0)[-1], sum(a.capacity)
+    slot = system * slots + sum(a.capacity[:species]) + a.counts[system, species] - 1
+    arrays["orientations"][4 * slot : 4 * slot + 4] *= damage
+    checkpoint.write(tmp_path / "damaged", header.pop("kind"), header, **arrays)
+    with pytest.raises(ValueError, match="an orientation is not a unit quaternion"):
+        Adsorption.load(tmp_path / "damaged", device="cpu")
+
+
 def test_averages_that_an_earlier_version_began_have_no_estimators_of_trials(tmp_path):
     """Its checkpoints have fewer sums, and no number of reinsertions."""
     a = opened(molecules=[1, 1], reinsertion=0.1, trial_positions=4, **MIXED)

@@ -14,7 +14,7 @@ from manymove import _core, cli
 from manymove.bench import dpd, dpd_hoomd, dpd_variants
 from manymove.lammps import host
 
-QUICK = ["--repeats", "3", "--seconds", "0.05", "--melt", "600", "--ranks", "1"]
+QUICK = ["--repeats", "3", "--seconds", "0.05", "--equilibrate", "600", "--ranks", "1"]
 QUICK += ["--precision", "mixed"]
 
 
@@ -319,7 +319,7 @@ def test_a_variant_that_fails_is_told_and_left_out(tmp_path, capsys):
 
 @needs_lammps
 def test_what_has_not_melted_is_not_timed(capsys):
-    arguments = ["bench", "dpd", "--sizes", "1500", "--melt", "100", "--ranks", "1"]
+    arguments = ["bench", "dpd", "--sizes", "1500", "--equilibrate", "100", "--ranks", "1"]
     assert cli.run(arguments) == 2
     assert "--equilibrate must be larger" in capsys.readouterr().err
 
@@ -333,7 +333,7 @@ def test_what_has_not_melted_is_not_timed(capsys):
         (["--timestep", "0"], "timestep must be positive"),
         (["--weight-exponent", "-1"], "--weight-exponent must not be negative"),
         (["--repeats", "2"], "a spread needs at least 3"),
-        (["--melt", "10"], "--equilibrate is 10"),
+        (["--equilibrate", "10"], "--equilibrate is 10"),
         (["--ranks", "0"], "--ranks is 0"),
         (["--threads", "0"], "--threads is 0"),
         (["--skin", "0.3,0"], "--skin must be positive, got 0"),

@@ -249,7 +249,9 @@ def test_help_version_and_info(capsys):
 def test_bench_times_every_variant(tmp_path, capsys):
     results = tmp_path / "bench.json"
     arguments = ["--sizes", "256", "--device", "cpu", "--threads", "1,2", "--seconds", "0.05"]
-    assert cli.run(["bench", "disks", *arguments, "--melt", "10", "--json", str(results)]) == 0
+    assert (
+        cli.run(["bench", "disks", *arguments, "--equilibrate", "10", "--json", str(results)]) == 0
+    )
     report = json.loads(results.read_text())
     assert report.keys() >= {"date", "version", "commit", "cpu", "driver", "results"}
     ours = [row for row in report["results"] if row["device"] == "cpu"]
@@ -263,7 +265,7 @@ def test_bench_times_every_variant(tmp_path, capsys):
 
 def test_bench_measures_the_decorrelation_when_asked(tmp_path):
     results = tmp_path / "bench.json"
-    arguments = ["--sizes", "64", "--device", "cpu", "--seconds", "0.02", "--melt", "10"]
+    arguments = ["--sizes", "64", "--device", "cpu", "--seconds", "0.02", "--equilibrate", "10"]
     arguments += ["--decorrelation", "2000", "--json", str(results)]
     assert cli.run(["bench", "disks", *arguments]) == 0
     row = json.loads(results.read_text())["results"][0]
@@ -286,7 +288,7 @@ def test_bench_refuses(capsys, arguments, message):
 
 
 BENCH_HOOMD = ["bench", "hoomd", "--sizes", "256", "--device", "cpu", "--threads", "1"]
-BENCH_HOOMD += ["--seconds", "0.02", "--melt", "10"]
+BENCH_HOOMD += ["--seconds", "0.02", "--equilibrate", "10"]
 
 
 @pytest.mark.parametrize("options, nselect", [([], (8, 16, 32)), (["--spheres"], (4, 8, 16))])

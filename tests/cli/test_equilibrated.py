@@ -106,6 +106,26 @@ def test_disks_shorter_than_their_relaxation_say_so(tmp_path, monkeypatch, capsy
     assert summary_of(tmp_path)["status"][1].startswith("not equilibrated")
 
 
+def test_slow_modes_do_not_make_a_pressure_wrong(tmp_path, monkeypatch, capsys):
+    """Density modes of a dilute fluid diffuse through the box in 1,600 sweeps. The run does not
+    sample them, and says so, but its pressure is that of the literature within four standard
+    errors: one false alarm in 16,000 seeds."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    options = "--particles 1000 --packing-fraction 0.1 --sweeps 3000 --equilibrate 500 --seed 1"
+    assert cli.run(["spheres", *options.split(), "--device", "cpu", "--output", str(tmp_path)]) == 0
+    printed, summary = capsys.readouterr().out, summary_of(tmp_path)
+    assert summary["warnings"] == [] and summary["equilibrated"]
+    assert summary["relaxation_time"] < 50
+    modes = summary["slow_modes"]["density modes"]
+    assert modes["relaxation_time"] > 150 and not modes["resolved"]
+    assert re.search(
+        r"^slow modes +density modes relax in .* sweeps or more", printed, re.MULTILINE
+    )
+    literature, uncertainty = summary["literature_pressure"]
+    error = np.hypot(summary["pressure_error"], uncertainty)
+    assert summary["pressure"] == pytest.approx(literature, abs=4 * error)
+
+
 def test_points_that_are_not_equilibrated_are_hollow(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     from matplotlib.axes import Axes

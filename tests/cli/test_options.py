@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -16,7 +15,6 @@ import typer
 from commands import SMALL, summary_of
 
 from manymove import HardDisks, HardSpheres, cli
-from manymove.cli.options import RENAMED
 from manymove.cli.texts import HELP
 from manymove.jobs.world import World
 
@@ -247,49 +245,17 @@ def test_errors_of_lists_name_the_option(line, message, capsys):
     assert message in error and error.count("\n") == 1
 
 
-# ---- earlier names -------------------------------------------------------------------------------
+# ---- lists ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("line", "name", "value"),
-    [
-        ("disks --checkpoint 5", "checkpoint_every", 5.0),
-        ("adsorption --checkpoint=7", "checkpoint_every", 7.0),
-        ("bench disks --melt 9", "equilibrate", 9),
-        ("bench electrolyte --precisions mixed double", "precisions", ("mixed", "double")),
-    ],
-)
-def test_earlier_names_are_accepted_with_a_warning(line, name, value, capsys):
-    assert parsed(f"manymove {line}")[name] == value
-    (old,) = RENAMED.keys() & set(re.findall(r"--[\w-]+", line))
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1 and f"{old} is deprecated" in error and RENAMED[old] in error
-    assert not any(old in option.opts for _, option in OPTIONS)
-
-
-def test_options_that_an_earlier_version_stored_are_continued(tmp_path, capsys):
-    """Lists were stored as they were typed, pairs as lists, and one option had another name."""
+def test_a_list_that_differs_from_the_stored_one_is_refused(tmp_path, capsys):
     short = [*SMALL["electrolyte"].split(), "--device", "cpu", "--quiet", "--output"]
     assert cli.run(["electrolyte", *short, str(tmp_path), "--valences", "2,-2"]) == 0
-    file = tmp_path / "options.json"
-    stored = json.loads(file.read_text())
-    assert stored["valences"] == [2, -2]
-    stored["checkpoint"] = stored.pop("checkpoint_every")
-    file.write_text(json.dumps(stored))
     again = ["electrolyte", "--resume", "--quiet", "--output", str(tmp_path)]
     assert cli.run([*again, "--sweeps", "3", "--valences", "2", "-2"]) == 0
     assert summary_of(tmp_path)["sweeps"] == 3 and summary_of(tmp_path)["valences"] == [2, -2]
     assert cli.run([*again, "--valences", "1,-1"]) == 2
     assert "has --valences 2,-2, not 1,-1" in capsys.readouterr().err
-    one, two = tmp_path / "one", tmp_path / "two"
-    short = [*SMALL["adsorption"].split(), "--device", "cpu", "--quiet", "--output"]
-    assert cli.run(["adsorption", *short, str(one)]) == 0
-    assert cli.run(["adsorption", *short, str(two), "--steps", "2"]) == 0
-    stored = json.loads((two / "options.json").read_text())
-    (two / "options.json").write_text(json.dumps(stored | {"molecules": "2"}))
-    again = ["adsorption", "--resume", "--quiet", "--output", str(two), "--steps", "4"]
-    assert cli.run([*again, "--molecules", "2"]) == 0
-    assert summary_of(two)["state_hash"] == summary_of(one)["state_hash"]
 
 
 # ---- summaries -----------------------------------------------------------------------------------

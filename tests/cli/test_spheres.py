@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import signal
 import subprocess
@@ -48,7 +49,8 @@ def test_tiles_are_those_of_the_option(tmp_path, capsys):
     assert summary["tile"] == [5, 4, 3]
     alone = HardSpheres.load(tmp_path / "checkpoint-0.state", device="cpu")
     assert alone.tile == (5, 4, 3)
-    alone.run_until(500 + alone.sweeps - summary["sweeps"])
+    per_cycle = alone.sweeps_per_cycle
+    alone.run_cycles(math.ceil(5000 / per_cycle) + math.ceil(500 / per_cycle) - alone.cycles)
     assert spheres("--resume", "--output", tmp_path, "--quiet", "--sweeps", 500) == 0
     assert summary_of(tmp_path)["state_hash"] == alone.state_hash
     # Neither the options nor, without them, the state allow other tiles.

@@ -263,20 +263,20 @@ struct Chain {
     watch = std::make_unique<Watch>();
     for (int d = 0; d < 2; ++d) {
       cudaSetDevice(d);
-      watch->add(d, work(d), &decided[d], &outcomes[d], sizeof outcomes[d]);
+      watch->add(d, work(d), &decided[d]);
     }
     cudaSetDevice(0);
   }
   static cudaStream_t work(int d) { return reinterpret_cast<cudaStream_t>(16 + d); }
-  // As 50 sweeps whose kernels wait for the other device: each ends when the device's outcomes say
+  // As 50 sweeps whose kernels wait for the other device: each ends when the device's counter says
   // that all is decided, and the next one begins at 0.
   void wait_on(int d) {
     runtime.work[work(d)] = [this, d] {
-      if (ended[d] < 50 && outcomes[d] == ~0u) ++ended[d], outcomes[d] = 0;
+      if (ended[d] < 50 && decided[d] == ~0u) ++ended[d], decided[d] = 0;
       return ended[d] < 50 ? cudaErrorNotReady : cudaSuccess;
     };
   }
-  unsigned decided[2] = {}, outcomes[2] = {}, ended[2] = {};
+  unsigned decided[2] = {}, ended[2] = {};
   std::unique_ptr<Watch> watch;
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Ranks that are processes of this machine, and functions that stand in for those of MPI.
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -88,11 +91,11 @@ class Job {
       process_.push_back(process);
       errors_.push_back(errors[0]);
     }
-    std::vector<Endpoint> all(number);
+    all_.resize(number);
     for (std::size_t r = 0; r < number; ++r)
-      CHECK(read(from[r], &all[r], sizeof all[r]) == sizeof all[r]);
+      CHECK(read(from[r], &all_[r], sizeof all_[r]) == sizeof all_[r]);
     for (const int pipe : to)
-      for (const Endpoint& one : all) CHECK(write(pipe, &one, sizeof one) == sizeof one);
+      for (const Endpoint& one : all_) CHECK(write(pipe, &one, sizeof one) == sizeof one);
     for (std::size_t r = 0; r < number; ++r) {
       close(to[r]);
       close(from[r]);
@@ -109,6 +112,7 @@ class Job {
     for (const int pipe : errors_) close(pipe);
   }
 
+  std::uint16_t port(int rank) const { return all_[static_cast<std::size_t>(rank)].port; }
   void send(int rank, int number) const { kill(process_[static_cast<std::size_t>(rank)], number); }
 
   // The exit code of a rank; -1 if it was killed, -2 if it has not ended in time.
@@ -142,6 +146,7 @@ class Job {
   }
 
  private:
+  std::vector<Endpoint> all_;
   std::vector<pid_t> process_;
   std::vector<int> errors_;
 };
@@ -207,6 +212,24 @@ TEST("ranks that wait for a rank that computes are not ended") {
       MPI_Allreduce(3 * kLimit);
   });
   for (const int rank : {0, 1, 2}) {
+    CHECK_EQUAL(job.end_of(rank), kDone);
+    CHECK(job.said(rank).empty());
+  }
+}
+
+TEST("datagrams of other programs do not hide those of the ranks") {
+  Job job(2, [](int) { MPI_Allreduce(4 * kLimit); });
+  const int from = socket(AF_INET, SOCK_DGRAM, 0);
+  sockaddr_in place = {};
+  place.sin_family = AF_INET;
+  place.sin_port = job.port(0);
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const char foreign[200] = {};  // longer than a datagram of the ranks, and shorter
+  for (const auto began = Time::now(); since(began) < 3 * kLimit; rest(0.005))
+    for (const std::size_t bytes : {0, 1, 200, 32})
+      sendto(from, foreign, bytes, 0, reinterpret_cast<const sockaddr*>(&place), sizeof place);
+  close(from);
+  for (const int rank : {0, 1}) {
     CHECK_EQUAL(job.end_of(rank), kDone);
     CHECK(job.said(rank).empty());
   }

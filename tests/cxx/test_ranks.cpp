@@ -140,6 +140,43 @@ TEST("memory of a delivery that was lost is not used again") {
   }
 }
 
+TEST("numbers of records that another rank cannot have are refused") {
+  class Lying final : public test::InProcess {
+   public:
+    explicit Lying(test::Mailboxes& mail) : InProcess(mail, 0) {}
+    void transpose(const std::int64_t*, std::int64_t* from) override {
+      from[0] = 1'000'000;  // the number of this rank is known without it
+      from[1] = announced;
+    }
+    void exchange(const std::vector<Message>&, const std::vector<Message>&) override {}
+    std::int64_t announced = 0;
+  };
+  test::Mailboxes mail(2);
+  Lying communicator(mail);
+  const std::vector<std::vector<double>> sent{{1, 2}, {}};
+  CHECK(deliver(communicator, sent) == std::vector<double>({1, 2}));
+  for (const std::int64_t wrong : {std::int64_t(-1), INT64_MIN, INT64_MAX, INT64_MAX / 8}) {
+    communicator.announced = wrong;
+    CHECK_THROWS(deliver(communicator, sent), std::runtime_error,
+                 ("rank 1 announces " + std::to_string(wrong) + " records").c_str());
+  }
+  CHECK_EQUAL(total_of({3, 0, 4}, 8), 7);
+}
+
+TEST("an error of a rank that does not exist is refused") {
+  class Lying final : public test::InProcess {
+   public:
+    explicit Lying(test::Mailboxes& mail) : InProcess(mail, 0) {}
+    void gather(const void*, void* all, std::size_t) override {
+      static_cast<std::int64_t*>(all)[0] = 0;
+      static_cast<std::int64_t*>(all)[1] = 1000;
+    }
+  };
+  test::Mailboxes mail(2);
+  Lying communicator(mail);
+  CHECK_THROWS(agree(communicator, nullptr), std::runtime_error, "of rank -998");
+}
+
 TEST("ranks are counted among those of the same name") {
   const std::vector<std::string> hosts{"a", "b", "a", "", "b", "a", ""};
   const std::vector<int> expected{0, 0, 1, 0, 1, 2, 1};

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <memory>
 #include <stdexcept>
@@ -159,4 +162,43 @@ TEST("ranges cover the indices from 0 to the end once, without gaps") {
     });
     record.check_each_done(1);
   }
+}
+
+TEST("a run ends with the error of a task, and the pool is used again") {
+  ThreadPool pool(4);
+  for (int round = 0; round < 200; ++round)
+    CHECK_THROWS(for_each_item(pool, 100,
+                               [](int item, int) {
+                                 if (item % 30 == 7) throw std::runtime_error("no memory");
+                               }),
+                 std::runtime_error, "no memory");
+  Record record(100, 4);
+  run(pool, 100, record);
+  record.check_each_done(1);
+}
+
+TEST("a child of fork() gets an error instead of waiting, and its copy of a pool ends") {
+  auto pool = std::make_unique<ThreadPool>(3);
+  Record before(10, 3);
+  run(*pool, 10, before);
+  const pid_t child = fork();
+  CHECK(child >= 0);
+  if (child == 0) {
+    alarm(10);
+    bool refused = false;
+    try {
+      Record record(10, 3);
+      run(*pool, 10, record);
+    } catch (const std::runtime_error&) {
+      refused = true;
+    }
+    pool.reset();
+    _exit(refused ? 0 : 1);
+  }
+  int status;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  Record record(10, 3);
+  run(*pool, 10, record);  // in the parent, as ever
+  record.check_each_done(1);
 }

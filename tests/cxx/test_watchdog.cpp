@@ -286,6 +286,34 @@ TEST("a wait for an alarm that no rank raises ends as other waits do") {
   for (const auto& text : said) CHECK(text.find("have waited for one another") != text.npos);
 }
 
+TEST("notices of ranks that do not exist, and texts without an end, do no harm") {
+  struct Forged final : Post {
+    void send(int to, const Notice&) override { answered.push_back(to); }
+    bool receive(Notice& notice) override {
+      if (left.empty()) return false;
+      notice = left.front();
+      left.pop_front();
+      return true;
+    }
+    std::deque<Notice> left;
+    std::vector<int> answered;
+  } post;
+  for (const int kind : {0, 1, 2, 3, 4, 5, 6, -1})
+    for (const int sender : {-1, 0, 2, 1 << 30}) {
+      Notice& forged = post.left.emplace_back();
+      forged = {kind, sender, kind == Notice::kAnswer ? 0 : -1, 1, {}};
+      std::fill(forged.text, forged.text + sizeof forged.text, 'x');
+    }
+  Watchdog watchdog(0, 2, post, kLimit);
+  watchdog.look();
+  CHECK(post.answered.empty() && post.left.empty());
+  CHECK_EQUAL(watchdog.alarms(), 0);
+  Notice endless{Notice::kFailed, 1, 1, 0, {}};
+  std::fill(endless.text, endless.text + sizeof endless.text, 'x');
+  post.left.push_back(endless);
+  CHECK_THROWS(watchdog.wait([] { return false; }), RankFailure, std::string(495, 'x').c_str());
+}
+
 TEST("what done() throws passes through a wait, which may be made again") {
   Simulation simulation(1);
   const Texts said = simulation.run([&](int, Watchdog& watchdog) {

@@ -18,6 +18,14 @@ def test_an_estimate_is_printed_with_the_error_of_its_last_digit():
     assert str(Estimate(2.5, float("nan"))) == "2.5(?)"
 
 
+def test_small_numbers_have_an_exponent():
+    assert str(Estimate(4.568e-7, 6e-10)) == "4.568(6)e-07"
+    assert str(Estimate(-2.4e-5, 1.04e-5)) == "-2(1)e-05"
+    assert str(Estimate(1e-9, 3e-5)) == "0(3)e-05"
+    assert str(Estimate(2.5e-4, 1e-5)) == "0.00025(1)"
+    assert str(Estimate(3e-120, 1e-121)) == "3.0(1)e-120"
+
+
 def test_no_number_is_followed_by_plus_or_minus():
     if not (ROOT / "docs").is_dir():
         pytest.skip("not in a checkout")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The site that `make docs` has built: it loads nothing from the network, its links lead somewhere,
-and former addresses forward the reader. `make docs` runs these tests."""
+and its root forwards the reader. `make docs` runs these tests."""
 
 from __future__ import annotations
 
@@ -88,9 +88,7 @@ def test_links_within_the_site_lead_somewhere(pages):
                 assert (path.parent / target).exists(), f"{path.name}: no {link}"
 
 
-def test_former_addresses_forward_to_pages(site, pages):
-    former = ["hard_disks", "dpd", "electrolytes", "adsorbates", "hoomd", "files_and_analysis"]
-    for path in [site / "index.html", *(site / f"docs/{name}.html" for name in former)]:
-        (target,) = pages[path].forwards
-        assert (path.parent / target).exists()
-        assert not pages[(path.parent / target).resolve()].forwards
+def test_the_root_forwards_to_the_front_page(site, pages):
+    (target,) = pages[site / "index.html"].forwards
+    assert (site / target).exists()
+    assert not pages[(site / target).resolve()].forwards

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from dpd_chains import ANGLES, STYLES, chain_data, chains
@@ -167,13 +169,97 @@ def test_a_broken_fene_bond_is_an_error(device, tmp_path):
     assert "bad FENE bond: a bond of particle 2 was longer than twice" in run.output
 
 
+TRIMER = """trimer
+
+3 atoms
+2 bonds
+1 angles
+
+Coords
+
+1 0.0 0.0 0.0
+2 0.7 0.0 0.0
+3 1.3 0.35 0.0
+
+Types
+
+1 1
+2 1
+3 1
+
+Bonds
+
+1 1 1 2
+2 1 2 3
+
+Angles
+
+1 1 1 2 3
+"""
+TRIMERS = """
+pair_style manymove/dpd 1.0 1.0 4711 precision double
+pair_coeff * * 25.0 4.5
+bond_style harmonic
+bond_coeff 1 50.0 0.7
+angle_style harmonic
+angle_coeff 1 5.0 150.0
+neighbor 0.3 bin
+timestep 0.01
+fix nve all nve
+"""
+
+
+@pytest.fixture(scope="module")
+def trimers(tmp_path_factory):
+    """Restart file of 1,000 stiff trimers at random places."""
+    folder = tmp_path_factory.mktemp("trimers")
+    (folder / "trimer").write_text(TRIMER)
+    deck = f"""
+units lj
+atom_style angle
+comm_modify vel yes
+region box block 0 10 0 10 0 10
+create_box 1 box bond/types 1 angle/types 1 extra/bond/per/atom 2 extra/angle/per/atom 1 &
+  extra/special/per/atom 2
+molecule trimer {folder / "trimer"}
+create_atoms 0 random 1000 771 NULL mol trimer 772
+mass 1 1.0
+velocity all create 1.0 13 loop geom
+{TRIMERS}
+write_restart start
+"""
+    return run_lammps(deck, folder).directory / "start"
+
+
+# The ends of an angle are farther apart than cutoff and skin.
+@pytest.mark.parametrize("cutoff", ["", "cutoff 2.2"])
+def test_ranks_know_the_ends_of_wide_angles(cutoff, trimers, device, tmp_path):
+    start = f"comm_modify vel yes {cutoff}\nread_restart {trimers}\n{TRIMERS}{resident(device)}"
+    deck = start + BONDED + "thermo 10\nrun 20\n" + END
+    one, many = run_lammps(deck, tmp_path), run_lammps(deck, tmp_path, ranks=2)
+    assert_stays(many)
+    assert_close(state(many), state(one), 1e-8)
+    for name in ("E_bond", "E_angle", "Press", "Pxy"):
+        assert many.thermo()[name] == pytest.approx(one.thermo()[name], rel=1e-9), name
+
+
 def test_an_angle_beyond_the_reach_of_a_rank_is_an_error(device, tmp_path):
-    data = chain_data(tmp_path, chains=40)
-    text = chains(data, before="processors 4 1 1\ncomm_modify cutoff 3.4")
-    text += "displace_atoms all ramp x 0.0 100.0 x 0 7\n"
-    text += resident(device) + "run 20\n"
-    run = run_lammps(text, tmp_path, ranks=4, fails=True)
-    assert "missing at step" in run.output or "its partner is missing" in run.output
+    # The ends fly apart, one on each rank. Twice the cutoff and skin is allowed.
+    deck = one_type(
+        "create_atoms 1 single 7.8 4 4\ncreate_atoms 1 single 7.9 4 4\n"
+        "create_atoms 1 single 8.2 4 4\nset atom 1 vx -1.0\nset atom 3 vx 1.0",
+        box="block 0 16 0 8 0 8",
+        law="0.0 0.0",
+        before="atom_style angle\nprocessors 2 1 1",
+        skin=0.2,
+        timestep=0.05,
+        bonds="angle/types 1 extra/angle/per/atom 1 extra/special/per/atom 2",
+    )
+    deck += "angle_style cosine\nangle_coeff 1 0.0\ncreate_bonds single/angle 1 1 2 3\n"
+    run = run_lammps(deck + resident(device) + "run 90\n", tmp_path, ranks=2, fails=True)
+    text = r"an angle of particle [13] reaches farther at step (\d+) than 2.4, the distance"
+    found = re.search(text, run.output)
+    assert found and int(found[1]) > 44, run.output
 
 
 OTHERS = {

@@ -20,6 +20,7 @@ from processes import SOON
 
 import manymove
 from manymove import DPDFluid
+from manymove.bench import dpd_variants
 from manymove.dpd import job, replica
 from manymove.lammps import host
 
@@ -30,6 +31,24 @@ N = 375  # in a box of edge 5
 
 def small(**options) -> DPDFluid:
     return DPDFluid.random(N, 3.0, **{"seed": 7, "device": "cpu", "precision": "double", **options})
+
+
+@pytest.mark.parametrize("name", ["a b", "a$HOME", '"a"', "a#b & c"])
+def test_the_folder_of_temporary_files_may_have_any_name(name, tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / name))
+    (tmp_path / name).mkdir()
+    fluid = small(record_every=1)
+    fluid.run(3)
+    assert len(fluid.records) == 3
+    assert not any((tmp_path / name).iterdir())  # nothing is left, also after a kill
+
+
+def test_benchmarks_take_any_name_of_a_folder(tmp_path):
+    start = tmp_path / "a $b" / "start"
+    start.parent.mkdir()
+    case = dpd_variants.Case(192, 3.0, 1.0, 0.005, (0.4,), 1.0, 1)
+    dpd_variants.melt(case, 4, False, start)
+    assert start.is_file()
 
 
 def same(one: DPDFluid, other: DPDFluid) -> bool:
@@ -279,12 +298,3 @@ def test_threads_start_lammps_one_after_another(monkeypatch):
 def test_the_package_is_imported_without_lammps():
     script = "import sys, manymove; manymove.DPDFluid; print('lammps' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", script], text=True) == "False\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "found"),
-    [("Fluid", replica.Settings), ("deck", replica.deck), ("run", job.run), ("table", job.table)],
-)
-def test_old_names_of_the_command_work_with_a_warning(name, found):
-    with pytest.warns(DeprecationWarning, match=f"manymove.dpd.{name} has been renamed to"):
-        assert getattr(manymove.dpd, name) is found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 
 import pytest
 from lammps_host import needs_lammps
 
 from manymove import cli
-from manymove.dpd import job, model
+from manymove.dpd import job, messages, model
 from manymove.dpd.replica import Settings, deck
 
 
@@ -35,10 +36,10 @@ def test_run_writes_what_it_found(device, ranks, threads, tmp_path):
     assert summary["pressure_error"] < 0.5
     assert summary["million_particle_steps_per_second"] > 0
     assert summary["box"][0] ** 3 * 3 == pytest.approx(1500)
-    for name in ("in.dpd", "log.lammps", "thermo.csv", "final.data"):
+    for name in ("in.dpd", "log.lammps", "thermo.csv", "thermo.png", "final.data"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     log = (tmp_path / "out" / "log.lammps").read_text()
-    assert ("the particles are on cpu" in log) == (ranks == 1 and device == "cpu")
+    assert ("the particles are on cpu" in log) == (device == "cpu")
     text = job.table(summary)
     assert f"on {ranks} rank" in text and "pressure" in text
     assert f"{device} ({summary['device_name']})" in text
@@ -54,10 +55,9 @@ def test_without_a_gpu_auto_is_the_cpu(tmp_path, monkeypatch):
         assert auto["device"] == "cpu" and auto["pressure"] == cpu["pressure"]
         for out in (f"cpu{ranks}", f"auto{ranks}"):
             log = (tmp_path / out / "log.lammps").read_text()
-            assert ("the particles are on cpu" in log) == (ranks == 1)
-    threads = job.run(Settings(**few, threads=2), tmp_path / "threads", quiet=True)
-    one = job.run(Settings(**few), tmp_path / "one", quiet=True)
-    assert threads["pressure"] == one["pressure"]
+            assert "the particles are on cpu" in log
+        more = job.run(Settings(**few, ranks=ranks, threads=4), tmp_path / f"more{ranks}", True)
+        assert more["pressure"] == cpu["pressure"]
     with pytest.raises(RuntimeError, match="device cuda is not available"):
         job.run(Settings(**few, device="cuda"), tmp_path / "cuda", quiet=True)
 
@@ -104,7 +104,7 @@ def test_files_that_are_missing_or_damaged_are_named(tmp_path):
     (newest,) = tmp_path.glob("checkpoint-30.restart")
     newest.write_bytes(newest.read_bytes()[:300])
     longer = Settings(**few, steps=40)
-    with pytest.raises(RuntimeError, match=r"checkpoint-30.restart: ERROR.* Remove this file"):
+    with pytest.raises(RuntimeError, match=r"checkpoint-30.restart: (?!ERROR).*\. Remove this"):
         job.run(longer, tmp_path, quiet=True, resume=True)
     (tmp_path / "thermo.csv").unlink()
     with pytest.raises(FileNotFoundError, match=r"thermo.csv, the records of the run, is missing"):
@@ -143,8 +143,40 @@ def test_more_ranks_than_cores_are_a_warning(monkeypatch, tmp_path, capsys):
 def test_an_error_of_lammps_is_passed_on(tmp_path):
     # Nothing in a box of this size holds together at such a step.
     fluid = Settings(particles=300, timestep=50.0, steps=200, equilibrate=200, device="cpu")
-    with pytest.raises(RuntimeError, match="ERROR"):
+    with pytest.raises(RuntimeError, match="LAMMPS has stopped: particle") as caught:
         job.run(fluid, tmp_path, quiet=True)
+    assert re.search(r"^[^()]*: use a shorter time step, or weaker forces$", str(caught.value))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (
+            "ERROR: Run style manymove/verlet on cpu: Lost atoms: particle 7 was lost before step "
+            "2: it left the box (src/mpi_communicator.cpp:18)\nLast input line: run 2\n",
+            "particle 7 was lost before step 2 because it left the box: use a shorter time step, "
+            "or weaker forces",
+        ),
+        (
+            "ERROR: Lost atoms: original 3000 current 0\nFor more information see (src/a.cpp:1)",
+            "particles have been lost, 0 of 3000 are left: use a shorter time step, or weaker "
+            "forces",
+        ),
+        (
+            "ERROR on proc 1: Neighbor list overflow, boost neigh_modify one (src/a.cpp:12)",
+            "a particle has more neighbors than LAMMPS' lists can hold, 2000: use a shorter cutoff "
+            "or a lower density",
+        ),
+        (
+            "ERROR: Run style manymove/verlet: device cuda is not available: this build has no "
+            "CUDA; use device cpu (src/resident_verlet.cpp:94)",
+            "device cuda is not available: this build has no CUDA; use device cpu",
+        ),
+    ],
+    ids=["lost", "all lost", "neighbors", "other"],
+)
+def test_an_error_of_lammps_is_one_sentence(theirs, ours):
+    assert messages.is_error(theirs) and messages.sentence(theirs) == ours
 
 
 @needs_lammps

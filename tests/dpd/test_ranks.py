@@ -382,13 +382,14 @@ def test_mpi_takes_memory_of_gpus_or_refuses_it(tmp_path):
         assert (state(mpi) == state(host)).all()
 
 
-def test_a_bond_beyond_reach_is_an_error(device, tmp_path):
+@pytest.mark.parametrize(("command", "reach"), [("", "1.2"), ("comm_modify cutoff 1.6", "1.6")])
+def test_a_bond_beyond_reach_is_an_error(command, reach, device, tmp_path):
     # Two free particles that fly apart, one on each rank.
     deck = one_type(
         "create_atoms 1 single 3.8 4 4\ncreate_atoms 1 single 4.2 4 4",
         pair="0.0 1.0 7",
         law="0.0 0.0",
-        before="atom_style bond\nprocessors 2 1 1",
+        before=f"atom_style bond\nprocessors 2 1 1\n{command}",
         skin=0.2,
         timestep=0.05,
         bonds="bond/types 1 extra/bond/per/atom 1 extra/special/per/atom 1",
@@ -401,9 +402,8 @@ bond_coeff 1 0.0 0.5
 create_bonds single/bond 1 1 2
 """
     run = run_lammps(deck + resident(device) + "run 60\n", tmp_path, ranks=2, fails=True)
-    assert re.search(
-        r"ERROR.*a bond of particle [12] is longer at step \d+ than cutoff and skin", run.output
-    ), run.output
+    text = rf"ERROR.*a bond of particle [12] reaches farther at step \d+ than {reach}, "
+    assert re.search(text, run.output), run.output
 
 
 def test_time_runs_out_on_all_ranks(device, tmp_path):

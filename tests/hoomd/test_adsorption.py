@@ -6,31 +6,14 @@ import pickle
 
 import numpy as np
 import pytest
-from adsorption_model import CUTOFF, GAS, agrees, make, nearest, pair_energy, small_framework
+from adsorption_model import GAS, agrees, make, nearest, pair_energy
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+from hoomd_adsorption import ATOMS as SETTINGS  # noqa: E402
+from hoomd_adsorption import BOX  # noqa: E402
+from hoomd_adsorption import of_atoms as simulation_of  # noqa: E402
+
 import manymove.hoomd  # noqa: E402
-
-FRAMEWORK = small_framework()
-BOX = np.array(FRAMEWORK.cell)
-SETTINGS = dict(adsorbate="Ar", epsilon=120.0, sigma=3.0, framework=dict(GAS.framework), kT=300.0,
-                cutoff=CUTOFF, grid_spacing=0.25, threads=1)  # fmt: skip
-
-
-def simulation_of(molecules=3, seed=1, start_seed=1):
-    places = make(molecules=molecules, systems=1, seed=start_seed, barrier=6000.0).positions[0]
-    simulation = hoomd.Simulation(hoomd.device.CPU(), seed=seed)
-    snapshot = hoomd.Snapshot(simulation.device.communicator)
-    snapshot.configuration.box = [*BOX, 0, 0, 0]
-    snapshot.particles.types = ["O", "Ar", "Si"]
-    snapshot.particles.N = molecules + 5
-    # Adsorbates between framework atoms, so that tags and molecules differ.
-    names = ["O", "O", *["Ar"] * molecules, "O", "O", "Si"]
-    snapshot.particles.typeid[:] = [snapshot.particles.types.index(n) for n in names]
-    everything = np.insert(FRAMEWORK.fractional * BOX, 2, places, axis=0)
-    snapshot.particles.position[:] = everything - BOX / 2
-    simulation.create_state_from_snapshot(snapshot)
-    return simulation
 
 
 def add(simulation, trigger=1, **settings):
@@ -114,7 +97,7 @@ def test_particles_that_someone_else_moved_are_taken_over():
     simulation.state.set_snapshot(other.state.get_snapshot())
     with simulation.state.cpu_local_snapshot as snapshot:
         snapshot.particles.image[:] = 0
-    action._steps = 0  # looks, moves nothing
+    action._settings["steps"] = 0  # looks, moves nothing
     with pytest.raises(ValueError, match="steps"):
         manymove.hoomd.WasteRecyclingMC(**{**SETTINGS, "steps": 0})
     action.act(simulation.timestep)
@@ -169,7 +152,7 @@ def test_bad_settings_are_refused(settings, message):
         (dict(framework=None), "framework must be a dictionary of particle types, got None"),
         (dict(framework={"O": 1.0}), r"framework\['O'\] must be two numbers, .* got 1.0"),
         (dict(framework={"O": (1, -1)}), r"framework\['O'\] must be finite, .* got \(1, -1\)"),
-        (dict(kT=hoomd.variant.Constant(1)), "kT must be a number, got <"),
+        (dict(kT="300"), "kT must be a number, got '300'"),
         (dict(bins=2000), "bins must be from 1 to 1024, got 2000"),  # also without a profile
         (dict(grid_spacing=1e-9), "grid_spacing is 1e-09, with which the grid"),
     ],

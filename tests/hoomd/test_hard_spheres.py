@@ -450,7 +450,9 @@ def test_displacements_that_differ_between_types_are_refused():
     pytest.importorskip("hoomd.manymove")
     simulation, mc = make(SYSTEMS["mixture of spheres"], "component")
     mc.d["B"] = 0.2
-    with pytest.raises(ValueError, match="HardSpheres moves all particles alike: types A and B"):
+    with pytest.raises(
+        ValueError, match="HardSpheres has one d for all particle types, not d per type: A and B"
+    ):
         simulation.run(0)
 
 
@@ -509,7 +511,7 @@ def test_the_displacement_of_a_mixture_can_be_tuned():
     component = pytest.importorskip("hoomd.manymove")
     simulation, mc = make(SYSTEMS["mixture of spheres"], "component", d=0.02)
     tuner = component.tune.MoveSize.scale_solver(
-        trigger=hoomd.trigger.Periodic(5), target=0.4, max_translation_move=1.0, tol=0.02
+        hoomd.trigger.Periodic(5), ["d"], 0.4, max_translation_move=1.0, tol=0.02
     )
     simulation.operations.tuners.append(tuner)
     simulation.run(200)

@@ -5,69 +5,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from adsorption_model import agrees, small_framework
+from adsorption_model import agrees
 
 from manymove import Adsorption
 from manymove.adsorption import ForceField, Framework, Molecule, Site
 from manymove.adsorption.places import rotated
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
+from hoomd_adsorption import BOX, LAWS, OFFSETS, UNIT, alone, dipole  # noqa: E402
+from hoomd_adsorption import MOLECULES as SETTINGS  # noqa: E402
+from hoomd_adsorption import of_molecules as simulation_of  # noqa: E402
+
 import manymove.hoomd  # noqa: E402
 from manymove.hoomd.rigid_waste_recycling import conjugate, product  # noqa: E402
-
-FRAMEWORK = small_framework()
-BOX = np.array(FRAMEWORK.cell)
-COULOMB = 167100.96  # K angstrom / e^2
-UNIT = COULOMB**0.5  # charges of HOOMD-blue in these units, per e
-LAWS, CHARGES = {"O": (90.0, 2.6), "Si": (60.0, 2.4)}, {"O": -0.1, "Si": 0.4}
-OFFSETS = np.array([[0, 0, 0.5], [0.1, 0, -0.4]])
-
-
-def dipole(unit=UNIT, energy=1.0):
-    sites = (Site("P", tuple(OFFSETS[0]), 80.0 * energy, 2.6, 0.1 * unit),
-             Site("M", tuple(OFFSETS[1]), 60.0 * energy, 2.4, -0.1 * unit))  # fmt: skip
-    return Molecule("dipole", sites)
-
-
-SETTINGS = dict(adsorbate="A", molecule=dipole(), force_field=ForceField(LAWS), kT=300.0,
-                cutoff=4.0, ewald=(0.7, 3.0), grid_spacing=0.25, threads=1)  # fmt: skip
-
-
-def alone(molecules=3, **settings):
-    return Adsorption(
-        FRAMEWORK, molecules, adsorbates=dipole(1.0), force_field=ForceField(LAWS, CHARGES),
-        **{**dict(cutoff=4.0, systems=1, seed=1, ewald=(0.7, 3.0), grid_spacing=0.25,
-                  barrier=6000.0, device="cpu", threads=1), **settings},
-    )  # fmt: skip
-
-
-def simulation_of(molecules=3, bodies=True, charge=UNIT, device=None):
-    """Molecules between two parts of the framework, with or without constituents."""
-    start = alone(molecules)
-    places, turns = start.positions[0] - BOX / 2, start.orientations[0]
-    simulation = hoomd.Simulation(device or hoomd.device.CPU(), seed=1)
-    snapshot = hoomd.Snapshot(simulation.device.communicator)
-    snapshot.configuration.box = [*BOX, 0, 0, 0]
-    snapshot.particles.types = ["O", "A", "Si", "P", "M"]
-    parts = 2 * molecules if bodies else 0
-    snapshot.particles.N = molecules + 5 + parts
-    p, tags = snapshot.particles, np.arange(2, 2 + molecules)
-    names = ["O", "O", *["A"] * molecules, "O", "O", "Si", *["P", "M"] * (parts // 2)]
-    p.typeid[:] = [p.types.index(n) for n in names]
-    atoms = np.delete(np.arange(5 + molecules), tags)
-    p.position[atoms] = FRAMEWORK.fractional * BOX - BOX / 2
-    p.charge[atoms] = [charge * CHARGES[e] for e in FRAMEWORK.elements]
-    p.position[tags], p.orientation[tags] = places, turns
-    p.body[:] = -1
-    if bodies:
-        sites = places[:, None] + rotated(turns[:, None], OFFSETS)
-        out = np.floor(sites / BOX + 0.5)
-        p.position[5 + molecules :] = (sites - out * BOX).reshape(-1, 3)
-        p.image[5 + molecules :] = out.reshape(-1, 3)
-        p.body[tags] = tags
-        p.body[5 + molecules :] = np.repeat(tags, 2)
-    simulation.create_state_from_snapshot(snapshot)
-    return simulation
 
 
 def add(simulation, **settings):

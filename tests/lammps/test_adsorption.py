@@ -50,7 +50,9 @@ def test_only_the_group_moves_and_the_energy_is_that_of_its_positions(tmp_path):
 
 
 def test_images_follow_and_averages_go_on_over_runs(tmp_path):
-    run = run_lammps(deck("method plj displacement 1.0", steps=1) + "run 200\nrun 100\n", tmp_path)
+    run = run_lammps(
+        deck("method plj max_displacement 1.0", steps=1) + "run 200\nrun 100\n", tmp_path
+    )
     frames = [run.dump(frame=k) for k in range(300)]
     unwrapped = np.array([[f["xu"], f["yu"], f["zu"]] for f in frames])
     wrapped = np.array([[f["x"], f["y"], f["z"]] for f in frames])
@@ -68,7 +70,7 @@ def test_images_follow_and_averages_go_on_over_runs(tmp_path):
         (("spacing 0.25", "method mcmc"), "unknown method mcmc"),
         (("spacing 0.25", "proposals 40"), "power of two"),
         (("spacing 0.25", "profile w 10"), "profile along w"),
-        (("spacing 0.25", "displacement 9.0"), "below half the box"),
+        (("spacing 0.25", "max_displacement 9.0"), "below half the box"),
         (("spacing 0.25", "colour red"), "unknown keyword colour"),
         (("spacing 0.25", "trial_positions 4"), "trial_positions is for manymove.Adsorption"),
         (("wrmc 1 100 7", "wrmc 0 100 7"), "N 0 must be positive"),

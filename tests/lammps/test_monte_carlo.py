@@ -55,7 +55,7 @@ BAD_IONS = {
         f"change_box all boundary f f f\nset atom 30 x 18\n{MC} radius 20\nrun 0",
         "atom 30 is outside the spherical cell",
     ),
-    "displacement": (f"{MC} displacement 1e9\nrun 0", "max_displacement must be positive"),
+    "displacement": (f"{MC} max_displacement 1e9\nrun 0", "max_displacement must be positive"),
     "device": (f"{MC} device tpu\nrun 0", "unknown device"),
     "deform": (
         f"{MC}\nfix d all deform 1 x erate 0.01\nrun 0",
@@ -108,7 +108,7 @@ def test_a_missing_gpu_is_found_when_the_fix_is_created(ranks, fix, tmp_path):
 
 def test_two_fixes_of_one_model_sample_together(tmp_path):
     data = trivalent(100, periodic=True, device="cpu")
-    second = "fix more all manymove/coulomb 1 1 4 7.117 7.5 7.5 displacement 1 device cpu"
+    second = "fix more all manymove/coulomb 1 1 4 7.117 7.5 7.5 max_displacement 1 device cpu"
     deck = deck_of(tmp_path, data, "1 1 3 7.117 7.5 7.5 device cpu")
     run = run_lammps(deck.replace("thermo 1\n", f"{second}\nthermo 1\n"), tmp_path)
     assert run.thermo()["f_mc[1]"][-1] == 5
@@ -167,8 +167,8 @@ BAD_GAS = {
         r"the box is 8 wide along x, less than twice the cutoff of 4\.5; use a larger box",
     ),
     "displacement": (
-        gas("run 0", more="displacement 4.25"),
-        r"displacement 4\.25 must be below half the box, 4 along x",
+        gas("run 0", more="max_displacement 4.25"),
+        r"max_displacement 4\.25 must be below half the box, 4 along x",
     ),
     "moved": (
         gas("fix nve all nve\nvelocity all set 0.05 0 0 units box\nrun 3", every=1),

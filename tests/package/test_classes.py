@@ -60,17 +60,6 @@ def test_the_timestep_is_the_counter_of_the_class(make):
     assert one.timestep == getattr(one, COUNTERS[make]) > 0
 
 
-@pytest.mark.parametrize(("make", "old"), [(disks, "cycle"), (ions, "sweep")])
-def test_old_names_of_counters_warn(make, old):
-    one = make()
-    one.run(40)
-    with pytest.warns(
-        DeprecationWarning, match=rf"{old} has been renamed to {COUNTERS[make]};"
-    ) as caught:
-        assert getattr(one, old) == one.timestep > 0
-    assert caught[0].filename == __file__
-
-
 def test_the_number_of_particles():
     assert (disks().N, ions().N, gas().N) == (64, 64, 8 * 2)
     one = open_gas()
@@ -110,8 +99,8 @@ def test_copies_are_refused_with_the_remedy(make, duplicate):
 
 
 RUNS = [
-    (disks, "run", 100, "sweeps"),
-    (disks, "run_until", 100, "sweeps"),
+    (disks, "run", 100, "cycles"),
+    (disks, "run_until", 100, "cycles"),
     (disks, "run_cycles", 10, "cycles"),
     (ions, "run", 20, "sweeps"),
     (gas, "run", 20, "steps"),
@@ -127,7 +116,8 @@ def test_progress_is_shown_and_leaves_no_trace(make, method, length, unit, capsy
     assert capsys.readouterr().err == ""
     getattr(one, method)(length, seen.append, progress=True)
     bar = capsys.readouterr().err
-    assert type(one).__name__ in bar and f"{unit}/s" in bar and f"/{length}" in bar
+    total = one.cycles if unit == "cycles" else length
+    assert type(one).__name__ in bar and f"{unit}/s" in bar and f"/{total}" in bar
     assert one.state_hash == expected.state_hash
     assert seen and all(each is one for each in seen)
 

@@ -4,15 +4,10 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import sys
 from graphlib import CycleError, TopologicalSorter
 
 import pytest
 from documents import ROOT
-from processes import run
-
-from manymove import _renamed
 
 PACKAGE = ROOT / "plugins" / "manymove"
 COMPILED = "manymove._core"
@@ -55,25 +50,3 @@ def test_no_modules_import_each_other():
         TopologicalSorter({name: found - {name} for name, found in graph.items()}).prepare()
     except CycleError as error:
         pytest.fail(" <- ".join(error.args[1]))
-
-
-@pytest.mark.parametrize("old", sorted(_renamed.MODULES))
-def test_an_old_module_is_the_new_one(old):
-    sys.modules.pop(old, None)
-    with pytest.warns(
-        DeprecationWarning, match=f"^{old} has been renamed to {_renamed.MODULES[old]};"
-    ):
-        found = importlib.import_module(old)
-    assert found is importlib.import_module(_renamed.MODULES[old])
-
-
-@pytest.mark.parametrize(
-    "line", ["from manymove.packing import random_packing", "import manymove.packing",
-             "from manymove import packing", "manymove.packing.random_packing"]
-)  # fmt: skip
-def test_a_script_is_warned_of_its_own_lines(line):
-    """Without further options, Python shows such warnings only of the script itself."""
-    done = run([sys.executable, "-c", f"import manymove\n{line}"])
-    assert done.returncode == 0, done.stderr
-    warning = "<string>:2: DeprecationWarning: manymove.packing has been renamed to"
-    assert warning in done.stderr

@@ -14,6 +14,7 @@ import builtins
 import io
 import itertools
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -106,7 +107,8 @@ class Recorder:
     def _poll(self) -> None:
         """What a library wrote since the last call."""
         for path, number in list(self._names.items()):
-            if path.removesuffix(".partial").endswith(self._library or ("\0",)):
+            name = re.sub(r"\.[0-9a-f]{16}\.partial$", "", path)
+            if name.endswith(self._library or ("\0",)):
                 with io.FileIO(self._root / path) as file:
                     now = file.readall()
                 before = self._contents[number]
@@ -124,7 +126,8 @@ class Recorder:
         with self._lock:
             self._poll()
             self.fail("open")
-            raw = _Raw(self, where, path, mode.replace("b", "").replace("t", ""))
+            plain = mode.replace("b", "").replace("t", "")
+            raw = _Raw(self, where, path, plain, more.pop("opener", None))
             if where not in self._names:
                 changes = {where: self._number(b"")}
                 self._renamed(os.path.dirname(where), changes)
@@ -183,8 +186,8 @@ _OPEN = open
 class _Raw(io.FileIO):
     """A file without a buffer; its writes are system calls."""
 
-    def __init__(self, recorder: Recorder, where: str, path: Any, mode: str) -> None:
-        super().__init__(path, mode)
+    def __init__(self, recorder: Recorder, where: str, path: Any, mode: str, opener: Any) -> None:
+        super().__init__(path, mode, opener=opener)
         self._recorder, self._where = recorder, where
 
     def write(self, data: Any) -> int:

@@ -404,7 +404,7 @@ def test_overlaps_of_a_tilted_box_are_refused(disks):
 
 
 def test_a_tuner_can_be_pickled():
-    tuner = hoomd.manymove.tune.MoveSize.scale_solver(100, 0.3, 0.5)
+    tuner = hoomd.manymove.tune.MoveSize.scale_solver(100, ["d"], 0.3)
     assert pickle.loads(pickle.dumps(tuner)).target == tuner.target == 0.3
 
 

@@ -353,7 +353,7 @@ def test_more_disks_than_fit_are_refused(disks):
 def test_displacements_that_differ_between_types_are_refused(disks):
     simulation, mc = disks(*hexagonal(8, 8, 0.3), types=("A", "B"), typeid=np.arange(64) % 2)
     mc.d["B"] = 0.05
-    with pytest.raises(ValueError, match="types A and B have different d"):
+    with pytest.raises(ValueError, match="A and B have different d"):
         simulation.run(0)
 
 
@@ -378,8 +378,8 @@ def test_errors_have_small_numbers(disks):
     with pytest.raises(ValueError) as error:
         simulation.run(0)
     assert str(error.value) == (
-        "hoomd.manymove.HardDisks moves all particles alike: types A and B have different d, 1e-09 "
-        "and 2e-09; give all types the same"
+        "hoomd.manymove.HardDisks has one d for all particle types, not d per type: A and B have "
+        "different d, 1e-09 and 2e-09; give all types the same"
     )
     simulation, _ = disks(*start)
     with simulation.state.cpu_local_snapshot as data:

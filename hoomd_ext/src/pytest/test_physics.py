@@ -25,7 +25,7 @@ except ImportError:
 def test_the_tuner_reaches_an_acceptance(disks, solver, target):
     simulation, mc = disks(*hexagonal(20, 20, 0.65), d=0.05)
     tuner = getattr(hoomd.manymove.tune.MoveSize, solver)(
-        trigger=hoomd.trigger.Periodic(10), target=target, max_translation_move=0.8, tol=0.02
+        hoomd.trigger.Periodic(10), ["d"], target, max_translation_move=0.8, tol=0.02
     )
     simulation.operations.tuners.append(tuner)
     simulation.run(400)
@@ -42,7 +42,7 @@ def test_the_tuner_stops_at_the_width_of_a_cell(disks, solver):
     """Few moves collide in a dilute system, however large they are."""
     simulation, mc = disks(*hexagonal(10, 10, 0.05), d=0.4)
     tuner = getattr(hoomd.manymove.tune.MoveSize, solver)(
-        trigger=hoomd.trigger.Periodic(2), target=0.1, max_translation_move=20.0
+        hoomd.trigger.Periodic(2), ["d"], 0.1, max_translation_move=20.0
     )
     simulation.operations.tuners.append(tuner)
     simulation.run(40)
@@ -53,7 +53,7 @@ def test_the_tuner_stops_at_the_width_of_a_cell(disks, solver):
 def test_the_tuner_sets_all_types(disks):
     simulation, mc = disks(*hexagonal(8, 8, 0.6), types=("A", "B"), typeid=np.arange(64) % 2)
     tuner = hoomd.manymove.tune.MoveSize.scale_solver(
-        trigger=2, target=0.3, max_translation_move=0.8
+        2, ["d"], 0.3, types=["B", "A"], max_translation_move=0.8
     )
     simulation.operations.tuners.append(tuner)
     simulation.run(20)
@@ -63,14 +63,10 @@ def test_the_tuner_sets_all_types(disks):
 def test_the_tuner_refuses(disks):
     for target in (0, 1, -0.5, math.nan):
         with pytest.raises(ValueError, match="target"):
-            hoomd.manymove.tune.MoveSize.scale_solver(
-                trigger=10, target=target, max_translation_move=0.5
-            )
+            hoomd.manymove.tune.MoveSize.scale_solver(10, ["d"], target)
     simulation, _ = disks(*hexagonal(8, 8, 0.5))
     simulation.operations.integrator = None
-    simulation.operations.tuners.append(
-        hoomd.manymove.tune.MoveSize.scale_solver(trigger=10, target=0.3, max_translation_move=0.5)
-    )
+    simulation.operations.tuners.append(hoomd.manymove.tune.MoveSize.scale_solver(10, ["d"], 0.3))
     with pytest.raises(RuntimeError, match=r"hoomd\.manymove\.HardDisks"):
         simulation.run(0)
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <stdexcept>
 #include <utility>
 
@@ -157,6 +158,8 @@ void check_method(const Parameters& p) {
     refuse("the direction of the profile must not be zero");
 }
 
+constexpr double kMostAtoms = 1e5;  // with more of them the grid takes minutes to hours
+
 void check_grid(const Parameters& p) {
   double values = 1;
   for (int a = 0; a < 3; ++a) {
@@ -167,6 +170,12 @@ void check_grid(const Parameters& p) {
   }
   if (values >= 2147483647.0) refuse("the grid has more than 2^31 points: use a wider spacing");
   if (!(p.barrier >= 0) || !std::isfinite(p.hill)) refuse("barrier and hill must be finite");
+  // Each value of the grid is a sum over the atoms within the cutoff.
+  double atoms = static_cast<double>(p.framework.kind.size()) * 4 * std::numbers::pi / 3;
+  for (int a = 0; a < 3; ++a) atoms *= p.cutoff / p.framework.cell[a];
+  if (atoms > kMostAtoms)
+    refuse("a cutoff of ", p.cutoff, " angstrom reaches about ", std::round(atoms),
+           " atoms of the framework, at most ", kMostAtoms, " are possible: use a shorter cutoff");
 }
 
 template <class F>
@@ -359,19 +368,24 @@ void adopt(State& s, const double* positions) {
   s.data.counts = std::move(counts);
 }
 
-void adopt(State& s, const Snapshot& snapshot) {
-  const Snapshot& d = s.data;
-  if (snapshot.sites.size() != d.sites.size() || snapshot.counts.size() != d.counts.size() ||
-      snapshot.energies.size() != d.energies.size() || snapshot.sums.size() != d.sums.size() ||
-      snapshot.profile.size() != d.profile.size())
+void check_counts(const State& s, const Snapshot& snapshot) {
+  if (snapshot.counts.size() != s.data.counts.size())
     refuse("checkpoint: the arrays do not fit the parameters");
   const std::size_t kinds = s.parameters.species.size();
-  for (std::size_t i = 0; i < d.counts.size(); ++i) {
+  for (std::size_t i = 0; i < snapshot.counts.size(); ++i) {
     const Species& b = s.parameters.species[i % kinds];
     if (snapshot.counts[i] < (s.parameters.exchange > 0 ? 0 : b.molecules) ||
         snapshot.counts[i] > b.capacity)
       refuse("checkpoint: a number of molecules is out of range");
   }
+}
+
+void adopt(State& s, const Snapshot& snapshot) {
+  const Snapshot& d = s.data;
+  if (snapshot.sites.size() != d.sites.size() || snapshot.energies.size() != d.energies.size() ||
+      snapshot.sums.size() != d.sums.size() || snapshot.profile.size() != d.profile.size())
+    refuse("checkpoint: the arrays do not fit the parameters");
+  check_counts(s, snapshot);
   for (const double energy : snapshot.energies)
     if (!std::isfinite(energy)) refuse("checkpoint: an energy is not finite");
   check_displacement(s, snapshot.max_displacement);

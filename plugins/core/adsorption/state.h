@@ -39,6 +39,8 @@ GridWork grid_work(const State& state, int species);
 // Takes over the caller's molecules, or another engine's.
 void adopt(State& state, const double* positions);
 void adopt(State& state, const Snapshot& snapshot);
+// Refuses numbers of molecules of a checkpoint that do not fit the capacities.
+void check_counts(const State& state, const Snapshot& snapshot);
 void check_displacement(const State& state, double angstrom);
 bool positive(double value);  // whether it is positive and finite
 void check_law(const LennardJones& law);

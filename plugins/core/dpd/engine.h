@@ -149,6 +149,9 @@ struct Settings {
   double cutoff;    // largest, of pairs
   double skin;
   double time_step;
+  // A rank knows the particles of others within cutoff and skin of its part, or within up to this
+  // distance where its bonds and angles need them.
+  double bonded_reach = 0;
   // Acceleration is this times force over mass (1 in reduced units, LAMMPS' ftm2v).
   double force_to_acceleration;
   std::vector<double> mass;  // [types + 1], by type
@@ -184,6 +187,7 @@ struct HostArrays {
 // where the partners are the center and the other end, or its center, where they are both ends.
 constexpr int kBondedType = 0xffffff;  // bits of the type
 constexpr int kAngleEnd = 1 << 24, kAngleCenter = 2 << 24, kSecondOfAngle = 3 << 24;
+constexpr bool is_of_angle(int kind) { return kind > kBondedType; }
 
 // What never changes while the engine has the particles.
 struct Topology {
@@ -251,7 +255,8 @@ struct MANYMOVE_API LostParticle : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
 
-// A FENE bond of at least twice its largest length. All ranks throw it together.
+// A FENE bond of at least twice its largest length, or a bond or an angle beyond the reach of a
+// rank. All ranks throw it together.
 struct MANYMOVE_API BrokenBond : std::runtime_error, Agreed {
   using std::runtime_error::runtime_error;
 };
@@ -300,9 +305,8 @@ class MANYMOVE_API Engine {
   // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step
   // step(). interrupted, asked now and then, ends the call early at a whole step, on all ranks when
   // one of them wants it. Throws LostParticle with the tag; BrokenBond with the tag, perhaps only
-  // after the last step; std::runtime_error if a bond is longer than the reach of a rank.
-  // Velocities change at the end of all steps but the last, whose changes are left to
-  // change_velocities().
+  // after the last step. Velocities change at the end of all steps but the last, whose changes are
+  // left to change_velocities().
   virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;
   // Makes the changes of velocities that are due at step(). Collective. Throws BadVelocityChange if
   // a temperature is 0 or a factor is not finite, as advance() does.

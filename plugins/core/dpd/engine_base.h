@@ -40,6 +40,12 @@ inline void add_to(Tally& sum, const Tally& part) {
   }
 }
 
+// Tags of particles of which a rank does not know a partner in a bond, and in an angle; 0: none.
+struct Missing {
+  std::int64_t tag[2] = {};
+  bool any() const { return tag[0] != 0 || tag[1] != 0; }
+};
+
 class EngineBase : public Engine {
  public:
   explicit EngineBase(const Settings& settings)
@@ -206,10 +212,19 @@ class EngineBase : public Engine {
       throw BrokenBond(text_of("bad FENE bond: a bond of particle ", broken,
                                " was longer than twice its largest length before step ", step_));
   }
-  // Error of a bond on a rank that does not hold the partner.
-  [[noreturn]] void miss_partner(std::uint32_t tag) const {
-    throw std::runtime_error(text_of("a bond of particle ", tag, " is longer at step ", step_,
-                                     " than cutoff and skin: its partner is missing"));
+  // By how much farther than cutoff and skin a rank knows the particles of others.
+  double beyond_lists() const { return reach_ - (settings_.cutoff + settings_.skin); }
+  // Some are missing at a step: ranks have to know more particles from now on. Throws BrokenBond if
+  // they may not.
+  void reach_farther(const Missing& missing, std::int64_t step) {
+    const auto& [of_bond, of_angle] = missing.tag;
+    if (reach_ >= settings_.bonded_reach)
+      throw BrokenBond(text_of(of_bond ? "a bond" : "an angle", " of particle ",
+                               of_bond ? of_bond : of_angle, " reaches farther at step ", step,
+                               " than ", reach_, ", the distance up to which ranks know each ",
+                               "other's particles; a larger comm_modify cutoff raises it"));
+    constexpr double kGrowth = 1.25;
+    reach_ = std::min(kGrowth * reach_, settings_.bonded_reach);
   }
   void set_clock(Clock clock) {
     step_ = clock.step;
@@ -356,6 +371,13 @@ class EngineBase : public Engine {
   bool lists_end_after(std::int64_t built, std::int64_t step) const {
     return shear_ends_lists(built, step + 1) || periods_of_tilt(step + 1) != periods_of_tilt(step);
   }
+  // The step whose positions need other lists than those of a build, because of shear, but at most
+  // so many steps later.
+  std::int64_t end_of_sheared_lists(std::int64_t built, std::int64_t most) const {
+    std::int64_t step = built + 1;
+    while (step < built + most && !lists_end_after(built, step - 1)) ++step;
+    return step;
+  }
   // Gives the tilt of a step to what a kernel of this step takes, which has that of
   // settings_of_tilted_box().
   template <class Step>
@@ -414,8 +436,9 @@ class EngineBase : public Engine {
   }
 
   Course course_;
-  std::int64_t periods_ = 0;       // periods_of_tilt() of the positions
-  double share_of_shear_ = 0;      // in the skin of the present lists
+  double reach_ = settings_.cutoff + settings_.skin;  // how far a rank knows others' particles
+  std::int64_t periods_ = 0;                          // periods_of_tilt() of the positions
+  double share_of_shear_ = 0;                         // in the skin of the present lists
   std::uint64_t draws_ahead_ = 0;  // number of a draw minus its step, modulo 2^64
   std::vector<Coefficients> tables_;
 };

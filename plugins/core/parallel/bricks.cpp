@@ -56,7 +56,7 @@ double common_share(const Brick& a, const Brick& b, int axis) {
 BrickDecomposition::BrickDecomposition(Communicator& communicator,
                                        const std::vector<double> (&cut)[3],
                                        const std::vector<int>& rank, const double (&reach)[3])
-    : communicator_(communicator) {
+    : communicator_(&communicator) {
   std::vector<std::uint64_t> cuts[3];
   std::uint64_t units[3];  // of the reach
   std::size_t bricks = 1;

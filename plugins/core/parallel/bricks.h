@@ -35,9 +35,9 @@ class BrickDecomposition {
   BrickDecomposition(Communicator& communicator, const std::vector<double> (&cut)[3],
                      const std::vector<int>& rank, const double (&reach)[3]);
 
-  Communicator& communicator() const { return communicator_; }
-  int rank() const { return communicator_.rank(); }
-  int ranks() const { return communicator_.ranks(); }
+  Communicator& communicator() const { return *communicator_; }
+  int rank() const { return communicator_->rank(); }
+  int ranks() const { return communicator_->ranks(); }
 
   // parts()[r]: rank r's brick; reached()[r]: that brick grown by the reach.
   const std::vector<Brick>& parts() const { return parts_; }
@@ -49,12 +49,12 @@ class BrickDecomposition {
 
   // The sum of the values of all ranks.
   std::int64_t sum(std::int64_t value) const {
-    communicator_.sum(&value, 1);
+    communicator_->sum(&value, 1);
     return value;
   }
 
  private:
-  Communicator& communicator_;
+  Communicator* communicator_;
   std::vector<Brick> parts_, reached_;
   std::vector<int> neighbors_;
 };

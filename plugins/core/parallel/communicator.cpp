@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "communicator.h"
 
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -63,7 +64,10 @@ void agree(Communicator& communicator, std::exception_ptr error) {
   const Message mine = error ? message_of(error) : Message{};
   std::vector<Message> all(static_cast<std::size_t>(ranks));
   communicator.gather(&mine, all.data(), sizeof mine);
-  const Message& first = all[static_cast<std::size_t>(ranks - worst)];
+  if (worst < 0 || worst > ranks)
+    throw std::runtime_error(text_of("a rank announces an error of rank ", ranks - worst));
+  Message& first = all[static_cast<std::size_t>(ranks - worst)];
+  first.text[sizeof first.text - 1] = 0;
   switch (first.kind) {
     case Message::kInvalidArgument:
       throw Common<std::invalid_argument>(first.text);
@@ -77,6 +81,17 @@ void agree(Communicator& communicator, std::exception_ptr error) {
   }
 }
 
+std::int64_t total_of(const std::vector<std::int64_t>& numbers, std::size_t bytes) {
+  const std::int64_t most = PTRDIFF_MAX / static_cast<std::int64_t>(bytes);
+  std::int64_t total = 0;
+  for (std::size_t r = 0; r < numbers.size(); ++r) {
+    if (numbers[r] < 0 || numbers[r] > most - total)
+      throw std::runtime_error(text_of("rank ", r, " announces ", numbers[r], " records"));
+    total += numbers[r];
+  }
+  return total;
+}
+
 int rank_among_namesakes(Communicator& communicator, const std::string& name) {
   const auto ranks = static_cast<std::size_t>(communicator.ranks());
   std::vector<Message> all(ranks);
@@ -85,7 +100,7 @@ int rank_among_namesakes(Communicator& communicator, const std::string& name) {
   communicator.gather(&mine, all.data(), sizeof mine);
   int lower = 0;
   for (int r = 0; r < communicator.rank(); ++r)
-    lower += std::strcmp(all[static_cast<std::size_t>(r)].text, mine.text) == 0;
+    lower += std::strncmp(all[static_cast<std::size_t>(r)].text, mine.text, sizeof mine.text) == 0;
   return lower;
 }
 

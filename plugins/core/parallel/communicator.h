@@ -134,6 +134,10 @@ void keep_for_ever(Containers&... containers) {
   (static_cast<void>(new Containers(std::move(containers))), ...);
 }
 
+// The sum of numbers[r], how many records of so many bytes rank r has announced. Throws
+// std::runtime_error if the announcement of a rank cannot be true.
+MANYMOVE_API std::int64_t total_of(const std::vector<std::int64_t>& numbers, std::size_t bytes);
+
 // What rank r has put into part(this rank), in the order of ranks; numbers[r], if asked for, is how
 // many there are. part(r) is a vector in `sent`, which is lost if this throws.
 template <class T, class Sent, class Part>
@@ -144,9 +148,8 @@ std::vector<T> deliver_parts(Communicator& communicator, Sent& sent, Part part,
   std::vector<std::int64_t> to(ranks), from(ranks);
   for (std::size_t r = 0; r < ranks; ++r) to[r] = static_cast<std::int64_t>(part(r).size());
   communicator.transpose(to.data(), from.data());
-  std::int64_t total = 0;
-  for (const std::int64_t number : from) total += number;
-  std::vector<T> all(static_cast<std::size_t>(total));
+  from[self] = to[self];
+  std::vector<T> all(static_cast<std::size_t>(total_of(from, sizeof(T))));
   std::vector<Communicator::Message> out, in;
   T* at = all.data();
   for (std::size_t r = 0; r < ranks; at += from[r], ++r) {

@@ -35,42 +35,49 @@ using Clock = std::chrono::steady_clock;
 
 // ---- the call in which the thread of MPI is ----
 
-std::atomic<const char*> call_now{nullptr};
-std::atomic<bool> call_is_known{false};
+constexpr int kFrames = 64;
+std::atomic<void*> frame_of_call[kFrames];
+std::atomic<int> frames_of_call{-1};  // negative: not known
 
-// The outermost function of MPI on the stack; those that only ask whether something has come are
-// not waits.
-void find_call(int) {
+// A handler of a signal. Looking up names takes locks, which the interrupted thread may hold.
+void note_frames(int) {
   const int error = errno;  // of what was interrupted
-  void* frames[64];
-  const int depth = backtrace(frames, 64);
+  void* frames[kFrames];
+  const int depth = backtrace(frames, kFrames);
+  for (int k = 0; k < depth; ++k) frame_of_call[k].store(frames[k], std::memory_order_relaxed);
+  frames_of_call.store(depth, std::memory_order_release);
+  errno = error;
+}
+
+// The outermost function of MPI on the stack; null for those that only ask whether something has
+// come, which are not waits.
+const char* call_in_frames(int depth) {
   const char* found = nullptr;
   for (int k = 0; k < depth; ++k) {
     Dl_info info;
-    if (!dladdr(frames[k], &info) || !info.dli_sname) continue;
+    const void* frame = frame_of_call[k].load(std::memory_order_relaxed);
+    if (!dladdr(frame, &info) || !info.dli_sname) continue;
     const char* name = info.dli_sname + (info.dli_sname[0] == 'P');
     if (std::strncmp(name, "MPI_", 4) == 0) found = name;
   }
   const bool asks =
       found && (!std::strncmp(found, "MPI_Test", 8) || !std::strcmp(found, "MPI_Iprobe") ||
                 !std::strcmp(found, "MPI_Improbe"));
-  call_now = asks ? nullptr : found;
-  call_is_known = true;
-  errno = error;
+  return asks ? nullptr : found;
 }
 
 // Null if the thread is not in a call that waits.
 const char* call_of(pthread_t thread) {
   struct sigaction ask = {}, before;
-  ask.sa_handler = find_call;
+  ask.sa_handler = note_frames;
   ask.sa_flags = SA_RESTART;
   if (sigaction(SIGURG, &ask, &before) != 0) return nullptr;
-  call_is_known = false;
+  frames_of_call = -1;
   pthread_kill(thread, SIGURG);
-  for (int k = 0; k < 200 && !call_is_known; ++k)
+  for (int k = 0; k < 200 && frames_of_call < 0; ++k)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   sigaction(SIGURG, &before, nullptr);
-  return call_is_known ? call_now.load() : nullptr;
+  return call_in_frames(frames_of_call);
 }
 
 // ---- datagrams ----
@@ -114,6 +121,7 @@ class Heartbeat {
   // At so many beats in a row a call of MPI has to wait for a silent rank: one that was woken may
   // be on its way.
   static constexpr int kBeats = 3;
+  static constexpr int kMostAtOnce = 100'000;  // datagrams
 
   Heartbeat() {
     gethostname(mine_.host, sizeof mine_.host - 1);
@@ -173,8 +181,12 @@ class Heartbeat {
   void receive() {
     Datagram datagram;
     constexpr ssize_t kSize = sizeof datagram;
-    while (recv(socket_, &datagram, sizeof datagram, MSG_DONTWAIT) == kSize) {
-      if (datagram.key != ranks_[0].key || datagram.rank < 0 ||
+    // Other programs may send anything to this port, of any size and as fast as they can.
+    for (int k = 0; k < kMostAtOnce; ++k) {
+      const ssize_t size =
+          recv(socket_, &datagram, sizeof datagram, MSG_DONTWAIT | MSG_TRUNC);  // the whole size
+      if (size < 0 && errno != EINTR) break;
+      if (size != kSize || datagram.key != ranks_[0].key || datagram.rank < 0 ||
           static_cast<std::size_t>(datagram.rank) >= peers_.size())
         continue;
       Peer& peer = peers_[static_cast<std::size_t>(datagram.rank)];
@@ -265,7 +277,8 @@ std::string meet(Communicator& communicator, const char* version, void (*end)())
   std::vector<Member> all(ranks);
   communicator.gather(&mine, all.data(), sizeof mine);
   std::vector<Endpoint> endpoints;
-  for (const Member& one : all) {
+  for (Member& one : all) {
+    one.version[sizeof one.version - 1] = one.endpoint.host[sizeof one.endpoint.host - 1] = 0;
     if (std::strcmp(one.version, all[0].version) != 0)
       throw std::runtime_error(text_of("the ranks run different versions: ", all[0].version, " on ",
                                        all[0].endpoint.host, ", ", one.version, " on ",

@@ -12,7 +12,8 @@
 
 namespace manymove {
 
-// task(item, thread) for each item below `items`; must not throw.
+// task(item, thread) for each item below `items`. What a task throws, this throws
+// (ThreadPool::run).
 template <class Task>
 void for_each_item(ThreadPool& pool, int items, Task task) {
   if (items <= 1 || pool.size() == 1) {

@@ -2,14 +2,19 @@
 // Threads that wait for work: run(n, task) calls task(item, thread) once for each item below n.
 #pragma once
 
+#include <unistd.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace manymove {
@@ -25,7 +30,8 @@ class ThreadPool {
       throw std::invalid_argument("threads must be at most " + std::to_string(kMost) + ", got " +
                                   std::to_string(threads));
     try {
-      for (int t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
+      for (int t = 1; t < threads; ++t)
+        shared_->workers.emplace_back([shared = shared_.get(), t] { work(*shared, t); });
     } catch (const std::system_error& error) {
       const std::string got = std::to_string(size());
       stop();
@@ -36,68 +42,95 @@ class ThreadPool {
       throw;
     }
   }
-  ~ThreadPool() { stop(); }
+  // A child of fork() has no workers, and must not touch what they wait for.
+  ~ThreadPool() {
+    if (is_of_this_process())
+      stop();
+    else
+      static_cast<void>(shared_.release());
+  }
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int size() const { return static_cast<int>(workers_.size()) + 1; }
+  int size() const { return static_cast<int>(shared_->workers.size()) + 1; }
 
-  // The caller takes part. Tasks must not throw.
+  // The caller takes part. If a task throws, the items that no thread has begun are left out, and
+  // the first exception is thrown when all threads have ended theirs. Throws std::runtime_error in
+  // a child of fork().
   void run(int items, Task task, void* context) {
+    if (!is_of_this_process())
+      throw std::runtime_error(
+          "the threads of this object are those of the parent process: make or load an object in "
+          "each process (multiprocessing: start method \"spawn\")");
+    Shared& s = *shared_;
     {
-      std::lock_guard lock(mutex_);
-      task_ = task;
-      context_ = context;
-      items_ = items;
-      next_.store(0, std::memory_order_relaxed);
-      busy_ = static_cast<int>(workers_.size());
-      ++generation_;
+      std::lock_guard lock(s.mutex);
+      s.task = task;
+      s.context = context;
+      s.items = items;
+      s.next.store(0, std::memory_order_relaxed);
+      s.busy = static_cast<int>(s.workers.size());
+      ++s.generation;
     }
-    wake_.notify_all();
-    take(0);
-    std::unique_lock lock(mutex_);
-    done_.wait(lock, [this] { return busy_ == 0; });
+    s.wake.notify_all();
+    take(s, 0);
+    std::unique_lock lock(s.mutex);
+    s.done.wait(lock, [&s] { return s.busy == 0; });
+    if (s.error) std::rethrow_exception(std::exchange(s.error, nullptr));
   }
 
  private:
+  struct Shared {
+    std::vector<std::thread> workers;
+    std::mutex mutex;
+    std::condition_variable wake, done;
+    std::atomic<int> next{0};
+    Task task = nullptr;
+    void* context = nullptr;
+    int items = 0, busy = 0;
+    std::uint64_t generation = 0;
+    bool stop = false;
+    std::exception_ptr error;
+  };
+
+  bool is_of_this_process() const { return shared_->workers.empty() || getpid() == process_; }
   void stop() {
     {
-      std::lock_guard lock(mutex_);
-      stop_ = true;
+      std::lock_guard lock(shared_->mutex);
+      shared_->stop = true;
     }
-    wake_.notify_all();
-    for (auto& worker : workers_) worker.join();
+    shared_->wake.notify_all();
+    for (auto& worker : shared_->workers) worker.join();
   }
-  void take(int thread) {
-    for (int item; (item = next_.fetch_add(1, std::memory_order_relaxed)) < items_;)
-      task_(context_, item, thread);
+  static void take(Shared& s, int thread) {
+    try {
+      for (int item; (item = s.next.fetch_add(1, std::memory_order_relaxed)) < s.items;)
+        s.task(s.context, item, thread);
+    } catch (...) {
+      s.next.store(s.items, std::memory_order_relaxed);
+      std::lock_guard lock(s.mutex);
+      if (!s.error) s.error = std::current_exception();
+    }
   }
-  void work(int thread) {
+  static void work(Shared& s, int thread) {
     std::uint64_t seen = 0;
     for (;;) {
       {
-        std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return stop_ || generation_ != seen; });
-        if (stop_) return;
-        seen = generation_;
+        std::unique_lock lock(s.mutex);
+        s.wake.wait(lock, [&] { return s.stop || s.generation != seen; });
+        if (s.stop) return;
+        seen = s.generation;
       }
-      take(thread);
+      take(s, thread);
       {
-        std::lock_guard lock(mutex_);
-        if (--busy_ == 0) done_.notify_one();
+        std::lock_guard lock(s.mutex);
+        if (--s.busy == 0) s.done.notify_one();
       }
     }
   }
 
-  std::vector<std::thread> workers_;
-  std::mutex mutex_;
-  std::condition_variable wake_, done_;
-  std::atomic<int> next_{0};
-  Task task_ = nullptr;
-  void* context_ = nullptr;
-  int items_ = 0, busy_ = 0;
-  std::uint64_t generation_ = 0;
-  bool stop_ = false;
+  std::unique_ptr<Shared> shared_ = std::make_unique<Shared>();
+  pid_t process_ = getpid();
 };
 
 }  // namespace manymove

@@ -155,6 +155,8 @@ void Watchdog::tell_others(Notice& notice) {
 
 void Watchdog::read() {
   for (Notice notice; post_.receive(notice);) {
+    if (notice.sender < 0 || notice.sender >= ranks() || notice.sender == rank_) continue;
+    notice.text[sizeof notice.text - 1] = 0;
     const auto sender = static_cast<std::size_t>(notice.sender);
     switch (notice.kind) {
       case Notice::kQuestion: {
@@ -171,7 +173,9 @@ void Watchdog::read() {
       case Notice::kAlarm:
         ++alarms_;
         break;
-      default:
+      case Notice::kFailed:
+      case Notice::kHeard:
+        if (notice.number < 0) break;
         state_[sender] = notice.kind == Notice::kFailed ? State::failed : State::heard;
         if (notice.number < origin_) origin_ = notice.number, text_ = notice.text;
     }

@@ -52,27 +52,17 @@ def charges_of_framework(
             )
         return own
     labels = framework.labels or framework.elements
-    names = [names_of(*pair) for pair in zip(labels, framework.elements, strict=True)]
+    atoms = list(zip(labels, framework.elements, strict=True))
     if given is not None:
-        table = dict(given) if isinstance(given, Mapping) else read_charges(given)
-        for label, charge in table.items():
-            if not any(label in known for known in names):
-                raise ValueError(f"framework_charges has {label}, which is not in {framework.name}")
-            if not math.isfinite(charge):
-                raise ValueError(
-                    f"framework_charges: the charge of {label} must be finite, got {charge}"
-                )
-        found = [next((table[n] for n in known if n in table), None) for known in names]
+        found = _given_charges(framework, atoms, given)
         own = None
     else:
-        found = [next((field.charges[n] for n in k if n in field.charges), None) for k in names]
-        if own is None and any(q is not None for q in found):
-            # A file of RASPA that has some atoms with and some without charges.
-            listed = [any(n in field.uncharged for n in known) for known in names]
-            found = [0.0 if q is None and z else q for q, z in zip(found, listed, strict=True)]
-    if own is None:
-        if all(q is None for q in found):
+        listed = {kind: field.charge_of_atom(*kind, has_own=True) for kind in set(atoms)}
+        known = listed if own else {kind: field.charge_of_atom(*kind) for kind in listed}
+        found = [known[kind] for kind in atoms]
+        if own is None and not any(found) and all(q is None for q in listed.values()):
             return None
+    if own is None:
         for label, charge in zip(labels, found, strict=True):
             if charge is None:
                 raise ValueError(f"framework {framework.name}: no charge of {label}")
@@ -80,12 +70,28 @@ def charges_of_framework(
         if charge is not None and abs(charge - other) > _OTHER:
             warnings.warn(
                 f"framework {framework.name}: {label} has the charge {charge:g} of the force "
-                f"field, not the {other:g} of the CIF file; to use the charges of the file, set "
-                'framework_charges to "cif"',
+                f"field, not the {other:g} of the CIF file; to use the charges of the file, give "
+                'framework_charges="cif" (--framework-charges cif)',
                 stacklevel=2,
             )
             break
     return [float(own[k] if q is None and own else q or 0.0) for k, q in enumerate(found)]
+
+
+def _given_charges(
+    framework: Framework, atoms: Sequence[tuple[str, str]], given: Given
+) -> list[float | None]:
+    """The charges of `framework_charges` of each atom (label, element); None if it is not there."""
+    table = dict(given) if isinstance(given, Mapping) else read_charges(given)
+    names = [names_of(*atom) for atom in atoms]
+    for label, charge in table.items():
+        if not any(label in known for known in names):
+            raise ValueError(f"framework_charges has {label}, which is not in {framework.name}")
+        if not math.isfinite(charge):
+            raise ValueError(
+                f"framework_charges: the charge of {label} must be finite, got {charge}"
+            )
+    return [next((table[name] for name in known if name in table), None) for known in names]
 
 
 def tell_bare_charges(

@@ -20,6 +20,8 @@ _ALWAYS = {
     "profile": np.uint64,
 }
 _OF_RIGID = {"orientations": np.float64, "waves": np.float64, "shapes": np.float64}
+# Sums contain squares of energies, which must stay finite.
+_LARGEST = {"energies": 1e100, "sums": 1e250, "waves": 1e100}
 ARRAYS = (*_ALWAYS, *_OF_RIGID)  # arrays of the engine in a checkpoint; the last are optional
 
 
@@ -52,6 +54,9 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
     """
     header, arrays = checkpoint.read(path, kind, _ALWAYS, {"comparison": np.float64, **_OF_RIGID})
     with checkpoint.refused(path, kind):
+        for name, most in _LARGEST.items():
+            if not (np.abs(arrays.get(name, 0.0)) < most).all():
+                raise ValueError(f"one of the {name} is not finite, or beyond {most:g}")
         sums = arrays.pop("comparison", None)
         state: dict[str, Any] = dict(arrays)
         # Earlier versions did not count reinsertions.

@@ -26,6 +26,7 @@ def structure_of(text: str, source: str) -> Any:
     import gemmi
 
     document = _parsed(text, source)
+    _check_columns(document, source)
     try:
         found = [gemmi.make_small_structure_from_block(block) for block in document]
     except (ValueError, RuntimeError) as error:  # gemmi raises both
@@ -37,7 +38,8 @@ def structure_of(text: str, source: str) -> Any:
         )
     structures = [s for s in found if len(s.sites)]
     if len(structures) != 1:
-        raise ValueError(f"{source} has {len(structures)} blocks with atoms, expected one")
+        several = f"{len(structures)} blocks with atoms, expected one"
+        raise ValueError(f"{source} has {several if structures else _no_atoms(document)}")
     structure = structures[0]
     _check_sites(structure, source)
     _check_occupancies(document, source)
@@ -117,6 +119,44 @@ def _is_cartesian(block: Any) -> bool:
 
 
 # ---- sites ---------------------------------------------------------------------------------------
+
+
+_PLACES = tuple(f"_atom_site_fract_{axis}" for axis in "xyz")
+_EDGES = tuple(f"_cell_length_{edge}" for edge in "abc")
+_ANGLES = tuple(f"_cell_angle_{angle}" for angle in ("alpha", "beta", "gamma"))
+
+
+def _check_columns(document: Any, source: str) -> None:
+    """Refuse a block with atoms whose cell or coordinates are missing or are not numbers, because
+    gemmi takes some of them for zero."""
+    for block in document:
+        if not len(block.find_values(_PLACES[0])):
+            continue
+        for tags, most, what in (
+            (_EDGES, math.inf, "a length above 1 angstrom"),
+            (_ANGLES, 180.0, "an angle from 1 to 179 degrees"),
+        ):
+            for tag in tags:
+                text = block.find_value(tag)
+                if text is None:
+                    raise ValueError(f"{source} has no {tag}, which the unit cell needs")
+                if not 1 < _number(text) < most - 1:
+                    raise ValueError(f"{source}: {tag} is {text}; it must be {what}")
+        for tag in _PLACES[1:]:
+            if not len(block.find_values(tag)):
+                raise ValueError(f"{source} has no {tag}, which its atoms need")
+        for label, *places in block.find(["_atom_site_label", *_PLACES]):
+            for tag, text in zip(_PLACES, places, strict=True):
+                if text not in "?." and not math.isfinite(_number(text)):
+                    raise ValueError(
+                        f"{source}: {tag} of the site {label} is {text}; it must be a number"
+                    )
+
+
+def _no_atoms(document: Any) -> str:
+    tags = ("_atom_site_label", *_PLACES)
+    missing = [tag for tag in tags if not any(len(block.find_values(tag)) for block in document)]
+    return f"no atoms, because it has no rows with {', '.join(missing or tags)}"
 
 
 def _check_sites(structure: Any, source: str) -> None:

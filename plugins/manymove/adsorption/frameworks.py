@@ -188,7 +188,10 @@ def _from_structure(
                 "atoms are there"
             )
         if site.element.name == "X":
-            raise ValueError(f"framework {name}: site {site.label} is of no known element")
+            raise ValueError(
+                f"framework {name}: site {site.label} is of no known element "
+                f"({site.type_symbol or site.label})"
+            )
     names = [site.label for site in structure.sites]
     for index, site in enumerate(structure.sites):  # labels may occur twice
         site.label = str(index)

@@ -14,6 +14,7 @@ GAS_CONSTANT = BOLTZMANN * AVOGADRO  # J / (mol K)
 _PASCAL = 1e5  # pascals in a bar
 _ROOT = math.sqrt(2)
 _HIGHEST = 10_000  # bar; far above it fugacities would have no meaning
+_LOWEST = 1e-100  # bar; far below it the equation of state has numbers that are rounded to zero
 _CRITICAL = 0.3074  # compressibility factor at the critical point
 _ONE = 1e-6  # largest deviation of the sum of mole fractions from one
 
@@ -100,11 +101,12 @@ class GasPhase:
         mole_fractions: Sequence[float] | None = None,
         interactions: Mapping[tuple[str, str], float] | None = None,
     ) -> None:
-        if not (0 < pressure <= _HIGHEST and 0 < temperature < math.inf):
+        if not (_LOWEST <= pressure <= _HIGHEST and 0 < temperature < math.inf):
             names = ", ".join(gas.name for gas in gases)
             raise ValueError(
                 f"{names}: no fugacity at {pressure:g} bar and {temperature:g} K: the equation "
-                f"of state needs positive numbers, and at most {_HIGHEST:g} bar (1 bar is 10^5 Pa)"
+                f"of state needs a positive temperature and a pressure from {_LOWEST:g} to "
+                f"{_HIGHEST:g} bar (1 bar is 10^5 Pa)"
             )
         x = fractions_of(mole_fractions, len(gases))
         a, b = np.array([_attraction_and_volume(gas, pressure, temperature) for gas in gases]).T

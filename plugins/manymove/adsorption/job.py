@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import arguments
+from manymove import arguments, files
 from manymove.adsorption.averages import MULTIPLE, Pooled
 from manymove.adsorption.gas import fractions_of
 from manymove.adsorption.input import OPEN_METHODS, TRIALS
@@ -50,14 +50,20 @@ def _share(settings: Settings, world: World) -> list[Result]:
     count = _number_of_parts(settings, world)
     mine = world.share(range(count))
     systems = sum(settings.systems_of(index, count) for index in mine)
+    moves = (settings.equilibrate + settings.steps) * systems * settings.states_per_step
+    name = f"{settings.framework}, {settings.method}"
+    point, points = settings.point
+    if settings.pressure is not None:
+        name += f", {settings.pressure:g} bar (point {point} of {points})"
     return replica.run_share(
         settings,
         world,
         mine,
         lambda *where: Replica(count, world.rank, *where),
-        f"{settings.framework}, {settings.method}",
-        (settings.equilibrate + settings.steps) * systems * settings.states_per_step,
+        name,
+        moves,
         at_once=1,
+        others=((point - 1) * moves, (points - point) * moves),
     )
 
 
@@ -108,6 +114,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         **found,
         **summary,
         "framework": settings.framework,
+        "framework_atoms": first.framework_atoms,
         "adsorbates": [b.name for b in settings.adsorbates],
         "N": sum(r.N for r in results),
         "molecules": list(settings.molecules),
@@ -355,15 +362,32 @@ def run_isotherm(
     if void_fraction is not None:
         settings = replace(settings, void_fraction=_void_fraction(settings, void_fraction, world))
     points: list[Settings] = []
-    for p in pressures:
+    for count, p in enumerate(pressures, 1):
         output = settings.output / _folder(p)
         # A point that an interrupted isotherm has not reached starts where the previous one ended.
         resume = settings.resume and (not points or replica.has_checkpoint(output))
         start = points[-1].output if points and not resume else None
-        points.append(replace(settings, pressure=p, output=output, resume=resume, start=start))
-    runs, complete = replica.run_in_turn(run, points, world, resumed=settings.resume)
-    name = UNITS[unit]
-    summary = {
+        point = replace(settings, pressure=p, output=output, resume=resume, start=start,
+                        point=(count, len(pressures)))  # fmt: skip
+        points.append(point)
+
+    def so_far(runs: list[dict[str, Any]]) -> dict[str, Any]:
+        complete = len(runs) == len(points) and all(r["complete"] for r in runs)
+        return _isotherm(settings, runs, unit, complete)
+
+    def write(runs: list[dict[str, Any]]) -> None:
+        if world.rank == 0:
+            _write_isotherm(settings, so_far(runs), points_of_others)
+
+    runs, complete = replica.run_in_turn(run, points, world, resumed=settings.resume, after=write)
+    return so_far(runs), complete
+
+
+def _isotherm(
+    settings: Settings, runs: list[dict[str, Any]], unit: str, complete: bool
+) -> dict[str, Any]:
+    """The content of summary.json of the points so far."""
+    return {
         "framework": settings.framework,
         "adsorbates": [b.name for b in settings.adsorbates],
         "complete": complete,
@@ -372,7 +396,7 @@ def run_isotherm(
         "pressure_bar": [r["pressure_bar"] for r in runs],
         **{
             key: [r.get(key) for r in runs]
-            for each in dict.fromkeys(("mol_per_kg", name))
+            for each in dict.fromkeys(("mol_per_kg", UNITS[unit]))
             for key in (f"loading_{each}", f"loading_error_{each}")
         },
         "equilibrated": [r["equilibrated"] for r in runs],
@@ -380,15 +404,18 @@ def run_isotherm(
         "runs": runs,
         **report.made_by(),
     }
-    if world.rank == 0:
-        report.write_json(settings.output / "summary.json", summary)
-        _write_isotherm(settings.output / "isotherm.csv", runs)
-        if complete:
-            with figures.pictures(settings.quiet):
-                from manymove.adsorption import plots
 
-                plots.isotherm(settings.output / "isotherm.png", summary, points_of_others)
-    return summary, complete
+
+def _write_isotherm(settings: Settings, summary: dict[str, Any], others: Sequence[Any]) -> None:
+    """Write summary.json, isotherm.csv and the picture of the points so far; no picture if a point
+    was stopped early."""
+    report.write_json(settings.output / "summary.json", summary)
+    _write_table(settings.output / "isotherm.csv", summary["runs"])
+    if all(r["complete"] for r in summary["runs"]):
+        with figures.pictures(settings.quiet or not summary["complete"]):
+            from manymove.adsorption import plots
+
+            plots.isotherm(settings.output / "isotherm.png", summary, others)
 
 
 def _void_fraction(settings: Settings, given: str, world: World) -> Estimate:
@@ -460,7 +487,7 @@ def _rows(runs: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _write_isotherm(path: Path, runs: Sequence[dict[str, Any]]) -> None:
+def _write_table(path: Path, runs: Sequence[dict[str, Any]]) -> None:
     names = (
         "pressure_bar", "fugacity_bar", "adsorbate", *_OF_SPECIES, "mole_fraction", *_OF_POINT,
         "temperature_K", "status",
@@ -469,7 +496,8 @@ def _write_isotherm(path: Path, runs: Sequence[dict[str, Any]]) -> None:
     for row in _rows(runs):
         words = (row[name] for name in names)
         lines.append(",".join(word if isinstance(word, str) else f"{word:.8g}" for word in words))
-    path.write_text("\n".join(lines) + "\n")
+    with files.replace(path) as file:
+        file.write(("\n".join(lines) + "\n").encode())
 
 
 def isotherm_table(summary: dict[str, Any]) -> str:

@@ -143,7 +143,7 @@ def _species(entry: Any, name: str, field: ForceField | None) -> Species:
             raise ValueError(f"the site {one!r} is not an object with names and values")
         _known(one, Site)
         label = one["label"]
-        if field is None or label not in field.parameters:
+        if field is None or field.law_of_site(label) is None:
             for key in ("epsilon", "sigma"):
                 if key not in one:
                     raise ValueError(
@@ -186,16 +186,17 @@ def _with_parameters(path: Path, shape: _Shape, field: ForceField | None) -> Mol
     positions = np.array([x for _, x in shape.atoms])
     positions -= positions.mean(axis=0)
     labels = [label for label, _ in shape.atoms]
-    for label in labels:
-        if label not in field.parameters or field.charge_of_site(label) is None:
-            what = "charge" if label in field.parameters else "parameters"
+    rules = {label: field.match(label) for label in labels}
+    for label, rule in rules.items():
+        if rule is None or field.charge_of_site(label) is None:
+            what = "parameters" if rule is None else "charge"
             raise OfFile(f"{path}: the force field has no {what} for the site {label}")
     temperature, pressure, acentric = shape.gas
     gas = (temperature, pressure * PASCAL, acentric) if temperature and pressure else 3 * (None,)
     masses = [field.masses.get(label, 0.0) for label in labels]
     try:
         sites = [
-            Site(label, tuple(x.tolist()), *(field.parameters[label] or NONE),
+            Site(label, tuple(x.tolist()), *(rules[label].law or NONE),
                  field.charge_of_site(label) or 0.0)
             for label, x in zip(labels, positions, strict=True)
         ]  # fmt: skip

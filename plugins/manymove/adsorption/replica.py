@@ -21,6 +21,7 @@ from manymove.adsorption.equilibration import test_molecules
 from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.gas import GasPhase
 from manymove.adsorption.input import barrier_of, grid_points, has_trials
+from manymove.adsorption.labels import lines_of
 from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.molecules import Molecule
 from manymove.adsorption.rigid import settled
@@ -55,6 +56,7 @@ class Settings(replica.Settings):
     density_map: str | None = None  # edge along which the density of molecules is projected
     structures: Sequence[str] = ()  # suffixes of files of the first system at the end
     start: Path | None = None  # folder of a run from whose last states these systems start
+    point: tuple[int, int] = (1, 1)  # number of this point of an isotherm, and of all points
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -121,6 +123,7 @@ class Result(replica.Result):
     box: tuple[float, ...] = ()
     grid: dict[str, Any] = field(default_factory=dict)
     grid_error: tuple[float, float] = (float("nan"), float("nan"))
+    framework_atoms: list[dict[str, Any]] = field(default_factory=list)
     on_hills: int = 0
     # Counts of molecules (species, bins, bins), samples times systems, and edges (2, 3) of the map.
     density: tuple[np.ndarray, int, np.ndarray] | None = None
@@ -164,11 +167,15 @@ class Replica(replica.Replica):
             a.set_fugacity(s.fugacity)
             return a
         with of_option("--framework", containing=s.framework):
-            return Adsorption(
+            a = Adsorption(
                 s.framework, list(s.molecules), adsorbates=list(s.adsorbates), method=s.method,
                 systems=self._systems, fugacity=s.fugacity, seed=self._seed, device=self._device,
                 threads=self._threads, **s.options,
             )  # fmt: skip
+        if self._index == 0 and not s.quiet:
+            for line in lines_of(a.framework_atoms):
+                print(f"framework {line}", file=sys.stderr)
+        return a
 
     def _resumed(self) -> Adsorption:
         records_file, state = self._newest()
@@ -384,6 +391,7 @@ class Replica(replica.Replica):
             "proposals": a.proposals,
             "box": a.box,
             "grid": a.grid,
+            "framework_atoms": a.framework_atoms,
             "grid_error": a.grid_error(),
             "on_hills": a.on_hills(),
             "energy_drift": a.energy_drift(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +12,9 @@ import numpy as np
 from manymove.adsorption.adsorbates import Adsorbate, mixed_laws
 from manymove.adsorption.chains import NO_LAWS, Chain
 from manymove.adsorption.charges import Given, charges_of_framework, tell_bare_charges
-from manymove.adsorption.force_field import NONE, ForceField, Law, names_of
+from manymove.adsorption.force_field import NONE, ForceField, Law
 from manymove.adsorption.frameworks import Framework
+from manymove.adsorption.labels import framework_atoms, tell_rules
 from manymove.adsorption.molecule_files import Species
 
 _SCREENED = 3.2  # alpha times the cutoff: erfc is 6e-6
@@ -103,7 +105,7 @@ def settled(
 ) -> dict[str, Any]:
     """The part of the engine's parameters that follows from the force field: `kind`, `pairs`, the
     `with_framework` of each species, `shifted`, and, where it is needed, `rigid`. Moves with
-    trials (`biased`) need it also for single sites.
+    trials (`biased`) need it also for single sites. `framework_atoms` is for the user.
 
     Raises:
         ValueError: parameters are missing, or the framework is charged.
@@ -156,7 +158,16 @@ def settled(
         )
     if charges is not None:
         tell_bare_charges(framework, atoms, charges, types, with_framework, bodies)
+    if not single:
+        tell_rules(framework, species, field)
+    if field.cutoff not in (None, cutoff):
+        warnings.warn(
+            f"the file of the force field has the cutoff {field.cutoff:g} angstrom, but the cutoff "
+            f"is {cutoff:g}",
+            stacklevel=2,
+        )
     result: dict[str, Any] = {"kind": atoms, "shifted": shifted}
+    result["framework_atoms"] = framework_atoms(labels, framework.elements, species, field, charges)
     simple = all(len(body) == 1 for body in bodies) and not charged and not any(framework.tilt)
     simple = simple and not chains
     if simple and not tail and not biased and len(framework.elements):
@@ -229,9 +240,7 @@ def _types(
             continue
         body = []
         for site in b.sites:
-            law = (site.epsilon, site.sigma)
-            if site.label in field.parameters:
-                law = field.parameters[site.label] or NONE
+            law = field.law_of_site(site.label) or (site.epsilon, site.sigma)
             given = field.charge_of_site(site.label)
             charge = site.charge if given is None else given
             new = {"label": site.label, "law": law, "charge": float(charge), "own": None}
@@ -249,11 +258,10 @@ def _with_atom(t: Mapping[str, Any], kind: tuple[str, str], field: ForceField) -
     label, element = kind
     if t["own"] is not None:
         return t["own"].with_element(element)
-    if t["law"][0] == 0 and not any(t["label"] in names for names in field.pairs):
+    if (given := field.given_with_atom(t["label"], label, element)) is not None:
+        return given
+    if t["law"][0] == 0:
         return NONE
-    for name in names_of(label, element):
-        if (given := field.given((t["label"], name))) is not None:
-            return given
     return field.mixed((t["label"], label), t["law"], field.law_of_atom(label, element))
 
 

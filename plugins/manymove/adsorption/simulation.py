@@ -155,7 +155,7 @@ class Adsorption(Places, Equilibration):
         RuntimeError: there are too many molecules to find positions for all. All averages raise it
             as well if nothing has been measured or compared.
 
-    An object must not be used by several threads at the same time; different objects may be.
+    An object is for one thread at a time, and not for a forked process; other uses are errors.
     """
 
     _KIND = "adsorption"
@@ -247,6 +247,7 @@ class Adsorption(Places, Equilibration):
             "fugacity": None if fugacity is None else fugacities,
             "profile": profile,
             "mass": framework.mass * math.prod(cells),
+            "framework_atoms": laws["framework_atoms"],
             "adapt": max_displacement is None and method not in MULTIPLE,
             "began": 0,  # step at which the present fugacity was set
         }
@@ -452,6 +453,15 @@ class Adsorption(Places, Equilibration):
     def framework(self) -> Framework:
         """Framework of the systems."""
         return self._framework
+
+    @property
+    def framework_atoms(self) -> list[dict[str, Any]]:
+        """Parameters and charge of each label of the framework, as the force field gives them: a
+        dictionary for each label and charge with `label`, `element`, `atoms` (their number in the
+        unit cell), `rule` (the name in the force field), `epsilon_K`, `sigma_angstrom` (None for no
+        interaction) and `charge_e` (None if the molecules have no charges). Empty for a checkpoint
+        of an earlier version."""
+        return list(self._about.get("framework_atoms", ()))
 
     @property
     def settings(self) -> dict[str, Any]:

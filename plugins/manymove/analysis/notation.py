@@ -6,6 +6,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+_SMALL = 1e-4  # smaller numbers are written with an exponent
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -30,12 +32,17 @@ class Estimate:
 def with_error(value: float, error: float | None) -> str:
     """A value with its standard error in units of its last digit, such as 9.200(8).
 
-    The error has one digit, or two if the first of them is 1 and the second is not 0.
+    The error has one digit, or two if the first of them is 1 and the second is not 0. Small numbers
+    have an exponent, such as 4.568(6)e-07.
     """
     if error is None or not (math.isfinite(error) and math.isfinite(value)):
         return f"{value:.6g}(?)"
     if error <= 0:
         return f"{value:.6g}(0)"
+    largest = max(abs(value), error)
+    if largest < _SMALL:
+        power = math.floor(math.log10(largest))
+        return f"{with_error(value * 10.0**-power, error * 10.0**-power)}e{power:03d}"
     digits, exponent = f"{error:.1e}".split("e")
     decimals = max(0, -int(exponent) + (digits[0] == "1" and digits[2] != "0"))
     return f"{value:.{decimals}f}({round(error * 10**decimals)})"

@@ -118,9 +118,9 @@ class Case:
         if self.many_body and not pair.startswith("manymove"):  # atoms with a density
             return (
                 f"units lj\natom_style mdpd\n{communicate}{self.box}mass 1 1.0\n"
-                f"read_dump {start}.dump 0 x y z vx vy vz box no add yes\n"
+                f'read_dump "{start}.dump" 0 x y z vx vy vz box no add yes\n'
             )
-        return f"{communicate}read_restart {start}\n{communicate}"
+        return f'{communicate}read_restart "{start}"\n{communicate}'
 
     @property
     def box(self) -> str:
@@ -366,7 +366,8 @@ def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
     Raises:
         RuntimeError: LAMMPS fails, or the temperature is not yet 1.
     """
-    dump = f"write_dump all custom {start}.dump id type x y z vx vy vz\n" if case.many_body else ""
+    columns = "id type x y z vx vy vz"
+    dump = f'write_dump all custom "{start}.dump" {columns}\n' if case.many_body else ""
     deck = (
         "units lj\natom_style atomic\ncomm_modify mode single vel yes\n"
         f"{case.box}create_atoms 1 random {case.particles} {case.seed} box\nmass 1 1.0\n"
@@ -377,7 +378,8 @@ def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
         # Particles that overlap at the start are fast at first.
         f"timestep {0.2 * case.timestep:g}\nrun {steps // 4}\n"
         f"timestep {case.timestep:g}\nrun {steps} pre no\n"
-        f"run_style verlet\npair_style none\nreset_timestep 0\nwrite_restart {start}\n{dump}"
+        "run_style verlet\npair_style none\nreset_timestep 0\n"
+        f'write_restart "{start}"\n{dump}'
     )
     command = host.command(1 if on_gpu else len(usable_cores()))
     output, code = lammps(deck, command, host.environment())

@@ -48,6 +48,7 @@ def henry(
     framework: str = "MFI",
     adsorbates: tuple[str, ...] | None = None,
     force_field: Path | None = None,
+    remove_atom_number_code: bool = False,
     framework_charges: str | None = None,
     potential: str | None = None,
     mixing: str | None = None,
@@ -78,6 +79,7 @@ def henry(
     from manymove.adsorption.charges import charges_of_option
     from manymove.adsorption.force_field import of_options
     from manymove.adsorption.gas import GAS_CONSTANT
+    from manymove.adsorption.labels import lines_of
     from manymove.adsorption.molecule_files import species_of
     from manymove.adsorption.places import STEPS_TO_PLACES
     from manymove.analysis.notation import Estimate
@@ -86,7 +88,7 @@ def henry(
 
     _alone("henry")
     with of_option("--force-field"):
-        field = of_options(force_field, potential, mixing)
+        field = of_options(force_field, potential, mixing, remove_atom_number_code)
     with of_option("--framework-charges"):
         charges = charges_of_option(framework_charges)
     with of_option("--adsorbates"):
@@ -137,8 +139,9 @@ def henry(
     content = {
         "framework": framework, "temperature_K": temperature, "insertions": insertions,
         "systems": systems, "seed": seed, "device": a.device, "species": entries,
-        "warnings": warnings,
+        "framework_atoms": a.framework_atoms, "warnings": warnings,
     }  # fmt: skip
+    rows += [("framework", line) for line in lines_of(a.framework_atoms)]
     rows += [("warning", text) for text in warnings]
     return _done(json_file, content, report.lines(rows), quiet)
 
@@ -147,6 +150,7 @@ def henry(
 def pores(
     framework: str = "MFI",
     force_field: Path | None = None,
+    remove_atom_number_code: bool = False,
     temperature: float = 298.15,
     insertions: int = 2000,
     probe: float = 3.681,
@@ -170,25 +174,30 @@ def pores(
       manymove pores --framework IRMOF-1.cif --force-field force_field.json --probe 3.31
     """
     from manymove.adsorption import (
-        ForceField,
+        HELIUM,
         helium_void_fraction,
         pore_volume,
         read_framework,
         surface_area,
     )
+    from manymove.adsorption.force_field import of_options
+    from manymove.adsorption.labels import framework_atoms, lines_of
     from manymove.jobs import report
 
     _alone("pores")
     if force_field is None:
         raise ValueError("give a --force-field, for example TraPPE-zeo for a zeolite of silica")
     with of_option("--force-field"):
-        field = ForceField.read(force_field)
+        field = of_options(force_field, None, None, remove_atom_number_code)
     crystal = read_framework(framework)
     area = surface_area(crystal, field, probe=probe, samples=samples, seed=seed)
     void = helium_void_fraction(
         crystal, field, temperature=temperature, insertions=insertions, cutoff=cutoff, seed=seed,
         device=device, threads=threads, grid_spacing=grid_spacing,
     )  # fmt: skip
+    atoms = framework_atoms(
+        crystal.labels or crystal.elements, crystal.elements, [HELIUM], field, None
+    )
     volume = pore_volume(crystal, void)
     density = crystal.mass / 6.02214076e23 / (math.prod(crystal.cell) * 1e-24)
     content = {
@@ -198,10 +207,11 @@ def pores(
         **_pair("surface_area", "m2_per_cm3", area.per_volume),
         **_pair("surface_area", "angstrom2_per_cell", area.per_cell),
         "temperature_K": temperature, "probe_angstrom": probe, "insertions": insertions,
-        "samples": samples, "seed": seed,
+        "samples": samples, "seed": seed, "framework_atoms": atoms,
     }  # fmt: skip
     rows = [
         ("framework", f"{framework}, {crystal.formula}, {density:.4g} g/cm3"),
+        *(("", line) for line in lines_of(atoms)),
         ("void fraction", f"{void} (helium, {temperature:g} K)"),
         ("pore volume", f"{volume} cm3/g"),
         ("surface area", f"{area.per_mass} m2/g, {area.per_volume} m2/cm3 (probe {probe:g} Å)"),

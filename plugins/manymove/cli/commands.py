@@ -23,7 +23,7 @@ from manymove.cli.options import (
     to_store,
     values,
 )
-from manymove.jobs import errors
+from manymove.jobs import errors, folder_lock
 from manymove.jobs.options import of_option
 
 # The engine, NumPy and the file formats are imported when a command runs, so that --help and a
@@ -285,6 +285,7 @@ def adsorption(
     bins: int = 100,
     adsorbates: tuple[str, ...] | None = None,
     force_field: Path | None = None,
+    remove_atom_number_code: bool = False,
     framework_charges: str | None = None,
     potential: str | None = None,
     mixing: str | None = None,
@@ -326,7 +327,7 @@ def adsorption(
 
     world = World.connect()
     with of_option("--force-field"):
-        field = of_options(force_field, potential, mixing)
+        field = of_options(force_field, potential, mixing, remove_atom_number_code)
     with of_option("--framework-charges"):
         charges = charges_of_option(framework_charges)
     with of_option("--adsorbates"):
@@ -364,7 +365,7 @@ def adsorption(
     if barrier not in ("auto", "none"):
         barrier = number("--barrier", barrier, float, "auto or none")
     of_the_job = {one.name for one in fields(Settings)} | {"context", "isotherm"}
-    of_the_job |= {"potential", "mixing", "unit", "literature"}
+    of_the_job |= {"potential", "mixing", "remove_atom_number_code", "unit", "literature"}
     of_the_engine = {name: v for name, v in options.items() if name not in of_the_job}
     of_the_engine |= {"profile": profile, "barrier": None if barrier == "none" else barrier}
     of_the_engine |= {"force_field": field, "framework_charges": charges}
@@ -545,6 +546,8 @@ def run(arguments: list[str] | None = None) -> int:
             return app(arguments, prog_name="manymove", standalone_mode=False) or 0
         except typer.Abort:
             raise KeyboardInterrupt from None
+        finally:
+            folder_lock.release()
 
     code = errors.reported("manymove", work)
     return errors.INTERRUPTED if code == STOPPED else code

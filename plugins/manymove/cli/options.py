@@ -21,10 +21,6 @@ from manymove.cli.texts import HELP
 from manymove.jobs import errors
 from manymove.jobs.options import OPTIONS_FILE
 
-# Earlier names of options, which are accepted but not in the help.
-RENAMED = {
-    "--checkpoint": "--checkpoint-every", "--melt": "--equilibrate", "--precisions": "--precision"
-}  # fmt: skip
 # Names of options that differ from those of their arguments.
 NAMES = {
     "precisions": "precision",
@@ -41,8 +37,7 @@ SEVERAL = ",..."  # ends the metavariable of an option that takes a list
 
 
 class Command(TyperCommand):
-    """A command that accepts lists with spaces and earlier names of options; its help texts end
-    with the defaults."""
+    """A command that accepts lists with spaces; its help texts end with the defaults."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -59,14 +54,10 @@ class Command(TyperCommand):
         words: list[str] = []
         several = False  # whether the last word belongs to an option that takes more values
         for arg in args:
-            name, equals, value = arg.partition("=")
+            name = arg.partition("=")[0]
             if several and re.match(r"[^-]|-[\d.]", arg):
                 words[-1] += ("," if "=" in words[-1] else "=") + arg
                 continue
-            if name in RENAMED and name not in names and RENAMED[name] in names:
-                say(f"warning: {name} is deprecated and will be removed: use {RENAMED[name]}")
-                name = RENAMED[name]
-                arg = name + equals + value
             several = name in names and (names[name].metavar or "").endswith(SEVERAL)
             words.append(arg)
         try:
@@ -285,7 +276,7 @@ def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]
         stored = dict(json.loads(path.read_text()))
     except (ValueError, TypeError) as error:
         raise ValueError(f"--resume: {path} has no options: {error}") from None
-    stored = {RENAMED.get(_flag(name), _flag(name)): value for name, value in stored.items()}
+    stored = {_flag(name): value for name, value in stored.items()}
     context = options["context"]
     parameters = {parameter.opts[0]: parameter for parameter in context.command.params}
     if others := stored.keys() - parameters:

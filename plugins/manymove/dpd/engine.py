@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from manymove.dpd import messages
 from manymove.dpd import model as fluid
 from manymove.jobs.progress import StopRequest
 from manymove.jobs.world import require_one_process, run_concurrently
@@ -18,6 +19,10 @@ from manymove.lammps import host
 # steps. This changes the rounding of positions and sums, and must not depend on the speed of a
 # machine.
 SEGMENT = 500
+
+
+class Stopped(RuntimeError):
+    """LAMMPS has stopped with an error."""
 
 
 class Engine:
@@ -32,8 +37,9 @@ class Engine:
         start: commands that create particles; without them, call `create` and `set_up`.
 
     Raises:
-        RuntimeError: LAMMPS is not installed, or has stopped with an error. All methods raise it,
-            and the engine cannot be used afterwards.
+        RuntimeError: LAMMPS is not installed.
+        Stopped: LAMMPS has stopped with an error. All methods raise it, and the engine cannot be
+            used afterwards.
     """
 
     def __init__(
@@ -48,11 +54,15 @@ class Engine:
         require_one_process("manymove.DPDFluid", "manymove dpd --ranks starts LAMMPS on several")
         self._failed = ""
         self._lammps = host.start()
-        self._table = tempfile.NamedTemporaryFile("r", prefix="manymove-")
+        # A file without a name: that of its folder may have any characters, and a forked process
+        # has nothing to remove.
+        self._records_file = tempfile.TemporaryFile()
+        self._table = open(f"/proc/self/fd/{self._records_file.fileno()}")
         self._records = np.empty((0, 4))
         self._known: tuple[int, list[float]] | None = None  # a step and what was measured there
         self.command(
-            f"{fluid.UNITS}{fluid.box(low, edges)}{start}thermo 0\nreset_timestep {step}\n"
+            f"{fluid.UNITS}{fluid.box(low, edges)}{start}thermo 0\n"
+            + fluid.line("reset_timestep", step)
             + fluid.motion(model)
             + fluid.records(record_every, self._table.name)
         )
@@ -62,7 +72,7 @@ class Engine:
         lists = (array.ravel().tolist() for array in (positions, velocities))
         self._library.create_atoms(tags.size, tags.tolist(), [1] * tags.size, *lists)
         if self.particles != tags.size:
-            raise RuntimeError(f"LAMMPS has created {self.particles} of {tags.size} particles")
+            raise Stopped(f"LAMMPS has created {self.particles} of {tags.size} particles")
 
     def set_up(self, forces: np.ndarray | None = None) -> None:
         """Prepare LAMMPS for a run.
@@ -91,7 +101,7 @@ class Engine:
 
         try:
             with StopRequest() as stop:
-                command = f"run {end} upto pre no post no"
+                command = fluid.line("run", end, "upto pre no post no")
                 run_concurrently([lambda: self.command(command)], 1, stop, look)
         finally:
             if not self._failed:
@@ -107,13 +117,13 @@ class Engine:
         except RuntimeError:
             raise
         except Exception as error:  # LAMMPS' own
-            self._failed = str(error).partition("\n")[0].removeprefix("ERROR: ")
-            raise RuntimeError(f"LAMMPS: {self._failed}") from None
+            self._failed = messages.sentence(str(error))
+            raise Stopped(f"LAMMPS: {self._failed}") from None
 
     @property
     def _library(self) -> Any:
         if self._failed:
-            raise RuntimeError(f"LAMMPS has stopped ({self._failed}): load a checkpoint")
+            raise Stopped(f"LAMMPS has stopped ({self._failed}): load a checkpoint")
         return self._lammps
 
     @property

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 from manymove import arguments
 from manymove.devices import on_gpu, thread_count
@@ -13,7 +15,41 @@ from manymove.devices import on_gpu, thread_count
 QUANTITIES = ("temperature", "pressure", "potential_energy")  # of the records
 TITLE = ",".join(("step", *QUANTITIES))
 UNITS = "units lj\natom_style atomic\ncomm_modify vel yes\n"
+SKIN = 0.4  # of the neighbor lists, in cutoffs
 _DEVICES = ("auto", "cpu", "cuda")
+_MOST_NEIGHBORS = 2000  # in a list of LAMMPS, `neigh_modify one`
+_MOST_EMPTY_CELLS = 2**27  # they take seconds and 1 GB
+_WORDS = re.compile(r"[\w./-]+(?: [\w./-]+)*", re.ASCII)
+_QUOTED = re.compile(r"[^\"\x00-\x1f\x7f]+")
+
+
+class Quoted(str):
+    """Words of a command that LAMMPS reads as one argument, without any substitution."""
+
+
+def line(*words: str | float) -> str:
+    """One line for LAMMPS. All values that become a part of its input pass through this function,
+    so that no value can contain another command.
+
+    Args:
+        words: names, numbers, and `Quoted` texts. Numbers keep all their digits.
+
+    Raises:
+        ValueError: a number is not finite, or a text has characters with a meaning for LAMMPS.
+    """
+    return " ".join(map(_word, words)) + "\n"
+
+
+def _word(value: str | float) -> str:
+    if isinstance(value, str):
+        if not (_QUOTED if isinstance(value, Quoted) else _WORDS).fullmatch(value):
+            raise ValueError(f"{value!r} cannot be a part of a command of LAMMPS")
+        return f'"{value}"' if isinstance(value, Quoted) else value
+    if isinstance(value, Integral):
+        return str(int(value))
+    if not math.isfinite(arguments.number("a number of LAMMPS' input", value)):
+        raise ValueError(f"a number of LAMMPS' input must be finite, got {value}")
+    return f"{value:.17g}"
 
 
 @dataclass(frozen=True)
@@ -23,8 +59,7 @@ class Model:
     Attributes:
         timestep: length of a time step.
         device: "cuda" keeps the particles on a GPU (one per rank), "cpu" keeps them in an engine
-            for the CPU (several ranks use LAMMPS' own verlet), "auto" is "cuda" if there is a GPU
-            and otherwise "cpu".
+            for the CPU, "auto" is "cuda" if there is a GPU and otherwise "cpu".
         threads: number of CPU threads of all processes together; default all cores.
 
     Raises:
@@ -48,7 +83,7 @@ class Model:
         for name in ("gamma", "temperature", "weight_exponent"):
             arguments.not_negative(name, getattr(self, name))
         for name in ("a", "gamma", "temperature", "cutoff", "weight_exponent", "timestep"):
-            value = float(getattr(self, name))
+            value = arguments.number(name, getattr(self, name))
             if not math.isfinite(value):
                 raise ValueError(f"{name} must be finite, got {value}")
             object.__setattr__(self, name, value)
@@ -61,54 +96,79 @@ class Model:
 def run_style(model: Model, ranks: int = 1) -> str:
     """The run style of LAMMPS with its options.
 
-    The engine for the CPU is faster than LAMMPS' own verlet on one rank, and slower on several
-    ranks of one thread each. The choice does not depend on the threads, which therefore do not
-    influence the trajectory.
+    The trajectory of the engine does not depend on the threads, which the ranks share.
     """
     if not on_gpu(model.device):
-        if ranks > 1:
-            return "verlet"
-        return f"manymove/verlet device cpu threads {model.threads}"
+        return f"manymove/verlet device cpu threads {_threads_of_rank(model, ranks)}"
     return "manymove/verlet device cuda" if model.device == "cuda" else "manymove/verlet"
+
+
+def check_lists(model: Model, particles: int, edges: Sequence[float]) -> None:
+    """Refuse particles for which LAMMPS cannot build neighbor lists, or would take minutes.
+
+    Raises:
+        ValueError: the lists or the cells are too large for this cutoff.
+    """
+    reach = (1 + SKIN) * model.cutoff
+    neighbors = 4 / 3 * math.pi * particles * math.prod(reach / edge for edge in edges)
+    cells = math.prod(math.ceil(edge / (reach / 2)) for edge in edges)
+    what = f"{particles} particles in a box of {' x '.join(f'{edge:.4g}' for edge in edges)}"
+    if neighbors / 2 > _MOST_NEIGHBORS:  # each pair is in one list
+        raise ValueError(
+            f"the cutoff {model.cutoff:g} is too long for {what}: a particle has about "
+            f"{neighbors:.3g} neighbors within {1 + SKIN:g} cutoffs, and LAMMPS' lists are for at "
+            f"most {2 * _MOST_NEIGHBORS}"
+        )
+    if cells > _MOST_EMPTY_CELLS + 64 * particles:
+        raise ValueError(
+            f"the cutoff {model.cutoff:g} is too short for {what}: LAMMPS would divide it into "
+            f"{cells:.3g} cells"
+        )
+
+
+def _threads_of_rank(model: Model, ranks: int) -> int:
+    return max(1, model.threads // ranks)
 
 
 def box(low: Sequence[float], edges: Sequence[float]) -> str:
     """Commands for an empty box with one particle type."""
-    faces = " ".join(f"{x:.17g} {x + edge:.17g}" for x, edge in zip(low, edges, strict=True))
-    return f"region box block {faces}\ncreate_box 1 box\nmass 1 1.0\n"
+    faces = [face for x, edge in zip(low, edges, strict=True) for face in (x, x + edge)]
+    return line("region box block", *faces) + "create_box 1 box\nmass 1 1.0\n"
 
 
 def at_random(particles: int, seed: int) -> str:
     """Command for particles at random positions."""
-    return f"create_atoms 1 random {particles} {seed} box\n"
+    return line("create_atoms 1 random", particles, seed, "box")
 
 
 def velocities(model: Model) -> str:
-    """Command for velocities from the Maxwell distribution, without motion of the center of
+    """Commands for velocities from the Maxwell distribution, without motion of the center of
     mass."""
-    return f"""velocity all create {model.temperature:.17g} {model.seed} loop geom
-velocity all zero linear
-"""
+    drawn = line("velocity all create", model.temperature, model.seed, "loop geom")
+    return drawn + "velocity all zero linear\n"
 
 
 def motion(model: Model, ranks: int = 1) -> str:
     """Commands for the forces and the integration."""
-    threads = max(1, model.threads // ranks)
-    return f"""pair_style manymove/dpd {model.temperature:.17g} {model.cutoff:.17g} {model.seed} &
-  weight_exponent {model.weight_exponent:.17g} precision {model.precision} threads {threads}
-pair_coeff 1 1 {model.a:.17g} {model.gamma:.17g}
-neighbor {0.4 * model.cutoff:.17g} bin
-neigh_modify delay 0 every 2 check yes
-timestep {model.timestep:.17g}
-fix integrate all nve
-run_style {run_style(model, ranks)}
-thermo_style custom step temp press pe
-"""
+    forces = ("pair_style manymove/dpd", model.temperature, model.cutoff, model.seed)
+    exponent = ("weight_exponent", model.weight_exponent)
+    threads = ("threads", _threads_of_rank(model, ranks))
+    return "".join(
+        (
+            line(*forces, *exponent, "precision", model.precision, *threads),
+            line("pair_coeff 1 1", model.a, model.gamma),
+            line("neighbor", SKIN * model.cutoff, "bin"),
+            "neigh_modify delay 0 every 2 check yes\n",
+            line("timestep", model.timestep),
+            "fix integrate all nve\n",
+            line("run_style", run_style(model, ranks)),
+            "thermo_style custom step temp press pe\n",
+        )
+    )
 
 
 def records(every: int, path: str, mode: str = "file") -> str:
-    """Commands for the table of temperature, pressure and potential energy."""
-    return f"""fix records all print {every} "$(step),$(temp:%.10g),$(press:%.10g),$(pe:%.10g)" &
-  screen no {mode} {path} &
-  title "{TITLE}"
-"""
+    """Command for the table of temperature, pressure and potential energy."""
+    row = Quoted("$(step),$(temp:%.10g),$(press:%.10g),$(pe:%.10g)")
+    where = ("screen no", mode, Quoted(path))
+    return line("fix records all print", every, row, *where, "title", Quoted(TITLE))

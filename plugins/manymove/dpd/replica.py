@@ -15,12 +15,16 @@ from itertools import pairwise
 from pathlib import Path
 
 from manymove import arguments, files
+from manymove.dpd import messages
 from manymove.dpd.model import (
     TITLE,
     UNITS,
     Model,
+    Quoted,
     at_random,
     box,
+    check_lists,
+    line,
     motion,
     records,
     velocities,
@@ -60,7 +64,8 @@ class Settings(Model):
             twentieth of the whole run, at least 100 steps and at most 2e10 particle-steps.
 
     Raises:
-        ValueError: a number is out of range, or the box is smaller than twice the cutoff.
+        ValueError: a number is out of range, the box is smaller than twice the cutoff, or the
+            cutoff is too long or too short for LAMMPS' neighbor lists.
     """
 
     particles: int = 100_000
@@ -95,6 +100,7 @@ class Settings(Model):
                 f"the box of {self.particles} particles at density {self.density:g} is "
                 f"{self.edge:.3g} wide, less than twice the cutoff {self.cutoff:g}"
             )
+        check_lists(self, self.particles, [self.edge] * 3)
 
     @property
     def edge(self) -> float:
@@ -131,22 +137,28 @@ def deck(settings: Settings, step: int = 0, earlier: int | None = None) -> str:
         the text of the deck.
     """
     every = interval(settings, earlier)
-    progress = max(1, settings.equilibrate // 20)
-    start = f"read_restart checkpoint-{step}.restart\ncomm_modify vel yes\n"
-    if not step:
+    measured = settings.equilibrate + settings.steps - max(step, settings.equilibrate)
+    then = ("every", settings.checkpoint_steps, Quoted("include restart.in"))
+    if step:
+        start = line("read_restart", f"checkpoint-{step}.restart") + "comm_modify vel yes\n"
+    else:
         start = UNITS + box([0.0] * 3, [settings.edge] * 3)
         start += at_random(settings.particles, settings.seed) + velocities(settings)
-    then = f'every {settings.checkpoint_steps} "include restart.in"'
     relax = ""
     if step < settings.equilibrate or step == 0:
-        relax = f"thermo {progress}\nrun {settings.equilibrate - step} {then}\n"
-    table = records(every, "thermo.csv", "append" if step > settings.equilibrate else "file")
-    return f"""# manymove dpd
-{start}{motion(settings, settings.ranks)}{relax}thermo {every}
-{table}print "{MEASURED}"
-run {settings.equilibrate + settings.steps - max(step, settings.equilibrate)} {then}
-{_RESTART}write_data final.data
-"""
+        relax = line("thermo", max(1, settings.equilibrate // 20))
+        relax += line("run", settings.equilibrate - step, *then)
+    return "".join(
+        (
+            "# manymove dpd\n",
+            start + motion(settings, settings.ranks) + relax,
+            line("thermo", every),
+            records(every, "thermo.csv", "append" if step > settings.equilibrate else "file"),
+            line("print", Quoted(MEASURED)),
+            line("run", measured, *then),
+            f"{_RESTART}write_data final.data\n",
+        )
+    )
 
 
 def simulate(
@@ -179,9 +191,9 @@ def simulate(
     restarts = Restarts(output, settings.checkpoint_every, step)
 
     def follow(process: subprocess.Popen[str]) -> None:
-        for line in process.stdout:
-            lines.append(line)
-            if found := re.match(r"\s*(\d+)\s+[-\d.]+\s", line):
+        for printed in process.stdout:
+            lines.append(printed)
+            if found := re.match(r"\s*(\d+)\s+[-\d.]+\s", printed):
                 at[0] = int(found.group(1))
 
     # A session of its own, so that Ctrl-C on the terminal reaches this process only.
@@ -214,13 +226,15 @@ def simulate(
             bar.close()
     complete = process.returncode == 0
     if not complete and not stop.requested:
-        errors = [line.strip() for line in lines if line.startswith("ERROR")]
-        if errors and step and "restart file" in errors[0]:
+        error = next((text for text in lines if messages.is_error(text)), None)
+        if error is None:
+            raise RuntimeError(_last_words(lines, process.returncode))
+        if step and "restart file" in error:
             raise RuntimeError(
-                f"--resume: {output}/checkpoint-{step}.restart: {errors[0]}. Remove this file to "
-                "continue from an earlier one, or start again with --overwrite"
+                f"--resume: {output}/checkpoint-{step}.restart: {messages.sentence(error)}. Remove "
+                "this file to continue from an earlier one, or start again with --overwrite"
             )
-        raise RuntimeError(errors[0] if errors else _last_words(lines, process.returncode))
+        raise RuntimeError(f"LAMMPS has stopped: {messages.sentence(error)}")
     return "".join(lines), complete
 
 

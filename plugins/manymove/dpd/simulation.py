@@ -19,12 +19,16 @@ from manymove import arguments, checkpoint
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import blocking_error
 from manymove.dpd import model as fluid
-from manymove.dpd.engine import SEGMENT, Engine
+from manymove.dpd.engine import SEGMENT, Engine, Stopped
 from manymove.simulation import Callback, PathLike, Simulation, counter, parameter
 
 _ARRAYS = {"tags": np.int32} | dict.fromkeys(
     ("positions", "velocities", "forces", "records"), np.float64
 )
+_SETTINGS = {  # of the model, in a checkpoint
+    "a", "gamma", "temperature", "cutoff", "weight_exponent", "timestep", "seed", "precision"
+}  # fmt: skip
+_MOST_STEPS = 2**62  # LAMMPS counts steps with 63 bits
 
 
 class DPDFluid(Simulation):
@@ -58,11 +62,12 @@ class DPDFluid(Simulation):
         threads: number of threads of the CPU engine; default all cores.
 
     Raises:
-        ValueError: a bad box, number, shape, position or device.
+        ValueError: a bad box, number, shape, position or device, or a cutoff that is too long or
+            too short for LAMMPS' neighbor lists of these particles.
         RuntimeError: LAMMPS or its plugin is not installed, mpirun has started several processes,
             or LAMMPS has stopped with an error.
 
-    An object must not be used by several threads at the same time; different objects may be.
+    An object is for one thread at a time, and not for a forked process; other uses are errors.
     """
 
     _KIND = "a fluid of dissipative particles"
@@ -103,8 +108,9 @@ class DPDFluid(Simulation):
         if isinstance(positions, Integral):
             if velocities is not None:
                 raise ValueError("velocities need positions, not a number of particles")
-            low = np.zeros(3)
-            start = fluid.at_random(arguments.count("N", positions), model.seed)
+            low, particles = np.zeros(3), arguments.count("N", positions)
+            fluid.check_lists(model, particles, edges)
+            start = fluid.at_random(particles, model.seed)
             engine = Engine(model, low, edges, every, start=start)
         else:
             points, low = _points("positions", positions), -edges / 2
@@ -112,6 +118,7 @@ class DPDFluid(Simulation):
             speeds = 0 * points if velocities is None else _points("velocities", velocities)
             if speeds.shape != points.shape:
                 raise ValueError(f"{len(points)} positions, but {len(speeds)} velocities")
+            fluid.check_lists(model, len(points), edges)
             engine = Engine(model, low, edges, every)
             engine.create(np.arange(1, len(points) + 1), points, speeds)
         if velocities is None:
@@ -300,24 +307,49 @@ class DPDFluid(Simulation):
         header, state = checkpoint.read(path, self._KIND, _ARRAYS)
         with checkpoint.refused(path, self._KIND):
             settings = dict(header["parameters"])
-            box = {name: settings.pop(name) for name in ("low", "box", "record_every")}
+            box, low, every = (settings.pop(name) for name in ("box", "low", "record_every"))
+            if settings.keys() != _SETTINGS:
+                raise ValueError(f"its parameters are {', '.join(settings)}")
             model = self._model(**settings)
-            self._parameters |= box
-            edges, low = _edges(box["box"], model.cutoff), np.array(box["low"], dtype=float)
-            particles = state["tags"].size
-            if (np.sort(state["tags"]) != np.arange(1, particles + 1)).any():
-                raise ValueError("the numbers of the particles have gaps")
-            for name in ("positions", "velocities", "forces"):
-                if len(_points(name, state[name])) != particles:
-                    raise ValueError(f"{len(state[name])} {name} of {particles} particles")
-            if state["records"].shape[1:] != (4,):
-                raise ValueError(f"records of shape {state['records'].shape}")
+            edges, low = _edges(box, model.cutoff), _three("low", low)
+            every = arguments.count("record_every", every)
             (step,) = header["counters"]
-            arguments.steps("steps", step)
-            measured = [float(x) for x in header["measured"]]
-        engine = Engine(model, low, edges, box["record_every"], step)
-        engine.restore({**state, "measured": measured})
+            if arguments.steps("steps", step) > _MOST_STEPS:
+                raise ValueError(f"steps must be at most 2**62, got {step}")
+            state["measured"] = _three("measured", header["measured"]).tolist()
+            _check_arrays(state, low, edges)
+            fluid.check_lists(model, state["tags"].size, edges)
+        try:
+            engine = Engine(model, low, edges, every, step)
+            engine.restore(state)
+        except Stopped as error:
+            raise ValueError(f"{path} is no checkpoint of {self._KIND}: {error}") from None
+        self._parameters |= {"low": low.tolist(), "box": edges.tolist(), "record_every": every}
         self._adopt(engine)
+
+
+def _three(name: str, values: Any) -> np.ndarray:
+    found = np.array([arguments.number(name, value) for value in values])
+    if found.shape != (3,) or not np.isfinite(found).all():
+        raise ValueError(f"{name} must be three finite numbers, got {values}")
+    return found
+
+
+def _check_arrays(state: dict[str, Any], low: np.ndarray, edges: np.ndarray) -> None:
+    """Refuse arrays of a checkpoint that a fluid cannot have."""
+    tags, records = state["tags"], state["records"]
+    if tags.ndim != 1 or (np.sort(tags) != np.arange(1, tags.size + 1)).any():
+        raise ValueError("the numbers of the particles have gaps")
+    for name in ("positions", "velocities", "forces"):
+        if len(_points(name, state[name])) != tags.size:
+            raise ValueError(f"{len(state[name])} {name} of {tags.size} particles")
+    # Particles leave the box until the next time that they are sorted. LAMMPS moves those outside
+    # by one edge after the other, which takes forever if they are far away.
+    far = (np.abs(state["positions"] - (low + edges / 2)) > edges).any(axis=1)
+    if not (np.abs(low) <= edges).all() or far.any():
+        raise ValueError(f"positions are far outside the box, which begins at {low.tolist()}")
+    if records.shape[1:] != (4,) or not np.isfinite(records).all():
+        raise ValueError(f"records of shape {records.shape}, or not finite")
 
 
 def _edges(box: Iterable[float], cutoff: float) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import _core, _renamed, arguments, checkpoint
+from manymove import _core, arguments, checkpoint
 from manymove.analysis.ions import Salt, Species, debye_length, random_box, random_sphere
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pair_correlations import PairSampling
@@ -99,7 +99,7 @@ class Electrolyte(Sampling, MonteCarlo):
         TypeError: positions are neither a list nor an array of float32 or float64.
         MemoryError: the device does not have enough memory.
 
-    An object must not be used by several threads at the same time; different objects may be.
+    An object is for one thread at a time, and not for a forked process; other uses are errors.
     """
 
     _KIND = "an electrolyte"
@@ -318,7 +318,6 @@ class Electrolyte(Sampling, MonteCarlo):
         "threads_per_particle", "Number of GPU threads per trial, eta; 1 on a CPU."
     )
     sweeps: int = counter(0, "Number of sweeps done, counted from `first_sweep`.")
-    sweep = _renamed.Attribute("sweeps")
     evaluated_moves: int = counter(
         3,
         "Number of trial moves whose energy was computed. The others left the cell or overlapped "

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -49,8 +48,9 @@ def read_checkpoint(
         particles = arguments.count("particles", header["particles"])
         parameters = header["parameters"]
         parameters["box"] = tuple(parameters["box"])
-        run = {key: float(header[key]) for key in ("goal", "per_cycle", "last_cycle")}
-        for key, value in run.items():
-            if not 0 <= value < math.inf:
-                raise ValueError(f"{key} is {value}")
+        run = {key: float(header[key]) for key in ("goal", "sweeps_per_cycle") if key in header}
+        if not 0 <= run["goal"] < 1e300:
+            raise ValueError(f"goal is {run['goal']}")
+        if not 1e-6 < run.get("sweeps_per_cycle", 1) < 1e9:  # an earlier version did not store it
+            raise ValueError(f"sweeps_per_cycle is {run['sweeps_per_cycle']}")
     return state, particles, parameters, run

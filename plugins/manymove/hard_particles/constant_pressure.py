@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments
-from manymove.analysis.notation import Estimate
-from manymove.analysis.pressure import blocking_error
+from manymove.analysis.autocorrelation import relaxation_time
+from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
 from manymove.hard_particles.sizes import Sizes
+from manymove.jobs.report import ENOUGH
 
 MODES = ("ln", "standard", "length")
 ACCEPTANCE = 0.3  # the default of `tune_volume`
@@ -149,8 +151,8 @@ class ConstantPressure:
         self._of_pressure("volume_repeats")
         if record is not None and not 0 < record < 1e15:
             raise ValueError(f"record must be positive and below 1e15 sweeps, got {record}")
-        per_cycle = (self._per_cycle or self._cycle_moves()) / self.N  # type: ignore[attr-defined]
-        self._engine.set_volume_sampling(0 if record is None else max(1, round(record / per_cycle)))
+        cycles = 0 if record is None else max(1, self._cycles_in(record))  # type: ignore[attr-defined]
+        self._engine.set_volume_sampling(cycles)
         self._volumes = None if record is None else np.empty((0, 3))
         self._volume_cycles = np.empty(0)
 
@@ -185,8 +187,12 @@ class ConstantPressure:
         return self._volume_cycles - self._parameters["first_cycle"]
 
     @property
-    def mean_packing_fraction(self) -> Estimate:
+    def mean_packing_fraction(self) -> PressureEstimate:
         """Mean packing fraction with its standard error by blocking of the records.
+
+        The volume relaxes over hundreds of sweeps. If the blocking error has not converged, or the
+        records are shorter than 20 relaxation times, the error is a lower bound; then `plateau` is
+        False, and a UserWarning says so.
 
         Raises:
             RuntimeError: no record is finished.
@@ -194,12 +200,14 @@ class ConstantPressure:
         records = self.packing_fraction_records
         if not len(records):
             raise RuntimeError("no record of the volume is finished: run longer")
-        return Estimate(float(records.mean()), blocking_error(records)[0])
+        return self._warned(estimate(records), "mean packing fraction")
 
     @property
-    def compressibility(self) -> Estimate:
+    def compressibility(self) -> PressureEstimate:
         """Isothermal compressibility rho kT kappa_T = N (<V^2> - <V>^2) / <V>^2 of the records,
-        with the standard error by blocking.
+        with its standard error: by blocking, or that of a Gaussian volume with an exponential
+        correlation if it is larger. A lower bound of the error is told as by
+        `mean_packing_fraction`.
 
         Raises:
             RuntimeError: no record is finished.
@@ -208,9 +216,28 @@ class ConstantPressure:
         if not len(means):
             raise RuntimeError("no record of the volume is finished: run longer")
         V = means[:, 0].mean()
-        # The variance about the mean of all records, a linear average of the records.
-        squares = (means[:, 1] - 2 * V * means[:, 0] + V**2) * (self.N / V**2)  # type: ignore[attr-defined]
-        return Estimate(float(squares.mean()), blocking_error(squares)[0])
+        # The variance about the mean of all records, a linear average of the records. It is smaller
+        # than that about the exact mean by the variance of the mean, which is not negligible,
+        # because volumes are correlated over many records.
+        missing = blocking_error(means[:, 0])[0] ** 2 if len(means) > 1 else 0.0
+        squares = means[:, 1] - 2 * V * means[:, 0] + V**2 + missing
+        found = estimate(squares * (self.N / V**2))  # type: ignore[attr-defined]
+        # A volume with n independent values has the variance of its mean, sigma^2 / n. Its squares
+        # decay twice as fast, so that the relative error of sigma^2 is sqrt(2 / 2 n).
+        gaussian = found.value * math.sqrt(missing / squares.mean()) if missing else 0.0
+        return self._warned(replace(found, error=max(found.error, gaussian)), "compressibility")
+
+    def _warned(self, found: PressureEstimate, what: str) -> PressureEstimate:
+        """The estimate, with a warning if its error is a lower bound."""
+        volumes = self._volume_means()[:, 0]
+        if found.plateau and len(volumes) >= ENOUGH * (relaxation_time([volumes], 1.0) or 0.0):
+            return found
+        warnings.warn(
+            f"the error of the {what} is a lower bound, because the volume is correlated over much "
+            "of the run: run longer",
+            stacklevel=3,
+        )
+        return replace(found, plateau=False)
 
     # ---- tuning ----------------------------------------------------------------------------------
 
@@ -259,7 +286,7 @@ class ConstantPressure:
         self._parameters["volume_delta"] = min(delta, most)
         if self.swap_rounds:  # type: ignore[attr-defined]
             self._sizes = replace(self._sizes, diameters=self.diameters)  # type: ignore[attr-defined]
-        run = {name: getattr(self, f"_{name}") for name in ("goal", "per_cycle", "last_cycle")}
+        run = {name: getattr(self, f"_{name}") for name in ("goal", "sweeps_per_cycle")}
         kept = {name: getattr(self, name) for name in ("_seconds", "_repaired")}
         self._adopt_snapshot(self._engine.snapshot())  # type: ignore[attr-defined]
         self.__dict__.update(kept)

@@ -71,21 +71,20 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     pooled = pressure.pool(estimates) if estimates else None
     seconds = replica.seconds_of(started)
     drift, drift_error = pressure.drift([r.records for r in started if r.records.size])
+    sweeps = min(r.sweeps for r in results)
+    near_freezing = _equal_disks(settings, first) and _near_freezing(settings.packing_fraction)
+    slow = {_order(settings, first): relaxation_of([r.course for r in started])}
+    judged = {f"the {_name(settings)}": _relaxation_of_records(started)}
+    if near_freezing:  # where the pressure follows psi_6
+        known = known_relaxation(settings.particles, settings.packing_fraction)
+        judged |= slow | {"psi_6 as tabulated near freezing": known}
     relaxation = report.equilibration(
-        min(r.sweeps for r in results),
+        sweeps,
         "sweeps",
-        {
-            _order(settings, first): relaxation_of([r.course for r in started]),
-            "psi_6 as tabulated near freezing": (
-                known_relaxation(settings.particles, settings.packing_fraction)
-                if _equal_disks(settings, first)
-                else None
-            ),
-            "the packing fraction": _relaxation_of_volume(settings, started),
-        },
+        judged,
         [(_measured(settings), number(drift), number(drift_error), "")],
         pooled.plateau if pooled else None,
-    )
+    ) | report.slow_modes(sweeps, slow)
     paper = (
         reference.published_pressure(settings.particles, settings.packing_fraction)
         if _equal_disks(settings, first)
@@ -101,9 +100,8 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "pressure_drift_error": number(drift_error),
         "pressure_records": pooled.records if pooled else 0,
         **relaxation,
-        "near_freezing": _equal_disks(settings, first)
-        and _near_freezing(settings.packing_fraction),
-        "pressure_error_factor": _factor(settings, first, min(r.sweeps for r in results)),
+        "near_freezing": near_freezing,
+        "pressure_error_factor": _factor(settings, first, sweeps),
         "paper_pressure": list(paper) if paper else None,
         "literature_pressure": list(literature) if literature else None,
         "packing_fraction": settings.packing_fraction,
@@ -112,7 +110,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "N": settings.particles,
         "box": list(first.box),
         "diameter": first.diameter,
-        "sweeps": min(r.sweeps for r in results),
+        "sweeps": sweeps,
         "equilibration_sweeps": first.equilibration_sweeps,
         "trial_moves_per_second": (
             sum(r.session_moves for r in started) / seconds if seconds > 0 else None
@@ -179,6 +177,11 @@ def _measured(settings: Settings) -> str:
     return "P*" if settings.pressure is None else "packing fraction"
 
 
+def _name(settings: Settings) -> str:
+    """The same in a sentence."""
+    return "pressure" if settings.pressure is None else "packing fraction"
+
+
 def relaxation_of(courses: list[np.ndarray]) -> float | None:
     """Relaxation time in sweeps of slow quantities with mean 0, or of the modulus of a single one,
     the global psi_6, if it has a direction.
@@ -202,10 +205,10 @@ def relaxation_of(courses: list[np.ndarray]) -> float | None:
     return relaxation_time(series, ends[1] - ends[0], mean=0.0)
 
 
-def _relaxation_of_volume(settings: Settings, started: list[Result]) -> float | None:
-    """Relaxation time in sweeps of the packing fraction at constant pressure."""
+def _relaxation_of_records(started: list[Result]) -> float | None:
+    """Relaxation time in sweeps of the measured quantity."""
     measured = [r for r in started if r.records.size > 1]
-    if settings.pressure is None or not measured:
+    if not measured:
         return None
     interval = float(np.median(np.diff(measured[0].record_sweeps)))
     return relaxation_time([r.records for r in measured], interval)
@@ -213,7 +216,8 @@ def _relaxation_of_volume(settings: Settings, started: list[Result]) -> float | 
 
 def _order(settings: Settings, first: Result) -> str:
     """Name of the slow quantities."""
-    return "density modes" if _sizes(settings, first).mixed else settings.kind.order
+    of_engine = settings.pressure is not None or _sizes(settings, first).mixed
+    return "density modes" if of_engine else settings.kind.order
 
 
 def _sizes(settings: Settings, result: Result) -> Sizes:
@@ -320,7 +324,7 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
             for r in measured
         ]
     )
-    name = _measured(settings).replace("P*", "pressure").replace(" ", "_")
+    name = _name(settings).replace(" ", "_")
     report.write_csv(
         settings.output / f"{name}.csv",
         f"replica,sweeps,{name}",
@@ -376,7 +380,7 @@ def table(summary: dict[str, Any], particles: str = "disks") -> str:
     for entry in s["contact_values"]:
         a, b = entry["types"]
         rows.append((f"contact value {a}-{b}", with_error(entry["value"], entry["error"])))
-    rows += report.warning_rows(s)
+    rows += report.warning_rows(s) + report.slow_mode_rows(s, "sweeps")
     if s["pressure"] is not None and s.get("pressure_error_factor", 1) > 1:
         factor = f"the blocking error is multiplied by {s['pressure_error_factor']:.2g}"
         rows.append(("near freezing", f"{factor}, for relaxations longer than the run shows"))

@@ -29,7 +29,7 @@ class Kind:
         dimensions: number of dimensions.
         make: class of the particles.
         starts: names of the starts; the first is that of mixtures.
-        order: name of the slow quantity that tells whether a run is long enough.
+        order: name of the slow quantity of equal particles at constant volume.
     """
 
     particles: str

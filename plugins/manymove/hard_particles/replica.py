@@ -201,7 +201,8 @@ class Replica(replica.Replica):
                 f"--resume: {state} has --equilibrate {equilibrate}, which cannot change with "
                 "--tune-volume, because the volume moves are adjusted after each tenth of it"
             )
-        self._refuse_other_equilibration(equilibrate, engine.sweeps, over=over)
+        done = engine._cycles_done * engine.sweeps_per_cycle
+        self._refuse_other_equilibration(equilibrate, done, over=over)
         if over:
             self._equilibrated = ended
         # The last checkpoint may be from before a tuning that the records know, at the same cycle.
@@ -212,9 +213,9 @@ class Replica(replica.Replica):
             if tuning[0] < cycles or (tuning[0] == cycles and tuning[3] == delta)
         ]
         if self._equilibrated is not None:
-            measured = engine.sweeps - self._equilibrated
             course = self._shared(about.get("looks", about.get("psi6"))) or []
-            self._looks = [look for look in course if look[0] <= measured]
+            done = engine._cycles_done
+            self._looks = [look for look in course if self._cycles_at(engine, look[0]) <= done]
         if records is not None:
             self._earlier = _of_the_state(records, about, engine)
         self._refuse_others({"--seed": (engine.seed, self._seed)})
@@ -279,12 +280,16 @@ class Replica(replica.Replica):
                 f"--resume: {self._state} has {text} as --volume-delta, which cannot change"
             )
 
-    def _advance(self, engine: HardParticles, sweeps: float) -> None:
-        """Run up to the given number of sweeps since the start, to the end of a cycle."""
+    def _cycles_at(self, engine: HardParticles, sweeps: float) -> int:
+        """Number of cycles from the start to the end of these sweeps of the measured part."""
+        parts = (self._settings.equilibrate, sweeps)
+        return sum(math.ceil(part / engine.sweeps_per_cycle) for part in parts)
+
+    def _advance(self, engine: HardParticles, cycles: int) -> None:
+        """Run up to the given number of cycles since the start. It must not depend on the moves
+        made or on the box, which would bias the states that the run ends with."""
         try:
-            engine.run_until(sweeps, callback=self._pause)
-            while engine.sweeps < sweeps:
-                engine.run_cycles(1, callback=self._pause)
+            engine.run_cycles(max(0, cycles - engine._cycles_done), callback=self._pause)
         except RuntimeError as error:
             if "for the lattice of its start" not in str(error):
                 raise
@@ -302,11 +307,12 @@ class Replica(replica.Replica):
         if self._equilibrated is None:
             if s.tune_volume:
                 self._tune_volume(engine)
-            self._advance(engine, s.equilibrate)
+            self._advance(engine, self._cycles_at(engine, 0))
             self._equilibrated = engine.sweeps
-        made = engine.sweeps - self._equilibrated
-        if made > s.sweeps + self._sweeps_of(engine, 2):  # runs end with a whole cycle
-            refuse_shorter("--sweeps", s.sweeps, made, s.output)
+        # Runs of an earlier version may have ended up to two cycles later.
+        if engine._cycles_done > self._cycles_at(engine, s.sweeps) + 2:
+            made = engine._cycles_done - self._cycles_at(engine, 0)
+            refuse_shorter("--sweeps", s.sweeps, made * engine.sweeps_per_cycle, s.output)
         record = self._shared(self._length_of_records(engine))
         if s.pressure is None:
             engine.sample_pressure(every=1, record=record)
@@ -329,18 +335,18 @@ class Replica(replica.Replica):
                 frame = done in of_frames and step > last_step
                 look = done in of_looks and done > (self._looks[-1][0] if self._looks else 0)
                 if frame or look:
-                    self._advance(engine, self._equilibrated + done)
+                    self._advance(engine, self._cycles_at(engine, done))
                 if look:
                     self._looks.append([done, *engine.slow_quantities().view(float)])
                 if frame:
                     self._append(trajectory, engine, step)
                     last_step = step
-            self._advance(engine, self._equilibrated + s.sweeps)
+            self._advance(engine, self._cycles_at(engine, s.sweeps))
 
     def _tune_volume(self, engine: HardParticles) -> None:
         """Equilibrate in `TUNINGS` parts, and adjust the maximum volume change after each."""
         for part in range(len(self._tunings) + 1, TUNINGS + 1):
-            self._advance(engine, self._settings.equilibrate * part / TUNINGS)
+            self._advance(engine, math.ceil(self._cycles_at(engine, 0) * part / TUNINGS))
             before = self._tunings[-1][1:3] if self._tunings else (0, 0)
             engine._adjust_delta(before)
             now = engine._engine.volume_counters
@@ -352,19 +358,14 @@ class Replica(replica.Replica):
         wanted = max(1, self._settings.sweeps // RECORDS)
         if self._earlier is None or not len(self._earlier):
             return wanted
-        ends, mean_cycle = self._earlier[:, 0], engine._mean_cycle
-        begin = (self._equilibrated or 0.0) / mean_cycle
+        ends, begin = self._earlier[:, 0], self._cycles_at(engine, 0)
         length = float(np.median(np.diff(ends, prepend=begin)))
-        joined = max(1, round(wanted / (length * mean_cycle)))
+        joined = max(1, round(wanted / (length * engine.sweeps_per_cycle)))
         first = len(ends) % joined  # fewer than the length of a record are left out
         rows = self._earlier[first:].reshape(-1, joined, self._earlier.shape[1])
         self._earlier = np.column_stack((rows[:, -1, 0], rows[:, :, 1:].mean(axis=1)))
         # A whole number of cycles: the engine divides by the sweeps of its last ones.
-        return self._sweeps_of(engine, round(joined * length))
-
-    @staticmethod
-    def _sweeps_of(engine: HardParticles, cycles: int) -> float:
-        return cycles * (engine._per_cycle or engine._cycle_moves()) / engine.N
+        return round(joined * length) * engine.sweeps_per_cycle
 
     def _opened(
         self, path: Path, engine: HardParticles, sizes: float | np.ndarray

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import _core, _renamed, arguments
+from manymove import _core, arguments
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
 from manymove.hard_particles.packing import random_packing
@@ -121,7 +121,7 @@ class HardDisks(HardParticles):
             or the ranks do not make the same calls. The object cannot be used afterwards.
         MemoryError: the device does not have enough memory.
 
-    An object must not be used by several threads at the same time; different objects may be.
+    An object is for one thread at a time, and not for a forked process; other uses are errors.
     """
 
     _KIND = "hard disks"
@@ -240,8 +240,6 @@ class HardDisks(HardParticles):
         return cls._of_file(path, frame, diameter, seed, options)
 
     # ---- properties ------------------------------------------------------------------------------
-
-    cycle = _renamed.Attribute("cycles")
 
     @property
     def box(self) -> tuple[float, float]:

@@ -100,7 +100,7 @@ class HardSpheres(HardParticles):
             or the ranks do not make the same calls. The object cannot be used afterwards.
         MemoryError: the device does not have enough memory.
 
-    An object must not be used by several threads at the same time; different objects may be.
+    An object is for one thread at a time, and not for a forked process; other uses are errors.
     """
 
     _KIND = "hard spheres"

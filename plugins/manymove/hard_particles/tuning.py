@@ -85,7 +85,7 @@ def _decorrelation(particles: Any, sweeps: float, every: float) -> Tuning:
     particles.run(0.1 * sweeps)
     series, start, moves, seconds = [], particles.sweeps, particles.trial_moves, particles.seconds
     accepted = particles.accepted_moves
-    while particles.sweeps - start < sweeps:
+    for _ in range(math.ceil(sweeps / every)):
         particles.run(every)
         series.append(particles.slow_quantities())
     spacing = (particles.sweeps - start) / len(series)

@@ -26,7 +26,6 @@ except ModuleNotFoundError as error:
         "(https://hoomd-blue.readthedocs.io)"
     ) from None
 
-from manymove import _renamed
 from manymove.hoomd.action import EngineAction
 from manymove.hoomd.coulomb import CoulombMC
 from manymove.hoomd.hard_disks import HardDisksUpdater
@@ -44,5 +43,3 @@ __all__ = [
     "WasteRecyclingMC",
     "watch_ranks",
 ]
-
-__getattr__ = _renamed.names_of("manymove.hoomd")

@@ -13,17 +13,44 @@ import hoomd
 import numpy as np
 from hoomd.error import MutabilityError
 
+from manymove import arguments
+from manymove.attributes import CheckedAttributes, ReadOnly
 from manymove.devices import thread_count
+from manymove.hoomd import hpmc
+
+_Variant = hoomd.variant.Variant
 
 
-class EngineAction(hoomd.custom.Action):
+def setting(name: str, doc: str) -> Any:
+    """A property for an entry of the settings of an action, which the next step uses."""
+    return property(
+        lambda self: self._setting(name), lambda self, value: self._set({name: value}), doc=doc
+    )
+
+
+def number_or_variant(name: str, value: Any) -> Any:
+    """Check a positive number, or take a variant of HOOMD-blue."""
+    if isinstance(value, _Variant):
+        return value
+    return arguments.positive_and_finite(name, value)
+
+
+def value_at(name: str, value: Any, timestep: int) -> float:
+    """The value of a number or a variant at a time step."""
+    number = value(timestep) if isinstance(value, _Variant) else value
+    return arguments.positive_and_finite(name, number)
+
+
+class EngineAction(CheckedAttributes, hoomd.custom.Action):
     """A core engine on the particles of a HOOMD-blue simulation, to be wrapped in a
     `hoomd.update.CustomUpdater`.
 
     Particles are identified by their tags. The engine keeps its own state from step to step, and
     adopts changes that others have made in between. It is in the memory of the simulation's device.
 
-    A subclass defines `_begin`, `act`, and the number of dimensions of the box.
+    A subclass defines `_begin`, `act`, and the number of dimensions of the box. Public attributes
+    that it assigns need a value or a property in the class body: other names are refused, so that a
+    misspelled setting is an error.
 
     Args:
         threads: number of threads of an engine on a CPU device; default all cores. If several
@@ -31,6 +58,7 @@ class EngineAction(hoomd.custom.Action):
             `threads` can be set until the simulation runs.
 
     Raises:
+        AttributeError: an attribute is assigned that does not exist or cannot change.
         hoomd.error.MutabilityError: `threads` is set while the action is attached to a simulation.
         ValueError: (when the simulation runs) the box is tilted or has another number of
             dimensions, the particles are spread over several MPI ranks, there are no particles, or
@@ -40,6 +68,7 @@ class EngineAction(hoomd.custom.Action):
     __module__ = "manymove.hoomd"
     _dimensions = 3
     _tilts = False  # whether the box may be tilted
+    _settings: dict[str, Any]
 
     def __init__(self, threads: int | None = None) -> None:
         super().__init__()
@@ -56,6 +85,19 @@ class EngineAction(hoomd.custom.Action):
         if self._attached:
             raise MutabilityError("threads")
         self._threads = thread_count(value)
+
+    def _setting(self, name: str) -> Any:
+        """The value of a setting, as a user reads it."""
+        value = self._settings[name]
+        return ReadOnly(name, value) if isinstance(value, dict) else value
+
+    def _set(self, changes: dict[str, Any]) -> None:
+        """Keep settings for the next step. If one is refused, none changes."""
+        self._settings = self._checked({**self._settings, **changes})
+
+    def _checked(self, settings: dict[str, Any]) -> dict[str, Any]:
+        """Check settings, and return them in the form in which they are kept."""
+        return settings
 
     @abstractmethod
     def _begin(self, timestep: int) -> None:
@@ -138,6 +180,7 @@ class EngineAction(hoomd.custom.Action):
 
     def _edges(self) -> tuple[float, ...]:
         """Edges of the box. A state that no engine supports is refused."""
+        hpmc.refuse(self._simulation.operations, f"manymove.hoomd.{type(self).__name__}")
         state, box = self._simulation.state, self._simulation.state.box
         ranks = self._simulation.device.communicator.num_ranks
         if ranks > 1:

@@ -12,8 +12,8 @@ from hoomd.logging import log
 
 from manymove import arguments
 from manymove.analysis.ions import Species
-from manymove.electrolyte.simulation import Electrolyte
-from manymove.hoomd.action import EngineAction
+from manymove.electrolyte.simulation import BOUNDARIES, SURROUNDINGS, Electrolyte
+from manymove.hoomd.action import EngineAction, number_or_variant, setting, value_at
 
 _METHODS = ("brush", "tree", "auto")
 
@@ -31,8 +31,8 @@ class CoulombMC(EngineAction):
 
     The engine reads and writes HOOMD-blue's arrays in place, in host memory on a CPU device and in
     GPU memory on a GPU device. It is kept from step to step. If others have moved particles, it
-    adopts the new positions; if charges, diameters or the box have changed, a new engine is made.
-    Both go through the host. Random numbers belong to the seed and the time step.
+    adopts the new positions; if charges, diameters, the box or a setting have changed, a new engine
+    is made. Both go through the host. Random numbers belong to the seed and the time step.
 
     Method: Y. Liang, X. Xing, Y. Li, J. Comput. Phys. (2017), doi:10.1016/j.jcp.2017.02.069.
 
@@ -44,7 +44,9 @@ class CoulombMC(EngineAction):
         )
 
     Args:
-        bjerrum_length: Bjerrum length l_B in the simulation's unit of length.
+        bjerrum_length: Bjerrum length l_B in the simulation's unit of length, a number or a
+            `hoomd.variant.Variant`. Each new value makes a new engine, which computes the energy of
+            all pairs.
         radius: radius of a hard wall around the origin that keeps all centers inside. None selects
             the periodic box.
         boundary: energy of the periodic box, "nearest_image" (default) or "ewald", as in
@@ -60,9 +62,12 @@ class CoulombMC(EngineAction):
             "tree" and "auto" "double".
         threads: number of threads of an engine on a CPU device; default all cores.
 
+    All settings except `threads` may be changed between runs, or during a run by another action.
+
     Raises:
-        ValueError: (when the simulation runs) the particles are spread over several MPI ranks, the
-            box is tilted or two-dimensional, or `manymove.Electrolyte` refuses the particles.
+        ValueError: an argument is bad, or, when the simulation runs, the particles are spread over
+            several MPI ranks, the box is tilted or two-dimensional, or `manymove.Electrolyte`
+            refuses the particles.
     """
 
     __module__ = "manymove.hoomd"
@@ -80,18 +85,61 @@ class CoulombMC(EngineAction):
         method: str = "brush",
     ) -> None:
         super().__init__(threads)
+        self._settings = self._checked(
+            {
+                "bjerrum_length": bjerrum_length,
+                "radius": radius,
+                "sweeps_per_step": sweeps_per_step,
+                "max_displacement": max_displacement,
+                "precision": precision,
+                "boundary": boundary,
+                "surrounding": surrounding,
+                "method": method,
+            }
+        )
+
+    bjerrum_length: Any = setting(
+        "bjerrum_length", "Bjerrum length in the simulation's unit of length, or a variant."
+    )
+    radius: float | None = setting("radius", "Radius of the hard wall; None for the periodic box.")
+    sweeps_per_step: int = setting("sweeps_per_step", "Number of sweeps per step.")
+    max_displacement: float | None = setting(
+        "max_displacement", "Maximum trial displacement along each axis; None for the default."
+    )
+    precision: str | None = setting("precision", '"mixed" or "double"; None for the default.')
+    boundary: str | None = setting(
+        "boundary", 'Energy of the periodic box, "nearest_image" or "ewald"; None for the default.'
+    )
+    surrounding: str | None = setting(
+        "surrounding", 'Medium around the images, "conductor" or "vacuum"; None for the default.'
+    )
+    method: str = setting("method", 'Method of the sweeps, "brush", "tree" or "auto".')
+
+    def _checked(self, settings: dict[str, Any]) -> dict[str, Any]:
+        radius, boundary = settings["radius"], settings["boundary"]
         if radius is not None and boundary is not None:
             raise ValueError(f"boundary {boundary!r} is for the periodic box, not for a radius")
-        self._options: dict[str, Any] = {
-            "bjerrum_length": arguments.positive("bjerrum_length", bjerrum_length),
-            "max_displacement": max_displacement,
-            "precision": precision,
-            "method": arguments.one_of("method", method, _METHODS),
-            "boundary": boundary,
-            "surrounding": surrounding,
+        found = {
+            "bjerrum_length": number_or_variant("bjerrum_length", settings["bjerrum_length"]),
+            "sweeps_per_step": arguments.count(
+                "sweeps_per_step", settings["sweeps_per_step"], most=10**6
+            ),
+            "method": arguments.one_of("method", settings["method"], _METHODS),
         }
-        self._radius = None if radius is None else arguments.positive("radius", radius)
-        self._sweeps = arguments.count("sweeps_per_step", sweeps_per_step, most=10**6)
+        for name in ("radius", "max_displacement"):
+            if settings[name] is not None:
+                found[name] = arguments.positive(name, settings[name])
+        words = {
+            "precision": arguments.PRECISIONS,
+            "boundary": BOUNDARIES,
+            "surrounding": SURROUNDINGS,
+        }
+        for name, known in words.items():
+            if settings[name] is not None:
+                arguments.one_of(name, settings[name], known)
+        if settings["surrounding"] is not None and boundary != "ewald":
+            raise ValueError(f"surrounding {settings['surrounding']!r} is for boundary 'ewald'")
+        return {**settings, **found}
 
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
@@ -103,7 +151,7 @@ class CoulombMC(EngineAction):
         """
         engine = self._follow(timestep)
         started = time.perf_counter()
-        engine.run(self._sweeps)
+        engine.run(self.sweeps_per_step)
         engine.forget_energies()  # they are not read and would fill the memory
         with self._particles() as particles:
             engine.core.write_positions(**particles)
@@ -134,13 +182,13 @@ class CoulombMC(EngineAction):
 
     def _forget(self) -> None:
         super()._forget()
-        self._made_with: tuple[Any, ...] = ()  # box and seed
+        self._made_with: tuple[Any, ...] = ()  # box, seed and options
         self._kinds: tuple[bytes, bytes] = (b"", b"")  # charges and diameters by tag
         self._seconds = 0.0
 
     def _follow(self, timestep: int) -> Electrolyte:
         """The engine with the present particles."""
-        made_with = (self._box(), self._simulation.seed)
+        made_with = (self._box(), self._simulation.seed, self._options(timestep))
         engine, particles = self._engine, self._simulation.state.N_particles
         if engine is not None and (made_with, engine.N) == (self._made_with, particles):
             with self._particles() as particles:
@@ -155,7 +203,7 @@ class CoulombMC(EngineAction):
     def _take_over(self, made_with: tuple[Any, ...], timestep: int) -> None:
         """Adopt positions, charges and diameters through the host."""
         position, charge, diameter, image = self._by_tag("position", "charge", "diameter", "image")
-        images = image if self._options["surrounding"] == "vacuum" else None
+        images = image if self.surrounding == "vacuum" else None
         position, diameter = position.astype(float), diameter.astype(float)
         charge = charge.astype(np.float32).astype(float)
         kinds = (charge.tobytes(), diameter.tobytes())
@@ -171,23 +219,29 @@ class CoulombMC(EngineAction):
             position,
             types.reshape(-1),
             [Species(*one) for one in species.tolist()],
-            radius=self._radius,
-            box=made_with[0] if self._radius is None else None,
+            box=made_with[0] if self.radius is None else None,
             images=images,
             seed=self._simulation.seed or 0,
             # A step has fewer sweeps than 2**20, so that no random number is used twice.
             first_sweep=max(timestep << 20, self._past_step),
             device=self._device,
             threads=self.threads,
-            **self._options,
+            **made_with[2],
         )
         self._made_with, self._kinds = made_with, kinds
 
+    def _options(self, timestep: int) -> dict[str, Any]:
+        """The arguments of an engine at a time step."""
+        options = {**self._settings}
+        del options["sweeps_per_step"]
+        length = value_at("bjerrum_length", self.bjerrum_length, timestep)
+        return {**options, "bjerrum_length": length}
+
     def _box(self) -> tuple[float, float, float]:
         edges = self._edges()
-        if self._radius is not None and 2 * self._radius > min(edges):
+        if self.radius is not None and 2 * self.radius > min(edges):
             raise ValueError(
-                f"the cell of radius {self._radius} does not fit into the box "
+                f"the cell of radius {self.radius} does not fit into the box "
                 f"({', '.join(f'{edge:g}' for edge in edges)})"
             )
         return edges

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import re
 import time
@@ -16,6 +15,7 @@ from hoomd.logging import log
 
 from manymove import _core, arguments, hard_particles
 from manymove.analysis.pressure import BINS, DELTA_R, pressure_from_histogram
+from manymove.attributes import ReadOnly
 from manymove.hoomd import moves
 from manymove.hoomd.action import EngineAction
 
@@ -64,7 +64,8 @@ class HardParticlesUpdater(EngineAction):
     def diameter(self) -> float | dict[str, float]:
         """Diameter of the particles in HOOMD-blue's unit of length, or that of each particle
         type."""
-        return dict(self._diameter) if isinstance(self._diameter, dict) else self._diameter
+        sizes = self._diameter
+        return ReadOnly("diameter", sizes) if isinstance(sizes, dict) else sizes
 
     @diameter.setter
     def diameter(self, value: float | Mapping[str, float]) -> None:
@@ -125,7 +126,7 @@ class HardParticlesUpdater(EngineAction):
     @property
     def box_moves(self) -> dict[str, Any] | None:
         """Trial changes of the box at constant pressure; None for constant volume."""
-        return copy.deepcopy(self._box_moves)
+        return self._box_moves and ReadOnly("box_moves", self._box_moves)
 
     @box_moves.setter
     def box_moves(self, value: Mapping[str, Any] | None) -> None:
@@ -134,7 +135,7 @@ class HardParticlesUpdater(EngineAction):
     @property
     def swap(self) -> dict[str, Any] | None:
         """Swap moves of diameters, which exchange the types of two particles; None for none."""
-        return copy.deepcopy(self._swap)
+        return self._swap and ReadOnly("swap", self._swap)
 
     @swap.setter
     def swap(self, value: Mapping[str, Any] | None) -> None:

@@ -13,18 +13,19 @@ import numpy as np
 from manymove import _core
 from manymove.adsorption.adsorbates import COULOMB
 from manymove.adsorption.chains import Chain
-from manymove.adsorption.force_field import NONE, ForceField, Law
+from manymove.adsorption.force_field import ForceField, Law
 from manymove.adsorption.molecules import Molecule, Site
 from manymove.adsorption.places import rotated
 from manymove.adsorption.rigid import Unchecked, settled
-from manymove.hoomd.waste_recycling import WasteRecyclingMC, refuse_others
+from manymove.hoomd.action import setting
+from manymove.hoomd.waste_recycling import WasteRecyclingUpdater, refuse_others
 
 _SHAPE = 1e-3  # of the largest diameter: a constituent may be this far from its place
 _UNIT = 1e-3  # error of the length of a quaternion
 _MOST = 4  # species
 
 
-class RigidWasteRecyclingMC(WasteRecyclingMC):
+class RigidWasteRecyclingMC(WasteRecyclingUpdater):
     """Waste-recycling Monte Carlo of rigid molecules with charges among fixed particles.
 
     It is to be wrapped in a `hoomd.update.CustomUpdater`. A molecule is one particle of the type
@@ -59,13 +60,15 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         force_field: a `manymove.adsorption.ForceField` in the simulation's units: parameters of the
             types of the framework, which no site may have as its label, and the conventions of the
             potential. Charges of the framework are those of the particles.
-        kT: thermal energy.
+        kT: thermal energy, a number or a `hoomd.variant.Variant`.
         cutoff: cutoff radius of Lennard-Jones and of the real-space part of Ewald's sum, at most
             half the distance between opposite faces of the box.
         ewald: (alpha, k_max) of Ewald's sum in 1 / length; default (3.2, 20.5) / cutoff.
         method, proposals, steps, profile, bins, threads: as for `WasteRecyclingMC`.
         max_displacement, grid_spacing: as for `WasteRecyclingMC`, where sigma is the largest
             diameter of a site.
+
+    Settings may be changed as those of `WasteRecyclingMC`.
 
     Raises:
         ValueError: an argument is bad, or, when the simulation runs, the box is two-dimensional,
@@ -84,7 +87,7 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         molecule: Molecule | Sequence[Molecule],
         force_field: ForceField | None = None,
         *,
-        kT: float,
+        kT: Any,
         cutoff: float,
         ewald: tuple[float, float] | None = None,
         method: str = "mdp",
@@ -97,10 +100,32 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         threads: int | None = None,
         **unavailable: Any,
     ) -> None:
+        super().__init__(threads)
         refuse_others(type(self).__name__, unavailable)
-        names = [adsorbate] if isinstance(adsorbate, str) else list(adsorbate)
-        alone = isinstance(molecule, (Molecule, Chain))
-        molecules = [molecule] if alone else _listed(molecule)
+        self._settings = self._checked(
+            {
+                "adsorbate": adsorbate, "molecule": molecule, "force_field": force_field, "kT": kT,
+                "cutoff": cutoff, "ewald": ewald, "method": method, "proposals": proposals,
+                "steps": steps, "max_displacement": max_displacement, "grid_spacing": grid_spacing,
+                "profile": profile, "bins": bins,
+            }
+        )  # fmt: skip
+
+    adsorbate: str | Sequence[str] = setting(
+        "adsorbate", "Name of the particle type of the molecules, or a list of names."
+    )
+    molecule: Molecule | Sequence[Molecule] = setting(
+        "molecule", "Molecule, or one for each entry of `adsorbate`."
+    )
+    force_field: ForceField | None = setting(
+        "force_field", "Parameters of the framework and conventions of the potential, or None."
+    )
+    ewald: tuple[float, float] | None = setting(
+        "ewald", "(alpha, k_max) of Ewald's sum in 1 / length; None for the default."
+    )
+
+    def _checked(self, settings: dict[str, Any]) -> dict[str, Any]:
+        names, molecules = _species(settings["adsorbate"], settings["molecule"])
         if len(names) != len(molecules) or not 1 <= len(names) <= _MOST:
             raise ValueError(
                 f"adsorbate and molecule must have one entry for each species, of which there are "
@@ -110,43 +135,29 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             if names.count(name) > 1:
                 raise ValueError(f'adsorbate has the type "{name}" twice')
         for one in molecules:
-            if isinstance(one, Chain):
-                raise TypeError(
-                    f"{one.name} is a flexible chain, and this updater moves rigid molecules only; "
-                    "chains grow in manymove.Adsorption"
-                )
-            if not isinstance(one, Molecule):
-                raise TypeError(f"molecule must be a manymove.adsorption.Molecule, got {one!r}")
+            _check_molecule(one)
         first = molecules[0]
         if len(molecules) == 1 and len(first.sites) == 1 and not first.sites[0].charge:
             raise ValueError(
                 f"{first.name} has a single site without a charge: use WasteRecyclingMC"
             )
-        field = force_field or ForceField()
-        if field.charges:
-            raise ValueError(
-                "charges of the force field have no effect here: those of the framework are the "
-                "particles', and those of the sites are the molecule's"
-            )
-        for one in molecules:
-            for site in one.sites:
-                own = (site.epsilon, site.sigma)
-                if tuple(field.parameters.get(site.label, own) or NONE) != own:
-                    raise ValueError(
-                        f'the site "{site.label}" of {one.name} has the label of a framework type '
-                        "in force_field, whose parameters would replace its own; rename the site"
-                    )
-        sigma = max(
-            (s.sigma for one in molecules for s in one.sites if s.epsilon), default=0.25 * cutoff
+        _check_field(settings["force_field"] or ForceField(), molecules)
+        if settings["ewald"] is not None:
+            settings = {**settings, "ewald": tuple(float(k) for k in settings["ewald"])}
+        return super()._checked(settings)
+
+    def _size(self, settings: dict[str, Any]) -> float:
+        _, molecules = _species(settings["adsorbate"], settings["molecule"])
+        return max(
+            (s.sigma for one in molecules for s in one.sites if s.epsilon),
+            default=0.25 * settings["cutoff"],
         )
-        super().__init__(
-            names[0], 0.0, sigma, {}, kT, cutoff, method=method, proposals=proposals, steps=steps,
-            max_displacement=max_displacement, grid_spacing=grid_spacing, profile=profile,
-            bins=bins, threads=threads,
-        )  # fmt: skip
-        self._sigma = sigma
+
+    def _derive(self, kT: float) -> None:
+        super()._derive(kT)
+        self._sigma = self._size(self._settings)
         self._charge = math.sqrt(self._energy * self._length / COULOMB)
-        self._names = names
+        self._names, molecules = _species(self.adsorbate, self.molecule)
         self._molecules = [
             Molecule(
                 one.name,
@@ -159,17 +170,20 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             for one in molecules
         ]  # fmt: skip
         self._offsets = [one.positions for one in molecules]
+        field = self.force_field or ForceField()
         scaled = {label: self._scaled(law) for label, law in field.parameters.items()}
         pairs = {labels: self._scaled(law) for labels, law in field.pairs.items()}
-        self._field = ForceField(scaled, {}, pairs, field.mixing, field.potential)
-        self._ewald = None if ewald is None else tuple(float(k) / self._length for k in ewald)
+        self._field = ForceField(
+            scaled, {}, pairs, field.mixing, field.potential, matching=field.matching
+        )
+        self._ewald = None if self.ewald is None else tuple(k / self._length for k in self.ewald)
 
     def _scaled(self, law: Law | None) -> Law | None:
         return None if law is None else self._law(law)
 
     # ---- what HOOMD-blue calls -------------------------------------------------------------------
 
-    def _begin(self, timestep: int) -> None:
+    def _make(self, timestep: int) -> None:
         self._box = self._shape()
         self._inverse = np.linalg.inv(self._box)
         self._check_widths(1 / np.linalg.norm(self._inverse, axis=0))
@@ -311,8 +325,7 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         Args:
             timestep: time step of the simulation.
         """
-        if self._engine is None:
-            self._begin(timestep)
+        self._prepare(timestep)
         types, positions, charges, turns = self._by_tag(
             "typeid", "position", "charge", "orientation"
         )
@@ -325,7 +338,7 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
             self._check_shapes(positions)
             with self._naming_particles():
                 self._engine.set_positions(self._inward(now), self._unit(turned))
-        self._engine.run(self._steps, True)
+        self._engine.run(self.steps, True)
         state = self._engine.snapshot()
         sites, new = state["sites"].reshape(-1, 3), state["orientations"].reshape(-1, 4)
         went = (sites * 2.0**-32 - 0.5) @ self._box
@@ -360,10 +373,41 @@ class RigidWasteRecyclingMC(WasteRecyclingMC):
         self._seconds += time.perf_counter() - started
 
 
-def _listed(molecules: Any) -> list[Any]:
-    if isinstance(molecules, str) or not isinstance(molecules, Sequence):
-        raise TypeError(f"molecule must be a manymove.adsorption.Molecule, got {molecules!r}")
-    return list(molecules)
+def _species(adsorbate: Any, molecule: Any) -> tuple[list[str], list[Any]]:
+    """The types and molecules of the species."""
+    names = [adsorbate] if isinstance(adsorbate, str) else list(adsorbate)
+    if isinstance(molecule, (Molecule, Chain)):
+        return names, [molecule]
+    if isinstance(molecule, str) or not isinstance(molecule, Sequence):
+        raise TypeError(f"molecule must be a manymove.adsorption.Molecule, got {molecule!r}")
+    return names, list(molecule)
+
+
+def _check_molecule(one: Any) -> None:
+    if isinstance(one, Chain):
+        raise TypeError(
+            f"{one.name} is a flexible chain, and this updater moves rigid molecules only; "
+            "chains grow in manymove.Adsorption"
+        )
+    if not isinstance(one, Molecule):
+        raise TypeError(f"molecule must be a manymove.adsorption.Molecule, got {one!r}")
+
+
+def _check_field(field: ForceField, molecules: list[Molecule]) -> None:
+    """Refuse charges, and parameters that would replace those of a site."""
+    if field.charges:
+        raise ValueError(
+            "charges of the force field have no effect here: those of the framework are the "
+            "particles', and those of the sites are the molecule's"
+        )
+    for one in molecules:
+        for site in one.sites:
+            own = (site.epsilon, site.sigma)
+            if tuple(field.law_of_site(site.label) or own) != own:
+                raise ValueError(
+                    f'the site "{site.label}" of {one.name} has the label of a framework type '
+                    "in force_field, whose parameters would replace its own; rename the site"
+                )
 
 
 def conjugate(q: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from manymove import files
+from manymove.jobs.folder_lock import hold
 
 # The names of all files of commands, and of the folders of consecutive runs.
 _FILES = (
@@ -23,20 +24,29 @@ _RUNS = ("packing_fraction_*", "pressure_*")
 _NAMED = 3  # in the message
 
 
-def results_in(folder: Path) -> list[Path]:
-    """The files of earlier runs in a folder, including those of consecutive runs."""
-    runs = [run for pattern in _RUNS for run in folder.glob(pattern) if run.is_dir()]
+def _places(folder: Path) -> list[Path]:
+    """The folder, and those of consecutive runs in it."""
+    return [folder, *(p for pattern in _RUNS for p in folder.glob(pattern) if p.is_dir())]
+
+
+def _matches(folder: Path, suffix: str = "") -> list[Path]:
     return sorted(
         path
-        for place in (folder, *runs)
+        for place in _places(folder)
         for pattern in _FILES
-        for path in place.glob(pattern)
+        for path in place.glob(pattern + suffix)
         if path.is_file()
     )
 
 
+def results_in(folder: Path) -> list[Path]:
+    """The files of earlier runs in a folder, including those of consecutive runs."""
+    return [path for path in _matches(folder) if path.suffix != files.PARTIAL]
+
+
 def claim(folder: Path, *, resume: bool, overwrite: bool) -> None:
-    """Make sure that a run may write into a folder, without making it.
+    """Make sure that a run may write into a folder, and lock it for this process. What killed runs
+    have left incomplete is removed.
 
     Args:
         folder: `--output`.
@@ -45,7 +55,7 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> None:
 
     Raises:
         FileExistsError: the folder contains results, and neither `resume` nor `overwrite` is set.
-        OSError: the folder cannot be made or written.
+        OSError: the folder cannot be made or written, or another process writes into it.
         ValueError: both `resume` and `overwrite` are set.
     """
     if resume and overwrite:
@@ -55,6 +65,8 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), f"--output {folder}")
     if not os.access(place, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), f"--output {folder}")
+    for place in _places(folder):
+        hold(place)
     found = [] if resume else results_in(folder)
     if found and not overwrite:
         names = ", ".join(str(path.relative_to(folder)) for path in found[:_NAMED])
@@ -63,5 +75,6 @@ def claim(folder: Path, *, resume: bool, overwrite: bool) -> None:
             f"{folder} holds results ({names}{more}): --resume continues that run, --overwrite "
             "replaces it, and another --output keeps it"
         )
+    found += _matches(folder, f".*{files.PARTIAL}")
     for place in {path.parent for path in found}:
         files.remove(*(path for path in found if path.parent == place))

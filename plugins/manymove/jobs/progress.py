@@ -97,11 +97,18 @@ class MovesBar:
         description: text before the bar.
         total: number of trial moves or steps of the whole job.
         unit: name of what is counted.
+        done: number of those that were done before.
         quiet: whether to show nothing.
     """
 
     def __init__(
-        self, description: str, total: int, *, unit: str = "moves", quiet: bool = False
+        self,
+        description: str,
+        total: int,
+        *,
+        unit: str = "moves",
+        done: int = 0,
+        quiet: bool = False,
     ) -> None:
         self._words = (description, unit)
         self._total = max(total, 1)
@@ -111,6 +118,7 @@ class MovesBar:
         self._bar = _Bar(
             desc=description,
             total=total,
+            initial=done,
             unit=f" {unit}",
             unit_scale=True,
             dynamic_ncols=True,

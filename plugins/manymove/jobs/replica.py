@@ -298,6 +298,7 @@ def run_share(
     description: str,
     moves: int,
     at_once: int | None = None,
+    others: tuple[int, int] = (0, 0),
 ) -> list[Any]:
     """Run this rank's replicas, several at a time, with a progress bar.
 
@@ -309,6 +310,8 @@ def run_share(
         description: text before the progress bar.
         moves: total number of moves, as the replicas count them.
         at_once: maximum number of replicas that run at the same time.
+        others: numbers of moves of the jobs before and after this one, whose progress is shown
+            together.
 
     Returns:
         the results, in the order of the indices.
@@ -324,10 +327,11 @@ def run_share(
             for slot, index in enumerate(indices)
         ]
         quiet = settings.quiet or world.rank > 0
-        bar = MovesBar(description, moves, quiet=quiet)
+        before, later = others
+        bar = MovesBar(description, before + moves + later, done=before, quiet=quiet)
 
         def show() -> None:
-            bar.show(sum(replica.moves for replica in replicas))
+            bar.show(before + min(moves, sum(replica.moves for replica in replicas)))
             _ = stop.requested  # other ranks may ask whether this one is alive
 
         try:
@@ -363,8 +367,8 @@ def on_all_ranks(settings: Settings, world: World, share: Callable[[], list[Any]
 
 
 def claim(settings: Settings, world: World) -> None:
-    """Make sure that the output folder may be written. The first rank checks it for all; the call
-    is collective.
+    """Make sure that the output folder may be written. The first rank checks and locks it for all;
+    the call is collective.
 
     Raises:
         OSError, ValueError: an error of `output_folder.claim`.
@@ -372,9 +376,10 @@ def claim(settings: Settings, world: World) -> None:
 
     def refusal() -> Exception | None:
         try:
-            output_folder.claim(
-                settings.output, resume=settings.resume, overwrite=settings.overwrite
-            )
+            with world.answering():  # a lock from another host may take a minute
+                output_folder.claim(
+                    settings.output, resume=settings.resume, overwrite=settings.overwrite
+                )
         except (OSError, ValueError) as error:
             return error
         return None
@@ -416,10 +421,12 @@ def run_in_turn(
     world: World,
     *,
     resumed: bool,
+    after: Callable[[list[dict[str, Any]]], None] = lambda summaries: None,
 ) -> tuple[list[dict[str, Any]], bool]:
     """Run jobs one after the other, until one is stopped early. Those of a resumed command that
     have no checkpoint yet start from the beginning, and replace the files that were written to
-    their folder before a kill, a full disk or Ctrl-C ended them.
+    their folder before a kill, a full disk or Ctrl-C ended them. After each job `after` receives
+    the summaries so far.
 
     Returns:
         their summaries, and whether all ran to their end.
@@ -437,6 +444,7 @@ def run_in_turn(
             one = replace(one, resume=False, overwrite=not ended)
         summary, complete = run(one, world)
         summaries.append(summary)
+        after(summaries)
         if not complete:
             break
     return summaries, complete

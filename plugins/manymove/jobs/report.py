@@ -70,7 +70,8 @@ def equilibration(
     Args:
         length: length of the measured part of the run.
         unit: unit of the length, sweeps or steps.
-        times: relaxation times by the name of the quantity; None if there are too few records.
+        times: relaxation times of the quantities that are reported, or that are known to determine
+            them, by name; None if there are too few records.
         drifts: for each quantity its name, the mean of the second half of the records minus that of
             the first half, its error, and its unit.
         converged: whether the blocking error of the result has converged; None for other errors.
@@ -93,6 +94,32 @@ def equilibration(
         "relaxation_time": None if slowest is None else known[slowest],
         "warnings": warnings,
     }
+
+
+def slow_modes(length: float, times: Mapping[str, float | None]) -> dict[str, Any]:
+    """The entry of a summary about modes that relax slowly, which do not decide whether the
+    reported quantities are equilibrated: for each its relaxation time, and whether the run is long
+    enough to resolve it. Otherwise the time is a lower bound, which grows with the run."""
+    known = {what: time for what, time in times.items() if time is not None}
+    return {
+        "slow_modes": {
+            what: {"relaxation_time": time, "resolved": length >= ENOUGH * time}
+            for what, time in known.items()
+        }
+    }
+
+
+def slow_mode_rows(summary: dict[str, Any], unit: str) -> list[tuple[str, str]]:
+    """The lines of a table about modes that are too slow for the run."""
+    return [
+        (
+            "slow modes",
+            f"{what} relax in {found['relaxation_time']:.2g} {unit} or more, too slowly for this "
+            "run to sample them",
+        )
+        for what, found in summary["slow_modes"].items()
+        if not found["resolved"]
+    ]
 
 
 def drifting(unit: str, what: str, drift: float | None, error: float | None, of: str) -> list[str]:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import groupby
@@ -161,6 +162,10 @@ class World:
         if self._channel is None:
             return items
         return [item for part in self._channel.all(items) for item in part]
+
+    def answering(self) -> AbstractContextManager[None]:
+        """A context in which this rank answers waiting ranks from a thread."""
+        return self._channel.answering() if self._channel else nullcontext()
 
     def stop_request(self) -> StopRequest:
         """A request to stop by the user, or by another rank that has failed. Reading it tells

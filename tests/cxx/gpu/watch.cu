@@ -6,51 +6,44 @@
 #include <cstdio>
 #include <string>
 
-#include "core/coulomb/cuda/kernels.cuh"
+#include "core/coulomb/cuda/walk.cuh"
 #include "core/coulomb/cuda/watch.cuh"
 
 using namespace manymove;
 using namespace manymove::coulomb;
 
-// As a sweep's kernel: another device has to decide the trials before.
-__global__ void wait_kernel(Buffers b, Devices devices) {
-  while (!all_decided(outcomes(b, 0))) __nanosleep(300);
-  announce(devices, 1, ~Outcomes{0});
-}
+// As a sweep's kernel: another device has to decide the first group.
+__global__ void wait_kernel(Buffers b, Devices devices) { Progress{b, devices}.wait(0); }
 __device__ long long nanoseconds() {
   long long now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   return now;
 }
-__global__ void count_slowly_kernel(Buffers b, Devices devices, unsigned groups) {
+__global__ void count_slowly_kernel(unsigned* own, unsigned* other, unsigned groups) {
   for (unsigned k = 1; k <= groups; ++k) {
     const long long start = nanoseconds();
     while (nanoseconds() - start < 1'000'000'000) __nanosleep(1000000);
-    *static_cast<volatile unsigned*>(b.decided) = k;
+    *static_cast<volatile unsigned*>(own) = k;
   }
-  announce(devices, 0, ~Outcomes{0});
+  *static_cast<volatile unsigned*>(other) = groups;
 }
 __global__ void trap_kernel() { __trap(); }
 
 int main(int, char** arguments) {
   const std::string other = arguments[1];
   DeviceBuffer<unsigned> decided(2);
-  DeviceBuffer<Outcomes> outcome[2];
-  for (auto& words : outcome) words = DeviceBuffer<Outcomes>(2);
   Stream streams[2];
   decided.clear(streams[0]);
-  for (auto& words : outcome) words.clear(streams[0]);
   check(cudaDeviceSynchronize(), "clear");
   Watch watch;
   Devices devices{};
   devices.count = 2;
   for (int d = 0; d < 2; ++d) {
-    devices.outcome[d] = outcome[d].data();
-    watch.add(0, streams[d], decided.data() + d, outcome[d].data(), 2 * sizeof(Outcomes));
+    devices.decided[d] = decided.data() + d;
+    watch.add(0, streams[d], devices.decided[d]);
   }
   Buffers buffers{};
   buffers.decided = decided.data();
-  buffers.outcome = outcome[0].data();
   // A kernel that is loaded at its first launch would wait for those at work.
   for (const auto kernel : {reinterpret_cast<const void*>(&trap_kernel),
                             reinterpret_cast<const void*>(&count_slowly_kernel)}) {
@@ -60,11 +53,11 @@ int main(int, char** arguments) {
   const unsigned sweeps = other == "counts slowly" ? 1 : 256, groups = 4;
   for (unsigned k = 0; k < sweeps; ++k) {
     wait_kernel<<<1, 1, 0, streams[0]>>>(buffers, devices);
-    outcome[0].clear(streams[0]);
+    check(cudaMemsetAsync(decided.data(), 0, sizeof(unsigned), streams[0]), "clear");
   }
   if (other == "traps") trap_kernel<<<1, 1, 0, streams[1]>>>();
   if (other == "counts slowly")
-    count_slowly_kernel<<<1, 1, 0, streams[1]>>>(buffers, devices, groups);
+    count_slowly_kernel<<<1, 1, 0, streams[1]>>>(decided.data() + 1, decided.data(), groups);
   const auto start = std::chrono::steady_clock::now();
   try {
     watch.wait();

@@ -289,24 +289,17 @@ double chain_reach(const ChainBody& body, int sites) {
 }
 
 void check_shapes(const RigidState& s, const Snapshot& snapshot) {
-  if (snapshot.shapes.size() != s.data.shapes.size() ||
-      snapshot.counts.size() != s.data.counts.size())
+  if (snapshot.shapes.size() != s.data.shapes.size())
     refuse("checkpoint: the arrays do not fit the parameters");
-  const Parameters& p = s.parameters;
   if (s.chains.empty()) return;
-  ChainModel m;
-  fill_chain_model(s, s.tables.data(), m);
-  const double* shape = snapshot.shapes.data();
-  for (int i = 0; i < p.systems; ++i)
-    for (std::size_t b = 0; b < s.chains.size(); ++b)
-      for (int k = 0; k < p.species[b].capacity; ++k, shape += 3 * m.sites) {
-        if (k >= snapshot.counts[static_cast<std::size_t>(i) * s.chains.size() + b]) continue;
-        for (std::size_t j = 0; j + 1 < p.rigid->bodies[b].size(); ++j) {
-          const Vector d = between_beads(shape, static_cast<int>(j), static_cast<int>(j) + 1);
-          if (!(std::abs(std::sqrt(dot(d, d)) - s.chains[b].bond[j]) < 1e-6))
-            refuse("checkpoint: a bond of a chain has another length");
-        }
-      }
+  each_molecule(s, snapshot.counts, [&](std::size_t slot, std::size_t b) {
+    const double* shape = snapshot.shapes.data() + s.shape_size() * slot;
+    for (std::size_t j = 0; j + 1 < s.parameters.rigid->bodies[b].size(); ++j) {
+      const Vector d = between_beads(shape, static_cast<int>(j), static_cast<int>(j) + 1);
+      if (!(std::abs(std::sqrt(dot(d, d)) - s.chains[b].bond[j]) < 1e-6))
+        refuse("checkpoint: a bond of a chain has another length");
+    }
+  });
 }
 
 }  // namespace manymove::adsorption

@@ -82,6 +82,29 @@ void check_cell(const RigidState& s) {
     if (!std::isfinite(x)) refuse("a coordinate of the framework is not finite");
 }
 
+// The energies have no terms of a molecule with its own periodic images, which are therefore kept
+// beyond the cutoff. The center counts as a site, because rotations turn about it.
+void check_lengths(const RigidState& s) {
+  const Parameters& p = s.parameters;
+  if (!p.rigid->chains.empty()) return;  // check_chain() has a stricter bound
+  double least = width(s.inverse, 0);
+  for (int a = 1; a < 3; ++a) least = std::min(least, width(s.inverse, a));
+  for (std::size_t b = 0; b < p.rigid->bodies.size(); ++b) {
+    std::vector<BodySite> sites = p.rigid->bodies[b];
+    sites.push_back({});
+    double length = 0;
+    for (const BodySite& i : sites)
+      for (const BodySite& j : sites)
+        length = std::max(length, std::hypot(i.offset[0] - j.offset[0], i.offset[1] - j.offset[1],
+                                             i.offset[2] - j.offset[2]));
+    if (length > least - p.cutoff)
+      refuse("adsorbate ", b + 1, ": a molecule is ", length,
+             " angstrom long, its center included, more than the width of the box, ", least,
+             ", minus the cutoff of ", p.cutoff,
+             ": it would meet its own periodic image; more unit cells are needed");
+  }
+}
+
 // ---- waves ----
 
 void make_waves(RigidState& s) {
@@ -169,6 +192,7 @@ RigidState make_rigid_state(const Parameters& parameters) {
   cell_matrix(p, p.cells, s.edges);
   invert(s.edges, s.inverse);
   check_cell(s);
+  check_lengths(s);
   if (s.has_framework()) check_grid(p);
   s.edge[0] = s.edges[0], s.edge[1] = s.edges[3], s.edge[2] = s.edges[5];
   check_displacement(s, p.max_displacement);
@@ -309,14 +333,15 @@ void adopt_poses(RigidState& s, const double* positions, const double* orientati
 }
 
 void adopt_snapshot(RigidState& s, const Snapshot& snapshot) {
+  check_counts(s, snapshot);
   if (snapshot.orientations.size() != s.data.orientations.size() ||
       snapshot.waves.size() != s.data.waves.size())
     refuse("checkpoint: the arrays do not fit the parameters");
-  for (std::size_t i = 0; i < snapshot.orientations.size(); i += 4) {
-    const double* q = snapshot.orientations.data() + i;
+  each_molecule(s, snapshot.counts, [&](std::size_t slot, std::size_t) {
+    const double* q = snapshot.orientations.data() + 4 * slot;
     if (!(std::abs(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) < 1e-6))
       refuse("checkpoint: an orientation is not a unit quaternion");
-  }
+  });
   check_shapes(s, snapshot);
   for (const double wave : snapshot.waves)
     if (!std::isfinite(wave)) refuse("checkpoint: a structure factor is not finite");

@@ -70,6 +70,19 @@ void make_chains(RigidState& state);
 void fill_chain_model(const RigidState& state, const AngleTable* tables, ChainModel& model);
 // Largest distance of a bead from the center.
 double chain_reach(const ChainBody& body, int sites);
+// Calls task(slot, species) for the slots of all systems that have a molecule; the other slots of a
+// checkpoint may have anything. counts: [systems][species], within the capacities.
+template <class Task>
+void each_molecule(const RigidState& state, const std::vector<std::int32_t>& counts,
+                   const Task& task) {
+  const std::vector<Species>& species = state.parameters.species;
+  std::size_t slot = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const std::size_t b = i % species.size();
+    for (int k = 0; k < counts[i]; ++k) task(slot + k, b);
+    slot += species[b].capacity;
+  }
+}
 void check_shapes(const RigidState& state, const Snapshot& snapshot);
 // The mesh of the waves, for steps of several proposals in mixed precision.
 void make_mesh(RigidState& state);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "device_share.cuh"
-#include "group.cuh"
 #include "walk.cuh"
 
 namespace manymove::coulomb {
@@ -20,11 +19,6 @@ Schedule walk() {
   return {&walk_kernel<Double, B, S, Eta>, &place_kernel<S>, sizeof(WalkMemory<Double, S>), S,
           S * Eta};
 }
-template <bool Double, Space B, int S, int Eta>
-Schedule rounds() {
-  return {&rounds_kernel<Double, B, S, Eta>, &place_kernel<S>, sizeof(GroupMemory<Double, B, S>), S,
-          S * Eta};
-}
 
 // Table 1 of the paper, on an H100 (docs/benchmarks/electrolyte.md). A function of the numbers
 // alone. 1,024 threads have no registers for Ewald's potential in float64.
@@ -35,12 +29,8 @@ int fastest_eta(std::size_t n, bool exact, Space space) {
   return 4;
 }
 
-// In rounds, and not one after the other, where this has been measured to be faster
-// (docs/benchmarks/electrolyte.md). Both make the same chain.
 template <bool Double, Space B>
-Schedule schedule_for(std::size_t n, int eta) {
-  if constexpr (B != Space::ewald)
-    if (eta == 16 && n > 12288 && n <= 24576) return rounds<Double, B, 64, 16>();
+Schedule schedule_for(int eta) {
   switch (eta) {
     case 16:
       return walk<Double, B, 64, 16>();
@@ -105,8 +95,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     eta_ = state_.parameters.threads_per_particle;
     if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact, state_.rules.space);
     const Schedule schedule = for_space(state_.rules, [&](auto space) {
-      const std::size_t n = state_.sites.size();
-      return exact ? schedule_for<true, space()>(n, eta_) : schedule_for<false, space()>(n, eta_);
+      return exact ? schedule_for<true, space()>(eta_) : schedule_for<false, space()>(eta_);
     });
     for (const int device : devices) existing_device(device);
     connect(devices);

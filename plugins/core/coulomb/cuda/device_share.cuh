@@ -107,14 +107,12 @@ class DeviceShare {
     devices.site[place] = site_.data();
     devices.partner[place] = partner_.data();
     devices.decided[place] = progress_.data() + 1;
-    devices.outcome[place] = outcome_.data();
     devices.image[place] = image_.data();
     devices.dipole[place] = dipole_.data();
   }
   void enter(Watch& watch) const {
     use();
-    watch.add(device_, stream_, progress_.data() + 1, outcome_.data(),
-              outcome_.size() * sizeof(Outcomes));
+    watch.add(device_, stream_, progress_.data() + 1);
   }
 
   // A sweep up to where its groups are decided.
@@ -290,8 +288,6 @@ class DeviceShare {
     order_ = DeviceBuffer<std::int32_t>(n);
     count_ = DeviceBuffer<std::uint32_t>(1);
     partner_ = DeviceBuffer<Site>(places);
-    goal_ = DeviceBuffer<Site>(places);
-    outcome_ = DeviceBuffer<Outcomes>(places / 32 + 1);
     ion_ = DeviceBuffer<std::int32_t>(places);
     progress_ = DeviceBuffer<unsigned>(2);
     tally_ = DeviceBuffer<Tally>(kRing);
@@ -304,11 +300,12 @@ class DeviceShare {
   }
 
   Buffers buffers(int slot) const {
-    return {site_.data(),     trial_.data(),        most_.data(),         fate_.data(),
-            hopeful_.data(),  radius_.data(),       head_.data(),         next_.data(),
-            order_.data(),    count_.data(),        partner_.data(),      goal_.data(),
-            ion_.data(),      outcome_.data(),      image_.data(),        dipole_.data(),
-            progress_.data(), progress_.data() + 1, tally_.data() + slot, n_};
+    return {site_.data(),         trial_.data(),        most_.data(),
+            fate_.data(),         hopeful_.data(),      radius_.data(),
+            head_.data(),         next_.data(),         order_.data(),
+            count_.data(),        partner_.data(),      ion_.data(),
+            image_.data(),        dipole_.data(),       progress_.data(),
+            progress_.data() + 1, tally_.data() + slot, n_};
   }
 
   int device_;
@@ -316,8 +313,7 @@ class DeviceShare {
   Event reached_;
   Schedule schedule_;
   int n_;
-  DeviceBuffer<Site> site_, partner_, goal_, left_;
-  DeviceBuffer<Outcomes> outcome_;
+  DeviceBuffer<Site> site_, partner_, left_;
   DeviceBuffer<float4> trial_;
   DeviceBuffer<std::int64_t> most_;
   DeviceBuffer<std::uint8_t> fate_, hopeful_;

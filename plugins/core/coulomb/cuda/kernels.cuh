@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "../../runtime/device.cuh"
-#include "../rounds.h"
 #include "../state.h"
 #include "pairs.cuh"
 
@@ -36,18 +35,15 @@ struct Buffers {
   std::int32_t* next;
   std::int32_t* order;   // [N], hopeful ones first and in order
   std::uint32_t* count;  // [1], of hopeful ones
-  // By place: hopeful ions, holes up to a whole group, the others, holes; where they are at the
-  // start of the sweep (and after it in a walk), and where the trials of hopeful ones would take
-  // them
+  // By place: hopeful ions, holes up to a whole group, the others, holes; where they are as far as
+  // the groups of this sweep are decided
   Site* partner;
-  Site* goal;
   std::int32_t* ion;  // -1 in a hole
-  Outcomes* outcome;  // of the hopeful trials so far, 32 places each
   // With a vacuum around the images: [N][3], and [1], as it is after the groups decided so far
   std::int32_t* image;
   Dipole* dipole;
   unsigned* ticket;   // [1], blocks of this sweep begun on this device
-  unsigned* decided;  // [1], groups of this sweep decided so far; in rounds, one decided lately
+  unsigned* decided;  // [1], groups of this sweep decided so far
   Tally* tally;
   int particles;
 };
@@ -59,7 +55,6 @@ struct Devices {
   Site* site[kMostDevices];
   Site* partner[kMostDevices];
   unsigned* decided[kMostDevices];
-  Outcomes* outcome[kMostDevices];
   std::int32_t* image[kMostDevices];
   Dipole* dipole[kMostDevices];
 };
@@ -98,17 +93,6 @@ __global__ void fate_kernel(Rules r, Buffers b) {
   if (Stage == blocked_by_blocked) b.hopeful[i] = !hopeless;
 }
 
-// The outcomes of 32 trials. A word says all that readers need, since where ions are and would be
-// does not change during a sweep: so no other memory is ordered with it.
-using SharedOutcomes = cuda::atomic_ref<Outcomes, cuda::thread_scope_system>;
-__device__ Outcomes outcomes(const Buffers& b, unsigned word) {
-  return SharedOutcomes(b.outcome[word]).load(cuda::memory_order_relaxed);
-}
-__device__ void announce(const Devices& devices, unsigned word, Outcomes outcomes) {
-  for (int d = 0; d < devices.count; ++d)
-    SharedOutcomes(devices.outcome[d][word]).store(outcomes, cuda::memory_order_relaxed);
-}
-
 template <int S>
 __device__ unsigned groups_of(unsigned count) {
   return (count + S - 1) / S;
@@ -125,13 +109,7 @@ __global__ void place_kernel(Buffers b) {
   else if (place >= others && place - (others - count) < static_cast<unsigned>(b.particles))
     ion = b.order[place - (others - count)];
   b.ion[place] = ion;
-  const Site at = ion < 0 ? hole() : b.site[ion];
-  b.partner[place] = at;
-  if (place < others) {
-    const float4 t = ion < 0 ? make_float4(at.x, at.y, at.z, 0) : b.trial[ion];
-    b.goal[place] = {t.x, t.y, t.z, at.charge};
-    if (place % 32 == 0) b.outcome[place / 32] = 0;
-  }
+  b.partner[place] = ion < 0 ? hole() : b.site[ion];
   if (place == 0) b.tally->evaluated = count;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Devices that decide one chain together wait for each other inside their kernels, which a fault of
 // one of them would leave waiting forever. The host watches all of them. The kernels know nothing
-// of it: to end them, the host overwrites the outcomes that they wait for.
+// of it: to end them, the host overwrites the counters for which they wait.
 #pragma once
 
 #include <chrono>
@@ -22,11 +22,10 @@ class Watch {
   // Throws std::invalid_argument for a bad MANYMOVE_TIMEOUT.
   Watch() : limit_(Watchdog::timeout()) {}
 
-  // A share of the chain: work is its stream, *decided a number that changes as its groups are
-  // decided, `outcomes` the memory for which its kernels wait: they end when all its bits are 1.
-  // The device must be current.
-  void add(int device, cudaStream_t work, unsigned* decided, void* outcomes, std::size_t bytes) {
-    shares_.push_back(std::make_unique<Share>(device, work, decided, outcomes, bytes));
+  // A share of the chain: work is its stream, *decided the number of groups decided so far, for
+  // which its kernels wait. The device must be current.
+  void add(int device, cudaStream_t work, unsigned* decided) {
+    shares_.push_back(std::make_unique<Share>(device, work, decided));
   }
 
   // Waits until all that is enqueued in the streams is done. Throws std::runtime_error when a
@@ -46,13 +45,14 @@ class Watch {
       share->reached[turn_].record(share->work);
     }
   }
-  // Makes the kernels end; what they leave is wrong. They are told that all trials are decided,
-  // again and again: trials that are decided meanwhile, and sweeps that begin, write the outcomes
+  // Makes the kernels end; what they leave is wrong. They are told that all groups are decided,
+  // again and again: groups that are decided meanwhile, and sweeps that begin, write the counters
   // too. Returns when all streams are done, or after ten seconds.
   void stop() {
     Patience<> patience(10);
     while (busy() && !patience.is_over(false)) {
-      on_side([](Share& share) { cudaMemsetAsync(share.outcomes, 0xff, share.bytes, share.side); });
+      on_side(
+          [](Share& share) { cudaMemsetAsync(share.decided, 0xff, sizeof(unsigned), share.side); });
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
@@ -64,13 +64,11 @@ class Watch {
   static constexpr std::chrono::milliseconds kLook{100};
 
   struct Share {
-    Share(int device, cudaStream_t work, unsigned* decided, void* outcomes, std::size_t bytes)
-        : device(device), work(work), decided(decided), outcomes(outcomes), bytes(bytes) {}
+    Share(int device, cudaStream_t work, unsigned* decided)
+        : device(device), work(work), decided(decided) {}
     int device;
     cudaStream_t work;
     unsigned* decided;
-    void* outcomes;
-    std::size_t bytes;
     unsigned known = 0;
     Stream side{Priority::lowest, cudaStreamNonBlocking};  // its copies overtake the kernels
     MappedMemory<unsigned> word;

@@ -6,7 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "../../runtime/parallel_for.h"
 #include "../decomposition.h"
+#include "../engine_base.h"
 #include "step_rows.h"
 
 namespace manymove::dpd {
@@ -117,6 +119,7 @@ class RankLinks {
   }
 
   // Whether any rank has links.
+  bool any_bonds() const { return any_bonds_; }
   bool any_specials() const { return any_specials_; }
   // Ends of bonds, and special neighbors, of this rank.
   std::size_t size() const { return bonds_.size() + specials_.size(); }
@@ -169,6 +172,45 @@ class RankLinks {
   PartnerLists bonds_by_slot_, specials_by_slot_;
   std::vector<int> to_;  // rank to which a particle goes, by slot; -1: it stays
   bool any_bonds_ = false, any_specials_ = false;
+};
+
+// Where the particles that have links, and their partners, are among a rank's particles and ghosts.
+class LinkPlaces {
+ public:
+  // velocity: of all of them, with their tags; special: as in PairTable. Returns the rows, without
+  // bonded terms.
+  template <class P>
+  BondedRows<P> find(ThreadPool& pool, const RankLinks& links,
+                     const std::vector<typename P::Velocity>& velocity, const double special[4]) {
+    slot_.resize(velocity.size());
+    where_.assign(static_cast<std::size_t>(links.slots().size()), -1);
+    for_each_index(pool, static_cast<int>(slot_.size()), [&](int i) {
+      slot_[i] = links.slots().find(velocity[i].tag);
+      if (slot_[i] >= 0) where_[slot_[i]] = i;
+    });
+    BondedRows<P> rows;
+    rows.slot = slot_.data();
+    rows.where = where_.data();
+    rows.bonds = links.bonds();
+    rows.specials = links.specials();
+    for (int kind = 1; kind < 4; ++kind) rows.excluded[kind] = special[kind] == 0;
+    return rows;
+  }
+  // After find(): of the first `count`, which are the rank's own.
+  template <class Velocity>
+  Missing missing(const RankLinks& links, int count, const std::vector<Velocity>& velocity) const {
+    Missing missing;
+    const Partners bonds = links.bonds();
+    for (int i = 0; links.size() > 0 && i < count; ++i)
+      if (const int slot = slot_[i]; slot >= 0)
+        for (int k = bonds.first[slot]; k < bonds.first[slot + 1]; ++k)
+          if (where_[bonds.partner[k]] < 0)
+            missing.tag[is_of_angle(bonds.kind[k])] = velocity[i].tag;
+    return missing;
+  }
+
+ private:
+  std::vector<int> slot_, where_;
 };
 
 }  // namespace manymove::dpd

@@ -91,11 +91,9 @@ class CpuEngine final : public EngineBase {
     origin_.resize(n);
     for (std::size_t i = 0; i < n; ++i) origin_[i] = {rank(), static_cast<std::int32_t>(i)};
     count_ = arrays.count;
-    const std::int64_t everywhere = ranks_ ? ranks_->sum(count_) : count_;
-    rows_.cells = cells_of(settings_of_tilted_box(), static_cast<double>(everywhere),
-                           ranks_ ? &ranks_->here() : nullptr);
-    find_balls(rows_.cells, 0);
-    rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere / ranks_->ranks()) : count_);
+    everywhere_ = ranks_ ? ranks_->sum(count_) : count_;
+    set_cells();
+    rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere_ / ranks_->ranks()) : count_);
     rows_.plain = is_plain_with(links_.any_specials());
     set_clock(clock);
     lists_built_ = -1;
@@ -347,21 +345,8 @@ class CpuEngine final : public EngineBase {
   }
 
   void look_for_escaped() {
-    std::atomic<std::uint32_t> escaped = 0;
-    const std::uint32_t open = rows_.motion.frame.open;
-    if (open)
-      for_each_range(pool_, count_, [&](int first, int last) {
-        std::uint32_t largest = 0;
-        for (int i = first; i < last; ++i) {
-          const Position& p = position_[i];
-          if (outside(open, high_word(p.x), high_word(p.y), high_word(p.z)))
-            largest = std::max(largest, velocity_[i].tag);
-        }
-        std::uint32_t known = escaped;
-        while (known < largest && !escaped.compare_exchange_weak(known, largest)) {
-        }
-      });
-    std::int64_t of_all = escaped;
+    std::int64_t of_all =
+        largest_outside(pool_, rows_.motion.frame.open, count_, position_, velocity_);
     if (ranks_) ranks_->communicator().maximum(&of_all, 1);
     if (of_all) lose_particle(static_cast<std::uint32_t>(of_all));
   }
@@ -375,6 +360,18 @@ class CpuEngine final : public EngineBase {
     else if (lists_built_ >= 0)
       find_balls(rows_.cells, step_ - lists_built_);
     lists_built_ = step_;
+    arrange();
+    while (!find_partners()) {
+      know_more();
+      arrange();
+    }
+    list_neighbors();
+    ++counters_.builds;
+    expired_ = false;
+  }
+
+  // Particles by cell, then ghosts.
+  void arrange() {
     const auto& order = order_of(0, count_);
     reorder(position_, next_position_, order);
     reorder(velocity_, next_velocity_, order);
@@ -384,10 +381,12 @@ class CpuEngine final : public EngineBase {
     find_places(0, static_cast<int>(position_.size()));
     if (kPlacesApart) note_places();
     find_cells(pool_, rows_.cells, count_, key_, cell_, range_);
-    find_partners();
-    list_neighbors();
-    ++counters_.builds;
-    expired_ = false;
+  }
+
+  void set_cells() {
+    rows_.cells = cells_of(settings_of_tilted_box(), static_cast<double>(everywhere_),
+                           ranks_ ? &ranks_->here() : nullptr);
+    find_balls(rows_.cells, 0);
   }
 
   void note_places() {
@@ -508,6 +507,15 @@ class CpuEngine final : public EngineBase {
     ghosts_.place(count_, order);
   }
 
+  // After reach_farther().
+  void know_more() {
+    *ranks_ = Decomposition(settings_of_tilted_box(), ranks_->communicator(), beyond_lists());
+    set_cells();
+    if (is_sheared()) tilt_cells(rows_.cells, step_);
+    position_.resize(static_cast<std::size_t>(count_));
+    velocity_.resize(static_cast<std::size_t>(count_));
+  }
+
   void refresh_ghosts() {
     const auto update_of = [&](int i) {
       const Position& p = position_[i];
@@ -529,26 +537,19 @@ class CpuEngine final : public EngineBase {
 
   // ---- bonds ----
 
-  // Places of the particles that have links, and of their partners.
-  void find_partners() {
+  // Returns whether all partners are here; if not, ranks have to know more particles.
+  bool find_partners() {
     rows_.bonded = {};
-    const TagTable& slots = links_.slots();
-    if (slots.size() == 0) return;
-    const Partners bonds = links_.bonds(), specials = links_.specials();
-    slot_.resize(position_.size());
-    where_.assign(static_cast<std::size_t>(slots.size()), -1);
-    for_each_index(pool_, static_cast<int>(slot_.size()), [&](int i) {
-      slot_[i] = slots.find(velocity_[i].tag);
-      if (slot_[i] >= 0) where_[slot_[i]] = i;
-    });
-    for (int i = 0; ranks_ && i < count_; ++i)
-      if (slot_[i] >= 0)
-        for (int k = bonds.first[slot_[i]]; k < bonds.first[slot_[i] + 1]; ++k)
-          if (where_[bonds.partner[k]] < 0) miss_partner(velocity_[i].tag);
-    rows_.bonded = {slot_.data(), where_.data(), bonds, specials, nullptr, nullptr, {}};
-    if (has_bonded_terms(settings_)) rows_.bonded.terms = &terms_;
-    for (int kind = 1; kind < 4; ++kind)
-      rows_.bonded.excluded[kind] = settings_.pairs.special[kind] == 0;
+    if (links_.size() > 0) {
+      rows_.bonded = places_of_links_.find<P>(pool_, links_, velocity_, settings_.pairs.special);
+      if (has_bonded_terms(settings_)) rows_.bonded.terms = &terms_;
+    }
+    if (!ranks_ || !links_.any_bonds()) return true;
+    Missing missing = places_of_links_.missing(links_, count_, velocity_);
+    ranks_->communicator().maximum(missing.tag, 2);
+    if (!missing.any()) return true;
+    reach_farther(missing, step_);
+    return false;
   }
 
   ThreadPool pool_;
@@ -560,6 +561,7 @@ class CpuEngine final : public EngineBase {
   StepRows<P> rows_ = {};
   Frame<P> sheared_{};  // of the present step
   int count_ = 0;
+  std::int64_t everywhere_ = 0;    // particles of all ranks
   std::int64_t lists_built_ = -1;  // at this step
   bool expired_ = true;
   std::uint32_t lost_ = 0, stretched_ = 0, broken_ = 0;
@@ -581,7 +583,7 @@ class CpuEngine final : public EngineBase {
   std::vector<CandidateMemory> candidates_;       // of each thread
   KeySort sort_;
   RankLinks links_;
-  std::vector<int> slot_, where_;
+  LinkPlaces places_of_links_;
   std::optional<Decomposition> ranks_;  // if there are several
   GhostExchange ghosts_;
 };

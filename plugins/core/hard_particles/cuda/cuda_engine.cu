@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh.
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <tuple>
 
 #include "../../runtime/waits.cuh"
+#include "../../runtime/watchdog.h"
 #include "../state.h"
 #include "device_rows.cuh"
 #include "distributed/halo_exchange.cuh"
@@ -90,6 +90,7 @@ class CudaEngine final : OnDevice, public Engine {
     if (!within) compare(host);
     enqueue(cycles, &host, within ? Compares::within : Compares::before);
     const bool same = are_same();
+    pending_ = cycles;
     if (!same)
       std::tie(state_.data.origin, state_.data.counters.cycles, last_write_, now_, written_) =
           before;
@@ -134,6 +135,7 @@ class CudaEngine final : OnDevice, public Engine {
       check(cudaStreamSynchronize(stream_), "cycle");
       tally_.download(&seen_, stream_, 1);
       waiting_ = false;
+      pending_ = 0;
     }
     if (seen_.corrupt)
       throw std::runtime_error("a cell holds more disks than fit: the state is corrupt");
@@ -192,17 +194,19 @@ class CudaEngine final : OnDevice, public Engine {
                   stream_, overlap_, comparing(host));
   }
   // The answer to the last comparison. It comes through mapped memory, because an event between two
-  // kernels would not let the second one start early.
+  // kernels would not let the second one start early. Cycles that were enqueued before come first,
+  // therefore the time limit holds for each hundred of them.
   bool are_same() const {
     const volatile unsigned* const answer = answer_.get();
-    wait_alone([&] { return *answer / 2 == question_; }, stream_,
-               std::numeric_limits<double>::infinity(), "comparison", nullptr);
+    const double limit = limit_ * (1 + static_cast<double>(pending_ / 100));
+    wait_alone([&] { return *answer / 2 == question_; }, stream_, limit, "comparison", nullptr);
     return *answer % 2;
   }
 
   // The last cycle writes the positions to `host`, unless that is null.
   void enqueue(std::uint64_t cycles, const HostParticles* host, Compares compares) {
     waiting_ = true;
+    pending_ += cycles;
     const Geometry& g = state_.geometry;
     Comparison former{};
     if (compares == Compares::before) former = last_comparison();
@@ -376,8 +380,10 @@ class CudaEngine final : OnDevice, public Engine {
   DeviceBuffer<Position> cells_[2];
   DeviceBuffer<std::int32_t> ids_[2];
   DeviceBuffer<Tally> tally_;
-  mutable Tally seen_{};          // the tally as last fetched
-  mutable bool waiting_ = false;  // for cycles on their way
+  mutable Tally seen_{};                      // the tally as last fetched
+  mutable bool waiting_ = false;              // for cycles on their way
+  mutable std::uint64_t pending_ = 0;         // cycles that may not have ended yet
+  const double limit_ = Watchdog::timeout();  // without an answer of the GPU, in seconds
   DeviceBuffer<Traces> traces_;
   int written_ = 0;  // the last trace in Traces
   MappedMemory<unsigned> answer_;

@@ -34,8 +34,6 @@ template <class P>
 class DistributedEngine final : OnDevice, public EngineBase {
   using State = typename ParticleStore<P>::State;
   static constexpr int kBuilt = ParticleStore<P>::kBuilt;
-  static constexpr float kSlack = 0.15f;      // of a step, for forces in the two until a build
-  static constexpr std::int64_t kMost = 100;  // steps between builds
 
  public:
   // Collective.
@@ -72,15 +70,15 @@ class DistributedEngine final : OnDevice, public EngineBase {
       lists_hold_ = changed_ = false;
       s_.now = 0;
       c_.report.forget();
-      const std::int64_t all = c_.ranks.sum(s_.count);
-      const int mean = static_cast<int>(all / c_.ranks.ranks());
+      all_ = static_cast<double>(c_.ranks.sum(s_.count));
+      const int mean = static_cast<int>(all_ / c_.ranks.ranks());
       together(c_.communicator(), [&] {
         c_.lanes = lanes_of(mean);
-        lists_.set_cells(settings_of_tilted_box(), static_cast<double>(all));
+        lists_.set_cells(settings_of_tilted_box(), all_);
         s_.reserve(std::max(s_.count, mean), 0);
-        s_.reserve_lists(expected_entries(settings_, static_cast<double>(all)));
+        s_.reserve_lists(expected_entries(settings_, all_));
       });
-      c_.transport->expect(ghosts_.expected_segment(static_cast<double>(all)));
+      c_.transport->expect(ghosts_.expected_segment(all_));
       transfer_.take_links(topology);
       look_at_laws();
       together(c_.communicator(), [&] {
@@ -203,7 +201,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
       if (!lists_hold_ || next == until_) {
         bool stop = interrupted && next < to && interrupted();
         if (!vote(next, true, stop)) {
-          next = lists_hold_ ? built_ : step_ + 1;
+          next = again_;
           continue;
         }
         if (stop) to = next;
@@ -217,7 +215,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
       }
       bool stop = false;
       if (vote(to, false, stop)) break;
-      next = lists_hold_ ? built_ : step_ + 1;
+      next = again_;
     }
     counters_.steps += to - step_;
     step_ = to;
@@ -370,7 +368,8 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   // Whether no rank's lists expired before `step`, or at it if no build follows. If one's did, all
   // are back at the last build, and the next one comes in time; or they are back at step_ without
-  // lists, if velocities or the course were changed there after the last build.
+  // lists, if velocities or the course were changed there after the last build. They are at the
+  // last build without lists if a partner was missing. again_ is the first step that is repeated.
   bool vote(std::int64_t step, bool before_build, bool& stop) {
     // In a flip of the box any particle may leave, when it has its place in the other box.
     migrated_ = before_build && lists_hold_ && has_looked_ && has_tilt_of(step);
@@ -390,14 +389,15 @@ class DistributedEngine final : OnDevice, public EngineBase {
     c_.streams.wait(c_.report.answered(), "step");
     const Control& control = c_.report.answers().control;
     const RebuildFlags& flags = c_.report.answers().flags;
-    const RebuildVote most =
-        of_all_ranks(c_.communicator(), c_.ranks.parts().size(),
-                     {control.expired, ghosts_.largest_segment(), control.lost, flags.beyond,
-                      flags.missing, flags.strayed, control.wanted, flags.soonest, stop});
+    const Missing missing{{flags.missing[0], flags.missing[1]}};
+    const RebuildVote most = of_all_ranks(
+        c_.communicator(), {control.expired, ghosts_.largest_segment(), missing, control.lost,
+                            flags.beyond, flags.strayed, control.wanted, flags.soonest, stop});
     const std::int64_t expired = most.expired;
-    if (lists_hold_ && most.missing) {
-      step_ = built_;
-      miss_partner(most.missing);
+    if (lists_hold_ && most.missing.any()) {
+      reach_farther(most.missing, built_);
+      know_more();
+      return false;
     }
     if (lists_hold_ && most.wanted) {
       return_to_build(until_, control.wanted);
@@ -418,7 +418,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
       step_ = step;
       lose_particle(most.beyond);
     }
-    if (lists_hold_ && !has_looked_) interval_ = interval(step - built_, most.soonest);
+    if (lists_hold_ && !has_looked_) interval_ = steps_of_lists(step - built_, most.soonest);
     c_.transport->expect(static_cast<std::size_t>(most.segment));
     stop = most.stop != 0;
     return true;
@@ -431,14 +431,6 @@ class DistributedEngine final : OnDevice, public EngineBase {
         s_.count, c_.cells, c_.base.motion.frame.open, s_.present().position.data(),
         s_.present().velocity.data(), s_.ball.data(), time_step(), c_.report.flags());
     check_launch();
-  }
-
-  // Steps from build to build, if the first particle will leave its ball so many steps (as bits)
-  // after those that were taken since the last one.
-  std::int64_t interval(std::int64_t steps, unsigned soonest) const {
-    const auto most = static_cast<float>(steps + 1);
-    const float more = std::clamp(as_float(soonest) - kSlack, 0.0f, most);
-    return std::min(steps + 1 + static_cast<std::int64_t>(more), kMost);
   }
 
   // Two steps before the next build: how long will all particles stay in their balls? Hosts tell
@@ -463,7 +455,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     c_.streams.wait(cudaEvent_t(looked_), "step");
     std::int64_t sooner = -static_cast<std::int64_t>(c_.report.answers().soonest);
     c_.communicator().maximum(&sooner, 1);
-    interval_ = interval(look_ - built_, static_cast<unsigned>(-sooner));
+    interval_ = steps_of_lists(look_ - built_, static_cast<unsigned>(-sooner));
     until_ = std::max(std::min(built_ + interval_, shear_until_), next);
     has_looked_ = true;
     look_before_build(next + 1);
@@ -476,7 +468,9 @@ class DistributedEngine final : OnDevice, public EngineBase {
     look_ = -1;
     has_looked_ = false;
     c_.report.forget();
+    again_ = built_;
     if (keeps_start_ && built_ <= step_) {
+      again_ = step_ + 1;
       start_.restore(s_, c_.streams.main);
       lists_hold_ = false;
       interval_ = 1;
@@ -490,6 +484,22 @@ class DistributedEngine final : OnDevice, public EngineBase {
       lists_.list(false);
     }
     s_.now = kBuilt;
+    follow();
+  }
+
+  // After reach_farther(): the last build, made in this call of take_steps(), comes again.
+  void know_more() {
+    c_.streams.finish_all();
+    c_.ranks = c_.decomposition(settings_of_tilted_box(), c_.communicator(), beyond_lists());
+    ghosts_.set_reach();
+    lists_.set_cells(settings_of_tilted_box(), all_);
+    c_.transport->expect(ghosts_.expected_segment(all_));
+    c_.report.forget();
+    bonded_.forget(c_.streams.main);  // what ranks found that went on without the others
+    s_.take_back_build(c_.streams.main);
+    lists_hold_ = false;
+    interval_ = 1;
+    again_ = built_;
     follow();
   }
 
@@ -514,12 +524,6 @@ class DistributedEngine final : OnDevice, public EngineBase {
     find_balls(c_.cells, lists_hold_ ? step - built_ : 0);
     if (is_sheared()) tilt_cells(c_.cells, step);
     migration_.place();
-  }
-  // The step whose positions need other lists than those of the last build, because of shear.
-  std::int64_t end_of_sheared_lists() const {
-    std::int64_t step = built_ + 1;
-    while (step < built_ + kMost && !lists_end_after(built_, step - 1)) ++step;
-    return step;
   }
 
   // Inner particles, whose lists need no ghosts, are listed while ghosts travel.
@@ -547,11 +551,11 @@ class DistributedEngine final : OnDevice, public EngineBase {
     s_.copy_images(s_.image, s_.built_image, c_.streams.work);
     c_.streams.work = c_.streams.main;
     join();
-    lists_.find_partners();
+    lists_.find_partners(step);
     if (s_.links.bonds > 0)
       bonded_.reserve(static_cast<std::size_t>(s_.owned_capacity), kThreads / 4);
     follow();
-    shear_until_ = is_sheared() ? end_of_sheared_lists() : kNever;
+    shear_until_ = is_sheared() ? end_of_sheared_lists(built_, kMostSteps) : kNever;
     until_ = std::min(step + interval_, shear_until_);
     has_looked_ = false;
     look_before_build(step);
@@ -574,13 +578,14 @@ class DistributedEngine final : OnDevice, public EngineBase {
   Event outer_densities_, densities_;  // of this step, of outer and of all particles
   DeviceBuffer<unsigned> soonest_{1};
   DeviceBuffer<double> total_{kTallies};
+  double all_ = 0;  // particles of all ranks
   bool plain_ = true, lists_hold_ = false;
   bool changed_ = false;      // velocities or the course, since the last build
   bool keeps_start_ = false;  // start_ is that of step_
   StartState<P> start_;
   bool migrated_ = false;                  // who leaves for the next build has
   bool has_looked_ = false;                // since the last build
-  std::int64_t built_ = -1;                // step of the last build
+  std::int64_t built_ = -1, again_ = -1;   // step of the last build; as in vote()
   std::int64_t interval_ = 1, until_ = 0;  // steps from build to build; the next one
   std::int64_t shear_until_ = kNever;      // when shear ends the lists
   Cells built_cells_{};

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "rank_context.cuh"
@@ -137,7 +136,10 @@ class GhostExchange {
   static constexpr int kBuilt = ParticleStore<P>::kBuilt;
 
  public:
-  explicit GhostExchange(RankContext<P>& context) : c_(context), s_(context.store) {
+  explicit GhostExchange(RankContext<P>& context) : c_(context), s_(context.store) { set_reach(); }
+
+  // After the reach of ranks has changed, with nothing in the streams.
+  void set_reach() {
     std::vector<Brick> reached;
     for (const int r : c_.ranks.neighbors())
       reached.push_back(c_.ranks.reached()[static_cast<std::size_t>(r)]);
@@ -176,7 +178,7 @@ class GhostExchange {
       to_[static_cast<std::size_t>(neighbors[k])] = c_.report.answers().total[k];
     c_.communicator().transpose(to_.data(), from_.data());
     known_ = c_.selection.total(boxes);
-    s_.ghosts = checked_count(std::accumulate(from_.begin(), from_.end(), std::int64_t(0)));
+    s_.ghosts = checked_count(total_of(from_, sizeof(Ghost<P>)));
     segment_ =
         *std::max_element(to_.begin(), to_.end()) * static_cast<std::int64_t>(sizeof(Ghost<P>));
     s_.ensure(border_, known_);

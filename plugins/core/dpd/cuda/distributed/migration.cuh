@@ -156,7 +156,7 @@ class Migration {
     std::vector<std::int64_t> from(to.size());
     c_.communicator().transpose(to.data(), from.data());
     leaving_ = static_cast<int>(std::accumulate(to.begin(), to.end(), std::int64_t(0)));
-    arriving_ = checked_count(std::accumulate(from.begin(), from.end(), std::int64_t(0)));
+    arriving_ = checked_count(total_of(from, sizeof(Migrant<P>)));
     s_.ensure(picked_, leaving_);
     s_.reserve(s_.count + arriving_, 0);
     const auto here = s_.particles(s_.present(), s_.slot);

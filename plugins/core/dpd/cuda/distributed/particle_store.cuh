@@ -135,6 +135,13 @@ class ParticleStore {
           "copy");
   }
 
+  // The particles are those of the last build again, which is to be made once more.
+  void take_back_build(cudaStream_t stream) {
+    copy_images(built_image, image, stream);
+    std::swap(state[0], state[kBuilt]);  // a build writes to the latter
+    now = 0;
+  }
+
   // Sorts the first `count` of key[0] and order[0] in streams.work; see sort_pairs().
   void sort(int count, int first_bit, int last_bit) {
     const std::size_t bytes = sort_memory(count, first_bit, last_bit, streams_.work);

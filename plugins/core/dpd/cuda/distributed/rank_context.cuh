@@ -78,7 +78,7 @@ struct RankContext {
   // with the box that is tilted most.
   RankContext(const Settings& settings, const Settings& tilted, Communicator& communicator)
       : settings(settings),
-        ranks(tilted, communicator, kFarthestAhead * 0.5 * settings.skin),
+        ranks(decomposition(tilted, communicator, 0)),
         streams(communicator, settings.overlap),
         constants(settings, streams.main),
         transport(
@@ -91,6 +91,12 @@ struct RankContext {
     base.watch = report.watch();
     if (settings.shear.rate != 0) shear_box(base, tilted);
   }
+  // Ranks know the balls of others' particles within cutoff + skin + more of their parts.
+  static Decomposition decomposition(const Settings& tilted, Communicator& communicator,
+                                     double more) {
+    return {tilted, communicator, kFarthestAhead * 0.5 * tilted.skin + more};
+  }
+
   // In the handler of an exception, or at the end: ends what is in the streams. What other ranks
   // have not sent is undefined then, so kernels are told first to leave it alone.
   void give_up() noexcept {

@@ -47,10 +47,10 @@ constexpr float kForever = 3e38f;
 
 // What the ranks have to agree on before they build.
 struct RebuildFlags {
-  unsigned soonest;  // steps until the first particle leaves its ball, bits of a float
-  unsigned beyond;   // tag of a particle outside the box
-  unsigned missing;  // tag of a particle whose bond has no partner here
-  unsigned strayed;  // whether a particle has left that was not expected to
+  unsigned soonest;     // steps until the first particle leaves its ball, bits of a float
+  unsigned beyond;      // tag of a particle outside the box
+  unsigned missing[2];  // tags of particles without a partner here, in a bond and in an angle
+  unsigned strayed;     // whether a particle has left that was not expected to
 };
 
 // One thread per particle.
@@ -98,7 +98,7 @@ static __global__ void answer_kernel(const Control* control, const RebuildFlags*
 }
 static __global__ void forget_kernel(Control* control, RebuildFlags* flags) {
   if (!given_up(*control)) *control = {kNever, 0, 0};
-  *flags = {__float_as_uint(kForever), 0, 0, 0};
+  *flags = {__float_as_uint(kForever), 0, {0, 0}, 0};
 }
 
 // Waiting watches the other ranks, whose kernels those of this rank may wait for: it throws

@@ -37,10 +37,10 @@ __global__ void know_ghosts_kernel(int first, int number, const typename P::Velo
   if (k < number) known.add(velocity[i].tag, static_cast<unsigned>(i), ClaimEntry{});
 }
 // One thread per particle of this rank, when all are known. A partner that is not here is taken for
-// the particle itself, and reported.
+// the particle itself, and reported; no step is taken then.
 static __global__ void partner_kernel(int count, LinkRows links, const unsigned* slot,
                                       const unsigned* tag, TagIndex known, BondsInOrder to,
-                                      RebuildFlags* flags) {
+                                      RebuildFlags* flags, Watch watch, long long step) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const int2 range = to.range[i];
@@ -50,7 +50,9 @@ static __global__ void partner_kernel(int count, LinkRows links, const unsigned*
     const unsigned j = known.find(partner_of(*bond));
     to.index[k] = j == TagIndex::kMissing ? static_cast<unsigned>(i) : j;
     to.type[k] = static_cast<int>(kind_of(*bond));
-    if (j == TagIndex::kMissing) atomicMax(&flags->missing, tag[i]);
+    if (j != TagIndex::kMissing) continue;
+    atomicMax(&flags->missing[is_of_angle(to.type[k])], tag[i]);
+    expire(watch, step);
   }
 }
 
@@ -105,8 +107,8 @@ class RankLists {
     check_launch();
   }
 
-  // When all particles and ghosts are in their places.
-  void find_partners() {
+  // When all particles and ghosts are in their places, at this step.
+  void find_partners(std::int64_t step) {
     if (s_.links.bonds == 0 || s_.count == 0) return;
     const cudaStream_t main = c_.streams.main;
     const TagIndex known = tag_index(std::int64_t{s_.count} + s_.ghosts);
@@ -120,7 +122,8 @@ class RankLists {
       check_launch();
     }
     partner_kernel<<<blocks, kSorters, 0, main>>>(s_.count, s_.links, s_.slot.data(), s_.tag.data(),
-                                                  known, s_.bonds(), c_.report.flags());
+                                                  known, s_.bonds(), c_.report.flags(),
+                                                  c_.report.watch(), step);
     check_launch();
   }
 

@@ -11,16 +11,26 @@
 
 namespace manymove::dpd {
 
+constexpr std::int64_t kMostSteps = 100;  // between builds
+// Steps from build to build, if the first particle will leave its ball so many steps (as bits)
+// after those that were taken since the last one.
+inline std::int64_t steps_of_lists(std::int64_t steps, unsigned soonest) {
+  constexpr float kSlack = 0.15f;  // of a step, for forces in the two until a build
+  const auto most = static_cast<float>(steps + 1);
+  const float more = std::clamp(as_float(soonest) - kSlack, 0.0f, most);
+  return std::min(steps + 1 + static_cast<std::int64_t>(more), kMostSteps);
+}
+
 struct RebuildVote {
   std::int64_t expired, segment;  // the latter: largest, bytes
-  std::uint32_t lost, beyond, missing, strayed, wanted, soonest, stop;
+  Missing missing;
+  std::uint32_t lost, beyond, strayed, wanted, soonest, stop;
 };
 
 // The first that expired, with the particle it lost, the soonest, and the largest of the rest.
 // Collective.
-inline RebuildVote of_all_ranks(Communicator& communicator, std::size_t ranks,
-                                const RebuildVote& mine) {
-  std::vector<RebuildVote> all(ranks);
+inline RebuildVote of_all_ranks(Communicator& communicator, const RebuildVote& mine) {
+  std::vector<RebuildVote> all(static_cast<std::size_t>(communicator.ranks()));
   communicator.gather(&mine, all.data(), sizeof mine);
   RebuildVote most{};
   most.expired = kNever;
@@ -29,7 +39,8 @@ inline RebuildVote of_all_ranks(Communicator& communicator, std::size_t ranks,
   for (const RebuildVote& vote : all) {
     if (vote.expired == most.expired) most.lost = std::max(most.lost, vote.lost);
     most.beyond = std::max(most.beyond, vote.beyond);
-    most.missing = std::max(most.missing, vote.missing);
+    for (int k = 0; k < 2; ++k)
+      most.missing.tag[k] = std::max(most.missing.tag[k], vote.missing.tag[k]);
     most.strayed |= vote.strayed;
     most.wanted = std::max(most.wanted, vote.wanted);
     most.soonest = std::min(most.soonest, vote.soonest);

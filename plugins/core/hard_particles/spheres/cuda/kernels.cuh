@@ -291,20 +291,14 @@ __device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
     atomicMin(search.least, static_cast<unsigned long long>(__double_as_longlong(least)));
 }
 
-// Measures nothing; a program that measures the parts of a cycle has another.
-struct NoWatch {
-  __device__ void lap(int) {}
-};
-
 // From the order of the particles to the writing back of a tile whose particles are in the places
 // of their cells in `spheres`, in shared memory or in the scratch.
-template <int D, Contact C, class V, class Watch>
+template <int D, Contact C, class V>
 __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
                           const Schedule& schedule, TileControl& control, float4* spheres,
-                          std::uint32_t* ids, const SharedTile<D, C>& m, Watch& watch) {
+                          std::uint32_t* ids, const SharedTile<D, C>& m) {
   const TileBounds& bounds = control.bounds;
   const Law& law = control.law;
-  watch.lap(1);
   order_particles<D>(bounds, spheres, m.first);
   list_cells<D>(g, control, m.first, m.sets);
   __syncthreads();
@@ -318,7 +312,6 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
     }
     __syncthreads();
   }
-  watch.lap(2);
 
   int accepted = 0;
   const Tile<D, C> tile{
@@ -339,7 +332,6 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
                                control.members[set], m.work);
       __syncthreads();
     }
-  watch.lap(3);
   if (schedule.order) let_next_kernel_start();
   if (b.search.least) search_pairs<D, C, V::kSums>(g, law, b.search, bounds, spheres, ids, m.first);
 
@@ -371,8 +363,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
 }
 
 // One block per tile; V makes the visits.
-template <int D, Contact C, class V, int Threads, int BlocksPerMultiprocessor,
-          class Watch = NoWatch>
+template <int D, Contact C, class V, int Threads, int BlocksPerMultiprocessor>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
                  const __grid_constant__ Draw d, const Buffers b, const Schedule schedule,
@@ -380,7 +371,6 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   extern __shared__ float4 memory[];
   __shared__ TileControl control;
   const SharedTile<D, C> m(g, schedule, memory);
-  Watch watch;
   if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
     control.bounds = tile_bounds<D>(g, tile_of_block(g, schedule));
@@ -430,7 +420,6 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
   scan(m.first, cells, control);
   __syncthreads();
-  watch.lap(0);
 
   const auto place = [&](const Sphere& p, int i, float4* to) {
     const auto l = old.land(p, i);
@@ -457,7 +446,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
           place(p[k], static_cast<int>(from[k] & 0xffffu), m.spheres);
     }
     __syncthreads();
-    accepted = tile_cycle<D, C, V>(g, d, b, schedule, control, m.spheres, m.ids, m, watch);
+    accepted = tile_cycle<D, C, V>(g, d, b, schedule, control, m.spheres, m.ids, m);
   } else {
     if (threadIdx.x == 0) {
       unsigned int part = blockIdx.x % b.scratch.parts;
@@ -470,15 +459,13 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     float4* const spheres = b.scratch.spheres + at;
     old.for_all([&](const Sphere& p, int i, std::uint32_t) { place(p, i, spheres); });
     __syncthreads();
-    accepted =
-        tile_cycle<D, C, V>(g, d, b, schedule, control, spheres, b.scratch.ids + at, m, watch);
+    accepted = tile_cycle<D, C, V>(g, d, b, schedule, control, spheres, b.scratch.ids + at, m);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) atomicExch(b.scratch.locks + control.part, 0u);
   }
   atomicAdd(&control.accepted, static_cast<unsigned int>(accepted));
   __syncthreads();
-  watch.lap(4);
   if (threadIdx.x == 0) {
     unsigned int visits = 0;
     for (int set = 0; set < 1 << D; ++set) visits += control.members[set];

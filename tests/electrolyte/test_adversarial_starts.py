@@ -1,4 +1,4 @@
-"""Decisions in rounds (GPU) and in order (CPU) where trials depend on each other the most."""
+"""The decisions of the brush where trials depend on each other the most."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from machine import on_gpu
 from manymove import Electrolyte
 from manymove.analysis.ions import Species
 
-FEW, MANY = 416, 12_800  # beyond 12,288 ions a GPU decides in rounds
+FEW, MANY = 416, 12_800
 
 
 def crowd(ions: int, spacing: float, **options: Any) -> Electrolyte:
@@ -65,7 +65,7 @@ def test_adversarial_starts_make_the_serial_chain(case):
 
 @on_gpu
 @pytest.mark.parametrize("case", CASES)
-def test_rounds_on_a_gpu_make_the_chain_of_the_cpu(case):
+def test_a_gpu_makes_the_chain_of_the_cpu(case):
     cpu = CASES[case](MANY, device="cpu")
     gpu = CASES[case](MANY, device="cuda")
     cpu.run(2)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Engines are for one thread of one process at a time."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class Exclusive:
+    """An engine that refuses to be used by two threads at a time, and by a forked process.
+
+    Attributes and methods are those of the engine. A forked process has no copy of the threads and
+    of the GPU memory of an engine: there it would wait for them without end.
+
+    Args:
+        engine: engine of the core, or one with its interface.
+        name: name of the class in messages.
+    """
+
+    def __init__(self, engine: Any, name: str) -> None:
+        self._engine = engine
+        self._name = name
+        self._process = os.getpid()
+        self._lock = threading.RLock()
+
+    @contextmanager
+    def alone(self) -> Iterator[Any]:
+        """A context in which no other thread can use the engine.
+
+        Raises:
+            RuntimeError: another thread uses it, or this process is a forked one.
+        """
+        self._check_process()
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError(
+                f"this {self._name} is in use by another thread: wait until its call ends, or make "
+                "an object for each thread"
+            )
+        try:
+            yield self._engine
+        finally:
+            self._lock.release()
+
+    @property
+    def bare(self) -> Any:
+        """The engine itself, for adaptors to host programs."""
+        self._check_process()
+        return self._engine
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise RuntimeError(
+                f"this {self._name} belongs to the process that made it, and fork() does not copy "
+                "its threads: make or load an object in each process, or use the start method "
+                '"spawn" of multiprocessing'
+            )
+
+    def __getattr__(self, name: str) -> Any:
+        with self.alone() as engine:
+            value = getattr(engine, name)
+        if not callable(value):
+            return value
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            with self.alone():
+                return value(*arguments, **named)
+
+        return call

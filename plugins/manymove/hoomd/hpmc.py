@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Operations of HPMC, which keep HPMC's integrator after it has been replaced; the component for
+HOOMD-blue has a copy of this file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_FIXED_NUMBER = "the number of particles is fixed"
+_INSTEAD = {
+    "hoomd.hpmc.compute.SDF": "use the quantities pressure and betaP",
+    "hoomd.hpmc.compute.FreeVolume": "use the quantity packing_fraction",
+    "hoomd.hpmc.update.BoxMC": "use the setting box_moves",
+    "hoomd.hpmc.update.Clusters": "it is not needed",
+    "hoomd.hpmc.update.MuVT": _FIXED_NUMBER,
+    "hoomd.hpmc.update.QuickCompress": "use hoomd.update.BoxResize with a larger repair_depth",
+    "hoomd.hpmc.update.Shape": "assign the diameters between runs",
+    "hoomd.hpmc.tune.MoveSize": "use hoomd.manymove.tune.MoveSize, or assign d",
+    "hoomd.hpmc.tune.BoxMCMoveSize": "assign box_moves",
+}
+
+
+def _name(part: Any) -> str | None:
+    """The public name of the first class of HPMC among those of an object."""
+    for kind in type(part).__mro__:
+        if kind.__module__.startswith("hoomd.hpmc."):
+            folder = ".".join(kind.__module__.split(".")[:3])
+            return f"{folder}.{kind.__name__.removeprefix('_Internal')}"
+    return None
+
+
+def refuse(operations: Any, who: str) -> None:
+    """Refuse the operations that belong to HPMC's integrator, unless that is the integrator.
+
+    Raises:
+        RuntimeError: there is one; the message has what to use instead.
+    """
+    if operations.integrator is not None and _name(operations.integrator):
+        return
+    for one in operations:
+        for part in (one, getattr(one, "_action", None)):
+            if (name := _name(part)) is not None:
+                instead = _INSTEAD.get(name, f"{who} has no replacement of it")
+                raise RuntimeError(
+                    f"{name} is in simulation.operations, but works with HPMC's integrator only, "
+                    f"not with {who}: remove it; {instead}"
+                )

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Locks on output folders, so that two processes never write into one folder.
+
+The kernel holds the lock (`flock` on the file manymove.lock of the folder) and releases it when the
+process ends, however it ends. Some network file systems do not tell other hosts about it, or have
+no locks. Therefore the process also sets the time of the file every few seconds, and a lock from
+another host counts as long as its time advances. All times are those of the file system, so that
+the clocks of the hosts do not matter.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import platform
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from manymove import files
+
+LOCK_FILE = "manymove.lock"
+_BEAT = 5.0  # seconds between two settings of the time
+_SILENT = 60.0  # seconds without one after which a process on another host is taken for dead
+_PAUSE = 0.25  # seconds between two looks at the time
+_UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)
+
+_held: dict[Path, _Lock] = {}
+_guard = threading.Lock()  # of the dictionary and its descriptors
+_ended: threading.Event | None = None  # ends the thread that sets the times
+
+
+def hold(folder: Path) -> None:
+    """Lock a folder until `release` or the end of this process. Missing folders are made; those
+    that are empty at the end are removed. A folder that this process holds is no error.
+
+    Raises:
+        OSError: another process holds the folder, or it cannot be written.
+    """
+    place = Path(os.path.realpath(folder))
+    if place in _held:
+        return
+    global _ended
+    lock = _Lock(place, folder)
+    with _guard:
+        _held[place] = lock
+        if _ended is None:
+            _ended = threading.Event()
+            threading.Thread(target=_beat, args=(_ended,), daemon=True).start()
+
+
+def release() -> None:
+    """Release all folders of this process."""
+    global _ended
+    with _guard:
+        if _ended is not None:
+            _ended.set()
+            _ended = None
+        while _held:
+            _held.popitem()[1].release()
+
+
+def _beat(ended: threading.Event) -> None:
+    while not ended.wait(_BEAT):
+        with _guard:
+            for lock in _held.values():
+                with contextlib.suppress(OSError):
+                    os.utime(lock.descriptor)
+
+
+def _forget() -> None:
+    """A forked process does not hold the folders of its parent."""
+    global _guard, _ended
+    _guard, _ended = threading.Lock(), None
+    for lock in _held.values():
+        os.close(lock.descriptor)
+    _held.clear()
+
+
+atexit.register(release)
+os.register_at_fork(after_in_child=_forget)
+
+
+class _Lock:
+    def __init__(self, place: Path, name: Path) -> None:
+        self._path = place / LOCK_FILE
+        self._name = name  # in messages
+        self._made = [folder for folder in (place, *place.parents) if not folder.exists()]
+        files.make_folder(place)
+        try:
+            while (descriptor := self._attempt()) is None:
+                time.sleep(_PAUSE / 10)
+        except BaseException:
+            self._remove_folders()
+            raise
+        self.descriptor = descriptor
+
+    def _attempt(self) -> int | None:
+        """The descriptor of the locked file; None if the file has changed in the meantime."""
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        try:
+            free = _lock(descriptor)
+            holder = _read(descriptor)
+            here = free is True and holder.get("machine") == _machine()
+            if free is False and holder:
+                self._refuse(holder)
+            # A process of this machine has ended, because the kernel has given the lock.
+            if free is not False and holder and not here and self._beats():
+                self._refuse(holder)
+            # The holder may just have removed the file, or not yet have written it.
+            if free is not False and self._is_file_of(descriptor):
+                _write(descriptor)
+                return descriptor
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+        return None
+
+    def _refuse(self, holder: dict[str, Any]) -> None:
+        raise OSError(
+            f"{self._name} is in use by process {holder.get('pid')} on {holder.get('host')} "
+            f"(since {holder.get('since')}): wait until it ends, or choose another --output"
+        )
+
+    def _beats(self) -> bool:
+        """Whether the time of the file advances. A time that is old enough is known at once."""
+        first, began = self._time(), time.monotonic()
+        while first is not None and time.monotonic() - began < _SILENT:
+            with tempfile.TemporaryFile(dir=self._path.parent) as new:
+                if os.fstat(new.fileno()).st_mtime - first >= _SILENT:
+                    return False
+            time.sleep(_PAUSE)
+            if (now := self._time()) != first:
+                return now is not None
+        return False
+
+    def _time(self) -> float | None:
+        """The time of the file, which network file systems update when it is opened."""
+        try:
+            descriptor = os.open(self._path, os.O_RDONLY | os.O_NOFOLLOW)
+        except FileNotFoundError:
+            return None
+        try:
+            return os.fstat(descriptor).st_mtime
+        finally:
+            os.close(descriptor)
+
+    def _is_file_of(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(os.fstat(descriptor), os.stat(self._path))
+        except FileNotFoundError:
+            return False
+
+    def release(self) -> None:
+        # The file is removed while it is locked, and no process locks a file that was removed.
+        if self._is_file_of(self.descriptor):
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
+        os.close(self.descriptor)
+        self._remove_folders()
+
+    def _remove_folders(self) -> None:
+        with contextlib.suppress(OSError):  # one that is not empty ends it
+            for folder in self._made:
+                os.rmdir(folder)
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Whether the kernel has given the lock; None if the file system has no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in _UNSUPPORTED:
+            return None
+        raise
+    return True
+
+
+def _machine() -> str:
+    """A name that is the same for all processes of a running kernel, and for no others."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return platform.node()
+
+
+def _write(descriptor: int) -> None:
+    since = time.strftime("%Y-%m-%d %H:%M:%S")
+    text = {"host": platform.node(), "pid": os.getpid(), "since": since, "machine": _machine()}
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps(text).encode(), 0)
+    os.fsync(descriptor)
+
+
+def _read(descriptor: int) -> dict[str, Any]:
+    """The holder, or nothing if it has not been written."""
+    try:
+        holder = json.loads(os.pread(descriptor, 4096, 0))
+    except ValueError:
+        return {}
+    return holder if isinstance(holder, dict) else {}
