@@ -108,7 +108,7 @@ marks-cpu-plot := cpu-plot
 marks := $(addprefix $(VENV)/.,$(marks-cuda-test))
 
 $(marks): $(VENV)/.%: $(sources) $(VENV)/.tools
-	@echo "Compiling and installing manymove ($*) into $(VENV) ..."
+	@echo "Compiling and installing manymove ($*) into $(VENV), which takes some minutes ..."
 	$(PIP) install --no-build-isolation -Cbuild-dir=build/{wheel_tag}-$(word 1,$(subst -, ,$*)) \
 		$($(word 1,$(subst -, ,$*))-cmake) $($(word 2,$(subst -, ,$*))-cmake) \
 		'.[$(word 2,$(subst -, ,$*))]'

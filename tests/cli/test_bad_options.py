@@ -22,6 +22,7 @@ BAD_OPTIONS = [
     ("disks --particles 1e999", "--particles is '1e999'; it must be an integer"),
     ("disks --particles nan", "--particles is 'nan'; it must be an integer"),
     ("disks --particles --frames", "--particles is '--frames'; it must be an integer"),
+    ("disks 4096", "'4096' follows no option"),
     ("disks --device cuda:0,1,", 'unknown device "cuda:0,1,"'),
     ("spheres --packing-fraction 0.8", "--packing-fraction is 0.8; random packings go up to"),
     ("adsorption --systems many", "--systems is 'many'; it must be an integer or auto"),

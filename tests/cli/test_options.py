@@ -231,7 +231,7 @@ def test_files_may_be_repeated(words):
         ("electrolyte --valences 3", "--valences is '3'; it must be two integers separated by"),
         ("electrolyte --valences 3 -1 2", "--valences is '3,-1,2'; it must be two integers"),
         ("electrolyte --diameters 7.5,wide", "--diameters is '7.5,wide'; it must be two numbers"),
-        ("electrolyte --seed 1 2", "unexpected extra argument"),
+        ("electrolyte --seed 1 2", "'2' follows no option"),
         (
             "bench electrolyte --precision mixed mixed",
             "--precision is 'mixed,mixed'; a value occurs twice",

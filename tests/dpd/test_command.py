@@ -36,7 +36,7 @@ def test_run_writes_what_it_found(device, ranks, threads, tmp_path):
     assert summary["pressure_error"] < 0.5
     assert summary["million_particle_steps_per_second"] > 0
     assert summary["box"][0] ** 3 * 3 == pytest.approx(1500)
-    for name in ("in.dpd", "log.lammps", "thermo.csv", "final.data"):
+    for name in ("in.dpd", "log.lammps", "thermo.csv", "thermo.png", "final.data"):
         assert (tmp_path / "out" / name).stat().st_size > 0
     log = (tmp_path / "out" / "log.lammps").read_text()
     assert ("the particles are on cpu" in log) == (device == "cpu")

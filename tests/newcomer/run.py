@@ -47,8 +47,7 @@ class Newcomer:
         self.failed: list[str] = []
         self._began = time.monotonic()
         self._steps = 0
-        cmake = "CMAKE_CUDA_ARCHITECTURES=native" if has_gpu() else "MANYMOVE_CUDA=OFF"
-        self._environment = {**os.environ, "CMAKE_ARGS": f"-D{cmake}"}
+        self._environment = dict(os.environ)
         for name in ("VIRTUAL_ENV", "PYTHONPATH", "MAKEFLAGS", "MAKELEVEL"):
             self._environment.pop(name, None)
 

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from documents import ROOT
+from documents import ROOT, commands
 
 pytestmark = pytest.mark.skipif(
     shutil.which("cmake") is None or shutil.which("c++") is None, reason="no CMake or no compiler"
@@ -90,6 +90,18 @@ def test_named_architectures_need_no_gpu(configured, monkeypatch):
 def test_on_compiles_for_all_architectures(configured):
     """Wheels and packages are built so."""
     assert configured("-DMANYMOVE_CUDA=ON", gpus=["9.0"]).endswith("80-real 90-real 100-real 120")
+
+
+def test_wheels_are_built_for_all_architectures():
+    for path in ("pyproject.toml", "packaging/conda/manymove/recipe.yaml"):
+        (setting,) = re.findall("-DMANYMOVE_CUDA=(.*)", (ROOT / path).read_text())
+        assert re.search(r"\bON\b", setting), path
+
+
+def test_the_readme_installs_with_one_line():
+    """Two would compile the engines twice. pip shows what is compiled with -v only."""
+    (line,) = (line for line in commands(ROOT / "README.md") if line.startswith("pip "))
+    assert line.startswith("pip install -v ") and line.endswith(" ./lammps_ext")
 
 
 def test_on_fails_where_nvcc_does(configured):

@@ -72,7 +72,7 @@ def profile(
              title=state(summary))  # fmt: skip
     right = axes.twinx()
     right.errorbar(result.position, result.free_energy / temperature,
-                   result.free_energy_error / temperature, fmt=".-", ms=3, lw=0.8,
+                   result.free_energy_error / temperature, fmt="s--", ms=3, mfc="none", lw=0.8,
                    color="C3")  # fmt: skip
     right.set_ylabel(r"free energy $\beta F$", color="C3")
     axes.yaxis.label.set_color("C0")

@@ -63,9 +63,14 @@ class Command(TyperCommand):
         try:
             return super().parse_args(ctx, words)
         except Exception as error:
-            if not hasattr(error, "possibilities"):  # typer's error for an unknown option
+            if hasattr(error, "possibilities"):  # typer's error for an unknown option
+                raise ValueError(_unknown(error.option_name, list(names))) from None
+            extra = re.search(r"unexpected extra argument\S* \((.*)\)", str(error))
+            if extra is None:
                 raise
-            raise ValueError(_unknown(error.option_name, list(names))) from None
+            raise ValueError(
+                f"{extra[1]!r} follows no option; a value follows the name of its option"
+            ) from None
 
 
 def _unknown(option: str, known: list[str]) -> str:
