@@ -114,8 +114,8 @@ def slow_mode_rows(summary: dict[str, Any], unit: str) -> list[tuple[str, str]]:
     return [
         (
             "slow modes",
-            f"{what} relax in {found['relaxation_time']:.2g} {unit} or more, too slowly for this "
-            "run to sample them",
+            f"the relaxation time of {what} is {found['relaxation_time']:.2g} {unit} or more, too "
+            "long for this run to sample",
         )
         for what, found in summary["slow_modes"].items()
         if not found["resolved"]
