@@ -111,7 +111,7 @@ def changed(array, index, value):
         ("velocities", lambda a: changed(a, (4, 1), np.nan), "velocities must be finite.* 4"),
         ("forces", lambda a: changed(a, (5, 2), np.inf), "forces must be finite.*particle 5"),
         # LAMMPS moves such a particle by one edge after the other.
-        ("positions", lambda a: changed(a, (3, 0), 1e300), "positions are far outside the box"),
+        ("positions", lambda a: changed(a, (3, 0), 1e99), "positions are far outside the box"),
         ("positions", lambda a: changed(a, (3, 0), -1e9), "positions are far outside the box"),
         ("positions", lambda a: a[1:], "80 positions of 81 particles"),
         ("velocities", lambda a: a.ravel(), r"velocities must have shape \(N, 3\)"),
@@ -119,7 +119,9 @@ def changed(array, index, value):
         ("tags", lambda a: a[:, None], "numbers of the particles have gaps"),
         ("tags", lambda a: changed(a, 0, 2), "numbers of the particles have gaps"),
         ("records", lambda a: a[:, :3], "records of shape"),
-        ("records", lambda a: changed(a, (0, 1), np.nan), "records .* not finite"),
+        ("records", lambda a: changed(a, (0, 1), np.nan), "records .* not below"),
+        ("records", lambda a: changed(a, (0, 1), -1e300), "records .* not below"),
+        ("velocities", lambda a: changed(a, (4, 1), 1e300), "velocities must be below 1e"),
     ],
 )  # fmt: skip
 def test_wrong_arrays_are_named(saved, name, change, message, tmp_path):

@@ -17,6 +17,7 @@ TITLE = ",".join(("step", *QUANTITIES))
 UNITS = "units lj\natom_style atomic\ncomm_modify vel yes\n"
 SKIN = 0.4  # of the neighbor lists, in cutoffs
 _DEVICES = ("auto", "cpu", "cuda")
+_LARGEST = 1e15  # of a number of the model, so that forces and their sums are finite
 _MOST_NEIGHBORS = 2000  # in a list of LAMMPS, `neigh_modify one`
 _MOST_EMPTY_CELLS = 2**27  # they take seconds and 1 GB
 _WORDS = re.compile(r"[\w./-]+(?: [\w./-]+)*", re.ASCII)
@@ -84,9 +85,11 @@ class Model:
             arguments.not_negative(name, getattr(self, name))
         for name in ("a", "gamma", "temperature", "cutoff", "weight_exponent", "timestep"):
             value = arguments.number(name, getattr(self, name))
-            if not math.isfinite(value):
-                raise ValueError(f"{name} must be finite, got {value}")
+            if not abs(value) <= _LARGEST:
+                raise ValueError(f"{name} must be finite and at most {_LARGEST:g}, got {value}")
             object.__setattr__(self, name, value)
+        if self.timestep < 1 / _LARGEST:
+            raise ValueError(f"timestep must be at least {1 / _LARGEST:g}, got {self.timestep}")
         object.__setattr__(self, "seed", arguments.count("seed", self.seed))
         arguments.one_of("precision", self.precision, arguments.PRECISIONS)
         arguments.one_of("device", self.device, _DEVICES)

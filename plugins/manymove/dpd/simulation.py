@@ -28,6 +28,7 @@ _ARRAYS = {"tags": np.int32} | dict.fromkeys(
 _SETTINGS = {  # of the model, in a checkpoint
     "a", "gamma", "temperature", "cutoff", "weight_exponent", "timestep", "seed", "precision"
 }  # fmt: skip
+_LARGEST = 1e100  # of a number in a checkpoint: squares and sums are finite
 _MOST_STEPS = 2**62  # LAMMPS counts steps with 63 bits
 
 
@@ -330,8 +331,8 @@ class DPDFluid(Simulation):
 
 def _three(name: str, values: Any) -> np.ndarray:
     found = np.array([arguments.number(name, value) for value in values])
-    if found.shape != (3,) or not np.isfinite(found).all():
-        raise ValueError(f"{name} must be three finite numbers, got {values}")
+    if found.shape != (3,) or not (np.abs(found) < _LARGEST).all():
+        raise ValueError(f"{name} must be three numbers below {_LARGEST:g}, got {values}")
     return found
 
 
@@ -341,15 +342,18 @@ def _check_arrays(state: dict[str, Any], low: np.ndarray, edges: np.ndarray) -> 
     if tags.ndim != 1 or (np.sort(tags) != np.arange(1, tags.size + 1)).any():
         raise ValueError("the numbers of the particles have gaps")
     for name in ("positions", "velocities", "forces"):
-        if len(_points(name, state[name])) != tags.size:
-            raise ValueError(f"{len(state[name])} {name} of {tags.size} particles")
+        points = _points(name, state[name])
+        if len(points) != tags.size:
+            raise ValueError(f"{len(points)} {name} of {tags.size} particles")
+        if not (np.abs(points) < _LARGEST).all():
+            raise ValueError(f"{name} must be below {_LARGEST:g}")
     # Particles leave the box until the next time that they are sorted. LAMMPS moves those outside
     # by one edge after the other, which takes forever if they are far away.
     far = (np.abs(state["positions"] - (low + edges / 2)) > edges).any(axis=1)
     if not (np.abs(low) <= edges).all() or far.any():
         raise ValueError(f"positions are far outside the box, which begins at {low.tolist()}")
-    if records.shape[1:] != (4,) or not np.isfinite(records).all():
-        raise ValueError(f"records of shape {records.shape}, or not finite")
+    if records.shape[1:] != (4,) or not (np.abs(records) < _LARGEST).all():
+        raise ValueError(f"records of shape {records.shape}, or not below {_LARGEST:g}")
 
 
 def _edges(box: Iterable[float], cutoff: float) -> np.ndarray:
