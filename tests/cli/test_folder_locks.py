@@ -24,12 +24,15 @@ from manymove.jobs import folder_lock
 
 COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for name in SMALL]
 HOLD = """
-import os, sys, time
+import os, subprocess, sys, time
 from pathlib import Path
 from manymove.jobs import folder_lock
 folder_lock.hold(Path(sys.argv[1]))
-if len(sys.argv) > 2 and os.fork() == 0:
+if "fork" in sys.argv and os.fork() == 0:
     time.sleep(100)
+if "program" in sys.argv:
+    with folder_lock.shared() as locks:
+        subprocess.Popen(["sleep", "100"], pass_fds=locks, preexec_fn=lambda: None)
 print("held", flush=True)
 time.sleep(100)
 """
@@ -120,6 +123,18 @@ def test_the_lock_of_a_killed_process_is_not_held_by_its_children(tmp_path):
     folder_lock.hold(tmp_path)
     assert time.monotonic() - began < 1
     os.killpg(holder.pid, signal.SIGKILL)  # the child
+
+
+def test_a_program_of_a_killed_process_keeps_the_folder_until_it_ends(tmp_path, monkeypatch):
+    holder = hold(tmp_path, "program")
+    os.kill(holder.pid, signal.SIGKILL)
+    holder.wait()
+    with monkeypatch.context() as patch:
+        patch.setattr(folder_lock, "_ENDING", 0.1)
+        with pytest.raises(OSError, match=f"in use by process {holder.pid}"):
+            folder_lock.hold(tmp_path)
+    threading.Timer(0.3, os.killpg, (holder.pid, signal.SIGKILL)).start()
+    folder_lock.hold(tmp_path)
 
 
 @pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")

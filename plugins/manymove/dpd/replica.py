@@ -29,7 +29,7 @@ from manymove.dpd.model import (
     records,
     velocities,
 )
-from manymove.jobs import limits
+from manymove.jobs import folder_lock, limits
 from manymove.jobs.progress import MovesBar, StopRequest
 from manymove.jobs.world import run_concurrently
 from manymove.lammps import host
@@ -199,6 +199,7 @@ def simulate(
     # A session of its own, so that Ctrl-C on the terminal reaches this process only.
     with (
         StopRequest() as stop,
+        folder_lock.shared() as locks,
         subprocess.Popen(
             [*command, "-in", "in.dpd", "-log", "log.lammps", "-nocite"],
             cwd=output,
@@ -206,6 +207,7 @@ def simulate(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            pass_fds=locks,
             start_new_session=True,
             preexec_fn=_end_with_the_command,
         ) as process,

@@ -20,6 +20,7 @@ import platform
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from manymove import files
 LOCK_FILE = "manymove.lock"
 _BEAT = 5.0  # seconds between two settings of the time
 _SILENT = 60.0  # seconds without one after which a process on another host is taken for dead
+_ENDING = 10.0  # seconds that programs of a killed process get for their end
 _PAUSE = 0.25  # seconds between two looks at the time
 _UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)
 
@@ -66,6 +68,19 @@ def release() -> None:
             _held.popitem()[1].release()
 
 
+@contextlib.contextmanager
+def shared() -> Iterator[tuple[int, ...]]:
+    """A context with descriptors of the locks for a program that this process starts. The folders
+    stay locked until that ends, too, also if this process is killed."""
+    with _guard:
+        copies = tuple(os.dup(lock.descriptor) for lock in _held.values())
+    try:
+        yield copies
+    finally:
+        for copy in copies:
+            os.close(copy)
+
+
 def _beat(ended: threading.Event) -> None:
     while not ended.wait(_BEAT):
         with _guard:
@@ -91,6 +106,7 @@ class _Lock:
     def __init__(self, place: Path, name: Path) -> None:
         self._path = place / LOCK_FILE
         self._name = name  # in messages
+        self._patience = time.monotonic() + _ENDING
         self._made = [folder for folder in (place, *place.parents) if not folder.exists()]
         files.make_folder(place)
         try:
@@ -107,11 +123,13 @@ class _Lock:
         try:
             free = _lock(descriptor)
             holder = _read(descriptor)
-            here = free is True and holder.get("machine") == _machine()
-            if free is False and holder:
+            here = holder.get("machine") == _machine()
+            # A program that a killed process has started may still be about to end.
+            ending = here and not _is_running(holder) and time.monotonic() < self._patience
+            if free is False and holder and not ending:
                 self._refuse(holder)
-            # A process of this machine has ended, because the kernel has given the lock.
-            if free is not False and holder and not here and self._beats():
+            # A process of this machine has ended if the kernel has given the lock.
+            if free is not False and holder and not (free and here) and self._beats():
                 self._refuse(holder)
             # The holder may just have removed the file, or not yet have written it.
             if free is not False and self._is_file_of(descriptor):
@@ -191,6 +209,16 @@ def _machine() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return platform.node()
+
+
+def _is_running(holder: dict[str, Any]) -> bool:
+    try:
+        os.kill(int(holder["pid"]), 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, LookupError, TypeError, ValueError):
+        pass
+    return True
 
 
 def _write(descriptor: int) -> None:
