@@ -43,7 +43,7 @@ NodeName=node[1-2] CPUs=2 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES State=UP
 """
 DISKS = "disks --particles 3000 --device cpu --threads 1 --quiet --frames 1 --equilibrate 5 "
-DISKS += "--checkpoint 0.1 --decompose --seed 5"
+DISKS += "--checkpoint-every 0.1 --decompose --seed 5"
 
 pytestmark = pytest.mark.skipif(
     not all(map(shutil.which, PROGRAMS)), reason="Slurm or munge is not installed"

@@ -268,7 +268,8 @@ from manymove import HardDisks
 resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
 along = np.arange(-0.5 * {edge}, 0.49 * {edge}, 30)  # a disk for less than a thousand cells
 try:
-    HardDisks(np.stack(np.meshgrid(along, along), -1).reshape(-1, 2), ({edge}, {edge}), seed=1, device="cpu", threads={threads})
+    positions = np.stack(np.meshgrid(along, along), -1).reshape(-1, 2)
+    HardDisks(positions, ({edge}, {edge}), seed=1, device="cpu", threads={threads})
 except {error} as error:
     print("refused", error)
 disks = HardDisks(np.zeros((1, 2)), (9.0, 9.0), seed=1, device="cpu", threads=1)
