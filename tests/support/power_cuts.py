@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from manymove.jobs.folder_lock import LOCK_FILE
+
 SECTOR = 512  # bytes, which are written as a whole or not at all
 FOLDER = -1  # stands for the number of a file
 Image = dict[str, bytes | None]  # paths from the root; None: a folder
@@ -84,6 +86,8 @@ class Recorder:
         if isinstance(path, int):
             path = os.readlink(f"/proc/self/fd/{path}")
         path = Path(os.path.abspath(path))
+        if path.name == LOCK_FILE:  # means nothing after a power cut
+            return None
         return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else None
 
     def _written(self, path: str, offset: int, data: bytes) -> None:
