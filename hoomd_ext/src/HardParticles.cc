@@ -168,6 +168,7 @@ void HardParticles::check_swaps() const {
 void HardParticles::prepRun(std::uint64_t timestep) {
   timestep_ = timestep;
   if (check_) check_();
+  follow_pressure();
   recover();
   check_plane();
   prepare();
@@ -180,6 +181,7 @@ void HardParticles::prepRun(std::uint64_t timestep) {
 
 void HardParticles::update(std::uint64_t timestep) {
   timestep_ = timestep;
+  follow_pressure();
   check_system();
   if (ranks_) {
     update_spread();
@@ -206,6 +208,15 @@ void HardParticles::update(std::uint64_t timestep) {
   running_ = true;
   timestep_ = timestep + 1;  // what is read or made from now on belongs there
   seconds_ = seconds_since(started_);
+}
+
+void HardParticles::follow_pressure() {
+  if (!pressure_) return;
+  const double now = (*pressure_)(timestep_);
+  if (!(now > 0 && std::isfinite(now)))
+    refuse(text_of(": box_moves['betaP'] must be positive and finite, got ", now, " at step ",
+                   timestep_));
+  set(beta_pressure_, now);
 }
 
 void HardParticles::follow_box(bool scale) {

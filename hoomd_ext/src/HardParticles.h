@@ -3,6 +3,7 @@
 #pragma once
 
 #include <hoomd/Integrator.h>
+#include <hoomd/Variant.h>
 #include <pybind11/pybind11.h>
 
 #include <array>
@@ -44,6 +45,8 @@ class HardParticles : public hoomd::Integrator {
   void set_sweeps_per_step(int sweeps) { set(sweeps_per_step_, sweeps); }
   // Largest width of a tile in cells along each axis; 0: chosen by the engine.
   void set_tile(int tile) { set(tile_, tile); }
+  // A pressure over kT that changes with the time step; null: the number of set_box_moves().
+  void set_pressure(std::shared_ptr<hoomd::Variant> pressure) { pressure_ = std::move(pressure); }
   // Constant pressure: pressure over kT (0: constant volume), steps uniform in ln V, in V or in the
   // length of one edge, the largest step (0: chosen), and the shares of it for each edge.
   void set_box_moves(double beta_pressure, bool ln_volume, bool edges_apart, double delta,
@@ -102,6 +105,7 @@ class HardParticles : public hoomd::Integrator {
   }
   // After an error that all ranks know of they begin again. Collective.
   void recover();
+  void follow_pressure();
   std::array<double, 3> box() const;
   // Makes the engine hold HOOMD-blue's particles as they are now.
   void prepare();
@@ -158,6 +162,7 @@ class HardParticles : public hoomd::Integrator {
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;
   double repair_depth_ = 1e-4;
   int tile_ = 0;
+  std::shared_ptr<hoomd::Variant> pressure_;
   double beta_pressure_ = 0, volume_delta_ = 0;
   bool ln_volume_ = true, edges_apart_ = false;
   std::array<double, 3> edge_shares_{1, 1, 1};

@@ -20,12 +20,13 @@ class HardDisks(HardParticles):
             ``device.num_cpu_threads`` if HOOMD-blue was built with threads (TBB) and they are
             fewer.
         box_moves (dict): `None` for constant volume, or settings for constant pressure in the words
-            of `hoomd.hpmc.update.BoxMC`: ``betaP``, and optionally ``volume``, a dictionary with
-            the ``mode``, ``"ln"`` (default) or ``"standard"``, and ``delta``, the maximum change of
-            ln V or V (default chosen from the pressure). Ten trial changes of the volume follow
-            each shift of the grid; all edges change together. ``length`` instead of ``volume``
-            changes one edge at a time by at most its ``delta``, a number or a tuple of one
-            number per edge, where 0 keeps the edge fixed.
+            of `hoomd.hpmc.update.BoxMC`: ``betaP``, a number or a `hoomd.variant.Variant`, whose
+            every new value makes a new engine, and optionally ``volume``, a dictionary with the
+            ``mode``, ``"ln"`` (default) or ``"standard"``, and ``delta``, the maximum change of ln
+            V or V (default chosen from the pressure). Ten trial changes of the volume follow each
+            shift of the grid; all edges change together. ``length`` instead of ``volume`` changes
+            one edge at a time by at most its ``delta``, a number or a tuple of one number per edge,
+            where 0 keeps the edge fixed.
         swap (dict): `None`, or settings for swap moves, in which two disks of different types
             exchange their types if there is room: ``rounds``, the number of rounds of pairs for
             each set of cells, and optionally ``range``, the largest difference of the diameters

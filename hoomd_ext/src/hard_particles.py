@@ -245,6 +245,8 @@ class HardParticles(Integrator):
         if not self._attached:
             return
         of_box, swap = self._box_moves, self._swap
+        betaP = None if of_box is None else of_box["betaP"]
+        self._cpp_obj.setPressure(betaP if callable(betaP) else None)
         if of_box is None:
             self._cpp_obj.setBoxMoves(0.0, True, False, 0.0, [1.0] * 3)
         else:
@@ -253,7 +255,8 @@ class HardParticles(Integrator):
             if isinstance(delta, tuple):
                 most = max(delta)
                 shares = ([each / most for each in delta] + shares)[:3]
-            self._cpp_obj.setBoxMoves(of_box["betaP"], mode == "ln", mode == "length", most, shares)
+            now = moves.pressure(betaP, self._simulation.timestep)
+            self._cpp_obj.setBoxMoves(now, mode == "ln", mode == "length", most, shares)
         if swap is None:
             self._cpp_obj.setSwap(0, 0.0, 1)
         else:

@@ -23,6 +23,7 @@ PYBIND11_MODULE(_manymove, module) {
       .def_property("repair_depth", &HardParticles::repair_depth, &HardParticles::set_repair_depth)
       .def("setCheck", &HardParticles::set_check)
       .def("setTile", &HardParticles::set_tile)
+      .def("setPressure", &HardParticles::set_pressure)
       .def("setBoxMoves", &HardParticles::set_box_moves)
       .def("setSwap", &HardParticles::set_swap)
       .def_property_readonly("volume_moves", &HardParticles::volume_moves)

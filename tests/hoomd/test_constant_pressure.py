@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
-from hoomd_spheres import attach, lattice, positions_of, simulation_of  # noqa: E402
+from hoomd_spheres import attach, edges_of, lattice, positions_of, simulation_of  # noqa: E402
 
 import manymove  # noqa: E402
 
@@ -121,4 +121,25 @@ def test_a_change_that_is_too_large_is_named_as_it_was_given(way, changes, name)
     simulation = simulation_of(SYSTEMS["spheres"][0])
     attach(simulation, way, box_moves={"betaP": 5.0, **changes})
     with pytest.raises(ValueError, match=rf"box_moves\['{name}'\]\['delta'\] must .* got 9"):
+        simulation.run(1)
+
+
+@pytest.mark.parametrize("dimensions", [2, 3])
+def test_a_variant_of_the_pressure_acts_in_each_step(way, dimensions):
+    """As its values, assigned between runs of one step."""
+    start, found = lattice(dimensions, 6, 1.5), []
+    ramp = hoomd.variant.Ramp(0.5, 8.0, 0, 3)
+    for by_hand in (True, False):
+        simulation = simulation_of(start)
+        settings = {"betaP": ramp(0) if by_hand else ramp}
+        particles = attach(simulation, way, box_moves=settings)
+        for step in range(4):
+            if by_hand:
+                particles.box_moves = {"betaP": ramp(step)}
+            simulation.run(1)
+        found.append([*edges_of(simulation), *positions_of(simulation).ravel()])
+        assert sum(particles.volume_moves) > 0
+    assert found[0] == found[1]
+    with pytest.raises(ValueError, match=r"betaP'\] must be positive and finite, got -1"):
+        particles.box_moves = {"betaP": hoomd.variant.Constant(-1.0)}
         simulation.run(1)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from commands import MPIEXEC
-from processes import LIMIT, LIMITED, SOON, Job, on_ranks, programs, with_support
+from processes import LIMIT, LIMITED, RANK, SOON, Job, on_ranks, programs, with_support
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")
 pytest.importorskip("mpi4py")
@@ -58,7 +58,7 @@ communicator.barrier_all()
 
 def start(script: str, folder: Path, ranks: int) -> Job:
     """Each rank has a file for its errors, because a launcher that ends may not pass them on."""
-    errors = ["sh", "-c", 'exec "$@" 2> error-$PMI_RANK', "sh"]
+    errors = ["sh", "-c", f'exec "$@" 2> error-{RANK}', "sh"]
     command = [*on_ranks(ranks), *errors, sys.executable, "-c", script]
     job = Job(command, cwd=folder, env=with_support({**os.environ, **LIMITED}))
     job.until((folder / "ready").exists)
@@ -88,7 +88,8 @@ def test_a_rank_that_is_killed_where_the_launcher_does_not_notice(script, tmp_pa
         pytest.importorskip("hoomd.manymove")
     job = start(script, tmp_path, 3)
     parents = {pid: parent for pid, (parent, _) in programs().items()}
-    launcher = [job.process.pid, *(p for p in parents if parents[p] == job.process.pid)]
+    children = {p for p in parents if parents[p] == job.process.pid}  # of Open MPI the ranks
+    launcher = [job.process.pid, *(children - {*job.ranks()})]
     for pid in launcher:
         os.kill(pid, signal.SIGSTOP)
     os.kill(job.ranks()[-1], signal.SIGKILL)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -155,9 +156,20 @@ class Job:
         return said
 
 
+# In a shell, the number of a rank that MPICH or Open MPI has started.
+RANK = "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}"
+
+
+@functools.cache
+def _options() -> list[str]:
+    """Open MPI refuses root and more ranks than cores, unless it is told otherwise."""
+    said = run([MPIEXEC, "--version"], timeout=60).stdout if MPIEXEC else ""
+    return ["--allow-run-as-root", "--oversubscribe"] if "Open MPI" in said else []
+
+
 def on_ranks(ranks: int) -> list[str | None]:
     """The launcher. A test that uses it is skipped if `MPIEXEC` is None."""
-    return [MPIEXEC, "-n", str(ranks)]
+    return [MPIEXEC, *_options(), "-n", str(ranks)]
 
 
 def found(

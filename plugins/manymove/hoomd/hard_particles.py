@@ -284,7 +284,7 @@ class HardParticlesUpdater(EngineAction):
     @contextmanager
     def _following(self, timestep: int) -> Iterator[dict[str, Any]]:
         """Addresses of HOOMD-blue's arrays, with an engine that has the present particles."""
-        present = self._present()
+        present = self._present(timestep)
         if present == self._made_with and self._simulation.state.N_particles == self._engine.N:
             with self._where("tag") as particles:
                 if self._engine.core.same_positions(**particles):
@@ -297,7 +297,7 @@ class HardParticlesUpdater(EngineAction):
         with self._where("tag") as particles:
             yield particles
 
-    def _present(self) -> dict[str, Any]:
+    def _present(self, timestep: int) -> dict[str, Any]:
         """The arguments of an engine for the present state, except the positions."""
         return {
             "box": self._edges(),
@@ -310,16 +310,17 @@ class HardParticlesUpdater(EngineAction):
             "seed": self._simulation.seed or 0,
             "device": self._device,
             "threads": self._threads,
-            **self._constant_pressure(),
+            **self._constant_pressure(timestep),
             **self._swap_moves(),
         }
 
-    def _constant_pressure(self) -> dict[str, Any]:
+    def _constant_pressure(self, timestep: int) -> dict[str, Any]:
         """The arguments of an engine at constant pressure."""
         if self._box_moves is None:
             return {}
         mode, delta = moves.mode_and_delta(self._box_moves, self._dimensions)
-        return {"betaP": self._box_moves["betaP"], "volume_mode": mode, "volume_delta": delta}
+        betaP = moves.pressure(self._box_moves["betaP"], timestep)
+        return {"betaP": betaP, "volume_mode": mode, "volume_delta": delta}
 
     def _swap_moves(self) -> dict[str, Any]:
         """The arguments of an engine with swap moves."""

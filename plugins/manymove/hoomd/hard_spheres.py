@@ -37,13 +37,13 @@ class HardSpheresUpdater(HardParticlesUpdater):
         threads: number of threads of the engine on a CPU device; default all cores. If several
             simulations share a machine, for example one per MPI rank, each should have its share.
         box_moves: None for constant volume, or a dictionary in the words of
-            `hoomd.hpmc.update.BoxMC` for constant pressure: "betaP", and optionally "volume", a
-            dictionary with the "mode", "ln" (default) or "standard", and "delta", the maximum
-            change of ln V or V (default chosen from the pressure). Ten trial changes of the volume
-            follow each cycle; all edges change together. "length" instead of "volume" changes one
-            edge at a time, once per cycle, by at most its "delta", a number or a tuple of one
-            number per edge, where 0 keeps the edge fixed. This maximum applies to the initial edges
-            and grows in proportion to the edge.
+            `hoomd.hpmc.update.BoxMC` for constant pressure: "betaP", a number or a
+            `hoomd.variant.Variant`, and optionally "volume", a dictionary with the "mode", "ln"
+            (default) or "standard", and "delta", the maximum change of ln V or V (default chosen
+            from the pressure). Ten trial changes of the volume follow each cycle; all edges change
+            together. "length" instead of "volume" changes one edge at a time, once per cycle, by at
+            most its "delta", a number or a tuple of one number per edge, where 0 keeps the edge
+            fixed. This maximum applies to the initial edges and grows in proportion to the edge.
         swap: None, or a dictionary for swap moves, in which two spheres of different types exchange
             their types if there is room: "rounds", the number of rounds of pairs for each set of
             cells, and optionally "range", the largest difference of the diameters (default any),

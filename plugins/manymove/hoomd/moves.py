@@ -51,6 +51,15 @@ def _refuse_others(name: str, value: Mapping[str, Any], known: tuple[str, ...]) 
         )
 
 
+def pressure(value: Any, timestep: int | None = None) -> Any:
+    """Check the pressure of box moves: a number, or a variant of HOOMD-blue, whose value at a time
+    step is returned if that is given."""
+    name = "box_moves['betaP']"
+    if not callable(value):
+        return _positive(name, value)
+    return value if timestep is None else _positive(name, value(timestep))
+
+
 def box_moves(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Check the settings of `box_moves` and fill in the defaults."""
     if value is None:
@@ -70,7 +79,7 @@ def box_moves(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
         elif longest is not None:
             longest = _positive("box_moves['length']['delta']", longest)
         return {
-            "betaP": _positive("box_moves['betaP']", value["betaP"]),
+            "betaP": pressure(value["betaP"]),
             "length": {"delta": longest},
         }
     volume = _dictionary("box_moves['volume']", value.get("volume") or {})
@@ -82,7 +91,7 @@ def box_moves(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if delta is not None:
         delta = _positive("box_moves['volume']['delta']", delta)
     return {
-        "betaP": _positive("box_moves['betaP']", value["betaP"]),
+        "betaP": pressure(value["betaP"]),
         "volume": {"mode": mode, "delta": delta},
     }
 
