@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -112,8 +113,10 @@ def test_on_fails_where_nvcc_does(configured):
 
 def test_tests_compile_the_cuda_sources_wherever_nvcc_is():
     """The Makefile names an architecture, with which a build needs no GPU."""
+    without = ("MAKEFLAGS", "MAKELEVEL", "CUDA", "ARCH")
     done = subprocess.run(
         ["make", "-n", "-C", ROOT, "test", "NVCC=/usr/bin/nvcc", "GPU=", "VENV=build/none"],
+        env={name: value for name, value in os.environ.items() if name not in without},
         capture_output=True,
         text=True,
     )
