@@ -218,7 +218,7 @@ def test_labels_and_keys_are_those_of_raspa3(tmp_path):
         ({"TruncationMethod": "smoothed"}, '"smoothed" is neither shifted nor truncated'),
         ({"ShiftedPotentialPairs": [["O", "C"]]}, "potentials by pair .shiftedpotentialpairs"),
         ({"NoTailCorrectionPairs": [["O", "C"]]}, "potentials by pair .notailcorrectionpairs"),
-        ({"ChargeMethod": "Wolf"}, 'ChargeMethod is "Wolf"; only Ewald is possible'),
+        ({"ChargeMethod": "Wolf"}, 'ChargeMethod is "Wolf"; only Ewald is supported'),
         ({"CutOffFrameworkVDW": 12.0, "CutOffMoleculeVDW": 14}, r"several cutoffs \(12, 14 angst"),
     ],
 )
