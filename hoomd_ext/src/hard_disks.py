@@ -95,7 +95,7 @@ class HardDisks(HardParticles):
             or potentials is set or read, or an attribute is assigned that does not exist or is a
             result.
         RuntimeError: (at the start of a run) ``simulation.operations`` has an operation that works
-            with HPMC's integrator only; the message has what to use instead.
+            with HPMC's integrator only; the message names a replacement.
         hoomd.error.MutabilityError: `threads` is set while the integrator is attached.
     """
 

@@ -235,7 +235,7 @@ def test_a_bead_of_raspa3_in_a_framework_and_another_cutoff_are_told(tmp_path):
     assert [str(w.message) for w in found] == [
         "framework atoms: the rule C (0.8 K, 6.3 angstrom) applies to C1, although the file marks "
         "it as not part of a framework",
-        "the file of the force field has the cutoff 12 angstrom, but the cutoff is 9",
+        "the file of the force field has the cutoff 12 angstrom, but the run has the cutoff 9",
     ]
 
 

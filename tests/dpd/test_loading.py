@@ -113,7 +113,7 @@ def changed(array, index, value):
         # LAMMPS moves such a particle by one edge after the other.
         ("positions", lambda a: changed(a, (3, 0), 1e300), "positions are far outside the box"),
         ("positions", lambda a: changed(a, (3, 0), -1e9), "positions are far outside the box"),
-        ("positions", lambda a: a[1:], "80 positions of 81 particles"),
+        ("positions", lambda a: a[1:], "80 positions for 81 particles"),
         ("velocities", lambda a: a.ravel(), r"velocities must have shape \(N, 3\)"),
         ("forces", lambda a: a.T, r"forces must have shape \(N, 3\)"),
         ("tags", lambda a: a[:, None], "tags of the particles have gaps"),
