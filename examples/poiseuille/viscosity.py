@@ -3,7 +3,8 @@
     python viscosity.py --runs 10
 
 In each half of width L the velocity is rho g / (2 eta) x (L - x); its mean is rho g L^2 / (12 eta).
-The error of a run is that of the thermal fluctuations; warnings say if the flow is not stationary.
+The error of a run follows from the thermal fluctuations. Warnings appear if the flow is not
+stationary.
 """
 
 from __future__ import annotations

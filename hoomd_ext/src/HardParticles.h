@@ -28,7 +28,7 @@ class HardParticles : public hoomd::Integrator {
   // dimensions: 2 or 3. threads: of the CPU engine.
   HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, int dimensions, int threads);
 
-  // Called when a run begins; it may throw.
+  // Sets a function that is called when a run begins and may throw.
   void set_check(std::function<void()> check) { check_ = std::move(check); }
   void prepRun(std::uint64_t timestep) override;
   void update(std::uint64_t timestep) override;

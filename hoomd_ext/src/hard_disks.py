@@ -81,9 +81,9 @@ class HardDisks(HardParticles):
         nselect (int): Trial moves in each occupied cell in a checkerboard sweep.
         sweeps_per_step (int): Checkerboard sweeps in a time step.
         repair_depth (float): Overlaps up to this depth, in contact distances, are repaired.
-        box_moves (dict): Trial changes of the box, or `None`. Assign a whole dictionary: items of
-            the one that is read cannot be assigned.
-        swap (dict): Swap moves, or `None`, to be assigned as a whole.
+        box_moves (dict): Trial changes of the box, or `None`. Assign a whole dictionary, because
+            single items cannot be assigned.
+        swap (dict): Swap moves, or `None`. Assign a whole dictionary.
         tile (int): Maximum width of a tile in cells, or `None` for the default.
         threads (int): Number of threads of the CPU engine, or `None`. It cannot be changed while
             the integrator is attached.
@@ -96,7 +96,7 @@ class HardDisks(HardParticles):
             or potentials is set or read, or an attribute is assigned that does not exist or is a
             result.
         RuntimeError: (at the start of a run) ``simulation.operations`` has an operation that works
-            with HPMC's integrator only; the message has what to use instead.
+            with HPMC's integrator only; the message names a replacement.
         hoomd.error.MutabilityError: `threads` is set while the integrator is attached.
     """
 

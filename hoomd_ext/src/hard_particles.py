@@ -58,7 +58,7 @@ def _depth(name):
 
 
 class _False(OnlyTypes):
-    """Takes False, and refuses True with the reason."""
+    """Accepts False, and refuses True with the reason."""
 
     def __init__(self, name, why):
         super().__init__(bool)
@@ -114,8 +114,8 @@ _ONLY_HPMC = frozenset(
 
 
 def default_threads(device):
-    """The cores that the process may use, at most the threads of HOOMD-blue if it has threads; one
-    of several ranks or partitions has one."""
+    """Default number of threads: one if there are several ranks or partitions, otherwise the cores
+    that the process may use, but at most the threads of a HOOMD-blue with threads."""
     communicator = device.communicator
     if communicator.num_partitions * communicator.num_ranks > 1:
         return 1
@@ -124,9 +124,9 @@ def default_threads(device):
 
 
 def _check_operations(reference):
-    """Refuse operations of HPMC beside an integrator, at the start of each run. The reference is
-    weak: another one would close a cycle through the C++ object, which calls this. HOOMD-blue keeps
-    that object when the integrator is set to None."""
+    """Refuse operations of HPMC at the start of each run of an integrator. The reference is weak,
+    because a strong one would close a cycle through the C++ object, which calls this function.
+    HOOMD-blue keeps that object when the integrator is set to None."""
     integrator = reference()
     if integrator is not None and integrator._simulation is not None:
         name = f"hoomd.manymove.{type(integrator).__name__}"
@@ -267,7 +267,7 @@ class HardParticles(Integrator):
         simulation._warn_if_seed_unset()
         threads = self._threads or default_threads(simulation.device)
         try:
-            # In a first run they would be attached next, and HOOMD-blue's own errors come first.
+            # In a first run HOOMD-blue attaches them next, and its own errors come first.
             if not simulation.operations._scheduled:
                 _check_operations(weakref.ref(self))
             self._check_shapes(simulation.state.particle_types)

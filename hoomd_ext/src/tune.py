@@ -87,8 +87,8 @@ class _Solve(hoomd.custom.Action):
         every = self._integrator._simulation.state.particle_types
         if {*self._types} != {*every}:
             raise RuntimeError(
-                f"hoomd.manymove.tune.MoveSize tunes the one d of all types, {every}, not that of "
-                f"{self._types}: leave out types"
+                f"hoomd.manymove.tune.MoveSize tunes the one d of all types, {every}, but types "
+                f"has {self._types}: leave out types"
             )
 
     def _get_acceptance(self):
@@ -140,17 +140,17 @@ def _checked_target(target):
 class MoveSize(hoomd.tune.CustomTuner):
     """Tunes `d` of `HardDisks` or `HardSpheres` to an acceptance; all types have the same.
 
-    The arguments are those of `hoomd.hpmc.tune.MoveSize`, in the same order.
+    The arguments and their order are the same as for `hoomd.hpmc.tune.MoveSize`.
 
     Args:
         trigger (hoomd.trigger.trigger_like): When to tune.
-        moves (list[str]): ``["d"]``, the only size of moves here.
+        moves (list[str]): ``["d"]``, the only size that can be tuned.
         target (float): Wanted acceptance, in (0, 1).
         solver (hoomd.tune.RootSolver): How; see also `scale_solver` and `secant_solver`.
         types (list[str]): `None`, or the names of all particle types, which have one `d`.
         max_translation_move (float): Largest `d` to try, or `None`. The tuner never exceeds
             their `max_d`, whatever is given here.
-        max_rotation_move (float): `None`: there are no rotations.
+        max_rotation_move (float): `None`, because there are no rotations.
 
     Attributes:
         moves, target, solver, types, max_translation_move, max_rotation_move: The arguments, which
@@ -159,8 +159,8 @@ class MoveSize(hoomd.tune.CustomTuner):
     In a dilute system the acceptance stays above the target at the largest `d`. The tuner then
     keeps that `d`, and `tuned` remains False.
 
-    Stop tuning before a production run: detailed balance needs a constant `d`. Every change of `d`
-    makes the engine read all positions again.
+    Stop tuning before a production run, because detailed balance needs a constant `d`. Every change
+    of `d` makes the engine read all positions again.
 
     Raises:
         ValueError: an argument is not as described above.

@@ -440,7 +440,7 @@ Settings DeckTranslation::settings() {
   settings.pairs.types = classes_.count();
   settings.pairs.coefficients = coefficients_.data();
   settings.cutoff = settings.pairs.largest_cutoff;
-  // LAMMPS finds a bond of this length. Both bonds of an angle may have it.
+  // LAMMPS finds bonds up to this length. Both bonds of an angle may be as long.
   settings.bonded_reach = (styles_.has_angles() ? 2 : 1) * comm->get_comm_cutoff();
   settings.force_to_acceleration = force->ftm2v;
   settings.mass = classes_.masses();

@@ -22,10 +22,10 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 # ---- CUDA ------------------------------------------------------------------------------------
 # Sets manymove_cuda. AUTO compiles the CUDA engines for the GPUs of this machine, or for the
-# architectures that are named; it leaves them out where there are neither, because compiling for all
-# architectures takes long. ON compiles for all, and fails where CUDA is unavailable.
+# architectures that are named. Without both it leaves the engines out, because compilation for all
+# architectures takes long. ON compiles for all if none is named, and fails if CUDA is unavailable.
 set(manymove_cuda OFF)
-set(why_no_cuda "")  # also said by the build at run time
+set(why_no_cuda "")  # the compiled package reports it, too
 set(architectures "${CMAKE_CUDA_ARCHITECTURES}")
 if(NOT architectures)
   set(architectures "$ENV{CUDAARCHS}")
@@ -62,14 +62,15 @@ else()
     foreach(capability ${capabilities})
       string(REPLACE "." "" architecture ${capability})
       if(NOT known MATCHES "compute_${architecture}\n")
-        set(architectures "")  # nvcc is older than this GPU, whose driver compiles the last of all
+        # nvcc is older than this GPU, whose driver compiles the code of the last architecture.
+        set(architectures "")
         break()
       endif()
       list(APPEND architectures ${architecture})
     endforeach()
     list(REMOVE_DUPLICATES architectures)
     if(NOT capabilities)
-      set(why_no_cuda "no NVIDIA GPU of compute capability 8.0 or later where it was compiled \
+      set(why_no_cuda "no NVIDIA GPU of compute capability 8.0 or later was found when it was compiled \
 (-DMANYMOVE_CUDA=ON compiles for all GPUs, -DCMAKE_CUDA_ARCHITECTURES=90 for an H100)")
     endif()
   endif()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Assignment to attributes of an object: it acts, or it is refused with a name that exists.
+"""Assignments to attributes of an object, which take effect or are refused with a valid name.
 
 The component for HOOMD-blue has a copy of this file.
 """
@@ -23,8 +23,8 @@ class CheckedAttributes:
 
 
 class ReadOnly(dict[str, Any]):
-    """A setting that is a dictionary, as it is read. Its items cannot be assigned, because that
-    would change a copy."""
+    """A copy of a setting that is a dictionary. Its items cannot be assigned, because that would
+    not change the setting."""
 
     def __init__(self, name: str, items: dict[str, Any]) -> None:
         super().__init__(
@@ -35,8 +35,7 @@ class ReadOnly(dict[str, Any]):
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise TypeError(
-            f"{self._name} was read as a copy, which changes nothing: assign a whole dictionary to "
-            f"{self._name}"
+            f"items of {self._name} cannot be assigned: assign a whole dictionary to {self._name}"
         )
 
     __setitem__ = __delitem__ = __ior__ = _refuse
@@ -46,7 +45,7 @@ class ReadOnly(dict[str, Any]):
         return ReadOnly, (self._name, dict(self))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ReadOnly:
-        return self  # nothing in it changes
+        return self  # it never changes
 
 
 def check(owner: Any, name: str, settings: Iterable[str] = ()) -> None:

@@ -67,7 +67,7 @@ def refused(path: PathLike, kind: str) -> Iterator[None]:
 
 
 def refusal(path: PathLike, kind: str, error: Exception) -> ValueError:
-    """The error of a file that does not hold what it should."""
+    """The error for a file with unexpected contents."""
     what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
     first = files.printable(what.partition("\n")[0])
     return ValueError(f"{os.fspath(path)} is no checkpoint of {kind}: {first}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Engines are for one thread of one process at a time."""
+"""Exclusive use of an engine by one thread of one process at a time."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 class Exclusive:
     """An engine that refuses to be used by two threads at a time, and by a forked process.
 
-    Attributes and methods are those of the engine. A forked process has no copy of the threads and
-    of the GPU memory of an engine: there it would wait for them without end.
+    It has the attributes and methods of the engine. A forked process has no copy of the threads and
+    of the GPU memory of an engine, and would wait for them without end.
 
     Args:
         engine: engine of the core, or one with its interface.
@@ -32,7 +32,7 @@ class Exclusive:
         """A context in which no other thread can use the engine.
 
         Raises:
-            RuntimeError: another thread uses it, or this process is a forked one.
+            RuntimeError: another thread uses the engine, or this process was forked.
         """
         self._check_process()
         if not self._lock.acquire(blocking=False):

@@ -4,7 +4,8 @@
 A file is written under another name, synced, and renamed; then its folder is synced. A rename is
 atomic, and syncing the folder makes it durable. Therefore the name always refers to a complete
 file, the old one or the new one. The other name is random, so that several processes may write one
-file at a time: the last one remains. Python repeats calls that a signal has interrupted (PEP 475).
+file at a time. The file that is renamed last remains. Python repeats calls that a signal has
+interrupted (PEP 475).
 """
 
 from __future__ import annotations
@@ -58,14 +59,14 @@ def replace(path: PathLike, *, keep_previous: bool = False) -> Iterator[BinaryIO
 
 
 def _unused(path: Path) -> Path:
-    """A name in the same folder that no other process uses, and that cannot be guessed. A kill
-    leaves the file with the suffix `PARTIAL`."""
+    """A name in the same folder that no other process uses, and that cannot be guessed. If the
+    process is killed, the file with the suffix `PARTIAL` remains."""
     return path.with_name(f"{path.name}.{secrets.token_hex(8)}{PARTIAL}")
 
 
 def _created(path: Path, like: Path) -> BinaryIO:
-    """A new file to write, with the permissions of another one if that exists, and otherwise those
-    of the umask. No link is followed."""
+    """A new file to write, with the permissions of the file `like` if it exists, and otherwise the
+    default permissions. No link is followed."""
     try:
         mode = stat.S_IMODE(os.stat(like).st_mode) & 0o777
     except OSError:
@@ -81,8 +82,8 @@ def _created(path: Path, like: Path) -> BinaryIO:
 
 
 def printable(text: str) -> str:
-    """A text with escapes instead of the characters that control a terminal, for words of files in
-    messages."""
+    """A text with escapes instead of characters that control a terminal, for messages that quote
+    files."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 

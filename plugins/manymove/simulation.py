@@ -42,7 +42,7 @@ def of_engine(name: str, doc: str) -> Any:
 class Simulation(CheckedAttributes, ABC):
     """An engine on a device and its parameters; a base class that is not for separate use.
 
-    Assignment to an attribute that does not exist, or cannot change, is an AttributeError.
+    Assignment to an attribute that does not exist, or cannot change, raises an AttributeError.
 
     A subclass defines `_KIND`, the kind of its checkpoints, `_COUNTER`, its own name of `timestep`,
     and `_several`, whether several GPUs can share a chain.

@@ -374,7 +374,7 @@ def test_shipped_frameworks_are_complete(name, formula, cell):
     [
         (9, 90, "O1 O 0 0 0 0.5", "site O1 is occupied by 0.5"),
         (9, 90, "O1 O 0 0 0 1\nO2 O 0.99 0.01 0 1", "overlap"),
-        (9, 90, "Q1 Qq 0 0 0 1", "no known element"),
+        (9, 90, "Q1 Qq 0 0 0 1", "is not known"),
         (9, 90, "", "has no atoms|no CIF file"),
     ],
 )

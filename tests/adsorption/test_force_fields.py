@@ -218,7 +218,7 @@ def test_labels_and_keys_are_those_of_raspa3(tmp_path):
         ({"TruncationMethod": "smoothed"}, '"smoothed" is neither shifted nor truncated'),
         ({"ShiftedPotentialPairs": [["O", "C"]]}, "potentials by pair .shiftedpotentialpairs"),
         ({"NoTailCorrectionPairs": [["O", "C"]]}, "potentials by pair .notailcorrectionpairs"),
-        ({"ChargeMethod": "Wolf"}, 'ChargeMethod is "Wolf"; only Ewald is possible'),
+        ({"ChargeMethod": "Wolf"}, 'ChargeMethod is "Wolf"; only Ewald is supported'),
         ({"CutOffFrameworkVDW": 12.0, "CutOffMoleculeVDW": 14}, r"several cutoffs \(12, 14 angst"),
     ],
 )
@@ -235,7 +235,7 @@ def test_a_bead_of_raspa3_in_a_framework_and_another_cutoff_are_told(tmp_path):
     assert [str(w.message) for w in found] == [
         "framework atoms: the rule C (0.8 K, 6.3 angstrom) applies to C1, although the file marks "
         "it as not part of a framework",
-        "the file of the force field has the cutoff 12 angstrom, but the cutoff is 9",
+        "the file of the force field has the cutoff 12 angstrom, but the run has the cutoff 9",
     ]
 
 

@@ -156,7 +156,7 @@ def test_sites_without_coordinates_are_named(read):
         ("fract_y", "fract_b", "has no _atom_site_fract_y, which its atoms need"),
         ("O1 O 0", "O1 O x", "_atom_site_fract_x of the site O1 is x; it must be a number"),
         ("_atom_site_label", "_atom_site_name", "has no rows with _atom_site_label$"),
-        ("O1 O 0", "O1 Qq 0", r"site O1 is of no known element \(Qq\)"),
+        ("O1 O 0", "O1 Qq 0", r"element of site O1 is not known \(Qq\)"),
     ],
 )
 def test_an_error_of_a_cif_file_names_its_cause(old, new, message, tmp_path):

@@ -154,7 +154,7 @@ def test_bad_settings_are_refused(settings, message):
         (dict(framework={"O": (1, -1)}), r"framework\['O'\] must be finite, .* got \(1, -1\)"),
         (dict(kT="300"), "kT must be a number, got '300'"),
         (dict(bins=2000), "bins must be from 1 to 1024, got 2000"),  # also without a profile
-        (dict(grid_spacing=1e-9), "grid_spacing is 1e-09, with which the grid"),
+        (dict(grid_spacing=1e-9), "with grid_spacing 1e-09 the grid"),
     ],
 )
 def test_settings_of_a_wrong_kind_are_named(settings, message):

@@ -80,7 +80,7 @@ def test_a_build_is_for_the_gpus_of_its_machine(configured, gpus, architectures)
 @pytest.mark.parametrize("gpus", [None, [], ["7.5"]])
 def test_without_a_gpu_cuda_is_left_out_and_the_build_names_the_option(configured, gpus):
     says = configured(gpus=gpus)
-    assert says.startswith("without CUDA: no NVIDIA GPU of compute capability 8.0 or later where")
+    assert says.startswith("without CUDA: no NVIDIA GPU of compute capability 8.0 or later was")
     assert "-DMANYMOVE_CUDA=ON compiles for all GPUs" in says
 
 

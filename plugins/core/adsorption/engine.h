@@ -77,7 +77,7 @@ struct IdealChain {
 struct Rigid {
   std::vector<SiteType> types;
   std::vector<LennardJones> pairs;  // [types][types]; epsilon 0: none
-  // [species]; a molecule is at most as long as the box is wide minus the cutoff.
+  // [species]; no molecule is longer than the smallest width of the box minus the cutoff.
   std::vector<std::vector<BodySite>> bodies;
   // Components b_x, c_x, c_y of the edges of the unit cell, whose edge a is along x and whose b is
   // in the plane of x and y. Framework::cell is then a_x, b_y, c_z.

@@ -158,7 +158,7 @@ void check_method(const Parameters& p) {
     refuse("the direction of the profile must not be zero");
 }
 
-constexpr double kMostAtoms = 1e5;  // with more of them the grid takes minutes to hours
+constexpr double kMostAtoms = 1e5;  // with more atoms the grid takes minutes to hours
 
 void check_grid(const Parameters& p) {
   double values = 1;
@@ -175,7 +175,8 @@ void check_grid(const Parameters& p) {
   for (int a = 0; a < 3; ++a) atoms *= p.cutoff / p.framework.cell[a];
   if (atoms > kMostAtoms)
     refuse("a cutoff of ", p.cutoff, " angstrom reaches about ", std::round(atoms),
-           " atoms of the framework, at most ", kMostAtoms, " are possible: use a shorter cutoff");
+           " atoms of the framework, but at most ", kMostAtoms,
+           " are possible: use a shorter cutoff");
 }
 
 template <class F>

@@ -149,8 +149,8 @@ struct Settings {
   double cutoff;    // largest, of pairs
   double skin;
   double time_step;
-  // A rank knows the particles of others within cutoff and skin of its part, or within up to this
-  // distance where its bonds and angles need them.
+  // A rank knows the particles of other ranks within cutoff and skin of its part of the box, or
+  // within up to this distance if bonds and angles need them.
   double bonded_reach = 0;
   // Acceleration is this times force over mass (1 in reduced units, LAMMPS' ftm2v).
   double force_to_acceleration;
@@ -304,7 +304,7 @@ class MANYMOVE_API Engine {
 
   // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step
   // step(). interrupted, asked now and then, ends the call early at a whole step, on all ranks when
-  // one of them wants it. Throws LostParticle with the tag; BrokenBond with the tag, perhaps only
+  // one of them wants it. Throws LostParticle with the tag; BrokenBond with the tag, possibly only
   // after the last step. Velocities change at the end of all steps but the last, whose changes are
   // left to change_velocities().
   virtual void advance(std::int64_t steps, bool (*interrupted)() = nullptr) = 0;

@@ -40,7 +40,7 @@ inline void add_to(Tally& sum, const Tally& part) {
   }
 }
 
-// Tags of particles of which a rank does not know a partner in a bond, and in an angle; 0: none.
+// Tags of particles whose partner in a bond, and in an angle, is not known to a rank; 0: none.
 struct Missing {
   std::int64_t tag[2] = {};
   bool any() const { return tag[0] != 0 || tag[1] != 0; }
@@ -212,10 +212,10 @@ class EngineBase : public Engine {
       throw BrokenBond(text_of("bad FENE bond: a bond of particle ", broken,
                                " was longer than twice its largest length before step ", step_));
   }
-  // By how much farther than cutoff and skin a rank knows the particles of others.
+  // Distance beyond cutoff and skin up to which a rank knows the particles of other ranks.
   double beyond_lists() const { return reach_ - (settings_.cutoff + settings_.skin); }
-  // Some are missing at a step: ranks have to know more particles from now on. Throws BrokenBond if
-  // they may not.
+  // Partners are missing at a step: extends the reach of ranks. Throws BrokenBond if it is already
+  // the largest.
   void reach_farther(const Missing& missing, std::int64_t step) {
     const auto& [of_bond, of_angle] = missing.tag;
     if (reach_ >= settings_.bonded_reach)
@@ -371,8 +371,8 @@ class EngineBase : public Engine {
   bool lists_end_after(std::int64_t built, std::int64_t step) const {
     return shear_ends_lists(built, step + 1) || periods_of_tilt(step + 1) != periods_of_tilt(step);
   }
-  // The step whose positions need other lists than those of a build, because of shear, but at most
-  // so many steps later.
+  // The first step after a build whose positions need other lists because of shear, but at most
+  // `most` steps later.
   std::int64_t end_of_sheared_lists(std::int64_t built, std::int64_t most) const {
     std::int64_t step = built + 1;
     while (step < built + most && !lists_end_after(built, step - 1)) ++step;

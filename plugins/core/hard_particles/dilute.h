@@ -11,7 +11,7 @@ namespace manymove::hard_particles {
 
 // Cells are about as wide as the largest contact distance, because a cell has room for all
 // particles that fit into it. Their memory is therefore proportional to the volume of the box.
-// Refuses a box that needs much of it for few particles; zero particles: not known.
+// Refuses a box that needs much memory for few particles; zero if their number is not known.
 inline void check_dilution(double cells, double bytes_per_cell, std::size_t particles) {
   constexpr double kAnySystem = 1e9;   // bytes
   constexpr double kMostCells = 1000;  // for each particle, beyond these bytes

@@ -134,8 +134,8 @@ void keep_for_ever(Containers&... containers) {
   (static_cast<void>(new Containers(std::move(containers))), ...);
 }
 
-// The sum of numbers[r], how many records of so many bytes rank r has announced. Throws
-// std::runtime_error if the announcement of a rank cannot be true.
+// The sum of numbers[r], the number of records of `bytes` bytes that rank r has announced. Throws
+// std::runtime_error if a number is impossible.
 MANYMOVE_API std::int64_t total_of(const std::vector<std::int64_t>& numbers, std::size_t bytes);
 
 // What rank r has put into part(this rank), in the order of ranks; numbers[r], if asked for, is how

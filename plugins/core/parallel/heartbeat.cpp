@@ -39,7 +39,8 @@ constexpr int kFrames = 64;
 std::atomic<void*> frame_of_call[kFrames];
 std::atomic<int> frames_of_call{-1};  // negative: not known
 
-// A handler of a signal. Looking up names takes locks, which the interrupted thread may hold.
+// A signal handler. It does not look up names, because that takes locks, which the interrupted
+// thread may hold.
 void note_frames(int) {
   const int error = errno;  // of what was interrupted
   void* frames[kFrames];
@@ -49,8 +50,8 @@ void note_frames(int) {
   errno = error;
 }
 
-// The outermost function of MPI on the stack; null for those that only ask whether something has
-// come, which are not waits.
+// The outermost function of MPI on the stack; null for functions that only ask whether a message
+// has arrived, which do not wait.
 const char* call_in_frames(int depth) {
   const char* found = nullptr;
   for (int k = 0; k < depth; ++k) {

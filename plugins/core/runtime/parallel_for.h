@@ -12,7 +12,7 @@
 
 namespace manymove {
 
-// task(item, thread) for each item below `items`. What a task throws, this throws
+// Calls task(item, thread) for each item below `items`. Throws what a task throws
 // (ThreadPool::run).
 template <class Task>
 void for_each_item(ThreadPool& pool, int items, Task task) {

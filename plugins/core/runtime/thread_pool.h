@@ -42,7 +42,7 @@ class ThreadPool {
       throw;
     }
   }
-  // A child of fork() has no workers, and must not touch what they wait for.
+  // A child of fork() has no workers, and must not destroy the objects that they wait for.
   ~ThreadPool() {
     if (is_of_this_process())
       stop();
@@ -54,13 +54,13 @@ class ThreadPool {
 
   int size() const { return static_cast<int>(shared_->workers.size()) + 1; }
 
-  // The caller takes part. If a task throws, the items that no thread has begun are left out, and
-  // the first exception is thrown when all threads have ended theirs. Throws std::runtime_error in
+  // The caller takes part. If a task throws, items that no thread has begun are left out, and the
+  // first exception is thrown when all threads have finished. Throws std::runtime_error in
   // a child of fork().
   void run(int items, Task task, void* context) {
     if (!is_of_this_process())
       throw std::runtime_error(
-          "the threads of this object are those of the parent process: make or load an object in "
+          "the threads of this object belong to the parent process: make or load an object in "
           "each process (multiprocessing: start method \"spawn\")");
     Shared& s = *shared_;
     {

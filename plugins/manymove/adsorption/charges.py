@@ -81,7 +81,7 @@ def charges_of_framework(
 def _given_charges(
     framework: Framework, atoms: Sequence[tuple[str, str]], given: Given
 ) -> list[float | None]:
-    """The charges of `framework_charges` of each atom (label, element); None if it is not there."""
+    """The charge of each atom (label, element) in `framework_charges`; None if it is not listed."""
     table = dict(given) if isinstance(given, Mapping) else read_charges(given)
     names = [names_of(*atom) for atom in atoms]
     for label, charge in table.items():

@@ -56,7 +56,7 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
     with checkpoint.refused(path, kind):
         for name, most in _LARGEST.items():
             if not (np.abs(arrays.get(name, 0.0)) < most).all():
-                raise ValueError(f"one of the {name} is not finite, or beyond {most:g}")
+                raise ValueError(f"one of the {name} is not finite, or larger than {most:g}")
         sums = arrays.pop("comparison", None)
         state: dict[str, Any] = dict(arrays)
         # Earlier versions did not count reinsertions.

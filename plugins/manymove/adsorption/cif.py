@@ -128,7 +128,7 @@ _ANGLES = tuple(f"_cell_angle_{angle}" for angle in ("alpha", "beta", "gamma"))
 
 def _check_columns(document: Any, source: str) -> None:
     """Refuse a block with atoms whose cell or coordinates are missing or are not numbers, because
-    gemmi takes some of them for zero."""
+    gemmi reads some of them as zero."""
     for block in document:
         if not len(block.find_values(_PLACES[0])):
             continue

@@ -36,7 +36,7 @@ class Match:
         name: the name that was looked up: the label, or a shorter form of it.
         rule: key of `ForceField.parameters`, for example ``C_``.
         law: its parameters, or None for no interaction.
-        others: rules that match the name as well, but have other parameters.
+        others: rules that also match the name, but have other parameters.
     """
 
     name: str
@@ -69,10 +69,10 @@ class ForceField:
         masses: mass in g/mol by label, for the molar masses of molecules from RASPA's files.
         matching: "names" (see above); or "raspa2", the rules of RASPA2's files: a name in
             `parameters` and `pairs` that ends with an underscore matches every label that begins
-            with the text before it, upper and lower case are the same, and the last rule that
-            matches counts. A framework label that no rule matches is looked up without its number,
+            with the text before it. Names are not case-sensitive, and the last rule that matches
+            applies. A framework label that no rule matches is looked up without its number,
             then as the element. "raspa2-without-numbers" looks framework labels up without their
-            numbers in the first place, as RASPA2 does with RemoveAtomNumberCodeFromLabel.
+            numbers from the start, as RASPA2 does with RemoveAtomNumberCodeFromLabel.
         guests: labels that a file of RASPA3 marks as not part of a framework, for a warning.
         cutoff: cutoff radius in angstrom that a file of RASPA3 has, for a warning, or None.
 
@@ -192,7 +192,7 @@ class ForceField:
 
     def given(self, labels: tuple[str, str]) -> Law | None:
         """Parameters of two labels in `pairs`, whatever their order; None if they are not there."""
-        for pair in reversed(list(self.pairs)):  # the last one counts
+        for pair in reversed(list(self.pairs)):  # the last one applies
             for a, b in (pair, pair[::-1]):
                 if self._applies(a, labels[0]) and self._applies(b, labels[1]):
                     law = self.pairs[pair] or NONE
@@ -276,7 +276,7 @@ def of_options(
         OSError, ValueError: an error of `ForceField.read`, or of its arguments.
     """
     if path is None and remove_atom_number_code:
-        raise ValueError("--remove-atom-number-code is for a folder of RASPA2: give one")
+        raise ValueError("--remove-atom-number-code is for a folder of RASPA2: give such a folder")
     found = None
     if path is not None:
         found = ForceField.read(path, remove_atom_number_code=remove_atom_number_code)
@@ -333,9 +333,9 @@ def _from_raspa3(contents: Mapping[str, Any], source: str) -> ForceField:
         first, second = entry["names"]
         pairs[first, second] = _law_of_entry(entry, source)
     if key := next((key for key in _OF_PAIRS if d.get(key)), None):
-        raise OfFile(f"{source}: potentials by pair ({key}) are not possible: leave them out")
+        raise OfFile(f"{source}: potentials by pair ({key}) are not supported: leave them out")
     if str(d.get("chargemethod", "ewald")).lower() != "ewald":
-        raise OfFile(f'{source}: ChargeMethod is "{d["chargemethod"]}"; only Ewald is possible')
+        raise OfFile(f'{source}: ChargeMethod is "{d["chargemethod"]}"; only Ewald is supported')
     truncation = _one_of(d.get("truncationmethod", "truncated"), ("shifted", "truncated"), source)
     charges, uncharged = _split(
         {name: float(atom.get("charge", 0.0)) for name, atom in atoms.items()}
@@ -365,7 +365,7 @@ def _cutoff(given: list[Any], source: str) -> float | None:
     found = {float(value) for value in given if str(value).lower() != "auto"}
     if len(found) > 1:
         raise OfFile(f"{source} has several cutoffs ({', '.join(f'{x:g}' for x in sorted(found))} "
-                     "angstrom); only one is possible")  # fmt: skip
+                     "angstrom); only one is supported")  # fmt: skip
     return found.pop() if found else None
 
 
@@ -398,7 +398,7 @@ _KINDS = ("lennard-jones", "none", "zero-potential")
 
 
 def _kind(name: str) -> str:
-    """The name of a potential or a rule, which RASPA's files write in two ways (LENNARD_JONES)."""
+    """The name of a potential or a rule, which RASPA's files spell in two ways (LENNARD_JONES)."""
     return name.lower().replace("_", "-")
 
 
@@ -491,7 +491,7 @@ def _raspa2_pairs(path: Path, field: ForceField) -> dict[tuple[str, str], Law | 
         rows = lines[end + 1 : end + 1 + int(lines[end][0])] if len(lines) > end else []
         for first, second, rule in (row[:3] for row in rows):
             if _RULES.get(_kind(rule)) != "lorentz-berthelot":  # the only one that RASPA2 reads
-                raise ValueError(f"the mixing rule {rule} of a pair is not possible")
+                raise ValueError(f"the mixing rule {rule} of a pair is not supported")
             laws = []
             for label in (first, second):
                 if (match := field.match(label)) is None:

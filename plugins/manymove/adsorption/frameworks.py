@@ -189,7 +189,7 @@ def _from_structure(
             )
         if site.element.name == "X":
             raise ValueError(
-                f"framework {name}: site {site.label} is of no known element "
+                f"framework {name}: the element of site {site.label} is not known "
                 f"({site.type_symbol or site.label})"
             )
     names = [site.label for site in structure.sites]

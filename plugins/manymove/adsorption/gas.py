@@ -14,7 +14,7 @@ GAS_CONSTANT = BOLTZMANN * AVOGADRO  # J / (mol K)
 _PASCAL = 1e5  # pascals in a bar
 _ROOT = math.sqrt(2)
 _HIGHEST = 10_000  # bar; far above it fugacities would have no meaning
-_LOWEST = 1e-100  # bar; far below it the equation of state has numbers that are rounded to zero
+_LOWEST = 1e-100  # bar; far below it, numbers in the equation of state are rounded to zero
 _CRITICAL = 0.3074  # compressibility factor at the critical point
 _ONE = 1e-6  # largest deviation of the sum of mole fractions from one
 

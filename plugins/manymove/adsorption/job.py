@@ -386,7 +386,7 @@ def run_isotherm(
 def _isotherm(
     settings: Settings, runs: list[dict[str, Any]], unit: str, complete: bool
 ) -> dict[str, Any]:
-    """The content of summary.json of the points so far."""
+    """The content of summary.json for the points so far."""
     return {
         "framework": settings.framework,
         "adsorbates": [b.name for b in settings.adsorbates],
@@ -407,8 +407,8 @@ def _isotherm(
 
 
 def _write_isotherm(settings: Settings, summary: dict[str, Any], others: Sequence[Any]) -> None:
-    """Write summary.json, isotherm.csv and the picture of the points so far; no picture if a point
-    was stopped early."""
+    """Write summary.json, isotherm.csv and the picture of the points so far. There is no picture if
+    a point was stopped early."""
     report.write_json(settings.output / "summary.json", summary)
     _write_table(settings.output / "isotherm.csv", summary["runs"])
     if all(r["complete"] for r in summary["runs"]):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a force field says about each label of a framework: parameters, charges, and warnings where
-several rules could apply."""
+"""Parameters and charges of each label of a framework from a force field, and warnings if several
+rules could apply."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def framework_atoms(
         charges: charge of each atom, or None.
 
     Returns:
-        for each label and charge `label`, `element`, `atoms` (their number in the unit cell),
-        `rule` (the name in the force field; None if the atoms need no parameters), `epsilon_K`,
-        `sigma_angstrom` (None for no interaction) and `charge_e` (None without charges). If all
-        adsorbates are of the class `Adsorbate`, for each element and adsorbate the same, with
-        `adsorbate`, its name, and the parameters of the two.
+        an entry for each label and charge: `label`, `element`, `atoms` (their number in the unit
+        cell), `rule` (the name in the force field; None if the atoms need no parameters),
+        `epsilon_K`, `sigma_angstrom` (None for no interaction) and `charge_e` (None without
+        charges). If all adsorbates are of the class `Adsorbate`, an entry for each element and
+        adsorbate, which also has the name of the `adsorbate` and the parameters of the two.
     """
     count = Counter(zip(labels, elements, charges or len(labels) * [None], strict=True))
     single = [one for one in species if isinstance(one, Adsorbate)]
@@ -91,7 +91,7 @@ def tell_rules(framework: Framework, species: Sequence[Species], field: ForceFie
 
     Warns:
         UserWarning: two rules match and have other parameters; the rule without the label's number
-            has other parameters; or the rule is that of another element or of a molecule.
+            has other parameters; or the rule belongs to another element or to a molecule.
     """
     doubts: dict[tuple[str, str], list[str]] = {}
     labels = framework.labels or framework.elements
@@ -133,8 +133,8 @@ def _doubts(field: ForceField, found: Match, element: str) -> Iterable[str]:
 
 
 def _of_another(rule: str, element: str) -> bool:
-    """Whether a rule for all labels with some first letters is that of another element: "C_" is not
-    meant for copper."""
+    """Whether a rule for all labels with some first letters is meant for another element. For
+    example, "C_" is not meant for copper."""
     stem = rule[:-1].lower()
     return rule.endswith("_") and stem != element.lower() and element.lower().startswith(stem)
 

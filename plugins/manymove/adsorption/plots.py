@@ -23,7 +23,7 @@ def energy(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> No
         summary: summary of the run.
     """
     figure, axes = new_figure(7.0, 4.2)
-    if "energy_wrmc_K" in summary:  # larger rings, which hide nothing of the other series
+    if "energy_wrmc_K" in summary:  # larger rings, which do not hide the other series
         axes.plot(records[:, 0], records[:, 2], "o", ms=5, mfc="none", mew=0.6, color="C1",
                   label="records, waste-recycled")  # fmt: skip
     mean = summary["energy_K"], summary["energy_error_K"]

@@ -105,7 +105,7 @@ def settled(
 ) -> dict[str, Any]:
     """The part of the engine's parameters that follows from the force field: `kind`, `pairs`, the
     `with_framework` of each species, `shifted`, and, where it is needed, `rigid`. Moves with
-    trials (`biased`) need it also for single sites. `framework_atoms` is for the user.
+    trials (`biased`) need it also for single sites. `framework_atoms` is information for the user.
 
     Raises:
         ValueError: parameters are missing, or the framework is charged.
@@ -162,8 +162,8 @@ def settled(
         tell_rules(framework, species, field)
     if field.cutoff not in (None, cutoff):
         warnings.warn(
-            f"the file of the force field has the cutoff {field.cutoff:g} angstrom, but the cutoff "
-            f"is {cutoff:g}",
+            f"the file of the force field has the cutoff {field.cutoff:g} angstrom, but the run "
+            f"has the cutoff {cutoff:g}",
             stacklevel=2,
         )
     result: dict[str, Any] = {"kind": atoms, "shifted": shifted}

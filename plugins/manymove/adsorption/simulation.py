@@ -155,7 +155,8 @@ class Adsorption(Places, Equilibration):
         RuntimeError: there are too many molecules to find positions for all. All averages raise it
             as well if nothing has been measured or compared.
 
-    An object is for one thread at a time, and not for a forked process; other uses are errors.
+    An object may be used by one thread at a time, and not in a forked process. Any other use raises
+    a RuntimeError.
     """
 
     _KIND = "adsorption"

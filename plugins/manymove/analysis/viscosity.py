@@ -46,8 +46,8 @@ def green_kubo_viscosity(
         window: longest time of the integral, at most a tenth of the length of the series.
 
     Returns:
-        the integral at the times 0, dt, 2 dt, ..., window, float64. Its error is the scatter of the
-        integrals of independent runs, or of parts of a run.
+        the integral at the times 0, dt, 2 dt, ..., window, float64. Its error follows from the
+        scatter of the integrals of independent runs, or of parts of a run.
 
     Raises:
         ValueError: the shape is wrong, a value is not finite, an argument is not positive, or the
@@ -84,7 +84,7 @@ def green_kubo_viscosity(
 @dataclass(frozen=True)
 class DoublePoiseuille:
     """Flow in a periodic box with a force on the particles of one half and the opposite force on
-    the others, from a start to the end of a measurement.
+    the others, from the start of a run to the end of a measurement.
 
     In each half of width L the velocity of the stationary flow is rho g / (2 eta) x (L - x). Its
     slowest mode relaxes with the time rho L^2 / (pi^2 eta).
@@ -133,14 +133,14 @@ class DoublePoiseuille:
         return abs(viscosity / velocity) * math.sqrt(variance) if viscosity > 0 else math.nan
 
     def warnings(self, viscosity: float, error: float, runs: int, drift: float) -> list[str]:
-        """Reasons why the viscosity of the stationary flow is not to be trusted.
+        """Reasons why the viscosity of the stationary flow may be wrong.
 
         Args:
             viscosity: mean viscosity of all runs.
             error: its standard error.
             runs: number of independent runs.
-            drift: mean over all runs of the viscosity of the second half of the measurement minus
-                that of the first half.
+            drift: viscosity of the second half of the measurement minus the viscosity of the first
+                half, averaged over all runs.
         """
         time = self.relaxation_time(viscosity)
         if not time > 0:
@@ -149,7 +149,7 @@ class DoublePoiseuille:
         if self.length < _FEWEST_TIMES * time:
             found.append(
                 f"the measurement of {self.length:.3g} is {self.length / time:.1f} relaxation "
-                f"times of the flow, {_FEWEST_TIMES} are needed: make it longer"
+                f"times of the flow long, but {_FEWEST_TIMES} are needed: make it longer"
             )
         bias = viscosity * self.missing * time / self.length * math.exp(-self.settled / time)
         if bias > error:

@@ -115,7 +115,7 @@ def command(
                 if not verb or names.isdisjoint(parts):
                     raise
                 flags = "".join(_flag(each) if each in names else each for each in parts)
-                raise ValueError(f"{flags}{verb}{rest}") from error  # the options' names
+                raise ValueError(f"{flags}{verb}{rest}") from error  # with the names of the options
 
         found = dict(inspect.signature(function, eval_str=True).parameters)
         if like:
@@ -213,7 +213,7 @@ def _integer(word: str) -> int:
 
 
 def number(option: str, word: str, kind: type, words: str = "") -> Any:
-    """The number of an option, which takes these words as well."""
+    """The number of an option, which also accepts `words`, as the error says."""
     try:
         return _integer(word) if kind is int else kind(word)
     except ValueError:

@@ -40,8 +40,8 @@ HELP = {
     "or paths of files of RASPA or of this package (default methane of a single site).",
     "force_field": "Force field: TraPPE-zeo, a JSON file of RASPA3, or a folder of RASPA2 (default "
     "none).",
-    "remove_atom_number_code": "Look labels of the framework up without their numbers, as "
-    "RASPA2 does with RemoveAtomNumberCodeFromLabel.",
+    "remove_atom_number_code": "Labels of the framework are looked up without their numbers, "
+    "as in RASPA2 with RemoveAtomNumberCodeFromLabel.",
     "framework_charges": "Charges of the framework: cif, label=charge,... or a text file of labels "
     "and charges (default those of the force field, or of the CIF file).",
     "potential": "Potential at the cutoff: shifted, truncated or tail (default that of the force "

@@ -54,8 +54,8 @@ class Engine:
         require_one_process("manymove.DPDFluid", "manymove dpd --ranks starts LAMMPS on several")
         self._failed = ""
         self._lammps = host.start()
-        # A file without a name: that of its folder may have any characters, and a forked process
-        # has nothing to remove.
+        # A file without a name, because the name of its folder may have any characters, and so
+        # that a forked process has nothing to remove.
         self._records_file = tempfile.TemporaryFile()
         self._table = open(f"/proc/self/fd/{self._records_file.fileno()}")
         self._records = np.empty((0, 4))
@@ -72,7 +72,7 @@ class Engine:
         lists = (array.ravel().tolist() for array in (positions, velocities))
         self._library.create_atoms(tags.size, tags.tolist(), [1] * tags.size, *lists)
         if self.particles != tags.size:
-            raise Stopped(f"LAMMPS has created {self.particles} of {tags.size} particles")
+            raise Stopped(f"LAMMPS has created only {self.particles} of {tags.size} particles")
 
     def set_up(self, forces: np.ndarray | None = None) -> None:
         """Prepare LAMMPS for a run.

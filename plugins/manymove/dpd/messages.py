@@ -9,7 +9,7 @@ _MARK = re.compile(r"ERROR(?: on proc \d+)?: *")
 _STYLE = re.compile(r"(?:Run|Pair) style manymove/[\w/]+(?: on \w+)?: (?:Lost atoms: )?")
 _PLACE = re.compile(r"\s*\([\w./-]+\.(?:cpp|h):\d+\)\s*$")  # in LAMMPS' sources
 _SHORTER = "use a shorter time step, or weaker forces"
-_WORDS = (  # of LAMMPS, and ours
+_WORDS = (  # pattern of LAMMPS' error, and the sentence that replaces it
     (r"(particle \d+ was lost before step \d+): (.*)", rf"\1 because \2: {_SHORTER}"),
     (
         r"Lost atoms: original (\d+) current (\d+).*",
@@ -42,7 +42,7 @@ def sentence(error: str) -> str:
     that bad settings cause also name the remedy."""
     first = _MARK.sub("", error.strip().partition("\n")[0], count=1)
     first = _PLACE.sub("", _STYLE.sub("", first, count=1))
-    for theirs, ours in _WORDS:
-        if found := re.fullmatch(theirs, first):
-            return found.expand(ours)
+    for pattern, replacement in _WORDS:
+        if found := re.fullmatch(pattern, first):
+            return found.expand(replacement)
     return first

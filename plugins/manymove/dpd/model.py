@@ -19,7 +19,7 @@ SKIN = 0.4  # of the neighbor lists, in cutoffs
 _DEVICES = ("auto", "cpu", "cuda")
 _LARGEST = 1e15  # of a number of the model, so that forces and their sums are finite
 _MOST_NEIGHBORS = 2000  # in a list of LAMMPS, `neigh_modify one`
-_MOST_EMPTY_CELLS = 2**27  # they take seconds and 1 GB
+_MOST_EMPTY_CELLS = 2**27  # such lists take seconds and 1 GB
 _WORDS = re.compile(r"[\w./-]+(?: [\w./-]+)*", re.ASCII)
 _QUOTED = re.compile(r"[^\"\x00-\x1f\x7f]+")
 
@@ -107,7 +107,7 @@ def run_style(model: Model, ranks: int = 1) -> str:
 
 
 def check_lists(model: Model, particles: int, edges: Sequence[float]) -> None:
-    """Refuse particles for which LAMMPS cannot build neighbor lists, or would take minutes.
+    """Refuse particles for which LAMMPS cannot build neighbor lists, or only within minutes.
 
     Raises:
         ValueError: the lists or the cells are too large for this cutoff.
@@ -119,8 +119,8 @@ def check_lists(model: Model, particles: int, edges: Sequence[float]) -> None:
     if neighbors / 2 > _MOST_NEIGHBORS:  # each pair is in one list
         raise ValueError(
             f"the cutoff {model.cutoff:g} is too long for {what}: a particle has about "
-            f"{neighbors:.3g} neighbors within {1 + SKIN:g} cutoffs, and LAMMPS' lists are for at "
-            f"most {2 * _MOST_NEIGHBORS}"
+            f"{neighbors:.3g} neighbors within {1 + SKIN:g} cutoffs, but LAMMPS' lists allow for "
+            f"at most {2 * _MOST_NEIGHBORS}"
         )
     if cells > _MOST_EMPTY_CELLS + 64 * particles:
         raise ValueError(

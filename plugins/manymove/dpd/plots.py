@@ -23,7 +23,7 @@ def thermo(path: str | Path, records: np.ndarray, summary: dict[str, Any]) -> No
 
     Args:
         path: path of the PNG file.
-        records: the measured rows of thermo.csv, with the fields "step" and those of `QUANTITIES`.
+        records: the measured rows of thermo.csv, with the field "step" and the fields `QUANTITIES`.
         summary: summary of the run.
     """
     figure, panels = new_panels((8.4, 6.6), (len(QUANTITIES), 1), sharex=True)

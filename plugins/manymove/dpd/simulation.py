@@ -68,7 +68,8 @@ class DPDFluid(Simulation):
         RuntimeError: LAMMPS or its plugin is not installed, mpirun has started several processes,
             or LAMMPS has stopped with an error.
 
-    An object is for one thread at a time, and not for a forked process; other uses are errors.
+    An object may be used by one thread at a time, and not in a forked process. Any other use raises
+    a RuntimeError.
     """
 
     _KIND = "a fluid of dissipative particles"
@@ -310,7 +311,7 @@ class DPDFluid(Simulation):
             settings = dict(header["parameters"])
             box, low, every = (settings.pop(name) for name in ("box", "low", "record_every"))
             if settings.keys() != _SETTINGS:
-                raise ValueError(f"its parameters are {', '.join(settings)}")
+                raise ValueError(f"it has the wrong parameters: {', '.join(settings)}")
             model = self._model(**settings)
             edges, low = _edges(box, model.cutoff), _three("low", low)
             every = arguments.count("record_every", every)
@@ -340,20 +341,22 @@ def _check_arrays(state: dict[str, Any], low: np.ndarray, edges: np.ndarray) -> 
     """Refuse arrays of a checkpoint that a fluid cannot have."""
     tags, records = state["tags"], state["records"]
     if tags.ndim != 1 or (np.sort(tags) != np.arange(1, tags.size + 1)).any():
-        raise ValueError("the numbers of the particles have gaps")
+        raise ValueError("the tags of the particles have gaps")
     for name in ("positions", "velocities", "forces"):
         points = _points(name, state[name])
         if len(points) != tags.size:
-            raise ValueError(f"{len(points)} {name} of {tags.size} particles")
+            raise ValueError(f"it has {len(points)} {name} for {tags.size} particles")
         if not (np.abs(points) < _LARGEST).all():
             raise ValueError(f"{name} must be below {_LARGEST:g}")
-    # Particles leave the box until the next time that they are sorted. LAMMPS moves those outside
-    # by one edge after the other, which takes forever if they are far away.
+    # Particles leave the box until they are sorted again. LAMMPS moves them back by one edge at a
+    # time, which takes forever if they are far away.
     far = (np.abs(state["positions"] - (low + edges / 2)) > edges).any(axis=1)
     if not (np.abs(low) <= edges).all() or far.any():
         raise ValueError(f"positions are far outside the box, which begins at {low.tolist()}")
     if records.shape[1:] != (4,) or not (np.abs(records) < _LARGEST).all():
-        raise ValueError(f"records of shape {records.shape}, or not below {_LARGEST:g}")
+        raise ValueError(
+            f"records of shape {records.shape} are not below {_LARGEST:g} or not of shape (n, 4)"
+        )
 
 
 def _edges(box: Iterable[float], cutoff: float) -> np.ndarray:

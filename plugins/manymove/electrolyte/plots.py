@@ -68,7 +68,7 @@ def pool(runs: list[PairCorrelations]) -> PairCorrelations:
 def energy(
     path: Path, series: list[np.ndarray], title: str, mean: tuple[float, float | None] | None = None
 ) -> None:
-    """Energy per ion against sweeps, with the running mean of each replica and the mean of all."""
+    """Energy per ion against sweeps, with the running mean of each replica and the overall mean."""
     figure, axes = new_figure(6.4, 4.2)
     draw_records(axes, [(np.arange(1, one.size + 1), one) for one in series], mean, "kT")
     axes.set(xlabel="sweeps measured", ylabel="energy per ion (kT)")
@@ -123,8 +123,8 @@ def signal_end(found: PairCorrelations) -> int:
 
 
 def pair_correlations(path: Path, found: PairCorrelations, title: str) -> None:
-    """g_ab(r) (Figure 12) with its standard errors, up to the distance at which they exceed its
-    deviation from 1. The axis is logarithmic above 2 where g exceeds 20."""
+    """g_ab(r) (Figure 12) with its standard errors, up to the distance at which the errors exceed
+    its deviation from 1. If g exceeds 20, the axis is logarithmic above 2."""
     figure, axes = new_figure(6.4, 4.2)
     end = max(2, signal_end(found))
     r, errors = found.r[:end], counting_errors(found)[:, :end]
@@ -134,7 +134,7 @@ def pair_correlations(path: Path, found: PairCorrelations, title: str) -> None:
         (line,) = axes.plot(r, g, lw=1, label=f"{found.valences[a]:+g} {found.valences[b]:+g}")
         axes.fill_between(r, g - error, g + error, where=some, alpha=0.3, lw=0,
                           color=line.get_color())  # fmt: skip
-        known = counts[:end] >= 4  # fewer pairs are a peak of noise
+        known = counts[:end] >= 4  # peaks of fewer pairs are noise
         top = max(top, float((g + error)[known].max(initial=0.0)))
     axes.axhline(1, color="grey", lw=0.8)
     axes.set(xlabel="distance r (Å)", ylabel="pair correlation function g(r)")

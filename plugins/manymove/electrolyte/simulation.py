@@ -99,7 +99,8 @@ class Electrolyte(Sampling, MonteCarlo):
         TypeError: positions are neither a list nor an array of float32 or float64.
         MemoryError: the device does not have enough memory.
 
-    An object is for one thread at a time, and not for a forked process; other uses are errors.
+    An object may be used by one thread at a time, and not in a forked process. Any other use raises
+    a RuntimeError.
     """
 
     _KIND = "an electrolyte"

@@ -191,8 +191,8 @@ class ConstantPressure:
         """Mean packing fraction with its standard error by blocking of the records.
 
         The volume relaxes over hundreds of sweeps. If the blocking error has not converged, or the
-        records are shorter than 20 relaxation times, the error is a lower bound; then `plateau` is
-        False, and a UserWarning says so.
+        records are shorter than 20 relaxation times, the error is a lower bound. Then `plateau` is
+        False, and a UserWarning is issued.
 
         Raises:
             RuntimeError: no record is finished.
@@ -205,9 +205,9 @@ class ConstantPressure:
     @property
     def compressibility(self) -> PressureEstimate:
         """Isothermal compressibility rho kT kappa_T = N (<V^2> - <V>^2) / <V>^2 of the records,
-        with its standard error: by blocking, or that of a Gaussian volume with an exponential
-        correlation if it is larger. A lower bound of the error is told as by
-        `mean_packing_fraction`.
+        with its standard error. The error is the larger one of the blocking error and the error of
+        a Gaussian volume with an exponential correlation. If it is a lower bound, a warning is
+        issued as by `mean_packing_fraction`.
 
         Raises:
             RuntimeError: no record is finished.
@@ -216,8 +216,8 @@ class ConstantPressure:
         if not len(means):
             raise RuntimeError("no record of the volume is finished: run longer")
         V = means[:, 0].mean()
-        # The variance about the mean of all records, a linear average of the records. It is smaller
-        # than that about the exact mean by the variance of the mean, which is not negligible,
+        # The variance about the mean of all records, a linear average of the records. The variance
+        # about the exact mean is larger by the variance of the mean, which is not negligible,
         # because volumes are correlated over many records.
         missing = blocking_error(means[:, 0])[0] ** 2 if len(means) > 1 else 0.0
         squares = means[:, 1] - 2 * V * means[:, 0] + V**2 + missing

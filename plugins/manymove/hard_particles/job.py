@@ -178,7 +178,7 @@ def _measured(settings: Settings) -> str:
 
 
 def _name(settings: Settings) -> str:
-    """The same in a sentence."""
+    """The name of the measured quantity in a sentence."""
     return "pressure" if settings.pressure is None else "packing fraction"
 
 

@@ -149,8 +149,8 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
     def _expected_sweeps_per_cycle(self) -> float:
         """Number of sweeps in a cycle for the present grid, whatever the positions are.
 
-        A cell is empty if all its sites are, and sites are taken as in a lattice gas. The result is
-        rounded, so that it does not depend on the rounding of a mathematical library.
+        A cell is empty if all its sites are empty, and sites are occupied as in a lattice gas. The
+        result is rounded, so that it does not depend on the rounding of a mathematical library.
         """
         g, D = self._grid, self._DIMENSIONS
         cells = math.prod(g["cells"])
@@ -167,9 +167,9 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
 
         The number of cycles depends on N and the settings only, and not on the positions or the
         present box, because a run that ended after a number of trial moves would end in some
-        configurations more often than in others. The sweeps that are made, `sweeps`, differ from
-        those asked for by a few percent, and by more if the box changes much. The next call
-        compensates for the rounding, so that many short runs add up to a long one.
+        configurations more often than in others. The number of sweeps made, `sweeps`, differs
+        from the requested number by a few percent, and by more if the box changes much. The
+        next call compensates for the rounding, so that many short runs add up to a long one.
 
         Args:
             sweeps: number of sweeps of N trial moves each, at least 0.
@@ -339,7 +339,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
 
     @property
     def _mean_cycle(self) -> float:
-        """Mean number of sweeps in a cycle that were made; it changes during the run."""
+        """Mean number of sweeps in a cycle so far, which changes during the run."""
         return self.sweeps / max(1, self._cycles_done)
 
     @property

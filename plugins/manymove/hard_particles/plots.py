@@ -59,7 +59,7 @@ def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
 def configuration(
     path: str | Path, positions: np.ndarray, box: tuple[float, float], diameter: float
 ) -> None:
-    """Picture of the disks, colored by their local psi_6 as the wheel beside them shows.
+    """Picture of the disks, colored by their local psi_6, with a color wheel next to them.
 
     Args:
         path: path of the PNG file.
@@ -103,8 +103,8 @@ def configuration(
 
 def _psi6_colors(psi6: np.ndarray) -> np.ndarray:
     """RGB (..., 3): the complex plane as a plane of lightness (real part) and orange to blue
-    (imaginary part), whose distances the color-blind see as well. A red or green tint of the
-    diagonals helps others.
+    (imaginary part), which color-blind readers can distinguish. A red or green tint of the
+    diagonals helps other readers.
 
     The space is OKLab (B. Ottosson, 2020), in which equal distances look equal.
     """

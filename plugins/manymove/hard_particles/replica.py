@@ -286,8 +286,8 @@ class Replica(replica.Replica):
         return sum(math.ceil(part / engine.sweeps_per_cycle) for part in parts)
 
     def _advance(self, engine: HardParticles, cycles: int) -> None:
-        """Run up to the given number of cycles since the start. It must not depend on the moves
-        made or on the box, which would bias the states that the run ends with."""
+        """Run up to the given number of cycles since the start. This number must not
+        depend on the moves made or on the box, because that would bias the final states."""
         try:
             engine.run_cycles(max(0, cycles - engine._cycles_done), callback=self._pause)
         except RuntimeError as error:

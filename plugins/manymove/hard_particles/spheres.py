@@ -100,7 +100,8 @@ class HardSpheres(HardParticles):
             or the ranks do not make the same calls. The object cannot be used afterwards.
         MemoryError: the device does not have enough memory.
 
-    An object is for one thread at a time, and not for a forked process; other uses are errors.
+    An object may be used by one thread at a time, and not in a forked process. Any other use raises
+    a RuntimeError.
     """
 
     _KIND = "hard spheres"

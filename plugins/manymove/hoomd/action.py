@@ -53,10 +53,10 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
     misspelled setting is an error.
 
     Args:
-        threads: number of threads of an engine on a CPU device. Default all cores, or those of
-            `hoomd.device.Device.num_cpu_threads` if HOOMD-blue was built with threads (TBB) and
-            they are fewer. If several simulations share a machine, for example one per MPI rank,
-            each should have its share. `threads` can be set until the simulation runs.
+        threads: number of threads of an engine on a CPU device. The default is all cores, but at
+            most `hoomd.device.Device.num_cpu_threads` if HOOMD-blue was built with threads (TBB).
+            If several simulations share a machine, for example one per MPI rank, each should have
+            its share. `threads` can be set until the simulation runs.
 
     Raises:
         AttributeError: an attribute is assigned that does not exist or cannot change.
@@ -97,7 +97,7 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
         self._settings = self._checked({**self._settings, **changes})
 
     def _checked(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Check settings, and return them in the form in which they are kept."""
+        """Check settings, and return them as they are kept."""
         return settings
 
     @abstractmethod

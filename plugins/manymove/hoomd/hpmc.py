@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Operations of HPMC, which keep HPMC's integrator after it has been replaced; the component for
-HOOMD-blue has a copy of this file."""
+"""Operations of HPMC, which keep HPMC's integrator after it has been replaced.
+
+The component for HOOMD-blue has a copy of this file.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ _INSTEAD = {
 
 
 def _name(part: Any) -> str | None:
-    """The public name of the first class of HPMC among those of an object."""
+    """The public name of the first class of an object that belongs to HPMC; None without one."""
     for kind in type(part).__mro__:
         if kind.__module__.startswith("hoomd.hpmc."):
             folder = ".".join(kind.__module__.split(".")[:3])
@@ -33,14 +35,14 @@ def refuse(operations: Any, who: str) -> None:
     """Refuse the operations that belong to HPMC's integrator, unless that is the integrator.
 
     Raises:
-        RuntimeError: there is one; the message has what to use instead.
+        RuntimeError: there is such an operation; the message names a replacement.
     """
     if operations.integrator is not None and _name(operations.integrator):
         return
     for one in operations:
         for part in (one, getattr(one, "_action", None)):
             if (name := _name(part)) is not None:
-                instead = _INSTEAD.get(name, f"{who} has no replacement of it")
+                instead = _INSTEAD.get(name, f"{who} has no replacement for it")
                 raise RuntimeError(
                     f"{name} is in simulation.operations, but works with HPMC's integrator only, "
                     f"not with {who}: remove it; {instead}"

@@ -68,7 +68,7 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
         max_displacement, grid_spacing: as for `WasteRecyclingMC`, where sigma is the largest
             diameter of a site.
 
-    Settings may be changed as those of `WasteRecyclingMC`.
+    Settings may be changed in the same way as the settings of `WasteRecyclingMC`.
 
     Raises:
         ValueError: an argument is bad, or, when the simulation runs, the box is two-dimensional,
@@ -394,11 +394,11 @@ def _check_molecule(one: Any) -> None:
 
 
 def _check_field(field: ForceField, molecules: list[Molecule]) -> None:
-    """Refuse charges, and parameters that would replace those of a site."""
+    """Refuse charges, and parameters that would replace the parameters of a site."""
     if field.charges:
         raise ValueError(
-            "charges of the force field have no effect here: those of the framework are the "
-            "particles', and those of the sites are the molecule's"
+            "charges of the force field have no effect here, because the charges of the framework "
+            "belong to the particles, and the charges of the sites to the molecule"
         )
     for one in molecules:
         for site in one.sites:

@@ -92,7 +92,7 @@ class WasteRecyclingUpdater(EngineAction):
 
     @abstractmethod
     def _size(self, settings: dict[str, Any]) -> float:
-        """The diameter that the defaults are multiples of."""
+        """The diameter of which the defaults are multiples."""
 
     def _derive(self, kT: float) -> None:
         """Compute what an engine needs from the settings."""
@@ -123,8 +123,8 @@ class WasteRecyclingUpdater(EngineAction):
         points = tuple(max(4, math.ceil(length / self.grid_spacing)) for length in lengths)
         if math.prod(points) >= 2**31 - 1:
             raise ValueError(
-                f"grid_spacing is {self.grid_spacing:g}, with which the grid of the framework's "
-                "energy has more than 2^31 points: use a wider one"
+                f"with grid_spacing {self.grid_spacing:g} the grid of the framework's energy has "
+                "more than 2^31 points: use a wider spacing"
             )
         return points
 
@@ -151,7 +151,7 @@ class WasteRecyclingUpdater(EngineAction):
         self._outdated |= changes.keys() != {"steps"}
 
     def _present(self, timestep: int) -> tuple[float, int | None]:
-        """kT and the seed, which an engine is made with."""
+        """kT and the seed with which an engine is made."""
         return value_at("kT", self.kT, timestep), self._simulation.seed
 
     def _prepare(self, timestep: int) -> None:
@@ -328,11 +328,11 @@ class WasteRecyclingMC(WasteRecyclingUpdater):
             profile.
         bins: number of bins of the profile.
         threads: number of threads of an engine on a CPU device; default all cores.
-        unavailable: no others; those of open systems are refused with the reason.
+        unavailable: arguments of open systems, which are refused with the reason.
 
     All settings except `threads` and `profile` may be changed between runs, or during a run by
-    another action. The next step with another setting, or with another value of the variant `kT`,
-    computes the grid of framework energies again and resets the averages; `steps` does not.
+    another action. After a change of a setting other than `steps`, or of the value of the variant
+    `kT`, the next step computes the grid of framework energies again and resets the averages.
 
     Raises:
         ValueError: an argument is bad, or, when the simulation runs, the box is tilted or

@@ -58,12 +58,12 @@ def draw_records(
     unit: str = "",
 ) -> None:
     """Draw the records of runs, their running means, and the mean of all with a band of plus and
-    minus its standard error. A few outliers lie outside the limits.
+    minus its standard error. A few outliers may lie outside the limits of the axes.
 
     Args:
         axes: axes of the picture.
         runs: abscissas and values of each run, (K,) and (K,).
-        mean: the mean and its error, if it is known.
+        mean: the mean and its error, if they are known.
         unit: unit of the values.
     """
     for index, (x, values) in enumerate(runs):

@@ -2,10 +2,10 @@
 """Locks on output folders, so that two processes never write into one folder.
 
 The kernel holds the lock (`flock` on the file manymove.lock of the folder) and releases it when the
-process ends, however it ends. Some network file systems do not tell other hosts about it, or have
-no locks. Therefore the process also sets the time of the file every few seconds, and a lock from
-another host counts as long as its time advances. All times are those of the file system, so that
-the clocks of the hosts do not matter.
+process ends, for any reason. Some network file systems do not show the lock to other hosts, or have
+no locks. Therefore the process also sets the modification time of the file every few seconds, and a
+lock from another host is valid as long as this time advances. The clock of the file system is used,
+so that the clocks of the hosts do not matter.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from manymove import files
 
 LOCK_FILE = "manymove.lock"
 _BEAT = 5.0  # seconds between two settings of the time
-_SILENT = 60.0  # seconds without one after which a process on another host is taken for dead
+_SILENT = 60.0  # without an update for so many seconds, a process on another host is taken for dead
 _ENDING = 10.0  # seconds that programs of a killed process get for their end
-_PAUSE = 0.25  # seconds between two looks at the time
+_PAUSE = 0.25  # seconds between two checks of the time
 _UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)
 
 _held: dict[Path, _Lock] = {}
-_guard = threading.Lock()  # of the dictionary and its descriptors
+_guard = threading.Lock()  # protects the dictionary and its descriptors
 _ended: threading.Event | None = None  # ends the thread that sets the times
 
 
 def hold(folder: Path) -> None:
-    """Lock a folder until `release` or the end of this process. Missing folders are made; those
-    that are empty at the end are removed. A folder that this process holds is no error.
+    """Lock a folder until `release` or the end of this process. Missing folders are made, and
+    removed at the end if they are empty. This process may already hold the folder.
 
     Raises:
         OSError: another process holds the folder, or it cannot be written.
@@ -128,7 +128,7 @@ class _Lock:
             ending = here and not _is_running(holder) and time.monotonic() < self._patience
             if free is False and holder and not ending:
                 self._refuse(holder)
-            # A process of this machine has ended if the kernel has given the lock.
+            # A holder on this machine has ended, because the kernel has granted the lock.
             if free is not False and holder and not (free and here) and self._beats():
                 self._refuse(holder)
             # The holder may just have removed the file, or not yet have written it.
@@ -185,13 +185,13 @@ class _Lock:
         self._remove_folders()
 
     def _remove_folders(self) -> None:
-        with contextlib.suppress(OSError):  # one that is not empty ends it
+        with contextlib.suppress(OSError):  # a folder that is not empty ends the loop
             for folder in self._made:
                 os.rmdir(folder)
 
 
 def _lock(descriptor: int) -> bool | None:
-    """Whether the kernel has given the lock; None if the file system has no locks."""
+    """Whether the kernel has granted the lock; None if the file system has no locks."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -25,7 +25,7 @@ _NAMED = 3  # in the message
 
 
 def _places(folder: Path) -> list[Path]:
-    """The folder, and those of consecutive runs in it."""
+    """The folder, and the folders of consecutive runs in it."""
     return [folder, *(p for pattern in _RUNS for p in folder.glob(pattern) if p.is_dir())]
 
 
@@ -40,13 +40,13 @@ def _matches(folder: Path, suffix: str = "") -> list[Path]:
 
 
 def results_in(folder: Path) -> list[Path]:
-    """The files of earlier runs in a folder, including those of consecutive runs."""
+    """The files of earlier runs in a folder, including the files of consecutive runs."""
     return [path for path in _matches(folder) if path.suffix != files.PARTIAL]
 
 
 def claim(folder: Path, *, resume: bool, overwrite: bool) -> None:
-    """Make sure that a run may write into a folder, and lock it for this process. What killed runs
-    have left incomplete is removed.
+    """Make sure that a run may write into a folder, and lock it for this process. Incomplete
+    files of killed runs are removed.
 
     Args:
         folder: `--output`.

@@ -68,7 +68,7 @@ class StopRequest:
 
 
 def time_left(seconds: float) -> str:
-    """A time in the unit in which it has two digits or three, for progress."""
+    """A remaining time in a unit in which it has at most three digits."""
     if not math.isfinite(seconds):
         return "no estimate yet"
     for unit, length, most in (("s", 1, 100), ("min", 60, 100), ("h", 3600, 48), ("d", 86400, 999)):
@@ -78,7 +78,7 @@ def time_left(seconds: float) -> str:
 
 
 class _Bar(tqdm):
-    """A bar whose format knows `left`."""
+    """A bar whose format has the field `left`, the remaining time."""
 
     @property
     def format_dict(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class MovesBar:
         description: text before the bar.
         total: number of trial moves or steps of the whole job.
         unit: name of what is counted.
-        done: number of those that were done before.
+        done: number of moves or steps that were done before.
         quiet: whether to show nothing.
     """
 

@@ -423,7 +423,7 @@ def run_in_turn(
     resumed: bool,
     after: Callable[[list[dict[str, Any]]], None] = lambda summaries: None,
 ) -> tuple[list[dict[str, Any]], bool]:
-    """Run jobs one after the other, until one is stopped early. Those of a resumed command that
+    """Run jobs one after the other, until one is stopped early. Jobs of a resumed command that
     have no checkpoint yet start from the beginning, and replace the files that were written to
     their folder before a kill, a full disk or Ctrl-C ended them. After each job `after` receives
     the summaries so far.

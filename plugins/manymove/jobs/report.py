@@ -98,8 +98,9 @@ def equilibration(
 
 def slow_modes(length: float, times: Mapping[str, float | None]) -> dict[str, Any]:
     """The entry of a summary about modes that relax slowly, which do not decide whether the
-    reported quantities are equilibrated: for each its relaxation time, and whether the run is long
-    enough to resolve it. Otherwise the time is a lower bound, which grows with the run."""
+    reported quantities are equilibrated. For each mode it has the relaxation time, and whether the
+    run is long enough to resolve it. Otherwise the time is a lower bound, which grows with the
+    run."""
     known = {what: time for what, time in times.items() if time is not None}
     return {
         "slow_modes": {

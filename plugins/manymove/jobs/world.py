@@ -60,8 +60,9 @@ def launched_size() -> int:
 
 
 def _refuse_no_ranks() -> None:
-    """Refuse a number of ranks that is not positive. For `mpirun -n 0`, MPICH starts one rank, and
-    says nothing. The environment of that rank is as for one, but its launcher is still there.
+    """Refuse a number of ranks that is not positive. For `mpirun -n 0`, MPICH starts one rank
+    without a message. The environment of that rank does not show it, but the command line of its
+    launcher does.
 
     Raises:
         RuntimeError: the launcher on this host was asked for no ranks.

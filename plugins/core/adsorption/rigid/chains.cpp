@@ -297,7 +297,7 @@ void check_shapes(const RigidState& s, const Snapshot& snapshot) {
     for (std::size_t j = 0; j + 1 < s.parameters.rigid->bodies[b].size(); ++j) {
       const Vector d = between_beads(shape, static_cast<int>(j), static_cast<int>(j) + 1);
       if (!(std::abs(std::sqrt(dot(d, d)) - s.chains[b].bond[j]) < 1e-6))
-        refuse("checkpoint: a bond of a chain has another length");
+        refuse("checkpoint: a bond of a chain has the wrong length");
     }
   });
 }

@@ -82,8 +82,8 @@ void check_cell(const RigidState& s) {
     if (!std::isfinite(x)) refuse("a coordinate of the framework is not finite");
 }
 
-// The energies have no terms of a molecule with its own periodic images, which are therefore kept
-// beyond the cutoff. The center counts as a site, because rotations turn about it.
+// The energies have no terms between a molecule and its own periodic images, which are therefore
+// kept beyond the cutoff. The center counts as a site, because rotations turn about it.
 void check_lengths(const RigidState& s) {
   const Parameters& p = s.parameters;
   if (!p.rigid->chains.empty()) return;  // check_chain() has a stricter bound

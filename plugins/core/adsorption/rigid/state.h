@@ -71,7 +71,7 @@ void fill_chain_model(const RigidState& state, const AngleTable* tables, ChainMo
 // Largest distance of a bead from the center.
 double chain_reach(const ChainBody& body, int sites);
 // Calls task(slot, species) for the slots of all systems that have a molecule; the other slots of a
-// checkpoint may have anything. counts: [systems][species], within the capacities.
+// checkpoint may have any content. counts: [systems][species], within the capacities.
 template <class Task>
 void each_molecule(const RigidState& state, const std::vector<std::int32_t>& counts,
                    const Task& task) {

@@ -35,8 +35,8 @@ struct Buffers {
   std::int32_t* next;
   std::int32_t* order;   // [N], hopeful ones first and in order
   std::uint32_t* count;  // [1], of hopeful ones
-  // By place: hopeful ions, holes up to a whole group, the others, holes; where they are as far as
-  // the groups of this sweep are decided
+  // By place: hopeful ions, holes up to a whole group, the other ions, holes. The positions include
+  // the moves of the groups of this sweep that are decided.
   Site* partner;
   std::int32_t* ion;  // -1 in a hole
   // With a vacuum around the images: [N][3], and [1], as it is after the groups decided so far

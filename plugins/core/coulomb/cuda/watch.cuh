@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Devices that decide one chain together wait for each other inside their kernels, which a fault of
-// one of them would leave waiting forever. The host watches all of them. The kernels know nothing
-// of it: to end them, the host overwrites the counters for which they wait.
+// one of them would leave waiting forever. The host watches all of them. The kernels do not
+// take part: to end them, the host overwrites the counters for which they wait.
 #pragma once
 
 #include <chrono>
@@ -22,8 +22,8 @@ class Watch {
   // Throws std::invalid_argument for a bad MANYMOVE_TIMEOUT.
   Watch() : limit_(Watchdog::timeout()) {}
 
-  // A share of the chain: work is its stream, *decided the number of groups decided so far, for
-  // which its kernels wait. The device must be current.
+  // Adds a share of the chain: `work` is its stream, and *decided is the number of groups decided
+  // so far, for which its kernels wait. The device must be current.
   void add(int device, cudaStream_t work, unsigned* decided) {
     shares_.push_back(std::make_unique<Share>(device, work, decided));
   }
@@ -45,9 +45,9 @@ class Watch {
       share->reached[turn_].record(share->work);
     }
   }
-  // Makes the kernels end; what they leave is wrong. They are told that all groups are decided,
-  // again and again: groups that are decided meanwhile, and sweeps that begin, write the counters
-  // too. Returns when all streams are done, or after ten seconds.
+  // Makes the kernels end, with wrong results. The counters are set to "all groups are decided"
+  // repeatedly, because groups that are decided meanwhile, and sweeps that begin, write them, too.
+  // Returns when all streams are done, or after ten seconds.
   void stop() {
     Patience<> patience(10);
     while (busy() && !patience.is_over(false)) {

@@ -177,8 +177,8 @@ class RankLinks {
 // Where the particles that have links, and their partners, are among a rank's particles and ghosts.
 class LinkPlaces {
  public:
-  // velocity: of all of them, with their tags; special: as in PairTable. Returns the rows, without
-  // bonded terms.
+  // velocity: velocities and tags of particles and ghosts; special: as in PairTable. Returns the
+  // rows, without bonded terms.
   template <class P>
   BondedRows<P> find(ThreadPool& pool, const RankLinks& links,
                      const std::vector<typename P::Velocity>& velocity, const double special[4]) {
@@ -196,7 +196,7 @@ class LinkPlaces {
     for (int kind = 1; kind < 4; ++kind) rows.excluded[kind] = special[kind] == 0;
     return rows;
   }
-  // After find(): of the first `count`, which are the rank's own.
+  // After find(): partners that are missing to the first `count` particles, the rank's own.
   template <class Velocity>
   Missing missing(const RankLinks& links, int count, const std::vector<Velocity>& velocity) const {
     Missing missing;

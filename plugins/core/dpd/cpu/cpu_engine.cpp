@@ -370,7 +370,7 @@ class CpuEngine final : public EngineBase {
     expired_ = false;
   }
 
-  // Particles by cell, then ghosts.
+  // Sorts the particles by cell; ghosts follow them.
   void arrange() {
     const auto& order = order_of(0, count_);
     reorder(position_, next_position_, order);
@@ -537,7 +537,7 @@ class CpuEngine final : public EngineBase {
 
   // ---- bonds ----
 
-  // Returns whether all partners are here; if not, ranks have to know more particles.
+  // Returns whether this rank has all partners. If it does not, the reach of all ranks is extended.
   bool find_partners() {
     rows_.bonded = {};
     if (links_.size() > 0) {

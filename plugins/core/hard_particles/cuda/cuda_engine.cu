@@ -194,8 +194,8 @@ class CudaEngine final : OnDevice, public Engine {
                   stream_, overlap_, comparing(host));
   }
   // The answer to the last comparison. It comes through mapped memory, because an event between two
-  // kernels would not let the second one start early. Cycles that were enqueued before come first,
-  // therefore the time limit holds for each hundred of them.
+  // kernels would not let the second one start early. Cycles that were enqueued earlier are made
+  // first. Therefore the time limit holds for each hundred of them.
   bool are_same() const {
     const volatile unsigned* const answer = answer_.get();
     const double limit = limit_ * (1 + static_cast<double>(pending_ / 100));
@@ -383,7 +383,7 @@ class CudaEngine final : OnDevice, public Engine {
   mutable Tally seen_{};                      // the tally as last fetched
   mutable bool waiting_ = false;              // for cycles on their way
   mutable std::uint64_t pending_ = 0;         // cycles that may not have ended yet
-  const double limit_ = Watchdog::timeout();  // without an answer of the GPU, in seconds
+  const double limit_ = Watchdog::timeout();  // longest wait for the GPU, in seconds
   DeviceBuffer<Traces> traces_;
   int written_ = 0;  // the last trace in Traces
   MappedMemory<unsigned> answer_;

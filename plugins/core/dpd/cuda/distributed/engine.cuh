@@ -368,8 +368,9 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   // Whether no rank's lists expired before `step`, or at it if no build follows. If one's did, all
   // are back at the last build, and the next one comes in time; or they are back at step_ without
-  // lists, if velocities or the course were changed there after the last build. They are at the
-  // last build without lists if a partner was missing. again_ is the first step that is repeated.
+  // lists, if velocities or the course were changed there after the last build. If a
+  // partner was missing, they are at the last build without lists. again_ is the first step that is
+  // repeated.
   bool vote(std::int64_t step, bool before_build, bool& stop) {
     // In a flip of the box any particle may leave, when it has its place in the other box.
     migrated_ = before_build && lists_hold_ && has_looked_ && has_tilt_of(step);
@@ -487,7 +488,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     follow();
   }
 
-  // After reach_farther(): the last build, made in this call of take_steps(), comes again.
+  // After reach_farther(): repeats the last build, which was made in this call of take_steps().
   void know_more() {
     c_.streams.finish_all();
     c_.ranks = c_.decomposition(settings_of_tilted_box(), c_.communicator(), beyond_lists());
@@ -495,7 +496,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     lists_.set_cells(settings_of_tilted_box(), all_);
     c_.transport->expect(ghosts_.expected_segment(all_));
     c_.report.forget();
-    bonded_.forget(c_.streams.main);  // what ranks found that went on without the others
+    bonded_.forget(c_.streams.main);  // found by ranks that did not wait for the others
     s_.take_back_build(c_.streams.main);
     lists_hold_ = false;
     interval_ = 1;

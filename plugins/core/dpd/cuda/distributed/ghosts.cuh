@@ -138,7 +138,7 @@ class GhostExchange {
  public:
   explicit GhostExchange(RankContext<P>& context) : c_(context), s_(context.store) { set_reach(); }
 
-  // After the reach of ranks has changed, with nothing in the streams.
+  // Called after the reach of ranks has changed, with empty streams.
   void set_reach() {
     std::vector<Brick> reached;
     for (const int r : c_.ranks.neighbors())

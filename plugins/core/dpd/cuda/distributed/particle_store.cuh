@@ -135,7 +135,7 @@ class ParticleStore {
           "copy");
   }
 
-  // The particles are those of the last build again, which is to be made once more.
+  // Restores the particles of the last build, which is then repeated.
   void take_back_build(cudaStream_t stream) {
     copy_images(built_image, image, stream);
     std::swap(state[0], state[kBuilt]);  // a build writes to the latter

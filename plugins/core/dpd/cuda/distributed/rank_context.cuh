@@ -91,7 +91,8 @@ struct RankContext {
     base.watch = report.watch();
     if (settings.shear.rate != 0) shear_box(base, tilted);
   }
-  // Ranks know the balls of others' particles within cutoff + skin + more of their parts.
+  // Each rank knows the balls of other ranks' particles that are within cutoff + skin + more of its
+  // part of the box.
   static Decomposition decomposition(const Settings& tilted, Communicator& communicator,
                                      double more) {
     return {tilted, communicator, kFarthestAhead * 0.5 * tilted.skin + more};

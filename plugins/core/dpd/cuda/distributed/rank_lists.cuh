@@ -36,8 +36,8 @@ __global__ void know_ghosts_kernel(int first, int number, const typename P::Velo
   const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x), i = first + k;
   if (k < number) known.add(velocity[i].tag, static_cast<unsigned>(i), ClaimEntry{});
 }
-// One thread per particle of this rank, when all are known. A partner that is not here is taken for
-// the particle itself, and reported; no step is taken then.
+// One thread per particle of this rank, when all are known. A partner that this rank lacks is
+// reported, and replaced by the particle itself. No step is taken then.
 static __global__ void partner_kernel(int count, LinkRows links, const unsigned* slot,
                                       const unsigned* tag, TagIndex known, BondsInOrder to,
                                       RebuildFlags* flags, Watch watch, long long step) {
@@ -107,7 +107,7 @@ class RankLists {
     check_launch();
   }
 
-  // When all particles and ghosts are in their places, at this step.
+  // Called when all particles and ghosts are in their places, at this step.
   void find_partners(std::int64_t step) {
     if (s_.links.bonds == 0 || s_.count == 0) return;
     const cudaStream_t main = c_.streams.main;

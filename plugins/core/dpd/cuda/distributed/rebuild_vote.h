@@ -12,10 +12,10 @@
 namespace manymove::dpd {
 
 constexpr std::int64_t kMostSteps = 100;  // between builds
-// Steps from build to build, if the first particle will leave its ball so many steps (as bits)
-// after those that were taken since the last one.
+// Number of steps between builds. The first particle will leave its ball `soonest` steps (bits of a
+// float) after the `steps` that were taken since the last build.
 inline std::int64_t steps_of_lists(std::int64_t steps, unsigned soonest) {
-  constexpr float kSlack = 0.15f;  // of a step, for forces in the two until a build
+  constexpr float kSlack = 0.15f;  // of a step, for the forces in the two steps until a build
   const auto most = static_cast<float>(steps + 1);
   const float more = std::clamp(as_float(soonest) - kSlack, 0.0f, most);
   return std::min(steps + 1 + static_cast<std::int64_t>(more), kMostSteps);
