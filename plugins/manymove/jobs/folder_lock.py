@@ -29,6 +29,7 @@ LOCK_FILE = "manymove.lock"
 _BEAT = 5.0  # seconds between two settings of the time
 _SILENT = 60.0  # seconds without one after which a process on another host is taken for dead
 _PAUSE = 0.25  # seconds between two looks at the time
+_NAMELESS = 10.0  # seconds until a holder has written who it is
 _UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)
 
 _held: dict[Path, _Lock] = {}
@@ -93,6 +94,7 @@ class _Lock:
         self._name = name  # in messages
         self._made = [folder for folder in (place, *place.parents) if not folder.exists()]
         files.make_folder(place)
+        self._nameless = time.monotonic() + _NAMELESS
         try:
             while (descriptor := self._attempt()) is None:
                 time.sleep(_PAUSE / 10)
@@ -108,7 +110,7 @@ class _Lock:
             free = _lock(descriptor)
             holder = _read(descriptor)
             here = free is True and holder.get("machine") == _machine()
-            if free is False and holder:
+            if free is False and (holder or time.monotonic() > self._nameless):
                 self._refuse(holder)
             # A process of this machine has ended, because the kernel has given the lock.
             if free is not False and holder and not here and self._beats():
@@ -124,9 +126,12 @@ class _Lock:
         return None
 
     def _refuse(self, holder: dict[str, Any]) -> None:
+        who = "a process"
+        if holder:
+            told = (files.printable(str(holder.get(key))) for key in ("pid", "host", "since"))
+            who = "process {} on {} (since {})".format(*told)
         raise OSError(
-            f"{self._name} is in use by process {holder.get('pid')} on {holder.get('host')} "
-            f"(since {holder.get('since')}): wait until it ends, or choose another --output"
+            f"{self._name} is in use by {who}: wait until it ends, or choose another --output"
         )
 
     def _beats(self) -> bool:
@@ -205,6 +210,6 @@ def _read(descriptor: int) -> dict[str, Any]:
     """The holder, or nothing if it has not been written."""
     try:
         holder = json.loads(os.pread(descriptor, 4096, 0))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return holder if isinstance(holder, dict) else {}
