@@ -6,10 +6,13 @@ The component for HOOMD-blue has a copy of this file.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import inspect
 from collections.abc import Iterable
 from typing import Any, NoReturn
+
+_MISSING = object()
 
 
 class CheckedAttributes:
@@ -44,8 +47,9 @@ class ReadOnly(dict[str, Any]):
     def __reduce__(self) -> tuple[Any, ...]:
         return ReadOnly, (self._name, dict(self))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> ReadOnly:
-        return self  # it never changes
+    def __deepcopy__(self, memo: dict[int, Any]) -> dict[str, Any]:
+        """A dictionary that can be changed, and then be assigned."""
+        return {key: copy.deepcopy(each, memo) for key, each in self.items()}
 
 
 def check(owner: Any, name: str, settings: Iterable[str] = ()) -> None:
@@ -62,11 +66,11 @@ def check(owner: Any, name: str, settings: Iterable[str] = ()) -> None:
     if name.startswith("_") or name in settings:
         return
     kind = type(owner)
-    found = next((part.__dict__[name] for part in kind.__mro__ if name in part.__dict__), None)
+    found = next((part.__dict__[name] for part in kind.__mro__ if name in part.__dict__), _MISSING)
     if isinstance(found, property):
         if found.fset is not None:
             return
-    elif hasattr(found, "__set__") or (found is not None and not hasattr(found, "__get__")):
+    elif hasattr(found, "__set__") or (found is not _MISSING and not hasattr(found, "__get__")):
         return
     arguments = _arguments(kind)
     what = f"{kind.__name__}.{name}"
@@ -76,7 +80,7 @@ def check(owner: Any, name: str, settings: Iterable[str] = ()) -> None:
         raise AttributeError(f"{what} is fixed: assign {short}")
     if name in arguments:
         raise AttributeError(f"{what} is fixed: give {name} when the object is created")
-    if found is not None:
+    if found is not _MISSING:
         raise AttributeError(
             f"{what} is a method and cannot be assigned"
             if inspect.isroutine(found)

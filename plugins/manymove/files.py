@@ -66,11 +66,12 @@ def _unused(path: Path) -> Path:
 
 def _created(path: Path, like: Path) -> BinaryIO:
     """A new file to write, with the permissions of the file `like` if it exists, and otherwise the
-    default permissions. No link is followed."""
+    default permissions. No link is followed, also not for the permissions."""
     try:
-        mode = stat.S_IMODE(os.stat(like).st_mode) & 0o777
+        found = os.lstat(like).st_mode
     except OSError:
-        mode = None
+        found = 0
+    mode = stat.S_IMODE(found) & 0o777 if stat.S_ISREG(found) else None
 
     def opener(name: str, flags: int) -> int:
         descriptor = os.open(name, flags | os.O_NOFOLLOW, 0o666 if mode is None else mode)

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from commands import COMMAND, MPIEXEC, SMALL
+from commands import CLEAN, COMMAND, MPIEXEC, SMALL
 from processes import run
 
 from manymove import cli
@@ -207,6 +207,17 @@ def test_no_ranks_are_not_one_rank(ranks, line, tmp_path):
     assert done.returncode != 0
     assert f"was asked for {ranks} ranks" in done.stderr or "Open MPI" in done.stderr
     assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("options", [["-n", "64x"], ["-n"], ["-n", "1", "-n", "0"]])
+def test_options_of_the_program_are_not_the_number_of_ranks(options, tmp_path):
+    """A launcher whose own number of ranks is not named, or right."""
+    launcher = tmp_path / "mpirun"
+    program = "from manymove.jobs.world import World; World.connect()"
+    launcher.write_text(f'#!/bin/sh\n{sys.executable} -c "{program}"\nexit $?\n')
+    launcher.chmod(0o755)
+    done = run([launcher, *options], env={**CLEAN, "PMI_RANK": "0", "PMI_SIZE": "1"})
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 NEAR = {

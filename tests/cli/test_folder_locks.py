@@ -210,6 +210,22 @@ def test_a_released_folder_has_no_traces(tmp_path):
     assert not any((tmp_path / "c").iterdir())
 
 
+def test_the_words_of_a_lock_do_not_control_the_terminal(tmp_path, holder):
+    told = {"host": "\x1b[2J", "pid": "1\n2", "since": "now"}
+    (tmp_path / folder_lock.LOCK_FILE).write_text(json.dumps(told))
+    with pytest.raises(OSError, match="is in use by process") as caught:
+        folder_lock.hold(tmp_path)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("text", ["", "[" * 4000, "damaged"])
+def test_a_lock_whose_words_are_lost_still_counts(text, tmp_path, holder, monkeypatch):
+    (tmp_path / folder_lock.LOCK_FILE).write_text(text)
+    monkeypatch.setattr(folder_lock, "_ENDING", 0.1)
+    with pytest.raises(OSError, match="is in use by a process: wait until it ends"):
+        folder_lock.hold(tmp_path)
+
+
 def test_a_planted_link_is_not_followed(tmp_path):
     (tmp_path / "victim").write_text("mine")
     (tmp_path / folder_lock.LOCK_FILE).symlink_to(tmp_path / "victim")

@@ -87,3 +87,16 @@ def test_a_new_file_has_the_permissions_of_the_umask(mask, mode, tmp_path):
     finally:
         os.umask(before)
     assert (tmp_path / "state").stat().st_mode & 0o777 == mode
+
+
+def test_a_planted_link_does_not_give_its_permissions(tmp_path):
+    (tmp_path / "open").write_text("open to all")
+    (tmp_path / "open").chmod(0o666)
+    (tmp_path / "state").symlink_to(tmp_path / "open")
+    before = os.umask(0o077)
+    try:
+        with files.replace(tmp_path / "state") as file:
+            assert os.fstat(file.fileno()).st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
+    assert not (tmp_path / "state").is_symlink()

@@ -4,6 +4,7 @@ package are made with their settings; those of HOOMD-blue are in hoomd/test_assi
 
 from __future__ import annotations
 
+import copy
 import inspect
 
 import numpy as np
@@ -95,12 +96,13 @@ def test_the_error_has_the_name_of_a_fluid():
 def test_a_subclass_may_have_attributes_of_its_own():
     class Mine(attributes.CheckedAttributes):
         note = ""
+        start = None
 
     mine = Mine()
-    mine.note, mine._free = "liquid", 1
+    mine.note, mine.start, mine._free = "liquid", "lattice", 1
     with pytest.raises(AttributeError, match="notes; the nearest name is note"):
         mine.notes = ""
-    assert mine.note == "liquid"
+    assert (mine.note, mine.start) == ("liquid", "lattice")
 
 
 def test_items_of_a_setting_that_was_read_cannot_be_assigned():
@@ -112,3 +114,11 @@ def test_items_of_a_setting_that_was_read_cannot_be_assigned():
                 change(one)
         with pytest.raises(TypeError, match="assign a whole dictionary to box_moves"):
             one["delta"] = 1
+
+
+def test_a_deep_copy_of_a_setting_can_be_changed_and_assigned():
+    read = attributes.ReadOnly("box_moves", {"betaP": 1.0, "volume": {"delta": 0.1}})
+    own = copy.deepcopy(read)
+    own["volume"]["delta"] = 0.2
+    assert own == {"betaP": 1.0, "volume": {"delta": 0.2}}
+    assert read["volume"]["delta"] == 0.1

@@ -29,7 +29,7 @@ from manymove import files
 LOCK_FILE = "manymove.lock"
 _BEAT = 5.0  # seconds between two settings of the time
 _SILENT = 60.0  # without an update for so many seconds, a process on another host is taken for dead
-_ENDING = 10.0  # seconds that programs of a killed process get for their end
+_ENDING = 10.0  # seconds until a holder has its name written, or programs of a killed one end
 _PAUSE = 0.25  # seconds between two checks of the time
 _UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)
 
@@ -125,8 +125,8 @@ class _Lock:
             holder = _read(descriptor)
             here = holder.get("machine") == _machine()
             # A program that a killed process has started may still be about to end.
-            ending = here and not _is_running(holder) and time.monotonic() < self._patience
-            if free is False and holder and not ending:
+            ending = not holder or (here and not _is_running(holder))
+            if free is False and not (ending and time.monotonic() < self._patience):
                 self._refuse(holder)
             # A holder on this machine has ended, because the kernel has granted the lock.
             if free is not False and holder and not (free and here) and self._beats():
@@ -142,9 +142,12 @@ class _Lock:
         return None
 
     def _refuse(self, holder: dict[str, Any]) -> None:
+        who = "a process"
+        if holder:
+            told = (files.printable(str(holder.get(key))) for key in ("pid", "host", "since"))
+            who = "process {} on {} (since {})".format(*told)
         raise OSError(
-            f"{self._name} is in use by process {holder.get('pid')} on {holder.get('host')} "
-            f"(since {holder.get('since')}): wait until it ends, or choose another --output"
+            f"{self._name} is in use by {who}: wait until it ends, or choose another --output"
         )
 
     def _beats(self) -> bool:
@@ -233,6 +236,6 @@ def _read(descriptor: int) -> dict[str, Any]:
     """The holder, or nothing if it has not been written."""
     try:
         holder = json.loads(os.pread(descriptor, 4096, 0))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return holder if isinstance(holder, dict) else {}

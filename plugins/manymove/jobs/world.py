@@ -70,13 +70,13 @@ def _refuse_no_ranks() -> None:
     pid = os.getppid()
     for _ in range(4):  # the launcher's helper, perhaps a shell, the launcher
         try:
-            words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+            words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
             pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
         except (OSError, ValueError):
             return
         if any("mpirun" in word or "mpiexec" in word for word in words[:2]):
             asked = [number for option, number in pairwise(words) if option in ("-n", "-np")]
-            if asked and not re.fullmatch(r"0*[1-9]\d*", asked[0]):
+            if asked and re.fullmatch(r"-\d+|0*", asked[0]):  # other words are of the program
                 raise RuntimeError(
                     f"{os.path.basename(words[0])} was asked for {asked[0] or 'no'} ranks, and has "
                     "started one: the number of ranks must be at least 1"
