@@ -9,6 +9,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 from documents import ROOT
 from electrolytes import trivalent
@@ -85,7 +86,8 @@ def calls_of_electrolyte(cupy, device: int):
     for name in ("energy", "positions", "max_overlap", "state_hash", "snapshot", "take_energies"):
         yield name, getattr(core, name)()
     yield "count_pairs", core.count_pairs(1.0, 10, 100.0, 2)
-    yield "set_positions", core.set_positions(core.positions().reshape(-1, 3))
+    no_images = np.zeros(0, dtype=np.int32)
+    yield "set_positions", core.set_positions(core.positions().reshape(-1, 3), no_images)
     arrays = host_arrays(cupy, device, 1000)
     where = {name: array.data.ptr for name, array in arrays.items()}
     where |= {"double_precision": True, "highest": [1e3] * 3}
