@@ -266,8 +266,10 @@ import resource, sys
 import numpy as np
 from manymove import HardDisks
 resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
+at = (np.arange({row}) + 0.5) * ({edge} / {row}) - {edge} / 2
+positions = np.stack(np.meshgrid(at, at), axis=-1).reshape(-1, 2)
 try:
-    HardDisks(np.zeros((1, 2)), ({edge}, {edge}), seed=1, device="cpu", threads={threads})
+    HardDisks(positions, ({edge}, {edge}), seed=1, device="cpu", threads={threads})
 except {error} as error:
     print("refused", error)
 disks = HardDisks(np.zeros((1, 2)), (9.0, 9.0), seed=1, device="cpu", threads=1)
@@ -278,10 +280,11 @@ print("went on")
 
 @limits_address_space
 @pytest.mark.parametrize(
-    ("edge", "threads", "error"), [(9000.0, 1, "MemoryError"), (9.0, 4000, "RuntimeError")]
+    ("edge", "row", "threads", "error"),
+    [(9000.0, 300, 1, "MemoryError"), (9.0, 1, 4000, "RuntimeError")],
 )
-def test_when_memory_or_threads_run_out_the_process_goes_on(edge, threads, error):
-    code = LIMITED.format(edge=edge, threads=threads, error=error)
+def test_when_memory_or_threads_run_out_the_process_goes_on(edge, row, threads, error):
+    code = LIMITED.format(edge=edge, row=row, threads=threads, error=error)
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
     done = run([sys.executable, "-c", code], env=environment, check=True)
     assert "refused" in done.stdout
