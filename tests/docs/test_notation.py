@@ -24,6 +24,7 @@ def test_small_numbers_have_an_exponent():
     assert str(Estimate(1e-9, 3e-5)) == "0(3)e-05"
     assert str(Estimate(2.5e-4, 1e-5)) == "0.00025(1)"
     assert str(Estimate(3e-120, 1e-121)) == "3.0(1)e-120"
+    assert str(Estimate(5e-324, 5e-324)) == "4.94066e-324(0)"  # beyond the normal numbers
 
 
 def test_no_number_is_followed_by_plus_or_minus():

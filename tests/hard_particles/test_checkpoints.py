@@ -90,6 +90,27 @@ def test_runs_of_a_checkpoint_end_where_those_of_its_object_do(device, fluid, tm
     assert resumed.state_hash == disks.state_hash
 
 
+@pytest.mark.parametrize("goal", [None, 1e299, 0.0])
+def test_a_run_after_a_checkpoint_of_a_callback_has_the_sweeps_asked_for(
+    goal, fluid, tmp_path, monkeypatch
+):
+    """Whatever the file says about the end of the run during which it was written."""
+    disks, path = make(fluid), tmp_path / "state"
+    disks.run_cycles(3)
+
+    def save(_):
+        if goal is not None:
+            monkeypatch.setattr(disks, "_goal", goal)
+        if not path.exists():
+            disks.save(path)
+
+    disks.run(1000, callback=save)
+    loaded = HardDisks.load(path, device="cpu")
+    before = loaded.cycles
+    loaded.run(5 * loaded.sweeps_per_cycle)
+    assert loaded.cycles == before + 5
+
+
 def test_a_checkpoint_of_an_earlier_version_counts_the_sweeps_that_were_made(
     fluid, tmp_path, monkeypatch
 ):

@@ -108,6 +108,26 @@ def test_a_second_thread_gets_an_error(name):
     one.run(1)
 
 
+def test_a_refused_run_of_a_second_thread_adds_no_sweeps():
+    disks = MAKE["HardDisks"]()
+    refused = []
+
+    def use():
+        try:
+            disks.run(1000)
+        except RuntimeError as error:
+            refused.append(error)
+
+    def from_another_thread(_):
+        thread = threading.Thread(target=use)
+        thread.start()
+        thread.join()
+
+    for _ in range(2):
+        disks.run(10 * disks.sweeps_per_cycle, callback=from_another_thread)
+    assert refused and disks.cycles == 20
+
+
 def test_threads_that_use_one_object_neither_crash_nor_hang():
     disks = MAKE["HardDisks"]()
     errors, done = [], []

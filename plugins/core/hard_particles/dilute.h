@@ -17,7 +17,8 @@ inline void check_dilution(double cells, double bytes_per_cell, std::size_t part
   constexpr double kMostCells = 1000;  // for each particle, beyond these bytes
   const double bytes = cells * bytes_per_cell, most = kMostCells * static_cast<double>(particles);
   if (particles == 0 || bytes <= kAnySystem || cells <= most) return;
-  refuse("the box is too dilute for ", particles, " particles: its ", cells, " cells need ",
+  refuse("the box is too dilute for ", particles,
+         particles == 1 ? " particle: its " : " particles: its ", cells, " cells need ",
          std::round(bytes / 1e8) / 10, " GB of memory; more than ", kAnySystem / 1e9,
          " GB needs at least one particle for ", kMostCells,
          " cells: use a smaller box or more particles");

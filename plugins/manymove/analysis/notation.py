@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 
 _SMALL = 1e-4  # smaller numbers are written with an exponent
@@ -37,7 +38,7 @@ def with_error(value: float, error: float | None) -> str:
     """
     if error is None or not (math.isfinite(error) and math.isfinite(value)):
         return f"{value:.6g}(?)"
-    if error <= 0:
+    if error < sys.float_info.min:
         return f"{value:.6g}(0)"
     largest = max(abs(value), error)
     if largest < _SMALL:

@@ -20,6 +20,7 @@ from manymove.hard_particles import constant_pressure, swaps
 from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.constant_pressure import ConstantPressure
+from manymove.hard_particles.cycles import expected_sweeps
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.shared import SharedParticles
 from manymove.hard_particles.sizes import Sizes, of_frame
@@ -29,14 +30,9 @@ from manymove.simulation import Callback, counter, parameter
 
 P = TypeVar("P", bound="HardParticles")
 
-# Pairs of a particle in a bin of the histogram, of which a pair is counted once: six neighbors of
-# equal disks; an ample bound for spheres and mixtures.
 _LARGEST_RATIO = 4  # of sizes, for the extrapolation to contact
-_PAIRS = 3  # of a disk that a sample counts at most
-# Sites in the volume d^D of the lattice gas that estimates how many cells are occupied. With these
-# numbers the estimate is right to 1 % for equal disks and to 7 % for spheres and mixtures
-# (docs/theory/hard_disks.md, section 7).
-_SITES = {2: 1.05, 3: 1.2}
+# Pairs of a disk that a sample counts at most: a disk has six neighbors, and a pair counts once.
+_PAIRS = 3
 
 
 class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
@@ -142,23 +138,9 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
     def _adopt(self, engine: Any) -> None:
         super()._adopt(engine)
         self._repaired = engine.repair
-        self._sweeps_per_cycle = self._expected_sweeps_per_cycle()
+        self._sweeps_per_cycle = expected_sweeps(self._grid, self.box, self.diameter, self.N)
         self._goal = self._cycles_done * self._sweeps_per_cycle  # sweeps requested so far
         self._sampling: PressureSampling | None = None
-
-    def _expected_sweeps_per_cycle(self) -> float:
-        """Number of sweeps in a cycle for the present grid, whatever the positions are.
-
-        A cell is empty if all its sites are empty, and sites are occupied as in a lattice gas. The
-        result is rounded, so that it does not depend on the rounding of a mathematical library.
-        """
-        g, D = self._grid, self._DIMENSIONS
-        cells = math.prod(g["cells"])
-        active = math.prod(c - t for c, t in zip(g["cells"], g["tiles"], strict=True))
-        sites = _SITES[D] * math.prod(self.box) / self.diameter**D
-        empty = max(0.0, 1 - self.N / sites) ** (sites / cells)
-        moves = active * (1 - empty) * g["rounds"] * g["moves_per_cell"]
-        return float(f"{moves / self.N:.6g}")
 
     # ---- running ---------------------------------------------------------------------------------
 
@@ -184,8 +166,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         sweeps = arguments.number("sweeps", sweeps)
         if not (math.isfinite(sweeps) and sweeps >= 0):
             raise ValueError(f"sweeps must be finite and not negative, got {sweeps}")
-        self._goal += sweeps
-        self._run_to(self._goal, callback, progress)
+        self._run_to(self._goal + sweeps, callback, progress)
 
     def run_until(
         self, sweeps: float, callback: Callback = None, *, progress: bool = False
@@ -207,17 +188,12 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         if not math.isfinite(sweeps):
             raise ValueError(f"sweeps must be finite, got {sweeps}")
         if sweeps > self._cycles_done * self._sweeps_per_cycle:
-            self._goal = sweeps
-        self._run_to(sweeps, callback, progress)
+            self._run_to(sweeps, callback, progress)
 
-    def _run_to(self, sweeps: float, callback: Callback, progress: bool) -> None:
-        cycles = max(0, self._cycles_in(sweeps) - self._cycles_done)
-        try:
-            with self._watched("cycles", cycles, callback, progress) as watch:
-                self._run_cycles(cycles, watch)
-        except BaseException:
-            self._goal = self._cycles_done * self._sweeps_per_cycle
-            raise
+    def _run_to(self, goal: float, callback: Callback, progress: bool) -> None:
+        cycles = max(0, self._cycles_in(goal) - self._cycles_done)
+        self.run_cycles(cycles, callback, progress=progress)
+        self._goal = goal
 
     def _cycles_in(self, sweeps: float) -> int:
         """Number of cycles in which these sweeps are expected."""
@@ -543,11 +519,14 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         return header, arrays
 
     def _proceed(self, run: dict[str, float]) -> None:
-        self._goal = run["goal"]
         if "sweeps_per_cycle" in run:
             self._sweeps_per_cycle = run["sweeps_per_cycle"]
         elif self._cycles_done:  # an earlier version counted the sweeps that were made
             self._sweeps_per_cycle = self._mean_cycle
+        self._goal = self._cycles_done * self._sweeps_per_cycle
+        # What is farther away is the end of a run during which a callback has saved.
+        if abs(run["goal"] - self._goal) <= self._sweeps_per_cycle:
+            self._goal = run["goal"]
 
     # ---- tuning ----------------------------------------------------------------------------------
 
