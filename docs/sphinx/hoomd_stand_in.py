@@ -27,6 +27,7 @@ MODULES = (
     "hoomd.error",
     "hoomd.operation",
     "hoomd.tune",
+    "hoomd.variant",
 )
 COMPONENT = Path(__file__).resolve().parents[2] / "hoomd_ext/src"
 

@@ -142,9 +142,9 @@ double HardParticles::common_displacement() const {
   for (unsigned int type = 1; type < max_displacement_.size(); ++type)
     if (max_displacement_[type] != max_displacement_[0])
       refuse(text_of(
-          " has one d for all particle types, not one for each type: ", m_pdata->getNameByType(0),
-          " and ", m_pdata->getNameByType(type), " have different d, ", max_displacement_[0],
-          " and ", max_displacement_[type], "; give all types the same"));
+          " has one d for all particle types, not d per type: ", m_pdata->getNameByType(0), " and ",
+          m_pdata->getNameByType(type), " have different d, ", max_displacement_[0], " and ",
+          max_displacement_[type], "; give all types the same"));
   return max_displacement_.at(0);
 }
 

@@ -90,12 +90,16 @@ def test_the_equilibration_can_be_made_longer_but_not_shorter_than_it_is(
 def test_a_run_whose_terminal_is_closed_leaves_a_state_to_continue_from(tmp_path):
     """The terminal is gone, so that nothing can be printed either."""
     words = [*COMMAND, "disks", *LONG["disks"].split(), "--device", "cpu", "--threads", "1"]
+
+    def control() -> None:  # the session, which then gets SIGHUP; nohup has this signal ignored
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
     terminal, child = os.openpty()
     process = subprocess.Popen(
         [*map(str, words), "--output", str(tmp_path)],
         stdin=child, stdout=child, stderr=child, env=CLEAN, start_new_session=True,
-        # The terminal controls the session, which gets SIGHUP from it.
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        preexec_fn=control,
     )  # fmt: skip
     os.close(child)
     until(lambda: (tmp_path / "trajectory.gsd").exists(), process)
