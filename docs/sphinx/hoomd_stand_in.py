@@ -28,6 +28,7 @@ MODULES = (
     "hoomd.operation",
     "hoomd.tune",
     "hoomd.variant",
+    "hoomd.version",
 )
 COMPONENT = Path(__file__).resolve().parents[2] / "hoomd_ext/src"
 
@@ -64,10 +65,12 @@ def setup(app: Sphinx) -> dict[str, bool]:
     for name in MODULES:
         module(name, __getattr__=stand_in)
     module("hoomd.logging", log=log)
-    from manymove.hoomd import moves
+    from manymove import attributes
+    from manymove.hoomd import hpmc, moves
 
+    shared = {"attributes": attributes, "hpmc": hpmc, "moves": moves}
     component = module(
-        "hoomd.manymove", pressure=manymove.analysis.pressure, moves=moves, _manymove=None
+        "hoomd.manymove", pressure=manymove.analysis.pressure, _manymove=None, **shared
     )
     component.__path__ = [str(COMPONENT)]
     from hoomd.manymove import hard_disks, hard_spheres, tune
