@@ -203,7 +203,7 @@ def test_labels_and_keys_are_those_of_raspa3(tmp_path):
     assert field.charge_of_atom("O2", "O") == -0.4
     assert field.charge_of_atom("O12", "O") == -0.5  # the first of two entries
     assert field.masses["O"] == 16.0
-    # The pair of S and O is not that of S and O2, which is another pseudo-atom.
+    # S and O are another pair than S and O2, which is another pseudo-atom.
     assert field.given_with_atom("S", "O12", "O") == (11.0, 2.0)
     assert field.given_with_atom("S", "O2", "O") is None
     assert field.given_with_atom("S", "C1", "C") == (0.0, 1.0)

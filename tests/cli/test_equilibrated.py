@@ -108,7 +108,7 @@ def test_disks_shorter_than_their_relaxation_say_so(tmp_path, monkeypatch, capsy
 
 def test_slow_modes_do_not_make_a_pressure_wrong(tmp_path, monkeypatch, capsys):
     """Density modes of a dilute fluid diffuse through the box in 1,600 sweeps. The run does not
-    sample them, and says so, but its pressure is that of the literature within four standard
+    sample them, and says so, but its pressure agrees with the literature within four standard
     errors: one false alarm in 16,000 seeds."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     options = "--particles 1000 --packing-fraction 0.1 --sweeps 3000 --equilibrate 500 --seed 1"
