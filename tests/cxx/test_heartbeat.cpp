@@ -217,7 +217,7 @@ TEST("ranks that wait for a rank that computes are not ended") {
   }
 }
 
-TEST("datagrams of other programs do not hide those of the ranks") {
+TEST("datagrams of other programs do not hide datagrams of the ranks") {
   Job job(2, [](int) { MPI_Allreduce(4 * kLimit); });
   const int from = socket(AF_INET, SOCK_DGRAM, 0);
   sockaddr_in place = {};

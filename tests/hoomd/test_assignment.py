@@ -206,7 +206,7 @@ def test_an_item_of_a_dictionary_cannot_be_assigned(kind):
 
 @pytest.mark.parametrize("kind", ["WasteRecyclingMC", "RigidWasteRecyclingMC"])
 def test_annealing_by_assignment_is_that_by_a_variant(kind):
-    """kT falls from step to step; the averages are those of the last temperature."""
+    """kT falls from step to step, and the averages belong to the last temperature."""
     simulation, made = begin(kind, kT=600.0)
     for kT in (600.0, 450.0, 300.0):
         made.kT = kT

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Assignment to an attribute acts or is an error with a name that exists. The objects of this
-package are made with their settings; those of HOOMD-blue are in hoomd/test_assignment.py."""
+package are made with their settings; the classes for HOOMD-blue are in hoomd/test_assignment.py."""
 
 from __future__ import annotations
 

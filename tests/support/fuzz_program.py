@@ -104,7 +104,7 @@ STRANGE: tuple[Any, ...] = (
 
 
 def leaves(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths of all entries of a header, those of lists and dictionaries included."""
+    """The paths of all entries of a header, including lists and dictionaries."""
     items = (
         tree.items()
         if isinstance(tree, dict)
@@ -131,7 +131,7 @@ def mutate_header(random: np.random.Generator, header: dict[str, Any]) -> str:
         for key in other:
             value = value[key]
         at[last] = json.loads(json.dumps(value))
-        return f"{path} = that of {other}"
+        return f"{path} as in {other}"
     if how == 2 and isinstance(at[last], (int, float)):
         at[last] = at[last] * float(random.normal(1, 0.5)) + float(random.normal())
         return f"{path} = {at[last]}"
