@@ -2,10 +2,12 @@
 
 Cells of width 1.41 diameters and one pass over the four checkerboard sets per shift of the grid, as
 in the paper; disks that enter a cell are appended to its list and lists are partly kept, so that
-without the shuffle of the particles the chain remembers. The switches are wrong on purpose.
+without the shuffle of the particles the chain remembers. No engine has such switches, because they
+are wrong on purpose: ablation.cpp is a program of its own, which makes the engine's moves without
+the parts that are left out, on the CPU. A chain has one thread, and --jobs chains run side by side.
 
 The grid is shifted as in the paper, along one axis by up to half a cell; with --shift box anywhere,
-as the engine does by default. Neither chain shows the paper's bias without the shuffle of the
+as the engine does. Neither chain shows the paper's bias without the shuffle of the
 particles (docs/benchmarks/hard_disks_physics.md).
 
 The text of Table 1 at hand has lost its packing fractions. The first is 0.698; the correct chain
@@ -23,9 +25,16 @@ what they do in their first sweeps is left out.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import math
+import os
+import shlex
+import subprocess
+import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +43,14 @@ from matplotlib.figure import Figure
 
 from manymove import HardDisks
 from manymove.analysis.notation import with_error
-from manymove.analysis.pressure import PressureEstimate, estimate, pool
+from manymove.analysis.pressure import (
+    BINS,
+    DELTA_R,
+    PressureEstimate,
+    estimate,
+    pool,
+    pressure_from_histogram,
+)
 from manymove.bench import example
 
 PAPER = {  # (particles shuffled, sets shuffled): P* and error in the three columns
@@ -47,9 +63,114 @@ VARIANTS = {"both": (True, True), "particles": (True, False), "sets": (False, Tr
             "neither": (False, False)}  # fmt: skip
 PIECES = 128  # of a measurement; block means in the file
 Start = tuple[np.ndarray, tuple[float, float]]
+Function = Callable[..., bytes | None]
+
+SOURCE = Path(__file__).with_suffix(".cpp")
 
 
-def measured(disks: HardDisks, sweeps: float, deadline: float, every: float) -> dict[str, Any]:
+def compiled(source: Path, folder: str, gpu: bool = False) -> Function:
+    """The function of a C++ source of the same name, which is compiled for the CPU or a GPU."""
+    library = f"{folder}/{source.stem}.so"
+    if gpu:
+        command = ["nvcc", "-x", "cu", "-arch=native", "-Xcompiler", "-fPIC"]
+    else:
+        command = [*shlex.split(os.environ.get("CXX", "c++")), "-march=native", "-fPIC"]
+    command += ["-std=c++20", "-O3", "-shared", "-I", str(source.parents[2] / "plugins/core")]
+    subprocess.run([*command, str(source), "-o", library], check=True)
+    function = getattr(ctypes.CDLL(library), source.stem)
+    function.restype = ctypes.c_char_p
+    return function
+
+
+class Setup(ctypes.Structure):
+    """Setup in ablation.cpp."""
+
+    _fields_ = (
+        *[(name, ctypes.c_int32) for name in
+          ("shuffle_particles", "shuffle_sets", "shift_along_axis")],
+        ("cells", ctypes.c_int32 * 2),
+        *[(name, ctypes.c_int32) for name in ("tile", "moves_per_cell", "rounds")],
+        ("half", ctypes.c_int64 * 2),
+        ("diameter", ctypes.c_double), ("step", ctypes.c_double),
+        *[(name, ctypes.c_uint64) for name in
+          ("seed", "first_cycle", "cycles", "every", "record")],
+        ("bin_width", ctypes.c_double), ("bins", ctypes.c_int32),
+    )  # fmt: skip
+
+
+class AblatedDisks:
+    """Disks that move as `HardDisks` do, but for what is left out.
+
+    Args:
+        disks: disks at the start, with the settings of the chain.
+        function: function of ablation.cpp.
+        shuffle_particles, shuffle_sets: whether the disks of a cell, and the sets of cells, are
+            visited in random order.
+        shift_along_axis: whether the grid is shifted as in the paper.
+    """
+
+    def __init__(
+        self, disks: HardDisks, function: Function, shuffle_particles: bool = True,
+        shuffle_sets: bool = True, shift_along_axis: bool = False,
+    ) -> None:  # fmt: skip
+        grid = disks.core.grid
+        step = grid["max_displacement"] / grid["unit"] / 16383.5
+        self.setup = Setup(
+            shuffle_particles, shuffle_sets, shift_along_axis, grid["cells"], grid["tile"],
+            grid["moves_per_cell"], grid["rounds"],
+            tuple(e // (2 * n) for e, n in zip(grid["extent"], grid["cells"], strict=True)),
+            disks.diameter / grid["unit"], step, disks.seed, bin_width=DELTA_R, bins=BINS,
+        )  # fmt: skip
+        self.snapshot = disks.core.snapshot()
+        self.N, self.packing_fraction = disks.N, disks.packing_fraction
+        self.sweeps_per_cycle, self.seconds = disks.sweeps_per_cycle, 0.0
+        self.pressure_records = np.empty(0)
+        self._function = function
+
+    @property
+    def trial_moves(self) -> int:
+        """Trial moves so far."""
+        return self.snapshot["counters"][1]
+
+    @property
+    def sweeps(self) -> float:
+        """Trial moves per disk so far."""
+        return self.trial_moves / self.N
+
+    def sample_pressure(self, every: float, record: float) -> None:
+        """Sample the pressure, as `HardDisks.sample_pressure` does."""
+        self.setup.every = max(1, round(every / self.sweeps_per_cycle))
+        samples = max(1, round(record / self.sweeps_per_cycle / self.setup.every))
+        self.setup.record = self.setup.every * samples
+
+    def run(self, sweeps: float) -> None:
+        """Run for these sweeps, rounded up to whole records."""
+        self.run_cycles(math.ceil(sweeps / self.sweeps_per_cycle))
+
+    def run_cycles(self, cycles: int) -> None:
+        """Run for these cycles, rounded up to whole records."""
+        began, setup = time.perf_counter(), self.setup
+        record = setup.record or 1
+        setup.cycles = -(-cycles // record) * record
+        setup.first_cycle, *moves = self.snapshot["counters"]
+        counted, origin = np.array(moves, dtype=np.uint64), np.array(self.snapshot["origin"])
+        rows = np.zeros((setup.cycles // record if setup.every else 0, BINS), dtype=np.uint64)
+        arrays = (self.snapshot["cells"], self.snapshot["ids"], origin, rows, counted)
+        pointers = [ctypes.c_void_p(a.ctypes.data) for a in arrays]
+        if wrong := self._function(ctypes.byref(setup), *pointers):
+            raise RuntimeError(wrong.decode())
+        self.snapshot["origin"] = tuple(origin.tolist())
+        self.snapshot["counters"] = (setup.first_cycle + setup.cycles, *counted.tolist())
+        if len(rows):
+            samples = setup.record // setup.every
+            new = pressure_from_histogram(rows, samples, self.N, self.packing_fraction)
+            self.pressure_records = np.concatenate((self.pressure_records, new))
+        self.seconds += time.perf_counter() - began
+
+
+def measured(
+    disks: HardDisks | AblatedDisks, sweeps: float, deadline: float, every: float
+) -> dict[str, Any]:
     """Run these sweeps, or as many as the time allows, and return the pressure."""
     before = disks.sweeps
     disks.sample_pressure(every=every, record=max(every, sweeps / 1024))
@@ -65,7 +186,6 @@ def measured(disks: HardDisks, sweeps: float, deadline: float, every: float) -> 
         "error_converged": result.plateau,
         "quarters": [float(part.mean()) for part in np.array_split(records, 4)],
         "trial_moves_per_second": disks.trial_moves / disks.seconds,
-        "state_hash": disks.state_hash,
         "records": [
             round(float(part.mean()), 5) for part in np.array_split(records, PIECES) if part.size
         ],
@@ -86,7 +206,7 @@ def reference(
 
 def measure(
     column: int, replica: int, particles: bool, sets: bool, start: Start, deadline: float,
-    options: argparse.Namespace,
+    function: Function, options: argparse.Namespace,
 ) -> dict[str, Any]:  # fmt: skip
     """One chain of one variant at one packing fraction."""
     disks = HardDisks(
@@ -95,20 +215,18 @@ def measure(
         rounds=1,
         moves_per_cell=options.moves_per_cell,
         max_displacement=0.16,
-        shuffle_particles=particles,
-        shuffle_sets=sets,
-        shift_along_axis=options.shift == "axis",
         seed=options.seed + replica,
-        device=options.device,
+        device="cpu",
     )
-    disks.run(options.relax)
+    chain = AblatedDisks(disks, function, particles, sets, options.shift == "axis")
+    chain.run(options.relax)
     return {
         "packing_fraction": options.packing_fractions[column],
         "replica": replica,
         "shuffle_particles": particles,
         "shuffle_sets": sets,
         "paper": PAPER[particles, sets][column],
-        **measured(disks, options.sweeps, deadline, options.every),
+        **measured(chain, options.sweeps, deadline, options.every),
     }
 
 
@@ -215,7 +333,7 @@ def main() -> None:
     parser.add_argument("--every", type=float, default=50, help="sweeps between two samples")
     parser.add_argument("--jobs", type=int, default=1, help="chains that run side by side")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--device", default="auto")
+    parser.add_argument("--device", default="auto", help="of the reference")
     quick = {"particles": 256, "columns": [1], "sweeps": 500, "equilibrate": 200, "reference": 500,
              "relax": 100, "jobs": 2}  # fmt: skip
     options = example.parse(parser, "ablation", quick)
@@ -228,11 +346,12 @@ def main() -> None:
     deadline = began + 60 * options.minutes
     results: list[dict[str, Any]] = []
     states = [(c - 1, r) for r in range(options.replicas) for c in options.columns]
-    with ThreadPoolExecutor(options.jobs) as threads:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as threads:
+        function = compiled(SOURCE, folder)
         equilibrated = list(threads.map(lambda state: reference(*state, options), states))
         seconds = time.perf_counter() - began
         chains = [
-            threads.submit(measure, *state, *VARIANTS[name], start, deadline, options)
+            threads.submit(measure, *state, *VARIANTS[name], start, deadline, function, options)
             for state, (start, _) in zip(states, equilibrated, strict=True)
             for name in options.variants
         ]

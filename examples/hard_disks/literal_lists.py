@@ -25,17 +25,13 @@ import argparse
 import copy
 import ctypes
 import math
-import os
-import shlex
-import subprocess
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ablation import VARIANTS
+from ablation import VARIANTS, Function, compiled
 from matplotlib.figure import Figure
 
 from manymove.analysis.notation import with_error
@@ -66,21 +62,6 @@ class Setup(ctypes.Structure):
     )  # fmt: skip
 
 
-def compiled(gpu: bool, folder: str) -> Callable[..., bytes | None]:
-    """The function of literal_lists.cpp."""
-    library = f"{folder}/literal_lists.so"
-    headers = SOURCE.parents[2] / "plugins/core"
-    if gpu:
-        command = ["nvcc", "-x", "cu", "-arch=native", "-Xcompiler", "-fPIC"]
-    else:
-        command = [*shlex.split(os.environ.get("CXX", "c++")), "-march=native", "-fPIC"]
-    command += ["-std=c++20", "-O3", "-shared", "-I", str(headers), str(SOURCE), "-o", library]
-    subprocess.run(command, check=True)
-    function = ctypes.CDLL(library).literal_lists
-    function.restype = ctypes.c_char_p
-    return function
-
-
 class Systems:
     """Independent systems of N disks in square boxes.
 
@@ -94,7 +75,7 @@ class Systems:
 
     def __init__(
         self, N: int, packing_fraction: float, systems: int, seed: int,
-        function: Callable[..., bytes | None],
+        function: Function,
     ) -> None:  # fmt: skip
         self.N, self.packing_fraction = N, packing_fraction
         self._function = function
@@ -213,7 +194,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         began = time.perf_counter()
-        function = compiled(on_gpu(options.device), folder)
+        function = compiled(SOURCE, folder, on_gpu(options.device))
         print(f"compiled in {time.perf_counter() - began:.1f} s", flush=True)
         for N in options.disks:
             for phi in options.packing_fractions:

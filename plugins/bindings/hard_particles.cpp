@@ -29,9 +29,6 @@ Parameters parameters_from(const nb::dict& d) {
   p.moves_per_cell = nb::cast<int>(d["moves_per_cell"]);
   p.rounds = nb::cast<int>(d["rounds"]);
   p.tile = nb::cast<int>(d["tile"]);
-  p.shuffle_particles = nb::cast<bool>(d["shuffle_particles"]);
-  p.shuffle_sets = nb::cast<bool>(d["shuffle_sets"]);
-  p.shift_along_axis = nb::cast<bool>(d["shift_along_axis"]);
   p.seed = nb::cast<std::uint64_t>(d["seed"]);
   p.first_cycle = nb::cast<std::uint64_t>(d["first_cycle"]);
   p.repair_depth = nb::cast<double>(d["repair_depth"]);
@@ -49,6 +46,7 @@ nb::dict grid_dict(const Engine& engine) {
   d["rounds"] = g.rounds;
   d["max_displacement"] = g.max_displacement;
   d["unit"] = g.unit;
+  d["extent"] = nb::make_tuple(g.extent[0], g.extent[1]);
   return d;
 }
 

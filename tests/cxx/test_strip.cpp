@@ -138,32 +138,14 @@ TEST("the tiles of a grid are its columns and rows, each once") {
       }
 }
 
-TEST("the paper's shift is along either axis, as often forwards as backwards") {
-  Geometry g = geometry_of(20, 60, 6, 12);
-  g.shift_along_axis = true;
-  int seen[2][2] = {};  // [axis][backwards]
+TEST("a shift of the grid is an even number of units within the box") {
+  const Geometry g = geometry_of(20, 60, 6, 12);
   for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
     const Draw draw = draw_cycle(g, cycle);
-    CHECK(draw.shift_rest[0] == 0 || draw.shift_rest[1] == 0);
-    const int axis = draw.shift_rest[0] == 0;
-    if (draw.shift_rest[axis] != 0) ++seen[axis][draw.shift_rest[axis] > g.half[axis]];
-  }
-  // 2,500 +- 43 each; false alarm: 4 * 2e-9, with a fixed seed.
-  for (const auto& of_axis : seen)
-    for (const int times : of_axis) CHECK(std::abs(times - 2500) < 260);
-}
-
-TEST("a shift of the grid is an even number of units within the box") {
-  for (const bool along_axis : {false, true}) {
-    Geometry g = geometry_of(20, 60, 6, 12);
-    g.shift_along_axis = along_axis;
-    for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
-      const Draw draw = draw_cycle(g, cycle);
-      for (int a = 0; a < 2; ++a) {
-        CHECK(draw.shift_cells[a] >= 0 && draw.shift_cells[a] < g.cells[a]);
-        CHECK(draw.shift_rest[a] >= 0 && draw.shift_rest[a] < 2 * g.half[a]);
-        CHECK_EQUAL(std::fmod(draw.shift_rest[a], 2.0f), 0.0f);
-      }
+    for (int a = 0; a < 2; ++a) {
+      CHECK(draw.shift_cells[a] >= 0 && draw.shift_cells[a] < g.cells[a]);
+      CHECK(draw.shift_rest[a] >= 0 && draw.shift_rest[a] < 2 * g.half[a]);
+      CHECK_EQUAL(std::fmod(draw.shift_rest[a], 2.0f), 0.0f);
     }
   }
 }

@@ -34,8 +34,6 @@ CONFIGURATIONS = {
     "hexagonal 0.9": (lambda: hexagonal_packing(1056, 0.9), {"max_displacement": 0.01}),
     "hexagonal 0.72": (lambda: hexagonal_packing(1056, 0.72), {"cell_width": 1.4, "rounds": 3}),
     "square 0.78": (lambda: square_packing(1024, 0.78), {"max_displacement": 0.02, "tile": 17}),
-    "shifted along an axis": (lambda: random(600, 0.65), {"shift_along_axis": True, "rounds": 1}),
-    "unshuffled": (lambda: random(600, 0.6), {"shuffle_particles": False, "shuffle_sets": False}),
 }
 
 
@@ -153,12 +151,6 @@ def test_decisions_near_contact_do_not_depend_on_rounding(device, cell_width, mo
 
 GOLDEN = [
     (lattice(8, 8, (10.0, 10.0)), (10.0, 10.0), {}, "a1e7f4a28f30eeff"),
-    (
-        lattice(8, 8, (10.0, 10.0)),
-        (10.0, 10.0),
-        {"shift_along_axis": True, "rounds": 1},
-        "42e2ebb73f01258a",
-    ),
     (
         lattice(7, 5, (10.5, 6.6)),
         (10.5, 6.6),

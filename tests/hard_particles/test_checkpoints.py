@@ -23,8 +23,6 @@ from manymove import HardDisks
             "tile": 9,
             "cell_width": 1.2,
             "seed": 2**64 - 1,
-            "shuffle_particles": False,
-            "shuffle_sets": False,
         },
     ],
 )

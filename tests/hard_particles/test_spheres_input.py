@@ -81,7 +81,6 @@ def test_bad_boxes_are_refused(device, box, message):
         ({"seed": -1}, ValueError, r"seed must be in \[0, 2\*\*64\), got -1"),
         ({"repair_depth": -1e-4}, ValueError, "repair_depth must not be negative"),
         ({"comm": object()}, TypeError, "comm must be a communicator of mpi4py"),
-        ({"shuffle_sets": False}, TypeError, "shuffle_sets"),
     ],
 )
 def test_bad_settings_are_refused(device, settings, error, message):
@@ -89,17 +88,9 @@ def test_bad_settings_are_refused(device, settings, error, message):
         make((THREE, BOX), device, **settings)
 
 
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"comm": object()}, TypeError, "comm must be a communicator of mpi4py"),
-        ({"shuffle_sets": False}, ValueError, "shuffle_sets is for equal disks"),
-        ({"shift_along_axis": True}, ValueError, "shift_along_axis is for equal disks"),
-    ],
-)
-def test_mixtures_of_disks_refuse_what_only_equal_disks_have(settings, error, message):
-    with pytest.raises(error, match=message):
-        HardDisks(THREE[:, :2], BOX[:2], diameters=[1, 1, 2], seed=1, device="cpu", **settings)
+def test_mixtures_of_disks_refuse_what_is_no_communicator():
+    with pytest.raises(TypeError, match="comm must be a communicator of mpi4py"):
+        HardDisks(THREE[:, :2], BOX[:2], diameters=[1, 1, 2], seed=1, device="cpu", comm=object())
 
 
 def test_psi6_is_for_equal_disks():

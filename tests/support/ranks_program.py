@@ -25,8 +25,6 @@ CASES = {
     "tiles of unequal height": (2000, 0.7, {"tile": 5, "rounds": 2, "seed": 3}),
     "wide cells": (2500, 0.7, {"tile": 7, "cell_width": 1.4, "moves_per_cell": 8}),
     "n_m 3": (1200, 0.3, {"tile": 6, "moves_per_cell": 3, "rounds": 1}),
-    "along an axis": (1800, 0.65, {"tile": 5, "shift_along_axis": True, "rounds": 1}),
-    "unshuffled": (900, 0.5, {"tile": 4, "shuffle_particles": False, "shuffle_sets": False}),
 }
 
 

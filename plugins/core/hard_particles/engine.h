@@ -37,9 +37,6 @@ struct Parameters {
   int moves_per_cell = 0;       // n_m, trial moves of a cell's disks per visit
   int rounds = 0;               // passes over the four checkerboard sets between two grid shifts
   int tile = 0;  // widest tile in cells; one column and one row of each are frozen in a cycle
-  bool shuffle_particles = true;  // without: wrong (Table 1)
-  bool shuffle_sets = true;       // without: the reverse sweep is not possible (section 2.4)
-  bool shift_along_axis = false;  // the paper's shift: keeps more of the cell lists (Algorithm 4)
   std::uint64_t seed = 0;
   std::uint64_t first_cycle = 0;  // where the counter of cycles, and so the random numbers, begins
   double repair_depth = 1e-4;  // overlaps of the start up to this depth, in diameters, are repaired
@@ -69,6 +66,7 @@ struct Grid {
   int tile, moves_per_cell, rounds;
   double max_displacement;  // as realized
   double unit;              // length of one integer unit
+  std::int64_t extent[2];   // of the box, in integer units
 };
 
 struct Repair {

@@ -49,9 +49,6 @@ struct Geometry {
   float surely_free, surely_overlap;
   int moves_per_cell;  // n_m
   int rounds;          // passes over the four sets between two grid shifts
-  int shuffle_particles;
-  int shuffle_sets;
-  int shift_along_axis;  // by less than half a cell, besides whole cells (Algorithm 4)
   PhiloxKey key;
 };
 
@@ -174,6 +171,23 @@ MM_HD int tile_of(const Part& p, int item) {
 MM_HD constexpr int neighbor_dx(int k) { return k < 3 ? k - 1 : k == 3 ? -1 : k == 4 ? 1 : k - 6; }
 MM_HD constexpr int neighbor_dy(int k) { return k < 3 ? -1 : k < 5 ? 0 : 1; }
 
+// Tiles of a grid with these cells, and their local storage.
+inline void lay_out_tiles(Geometry& g, int tile) {
+  g.tile = tile;
+  g.stride = 2 * ((tile + 2) / 2);
+  g.plane = g.stride * (tile + 1);
+  for (int odd = 0; odd < 2; ++odd)
+    for (int k = 0; k < 8; ++k) {
+      const int dx = neighbor_dx(k), dy = neighbor_dy(k), half_row = g.stride / 2;
+      const int sideways = dx == 0  ? 0
+                           : dx < 0 ? (odd ? -half_row : half_row - 1)
+                                    : (odd ? 1 - half_row : half_row);
+      g.near[odd][k] = {dy * g.stride + sideways, 2 * g.half[0] * static_cast<float>(dx),
+                        2 * g.half[1] * static_cast<float>(dy), 0};
+    }
+  for (int a = 0; a < 2; ++a) g.tiles[a] = (g.cells[a] + tile - 1) / tile;
+}
+
 // An active cell in a set's list: its local index (13 bits), its disks (3 bits) and, two bits for
 // each neighbor, how many disks beyond the first that one holds. Occupation is constant within a
 // cycle.
@@ -287,7 +301,7 @@ MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const Pla
   const std::uint32_t rest = look_around(g, at, odd, entry_extras(entry), around, used);
   unsigned order = 0xe4;
   std::uint32_t word[4];
-  if (n > 2 && g.shuffle_particles) {
+  if (n > 2) {
     random_words(word, g, where, cycle, Purpose::shuffle, round, 0);
     order = permutation(n, word);
   }
@@ -295,8 +309,7 @@ MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const Pla
   for (int made = 0; made < g.moves_per_cell; ++made) {
     if ((made & 3) == 0)
       random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
-    if (made == 0 && n == 2 && g.shuffle_particles && first_of_pair(word[0]))
-      order = 0x1;  // 0 1 from the top: 1, 0
+    if (made == 0 && n == 2 && first_of_pair(word[0])) order = 0x1;  // 0 1 from the top: 1, 0
     const int slot = static_cast<int>(order >> (2 * turn) & 3u);
     turn = turn + 1 == n ? 0 : turn + 1;
     const Position p = at.slot[slot * at.plane];
@@ -361,33 +374,24 @@ MM_HD CellPlace old_cell(const Geometry& g, const Draw& d, const TileBounds& b, 
   return {at[0], at[1]};
 }
 
-// The shift of the grid, uniform over the box (or the paper's, forwards or backwards along one axis
-// by less than half a cell, with the tiles still anywhere), and the order of the sets in each
-// round.
+// The shift of the grid, uniform over the box, and the order of the sets in each round.
 inline Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
   Draw d{};
   d.cycle = cycle;
   std::uint32_t word[4];
   random_words(word, g, 0u, cycle, Purpose::shift, 0, 0);
-  const auto below = [&](int a, std::uint64_t n) {
-    const std::uint64_t random = static_cast<std::uint64_t>(word[2 * a]) << 32 | word[2 * a + 1];
-    return static_cast<std::uint64_t>(static_cast<unsigned __int128>(random) * n >> 64);
-  };
   for (int a = 0; a < 2; ++a) {
     const auto width = static_cast<std::uint64_t>(g.half[a]);  // even positions in a cell
-    const std::uint64_t even = below(a, width * static_cast<std::uint64_t>(g.cells[a]));
+    const std::uint64_t random = static_cast<std::uint64_t>(word[2 * a]) << 32 | word[2 * a + 1];
+    const auto even = static_cast<std::uint64_t>(
+        static_cast<unsigned __int128>(random) * (width * static_cast<std::uint64_t>(g.cells[a])) >>
+        64);
     d.shift_cells[a] = static_cast<int>(even / width);
-    d.shift_rest[a] = g.shift_along_axis ? 0.0f : 2.0f * static_cast<float>(even % width);
-  }
-  if (g.shift_along_axis) {
-    random_words(word, g, 0u, cycle, Purpose::shift, 0, 1);
-    const int a = static_cast<int>(word[2] & 1u);
-    const float by = 2.0f * static_cast<float>(below(0, static_cast<std::uint64_t>(g.half[a] / 2)));
-    d.shift_rest[a] = word[2] & 2u || by == 0 ? by : 2.0f * g.half[a] - by;
+    d.shift_rest[a] = 2.0f * static_cast<float>(even % width);
   }
   for (int round = 0; round < g.rounds; ++round) {
     random_words(word, g, 0u, cycle, Purpose::set_order, round, 0);
-    d.order[round] = static_cast<std::uint8_t>(g.shuffle_sets ? permutation(4, word) : 0xe4u);
+    d.order[round] = static_cast<std::uint8_t>(permutation(4, word));
   }
   return d;
 }

@@ -124,27 +124,12 @@ void choose_grid(State& state) {
     refuse("rounds must be from 1 to ", kMaxRounds, ", got ", p.rounds);
   g.moves_per_cell = p.moves_per_cell;
   g.rounds = p.rounds;
-  g.shuffle_particles = p.shuffle_particles;
-  g.shuffle_sets = p.shuffle_sets;
-  g.shift_along_axis = p.shift_along_axis;
   g.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
 
   if (p.tile == 0) p.tile = default_tile(g.cells);
   if (p.tile < 3 || p.tile > kMaxTile)
     refuse("tile must be from 3 to ", kMaxTile, " cells, got ", p.tile);
-  g.tile = p.tile;
-  g.stride = 2 * ((p.tile + 2) / 2);
-  g.plane = g.stride * (p.tile + 1);
-  for (int odd = 0; odd < 2; ++odd)
-    for (int k = 0; k < 8; ++k) {
-      const int dx = neighbor_dx(k), dy = neighbor_dy(k), half_row = g.stride / 2;
-      const int sideways = dx == 0  ? 0
-                           : dx < 0 ? (odd ? -half_row : half_row - 1)
-                                    : (odd ? 1 - half_row : half_row);
-      g.near[odd][k] = {dy * g.stride + sideways, 2 * g.half[0] * static_cast<float>(dx),
-                        2 * g.half[1] * static_cast<float>(dy), 0};
-    }
-  for (int a = 0; a < 2; ++a) g.tiles[a] = (g.cells[a] + p.tile - 1) / p.tile;
+  lay_out_tiles(g, p.tile);
 }
 
 // Coordinates on the odd integers of the box.
@@ -292,6 +277,7 @@ Grid grid_of(const State& s) {
     grid.cells[a] = g.cells[a];
     grid.tiles[a] = g.tiles[a];
     grid.cell_width[a] = s.parameters.box[a] / g.cells[a];
+    grid.extent[a] = s.extent[a];
   }
   grid.tile = g.tile;
   grid.moves_per_cell = g.moves_per_cell;

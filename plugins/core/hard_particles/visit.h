@@ -133,7 +133,7 @@ MM_HD bool visit_by_estimates(const Geometry& g, const Doubled& s, std::uint64_t
   }
 
   const bool pair = Mixed && entry_count(visit.entry) == 2;
-  const int first = pair && g.shuffle_particles ? first_of_pair(visit.word[0]) : 0;
+  const int first = pair ? first_of_pair(visit.word[0]) : 0;
   const auto load = [&](int slot, float by) -> Position {
     const Position r = at.slot[slot * at.plane];
     return {fused(2.0f, r.x + s.here[0], by), fused(2.0f, r.y + s.here[1], by)};

@@ -19,6 +19,8 @@ _TYPES = {
     "types": np.int32,
 }
 _SIZES = {"diameters", "types"}
+# Parts that could once be left out of the algorithm, with their values where nothing was.
+_ABLATIONS = {"shuffle_particles": True, "shuffle_sets": True, "shift_along_axis": False}
 
 
 def read_checkpoint(
@@ -47,6 +49,12 @@ def read_checkpoint(
             state["swaps"] = tuple(header["swaps"])
         particles = arguments.count("particles", header["particles"])
         parameters = header["parameters"]
+        for name, kept in _ABLATIONS.items():
+            if parameters.pop(name, kept) is not kept:
+                raise ValueError(
+                    f"{name} is {not kept}, an ablation of the algorithm, which only "
+                    "examples/hard_disks/ablation.py runs"
+                )
         parameters["box"] = tuple(parameters["box"])
         run = {key: float(header[key]) for key in ("goal", "sweeps_per_cycle") if key in header}
         if not 0 <= run["goal"] < 1e300:

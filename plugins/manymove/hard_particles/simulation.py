@@ -22,8 +22,6 @@ from manymove.hard_particles.particles import HardParticles
 OverlapError = _core.OverlapError
 
 _NEIGHBOR_REACH = 1.5  # diameters; the first shell, for psi6
-# Choices of the engine of equal disks, with their defaults.
-_OF_EQUAL_DISKS = {"shuffle_particles": True, "shuffle_sets": True, "shift_along_axis": False}
 
 
 class HardDisks(HardParticles):
@@ -67,11 +65,6 @@ class HardDisks(HardParticles):
             the `cycles` at which the last run ended.
         device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
         threads: number of threads of the CPU engine; default all cores.
-        shuffle_particles: False makes the sampling incorrect (Table 1); for the ablation only.
-        shuffle_sets: False violates detailed balance (section 2.4); for the ablation only.
-        shift_along_axis: shift the grid as in the paper, along one axis by less than half a cell,
-            instead of by any vector. The sampling is correct, too, but decorrelates more slowly.
-            Cell lists keep more of their order, which Table 1 is about.
         repair_depth: depth in diameters up to which overlaps in the input are repaired by pushing
             disks apart, and reported in `repaired`. float32 files of large boxes have such
             overlaps.
@@ -107,8 +100,7 @@ class HardDisks(HardParticles):
     every rank. An error of one rank in a collective call is raised on all ranks;
     ``python -m mpi4py script`` ends all ranks after an error elsewhere.
 
-    Mixtures have the engine of `HardSpheres` in two dimensions, without `psi6()` and the choices
-    for the ablation.
+    Mixtures have the engine of `HardSpheres` in two dimensions, without `psi6()`.
 
     Raises:
         OverlapError: (a ValueError) two disks overlap by more than `repair_depth`, or cannot be
@@ -146,9 +138,6 @@ class HardDisks(HardParticles):
         first_cycle: int = 0,
         device: str = "auto",
         threads: int | None = None,
-        shuffle_particles: bool = True,
-        shuffle_sets: bool = True,
-        shift_along_axis: bool = False,
         repair_depth: float = 1e-4,
         pressure: float | None = None,
         volume_mode: str = "ln",
@@ -161,15 +150,7 @@ class HardDisks(HardParticles):
         comm: Any = None,
         timeout: float | None = None,
     ) -> None:
-        settings = dict(locals())
-        self._keep(box, sizes.read(diameter, diameters, types, contacts), settings)
-        choices = {name: bool(settings[name]) for name in _OF_EQUAL_DISKS}
-        if not self._general:
-            self._parameters |= choices
-        elif choices != _OF_EQUAL_DISKS:
-            wrong = [name for name in choices if choices[name] != _OF_EQUAL_DISKS[name]]
-            who = "a mixture runs" if self._sizes.mixed else "disks at constant pressure run"
-            raise ValueError(f"{wrong[0]} is for equal disks; {who} with the defaults")
+        self._keep(box, sizes.read(diameter, diameters, types, contacts), dict(locals()))
         self._settle(device, threads, comm, timeout)
         self._begin(lambda: arguments.positions(positions))
 

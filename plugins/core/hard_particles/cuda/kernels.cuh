@@ -332,7 +332,7 @@ __device__ int visit_together(const Geometry& g, std::uint64_t cycle, int round,
   Position own = at.slot[mine * at.plane];
   std::uint32_t word[4];
   unsigned order = 0xe4;
-  if (n > 2 && g.shuffle_particles) {
+  if (n > 2) {
     random_words(word, g, where, cycle, Purpose::shuffle, round, 0);
     order = permutation(n, word);
   }
@@ -341,7 +341,7 @@ __device__ int visit_together(const Geometry& g, std::uint64_t cycle, int round,
   for (int made = 0; made < g.moves_per_cell; ++made) {
     if ((made & 3) == 0)
       random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
-    if (made == 0 && n == 2 && g.shuffle_particles && first_of_pair(word[0])) order = 0x1;
+    if (made == 0 && n == 2 && first_of_pair(word[0])) order = 0x1;
     const int slot = static_cast<int>(order >> (2 * turn) & 3u);
     turn = turn + 1 == n ? 0 : turn + 1;
     const float x = __shfl_sync(kAll, own.x, slot) + displacement(word[0], g.step),
