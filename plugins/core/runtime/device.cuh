@@ -75,24 +75,39 @@ class DeviceGuard {
   CUcontext before_;
 };
 
-// The first base class of an engine on one device. The device is current while the engine is made,
-// from here to made(), and while it is destroyed, from destroy() to the end of this base; then the
-// caller's is restored. A function of the engine that uses the device begins with use().
+// The first base class of an engine on one device. The device is current while the engine's members
+// are made and destroyed, because this base is made before them and destroyed after them. A function
+// of the engine that uses the device begins with use(), the constructor's body included.
 class OnDevice {
  public:
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
 
  protected:
+  // The last member of the engine: the caller's device is current again while it exists.
+  class BetweenCalls {
+   public:
+    explicit BetweenCalls(OnDevice& engine) : engine_(engine) { engine_.made(); }
+    ~BetweenCalls() { engine_.destroy(); }
+    BetweenCalls(const BetweenCalls&) = delete;
+    BetweenCalls& operator=(const BetweenCalls&) = delete;
+
+   private:
+    OnDevice& engine_;
+  };
+
   // A negative index means the current device.
   explicit OnDevice(int device) : device_(existing_device(device)) { scope_.emplace(device_); }
   ~OnDevice() = default;
+  DeviceGuard use() const { return DeviceGuard(device_); }
+
+  // An engine without BetweenCalls ends its constructor with made() and begins its destructor with
+  // destroy().
   void made() { scope_.reset(); }
   void destroy() noexcept {
     scope_.emplace();
     select_device(device_);
   }
-  DeviceGuard use() const { return DeviceGuard(device_); }
 
   const int device_;
 
