@@ -4,10 +4,10 @@
 // none.
 //
 // gather(), transpose(), exchange(), reduce() and everything that is built on them are collective:
-// all ranks make the same calls in the same order. Sizes are in bytes. Memory belongs to the caller and is
-// used until the call returns; after an exception see exchange(). A call blocks until it is done,
-// and waits through the watchdog, which throws RankFailure on all ranks when one of them is silent
-// or has failed. An object is used by one thread at a time.
+// all ranks make the same calls in the same order. Sizes are in bytes. Memory belongs to the caller
+// and is used until the call returns; after an exception see exchange(). A call blocks until it is
+// done, and waits through the watchdog, which throws RankFailure on all ranks when one of them is
+// silent or has failed. An object is used by one thread at a time.
 //
 // An error of a single rank becomes one of all ranks: together() and collective() below.
 #pragma once
@@ -82,8 +82,8 @@ class MANYMOVE_API Communicator {
     else
       sum_bits(values, count);
   }
-  // Replaces each value by that of the only rank that has one: on all other ranks its bits are zero.
-  // T has 64 bits.
+  // Replaces each value by that of the only rank that has one: on all other ranks its bits are
+  // zero. T has 64 bits.
   template <class T>
   void merge(T* values, std::size_t count) {
     sum_bits(values, count);
@@ -131,7 +131,8 @@ inline bool is_transport(const std::string& name) {
 // Number of lower ranks with the same name, for instance of their host. Collective.
 MANYMOVE_API int rank_among_namesakes(Communicator& communicator, const std::string& name);
 
-// Throws `error` if all ranks throw it; otherwise sends it to the other ranks, and throws RankFailure.
+// Throws `error` if all ranks throw it; otherwise sends it to the other ranks, and throws
+// RankFailure.
 [[noreturn]] MANYMOVE_API void fail(Watchdog& watchdog, std::exception_ptr error);
 
 // Runs a task that makes no collective calls. Afterwards all ranks have succeeded, or all throw as
@@ -219,8 +220,9 @@ std::vector<T> deliver(Communicator& communicator, std::vector<std::vector<T>> s
 MANYMOVE_API void check_rank(const Communicator& communicator, std::int32_t rank);
 
 // result[i]: the answer of rank whom[i] to question[i]. Each rank answers the questions of the
-// others, and its own, by answer(question), which checks the questions, because they come from other
-// ranks, and throws where it has no answer. Collective. Question and Answer are trivially copyable.
+// others, and its own, by answer(question), which checks the questions, because they come from
+// other ranks, and throws where it has no answer. Collective. Question and Answer are trivially
+// copyable.
 template <class Answer, class Question, class Rule>
 std::vector<Answer> ask(Communicator& communicator, const std::vector<std::int32_t>& whom,
                         const std::vector<Question>& question, Rule answer) {

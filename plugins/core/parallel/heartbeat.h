@@ -5,9 +5,9 @@
 // MPI by itself, for instance in MPI_Allreduce for its output, and MPI waits for ever. Therefore a
 // thread of each process exchanges datagrams with rank 0, beside MPI, and rank 0 sends the others
 // which rank is silent. A rank whose datagrams came before and that is silent for MANYMOVE_TIMEOUT
-// has ended, is stopped or cannot be reached. If this process is in a call of MPI then, it ends with a message
-// that names the rank and the call. Calls that only ask whether a message has come do not count,
-// because their callers have a limit of their own.
+// has ended, is stopped or cannot be reached. If this process is in a call of MPI then, it ends
+// with a message that names the rank and the call. Calls that only ask whether a message has come
+// do not count, because their callers have a limit of their own.
 //
 // Only seconds of this process count, so that a job that is suspended as a whole continues. Where
 // datagrams do not arrive, nothing is watched.

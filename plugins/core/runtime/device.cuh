@@ -20,12 +20,15 @@
 
 namespace manymove {
 
+// The device has too little memory; Python sees a MemoryError.
 struct DeviceMemoryError : std::bad_alloc {
   explicit DeviceMemoryError(std::string text) : text(std::move(text)) {}
   const char* what() const noexcept override { return text.c_str(); }
   std::string text;
 };
 
+// Throws what a function of the CUDA runtime has returned, if it is an error: DeviceMemoryError, or
+// std::runtime_error. `what` is what was tried, for the message. Clears the runtime's last error.
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();
@@ -76,8 +79,8 @@ class DeviceGuard {
 };
 
 // The first base class of an engine on one device. The device is current while the engine's members
-// are made and destroyed, because this base is made before them and destroyed after them. A function
-// of the engine that uses the device begins with use(), the constructor's body included.
+// are made and destroyed, because this base is made before them and destroyed after them. A
+// function of the engine that uses the device begins with use(), the constructor's body included.
 class OnDevice {
  public:
   OnDevice(const OnDevice&) = delete;
@@ -141,6 +144,9 @@ inline void copy_out(void* host, const void* device, std::size_t bytes, cudaStre
   check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream), "download");
 }
 
+// An array in the memory of the device that is current when it is made, which must be current again
+// when it is freed; T is trivially copyable. Its values are undefined until something writes them.
+// Assignment exchanges the arrays. Throws DeviceMemoryError, with the number of free bytes.
 template <class T>
 class DeviceBuffer {
  public:
@@ -170,6 +176,8 @@ class DeviceBuffer {
   T* data() const { return data_; }
   std::size_t size() const { return count_; }
 
+  // Copies between the whole array, or a part of it, and host memory in the order of a stream;
+  // returns when the copy is complete.
   void upload(const T* host, cudaStream_t stream) {
     copy_in(data_, host, count_ * sizeof(T), stream);
     check(cudaStreamSynchronize(stream), "upload");
@@ -179,6 +187,7 @@ class DeviceBuffer {
     check(cudaStreamSynchronize(stream), "download");
   }
   void download(T* host, cudaStream_t stream) const { download(host, stream, count_); }
+  // Sets all bytes to zero in the order of a stream; does not wait.
   void clear(cudaStream_t stream) {
     check(cudaMemsetAsync(data_, 0, count_ * sizeof(T), stream), "clear");
   }

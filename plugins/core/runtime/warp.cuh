@@ -17,8 +17,8 @@ __device__ inline T value_of_lane(T value, int lane) {
 }
 
 // Combines the values of each group of `Lanes` neighboring lanes; all lanes of the group get the
-// result. Partners are Lanes / 2, ..., 2, 1 lanes apart, so that floating-point numbers are combined
-// in a fixed order.
+// result. Partners are Lanes / 2, ..., 2, 1 lanes apart, so that floating-point numbers are
+// combined in a fixed order.
 template <int Lanes = kWarpSize, class T, class Operation>
 __device__ inline T warp_reduce(T value, Operation operation) {
   MM_UNROLL

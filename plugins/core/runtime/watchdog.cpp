@@ -186,9 +186,7 @@ void Watchdog::throw_failure_of_others() {
   if (origin_ < ranks()) throw_on_all(Notice::kStopped);
 }
 
-void Watchdog::raise_alarm() {
-  send_to_others({Notice::kAlarm, rank_, 0, 0, {}});
-}
+void Watchdog::raise_alarm() { send_to_others({Notice::kAlarm, rank_, 0, 0, {}}); }
 
 int Watchdog::alarms() {
   look();
@@ -220,7 +218,8 @@ void Watchdog::throw_on_all(Notice::Kind kind) {
   Notice notice{kind, rank_, origin_, 0, {}};
   copy_text(notice.text, text_);
   send_to_others(notice);
-  state_[static_cast<std::size_t>(rank_)] = kind == Notice::kFailed ? State::failed : State::stopped;
+  state_[static_cast<std::size_t>(rank_)] =
+      kind == Notice::kFailed ? State::failed : State::stopped;
   const auto is_running = [](State state) { return state == State::running; };
   const auto everyone = [&] { return std::none_of(state_.begin(), state_.end(), is_running); };
   Count count(*clock_, limit_);
