@@ -87,8 +87,7 @@ struct Datagram {
   std::uint64_t key;
   std::int32_t rank;
   std::int32_t leaves;  // this rank ends by itself
-  std::int64_t
-      silent;  // from rank 0: the lowest rank that it does not receive from; negative: none
+  std::int64_t silent;  // from rank 0: the lowest rank that it knows to be silent; negative: none
 };
 
 class Heartbeat {
