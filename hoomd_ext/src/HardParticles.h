@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "core/hard_particles/engine.h"
-#include "core/hard_particles/spheres/engine.h"
+#include "core/hard_particles/particles_engine_interface.h"
 #include "core/parallel/communicator.h"
 
 namespace manymove::host {

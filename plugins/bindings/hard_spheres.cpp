@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "core/hard_particles/spheres/engine.h"
+#include "core/hard_particles/particles_engine_interface.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>

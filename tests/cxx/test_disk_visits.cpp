@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/hard_particles/state.h"
-#include "core/hard_particles/visit.h"
+#include "core/hard_particles/disks_state.h"
+#include "core/hard_particles/cuda/visit_disks.cuh"
 #include "support/test.h"
 
 using namespace manymove;

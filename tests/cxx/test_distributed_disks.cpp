@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/hard_particles/distributed.h"
+#include "core/hard_particles/ranks.h"
 #include "support/disks.h"
 #include "support/ranks.h"
 #include "support/test.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "core/hard_particles/spheres/engine.h"
-#include "core/hard_particles/spheres/state.h"
+#include "core/hard_particles/particles_engine_interface.h"
+#include "core/hard_particles/state.h"
 #include "support/ranks.h"
 #include "support/test.h"
 

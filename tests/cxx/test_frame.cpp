@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/hard_particles/frame.h"
+#include "core/hard_particles/host_particles.h"
 #include "support/test.h"
 
 using namespace manymove::hard_particles;

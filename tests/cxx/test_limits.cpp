@@ -11,7 +11,7 @@
 
 #include "core/adsorption/engine.h"
 #include "core/coulomb/engine.h"
-#include "core/hard_particles/distributed.h"
+#include "core/hard_particles/ranks.h"
 #include "support/disks.h"
 #include "support/fluid.h"
 #include "support/ranks.h"

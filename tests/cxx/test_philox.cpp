@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/dpd/model.h"
-#include "core/hard_particles/model.h"
+#include "core/hard_particles/equal_disks.h"
 #include "support/known_answers.h"
 #include "support/test.h"
 

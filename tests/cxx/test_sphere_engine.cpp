@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/hard_particles/spheres/engine.h"
+#include "core/hard_particles/particles_engine_interface.h"
 #include "support/test.h"
 
 using namespace manymove::hard_particles::spheres;

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "core/hard_particles/spheres/grid.h"
-#include "core/hard_particles/spheres/volume.h"
+#include "core/hard_particles/grid.h"
+#include "core/hard_particles/constant_pressure/volume.h"
 #include "support/test.h"
 
 using namespace manymove::hard_particles::spheres;

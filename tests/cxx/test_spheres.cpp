@@ -10,8 +10,8 @@
 #include <set>
 #include <vector>
 
-#include "core/hard_particles/spheres/cuda/order.h"
-#include "core/hard_particles/spheres/state.h"
+#include "core/hard_particles/cuda/order.h"
+#include "core/hard_particles/state.h"
 #include "support/test.h"
 
 using namespace manymove::hard_particles::spheres;

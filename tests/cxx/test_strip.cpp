@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/hard_particles/state.h"
+#include "core/hard_particles/disks_state.h"
 #include "support/test.h"
 
 using namespace manymove;

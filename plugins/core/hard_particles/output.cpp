@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "../runtime/fingerprint.h"
-#include "state.h"
+#include "disks_state.h"
 
 namespace manymove::hard_particles {
 namespace {

@@ -1,87 +1,147 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "overlaps.h"
-
+// Overlaps in float64, independent of the engine's grid, and the repair of shallow ones.
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
 #include <limits>
-#include <vector>
 
+#include "grid.h"
 #include "state.h"
 
-namespace manymove::hard_particles {
+namespace manymove::hard_particles::particles {
 namespace {
 
-constexpr std::size_t kCrowd = 200;
+constexpr std::size_t kCrowd = 2000;  // far above the particles that fit a cell of the list
 
-// Calls pair(i, j, squared distance) for all pairs within a diameter and some beyond, in float64
-// and with a cell list of its own: an answer independent of the engine's grid. Where more than
-// kCrowd disks share a cell it stops: all pairs of a heap would take for ever.
+// Calls pair(i, j) for all pairs within `reach` and some beyond. Where more than kCrowd particles
+// share a cell it stops, because the time for all of their pairs grows with the square of their
+// number.
 template <class Pair>
-void for_close_pairs(const double* xy, std::size_t n, const double* box, double diameter,
-                     Pair&& pair) {
-  std::size_t cells[2];
-  for (int a = 0; a < 2; ++a)
-    cells[a] = static_cast<std::size_t>(std::max(1.0, std::floor(box[a] / diameter)));
-  std::vector<std::size_t> head(cells[0] * cells[1], n), next(n);
-  std::vector<std::uint8_t> crowd(cells[0] * cells[1]);
-  const auto cell_of = [&](std::size_t i, int a) {
-    const double f = xy[2 * i + a] / box[a] + 0.5;
-    return std::min(cells[a] - 1,
-                    static_cast<std::size_t>((f - std::floor(f)) * static_cast<double>(cells[a])));
-  };
+void for_close_pairs(const State& s, const double* r, double reach, Pair&& pair) {
+  const int D = s.dimensions();
+  const std::size_t n = s.particles;
+  const double* box = s.parameters.box;
+  // Wider cells list the same pairs; they keep the cells of a large dilute box few.
+  double volume = 1;
+  for (int a = 0; a < D; ++a) volume *= box[a];
+  const double width = std::max(reach, std::pow(volume / (4.0 * static_cast<double>(n)), 1.0 / D));
+  std::size_t cells[3] = {1, 1, 1};
+  for (int a = 0; a < D; ++a)
+    cells[a] = static_cast<std::size_t>(std::max(1.0, std::floor(box[a] / width)));
+  const std::size_t all = cells[0] * cells[1] * cells[2];
+  std::vector<std::size_t> head(all, n), next(n);
+  std::vector<std::uint16_t> crowd(all);
   for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t column = cell_of(i, 0), row = cell_of(i, 1);
-    for (std::size_t b = 0; b < std::min<std::size_t>(3, cells[1]); ++b)
-      for (std::size_t a = 0; a < std::min<std::size_t>(3, cells[0]); ++a) {
-        const std::size_t c = (column + cells[0] - 1 + a) % cells[0],
-                          r = (row + cells[1] - 1 + b) % cells[1];
-        for (std::size_t j = head[r * cells[0] + c]; j != n; j = next[j]) {
-          double distance2 = 0;
-          for (int k = 0; k < 2; ++k) {
-            double d = xy[2 * i + k] - xy[2 * j + k];
-            d -= box[k] * std::nearbyint(d / box[k]);
-            distance2 += d * d;
-          }
-          pair(j, i, distance2);
+    std::size_t at[3] = {0, 0, 0}, neighbors[3] = {1, 1, 1}, offset[3];
+    for (int a = 0; a < D; ++a) {
+      const double f = r[D * i + a] / box[a] + 0.5;
+      at[a] = std::min(cells[a] - 1, static_cast<std::size_t>((f - std::floor(f)) *
+                                                              static_cast<double>(cells[a])));
+      neighbors[a] = std::min<std::size_t>(3, cells[a]);
+    }
+    for (offset[2] = 0; offset[2] < neighbors[2]; ++offset[2])
+      for (offset[1] = 0; offset[1] < neighbors[1]; ++offset[1])
+        for (offset[0] = 0; offset[0] < neighbors[0]; ++offset[0]) {
+          std::size_t c = 0;
+          for (int a = 2; a >= 0; --a)
+            c = c * cells[a] +
+                (at[a] + cells[a] - (neighbors[a] > 1 ? 1 : 0) + offset[a]) % cells[a];
+          for (std::size_t j = head[c]; j != n; j = next[j]) pair(j, i);
         }
-      }
-    const std::size_t here = row * cells[0] + column;
+    const std::size_t here = (at[2] * cells[1] + at[1]) * cells[0] + at[0];
     next[i] = head[here];
     head[here] = i;
     if (++crowd[here] > kCrowd) break;
   }
 }
 
+// The vector from particle i to j (nearest images) and its squared length.
+struct Separation {
+  double d[3], square;
+};
+Separation separation(const State& s, const double* r, std::size_t i, std::size_t j) {
+  const int D = s.dimensions();
+  Separation v{};
+  for (int a = 0; a < D; ++a) {
+    const double edge = s.parameters.box[a];
+    double d = r[D * j + a] - r[D * i + a];
+    d -= edge * std::nearbyint(d / edge);
+    v.d[a] = d;
+    v.square += d * d;
+  }
+  return v;
+}
+
 }  // namespace
 
-ClosePair closest_pair(const double* xy, std::size_t n, const double* box, double diameter) {
+ClosePair closest_pair(const State& s, const double* r) {
   ClosePair best{0, 0, std::numeric_limits<double>::infinity()};
-  for_close_pairs(xy, n, box, diameter, [&](std::size_t i, std::size_t j, double distance2) {
-    if (distance2 < best.distance2) best = {i, j, distance2};
+  for_close_pairs(s, r, s.distances.largest, [&](std::size_t i, std::size_t j) {
+    const double ratio = std::sqrt(separation(s, r, i, j).square) / contact_distance(s, i, j);
+    if (ratio < best.ratio) best = {i, j, ratio};
   });
   return best;
 }
 
-std::size_t count_overlaps(const double* xy, std::size_t particles, const double box[2],
-                           double diameter) {
-  const double contact = diameter * diameter * (1 - 1e-12);
+std::size_t count_overlaps(const double* coordinates, std::size_t particles,
+                           const Parameters& parameters) {
+  State s;
+  s.parameters = parameters;
+  s.particles = particles;
+  choose_grid(s);  // checks the parameters
   std::size_t count = 0;
-  for_close_pairs(xy, particles, box, diameter, [&](std::size_t, std::size_t, double distance2) {
-    count += distance2 < contact;
+  for_close_pairs(s, coordinates, s.distances.largest, [&](std::size_t i, std::size_t j) {
+    const double contact = contact_distance(s, i, j);
+    count += separation(s, coordinates, i, j).square < contact * contact * (1 - 1e-12);
   });
   return count;
 }
 
-double deepest_overlap(const State& s, const double* xy) {
-  const auto pair = closest_pair(xy, s.particles, s.parameters.box, s.parameters.diameter);
-  return std::max(0.0, 1 - std::sqrt(pair.distance2) / s.parameters.diameter);
+bool push_apart(const State& s, std::vector<double>& r, double margin) {
+  const int D = s.dimensions();
+  const double skin = std::max(4 * s.parameters.repair_depth, 1e-3) * s.distances.largest;
+  struct Pair {
+    std::size_t i, j;
+    double contact;
+  };
+  std::vector<Pair> near;
+  for (int list = 0; list < 20; ++list) {
+    near.clear();
+    for_close_pairs(s, r.data(), s.distances.largest + skin, [&](std::size_t i, std::size_t j) {
+      const double contact = contact_distance(s, i, j) * (1 + margin);
+      if (separation(s, r.data(), i, j).square < (contact + skin) * (contact + skin))
+        near.push_back({i, j, contact});
+    });
+    std::vector<double> moved(s.particles);
+    double farthest = 0;
+    for (int pass = 0; pass < 2000 && farthest < 0.5 * skin; ++pass) {
+      bool overlap = false;
+      for (const Pair& pair : near) {
+        const Separation v = separation(s, r.data(), pair.i, pair.j);
+        if (v.square >= pair.contact * pair.contact) continue;
+        overlap = true;
+        const double distance = std::sqrt(v.square);
+        // A little farther than contact, so that a chain of pushes ends after finitely many.
+        const double push = 0.5 * (1.2 * (pair.contact - distance) + 1e-8 * pair.contact);
+        for (int a = 0; a < D; ++a) {
+          const double by = distance > 0 ? push * v.d[a] / distance : (a == 0 ? push : 0);
+          r[D * pair.i + a] -= by;
+          r[D * pair.j + a] += by;
+        }
+        for (const std::size_t k : {pair.i, pair.j})
+          farthest = std::max(farthest, moved[k] += push);
+      }
+      if (!overlap) {
+        if (farthest >= 0.5 * skin) break;  // the list may miss pairs: once more
+        for (std::size_t k = 0; k < r.size(); ++k) {
+          const double edge = s.parameters.box[k % D];
+          r[k] -= edge * std::floor(r[k] / edge + 0.5);
+        }
+        return true;
+      }
+    }
+    if (farthest < 0.5 * skin) return false;  // many passes were not enough
+  }
+  return false;
 }
 
-double deepest_overlap(const State& s, const Snapshot& data) {
-  std::vector<double> xy(2 * s.particles);
-  export_positions(s, data, xy.data());
-  return deepest_overlap(s, xy.data());
-}
-
-}  // namespace manymove::hard_particles
+}  // namespace manymove::hard_particles::particles

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "engine.h"
-#include "model.h"
+#include "equal_disks.h"
 
 namespace manymove::hard_particles {
 

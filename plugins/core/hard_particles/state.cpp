@@ -6,285 +6,185 @@
 #include <limits>
 
 #include "../runtime/devices.h"
+#include "../runtime/fingerprint.h"
 #include "../runtime/text.h"
-#include "dilute.h"
-#include "distributed.h"
-#include "engine_of_ranks.h"
-#include "overlaps.h"
-#include "packing.h"
-#include "tiles.h"
+#include "constant_pressure/edges.h"
+#include "grid.h"
+#include "constant_pressure/volume.h"
 
-namespace manymove::hard_particles {
+namespace manymove::hard_particles::particles {
 namespace {
 
-constexpr std::int64_t kHalfWidth = std::int64_t{1} << 21;  // H of the wider cell edge
-// Largest error of the float32 estimate of a squared distance, in d^2 (model.h).
-constexpr double kBoundError = 4e-6;
-
-// Even H along x and y whose ratio is that of the cell widths: to 1e-11 as a rule, to 5e-7 at worst
-// (edges that differ by less than the integers resolve, as in an almost square box). The x edge is
-// kept exactly.
-std::array<std::int64_t, 2> half_widths(double wx, double wy) {
-  const double ratio = std::min(wx, wy) / std::max(wx, wy);
-  std::int64_t best = kHalfWidth;
-  double error = 1;
-  for (std::int64_t h = kHalfWidth; h > kHalfWidth / 2 && error > 1e-15; h -= 2) {
-    const double other = static_cast<double>(h) * ratio;
-    const double off = std::abs(2 * std::nearbyint(other / 2) - other) / other;
-    if (off < error) {
-      error = off;
-      best = h;
-    }
-  }
-  const auto other =
-      static_cast<std::int64_t>(2 * std::nearbyint(static_cast<double>(best) * ratio / 2));
-  return wx >= wy ? std::array{best, other} : std::array{other, best};
-}
-
-// The width for which the busiest multiprocessor has least to do, in proportion to the cells that
-// are not frozen. Its cost is the number of cells of its tiles, and 300 more for each two tiles:
-// with this number the rule finds the best width at each size that was measured.
-int default_tile(const int cells[2]) {
-  constexpr int kNarrowest = 17, kWidest = 35;
-  int best = kNarrowest;
-  double least = std::numeric_limits<double>::infinity();
-  for (int width = kNarrowest; width <= kWidest; ++width) {
-    double tiles = 1, own = 1, active = 1;
-    for (int a = 0; a < 2; ++a) {
-      const int along = (cells[a] + width - 1) / width, edge = (cells[a] + along - 1) / along;
-      tiles *= along;
-      own *= edge;
-      active *= 1 - 1.0 / edge;
-    }
-    const double each = std::ceil(tiles / kMultiprocessors);
-    const double cost = (each * own + 300 * std::ceil(each / 2)) / active;
-    if (cost < least) {
-      least = cost;
-      best = width;
-    }
-  }
-  return best;
-}
-
-void choose_grid(State& state) {
-  Parameters& p = state.parameters;
-  Geometry& g = state.geometry;
-  if (!(p.diameter > 0) || !std::isfinite(p.diameter))
-    refuse("diameter must be positive and finite, got ", p.diameter);
-  for (int a = 0; a < 2; ++a) {
-    if (!(p.box[a] > 0) || !std::isfinite(p.box[a]))
-      refuse("box must be positive and finite, got (", p.box[0], ", ", p.box[1], ")");
-    if (p.box[a] < 3 * p.diameter)
-      refuse("box too small for the checkerboard: edge ", "xy"[a], " is ", p.box[a],
-             ", three diameters are ", 3 * p.diameter);
-  }
-  if (p.cell_width == 0) p.cell_width = p.diameter;
-  if (!(p.cell_width >= p.diameter) || !(p.cell_width < std::sqrt(2.0) * p.diameter))
-    refuse("cell_width must be at least one diameter and below sqrt(2) diameters, got ",
-           p.cell_width);
-  double width[2];
-  for (int a = 0; a < 2; ++a) {
-    double cells = std::max(3.0, std::floor(p.box[a] / p.cell_width));
-    // Few cells may come out much wider than wanted; four disks are the most that a cell can hold
-    // only below sqrt(2) d.
-    while (p.box[a] / cells >= std::sqrt(2.0) * p.diameter) ++cells;
-    if (cells > 30000)
-      refuse("box edge ", "xy"[a], " holds more than 30000 cells: use a smaller box");
-    g.cells[a] = static_cast<int>(cells);
-    width[a] = p.box[a] / cells;
-  }
-  // The engine reads one array of cells and writes another one.
-  check_dilution(static_cast<double>(g.cells[0]) * g.cells[1],
-                 2.0 * kSlots * (sizeof(Position) + sizeof(std::int32_t)), state.particles);
-  const auto half = half_widths(width[0], width[1]);
-  for (int a = 0; a < 2; ++a) {
-    g.half[a] = static_cast<float>(half[a]);
-    state.extent[a] = 2 * half[a] * g.cells[a];
-  }
-  state.unit = p.box[0] / static_cast<double>(state.extent[0]);
-  g.diameter = p.diameter / state.unit;
-  g.contact = g.diameter * g.diameter;
-  g.surely_free = static_cast<float>(g.contact * (1 + kBoundError));
-  g.surely_overlap = static_cast<float>(g.contact * (1 - kBoundError));
-
-  const double narrow = std::min(width[0], width[1]);
-  if (p.max_displacement == 0) p.max_displacement = std::min(0.16 * p.diameter, 0.25 * narrow);
-  // The realized displacement, which checkpoints hold, may be larger by one part in 128.
-  if (!(p.max_displacement > 0) || p.max_displacement > 1.0079 * narrow)
-    refuse("max_displacement must be positive and at most the cell width ", narrow, ", got ",
-           p.max_displacement);
-  p.max_displacement = std::min(p.max_displacement, narrow);
-  g.step = displacement_step(p.max_displacement / state.unit);
-
-  if (p.moves_per_cell == 0) p.moves_per_cell = 4;
-  if (p.moves_per_cell < 1 || p.moves_per_cell > 1024)
-    refuse("moves_per_cell must be from 1 to 1024, got ", p.moves_per_cell);
-  if (p.rounds == 0) p.rounds = 4;
-  if (p.rounds < 1 || p.rounds > kMaxRounds)
-    refuse("rounds must be from 1 to ", kMaxRounds, ", got ", p.rounds);
-  g.moves_per_cell = p.moves_per_cell;
-  g.rounds = p.rounds;
-  g.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
-
-  if (p.tile == 0) p.tile = default_tile(g.cells);
-  if (p.tile < 3 || p.tile > kMaxTile)
-    refuse("tile must be from 3 to ", kMaxTile, " cells, got ", p.tile);
-  lay_out_tiles(g, p.tile);
-}
+constexpr std::size_t kMostParticles = 2000000000;
 
 // Coordinates on the odd integers of the box.
-std::array<std::int64_t, 2> to_units(const State& s, const double* r) {
-  std::array<std::int64_t, 2> x;
-  for (int a = 0; a < 2; ++a) {
-    x[a] = 2 * static_cast<std::int64_t>(std::floor((r[a] / s.parameters.box[a] + 0.5) *
-                                                    static_cast<double>(s.extent[a] / 2))) +
-           1;
-    if (x[a] >= s.extent[a]) x[a] -= s.extent[a];
-    if (x[a] < 0) x[a] += s.extent[a];
+std::vector<std::int64_t> to_units(const State& s, const double* coordinates) {
+  const int D = s.dimensions();
+  std::vector<std::int64_t> places(s.particles * D);
+  for (std::size_t k = 0; k < places.size(); ++k) {
+    const std::size_t a = k % D;
+    const double share = coordinates[k] / s.parameters.box[a] + 0.5;
+    std::int64_t x =
+        2 * static_cast<std::int64_t>(std::floor(share * static_cast<double>(s.extent[a] / 2))) + 1;
+    if (x >= s.extent[a]) x -= s.extent[a];
+    if (x < 0) x += s.extent[a];
+    places[k] = x;
   }
-  return x;
+  return places;
 }
 
-// False if a cell overflows, which only overlapping disks can cause.
-bool fill_cells(State& s, const std::vector<double>& xy) {
+struct Overlaps {
+  std::size_t count = 0, first = 0, second = 0;
+  double ratio = 1;  // of the deepest: distance over contact distance
+};
+
+template <int D, Contact C>
+Overlaps overlaps_in(const State& s, const Cells& cells) {
   const Geometry& g = s.geometry;
-  const std::size_t slots = static_cast<std::size_t>(g.cells[0]) * g.cells[1] * kSlots;
-  s.data.cells.assign(2 * slots, kEmpty);
-  s.data.ids.assign(slots, -1);
-  s.data.origin = {0, 0};
-  for (std::size_t i = 0; i < s.particles; ++i) {
-    const auto x = to_units(s, &xy[2 * i]);
-    std::int64_t cell[2];
-    float local[2];
-    for (int a = 0; a < 2; ++a) {
-      const auto half = static_cast<std::int64_t>(g.half[a]);
-      cell[a] = x[a] / (2 * half);
-      local[a] = static_cast<float>(x[a] - 2 * half * cell[a] - half);
+  const Law law = law_of(s);
+  Overlaps found;
+  std::size_t at = 0;
+  int cell[3];
+  for (cell[2] = 0; cell[2] < g.cells[2]; ++cell[2])
+    for (cell[1] = 0; cell[1] < g.cells[1]; ++cell[1])
+      for (cell[0] = 0; cell[0] < g.cells[0]; ++cell[0], ++at)
+        for (int slot = 0; slot < static_cast<int>(cells.counts[at]); ++slot)
+          for_pairs<D>(g, cells.spheres.data(), cells.counts.data(), 1, cell, slot,
+                       [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
+                         if (apart<C>(law, i, j, dx, dy, dz)) return;
+                         ++found.count;
+                         const double x = static_cast<double>(dx), y = static_cast<double>(dy),
+                                      z = static_cast<double>(dz);
+                         const double ratio =
+                             std::sqrt((x * x + y * y + z * z) / contact_of<C>(law, i, j));
+                         if (ratio >= found.ratio) return;
+                         found.ratio = ratio;
+                         found.first = std::min(i, j);
+                         found.second = std::max(i, j);
+                       });
+  return found;
+}
+
+Overlaps overlaps_of(const State& s, const Cells& cells) {
+  const auto with = [&](auto dimensions) {
+    constexpr int D = decltype(dimensions)::value;
+    switch (s.distances.contact) {
+      case Contact::one_size:
+        return overlaps_in<D, Contact::one_size>(s, cells);
+      case Contact::additive:
+        return overlaps_in<D, Contact::additive>(s, cells);
+      default:
+        return overlaps_in<D, Contact::table>(s, cells);
     }
-    std::size_t at = (static_cast<std::size_t>(cell[1]) * g.cells[0] + cell[0]) * kSlots;
-    int slot = 0;
-    while (slot < kSlots && s.data.ids[at + slot] >= 0) ++slot;
-    if (slot == kSlots) return false;
-    s.data.ids[at + slot] = static_cast<std::int32_t>(i);
-    s.data.cells[2 * (at + slot)] = local[0];
-    s.data.cells[2 * (at + slot) + 1] = local[1];
-  }
-  return true;
+  };
+  return s.dimensions() == 2 ? with(std::integral_constant<int, 2>{})
+                             : with(std::integral_constant<int, 3>{});
 }
 
-// Calls pair(i, j, squared distance) for every overlapping pair, once.
-template <class Pair>
-void for_overlaps(const State& s, const Snapshot& data, Pair&& pair) {
+// The cells, or none if one of them overflows, which only overlapping particles can cause.
+Cells try_cells(const State& s, const Snapshot& data) {
   const Geometry& g = s.geometry;
-  const auto* cells = reinterpret_cast<const Position*>(data.cells.data());
-  for (int row = 0; row < g.cells[1]; ++row)
-    for (int column = 0; column < g.cells[0]; ++column)
-      for (int slot = 0; slot < kSlots; ++slot) {
-        const std::size_t at =
-            (static_cast<std::size_t>(row) * g.cells[0] + column) * kSlots + slot;
-        if (data.ids[at] < 0) continue;
-        for (int j = 0; j <= 1; ++j)
-          for (int i = j == 0 ? 0 : -1; i <= 1; ++i) {
-            const int c = (column + i + g.cells[0]) % g.cells[0], r = (row + j) % g.cells[1];
-            for (int k = 0; k < kSlots; ++k) {
-              const std::size_t other = (static_cast<std::size_t>(r) * g.cells[0] + c) * kSlots + k;
-              if (data.ids[other] < 0 || (i == 0 && j == 0 && k <= slot)) continue;
-              const double dx =
-                  static_cast<double>(cells[other].x - cells[at].x + 2 * g.half[0] * i);
-              const double dy =
-                  static_cast<double>(cells[other].y - cells[at].y + 2 * g.half[1] * j);
-              const double r2 = dx * dx + dy * dy;
-              if (r2 < g.contact) pair(data.ids[at], data.ids[other], r2);
-            }
-          }
-      }
+  const int D = s.dimensions();
+  const std::size_t stored = s.row_cells() * static_cast<std::size_t>(s.stored_rows());
+  Cells cells;
+  cells.spheres.resize(stored * g.slots);
+  cells.counts.resize(stored);
+  const std::size_t particles = data.places.size() / static_cast<std::size_t>(D);
+  for (std::size_t i = 0; i < particles; ++i) {
+    std::size_t at = 0;
+    float local[3] = {0, 0, 0};
+    for (int a = D - 1; a >= 0; --a) {
+      const auto half = static_cast<std::int64_t>(g.half[a]);
+      std::int64_t x = data.places[i * D + a] - data.origin[a];
+      if (x < 0) x += s.extent[a];
+      std::int64_t cell = x / (2 * half);
+      local[a] = static_cast<float>(x - 2 * half * cell - half);
+      if (s.strip && a == D - 1)
+        cell = (cell - s.strip->first_row() + g.cells[a]) % g.cells[a] + s.first_row();
+      at = at * g.cells[a] + static_cast<std::size_t>(cell);
+    }
+    if (cells.counts[at] == static_cast<std::uint32_t>(g.slots)) return {};
+    cells.spheres[at * g.slots + cells.counts[at]++] = {local[0], local[1], local[2],
+                                                        data.index(i)};
+  }
+  return cells;
+}
+
+void check_positions(const State& s, const double* coordinates) {
+  const int D = s.dimensions();
+  const double* box = s.parameters.box;
+  for (std::size_t i = 0; i < s.particles; ++i)
+    for (int a = 0; a < D; ++a) {
+      const double r = coordinates[D * i + a];
+      if (!std::isfinite(r)) refuse("position of particle ", i, " is not finite");
+      if (std::abs(r) > 0.5 * box[a] * (1 + 1e-6))
+        refuse("particle ", i, " is outside the box: ", "xyz"[a], " = ", r, ", the edge is at ",
+               0.5 * box[a], remedy_for(coordinates, s.particles, box, D));
+    }
+}
+
+// Equal spheres beyond the densest packing overlap somewhere; that is said at once.
+void check_density(const State& s) {
+  if (s.distances.contact != Contact::one_size) return;
+  const int D = s.dimensions();
+  const double densest = std::acos(-1.0) / (D == 3 ? std::sqrt(18.0) : std::sqrt(12.0));
+  double fraction = std::acos(-1.0) / (2 * D) * static_cast<double>(s.particles);
+  for (int a = 0; a < D; ++a) fraction *= s.distances.largest / s.parameters.box[a];
+  if (fraction > densest * (1 + 1e-9))
+    refuse("packing fraction ", fraction, " is above that of the densest packing, ", densest);
 }
 
 }  // namespace
 
-State make_state(const double* xy, std::size_t particles, const Parameters& parameters) {
+State make_state(const double* coordinates, std::size_t particles, const Parameters& parameters) {
   State s;
   s.parameters = parameters;
   s.particles = particles;
   s.data.counters.cycles = parameters.first_cycle;
-  if (particles == 0) refuse("positions must hold at least one disk");
-  if (particles > 2000000000) refuse("at most 2e9 disks, got ", particles);
+  if (particles == 0) refuse("positions must hold at least one particle");
+  if (particles > kMostParticles) refuse("at most 2e9 particles, got ", particles);
   choose_grid(s);
-  const double* box = s.parameters.box;
-  for (std::size_t i = 0; i < particles; ++i)
-    for (int a = 0; a < 2; ++a) {
-      const double r = xy[2 * i + a];
-      if (!std::isfinite(r)) refuse("position of disk ", i, " is not finite");
-      if (std::abs(r) > 0.5 * box[a] * (1 + 1e-6))
-        refuse("disk ", i, " is outside the box: ", "xy"[a], " = ", r, ", the edge is at ",
-               0.5 * box[a], remedy_for(xy, particles, box, 2));
+  // At constant pressure the edges are realized with a small error; fractions of them are kept.
+  std::vector<double> scaled;
+  if (s.constant_pressure()) {
+    scaled.assign(coordinates, coordinates + particles * s.dimensions());
+    for (std::size_t k = 0; k < scaled.size(); ++k) {
+      const std::size_t a = k % s.dimensions();
+      scaled[k] *= s.parameters.box[a] / parameters.box[a];
     }
-  const double fraction = std::acos(-1.0) / 4 * static_cast<double>(particles) *
-                          s.parameters.diameter * s.parameters.diameter / (box[0] * box[1]);
-  if (fraction > 0.90690)
-    refuse("packing fraction ", fraction, " is above that of the densest packing, 0.9069");
+    coordinates = scaled.data();
+  }
+  check_positions(s, coordinates);
+  check_density(s);
 
-  std::vector<double> r(xy, xy + 2 * particles);
-  std::size_t worst[2] = {0, 0};
-  double nearest2 = s.geometry.contact;
-  const auto inspect = [&] {
-    std::size_t count = 0;
-    nearest2 = s.geometry.contact;
-    for_overlaps(s, s.data, [&](std::int32_t i, std::int32_t j, double r2) {
-      ++count;
-      if (r2 < nearest2) {
-        nearest2 = r2;
-        worst[0] = std::min(i, j);
-        worst[1] = std::max(i, j);
-      }
-    });
-    return count;
-  };
-  const auto depth = [&] { return 1 - std::sqrt(nearest2 / s.geometry.contact); };
   const double most = s.parameters.repair_depth;
-  const auto complain = [&](const char* why) {
-    const std::string text =
-        text_of("disks ", worst[0], " and ", worst[1], " overlap by ", depth(), " diameters",
-                depth() > most ? text_of(", more than repair_depth = ", most) : why);
-    throw OverlapError(text, worst[0], worst[1], depth());
+  const auto complain = [&](std::size_t i, std::size_t j, double ratio, const char* why) {
+    const double depth = 1 - ratio;
+    throw OverlapError(
+        text_of("particles ", i, " and ", j, " overlap by ", depth, " contact distances",
+                depth > most ? text_of(", more than repair_depth = ", most) : why),
+        i, j, depth);
   };
-  if (!fill_cells(s, r)) {
-    const auto pair = closest_pair(r.data(), particles, box, s.parameters.diameter);
-    worst[0] = pair.first;
-    worst[1] = pair.second;
-    nearest2 =
-        s.geometry.contact * pair.distance2 / (s.parameters.diameter * s.parameters.diameter);
-    complain("");
+  s.data.places = to_units(s, coordinates);
+  Cells cells = try_cells(s, s.data);
+  if (cells.counts.empty()) {
+    const ClosePair pair = closest_pair(s, coordinates);
+    complain(pair.first, pair.second, pair.ratio, "");
   }
-  const std::size_t count = inspect();
-  if (count == 0) return s;
-  s.repair = {count, depth()};
-  if (s.repair.depth > most) complain("");
+  const Overlaps found = overlaps_of(s, cells);
+  if (found.count == 0) return s;
+  s.repair = {found.count, 1 - found.ratio};
+  if (s.repair.depth > most) complain(found.first, found.second, found.ratio, "");
   // Push a little farther apart than contact, so that rounding to the grid makes no new overlap.
-  for (double margin : {4e-6, 2e-6, 1e-6}) {
-    r.assign(xy, xy + 2 * particles);
-    relax_overlaps(r.data(), particles, box[0], box[1], s.parameters.diameter * (1 + margin), 2000);
-    if (fill_cells(s, r) && inspect() == 0) return s;
+  for (const double margin : {8e-6, 4e-6}) {
+    std::vector<double> r(coordinates, coordinates + particles * s.dimensions());
+    if (!push_apart(s, r, margin)) continue;
+    s.data.places = to_units(s, r.data());
+    cells = try_cells(s, s.data);
+    if (!cells.counts.empty() && overlaps_of(s, cells).count == 0) return s;
   }
-  complain(" and could not be pushed apart");
+  complain(found.first, found.second, found.ratio, " and could not be pushed apart");
   return s;
-}
-
-Grid grid_of(const State& s) {
-  const Geometry& g = s.geometry;
-  Grid grid{};
-  for (int a = 0; a < 2; ++a) {
-    grid.cells[a] = g.cells[a];
-    grid.tiles[a] = g.tiles[a];
-    grid.cell_width[a] = s.parameters.box[a] / g.cells[a];
-    grid.extent[a] = s.extent[a];
-  }
-  grid.tile = g.tile;
-  grid.moves_per_cell = g.moves_per_cell;
-  grid.rounds = g.rounds;
-  grid.max_displacement = static_cast<double>(g.step) * 16383.5 * s.unit;
-  grid.unit = s.unit;
-  return grid;
 }
 
 State make_state(const Snapshot& data, std::size_t particles, const Parameters& parameters) {
@@ -292,92 +192,255 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   s.parameters = parameters;
   s.particles = particles;
   choose_grid(s);
-  const Geometry& g = s.geometry;
-  const std::size_t slots = static_cast<std::size_t>(g.cells[0]) * g.cells[1] * kSlots;
-  if (data.cells.size() != 2 * slots || data.ids.size() != slots)
-    refuse("checkpoint has ", data.ids.size(), " slots, this grid has ", slots);
-  for (int a = 0; a < 2; ++a)
-    if (data.origin[a] < 0 || data.origin[a] >= s.extent[a] || data.origin[a] % 2)
+  const int D = s.dimensions();
+  if (particles == 0 || particles > kMostParticles || data.places.size() != particles * D)
+    refuse("checkpoint has ", data.places.size(), " coordinates, expected ", D, " for each of ",
+           particles, " particles");
+  if (s.constant_pressure() && parameters.edges_apart)
+    adopt_edges(s, data.extent);
+  else if (s.constant_pressure())
+    adopt_volume(s, data.volume);
+  for (int a = 0; a < 3; ++a)
+    if (a < D ? data.origin[a] < 0 || data.origin[a] >= s.extent[a] || data.origin[a] % 2
+              : data.origin[a] != 0)
       refuse("checkpoint: the grid's origin is not in the box");
-  if (particles == 0 || particles > slots)
-    refuse("checkpoint: this grid cannot hold ", particles, " disks");
-  std::vector<bool> seen(particles);
-  std::size_t found = 0;
-  for (std::size_t at = 0; at < slots; ++at) {
-    const std::int32_t id = data.ids[at];
-    const float x = data.cells[2 * at], y = data.cells[2 * at + 1];
-    if (id < 0) {
-      if (x != kEmpty || y != kEmpty)
-        refuse("checkpoint: slot ", at, " has a position but no disk");
-      continue;
-    }
-    if (static_cast<std::size_t>(id) >= particles || seen[id])
-      refuse("checkpoint: disk ", id, " is unknown or there twice");
-    if (!(std::abs(x) < g.half[0]) || !(std::abs(y) < g.half[1]) ||
-        std::fmod(std::abs(x), 2.0f) != 1.0f || std::fmod(std::abs(y), 2.0f) != 1.0f)
-      refuse("checkpoint: disk ", id, " is not on the grid of its cell");
-    if (at % kSlots && data.ids[at - 1] < 0)
-      refuse("checkpoint: disk ", id, " follows an empty slot");
-    seen[id] = true;
-    ++found;
-  }
-  if (found != particles) refuse("checkpoint holds ", found, " disks, expected ", particles);
-  for_overlaps(s, data, [&](std::int32_t i, std::int32_t j, double) {
-    refuse("checkpoint: disks ", i, " and ", j, " overlap");
-  });
+  for (std::size_t k = 0; k < data.places.size(); ++k)
+    if (data.places[k] < 0 || data.places[k] >= s.extent[k % D] || data.places[k] % 2 != 1)
+      refuse("checkpoint: particle ", k / D, " is not on the integer grid");
+  const Cells cells = try_cells(s, data);
+  if (cells.counts.empty()) refuse("checkpoint: a cell holds more particles than fit");
+  const Overlaps found = overlaps_of(s, cells);
+  if (found.count) refuse("checkpoint: particles ", found.first, " and ", found.second, " overlap");
   s.data = data;
   return s;
 }
 
-State make_part(std::size_t particles, const Parameters& parameters, Communicator& ranks) {
-  State s;
-  s.parameters = parameters;
-  s.particles = particles;
-  choose_grid(s);
-  s.strip.emplace(rows_of(s.geometry), ranks.rank(), ranks.ranks());
-  s.ranks = &ranks;
-  return s;
+bool is_legal(const State& s, const Snapshot& data) {
+  const Cells cells = try_cells(s, data);
+  return !cells.counts.empty() && overlaps_of(s, cells).count == 0;
 }
 
-Snapshot make_snapshot(const double* xy, std::size_t particles, const Parameters& parameters,
-                       Repair& repair) {
-  State s = make_state(xy, particles, parameters);
-  repair = s.repair;
-  return std::move(s.data);
+Cells cells_of(const State& s, const Snapshot& data) {
+  Cells cells = try_cells(s, data);
+  if (cells.counts.empty())
+    throw std::runtime_error("a cell holds more particles than fit: the state is corrupt");
+  return cells;
 }
 
-void check_snapshot(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters) {
-  make_state(snapshot, particles, parameters);
+Snapshot snapshot_of(const State& s, const Counters& counters,
+                     const std::array<std::int64_t, 3>& origin, const Sphere* spheres,
+                     const std::uint32_t* counts) {
+  const Geometry& g = s.geometry;
+  const int D = s.dimensions();
+  Snapshot data;
+  data.counters = counters;
+  data.origin = origin;
+  if (!s.strip) data.places.assign(s.particles * static_cast<std::size_t>(D), -1);
+  const auto lost = [] { throw std::runtime_error("a particle is lost: the state is corrupt"); };
+  const std::size_t end = (static_cast<std::size_t>(s.first_row() + s.rows())) * s.row_cells();
+  std::size_t found = 0;
+  for (std::size_t at = static_cast<std::size_t>(s.first_row()) * s.row_cells(); at < end; ++at) {
+    std::int64_t cell[3], place[3] = {0, 0, 0};
+    auto rest = static_cast<std::int64_t>(at);
+    for (int a = 0; a < D; ++a) {
+      cell[a] = a < D - 1 ? rest % g.cells[a] : rest;
+      rest /= g.cells[a];
+    }
+    if (s.strip)
+      cell[D - 1] = (cell[D - 1] - s.first_row() + s.strip->first_row()) % g.cells[D - 1];
+    for (std::uint32_t slot = 0; slot < counts[at]; ++slot, ++found) {
+      const Sphere& p = spheres[at * static_cast<std::size_t>(g.slots) + slot];
+      const float local[3] = {p.x, p.y, p.z};
+      if (p.id >= s.particles) lost();
+      for (int a = 0; a < D; ++a) {
+        const std::int64_t x = origin[a] +
+                               (2 * cell[a] + 1) * static_cast<std::int64_t>(g.half[a]) +
+                               static_cast<std::int64_t>(local[a]);
+        place[a] = x >= s.extent[a] ? x - s.extent[a] : x;
+      }
+      if (s.strip) {
+        data.ids.push_back(p.id);
+        data.places.insert(data.places.end(), place, place + D);
+      } else {
+        std::int64_t* const to = &data.places[p.id * static_cast<std::size_t>(D)];
+        if (*to >= 0) lost();
+        std::copy_n(place, D, to);
+      }
+    }
+  }
+  if (!s.strip && found != s.particles) lost();
+  return data;
 }
 
-double largest_displacement(Parameters parameters) {
-  parameters.max_displacement = 0;
-  State state;
-  state.parameters = parameters;
-  choose_grid(state);
-  const Grid grid = grid_of(state);
-  return std::min(grid.cell_width[0], grid.cell_width[1]);
+std::vector<double> diameters_of(const State& s, const Snapshot& data) {
+  if (!s.strip) return s.parameters.diameters;
+  std::vector<double> found(data.ids.size());
+  for (std::size_t i = 0; i < found.size(); ++i) found[i] = s.parameters.diameters[data.ids[i]];
+  return found;
 }
 
-// ---- the choice of an engine by the name of the device ----
+void set_diameter(State& s, std::uint32_t id, double diameter) {
+  s.parameters.diameters[id] = diameter;
+  s.diameters[id] = diameter_in_units(diameter, s.unit);
+  s.labels[id] = radius_in_units(diameter, s.unit);
+}
+
+State frame_of(const State& s) {
+  State frame;
+  frame.parameters.dimensions = s.dimensions();
+  frame.geometry = s.geometry;
+  frame.extent = s.extent;
+  frame.particles = s.particles;
+  frame.strip = s.strip;
+  return frame;
+}
 
 namespace {
 
-// The state is made only once the device and the threads are known to make sense.
-template <class MakeState>
-std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
-  threads = cpu_threads(threads);
-  const std::vector<int> gpus = cuda_indices(device);
-  if (!gpus.empty()) return make_cuda_engine(state(), gpus[0]);
-  return make_cpu_engine(state(), threads);
+double coordinate(const State& s, int axis, std::int64_t place) {
+  const double edge = s.parameters.box[axis];
+  return multiply_add_unfused(static_cast<double>(place),
+                              edge / static_cast<double>(s.extent[axis]), -0.5 * edge);
 }
 
 }  // namespace
 
-std::unique_ptr<Engine> make_engine(const double* xy, std::size_t particles,
+void export_positions(const State& s, const Snapshot& data, double* coordinates) {
+  for (std::size_t k = 0; k < data.places.size(); ++k)
+    coordinates[k] = coordinate(s, static_cast<int>(k % s.dimensions()), data.places[k]);
+}
+
+std::vector<ParticlePosition> particle_positions(const State& s, const Snapshot& data) {
+  const auto D = static_cast<std::size_t>(s.dimensions());
+  std::vector<ParticlePosition> all(data.places.size() / D);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].particle = data.index(i);
+    for (std::size_t a = 0; a < D; ++a)
+      all[i].r[a] = coordinate(s, static_cast<int>(a), data.places[i * D + a]);
+    if (s.type_diameters.empty()) continue;
+    const auto& types = s.type_diameters;
+    const auto type = std::find(types.begin(), types.end(), data.diameters[i]);
+    all[i].type = static_cast<std::int32_t>(type - types.begin());
+  }
+  return all;
+}
+
+double contact_distance(const State& s, std::size_t i, std::size_t j) {
+  const Parameters& p = s.parameters;
+  switch (s.distances.contact) {
+    case Contact::one_size:
+      return p.diameter;
+    case Contact::additive:
+      return 0.5 * (p.diameters[i] + p.diameters[j]);
+    default:
+      return p.contacts[static_cast<std::size_t>(p.types[i]) * s.distances.of_types.size() +
+                        static_cast<std::size_t>(p.types[j])];
+  }
+}
+
+double deepest_overlap(const State& s, const Snapshot& data) {
+  std::vector<double> r(s.particles * static_cast<std::size_t>(s.dimensions()));
+  export_positions(s, data, r.data());
+  if (!data.diameters.empty() && s.parameters.diameters != data.diameters) {
+    State present = s;
+    present.parameters.diameters = data.diameters;
+    return deepest_overlap(present, r.data());
+  }
+  return deepest_overlap(s, r.data());
+}
+
+double deepest_overlap(const State& s, const double* coordinates) {
+  return std::max(0.0, 1 - closest_pair(s, coordinates).ratio);
+}
+
+std::uint64_t sum_over_particles(const State& s, const Snapshot& data) {
+  const auto D = static_cast<std::size_t>(s.dimensions());
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < data.places.size() / D; ++i) {
+    std::uint64_t h = murmur_mix(data.index(i) + std::uint64_t{1});
+    for (std::size_t a = 0; a < D; ++a)
+      h = murmur_mix(h ^ static_cast<std::uint64_t>(data.places[i * D + a]));
+    sum += h;
+  }
+  return sum;
+}
+
+std::uint64_t hash_of(std::uint64_t sum, const Counters& counters) {
+  for (const std::uint64_t v : {counters.cycles, counters.trial_moves, counters.accepted_moves})
+    sum = murmur_mix(sum ^ v);
+  return sum;
+}
+
+std::uint64_t hash_of(const State& s, const Snapshot& data) {
+  return hash_of(s, hash_of(sum_over_particles(s, data), data.counters), data);
+}
+
+std::uint64_t hash_of(const State& s, std::uint64_t sum, const Snapshot& data) {
+  if (s.constant_pressure())
+    for (const std::uint64_t v : {bits_of(data.volume), data.volume_trials, data.volume_accepted})
+      sum = murmur_mix(sum ^ v);
+  if (s.parameters.edges_apart)
+    for (const std::int64_t edge : s.extent)
+      sum = murmur_mix(sum ^ static_cast<std::uint64_t>(edge));
+  if (s.swaps()) {
+    for (const double diameter : data.diameters) sum = murmur_mix(sum ^ bits_of(diameter));
+    for (const std::uint64_t v : {data.swap_trials, data.swap_accepted}) sum = murmur_mix(sum ^ v);
+  }
+  return sum;
+}
+
+ContactBins contact_bins(const State& s, const Sampling& sampling) {
+  ContactBins law{};
+  law.bins = sampling.bins;
+  law.per_unit = 1 / sampling.bin_width;
+  const double farthest =
+      s.distances.largest / s.unit * (1 + sampling.bin_width * sampling.bins) * (1 + 1e-6);
+  const Geometry& g = s.geometry;
+  float narrow = g.half[0];
+  for (int a = 1; a < s.dimensions(); ++a) narrow = std::min(narrow, g.half[a]);
+  law.range = farthest < 2 * static_cast<double>(narrow) ? 1 : 2;
+  law.farthest2 = static_cast<float>(farthest * farthest);
+  return law;
+}
+
+void move_origin(const State& s, const Draw& draw, std::array<std::int64_t, 3>& origin) {
+  for (int a = 0; a < s.dimensions(); ++a) {
+    const auto half = static_cast<std::int64_t>(s.geometry.half[a]);
+    origin[a] += 2 * half * draw.shift_cells[a] + static_cast<std::int64_t>(draw.shift_rest[a]);
+    if (origin[a] >= s.extent[a]) origin[a] -= s.extent[a];
+  }
+}
+
+Draw draw_cycle(const State& s, std::uint64_t cycle) {
+  return s.dimensions() == 2 ? draw_cycle<2>(s.geometry, cycle) : draw_cycle<3>(s.geometry, cycle);
+}
+
+SwapRules swap_rules(const State& s, std::uint64_t cycle) {
+  std::uint32_t word[8];
+  for (int call = 0; call < 2; ++call)
+    random_words(word + 4 * call, s.geometry, 0u, cycle, Purpose::swap_order, 0, call);
+  SwapRules rules{};
+  rules.cycle = cycle;
+  rules.order = permutation(1 << s.dimensions(), word);
+  rules.rounds = s.parameters.swap_rounds;
+  rules.range = s.parameters.swap_range > 0 ? s.parameters.swap_range / s.unit : 1e30;
+  rules.clearance = 0x1p-40 * s.distances.largest / s.unit;
+  const double far = s.distances.largest / s.unit;
+  rules.farthest2 = static_cast<float>(far * far * (1 + 1e-5));
+  return rules;
+}
+
+Draw local_draw(const State& s, Draw draw) {
+  if (s.strip) draw.shift_cells[s.dimensions() - 1] = s.strip->local_shift();
+  return draw;
+}
+
+// ---- the choice of an engine by the name of the device ----
+
+std::unique_ptr<Engine> make_engine(const double* coordinates, std::size_t particles,
                                     const Parameters& parameters, const std::string& device,
                                     int threads) {
-  return engine_on(device, threads, [&] { return make_state(xy, particles, parameters); });
+  return engine_on(device, threads, [&] { return make_state(coordinates, particles, parameters); });
 }
 
 std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t particles,
@@ -386,29 +449,10 @@ std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t partic
   return engine_on(device, threads, [&] { return make_state(snapshot, particles, parameters); });
 }
 
-std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles,
-                                    const Parameters& parameters, const std::string& device,
-                                    int threads, Communicator& ranks) {
-  return make_distributed_engine(ranks, [&](State& part) {
-    check_devices(ranks, device);
-    std::vector<int> edges;
-    together(ranks, [&] {
-      part = make_part(particles, parameters, ranks);
-      edges = first_strips(rows_of(part.geometry), ranks.ranks());
-    });
-    Snapshot strip = deal_out(ranks, whole, edges);
-    return engine_on(device, threads, [&] {
-      State state = part;
-      put_in(state, std::move(strip));
-      return state;
-    });
-  });
-}
-
 #if !defined(MANYMOVE_HAVE_CUDA)
 std::unique_ptr<Engine> make_cuda_engine(State, int) {
   throw std::invalid_argument(why_no_cuda_devices());
 }
 #endif
 
-}  // namespace manymove::hard_particles
+}  // namespace manymove::hard_particles::particles

@@ -1,92 +1,189 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the two engines share on the host: input to grid, grid to output.
+// What the engines of spheres share on the host: input to grid, grid to output.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "engine.h"
-#include "frame.h"
-#include "model.h"
+#include "../runtime/devices.h"
 #include "strip.h"
+#include "particles_engine_interface.h"
+#include "particles.h"
+#include "swaps.h"
 
-namespace manymove::hard_particles {
+namespace manymove::hard_particles::particles {
 
-struct State {
-  Parameters parameters;
-  Geometry geometry{};
-  double unit = 0;                       // length of one integer unit
-  std::array<std::int64_t, 2> extent{};  // box in integer units
-  std::size_t particles = 0;
-  Snapshot data;  // of a strip: in its local storage
-  Repair repair;
-  std::optional<Strip> strip;  // of a divided system
-  Communicator* ranks = nullptr;
-
-  // Local storage as a grid, and the rows there that are this rank's.
-  Geometry local() const {
-    Geometry g = geometry;
-    if (strip) g.cells[1] = strip->capacity();
-    return g;
-  }
-  int first_row() const { return strip ? strip->margin() : 0; }
-  int rows() const { return strip ? strip->rows() : geometry.cells[1]; }
-  std::size_t row_slots() const { return static_cast<std::size_t>(geometry.cells[0]) * kSlots; }
+// The contact distances of all pairs in the caller's unit.
+struct Distances {
+  Contact contact = Contact::one_size;
+  double largest = 0, smallest = 0;
+  // The least distance of two particles of a type, for each type; one entry without types.
+  std::vector<double> of_types;
 };
 
-// The rows that ranks divide; and, after Strip::advance(), the draw and the tiles from a row of a
-// strip on, as the kernels need them in local storage.
-inline GridRows rows_of(const Geometry& g) { return {g.cells[1], g.tiles[1], g.tile}; }
-inline Draw local_draw(const Strip& strip, Draw d) {
-  d.shift_cells[1] = strip.local_shift();
-  return d;
-}
-inline Part part_of(const Strip& strip, const Geometry& whole, int tile_row) {
-  Part p;
-  for (int a = 0; a < 2; ++a) {
-    p.cells[a] = whole.cells[a];
-    p.tiles[a] = whole.tiles[a];
-  }
-  p.first_tile = strip.tile_row(tile_row) * whole.tiles[0];
-  p.first_row = strip.first_row();
-  return p;
-}
+// Constant pressure: the points along the edges do not depend on the numbers of cells.
+struct Lattice {
+  std::vector<int> cells[3];  // the numbers of cells that divide the points of an edge, ascending
+  double quantum = 0;         // of the volume's coordinate
+  std::int64_t steps[3] = {0, 0, 0};  // the largest steps of edges, in possible edges
+  std::vector<double> contacts;       // squares of the table in the caller's unit, [types][types]
+};
 
-// Chooses the grid, puts the disks on it, mends shallow overlaps, checks everything.
-State make_state(const double* xy, std::size_t particles, const Parameters& parameters);
+struct State {
+  Parameters parameters;  // at constant pressure the box changes
+  Geometry geometry{};
+  Distances distances;
+  double unit = 0;                       // length of one integer unit
+  std::array<std::int64_t, 3> extent{};  // box in integer units
+  std::size_t particles = 0;
+  Lattice lattice;
+  Snapshot data;
+  Repair repair;
+  std::vector<double> type_diameters;  // of a host program's types, which follow the swap moves
+  std::optional<Strip> strip;          // of a divided system
+  Communicator* ranks = nullptr;
+
+  // Tables behind the law, in units.
+  std::vector<double> diameters, contacts;
+  std::vector<float> sigmas, radii;  // radii: only if all contact distances of types are sums
+  std::vector<Label> labels;
+
+  int dimensions() const { return parameters.dimensions; }
+  bool constant_pressure() const { return parameters.beta_pressure != 0; }
+  bool swaps() const { return parameters.swap_rounds != 0; }
+  std::size_t cells() const {
+    const int* n = geometry.cells;
+    return static_cast<std::size_t>(n[0]) * n[1] * n[2];
+  }
+
+  // Local storage, with its number of rows along the last axis and of cells in a row, and the rows
+  // there that are this rank's. An undivided system has no margins.
+  Geometry local() const {
+    Geometry g = geometry;
+    if (!strip) return g;
+    g.cells[dimensions() - 1] = strip->capacity();
+    g.part = {strip->whole().cells, strip->rows(), strip->first_row(),
+              strip->tile_row(0) * tiles_in_row()};
+    return g;
+  }
+  int stored_rows() const { return strip ? strip->capacity() : geometry.cells[dimensions() - 1]; }
+  std::size_t row_cells() const { return cells() / geometry.cells[dimensions() - 1]; }
+  int first_row() const { return strip ? strip->margin() : 0; }
+  int rows() const { return strip ? strip->rows() : geometry.cells[dimensions() - 1]; }
+  int tiles_in_row() const {
+    return geometry.tiles[0] * (dimensions() == 3 ? geometry.tiles[1] : 1);
+  }
+  int tiles() const {
+    return tiles_in_row() * (strip ? strip->tile_rows() : geometry.tiles[dimensions() - 1]);
+  }
+  int kinds() const {  // histograms of a row
+    const int types = static_cast<int>(distances.of_types.size());
+    return types * (types + 1) / 2;
+  }
+};
+
+// Slots of all cells in local storage, [cells][slots], and the number of particles in each cell. In
+// each cell the particles are in the order of their indices.
+struct Cells {
+  std::vector<Sphere> spheres;
+  std::vector<std::uint32_t> counts;
+};
+
+// Chooses the grid, puts the particles on it, repairs shallow overlaps, checks everything.
+State make_state(const double* coordinates, std::size_t particles, const Parameters& parameters);
 State make_state(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters);
-// This rank's part of a system, without its disks, and these. Throws std::invalid_argument if the
-// box is too small for so many ranks.
-State make_part(std::size_t particles, const Parameters& parameters, Communicator& ranks);
-void put_in(State& part, Snapshot strip);
+// This rank's part of a system, without its particles; `header` has the volume or the edges of
+// constant pressure. Throws std::invalid_argument if the box is too small for so many ranks.
+State make_part(std::size_t particles, const Parameters& parameters, const Snapshot& header,
+                Communicator& ranks);
+// What the places of particles depend on.
+State frame_of(const State& state);
+// After a change of the grid: new strips, whose ranks take their particles from what each had, with
+// the diameters of swap moves; returns this rank's cells. Collective. Throws std::runtime_error, on
+// all ranks, if the box has become too small for so many ranks.
+Cells divide_again(State& state, Snapshot mine);
+// The rows that ranks divide.
+GridRows rows_of(const State& state);
+// The row of the whole grid in which a particle is, of which this is the place along the last axis.
+int row_of(const State& state, const Snapshot& data, std::int64_t place);
+
+// The most particles in a cell with these edges, from packing bounds (section 1.1 of
+// docs/theory/hard_spheres.md).
+double most_in_cell(const Distances& distances, const double* edges, int dimensions);
+
+// The most particles of a tile with its far border by these bounds; and as many as are expected
+// there in a homogeneous system, with room for fluctuations.
+int most_in_tile(const State& state);
+int expected_in_tile(const State& state);
+
+// The law with tables in the memory of the host, which belong to the state.
+Law law_of(const State& state);
+
+Cells cells_of(const State& state, const Snapshot& data);
+// Whether no two particles overlap and all fit into their cells.
+bool is_legal(const State& state, const Snapshot& data);
+// The same for a system that ranks divide in any way, each with its part in `mine`. Collective.
+bool is_legal_on_ranks(const State& state, const Snapshot& mine);
+// This rank's particles in the cells of its local storage, as places in the box. Throws
+// std::runtime_error if one is missing, of an undivided system.
+Snapshot snapshot_of(const State& state, const Counters& counters,
+                     const std::array<std::int64_t, 3>& origin, const Sphere* spheres,
+                     const std::uint32_t* counts);
+
+// The diameters of the particles of a snapshot, in the order of its particles.
+std::vector<double> diameters_of(const State& state, const Snapshot& data);
+// A particle's diameter in the caller's unit, in integer units and as a label.
+void set_diameter(State& state, std::uint32_t id, double diameter);
 
 Grid grid_of(const State& state);
-Frame frame_of(const State& state, const std::array<std::int64_t, 2>& origin);
-// How far a disk may have gone along an axis between two cycles.
-inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
-double reach_of(const State& state, std::uint64_t from, std::uint64_t to);
-void export_positions(const State& state, const Snapshot& data, double* xy);
-std::vector<ParticlePosition> disk_positions(const State& state, const Snapshot& data);
+void export_positions(const State& state, const Snapshot& data, double* coordinates);
 double deepest_overlap(const State& state, const Snapshot& data);
+double deepest_overlap(const State& state, const double* coordinates);
 std::uint64_t hash_of(const State& state, const Snapshot& data);
 // The same in two steps, for what is in several places.
-std::uint64_t sum_over_disks(const State& state, const Snapshot& data);
+std::uint64_t sum_over_particles(const State& state, const Snapshot& data);
 std::uint64_t hash_of(std::uint64_t sum, const Counters& counters);
-// Depth of the deepest overlap of positions in the box; 0 if there is none.
-double deepest_overlap(const State& state, const double* xy);
-// The share of the grid's cells that hold a disk here.
-double occupied_share(const State& state, const Snapshot& data);
-// Sums of [rows][2], in order, over the number of disks.
-std::array<double, 2> mean_of(const double* sums, std::size_t rows, std::size_t particles);
-ContactBins contact_bins(const Geometry& g, const Sampling& sampling);
-void move_origin(const State& state, const Draw& draw, std::array<std::int64_t, 2>& origin);
+// And what constant pressure and swap moves add to it, of which `data` has all diameters.
+std::uint64_t hash_of(const State& state, std::uint64_t sum, const Snapshot& data);
+std::vector<ParticlePosition> particle_positions(const State& state, const Snapshot& data);
+ContactBins contact_bins(const State& state, const Sampling& sampling);
+void move_origin(const State& state, const Draw& draw, std::array<std::int64_t, 3>& origin);
+Draw draw_cycle(const State& state, std::uint64_t cycle);
+SwapRules swap_rules(const State& state, std::uint64_t cycle);
+// After Strip::advance(): the draw in local storage.
+Draw local_draw(const State& state, Draw draw);
+
+// The contact distance of two particles in the caller's unit.
+double contact_distance(const State& state, std::size_t i, std::size_t j);
+
+// ---- overlaps in float64, with a cell list of their own (overlaps.cpp) ----
+
+struct ClosePair {
+  std::size_t first = 0, second = 0;
+  double ratio;  // distance over contact distance; infinite if no two particles are that close
+};
+ClosePair closest_pair(const State& state, const double* coordinates);
+// Pushes particles apart until all pairs are at least 1 + margin contact distances apart; false if
+// that is not reached.
+bool push_apart(const State& state, std::vector<double>& coordinates, double margin);
 
 // ---- the engines of each backend, of which make_engine() of engine.h chooses one ----
 
 // threads: at least one.
 std::unique_ptr<Engine> make_cpu_engine(State state, int threads);
-// Throws std::invalid_argument for a device that does not exist, and in a
-// build without CUDA.
+// Throws std::invalid_argument for a device that does not exist, and in a build without CUDA.
 std::unique_ptr<Engine> make_cuda_engine(State state, int device);
+// The one for a device. The state is made only once the device and the threads are known to make
+// sense.
+template <class MakeState>
+std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeState&& state) {
+  threads = cpu_threads(threads);
+  const std::vector<int> gpus = cuda_indices(device);
+  if (!gpus.empty()) return make_cuda_engine(state(), gpus[0]);
+  return make_cpu_engine(state(), threads);
+}
 
-}  // namespace manymove::hard_particles
+}  // namespace manymove::hard_particles::particles

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <random>
 
-#include "core/hard_particles/spheres/model.h"
+#include "core/hard_particles/particles.h"
 #include "support/level.h"
 
 using namespace manymove;

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "volume.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "../../runtime/text.h"
+#include "../grid.h"
+
+namespace manymove::hard_particles::particles {
+namespace {
+
+// Elementary functions from IEEE operations alone, to a relative error of a few 1e-16: those of the
+// C library differ from machine to machine.
+
+double logarithm(double a) {
+  int exponent;
+  double m = std::frexp(a, &exponent);
+  if (m < 0.70710678118654752) {
+    m *= 2;
+    --exponent;
+  }
+  const double s = (m - 1) / (m + 1);  // ln m = 2 artanh s
+  const double p = polynomial(s * s, 1.0, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13,
+                              1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23);
+  return fused(static_cast<double>(exponent), 0.69314718055994531, 2 * s * p);
+}
+
+double exponential(double x) {
+  const double n = std::nearbyint(x * 1.4426950408889634);
+  const double r = fused(n, -2.3190468138462996e-17, fused(n, -0.69314718055994531, x));
+  double sum = 1, term = 1;  // |r| < 0.35
+  for (int k = 1; k < 18; ++k) {
+    term *= r / k;
+    sum += term;
+  }
+  return std::ldexp(sum, static_cast<int>(n));
+}
+
+double root(double a, int dimensions) {
+  if (dimensions == 2) return std::sqrt(a);
+  double x = exponential(logarithm(a) / 3);
+  for (int k = 0; k < 2; ++k) x -= (x - a / (x * x)) / 3;  // Newton
+  return x;
+}
+
+constexpr int kBase = 360;          // an edge of `base` cells may also have these numbers of cells:
+constexpr int kCoarsest = 8;        // 8, 10, 12, 15, 18, 20, 24, 30, ... times the base
+constexpr double kFinest = 8;       // the range of an edge, as a ratio
+constexpr double kSmallest = 0.3;   // the smallest edge, of the first one
+constexpr double kExact = 0x1p-44;  // of the ratios, beyond their rounding (section 3)
+
+double product_of(const std::int64_t* extent, int dimensions) {
+  double n = 1;
+  for (int a = 0; a < dimensions; ++a) n *= static_cast<double>(extent[a]);
+  return n;
+}
+
+// The cells along an axis for an edge: as many as fit, of the numbers that divide the lattice. 0 if
+// there are none.
+int cells_for(const State& s, int axis, double edge) {
+  const double sigma = s.distances.largest;
+  const std::vector<int>& counts = s.lattice.cells[axis];
+  for (auto n = counts.rbegin(); n != counts.rend(); ++n)
+    if (*n * sigma <= edge) return edge < kWidestCell * sigma * *n * (1 + 1e-12) ? *n : 0;
+  return 0;
+}
+
+// Whether no pair overlaps in a box with this unit of length (section 3), and the smallest ratio
+// for which that is so.
+bool legal_at(double unit, double least_ratio) {
+  return unit * unit * (least_ratio * (1 - kExact)) >= 1;
+}
+double least_legal(double unit) {
+  double ratio = 1 / (unit * unit) / (1 - kExact);
+  while (legal_at(unit, ratio)) ratio = std::nextafter(ratio, 0.0);
+  while (!legal_at(unit, ratio)) ratio = std::nextafter(ratio, HUGE_VAL);
+  return ratio;
+}
+
+double log_weight(const State& s, double coordinate) {
+  const auto n = static_cast<double>(s.particles);
+  const double volume = volume_of(s, coordinate), pressure = s.parameters.beta_pressure;
+  return s.parameters.ln_volume ? (n + 1) * coordinate - pressure * volume
+                                : n * logarithm(volume) - pressure * volume;
+}
+
+// The unit of length at a volume.
+double unit_of(const State& s, double volume) {
+  return root(volume / product_of(s.extent.data(), s.dimensions()), s.dimensions());
+}
+
+// The smallest volume that the lattice has a grid for.
+double smallest_volume(const State& s) {
+  double unit = 0;
+  for (int a = 0; a < s.dimensions(); ++a)
+    unit = std::max(
+        unit, s.lattice.cells[a].front() * s.distances.largest / static_cast<double>(s.extent[a]));
+  double volume = product_of(s.extent.data(), s.dimensions());
+  for (int a = 0; a < s.dimensions(); ++a) volume *= unit;
+  return volume;
+}
+
+void choose_step(State& s, double volume) {
+  Parameters& p = s.parameters;
+  const auto n = static_cast<double>(s.particles);
+  // Contacts and the weight of the ideal gas confine ln V to about one over their difference.
+  const double stiffness = std::max(p.beta_pressure * volume - n, std::sqrt(n));
+  if (p.volume_repeats == 0) p.volume_repeats = 10;
+  if (p.volume_repeats < 1 || p.volume_repeats > 1000)
+    refuse("volume_repeats must be from 1 to 1000, got ", p.volume_repeats);
+  const double most = largest_volume_delta(s);
+  if (p.volume_delta == 0)
+    p.volume_delta = std::min(most, (p.ln_volume ? 1.0 : volume) * std::min(0.1, 1.5 / stiffness));
+  if (!(p.volume_delta > 0) || p.volume_delta > most)
+    refuse("volume_delta must be positive and at most ", most, ", got ", p.volume_delta);
+}
+
+}  // namespace
+
+double largest_volume_delta(const State& s) {
+  const Parameters& p = s.parameters;
+  if (p.edges_apart) return s.distances.largest;
+  return (p.ln_volume ? 0.69 * p.dimensions
+                      : (p.dimensions == 2 ? 0.75 : 0.87) * smallest_volume(s)) /
+         p.volume_repeats;
+}
+
+double volume_of(const State& s, double coordinate) {
+  return s.parameters.ln_volume ? exponential(coordinate) : coordinate;
+}
+
+void check_pressure(const State& s) {
+  const Parameters& p = s.parameters;
+  if (!std::isfinite(p.beta_pressure))
+    refuse("the pressure must be positive and finite, got ", p.beta_pressure);
+  if (p.cell_width != s.distances.largest)
+    refuse(
+        "cell_width must be left to its default at constant pressure, where cells follow the "
+        "box, got ",
+        p.cell_width);
+}
+
+double natural_logarithm(double positive) { return logarithm(positive); }
+
+void choose_lattice(State& s) {
+  Parameters& p = s.parameters;
+  const int D = s.dimensions();
+  const double sigma = s.distances.largest;
+  check_pressure(s);
+  if (p.volume_every == 0) p.volume_every = 1;
+  std::int64_t factor[3] = {1, 1, 1}, most[3] = {1, 1, 1};
+  int widest = 0;
+  for (int a = 0; a < D; ++a) {
+    const double edge = p.box[a] / sigma;
+    if (edge > 30000)
+      refuse("box edge ", "xyz"[a], " holds more than 30000 cells: use a smaller box");
+    const auto base =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(kSmallest * edge / kCoarsest));
+    factor[a] = kBase * base;
+    std::vector<int>& counts = s.lattice.cells[a];
+    for (int n = 3; n <= std::min<std::int64_t>(factor[a], 30000); ++n)
+      if (factor[a] % n == 0) counts.push_back(n);
+    // From the largest number that fits the smallest edge, if there is one.
+    auto first = std::upper_bound(counts.begin(), counts.end(), kSmallest * edge);
+    if (first != counts.begin()) --first;
+    counts.erase(counts.begin(), first);
+    while (counts.back() > kFinest * counts.front()) counts.pop_back();
+    most[a] = kMaxHalfWidth * counts.front() / (2 * factor[a]);
+    if (p.box[a] > p.box[widest]) widest = a;
+  }
+  // Multiples of four factors whose ratios are those of the edges.
+  double least = 1;
+  for (std::int64_t m = most[widest]; m > most[widest] / 2 && least > 1e-15; --m) {
+    std::int64_t extent[3] = {2, 2, 2};
+    double error = 0;
+    bool fits = true;
+    for (int a = 0; a < D; ++a) {
+      const double wanted = static_cast<double>(m * factor[widest]) /
+                            static_cast<double>(factor[a]) * (p.box[a] / p.box[widest]);
+      const auto here = static_cast<std::int64_t>(std::nearbyint(wanted));
+      fits = fits && here >= 1 && here <= most[a];
+      error = std::max(error, std::abs(static_cast<double>(here) - wanted) / wanted);
+      extent[a] = 4 * factor[a] * here;
+    }
+    if (fits && error < least) {
+      least = error;
+      for (int a = 0; a < 3; ++a) s.extent[a] = extent[a];
+    }
+  }
+  if (least > 1e-4) refuse("no lattice has the shape of this box; choose a less elongated one");
+  for (const double contact : p.contacts) s.lattice.contacts.push_back(contact * contact);
+  double volume = 1;
+  for (int a = 0; a < D; ++a) volume *= p.box[a];
+  int exponent;
+  std::frexp(volume, &exponent);
+  s.lattice.quantum = p.ln_volume ? 0x1p-46 : std::ldexp(1.0, exponent - 48);
+  const double start = p.ln_volume ? logarithm(volume) : volume;
+  s.data.volume = std::nearbyint(start / s.lattice.quantum) * s.lattice.quantum;
+  choose_step(s, volume);
+}
+
+bool set_box(State& s, double coordinate) {
+  Parameters& p = s.parameters;
+  const double unit = unit_of(s, volume_of(s, coordinate));
+  double all = 1;
+  int cells[3] = {1, 1, 1};
+  for (int a = 0; a < s.dimensions(); ++a) {
+    cells[a] = cells_for(s, a, static_cast<double>(s.extent[a]) * unit);
+    if (cells[a] == 0) return false;
+    all *= cells[a];
+  }
+  if (all > 1e9) return false;
+  s.data.volume = coordinate;
+  s.unit = unit;
+  for (int a = 0; a < 3; ++a) {
+    s.geometry.cells[a] = cells[a];
+    s.geometry.half[a] = 1;
+    if (a >= s.dimensions()) continue;
+    s.geometry.half[a] = static_cast<float>(s.extent[a] / (2 * cells[a]));
+    p.box[a] = static_cast<double>(s.extent[a]) * unit;
+  }
+  return true;
+}
+
+LeastRatio least_ratio_wanted(const State& s) {
+  const Parameters& p = s.parameters;
+  const double reach = p.volume_repeats * p.volume_delta;
+  const double least_unit = unit_of(s, volume_of(s, s.data.volume - reach)) * (1 - 1e-12);
+  const double sigma = s.distances.largest;
+  LeastRatio wanted{};
+  wanted.most = (1 + 1e-12) / (least_unit * least_unit);
+  wanted.farthest2 = static_cast<float>(wanted.most * sigma * sigma * (1 + 1e-5));
+  float narrow = s.geometry.half[0];
+  for (int a = 1; a < s.dimensions(); ++a) narrow = std::min(narrow, s.geometry.half[a]);
+  wanted.range = 2 * static_cast<double>(narrow) * least_unit >= sigma ? 1 : 2;
+  return wanted;
+}
+
+float pair_reach(const State& s) {
+  const Parameters& p = s.parameters;
+  const double reach = p.volume_repeats * p.volume_delta, before = s.data.volume - reach;
+  if (!p.ln_volume && before - reach < 0.5 * s.data.volume) return 0;
+  const double unit = unit_of(s, volume_of(s, before)),
+               least_unit = unit_of(s, volume_of(s, before - reach)) * (1 - 1e-12);
+  float narrow = s.geometry.half[0];
+  for (int a = 1; a < s.dimensions(); ++a) narrow = std::min(narrow, s.geometry.half[a]);
+  if (2 * static_cast<double>(narrow) * least_unit < s.distances.largest) return 0;
+  const double ratio = unit / least_unit;
+  return static_cast<float>(ratio * ratio * (1 + 1e-5));
+}
+
+double least_of_ranks(const State& s, double least) {
+  if (!s.ranks) return least;
+  auto bits = -static_cast<std::int64_t>(bits_of(least));  // positive numbers are in their order
+  s.ranks->maximum(&bits, 1);
+  return as_double(static_cast<std::uint64_t>(-bits));
+}
+
+BoxTrial draw_box_trial(const Geometry& g, std::uint64_t cycle, int trial, std::uint64_t most) {
+  std::uint32_t word[4];
+  random_words(word, g, 0u, cycle, Purpose::volume, 0, trial);
+  const std::uint64_t random = static_cast<std::uint64_t>(word[0]) << 32 | word[1];
+  BoxTrial draw;
+  draw.magnitude =
+      static_cast<std::uint64_t>(static_cast<unsigned __int128>(random) * (most + 1) >> 64);
+  draw.grows = word[2] & 1u;
+  draw.uniform =
+      (static_cast<double>(static_cast<std::uint64_t>(word[3]) << 21 | word[2] >> 11) + 0.5) *
+      0x1p-53;
+  return draw;
+}
+
+double change_volume(State& s, double least_ratio, double* decisive) {
+  const Parameters& p = s.parameters;
+  const int D = s.dimensions();
+  if (decisive) *decisive = 0;
+  const auto legal = [&](double unit) {
+    const bool is = legal_at(unit, least_ratio);
+    if (is && decisive) *decisive = std::max(*decisive, least_legal(unit));
+    return is;
+  };
+  double now = s.data.volume, weight = log_weight(s, now);
+  const bool at_rest = !legal(unit_of(s, volume_of(s, now)));  // symmetric: section 3
+  const auto quanta =
+      static_cast<std::uint64_t>(std::max(1.0, std::floor(p.volume_delta / s.lattice.quantum)));
+  for (int trial = 0; trial < p.volume_repeats; ++trial) {
+    const BoxTrial draw = draw_box_trial(s.geometry, s.data.counters.cycles, trial, quanta);
+    const auto by = static_cast<double>(draw.magnitude);
+    const double to = now + (draw.grows ? by : -by) * s.lattice.quantum;
+    ++s.data.volume_trials;
+    const double weight_to = log_weight(s, to);
+    if (at_rest || logarithm(draw.uniform) >= weight_to - weight) continue;
+    const double unit = unit_of(s, volume_of(s, to));
+    bool wide = true;
+    for (int a = 0; a < D; ++a)
+      wide = wide && static_cast<double>(s.extent[a]) * unit >= 3 * s.distances.largest;
+    if (!wide || !legal(unit)) continue;
+    for (int a = 0; a < D; ++a)
+      if (cells_for(s, a, static_cast<double>(s.extent[a]) * unit) == 0)
+        throw std::runtime_error(
+            text_of("the box has become too ", to < now ? "small" : "large",
+                    " for the lattice of its start; continue with a new simulation from the "
+                    "present positions and box"));
+    now = to;
+    weight = weight_to;
+    ++s.data.volume_accepted;
+  }
+  return now;
+}
+
+void adopt_volume(State& s, double coordinate) {
+  if (!(std::abs(coordinate / s.lattice.quantum) < 0x1p53) ||
+      std::fmod(coordinate, s.lattice.quantum) != 0 || !set_box(s, coordinate))
+    refuse("checkpoint: the lattice does not have the volume ", coordinate);
+  set_volume(s, coordinate);
+  fill_diameters(s);
+}
+
+Scale scale_of(const State& s) {
+  const Law law = law_of(s);
+  return {law.contact, law.largest, law.margin, s.geometry.step, s.unit};
+}
+
+VolumeOutcomes foretell_volume(State& s, double most) {
+  const double now = s.data.volume;
+  const Geometry before = s.geometry;
+  const std::uint64_t trials = s.data.volume_trials, accepted = s.data.volume_accepted;
+  VolumeOutcomes all{};
+  double ratio = most;
+  while (all.number < VolumeOutcomes::kMost && ratio > 0) {
+    const int k = all.number++;
+    try {
+      const double to = change_volume(s, ratio, &all.from[k]);
+      set_volume(s, to);
+      all.scale[k] = scale_of(s);
+      all.host[k] = !same_cells(before, s.geometry);
+    } catch (const std::exception&) {  // it will be thrown again if it comes to this
+      all.host[k] = true;
+      all.from[k] = 0;
+    }
+    set_volume(s, now);
+    s.data.volume_trials = trials;
+    s.data.volume_accepted = accepted;
+    ratio = std::nextafter(all.from[k], 0.0);
+  }
+  return all;
+}
+
+bool same_cells(const Geometry& a, const Geometry& b) {
+  return std::equal(a.cells, a.cells + 3, b.cells) && a.slots == b.slots;
+}
+
+Law reference_law(const State& s) {
+  Law law = law_of(s);
+  law.contact = s.distances.largest * s.distances.largest;
+  law.diameters = s.parameters.diameters.data();
+  law.contacts = s.lattice.contacts.data();
+  return law;
+}
+
+// ---- rows ----
+
+void VolumeRows::begin(std::uint64_t record, std::uint64_t cycle) {
+  record_ = record;
+  incomplete_ = record && cycle % record != 0;
+  samples_ = 0;
+  for (double& sum : sums_) sum = 0;
+  rows_.clear();
+  cycles_.clear();
+}
+
+void VolumeRows::end_cycle(std::uint64_t cycle, double volume) {
+  if (!record_) return;
+  ++samples_;
+  sums_[0] += volume;
+  sums_[1] += volume * volume;
+  sums_[2] += 1 / volume;
+  if (cycle % record_ != 0) return;
+  if (!incomplete_) {
+    for (const double sum : sums_) rows_.push_back(sum / static_cast<double>(samples_));
+    cycles_.push_back(cycle);
+  }
+  incomplete_ = false;
+  samples_ = 0;
+  for (double& sum : sums_) sum = 0;
+}
+
+std::vector<double> VolumeRows::take(std::vector<std::uint64_t>& cycles) {
+  cycles = std::exchange(cycles_, {});
+  return std::exchange(rows_, {});
+}
+
+}  // namespace manymove::hard_particles::particles

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One tile's cycle on one core; kernels.cpp defines it once per SIMD level.
+#pragma once
+
+#include "../../runtime/simd.h"
+#include "../particles.h"
+
+namespace manymove::hard_particles::particles {
+
+struct CycleBuffers {
+  const Sphere* old_spheres;  // [cells][slots]
+  const std::uint32_t* old_counts;
+  Sphere* new_spheres;
+  std::uint32_t* new_counts;
+};
+
+// A tile in local storage: its particles cell by cell (x fastest), in each cell by their indices.
+// Arrays by particle are a vector longer than needed.
+struct Workspace {
+  std::uint32_t* first;   // [plane + 1], the first particle of each cell
+  std::uint32_t* next;    // [plane], used while particles land
+  std::uint32_t* active;  // [8][plane], the active cells of each set that are not empty: local
+                          // coordinates, ten bits each
+  float* at[3];           // coordinates
+  Label* label;
+  std::uint32_t* id;
+  // The neighbors of a visit, two vectors longer: from the start of the visit's particle, and
+  // squared distance less squared contact distance.
+  float *near[3], *gap;
+  std::uint32_t* near_id;
+};
+inline constexpr int kMostLanes = 16;
+
+struct TileTally {
+  std::uint64_t trial_moves, accepted_moves;
+  bool corrupt;  // a cell holds more particles than fit
+};
+
+struct Kernels {
+  // How many particles a tile holds with its far border, for which a workspace needs room.
+  std::size_t (*count)(const Geometry& g, const Draw& d, const TileBounds& bounds,
+                       const CycleBuffers& b, std::uint32_t* first);
+  // After count(), whose `first` the workspace has.
+  void (*run_tile)(const Geometry& g, const Law& law, const Draw& d, int tile,
+                   const TileBounds& bounds, const CycleBuffers& b, const Workspace& w,
+                   TileTally& tally);
+};
+// For D = 2 and 3 and the contact laws in their order.
+struct AllKernels {
+  Kernels of[2][3];
+};
+MANYMOVE_KERNELS(AllKernels)
+
+}  // namespace manymove::hard_particles::particles

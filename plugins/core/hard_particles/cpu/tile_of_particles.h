@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Monte Carlo of spheres on a core: a tile's cycle, with the neighbors of a particle side by side
+// in SIMD registers. Compiled once per SIMD level; nothing here may instantiate what other sources
+// also instantiate.
+#include "../../runtime/vec.h"  // first: the templates of model.h must see its operators
+//
+#include "particles_kernels.h"
+
+namespace manymove::hard_particles::particles::MANYMOVE_SIMD {
+namespace {
+
+constexpr int kChunk = 16;  // trial moves for which neighbors are listed at once
+
+// Calls cell(from, at) for the old cells that a tile's new cells cover, with their coordinates from
+// the tile's first.
+template <int D, class Cell>
+inline __attribute__((always_inline)) void for_old_cells(const Geometry& g, const Draw& d,
+                                                         const TileBounds& b, Cell&& cell) {
+  int at[3] = {0, 0, 0};
+  for (at[2] = 0; at[2] <= (D == 3 ? b.size[2] + 1 : 0); ++at[2])
+    for (at[1] = 0; at[1] <= b.size[1] + 1; ++at[1])
+      for (at[0] = 0; at[0] <= b.size[0] + 1; ++at[0]) cell(old_cell<D>(g, d, b, at), at);
+}
+
+template <int D>
+int cells_of_tile(const TileBounds& b) {
+  return local_cells<D>(b, 0) * local_cells<D>(b, 1) * local_cells<D>(b, 2);
+}
+
+template <int D>
+std::size_t count(const Geometry& g, const Draw& d, const TileBounds& bounds, const CycleBuffers& b,
+                  std::uint32_t* first) {
+  const int cells = cells_of_tile<D>(bounds);
+  for (int i = 0; i <= cells; ++i) first[i] = 0;
+  for_old_cells<D>(g, d, bounds, [&](std::int64_t from, const int at[3]) {
+    for (std::uint32_t s = 0; s < b.old_counts[from]; ++s) {
+      const auto l = land<D>(g, d, bounds, b.old_spheres[from * g.slots + s], at);
+      if (l.here) ++first[local_index<D>(bounds, l.cell)];
+    }
+  });
+  std::uint32_t sum = 0;
+  for (int i = 0; i <= cells; ++i) {
+    const std::uint32_t here = first[i];
+    first[i] = sum;
+    sum += here;
+  }
+  return sum;
+}
+
+// Puts the particles into the tile, each cell's in the order of their indices.
+template <int D, Contact C>
+void land_all(const Geometry& g, const Law& law, const Draw& d, const TileBounds& bounds,
+              const CycleBuffers& b, const Workspace& w) {
+  const int cells = cells_of_tile<D>(bounds);
+  for (int i = 0; i < cells; ++i) w.next[i] = w.first[i];
+  for_old_cells<D>(g, d, bounds, [&](std::int64_t from, const int at[3]) {
+    for (std::uint32_t s = 0; s < b.old_counts[from]; ++s) {
+      const Sphere& p = b.old_spheres[from * g.slots + s];
+      const auto l = land<D>(g, d, bounds, p, at);
+      if (!l.here) continue;
+      const int cell = local_index<D>(bounds, l.cell);
+      std::uint32_t k = w.next[cell]++;
+      for (; k > w.first[cell] && w.id[k - 1] > p.id; --k) {
+        for (int a = 0; a < D; ++a) w.at[a][k] = w.at[a][k - 1];
+        w.id[k] = w.id[k - 1];
+        if constexpr (C != Contact::one_size) w.label[k] = w.label[k - 1];
+      }
+      for (int a = 0; a < D; ++a) w.at[a][k] = l.r[a];
+      w.id[k] = p.id;
+      if constexpr (C != Contact::one_size) w.label[k] = law.labels[p.id];
+    }
+  });
+}
+
+inline FloatLanes load(const float* p) {
+  FloatLanes v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+inline void store(float* p, FloatLanes v) { __builtin_memcpy(p, &v, sizeof v); }
+
+template <Contact C>
+inline __attribute__((always_inline)) FloatLanes sigmas_of(const Law& law, Label mine,
+                                                           const Label* others) {
+  if constexpr (C == Contact::one_size) return broadcast(law.largest);
+  if constexpr (C == Contact::additive)
+    return load(&others->radius) + mine.radius;
+  else {
+    IntLanes type;
+    __builtin_memcpy(&type, others, sizeof type);
+    // Those behind the last particle are anything; they are not used.
+    type = (type >= 0) & (type < law.types) & type;
+    return gather(law.sigmas + mine.type * law.types, type);
+  }
+}
+
+// One particle's visit: `chunk` of its trial moves, from `made` on.
+template <int D, Contact C>
+struct Visit {
+  const Geometry& g;
+  const Law& law;
+  const Workspace& w;
+  std::uint32_t self;     // the particle in the tile
+  float low[D], high[D];  // the cell, from the particle's place at the start of the chunk
+  int listed = 0;
+
+  // Lists the particles that can be met on the way, which leads at most `reach` away.
+  inline __attribute__((always_inline)) void list(const TileBounds& b, const int cell[3],
+                                                  float reach) {
+    float from[D];
+    for (int a = 0; a < D; ++a) from[a] = w.at[a][self];
+    const Label mine = C == Contact::one_size ? Label{} : w.label[self];
+    listed = 0;
+    for (int z = D == 3 ? -1 : 0; z <= (D == 3 ? 1 : 0); ++z)
+      for (int y = -1; y <= 1; ++y) {
+        const int row[3] = {cell[0] - 1, cell[1] + y, cell[2] + z};
+        const int begin = local_index<D>(b, row);
+        const std::uint32_t end = w.first[begin + 3];
+        for (std::uint32_t j = w.first[begin]; j < end; j += kLanes) {
+          FloatLanes d[D];
+          for (int a = 0; a < D; ++a) d[a] = load(w.at[a] + j) - from[a];
+          const FloatLanes square = squared_length<D>(d);
+          const FloatLanes sigma = sigmas_of<C>(law, mine, w.label + j);
+          const FloatLanes far = sigma + reach;
+          std::uint32_t near = lane_bits(square < far * far);
+          if (end - j < static_cast<std::uint32_t>(kLanes)) near &= (1u << (end - j)) - 1;
+          if (self - j < static_cast<std::uint32_t>(kLanes)) near &= ~(1u << (self - j));
+          if (!near) continue;
+          float from_here[D + 1][kLanes];
+          for (int a = 0; a < D; ++a) store(from_here[a], d[a]);
+          store(from_here[D], square - sigma * sigma);
+          for (; near; near &= near - 1, ++listed) {
+            const int lane = __builtin_ctz(near);
+            for (int a = 0; a < D; ++a) w.near[a][listed] = from_here[a][lane];
+            w.gap[listed] = from_here[D][lane];
+            w.near_id[listed] = w.id[j + static_cast<std::uint32_t>(lane)];
+          }
+        }
+      }
+    for (int k = listed; k < listed + kLanes; ++k) {  // the last vector's rest: out of reach
+      for (int a = 0; a < D; ++a) w.near[a][k] = 0;
+      w.gap[k] = 1e30f;
+    }
+  }
+
+  // Whether the particle, moved by u, overlaps no other.
+  inline __attribute__((always_inline)) bool free(const float u[D]) const {
+    const float square = squared_length<D>(u);
+    FloatLanes least = broadcast(1e30f), minus_2u[D];
+    for (int a = 0; a < D; ++a) minus_2u[a] = broadcast(-2.0f * u[a]);
+    for (int k = 0; k < listed; k += kLanes) {
+      FloatLanes d[D];
+      for (int a = 0; a < D; ++a) d[a] = load(w.near[a] + k);
+      least = min_of(least, gap_after<D>(load(w.gap + k), d, minus_2u));
+    }
+    if (!lane_bits(least <= law.margin - square)) return true;
+    if (lane_bits(least < -law.margin - square)) return false;
+    for (int k = 0; k < listed; ++k) {
+      const float z = D == 3 ? w.near[D - 1][k] - u[D - 1] : 0.0f;
+      if (!apart<C>(law, w.id[self], w.near_id[k], w.near[0][k] - u[0], w.near[1][k] - u[1], z))
+        return false;
+    }
+    return true;
+  }
+
+  inline __attribute__((always_inline)) int moves(const TileBounds& b, const int cell[3],
+                                                  const float (*by)[D], int count) {
+    // The way leads at most as far as the sums of the moves to either side, within the cell
+    // (section 1.3 of docs/theory/hard_spheres.md, as the margin of what float32 rounds below).
+    float reach2 = 0;
+    for (int a = 0; a < D; ++a) {
+      const float center = cell_center(g, b, a, cell[a]);
+      low[a] = center - g.half[a] - w.at[a][self];
+      high[a] = center + g.half[a] - w.at[a][self];
+      float up = 0, down = 0;
+      for (int m = 0; m < count; ++m) {
+        up += by[m][a] > 0 ? by[m][a] : 0;
+        down -= by[m][a] < 0 ? by[m][a] : 0;
+      }
+      up = min_of(up, high[a]);
+      down = min_of(down, -low[a]);
+      const float most = up > down ? up : down;
+      reach2 += most * most;
+    }
+    list(b, cell, square_root(reach2) * (1 + 4e-6f) + 4e-6f * law.largest);
+    float u[D] = {};
+    int accepted = 0;
+    for (int m = 0; m < count; ++m) {
+      float to[D];
+      bool inside = true;
+      for (int a = 0; a < D; ++a) {
+        to[a] = u[a] + by[m][a];
+        inside = inside && to[a] > low[a] && to[a] < high[a];
+      }
+      if (!inside || !free(to)) continue;
+      for (int a = 0; a < D; ++a) u[a] = to[a];
+      ++accepted;
+    }
+    for (int a = 0; a < D; ++a) w.at[a][self] += u[a];
+    return accepted;
+  }
+};
+
+template <int D, Contact C>
+int visit(const Geometry& g, const Law& law, const TileBounds& b, std::uint64_t cycle, int round,
+          std::uint32_t where, const int cell[3], const Workspace& w) {
+  const std::uint32_t first = w.first[local_index<D>(b, cell)],
+                      n = w.first[local_index<D>(b, cell) + 1] - first;
+  Visit<D, C> visit{g, law, w, first, {}, {}};
+  int accepted = 0, in_chunk = 0;
+  float by[kChunk][D];
+  for (int made = 0, call = 0; made < g.moves_per_cell; ++call) {
+    std::uint32_t word[4];
+    random_words(word, g, where, cycle, Purpose::displacement, round, call);
+    if (call == 0) visit.self += uniform_below(word[3], n);
+    for (int m = 0; m < kMovesPerCall<D> && made < g.moves_per_cell; ++m, ++made) {
+      displacements<D>(word, m, g.step, by[in_chunk++]);
+      if (in_chunk < kChunk && made + 1 < g.moves_per_cell) continue;
+      accepted += visit.moves(b, cell, by, in_chunk);
+      in_chunk = 0;
+    }
+  }
+  return accepted;
+}
+
+template <int D, Contact C>
+void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const TileBounds& bounds,
+              const CycleBuffers& b, const Workspace& w, TileTally& tally) {
+  land_all<D, C>(g, law, d, bounds, b, w);
+  constexpr int kSets = 1 << D;
+  int members[kSets] = {};
+  int at[3] = {0, 0, 0};
+  for (at[2] = D == 3 ? 1 : 0; at[2] < (D == 3 ? bounds.size[2] : 1); ++at[2])
+    for (at[1] = 1; at[1] < bounds.size[1]; ++at[1])
+      for (at[0] = 1; at[0] < bounds.size[0]; ++at[0]) {
+        const int index = local_index<D>(bounds, at), set = set_of<D>(at);
+        if (w.first[index + 1] > w.first[index])
+          w.active[set * g.plane + members[set]++] =
+              static_cast<std::uint32_t>(at[0] | at[1] << 10 | at[2] << 20);
+      }
+
+  const auto base = static_cast<std::uint32_t>(tile) * static_cast<std::uint32_t>(g.plane);
+  for (int round = 0; round < g.rounds; ++round)
+    for (int turn = 0; turn < kSets; ++turn) {
+      const auto set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
+      for (int i = 0; i < members[set]; ++i) {
+        const std::uint32_t entry = w.active[set * g.plane + i];
+        const int cell[3] = {static_cast<int>(entry & 1023u), static_cast<int>(entry >> 10 & 1023u),
+                             static_cast<int>(entry >> 20)};
+        const auto where = base + static_cast<std::uint32_t>(local_index<D>(bounds, cell));
+        tally.accepted_moves +=
+            static_cast<std::uint64_t>(visit<D, C>(g, law, bounds, d.cycle, round, where, cell, w));
+      }
+      tally.trial_moves +=
+          static_cast<std::uint64_t>(members[set]) * static_cast<std::uint64_t>(g.moves_per_cell);
+    }
+
+  for (at[2] = 0; at[2] < (D == 3 ? bounds.size[2] : 1); ++at[2])
+    for (at[1] = 0; at[1] < bounds.size[1]; ++at[1])
+      for (at[0] = 0; at[0] < bounds.size[0]; ++at[0]) {
+        const int index = local_index<D>(bounds, at);
+        const std::int64_t to = grid_cell<D>(g, bounds, at);
+        std::uint32_t n = w.first[index + 1] - w.first[index];
+        if (n > static_cast<std::uint32_t>(g.slots)) {
+          tally.corrupt = true;
+          n = static_cast<std::uint32_t>(g.slots);
+        }
+        b.new_counts[to] = n;
+        for (std::uint32_t s = 0; s < n; ++s) {
+          const std::uint32_t k = w.first[index] + s;
+          const auto local = [&](int a) { return w.at[a][k] - cell_center(g, bounds, a, at[a]); };
+          b.new_spheres[to * g.slots + s] = {local(0), local(1), D == 3 ? local(2) : 0.0f, w.id[k]};
+        }
+      }
+}
+
+template <int D>
+void use_dimension(Kernels to[3]) {
+  to[0] = {&count<D>, &run_tile<D, Contact::one_size>};
+  to[1] = {&count<D>, &run_tile<D, Contact::additive>};
+  to[2] = {&count<D>, &run_tile<D, Contact::table>};
+}
+
+}  // namespace
+
+void use(AllKernels& kernels) {
+  use_dimension<2>(kernels.of[0]);
+  use_dimension<3>(kernels.of[1]);
+}
+
+}  // namespace manymove::hard_particles::particles::MANYMOVE_SIMD

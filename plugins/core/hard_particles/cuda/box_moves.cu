@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "box_moves.h"
+
+#include <atomic>
+
+#include "../../runtime/launch.cuh"
+#include "../../runtime/waits.cuh"
+
+namespace manymove::hard_particles::particles {
+namespace {
+
+constexpr int kThreads = 128;
+
+unsigned blocks(std::size_t threads) {
+  return static_cast<unsigned>(blocks_for(threads, std::size_t{kThreads}));
+}
+
+__device__ void cell_of(const Geometry& g, std::int64_t index, int cell[3]) {
+  const std::int64_t layer = std::int64_t{g.cells[0]} * g.cells[1];
+  const auto in_layer = static_cast<int>(index % layer);
+  cell[0] = in_layer % g.cells[0];
+  cell[1] = in_layer / g.cells[0];
+  cell[2] = static_cast<int>(index / layer);
+}
+
+std::size_t cells_in(const Geometry& g) {
+  return std::size_t{1} * g.cells[0] * g.cells[1] * g.cells[2];
+}
+
+constexpr int kLanes = 4;  // that share a cell
+
+// Chooses among the outcomes, once all have looked for the least ratio.
+__device__ void choose(double least, const VolumeOutcomes& outcomes, BoxChoice* choice,
+                       volatile BoxAnswer* answer, unsigned int number) {
+  const int outcome = outcome_of(outcomes, least);
+  const bool host = for_host(outcomes, outcome);
+  choice->for_host = host;
+  if (!host) choice->scale = outcomes.scale[outcome];
+  answer->least_ratio = least;
+  answer->for_host = host;
+  __threadfence_system();
+  answer->number = number;
+}
+
+__device__ double ratio_of(unsigned long long bits) {
+  return __longlong_as_double(static_cast<long long>(bits));
+}
+
+// Of one thread, after a cycle that has looked for the least ratio.
+__global__ void choose_kernel(double most, const __grid_constant__ VolumeOutcomes outcomes,
+                              unsigned int search, BoxChoice* choice, volatile BoxAnswer* answer,
+                              unsigned int number) {
+  let_next_kernel_start();
+  wait_for_former_kernel();
+  const double least = fmin(most, ratio_of(choice->found[search % 3]));
+  for (unsigned long long& found : choice->found) found = kNoRatio;
+  choose(least, outcomes, choice, answer, number);
+}
+
+// Positive numbers are in the order of their bits. The last block chooses.
+template <int D, Contact C>
+__global__ void __launch_bounds__(kThreads)
+    least_ratio_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law reference,
+                       const __grid_constant__ LeastRatio wanted, const Sphere* spheres,
+                       const std::uint32_t* counts, std::int64_t cells,
+                       const __grid_constant__ VolumeOutcomes outcomes, BoxChoice* choice,
+                       volatile BoxAnswer* answer, unsigned int number) {
+  const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  double mine = wanted.most;
+  if (index / kLanes < cells) {
+    int cell[3];
+    cell_of(g, index / kLanes, cell);
+    mine = least_ratio_of<D, C, kLanes>(g, reference, wanted, spheres, counts, cell,
+                                        static_cast<int>(index % kLanes), mine);
+  }
+  for (int lane = 16; lane > 0; lane /= 2) mine = fmin(mine, __shfl_down_sync(~0u, mine, lane));
+  if (threadIdx.x % 32 == 0 && mine < wanted.most) {
+    atomicMin(&choice->least, static_cast<unsigned long long>(__double_as_longlong(mine)));
+    __threadfence();
+  }
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  if (atomicAdd(&choice->blocks, 1u) != gridDim.x - 1) return;
+  __threadfence();
+  choice->blocks = 0;
+  const double least = fmin(wanted.most, ratio_of(atomicExch(&choice->least, kNoRatio)));
+  choose(least, outcomes, choice, answer, number);
+}
+
+// A thread for each particle of an additive mixture, or for each pair of types. reference:
+// diameters or contact distances.
+__global__ void rescale_kernel(const double* reference, std::size_t count, int types,
+                               const BoxChoice* choice, const Scaled scaled) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= count || choice->for_host) return;
+  const double unit = choice->scale.unit;
+  if (types == 0) {
+    scaled.diameters[i] = diameter_in_units(reference[i], unit);
+    scaled.labels[i] = radius_in_units(reference[i], unit);
+    return;
+  }
+  const double sigma = reference[i] / unit;
+  scaled.contacts[i] = sigma * sigma;
+  scaled.sigmas[i] = static_cast<float>(sigma);
+  const auto type = static_cast<int>(i / types);
+  if (scaled.radii && static_cast<int>(i % types) == type)
+    scaled.radii[type] = radius_in_units(reference[i], unit).radius;
+}
+
+// A thread for each particle.
+__global__ void diameters_kernel(const double* reference, std::size_t particles, double unit,
+                                 double* diameters, Label* labels) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= particles) return;
+  diameters[i] = diameter_in_units(reference[i], unit);
+  labels[i] = radius_in_units(reference[i], unit);
+}
+
+// A thread for each cell of the former grid.
+__global__ void change_cells_kernel(const __grid_constant__ Geometry from, const Sphere* spheres,
+                                    const std::uint32_t* counts, std::int64_t cells,
+                                    const __grid_constant__ Geometry to, Sphere* new_spheres,
+                                    std::uint32_t* new_counts, unsigned int* corrupt) {
+  const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (index >= cells) return;
+  int cell[3];
+  cell_of(from, index, cell);
+  for (std::uint32_t s = 0; s < counts[index]; ++s) {
+    const Sphere p = spheres[index * from.slots + s];
+    const float local[3] = {p.x, p.y, p.z};
+    float moved[3] = {0, 0, 0};
+    std::int64_t there = 0;
+    for (int a = 2; a >= 0; --a) {
+      std::int64_t at = 0;
+      if (to.cells[a] > 1) {  // an axis of the system, which has at least three cells
+        const auto half = static_cast<std::int64_t>(to.half[a]);
+        const std::int64_t x = (2 * cell[a] + 1) * static_cast<std::int64_t>(from.half[a]) +
+                               static_cast<std::int64_t>(local[a]);
+        at = x / (2 * half);
+        moved[a] = static_cast<float>(x - (2 * at + 1) * half);
+      }
+      there = there * to.cells[a] + at;
+    }
+    const std::uint32_t slot = atomicAdd(new_counts + there, 1u);
+    if (slot < static_cast<std::uint32_t>(to.slots))
+      new_spheres[there * to.slots + slot] = {moved[0], moved[1], moved[2], p.id};
+    else
+      *corrupt = 1;
+  }
+}
+
+template <int D, class... Arguments>
+void launch_least_ratio(Contact contact, unsigned blocks, cudaStream_t stream,
+                        Arguments... arguments) {
+  const auto kernel = contact == Contact::one_size   ? &least_ratio_kernel<D, Contact::one_size>
+                      : contact == Contact::additive ? &least_ratio_kernel<D, Contact::additive>
+                                                     : &least_ratio_kernel<D, Contact::table>;
+  kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+}
+
+}  // namespace
+
+BoxMoves::BoxMoves(const State& s, cudaStream_t stream)
+    : contacts_(on_device(s.lattice.contacts, stream)),
+      sigmas_(on_device(s.parameters.contacts, stream)),
+      choice_(1) {
+  const BoxChoice none{kNoRatio, 0, 0, scale_of(s), {kNoRatio, kNoRatio, kNoRatio}};
+  choice_.upload(&none, stream);
+}
+
+PairSearch BoxMoves::search(const State& s, const double* diameters) {
+  return {choice_.data()->found + searches_ % 3, pair_reach(s),
+          s.distances.largest * s.distances.largest, diameters, contacts_.data()};
+}
+
+void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, const Sphere* spheres,
+                     const std::uint32_t* counts, bool searched, bool deferred,
+                     cudaStream_t stream) {
+  const LeastRatio wanted = least_ratio_wanted(s);
+  // Ranks decide together, on the host.
+  const VolumeOutcomes outcomes = s.ranks ? VolumeOutcomes{} : foretell_volume(s, wanted.most);
+  begun_ = true;
+  deferred_ = deferred;
+  if (deferred) {
+    BoxChoice* const all = choice_.data();
+    next_ = {all->found + searches_ % 3,
+             all->found + (searches_ + 2) % 3,
+             wanted.most,
+             answer_.get(),
+             ++number_,
+             outcomes};
+    ++searches_;
+    return;
+  }
+  Law reference = reference_law(s);
+  reference.labels = scaled.labels;
+  reference.diameters = diameters;
+  reference.contacts = contacts_.data();
+  if (searched) {
+    launch_kernel(&choose_kernel, 1, 1, 0, stream, waits_for_former_kernel(&choose_kernel),
+                  wanted.most, outcomes, searches_++, choice_.data(), answer_.get(), ++number_);
+  } else {
+    const std::size_t here = s.row_cells() * static_cast<std::size_t>(s.rows());
+    const auto cells = static_cast<std::int64_t>(here);
+    const auto launch =
+        s.dimensions() == 2
+            ? &launch_least_ratio<2, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
+                                  std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
+                                  unsigned int>
+            : &launch_least_ratio<3, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
+                                  std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
+                                  unsigned int>;
+    launch(s.distances.contact, blocks(here * kLanes), stream, s.local(), reference, wanted,
+           spheres, counts, cells, outcomes, choice_.data(), answer_.get(), ++number_);
+    check_launch();
+  }
+  if (s.distances.contact == Contact::one_size) return;
+  const bool additive = s.distances.contact == Contact::additive;
+  const std::size_t count = additive ? s.particles : sigmas_.size();
+  rescale_kernel<<<blocks(count), kThreads, 0, stream>>>(additive ? diameters : sigmas_.data(),
+                                                         count, additive ? 0 : reference.types,
+                                                         choice_.data(), scaled);
+  check_launch();
+}
+
+BoxAnswer BoxMoves::end(cudaStream_t stream) {
+  const volatile BoxAnswer* const answer = answer_.get();
+  for (unsigned int look = 1; answer->number != number_; ++look) {
+    if (look % 4096 != 0) continue;
+    if (has_ended(stream, "box move") && answer->number != number_)
+      throw std::runtime_error("CUDA: a box move has left no answer");
+  }
+  begun_ = false;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return *answer_;
+}
+
+void BoxMoves::fill_diameters(const double* reference, std::size_t particles, double unit,
+                              double* diameters, Label* labels, cudaStream_t stream) {
+  diameters_kernel<<<blocks(particles), kThreads, 0, stream>>>(reference, particles, unit,
+                                                               diameters, labels);
+  check_launch();
+}
+
+void BoxMoves::change_cells(const Geometry& from, const Sphere* spheres,
+                            const std::uint32_t* counts, const Geometry& to, Sphere* new_spheres,
+                            std::uint32_t* new_counts, unsigned int* corrupt, cudaStream_t stream) {
+  check(cudaMemsetAsync(new_counts, 0, cells_in(to) * sizeof(std::uint32_t), stream), "clear");
+  change_cells_kernel<<<blocks(cells_in(from)), kThreads, 0, stream>>>(
+      from, spheres, counts, static_cast<std::int64_t>(cells_in(from)), to, new_spheres, new_counts,
+      corrupt);
+  check_launch();
+}
+
+}  // namespace manymove::hard_particles::particles

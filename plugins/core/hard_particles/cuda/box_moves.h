@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Constant pressure on a GPU: what a trial change of the volume needs of the particles, and their
+// cells after it.
+#pragma once
+
+#include <memory>
+
+#include "../../runtime/device.cuh"
+#include "../state.h"
+#include "../constant_pressure/volume.h"
+#include "schedule.h"
+
+namespace manymove::hard_particles::particles {
+
+// What the device has chosen.
+struct BoxChoice {
+  unsigned long long least;  // the bits of a positive float64, while kernels look for it
+  unsigned int blocks;       // that have ended
+  unsigned int for_host;
+  Scale scale;
+  unsigned long long found[3];  // like `least`, in turn: of searches by cycles
+};
+
+// What is in integer units and follows the volume: by particle, and by pairs of types.
+struct Scaled {
+  double* diameters;
+  Label* labels;
+  double* contacts;
+  float *sigmas, *radii;
+};
+
+// The trial changes of the volume after a cycle. The host foretells their outcomes and the device
+// chooses among them, so that the next cycle can be enqueued before the host knows the answer. All
+// calls need the engine's device and work in the order of its stream.
+class BoxMoves {
+ public:
+  BoxMoves(const State& state, cudaStream_t stream);
+
+  // Enqueues the search for the least ratio, and what the answer changes on the device. reference:
+  // the diameters of particles in the caller's unit. Cells are from this rank's first on, and after
+  // the last those of two rows of the next rank.
+  // With `searched` the last cycle has looked for the least ratio, with search(); with `deferred`
+  // the kernel of the next one chooses, with choice().
+  void begin(State& state, const double* reference, const Scaled& scaled, const Sphere* spheres,
+             const std::uint32_t* counts, bool searched, bool deferred, cudaStream_t stream);
+  PairSearch search(const State& state, const double* reference);
+  bool begun() const { return begun_; }
+  // What a cycle needs that is enqueued between begin() and end(): the scale that was chosen, and
+  // whether the cycle must be left out, because something is left to the host.
+  const Scale* scale() const { return deferred_ ? nullptr : &choice_.data()->scale; }
+  const unsigned int* for_host() const { return deferred_ ? nullptr : &choice_.data()->for_host; }
+  VolumeChoice choice() const { return begun_ && deferred_ ? next_ : VolumeChoice{}; }
+  // Waits for the answer.
+  BoxAnswer end(cudaStream_t stream);
+
+  // The diameters of an additive mixture in the integer units of a new volume.
+  static void fill_diameters(const double* reference, std::size_t particles, double unit,
+                             double* diameters, Label* labels, cudaStream_t stream);
+  // Puts the particles of one grid into the cells of another with the same lattice, in any order
+  // within a cell. A cell without room sets `corrupt`.
+  static void change_cells(const Geometry& from, const Sphere* spheres, const std::uint32_t* counts,
+                           const Geometry& to, Sphere* new_spheres, std::uint32_t* new_counts,
+                           unsigned int* corrupt, cudaStream_t stream);
+
+ private:
+  DeviceBuffer<double> contacts_, sigmas_;  // of types, in the caller's unit; contacts squared
+  DeviceBuffer<BoxChoice> choice_;
+  MappedMemory<BoxAnswer> answer_;
+  unsigned int number_ = 0, searches_ = 0;
+  bool begun_ = false, deferred_ = false;
+  VolumeChoice next_{};
+};
+
+}  // namespace manymove::hard_particles::particles

@@ -1,0 +1,712 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// MPMC of hard disks on a GPU, device code: one block per tile, which stays in shared memory for a
+// whole cycle; one kernel launch per cycle, in which the disks land in the shifted grid, all moves
+// are made and the tile is written back.
+#pragma once
+
+#include "../../runtime/device.cuh"
+#include "../../runtime/launch.cuh"
+#include "../engine.h"
+#include "../host_particles.h"
+#include "../planes.h"
+#include "visit_disks.cuh"
+
+namespace manymove::hard_particles {
+namespace {
+
+// Two of them: moves of a cycle that compares wait in the second one, because they do not count if
+// positions differ.
+struct Tally {
+  unsigned long long trial_moves, accepted_moves;
+  unsigned int corrupt;
+};
+
+// Positions and identities are stored in planes (planes.h).
+struct Buffers {
+  const Position* old_cells;
+  const std::int32_t* old_ids;
+  Position* new_cells;
+  std::int32_t* new_ids;
+  Tally* tally;
+};
+
+constexpr int kThreads = 256;  // of a block at most
+
+// Cells by the work of a visit: one disk with no extras, one, at most kExtras; two disks; any
+// other.
+constexpr int kClasses = 5;
+
+MM_HD int set_cells(const Geometry& g) { return (g.tile / 2) * (g.tile / 2); }
+
+enum class Mode {
+  plain,
+  host,  // cycles of a host program's step, which compare or write its positions in float64
+  strip  // tiles of a strip, whose rows alone are in local storage
+};
+
+using Sum = unsigned long long;
+
+// What a comparison finds in a host program's particles: the sum of trace_of(), and whether a bit
+// is set in the components of positions that are not coordinates.
+struct Found {
+  Sum trace, others;
+};
+
+// The traces of what was written and found, and their places the next time.
+struct Traces {
+  Sum written[2];
+  Found found[2];
+};
+
+// What a kernel does with the particles of a host program. It compares, or it writes positions.
+struct HostWork {
+  HostParticles particles;
+  int compared;  // their number, or 0
+  Found* found;  // by the comparison
+  Frame frame;
+  double reach;       // of move_host_particle()
+  Sum* written;       // the trace is added to it
+  const Sum* others;  // null, or: positions are written whole, with zeros, if no bit is set. Parts
+                      // of a sector (32 bytes) would make the memory read the rest of it.
+  // Set to zero by a comparison, for the next ones.
+  Sum* next_written;
+  Found* next_found;
+};
+
+// A comparison in a former kernel. If positions differ, this kernel does nothing.
+struct Comparison {
+  const Sum *written, *found;  // null, or traces of the particles
+  const Sum* others;           // of Found
+  // The first kernel after the comparison tells the result: twice the number of the question, plus
+  // one if the positions are the same. It also counts the moves that wait in the second tally.
+  unsigned question;
+  volatile unsigned* answer;
+};
+__device__ bool same_traces(const Comparison& c) {
+  return !c.written || __ldcg(c.written) == __ldcg(c.found);
+}
+// By one thread.
+__device__ void tell(const Comparison& c, bool same, Tally* tally) {
+  if (!c.answer) return;
+  if (same) {
+    atomicAdd(&tally[0].trial_moves, __ldcg(&tally[1].trial_moves));
+    atomicAdd(&tally[0].accepted_moves, __ldcg(&tally[1].accepted_moves));
+  }
+  tally[1] = {};
+  *c.answer = 2 * c.question + same;
+}
+
+// A tile in shared memory.
+struct TileMemory {
+  Position* tile;        // [kSlots][plane]
+  std::uint32_t* list;   // [4][set_cells], the active cells of each set by class; before that, in
+                         // two bytes each, the columns and rows of all cells with several disks
+  std::uint32_t* found;  // [4 * set_cells], all active cells: their extras, then their list entries
+  std::uint32_t* count;  // [plane], disks per cell
+  std::uint16_t* rank;   // [4 * set_cells], of the active cells in the class of their set
+  std::uint8_t* order;   // [kSlots][plane], Landing::order
+
+  __device__ TileMemory(const Geometry& g, float4* memory) {
+    tile = reinterpret_cast<Position*>(memory);
+    list = reinterpret_cast<std::uint32_t*>(tile + kSlots * g.plane);
+    found = list + list_words(g);
+    count = found + 4 * set_cells(g);
+    rank = reinterpret_cast<std::uint16_t*>(count + g.plane);
+    order = reinterpret_cast<std::uint8_t*>(rank + 4 * set_cells(g));
+  }
+  MM_HD static int list_words(const Geometry& g) {
+    const int crowded = (g.plane + 1) / 2;
+    return 4 * set_cells(g) > crowded ? 4 * set_cells(g) : crowded;
+  }
+  __device__ std::uint16_t* crowded() const { return reinterpret_cast<std::uint16_t*>(list); }
+  static std::size_t bytes(const Geometry& g) {
+    return static_cast<std::size_t>(g.plane) *
+               (kSlots * sizeof(Position) + sizeof(std::uint32_t) + kSlots) +
+           list_words(g) * sizeof(std::uint32_t) +
+           4 * set_cells(g) * (sizeof(std::uint32_t) + sizeof(std::uint16_t));
+  }
+};
+
+// The work of a set: places below `quiet` are single disks without extras, those below `calm` with
+// one at most; below `quick` are all that visit_by_estimates() can do, from `others` to `end` the
+// other cells. The gap lets a warp be of one kind; a list has none.
+struct alignas(16) Plan {
+  int quiet, calm, quick, others, end, unused[3];
+};
+
+struct TileControl {
+  Neighbor near[2][8];
+  Plan plan[4];
+  TileBounds bounds;
+  int members[4][kClasses], next[4][kClasses];
+  int visits, crowded;
+  unsigned int accepted;
+};
+
+__device__ int class_of(const Geometry& g, std::uint32_t entry) {
+  const int n = entry_count(entry);
+  const std::uint32_t e = entry_extras(entry);
+  const int extras = __popc(e & 0x5555u) + 2 * __popc(e & 0xaaaau);
+  if (n > 2 || extras > kExtras || g.moves_per_cell % 4) return 4;
+  return n == 2 ? 3 : min(extras, 2);
+}
+
+// n / d for small integers: the approximate division errs by far less than 1 / (2 d).
+__device__ int quotient(unsigned n, int d) {
+  return static_cast<int>(__fdividef(static_cast<float>(n) + 0.5f, static_cast<float>(d)));
+}
+
+// The cells of a rectangle, one after the other for each thread of a block.
+struct Walk {
+  int width, row, column, rows, columns;
+  __device__ explicit Walk(int width_)
+      : width(width_),
+        row(quotient(threadIdx.x, width_)),
+        column(static_cast<int>(threadIdx.x) - row * width_),
+        rows(quotient(blockDim.x, width_)),
+        columns(static_cast<int>(blockDim.x) - rows * width_) {}
+  __device__ void next() {
+    row += rows;
+    column += columns;
+    if (column >= width) {
+      column -= width;
+      ++row;
+    }
+  }
+};
+
+// The first slot of a tile's cell in the new planes.
+__device__ std::uint32_t new_slot(const Geometry& g, const TileBounds& b, int column, int row) {
+  return first_slot(g.cells[0], b.first[0] + column, b.first[1] + row);
+}
+
+template <class T>
+__device__ void swap_values(T& a, T& b) {
+  const T c = a;
+  a = b;
+  b = c;
+}
+
+// Each disk of the old cells under this tile lands in its new cell.
+// The first disk of the next cell is loaded before that of this one is looked at; the other disks
+// of a cell, which few have, land a turn later, when they have been loaded.
+__device__ void land_disks(const Geometry& g, const Draw& d, const Buffers& b, const TileMemory& m,
+                           TileControl& control) {
+  const TileBounds& bounds = control.bounds;
+  const int columns = bounds.size[0], rows = bounds.size[1], apart = g.cells[0];
+  struct Disk {
+    Position p;
+    std::int32_t id;
+  };
+  const auto load = [&](std::uint32_t at) {
+    return Disk{load_position(b.old_cells + at), __ldcg(b.old_ids + at)};
+  };
+  const auto place = [&](const Disk& disk, int slot, int column, int row) {
+    const Landing l = land(g, d, disk.p, slot);
+    const int c = column - l.before[0], r = row - l.before[1];
+    if (c < 0 || c > columns || r < 0 || r > rows) return;
+    const int index = local_index(g, c, r);
+    const std::uint32_t at = atomicAdd(&m.count[index], 1u);
+    if (at < kSlots) {
+      m.tile[at * g.plane + index] = l.p;
+      m.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
+      if (at == 1)
+        m.crowded()[atomicAdd(&control.crowded, 1)] = static_cast<std::uint16_t>(c | r << 6);
+      if (c < columns && r < rows) b.new_ids[new_slot(g, bounds, c, r) + at * apart] = disk.id;
+    } else {
+      b.tally->corrupt = 1;
+    }
+  };
+  Disk next{}, other{};
+  std::uint32_t next_at = 0, other_at = 0;
+  int other_disks = 0, other_column = 0, other_row = 0;  // of the cell whose others have to land
+  const auto fetch = [&](const Walk& w) {
+    next.p.x = kEmpty;
+    if (w.row >= rows + 2) return;
+    const CellPlace old = old_cell(g, d, bounds, w.column, w.row);
+    next_at = first_slot(apart, old.column, old.row);
+    next = load(next_at);
+  };
+  Walk ahead(columns + 2);
+  fetch(ahead);
+  while (ahead.row < rows + 2 || other_disks > 1) {
+    const int row = ahead.row, column = ahead.column;
+    const Disk first = next;
+    const std::uint32_t at = next_at;
+    ahead.next();
+    fetch(ahead);
+    const int disks = disks_of(first.p);
+    Disk second{};
+    if (disks > 1) second = load(at + apart);
+    if (disks) place({without_others(first.p), first.id}, 0, column, row);
+#pragma unroll 1
+    for (int slot = 1; slot < other_disks; ++slot) {
+      const Disk disk = other;
+      if (slot + 1 < other_disks) other = load(other_at + (slot + 1) * apart);
+      place(disk, slot, other_column, other_row);
+    }
+    other = second;
+    other_at = at;
+    other_disks = disks;
+    other_column = column;
+    other_row = row;
+  }
+}
+
+// Threads raced for the slots of crowded cells: put those in order, and tell the neighbors of the
+// extras (list_entry() of model.h).
+__device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemory& m,
+                            const TileControl& control) {
+  const TileBounds& bounds = control.bounds;
+  const int columns = bounds.size[0], rows = bounds.size[1], apart = g.cells[0];
+  for (int i = threadIdx.x; i < control.crowded; i += blockDim.x) {
+    const int column = m.crowded()[i] & 63, row = m.crowded()[i] >> 6;
+    const int index = local_index(g, column, row);
+    const int n = min(static_cast<int>(m.count[index]), kSlots);
+    for (int k = 0; k < 8; ++k) {
+      const int c = column + neighbor_dx(k), r = row + neighbor_dy(k);
+      if (c > 0 && c < columns && r > 0 && r < rows)
+        atomicAdd(m.found + (r - 1) * (columns - 1) + c - 1, static_cast<std::uint32_t>(n - 1)
+                                                                 << (16 + 2 * (7 - k)));
+    }
+    std::int32_t* ids =
+        column < columns && row < rows ? b.new_ids + new_slot(g, bounds, column, row) : nullptr;
+    for (int last = n - 1; last > 0; --last)
+      for (int at = 0; at < last; ++at) {
+        std::uint8_t* const o = m.order + at * g.plane + index;
+        if (o[0] < o[g.plane]) continue;
+        Position* const p = m.tile + at * g.plane + index;
+        swap_values(o[0], o[g.plane]);
+        swap_values(p[0], p[g.plane]);
+        if (ids) swap_values(ids[at * apart], ids[(at + 1) * apart]);
+      }
+  }
+}
+
+// Lists the active cells by class, so that the threads of a warp have alike work. The order of a
+// list has no other effect: random numbers belong to the cell.
+__device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& control) {
+  const int columns = control.bounds.size[0], rows = control.bounds.size[1];
+  const int active = (columns - 1) * (rows - 1);
+  if (threadIdx.x == 0) control.crowded = 0;
+  int i = threadIdx.x;
+  for (Walk w(columns - 1); i < active; w.next(), i += blockDim.x) {
+    const int column = 1 + w.column, row = 1 + w.row, index = local_index(g, column, row);
+    const std::uint32_t entry = list_entry(index, m.count[index], m.found[i] >> 16);
+    m.found[i] = entry;
+    const int set = (column & 1) | (row & 1) << 1, of = set * kClasses + class_of(g, entry);
+    if (entry_count(entry))
+      m.rank[i] = static_cast<std::uint16_t>(of << 11 | atomicAdd(&control.members[0][0] + of, 1));
+  }
+  __syncthreads();
+  if (threadIdx.x < 4) {
+    const int* const members = control.members[threadIdx.x];
+    int* const next = control.next[threadIdx.x];
+    const int first = threadIdx.x * set_cells(g);
+    for (int c = 0, sum = 0; c < kClasses; sum += members[c++]) next[c] = first + sum;
+    const int quick = next[4] - first, others = (quick + 31) & -32;
+    // A warp with cells of two classes goes the way of the busier.
+    const auto whole = [&](int c) {
+      return next[c] - first == quick ? quick : (next[c] - first) & -32;
+    };
+    control.plan[threadIdx.x] = {whole(1), whole(2), quick, others, others + members[4], {}};
+    atomicAdd(&control.visits, quick + members[4]);
+  }
+  __syncthreads();
+  for (int j = threadIdx.x; j < active; j += blockDim.x) {
+    const std::uint32_t entry = m.found[j];
+    if (!entry_count(entry)) continue;
+    const int of = m.rank[j] >> 11;
+    m.list[(&control.next[0][0])[of] + (m.rank[j] & 0x7ff)] = entry;
+  }
+}
+
+// Does what visit_any() does, with the exact predicate and all threads of a warp: each has a slot
+// of a neighbor and one of the cell. Returns the accepted moves to each of them.
+__device__ int visit_together(const Geometry& g, std::uint64_t cycle, int round, const Place& at,
+                              std::uint32_t entry, std::uint32_t where) {
+  constexpr unsigned kAll = ~0u;
+  const int lane = static_cast<int>(threadIdx.x) & 31, mine = lane & 3, n = entry_count(entry);
+  const Neighbor near = at.near[lane >> 2];
+  const Position q = at.slot[mine * at.plane + near.offset];
+  Position own = at.slot[mine * at.plane];
+  std::uint32_t word[4];
+  unsigned order = 0xe4;
+  if (n > 2) {
+    random_words(word, g, where, cycle, Purpose::shuffle, round, 0);
+    order = permutation(n, word);
+  }
+  int accepted = 0, turn = 0;
+#pragma unroll 1
+  for (int made = 0; made < g.moves_per_cell; ++made) {
+    if ((made & 3) == 0)
+      random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
+    if (made == 0 && n == 2 && first_of_pair(word[0])) order = 0x1;
+    const int slot = static_cast<int>(order >> (2 * turn) & 3u);
+    turn = turn + 1 == n ? 0 : turn + 1;
+    const float x = __shfl_sync(kAll, own.x, slot) + displacement(word[0], g.step),
+                y = __shfl_sync(kAll, own.y, slot) + displacement(other_half(word[0]), g.step);
+    word[0] = word[1];
+    word[1] = word[2];
+    word[2] = word[3];
+    const bool apart =
+        (q.x == kEmpty || exactly_apart(q.x + near.x - x, q.y + near.y - y, g.contact)) &&
+        (mine == slot || own.x == kEmpty || exactly_apart(own.x - x, own.y - y, g.contact));
+    if (!__all_sync(kAll, apart && abs_of(x) < g.half[0] && abs_of(y) < g.half[1])) continue;
+    if (mine == slot) own = {x, y};
+    ++accepted;
+  }
+  if (lane < kSlots) at.slot[mine * at.plane] = own;
+  return accepted;
+}
+
+// All visits of a cycle, a thread for each cell. Random numbers are made before the threads wait
+// for each other; or, if the block has two teams of threads, by one team while the other one
+// visits, and it looks up the extras too. Returns the accepted moves.
+template <int K, int Teams>
+__device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw& d, int tile_id,
+                                const TileMemory& m, const TileControl& control) {
+  enum { kQuiet, kCalm, kMixed, kOther, kNothing };
+  const std::uint32_t tile = static_cast<std::uint32_t>(tile_id * g.plane);
+  const auto set_of = [&](int step) { return d.order[step >> 2] >> (2 * (step & 3)) & 3; };
+  int kind = kNothing, end = 0;
+  Visit v{};
+  Extras ahead{};
+  const auto prepare = [&](int step, int i) {
+    const int set = set_of(step), warp = i & -32;
+    const Plan plan = control.plan[set];
+    kind = warp < plan.quiet   ? kQuiet
+           : warp < plan.calm  ? kCalm
+           : warp < plan.quick ? kMixed
+                               : kOther;
+    end = plan.end;
+    if (i >= (kind == kOther ? end : plan.quick)) kind = kNothing;
+    if (warp >= end) return;
+    const int at = kind == kNothing ? 0 : kind == kOther ? i - plan.others + plan.quick : i;
+    v.entry = m.list[set * set_cells(g) + at];
+    v.where = tile + entry_index(v.entry);
+    v.odd = set & 1;
+    if (Teams == 2 && kind == kCalm)
+      find_extras<1>(s, control.near[v.odd], g.plane, v.entry, ahead);
+    if (Teams == 2 && kind == kMixed)
+      find_extras<kExtras>(s, control.near[v.odd], g.plane, v.entry, ahead);
+    displacement_words(v.word, s, v.where, d.cycle, step >> 2, 0);
+  };
+  float accepted = 0;
+  const int steps = 4 * g.rounds, team_size = static_cast<int>(blockDim.x) / Teams;
+  const int team = Teams == 1 ? 0 : static_cast<int>(threadIdx.x) >= team_size;
+  const int mine = static_cast<int>(threadIdx.x) - team * team_size;
+  if (team == 0) prepare(0, mine);
+  for (int step = 0; step < steps; ++step) {
+    const bool turn = Teams == 1 || (step & 1) == team;
+    if (turn) {
+      const int round = step >> 2;
+      for (int i = mine;;) {
+        const Place at{m.tile + entry_index(v.entry), control.near[v.odd], g.plane};
+        const auto visit = [&]<int Extra, bool Mixed>() {
+          Extras here;
+          if (Teams == 1) find_extras<Extra>(s, at.near, g.plane, v.entry, here);
+          return visit_by_estimates<8 + Extra, Mixed>(g, s, d.cycle, round, at, v,
+                                                      Teams == 1 ? here : ahead, accepted);
+        };
+        bool done = true;
+        if (kind == kQuiet)
+          done = visit.template operator()<0, false>();
+        else if (kind == kCalm)
+          done = visit.template operator()<1, false>();
+        else if (kind == kMixed)
+          done = visit.template operator()<kExtras, true>();
+        if (kind == kOther)
+          accepted +=
+              static_cast<float>(visit_any<K>(g, d.cycle, round, at, v.entry, v.odd, v.where));
+        // Few visits have to be made again, so that a thread alone would keep the others waiting.
+        for (unsigned again = __ballot_sync(~0u, !done); again; again &= again - 1) {
+          const int lane = __ffs(static_cast<int>(again)) - 1;
+          const std::uint32_t entry = __shfl_sync(~0u, v.entry, lane);
+          const Place there{m.tile + entry_index(entry), control.near[v.odd], g.plane};
+          const int moved =
+              visit_together(g, d.cycle, round, there, entry, tile + entry_index(entry));
+          if (static_cast<int>(threadIdx.x & 31) == lane) accepted += static_cast<float>(moved);
+        }
+        i += team_size;
+        if ((i & -32) >= end) break;
+        prepare(step, i);
+      }
+    }
+    if (step + 1 < steps && (Teams == 1 || !turn)) prepare(step + 1, mine);
+    __syncthreads();
+  }
+  return static_cast<unsigned>(accepted);
+}
+
+// A disk goes to place `at` of the host program's arrays; returns its part of the trace.
+template <class Real>
+__device__ Sum write_disk(const Geometry& g, const HostWork& to, int column, int row, Position p,
+                          std::int32_t id, std::uint32_t at, bool whole) {
+  auto* const position = static_cast<HostPair<Real>*>(to.particles.position);
+  const HostPair<Real> r = host_position<Real>(g, to.frame, column, row, p);
+  move_host_particle(to.frame, to.reach, position, to.particles.image, at, r);
+  if (whole) position[2 * at + 1] = {0, 0};
+  return trace_of(id, r);
+}
+
+// All disks of a tile go to the host program's arrays; `b.new_ids` has their numbers. The first
+// disks of the cells come first, those of several cells at once, because a thread has to wait for
+// what it reads.
+__device__ Sum write_tile(const Geometry& g, const HostWork& to, const Buffers& b,
+                          const TileMemory& m, TileControl& control) {
+  constexpr int kAtOnce = 3;
+  const TileBounds& bounds = control.bounds;
+  const int columns = bounds.size[0], rows = bounds.size[1];
+  const bool whole = to.others && !__ldcg(to.others);
+  const auto write = [&](int column, int row, int slot, std::int32_t id, std::uint32_t at) {
+    const Position p = m.tile[slot * g.plane + local_index(g, column, row)];
+    return write_disk<double>(g, to, bounds.first[0] + column, bounds.first[1] + row, p, id, at,
+                              whole);
+  };
+  Sum sum = 0;
+  for (Walk w(columns); w.row < rows;) {
+    int column[kAtOnce], row[kAtOnce];
+    std::int32_t id[kAtOnce];
+    std::uint32_t at[kAtOnce];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) {
+      column[k] = w.column;
+      row[k] = w.row;
+      const unsigned disks = w.row < rows ? m.count[local_index(g, w.column, w.row)] : 0;
+      id[k] = disks ? __ldcg(b.new_ids + new_slot(g, bounds, w.column, w.row)) : -1;
+      if (disks > 1)
+        m.crowded()[atomicAdd(&control.crowded, 1)] =
+            static_cast<std::uint16_t>(w.column | w.row << 6);
+      w.next();
+    }
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k) at[k] = id[k] < 0 ? 0 : to.particles.index[id[k]];
+#pragma unroll
+    for (int k = 0; k < kAtOnce; ++k)
+      if (id[k] >= 0) sum += write(column[k], row[k], 0, id[k], at[k]);
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < control.crowded; i += blockDim.x) {
+    const int column = m.crowded()[i] & 63, row = m.crowded()[i] >> 6;
+    const int disks = min(static_cast<int>(m.count[local_index(g, column, row)]), kSlots);
+    const std::int32_t* const ids = b.new_ids + new_slot(g, bounds, column, row);
+#pragma unroll 1
+    for (int slot = 1; slot < disks; ++slot) {
+      const std::int32_t id = __ldcg(ids + slot * g.cells[0]);
+      sum += write(column, row, slot, id, to.particles.index[id]);
+    }
+  }
+  return sum;
+}
+
+// This thread's part of a comparison.
+constexpr int kCompared = 4;  // particles at a time
+template <class Real>
+__device__ Found look_at_particles(const HostParticles& host, int particles) {
+  const auto* const position = static_cast<const HostPair<Real>*>(host.position);
+  const int threads = static_cast<int>(gridDim.x * blockDim.x);
+  Found found{};
+  for (int first = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); first < particles;
+       first += kCompared * threads) {
+    HostPair<Real> r[kCompared], others[kCompared];
+    std::uint32_t tag[kCompared];
+#pragma unroll
+    for (int k = 0; k < kCompared; ++k) {
+      const int at = first + k * threads;
+      if (at >= particles) continue;
+      r[k] = position[2 * at];
+      others[k] = position[2 * at + 1];
+      tag[k] = host.tag[at];
+    }
+#pragma unroll
+    for (int k = 0; k < kCompared; ++k) {
+      if (first + k * threads >= particles) continue;
+      found.trace += trace_of(tag[k], r[k]);
+      found.others |= Sum{bits_of(others[k].x)} | Sum{bits_of(others[k].y)};
+    }
+  }
+  return found;
+}
+
+// The sum over the threads of a block; only the first thread gets it.
+__device__ Sum sum_of_block(Sum mine) {
+  __shared__ Sum part[32];
+  for (int lane = 16; lane > 0; lane /= 2) mine += __shfl_down_sync(~0u, mine, lane);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = mine;
+  __syncthreads();
+  if (threadIdx.x == 0)
+    for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) mine += part[warp];
+  return mine;
+}
+
+__device__ void end_writing(const HostWork& work, Sum mine) {
+  const Sum sum = sum_of_block(mine);
+  if (threadIdx.x == 0) atomicAdd(work.written, sum);
+}
+
+template <class Real>
+__device__ void compare_particles(const HostWork& work) {
+  const Found mine = look_at_particles<Real>(work.particles, work.compared);
+  const Sum sum = sum_of_block(mine.trace);
+  const int others = __syncthreads_or(mine.others != 0);
+  if (threadIdx.x != 0) return;
+  atomicAdd(&work.found->trace, sum);
+  if (others) work.found->others = 1;
+  if (blockIdx.x != 0) return;
+  *work.next_written = 0;
+  *work.next_found = {};
+}
+
+// One block per tile, a thread of each team per active cell. K - 8: extras that visit_any() keeps
+// in registers.
+template <int K, int Teams, int Threads, int BlocksPerMultiprocessor, Mode M>
+__global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
+    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Doubled s,
+                 const __grid_constant__ Draw d, const Buffers b,
+                 const __grid_constant__ HostWork host, const Comparison former,
+                 const __grid_constant__ Part part) {
+  extern __shared__ float4 memory[];
+  const TileMemory m(g, memory);
+  __shared__ TileControl control;
+  const int tile_id = M == Mode::strip ? tile_of(part, blockIdx.x) : static_cast<int>(blockIdx.x);
+  if (threadIdx.x < 16) (&control.near[0][0])[threadIdx.x] = (&g.near[0][0])[threadIdx.x];
+  if (threadIdx.x < 4 * kClasses) (&control.members[0][0])[threadIdx.x] = 0;
+  if (threadIdx.x == 0) {
+    control.bounds =
+        M == Mode::strip ? tile_bounds(part, tile_id) : tile_bounds(g.cells, g.tiles, tile_id);
+    control.visits = 0;
+    control.crowded = 0;
+    control.accepted = 0;
+  }
+  for (int i = threadIdx.x; i < 4 * set_cells(g) + g.plane; i += blockDim.x) m.found[i] = 0;
+  for (int i = threadIdx.x; i < g.plane * kSlots / 2; i += blockDim.x)
+    memory[i] = {kEmpty, kEmpty, kEmpty, kEmpty};
+  __syncthreads();
+  wait_for_former_kernel();
+  if (M == Mode::host && !same_traces(former)) {
+    if (tile_id == 0 && threadIdx.x == 0) tell(former, false, b.tally);
+    return;
+  }
+  land_disks(g, d, b, m, control);
+  __syncthreads();
+  order_disks(g, b, m, control);
+  __syncthreads();
+  list_cells(g, m, control);
+  __syncthreads();
+  let_next_kernel_start();
+
+  const unsigned accepted = visit_cells<K, Teams>(g, s, d, tile_id, m, control);
+
+  const int columns = control.bounds.size[0], rows = control.bounds.size[1];
+  for (Walk w(columns); w.row < rows; w.next()) {
+    const int index = local_index(g, w.column, w.row);
+    const Position* const p = m.tile + index;
+    const int disks = min(static_cast<int>(m.count[index]), kSlots);
+    const std::uint32_t at = new_slot(g, control.bounds, w.column, w.row);
+    b.new_cells[at] = disks > 1 ? with_others(p[0], disks - 1) : p[0];
+#pragma unroll 1
+    for (int slot = 1; slot < disks; ++slot)
+      b.new_cells[at + slot * g.cells[0]] = p[slot * g.plane];
+  }
+  atomicAdd(&control.accepted, accepted);
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    Tally& tally = b.tally[M == Mode::host && host.compared > 0];
+    atomicAdd(&tally.trial_moves,
+              static_cast<unsigned long long>(control.visits) * g.rounds * g.moves_per_cell);
+    atomicAdd(&tally.accepted_moves, static_cast<unsigned long long>(control.accepted));
+    if (M == Mode::host && tile_id == 0) tell(former, true, b.tally);
+  }
+  if (M == Mode::host && host.compared)
+    compare_particles<double>(host);
+  else if (M == Mode::host && host.written)
+    end_writing(host, write_tile(g, host, b, m, control));
+}
+
+// One thread per cell: a host program's particles get their positions.
+template <class Real>
+__global__ void write_kernel(const Geometry g, const HostWork host, const Planes cells,
+                             const std::int32_t* ids) {
+  const int at = blockIdx.x * blockDim.x + threadIdx.x;
+  Sum sum = 0;
+  if (at < g.cells[0] * g.cells[1]) {
+    const int row = at / g.cells[0], column = at - row * g.cells[0];
+    Position p[kSlots];
+    load_cell(g, cells, column, row, p);
+    const std::int32_t* const ids_here = ids + first_slot(g.cells[0], column, row);
+    for (int slot = 0; slot < kSlots && p[slot].x != kEmpty; ++slot) {
+      const std::int32_t id = ids_here[slot * g.cells[0]];
+      sum += write_disk<Real>(g, host, column, row, p[slot], id, host.particles.index[id], false);
+    }
+  }
+  end_writing(host, sum);
+}
+
+// A thread for every kCompared particles of a host program.
+template <class Real>
+__global__ void compare_kernel(const HostWork host) {
+  let_next_kernel_start();
+  wait_for_former_kernel();
+  compare_particles<Real>(host);
+}
+
+// A range of cells.
+struct Cells {
+  int first, end;
+  __device__ int mine() const { return first + blockIdx.x * blockDim.x + threadIdx.x; }
+};
+
+// One thread per cell; the block's histogram is in shared memory.
+__global__ void histogram_kernel(const Geometry g, const Cells range, const ContactBins law,
+                                 const Planes cells, std::uint64_t* row_of_bins) {
+  extern __shared__ std::uint32_t bins[];
+  for (int i = threadIdx.x; i < law.bins; i += blockDim.x) bins[i] = 0;
+  __syncthreads();
+  const int cell = range.mine();
+  if (cell < range.end) {
+    const int row = cell / g.cells[0], column = cell - row * g.cells[0];
+    const int disks = disks_of(load_position(cells.first + first_slot(g.cells[0], column, row)));
+    for (int slot = 0; slot < disks; ++slot)
+      for_pairs<true>(g, cells, column, row, slot, [&](float dx, float dy) {
+        const int bin = contact_bin(g, law, dx, dy);
+        if (bin >= 0) atomicAdd(&bins[bin], 1u);
+      });
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < law.bins; i += blockDim.x)
+    if (bins[i])
+      atomicAdd(reinterpret_cast<unsigned long long*>(&row_of_bins[i]),
+                static_cast<unsigned long long>(bins[i]));
+}
+
+// One thread per cell; sums[block] in a fixed order.
+__global__ void bond_order_kernel(const Geometry g, const Cells range, const Planes cells,
+                                  float reach2, double2* sums) {
+  __shared__ double2 part[kThreads];
+  const int cell = range.mine();
+  double2 sum = {0, 0};
+  if (cell < range.end) {
+    const int row = cell / g.cells[0], column = cell - row * g.cells[0];
+    const int disks = disks_of(load_position(cells.first + first_slot(g.cells[0], column, row)));
+    for (int slot = 0; slot < disks; ++slot) {
+      double psi[2];
+      bond_order(g, cells, column, row, slot, reach2, psi);
+      sum.x += psi[0];
+      sum.y += psi[1];
+    }
+  }
+  part[threadIdx.x] = sum;
+  __syncthreads();
+  for (int width = kThreads / 2; width > 0; width /= 2) {
+    if (threadIdx.x < width) {
+      part[threadIdx.x].x += part[threadIdx.x + width].x;
+      part[threadIdx.x].y += part[threadIdx.x + width].y;
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) sums[blockIdx.x] = part[0];
+}
+
+}  // namespace
+}  // namespace manymove::hard_particles

@@ -1,0 +1,515 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Monte Carlo of spheres on a GPU, device code: one block per tile, which stays in shared memory
+// for a whole cycle; one kernel launch per cycle, in which the particles land in the shifted grid,
+// all moves are made and the tile is written back.
+#pragma once
+
+#include "../../runtime/launch.cuh"
+#include "schedule.h"
+#include "visit_particles.cuh"
+
+namespace manymove::hard_particles::particles {
+namespace {
+
+// What a block has in shared memory (shared_bytes() of schedule.h). The slots of the particles that
+// land in the tile are in `landed` until it is known where their cells begin; then what a visit
+// writes down has its place. Particles of a mixture have their label in the place of their index,
+// and this elsewhere.
+template <int D, Contact C>
+struct SharedTile {
+  float4* spheres;        // [capacity]
+  std::uint32_t* landed;  // [capacity], the old cells and their slots
+  Workspace work;
+  std::uint32_t* ids;    // [capacity], of mixtures
+  std::uint32_t* first;  // [plane + 1], the first particle of each cell
+  std::uint16_t* sets;   // [2^D][set_cells], the active cells of each set that are not empty
+
+  __device__ SharedTile(const Geometry& g, const Schedule& s, float4* memory) {
+    constexpr bool kMixed = C != Contact::one_size;
+    spheres = memory;
+    landed = reinterpret_cast<std::uint32_t*>(spheres + s.capacity);
+    auto* const moves = spheres + s.capacity;
+    auto* const lists = reinterpret_cast<std::uint16_t*>(moves + s.moves * s.threads);
+    work = {moves, lists, s.list};
+    ids = reinterpret_cast<std::uint32_t*>(lists + s.list * s.threads);
+    first = landed + work_bytes(s, kMixed) / 4;
+    sets = reinterpret_cast<std::uint16_t*>(first + g.plane + 1);
+  }
+};
+
+struct TileControl {
+  TileBounds bounds;
+  Law law;
+  float step;
+  int members[8];
+  unsigned int landed, accepted, part;
+  std::uint32_t sums[32];  // of the scan
+};
+
+// The coordinates of the i-th of n0 by n1 by ... cells, exactly, without an integer division
+// (i < 2^15).
+template <int D>
+struct CellOf {
+  int n0, n1;
+  float inverse0, inverse1;
+  __device__ CellOf(int n0, int n1)
+      : n0(n0),
+        n1(n1),
+        inverse0(1.0f / static_cast<float>(n0)),
+        inverse1(1.0f / static_cast<float>(n1)) {}
+  __device__ void operator()(int i, int at[3]) const {
+    const int row = static_cast<int>((static_cast<float>(i) + 0.5f) * inverse0);
+    at[0] = i - row * n0;
+    at[2] = D == 3 ? static_cast<int>((static_cast<float>(row) + 0.5f) * inverse1) : 0;
+    at[1] = row - at[2] * n1;
+  }
+};
+
+__device__ int tile_of_block(const Geometry& g, const Schedule& schedule) {
+  const auto block = static_cast<int>(blockIdx.x);
+  return schedule.order ? static_cast<int>(schedule.order[block]) : tile_of(g, block);
+}
+
+template <int D>
+__device__ int product(int n0, int n1, int n2) {
+  return D == 3 ? n0 * n1 * n2 : n0 * n1;
+}
+
+__device__ Sphere load_sphere(const Sphere* from) {
+  const float4 q = __ldcg(reinterpret_cast<const float4*>(from));
+  return {q.x, q.y, q.z, __float_as_uint(q.w)};
+}
+
+// The old cells under a tile, numbered from the old place of its first cell.
+template <int D>
+struct OldCells {
+  const Geometry& g;
+  const Draw& d;
+  const Buffers& b;
+  const TileBounds& bounds;
+  CellOf<D> cell_of;
+
+  __device__ OldCells(const Geometry& g, const Draw& d, const Buffers& b, const TileBounds& bounds)
+      : g(g), d(d), b(b), bounds(bounds), cell_of(bounds.size[0] + 2, bounds.size[1] + 2) {}
+  __device__ int number() const {
+    return product<D>(bounds.size[0] + 2, bounds.size[1] + 2, bounds.size[2] + 2);
+  }
+  __device__ std::int64_t at(int i) const {
+    int at[3];
+    cell_of(i, at);
+    return old_cell<D>(g, d, bounds, at);
+  }
+  __device__ Landing<D> land(const Sphere& p, int i) const {
+    int at[3];
+    cell_of(i, at);
+    return particles::land<D>(g, d, bounds, p, at);
+  }
+  // Calls particle(sphere, i, slot) for every particle. A thread asks for several cells at once,
+  // and for two particles of each, for the latency.
+  template <class Particle>
+  __device__ void for_all(Particle&& particle) const {
+    constexpr int kAtOnce = 4;
+    const int cells = number(), second = g.slots > 1 ? 1 : 0;
+#pragma unroll 1
+    for (int base = threadIdx.x; base < cells; base += kAtOnce * blockDim.x) {
+      const Sphere* from[kAtOnce];
+      std::uint32_t n[kAtOnce];
+      Sphere one[kAtOnce], two[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int i = base + k * blockDim.x;
+        n[k] = 0;
+        if (i >= cells) continue;
+        const std::int64_t cell = at(i);
+        from[k] = b.old_spheres + cell * g.slots;
+        n[k] = __ldcg(b.old_counts + cell);
+        one[k] = load_sphere(from[k]);
+        two[k] = load_sphere(from[k] + second);
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k)
+#pragma unroll 1
+        for (std::uint32_t slot = 0; slot < n[k]; ++slot)
+          particle(slot == 0   ? one[k]
+                   : slot == 1 ? two[k]
+                               : load_sphere(from[k] + slot),
+                   base + k * static_cast<int>(blockDim.x), slot);
+    }
+  }
+};
+
+// value[i] becomes the sum of value[1..i-1].
+__device__ void scan(std::uint32_t* value, int n, TileControl& control) {
+  const int each = (n + blockDim.x - 1) / blockDim.x;
+  const int begin = 1 + min(n, static_cast<int>(threadIdx.x) * each),
+            end = min(n + 1, begin + each);
+  std::uint32_t mine = 0;
+  for (int i = begin; i < end; ++i) mine += value[i];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  std::uint32_t upto = mine;
+  for (int by = 1; by < 32; by *= 2) {
+    const std::uint32_t below = __shfl_up_sync(~0u, upto, by);
+    if (lane >= by) upto += below;
+  }
+  if (lane == 31) control.sums[warp] = upto;
+  __syncthreads();
+  std::uint32_t before = upto - mine;
+  for (int w = 0; w < warp; ++w) before += control.sums[w];
+  for (int i = begin; i < end; ++i) {
+    const std::uint32_t here = value[i];
+    value[i] = before;  // of the particles before the cell
+    before += here;
+  }
+}
+
+// Threads raced for the places in a cell: put its particles in the order of their indices.
+template <int D>
+__device__ void order_particles(const TileBounds& bounds, float4* spheres,
+                                const std::uint32_t* first) {
+  const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
+  for (int i = threadIdx.x; i < cells; i += blockDim.x) {
+    const std::uint32_t begin = first[i], end = first[i + 1];
+    for (std::uint32_t k = begin + 1; k < end; ++k) {
+      const float4 p = spheres[k];
+      std::uint32_t to = k;
+      for (; to > begin && __float_as_uint(spheres[to - 1].w) > __float_as_uint(p.w); --to)
+        spheres[to] = spheres[to - 1];
+      if (to < k) spheres[to] = p;
+    }
+  }
+}
+
+template <int D>
+__device__ void list_cells(const Geometry& g, TileControl& control, const std::uint32_t* first,
+                           std::uint16_t* sets) {
+  const TileBounds& bounds = control.bounds;
+  const CellOf<D> cell_of(bounds.size[0] - 1, bounds.size[1] - 1);
+  const int active = product<D>(bounds.size[0] - 1, bounds.size[1] - 1, bounds.size[2] - 1);
+  for (int i = threadIdx.x; i < active; i += blockDim.x) {
+    int at[3];
+    cell_of(i, at);
+    ++at[0];
+    ++at[1];
+    if (D == 3) ++at[2];
+    const int index = local_index<D>(bounds, at), set = set_of<D>(at);
+    if (first[index + 1] > first[index])
+      sets[set * set_cells(g, D) + atomicAdd(&control.members[set], 1)] =
+          static_cast<std::uint16_t>(at[0] | at[1] << 5 | at[2] << 10);
+  }
+}
+
+// The law and the length of moves: the kernel's arguments, unless the volume follows a choice of
+// the device.
+__device__ void set_scale(const Geometry& g, const Law& law, const Scale* scale,
+                          TileControl& control) {
+  control.law = law;
+  control.step = g.step;
+  if (!scale) return;
+  control.law.contact = __ldcg(&scale->contact);
+  control.law.largest = __ldcg(&scale->largest);
+  control.law.margin = __ldcg(&scale->margin);
+  control.step = __ldcg(&scale->step);
+}
+
+// Leaves the least ratio of the pairs of a tile. Two particles in neighboring cells are in the same
+// places in every tile that has both, because borders are frozen, and some tile has both: the one
+// that owns, along each axis, the lower one of their cells. So each particle looks at those after
+// it in half of the cells around; where a row of the tile ends, it looks at others besides.
+template <int D, Contact C, bool Sums>
+__device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
+                                          const PairSearch& search, const TileBounds& bounds,
+                                          const float4* spheres, const std::uint32_t* ids,
+                                          const std::uint32_t* first) {
+  constexpr int kRuns = D == 3 ? 5 : 2, kAtOnce = 4;
+  const int row = bounds.size[0] + 1, layer = row * (bounds.size[1] + 1);
+  const int cells = D == 3 ? layer * (bounds.size[2] + 1) : layer;
+  const std::uint32_t particles = first[cells];
+  Law reference = law;
+  reference.contact = search.contact;
+  reference.diameters = search.diameters;
+  reference.contacts = search.contacts;
+  float inverse[D];
+#pragma unroll
+  for (int a = 0; a < D; ++a) inverse[a] = 0.5f / g.half[a];
+  const auto id = [&](std::uint32_t k) {
+    return C == Contact::one_size ? __float_as_uint(spheres[k].w) : ids[k];
+  };
+  constexpr double kNone = 1e300;
+  double least = kNone;
+#pragma unroll 1
+  for (std::uint32_t k = threadIdx.x; k < particles; k += blockDim.x) {
+    const float4 p = spheres[k];
+    const float r[3] = {p.x, p.y, p.z};
+    int cell = 0;
+#pragma unroll
+    for (int a = D - 1; a >= 0; --a) {
+      int at = static_cast<int>(r[a] * inverse[a] + 0.5f * static_cast<float>(bounds.size[a] + 1));
+      const float rest = r[a] - cell_center(g, bounds, a, at);  // exact
+      if (rest < -g.half[a]) --at;
+      if (rest >= g.half[a]) ++at;
+      cell = cell * (bounds.size[a] + 1) + at;
+    }
+    std::uint32_t begin[kRuns], end[kRuns];
+    begin[0] = k + 1;
+    end[0] = first[min(cell + 2, cells)];
+#pragma unroll
+    for (int run = 1; run < kRuns; ++run) {
+      const int middle = cell + (run == 1 ? row : layer + (run - 3) * row);
+      begin[run] = first[min(middle - 1, cells)];
+      end[run] = first[min(middle + 2, cells)];
+    }
+#pragma unroll
+    for (int run = 0; run < kRuns; ++run)
+#pragma unroll 1
+      for (std::uint32_t first_of = begin[run]; first_of < end[run]; first_of += kAtOnce) {
+        float closest = 1;  // below 0 within reach
+#pragma unroll
+        for (int n = 0; n < kAtOnce; ++n) {
+          const float4 q = spheres[min(first_of + n, end[run] - 1)];
+          const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
+          const float sigma = local_sigma<C, Sums>(law, p, q);
+          closest = fminf(closest, fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f)) -
+                                       sigma * sigma * search.reach);
+        }
+        if (closest > 0) continue;
+#pragma unroll 1
+        for (int n = 0; n < kAtOnce; ++n) {
+          const std::uint32_t j = min(first_of + n, end[run] - 1);
+          const float4 q = spheres[j];
+          const float sigma = local_sigma<C, Sums>(law, p, q);
+          const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
+          if (fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f)) > sigma * sigma * search.reach)
+            continue;
+          const auto x = static_cast<double>(dx), y = static_cast<double>(dy),
+                     z = static_cast<double>(D == 3 ? dz : 0.0f);
+          const double ratio = (x * x + y * y + z * z) / contact_of<C>(reference, id(k), id(j));
+          if (ratio < least) least = ratio;
+        }
+      }
+  }
+  if (least < kNone)
+    atomicMin(search.least, static_cast<unsigned long long>(__double_as_longlong(least)));
+}
+
+// From the order of the particles to the writing back of a tile whose particles are in the places
+// of their cells in `spheres`, in shared memory or in the scratch.
+template <int D, Contact C, class V>
+__device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
+                          const Schedule& schedule, TileControl& control, float4* spheres,
+                          std::uint32_t* ids, const SharedTile<D, C>& m) {
+  const TileBounds& bounds = control.bounds;
+  const Law& law = control.law;
+  order_particles<D>(bounds, spheres, m.first);
+  list_cells<D>(g, control, m.first, m.sets);
+  __syncthreads();
+  const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
+  if constexpr (C != Contact::one_size) {
+    for (std::uint32_t k = threadIdx.x; k < m.first[cells]; k += blockDim.x) {
+      ids[k] = __float_as_uint(spheres[k].w);
+      Label label = law.labels[ids[k]];
+      if (V::kSums) label.radius = law.radii[label.type];
+      spheres[k].w = label.radius;  // the bits of either kind of label
+    }
+    __syncthreads();
+  }
+
+  int accepted = 0;
+  const Tile<D, C> tile{
+      g,
+      law,
+      control.step,
+      bounds,
+      spheres,
+      ids,
+      m.first,
+      static_cast<std::uint32_t>(tile_of_block(g, schedule)) * static_cast<std::uint32_t>(g.plane),
+      bounds.size[0] + 1,
+      (bounds.size[0] + 1) * (bounds.size[1] + 1)};
+  for (int round = 0; round < g.rounds; ++round)
+    for (int turn = 0; turn < 1 << D; ++turn) {
+      const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
+      accepted += V::visit_set(tile, d.cycle, round, m.sets + set * set_cells(g, D),
+                               control.members[set], m.work);
+      __syncthreads();
+    }
+  if (schedule.order) let_next_kernel_start();
+  if (b.search.least) search_pairs<D, C, V::kSums>(g, law, b.search, bounds, spheres, ids, m.first);
+
+  const CellOf<D> cell_of(bounds.size[0], bounds.size[1]);
+  const int own = product<D>(bounds.size[0], bounds.size[1], bounds.size[2]);
+  for (int i = threadIdx.x; i < own; i += blockDim.x) {
+    int at[3];
+    cell_of(i, at);
+    const int index = local_index<D>(bounds, at);
+    const std::int64_t to = grid_cell<D>(g, bounds, at);
+    const std::uint32_t begin = m.first[index];
+    std::uint32_t n = m.first[index + 1] - begin;
+    if (n > static_cast<std::uint32_t>(g.slots)) {
+      b.tally->corrupt = 1;
+      n = static_cast<std::uint32_t>(g.slots);
+    }
+    b.new_counts[to] = n;
+    float center[3] = {0, 0, 0};
+#pragma unroll
+    for (int a = 0; a < D; ++a) center[a] = cell_center(g, bounds, a, at[a]);
+    auto* const out = reinterpret_cast<float4*>(b.new_spheres + to * g.slots);
+    for (std::uint32_t s = 0; s < n; ++s) {
+      const float4 p = spheres[begin + s];
+      out[s] = make_float4(p.x - center[0], p.y - center[1], p.z - center[2],
+                           C == Contact::one_size ? p.w : __uint_as_float(ids[begin + s]));
+    }
+  }
+  return accepted;
+}
+
+// One block per tile; V makes the visits.
+template <int D, Contact C, class V, int Threads, int BlocksPerMultiprocessor>
+__global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
+    cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
+                 const __grid_constant__ Draw d, const Buffers b, const Schedule schedule,
+                 const __grid_constant__ VolumeChoice choice) {
+  extern __shared__ float4 memory[];
+  __shared__ TileControl control;
+  const SharedTile<D, C> m(g, schedule, memory);
+  if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
+  if (threadIdx.x == 0) {
+    control.bounds = tile_bounds<D>(g, tile_of_block(g, schedule));
+    control.accepted = control.landed = 0;
+  }
+  for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
+  __syncthreads();
+  if (!schedule.order) let_next_kernel_start();
+  wait_for_former_kernel();
+  if (b.skip && __ldcg(b.skip)) return;
+  int outcome = 0;
+  if (choice.least) {
+    const double least =
+        fmin(choice.most, __longlong_as_double(static_cast<long long>(__ldcg(choice.least))));
+    outcome = outcome_of(choice.outcomes, least);
+    const bool left = for_host(choice.outcomes, outcome);
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+      *choice.spent = kNoRatio;
+      choice.answer->least_ratio = least;
+      choice.answer->for_host = left;
+      __threadfence_system();
+      choice.answer->number = choice.number;
+    }
+    if (left) return;
+  }
+  if (threadIdx.x == 0) {
+    set_scale(g, law, b.scale, control);
+    if (choice.least) {
+      const Scale& scale = choice.outcomes.scale[outcome];
+      control.law.contact = scale.contact;
+      control.law.largest = scale.largest;
+      control.law.margin = scale.margin;
+      control.step = scale.step;
+    }
+  }
+
+  const TileBounds& bounds = control.bounds;
+  const OldCells<D> old(g, d, b, bounds);
+  old.for_all([&](const Sphere& p, int i, std::uint32_t slot) {
+    const auto l = old.land(p, i);
+    if (!l.here) return;
+    atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u);
+    const auto k = static_cast<int>(atomicAdd(&control.landed, 1u));
+    if (k < schedule.capacity) m.landed[k] = static_cast<std::uint32_t>(i) | slot << 16;
+  });
+  __syncthreads();
+  const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
+  scan(m.first, cells, control);
+  __syncthreads();
+
+  const auto place = [&](const Sphere& p, int i, float4* to) {
+    const auto l = old.land(p, i);
+    if (l.here)
+      to[atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u)] =
+          make_float4(l.r[0], l.r[1], l.r[2], __uint_as_float(p.id));
+  };
+  int accepted;
+  const auto landed = static_cast<int>(control.landed);
+  if (landed <= schedule.capacity) {
+    constexpr int kAtOnce = 4;
+#pragma unroll 1
+    for (int base = threadIdx.x; base < landed; base += kAtOnce * blockDim.x) {
+      Sphere p[kAtOnce];
+      std::uint32_t from[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        from[k] = m.landed[min(base + k * static_cast<int>(blockDim.x), landed - 1)];
+        p[k] = load_sphere(b.old_spheres + old.at(from[k] & 0xffffu) * g.slots + (from[k] >> 16));
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k)
+        if (base + k * static_cast<int>(blockDim.x) < landed)
+          place(p[k], static_cast<int>(from[k] & 0xffffu), m.spheres);
+    }
+    __syncthreads();
+    accepted = tile_cycle<D, C, V>(g, d, b, schedule, control, m.spheres, m.ids, m);
+  } else {
+    if (threadIdx.x == 0) {
+      unsigned int part = blockIdx.x % b.scratch.parts;
+      while (atomicCAS(b.scratch.locks + part, 0u, 1u) != 0) part = (part + 1) % b.scratch.parts;
+      __threadfence();
+      control.part = part;
+    }
+    __syncthreads();
+    const std::size_t at = static_cast<std::size_t>(control.part) * b.scratch.size;
+    float4* const spheres = b.scratch.spheres + at;
+    old.for_all([&](const Sphere& p, int i, std::uint32_t) { place(p, i, spheres); });
+    __syncthreads();
+    accepted = tile_cycle<D, C, V>(g, d, b, schedule, control, spheres, b.scratch.ids + at, m);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) atomicExch(b.scratch.locks + control.part, 0u);
+  }
+  atomicAdd(&control.accepted, static_cast<unsigned int>(accepted));
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    unsigned int visits = 0;
+    for (int set = 0; set < 1 << D; ++set) visits += control.members[set];
+    atomicAdd(&b.tally->trial_moves,
+              static_cast<unsigned long long>(visits) * g.rounds * g.moves_per_cell);
+    atomicAdd(&b.tally->accepted_moves, static_cast<unsigned long long>(control.accepted));
+  }
+}
+
+// One thread per cell; the block's histograms are in shared memory if they fit, [kinds][bins].
+template <int D, Contact C>
+__global__ void histogram_kernel(const Geometry g, const Law law, const ContactBins bins, int kinds,
+                                 bool in_shared, const Sphere* spheres, const std::uint32_t* counts,
+                                 std::uint64_t* row) {
+  extern __shared__ std::uint32_t mine[];
+  const int size = kinds * bins.bins;
+  if (in_shared)
+    for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = 0;
+  __syncthreads();
+  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t layer = static_cast<std::int64_t>(g.cells[0]) * g.cells[1];
+  if (index < counted_cells<D>(g)) {
+    const auto in_layer = static_cast<int>(index % layer);
+    const int cell[3] = {in_layer % g.cells[0], in_layer / g.cells[0],
+                         static_cast<int>(index / layer)};
+    const auto n = static_cast<int>(counts[index]);
+    for (int slot = 0; slot < n; ++slot)
+      for_pairs<D>(g, spheres, counts, bins.range, cell, slot,
+                   [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
+                     const int bin = contact_bin<C>(law, bins, i, j, dx, dy, dz);
+                     if (bin < 0) return;
+                     if (in_shared)
+                       atomicAdd(mine + bin, 1u);
+                     else
+                       atomicAdd(reinterpret_cast<unsigned long long*>(row + bin), 1ull);
+                   });
+  }
+  __syncthreads();
+  if (in_shared)
+    for (int i = threadIdx.x; i < size; i += blockDim.x)
+      if (mine[i])
+        atomicAdd(reinterpret_cast<unsigned long long*>(row + i),
+                  static_cast<unsigned long long>(mine[i]));
+}
+
+}  // namespace
+}  // namespace manymove::hard_particles::particles

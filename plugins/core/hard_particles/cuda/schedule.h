@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the host and the kernels of spheres agree on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "../particles.h"
+#include "../state.h"
+#include "../constant_pressure/volume.h"
+
+struct float4;
+
+namespace manymove::hard_particles::particles {
+
+struct Tally {
+  unsigned long long trial_moves, accepted_moves;
+  unsigned int corrupt;
+};
+
+// Global memory for tiles with more particles than fit into shared memory, in parts that blocks
+// lock for a cycle.
+struct Scratch {
+  float4* spheres;      // [parts][size]
+  std::uint32_t* ids;   // [parts][size]
+  unsigned int* locks;  // [parts]
+  int parts, size;
+};
+
+// The least of r^2 / sigma^2 of the pairs in contact after a cycle, with r in integer units and
+// sigma in the caller's unit.
+struct PairSearch {
+  unsigned long long* least;  // null: no search; the bits of a positive float64
+  float reach;                // squared distances that count, in squared contact distances
+  double contact;             // in the caller's unit: of one size, squared,
+  const double* diameters;    // by particle,
+  const double* contacts;     // and of types, squared
+};
+
+// What a kernel leaves for the host of the trial changes of the volume, in the host's memory.
+struct BoxAnswer {
+  double least_ratio;
+  bool for_host;        // whether the host has to change more than the scale
+  unsigned int number;  // of the trial changes, written last
+};
+
+// The trial changes of the volume before a cycle, if its kernel chooses among their outcomes.
+struct VolumeChoice {
+  const unsigned long long* least;  // null: it does not; as in PairSearch, of the cycle before
+  unsigned long long* spent;        // that of the cycle before that, to be cleared
+  double most;                      // the least ratio, if no pair is closer
+  volatile BoxAnswer* answer;
+  unsigned int number;
+  VolumeOutcomes outcomes;
+};
+
+// The outcome of a least ratio, and whether it is left to the host.
+MM_HD int outcome_of(const VolumeOutcomes& all, double least) {
+  int k = 0;
+  while (k < all.number && least < all.from[k]) ++k;
+  return k;
+}
+MM_HD bool for_host(const VolumeOutcomes& all, int outcome) {
+  return outcome == all.number || all.host[outcome];
+}
+
+inline constexpr unsigned long long kNoRatio = 0x7ff0000000000000ull;
+
+struct Buffers {
+  const Sphere* old_spheres;
+  const std::uint32_t* old_counts;
+  Sphere* new_spheres;
+  std::uint32_t* new_counts;
+  Tally* tally;
+  Scratch scratch;
+  const unsigned int* skip;  // null, or: do nothing if it points at something else than 0
+  const Scale* scale;        // null, or: what the device has chosen instead of the arguments'
+  PairSearch search;
+};
+
+// How a kernel schedules its work; it has no say in the trajectory.
+struct Schedule {
+  int capacity;  // particles of a tile in shared memory
+  int list;      // neighbors that a thread has room for
+  int moves;     // moves that a thread keeps
+  int threads;   // of a block
+  // Null, or the tile of each block (order.h). Then the next kernel's blocks wait until all of this
+  // one have done most of their work, because those that start early would not be where they
+  // belong.
+  const std::uint16_t* order;
+};
+
+// A kernel for each number of threads that visit a cell together.
+struct CycleKernel {
+  void (*run)(Geometry, Law, Draw, Buffers, Schedule, VolumeChoice);
+  int lanes, most_threads;
+  int list, moves;  // of a thread, as in Schedule
+};
+using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
+                                 const Sphere*, const std::uint32_t*, std::uint64_t*);
+struct KernelsOfLaw {
+  CycleKernel many_tiles, some_tiles, two_tiles, few_tiles;
+  CycleKernel crowded;  // few tiles, with many particles in a cell
+  HistogramKernel histogram;
+};
+// Those of D dimensions and of the contact law; a source each. Sums: of a table whose contact
+// distances are sums of radii.
+template <Contact C, bool Sums = false>
+KernelsOfLaw kernels_of(int dimensions);
+template <>
+KernelsOfLaw kernels_of<Contact::one_size>(int dimensions);
+template <>
+KernelsOfLaw kernels_of<Contact::additive>(int dimensions);
+template <>
+KernelsOfLaw kernels_of<Contact::table>(int dimensions);
+template <>
+KernelsOfLaw kernels_of<Contact::table, true>(int dimensions);
+
+// Cells of one set in a tile, at most.
+MM_HD int set_cells(const Geometry& g, int dimensions) {
+  return (g.tile[0] / 2) * (g.tile[1] / 2) * (dimensions == 3 ? g.tile[2] / 2 : 1);
+}
+
+// What the slots of landing particles, and a visit's moves and lists and the indices after them,
+// take in turn.
+MM_HD int work_bytes(const Schedule& s, bool mixed) {
+  const int landing = s.capacity * 4,
+            visits = s.capacity * (mixed ? 4 : 0) + (s.list * 2 + s.moves * 16) * s.threads;
+  return ((landing > visits ? landing : visits) + 3) / 4 * 4;
+}
+
+inline std::size_t shared_bytes(const State& s, const Schedule& schedule) {
+  const Geometry& g = s.geometry;
+  return static_cast<std::size_t>(schedule.capacity) * 16 +
+         static_cast<std::size_t>(work_bytes(schedule, s.distances.contact != Contact::one_size)) +
+         (static_cast<std::size_t>(g.plane) + 1) * 4 +
+         (static_cast<std::size_t>(set_cells(g, s.dimensions())) << s.dimensions()) * 2;
+}
+
+}  // namespace manymove::hard_particles::particles

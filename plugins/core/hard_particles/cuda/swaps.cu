@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "swaps.h"
+
+#include "../../runtime/launch.cuh"
+
+namespace manymove::hard_particles::particles {
+namespace {
+
+constexpr int kLanes = 16;       // threads that look for the room of a swapper
+constexpr int kMostCells = 512;  // of a set in a tile of kMaxTile cells along each of three axes
+static_assert(kMaxTile == 16);
+
+// The rounds of pairs of a set, by one warp, in shared memory. from[k]: the cell whose particle had
+// the present diameter of cell k's when the set was begun.
+template <int D>
+__device__ void make_rounds(const Geometry& g, const SwapRules& rules, int tile, int set, int cells,
+                            const Swapper* swappers, double* diameters, std::uint16_t* from,
+                            unsigned int& trials, unsigned int& accepted) {
+  constexpr int kAtOnce = 2;
+  const auto lane = static_cast<int>(threadIdx.x);
+  int mine = 0;
+  for (int round = 0; round < rules.rounds; ++round) {
+    if (round % 32 == 0) mine = swap_offset<D>(g, tile, rules.cycle, set, round + lane, cells);
+    const int offset = __shfl_sync(~0u, mine, round % 32);
+    const int low = (offset + 1) / 2, pairs = low + (cells - offset - 1) / 2;
+    for (int first = lane; first < pairs; first += 32 * kAtOnce) {
+      int one[kAtOnce], two[kAtOnce];
+      Swapper a[kAtOnce], b[kAtOnce];
+      double of_a[kAtOnce], of_b[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int pair = first + 32 * k;
+        a[k].id = kNobody;
+        if (pair >= pairs) continue;
+        one[k] = pair < low ? pair : offset + 1 + pair - low;
+        two[k] = swap_partner(offset, one[k], cells);
+        a[k] = swappers[one[k]];
+        b[k] = swappers[two[k]];
+        of_a[k] = diameters[one[k]];
+        of_b[k] = diameters[two[k]];
+      }
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) {
+        if (a[k].id == kNobody || b[k].id == kNobody) continue;
+        ++trials;
+        if (!swaps(rules, a[k], b[k], of_a[k], of_b[k])) continue;
+        diameters[one[k]] = of_b[k];
+        diameters[two[k]] = of_a[k];
+        exchange(from[one[k]], from[two[k]]);
+        ++accepted;
+      }
+    }
+    __syncwarp();
+  }
+}
+
+// The same rounds of at most 32 * Each cells, whose swappers are in the registers of a warp: cell k
+// in those of lane k % 32. Both lanes of a pair find the same.
+template <int D, int Each>
+__device__ void make_rounds_in_registers(const Geometry& g, const SwapRules& rules, int tile,
+                                         int set, int cells, const Swapper* swappers,
+                                         double* diameters, std::uint16_t* from,
+                                         unsigned int& trials, unsigned int& accepted) {
+  const auto lane = static_cast<int>(threadIdx.x);
+  double room[Each], diameter[Each];
+  int source[Each];
+  unsigned int there[Each];  // the lanes that have a particle
+#pragma unroll
+  for (int e = 0; e < Each; ++e) {
+    const int k = lane + 32 * e;
+    const bool is = k < cells && swappers[k].id != kNobody;
+    room[e] = is ? swappers[k].room : 0;
+    diameter[e] = is ? diameters[k] : 0;
+    source[e] = k;
+    there[e] = __ballot_sync(~0u, is);
+  }
+  int mine = 0;
+  for (int round = 0; round < rules.rounds; ++round) {
+    if (round % 32 == 0) mine = swap_offset<D>(g, tile, rules.cycle, set, round + lane, cells);
+    const int offset = __shfl_sync(~0u, mine, round % 32);
+    double to[Each];
+    int to_source[Each];
+#pragma unroll
+    for (int e = 0; e < Each; ++e) {
+      const int k = lane + 32 * e, partner = k < cells ? swap_partner(offset, k, cells) : k;
+      Swapper other{__shfl_sync(~0u, room[0], partner % 32), 0};
+      double its = __shfl_sync(~0u, diameter[0], partner % 32);
+      int its_source = __shfl_sync(~0u, source[0], partner % 32);
+      unsigned int others = there[0];
+#pragma unroll
+      for (int h = 1; h < Each; ++h) {
+        const double its_room = __shfl_sync(~0u, room[h], partner % 32),
+                     diameter_h = __shfl_sync(~0u, diameter[h], partner % 32);
+        const int source_h = __shfl_sync(~0u, source[h], partner % 32);
+        if (partner / 32 == h) {
+          other.room = its_room;
+          its = diameter_h;
+          its_source = source_h;
+          others = there[h];
+        }
+      }
+      const bool pair = partner != k && (there[e] >> lane & 1u) && (others >> partner % 32 & 1u);
+      const bool swap = pair && swaps(rules, {room[e], 0}, other, diameter[e], its);
+      to[e] = swap ? its : diameter[e];
+      to_source[e] = swap ? its_source : source[e];
+      trials += pair && k < partner;
+      accepted += swap && k < partner;
+    }
+#pragma unroll
+    for (int e = 0; e < Each; ++e) {
+      diameter[e] = to[e];
+      source[e] = to_source[e];
+    }
+  }
+#pragma unroll
+  for (int e = 0; e < Each; ++e)
+    if (lane + 32 * e < cells) {
+      diameters[lane + 32 * e] = diameter[e];
+      from[lane + 32 * e] = static_cast<std::uint16_t>(source[e]);
+    }
+}
+
+// A tile with its frozen borders in shared memory. Nothing else changes the diameters of its
+// particles meanwhile, because its active cells have a frozen layer around them.
+struct SwapTile {
+  double* diameters;      // [capacity]
+  float4* particles;      // [capacity], with the index
+  float* about;           // [capacity], the diameters in float32
+  std::uint16_t* source;  // [capacity], the particle here whose diameter one has now
+  std::uint32_t* places;  // [plane], the first particle of a cell, and how many << 16
+
+  __device__ SwapTile(int capacity, float4* memory)
+      : diameters(reinterpret_cast<double*>(memory + capacity)),
+        particles(memory),
+        about(reinterpret_cast<float*>(diameters + capacity)),
+        source(reinterpret_cast<std::uint16_t*>(about + capacity)),
+        places(reinterpret_cast<std::uint32_t*>(source + capacity)) {}
+  static std::size_t bytes(int capacity, int plane) {
+    return static_cast<std::size_t>(capacity) * 30 + static_cast<std::size_t>(plane) * 4;
+  }
+};
+
+// Returns false if there is no room for all particles.
+template <int D>
+__device__ bool fill(const SwapTile& m, const Geometry& g, const TileBounds& bounds,
+                     const Sphere* spheres, const std::uint32_t* counts, const double* diameters,
+                     unsigned int capacity, unsigned int& total) {
+  const int across[3] = {bounds.size[0] + 1, bounds.size[1] + 1, D == 3 ? bounds.size[2] + 1 : 1};
+  const int cells = across[0] * across[1] * across[2];
+  if (threadIdx.x == 0) total = 0;
+  __syncthreads();
+  for (int i = threadIdx.x; i < cells; i += blockDim.x) {
+    const int at[3] = {i % across[0], i / across[0] % across[1], i / (across[0] * across[1])};
+    int there = 0;  // a box has at most 1e9
+#pragma unroll
+    for (int a = D - 1; a >= 0; --a) {
+      const int k = bounds.first[a] + at[a];
+      there = there * g.cells[a] + (k >= g.cells[a] ? 0 : k);
+    }
+    const auto* const from =
+        reinterpret_cast<const float4*>(spheres + static_cast<std::int64_t>(there) * g.slots);
+    const std::uint32_t n = counts[there];
+    const float4 first = from[0];
+    const unsigned int to = atomicAdd(&total, n);
+    m.places[i] = to | n << 16;
+    if (to + n > capacity || n == 0) continue;
+    m.particles[to] = first;
+    constexpr std::uint32_t kAtOnce = 4;
+    for (std::uint32_t s = 1; s < n; s += kAtOnce) {
+      float4 next[kAtOnce];
+#pragma unroll
+      for (std::uint32_t k = 0; k < kAtOnce; ++k) next[k] = from[min(s + k, n - 1)];
+#pragma unroll
+      for (std::uint32_t k = 0; k < kAtOnce; ++k)
+        if (s + k < n) m.particles[to + s + k] = next[k];
+    }
+  }
+  __syncthreads();
+  if (total > capacity) return false;
+  for (unsigned int k = threadIdx.x; k < total; k += blockDim.x) {
+    m.diameters[k] = diameters[__float_as_uint(m.particles[k].w)];
+    m.about[k] = static_cast<float>(m.diameters[k]);
+    m.source[k] = static_cast<std::uint16_t>(k);
+  }
+  __syncthreads();
+  return true;
+}
+
+// The square root to a few roundings of float32.
+__device__ float about_root(float x) {
+  float root;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(x));
+  return root;
+}
+
+// room_of() for the particle `who` of a cell there: the neighbor that leaves the least room in
+// float32 is looked at in float64, and all of them if another one leaves about as little.
+template <int D, int Lanes>
+__device__ double room_in(const SwapTile& m, const Geometry& g, const SwapRules& rules,
+                          const TileBounds& bounds, const int at[3], std::uint32_t who, int lane) {
+  const int row = bounds.size[0] + 1, layer = row * (bounds.size[1] + 1);
+  const float4 p = m.particles[who];
+  // Calls look(k, away), with the distance between the centers of the two cells.
+  const auto for_all = [&](auto&& look) {
+#pragma unroll
+    for (int c = 0; c < ((D == 3 ? 27 : 9) + Lanes - 1) / Lanes; ++c) {
+      const int other = c * Lanes + lane;
+      if (other >= (D == 3 ? 27 : 9)) break;
+      const int by[3] = {other % 3 - 1, other / 3 % 3 - 1, D == 3 ? other / 9 - 1 : 0};
+      const std::uint32_t place =
+          m.places[at[0] + by[0] + row * (at[1] + by[1]) + layer * (at[2] + by[2])];
+      const float away[3] = {2.0f * g.half[0] * static_cast<float>(by[0]),
+                             2.0f * g.half[1] * static_cast<float>(by[1]),
+                             2.0f * g.half[2] * static_cast<float>(by[2])};
+      const std::uint32_t begin = place & 0xffffu, end = begin + (place >> 16);
+#pragma unroll 2
+      for (std::uint32_t k = begin; k < end; ++k)
+        if (k != who) look(k, away);
+    }
+  };
+  const auto distance = [&](std::uint32_t k, const float away[3], float d[3]) {
+    const float4 q = m.particles[k];
+    d[0] = q.x - p.x + away[0];
+    d[1] = q.y - p.y + away[1];
+    d[2] = D == 3 ? q.z - p.z + away[2] : 0.0f;
+    return fast_fma(d[0], d[0], fast_fma(d[1], d[1], d[2] * d[2]));
+  };
+  const auto exactly = [&](const float d[3], std::uint32_t k) {
+    const auto x = static_cast<double>(d[0]), y = static_cast<double>(d[1]),
+               z = static_cast<double>(d[2]);
+    return 2 * square_root(x * x + y * y + z * z) - m.diameters[k];
+  };
+  constexpr float kFar = 1e30f;
+  float least = kFar, next = kFar, nearest[3] = {0, 0, 0};
+  std::uint32_t its = who;
+  for_all([&](std::uint32_t k, const float away[3]) {
+    float d[3];
+    const float square = distance(k, away, d);
+    if (square > rules.farthest2) return;
+    const float about = 2 * about_root(square) - m.about[k];
+    next = fminf(next, fmaxf(about, least));
+    if (about >= least) return;
+    least = about;
+    its = k;
+    for (int a = 0; a < 3; ++a) nearest[a] = d[a];
+  });
+  const unsigned group = Lanes == 32 ? ~0u
+                                     : ((1u << Lanes % 32) - 1)
+                                           << (threadIdx.x % 32 - static_cast<unsigned>(lane));
+  float all = least;
+#pragma unroll
+  for (int other = 1; other < Lanes; other *= 2)
+    all = fminf(all, __shfl_xor_sync(group, all, other));
+  all += 2e-5f * about_root(rules.farthest2);  // more than float32 values are wrong by
+  double room = 1e30;
+  if (least == kFar || least > all) return room;
+  room = exactly(nearest, its);
+  if (next > all) return room;
+  for_all([&](std::uint32_t k, const float away[3]) {
+    float d[3];
+    if (distance(k, away, d) <= rules.farthest2) room = fmin(room, exactly(d, k));
+  });
+  return room;
+}
+
+// Leaves the diameters in memory.
+__device__ void write_back(const SwapTile& m, const SwappedDiameters& of, unsigned int total) {
+  const auto id = [&](unsigned int k) { return __float_as_uint(m.particles[k].w); };
+  for (unsigned int k = threadIdx.x; k < total; k += blockDim.x) {
+    if (m.source[k] == k) continue;
+    const std::uint32_t former = id(m.source[k]);
+    of.diameters[id(k)] = m.diameters[k];
+    m.diameters[k] = of.reference[former];
+    m.particles[k].x = of.labels[former].radius;
+  }
+  __syncthreads();
+  for (unsigned int k = threadIdx.x; k < total; k += blockDim.x) {
+    if (m.source[k] == k) continue;
+    of.reference[id(k)] = m.diameters[k];
+    of.labels[id(k)].radius = m.particles[k].x;
+  }
+}
+
+// A block for each tile. Diameters of particles outside the set are not changed meanwhile, neither
+// by this block nor by others, whose active cells have a frozen layer around them.
+template <int D, int Threads, int Blocks>
+__global__ void __launch_bounds__(Threads, Blocks)
+    swap_kernel(const __grid_constant__ Geometry g, const __grid_constant__ SwapRules rules,
+                const Sphere* spheres, const std::uint32_t* counts, const SwappedDiameters of,
+                unsigned long long* tally, int capacity) {
+  static_assert(kMostCells <= Threads);
+  extern __shared__ float4 memory[];
+  __shared__ Swapper swappers[kMostCells];
+  __shared__ double diameters[kMostCells];
+  __shared__ std::uint16_t from[kMostCells], places[kMostCells];
+  __shared__ unsigned int total;
+  const int tile = tile_of(g, static_cast<int>(blockIdx.x)), mine = static_cast<int>(threadIdx.x);
+  const TileBounds bounds = tile_bounds<D>(g, tile);
+  const SwapTile here(capacity, memory);
+  wait_for_former_kernel();
+  const bool held = fill<D>(here, g, bounds, spheres, counts, of.diameters,
+                            static_cast<unsigned int>(capacity), total);
+  unsigned int trials = 0, accepted = 0;
+  for (int turn = 0; turn < 1 << D; ++turn) {
+    const int set = static_cast<int>(rules.order >> (3 * turn) & 7u);
+    int n[3];
+    const int cells = swap_cells<D>(bounds, set, n);
+    if (cells < 2) continue;
+    for (int first = 0; first < cells; first += Threads / kLanes) {
+      const int k = first + mine / kLanes;
+      Swapper swapper{1e30, kNobody};
+      double diameter = 0;
+      std::uint32_t who = 0;
+      if (k < cells) {
+        int at[3];
+        swap_cell<D>(n, set, k, at);
+        const std::int64_t cell_there = grid_cell<D>(g, bounds, at);
+        const std::uint32_t place = held ? here.places[local_index<D>(bounds, at)] : 0;
+        const std::uint32_t particles = held ? place >> 16 : counts[cell_there];
+        if (particles > 0) {
+          const std::uint32_t slot = swapper_slot<D>(g, bounds, tile, at, rules.cycle, particles);
+          if (held) {
+            who = (place & 0xffffu) + slot;
+            swapper.id = __float_as_uint(here.particles[who].w);
+            diameter = here.diameters[who];
+            swapper.room = room_in<D, kLanes>(here, g, rules, bounds, at, who, mine % kLanes);
+          } else {
+            const int cell[3] = {bounds.first[0] + at[0], bounds.first[1] + at[1],
+                                 bounds.first[2] + at[2]};
+            const Sphere p = spheres[cell_there * g.slots + slot];
+            swapper.id = p.id;
+            diameter = of.diameters[p.id];
+            swapper.room =
+                room_of<D, kLanes>(g, rules, cell, p, spheres, counts, of.diameters, mine % kLanes);
+          }
+        }
+      }
+      for (int other = 1; other < kLanes; other *= 2)
+        swapper.room = fmin(swapper.room, __shfl_xor_sync(~0u, swapper.room, other));
+      if (k < cells && mine % kLanes == 0) {
+        swappers[k] = swapper;
+        diameters[k] = diameter;
+        places[k] = static_cast<std::uint16_t>(who);
+        from[k] = static_cast<std::uint16_t>(k);
+      }
+    }
+    __syncthreads();
+    if (mine < 32) {
+      const auto make = [&](auto rounds) {
+        rounds(g, rules, tile, set, cells, swappers, diameters, from, trials, accepted);
+      };
+      if (cells <= 32)
+        make(make_rounds_in_registers<D, 1>);
+      else if (cells <= 64)
+        make(make_rounds_in_registers<D, 2>);
+      else
+        make(make_rounds<D>);
+    }
+    __syncthreads();
+    const bool moved = mine < cells && from[mine] != mine;
+    double reference = 0;
+    Label label{};
+    std::uint16_t source = 0;
+    if (moved && held) source = here.source[places[from[mine]]];
+    if (moved && !held) {
+      const std::uint32_t former = swappers[from[mine]].id;
+      reference = of.reference[former];
+      label = of.labels[former];
+    }
+    __syncthreads();
+    if (moved && held) {
+      here.diameters[places[mine]] = diameters[mine];
+      here.about[places[mine]] = static_cast<float>(diameters[mine]);
+      here.source[places[mine]] = source;
+    }
+    if (moved && !held) {
+      const std::uint32_t id = swappers[mine].id;
+      of.diameters[id] = diameters[mine];
+      of.reference[id] = reference;
+      of.labels[id] = label;
+    }
+    __syncthreads();
+  }
+  if (held) write_back(here, of, total);
+  if (mine >= 32) return;
+  for (int lane = 16; lane > 0; lane /= 2) {
+    trials += __shfl_down_sync(~0u, trials, lane);
+    accepted += __shfl_down_sync(~0u, accepted, lane);
+  }
+  if (mine == 0) {
+    atomicAdd(tally, static_cast<unsigned long long>(trials));
+    atomicAdd(tally + 1, static_cast<unsigned long long>(accepted));
+  }
+}
+
+}  // namespace
+
+void swap_diameters(const State& s, const SwapRules& rules, const Sphere* spheres,
+                    const std::uint32_t* counts, const SwappedDiameters& of,
+                    unsigned long long* tally, cudaStream_t stream) {
+  const Geometry g = s.local();
+  const int tiles = s.tiles();
+  int most = 1;  // cells of a set in a tile
+  for (int a = 0; a < s.dimensions(); ++a)
+    most *= (s.geometry.cells[a] + s.geometry.tiles[a] - 1) / s.geometry.tiles[a] / 2;
+  constexpr std::size_t kStaticShared = 16 * 1024;  // of a block, and what the system takes
+  int device = 0, shared = 0;
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "device");
+  int capacity = (expected_in_tile(s) + 7) / 8 * 8;  // larger tiles stay in the device's memory
+  if (SwapTile::bytes(capacity, g.plane) + kStaticShared > static_cast<std::size_t>(shared))
+    capacity = 0;
+  const std::size_t bytes = SwapTile::bytes(capacity, g.plane);
+  const auto launch = [&](auto kernel, int threads) {
+    allow_shared_memory(kernel, bytes, "shared memory for swap moves");
+    launch_kernel(kernel, static_cast<unsigned>(tiles), static_cast<unsigned>(threads), bytes,
+                  stream, !s.ranks && waits_for_former_kernel(kernel), g, rules, spheres, counts,
+                  of, tally, capacity);
+  };
+  if (s.dimensions() == 2)
+    launch(&swap_kernel<2, 512, 2>, 512);
+  else if (tiles > 128)
+    launch(&swap_kernel<3, 512, 2>, 512);
+  else if (most * kLanes <= 512)  // threads for a set at once
+    launch(&swap_kernel<3, 512, 1>, 512);
+  else
+    launch(&swap_kernel<3, 1024, 1>, 1024);
+}
+
+}  // namespace manymove::hard_particles::particles

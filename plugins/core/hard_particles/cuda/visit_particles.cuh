@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Visits of the cells of a set on a GPU: a thread, or several together, for each cell.
+#pragma once
+
+#include "../particles.h"
+
+namespace manymove::hard_particles::particles {
+namespace {
+
+// A tile in local storage.
+template <int D, Contact C>
+struct Tile {
+  const Geometry& g;
+  const Law& law;
+  float step;
+  const TileBounds& bounds;
+  float4* spheres;
+  const std::uint32_t* ids;
+  const std::uint32_t* first;
+  std::uint32_t where;         // of the tile's first cell, for the random numbers
+  int row_cells, layer_cells;  // from a cell to the next one along y and z
+
+  __device__ std::uint32_t id(std::uint32_t k) const {
+    return C == Contact::one_size ? __float_as_uint(spheres[k].w) : ids[k];
+  }
+  // One of the 3^(D-1) runs of particles in three cells around a cell, which follow each other
+  // along x.
+  struct Run {
+    std::uint32_t begin, end;
+  };
+  __device__ Run run(int cell, int row) const {
+    const int z = row / 3, y = row - 3 * z;
+    const std::uint32_t* const f =
+        first + cell - 1 + (y - 1) * row_cells + (D == 3 ? (z - 1) * layer_cells : 0);
+    return {f[0], f[3]};
+  }
+};
+
+__device__ Label label_of(const float4& p) {
+  Label label;
+  label.radius = p.w;
+  return label;
+}
+
+// The float32 contact distance of a pair in local storage. Sums: the label of a particle of a table
+// is its radius, because all contact distances are sums.
+template <Contact C, bool Sums>
+__device__ float local_sigma(const Law& law, const float4& p, const float4& q) {
+  if constexpr (Sums) return p.w + q.w;
+  return sigma_of<C>(law, label_of(p), label_of(q));
+}
+
+// Keeps the compiler from loading a constant again and again.
+__device__ float in_register(float x) {
+  asm volatile("" : "+f"(x));
+  return x;
+}
+
+// What the threads of a block write down for a visit, in shared memory.
+struct Workspace {
+  float4* moves;         // [moves of a cell][threads / Lanes]
+  std::uint16_t* lists;  // [threads][list]
+  int list;
+};
+
+// The visits of a set, with Lanes threads for each cell (1, 2, 4 or 8). The neighbors that a visit
+// can reach are listed once, by each thread a share of what is in the cells around, from Runs runs
+// of cells at a time, of each of which a thread loads AtOnce at once. Then the threads have equal
+// shares of the neighbors, K of them in registers.
+template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce>
+struct Visit {
+  static constexpr bool kSums = Sums;
+  static constexpr unsigned kWarp = ~0u, kGroup = (1u << Lanes) - 1;
+  static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
+  static constexpr int kRuns = D == 3 ? 9 : 3;
+  // Calls of the random number generator by each thread before a list is made, and the moves that
+  // it and all threads of the cell get from them.
+  static constexpr int kCalls = Lanes < 4 ? 4 / Lanes : 1;
+  static constexpr int kMine = kCalls * kMovesPerCall<D>, kMoves = kMine * Lanes;
+  // Neighbors that a thread has room to list, twice what is expected at high densities; what is
+  // loaded at once may not be any. An odd number of 32-bit words, so that threads use all banks.
+  static constexpr int kExpected = (C == Contact::one_size ? 20 : 40) / Lanes + Runs * AtOnce + 5;
+  static constexpr int kRoom =
+      (kExpected > kRuns * AtOnce + 3 ? kExpected : kRuns * AtOnce + 3) / 4 * 4 + 2;
+  static_assert(K <= kRoom && kRuns % Runs == 0);
+  using T = Tile<D, C>;
+
+  // Whether the particle at r is apart from those of its neighbors that this thread has listed,
+  // exactly. A list that is too short for them is not asked.
+  static __device__ __noinline__ bool exactly_free(const T& tile, std::uint32_t self, float4 r,
+                                                   int cell, const std::uint16_t* list, int listed,
+                                                   int room) {
+    bool free = true;
+    const auto look = [&](std::uint32_t j) {
+      const float4 q = tile.spheres[j];
+      if (j != self &&
+          !apart<C>(tile.law, tile.id(self), tile.id(j), q.x - r.x, q.y - r.y, q.z - r.z))
+        free = false;
+    };
+    if (listed <= room)
+      for (int k = 0; k < listed; ++k) look(list[k]);
+    else
+      for (int row = 0; row < kRuns; ++row) {
+        const auto [begin, end] = tile.run(cell, row);
+        for (std::uint32_t j = begin + (threadIdx.x + row) % Lanes; j < end; j += Lanes) look(j);
+      }
+    return free;
+  }
+
+  // Lists this thread's share of the particles closer than the contact distance plus `reach`;
+  // returns how many there are, or more than `room` if there may not be room for all.
+  static __device__ int list_neighbors(const T& tile, const Law& law, int cell, std::uint32_t self,
+                                       const float4& p, float reach, std::uint16_t* list,
+                                       int room) {
+    int listed = 0;
+    constexpr bool kSum = Sums || C == Contact::additive;
+    const float own = kSum ? p.w + reach : reach;  // what does not depend on the neighbor
+    const auto look = [&](std::uint32_t j, const float4& q) {
+      const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
+      const float square = fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f));
+      const float far = own + (kSum ? q.w : local_sigma<C, Sums>(law, p, q));
+      if (square < far * far && j != self) list[listed++] = static_cast<std::uint16_t>(j);
+    };
+    std::uint32_t begin[kRuns], end[kRuns];
+#pragma unroll
+    for (int row = 0; row < kRuns; ++row) {
+      const auto run = tile.run(cell, row);
+      begin[row] = run.begin + (threadIdx.x + row) % Lanes;  // the first of a run have equal turns
+      end[row] = run.end;
+    }
+    unsigned more = 0;  // a bit for each run that holds more than is loaded at once
+#pragma unroll
+    for (int row = 0; row < kRuns; row += Runs) {
+      std::uint32_t name[Runs][AtOnce];
+      float4 q[Runs][AtOnce];
+#pragma unroll
+      for (int r = 0; r < Runs; ++r) {
+#pragma unroll
+        for (int k = 0; k < AtOnce; ++k) {
+          const std::uint32_t j = begin[row + r] + k * Lanes;
+          name[r][k] = j < end[row + r] ? j : self;
+          q[r][k] = tile.spheres[name[r][k]];
+        }
+        if (begin[row + r] + AtOnce * Lanes < end[row + r]) more |= 1u << (row + r);
+      }
+#pragma unroll
+      for (int r = 0; r < Runs; ++r)
+#pragma unroll
+        for (int k = 0; k < AtOnce; ++k) look(name[r][k], q[r][k]);
+    }
+    // The rest of all runs in one loop, because few threads of a warp have any.
+    std::uint32_t j = 0, last = 0;
+#pragma unroll 1
+    while (more || j < last) {
+      if (j >= last) {
+        const int row = __ffs(static_cast<int>(more)) - 1;
+        more &= more - 1;
+        const auto run = tile.run(cell, row);
+        j = run.begin + (threadIdx.x + row) % Lanes + AtOnce * Lanes;
+        last = run.end;
+      }
+      if (listed == room) return room + 1;
+      look(j, tile.spheres[j]);
+      j += Lanes;
+    }
+    return listed;
+  }
+
+  // The neighbors that the threads of a cell have listed, as one list.
+  struct Lists {
+    const std::uint16_t* first;
+    int total, above[Lanes], from[Lanes];  // the number in lists before one; where it would begin
+
+    __device__ Lists(const std::uint16_t* first, int room, int mine) : first(first), total(0) {
+#pragma unroll
+      for (int l = 0; l < Lanes; ++l) {
+        above[l] = total;
+        from[l] = l * room - total;
+        total += Lanes == 1 ? mine : __shfl_sync(kWarp, mine, l, Lanes);
+      }
+    }
+    __device__ std::uint32_t operator[](int k) const {
+      int at = 0;
+#pragma unroll
+      for (int l = 1; l < Lanes; ++l)
+        if (k >= above[l]) at = from[l];
+      return first[at + k];
+    }
+  };
+
+  // `entry`: the cell. `real`: it is not just there to fill the warp.
+  static __device__ int visit(const T& tile, std::uint64_t cycle, int round, std::uint32_t entry,
+                              const Workspace& work, bool real) {
+    const Geometry& g = tile.g;
+    const Law law = tile.law;
+    const int at[3] = {static_cast<int>(entry & 31u), static_cast<int>(entry >> 5 & 31u),
+                       static_cast<int>(entry >> 10)};
+    const int cell = at[0] + tile.row_cells * at[1] + (D == 3 ? tile.layer_cells * at[2] : 0);
+    const int room = work.list;
+    const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
+    const unsigned group = kGroup << (threadIdx.x % 32 - lane);
+    float4* const moves = work.moves + threadIdx.x / Lanes;
+    std::uint16_t* const list = work.lists + threadIdx.x * room;
+    std::uint32_t self = 0;
+    float4 p;
+    int accepted = 0;
+#pragma unroll 1
+    for (int made = 0; made < g.moves_per_cell; made += kMoves) {
+      // The way leads at most as far as the sums of the moves to either side, within the cell.
+      float up[D], down[D];
+      std::uint32_t chooses = 0;
+#pragma unroll
+      for (int a = 0; a < D; ++a) up[a] = down[a] = 0;
+#pragma unroll
+      for (int k = 0; k < kCalls; ++k) {
+        const int call = k * Lanes + lane;
+        std::uint32_t word[4];
+        random_words(word, g, tile.where + static_cast<std::uint32_t>(cell), cycle,
+                     Purpose::displacement, round, made / kMovesPerCall<D> + call);
+        if (k == 0) chooses = word[3];
+#pragma unroll
+        for (int m = 0; m < kMovesPerCall<D>; ++m) {
+          const int move = call * kMovesPerCall<D> + m;
+          float by[D];
+          displacements<D>(word, m, tile.step, by);
+          moves[move * groups] = make_float4(by[0], by[1], D == 3 ? by[D - 1] : 0.0f, 0.0f);
+#pragma unroll
+          for (int a = 0; a < D; ++a) {
+            if (made + move >= g.moves_per_cell) by[a] = 0;
+            up[a] += fmaxf(by[a], 0.0f);
+            down[a] -= fminf(by[a], 0.0f);
+          }
+        }
+      }
+      if (made == 0) {
+        const std::uint32_t begin = tile.first[cell], n = tile.first[cell + 1] - begin;
+        if (Lanes > 1) chooses = __shfl_sync(kWarp, chooses, 0, Lanes);
+        self = begin + uniform_below(chooses, n);
+        p = tile.spheres[self];
+      }
+      const float start[3] = {p.x, p.y, p.z};
+      float middle[3], reach2 = 0;  // the cell's, from the particle
+#pragma unroll
+      for (int a = 0; a < D; ++a) {
+#pragma unroll
+        for (int other = 1; other < Lanes; other *= 2) {
+          up[a] += __shfl_xor_sync(kWarp, up[a], other);
+          down[a] += __shfl_xor_sync(kWarp, down[a], other);
+        }
+        middle[a] = cell_center(g, tile.bounds, a, at[a]) - start[a];
+        const float most =
+            fmaxf(fminf(up[a], g.half[a] + middle[a]), fminf(down[a], g.half[a] - middle[a]));
+        reach2 = fmaf(most, most, reach2);
+      }
+      const float reach = sqrtf(reach2) * (1 + 4e-6f) + 4e-6f * law.largest;
+      const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
+      __syncwarp();
+      const Lists near(list - lane * room, room, listed > room ? 0 : listed);
+
+      float x[K], y[K], z[K], gap[K];
+      const auto take = [&](std::uint32_t j, float& x, float& y, float& z, float& gap) {
+        const float4 q = tile.spheres[j];
+        x = q.x - p.x;
+        y = q.y - p.y;
+        z = q.z - p.z;
+        const float sigma = local_sigma<C, Sums>(law, p, q);
+        gap = fmaf(x, x, fmaf(y, y, D == 3 ? z * z : 0.0f)) - sigma * sigma;
+      };
+      std::uint32_t name[K];
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        const int at = lane + k * Lanes;
+        const std::uint32_t its = near[max(min(at, near.total - 1), 0)];
+        name[k] = at < near.total ? its : self;
+      }
+#pragma unroll
+      for (int k = 0; k < K; ++k) {
+        take(name[k], x[k], y[k], z[k], gap[k]);
+        if (lane + k * Lanes >= near.total) gap[k] = kNone;
+      }
+
+      // What is below -margin overlaps and what is above `sure` does not.
+      const float margin = law.margin, sure = listed > room ? 0.5f * kFar : margin;
+      float half[D];
+#pragma unroll
+      for (int a = 0; a < D; ++a) half[a] = in_register(g.half[a]);
+      float u[3] = {0, 0, 0};
+      const int end = min(kMoves, g.moves_per_cell - made);
+#pragma unroll 2
+      for (int move = 0; move < end; ++move) {
+        const float4 by = moves[move * groups];
+        const float to[3] = {u[0] + by.x, u[1] + by.y, u[2] + by.z};
+        bool inside = true;
+#pragma unroll
+        for (int a = 0; a < D; ++a) inside &= fabsf(to[a] - middle[a]) < half[a];
+        const float ax = -2 * to[0], ay = -2 * to[1], az = -2 * to[2];
+        const auto term = [&](float x, float y, float z, float gap) {
+          const float t = fmaf(x, ax, fmaf(y, ay, gap));
+          return D == 3 ? fmaf(z, az, t) : t;
+        };
+        float even = kNone, odd = kNone;
+#pragma unroll
+        for (int k = 0; k < K; ++k) {
+          float& least = k % 2 ? odd : even;
+          const float t = term(x[k], y[k], z[k], gap[k]);
+          least = k < 2 ? t : fminf(least, t);
+        }
+#pragma unroll 1
+        for (int k = K * Lanes + lane; k < near.total; k += Lanes) {
+          float x, y, z, gap;
+          take(near[k], x, y, z, gap);
+          even = fminf(even, term(x, y, z, gap));
+        }
+        const float least = fminf(even, odd) + squared_length<D>(to);
+        bool free = least > sure, overlaps = least < -margin;
+        if (Lanes > 1) {
+          free = (__ballot_sync(kWarp, !free) & group) == 0;
+          overlaps = (__ballot_sync(kWarp, overlaps) & group) != 0;
+        }
+        if (inside && !free && !overlaps) {
+          const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
+          free = exactly_free(tile, self, r, cell, list, listed, room);
+          if (Lanes > 1) free = __all_sync(group, free);
+        }
+        if (inside && free) {
+#pragma unroll
+          for (int a = 0; a < D; ++a) u[a] = to[a];
+          ++accepted;
+        }
+      }
+      __syncwarp();
+      p.x += u[0];
+      p.y += u[1];
+      p.z += u[2];
+    }
+    if (!real || lane != 0) return 0;
+    if (accepted) tile.spheres[self] = p;
+    return accepted;
+  }
+
+  // Returns the accepted moves.
+  static __device__ int visit_set(const T& tile, std::uint64_t cycle, int round,
+                                  const std::uint16_t* cells, int members, const Workspace& work) {
+    constexpr int kCells = 32 / Lanes;  // of a warp
+    int accepted = 0;
+#pragma unroll 1
+    for (int i = threadIdx.x / Lanes; (i & -kCells) < members; i += blockDim.x / Lanes) {
+      const bool real = i < members;
+      accepted += visit(tile, cycle, round, cells[real ? i : i & -kCells], work, real);
+    }
+    return accepted;
+  }
+};
+
+}  // namespace
+}  // namespace manymove::hard_particles::particles

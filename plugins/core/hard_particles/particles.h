@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Massively parallel Monte Carlo of hard spheres and of mixtures in D = 2 or 3 dimensions:
+// parameters and physics, the same for every backend. Why the chain is right, and the proofs of the
+// bounds below: docs/theory/hard_spheres.md, to which the numbers of sections refer.
+//
+// Lengths are integers, held exactly in float32. Along axis a, a cell is 2 H_a units wide, a
+// particle sits on an odd unit relative to the center of its cell, and relative to the center of
+// its tile while a cycle is made; grid shifts and moves are even. So nothing rounds, no particle is
+// ever on a cell's boundary, and none can be lost.
+#pragma once
+
+#include "../runtime/macros.h"
+#include "../runtime/philox.h"
+#include "displacement.h"
+
+namespace manymove::hard_particles::particles {
+
+inline constexpr int kMaxRounds = 16;
+// With tiles of at most 16 cells and one more, coordinates relative to the tile's center stay below
+// 17 H < 2^24.
+inline constexpr int kMaxTile = 16;
+inline constexpr std::int64_t kMaxHalfWidth = 986894;  // even, 17 H < 2^24
+// Error of the float32 estimate of a squared distance less the squared contact distance, in squares
+// of the largest contact distance: the proven bound (section 1.3) is 1.3e-5.
+inline constexpr double kEstimateError = 2e-5;
+
+// How the contact distance of a pair follows from its particles.
+enum class Contact { one_size, additive, table };
+
+// A particle in its slot of a cell; z is 0 in two dimensions.
+struct alignas(16) Sphere {
+  float x, y, z;
+  std::uint32_t id;
+};
+
+// A particle's radius (additive) or its type (table), of which contact distances are made.
+union Label {
+  float radius;
+  std::int32_t type;
+};
+
+// A diameter in the caller's unit, in integer units: as float64 and as a label.
+MM_HD double diameter_in_units(double diameter, double unit) { return diameter / unit; }
+MM_HD Label radius_in_units(double diameter, double unit) {
+  Label label;
+  label.radius = static_cast<float>(0.5 * diameter / unit);
+  return label;
+}
+
+// Contact distances in units. Arrays by particle are in the memory of the engine's device.
+struct Law {
+  double contact;           // one_size: sigma^2
+  float largest;            // the largest sigma
+  float margin;             // kEstimateError in units
+  const double* diameters;  // additive, by particle
+  const Label* labels;      // by particle
+  int types;
+  const double* contacts;  // table: sigma^2, [types][types]
+  const float* sigmas;     // table: sigma, [types][types]
+  const float* radii;      // table: null, or of types, if each sigma is the sum of two radii
+};
+
+// What a rank has of a system that ranks divide (../strip.h): a strip of the rows of cells along y
+// in two dimensions, or a slab of the layers along z in three; these are the grid's rows along its
+// last axis. All zero where nothing is divided.
+struct Part {
+  int whole;       // rows of the whole grid, of which cells[] has those of the local storage
+  int rows;        // of the strip
+  int first_row;   // of the strip in the whole grid
+  int first_tile;  // of the tiles that are at work
+};
+
+// The cell grid and the laws of motion. Lengths in units of the integer grid. Axes beyond D have
+// one cell.
+struct Geometry {
+  int cells[3];  // at least 3
+  int tiles[3];
+  int tile[3];         // widest tile along each axis, in cells
+  int plane;           // the most cells of a tile in local storage: the product of tile + 1
+  int slots;           // of a cell
+  float half[3];       // H: half a cell's width
+  float step;          // maximum displacement / 16383.5, eight significant bits
+  int moves_per_cell;  // n_m
+  int rounds;          // passes over the sets between two grid shifts
+  PhiloxKey key;
+  Part part;
+};
+
+// What all tiles of one cycle share: the shift of the grid and the order of the sets in each round.
+struct Draw {
+  std::uint64_t cycle;
+  int shift_cells[3];
+  float shift_rest[3];              // even, in [0, 2H)
+  std::uint32_t order[kMaxRounds];  // eight sets, three bits each, first set lowest
+};
+
+enum class Purpose : std::uint32_t {
+  displacement = 0,
+  shift = 2,
+  set_order = 3,
+  volume = 4,
+  swap = 5,
+  swap_order = 6,
+  offset = 7
+};
+
+MM_HD void random_words(std::uint32_t word[4], const Geometry& g, std::uint32_t where,
+                        std::uint64_t cycle, Purpose purpose, int round, int call) {
+  word[0] = where;
+  word[1] = static_cast<std::uint32_t>(cycle);
+  word[2] = static_cast<std::uint32_t>(cycle >> 32);
+  word[3] = static_cast<std::uint32_t>(purpose) << 28 | static_cast<std::uint32_t>(round) << 16 |
+            static_cast<std::uint32_t>(call);
+  philox(word, g.key);
+}
+
+// ---- trial moves (section 1.4) ----
+
+// A call of the generator gives the displacements of so many moves: in three dimensions of two, x
+// and y from the two halves of the first or second word and z from one half of the third; in two
+// dimensions of three, one word each. The fourth word of a visit's first call chooses the particle.
+template <int D>
+inline constexpr int kMovesPerCall = D == 3 ? 2 : 3;
+
+template <int D>
+MM_HD void displacements(const std::uint32_t word[4], int move, float step, float by[D]) {
+  const std::uint32_t w = move == 0 ? word[0] : move == 1 ? word[1] : word[2];
+  by[0] = displacement(w, step);
+  by[1] = displacement(other_half(w), step);
+  if constexpr (D == 3) by[2] = displacement(move == 0 ? word[2] : other_half(word[2]), step);
+}
+
+// ---- contact ----
+
+// The float32 contact distance of a pair.
+template <Contact C>
+MM_HD float sigma_of(const Law& law, Label a, Label b) {
+  if constexpr (C == Contact::one_size)
+    return law.largest;
+  else if constexpr (C == Contact::additive)
+    return a.radius + b.radius;
+  else
+    return law.sigmas[a.type * law.types + b.type];
+}
+
+// The exact squared contact distance of particles i and j, one float64.
+template <Contact C>
+MM_HD double contact_of(const Law& law, std::uint32_t i, std::uint32_t j) {
+  if constexpr (C == Contact::one_size) {
+    return law.contact;
+  } else if constexpr (C == Contact::additive) {
+    const double sigma = 0.5 * (law.diameters[i] + law.diameters[j]);
+    return sigma * sigma;
+  } else {
+    return law.contacts[law.labels[i].type * law.types + law.labels[j].type];
+  }
+}
+
+// The law itself (section 1.2), without rounding: differences of coordinates are integers below
+// 2^23, so that their squares and the sum are exact in float64.
+template <Contact C>
+MM_HD bool apart(const Law& law, std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
+  const double x = static_cast<double>(dx), y = static_cast<double>(dy),
+               z = static_cast<double>(dz);
+  return x * x + y * y + z * z >= contact_of<C>(law, i, j);
+}
+
+// ---- the float32 estimate (section 1.3) ----
+
+// The estimate of |d - u|^2 - sigma^2 is gap_after() + |u|^2, where d is where a neighbor is and u
+// where the particle is to go, both from where the particle is, and gap = |d|^2 - sigma^2. In any
+// order of the axes, with and without fma, it is wrong by less than kEstimateError.
+template <int D, class F>
+MM_HD F squared_length(const F d[D]) {
+  F square = fast_fma(d[1], d[1], d[0] * d[0]);
+  if constexpr (D == 3) square = fast_fma(d[2], d[2], square);
+  return square;
+}
+
+// minus_2u: the components of -2 u.
+template <int D, class F>
+MM_HD F gap_after(F gap, const F d[D], const F minus_2u[D]) {
+  MM_UNROLL
+  for (int a = 0; a < D; ++a) gap = fast_fma(d[a], minus_2u[a], gap);
+  return gap;
+}
+
+// ---- a tile in local storage (sections 1.1 and 2) ----
+
+struct TileBounds {
+  int first[3];  // its first cell along each axis, frozen
+  int size[3];   // cells that it owns; the next tile's first ones are its far frozen border
+};
+
+// The tile of the whole grid that is the `item`-th of those at work.
+MM_HD int tile_of(const Geometry& g, int item) {
+  const int tile = g.part.first_tile + item, tiles = g.tiles[0] * g.tiles[1] * g.tiles[2];
+  return tile < tiles ? tile : tile - tiles;
+}
+
+// Rows of a strip count from its first.
+template <int D>
+MM_HD TileBounds tile_bounds(const Geometry& g, int tile) {
+  TileBounds b{};
+  MM_UNROLL
+  for (int a = 0; a < D; ++a) {
+    const int at = tile % g.tiles[a];
+    tile /= g.tiles[a];
+    const bool divided = a == D - 1 && g.part.whole > 0;
+    const int cells = divided ? g.part.whole : g.cells[a];
+    const auto cut = [&](int i) {
+      return static_cast<int>(static_cast<unsigned>(i) * static_cast<unsigned>(cells) /
+                              static_cast<unsigned>(g.tiles[a]));
+    };
+    b.first[a] = cut(at);
+    b.size[a] = cut(at + 1) - b.first[a];
+    if (!divided) continue;
+    b.first[a] -= g.part.first_row;
+    if (b.first[a] < 0) b.first[a] += cells;
+  }
+  return b;
+}
+
+// The cells whose particles count, from a strip's first on.
+template <int D>
+MM_HD std::int64_t counted_cells(const Geometry& g) {
+  std::int64_t cells = g.part.whole > 0 ? g.part.rows : g.cells[D - 1];
+  MM_UNROLL
+  for (int a = 0; a < D - 1; ++a) cells *= g.cells[a];
+  return cells;
+}
+
+// Cells of a tile along an axis in local storage, the far border included.
+template <int D>
+MM_HD int local_cells(const TileBounds& b, int axis) {
+  return axis < D ? b.size[axis] + 1 : 1;
+}
+
+// The center of a local cell relative to the tile's center.
+MM_HD float cell_center(const Geometry& g, const TileBounds& b, int axis, int cell) {
+  return static_cast<float>(2 * cell - b.size[axis]) * g.half[axis];
+}
+
+// The index of a cell of the whole grid that is `at` cells from the tile's first.
+template <int D>
+MM_HD std::int64_t grid_cell(const Geometry& g, const TileBounds& b, const int at[3]) {
+  int cell = 0;  // a box has at most 1e9
+  MM_UNROLL
+  for (int a = D - 1; a >= 0; --a) cell = cell * g.cells[a] + b.first[a] + at[a];
+  return cell;
+}
+
+// The old cell that lies `at` cells from the old place of a tile's first cell.
+template <int D>
+MM_HD std::int64_t old_cell(const Geometry& g, const Draw& d, const TileBounds& b,
+                            const int at[3]) {
+  int cell = 0;
+  MM_UNROLL
+  for (int a = D - 1; a >= 0; --a) {
+    int i = b.first[a] + d.shift_cells[a] + at[a];  // at most twice the cells
+    if (i >= g.cells[a]) i -= g.cells[a];
+    if (i >= g.cells[a]) i -= g.cells[a];
+    cell = cell * g.cells[a] + i;
+  }
+  return cell;
+}
+
+// Where a particle of an old cell lands: along each axis in the local cell with the old cell's
+// index or in the one before. Nothing rounds, so that it lands in one cell and only one.
+template <int D>
+struct Landing {
+  float r[3];   // relative to the tile's center
+  int cell[3];  // local; from -1 to size + 1, of which 0 to size are the tile's
+  bool here;    // whether that is so
+};
+
+template <int D>
+MM_HD Landing<D> land(const Geometry& g, const Draw& d, const TileBounds& b, const Sphere& s,
+                      const int at[3]) {
+  Landing<D> l;
+  l.here = true;
+  const float from[3] = {s.x, s.y, s.z};
+  MM_UNROLL
+  for (int a = 0; a < 3; ++a) {
+    l.r[a] = 0;
+    l.cell[a] = 0;
+    if (a >= D) continue;
+    const float x = from[a] - d.shift_rest[a];
+    const int before = x < -g.half[a];
+    l.cell[a] = at[a] - before;
+    l.r[a] = x + cell_center(g, b, a, at[a]);
+    l.here = l.here && l.cell[a] >= 0 && l.cell[a] <= b.size[a];
+  }
+  return l;
+}
+
+template <int D>
+MM_HD int local_index(const TileBounds& b, const int cell[3]) {
+  const int row = cell[0] + (b.size[0] + 1) * cell[1];
+  return D == 2 ? row : row + (b.size[0] + 1) * (b.size[1] + 1) * cell[2];
+}
+
+// The checkerboard set of an active cell. Two cells of a set have a layer of others between them
+// along some axis, in one tile or in two (section 3, step 4).
+template <int D>
+MM_HD int set_of(const int cell[3]) {
+  return (cell[0] & 1) | (cell[1] & 1) << 1 | (D == 3 ? (cell[2] & 1) << 2 : 0);
+}
+
+// ---- what the host draws for a cycle (sections 2 and 3) ----
+
+// A permutation of 0..n-1 (n <= 8), three bits each, by Fisher-Yates from n - 1 random words.
+inline std::uint32_t permutation(int n, const std::uint32_t* word) {
+  std::uint32_t order = 076543210u;
+  for (int i = n - 1; i > 0; --i) {
+    const auto j = static_cast<int>(uniform_below(word[i - 1], static_cast<std::uint32_t>(i + 1)));
+    const std::uint32_t a = order >> (3 * i) & 7u, b = order >> (3 * j) & 7u;
+    order ^= (a ^ b) << (3 * i);
+    order ^= (a ^ b) << (3 * j);
+  }
+  return order;
+}
+
+// The shift of the grid, uniform over the box, and the order of the sets in each round.
+template <int D>
+Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
+  Draw d{};
+  d.cycle = cycle;
+  for (int a = 0; a < D; ++a) {
+    std::uint32_t word[4];
+    random_words(word, g, 0u, cycle, Purpose::shift, 0, a);
+    const auto width = static_cast<std::uint64_t>(g.half[a]);  // even positions in a cell
+    const std::uint64_t random = static_cast<std::uint64_t>(word[0]) << 32 | word[1];
+    const auto even = static_cast<std::uint64_t>(
+        static_cast<unsigned __int128>(random) * (width * static_cast<std::uint64_t>(g.cells[a])) >>
+        64);
+    d.shift_cells[a] = static_cast<int>(even / width);
+    d.shift_rest[a] = 2.0f * static_cast<float>(even % width);
+  }
+  for (int round = 0; round < g.rounds; ++round) {
+    std::uint32_t word[8];
+    for (int call = 0; call < 2; ++call)
+      random_words(word + 4 * call, g, 0u, cycle, Purpose::set_order, round, call);
+    d.order[round] = permutation(1 << D, word);
+  }
+  return d;
+}
+
+// ---- observables, a cell at a time (section 8) ----
+
+// Calls pair(j, dx, dy, dz) for the particle in a slot of a cell and the others, j, in the cells
+// within `range` cells; each pair of particles once. Differences are exact.
+template <int D, class Count, class Pair>
+MM_HD void for_pairs(const Geometry& g, const Sphere* spheres, const Count* counts, int range,
+                     const int cell[3], int slot, Pair&& pair) {
+  const auto index = [&](int x, int y, int z) {
+    return (static_cast<std::int64_t>(z) * g.cells[1] + y) * g.cells[0] + x;
+  };
+  const Sphere p = spheres[index(cell[0], cell[1], cell[2]) * g.slots + slot];
+  const auto around = [&](int a, int by) { return (cell[a] + by + 2 * g.cells[a]) % g.cells[a]; };
+  for (int k = 0; k <= (D == 3 ? range : 0); ++k)
+    for (int j = k == 0 ? 0 : -range; j <= range; ++j)
+      for (int i = k == 0 && j == 0 ? 0 : -range; i <= range; ++i) {
+        const std::int64_t there = index(around(0, i), around(1, j), D == 3 ? around(2, k) : 0);
+        const int n = static_cast<int>(counts[there]);
+        for (int s = i == 0 && j == 0 && k == 0 ? slot + 1 : 0; s < n; ++s) {
+          const Sphere q = spheres[there * g.slots + s];
+          pair(p.id, q.id, q.x - p.x + 2.0f * g.half[0] * static_cast<float>(i),
+               q.y - p.y + 2.0f * g.half[1] * static_cast<float>(j),
+               D == 3 ? q.z - p.z + 2.0f * g.half[2] * static_cast<float>(k) : 0.0f);
+        }
+      }
+}
+
+// Histograms of distances in contact distances, from contact on.
+struct ContactBins {
+  double per_unit;  // bins per contact distance
+  int bins;
+  int range;        // cells within which pairs are looked for
+  float farthest2;  // a float32 bound on the squared distances that count
+};
+
+// The histogram of a pair, one for each pair of types.
+template <Contact C>
+MM_HD int pair_kind(const Law& law, std::uint32_t i, std::uint32_t j) {
+  if constexpr (C != Contact::table) return 0;
+  int a = law.labels[i].type, b = law.labels[j].type;
+  if (a > b) {
+    const int c = a;
+    a = b;
+    b = c;
+  }
+  return a * law.types - a * (a - 1) / 2 + b - a;
+}
+
+// The place of a pair in [kinds][bins], -1 if it is beyond the last bin. Exact up to the float64
+// square roots and one division, the same everywhere.
+template <Contact C>
+MM_HD int contact_bin(const Law& law, const ContactBins& bins, std::uint32_t i, std::uint32_t j,
+                      float dx, float dy, float dz) {
+  if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > bins.farthest2) return -1;
+  const double x = static_cast<double>(dx), y = static_cast<double>(dy),
+               z = static_cast<double>(dz);
+  const double s = square_root(x * x + y * y + z * z) / square_root(contact_of<C>(law, i, j));
+  const double bin = (s - 1) * bins.per_unit;
+  if (!(bin < bins.bins)) return -1;
+  return pair_kind<C>(law, i, j) * bins.bins + (bin < 0 ? 0 : static_cast<int>(bin));
+}
+
+}  // namespace manymove::hard_particles::particles

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Swap moves: exchanges of the diameters of two particles of an additive mixture. Numbers of
+// sections are those of docs/theory/constant_pressure.md.
+#pragma once
+
+#include "particles.h"
+
+namespace manymove::hard_particles::particles {
+
+// What all tiles share in the swap moves after a cycle. Lengths in integer units.
+struct SwapRules {
+  std::uint64_t cycle;
+  std::uint32_t order;  // of the sets, three bits each, first set lowest
+  int rounds;           // of pairs, for each set
+  double range;         // largest difference of diameters
+  double clearance;     // of a particle from its neighbors, beyond the rounding (section 6)
+  float farthest2;      // squared distance beyond which neighbors leave room for every diameter
+};
+
+// The particle of an active cell that takes part, and the largest diameter that its neighbors allow
+// it. A cell without particles has none.
+inline constexpr std::uint32_t kNobody = 0xffffffffu;
+struct Swapper {
+  double room;
+  std::uint32_t id;
+};
+
+template <class T>
+MM_HD void exchange(T& a, T& b) {
+  const T c = a;
+  a = b;
+  b = c;
+}
+
+// The active cells of a set in a tile form a lattice of n[0] by n[1] (by n[2]) cells.
+template <int D>
+MM_HD int swap_cells(const TileBounds& b, int set, int n[3]) {
+  int all = 1;
+  MM_UNROLL
+  for (int a = 0; a < 3; ++a) {
+    n[a] = a >= D ? 1 : (set >> a & 1) ? b.size[a] / 2 : (b.size[a] - 1) / 2;
+    all *= n[a];
+  }
+  return all;
+}
+template <int D>
+MM_HD void swap_cell(const int n[3], int set, int k, int at[3]) {
+  MM_UNROLL
+  for (int a = 0; a < 3; ++a) {
+    at[a] = a < D ? 2 * (k % n[a]) + ((set >> a & 1) ? 1 : 2) : 0;
+    k /= n[a];
+  }
+}
+
+// The slot of the particle that takes part from the active cell `at` of a tile, of n > 0 particles.
+template <int D>
+MM_HD std::uint32_t swapper_slot(const Geometry& g, const TileBounds& b, int tile, const int at[3],
+                                 std::uint64_t cycle, std::uint32_t n) {
+  std::uint32_t word[4];
+  random_words(word, g,
+               static_cast<std::uint32_t>(tile) * static_cast<std::uint32_t>(g.plane) +
+                   static_cast<std::uint32_t>(local_index<D>(b, at)),
+               cycle, Purpose::swap, 0, 0);
+  return uniform_below(word[0], n);
+}
+
+// The room that the neighbors of particle p leave it with the diameters as they are; `cell` is its
+// cell in the grid. Only particles closer than rules.farthest2 count, because beyond that distance
+// there is room for every diameter. `Lanes` threads that share a swapper have a part of the
+// neighbors each, and the least of their results is the room.
+template <int D, int Lanes>
+MM_HD double room_of(const Geometry& g, const SwapRules& rules, const int cell[3], const Sphere& p,
+                     const Sphere* spheres, const std::uint32_t* counts, const double* diameters,
+                     int lane) {
+  constexpr int kAround = D == 3 ? 27 : 9, kMine = (kAround + Lanes - 1) / Lanes;
+  int from[kMine];
+  std::uint32_t n[kMine], most = 0;
+  float away[kMine][3];  // from the center of the own cell to the center of the other one
+  MM_UNROLL
+  for (int c = 0; c < kMine; ++c) {
+    const int other = c * Lanes + lane;
+    const int by[3] = {other % 3 - 1, other / 3 % 3 - 1, D == 3 ? other / 9 - 1 : 0};
+    int there = 0;  // a box has at most 1e9
+    MM_UNROLL
+    for (int a = D - 1; a >= 0; --a) {
+      int i = cell[a] + by[a];
+      i = i < 0 ? i + g.cells[a] : i >= g.cells[a] ? 0 : i;
+      there = there * g.cells[a] + i;
+      away[c][a] = 2.0f * g.half[a] * static_cast<float>(by[a]);
+    }
+    n[c] = other < kAround ? counts[there] : 0;
+    from[c] = there;
+    if (n[c] > most) most = n[c];
+  }
+  double room = 1e30;
+  for (std::uint32_t s = 0; s < most; ++s) {
+    Sphere q[kMine];
+    MM_UNROLL
+    for (int c = 0; c < kMine; ++c)
+      if (s < n[c]) q[c] = spheres[static_cast<std::int64_t>(from[c]) * g.slots + s];
+    MM_UNROLL
+    for (int c = 0; c < kMine; ++c) {
+      if (s >= n[c] || q[c].id == p.id) continue;
+      const float dx = q[c].x - p.x + away[c][0], dy = q[c].y - p.y + away[c][1],
+                  dz = D == 3 ? q[c].z - p.z + away[c][2] : 0.0f;
+      if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > rules.farthest2) continue;
+      const auto x = static_cast<double>(dx), y = static_cast<double>(dy),
+                 z = static_cast<double>(dz);
+      const double its = 2 * square_root(x * x + y * y + z * z) - diameters[q[c].id];
+      if (its < room) room = its;
+    }
+  }
+  return room;
+}
+
+// The partner of the k-th of n cells in a round: a pairing of all cells, from one random number.
+template <int D>
+MM_HD int swap_offset(const Geometry& g, int tile, std::uint64_t cycle, int set, int round, int n) {
+  std::uint32_t word[4];
+  random_words(word, g, static_cast<std::uint32_t>(tile) * static_cast<std::uint32_t>(g.plane),
+               cycle, Purpose::swap, 1 + set, round);
+  return static_cast<int>(uniform_below(word[0], static_cast<std::uint32_t>(n)));
+}
+MM_HD int swap_partner(int offset, int k, int n) {
+  return k <= offset ? offset - k : offset - k + n;
+}
+
+// Whether two particles exchange their diameters; symmetric in old and new (section 6).
+MM_HD bool swaps(const SwapRules& rules, const Swapper& a, const Swapper& b, double of_a,
+                 double of_b) {
+  const double larger = of_a > of_b ? of_a : of_b, smaller = of_a > of_b ? of_b : of_a;
+  const double room = a.room < b.room ? a.room : b.room;
+  return larger - smaller <= rules.range && larger <= room - rules.clearance;
+}
+
+}  // namespace manymove::hard_particles::particles
