@@ -461,7 +461,7 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
       const Vector<Real> more = s.added[i];
       bonded.force = {bonded.force.x + more.x, bonded.force.y + more.y, bonded.force.z + more.z};
     }
-    if constexpr (!plain) add_baths(s.motion, r, v, bonded.force);
+    if constexpr (!plain) add_thermostats(s.motion, r, v, bonded.force);
     if constexpr (reading) s.force[i] = bonded.force;
     const auto force = with_body_forces(s.motion, r, bonded.force);
     typename P::Velocity moved = v;
