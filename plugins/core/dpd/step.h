@@ -317,6 +317,16 @@ MM_HD int advance_coordinate(typename P::Unsigned& u, typename P::Real by) {
   return static_cast<int>(wrapped) - static_cast<int>(down);
 }
 
+// Bounce-forward at a wall: a coordinate beyond it, in the frame's own order (a difference would
+// wrap beyond the far face of the box), is mirrored, and its velocity reversed.
+template <class P>
+MM_HD void mirror(typename P::Unsigned wall, bool high, typename P::Unsigned& u,
+                  typename P::Real& v) {
+  if (high ? u <= wall : u >= wall) return;
+  u = wall + (wall - u);
+  v = -v;
+}
+
 // A step of the position, then the walls.
 template <class P>
 MM_HD Crossing drift(const Motion<P>& motion, typename P::Position& r, typename P::Velocity& v) {
@@ -342,12 +352,13 @@ MM_HD Crossing drift(const Motion<P>& motion, typename P::Position& r, typename 
   for (int k = 0; k < motion.walls; ++k) {
     const auto& wall = motion.wall[k];
     if (!(r.kind >> 16 & wall.flag)) continue;
-    auto& u = wall.axis == 0 ? r.x : wall.axis == 1 ? r.y : r.z;
-    // In the frame's own order: a difference would wrap beyond the far face of the box.
-    if (wall.high ? u <= wall.position : u >= wall.position) continue;
-    u = wall.position + (wall.position - u);
-    auto& w = wall.axis == 0 ? v.x : wall.axis == 1 ? v.y : v.z;
-    w = -w;
+    // Without a reference to one of three coordinates, which would keep them in memory.
+    if (wall.axis == 0)
+      mirror<P>(wall.position, wall.high, r.x, v.x);
+    else if (wall.axis == 1)
+      mirror<P>(wall.position, wall.high, r.y, v.y);
+    else
+      mirror<P>(wall.position, wall.high, r.z, v.z);
   }
   return crossing;
 }
