@@ -260,6 +260,18 @@ void HardParticles::prepare() {
     make_engine();
 }
 
+std::string HardParticles::name_of(const Parameter& parameter) const {
+  const std::string moves = edges_apart_ ? "box_moves['length']" : "box_moves['volume']";
+  const std::pair<const char*, std::string> names[] = {{"max_displacement", "d"},
+                                                       {"moves_per_cell", "nselect"},
+                                                       {"swap_rounds", "swap['rounds']"},
+                                                       {"swap_range", "swap['range']"},
+                                                       {"volume_delta", moves + "['delta']"}};
+  for (const auto& [ours, theirs] : names)
+    if (parameter.name == ours) return theirs;
+  return parameter.name;
+}
+
 std::array<double, 3> HardParticles::box() const {
   const auto size = m_pdata->getGlobalBox().getL();
   return {static_cast<double>(size.x), static_cast<double>(size.y),
@@ -384,21 +396,13 @@ void HardParticles::make_engine() {
       if (swap_rounds_) of_spheres->set_type_diameters(diameter_);
       if (!one_size()) mean = mean_of(parameters.diameters, dimensions_);
     }
+  } catch (const ParameterError& error) {
+    refuse(": " + name_of(error.about) + ' ' + error.problem);
+  } catch (const ParticleError& error) {
+    const std::string who = error.about.text("the particle with tag", "particles with tags");
+    refuse(": " + who + ' ' + error.problem);
   } catch (const std::invalid_argument& error) {
-    std::string text = error.what();  // in this integrator's words
-    for (const auto& [ours, theirs] :
-         {std::pair{"particles ", "particles with tags "},
-          std::pair{"particle ", "the particle with tag "},
-          std::pair{"position of particle ", "position of tag "},
-          std::pair{"disks ", "particles with tags "}, std::pair{"disk ", "the particle with tag "},
-          std::pair{"position of disk ", "position of tag "}, std::pair{"max_displacement", "d"},
-          std::pair{"volume_delta", edges_apart_ ? "box_moves['length']['delta']"
-                                                 : "box_moves['volume']['delta']"}})
-      if (text.rfind(ours, 0) == 0) {
-        text.replace(0, std::string(ours).size(), theirs);
-        break;
-      }
-    refuse(": " + text);
+    refuse(text_of(": ", error.what()));
   }
   before_.trial_moves = so_far.trial_moves;
   before_.accepted_moves = so_far.accepted_moves;

@@ -18,6 +18,7 @@
 #include "core/hard_particles/engine.h"
 #include "core/hard_particles/spheres/engine.h"
 #include "core/parallel/communicator.h"
+#include "core/runtime/errors.h"
 
 namespace manymove::host {
 
@@ -131,6 +132,8 @@ class HardParticles : public hoomd::Integrator {
   template <class Values>
   std::vector<double> by_tag(int width, Values&& values) const;
   [[noreturn]] void refuse(const std::string& why) const;
+  // How a script names a parameter of the engine.
+  std::string name_of(const Parameter& parameter) const;
   // Particles that are spread over several ranks. All calls are collective.
   void update_spread();
   bool same_on_all_ranks() const;

@@ -126,7 +126,6 @@ Snapshot snapshot_from(const nb::dict& d) {
 }  // namespace
 
 void bind_coulomb(nb::module_& module) {
-  nb::exception<OverlapError>(module, "IonOverlapError", PyExc_ValueError);
   nb::class_<Engine> engine(module, "Electrolyte",
                             "The engine behind manymove.Electrolyte; its documentation is there.");
   engine

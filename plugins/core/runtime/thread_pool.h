@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "errors.h"
+
 namespace manymove {
 
 class ThreadPool {
@@ -26,9 +28,7 @@ class ThreadPool {
   static constexpr int kMost = 4096;  // more than this burden a machine for minutes
 
   explicit ThreadPool(int threads) {
-    if (threads > kMost)
-      throw std::invalid_argument("threads must be at most " + std::to_string(kMost) + ", got " +
-                                  std::to_string(threads));
+    if (threads > kMost) refuse(Parameter{"threads"}, "must be at most ", kMost, ", got ", threads);
     try {
       for (int t = 1; t < threads; ++t)
         shared_->workers.emplace_back([shared = shared_.get(), t] { work(*shared, t); });
