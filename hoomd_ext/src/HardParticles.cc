@@ -460,7 +460,7 @@ std::vector<double> HardParticles::by_tag(int width, Values&& values) const {
       values(position.data[i], all.data() + each * tag.data[i]);
   });
   on_all_ranks([&] {
-    if (ranks_) ranks_->sum(all.data(), all.size());
+    if (ranks_) ranks_->merge(all.data(), all.size());
   });
   return all;
 }
