@@ -14,6 +14,7 @@
 #include "layouts_of_fixes_api.h"
 #include "modify.h"
 #include "region.h"
+#include "thermostat_units.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
@@ -386,16 +387,16 @@ void DeckForces::describe(manymove::dpd::Settings& settings, const std::vector<i
     settings.body_forces.push_back(force);
   }
   for (const Langevin& bath : baths_) {
-    manymove::dpd::Bath description{{0.0},
-                                    {0.0},
-                                    temperature_of(bath),
-                                    static_cast<std::uint32_t>(bath.seed),
-                                    flag_of(bath.fix->groupbit)};
+    manymove::dpd::LangevinThermostat description{{0.0},
+                                                  {0.0},
+                                                  temperature_of(bath),
+                                                  static_cast<std::uint32_t>(bath.seed),
+                                                  flag_of(bath.fix->groupbit)};
     for (std::size_t k = 1; k < types.size(); ++k) {
       description.friction.push_back(friction_of(bath, types[k], settings.mass[k]));
       description.noise.push_back(noise_of(bath, types[k], settings.mass[k]));
     }
-    settings.baths.push_back(std::move(description));
+    settings.langevin_thermostats.push_back(std::move(description));
   }
   if (limiter_)
     settings.speed_limit = {largest_step_ / settings.time_step, flag_of(limiter_->groupbit)};
@@ -441,13 +442,14 @@ double DeckForces::temperature_of(const Langevin& bath) const {
 }
 
 double DeckForces::friction_of(const Langevin& bath, int type, double mass) const {
-  return mass / bath.period / force->ftm2v / bath.ratio[static_cast<std::size_t>(type)];
+  return manymove::dpd::langevin_friction(
+      thermostat_units_of(*force), {bath.period, bath.ratio[static_cast<std::size_t>(type)]}, mass);
 }
 
 double DeckForces::noise_of(const Langevin& bath, int type, double mass) const {
-  return std::sqrt(24.0 * force->boltz / bath.period / update->dt / force->mvv2e * mass /
-                   bath.ratio[static_cast<std::size_t>(type)]) /
-         force->ftm2v;
+  return manymove::dpd::langevin_noise(thermostat_units_of(*force),
+                                       {bath.period, bath.ratio[static_cast<std::size_t>(type)]},
+                                       mass, update->dt);
 }
 
 bool DeckForces::is_langevin(const Fix* fix) const {

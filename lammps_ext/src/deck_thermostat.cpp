@@ -12,24 +12,22 @@
 #include "atom.h"
 #include "compute.h"
 #include "core/dpd/nose_hoover.h"
+#include "core/dpd/velocity_changes.h"
 #include "domain.h"
 #include "fix.h"
 #include "force.h"
 #include "modify.h"
+#include "thermostat_units.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
-using manymove::dpd::NoseHooverState;
+using namespace manymove::dpd;
 
 namespace {
 
 // The temperature that FixNH measured is before the target in memory, and the target energy and the
 // damping rate are behind it. acts_as_read() would notice anything else.
 constexpr int kMeasured = -1, kTargetEnergy = 1, kRate = 2;
-
-bool near(double a, double b, double tolerance) {
-  return std::fabs(a - b) <= tolerance * (std::fabs(a) + std::fabs(b));
-}
 
 // Length of the chain; 0 if the fix has none, or does not tell its state.
 int chain_of(Fix* fix) {
@@ -111,7 +109,7 @@ bool DeckThermostat::read() {
   if (measured->dof < 1) return false;
   fix_->setup(0);
   if (*target_ != *first || target_[kMeasured] != measured->scalar ||
-      !near(target_[kTargetEnergy], measured->dof * force->boltz * *target_, 1e-12) ||
+      !are_near(target_[kTargetEnergy], measured->dof * force->boltz * *target_, 1e-12) ||
       !(target_[kRate] > 0))
     return false;
   settings_.chain = chain;
@@ -119,7 +117,7 @@ bool DeckThermostat::read() {
   settings_.temperature = *target_;
   settings_.boltzmann = force->boltz;
   settings_.degrees_of_freedom = measured->dof;
-  settings_.temperature_of_sum = force->mvv2e / (measured->dof * force->boltz);
+  settings_.temperature_of_sum = temperature_of_sum(thermostat_units_of(*force), measured->dof);
   return true;
 }
 
@@ -149,15 +147,13 @@ bool DeckThermostat::acts_as_read(double rate) const {
   chain.start(before);
   const double factor = chain.half_step();
   fix_->initial_integrate(0);
-  const NoseHooverState after = state();
-  bool same = near(after.temperature, chain.state().temperature, 1e-12);
-  for (std::size_t k = 0; k < after.position.size(); ++k)
-    same = same && near(after.position[k], chain.state().position[k], 1e-10) &&
-           near(after.velocity[k], chain.state().velocity[k], 1e-10);
+  bool same = agree(state(), chain.state());
+  const VelocityMap map = sllod_half_step(factor, update->dt, rate);
   for (std::size_t k = 0; k < values; k += 3) {
     const double flow = rate * (x[k + 1] - domain->boxlo[1]);
-    const double expected[3] = {(v[k] - flow) * factor - 0.5 * update->dt * rate * v[k + 1] + flow,
-                                v[k + 1] * factor, v[k + 2] * factor};
+    double expected[3] = {v[k] - flow, v[k + 1], v[k + 2]};
+    map.act_on(expected[0], expected[1], expected[2]);
+    expected[0] += flow;
     for (std::size_t a = 0; a < 3; ++a)
       same = same && std::fabs(atom->v[0][k + a] - expected[a]) <=
                          1e-9 * (1e-3 + std::fabs(v[k]) + std::fabs(v[k + a]) + std::fabs(flow));

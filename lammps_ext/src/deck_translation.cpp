@@ -465,8 +465,8 @@ bigint DeckTranslation::course_length() const {
   return std::clamp<bigint>(kMostCoefficients / std::max<bigint>(of_step, 1), 1, kCourse);
 }
 
-manymove::dpd::Course DeckTranslation::course(bigint first, bigint last) {
-  manymove::dpd::Course course{first, {}, {}};
+manymove::dpd::ParameterSeries DeckTranslation::course(bigint first, bigint last) {
+  manymove::dpd::ParameterSeries course{first, {}, {}};
   const bool changes = forces_.has_course() || velocities_.has_course();
   if (std::exchange(adapted_, false)) course.coefficients.push_back(coefficients(first + 1));
   const bigint now = update->ntimestep;

@@ -70,7 +70,7 @@ class DeckTranslation : protected Pointers {
     return forces_.has_course() || velocities_.has_course() || adapts_ahead_ || adapted_;
   }
   bigint course_length() const;
-  manymove::dpd::Course course(bigint first, bigint last);
+  manymove::dpd::ParameterSeries course(bigint first, bigint last);
   void add_on_host(int vflag) const { forces_.add_on_host(vflag); }
   void evaluate() { forces_.evaluate(); }
 

@@ -13,6 +13,7 @@
 #include "group.h"
 #include "layouts_of_fixes_api.h"
 #include "modify.h"
+#include "thermostat_units.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
@@ -115,7 +116,8 @@ void DeckVelocities::describe(manymove::dpd::Settings& settings) const {
   for (const Change& each : changes_) {
     VelocityChange change = each.change;
     if (each.thermostat.measured) {
-      change.temperature_of_sum = force->mvv2e / (each.thermostat.measured->dof * force->boltz);
+      change.temperature_of_sum = manymove::dpd::temperature_of_sum(thermostat_units_of(*force),
+                                                                    each.thermostat.measured->dof);
       change.temperature = variables_.temperature(each.fix, each.thermostat.variable,
                                                   each.thermostat.first, each.thermostat.last);
     }

@@ -3,18 +3,20 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <stdexcept>
 #include <utility>
 
 #include "atom.h"
 #include "comm.h"
+#include "core/dpd/packed_image.h"
+#include "core/runtime/digest.h"
 #include "domain.h"
 #include "error.h"
 #include "timer.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
+using manymove::Digest;
 using manymove::dpd::HostArrays;
 
 namespace {
@@ -25,33 +27,6 @@ bool time_is_up() {
   return asked_timer->has_timeout() &&
          (asked_timer->is_timeout() || asked_timer->get_timeout_remain() <= 0);
 }
-
-class Digest {
- public:
-  void add(const void* data, std::size_t bytes) {
-    const auto* at = static_cast<const char*>(data);
-    for (; bytes >= sizeof state_; at += sizeof state_, bytes -= sizeof state_) {
-      std::uint64_t words[kChains];
-      std::memcpy(words, at, sizeof words);
-      for (int k = 0; k < kChains; ++k) mix(state_[k], words[k]);
-    }
-    mix(state_[0], bytes);
-    for (; bytes > 0; ++at, --bytes) mix(state_[0], static_cast<unsigned char>(*at));
-  }
-  std::uint64_t value() const {
-    std::uint64_t value = 0;
-    for (const std::uint64_t state : state_) mix(value, state);
-    return value;
-  }
-
- private:
-  static constexpr int kChains = 4;  // independent ones, for instruction-level parallelism
-  static void mix(std::uint64_t& state, std::uint64_t word) {
-    state = (state ^ word) * 0x9e3779b97f4a7c15u;
-    state ^= state >> 29;
-  }
-  std::uint64_t state_[kChains] = {};
-};
 
 }  // namespace
 
@@ -87,12 +62,7 @@ void DeviceSession::upload() {
   guarded([&] {
     deck_.read_particles(communicator_);
     HostArrays from = arrays_with_images();
-    for (int i = 0; i < atom->nlocal; ++i) {
-      const imageint image = atom->image[i];
-      image_[i] = {static_cast<int>((image & IMGMASK) - IMGMAX),
-                   static_cast<int>((image >> IMGBITS & IMGMASK) - IMGMAX),
-                   static_cast<int>((image >> IMG2BITS) - IMGMAX)};
-    }
+    for (int i = 0; i < atom->nlocal; ++i) image_[i] = manymove::dpd::unpack_image(atom->image[i]);
     std::vector<double> relative;
     if (deck_.shear_rate() != 0) {
       relative = relative_velocities();
@@ -123,11 +93,11 @@ bigint DeviceSession::advance(bigint stop) {
   while (engine_->step() < stop && !timer->is_timeout()) {
     const bigint first = engine_->step(),
                  last = deck_.has_course() ? std::min(stop, first + deck_.course_length()) : stop;
-    manymove::dpd::Course course;
+    manymove::dpd::ParameterSeries course;
     if (deck_.has_course()) course = deck_.course(first, last);
     guarded([&] {
       if (due) engine_->change_velocities();  // with the targets of the course before
-      engine_->set_course(std::move(course));
+      engine_->set_parameter_series(std::move(course));
       engine_->advance(last - first, &time_is_up);
     });
     if (engine_->step() < last) {
@@ -162,7 +132,7 @@ void DeviceSession::count_drops() {
 
 // LAMMPS' own style warns in each step.
 void DeviceSession::warn_of_stretched_bonds() {
-  const std::uint32_t tag = engine_->tally().stretched;
+  const std::uint32_t tag = engine_->energy_and_virial().stretched;
   if (tag == 0 || std::exchange(warned_, true) || comm->me != 0) return;
   error->warning(FLERR,
                  "Run style manymove/verlet: FENE bond too long before step {}: a bond of atom {}",
@@ -209,9 +179,7 @@ void DeviceSession::download_again(unsigned what) {
     atom->v[i][0] += deck_.shear_rate() * (atom->x[i][1] - domain->boxlo[1]);
   if (!(what & kPositions)) return;
   for (int i = 0; i < atom->nlocal; ++i)
-    atom->image[i] = (static_cast<imageint>(image_[i][0] + IMGMAX) & IMGMASK) |
-                     ((static_cast<imageint>(image_[i][1] + IMGMAX) & IMGMASK) << IMGBITS) |
-                     ((static_cast<imageint>(image_[i][2] + IMGMAX) & IMGMASK) << IMG2BITS);
+    atom->image[i] = manymove::dpd::pack_image<imageint>(image_[i]);
 }
 
 void DeviceSession::set_origins() {

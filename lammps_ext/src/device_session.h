@@ -21,7 +21,7 @@ class DeviceSession : private DevicePhase {
   DeviceSession(class LAMMPS* lmp, DeckTranslation& deck, const DeviceWishes& wishes);
 
   std::string transport() const { return engine_->transport(); }
-  manymove::dpd::Tally tally() const { return engine_->tally(); }
+  manymove::dpd::EnergyAndVirial energy_and_virial() const { return engine_->energy_and_virial(); }
 
   // Gives the host's arrays of the present step to the engine.
   void upload();

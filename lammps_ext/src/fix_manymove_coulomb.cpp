@@ -220,7 +220,7 @@ void FixManymoveCoulomb::make_sweeps(std::vector<Particle>& ions) {
       left_[3 * i + a] = to[a] - center;
     }
     move(ions[i], to);
-    if (parameters_.vacuum) std::copy_n(&left_image_[3 * i], 3, ions[i].image);
+    if (parameters_.vacuum) std::copy_n(&left_image_[3 * i], 3, ions[i].image.begin());
   }
 }
 

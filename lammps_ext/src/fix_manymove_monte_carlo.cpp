@@ -9,6 +9,7 @@
 
 #include "atom.h"
 #include "comm.h"
+#include "core/dpd/packed_image.h"
 #include "core/runtime/devices.h"
 #include "domain.h"
 #include "error.h"
@@ -16,16 +17,10 @@
 #include "update.h"
 
 using namespace LAMMPS_NS;
+using manymove::dpd::pack_image;
+using manymove::dpd::unpack_image;
 
-namespace {
-
-// How often the atom has crossed the box along an axis, of Atom::image.
-int image_of(imageint image, int axis) {
-  if (axis == 2) return static_cast<int>((image >> IMG2BITS) - IMGMAX);
-  return static_cast<int>((axis == 0 ? image & IMGMASK : image >> IMGBITS & IMGMASK) - IMGMAX);
-}
-
-}  // namespace
+static_assert(manymove::dpd::kImageBits<imageint> == IMGBITS);
 
 FixMonteCarlo::FixMonteCarlo(LAMMPS* lmp, int narg, char** arg, int least, const char* count_name)
     : Fix(lmp, narg, arg), name_(std::string("Fix ") + arg[2]) {
@@ -138,8 +133,7 @@ std::vector<FixMonteCarlo::Particle> FixMonteCarlo::gather(bool of_group) const 
                          {atom->v[i][0], atom->v[i][1], atom->v[i][2]},
                          comm->me,
                          0,
-                         {image_of(atom->image[i], 0), image_of(atom->image[i], 1),
-                          image_of(atom->image[i], 2)}});
+                         unpack_image(atom->image[i])});
   std::vector<Particle> all = manymove::deliver(*ranks_, std::move(sent));
   std::sort(all.begin(), all.end(),
             [](const Particle& a, const Particle& b) { return a.tag < b.tag; });
@@ -189,9 +183,6 @@ void FixMonteCarlo::leave(const std::vector<Particle>& atoms) const {
     if (at == mine.end() || at->tag != tag) continue;
     std::copy_n(at->x, 3, atom->x[i]);
     std::copy_n(at->v, 3, atom->v[i]);
-    const auto packed = [&](int a) {
-      return (static_cast<imageint>(at->image[a]) + IMGMAX) & IMGMASK;
-    };
-    atom->image[i] = packed(0) | packed(1) << IMGBITS | packed(2) << IMG2BITS;
+    atom->image[i] = pack_image<imageint>(at->image);
   }
 }

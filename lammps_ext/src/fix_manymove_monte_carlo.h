@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "core/adsorption/rigid_molecules.h"
 #include "fix.h"
 #include "mpi_communicator.h"
-#include "rigid_molecules.h"
 
 namespace LAMMPS_NS {
 
@@ -21,7 +21,7 @@ class FixMonteCarlo : public Fix {
   int setmask() override;
 
  protected:
-  using Particle = MonteCarloAtom;
+  using Particle = manymove::adsorption::HostAtom;
 
   // fix ID group style N count seed ...
   FixMonteCarlo(class LAMMPS* lmp, int narg, char** arg, int least, const char* count_name);

@@ -66,14 +66,14 @@ class FixManymoveWRMC : public FixMonteCarlo {
   std::vector<Law> sites_;
   std::vector<PairLaw> pairs_;
   bool geometric_ = false, tail_ = false;
-  int species_ = 1;                            // kinds of molecules
-  double alpha_ = 0, wave_cutoff_ = 0;         // 0: from the cutoff
-  double tolerance_ = 0;                       // of the places of atoms in molecules
-  std::unique_ptr<RigidMolecules> molecules_;  // on rank 0
-  int method_ = 3;                             // index into the names
+  int species_ = 1;                     // kinds of molecules
+  double alpha_ = 0, wave_cutoff_ = 0;  // 0: from the cutoff
+  double tolerance_ = 0;                // of the places of atoms in molecules
+  std::unique_ptr<manymove::adsorption::RigidMolecules> molecules_;  // on rank 0
+  int method_ = 3;                                                   // index into the names
   manymove::adsorption::Parameters parameters_;
   double length_ = 1, energy_ = 1;  // the engine's units over LAMMPS'
-  MonteCarloBox box_{};
+  manymove::adsorption::HostBox box_{};
   std::uint64_t fingerprint_ = 0;
   std::unique_ptr<manymove::adsorption::Engine> engine_;  // on rank 0
   std::vector<Particle> rigid_;                           // the same: atoms outside the group

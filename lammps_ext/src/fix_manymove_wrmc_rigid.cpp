@@ -23,7 +23,7 @@ constexpr double kScreened = 3.2;  // alpha times the cutoff
 // The engine's limits of net charges in e.
 constexpr double kNetOfMolecule = 1e-9, kNetOfFramework = 1e-3;
 
-double smallest_wave(const MonteCarloBox& box) {
+double smallest_wave(const HostBox& box) {
   double inverse[6], least = INFINITY;
   invert(box.h, inverse);
   for (int x = -2; x <= 2; ++x)

@@ -79,16 +79,16 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
       self->ev_tally(i, j, self->atom->nlocal, self->force->newton_pair, energy, 0.0,
                      force_over_distance, dx, dy, dz);
     };
-    const manymove::dpd::PairTally each{tally, this};
+    const manymove::dpd::PairCallback each{tally, this};
     add_forces(number, vflag_either || eflag_atom ? &each : nullptr);
   }
   if (vflag_fdotr) virial_fdotr_compute();
 }
 
 void PairManymoveDPD::add_forces_of_device(std::uint64_t number) {
-  const manymove::dpd::Tally tally = device_->add_forces(number);
-  if (eflag_global) eng_vdwl += tally.pair_energy;
-  for (int a = 0; vflag_global && a < 6; ++a) virial[a] += tally.pair_virial[a];
+  const manymove::dpd::EnergyAndVirial sums = device_->add_forces(number);
+  if (eflag_global) eng_vdwl += sums.pair_energy;
+  for (int a = 0; vflag_global && a < 6; ++a) virial[a] += sums.pair_virial[a];
 }
 
 // An engine has no forces on ghosts, from which LAMMPS could compute the virial.
@@ -97,8 +97,9 @@ void PairManymoveDPD::attach(PairOnDevice* device) {
   no_virial_fdotr_compute = device ? 1 : 0;
 }
 
-// With a tally the energy of each pair goes there, else their sum to LAMMPS.
-void PairManymoveDPD::add_forces(std::uint64_t number, const manymove::dpd::PairTally* tally) {
+// With a callback the energy of each pair goes there, else their sum to LAMMPS.
+void PairManymoveDPD::add_forces(std::uint64_t number,
+                                 const manymove::dpd::PairCallback* callback) {
   const int all = atom->nlocal + atom->nghost;
   const manymove::dpd::Particles particles{
       atom->nlocal,
@@ -112,10 +113,10 @@ void PairManymoveDPD::add_forces(std::uint64_t number, const manymove::dpd::Pair
                                               list->firstneigh};
   double energy = 0;
   try {
-    forces_->add(table_of_step(), particles, neighbors, seed(), number,
-                 force->newton_pair ? all : atom->nlocal,
-                 reinterpret_cast<double (*)[3]>(atom->f[0]),
-                 eflag_global && !tally ? &energy : nullptr, tally);
+    forces_->add(
+        table_of_step(), particles, neighbors, seed(), number,
+        {force->newton_pair ? all : atom->nlocal, reinterpret_cast<double (*)[3]>(atom->f[0]),
+         eflag_global && !callback ? &energy : nullptr, callback});
   } catch (const std::bad_alloc&) {
     error->one(FLERR, "Pair style {}: out of memory for {} particles in {} threads", style_, all,
                threads_);

@@ -89,7 +89,7 @@ class PairManymoveDPD : public Pair {
   void check_seeds(int i, int j);
   void find_images();
   void add_forces_of_device(std::uint64_t number);
-  void add_forces(std::uint64_t number, const manymove::dpd::PairTally* tally);
+  void add_forces(std::uint64_t number, const manymove::dpd::PairCallback* callback);
   const manymove::dpd::PairCoefficients* fill_table();
   const std::uint32_t* tags();
 

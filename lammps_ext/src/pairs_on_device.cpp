@@ -155,7 +155,7 @@ void PairOnDevice::upload(std::uint64_t draw) {
   engine_->upload(from, topology_.view(flags_), {update->ntimestep, draw - 1});
 }
 
-manymove::dpd::Tally PairOnDevice::add_forces(std::uint64_t draw) {
+manymove::dpd::EnergyAndVirial PairOnDevice::add_forces(std::uint64_t draw) {
   // LAMMPS gives atoms other places only when it builds its lists.
   const bool repeated = draw != next_draw_ || !engine_, listed = neighbor->ago == 0;
   guarded([&] {
@@ -182,5 +182,5 @@ manymove::dpd::Tally PairOnDevice::add_forces(std::uint64_t draw) {
   next_draw_ = draw + 1;
   double* const f = atom->nlocal > 0 ? atom->f[0] : nullptr;
   for (std::size_t k = 0; k < force_.size(); ++k) f[k] += force_[k];
-  return engine_->tally();
+  return engine_->energy_and_virial();
 }

@@ -38,7 +38,7 @@ class PairOnDevice : private DevicePhase {
   void forget_pair() { pair_ = nullptr; }
 
   // Adds the forces on the rank's atoms where they are. draw: as in noise_key(). Collective.
-  manymove::dpd::Tally add_forces(std::uint64_t draw);
+  manymove::dpd::EnergyAndVirial add_forces(std::uint64_t draw);
 
  private:
   manymove::dpd::Settings settings();

@@ -363,17 +363,17 @@ void VerletManymove::read(const DeckTranslation& deck, DeviceSession& session, u
   if (what & kForces) deck.add_on_host(vflag);
   if (per_atom) return tally_per_atom(deck);
 
-  const manymove::dpd::Tally tally = session.tally();
-  force->pair->eng_vdwl = tally.pair_energy;
+  const manymove::dpd::EnergyAndVirial sums = session.energy_and_virial();
+  force->pair->eng_vdwl = sums.pair_energy;
   force->pair->eng_coul = 0;
-  std::copy_n(tally.pair_virial, 6, force->pair->virial);
+  std::copy_n(sums.pair_virial, 6, force->pair->virial);
   if (force->bond) {
-    force->bond->energy = tally.bond_energy;
-    std::copy_n(tally.bond_virial, 6, force->bond->virial);
+    force->bond->energy = sums.bond_energy;
+    std::copy_n(sums.bond_virial, 6, force->bond->virial);
   }
   if (force->angle) {
-    force->angle->energy = tally.angle_energy;
-    std::copy_n(tally.angle_virial, 6, force->angle->virial);
+    force->angle->energy = sums.angle_energy;
+    std::copy_n(sums.angle_virial, 6, force->angle->virial);
   }
 }
 

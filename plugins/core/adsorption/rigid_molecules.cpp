@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: BSD-3-Clause
 #include "rigid_molecules.h"
 
 #include <algorithm>
@@ -6,10 +6,9 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "core/runtime/text.h"
+#include "../runtime/text.h"
 
-using namespace LAMMPS_NS;
-using manymove::text_of;
+namespace manymove::adsorption {
 
 namespace {
 
@@ -84,7 +83,7 @@ std::array<double, 4> best_rotation(const std::vector<Vector>& shape,
 
 }  // namespace
 
-void MonteCarloBox::shorten(double* d) const {
+void HostBox::shorten(double* d) const {
   double f[3], whole[3];
   to_fractions(d, f);
   for (double& component : f) component = std::nearbyint(component);
@@ -92,7 +91,7 @@ void MonteCarloBox::shorten(double* d) const {
   for (int a = 0; a < 3; ++a) d[a] -= whole[a];
 }
 
-double MonteCarloBox::width(int axis) const {
+double HostBox::width(int axis) const {
   // 1 / |row of the inverse|.
   const double xy = -h[1] / (h[0] * h[3]), yz = -h[4] / (h[3] * h[5]),
                xz = (h[1] * h[4] - h[2] * h[3]) / (h[0] * h[3] * h[5]);
@@ -103,7 +102,7 @@ double MonteCarloBox::width(int axis) const {
 
 // The kind of a molecule, which is a new one if its atoms are unlike those of all others. lowest:
 // IDs of the molecules that have the kinds' shapes.
-std::size_t RigidMolecules::kind_of(const std::vector<MonteCarloAtom>& atoms,
+std::size_t RigidMolecules::kind_of(const std::vector<HostAtom>& atoms,
                                     const std::vector<std::size_t>& molecule, int most,
                                     std::vector<double>& lowest) {
   std::vector<int> types;
@@ -148,15 +147,14 @@ std::size_t RigidMolecules::kind_of(const std::vector<MonteCarloAtom>& atoms,
   return kinds_.size() - 1;
 }
 
-RigidMolecules::RigidMolecules(const std::vector<MonteCarloAtom>& atoms, const MonteCarloBox& box,
-                               int most)
+RigidMolecules::RigidMolecules(const std::vector<HostAtom>& atoms, const HostBox& box, int most)
     : box_(box) {
   std::vector<std::size_t> order(atoms.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
     return atoms[i].molecule < atoms[j].molecule;
   });
-  for (const MonteCarloAtom& a : atoms) {
+  for (const HostAtom& a : atoms) {
     if (a.molecule <= 0)
       throw std::invalid_argument(text_of("atom ", whole(a.tag), " of the group has no molecule"));
     tags_.push_back(a.tag);
@@ -182,7 +180,7 @@ RigidMolecules::RigidMolecules(const std::vector<MonteCarloAtom>& atoms, const M
   turns_.assign(molecules_.size() * 4, 0);
 }
 
-void RigidMolecules::fit(const std::vector<MonteCarloAtom>& atoms, double tolerance) {
+void RigidMolecules::fit(const std::vector<HostAtom>& atoms, double tolerance) {
   if (atoms.size() != tags_.size())
     throw std::invalid_argument(text_of("the number of atoms in the group has changed from ",
                                         tags_.size(), " to ", atoms.size()));
@@ -191,10 +189,10 @@ void RigidMolecules::fit(const std::vector<MonteCarloAtom>& atoms, double tolera
     const Kind& kind = kinds_[molecule.kind];
     const std::size_t n = molecule.atom.size();
     std::vector<Vector> places(n);
-    const MonteCarloAtom& first = atoms[molecule.atom[0]];
+    const HostAtom& first = atoms[molecule.atom[0]];
     Vector mean{};
     for (std::size_t i = 0; i < n; ++i) {
-      const MonteCarloAtom& atom = atoms[molecule.atom[i]];
+      const HostAtom& atom = atoms[molecule.atom[i]];
       if (atom.tag != tags_[molecule.atom[i]] || atom.molecule != first.molecule ||
           static_cast<int>(atom.type) != kind.type[i] || atom.charge != kind.charge[i])
         throw std::invalid_argument(text_of("atom ", whole(atom.tag),
@@ -228,7 +226,7 @@ void RigidMolecules::fit(const std::vector<MonteCarloAtom>& atoms, double tolera
   }
 }
 
-void RigidMolecules::move(std::vector<MonteCarloAtom>& atoms, const std::vector<double>& centers,
+void RigidMolecules::move(std::vector<HostAtom>& atoms, const std::vector<double>& centers,
                           const double* turns, const double (&origin)[3]) const {
   for (std::size_t k = 0; k < molecules_.size(); ++k) {
     const Molecule& molecule = molecules_[k];
@@ -246,7 +244,7 @@ void RigidMolecules::move(std::vector<MonteCarloAtom>& atoms, const std::vector<
     }
     for (double& component : velocity) component /= mass;
     for (std::size_t i = 0; i < molecule.atom.size(); ++i) {
-      MonteCarloAtom& atom = atoms[molecule.atom[i]];
+      HostAtom& atom = atoms[molecule.atom[i]];
       const Vector from = rotated(old, kind.shape[i]), to = rotated(turn, kind.shape[i]);
       const Vector relative{atom.v[0] - velocity[0], atom.v[1] - velocity[1],
                             atom.v[2] - velocity[2]};
@@ -268,3 +266,5 @@ void RigidMolecules::move(std::vector<MonteCarloAtom>& atoms, const std::vector<
     }
   }
 }
+
+}  // namespace manymove::adsorption

@@ -1,23 +1,25 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
-// The rigid molecules of the atoms of a group: which atoms each has, the shape that all of a kind
-// share, the poses that the present positions are, and the way back. No calls of LAMMPS or MPI.
+// SPDX-License-Identifier: BSD-3-Clause
+// The rigid molecules among atoms of a host program: which atoms each has, the shape that all of a
+// kind share, the poses that the present positions are, and the way back.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <vector>
 
-namespace LAMMPS_NS {
+#include "../runtime/api.h"
 
-// An atom on its way between the ranks.
-struct MonteCarloAtom {
+namespace manymove::adsorption {
+
+// An atom of a host program, on its way between the ranks.
+struct HostAtom {
   double tag, type, molecule, charge, mass, x[3], v[3];
   int rank, moved;
-  int image[3];
+  std::array<int, 3> image;
 };
 
 // A periodic box: its edges are the columns of the matrix {xx, xy, xz, yy, yz, zz}.
-struct MonteCarloBox {
+struct MANYMOVE_API HostBox {
   double h[6];
 
   void to_fractions(const double* x, double* f) const {
@@ -35,22 +37,22 @@ struct MonteCarloBox {
   double width(int axis) const;  // between opposite faces
 };
 
-class RigidMolecules {
+class MANYMOVE_API RigidMolecules {
  public:
   // atoms: those of the group, in the order of their tags. The molecules are of at most `most`
   // kinds; the shape of each kind is that of its molecule with the lowest ID. Molecules are
   // numbered kind by kind, and by their IDs within a kind. Throws std::invalid_argument for atoms
   // without a molecule, and for molecules of another number of kinds.
-  RigidMolecules(const std::vector<MonteCarloAtom>& atoms, const MonteCarloBox& box, int most);
+  RigidMolecules(const std::vector<HostAtom>& atoms, const HostBox& box, int most);
 
   // Finds the pose of each molecule. Throws std::invalid_argument, naming molecule and atom, if the
   // atoms are others than before or farther than `tolerance` from the places of the shape.
-  void fit(const std::vector<MonteCarloAtom>& atoms, double tolerance);
+  void fit(const std::vector<HostAtom>& atoms, double tolerance);
 
   // Moves the atoms to new poses: centers from the corner of the box, and unit quaternions. Images
   // keep molecules whole, and velocities relative to the center of mass turn with the molecule.
-  void move(std::vector<MonteCarloAtom>& atoms, const std::vector<double>& centers,
-            const double* turns, const double (&origin)[3]) const;
+  void move(std::vector<HostAtom>& atoms, const std::vector<double>& centers, const double* turns,
+            const double (&origin)[3]) const;
 
   struct Kind {
     std::vector<int> type;                     // [sites], of the atoms
@@ -71,15 +73,14 @@ class RigidMolecules {
     std::size_t kind;
   };
 
-  std::size_t kind_of(const std::vector<MonteCarloAtom>& atoms,
-                      const std::vector<std::size_t>& molecule, int most,
-                      std::vector<double>& lowest);
+  std::size_t kind_of(const std::vector<HostAtom>& atoms, const std::vector<std::size_t>& molecule,
+                      int most, std::vector<double>& lowest);
 
-  MonteCarloBox box_;
+  HostBox box_;
   std::vector<Kind> kinds_;
   std::vector<Molecule> molecules_;
   std::vector<double> tags_;  // [atoms]
   std::vector<double> centers_, turns_;
 };
 
-}  // namespace LAMMPS_NS
+}  // namespace manymove::adsorption
