@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -84,8 +83,8 @@ HardParticles::HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, in
       name_(dimensions == 2 ? "hoomd.manymove.HardDisks" : "hoomd.manymove.HardSpheres"),
       threads_(threads),
       ranks_(peers_of(*m_exec_conf)),
-      diameter_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()),
-      max_displacement_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()) {
+      diameter_(m_pdata->getNTypes(), NAN),
+      max_displacement_(m_pdata->getNTypes(), NAN) {
   if (gpus_of(*m_exec_conf).size() > 1)
     throw std::runtime_error(
         text_of(name_, " runs on one GPU per rank, not on ", gpus_of(*m_exec_conf).size()));
@@ -153,7 +152,7 @@ bool HardParticles::one_size() const {
                      [&](double diameter) { return diameter == diameter_[0]; });
 }
 
-// Types are told by their diameters.
+// Types are identified by their diameters.
 void HardParticles::check_swaps() const {
   if (swap_rounds_ == 0) return;
   if (one_size()) refuse(": swap needs particle types of different diameters");
@@ -418,9 +417,9 @@ void HardParticles::make_engine() {
     m_exec_conf->msg->notice(std::exchange(noticed_, true) ? 5 : 2)
         << name_ << ": pushed " << repaired_.count << " overlapping pairs apart, the deepest by "
         << repaired_.depth << (one_size() ? " diameters\n" : " contact distances\n");
-  if (ranks_ && said_about_rows_ != engine_->transport()) {
-    said_about_rows_ = engine_->transport();
-    m_exec_conf->msg->notice(2) << name_ << ": rows of cells travel through " << said_about_rows_
+  if (ranks_ && noticed_transport_ != engine_->transport()) {
+    noticed_transport_ = engine_->transport();
+    m_exec_conf->msg->notice(2) << name_ << ": rows of cells travel through " << noticed_transport_
                                 << "\n";
   }
   // The engine realizes ratios of edges with a small error.
