@@ -173,8 +173,8 @@ TEST("all ranks throw the error of one, with its parameter or its particles") {
       });
       CHECK(false);
     } catch (const ParameterError& error) {
-      CHECK_EQUAL(error.about.name, std::string("tile"));
-      CHECK_EQUAL(error.problem, std::string("must be at most 16, got 17"));
+      CHECK(error.about.name == "tile");
+      CHECK(error.problem == "must be at most 16, got 17");
     }
     try {
       together(communicator, [&] {
@@ -182,7 +182,7 @@ TEST("all ranks throw the error of one, with its parameter or its particles") {
       });
       CHECK(false);
     } catch (const ParticleError& error) {
-      CHECK_EQUAL(error.what(), std::string("position of disk 3 is not finite"));
+      CHECK(std::string(error.what()) == "position of disk 3 is not finite");
       CHECK(dynamic_cast<const Agreed*>(&error) != nullptr);
     }
     try {
@@ -192,8 +192,7 @@ TEST("all ranks throw the error of one, with its parameter or its particles") {
       CHECK(false);
     } catch (const ParticleError& error) {
       CHECK(error.about.is_pair());
-      CHECK_EQUAL(error.about.text("tag", "tags") + ' ' + error.problem,
-                  std::string("tags 3 and 5 overlap"));
+      CHECK(error.about.text("tag", "tags") + ' ' + error.problem == "tags 3 and 5 overlap");
     }
   });
 }
