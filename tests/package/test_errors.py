@@ -19,7 +19,7 @@ def disks(positions=FAR, **settings):
 
 
 def test_an_engine_names_the_parameter_of_its_error():
-    with pytest.raises(ParameterError, match="^max_displacement must be") as caught:
+    with pytest.raises(ParameterError, match=r"^max_displacement must be") as caught:
         disks(max_displacement=5.0)
     assert caught.value.parameters == ("max_displacement",)
     other = caught.value.with_names({"max_displacement": "--max-displacement"})
@@ -27,19 +27,19 @@ def test_an_engine_names_the_parameter_of_its_error():
 
 
 def test_an_engine_names_the_particles_of_its_error():
-    with pytest.raises(ParticleError, match="^disk 1 is outside the box") as caught:
+    with pytest.raises(ParticleError, match=r"^disk 1 is outside the box") as caught:
         disks([FAR[0], (7.0, 0.0)])
     assert caught.value.particles == (1,)
     assert caught.value.with_names("tag", "tags").startswith("tag 1 is outside the box")
-    with pytest.raises(OverlapError, match="^disks 0 and 1 overlap by 0.5 ") as caught:
+    with pytest.raises(OverlapError, match=r"^disks 0 and 1 overlap by 0.5 ") as caught:
         disks([(0.0, 0.0), (0.5, 0.0)])
     assert caught.value.particles == (0, 1)
-    with pytest.raises(ParticleError, match="^position of disk 0 is not finite"):
+    with pytest.raises(ParticleError, match=r"^position of disk 0 is not finite"):
         disks([(np.nan, 0.0), (0.5, 0.0)])
 
 
 def test_overlapping_ions_are_named():
-    with pytest.raises(IonOverlapError, match="^ions 0 and 1 overlap: their distance") as caught:
+    with pytest.raises(IonOverlapError, match=r"^ions 0 and 1 overlap: their distance") as caught:
         species = [manymove.Species(1, 3.0), manymove.Species(-1, 3.0)]
         places = [(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)]
         manymove.Electrolyte(places, [0, 1], species, box=(30.0,) * 3, seed=1, device="cpu")
