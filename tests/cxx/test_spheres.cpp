@@ -14,7 +14,7 @@
 #include "core/hard_particles/state.h"
 #include "support/test.h"
 
-using namespace manymove::hard_particles::spheres;
+using namespace manymove::hard_particles;
 
 namespace {
 
@@ -230,7 +230,7 @@ TEST("the sets come in every order, each set equally often in each place") {
     for (int k = 0; k < draws; ++k) {
       std::uint32_t word[8];
       for (std::uint32_t& w : word) w = static_cast<std::uint32_t>(random());
-      const std::uint32_t order = permutation(n, word);
+      const std::uint32_t order = permutation<3>(n, word);
       unsigned seen = 0;
       for (int i = 0; i < n; ++i) {
         const unsigned set = order >> (3 * i) & 7u;

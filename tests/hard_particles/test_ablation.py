@@ -66,7 +66,7 @@ def test_the_trajectory_is_the_one_that_engines_with_these_switches_made(ablatio
     disks = HardDisks(*start, seed=12345, device="cpu", threads=1, **settings)
     chain = ablation.AblatedDisks(disks, ablation.function, **left_out)
     chain.run_cycles(200)
-    engine = _core.HardDisks.from_snapshot(chain.snapshot, disks.N, *disks._where())
+    engine = _core.HardParticles.from_snapshot(chain.snapshot, disks.N, *disks._where())
     assert f"{engine.state_hash():016x}" == expected
 
 
