@@ -11,7 +11,7 @@
 #include "../runtime/devices.h"
 #include "../runtime/text.h"
 #include "grid.h"
-#include "rigid/state.h"
+#include "molecules/state.h"
 
 namespace manymove::adsorption {
 namespace {

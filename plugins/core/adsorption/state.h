@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "cpu/kernels.h"
+#include "work.h"
 #include "engine.h"
 #include "model.h"
 

@@ -3,8 +3,8 @@
 // sources also instantiate. Sums have the order of cuda/kernels.cuh's threads and warps.
 #include "../../runtime/vec.h"  // first: the templates of model.h must see its operators
 //
-#include "../system.h"
-#include "../trials.h"
+#include "system.h"
+#include "../moves/translation.h"
 
 namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {

@@ -6,7 +6,7 @@
 #include <cuda_runtime.h>
 
 #include "../state.h"
-#include "../trials.h"
+#include "../moves/translation.h"
 
 namespace manymove::adsorption {
 

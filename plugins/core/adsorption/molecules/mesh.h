@@ -6,7 +6,7 @@
 #pragma once
 
 #include "../model.h"
-#include "fast.h"
+#include "../team_pointer.h"
 
 namespace manymove::adsorption {
 

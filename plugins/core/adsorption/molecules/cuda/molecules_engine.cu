@@ -8,8 +8,8 @@
 #include "../../../runtime/text.h"
 #include "../../cuda/kernels.cuh"
 #include "../../engine_base.h"
-#include "../fill.h"
-#include "../moves.h"
+#include "../fill_grid.h"
+#include "../../moves/several_proposals.h"
 
 namespace manymove::adsorption {
 namespace {

@@ -2,7 +2,7 @@
 // A system of molecules and the memory to work on it, for kernels.cpp alone.
 #pragma once
 
-#include "cpu/kernels.h"
+#include "../work.h"
 
 namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include "../../runtime/macros.h"
+#include "../runtime/macros.h"
 
 namespace manymove::adsorption {
 

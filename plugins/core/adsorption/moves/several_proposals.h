@@ -3,9 +3,9 @@
 // several proposals; and how they start. Written once for CPU and GPU, see steps.h.
 #pragma once
 
-#include "bias.h"
-#include "chains.h"
-#include "mesh_steps.h"
+#include "growth_with_trials.h"
+#include "chain_regrowth.h"
+#include "../molecules/mesh_steps.h"
 
 namespace manymove::adsorption {
 

@@ -2,7 +2,7 @@
 // What the kernels for rigid molecules work on, on a host or on a device.
 #pragma once
 
-#include "../cpu/kernels.h"
+#include "../work.h"
 #include "../engine.h"
 #include "chain_model.h"
 #include "model.h"

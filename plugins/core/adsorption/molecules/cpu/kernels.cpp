@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rigid molecules on a core. Compiled once per SIMD level; nothing here may instantiate what other
 // sources also instantiate.
-#include "../moves.h"
+#include "../../moves/several_proposals.h"
 
 namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {

@@ -10,7 +10,7 @@
 //   sync(): a barrier of the lanes, needed around move(), which is done by one lane
 #pragma once
 
-#include "model.h"
+#include "../model.h"
 
 namespace manymove::adsorption {
 

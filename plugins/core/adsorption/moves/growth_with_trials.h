@@ -6,7 +6,7 @@
 // docs/theory/open_systems.md.
 #pragma once
 
-#include "averages.h"
+#include "../averages.h"
 
 namespace manymove::adsorption {
 

@@ -2,7 +2,7 @@
 // The averages of systems of rigid molecules, written once for CPU and GPU.
 #pragma once
 
-#include "steps.h"
+#include "molecules/system.h"
 
 namespace manymove::adsorption {
 

@@ -2,9 +2,9 @@
 // Systems on one core; kernels.cpp defines it once per SIMD level.
 #pragma once
 
-#include "../../runtime/simd.h"
-#include "../engine.h"
-#include "../model.h"
+#include "../runtime/simd.h"
+#include "engine.h"
+#include "model.h"
 
 namespace manymove::adsorption {
 

@@ -3,7 +3,7 @@
 // at a pose, and the structure factors after a move. See mesh.h.
 #pragma once
 
-#include "steps.h"
+#include "system.h"
 
 namespace manymove::adsorption {
 

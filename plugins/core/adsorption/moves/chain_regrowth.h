@@ -5,7 +5,7 @@
 // The proofs are in docs/theory/open_systems.md, section 7.
 #pragma once
 
-#include "bias.h"
+#include "growth_with_trials.h"
 
 namespace manymove::adsorption {
 

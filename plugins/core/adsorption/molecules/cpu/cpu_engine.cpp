@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "../../cpu/cpu_engine_base.h"
-#include "../fill.h"
+#include "../fill_grid.h"
 
 namespace manymove::adsorption {
 namespace {
