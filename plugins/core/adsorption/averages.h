@@ -30,7 +30,7 @@ MM_TEAM void measure_state(const System& s) {
 
 // The possible changes by an insertion, deletion, reinsertion or identity change, and their
 // probability given its trials: docs/theory/open_systems.md, section 4.
-struct Outcome {
+struct TrialOutcome {
   double probability = 0, difference = 0;  // of the energy
   bool accepted = false;
   int gains = -1, loses = -1;    // species with a molecule more or less
@@ -39,7 +39,7 @@ struct Outcome {
   int present = 0;               // molecules of the species then
 };
 template <class System>
-MM_TEAM void measure_outcome(const System& s, const Outcome& o) {
+MM_TEAM void measure_outcome(const System& s, const TrialOutcome& o) {
   if (!s.team.leads()) return;
   const double more = o.probability - (o.accepted ? 1 : 0);
   if (o.gains >= 0) add_to(s, kExpected + o.gains, more);
@@ -68,8 +68,8 @@ MM_TEAM void count_place(const System& s, const Site& center, double probability
                q);
 }
 // With a system of its own, so that the compiler keeps the members of the other in registers.
-template <class System, class Work, class Scratch, class Team>
-MM_TEAM_CALL double energy_from_scratch(const Work& work, int id, const Team team,
+template <class System, class Arrays, class Scratch, class Team>
+MM_TEAM_CALL double energy_from_scratch(const Arrays& work, int id, const Team team,
                                         const Scratch scratch) {
   return System(work, id, team, scratch).total_energy();
 }

@@ -264,9 +264,9 @@ void finish_grid(State& s, std::vector<double>&& energies) {
   make_room(s);
 }
 
-GridWork grid_work(const State& s, int species) {
+GridSum grid_sum(const State& s, int species) {
   const Parameters& p = s.parameters;
-  GridWork g{s.images.data(), s.images.size(), {}, {}, {}};
+  GridSum g{s.images.data(), s.images.size(), {}, {}, {}};
   const auto& laws = p.species[species].with_framework;
   for (std::size_t k = 0; k < laws.size(); ++k) g.law[k] = make_law<double>(laws[k], p);
   for (int a = 0; a < 3; ++a) {
@@ -277,7 +277,7 @@ GridWork grid_work(const State& s, int species) {
 }
 
 double direct_energy(const State& s, int species, const double* xyz) {
-  const GridWork g = grid_work(s, species);
+  const GridSum g = grid_sum(s, species);
   double at[3];
   for (int a = 0; a < 3; ++a) {
     const double cell = s.parameters.framework.cell[a];
@@ -423,7 +423,7 @@ Model<F> make_model(const State& s, const F* grid) {
 }
 
 template <class F>
-Work<F> make_work(const State& s, const F* grid) {
+PointArrays<F> make_arrays(const State& s, const F* grid) {
   const Parameters& p = s.parameters;
   return {make_model(s, grid),
           p.method,
@@ -447,8 +447,8 @@ Work<F> make_work(const State& s, const F* grid) {
 
 template Model<float> make_model(const State&, const float*);
 template Model<double> make_model(const State&, const double*);
-template Work<float> make_work(const State&, const float*);
-template Work<double> make_work(const State&, const double*);
+template PointArrays<float> make_arrays(const State&, const float*);
+template PointArrays<double> make_arrays(const State&, const double*);
 
 void check_species(const State& s, int species) {
   if (species < 0 || static_cast<std::size_t>(species) >= s.parameters.species.size())
@@ -470,8 +470,8 @@ void set_activities(State& s, const std::vector<double>& activities) {
   c = {c.steps, 0, 0, 0, 0, c.insertions, 0, 0};
 }
 
-void check_placed(const State& s, const Tally& tally) {
-  if (tally.stuck)
+void check_placed(const State& s, const MoveCounts& moves) {
+  if (moves.stuck)
     throw std::runtime_error(
         text_of("too many molecules: not all of ", s.slots,
                 " find a place in the box; fewer molecules or more unit cells are needed"));
@@ -489,9 +489,10 @@ std::unique_ptr<Engine> engine_on(const std::string& device, int threads,
   threads = cpu_threads(threads);
   const std::vector<int> gpus = cuda_indices(device);
   if (parameters.rigid) {
-    RigidState state = make_rigid_state(parameters);
-    if (!gpus.empty()) return make_rigid_cuda_engine(std::move(state), molecules, gpus[0], threads);
-    return make_rigid_cpu_engine(std::move(state), molecules, threads);
+    MoleculeState state = make_molecule_state(parameters);
+    if (!gpus.empty())
+      return make_molecule_cuda_engine(std::move(state), molecules, gpus[0], threads);
+    return make_molecule_cpu_engine(std::move(state), molecules, threads);
   }
   State state = make_state(parameters);
   if (!gpus.empty()) return make_cuda_engine(std::move(state), molecules, gpus[0]);
@@ -501,12 +502,12 @@ std::unique_ptr<Engine> engine_on(const std::string& device, int threads,
 struct FromSnapshot {
   const Snapshot& snapshot;
   void operator()(State& s) const { adopt(s, snapshot); }
-  void operator()(RigidState& s) const { adopt_snapshot(s, snapshot); }
+  void operator()(MoleculeState& s) const { adopt_snapshot(s, snapshot); }
 };
 struct FromPositions {
   const double *positions, *orientations;
   void operator()(State& s) const { adopt(s, positions); }
-  void operator()(RigidState& s) const { adopt_poses(s, positions, orientations); }
+  void operator()(MoleculeState& s) const { adopt_poses(s, positions, orientations); }
 };
 
 }  // namespace

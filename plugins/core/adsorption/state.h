@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "work.h"
+#include "arrays.h"
 #include "engine.h"
 #include "model.h"
 
@@ -35,7 +35,7 @@ PairLaw<F> make_law(const LennardJones& law, const Parameters& parameters);
 State make_state(const Parameters& parameters);
 // energies: [species][z][y][x] of the unit cell. Blocks the pockets, and sets the capacities.
 void finish_grid(State& state, std::vector<double>&& energies);
-GridWork grid_work(const State& state, int species);
+GridSum grid_sum(const State& state, int species);
 // Takes over the caller's molecules, or another engine's.
 void adopt(State& state, const double* positions);
 void adopt(State& state, const Snapshot& snapshot);
@@ -64,7 +64,7 @@ Site to_site(const State& state, const double* xyz);
 template <class F>
 Model<F> make_model(const State& state, const F* grid);
 template <class F>
-Work<F> make_work(const State& state, const F* grid);
+PointArrays<F> make_arrays(const State& state, const F* grid);
 
 template <class F>
 const F* host_grid(const State& state) {
@@ -79,12 +79,12 @@ void check_species(const State& state, int species);
 // because they had no free slot, as far as the slots suffice. enlarge(full) makes room for the
 // species of these bits.
 void run_whole(State& state, std::uint64_t steps, bool measure,
-               const std::function<Tally(bool)>& launch,
+               const std::function<MoveCounts(bool)>& launch,
                const std::function<void(unsigned)>& enlarge);
 // Throws if some systems had to stop before the end of a run.
 void check_whole(const State& state);
-// Throws the error that a tally reports.
-void check_placed(const State& state, const Tally& tally);
+// Throws the error that a moves reports.
+void check_placed(const State& state, const MoveCounts& moves);
 void set_activities(State& state, const std::vector<double>& activities);
 
 // ---- capacity.cpp ----

@@ -14,17 +14,17 @@ extern __shared__ __align__(64) char block_memory[];
 #endif
 
 template <class T>
-struct Fast {
+struct TeamPointer {
 #if defined(__CUDA_ARCH__)
   unsigned place;  // in bytes
 #else
   T* place;
 #endif
-  Fast() = default;
-  MM_HD explicit Fast(decltype(place) at) : place(at) {}
+  TeamPointer() = default;
+  MM_HD explicit TeamPointer(decltype(place) at) : place(at) {}
   template <class U>  // of what is not const
     requires(!std::is_const_v<U> && std::is_same_v<const U, T>)
-  MM_HD Fast(const Fast<U>& other) : place(other.place) {}
+  MM_HD TeamPointer(const TeamPointer<U>& other) : place(other.place) {}
 
   MM_HD T* get() const {
 #if defined(__CUDA_ARCH__)
@@ -34,22 +34,22 @@ struct Fast {
 #endif
   }
   MM_HD T& operator[](int i) const { return get()[i]; }
-  MM_HD Fast operator+(int items) const {
+  MM_HD TeamPointer operator+(int items) const {
 #if defined(__CUDA_ARCH__)
-    return Fast(place + static_cast<unsigned>(items) * static_cast<unsigned>(sizeof(T)));
+    return TeamPointer(place + static_cast<unsigned>(items) * static_cast<unsigned>(sizeof(T)));
 #else
-    return Fast(place + items);
+    return TeamPointer(place + items);
 #endif
   }
   template <class U>
-  MM_HD Fast<U> as() const {
+  MM_HD TeamPointer<U> as() const {
 #if defined(__CUDA_ARCH__)
-    return Fast<U>(place);
+    return TeamPointer<U>(place);
 #else
-    return Fast<U>(reinterpret_cast<U*>(place));
+    return TeamPointer<U>(reinterpret_cast<U*>(place));
 #endif
   }
-  MM_HD bool operator==(const Fast& other) const { return place == other.place; }
+  MM_HD bool operator==(const TeamPointer& other) const { return place == other.place; }
 };
 
 }  // namespace manymove::adsorption

@@ -27,9 +27,9 @@ class CpuEngine final : public CpuEngineBase<State> {
       molecules(state_);
       if (state_.data.counters.steps == 0) sum_energies();  // a snapshot has its own
     } else {
-      const Work<F> w = work();
+      const PointArrays<F> w = work();
       each_batch([&](int first, int thread) {
-        kernels_.place_molecules(w, first, scratch_of(thread), tally_of(thread));
+        kernels_.place_molecules(w, first, scratch_of(thread), counts_of(thread));
       });
       check_all_placed();
     }
@@ -37,15 +37,15 @@ class CpuEngine final : public CpuEngineBase<State> {
 
   void run(std::uint64_t steps, bool measure) override {
     const auto launch = [&](bool again) {
-      Work<F> w = work();
+      PointArrays<F> w = work();
       w.steps = steps;
       w.measure = measure;
       w.again = again;
-      clear_tallies();
+      clear_counts();
       each_batch([&](int first, int thread) {
-        kernels_.run_systems(w, first, scratch_of(thread), tally_of(thread));
+        kernels_.run_systems(w, first, scratch_of(thread), counts_of(thread));
       });
-      return sum_of_tallies();
+      return sum_of_counts();
     };
     run_whole(state_, steps, measure, launch, [&](unsigned full) {
       grow(state_, full);
@@ -62,8 +62,8 @@ class CpuEngine final : public CpuEngineBase<State> {
                                             bool empty) override {
     check_species(state_, species);
     std::vector<double> sums(2 * static_cast<std::size_t>(state_.parameters.systems));
-    const TestWork<F> t{work(),     state_.data.counters.insertions, insertions, species, empty,
-                        sums.data()};
+    const TestInsertions<F> t{
+        work(), state_.data.counters.insertions, insertions, species, empty, sums.data()};
     for_each_item(pool_, state_.parameters.systems, [&](int system, int thread) {
       kernels_.insert_test_molecules(t, system, scratch_of(thread));
     });
@@ -77,16 +77,16 @@ class CpuEngine final : public CpuEngineBase<State> {
   }
 
  private:
-  Work<F> work() {
+  PointArrays<F> work() {
     Snapshot& d = state_.data;
-    Work<F> w = make_work(state_, host_grid<F>(state_));
+    PointArrays<F> w = make_arrays(state_, host_grid<F>(state_));
     w.sites = reinterpret_cast<Site*>(d.sites.data());
     set_arrays(w);
     return w;
   }
 
   void sum_energies() {
-    const Work<F> w = work();
+    const PointArrays<F> w = work();
     each_batch([&](int first, int thread) { kernels_.sum_energies(w, first, scratch_of(thread)); });
   }
 
@@ -104,7 +104,7 @@ class CpuEngine final : public CpuEngineBase<State> {
     std::vector<std::vector<std::int32_t>> near(pool_.size());
     for (auto& list : near) list.resize(state_.images.size() + 1);
     for (int b = 0; b < species; ++b) {
-      const GridWork g = grid_work(state_, b);
+      const GridSum g = grid_sum(state_, b);
       for_each_item(pool_, n[1] * n[2], [&](int item, int thread) {
         kernels_.fill_row(
             g, item % n[1], item / n[1], near[thread].data(),

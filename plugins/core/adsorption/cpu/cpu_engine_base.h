@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the CPU engines have in common: threads with a tally and scratch memory each.
+// What the CPU engines have in common: threads with a moves and scratch memory each.
 #pragma once
 
 #include <algorithm>
@@ -32,41 +32,41 @@ class CpuEngineBase : public EngineBase<StateOfEngine> {
 
  protected:
   CpuEngineBase(StateOfEngine state, int threads)
-      : EngineBase<StateOfEngine>(std::move(state)), pool_(threads), tallies_(pool_.size()) {
+      : EngineBase<StateOfEngine>(std::move(state)), pool_(threads), of_threads_(pool_.size()) {
     if (state_.parameters.exchange > 0) reached_.resize(state_.parameters.systems);
   }
 
   // For each thread, aligned to cache lines.
   void make_scratch(std::size_t bytes) {
     scratch_.clear();
-    for (std::size_t i = 0; i < tallies_.size(); ++i) {
+    for (std::size_t i = 0; i < of_threads_.size(); ++i) {
       scratch_.emplace_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
       if (!scratch_.back()) throw std::bad_alloc();
     }
   }
   void* scratch_of(int thread) const { return scratch_[thread].get(); }
 
-  Tally& tally_of(int thread) { return tallies_[thread].tally; }
-  void clear_tallies() {
-    for (Slot& t : tallies_) t.tally = {};
+  MoveCounts& counts_of(int thread) { return of_threads_[thread].moves; }
+  void clear_counts() {
+    for (Slot& t : of_threads_) t.moves = {};
   }
-  Tally sum_of_tallies() const {
-    Tally sum;
-    for (const Slot& t : tallies_) {
-      sum.accepted += t.tally.accepted;
-      sum.exchanges += t.tally.exchanges;
-      sum.accepted_exchanges += t.tally.accepted_exchanges;
-      sum.full |= t.tally.full;
+  MoveCounts sum_of_counts() const {
+    MoveCounts sum;
+    for (const Slot& t : of_threads_) {
+      sum.accepted += t.moves.accepted;
+      sum.exchanges += t.moves.exchanges;
+      sum.accepted_exchanges += t.moves.accepted_exchanges;
+      sum.full |= t.moves.full;
     }
     return sum;
   }
   void check_all_placed() const {
-    for (const Slot& t : tallies_) check_placed(state_, t.tally);
+    for (const Slot& t : of_threads_) check_placed(state_, t.moves);
   }
 
   // Of the state, to the work of a kernel.
-  template <class Work>
-  void set_arrays(Work& w) {
+  template <class Arrays>
+  void set_arrays(Arrays& w) {
     Snapshot& d = state_.data;
     w.counts = d.counts.data();
     w.energies = d.energies.data();
@@ -79,12 +79,12 @@ class CpuEngineBase : public EngineBase<StateOfEngine> {
 
  private:
   struct alignas(128) Slot {
-    Tally tally;
+    MoveCounts moves;
   };
   struct Free {
     void operator()(void* p) const { std::free(p); }
   };
-  std::vector<Slot> tallies_;
+  std::vector<Slot> of_threads_;
   std::vector<std::unique_ptr<void, Free>> scratch_;
   std::vector<std::uint64_t> reached_;
 };

@@ -3,8 +3,8 @@
 // sources also instantiate. Sums have the order of cuda/kernels.cuh's threads and warps.
 #include "../../runtime/vec.h"  // first: the templates of model.h must see its operators
 //
-#include "system.h"
 #include "../moves/translation.h"
+#include "system.h"
 
 namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {
@@ -35,12 +35,12 @@ double total_energy(const System<F>& s) {
 }
 
 template <class F>
-void add_to(const Work<F>& w, int system, Sum sum, double value) {
+void add_to(const PointArrays<F>& w, int system, Sum sum, double value) {
   w.sums[static_cast<std::size_t>(sum) * w.systems + system] += value;
 }
 
 template <class F>
-void count_place(const Work<F>& w, int system, const Site& site, double probability) {
+void count_place(const PointArrays<F>& w, int system, const Site& site, double probability) {
   const std::uint64_t q = quantum(probability);
   if (q)
     __atomic_fetch_add(
@@ -49,7 +49,7 @@ void count_place(const Work<F>& w, int system, const Site& site, double probabil
 }
 
 template <class F>
-void measure_state(const Work<F>& w, int system, double energy, const std::int32_t* counts) {
+void measure_state(const PointArrays<F>& w, int system, double energy, const std::int32_t* counts) {
   add_to(w, system, kPlain, energy);
   double& squares = w.sums[static_cast<std::size_t>(kEnergySquared) * w.systems + system];
   squares = fused(energy, energy, squares);
@@ -67,7 +67,7 @@ void measure_state(const Work<F>& w, int system, double energy, const std::int32
 }
 
 template <class F>
-void renew_energy(const Work<F>& w, int system, double fresh, double& energy) {
+void renew_energy(const PointArrays<F>& w, int system, double fresh, double& energy) {
   double& drift = w.sums[static_cast<std::size_t>(kDrift) * w.systems + system];
   drift = highest_of(drift, magnitude(fresh - energy));
   energy = fresh;
@@ -142,14 +142,14 @@ struct SingleProposal : System<F> {
 };
 
 template <class F, bool Wide>
-void run_single(const Work<F>& w, int system, const Scratch<F>& scratch, Tally& tally) {
+void run_single(const PointArrays<F>& w, int system, const Scratch<F>& scratch, MoveCounts& moves) {
   SingleProposal<F, Wide> s(w, system, scratch);
   std::uint64_t t = w.again ? w.reached[system] : w.first_step;
   for (; t < w.first_step + w.steps; ++t) {
     const CommonDraw draw = common_draw(w.m.key, t);
     if (draw.kind >= w.m.exchange)
-      translate(s, t, draw.molecule, tally);
-    else if (!exchange(s, t, tally))
+      translate(s, t, draw.molecule, moves);
+    else if (!exchange(s, t, moves))
       break;
     if (w.measure) measure_state(w, system, s.energy, s.counts);
     if ((t + 1) % kRefresh == 0) renew_energy(w, system, total_energy(s), s.energy);
@@ -161,7 +161,8 @@ void run_single(const Work<F>& w, int system, const Scratch<F>& scratch, Tally& 
 // ---- pmc: kTogether systems in SIMD lanes ----
 
 template <class F>
-void run_together(const Work<F>& w, int first, const Scratch<F>& scratch, Tally& tally) {
+void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
+                  MoveCounts& moves) {
   constexpr int W = kTogether;
   const Model<F>& m = w.m;
   const int n = w.slots, used = w.systems - first < W ? w.systems - first : W;
@@ -227,7 +228,7 @@ void run_together(const Work<F>& w, int first, const Scratch<F>& scratch, Tally&
       if (metropolis(m.beta, difference, word[3][l])) {
         put(k, l, fresh[l]);
         energy[l] += static_cast<double>(difference);
-        ++tally.accepted;
+        ++moves.accepted;
       }
       if (w.measure) {
         measure_state(w, first + l, energy[l], nullptr);
@@ -254,7 +255,7 @@ void run_together(const Work<F>& w, int first, const Scratch<F>& scratch, Tally&
 // ---- several proposals per step ----
 
 template <class F>
-void draw_proposals(const Work<F>& w, int system, std::uint64_t step, const Site& old,
+void draw_proposals(const PointArrays<F>& w, int system, std::uint64_t step, const Site& old,
                     std::uint32_t split_word, const Scratch<F>& s) {
   const int P = w.proposals;
   for (int base = 0; base < P; base += kLanes) {
@@ -326,8 +327,8 @@ struct Reduction {
 };
 
 template <class F>
-void step_multiple(System<F>& s, std::uint64_t step, const Scratch<F>& c, Tally& tally) {
-  const Work<F>& w = s.w;
+void step_multiple(System<F>& s, std::uint64_t step, const Scratch<F>& c, MoveCounts& moves) {
+  const PointArrays<F>& w = s.w;
   const int n = s.molecules(), P = w.proposals, own = P / kWidth;
   int species;
   const int slot = s.find(static_cast<int>(uniform_below(common_draw(s.m.key, step).molecule,
@@ -362,7 +363,7 @@ void step_multiple(System<F>& s, std::uint64_t step, const Scratch<F>& c, Tally&
   const double before = s.energy;
   s.energy += static_cast<double>(c.energy[chosen]);
   s.put(slot, c.proposals[chosen]);
-  if (chosen != 0) ++tally.accepted;
+  if (chosen != 0) ++moves.accepted;
   if (!w.measure) return;
   const double total = static_cast<double>(sw.total());
   const double mean = static_cast<double>(first.total()) / total;
@@ -380,29 +381,30 @@ void step_multiple(System<F>& s, std::uint64_t step, const Scratch<F>& c, Tally&
 }
 
 template <class F>
-void run_multiple(const Work<F>& w, int system, const Scratch<F>& scratch, Tally& tally) {
+void run_multiple(const PointArrays<F>& w, int system, const Scratch<F>& scratch,
+                  MoveCounts& moves) {
   System<F> s(w, system, scratch);
   for (std::uint64_t t = w.first_step; t < w.first_step + w.steps; ++t) {
-    step_multiple(s, t, scratch, tally);
+    step_multiple(s, t, scratch, moves);
     if ((t + 1) % kRefresh == 0) renew_energy(w, system, total_energy(s), s.energy);
   }
   w.energies[system] = s.energy;
 }
 
 template <class F>
-void run_systems(const Work<F>& w, int first, void* memory, Tally& tally) {
+void run_systems(const PointArrays<F>& w, int first, void* memory, MoveCounts& moves) {
   const Scratch<F> scratch(memory, w.slots);
   if (w.method == Method::pmc) {
-    run_together(w, first, scratch, tally);
+    run_together(w, first, scratch, moves);
     return;
   }
   for (int system = first; system < w.systems && system < first + kTogether; ++system)
     if (w.method == Method::metropolis)
-      run_single<F, false>(w, system, scratch, tally);
+      run_single<F, false>(w, system, scratch, moves);
     else if (w.method == Method::plj)
-      run_single<F, true>(w, system, scratch, tally);
+      run_single<F, true>(w, system, scratch, moves);
     else
-      run_multiple(w, system, scratch, tally);
+      run_multiple(w, system, scratch, moves);
 }
 
 // ---- starts ----
@@ -410,10 +412,10 @@ void run_systems(const Work<F>& w, int first, void* memory, Tally& tally) {
 // Each molecule goes to the best of kWidth random places below the hill, of as many rounds as it
 // takes to find one where it is bound at all.
 template <class F>
-void place_molecules(const Work<F>& w, int first, void* memory, Tally& tally) {
+void place_molecules(const PointArrays<F>& w, int first, void* memory, MoveCounts& moves) {
   const Scratch<F> c(memory, w.slots);
   // Where one system finds no room, the others are not tried.
-  for (int system = first; system < w.systems && system < first + kTogether && !tally.stuck;
+  for (int system = first; system < w.systems && system < first + kTogether && !moves.stuck;
        ++system) {
     std::int32_t* counts = w.counts + static_cast<std::size_t>(system) * w.m.species;
     std::int32_t wanted[kMostSpecies];
@@ -424,7 +426,7 @@ void place_molecules(const Work<F>& w, int first, void* memory, Tally& tally) {
     System<F> s(w, system, c);
     std::uint64_t molecule = 0;  // of all species: places must not depend on capacities
     for (int b = 0; b < w.m.species; ++b)
-      for (int i = 0; i < wanted[b] && !tally.stuck; ++i, ++molecule) {
+      for (int i = 0; i < wanted[b] && !moves.stuck; ++i, ++molecule) {
         const int slot = w.m.first_slot[b] + i;
         F best = F(kForbidden);
         for (std::uint32_t round = 0; round < kPlaceRounds && !(best < F(0)); ++round) {
@@ -441,7 +443,7 @@ void place_molecules(const Work<F>& w, int first, void* memory, Tally& tally) {
               s.put(slot, c.proposals[l]);
             }
         }
-        if (!(best < w.hill)) tally.stuck = true;
+        if (!(best < w.hill)) moves.stuck = true;
         ++counts[b];
       }
     w.energies[system] = total_energy(s);
@@ -449,7 +451,7 @@ void place_molecules(const Work<F>& w, int first, void* memory, Tally& tally) {
 }
 
 template <class F>
-void sum_energies(const Work<F>& w, int first, void* memory) {
+void sum_energies(const PointArrays<F>& w, int first, void* memory) {
   const Scratch<F> c(memory, w.slots);
   for (int system = first; system < w.systems && system < first + kTogether; ++system)
     w.energies[system] = total_energy(System<F>(w, system, c));
@@ -458,8 +460,8 @@ void sum_energies(const Work<F>& w, int first, void* memory) {
 // ---- test molecules ----
 
 template <class F>
-void insert_test_molecules(const TestWork<F>& t, int system, void* memory) {
-  const Work<F>& w = t.work;
+void insert_test_molecules(const TestInsertions<F>& t, int system, void* memory) {
+  const PointArrays<F>& w = t.work;
   const Scratch<F> c(memory, w.slots);
   System<F> s(w, system, c);
   std::int32_t none[kMostSpecies] = {};
@@ -490,7 +492,7 @@ void insert_test_molecules(const TestWork<F>& t, int system, void* memory) {
   }
 }
 
-void fill_row(const GridWork& g, int row, int layer, std::int32_t* near, double* energies) {
+void fill_row(const GridSum& g, int row, int layer, std::int32_t* near, double* energies) {
   const double y = mul_rn(static_cast<double>(row), g.spacing[1]);
   const double z = mul_rn(static_cast<double>(layer), g.spacing[2]);
   int count = 0;

@@ -2,7 +2,7 @@
 // A system of molecules and the memory to work on it, for kernels.cpp alone.
 #pragma once
 
-#include "../work.h"
+#include "../arrays.h"
 
 namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {
@@ -40,7 +40,7 @@ struct Scratch {
 // One system of several molecules, for the methods that take systems one by one.
 template <class F>
 struct System {
-  const Work<F>& w;
+  const PointArrays<F>& w;
   const Model<F>& m;
   int id;
   Site* sites;
@@ -48,7 +48,7 @@ struct System {
   F *x, *y, *z;
   double energy;
 
-  System(const Work<F>& work, int system, const Scratch<F>& s)
+  System(const PointArrays<F>& work, int system, const Scratch<F>& s)
       : w(work),
         m(work.m),
         id(system),

@@ -16,7 +16,7 @@ template <class F>
 class CudaEngine final : OnDevice, public EngineBase<State> {
  public:
   CudaEngine(State state, const Adopt& molecules, int device)
-      : OnDevice(device), EngineBase(std::move(state)), tally_(1) {
+      : OnDevice(device), EngineBase(std::move(state)), move_counts_(1) {
     const Snapshot& d = state_.data;
     fill_grid();
     upload_grid();
@@ -36,9 +36,9 @@ class CudaEngine final : OnDevice, public EngineBase<State> {
     if (molecules) molecules(state_);
     upload();
     if (!molecules) {
-      tally_.clear(stream_);
-      place_kernel<F><<<blocks(), threads_, shared_, stream_>>>(work(), tally_.data());
-      check_placed(state_, fetch_tally());
+      move_counts_.clear(stream_);
+      place_kernel<F><<<blocks(), threads_, shared_, stream_>>>(work(), move_counts_.data());
+      check_placed(state_, fetch_counts());
     } else if (state_.data.counters.steps == 0) {
       sum_energies();
     }
@@ -50,13 +50,13 @@ class CudaEngine final : OnDevice, public EngineBase<State> {
   void run(std::uint64_t steps, bool measure) override {
     const DeviceGuard here = use();
     const auto start = [&](bool again) {
-      tally_.clear(stream_);
-      Work<F> w = work();
+      move_counts_.clear(stream_);
+      PointArrays<F> w = work();
       w.measure = measure;
       w.steps = steps;
       w.again = again;
       launch(w);
-      return fetch_tally();
+      return fetch_counts();
     };
     run_whole(state_, steps, measure, start, [&](unsigned full) { enlarge(full); });
   }
@@ -85,8 +85,8 @@ class CudaEngine final : OnDevice, public EngineBase<State> {
     check_species(state_, species);
     std::vector<double> host(2 * static_cast<std::size_t>(state_.parameters.systems));
     DeviceBuffer<double> sums(host.size());
-    const TestWork<F> t{work(),     state_.data.counters.insertions, insertions, species, empty,
-                        sums.data()};
+    const TestInsertions<F> t{
+        work(), state_.data.counters.insertions, insertions, species, empty, sums.data()};
     test_kernel<F><<<blocks(), threads_, shared_, stream_>>>(t);
     check_launch();
     sums.download(host.data(), stream_);
@@ -123,8 +123,8 @@ class CudaEngine final : OnDevice, public EngineBase<State> {
     check(cudaStreamSynchronize(stream_), "kernel");
   }
 
-  Work<F> work() const {
-    Work<F> w = make_work(state_, static_cast<const F*>(grid_.data()));
+  PointArrays<F> work() const {
+    PointArrays<F> w = make_arrays(state_, static_cast<const F*>(grid_.data()));
     w.m.corners = corners_.data();
     w.sites = sites_.data();
     w.counts = counts_.data();
@@ -135,16 +135,16 @@ class CudaEngine final : OnDevice, public EngineBase<State> {
     return w;
   }
 
-  void launch(const Work<F>& w) {
-    DeviceTally* const tally = tally_.data();
+  void launch(const PointArrays<F>& w) {
+    DeviceMoveCounts* const moves = move_counts_.data();
     if (w.method == Method::pmc) {
       const Planes<F> planes{planes_.data(), coordinates_.data()};
       single()<<<(w.systems + kPmcThreads - 1) / kPmcThreads, kPmcThreads, pmc_shared_, stream_>>>(
-          w, planes, tally);
+          w, planes, moves);
     } else if (w.method == Method::plj) {
-      plj_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, tally);
+      plj_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, moves);
     } else {
-      multiple()<<<blocks(), threads_, shared_, stream_>>>(w, tally);
+      multiple()<<<blocks(), threads_, shared_, stream_>>>(w, moves);
     }
     check_launch();
   }
@@ -224,7 +224,7 @@ class CudaEngine final : OnDevice, public EngineBase<State> {
     DeviceBuffer<double> device(values);
     std::vector<double> energies(species * values);
     for (int b = 0; b < species; ++b) {
-      GridWork g = grid_work(state_, b);
+      GridSum g = grid_sum(state_, b);
       g.images = images.data();
       grid_kernel<<<static_cast<unsigned>(blocks_for(values, kThreads)), kThreads, 0, stream_>>>(
           g, device.data());
@@ -263,10 +263,10 @@ class CudaEngine final : OnDevice, public EngineBase<State> {
     if (profile_.size()) profile_.upload(d.profile.data(), stream_);
   }
 
-  Tally fetch_tally() {
+  MoveCounts fetch_counts() {
     check_launch();
-    DeviceTally t;
-    tally_.download(&t, stream_);
+    DeviceMoveCounts t;
+    move_counts_.download(&t, stream_);
     return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};
   }
 
@@ -277,7 +277,7 @@ class CudaEngine final : OnDevice, public EngineBase<State> {
   DeviceBuffer<double> energies_, sums_;
   DeviceBuffer<std::uint64_t> profile_, reached_;
   DeviceBuffer<std::uint32_t> planes_;
-  DeviceBuffer<DeviceTally> tally_;
+  DeviceBuffer<DeviceMoveCounts> move_counts_;
   int threads_ = 0;
   std::size_t shared_ = 0, pmc_shared_ = 0;
 };

@@ -5,15 +5,15 @@
 
 #include <cuda_runtime.h>
 
-#include "../state.h"
 #include "../moves/translation.h"
+#include "../state.h"
 
 namespace manymove::adsorption {
 
 inline constexpr int kThreads = 128;  // of a block of warps
 inline constexpr unsigned kAll = 0xffffffffu;
 
-struct DeviceTally {
+struct DeviceMoveCounts {
   unsigned long long accepted, exchanges, accepted_exchanges;
   unsigned full, stuck;
 };
@@ -48,7 +48,7 @@ __device__ F pair_with(const Model<F>& m, const PairLaw<F>& law, const Point<F>&
 template <class F>
 struct WarpSystem {
   using Real = F;
-  const Work<F>& w;
+  const PointArrays<F>& w;
   const Model<F>& m;
   int id, lane;
   SharedPoint<F>*points, *near;
@@ -57,7 +57,7 @@ struct WarpSystem {
   int* counts;
   double energy;
 
-  __device__ WarpSystem(const Work<F>& work, int system, int warp, char* shared)
+  __device__ WarpSystem(const PointArrays<F>& work, int system, int warp, char* shared)
       : w(work), m(work.m), id(system), lane(static_cast<int>(threadIdx.x) % 32) {
     char* const mine = shared + warp * warp_bytes<F>(w.slots, m.bins);
     points = reinterpret_cast<SharedPoint<F>*>(mine);
@@ -178,19 +178,19 @@ struct Averages {
 };
 
 template <class F>
-__device__ double& sum_of(const Work<F>& w, int system, int sum) {
+__device__ double& sum_of(const PointArrays<F>& w, int system, int sum) {
   return w.sums[static_cast<std::size_t>(sum) * w.systems + system];
 }
 
 template <class F>
-__device__ Averages load_averages(const Work<F>& w, int system) {
+__device__ Averages load_averages(const PointArrays<F>& w, int system) {
   return {sum_of(w, system, kPlain), sum_of(w, system, kEnergySquared),
           sum_of(w, system, kWaste), sum_of(w, system, kWasteSquared),
           sum_of(w, system, kJump),  sum_of(w, system, kDrift)};
 }
 
 template <class F>
-__device__ void store_averages(const Work<F>& w, int system, const Averages& a) {
+__device__ void store_averages(const PointArrays<F>& w, int system, const Averages& a) {
   sum_of(w, system, kPlain) = a.plain;
   sum_of(w, system, kEnergySquared) = a.squared;
   sum_of(w, system, kWaste) = a.waste;
@@ -206,7 +206,8 @@ __device__ inline void measure_state(Averages& a, double energy) {
 
 // Adds the numbers of molecules of an open system to the averages; called by one lane.
 template <class F>
-__device__ void measure_counts(const Work<F>& w, int system, double energy, const int* counts) {
+__device__ void measure_counts(const PointArrays<F>& w, int system, double energy,
+                               const int* counts) {
   double n = 0;
   for (int b = 0; b < w.m.species; ++b) {
     n += counts[b];
@@ -226,33 +227,33 @@ __device__ inline void renew_energy(Averages& a, double fresh, double& energy) {
 
 // ---- plj: a warp per system, one proposal per step ----
 
-struct LocalTally {
+struct LaneMoveCounts {
   unsigned accepted = 0, exchanges = 0, accepted_exchanges = 0, full = 0;
 };
 
-__device__ inline void add_tally(DeviceTally* tally, const LocalTally& t) {
-  atomicAdd(&tally->accepted, static_cast<unsigned long long>(t.accepted));
-  if (t.exchanges) atomicAdd(&tally->exchanges, static_cast<unsigned long long>(t.exchanges));
+__device__ inline void add_counts(DeviceMoveCounts* moves, const LaneMoveCounts& t) {
+  atomicAdd(&moves->accepted, static_cast<unsigned long long>(t.accepted));
+  if (t.exchanges) atomicAdd(&moves->exchanges, static_cast<unsigned long long>(t.exchanges));
   if (t.accepted_exchanges)
-    atomicAdd(&tally->accepted_exchanges, static_cast<unsigned long long>(t.accepted_exchanges));
-  if (t.full) atomicOr(&tally->full, t.full);
+    atomicAdd(&moves->accepted_exchanges, static_cast<unsigned long long>(t.accepted_exchanges));
+  if (t.full) atomicOr(&moves->full, t.full);
 }
 
 // The system of this warp, or none.
 template <class F>
-__device__ int warp_system(const Work<F>& w) {
+__device__ int warp_system(const PointArrays<F>& w) {
   return static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
 }
 
 template <class F>
 __global__ void __launch_bounds__(kThreads)
-    plj_kernel(const __grid_constant__ Work<F> w, DeviceTally* tally) {
+    plj_kernel(const __grid_constant__ PointArrays<F> w, DeviceMoveCounts* moves) {
   extern __shared__ __align__(32) char shared[];
   const int system = warp_system(w);
   if (system >= w.systems) return;
   WarpSystem<F> s(w, system, static_cast<int>(threadIdx.x) / 32, shared);
   Averages a = load_averages(w, system);
-  LocalTally counted;
+  LaneMoveCounts counted;
   CommonDraw mine{};
   const std::uint64_t first = w.again ? w.reached[system] : w.first_step;
   std::uint64_t t = first;
@@ -274,7 +275,7 @@ __global__ void __launch_bounds__(kThreads)
   if (s.lane == 0) {
     if (w.reached) w.reached[system] = t;
     store_averages(w, system, a);
-    add_tally(tally, counted);
+    add_counts(moves, counted);
   }
 }
 

@@ -151,13 +151,13 @@ __device__ void proposal_energies(const WarpSystem<F>& s, int species, const Sit
 
 template <int Own, class F>
 __global__ void __launch_bounds__(kThreads)
-    multiple_kernel(const __grid_constant__ Work<F> w, DeviceTally* tally) {
+    multiple_kernel(const __grid_constant__ PointArrays<F> w, DeviceMoveCounts* moves) {
   extern __shared__ __align__(32) char shared[];
   const int system = warp_system(w);
   if (system >= w.systems) return;
   WarpSystem<F> s(w, system, static_cast<int>(threadIdx.x) / 32, shared);
   Averages a = load_averages(w, system);
-  LocalTally counted;
+  LaneMoveCounts counted;
   const int n = s.molecules(), lane = s.lane;
   for (std::uint64_t t = w.first_step; t < w.first_step + w.steps; ++t) {
     std::uint32_t word[4];
@@ -242,7 +242,7 @@ __global__ void __launch_bounds__(kThreads)
   s.store();
   if (lane == 0) {
     store_averages(w, system, a);
-    add_tally(tally, counted);
+    add_counts(moves, counted);
   }
 }
 
@@ -250,7 +250,7 @@ __global__ void __launch_bounds__(kThreads)
 
 template <class F>
 __global__ void __launch_bounds__(kThreads)
-    place_kernel(const __grid_constant__ Work<F> w, DeviceTally* tally) {
+    place_kernel(const __grid_constant__ PointArrays<F> w, DeviceMoveCounts* moves) {
   extern __shared__ __align__(32) char shared[];
   const int system = warp_system(w);
   if (system >= w.systems) return;
@@ -265,7 +265,7 @@ __global__ void __launch_bounds__(kThreads)
     for (int i = 0; i < wanted[b]; ++i, ++molecule) {
       // Where one system finds no room, the others are given up.
       const unsigned stuck =
-          s.lane == 0 ? *static_cast<const volatile unsigned*>(&tally->stuck) : 0;
+          s.lane == 0 ? *static_cast<const volatile unsigned*>(&moves->stuck) : 0;
       if (__shfl_sync(kAll, stuck, 0)) return;
       const int slot = w.m.first_slot[b] + i;
       F best = F(kForbidden);
@@ -287,7 +287,7 @@ __global__ void __launch_bounds__(kThreads)
           if (s.lane == winner) s.put(slot, site);
         }
       }
-      if (!(best < w.hill) && s.lane == 0) atomicOr(&tally->stuck, 1u);
+      if (!(best < w.hill) && s.lane == 0) atomicOr(&moves->stuck, 1u);
       __syncwarp();
       if (s.lane == 0) s.counts[b] = i + 1;
       __syncwarp();
@@ -297,7 +297,8 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class F>
-__global__ void __launch_bounds__(kThreads) energy_kernel(const __grid_constant__ Work<F> w) {
+__global__ void __launch_bounds__(kThreads)
+    energy_kernel(const __grid_constant__ PointArrays<F> w) {
   extern __shared__ __align__(32) char shared[];
   const int system = warp_system(w);
   if (system >= w.systems) return;
@@ -307,9 +308,10 @@ __global__ void __launch_bounds__(kThreads) energy_kernel(const __grid_constant_
 }
 
 template <class F>
-__global__ void __launch_bounds__(kThreads) test_kernel(const __grid_constant__ TestWork<F> t) {
+__global__ void __launch_bounds__(kThreads)
+    test_kernel(const __grid_constant__ TestInsertions<F> t) {
   extern __shared__ __align__(32) char shared[];
-  const Work<F>& w = t.work;
+  const PointArrays<F>& w = t.work;
   const int system = warp_system(w);
   if (system >= w.systems) return;
   WarpSystem<F> s(w, system, static_cast<int>(threadIdx.x) / 32, shared);

@@ -19,7 +19,7 @@ struct Planes {
 // The system of a thread. Resident: its coordinates are in shared memory, [slots][3][threads].
 template <class F, bool Resident>
 struct ThreadSystem {
-  const Work<F>& w;
+  const PointArrays<F>& w;
   Planes<F> planes;
   int id;
 
@@ -142,7 +142,8 @@ __device__ F pair_difference(const ThreadSystem<F, true>& s, int species, const 
 
 template <class F, bool Resident>
 __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
-    pmc_kernel(const __grid_constant__ Work<F> w, Planes<F> planes, DeviceTally* tally) {
+    pmc_kernel(const __grid_constant__ PointArrays<F> w, Planes<F> planes,
+               DeviceMoveCounts* moves) {
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const bool idle = thread >= w.systems;  // but takes part in the shuffles
   const Model<F>& m = w.m;
@@ -212,12 +213,12 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
   for (int slot = 0; slot < n; ++slot) w.sites[first + slot] = s.site(slot);
   w.energies[s.id] = energy;
   store_averages(w, s.id, a);
-  atomicAdd(&tally->accepted, static_cast<unsigned long long>(accepted));
+  atomicAdd(&moves->accepted, static_cast<unsigned long long>(accepted));
 }
 
 // ---- the grid: a thread per point ----
 
-static __global__ void grid_kernel(const __grid_constant__ GridWork g, double* energies) {
+static __global__ void grid_kernel(const __grid_constant__ GridSum g, double* energies) {
   const auto point = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t plane = static_cast<std::int64_t>(g.points[0]) * g.points[1];
   if (point >= plane * g.points[2]) return;

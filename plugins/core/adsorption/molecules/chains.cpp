@@ -115,7 +115,7 @@ class Distribution {
 
 // Means over bends and torsions; by randomly shifted lattices of points where beads of the chain
 // meet each other.
-void set_ideal(const RigidState& s, int species, const std::vector<Distribution>& angles,
+void set_ideal(const MoleculeState& s, int species, const std::vector<Distribution>& angles,
                IdealChain& ideal) {
   const Parameters& p = s.parameters;
   const auto& sites = p.rigid->bodies[species];
@@ -178,7 +178,7 @@ void set_ideal(const RigidState& s, int species, const std::vector<Distribution>
   ideal = {mean, std::sqrt(variance / kShifts), energy / mean};
 }
 
-int table_of(RigidState& s, bool torsion, const std::array<double, 4>& law) {
+int table_of(MoleculeState& s, bool torsion, const std::array<double, 4>& law) {
   for (std::size_t k = 0; k < s.tables.size(); ++k)
     if (s.tables[k].torsion == torsion && std::equal(law.begin(), law.end(), s.tables[k].law))
       return static_cast<int>(k);
@@ -230,7 +230,7 @@ void check_chain(const Parameters& p, std::size_t b) {
 
 }  // namespace
 
-void make_chains(RigidState& s) {
+void make_chains(MoleculeState& s) {
   const Parameters& p = s.parameters;
   const Rigid& r = *p.rigid;
   if (r.chains.empty()) {
@@ -272,7 +272,7 @@ void make_chains(RigidState& s) {
   }
 }
 
-void fill_chain_model(const RigidState& s, const AngleTable* tables, ChainModel& m) {
+void fill_chain_model(const MoleculeState& s, const AngleTable* tables, ChainModel& m) {
   m = {};
   m.table = tables;
   m.beta = 1 / s.parameters.temperature;
@@ -288,7 +288,7 @@ double chain_reach(const ChainBody& body, int sites) {
   return std::max(below, above);
 }
 
-void check_shapes(const RigidState& s, const Snapshot& snapshot) {
+void check_shapes(const MoleculeState& s, const Snapshot& snapshot) {
   if (snapshot.shapes.size() != s.data.shapes.size())
     refuse("checkpoint: the arrays do not fit the parameters");
   if (s.chains.empty()) return;

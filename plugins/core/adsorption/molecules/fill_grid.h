@@ -7,9 +7,9 @@
 
 namespace manymove::adsorption {
 
-inline void fill_rigid_grid(RigidState& s, ThreadPool& pool) {
+inline void fill_molecule_grid(MoleculeState& s, ThreadPool& pool) {
   if (!s.has_framework()) return;
-  const auto kernels = best_level<RigidKernels<double>>(MANYMOVE_LEVELS);
+  const auto kernels = best_level<MoleculeKernels<double>>(MANYMOVE_LEVELS);
   const std::array<int, 3>& n = s.parameters.grid;
   const std::size_t values = s.grid_values();
   std::vector<double> energies(values * s.types()), potential(s.felt_charges ? values : 0);
@@ -22,7 +22,7 @@ inline void fill_rigid_grid(RigidState& s, ThreadPool& pool) {
       std::copy_n(row.data() + static_cast<std::size_t>(t) * n[0], n[0],
                   energies.data() + static_cast<std::size_t>(t) * values + first);
   });
-  finish_rigid_grid(s, std::move(energies), std::move(potential));
+  finish_molecule_grid(s, std::move(energies), std::move(potential));
 }
 
 }  // namespace manymove::adsorption

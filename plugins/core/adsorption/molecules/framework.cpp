@@ -12,7 +12,7 @@ namespace manymove::adsorption {
 
 constexpr double kScreened = 4.3;  // alpha times the cutoff for the framework: erfc is 1e-9
 
-void collect_atoms(RigidState& s) {
+void collect_atoms(MoleculeState& s) {
   const Parameters& p = s.parameters;
   const Framework& f = p.framework;
   double h[6], inverse[6];
@@ -48,7 +48,7 @@ void collect_atoms(RigidState& s) {
 }
 
 // The framework's potential by waves: amplitudes of cos and sin of k r.
-void make_potential(RigidState& s) {
+void make_potential(MoleculeState& s) {
   const Parameters& p = s.parameters;
   const Framework& f = p.framework;
   double h[6], inverse[6];
@@ -69,7 +69,7 @@ void make_potential(RigidState& s) {
   });
 }
 
-RigidGridWork grid_row(const RigidState& s, int row, int layer) {
+GridRow grid_row(const MoleculeState& s, int row, int layer) {
   const Parameters& p = s.parameters;
   double h[6];
   cell_matrix(p, {1, 1, 1}, h);
@@ -82,7 +82,7 @@ RigidGridWork grid_row(const RigidState& s, int row, int layer) {
 namespace {
 
 // Adds the waves at all points of the grid, one axis after the other.
-void add_waves(const RigidState& s, std::vector<double>& potential) {
+void add_waves(const MoleculeState& s, std::vector<double>& potential) {
   const std::array<int, 3>& n = s.parameters.grid;
   int most[3] = {0, 0, 0};
   for (const auto& k : s.potential)
@@ -130,7 +130,8 @@ void add_waves(const RigidState& s, std::vector<double>& potential) {
 
 }  // namespace
 
-void finish_rigid_grid(RigidState& s, std::vector<double>&& lj, std::vector<double>&& potential) {
+void finish_molecule_grid(MoleculeState& s, std::vector<double>&& lj,
+                          std::vector<double>&& potential) {
   const Parameters& p = s.parameters;
   const std::size_t values = s.grid_values();
   const std::size_t padded = static_cast<std::size_t>(p.grid[0] + 3) * (p.grid[1] + 3) *
@@ -176,10 +177,10 @@ void finish_rigid_grid(RigidState& s, std::vector<double>&& lj, std::vector<doub
   }
   s.info.blocked_share /= std::max(1, solid);
   s.info.open_share = solid ? s.info.open_share / solid : 1;
-  make_rigid_room(s);
+  make_molecule_room(s);
 }
 
-double direct_site_energy(const RigidState& s, int type, const double* xyz) {
+double direct_site_energy(const MoleculeState& s, int type, const double* xyz) {
   const Parameters& p = s.parameters;
   double h[6], inverse[6];
   cell_matrix(p, {1, 1, 1}, h);
@@ -191,7 +192,7 @@ double direct_site_energy(const RigidState& s, int type, const double* xyz) {
                z = h[5] * u[2];
   const double charge = s.felt_charges ? p.rigid->types[type].charge * std::sqrt(kCoulomb) : 0;
   double sum = 0;
-  for (const RigidImage& i : s.atoms) {
+  for (const ChargedImage& i : s.atoms) {
     const double dx = x - i.x, dy = y - i.y, dz = z - i.z;
     const double r2 = dx * dx + dy * dy + dz * dz;
     const PairLaw<double>& law = s.atom_laws[static_cast<std::size_t>(i.kind) * s.types() + type];
@@ -207,10 +208,10 @@ double direct_site_energy(const RigidState& s, int type, const double* xyz) {
 }
 
 template <class F>
-void rigid_framework_energies(const RigidState& s, const double* xyz, std::size_t count, int type,
-                              bool direct, double* energies) {
+void site_framework_energies(const MoleculeState& s, const double* xyz, std::size_t count, int type,
+                             bool direct, double* energies) {
   if (type < 0 || type >= s.types()) refuse("there is no type of sites ", type);
-  const RigidWork<F> w = make_rigid_work(s, host_grid<F>(s));
+  const MoleculeArrays<F> w = make_molecule_arrays(s, host_grid<F>(s));
   const double* f = s.inverse;
   for (std::size_t i = 0; i < count; ++i, xyz += 3) {
     energies[i] = 0;
@@ -226,9 +227,9 @@ void rigid_framework_energies(const RigidState& s, const double* xyz, std::size_
     energies[i] = static_cast<double>(framework_energy(w.r.m, type, site));
   }
 }
-template void rigid_framework_energies<float>(const RigidState&, const double*, std::size_t, int,
+template void site_framework_energies<float>(const MoleculeState&, const double*, std::size_t, int,
+                                             bool, double*);
+template void site_framework_energies<double>(const MoleculeState&, const double*, std::size_t, int,
                                               bool, double*);
-template void rigid_framework_energies<double>(const RigidState&, const double*, std::size_t, int,
-                                               bool, double*);
 
 }  // namespace manymove::adsorption

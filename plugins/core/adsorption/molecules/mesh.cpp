@@ -54,7 +54,7 @@ std::vector<float> potential_around(const MeshTables& m) {
 
 }  // namespace
 
-void make_mesh(RigidState& s) {
+void make_mesh(MoleculeState& s) {
   MeshTables m;
   std::map<std::array<int, 3>, std::array<std::int32_t, 4>> quads;  // by z, y, x
   for (const WaveRow& row : s.rows)

@@ -74,20 +74,20 @@ MM_HD int mesh_place(const MeshModel<F>& m, const MeshRegion& region, int axis, 
 }
 
 template <class F>
-MM_HD F mesh_value(const MeshModel<F>& m, const MeshRegion& region, Fast<const F> values,
+MM_HD F mesh_value(const MeshModel<F>& m, const MeshRegion& region, TeamPointer<const F> values,
                    const Site& at) {
   F wx[kSpline], wy[kSpline], wz[kSpline];
   const int x = mesh_place(m, region, 0, at.x, wx), y = mesh_place(m, region, 1, at.y, wy),
             z = mesh_place(m, region, 2, at.z, wz);
   const int pitch = region.size[0], plane = pitch * region.size[1];
-  const Fast<const F> from = values + (z * plane + y * pitch + x);
+  const TeamPointer<const F> from = values + (z * plane + y * pitch + x);
   F sum = 0;
   MM_UNROLL
   for (int k = 0; k < kSpline; ++k) {
     F layer = 0;
     MM_UNROLL
     for (int j = 0; j < kSpline; ++j) {
-      const Fast<const F> row = from + (k * plane + j * pitch);
+      const TeamPointer<const F> row = from + (k * plane + j * pitch);
       F line = wx[0] * row[0];
       MM_UNROLL
       for (int i = 1; i < kSpline; ++i) line = fused(wx[i], row[i], line);
@@ -140,12 +140,12 @@ struct alignas(2 * sizeof(F)) MeshPhase {  // cosine and sine
 // Memory of a team for a region.
 template <class F>
 struct MeshScratch {
-  Fast<F> values;                     // [kMeshNodes]
-  Fast<MeshPhase<F>> phases;          // [points][each axis: highest + 1]
-  Fast<MeshAmplitude<F>> amplitudes;  // [quads of a layer]
-  Fast<MeshPhase<F>> circle;          // [layers][kMeshSide], along the axis z
-  Fast<MeshPhase<F>> turning[2];      // [highest + 1][kMeshSide], along the axes x and y
-  Fast<const F> alone;                // the model's, or a copy in place of the tables above
+  TeamPointer<F> values;                     // [kMeshNodes]
+  TeamPointer<MeshPhase<F>> phases;          // [points][each axis: highest + 1]
+  TeamPointer<MeshAmplitude<F>> amplitudes;  // [quads of a layer]
+  TeamPointer<MeshPhase<F>> circle;          // [layers][kMeshSide], along the axis z
+  TeamPointer<MeshPhase<F>> turning[2];      // [highest + 1][kMeshSide], along the axes x and y
+  TeamPointer<const F> alone;                // the model's, or a copy in place of the tables above
 };
 
 // Nodes of the potential of a unit charge around itself.

@@ -26,7 +26,7 @@ template <class System, class F>
 MM_TEAM void set_phases(const System& s, int point, const Site& at, F charge) {
   const MeshModel<F>& m = s.r.mesh;
   const int size = phases_of_point(m);
-  const Fast<MeshPhase<F>> to = s.scratch.mesh.phases + point * size;
+  const TeamPointer<MeshPhase<F>> to = s.scratch.mesh.phases + point * size;
   s.team.share(size, [&](int i) {
     const int x = m.highest[0] + 1, y = x + m.highest[1] + 1;
     const int n = i < x ? i : i < y ? i - x : i - y;
@@ -53,13 +53,13 @@ struct FourWaves {
   F c[4], s[4];
 };
 template <class F>
-MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const Fast<MeshPhase<F>>& phases,
+MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const TeamPointer<MeshPhase<F>>& phases,
                                 const MeshQuad& quad, int first, int end) {
   const int size = phases_of_point(m), y = m.highest[0] + 1, z = y + m.highest[1] + 1;
   F t[8] = {};
   MM_NO_UNROLL
   for (int p = first; p < end; ++p) {
-    const Fast<MeshPhase<F>> from = phases + p * size;
+    const TeamPointer<MeshPhase<F>> from = phases + p * size;
     const MeshPhase<F> ex = from[quad.x], ey = from[y + quad.y], ez = from[z + quad.z];
     const F cc = ex.c * ey.c, ss = ex.s * ey.s, sc = ex.s * ey.c, cs = ex.c * ey.s;
     t[0] = fused(cc, ez.c, t[0]), t[1] = fused(ss, ez.c, t[1]);
@@ -96,7 +96,7 @@ MM_TEAM MeshAmplitude<F> amplitude_of(const System& s, int index, int charges, b
     const Wave wave = waves[quad.wave[j] < 0 ? 0 : quad.wave[j]];
     c[j] = static_cast<F>(wave.c), sn[j] = static_cast<F>(wave.s);
   }
-  const Fast<MeshPhase<F>> phases = s.scratch.mesh.phases;
+  const TeamPointer<MeshPhase<F>> phases = s.scratch.mesh.phases;
   const FourWaves<F> own = four_waves(m, phases, quad, 0, charges);
   MM_UNROLL
   for (int j = 0; j < 4; ++j) {
@@ -143,7 +143,7 @@ struct Divisor {
 // x and then along y, and added to all nodes along z. plane: [rows of a layer][kMeshSide].
 template <class System, class F>
 MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegion& g, int charges,
-                         bool rotated, Fast<MeshSums<F>> plane) {
+                         bool rotated, TeamPointer<MeshSums<F>> plane) {
   const MeshScratch<F>& t = s.scratch.mesh;
   const int X = g.size[0], Y = g.size[1], Z = g.size[2];
   const Divisor by_x(X);
@@ -162,7 +162,7 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
   s.team.share(2 * kMeshSide, [&](int i) {  // the powers of e^(i phase) along the axes x and y
     const int axis = i / kMeshSide, node = i % kMeshSide;
     if (node >= g.size[axis]) return;
-    const Fast<MeshPhase<F>> to = t.turning[axis] + node;
+    const TeamPointer<MeshPhase<F>> to = t.turning[axis] + node;
     F step_c, step_s, c = 1, sn = 0;
     unit_circle(node_phase(m, g, axis, node), step_c, step_s);
     MM_NO_UNROLL
@@ -182,8 +182,8 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
     s.team.share(count * X, [&](int i) {
       const int r = by_x.quotient(i), node = i - r * X;
       const MeshRow row = rows[r];
-      const Fast<MeshAmplitude<F>> from = t.amplitudes + (row.first - start);
-      const Fast<MeshPhase<F>> circle = t.turning[0] + node;
+      const TeamPointer<MeshAmplitude<F>> from = t.amplitudes + (row.first - start);
+      const TeamPointer<MeshPhase<F>> circle = t.turning[0] + node;
       F u = 0, iu = 0, v = 0, iv = 0;
       MM_UNROLL_BY_2
       for (int k = 0; k < row.count; ++k) {
@@ -199,8 +199,8 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
     s.team.sync();
     s.team.share(X * Y, [&](int i) {
       const int y = by_x.quotient(i);
-      const Fast<MeshPhase<F>> circle = t.turning[1] + y;
-      const Fast<MeshSums<F>> from = plane + (i - y * X);
+      const TeamPointer<MeshPhase<F>> circle = t.turning[1] + y;
+      const TeamPointer<MeshSums<F>> from = plane + (i - y * X);
       F line = 0, iline = 0;
       MM_UNROLL_BY_2
       for (int k = 0; k < count; ++k) {
@@ -209,8 +209,8 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
         line = fused(p.v[0], e.c, fused(p.v[2], e.s, line));
         iline = fused(p.v[1], e.c, fused(p.v[3], e.s, iline));
       }
-      const Fast<MeshPhase<F>> along = t.circle + n * kMeshSide;
-      Fast<F> to = t.values + i;
+      const TeamPointer<MeshPhase<F>> along = t.circle + n * kMeshSide;
+      TeamPointer<F> to = t.values + i;
       MM_UNROLL_BY_2
       for (int z = 0; z < Z; ++z) {
         const MeshPhase<F> e = along[z];
@@ -226,7 +226,7 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
 // spare: memory of a walk.
 template <class System, class F>
 MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, bool rotated,
-                      const MeshRegion& region, Fast<Pose> spare) {
+                      const MeshRegion& region, TeamPointer<Pose> spare) {
   const int charges = set_phases_of(s, 0, body, old);
   if (!rotated) set_phases(s, charges, old.center, F(1));
   s.team.sync();
@@ -243,7 +243,7 @@ MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& re
                       const typename System::template Lane<Site>* at, const Site& center, int l,
                       bool rotated) {
   const MeshModel<F>& m = s.r.mesh;
-  const Fast<const F> values = s.scratch.mesh.values;
+  const TeamPointer<const F> values = s.scratch.mesh.values;
   MeshRegion alone;
   for (int a = 0; a < 3; ++a) {
     alone.first[a] = m.points[a] - m.alone_half[a] + kSpline / 2 - 1;
@@ -280,7 +280,7 @@ MM_TEAM double accept_by_quads(const System& s, const Body<F>& body, const Pose&
   s.team.share(m.quads, [&](int i) {
     const MeshQuad quad = m.quad[i];
     Wave* const waves = reinterpret_cast<Wave*>(s.waves);
-    const Fast<MeshPhase<F>> phases = s.scratch.mesh.phases;
+    const TeamPointer<MeshPhase<F>> phases = s.scratch.mesh.phases;
     const FourWaves<F> before = four_waves(m, phases, quad, 0, charges),
                        after = four_waves(m, phases, quad, charges, 2 * charges);
     double energy = 0;

@@ -43,7 +43,7 @@ struct WaveRow {
 };
 
 template <class F>
-struct RigidModel {
+struct MoleculeModel {
   Model<F> m;              // its grid has the types of sites in place of species
   F edges[6];              // xx, xy, xz, yy, yz, zz: edges of the box (columns) over 2^32
   double to_fractions[6];  // the inverse, times 2^32
@@ -183,7 +183,7 @@ MM_HD std::uint32_t nearest_word(double value) {
 
 // The center, plus a rotated offset in fractions of the box.
 template <class F>
-MM_HD Site site_from(const RigidModel<F>& m, const Site& center, const Matrix& turn,
+MM_HD Site site_from(const MoleculeModel<F>& m, const Site& center, const Matrix& turn,
                      const double* o) {
   double v[3];
   for (int a = 0; a < 3; ++a)
@@ -195,7 +195,7 @@ MM_HD Site site_from(const RigidModel<F>& m, const Site& center, const Matrix& t
 }
 // Site s of a molecule.
 template <class F>
-MM_HD Site site_of(const RigidModel<F>& m, const Body<F>& body, const Site& center,
+MM_HD Site site_of(const MoleculeModel<F>& m, const Body<F>& body, const Site& center,
                    const Matrix& turn, int s) {
   return site_from(m, center, turn, body.offset[s]);
 }
@@ -205,7 +205,7 @@ MM_HD Site site_of(const RigidModel<F>& m, const Body<F>& body, const Site& cent
 // Squared distance of the nearest image in a box whose smallest width is twice the cutoff: where
 // the distance is below the cutoff, the difference along each edge is below half of it.
 template <bool Skewed, class F>
-MM_HD F squared_distance(const RigidModel<F>& m, std::uint32_t x, std::uint32_t y,
+MM_HD F squared_distance(const MoleculeModel<F>& m, std::uint32_t x, std::uint32_t y,
                          std::uint32_t z) {
   const F fx = static_cast<F>(static_cast<std::int32_t>(x)),
           fy = static_cast<F>(static_cast<std::int32_t>(y)),
@@ -219,7 +219,7 @@ MM_HD F squared_distance(const RigidModel<F>& m, std::uint32_t x, std::uint32_t 
   return fused(dz, dz, fused(dy, dy, dx * dx));
 }
 template <class F>
-MM_HD F squared_distance(const RigidModel<F>& m, const Site& a, const Site& b) {
+MM_HD F squared_distance(const MoleculeModel<F>& m, const Site& a, const Site& b) {
   const std::uint32_t x = a.x - b.x, y = a.y - b.y, z = a.z - b.z;
   return m.skewed ? squared_distance<true>(m, x, y, z) : squared_distance<false>(m, x, y, z);
 }
@@ -234,7 +234,7 @@ MM_HD std::uint32_t beyond(std::uint32_t place, std::uint32_t center, std::uint3
 // distance; true if they are. In a skewed box the distance above is that of the nearest image only
 // up to half of the smallest width, but no image is closer than along the normal of a face.
 template <class F>
-MM_HD bool may_be_within(const RigidModel<F>& m, F limit, const Site& place, const Site& center,
+MM_HD bool may_be_within(const MoleculeModel<F>& m, F limit, const Site& place, const Site& center,
                          const Site& half) {
   const std::uint32_t apart[3] = {beyond(place.x, center.x, half.x),
                                   beyond(place.y, center.y, half.y),
@@ -250,7 +250,7 @@ MM_HD bool may_be_within(const RigidModel<F>& m, F limit, const Site& place, con
 // Opposite charges that come closer than the inner cutoff are forbidden: without a core their
 // energy would have no lower bound.
 template <bool Charged, class F>
-MM_HD F site_energy(const RigidModel<F>& m, const PairLaw<F>& law, F qq, F r2) {
+MM_HD F site_energy(const MoleculeModel<F>& m, const PairLaw<F>& law, F qq, F r2) {
   F u = lennard_jones(law, r2);
   if constexpr (Charged) {
     const F r = root(highest_of(r2, F(0.01)));

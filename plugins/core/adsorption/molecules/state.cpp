@@ -65,7 +65,7 @@ void check_bodies(const Parameters& p) {
   }
 }
 
-void check_cell(const RigidState& s) {
+void check_cell(const MoleculeState& s) {
   const Parameters& p = s.parameters;
   constexpr const char* kEdge[3] = {"a", "b", "c"};
   for (int a = 0; a < 3; ++a) {
@@ -84,7 +84,7 @@ void check_cell(const RigidState& s) {
 
 // The energies have no terms between a molecule and its own periodic images, which are therefore
 // kept beyond the cutoff. The center counts as a site, because rotations turn about it.
-void check_lengths(const RigidState& s) {
+void check_lengths(const MoleculeState& s) {
   const Parameters& p = s.parameters;
   if (!p.rigid->chains.empty()) return;  // check_chain() has a stricter bound
   double least = width(s.inverse, 0);
@@ -107,7 +107,7 @@ void check_lengths(const RigidState& s) {
 
 // ---- waves ----
 
-void make_waves(RigidState& s) {
+void make_waves(MoleculeState& s) {
   const Rigid& r = *s.parameters.rigid;
   if (!(r.alpha > 0) || !(r.alpha * s.parameters.cutoff <= 7) || !positive(r.wave_cutoff))
     refuse(
@@ -134,7 +134,7 @@ double tail_of(const LennardJones& law, double cutoff, double v) {
 }
 
 template <class F>
-void set_body(const RigidState& s, int b, Body<F>& body) {
+void set_body(const MoleculeState& s, int b, Body<F>& body) {
   const Parameters& p = s.parameters;
   const Rigid& r = *p.rigid;
   const auto& sites = r.bodies[b];
@@ -174,15 +174,15 @@ void set_body(const RigidState& s, int b, Body<F>& body) {
 
 }  // namespace
 
-int RigidState::places() const {
+int MoleculeState::places() const {
   int sum = 0;
   for (std::size_t b = 0; b < parameters.species.size(); ++b)
     sum += parameters.species[b].capacity * static_cast<int>(parameters.rigid->bodies[b].size());
   return sum;
 }
 
-RigidState make_rigid_state(const Parameters& parameters) {
-  RigidState s;
+MoleculeState make_molecule_state(const Parameters& parameters) {
+  MoleculeState s;
   s.parameters = parameters;
   Parameters& p = s.parameters;
   check_molecules(p);
@@ -217,21 +217,21 @@ RigidState make_rigid_state(const Parameters& parameters) {
     if (b.capacity == 0 && p.exchange > 0) b.capacity = std::max(b.molecules, kFirstRoom);
   if (!s.has_framework()) {
     s.info = {{0, 0, 0}, 0, 0, 0, 1};
-    make_rigid_room(s);
+    make_molecule_room(s);
   }
   return s;
 }
 
 // ---- molecules ----
 
-void make_rigid_room(RigidState& s) {
+void make_molecule_room(MoleculeState& s) {
   make_room(s);
   s.data.orientations.assign(4 * static_cast<std::size_t>(s.parameters.systems) * s.slots, 0);
   for (std::size_t i = 0; i < s.data.orientations.size(); i += 4) s.data.orientations[i] = 1;
   s.data.shapes.assign(s.shape_size() * s.parameters.systems * s.slots, 0);
 }
 
-void grow_rigid(RigidState& s, unsigned full) {
+void grow_molecules(MoleculeState& s, unsigned full) {
   const std::vector<int> before = capacities(s);
   const int slots = s.slots;
   grow(s, full);
@@ -256,8 +256,8 @@ void grow_rigid(RigidState& s, unsigned full) {
 namespace {
 
 template <class F>
-double pose_energy(const RigidState& s, const F* grid, int species, const Pose& pose) {
-  const RigidWork<F> w = make_rigid_work(s, grid);
+double pose_energy(const MoleculeState& s, const F* grid, int species, const Pose& pose) {
+  const MoleculeArrays<F> w = make_molecule_arrays(s, grid);
   const Body<F>& body = w.r.body[species];
   const Matrix turn = matrix_of(pose.turn);
   double sum = 0;
@@ -271,7 +271,7 @@ double pose_energy(const RigidState& s, const F* grid, int species, const Pose& 
   return sum;
 }
 
-Pose checked_pose(const RigidState& s, const double* xyz, const double* turn, int species,
+Pose checked_pose(const MoleculeState& s, const double* xyz, const double* turn, int species,
                   int molecule, int system) {
   Pose pose{{}, {1, 0, 0, 0}};
   check_finite(xyz, molecule, system);
@@ -300,7 +300,7 @@ Pose checked_pose(const RigidState& s, const double* xyz, const double* turn, in
 
 }  // namespace
 
-void adopt_poses(RigidState& s, const double* positions, const double* orientations) {
+void adopt_poses(MoleculeState& s, const double* positions, const double* orientations) {
   const Parameters& p = s.parameters;
   if (!s.chains.empty())
     refuse("positions of chains cannot be given: they start at random or from a checkpoint");
@@ -332,7 +332,7 @@ void adopt_poses(RigidState& s, const double* positions, const double* orientati
   s.data.counts = std::move(counts);
 }
 
-void adopt_snapshot(RigidState& s, const Snapshot& snapshot) {
+void adopt_snapshot(MoleculeState& s, const Snapshot& snapshot) {
   check_counts(s, snapshot);
   if (snapshot.orientations.size() != s.data.orientations.size() ||
       snapshot.waves.size() != s.data.waves.size())
@@ -349,10 +349,10 @@ void adopt_snapshot(RigidState& s, const Snapshot& snapshot) {
 }
 
 template <class F>
-RigidWork<F> make_rigid_work(const RigidState& s, const F* grid) {
+MoleculeArrays<F> make_molecule_arrays(const MoleculeState& s, const F* grid) {
   const Parameters& p = s.parameters;
-  RigidWork<F> w{};
-  RigidModel<F>& r = w.r;
+  MoleculeArrays<F> w{};
+  MoleculeModel<F>& r = w.r;
   r.m = make_model(s, grid);
   for (int i = 0; i < 6; ++i) {
     r.edges[i] = static_cast<F>(s.edges[i] * 0x1p-32);
@@ -421,11 +421,11 @@ RigidWork<F> make_rigid_work(const RigidState& s, const F* grid) {
   w.first_step = s.data.counters.steps;
   return w;
 }
-template RigidWork<float> make_rigid_work(const RigidState&, const float*);
-template RigidWork<double> make_rigid_work(const RigidState&, const double*);
+template MoleculeArrays<float> make_molecule_arrays(const MoleculeState&, const float*);
+template MoleculeArrays<double> make_molecule_arrays(const MoleculeState&, const double*);
 
 #if !defined(MANYMOVE_HAVE_CUDA)
-std::unique_ptr<Engine> make_rigid_cuda_engine(RigidState, const AdoptRigid&, int, int) {
+std::unique_ptr<Engine> make_molecule_cuda_engine(MoleculeState, const AdoptMolecules&, int, int) {
   throw std::invalid_argument(why_no_cuda_devices());
 }
 #endif

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "../state.h"
-#include "work.h"
+#include "arrays.h"
 
 namespace manymove::adsorption {
 
@@ -21,7 +21,7 @@ struct MeshTables {
   std::vector<float> alone;
 };
 
-struct RigidState : State {
+struct MoleculeState : State {
   double edges[6];    // of the box: xx, xy, xz, yy, yz, zz of docs/theory/molecules.md
   double inverse[6];  // of the same matrix
   bool charged = false, felt_charges = false;  // molecules; and a framework that acts on them
@@ -31,7 +31,7 @@ struct RigidState : State {
   std::vector<float> float_weights;  // [waves]
   std::vector<double> double_weights;
   MeshTables mesh;
-  std::vector<RigidImage> atoms;                 // images within the cutoff of the unit cell
+  std::vector<ChargedImage> atoms;               // images within the cutoff of the unit cell
   std::vector<PairLaw<double>> atom_laws;        // [kinds][types]
   std::vector<AngleTable> tables;                // of chains
   std::vector<ChainBody> chains;                 // [species], or none
@@ -55,10 +55,10 @@ struct RigidState : State {
 };
 
 // Checks everything; no grid and no molecules yet.
-RigidState make_rigid_state(const Parameters& parameters);
+MoleculeState make_molecule_state(const Parameters& parameters);
 // The images of the framework's atoms, and the waves of its potential.
-void collect_atoms(RigidState& state);
-void make_potential(RigidState& state);
+void collect_atoms(MoleculeState& state);
+void make_potential(MoleculeState& state);
 // Whether the waves at the end of Ewald's sum are so small that the error of the mesh, which is
 // largest for them, is as docs/theory/molecules.md has it.
 inline bool waves_decay(const Rigid& rigid) {
@@ -66,14 +66,14 @@ inline bool waves_decay(const Rigid& rigid) {
   return std::exp(-phase * phase) <= 1e-4;
 }
 // The tables, the chains and the ideal chains; none where molecules are rigid.
-void make_chains(RigidState& state);
-void fill_chain_model(const RigidState& state, const AngleTable* tables, ChainModel& model);
+void make_chains(MoleculeState& state);
+void fill_chain_model(const MoleculeState& state, const AngleTable* tables, ChainModel& model);
 // Largest distance of a bead from the center.
 double chain_reach(const ChainBody& body, int sites);
 // Calls task(slot, species) for the slots of all systems that have a molecule; the other slots of a
 // checkpoint may have any content. counts: [systems][species], within the capacities.
 template <class Task>
-void each_molecule(const RigidState& state, const std::vector<std::int32_t>& counts,
+void each_molecule(const MoleculeState& state, const std::vector<std::int32_t>& counts,
                    const Task& task) {
   const std::vector<Species>& species = state.parameters.species;
   std::size_t slot = 0;
@@ -83,34 +83,35 @@ void each_molecule(const RigidState& state, const std::vector<std::int32_t>& cou
     slot += species[b].capacity;
   }
 }
-void check_shapes(const RigidState& state, const Snapshot& snapshot);
+void check_shapes(const MoleculeState& state, const Snapshot& snapshot);
 // The mesh of the waves, for steps of several proposals in mixed precision.
-void make_mesh(RigidState& state);
+void make_mesh(MoleculeState& state);
 void fill_mesh_model(const MeshTables& tables, MeshModel<float>& model);
 inline void fill_mesh_model(const MeshTables&, MeshModel<double>&) {}
 // Fills the grids by rows: fill(row, energies, potential) for each of the grid's rows.
-RigidGridWork grid_row(const RigidState& state, int row, int layer);
+GridRow grid_row(const MoleculeState& state, int row, int layer);
 // lennard_jones: [types][z][y][x] of the unit cell; potential: [z][y][x], its real-space part.
-void finish_rigid_grid(RigidState& state, std::vector<double>&& lennard_jones,
-                       std::vector<double>&& potential);
-void adopt_poses(RigidState& state, const double* positions, const double* orientations);
-void adopt_snapshot(RigidState& state, const Snapshot& snapshot);
+void finish_molecule_grid(MoleculeState& state, std::vector<double>&& lennard_jones,
+                          std::vector<double>&& potential);
+void adopt_poses(MoleculeState& state, const double* positions, const double* orientations);
+void adopt_snapshot(MoleculeState& state, const Snapshot& snapshot);
 // After the capacities have changed: room for poses, without molecules; and with them.
-void make_rigid_room(RigidState& state);
-void grow_rigid(RigidState& state, unsigned full);
+void make_molecule_room(MoleculeState& state);
+void grow_molecules(MoleculeState& state, unsigned full);
 // The framework's energy at a site's place, summed over the atoms and the waves.
-double direct_site_energy(const RigidState& state, int type, const double* xyz);
+double direct_site_energy(const MoleculeState& state, int type, const double* xyz);
 
 template <class F>
-RigidWork<F> make_rigid_work(const RigidState& state, const F* grid);
+MoleculeArrays<F> make_molecule_arrays(const MoleculeState& state, const F* grid);
 template <class F>
-void rigid_framework_energies(const RigidState& state, const double* xyz, std::size_t count,
-                              int type, bool direct, double* energies);
+void site_framework_energies(const MoleculeState& state, const double* xyz, std::size_t count,
+                             int type, bool direct, double* energies);
 
-using AdoptRigid = std::function<void(RigidState&)>;
-std::unique_ptr<Engine> make_rigid_cpu_engine(RigidState state, const AdoptRigid& molecules,
-                                              int threads);
-std::unique_ptr<Engine> make_rigid_cuda_engine(RigidState state, const AdoptRigid& molecules,
-                                               int device, int threads);
+using AdoptMolecules = std::function<void(MoleculeState&)>;
+std::unique_ptr<Engine> make_molecule_cpu_engine(MoleculeState state,
+                                                 const AdoptMolecules& molecules, int threads);
+std::unique_ptr<Engine> make_molecule_cuda_engine(MoleculeState state,
+                                                  const AdoptMolecules& molecules, int device,
+                                                  int threads);
 
 }  // namespace manymove::adsorption

@@ -23,7 +23,7 @@
 //   add(address, amount): an atomic sum
 #pragma once
 
-#include "work.h"
+#include "arrays.h"
 
 #if defined(__CUDACC__)
 #define MM_TEAM __device__ inline
@@ -39,9 +39,9 @@ namespace manymove::adsorption {
 
 // Lennard-Jones energy of bead s of a chain with those of its beads from low to high that are four
 // or more bonds away.
-template <class System, class Place>
+template <class System, class SiteAt>
 MM_TEAM auto chain_energy(const System& s, int species, int bead, int low, int high, const Site& at,
-                          const Place& place) {
+                          const SiteAt& site_at) {
   using F = typename System::Real;
   const Body<F>& body = s.r.body[species];
   F sum = 0;
@@ -49,29 +49,29 @@ MM_TEAM auto chain_energy(const System& s, int species, int bead, int low, int h
     if (i > bead - 4 && i < bead + 4) continue;
     const PairLaw<F> law = s.r.laws[body.type[bead] * s.r.types + body.type[i]];
     if (law.repulsion > F(0))
-      sum += site_energy<false>(s.r, law, F(0), squared_distance(s.r, at, place(i)));
+      sum += site_energy<false>(s.r, law, F(0), squared_distance(s.r, at, site_at(i)));
   }
   return sum;
 }
 
 // Chains: whether the molecules are flexible chains; see chains.h.
 template <class TeamOf, class F, bool Chains = false>
-class RigidSystem {
+class MoleculeSystem {
  public:
   using Team = TeamOf;
   using Real = F;
   static constexpr bool kChains = Chains;
   template <class Others>
-  using With = RigidSystem<Others, F, Chains>;
+  using With = MoleculeSystem<Others, F, Chains>;
   template <class T>
   using Lane = typename Team::template Lane<T>;
   static constexpr int kLanes = Team::width;
 
-  const RigidWork<F>& w;
-  const RigidModel<F>& r;
+  const MoleculeArrays<F>& w;
+  const MoleculeModel<F>& r;
   const Model<F>& m;
   const Team& team;
-  const RigidScratch<F>& scratch;
+  const MoleculeScratch<F>& scratch;
   int id;
   Site* centers;
   Quaternion* turns;
@@ -80,8 +80,8 @@ class RigidSystem {
   double* shapes;
   double energy;
 
-  MM_TEAM RigidSystem(const RigidWork<F>& work, int system, const Team& lanes,
-                      const RigidScratch<F>& memory)
+  MM_TEAM MoleculeSystem(const MoleculeArrays<F>& work, int system, const Team& lanes,
+                         const MoleculeScratch<F>& memory)
       : w(work),
         r(work.r),
         m(work.r.m),
@@ -211,8 +211,9 @@ class RigidSystem {
   template <bool Skewed, bool Charged>
   MM_TEAM void add_run(const PairLaw<F>& law, F qq, const Site& at, const NearRun& run, F sign,
                        Lane<F>& sum) const {
-    const Fast<std::uint32_t> x = scratch.near[0] + run.begin, y = scratch.near[1] + run.begin,
-                              z = scratch.near[2] + run.begin;
+    const TeamPointer<std::uint32_t> x = scratch.near[0] + run.begin,
+                                     y = scratch.near[1] + run.begin,
+                                     z = scratch.near[2] + run.begin;
     for (int base = 0; base < run.count; base += kLanes) {
       const int some = run.count - base < kLanes ? run.count - base : kLanes;
       team.first_lanes(some, [&](int l) {
@@ -251,8 +252,9 @@ class RigidSystem {
         const NearRun run = scratch.runs[k];
         const PairLaw<F> law = r.laws[type * r.types + run.type];
         const F qq = r.charge[type] * r.charge[run.type];
-        const Fast<std::uint32_t> x = scratch.near[0] + run.begin, y = scratch.near[1] + run.begin,
-                                  z = scratch.near[2] + run.begin;
+        const TeamPointer<std::uint32_t> x = scratch.near[0] + run.begin,
+                                         y = scratch.near[1] + run.begin,
+                                         z = scratch.near[2] + run.begin;
         const bool pull = Charged && qq != F(0);
         if (!pull && !(law.repulsion > F(0))) continue;
         for (int j = 0; j < run.count; ++j) {
@@ -289,8 +291,9 @@ class RigidSystem {
       const NearRun run = scratch.runs[k];
       const PairLaw<F> law = r.laws[type * r.types + run.type];
       if (!(law.repulsion > F(0))) continue;
-      const Fast<std::uint32_t> x = scratch.near[0] + run.begin, y = scratch.near[1] + run.begin,
-                                z = scratch.near[2] + run.begin;
+      const TeamPointer<std::uint32_t> x = scratch.near[0] + run.begin,
+                                       y = scratch.near[1] + run.begin,
+                                       z = scratch.near[2] + run.begin;
       for (int j = 0; j < run.count; ++j) {
         Lane<F> r2;
         Lane<bool> near;
@@ -396,7 +399,7 @@ class RigidSystem {
   }
   // Each lane's molecule has the pose poses[lane * own]. The molecule whose structure factors are
   // in change, with the other sign, does not count.
-  MM_TEAM void add_wave_energies(const Body<F>& body, Fast<const Pose> poses, int own,
+  MM_TEAM void add_wave_energies(const Body<F>& body, TeamPointer<const Pose> poses, int own,
                                  Lane<F>& energy) const {
     int charges = 0;
     for (int k = 0; k < body.count; ++k) charges += r.charge[body.type[k]] != F(0);
@@ -471,7 +474,7 @@ class RigidSystem {
  private:
   // With at most Charges charges, so that their phases stay in registers; others are zero.
   template <int Charges>
-  MM_TEAM void add_wave_energies_of(const Body<F>& body, Fast<const Pose> poses, int own,
+  MM_TEAM void add_wave_energies_of(const Body<F>& body, TeamPointer<const Pose> poses, int own,
                                     Lane<F>& energy) const {
     Lane<Site> at[Charges];
     Lane<F> step_c[Charges], step_s[Charges], c[Charges], s[Charges];

@@ -35,7 +35,7 @@ MM_TEAM Bias<typename System::Real> weigh_bead(const System& s, int species, int
                                                int high, int all, std::uint32_t word) {
   using F = typename System::Real;
   const int type = s.r.body[species].type[bead];
-  const Fast<Site> beads = s.scratch.beads, grown = s.scratch.grown;
+  const TeamPointer<Site> beads = s.scratch.beads, grown = s.scratch.grown;
   return weigh_trials(
       s, all, word,
       [&](int i) {
@@ -59,8 +59,8 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
   using F = typename System::Real;
   const Body<F>& body = s.r.body[g.species];
   const ChainBody& chain = s.w.chains.of[g.species];
-  const Fast<double> shape = s.scratch.shape, offsets = s.scratch.offsets;
-  const Fast<Site> beads = s.scratch.beads, grown = s.scratch.grown;
+  const TeamPointer<double> shape = s.scratch.shape, offsets = s.scratch.offsets;
+  const TeamPointer<Site> beads = s.scratch.beads, grown = s.scratch.grown;
   const auto system = static_cast<std::uint32_t>(s.id);
   const auto draw_choice = [&](int bead) {
     std::uint32_t word[4];
@@ -138,7 +138,7 @@ MM_TEAM void load_shape(const System& s, int slot) {
   s.team.share(3 * s.w.chains.sites, [&](int i) { s.scratch.shape[i] = from[i]; });
   s.team.sync();
 }
-// A chain that has grown, or that is in another slot. Places of beads that it does not have are
+// A chain that has grown, or that is in another slot. LaneSites of beads that it does not have are
 // zero.
 template <class System>
 MM_TEAM void store_chain(System& s, int species, int slot, const Pose& pose) {
@@ -157,9 +157,9 @@ MM_TEAM double bonds_of_shape(const System& s, int species) {
 // ---- steps ----
 
 // As move_with_trials() of bias.h, and partial regrowths.
-template <class System, class Tally>
-MM_TEAM bool move_chain(System& s, std::uint64_t step, const CommonDraw& draw, Tally& tally,
-                        Outcome& outcome) {
+template <class System, class Counts>
+MM_TEAM bool move_chain(System& s, std::uint64_t step, const CommonDraw& draw, Counts& moves,
+                        TrialOutcome& outcome) {
   using F = typename System::Real;
   std::uint32_t word[4];
   words_of(s, step, 0u, word);
@@ -167,17 +167,17 @@ MM_TEAM bool move_chain(System& s, std::uint64_t step, const CommonDraw& draw, T
   const bool exchange = draw.kind < s.m.exchange,
              reinsert = !exchange && draw.kind < s.w.reinsert_below,
              here = !exchange && !reinsert && draw.kind < s.w.identity_below,
-             regrow = !exchange && !reinsert && !here, moves = reinsert || regrow;
+             regrow = !exchange && !reinsert && !here, stays = reinsert || regrow;
   const bool insert = exchange && word[0] >> 31, gone = !insert, come = insert || !exchange;
   int from = static_cast<int>(uniform_below(word[1], species)), to = from, slot = -1;
   bool some = true;
-  if (moves) {
+  if (stays) {
     const auto all = static_cast<std::uint32_t>(s.molecules());
     some = all > 0;
     if (some) slot = s.find(static_cast<int>(uniform_below(draw.molecule, all)), from);
     to = from;
   } else {
-    ++tally.exchanges;
+    ++moves.exchanges;
     if (here) {
       to = static_cast<int>(uniform_below(word[0], species - 1));
       to += to >= from;
@@ -228,7 +228,7 @@ MM_TEAM bool move_chain(System& s, std::uint64_t step, const CommonDraw& draw, T
       // Accepted with the probability limit / scale.
       double limit = static_cast<double>(weight(s.m.beta, rest)) * after.weight,
              scale = before.weight;
-      if (!moves) {
+      if (!stays) {
         if (come) limit *= s.m.activity[to], scale *= s.counts[to] + 1;
         if (gone) limit *= s.counts[from], scale *= s.m.activity[from];
         if (come) outcome.gains = to;
@@ -239,10 +239,10 @@ MM_TEAM bool move_chain(System& s, std::uint64_t step, const CommonDraw& draw, T
       outcome.difference = after.energy - before.energy + bonds + static_cast<double>(rest);
       if (mul_rn(uniform(word[3]), scale) < limit) {
         const int last = s.counts[from] - 1;
-        if (moves) {
+        if (stays) {
           store_chain(s, from, slot, after.pose);
         } else {
-          if (come && !has_slot(s, to, tally)) return false;
+          if (come && !has_slot(s, to, moves)) return false;
           if (come) {
             const int n = s.counts[to];
             store_chain(s, to, s.m.first_slot[to] + n, after.pose);
@@ -254,7 +254,7 @@ MM_TEAM bool move_chain(System& s, std::uint64_t step, const CommonDraw& draw, T
             store_chain(s, from, slot, s.pose(other));
             s.set_count(from, last);
           }
-          ++tally.accepted_exchanges;
+          ++moves.accepted_exchanges;
         }
         s.energy += outcome.difference;
         outcome.accepted = true;
@@ -262,7 +262,7 @@ MM_TEAM bool move_chain(System& s, std::uint64_t step, const CommonDraw& draw, T
     }
   }
   if (here) count_move(s, kIdentities, outcome.accepted);
-  if (moves) {
+  if (stays) {
     if (!single) count_move(s, reinsert ? kReinsertions : kRegrowths, outcome.accepted);
     if (s.w.measure && s.m.bins && slot >= 0 && s.team.leads()) count_place(s, s.centers[slot], 1);
   }

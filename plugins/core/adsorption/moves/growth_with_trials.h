@@ -56,8 +56,8 @@ template <class System, class Field, class AddPairs>
 MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::uint32_t word,
                                                  const Field& field, const AddPairs& add_pairs) {
   using F = typename System::Real;
-  const Fast<F> energy = s.scratch.energy, weights = s.scratch.weight;
-  const Fast<std::int32_t> open = s.scratch.open;
+  const TeamPointer<F> energy = s.scratch.energy, weights = s.scratch.weight;
+  const TeamPointer<std::int32_t> open = s.scratch.open;
   s.team.each([&](int l) {
     for (int i = l; i < all; i += System::kLanes) energy[i] = field(i);
   });
@@ -130,7 +130,7 @@ MM_TEAM Bias<typename System::Real> weigh(const System& s, int species, const Tr
 }
 
 template <class F>
-MM_HD bool has_charges(const RigidModel<F>& r, const Body<F>& body) {
+MM_HD bool has_charges(const MoleculeModel<F>& r, const Body<F>& body) {
   bool some = false;
   for (int i = 0; i < body.count; ++i) some |= r.charge[body.type[i]] != F(0);
   return some;
@@ -154,11 +154,11 @@ MM_TEAM void put_in(System& s, int species, const Pose& fresh) {
   s.put(species, s.m.first_slot[species] + n, fresh);
   s.set_count(species, n + 1);
 }
-template <class System, class Tally>
-MM_TEAM bool has_slot(const System& s, int species, Tally& tally) {
+template <class System, class Counts>
+MM_TEAM bool has_slot(const System& s, int species, Counts& moves) {
   if (s.m.first_slot[species] + s.counts[species] < s.m.first_slot[species + 1]) return true;
-  tally.full |= 1u << species;
-  --tally.exchanges;
+  moves.full |= 1u << species;
+  --moves.exchanges;
   return false;
 }
 
@@ -168,9 +168,9 @@ enum class Trial { insertion, deletion, reinsertion, identity };
 // An insertion, a deletion, a reinsertion or an identity change. A reinsertion has a place more
 // than the others, besides the old one. Returns false and leaves the system unchanged if an
 // accepted molecule finds no free slot.
-template <class System, class Tally>
-MM_TEAM bool move_with_trials(System& s, std::uint64_t step, const CommonDraw& draw, Tally& tally,
-                              Outcome& outcome) {
+template <class System, class Counts>
+MM_TEAM bool move_with_trials(System& s, std::uint64_t step, const CommonDraw& draw, Counts& moves,
+                              TrialOutcome& outcome) {
   using F = typename System::Real;
   std::uint32_t word[4], more[4];
   words_of(s, step, 0u, word);
@@ -188,7 +188,7 @@ MM_TEAM bool move_with_trials(System& s, std::uint64_t step, const CommonDraw& d
     if (some) slot = s.find(static_cast<int>(uniform_below(draw.molecule, all)), from);
     to = from;
   } else {
-    ++tally.exchanges;
+    ++moves.exchanges;
     if (kind == Trial::identity) {
       to = static_cast<int>(uniform_below(word[0], species - 1));
       to += to >= from;
@@ -263,10 +263,10 @@ MM_TEAM bool move_with_trials(System& s, std::uint64_t step, const CommonDraw& d
         if (kind == Trial::reinsertion) {
           s.put(from, slot, fresh);
         } else {
-          if (come && !has_slot(s, to, tally)) return false;
+          if (come && !has_slot(s, to, moves)) return false;
           if (gone) take_out(s, from, slot);
           if (come) put_in(s, to, fresh);
-          ++tally.accepted_exchanges;
+          ++moves.accepted_exchanges;
         }
         if (charged) s.accept_waves();
         s.energy += outcome.difference;

@@ -3,9 +3,9 @@
 // several proposals; and how they start. Written once for CPU and GPU, see steps.h.
 #pragma once
 
-#include "growth_with_trials.h"
-#include "chain_regrowth.h"
 #include "../molecules/mesh_steps.h"
+#include "chain_regrowth.h"
+#include "growth_with_trials.h"
 
 namespace manymove::adsorption {
 
@@ -13,15 +13,15 @@ namespace manymove::adsorption {
 
 // A molecule is either displaced or rotated; a coin decides for all systems together.
 template <class F>
-MM_HD Pose small_move(const RigidModel<F>& r, const Body<F>& body, bool rotate, const Pose& old,
+MM_HD Pose small_move(const MoleculeModel<F>& r, const Body<F>& body, bool rotate, const Pose& old,
                       const std::uint32_t* word) {
   if (rotate && body.count > 1)
     return {old.center, normalized(product(small_rotation(word, body.twist), old.turn))};
   return {moved(old.center, step_of(r.m, word)), old.turn};
 }
 
-template <class System, class Tally>
-MM_TEAM void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Tally& tally) {
+template <class System, class Counts>
+MM_TEAM void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Counts& moves) {
   using F = typename System::Real;
   const int n = s.molecules();
   if (n == 0) return;
@@ -51,7 +51,7 @@ MM_TEAM void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Tal
     s.put(species, slot, fresh);
     s.accept_waves();
     s.energy += static_cast<double>(difference);
-    ++tally.accepted;
+    ++moves.accepted;
   }
   if (s.w.measure && s.m.bins && s.team.leads())
     count_place(s, accept ? fresh.center : old.center, 1);
@@ -59,8 +59,8 @@ MM_TEAM void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Tal
 
 // An insertion or a deletion with a single trial. Returns false and leaves the system unchanged if
 // an accepted insertion finds no free slot.
-template <class System, class Tally>
-MM_TEAM bool exchange_one(System& s, std::uint64_t step, Tally& tally, Outcome& outcome) {
+template <class System, class Counts>
+MM_TEAM bool exchange_one(System& s, std::uint64_t step, Counts& moves, TrialOutcome& outcome) {
   using F = typename System::Real;
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
@@ -71,7 +71,7 @@ MM_TEAM bool exchange_one(System& s, std::uint64_t step, Tally& tally, Outcome& 
   const double activity = s.m.activity[species];
   typename System::template Lane<F> part;
   s.team.each([&](int l) { part[l] = 0; });
-  ++tally.exchanges;
+  ++moves.exchanges;
   outcome.inserted = species;
   outcome.present = n;
   if (word[0] >> 31) {
@@ -94,7 +94,7 @@ MM_TEAM bool exchange_one(System& s, std::uint64_t step, Tally& tally, Outcome& 
     outcome.probability = lowest_of(outcome.test / (n + 1), 1.0);
     outcome.difference = static_cast<double>(difference);
     if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return true;
-    if (!has_slot(s, species, tally)) return false;
+    if (!has_slot(s, species, moves)) return false;
     put_in(s, species, fresh);
   } else {
     outcome.tried = -1;
@@ -120,7 +120,7 @@ MM_TEAM bool exchange_one(System& s, std::uint64_t step, Tally& tally, Outcome& 
   s.accept_waves();
   s.energy += outcome.difference;
   outcome.accepted = true;
-  ++tally.accepted_exchanges;
+  ++moves.accepted_exchanges;
   return true;
 }
 
@@ -130,8 +130,9 @@ MM_TEAM bool exchange_one(System& s, std::uint64_t step, Tally& tally, Outcome& 
 // docs/theory/adsorption.md, section 3. Composed by a scan in a fixed order, since products of
 // quaternions round. Returns the buffer that they are in.
 template <class System>
-MM_TEAM Fast<const Pose> draw_proposals(System& s, int species, std::uint64_t step, const Pose& old,
-                                        std::uint32_t split_word, bool rotate) {
+MM_TEAM TeamPointer<const Pose> draw_proposals(System& s, int species, std::uint64_t step,
+                                               const Pose& old, std::uint32_t split_word,
+                                               bool rotate) {
   using F = typename System::Real;
   const int P = s.w.proposals;
   const bool anywhere = uniform_proposals(s.w, step);
@@ -139,7 +140,7 @@ MM_TEAM Fast<const Pose> draw_proposals(System& s, int species, std::uint64_t st
   const Pose start{{0, 0, 0}, {1, 0, 0, 0}};
   const bool turned = rotate && body.count > 1;
   const auto split = static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(P)));
-  Fast<Pose> from = s.scratch.walk[0], to = s.scratch.walk[1];
+  TeamPointer<Pose> from = s.scratch.walk[0], to = s.scratch.walk[1];
   s.team.share(P, [&](int i) {
     std::uint32_t word[4], turn[4];
     random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id),
@@ -167,7 +168,7 @@ MM_TEAM Fast<const Pose> draw_proposals(System& s, int species, std::uint64_t st
         to[i].center = joins ? moved(from[i].center, from[i - off].center) : from[i].center;
     });
     s.team.sync();
-    const Fast<Pose> other = from;
+    const TeamPointer<Pose> other = from;
     from = to;
     to = other;
   }
@@ -191,19 +192,19 @@ enum class Waves { none, direct, mesh };
 // potential of the others. With the mesh the pairs of some poses are a task, and the rest is
 // another one, and spare has room for an energy of each pose.
 template <class System, class F>
-MM_TEAM void proposal_energies(const System& s, int species, Fast<const Pose> poses, int count,
-                               Waves waves, bool rotated, const MeshRegion& region, Fast<F> energy,
-                               Fast<F> spare) {
-  using Places = typename System::template Lane<Site>;
+MM_TEAM void proposal_energies(const System& s, int species, TeamPointer<const Pose> poses,
+                               int count, Waves waves, bool rotated, const MeshRegion& region,
+                               TeamPointer<F> energy, TeamPointer<F> spare) {
+  using LaneSites = typename System::template Lane<Site>;
   const Body<F>& body = s.r.body[species];
   const int own = count / System::kLanes;
   const bool mesh = waves == Waves::mesh;
-  const Fast<F> of_pairs = s.scratch.weight;
+  const TeamPointer<F> of_pairs = s.scratch.weight;
   s.team.tasks(s.scratch.together, mesh ? 2 * own : own, [&](int task) {
     const bool second = task >= own;
     const int c = second ? task - own : task;
     typename System::template Lane<F> sum, pairs;
-    Places at[kMostSites];
+    LaneSites at[kMostSites];
     s.team.each([&](int l) {
       const Pose& p = poses[l * own + c];
       const Matrix turn = matrix_of(p.turn);
@@ -247,7 +248,7 @@ struct Around {
   double low[3], high[3];
 };
 template <class System>
-MM_TEAM Around around_proposals(const System& s, Fast<const Pose> poses, const Site& old) {
+MM_TEAM Around around_proposals(const System& s, TeamPointer<const Pose> poses, const Site& old) {
   Around a;
   std::uint32_t middle[3], half[3];
   for (int e = 0; e < 3; ++e) {
@@ -280,7 +281,7 @@ MM_TEAM void choose_one_of_many(const System& s, std::uint32_t choose_word, doub
   using Lane = typename System::template Lane<F>;
   const auto& w = s.w;
   const int own = w.proposals / System::kLanes;
-  const Fast<F> energy = s.scratch.energy, weights = s.scratch.weight;
+  const TeamPointer<F> energy = s.scratch.energy, weights = s.scratch.weight;
   const auto one = s.team.one();
   const F before_move = energy[0];
   Lane lowest, sw, first, second;
@@ -321,8 +322,8 @@ MM_TEAM void choose_one_of_many(const System& s, std::uint32_t choose_word, doub
   }
 }
 
-template <class System, class Tally>
-MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
+template <class System, class Counts>
+MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Counts& moves) {
   using F = typename System::Real;
   const auto& w = s.w;
   const int n = s.molecules(), P = w.proposals;
@@ -335,7 +336,8 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::choose);
   const Pose old = s.pose(slot);
   s.team.reset(s.scratch.together);
-  const Fast<const Pose> poses = draw_proposals(s, species, step, old, word[0], draw.kind & 1);
+  const TeamPointer<const Pose> poses =
+      draw_proposals(s, species, step, old, word[0], draw.kind & 1);
   const bool anywhere = uniform_proposals(w, step), rotated = (draw.kind & 1) && body.count > 1;
   bool charged = false;
   for (int i = 0; i < body.count; ++i) charged |= s.r.charge[body.type[i]] != F(0);
@@ -349,15 +351,15 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
     if (charged && w.meshes && fit_mesh(s, body, old.center, near.low, near.high, rotated, region))
       waves = Waves::mesh;
   }
-  const Fast<Pose> first = s.scratch.walk[0];
-  const Fast<Pose> spare = poses == first ? s.scratch.walk[1] : first;
+  const TeamPointer<Pose> first = s.scratch.walk[0];
+  const TeamPointer<Pose> spare = poses == first ? s.scratch.walk[1] : first;
   if (waves == Waves::mesh) {
     set_mesh(s, body, old, rotated, region, spare);
   } else if (waves == Waves::direct) {
     s.add_waves(body, old, F(-1), true);
     s.set_others();
   }
-  const Fast<F> energy = s.scratch.energy, weights = s.scratch.weight;
+  const TeamPointer<F> energy = s.scratch.energy, weights = s.scratch.weight;
   proposal_energies(s, species, poses, P, waves, rotated, region, energy, spare.template as<F>());
   const double before = s.energy;
   if (s.team.first_warp()) choose_one_of_many(s, word[1], before);
@@ -368,7 +370,7 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
     const Pose fresh = poses[choice.proposal];
     if (waves == Waves::mesh) {
       // The energy that is carried along has the waves' sum itself instead of the mesh.
-      const Fast<const F> by_mesh = spare.template as<F>();
+      const TeamPointer<const F> by_mesh = spare.template as<F>();
       const double from_mesh =
           static_cast<double>(by_mesh[choice.proposal]) - static_cast<double>(by_mesh[0]);
       s.energy += accept_by_quads(s, body, fresh) - from_mesh;
@@ -377,7 +379,7 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
       s.accept_waves();
     }
     s.put(species, slot, fresh);
-    ++tally.accepted;
+    ++moves.accepted;
   }
   if (w.measure) {
     measure_state(s);
@@ -391,21 +393,21 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Tally& tally) {
 
 // A step of the methods with one proposal per step. Returns false if it has to wait for a free
 // slot.
-template <Steps Kind, class System, class Tally>
-MM_TEAM bool one_proposal(System& s, std::uint64_t step, Tally& tally) {
+template <Steps Kind, class System, class Counts>
+MM_TEAM bool one_proposal(System& s, std::uint64_t step, Counts& moves) {
   const auto& w = s.w;
   const CommonDraw draw = common_draw(s.m.key, step);
-  Outcome outcome;
+  TrialOutcome outcome;
   if (draw.kind >= s.m.exchange && draw.kind >= w.identity_below &&
       (!System::kChains || draw.kind >= w.regrow_below)) {
-    move_one(s, step, draw, tally);
+    move_one(s, step, draw, moves);
   } else {
     if constexpr (Kind == Steps::chains) {
-      if (!move_chain(s, step, draw, tally, outcome)) return false;
+      if (!move_chain(s, step, draw, moves, outcome)) return false;
     } else if constexpr (Kind == Steps::trials) {
-      if (!move_with_trials(s, step, draw, tally, outcome)) return false;
+      if (!move_with_trials(s, step, draw, moves, outcome)) return false;
     } else {
-      if (!exchange_one(s, step, tally, outcome)) return false;
+      if (!exchange_one(s, step, moves, outcome)) return false;
     }
   }
   if (w.measure) {
@@ -416,14 +418,14 @@ MM_TEAM bool one_proposal(System& s, std::uint64_t step, Tally& tally) {
 }
 
 // Kind: steps_of(s.w), so that a GPU has a kernel for each.
-template <Steps Kind, class System, class Tally>
-MM_TEAM void run_steps(System& s, Tally& tally) {
+template <Steps Kind, class System, class Counts>
+MM_TEAM void run_steps(System& s, Counts& moves) {
   const auto& w = s.w;
   std::uint64_t t = w.again ? w.reached[s.id] : w.first_step;
   for (; t < w.first_step + w.steps; ++t) {
     if constexpr (Kind == Steps::several)
-      move_to_one_of_many(s, t, tally);
-    else if (!one_proposal<Kind>(s, t, tally))
+      move_to_one_of_many(s, t, moves);
+    else if (!one_proposal<Kind>(s, t, moves))
       break;
     if ((t + 1) % kRefresh == 0) renew_energy(s);
   }
@@ -437,7 +439,7 @@ MM_TEAM void run_steps(System& s, Tally& tally) {
 
 template <class System>
 MM_TEAM void draw_anywhere(const System& s, std::uint64_t step, std::uint32_t first,
-                           Purpose purpose, Fast<Pose> poses) {
+                           Purpose purpose, TeamPointer<Pose> poses) {
   s.team.each([&](int l) {
     for (int i = l; i < kWidth; i += System::kLanes) {
       std::uint32_t word[4], turn[4];
@@ -461,8 +463,8 @@ MM_TEAM bool place_all(System& s) {
   for (int b = 0; b < s.m.species; ++b) wanted[b] = s.counts[b];
   for (int b = 0; b < s.m.species; ++b) s.set_count(b, 0);
   std::uint64_t molecule = 0;
-  const Fast<Pose> poses = s.scratch.walk[0];
-  const Fast<F> energy = s.scratch.energy;
+  const TeamPointer<Pose> poses = s.scratch.walk[0];
+  const TeamPointer<F> energy = s.scratch.energy;
   for (int b = 0; b < s.m.species; ++b)
     for (int i = 0; i < wanted[b]; ++i, ++molecule) {
       F best = F(kForbidden);
@@ -495,8 +497,8 @@ MM_TEAM bool place_all(System& s) {
 template <class Test, class System>
 MM_TEAM void insert_tests(const Test& t, System& s) {
   using F = typename System::Real;
-  const Fast<Pose> poses = s.scratch.walk[0];
-  const Fast<F> energy = s.scratch.energy;
+  const TeamPointer<Pose> poses = s.scratch.walk[0];
+  const TeamPointer<F> energy = s.scratch.energy;
   const Waves waves = !t.empty && s.r.charged ? Waves::direct : Waves::none;
   if (waves == Waves::direct) {
     s.clear_change();

@@ -14,8 +14,8 @@
 
 namespace manymove::adsorption {
 
-template <class System, class Tally>
-MM_HD void translate(System& s, std::uint64_t step, std::uint32_t which, Tally& tally) {
+template <class System, class Counts>
+MM_HD void translate(System& s, std::uint64_t step, std::uint32_t which, Counts& moves) {
   using F = typename System::Real;
   const int n = s.molecules();
   if (n == 0) return;
@@ -33,7 +33,7 @@ MM_HD void translate(System& s, std::uint64_t step, std::uint32_t which, Tally& 
   if (accept) {
     s.move(slot, fresh);
     s.energy += static_cast<double>(difference);
-    ++tally.accepted;
+    ++moves.accepted;
   }
   if (s.w.measure && s.m.bins) s.count_place(accept ? fresh : old);
   s.sync();
@@ -41,8 +41,8 @@ MM_HD void translate(System& s, std::uint64_t step, std::uint32_t which, Tally& 
 
 // An insertion or a deletion. Returns false and leaves the system unchanged if an accepted
 // insertion finds no free slot.
-template <class System, class Tally>
-MM_HD bool exchange(System& s, std::uint64_t step, Tally& tally) {
+template <class System, class Counts>
+MM_HD bool exchange(System& s, std::uint64_t step, Counts& moves) {
   using F = typename System::Real;
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
@@ -50,7 +50,7 @@ MM_HD bool exchange(System& s, std::uint64_t step, Tally& tally) {
       static_cast<int>(uniform_below(word[1], static_cast<std::uint32_t>(s.m.species)));
   const int n = s.counts[species], first = s.m.first_slot[species];
   const double activity = s.m.activity[species];
-  ++tally.exchanges;
+  ++moves.exchanges;
   if (word[0] >> 31) {
     std::uint32_t place[4];
     random_words(place, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
@@ -60,8 +60,8 @@ MM_HD bool exchange(System& s, std::uint64_t step, Tally& tally) {
     const F difference = lowest_of(pairs + framework_energy(s.m, species, fresh), F(kForbidden));
     if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return true;
     if (first + n == s.m.first_slot[species + 1]) {
-      tally.full |= 1u << species;
-      --tally.exchanges;
+      moves.full |= 1u << species;
+      --moves.exchanges;
       return false;
     }
     s.insert(species, fresh);
@@ -78,7 +78,7 @@ MM_HD bool exchange(System& s, std::uint64_t step, Tally& tally) {
     s.remove(species, slot);
     s.energy -= static_cast<double>(lost);
   }
-  ++tally.accepted_exchanges;
+  ++moves.accepted_exchanges;
   return true;
 }
 

@@ -9,20 +9,20 @@ namespace manymove::adsorption {
 namespace {
 
 template <class F>
-class RigidCpuEngine final : public CpuEngineBase<RigidState> {
-  using Base = CpuEngineBase<RigidState>;
+class MoleculeCpuEngine final : public CpuEngineBase<MoleculeState> {
+  using Base = CpuEngineBase<MoleculeState>;
 
  public:
-  RigidCpuEngine(RigidState state, const AdoptRigid& molecules, int threads)
-      : Base(std::move(state), threads), kernels_(best_level<RigidKernels<F>>(MANYMOVE_LEVELS)) {
-    fill_rigid_grid(state_, pool_);
+  MoleculeCpuEngine(MoleculeState state, const AdoptMolecules& molecules, int threads)
+      : Base(std::move(state), threads), kernels_(best_level<MoleculeKernels<F>>(MANYMOVE_LEVELS)) {
+    fill_molecule_grid(state_, pool_);
     make_scratch();
     if (molecules) {
       molecules(state_);
       if (state_.data.counters.steps == 0) sum_energies();  // a snapshot has its own
     } else {
-      each_system([&](const RigidWork<F>& w, int system, int thread) {
-        kernels_.place_molecules(w, system, scratch(w, thread), tally_of(thread));
+      each_system([&](const MoleculeArrays<F>& w, int system, int thread) {
+        kernels_.place_molecules(w, system, scratch(w, thread), counts_of(thread));
       });
       check_all_placed();
     }
@@ -30,17 +30,17 @@ class RigidCpuEngine final : public CpuEngineBase<RigidState> {
 
   void run(std::uint64_t steps, bool measure) override {
     const auto launch = [&](bool again) {
-      clear_tallies();
-      each_system([&](RigidWork<F> w, int system, int thread) {
+      clear_counts();
+      each_system([&](MoleculeArrays<F> w, int system, int thread) {
         w.steps = steps;
         w.measure = measure;
         w.again = again;
-        kernels_.run_system(w, system, scratch(w, thread), tally_of(thread));
+        kernels_.run_system(w, system, scratch(w, thread), counts_of(thread));
       });
-      return sum_of_tallies();
+      return sum_of_counts();
     };
     run_whole(state_, steps, measure, launch, [&](unsigned full) {
-      grow_rigid(state_, full);
+      grow_molecules(state_, full);
       make_scratch();
     });
   }
@@ -53,9 +53,9 @@ class RigidCpuEngine final : public CpuEngineBase<RigidState> {
                                             bool empty) override {
     check_species(state_, species);
     std::vector<double> sums(2 * static_cast<std::size_t>(state_.parameters.systems));
-    each_system([&](const RigidWork<F>& w, int system, int thread) {
-      const RigidTest<F> t{w,          state_.data.counters.insertions, insertions, species, empty,
-                           sums.data()};
+    each_system([&](const MoleculeArrays<F>& w, int system, int thread) {
+      const MoleculeTestInsertions<F> t{
+          w, state_.data.counters.insertions, insertions, species, empty, sums.data()};
       kernels_.insert_test_molecules(t, system, scratch(w, thread));
     });
     state_.data.counters.insertions += insertions;
@@ -65,7 +65,7 @@ class RigidCpuEngine final : public CpuEngineBase<RigidState> {
   std::vector<double> energies() override {
     check_whole(state_);
     std::vector<double> sums(state_.data.energies.size()), waves(state_.data.waves.size());
-    each_system([&](RigidWork<F> w, int system, int thread) {
+    each_system([&](MoleculeArrays<F> w, int system, int thread) {
       w.energies = sums.data();
       w.waves = waves.data();
       kernels_.sum_energies(w, system, scratch(w, thread));
@@ -75,13 +75,13 @@ class RigidCpuEngine final : public CpuEngineBase<RigidState> {
   std::vector<IdealChain> ideal_chains() const override { return state_.ideal; }
   void framework_energies(const double* xyz, std::size_t count, int type, bool direct,
                           double* energies) const override {
-    rigid_framework_energies<F>(state_, xyz, count, type, direct, energies);
+    site_framework_energies<F>(state_, xyz, count, type, direct, energies);
   }
 
  private:
-  RigidWork<F> work() {
+  MoleculeArrays<F> work() {
     Snapshot& d = state_.data;
-    RigidWork<F> w = make_rigid_work(state_, host_grid<F>(state_));
+    MoleculeArrays<F> w = make_molecule_arrays(state_, host_grid<F>(state_));
     w.centers = reinterpret_cast<Site*>(d.sites.data());
     w.turns = reinterpret_cast<Quaternion*>(d.orientations.data());
     set_arrays(w);
@@ -90,35 +90,36 @@ class RigidCpuEngine final : public CpuEngineBase<RigidState> {
     return w;
   }
   void make_scratch() {
-    const RigidWork<F> w = work();
-    Base::make_scratch(RigidScratch<F>::bytes(w) + sizeof(F) * RigidScratch<F>::slow(w) + 64);
+    const MoleculeArrays<F> w = work();
+    Base::make_scratch(MoleculeScratch<F>::bytes(w) + sizeof(F) * MoleculeScratch<F>::slow(w) + 64);
   }
-  RigidScratch<F> scratch(const RigidWork<F>& w, int thread) {
+  MoleculeScratch<F> scratch(const MoleculeArrays<F>& w, int thread) {
     auto* const memory = static_cast<char*>(scratch_of(thread));
-    return {Fast<char>{memory}, w, reinterpret_cast<F*>(memory + RigidScratch<F>::bytes(w))};
+    return {TeamPointer<char>{memory}, w,
+            reinterpret_cast<F*>(memory + MoleculeScratch<F>::bytes(w))};
   }
   void sum_energies() {
-    each_system([&](const RigidWork<F>& w, int system, int thread) {
+    each_system([&](const MoleculeArrays<F>& w, int system, int thread) {
       kernels_.sum_energies(w, system, scratch(w, thread));
     });
   }
   template <class Function>
   void each_system(Function function) {
-    const RigidWork<F> w = work();
+    const MoleculeArrays<F> w = work();
     for_each_item(pool_, state_.parameters.systems,
                   [&](int system, int thread) { function(w, system, thread); });
   }
 
-  RigidKernels<F> kernels_;
+  MoleculeKernels<F> kernels_;
 };
 
 }  // namespace
 
-std::unique_ptr<Engine> make_rigid_cpu_engine(RigidState state, const AdoptRigid& molecules,
-                                              int threads) {
+std::unique_ptr<Engine> make_molecule_cpu_engine(MoleculeState state,
+                                                 const AdoptMolecules& molecules, int threads) {
   if (state.parameters.double_precision)
-    return std::make_unique<RigidCpuEngine<double>>(std::move(state), molecules, threads);
-  return std::make_unique<RigidCpuEngine<float>>(std::move(state), molecules, threads);
+    return std::make_unique<MoleculeCpuEngine<double>>(std::move(state), molecules, threads);
+  return std::make_unique<MoleculeCpuEngine<float>>(std::move(state), molecules, threads);
 }
 
 }  // namespace manymove::adsorption

@@ -33,13 +33,13 @@ struct Loop {
     for (int i = 0; i < count; ++i) f(i);
   }
   template <class Function>
-  static void tasks(Fast<Together>, int count, const Function& f) {
+  static void tasks(TeamPointer<TeamCounters>, int count, const Function& f) {
     for (int t = 0; t < count; ++t) f(t);
   }
-  static void reset(Fast<Together>) {}
-  static std::int64_t total(Fast<Together>, std::int64_t amount) { return amount; }
+  static void reset(TeamPointer<TeamCounters>) {}
+  static std::int64_t total(TeamPointer<TeamCounters>, std::int64_t amount) { return amount; }
   template <class F>
-  static void bring(const F*, int, Fast<F>) {}
+  static void bring(const F*, int, TeamPointer<F>) {}
   static bool first_warp() { return true; }
   static One one() { return {}; }
   template <class Function>
@@ -102,30 +102,31 @@ using Team = Loop<kWidth>;
 using Alone = Loop<1>;
 
 template <class F>
-void run_system(const RigidWork<F>& w, int system, const RigidScratch<F>& scratch, Tally& tally) {
+void run_system(const MoleculeArrays<F>& w, int system, const MoleculeScratch<F>& scratch,
+                MoveCounts& moves) {
   if (w.chains.sites && w.method == Method::metropolis) {
-    RigidSystem<Alone, F, true> s(w, system, Alone{}, scratch);
-    run_steps<Steps::chains>(s, tally);
+    MoleculeSystem<Alone, F, true> s(w, system, Alone{}, scratch);
+    run_steps<Steps::chains>(s, moves);
   } else if (w.chains.sites) {
-    RigidSystem<Team, F, true> s(w, system, Team{}, scratch);
-    run_steps<Steps::chains>(s, tally);
+    MoleculeSystem<Team, F, true> s(w, system, Team{}, scratch);
+    run_steps<Steps::chains>(s, moves);
   } else if (w.method == Method::metropolis) {
-    RigidSystem<Alone, F> s(w, system, Alone{}, scratch);
+    MoleculeSystem<Alone, F> s(w, system, Alone{}, scratch);
     if (steps_of(w) == Steps::trials)
-      run_steps<Steps::trials>(s, tally);
+      run_steps<Steps::trials>(s, moves);
     else
-      run_steps<Steps::one>(s, tally);
+      run_steps<Steps::one>(s, moves);
   } else {
-    RigidSystem<Team, F> s(w, system, Team{}, scratch);
+    MoleculeSystem<Team, F> s(w, system, Team{}, scratch);
     switch (steps_of(w)) {
       case Steps::one:
-        run_steps<Steps::one>(s, tally);
+        run_steps<Steps::one>(s, moves);
         break;
       case Steps::several:
-        run_steps<Steps::several>(s, tally);
+        run_steps<Steps::several>(s, moves);
         break;
       case Steps::trials:
-        run_steps<Steps::trials>(s, tally);
+        run_steps<Steps::trials>(s, moves);
         break;
       case Steps::chains:
         break;  // above
@@ -134,46 +135,47 @@ void run_system(const RigidWork<F>& w, int system, const RigidScratch<F>& scratc
 }
 
 template <class F>
-void place_molecules(const RigidWork<F>& w, int system, const RigidScratch<F>& scratch,
-                     Tally& tally) {
-  if (tally.stuck) return;  // where one system finds no room, the others are not tried
+void place_molecules(const MoleculeArrays<F>& w, int system, const MoleculeScratch<F>& scratch,
+                     MoveCounts& moves) {
+  if (moves.stuck) return;  // where one system finds no room, the others are not tried
   if (w.chains.sites) {
-    RigidSystem<Team, F, true> s(w, system, Team{}, scratch);
-    if (!place_chains(s)) tally.stuck = true;
+    MoleculeSystem<Team, F, true> s(w, system, Team{}, scratch);
+    if (!place_chains(s)) moves.stuck = true;
     return;
   }
-  RigidSystem<Team, F> s(w, system, Team{}, scratch);
-  if (!place_all(s)) tally.stuck = true;
+  MoleculeSystem<Team, F> s(w, system, Team{}, scratch);
+  if (!place_all(s)) moves.stuck = true;
 }
 
 template <class F>
-void sum_energies(const RigidWork<F>& w, int system, const RigidScratch<F>& scratch) {
+void sum_energies(const MoleculeArrays<F>& w, int system, const MoleculeScratch<F>& scratch) {
   if (w.chains.sites) {
-    RigidSystem<Team, F, true> s(w, system, Team{}, scratch);
+    MoleculeSystem<Team, F, true> s(w, system, Team{}, scratch);
     w.energies[system] = s.total_energy();
     return;
   }
-  RigidSystem<Team, F> s(w, system, Team{}, scratch);
+  MoleculeSystem<Team, F> s(w, system, Team{}, scratch);
   w.energies[system] = s.total_energy();
 }
 
 template <class F>
-void insert_test_molecules(const RigidTest<F>& t, int system, const RigidScratch<F>& scratch) {
+void insert_test_molecules(const MoleculeTestInsertions<F>& t, int system,
+                           const MoleculeScratch<F>& scratch) {
   if (t.work.chains.sites) {
-    RigidSystem<Team, F, true> s(t.work, system, Team{}, scratch);
+    MoleculeSystem<Team, F, true> s(t.work, system, Team{}, scratch);
     insert_test_chains(t, s);
     return;
   }
-  RigidSystem<Team, F> s(t.work, system, Team{}, scratch);
+  MoleculeSystem<Team, F> s(t.work, system, Team{}, scratch);
   insert_tests(t, s);
 }
 
-void fill_row(const RigidGridWork& g, double* energies, double* potential) {
+void fill_row(const GridRow& g, double* energies, double* potential) {
   const int n = g.points;
   for (int i = 0; i < g.types * n; ++i) energies[i] = 0;
   for (int i = 0; g.charged && i < n; ++i) potential[i] = 0;
   for (std::size_t i = 0; i < g.count; ++i) {
-    const RigidImage a = g.images[i];
+    const ChargedImage a = g.images[i];
     const double dy = g.y - a.y, dz = g.z - a.z, across = dz * dz + dy * dy;
     if (!(across < g.cutoff2)) continue;
     const double half = square_root(g.cutoff2 - across), middle = a.x - g.start;
@@ -199,14 +201,14 @@ void fill_row(const RigidGridWork& g, double* energies, double* potential) {
 }
 
 template <class F>
-RigidKernels<F> kernels_of() {
+MoleculeKernels<F> kernels_of() {
   return {&run_system<F>, &place_molecules<F>, &sum_energies<F>, &insert_test_molecules<F>,
           &fill_row};
 }
 
 }  // namespace
 
-void use(RigidKernels<float>& kernels) { kernels = kernels_of<float>(); }
-void use(RigidKernels<double>& kernels) { kernels = kernels_of<double>(); }
+void use(MoleculeKernels<float>& kernels) { kernels = kernels_of<float>(); }
+void use(MoleculeKernels<double>& kernels) { kernels = kernels_of<double>(); }
 
 }  // namespace manymove::adsorption::MANYMOVE_SIMD

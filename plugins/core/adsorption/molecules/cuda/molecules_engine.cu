@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA engine for rigid molecules: a warp has a system, or several warps where a step has
-// several proposals. The steps are those of moves.h; this file is compiled without contraction into
+// several proposals. The steps are those of moves/; this file is compiled without contraction into
 // fma, as those sources are on a CPU.
 #include <algorithm>
 
@@ -8,8 +8,8 @@
 #include "../../../runtime/text.h"
 #include "../../cuda/kernels.cuh"
 #include "../../engine_base.h"
-#include "../fill_grid.h"
 #include "../../moves/several_proposals.h"
+#include "../fill_grid.h"
 
 namespace manymove::adsorption {
 namespace {
@@ -41,12 +41,12 @@ struct Warp {
     for (int i = lane(); i < count; i += 32) f(i);
   }
   template <class Function>
-  __device__ static void tasks(Fast<Together>, int count, const Function& f) {
+  __device__ static void tasks(TeamPointer<TeamCounters>, int count, const Function& f) {
     MM_NO_UNROLL
     for (int t = 0; t < count; ++t) f(t);
   }
   template <class F>
-  __device__ static void bring(const F* from, int count, Fast<F> to) {
+  __device__ static void bring(const F* from, int count, TeamPointer<F> to) {
     share(count, [&](int i) { to[i] = from[i]; });
     sync();
   }
@@ -115,7 +115,7 @@ struct Warps : Warp {
     for (int i = static_cast<int>(threadIdx.x); i < items; i += static_cast<int>(blockDim.x)) f(i);
   }
   template <class Function>
-  __device__ static void tasks(Fast<Together> together, int count, const Function& f) {
+  __device__ static void tasks(TeamPointer<TeamCounters> together, int count, const Function& f) {
     MM_NO_UNROLL
     while (true) {
       int task = 0;
@@ -125,10 +125,10 @@ struct Warps : Warp {
       f(task);
     }
   }
-  __device__ static void reset(Fast<Together> together) {
+  __device__ static void reset(TeamPointer<TeamCounters> together) {
     if (leads()) together[0] = {0, 0};
   }
-  __device__ static std::int64_t total(Fast<Together> together, std::int64_t amount) {
+  __device__ static std::int64_t total(TeamPointer<TeamCounters> together, std::int64_t amount) {
     auto sum = static_cast<unsigned long long>(amount);
     MM_UNROLL
     for (int off = 16; off > 0; off /= 2) sum += __shfl_xor_sync(kAll, sum, off);
@@ -137,7 +137,7 @@ struct Warps : Warp {
     return together[0].sum;
   }
   template <class F>
-  __device__ static void bring(const F* from, int count, Fast<F> to) {
+  __device__ static void bring(const F* from, int count, TeamPointer<F> to) {
     share(count, [&](int i) { to[i] = from[i]; });
     sync();
   }
@@ -147,14 +147,14 @@ struct Warps : Warp {
 };
 
 template <class F, bool Chains = false>
-using WarpSystemOf = RigidSystem<Warp, F, Chains>;
+using WarpSystemOf = MoleculeSystem<Warp, F, Chains>;
 
 // Memory of a warp: its share of the block's, and its system's changes of structure factors.
 template <class F>
-__device__ RigidScratch<F> scratch_of(const RigidWork<F>& w, int system, F* changes) {
-  const Fast<char> memory(0u);
-  return {memory + static_cast<int>(threadIdx.x / 32 * RigidScratch<F>::bytes(w)), w,
-          changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w)};
+__device__ MoleculeScratch<F> scratch_of(const MoleculeArrays<F>& w, int system, F* changes) {
+  const TeamPointer<char> memory(0u);
+  return {memory + static_cast<int>(threadIdx.x / 32 * MoleculeScratch<F>::bytes(w)), w,
+          changes + static_cast<std::size_t>(system) * MoleculeScratch<F>::slow(w)};
 }
 __device__ int system_of_warp() {
   return static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
@@ -162,55 +162,58 @@ __device__ int system_of_warp() {
 
 template <Steps Kind, class F>
 __global__ void __launch_bounds__(kThreads)
-    run_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
+    run_kernel(const __grid_constant__ MoleculeArrays<F> w, F* changes, DeviceMoveCounts* moves) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
-  const RigidScratch<F> scratch = scratch_of(w, system, changes);
+  const MoleculeScratch<F> scratch = scratch_of(w, system, changes);
   const Warp warp;
   WarpSystemOf<F, Kind == Steps::chains> s(w, system, warp, scratch);
-  LocalTally counted;
+  LaneMoveCounts counted;
   run_steps<Kind>(s, counted);
-  if (Warp::leads()) add_tally(tally, counted);
+  if (Warp::leads()) add_counts(moves, counted);
 }
 
 // Steps of several proposals: a block has a system. In float the registers suffice for as many
 // warps of a multiprocessor as the shared memory does with the mesh.
 template <class F>
 __global__ void __launch_bounds__(kThreads, sizeof(F) == 4 ? 6 : 2)
-    run_several_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
+    run_several_kernel(const __grid_constant__ MoleculeArrays<F> w, F* changes,
+                       DeviceMoveCounts* moves) {
   const auto system = static_cast<int>(blockIdx.x);
-  const RigidScratch<F> scratch{
-      Fast<char>(0u), w, changes + static_cast<std::size_t>(system) * RigidScratch<F>::slow(w)};
+  const MoleculeScratch<F> scratch{
+      TeamPointer<char>(0u), w,
+      changes + static_cast<std::size_t>(system) * MoleculeScratch<F>::slow(w)};
   const Warps lanes;
-  RigidSystem<Warps, F> s(w, system, lanes, scratch);
-  LocalTally counted;
+  MoleculeSystem<Warps, F> s(w, system, lanes, scratch);
+  LaneMoveCounts counted;
   run_steps<Steps::several>(s, counted);
-  if (Warps::leads()) add_tally(tally, counted);
+  if (Warps::leads()) add_counts(moves, counted);
 }
 
 template <bool Chains, class F>
 __global__ void __launch_bounds__(kThreads)
-    place_rigid_kernel(const __grid_constant__ RigidWork<F> w, F* changes, DeviceTally* tally) {
+    place_molecules_kernel(const __grid_constant__ MoleculeArrays<F> w, F* changes,
+                           DeviceMoveCounts* moves) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
   const Warp warp;
-  const RigidScratch<F> scratch = scratch_of(w, system, changes);
+  const MoleculeScratch<F> scratch = scratch_of(w, system, changes);
   WarpSystemOf<F, Chains> s(w, system, warp, scratch);
   bool placed;
   if constexpr (Chains)
     placed = place_chains(s);
   else
     placed = place_all(s);
-  if (!placed && Warp::leads()) atomicOr(&tally->stuck, 1u);
+  if (!placed && Warp::leads()) atomicOr(&moves->stuck, 1u);
 }
 
 template <bool Chains, class F>
 __global__ void __launch_bounds__(kThreads)
-    energy_rigid_kernel(const __grid_constant__ RigidWork<F> w, F* changes) {
+    energy_molecules_kernel(const __grid_constant__ MoleculeArrays<F> w, F* changes) {
   const int system = system_of_warp();
   if (system >= w.systems) return;
   const Warp warp;
-  const RigidScratch<F> scratch = scratch_of(w, system, changes);
+  const MoleculeScratch<F> scratch = scratch_of(w, system, changes);
   WarpSystemOf<F, Chains> s(w, system, warp, scratch);
   const double energy = s.total_energy();
   if (Warp::leads()) w.energies[system] = energy;
@@ -218,12 +221,12 @@ __global__ void __launch_bounds__(kThreads)
 
 template <bool Chains, class F>
 __global__ void __launch_bounds__(kThreads)
-    test_rigid_kernel(const __grid_constant__ RigidTest<F> t, F* changes) {
-  const RigidWork<F>& w = t.work;
+    test_molecules_kernel(const __grid_constant__ MoleculeTestInsertions<F> t, F* changes) {
+  const MoleculeArrays<F>& w = t.work;
   const int system = system_of_warp();
   if (system >= w.systems) return;
   const Warp warp;
-  const RigidScratch<F> scratch = scratch_of(w, system, changes);
+  const MoleculeScratch<F> scratch = scratch_of(w, system, changes);
   WarpSystemOf<F, Chains> s(w, system, warp, scratch);
   if constexpr (Chains)
     insert_test_chains(t, s);
@@ -232,13 +235,13 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class F>
-class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
+class MoleculeCudaEngine final : OnDevice, public EngineBase<MoleculeState> {
  public:
-  RigidCudaEngine(RigidState state, const AdoptRigid& molecules, int device, int threads)
-      : OnDevice(device), EngineBase(std::move(state)), tally_(1) {
+  MoleculeCudaEngine(MoleculeState state, const AdoptMolecules& molecules, int device, int threads)
+      : OnDevice(device), EngineBase(std::move(state)), move_counts_(1) {
     {
       ThreadPool pool(threads);
-      fill_rigid_grid(state_, pool);
+      fill_molecule_grid(state_, pool);
     }
     grid_ = uploaded(host_grid<F>(state_), state_.info.bytes / sizeof(F));
     laws_ = uploaded(state_.laws(F{}), state_.double_laws.size());
@@ -252,7 +255,7 @@ class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
     tables_ = uploaded(state_.tables.data(), state_.tables.size());
     mesh_alone_ = uploaded(mesh.alone.data(), mesh.alone.size());
     changes_ = DeviceBuffer<F>(
-        std::max<std::size_t>(RigidScratch<F>::slow(work()) * state_.parameters.systems, 2));
+        std::max<std::size_t>(MoleculeScratch<F>::slow(work()) * state_.parameters.systems, 2));
     choose_warps();
     if (molecules) molecules(state_);
     const Snapshot& d = state_.data;
@@ -268,36 +271,38 @@ class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
     if (state_.parameters.exchange > 0)
       reached_ = DeviceBuffer<std::uint64_t>(state_.parameters.systems);
     if (!molecules) {
-      tally_.clear(stream_);
-      const auto kernel = chains() ? &place_rigid_kernel<true, F> : &place_rigid_kernel<false, F>;
-      kernel<<<blocks(), threads_, shared_, stream_>>>(work(), changes_.data(), tally_.data());
-      check_placed(state_, fetch_tally());
+      move_counts_.clear(stream_);
+      const auto kernel =
+          chains() ? &place_molecules_kernel<true, F> : &place_molecules_kernel<false, F>;
+      kernel<<<blocks(), threads_, shared_, stream_>>>(work(), changes_.data(),
+                                                       move_counts_.data());
+      check_placed(state_, fetch_counts());
     } else if (d.counters.steps == 0) {
       sum_energies();
     }
     forget();
     made();
   }
-  ~RigidCudaEngine() override { destroy(); }
+  ~MoleculeCudaEngine() override { destroy(); }
 
   void run(std::uint64_t steps, bool measure) override {
     const DeviceGuard here = use();
     const auto launch = [&](bool again) {
-      tally_.clear(stream_);
-      RigidWork<F> w = work();
+      move_counts_.clear(stream_);
+      MoleculeArrays<F> w = work();
       w.measure = measure;
       w.steps = steps;
       w.again = again;
       if (steps_of(w) == Steps::several) {
         run_several_kernel<F><<<w.systems, 32 * warps_of_block_, shared_of_block_, stream_>>>(
-            w, changes_.data(), tally_.data());
+            w, changes_.data(), move_counts_.data());
       } else {
         const auto kernel = chains()                       ? &run_kernel<Steps::chains, F>
                             : steps_of(w) == Steps::trials ? &run_kernel<Steps::trials, F>
                                                            : &run_kernel<Steps::one, F>;
-        kernel<<<blocks(), threads_, shared_, stream_>>>(w, changes_.data(), tally_.data());
+        kernel<<<blocks(), threads_, shared_, stream_>>>(w, changes_.data(), move_counts_.data());
       }
-      return fetch_tally();
+      return fetch_counts();
     };
     run_whole(state_, steps, measure, launch, [&](unsigned full) { enlarge(full); });
   }
@@ -322,9 +327,10 @@ class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
     check_species(state_, species);
     std::vector<double> host(2 * static_cast<std::size_t>(state_.parameters.systems));
     DeviceBuffer<double> sums(host.size());
-    const RigidTest<F> t{work(),     state_.data.counters.insertions, insertions, species, empty,
-                         sums.data()};
-    const auto kernel = chains() ? &test_rigid_kernel<true, F> : &test_rigid_kernel<false, F>;
+    const MoleculeTestInsertions<F> t{
+        work(), state_.data.counters.insertions, insertions, species, empty, sums.data()};
+    const auto kernel =
+        chains() ? &test_molecules_kernel<true, F> : &test_molecules_kernel<false, F>;
     kernel<<<blocks(), threads_, shared_, stream_>>>(t, changes_.data());
     check_launch();
     sums.download(host.data(), stream_);
@@ -336,7 +342,7 @@ class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
     check_whole(state_);
     const DeviceGuard here = use();
     DeviceBuffer<double> sums(energies_.size()), waves(waves_.size());
-    RigidWork<F> w = work();
+    MoleculeArrays<F> w = work();
     w.energies = sums.data();
     w.waves = waves.data();
     sum_energies(w);
@@ -363,7 +369,7 @@ class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
   }
   void framework_energies(const double* xyz, std::size_t count, int type, bool direct,
                           double* energies) const override {
-    rigid_framework_energies<F>(state_, xyz, count, type, direct, energies);
+    site_framework_energies<F>(state_, xyz, count, type, direct, energies);
   }
 
  private:
@@ -395,8 +401,9 @@ class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
     shapes_ = uploaded(d.shapes.data(), d.shapes.size());
   }
   bool chains() const { return !state_.chains.empty(); }
-  void sum_energies(const RigidWork<F>& w) {
-    const auto kernel = chains() ? &energy_rigid_kernel<true, F> : &energy_rigid_kernel<false, F>;
+  void sum_energies(const MoleculeArrays<F>& w) {
+    const auto kernel =
+        chains() ? &energy_molecules_kernel<true, F> : &energy_molecules_kernel<false, F>;
     kernel<<<blocks(), threads_, shared_, stream_>>>(w, changes_.data());
     check_launch();
   }
@@ -412,8 +419,8 @@ class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
     m.alone = mesh_alone_.data();
   }
   void set_mesh_tables(MeshModel<double>&) const {}
-  RigidWork<F> work() const {
-    RigidWork<F> w = make_rigid_work(state_, static_cast<const F*>(grid_.data()));
+  MoleculeArrays<F> work() const {
+    MoleculeArrays<F> w = make_molecule_arrays(state_, static_cast<const F*>(grid_.data()));
     w.r.laws = laws_.data();
     w.chains.table = tables_.data();
     w.r.row = rows_.data();
@@ -437,7 +444,7 @@ class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
     download(sites_, reinterpret_cast<Site*>(d.sites.data()));
     download(turns_, reinterpret_cast<Quaternion*>(d.orientations.data()));
     fetch(shapes_, d.shapes);
-    grow_rigid(state_, full);
+    grow_molecules(state_, full);
     choose_warps();
     upload_poses();
     forget();
@@ -445,8 +452,8 @@ class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
 
   // So many warps in a block that most of them fit into a multiprocessor's shared memory.
   void choose_warps() {
-    const RigidWork<F> w = work();
-    const std::size_t each = RigidScratch<F>::bytes(w);
+    const MoleculeArrays<F> w = work();
+    const std::size_t each = MoleculeScratch<F>::bytes(w);
     int most = 0, all = 0;
     check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device_),
           "device");
@@ -486,18 +493,18 @@ class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
       allow(&run_kernel<Steps::one, F>);
       allow(&run_kernel<Steps::trials, F>);
     }
-    allow(&place_rigid_kernel<Chains, F>);
-    allow(&energy_rigid_kernel<Chains, F>);
-    allow(&test_rigid_kernel<Chains, F>);
+    allow(&place_molecules_kernel<Chains, F>);
+    allow(&energy_molecules_kernel<Chains, F>);
+    allow(&test_molecules_kernel<Chains, F>);
   }
   int blocks() const {
     const int warps = threads_ / 32;
     return (state_.parameters.systems + warps - 1) / warps;
   }
-  Tally fetch_tally() {
+  MoveCounts fetch_counts() {
     check_launch();
-    DeviceTally t;
-    tally_.download(&t, stream_);
+    DeviceMoveCounts t;
+    move_counts_.download(&t, stream_);
     return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};
   }
 
@@ -516,7 +523,7 @@ class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
   DeviceBuffer<double> energies_, sums_, waves_, shapes_;
   DeviceBuffer<AngleTable> tables_;
   DeviceBuffer<std::uint64_t> profile_, reached_;
-  DeviceBuffer<DeviceTally> tally_;
+  DeviceBuffer<DeviceMoveCounts> move_counts_;
   int threads_ = 0;
   std::size_t shared_ = 0;
   int warps_of_block_ = 0;  // and its shared memory, in steps of several proposals
@@ -525,13 +532,15 @@ class RigidCudaEngine final : OnDevice, public EngineBase<RigidState> {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_rigid_cuda_engine(RigidState state, const AdoptRigid& molecules,
-                                               int device, int threads) {
+std::unique_ptr<Engine> make_molecule_cuda_engine(MoleculeState state,
+                                                  const AdoptMolecules& molecules, int device,
+                                                  int threads) {
   if (state.parameters.method == Method::metropolis)
     throw std::invalid_argument("method metropolis is the reference on a CPU; pmc is the same");
   if (state.parameters.double_precision)
-    return std::make_unique<RigidCudaEngine<double>>(std::move(state), molecules, device, threads);
-  return std::make_unique<RigidCudaEngine<float>>(std::move(state), molecules, device, threads);
+    return std::make_unique<MoleculeCudaEngine<double>>(std::move(state), molecules, device,
+                                                        threads);
+  return std::make_unique<MoleculeCudaEngine<float>>(std::move(state), molecules, device, threads);
 }
 
 }  // namespace manymove::adsorption

@@ -11,7 +11,7 @@ namespace manymove::adsorption {
 inline constexpr int kTogether = 16;  // systems side by side in SIMD lanes (pmc)
 inline constexpr int kMostProposals = 512;
 
-struct Tally {
+struct MoveCounts {
   std::uint64_t accepted = 0, exchanges = 0, accepted_exchanges = 0;
   unsigned full = 0;   // species, a bit each, that had no slot left for an insertion
   bool stuck = false;  // a molecule found no place
@@ -24,7 +24,7 @@ struct Image {
 };
 
 template <class F>
-struct Work {
+struct PointArrays {
   Model<F> m;
   Method method;
   int proposals;
@@ -45,12 +45,12 @@ struct Work {
 // Whether a step's proposals are anywhere in the box. Those of mup are, but every other step that
 // is not measured goes along random walks: dense systems hardly relax by uniform proposals.
 template <class F>
-MM_HD bool uniform_proposals(const Work<F>& w, std::uint64_t step) {
+MM_HD bool uniform_proposals(const PointArrays<F>& w, std::uint64_t step) {
   return w.method == Method::mup && (w.measure || (step & 1));
 }
 
 // One species' interaction with the framework, on the unit cell's grid.
-struct GridWork {
+struct GridSum {
   const Image* images;
   std::size_t count;
   PairLaw<double> law[64];  // per kind
@@ -60,8 +60,8 @@ struct GridWork {
 
 // Test insertions: [systems][2] sums.
 template <class F>
-struct TestWork {
-  Work<F> work;
+struct TestInsertions {
+  PointArrays<F> work;
   std::uint64_t first, count;
   int species;
   bool empty;
@@ -74,12 +74,12 @@ std::size_t scratch_bytes(int slots, std::size_t real);
 
 template <class F>
 struct Kernels {
-  void (*run_systems)(const Work<F>& w, int first, void* scratch, Tally& tally);
-  void (*place_molecules)(const Work<F>& w, int first, void* scratch, Tally& tally);
-  void (*sum_energies)(const Work<F>& w, int first, void* scratch);
-  void (*insert_test_molecules)(const TestWork<F>& t, int system, void* scratch);
+  void (*run_systems)(const PointArrays<F>& w, int first, void* scratch, MoveCounts& moves);
+  void (*place_molecules)(const PointArrays<F>& w, int first, void* scratch, MoveCounts& moves);
+  void (*sum_energies)(const PointArrays<F>& w, int first, void* scratch);
+  void (*insert_test_molecules)(const TestInsertions<F>& t, int system, void* scratch);
   // near: [count], room for the images close to the row.
-  void (*fill_row)(const GridWork& g, int row, int layer, std::int32_t* near, double* energies);
+  void (*fill_row)(const GridSum& g, int row, int layer, std::int32_t* near, double* energies);
 };
 MANYMOVE_KERNELS(Kernels<float>)
 MANYMOVE_KERNELS(Kernels<double>)

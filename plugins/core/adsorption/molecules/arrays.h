@@ -2,7 +2,7 @@
 // What the kernels for rigid molecules work on, on a host or on a device.
 #pragma once
 
-#include "../work.h"
+#include "../arrays.h"
 #include "../engine.h"
 #include "chain_model.h"
 #include "model.h"
@@ -10,8 +10,8 @@
 namespace manymove::adsorption {
 
 template <class F>
-struct RigidWork {
-  RigidModel<F> r;
+struct MoleculeArrays {
+  MoleculeModel<F> r;
   ChainModel chains;
   Method method;
   int proposals;
@@ -34,13 +34,13 @@ struct RigidWork {
   std::uint64_t* profile;  // [groups][bins]
   double* waves;           // [systems][waves][2]: structure factors, cosine and sine
   double* shapes;          // [systems][slots][chains.sites][3]: offsets of chains' sites
-  std::uint64_t* reached;  // as Work has it
+  std::uint64_t* reached;  // as PointArrays has it
   bool again;
 };
 
 template <class F>
-struct RigidTest {
-  RigidWork<F> work;
+struct MoleculeTestInsertions {
+  MoleculeArrays<F> work;
   std::uint64_t first, count;
   int species;
   bool empty;
@@ -61,7 +61,7 @@ struct Choice {
 };
 
 // What the warps of a team count together.
-struct Together {
+struct TeamCounters {
   std::int64_t sum;
   int task;
 };
@@ -71,13 +71,13 @@ inline constexpr double kQuantum = 0x1p-20;
 
 // Whether a step's proposals are anywhere in the box, as for single sites.
 template <class F>
-MM_HD bool uniform_proposals(const RigidWork<F>& w, std::uint64_t step) {
+MM_HD bool uniform_proposals(const MoleculeArrays<F>& w, std::uint64_t step) {
   return w.method == Method::mup && (w.measure || (step & 1));
 }
 
 // At least kWidth, for starts and test molecules.
 template <class F>
-MM_HD int walk_length(const RigidWork<F>& w) {
+MM_HD int walk_length(const MoleculeArrays<F>& w) {
   const bool multiple = w.method == Method::mup || w.method == Method::mdp;
   return multiple ? w.proposals : kWidth;
 }
@@ -86,7 +86,7 @@ MM_HD int walk_length(const RigidWork<F>& w) {
 // reinsertions and identity changes choose one of several poses; and of chains, which grow.
 enum class Steps { one, several, trials, chains };
 template <class F>
-MM_HD Steps steps_of(const RigidWork<F>& w) {
+MM_HD Steps steps_of(const MoleculeArrays<F>& w) {
   if (w.chains.sites) return Steps::chains;
   if (w.method == Method::mup || w.method == Method::mdp) return Steps::several;
   const bool many = w.trial_positions * w.trial_orientations > 1;
@@ -95,27 +95,27 @@ MM_HD Steps steps_of(const RigidWork<F>& w) {
 
 // Memory of one worker besides the state: where the sites are, and what a step needs.
 template <class F>
-struct RigidScratch {
-  Fast<std::uint32_t> sites[3];  // [places]
-  Fast<std::uint32_t> near[3];   // [places]: sites close to the molecule that moves
-  Fast<NearRun> runs;            // [kMostRuns]
-  Fast<Choice<F>> choice;
-  Fast<Pose> walk[2];       // [most proposals], also of starts and test molecules
-  Fast<F> energy;           // [most proposals or trials]
-  Fast<F> weight;           // [most proposals or trials]
-  Fast<std::int32_t> open;  // [trials]
-  Fast<Site> beads;         // [trials]: trial places of a chain's bead
-  Fast<double> offsets;     // [trials][3]: their offsets from the center, without rotation
-  Fast<Site> grown;         // [chains.sites]: beads of the chain that grows
-  Fast<double> shape;       // [chains.sites][3]: their offsets
-  Fast<Together> together;
+struct MoleculeScratch {
+  TeamPointer<std::uint32_t> sites[3];  // [places]
+  TeamPointer<std::uint32_t> near[3];   // [places]: sites close to the molecule that moves
+  TeamPointer<NearRun> runs;            // [kMostRuns]
+  TeamPointer<Choice<F>> choice;
+  TeamPointer<Pose> walk[2];       // [most proposals], also of starts and test molecules
+  TeamPointer<F> energy;           // [most proposals or trials]
+  TeamPointer<F> weight;           // [most proposals or trials]
+  TeamPointer<std::int32_t> open;  // [trials]
+  TeamPointer<Site> beads;         // [trials]: trial places of a chain's bead
+  TeamPointer<double> offsets;     // [trials][3]: their offsets from the center, without rotation
+  TeamPointer<Site> grown;         // [chains.sites]: beads of the chain that grows
+  TeamPointer<double> shape;       // [chains.sites][3]: their offsets
+  TeamPointer<TeamCounters> together;
   F* change;  // [waves][2]
   F* others;  // [waves][2]
   MeshScratch<F> mesh;
 
   MM_HD static std::size_t align(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-  // Fast memory of a worker.
-  MM_HD static std::size_t bytes(const RigidWork<F>& w) {
+  // TeamPointer memory of a worker.
+  MM_HD static std::size_t bytes(const MoleculeArrays<F>& w) {
     const MeshModel<F>& m = w.r.mesh;
     std::size_t sum = align(kMostRuns * sizeof(NearRun)) + align(sizeof(Choice<F>)) +
                       6 * align(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)) +
@@ -125,17 +125,17 @@ struct RigidScratch {
       sum += align(trials(w) * sizeof(Site)) + align(3 * trials(w) * sizeof(double)) +
              align(n * sizeof(Site)) + align(3 * n * sizeof(double));
     if (w.meshes) sum += align(kMeshNodes * sizeof(F)) + align(phases(w, m)) + tables(m);
-    return sum + align(sizeof(Together));
+    return sum + align(sizeof(TeamCounters));
   }
   // Numbers of slow memory of a worker, a multiple of 16.
-  MM_HD static std::size_t slow(const RigidWork<F>& w) {
+  MM_HD static std::size_t slow(const MoleculeArrays<F>& w) {
     return (4 * static_cast<std::size_t>(w.r.waves) + 15) / 16 * 16;
   }
   // memory: bytes(w), aligned to 64; waves: slow(w), aligned likewise.
-  MM_HD RigidScratch(Fast<char> memory, const RigidWork<F>& w, F* waves)
+  MM_HD MoleculeScratch(TeamPointer<char> memory, const MoleculeArrays<F>& w, F* waves)
       : change(waves + 2 * static_cast<std::size_t>(w.r.waves)), others(waves) {
     const auto take = [&](std::size_t size) {
-      const Fast<char> from = memory;
+      const TeamPointer<char> from = memory;
       memory = memory + static_cast<int>(align(size));
       return from;
     };
@@ -154,7 +154,7 @@ struct RigidScratch {
       grown = take(n * sizeof(Site)).template as<Site>();
       shape = take(3 * n * sizeof(double)).template as<double>();
     }
-    together = take(sizeof(Together)).template as<Together>();
+    together = take(sizeof(TeamCounters)).template as<TeamCounters>();
     if (!w.meshes) return;
     const MeshModel<F>& m = w.r.mesh;
     mesh.values = take(kMeshNodes * sizeof(F)).template as<F>();
@@ -163,7 +163,7 @@ struct RigidScratch {
 #if defined(__CUDA_ARCH__)
     mesh.alone = mesh.amplitudes.template as<F>();
 #else
-    mesh.alone = Fast<const F>(m.alone);
+    mesh.alone = TeamPointer<const F>(m.alone);
 #endif
     mesh.circle = take(circle(m.layers)).template as<MeshPhase<F>>();
     for (int a = 0; a < 2; ++a)
@@ -171,7 +171,7 @@ struct RigidScratch {
   }
 
  private:
-  MM_HD static std::size_t trials(const RigidWork<F>& w) {
+  MM_HD static std::size_t trials(const MoleculeArrays<F>& w) {
     int most = (w.trial_positions + 1) * w.trial_orientations;  // of a reinsertion
     if (steps_of(w) == Steps::chains)  // at least kWidth, for starts and test molecules
       most = w.trial_positions > w.trial_orientations ? w.trial_positions : w.trial_orientations;
@@ -179,12 +179,12 @@ struct RigidScratch {
       return 0;
     return static_cast<std::size_t>((most + kWidth - 1) / kWidth * kWidth);
   }
-  MM_HD static std::size_t energies(const RigidWork<F>& w) {
+  MM_HD static std::size_t energies(const MoleculeArrays<F>& w) {
     const auto proposals = static_cast<std::size_t>(walk_length(w));
     return trials(w) > proposals ? trials(w) : proposals;
   }
   // Also of the mesh's sums along x, where poses are no more.
-  MM_HD static std::size_t walk_size(const RigidWork<F>& w) {
+  MM_HD static std::size_t walk_size(const MoleculeArrays<F>& w) {
     const std::size_t poses = static_cast<std::size_t>(walk_length(w)) * sizeof(Pose),
                       plane = static_cast<std::size_t>(w.r.mesh.most_rows) * kMeshSide *
                               sizeof(MeshSums<F>);
@@ -201,19 +201,19 @@ struct RigidScratch {
   MM_HD static std::size_t circle(int waves) {
     return static_cast<std::size_t>(waves) * kMeshSide * sizeof(MeshPhase<F>);
   }
-  MM_HD static std::size_t phases(const RigidWork<F>& w, const MeshModel<F>& m) {
+  MM_HD static std::size_t phases(const MoleculeArrays<F>& w, const MeshModel<F>& m) {
     return static_cast<std::size_t>(2 * w.most_sites + 1) * phases_of_point(m) *
            sizeof(MeshPhase<F>);
   }
 };
 
 // The framework's energies on the unit cell's grid.
-struct RigidImage {
+struct ChargedImage {
   double x, y, z, charge;  // e times the square root of Coulomb's constant
   std::int32_t kind;
 };
-struct RigidGridWork {
-  const RigidImage* images;
+struct GridRow {
+  const ChargedImage* images;
   std::size_t count;
   const PairLaw<double>* laws;  // [kinds][types]
   int types, points;            // points along the first edge
@@ -223,16 +223,18 @@ struct RigidGridWork {
 };
 
 template <class F>
-struct RigidKernels {
-  void (*run_system)(const RigidWork<F>& w, int system, const RigidScratch<F>& s, Tally& tally);
-  void (*place_molecules)(const RigidWork<F>& w, int system, const RigidScratch<F>& s,
-                          Tally& tally);
-  void (*sum_energies)(const RigidWork<F>& w, int system, const RigidScratch<F>& s);
-  void (*insert_test_molecules)(const RigidTest<F>& t, int system, const RigidScratch<F>& s);
+struct MoleculeKernels {
+  void (*run_system)(const MoleculeArrays<F>& w, int system, const MoleculeScratch<F>& s,
+                     MoveCounts& moves);
+  void (*place_molecules)(const MoleculeArrays<F>& w, int system, const MoleculeScratch<F>& s,
+                          MoveCounts& moves);
+  void (*sum_energies)(const MoleculeArrays<F>& w, int system, const MoleculeScratch<F>& s);
+  void (*insert_test_molecules)(const MoleculeTestInsertions<F>& t, int system,
+                                const MoleculeScratch<F>& s);
   // energies: [types][points] without charges; potential: [points], in the real-space part.
-  void (*fill_row)(const RigidGridWork& g, double* energies, double* potential);
+  void (*fill_row)(const GridRow& g, double* energies, double* potential);
 };
-MANYMOVE_KERNELS(RigidKernels<float>)
-MANYMOVE_KERNELS(RigidKernels<double>)
+MANYMOVE_KERNELS(MoleculeKernels<float>)
+MANYMOVE_KERNELS(MoleculeKernels<double>)
 
 }  // namespace manymove::adsorption
