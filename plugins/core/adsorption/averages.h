@@ -60,7 +60,7 @@ MM_TEAM void count_move(const System& s, int tries, bool accepted) {
 }
 
 template <class System>
-MM_TEAM void count_place(const System& s, const Site& center, double probability) {
+MM_TEAM void count_in_profile(const System& s, const Site& center, double probability) {
   const std::uint64_t q = quantum(probability);
   if (q)
     s.team.add(s.w.profile + static_cast<std::size_t>(s.id % s.w.groups) * s.m.bins +

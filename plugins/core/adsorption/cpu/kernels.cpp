@@ -3,7 +3,7 @@
 // sources also instantiate. Sums have the order of cuda/kernels.cuh's threads and warps.
 #include "../../runtime/vec.h"  // first: the templates of model.h must see its operators
 //
-#include "../moves/translation.h"
+#include "../point_trials.h"
 #include "system.h"
 
 namespace manymove::adsorption::MANYMOVE_SIMD {

@@ -5,7 +5,7 @@
 
 #include <cuda_runtime.h>
 
-#include "../moves/translation.h"
+#include "../point_trials.h"
 #include "../state.h"
 
 namespace manymove::adsorption {

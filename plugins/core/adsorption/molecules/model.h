@@ -25,6 +25,8 @@ struct Pose {
   Quaternion turn;
 };
 
+MM_HD Site center_of(const Pose& p) { return p.center; }
+
 template <class F>
 struct Body {
   int count;

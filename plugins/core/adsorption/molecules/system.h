@@ -112,7 +112,7 @@ class MoleculeSystem {
     while (k >= counts[species]) k -= counts[species++];
     return m.first_slot[species] + k;
   }
-  MM_TEAM Pose pose(int slot) const { return {centers[slot], turns[slot]}; }
+  MM_TEAM Pose placed(int slot) const { return {centers[slot], turns[slot]}; }
   MM_TEAM double* shape_of(int slot) const {
     return shapes + static_cast<std::size_t>(slot) * 3 * w.chains.sites;
   }
@@ -166,6 +166,69 @@ class MoleculeSystem {
     team.sync();
     if (team.leads()) counts[species] = count;
     team.sync();
+  }
+
+  // The shape of a chain, to scratch.shape.
+  MM_TEAM void load_shape(int slot) const {
+    const double* const from = shape_of(slot);
+    team.sync();
+    team.share(3 * w.chains.sites, [&](int i) { scratch.shape[i] = from[i]; });
+    team.sync();
+  }
+  // A new molecule; a chain has the shape in scratch.shape, where coordinates of beads that it does
+  // not have are zero.
+  MM_TEAM void place_new(int species, int slot, const Pose& p) {
+    if constexpr (Chains) {
+      double* const to = shape_of(slot);
+      team.sync();
+      const int used = 3 * r.body[species].count;
+      team.share(3 * w.chains.sites, [&](int i) { to[i] = i < used ? scratch.shape[i] : 0; });
+    }
+    put(species, slot, p);
+  }
+  MM_TEAM void relocate(int species, int from, int to) {
+    if constexpr (Chains) load_shape(from);
+    place_new(species, to, placed(from));
+  }
+
+  // ---- proposals ----
+
+  // A small move is either a displacement or a rotation; a coin decides for all systems together.
+  MM_TEAM Pose small_move(const Body<F>& body, bool rotate, const Pose& old,
+                          const std::uint32_t* word) const {
+    if (rotate && body.count > 1)
+      return {old.center, normalized(product(small_rotation(word, body.twist), old.turn))};
+    return {moved(old.center, step_of(m, word)), old.turn};
+  }
+  MM_TEAM Pose anywhere(std::uint64_t step) const {
+    std::uint32_t place[4], turn[4];
+    random_words(place, m.key, step, static_cast<std::uint32_t>(id), 0u, Purpose::propose);
+    random_words(turn, m.key, step, static_cast<std::uint32_t>(id), 1u, Purpose::propose);
+    return {{place[0], place[1], place[2]}, any_rotation(turn)};
+  }
+  // Changes of the energy if a molecule moves, or if there is one more or one less. The changes of
+  // the structure factors are in scratch.change afterwards.
+  MM_TEAM F change_of_move(const Body<F>& body, int slot, const Pose& fresh, const Pose& old) {
+    const F slack = square_root(squared_distance(r, fresh.center, old.center));
+    gather(old.center, {0, 0, 0}, body.reach + slack, slot, false);
+    Lane<F> part;
+    team.each([&](int l) { part[l] = 0; });
+    add_pairs(body, fresh, F(1), part);
+    add_pairs(body, old, F(-1), part);
+    add_field(body, fresh, F(1), part);
+    add_field(body, old, F(-1), part);
+    if (r.charged) {
+      add_waves(body, old, F(-1), true);
+      add_waves(body, fresh, F(1), false);
+      add_wave_energy(part);
+    }
+    return team.sum(part);
+  }
+  MM_TEAM F change_of_insertion(int species, const Pose& fresh) {
+    return change_of_number(species, fresh, F(1), -1) + tail_with_others(species, 0);
+  }
+  MM_TEAM F change_of_deletion(int species, int slot) {
+    return change_of_number(species, placed(slot), F(-1), slot) - tail_with_others(species, 1);
   }
 
   // ---- pairs ----
@@ -427,7 +490,7 @@ class MoleculeSystem {
       int b;
       const int slot = find(k, b);
       const auto& body = body_of(b, slot);
-      const Pose p = pose(slot);
+      const Pose p = placed(slot);
       place_sites(b, slot);
       team.sync();
       // Twice each pair, of which half is taken.
@@ -472,6 +535,20 @@ class MoleculeSystem {
   }
 
  private:
+  MM_TEAM F change_of_number(int species, const Pose& p, F sign, int slot) {
+    const Body<F>& body = r.body[species];
+    Lane<F> part;
+    team.each([&](int l) { part[l] = 0; });
+    gather(p.center, {0, 0, 0}, body.reach, slot, false);
+    add_pairs(body, p, sign, part);
+    add_field(body, p, sign, part);
+    if (r.charged) {
+      add_waves(body, p, sign, true);
+      add_wave_energy(part);
+    }
+    return team.sum(part);
+  }
+
   // With at most Charges charges, so that their phases stay in registers; others are zero.
   template <int Charges>
   MM_TEAM void add_wave_energies_of(const Body<F>& body, TeamPointer<const Pose> poses, int own,

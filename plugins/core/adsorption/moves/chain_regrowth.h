@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Moves of chains that grow bead by bead: insertions, deletions, reinsertions, partial regrowths
-// and changes of identity. Each bead is chosen among several trials by its Rosenbluth weight;
-// trials are drawn by the bends and torsions, so that the weights have the other energies alone.
-// The proofs are in docs/theory/open_systems.md, section 7.
+// The growth of chains bead by bead. Each bead is chosen among several trials by its Rosenbluth
+// weight; trials are drawn by the bends and torsions, so that the weights have the other energies
+// alone. The proofs are in docs/theory/open_systems.md, section 7.
 #pragma once
 
-#include "growth_with_trials.h"
+#include "rosenbluth.h"
 
 namespace manymove::adsorption {
 
@@ -129,195 +128,10 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
   return result;
 }
 
-// ---- the state ----
-
-template <class System>
-MM_TEAM void load_shape(const System& s, int slot) {
-  const double* const from = s.shape_of(slot);
-  s.team.sync();
-  s.team.share(3 * s.w.chains.sites, [&](int i) { s.scratch.shape[i] = from[i]; });
-  s.team.sync();
-}
-// A chain that has grown, or that is in another slot. LaneSites of beads that it does not have are
-// zero.
-template <class System>
-MM_TEAM void store_chain(System& s, int species, int slot, const Pose& pose) {
-  double* const to = s.shape_of(slot);
-  s.team.sync();
-  const int used = 3 * s.r.body[species].count;
-  s.team.share(3 * s.w.chains.sites, [&](int i) { to[i] = i < used ? s.scratch.shape[i] : 0; });
-  s.put(species, slot, pose);
-}
 // By bends and torsions, of the chain in scratch.shape.
 template <class System>
 MM_TEAM double bonds_of_shape(const System& s, int species) {
   return bonded_energy(s.w.chains, species, s.r.body[species].count, s.scratch.shape);
-}
-
-// ---- steps ----
-
-// As move_with_trials() of bias.h, and partial regrowths.
-template <class System, class Counts>
-MM_TEAM bool move_chain(System& s, std::uint64_t step, const CommonDraw& draw, Counts& moves,
-                        TrialOutcome& outcome) {
-  using F = typename System::Real;
-  std::uint32_t word[4];
-  words_of(s, step, 0u, word);
-  const auto species = static_cast<std::uint32_t>(s.m.species);
-  const bool exchange = draw.kind < s.m.exchange,
-             reinsert = !exchange && draw.kind < s.w.reinsert_below,
-             here = !exchange && !reinsert && draw.kind < s.w.identity_below,
-             regrow = !exchange && !reinsert && !here, stays = reinsert || regrow;
-  const bool insert = exchange && word[0] >> 31, gone = !insert, come = insert || !exchange;
-  int from = static_cast<int>(uniform_below(word[1], species)), to = from, slot = -1;
-  bool some = true;
-  if (stays) {
-    const auto all = static_cast<std::uint32_t>(s.molecules());
-    some = all > 0;
-    if (some) slot = s.find(static_cast<int>(uniform_below(draw.molecule, all)), from);
-    to = from;
-  } else {
-    ++moves.exchanges;
-    if (here) {
-      to = static_cast<int>(uniform_below(word[0], species - 1));
-      to += to >= from;
-    } else {
-      outcome.inserted = from;
-      outcome.tried = insert ? 1 : -1;
-      outcome.present = s.counts[from];
-    }
-    if (gone) {
-      const auto present = static_cast<std::uint32_t>(s.counts[from]);
-      some = present > 0;
-      slot = s.m.first_slot[from] + static_cast<int>(uniform_below(word[2], present));
-    }
-  }
-  const bool single = regrow && some && s.r.body[from].count == 1;  // without a bond
-  if (single) some = false;
-  if (some) {
-    Growth g{step, 1, from, true, here, false, s.w.trial_positions, s.w.trial_orientations, slot};
-    Grown before{1, 0, {{0, 0, 0}, {1, 0, 0, 0}}}, after = before;
-    double bonds = 0;
-    if (regrow) {  // a bond is cut, and the part without the center grows again
-      const int count = s.r.body[from].count, middle = s.w.chains.of[from].middle;
-      const int cut =
-          static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(count - 1)));
-      g.low = cut < middle ? cut + 1 : 0;
-      g.high = cut < middle ? count - 1 : cut;
-    }
-    if (gone) {
-      load_shape(s, slot);
-      g.pose = s.pose(slot);
-      bonds -= bonds_of_shape(s, from);
-      before = grow(s, g);
-    }
-    if (come && before.weight > 0) {
-      g.stream = 0;
-      g.species = to;
-      g.old = false;
-      if (!regrow) g.pose.turn = {1, 0, 0, 0};
-      after = grow(s, g);
-      if (after.weight > 0) bonds += bonds_of_shape(s, to);
-    }
-    if (before.weight > 0 && after.weight > 0) {
-      F rest = 0;
-      if (exchange) rest = insert ? s.tail_with_others(to, 0) : -s.tail_with_others(from, 1);
-      if (here)
-        rest = s.tail_with_others(to, 0) - static_cast<F>(s.r.tail[to][from]) -
-               s.tail_with_others(from, 1);
-      // Accepted with the probability limit / scale.
-      double limit = static_cast<double>(weight(s.m.beta, rest)) * after.weight,
-             scale = before.weight;
-      if (!stays) {
-        if (come) limit *= s.m.activity[to], scale *= s.counts[to] + 1;
-        if (gone) limit *= s.counts[from], scale *= s.m.activity[from];
-        if (come) outcome.gains = to;
-        if (gone) outcome.loses = from;
-      }
-      if (insert) outcome.test = limit;
-      outcome.probability = lowest_of(limit / scale, 1.0);
-      outcome.difference = after.energy - before.energy + bonds + static_cast<double>(rest);
-      if (mul_rn(uniform(word[3]), scale) < limit) {
-        const int last = s.counts[from] - 1;
-        if (stays) {
-          store_chain(s, from, slot, after.pose);
-        } else {
-          if (come && !has_slot(s, to, moves)) return false;
-          if (come) {
-            const int n = s.counts[to];
-            store_chain(s, to, s.m.first_slot[to] + n, after.pose);
-            s.set_count(to, n + 1);
-          }
-          if (gone) {  // the last molecule takes the slot
-            const int other = s.m.first_slot[from] + last;
-            load_shape(s, other);
-            store_chain(s, from, slot, s.pose(other));
-            s.set_count(from, last);
-          }
-          ++moves.accepted_exchanges;
-        }
-        s.energy += outcome.difference;
-        outcome.accepted = true;
-      }
-    }
-  }
-  if (here) count_move(s, kIdentities, outcome.accepted);
-  if (stays) {
-    if (!single) count_move(s, reinsert ? kReinsertions : kRegrowths, outcome.accepted);
-    if (s.w.measure && s.m.bins && slot >= 0 && s.team.leads()) count_place(s, s.centers[slot], 1);
-  }
-  return true;
-}
-
-// ---- starts and test molecules ----
-
-// Each chain grows until its energy with the framework, the others and itself is below the hill.
-template <class System>
-MM_TEAM bool place_chains(System& s) {
-  std::int32_t wanted[kMostSpecies];
-  for (int b = 0; b < s.m.species; ++b) wanted[b] = s.counts[b];
-  for (int b = 0; b < s.m.species; ++b) s.set_count(b, 0);
-  std::uint64_t molecule = 0;
-  for (int b = 0; b < s.m.species; ++b)
-    for (int i = 0; i < wanted[b]; ++i, ++molecule) {
-      Grown grown{0, 0, {}};
-      for (std::uint32_t round = 0; round < kPlaceRounds; ++round) {
-        const std::uint64_t step = molecule * kPlaceRounds + round;
-        grown = grow(s, {step, 3, b, false, false, false, kWidth, kWidth, -1});
-        if (grown.weight > 0 && grown.energy < static_cast<double>(s.w.hill)) break;
-        grown.weight = 0;
-      }
-      if (!(grown.weight > 0)) return false;
-      store_chain(s, b, s.m.first_slot[b] + i, grown.pose);
-      s.set_count(b, i + 1);
-    }
-  s.energy = s.total_energy();
-  if (s.team.leads()) s.w.energies[s.id] = s.energy;
-  return true;
-}
-
-// By growth, with kWidth trials of each bead. Energies are those relative to an ideal chain's.
-template <class Test, class System>
-MM_TEAM void insert_test_chains(const Test& t, System& s) {
-  using F = typename System::Real;
-  const ChainBody& chain = s.w.chains.of[t.species];
-  const F rest = t.empty ? s.r.body[t.species].with_framework : s.tail_with_others(t.species, 0);
-  const double factor = static_cast<double>(weight(s.m.beta, rest)) / chain.weight;
-  double sum = 0, product = 0;
-  for (std::uint64_t i = 0; i < t.count; ++i) {
-    const Grown grown =
-        grow(s, {t.first + i, 2, t.species, false, false, t.empty, kWidth, kWidth, -1});
-    if (!(grown.weight > 0)) continue;
-    const double w = factor * grown.weight;
-    const double energy =
-        grown.energy + static_cast<double>(rest) + bonds_of_shape(s, t.species) - chain.energy;
-    sum += w;
-    product = fused(w, energy, product);
-  }
-  if (s.team.leads()) {
-    t.sums[2 * static_cast<std::size_t>(s.id)] = sum;
-    t.sums[2 * static_cast<std::size_t>(s.id) + 1] = product;
-  }
 }
 
 }  // namespace manymove::adsorption

@@ -1,130 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What systems of rigid molecules do in a step: one proposal, an insertion or a deletion, or
-// several proposals; and how they start. Written once for CPU and GPU, see steps.h.
+// A step with several proposals, one of which becomes the next state: sections 4.3 and 4.4 of the
+// paper, methods mup and mdp. All proposals enter the averages, which is the waste recycling.
 #pragma once
 
 #include "../molecules/mesh_steps.h"
-#include "chain_regrowth.h"
-#include "growth_with_trials.h"
+#include "translation.h"
 
 namespace manymove::adsorption {
 
-// ---- one proposal ----
-
-// A molecule is either displaced or rotated; a coin decides for all systems together.
-template <class F>
-MM_HD Pose small_move(const MoleculeModel<F>& r, const Body<F>& body, bool rotate, const Pose& old,
-                      const std::uint32_t* word) {
-  if (rotate && body.count > 1)
-    return {old.center, normalized(product(small_rotation(word, body.twist), old.turn))};
-  return {moved(old.center, step_of(r.m, word)), old.turn};
-}
-
-template <class System, class Counts>
-MM_TEAM void move_one(System& s, std::uint64_t step, const CommonDraw& draw, Counts& moves) {
-  using F = typename System::Real;
-  const int n = s.molecules();
-  if (n == 0) return;
-  int species;
-  const int slot = s.find(
-      static_cast<int>(uniform_below(draw.molecule, static_cast<std::uint32_t>(n))), species);
-  const auto& body = s.body_of(species, slot);
-  std::uint32_t word[4];
-  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
-  const Pose old = s.pose(slot), fresh = small_move(s.r, body, draw.kind & 1, old, word);
-  const F slack = square_root(squared_distance(s.r, fresh.center, old.center));
-  s.gather(old.center, {0, 0, 0}, body.reach + slack, slot, false);
-  typename System::template Lane<F> part;
-  s.team.each([&](int l) { part[l] = 0; });
-  s.add_pairs(body, fresh, F(1), part);
-  s.add_pairs(body, old, F(-1), part);
-  s.add_field(body, fresh, F(1), part);
-  s.add_field(body, old, F(-1), part);
-  if (s.r.charged) {
-    s.add_waves(body, old, F(-1), true);
-    s.add_waves(body, fresh, F(1), false);
-    s.add_wave_energy(part);
-  }
-  const F difference = lowest_of(s.team.sum(part), F(kForbidden));
-  const bool accept = metropolis(s.m.beta, difference, word[3]);
-  if (accept) {
-    s.put(species, slot, fresh);
-    s.accept_waves();
-    s.energy += static_cast<double>(difference);
-    ++moves.accepted;
-  }
-  if (s.w.measure && s.m.bins && s.team.leads())
-    count_place(s, accept ? fresh.center : old.center, 1);
-}
-
-// An insertion or a deletion with a single trial. Returns false and leaves the system unchanged if
-// an accepted insertion finds no free slot.
-template <class System, class Counts>
-MM_TEAM bool exchange_one(System& s, std::uint64_t step, Counts& moves, TrialOutcome& outcome) {
-  using F = typename System::Real;
-  std::uint32_t word[4];
-  random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
-  const auto species =
-      static_cast<int>(uniform_below(word[1], static_cast<std::uint32_t>(s.m.species)));
-  const int n = s.counts[species], first = s.m.first_slot[species];
-  const Body<F>& body = s.r.body[species];
-  const double activity = s.m.activity[species];
-  typename System::template Lane<F> part;
-  s.team.each([&](int l) { part[l] = 0; });
-  ++moves.exchanges;
-  outcome.inserted = species;
-  outcome.present = n;
-  if (word[0] >> 31) {
-    std::uint32_t place[4], turn[4];
-    random_words(place, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);
-    random_words(turn, s.m.key, step, static_cast<std::uint32_t>(s.id), 1u, Purpose::propose);
-    const Pose fresh{{place[0], place[1], place[2]}, any_rotation(turn)};
-    s.gather(fresh.center, {0, 0, 0}, body.reach, -1, false);
-    s.add_pairs(body, fresh, F(1), part);
-    s.add_field(body, fresh, F(1), part);
-    if (s.r.charged) {
-      s.add_waves(body, fresh, F(1), true);
-      s.add_wave_energy(part);
+template <class System>
+MM_TEAM void draw_anywhere(const System& s, std::uint64_t step, std::uint32_t first,
+                           Purpose purpose, TeamPointer<Pose> poses) {
+  s.team.each([&](int l) {
+    for (int i = l; i < kWidth; i += System::kLanes) {
+      std::uint32_t word[4], turn[4];
+      const std::uint32_t proposal = first + static_cast<std::uint32_t>(i);
+      random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), proposal, purpose);
+      random_words(turn, s.m.key, step, static_cast<std::uint32_t>(s.id), proposal | 0x80000000u,
+                   purpose);
+      poses[i] = {{word[0], word[1], word[2]}, any_rotation(turn)};
     }
-    const F difference =
-        lowest_of(s.team.sum(part) + s.tail_with_others(species, 0), F(kForbidden));
-    outcome.tried = 1;
-    outcome.gains = species;
-    outcome.test = activity * static_cast<double>(weight(s.m.beta, difference));
-    outcome.probability = lowest_of(outcome.test / (n + 1), 1.0);
-    outcome.difference = static_cast<double>(difference);
-    if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return true;
-    if (!has_slot(s, species, moves)) return false;
-    put_in(s, species, fresh);
-  } else {
-    outcome.tried = -1;
-    if (n == 0) return true;
-    const int slot =
-        first + static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
-    const Pose old = s.pose(slot);
-    s.gather(old.center, {0, 0, 0}, body.reach, slot, false);
-    s.add_pairs(body, old, F(-1), part);
-    s.add_field(body, old, F(-1), part);
-    if (s.r.charged) {
-      s.add_waves(body, old, F(-1), true);
-      s.add_wave_energy(part);
-    }
-    const F gained = s.team.sum(part) - s.tail_with_others(species, 1);
-    outcome.loses = species;
-    outcome.probability =
-        lowest_of(n * static_cast<double>(weight(s.m.beta, gained)) / activity, 1.0);
-    outcome.difference = static_cast<double>(gained);
-    if (!accept_deletion(s.m.beta, gained, activity, n, word[3])) return true;
-    take_out(s, species, slot);
-  }
-  s.accept_waves();
-  s.energy += outcome.difference;
-  outcome.accepted = true;
-  ++moves.accepted_exchanges;
-  return true;
+  });
+  s.team.sync();
 }
-
-// ---- several proposals ----
 
 // Poses 1 ... P - 1 along two random walks from the old one, or anywhere:
 // docs/theory/adsorption.md, section 3. Composed by a scan in a fixed order, since products of
@@ -152,7 +50,7 @@ MM_TEAM TeamPointer<const Pose> draw_proposals(System& s, int species, std::uint
                    static_cast<std::uint32_t>(i + P), Purpose::propose);
       from[i] = {{word[0], word[1], word[2]}, any_rotation(turn)};
     } else {
-      from[i] = small_move(s.r, body, rotate, start, word);
+      from[i] = s.small_move(body, rotate, start, word);
     }
   });
   s.team.sync();
@@ -334,7 +232,7 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Counts& moves) {
   const Body<F>& body = s.r.body[species];
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::choose);
-  const Pose old = s.pose(slot);
+  const Pose old = s.placed(slot);
   s.team.reset(s.scratch.together);
   const TeamPointer<const Pose> poses =
       draw_proposals(s, species, step, old, word[0], draw.kind & 1);
@@ -385,150 +283,10 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Counts& moves) {
     measure_state(s);
     if (s.m.bins)
       s.team.share(P, [&](int i) {
-        count_place(s, poses[i].center, static_cast<double>(weights[i]) / choice.total);
+        count_in_profile(s, poses[i].center, static_cast<double>(weights[i]) / choice.total);
       });
   }
   s.team.sync();
-}
-
-// A step of the methods with one proposal per step. Returns false if it has to wait for a free
-// slot.
-template <Steps Kind, class System, class Counts>
-MM_TEAM bool one_proposal(System& s, std::uint64_t step, Counts& moves) {
-  const auto& w = s.w;
-  const CommonDraw draw = common_draw(s.m.key, step);
-  TrialOutcome outcome;
-  if (draw.kind >= s.m.exchange && draw.kind >= w.identity_below &&
-      (!System::kChains || draw.kind >= w.regrow_below)) {
-    move_one(s, step, draw, moves);
-  } else {
-    if constexpr (Kind == Steps::chains) {
-      if (!move_chain(s, step, draw, moves, outcome)) return false;
-    } else if constexpr (Kind == Steps::trials) {
-      if (!move_with_trials(s, step, draw, moves, outcome)) return false;
-    } else {
-      if (!exchange_one(s, step, moves, outcome)) return false;
-    }
-  }
-  if (w.measure) {
-    measure_state(s);
-    measure_outcome(s, outcome);
-  }
-  return true;
-}
-
-// Kind: steps_of(s.w), so that a GPU has a kernel for each.
-template <Steps Kind, class System, class Counts>
-MM_TEAM void run_steps(System& s, Counts& moves) {
-  const auto& w = s.w;
-  std::uint64_t t = w.again ? w.reached[s.id] : w.first_step;
-  for (; t < w.first_step + w.steps; ++t) {
-    if constexpr (Kind == Steps::several)
-      move_to_one_of_many(s, t, moves);
-    else if (!one_proposal<Kind>(s, t, moves))
-      break;
-    if ((t + 1) % kRefresh == 0) renew_energy(s);
-  }
-  if (s.team.leads()) {
-    w.energies[s.id] = s.energy;
-    if (w.reached) w.reached[s.id] = t;
-  }
-}
-
-// ---- starts ----
-
-template <class System>
-MM_TEAM void draw_anywhere(const System& s, std::uint64_t step, std::uint32_t first,
-                           Purpose purpose, TeamPointer<Pose> poses) {
-  s.team.each([&](int l) {
-    for (int i = l; i < kWidth; i += System::kLanes) {
-      std::uint32_t word[4], turn[4];
-      const std::uint32_t proposal = first + static_cast<std::uint32_t>(i);
-      random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), proposal, purpose);
-      random_words(turn, s.m.key, step, static_cast<std::uint32_t>(s.id), proposal | 0x80000000u,
-                   purpose);
-      poses[i] = {{word[0], word[1], word[2]}, any_rotation(turn)};
-    }
-  });
-  s.team.sync();
-}
-
-// Each molecule goes to the best of kWidth random poses where the framework's energy is below the
-// hill, of as many rounds as it takes to find one where it is bound at all. The long-range part of
-// the molecules' own interaction does not count here.
-template <class System>
-MM_TEAM bool place_all(System& s) {
-  using F = typename System::Real;
-  std::int32_t wanted[kMostSpecies];
-  for (int b = 0; b < s.m.species; ++b) wanted[b] = s.counts[b];
-  for (int b = 0; b < s.m.species; ++b) s.set_count(b, 0);
-  std::uint64_t molecule = 0;
-  const TeamPointer<Pose> poses = s.scratch.walk[0];
-  const TeamPointer<F> energy = s.scratch.energy;
-  for (int b = 0; b < s.m.species; ++b)
-    for (int i = 0; i < wanted[b]; ++i, ++molecule) {
-      F best = F(kForbidden);
-      for (std::uint32_t round = 0; round < kPlaceRounds && !(best < F(0)); ++round) {
-        draw_anywhere(s, molecule, round * kWidth, Purpose::place, poses);
-        s.gather(poses[0].center, {0, 0, 0}, F(0), -1, true);
-        proposal_energies(s, b, poses, kWidth, Waves::none, false, {}, energy, {});
-        int winner = -1;
-        for (int k = 0; k < kWidth; ++k)
-          if (energy[k] < best && s.field(s.r.body[b], poses[k]) < s.w.hill) {
-            best = energy[k];
-            winner = k;
-          }
-        s.team.sync();
-        if (winner >= 0) s.put(b, s.m.first_slot[b] + i, poses[winner]);
-        if (!s.r.framework && best < s.w.hill) break;  // an ideal gas is not bound at all
-      }
-      if (!(best < s.w.hill)) return false;
-      s.set_count(b, i + 1);
-    }
-  s.energy = s.total_energy();
-  if (s.team.leads()) s.w.energies[s.id] = s.energy;
-  return true;
-}
-
-// ---- test molecules ----
-
-// In the empty framework a molecule is alone: without images of itself, and without corrections
-// for the others' tails.
-template <class Test, class System>
-MM_TEAM void insert_tests(const Test& t, System& s) {
-  using F = typename System::Real;
-  const TeamPointer<Pose> poses = s.scratch.walk[0];
-  const TeamPointer<F> energy = s.scratch.energy;
-  const Waves waves = !t.empty && s.r.charged ? Waves::direct : Waves::none;
-  if (waves == Waves::direct) {
-    s.clear_change();
-    s.set_others();
-  }
-  s.gather({0, 0, 0}, {0, 0, 0}, F(0), -1, true);
-  if (t.empty) s.forget_near();
-  const F rest = t.empty ? s.r.body[t.species].with_framework : s.tail_with_others(t.species, 0);
-  typename System::template Lane<double> factors, energies;
-  s.team.each([&](int l) { factors[l] = energies[l] = 0; });
-  for (std::uint64_t base = 0; base < t.count; base += kWidth) {
-    draw_anywhere(s, t.first + base, static_cast<std::uint32_t>(t.species) * kWidth, Purpose::widom,
-                  poses);
-    proposal_energies(s, t.species, poses, kWidth, waves, false, {}, energy, {});
-    s.team.each([&](int l) {
-      for (int i = l; i < kWidth; i += System::kLanes) {
-        if (base + static_cast<std::uint64_t>(i) >= t.count) continue;
-        const F total = lowest_of(energy[i] + rest, F(kForbidden));
-        const double factor = static_cast<double>(weight(s.m.beta, total));
-        factors[l] += factor;
-        energies[l] = fused(factor, static_cast<double>(total), energies[l]);
-      }
-    });
-    s.team.sync();
-  }
-  const double sum = s.team.sum(factors), product = s.team.sum(energies);
-  if (s.team.leads()) {
-    t.sums[2 * static_cast<std::size_t>(s.id)] = sum;
-    t.sums[2 * static_cast<std::size_t>(s.id) + 1] = product;
-  }
 }
 
 }  // namespace manymove::adsorption

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rigid molecules on a core. Compiled once per SIMD level; nothing here may instantiate what other
 // sources also instantiate.
-#include "../../moves/several_proposals.h"
+#include "../../moves/starts.h"
+#include "../../moves/steps.h"
+#include "../../moves/test_insertions.h"
 
 namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {

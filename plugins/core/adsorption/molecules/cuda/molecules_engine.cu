@@ -8,7 +8,9 @@
 #include "../../../runtime/text.h"
 #include "../../cuda/kernels.cuh"
 #include "../../engine_base.h"
-#include "../../moves/several_proposals.h"
+#include "../../moves/starts.h"
+#include "../../moves/steps.h"
+#include "../../moves/test_insertions.h"
 #include "../fill_grid.h"
 
 namespace manymove::adsorption {
