@@ -10,6 +10,7 @@
 
 #include <utility>
 
+#include "fields.h"
 #include "positions.h"
 
 namespace nb = nanobind;
@@ -96,33 +97,6 @@ auto with_host_particles() {
   };
 }
 
-nb::tuple counters_tuple(const Counters& c) {
-  return nb::make_tuple(c.sweeps, c.trial_moves, c.accepted_moves, c.evaluated_moves,
-                        c.direct_moves);
-}
-
-nb::dict snapshot_dict(const Engine& engine) {
-  Snapshot s = released([&] { return engine.snapshot(); });
-  nb::dict d;
-  d["counters"] = counters_tuple(s.counters);
-  d["change"] = nb::make_tuple(s.change_high, s.change_low);
-  d["positions"] = array_of(std::move(s.positions));
-  d["images"] = array_of(std::move(s.image));
-  return d;
-}
-
-Snapshot snapshot_from(const nb::dict& d) {
-  Snapshot s;
-  const auto c = nb::cast<std::array<std::uint64_t, 5>>(d["counters"]);
-  s.counters = {c[0], c[1], c[2], c[3], c[4]};
-  const auto change = nb::cast<std::array<std::int64_t, 2>>(d["change"]);
-  s.change_high = change[0];
-  s.change_low = change[1];
-  s.positions = vector_from<float>(d["positions"]);
-  s.image = vector_from<std::int32_t>(d["images"]);
-  return s;
-}
-
 }  // namespace
 
 void bind_coulomb(nb::module_& module) {
@@ -150,7 +124,7 @@ void bind_coulomb(nb::module_& module) {
              Column<std::int32_t> species, const nb::dict& parameters, const std::string& device,
              int threads) {
             const auto [s, p] =
-                checkpoint_from(snapshot, parameters, &snapshot_from, &parameters_from);
+                checkpoint_from(snapshot, parameters, &fields_from<Snapshot>, &parameters_from);
             const Ions ions = ions_from(nullptr, valence.size(), valence, diameter, species);
             nb::gil_scoped_release release;
             return make_engine(s, ions, p, device, threads);
@@ -159,7 +133,11 @@ void bind_coulomb(nb::module_& module) {
           "threads"_a)
       .def("run", &Engine::run, "sweeps"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("take_energies", [](Engine& e) { return array_of(e.take_energies()); })
-      .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
+      .def_prop_ro("counters",
+                   [](const Engine& e) {
+                     Counters c = e.counters();
+                     return tuple_of(c);
+                   })
       .def_prop_ro("particles", &Engine::particles)
       .def_prop_ro("energy_change", &Engine::energy_change)
       .def("energy", &Engine::energy, nb::call_guard<nb::gil_scoped_release>())
@@ -208,7 +186,8 @@ void bind_coulomb(nb::module_& module) {
       .def_prop_ro("method", [](const Engine& e) { return name_of(e.method()); })
       .def("max_overlap", &Engine::max_overlap, nb::call_guard<nb::gil_scoped_release>())
       .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
-      .def("snapshot", &snapshot_dict);
+      .def("snapshot",
+           [](const Engine& e) { return dict_of(released([&] { return e.snapshot(); })); });
   const auto host_method = [&](const char* name, auto method) {
     engine.def(name, method, "position"_a, "double_precision"_a, "image"_a, "charge"_a,
                "diameter"_a, "index"_a, "highest"_a, nb::call_guard<nb::gil_scoped_release>());

@@ -155,7 +155,7 @@ auto released(Function&& function) {
   return function();
 }
 
-// What is missing in a checkpoint, or of another type, is told as such.
+// Throws std::invalid_argument for what is missing in a checkpoint or has another type.
 template <class Snapshot, class Parameters>
 std::pair<Snapshot, Parameters> checkpoint_from(const nb::dict& snapshot,
                                                 const nb::dict& parameters,

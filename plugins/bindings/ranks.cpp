@@ -78,6 +78,10 @@ Mpi<Handle> library_of(const nb::object& mpi) {
   MANYMOVE_MPI_FUNCTIONS(MANYMOVE_FIND)
 #undef MANYMOVE_FIND
   table.byte = handle_of<Handle>(mpi, mpi.attr("BYTE"));
+  table.int64 = handle_of<Handle>(mpi, mpi.attr("INT64_T"));
+  table.uint64 = handle_of<Handle>(mpi, mpi.attr("UINT64_T"));
+  table.max = handle_of<Handle>(mpi, mpi.attr("MAX"));
+  table.sum = handle_of<Handle>(mpi, mpi.attr("SUM"));
   table.no_request = handle_of<Handle>(mpi, mpi.attr("REQUEST_NULL"));
   table.any_source = nb::cast<int>(mpi.attr("ANY_SOURCE"));
   table.status_bytes = nb::cast<std::size_t>(mpi.attr("_sizeof")(mpi.attr("Status")));

@@ -15,7 +15,7 @@ using manymove::Watchdog;
 }
 
 #define manymove manymove_on_fake_cuda
-#include "core/coulomb/cuda/watch.cuh"
+#include "core/coulomb/cuda/chain_watchdog.cuh"
 #include "core/runtime/devices.cu"
 #undef manymove
 
@@ -31,11 +31,11 @@ namespace {
 class Engine final : OnDevice {
  public:
   Engine(int device, std::vector<int>& devices) : OnDevice(device), memory_(1), devices_(devices) {
+    const DeviceGuard here = use();
     note();
-    made();
   }
   ~Engine() {
-    destroy();
+    const DeviceGuard here = use();
     note();
   }
   void look() {
@@ -52,8 +52,9 @@ class Engine final : OnDevice {
 
  private:
   void note() { devices_.push_back(runtime.current()); }
-  DeviceBuffer<int> memory_;
+  DeviceBuffer<int> memory_;  // made and freed on the device: the stand-in checks this
   std::vector<int>& devices_;
+  const BetweenCalls between_calls_{*this};
 };
 
 // What an engine owns, in the order in which it is made.

@@ -3,10 +3,13 @@
 // handles that are numbers, as in MPICH, and with handles that are pointers, as in Open MPI.
 #include "core/parallel/mpi_channel.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -23,6 +26,7 @@ namespace {
 
 constexpr std::size_t kStatus = 24;  // bytes
 constexpr int kAnySource = -2, kNoMemory = 34, kCollective = 1000;
+constexpr int kInt64 = 78, kUint64 = 79, kSum = 80;  // handles
 
 // What all ranks share.
 struct Library {
@@ -38,7 +42,7 @@ struct Library {
 };
 Library* library;
 thread_local int here;  // rank
-thread_local int sends_until_error = -1;
+thread_local int sends_until_error = -1, reductions = 0;
 
 struct Receive {
   int comm, from, tag;
@@ -46,6 +50,7 @@ struct Receive {
 };
 struct Request {
   std::vector<Receive> missing;
+  std::function<void()> finish = {};
 };
 thread_local std::vector<Request> requests;
 thread_local std::vector<Library::Letter> letters;  // taken by Improbe
@@ -133,6 +138,27 @@ struct Fake {
     };
     mpi.Iallgather = [](const void* mine, int count, Handle, void* all, int, Handle, Handle comm,
                         Handle* request) { return spread(comm, mine, 0, count, all, request), 0; };
+    // Sums of uint64, maxima of int64; other types have other handles.
+    mpi.Iallreduce = [](const void* mine, void* all, int count, Handle type, Handle operation,
+                        Handle comm, Handle* request) {
+      const auto n = static_cast<std::size_t>(count);
+      const auto from = std::make_shared<std::vector<std::int64_t>>(n * library->ranks);
+      spread(comm, mine, 0, 8 * count, from->data(), request);
+      const bool sum = number(operation) == kSum;
+      if (number(type) != (sum ? kUint64 : kInt64)) return 1;
+      requests.back().finish = [=, ranks = library->ranks] {
+        for (std::size_t k = 0; k < n; ++k) {
+          std::int64_t result = (*from)[k];
+          for (int r = 1; r < ranks; ++r) {
+            const std::int64_t next = (*from)[n * r + k];
+            result = sum ? result + next : std::max(result, next);
+          }
+          static_cast<std::int64_t*>(all)[k] = result;
+        }
+        ++reductions;
+      };
+      return 0;
+    };
     mpi.Ialltoall = [](const void* to, int count, Handle, void* from, int, Handle, Handle comm,
                        Handle* request) {
       return spread(comm, to, static_cast<std::size_t>(count), count, from, request), 0;
@@ -177,6 +203,10 @@ struct Fake {
       return 0;
     };
     mpi.byte = handle(77);
+    mpi.int64 = handle(kInt64);
+    mpi.uint64 = handle(kUint64);
+    mpi.max = handle(81);
+    mpi.sum = handle(kSum);
     mpi.no_request = handle(0);
     mpi.any_source = kAnySource;
     mpi.status_bytes = kStatus;
@@ -198,6 +228,7 @@ struct Fake {
       if (!letter.data.empty()) std::memcpy(next.to, letter.data.data(), letter.data.size());
     }
     *request = handle(0);
+    if (requests[own].finish) requests[own].finish();
     return true;
   }
 };
@@ -251,6 +282,35 @@ TEST("values of any size reach all ranks through MPI, by messages and by collect
           c.transpose(to.data(), from.data());
           for (int r = 0; r < ranks; ++r)
             CHECK_EQUAL(from[static_cast<std::size_t>(r)], 100 * r + here);
+        });
+  });
+}
+
+TEST("integers are reduced by MPI, except few values of few ranks, and real numbers in order") {
+  with_both_kinds_of_handles([](auto kind) {
+    using Handle = decltype(kind);
+    for (const int ranks : {2, 18})
+      for (const std::size_t count : {1u, 512u, 513u, 3000u})
+        run<Handle>(ranks, [&](const Mpi<Handle>& mpi, Handle host) {
+          MpiCommunicator<Handle> c(MpiChannel<Handle>::of(mpi, host), 20);
+          const auto n = static_cast<std::uint64_t>(ranks);
+          std::vector<std::int64_t> largest(count, here - 5);
+          std::vector<std::uint64_t> sums(count, static_cast<std::uint64_t>(here));
+          std::vector<double> ordered(count, here == 0 ? 1e16 : 1), merged(count);
+          for (std::size_t k = 0; k < count; ++k)
+            if (static_cast<int>(k % n) == here) merged[k] = -0.1 * static_cast<double>(k);
+          reductions = 0;
+          c.maximum(largest.data(), count);
+          c.sum(sums.data(), count);
+          c.sum(ordered.data(), count);
+          c.merge(merged.data(), count);
+          CHECK_EQUAL(reductions, ranks > 16 || count > 512 ? 3 : 0);
+          for (std::size_t k = 0; k < count; ++k) {
+            CHECK_EQUAL(largest[k], ranks - 6);
+            CHECK_EQUAL(sums[k], n * (n - 1) / 2);
+            CHECK_EQUAL(ordered[k], 1e16);  // each 1 is lost
+            CHECK_EQUAL(merged[k], -0.1 * static_cast<double>(k));
+          }
         });
   });
 }

@@ -2,6 +2,7 @@
 // Values by tag among ranks that are threads of this process.
 #include <array>
 #include <cstdint>
+#include <stdexcept>
 #include <vector>
 
 #include "core/parallel/rendezvous.h"
@@ -59,6 +60,28 @@ TEST("a rendezvous answers a tag that several ranks ask for, and a rank that ask
     const auto found = meeting.fetch(wanted.data(), wanted.size());
     CHECK_EQUAL(found.size(), wanted.size());
     for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(found[i] == value_of(wanted[i], 0));
+  });
+}
+
+TEST("a tag that does not exist is an error of a rendezvous, also where another rank sends it") {
+  run_communicators(2, [](Communicator& communicator) {
+    Rendezvous<Value> rendezvous(communicator, 10);
+    CHECK_THROWS(rendezvous.bring(10, {}), std::runtime_error, "particle 10 of 10");
+    const std::uint32_t tag = 10;
+    CHECK_THROWS(rendezvous.fetch(&tag, 1), std::runtime_error, "particle 10 of 10");
+    // A rank that takes the number of particles for another sends tags that this one cannot keep.
+    Rendezvous<Value> others(communicator, communicator.rank() ? 100 : 10);
+    if (communicator.rank() == 1) others.bring(30, {});
+    if (communicator.rank() == 1) return others.exchange();
+    CHECK_THROWS(others.exchange(), std::runtime_error, "particle 30 of 10");
+  });
+}
+
+TEST("a question to a rank that does not exist is an error") {
+  run_communicators(2, [](Communicator& communicator) {
+    for (const int rank : {-1, 2})
+      CHECK_THROWS(ask<int>(communicator, {rank}, std::vector<int>{0}, [](int i) { return i; }),
+                   std::runtime_error, "of 2 is asked for");
   });
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../runtime/api.h"
+#include "../runtime/fields.h"
 
 namespace manymove::coulomb {
 
@@ -71,6 +72,15 @@ struct Counters {
   std::uint64_t direct_moves = 0;     // trials that the tree's estimate could not decide
 };
 
+template <class Fields, class Visitor, FieldsOf<Fields, Counters> = 0>
+void for_each_field(Fields& c, Visitor&& visit) {
+  visit("sweeps", c.sweeps);
+  visit("trial_moves", c.trial_moves);
+  visit("accepted_moves", c.accepted_moves);
+  visit("evaluated_moves", c.evaluated_moves);
+  visit("direct_moves", c.direct_moves);
+}
+
 // What a trajectory depends on besides valences, diameters and parameters, in host memory.
 struct Snapshot {
   Counters counters;
@@ -78,6 +88,14 @@ struct Snapshot {
   std::vector<std::int32_t> image;               // [N][3] with `vacuum`, otherwise empty
   std::int64_t change_high = 0, change_low = 0;  // energy since the start: high 2^32 + low quanta
 };
+
+template <class Fields, class Visitor, FieldsOf<Fields, Snapshot> = 0>
+void for_each_field(Fields& s, Visitor&& visit) {
+  visit("counters", s.counters);
+  visit("change", s.change_high, s.change_low);
+  visit("positions", s.positions);
+  visit("images", s.image);
+}
 
 struct Histogram {
   double bin_width = 0;

@@ -92,6 +92,11 @@ std::int64_t total_of(const std::vector<std::int64_t>& numbers, std::size_t byte
   return total;
 }
 
+void check_rank(const Communicator& communicator, std::int32_t rank) {
+  if (rank < 0 || rank >= communicator.ranks())
+    throw std::runtime_error(text_of("rank ", rank, " of ", communicator.ranks(), " is asked for"));
+}
+
 int rank_among_namesakes(Communicator& communicator, const std::string& name) {
   const auto ranks = static_cast<std::size_t>(communicator.ranks());
   std::vector<Message> all(ranks);
@@ -117,6 +122,11 @@ void fail(Watchdog& watchdog, std::exception_ptr error) {
 
 // ---- rendezvous.h ----
 
+void throw_no_tag(std::uint32_t tag, std::size_t tags) {
+  throw std::runtime_error(
+      text_of("particle ", tag, " of ", tags, " does not exist or is asked of the wrong rank"));
+}
+
 // Both sides send to the rank that the tag names.
 std::vector<Origin> find_origins(Communicator& communicator,
                                  const std::vector<std::uint32_t>& asked, int count,
@@ -130,8 +140,10 @@ std::vector<Origin> find_origins(Communicator& communicator,
   for (int i = 0; i < count; ++i)
     hosts[tag[i] % parts].push_back({tag[i], {communicator.rank(), i}});
   std::unordered_map<std::uint32_t, Origin> origins;
-  for (const Entry& entry : deliver(communicator, std::move(hosts)))
+  for (const Entry& entry : deliver(communicator, std::move(hosts))) {
+    check_rank(communicator, entry.origin.rank);
     origins[entry.tag] = entry.origin;
+  }
   std::vector<std::int32_t> whom;
   for (const std::uint32_t wanted : asked)
     whom.push_back(static_cast<std::int32_t>(wanted % parts));

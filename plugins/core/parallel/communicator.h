@@ -3,11 +3,11 @@
 // several ranks implements this with its MPI (mpi_host.h, mpi_channel.h); the core itself uses
 // none.
 //
-// gather(), transpose(), exchange() and everything that is built on them are collective: all ranks
-// make the same calls in the same order. Sizes are in bytes. Memory belongs to the caller and is
-// used until the call returns; after an exception see exchange(). A call blocks until it is done,
-// and waits through the watchdog, which throws RankFailure on all ranks when one of them is silent
-// or has failed. An object is used by one thread at a time.
+// gather(), transpose(), exchange(), reduce() and everything that is built on them are collective:
+// all ranks make the same calls in the same order. Sizes are in bytes. Memory belongs to the caller
+// and is used until the call returns; after an exception see exchange(). A call blocks until it is
+// done, and waits through the watchdog, which throws RankFailure on all ranks when one of them is
+// silent or has failed. An object is used by one thread at a time.
 //
 // An error of a single rank becomes one of all ranks: together() and collective() below.
 #pragma once
@@ -15,8 +15,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -51,19 +54,52 @@ class MANYMOVE_API Communicator {
   // Whether messages of exchange() may lie in memory of this rank's CUDA device. Local.
   virtual bool takes_device_memory() const { return false; }
 
-  // Replaces the values by their maxima over all ranks. count is the same on all ranks.
-  void maximum(std::int64_t* values, std::size_t count) {
-    reduce(values, count, [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
+  enum class Reduction { maximum, sum };  // sums are modulo 2^64
+  // Replaces the values by their maxima or sums over all ranks (MPI_Allreduce). count is the same
+  // on all ranks. This one gathers the values of all ranks; an implementation whose library reduces
+  // integers overrides it.
+  virtual void reduce(std::int64_t* values, std::size_t count, Reduction reduction) {
+    if (reduction == Reduction::maximum)
+      gather_and_reduce(values, count,
+                        [](std::int64_t a, std::int64_t b) { return std::max(a, b); });
+    else
+      gather_and_reduce(values, count, [](std::int64_t a, std::int64_t b) {
+        return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) +
+                                         static_cast<std::uint64_t>(b));
+      });
   }
-  // Replaces the values by their sums over all ranks, which are added in the order of ranks.
+
+  // Replaces the values by their maxima over all ranks.
+  void maximum(std::int64_t* values, std::size_t count) {
+    reduce(values, count, Reduction::maximum);
+  }
+  // Replaces the values by their sums over all ranks. Floating-point numbers are added in the order
+  // of ranks, so that the result does not depend on the MPI library. Integers have 64 bits.
   template <class T>
   void sum(T* values, std::size_t count) {
-    reduce(values, count, [](T a, T b) { return a + b; });
+    if constexpr (std::is_floating_point_v<T>)
+      gather_and_reduce(values, count, [](T a, T b) { return a + b; });
+    else
+      sum_bits(values, count);
+  }
+  // Replaces each value by that of the only rank that has one: on all other ranks its bits are
+  // zero. T has 64 bits.
+  template <class T>
+  void merge(T* values, std::size_t count) {
+    sum_bits(values, count);
   }
 
  private:
+  template <class T>
+  void sum_bits(T* values, std::size_t count) {
+    static_assert(sizeof(T) == sizeof(std::int64_t) && std::is_trivially_copyable_v<T>);
+    std::vector<std::int64_t> bits(count);
+    if (count) std::memcpy(bits.data(), values, count * sizeof(T));
+    reduce(bits.data(), count, Reduction::sum);
+    if (count) std::memcpy(values, bits.data(), count * sizeof(T));
+  }
   template <class T, class Operation>
-  void reduce(T* values, std::size_t count, Operation operation) {
+  void gather_and_reduce(T* values, std::size_t count, Operation operation) {
     constexpr std::size_t kAtOnce = 8192;  // limits the memory for the values of all ranks
     const auto ranks = static_cast<std::size_t>(this->ranks());
     std::vector<T> all(ranks * std::min(count, kAtOnce));
@@ -95,7 +131,8 @@ inline bool is_transport(const std::string& name) {
 // Number of lower ranks with the same name, for instance of their host. Collective.
 MANYMOVE_API int rank_among_namesakes(Communicator& communicator, const std::string& name);
 
-// Throws `error` if all ranks throw it; otherwise tells the other ranks, and throws RankFailure.
+// Throws `error` if all ranks throw it; otherwise sends it to the other ranks, and throws
+// RankFailure.
 [[noreturn]] MANYMOVE_API void fail(Watchdog& watchdog, std::exception_ptr error);
 
 // Runs a task that makes no collective calls. Afterwards all ranks have succeeded, or all throw as
@@ -114,7 +151,7 @@ void together(Communicator& communicator, Task&& task) {
 }
 
 // Runs a task with collective calls in it. Afterwards all ranks have succeeded, or all throw: what
-// they throw together, or the error of a single rank as RankFailure, of which the others hear where
+// they throw together, or the error of a single rank as RankFailure, which the others receive where
 // they wait for it. After a RankFailure the communicator cannot be used again.
 template <class Task>
 void collective(Communicator& communicator, Task&& task) {
@@ -179,14 +216,22 @@ std::vector<T> deliver(Communicator& communicator, std::vector<std::vector<T>> s
   return deliver_parts<T>(communicator, sent, part, numbers);
 }
 
+// Throws std::runtime_error for a rank that does not exist.
+MANYMOVE_API void check_rank(const Communicator& communicator, std::int32_t rank);
+
 // result[i]: the answer of rank whom[i] to question[i]. Each rank answers the questions of the
-// others, and its own, by answer(question).
+// others, and its own, by answer(question), which checks the questions, because they come from
+// other ranks, and throws where it has no answer. Collective. Question and Answer are trivially
+// copyable.
 template <class Answer, class Question, class Rule>
 std::vector<Answer> ask(Communicator& communicator, const std::vector<std::int32_t>& whom,
                         const std::vector<Question>& question, Rule answer) {
   const auto ranks = static_cast<std::size_t>(communicator.ranks());
   std::vector<std::vector<Question>> asked(ranks);
-  for (std::size_t i = 0; i < whom.size(); ++i) asked[whom[i]].push_back(question[i]);
+  for (std::size_t i = 0; i < whom.size(); ++i) {
+    check_rank(communicator, whom[i]);
+    asked[static_cast<std::size_t>(whom[i])].push_back(question[i]);
+  }
   // Answers come in the order of ranks, and those of a rank in the order of the questions.
   std::vector<std::size_t> next(ranks);
   for (std::size_t r = 1; r < ranks; ++r) next[r] = next[r - 1] + asked[r - 1].size();

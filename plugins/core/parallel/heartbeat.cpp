@@ -87,7 +87,7 @@ struct Datagram {
   std::uint64_t key;
   std::int32_t rank;
   std::int32_t leaves;  // this rank ends by itself
-  std::int64_t silent;  // from rank 0: the lowest rank that it does not hear; negative: none
+  std::int64_t silent;  // from rank 0: the lowest rank that it knows to be silent; negative: none
 };
 
 class Heartbeat {
@@ -110,13 +110,13 @@ class Heartbeat {
     void* nothing[1];
     backtrace(nothing, 1);  // loads what it needs, which a signal handler may not
     std::atexit([] { of_process().leave(); });
-    send_all(-1);  // a rank that stops from now on has been heard
+    send_all(-1);  // from now on the others know that this rank was there
     std::thread([this] { beat(); }).detach();
   }
 
  private:
   struct Peer {
-    bool heard = false, left = false;
+    bool known = false, left = false;
     double silent = 0;  // seconds
   };
   // At so many beats in a row a call of MPI has to wait for a silent rank: one that was woken may
@@ -156,12 +156,12 @@ class Heartbeat {
     const Endpoint& to = ranks_[rank];
     const Datagram datagram{ranks_[0].key, rank_, leaves_, silent};
     const auto send_to = [&](std::uint32_t address) {
-      sockaddr_in place = {};
-      place.sin_family = AF_INET;
-      place.sin_port = to.port;
-      place.sin_addr.s_addr = address;
-      sendto(socket_, &datagram, sizeof datagram, 0, reinterpret_cast<sockaddr*>(&place),
-             sizeof place);
+      sockaddr_in target = {};
+      target.sin_family = AF_INET;
+      target.sin_port = to.port;
+      target.sin_addr.s_addr = address;
+      sendto(socket_, &datagram, sizeof datagram, 0, reinterpret_cast<sockaddr*>(&target),
+             sizeof target);
     };
     if (std::strcmp(to.host, mine_.host) == 0) return send_to(htonl(INADDR_LOOPBACK));
     for (const std::uint32_t address : to.address)
@@ -202,7 +202,7 @@ class Heartbeat {
   }
 
   bool is_silent(const Peer& peer) const {
-    return peer.heard && !peer.left && peer.silent >= limit_;
+    return peer.known && !peer.left && peer.silent >= limit_;
   }
   int first_silent() const {
     for (std::size_t r = 0; r < peers_.size(); ++r)
@@ -220,11 +220,11 @@ class Heartbeat {
       last = now;
       for (Peer& peer : peers_) peer.silent += step;
       receive();
-      judge();
+      end_if_hanging();
     }
   }
 
-  void judge() {
+  void end_if_hanging() {
     const char* call = first_silent() < 0 ? nullptr : call_of(thread_of_mpi_);
     beats_ = call ? beats_ + 1 : 0;
     if (beats_ < kBeats) return;

@@ -3,11 +3,11 @@
 //
 // The waits of the engines have a watchdog of their own (watchdog.h), but a host program waits in
 // MPI by itself, for instance in MPI_Allreduce for its output, and MPI waits for ever. Therefore a
-// thread of each process exchanges datagrams with rank 0, beside MPI, and rank 0 tells the others
-// which rank is silent. A rank that was heard before and is silent for MANYMOVE_TIMEOUT has ended,
-// is stopped or cannot be reached. If this process is in a call of MPI then, it ends with a message
-// that names the rank and the call. Calls that only ask whether a message has come do not count,
-// because their callers have a limit of their own.
+// thread of each process exchanges datagrams with rank 0, beside MPI, and rank 0 sends the others
+// which rank is silent. A rank whose datagrams came before and that is silent for MANYMOVE_TIMEOUT
+// has ended, is stopped or cannot be reached. If this process is in a call of MPI then, it ends
+// with a message that names the rank and the call. Calls that only ask whether a message has come
+// do not count, because their callers have a limit of their own.
 //
 // Only seconds of this process count, so that a job that is suspended as a whole continues. Where
 // datagrams do not arrive, nothing is watched.
@@ -22,7 +22,7 @@
 
 namespace manymove {
 
-// Where a process hears datagrams: plain bytes, to be exchanged by the ranks.
+// Where a process receives datagrams: plain bytes, to be exchanged by the ranks.
 struct Endpoint {
   static constexpr int kAddresses = 4;
   char host[64];
@@ -35,7 +35,7 @@ struct Endpoint {
 MANYMOVE_API Endpoint my_endpoint();
 
 // Starts the thread of this process, to be called by the thread that calls MPI; ranks[r] is rank
-// r's endpoint. `end` tells the launcher to end all processes, and may return or block; if it is
+// r's endpoint. `end` makes the launcher end all processes, and may return or block; if it is
 // null, the launcher notices that this process ends. Only the first call does something.
 MANYMOVE_API void watch_ranks(int rank, const std::vector<Endpoint>& ranks, void (*end)());
 

@@ -35,6 +35,7 @@ namespace manymove {
   F(Comm_size)                    \
   F(Error_string)                 \
   F(Iallgather)                   \
+  F(Iallreduce)                   \
   F(Ialltoall)                    \
   F(Ialltoallv)                   \
   F(Improbe)                      \
@@ -60,6 +61,8 @@ struct Mpi {
   int (*Error_string)(int code, char* text, int* length);
   int (*Iallgather)(const void* mine, int count, Handle type, void* all, int each, Handle all_type,
                     Handle comm, Handle* request);
+  int (*Iallreduce)(const void* mine, void* all, int count, Handle type, Handle operation,
+                    Handle comm, Handle* request);
   int (*Ialltoall)(const void* to, int count, Handle type, void* from, int each, Handle from_type,
                    Handle comm, Handle* request);
   int (*Ialltoallv)(const void* to, const int* counts, const int* places, Handle type, void* from,
@@ -74,10 +77,12 @@ struct Mpi {
   int (*Test)(Handle* request, int* done, void* status);
   int (*Testall)(int count, Handle* requests, int* done, void* statuses);
 
-  Handle byte, no_request;   // MPI_BYTE, MPI_REQUEST_NULL
-  int any_source;            // MPI_ANY_SOURCE
-  std::size_t status_bytes;  // of an MPI_Status
-  bool cuda_aware;           // see is_cuda_aware()
+  Handle byte, int64, uint64;  // MPI_BYTE, MPI_INT64_T, MPI_UINT64_T
+  Handle max, sum;             // MPI_MAX, MPI_SUM
+  Handle no_request;           // MPI_REQUEST_NULL
+  int any_source;              // MPI_ANY_SOURCE
+  std::size_t status_bytes;    // of an MPI_Status
+  bool cuda_aware;             // see is_cuda_aware()
 
   // What a function has returned. Libraries of which a program has not asked otherwise end it.
   void check(int code) const {
@@ -133,6 +138,10 @@ class MpiChannel final : public Post {
   bool is_cuda_aware() const { return mpi_.cuda_aware; }
   Watchdog& watchdog() { return watchdog_; }
 
+  // A few ranks exchange small values by plain messages, which need no schedule as MPI's
+  // non-blocking collective calls do: every build of DPD's neighbor lists waits for several.
+  bool is_direct(std::size_t bytes) const { return ranks() <= 16 && bytes <= 4096; }
+
   // all[r] is rank r's; each has so many bytes.
   void gather(const void* mine, void* all, std::size_t bytes) {
     if (is_direct(bytes)) return send_all(mine, 0, all, bytes);
@@ -160,6 +169,21 @@ class MpiChannel final : public Post {
                               mpi_.byte, comm_, new_request(operation)));
     finish(operation);
     std::memcpy(from, operation->out.data(), bytes);
+  }
+
+  // Replaces the values by their maxima or sums over all ranks.
+  void reduce(std::int64_t* values, std::size_t count, Communicator::Reduction reduction) {
+    constexpr std::size_t kAtOnce = kMost / sizeof *values;
+    const bool sum = reduction == Communicator::Reduction::sum;
+    for (std::size_t first = 0; first < count; first += kAtOnce) {
+      const std::size_t here = std::min(kAtOnce, count - first), bytes = here * sizeof *values;
+      auto operation = begin(values + first, bytes, bytes);
+      mpi_.check(mpi_.Iallreduce(operation->in.data(), operation->out.data(),
+                                 static_cast<int>(here), sum ? mpi_.uint64 : mpi_.int64,
+                                 sum ? mpi_.sum : mpi_.max, comm_, new_request(operation)));
+      finish(operation);
+      std::memcpy(values + first, operation->out.data(), bytes);
+    }
   }
 
   // Messages that the other sides expect, with sizes that they know. If this throws, MPI may still
@@ -299,9 +323,6 @@ class MpiChannel final : public Post {
     return done != 0;
   }
 
-  // A few ranks exchange small values by plain messages, which need no schedule as MPI's
-  // non-blocking collective calls do: every build of DPD's neighbor lists waits for several.
-  bool is_direct(std::size_t bytes) const { return ranks() <= 16 && bytes <= 4096; }
   // Sends `bytes` bytes from mine + r * stride to rank r; all + r * bytes is what rank r sends.
   void send_all(const void* mine, std::size_t stride, void* all, std::size_t bytes) {
     const auto ranks = static_cast<std::size_t>(this->ranks()),
@@ -351,7 +372,7 @@ class MpiChannel final : public Post {
   const Mpi<Handle> mpi_;
   const Handle comm_;
   std::vector<char> status_;  // of requests, which nothing asks for
-  // MPI needs memory to tell the others that there is none: it is given back at the first notice.
+  // MPI needs memory to send the others that there is none: this is freed at the first notice.
   std::unique_ptr<char[]> reserve_{new char[std::size_t(1) << 22]};
   std::list<Outgoing> outbox_;
   Watchdog watchdog_;
@@ -376,6 +397,12 @@ class MpiCommunicator : public Communicator {
   }
   void exchange(const std::vector<Message>& sent, const std::vector<Message>& received) override {
     channel().exchange(sent, received);
+  }
+  void reduce(std::int64_t* values, std::size_t count, Reduction reduction) override {
+    if (channel_.is_direct(count * sizeof *values))
+      Communicator::reduce(values, count, reduction);
+    else
+      channel().reduce(values, count, reduction);
   }
   bool takes_device_memory() const override { return channel_.is_cuda_aware(); }
 

@@ -19,6 +19,10 @@ inline const Mpi<HostHandle>& host_mpi() {
     MANYMOVE_MPI_FUNCTIONS(MANYMOVE_TAKE)
 #undef MANYMOVE_TAKE
     mpi.byte = (HostHandle)MPI_BYTE;
+    mpi.int64 = (HostHandle)MPI_INT64_T;
+    mpi.uint64 = (HostHandle)MPI_UINT64_T;
+    mpi.max = (HostHandle)MPI_MAX;
+    mpi.sum = (HostHandle)MPI_SUM;
     mpi.no_request = (HostHandle)MPI_REQUEST_NULL;
     mpi.any_source = MPI_ANY_SOURCE;
     mpi.status_bytes = sizeof(MPI_Status);

@@ -125,18 +125,18 @@ class NcclTransport : public Transport {
   int watched(Call call) {
     int device;
     check(cudaGetDevice(&device), "device");
-    struct Outcome {
-      std::atomic<bool> there{false};
+    struct Return {
+      std::atomic<bool> is_there{false};
       int status = 0;
     };
-    const auto outcome = std::make_shared<Outcome>();
-    std::thread([call = std::move(call), outcome, device] {
+    const auto result = std::make_shared<Return>();
+    std::thread([call = std::move(call), result, device] {
       select_device(device);
-      outcome->status = call();
-      outcome->there = true;
+      result->status = call();
+      result->is_there = true;
     }).detach();
-    communicator_.watchdog().wait([&] { return outcome->there.load(); });
-    return outcome->status;
+    communicator_.watchdog().wait([&] { return result->is_there.load(); });
+    return result->status;
   }
 
   const Nccl& nccl_;

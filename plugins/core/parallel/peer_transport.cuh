@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Segments of ranks on one host go where the receiver reads them, by the kernel that packs them:
 // into the memory of the other GPU, or into page-locked memory that all ranks have mapped. A word
-// behind them tells that they are there; hosts take no part. Included by transports.cu alone.
+// behind them shows that they are there; hosts take no part. Included by transports.cu alone.
 #pragma once
 
 #include <algorithm>
@@ -83,8 +83,9 @@ struct PeerWords {
   unsigned* word[kMostPeers];
 };
 
-// One warp: tells the others that what this rank sends in an exchange is there, and waits until
-// they have told, or until the host of this rank, which watches the other ranks, gives them up.
+// One warp: thread r writes to rank r that what this rank sends in an exchange is there, and waits
+// until rank r has written the same, or until the host of this rank, which watches the other ranks,
+// gives them up.
 __global__ void handshake_kernel(int ranks, int self, PeerWords there, const PeerWords here,
                                  unsigned number, const unsigned* given_up) {
   const int r = static_cast<int>(threadIdx.x);

@@ -44,7 +44,7 @@ std::string asked_for(Communicator& communicator, const std::string& wish) {
 std::unique_ptr<Transport> make_transport(Communicator& communicator, const std::string& asked,
                                           const Finish& finish) {
   const std::string wish = asked_for(communicator, asked);
-  struct Place {
+  struct Surroundings {
     char host[64], uuid[16];
     bool has_nccl, has_mpi;
   } mine{};
@@ -59,7 +59,7 @@ std::unique_ptr<Transport> make_transport(Communicator& communicator, const std:
     mine.has_nccl = (automatic || wish == "nccl") && Nccl::get();
     mine.has_mpi = communicator.takes_device_memory();
   });
-  std::vector<Place> all(static_cast<std::size_t>(communicator.ranks()));
+  std::vector<Surroundings> all(static_cast<std::size_t>(communicator.ranks()));
   communicator.gather(&mine, all.data(), sizeof mine);
   bool one_host = all.size() <= kMostPeers, share = false, nccl = true, mpi = true;
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -20,12 +20,15 @@
 
 namespace manymove {
 
+// The device has too little memory; Python sees a MemoryError.
 struct DeviceMemoryError : std::bad_alloc {
   explicit DeviceMemoryError(std::string text) : text(std::move(text)) {}
   const char* what() const noexcept override { return text.c_str(); }
   std::string text;
 };
 
+// Throws what a function of the CUDA runtime has returned, if it is an error: DeviceMemoryError, or
+// std::runtime_error. `what` is what was tried, for the message. Clears the runtime's last error.
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();
@@ -75,24 +78,39 @@ class DeviceGuard {
   CUcontext before_;
 };
 
-// The first base class of an engine on one device. The device is current while the engine is made,
-// from here to made(), and while it is destroyed, from destroy() to the end of this base; then the
-// caller's is restored. A function of the engine that uses the device begins with use().
+// The first base class of an engine on one device. The device is current while the engine's members
+// are made and destroyed, because this base is made before them and destroyed after them. A
+// function of the engine that uses the device begins with use(), the constructor's body included.
 class OnDevice {
  public:
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
 
  protected:
+  // The last member of the engine: the caller's device is current again while it exists.
+  class BetweenCalls {
+   public:
+    explicit BetweenCalls(OnDevice& engine) : engine_(engine) { engine_.made(); }
+    ~BetweenCalls() { engine_.destroy(); }
+    BetweenCalls(const BetweenCalls&) = delete;
+    BetweenCalls& operator=(const BetweenCalls&) = delete;
+
+   private:
+    OnDevice& engine_;
+  };
+
   // A negative index means the current device.
   explicit OnDevice(int device) : device_(existing_device(device)) { scope_.emplace(device_); }
   ~OnDevice() = default;
+  DeviceGuard use() const { return DeviceGuard(device_); }
+
+  // An engine without BetweenCalls ends its constructor with made() and begins its destructor with
+  // destroy().
   void made() { scope_.reset(); }
   void destroy() noexcept {
     scope_.emplace();
     select_device(device_);
   }
-  DeviceGuard use() const { return DeviceGuard(device_); }
 
   const int device_;
 
@@ -126,6 +144,9 @@ inline void copy_out(void* host, const void* device, std::size_t bytes, cudaStre
   check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream), "download");
 }
 
+// An array in the memory of the device that is current when it is made, which must be current again
+// when it is freed; T is trivially copyable. Its values are undefined until something writes them.
+// Assignment exchanges the arrays. Throws DeviceMemoryError, with the number of free bytes.
 template <class T>
 class DeviceBuffer {
  public:
@@ -155,6 +176,8 @@ class DeviceBuffer {
   T* data() const { return data_; }
   std::size_t size() const { return count_; }
 
+  // Copies between the whole array, or a part of it, and host memory in the order of a stream;
+  // returns when the copy is complete.
   void upload(const T* host, cudaStream_t stream) {
     copy_in(data_, host, count_ * sizeof(T), stream);
     check(cudaStreamSynchronize(stream), "upload");
@@ -164,6 +187,7 @@ class DeviceBuffer {
     check(cudaStreamSynchronize(stream), "download");
   }
   void download(T* host, cudaStream_t stream) const { download(host, stream, count_); }
+  // Sets all bytes to zero in the order of a stream; does not wait.
   void clear(cudaStream_t stream) {
     check(cudaMemsetAsync(data_, 0, count_ * sizeof(T), stream), "clear");
   }

@@ -8,6 +8,7 @@
 
 namespace manymove {
 
+// Both calls do nothing on older devices, where kernels are launched one after the other.
 __device__ inline void wait_for_former_kernel() {
 #if __CUDA_ARCH__ >= 900
   cudaGridDependencySynchronize();

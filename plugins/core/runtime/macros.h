@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+// MM_HD: a function for host and device. MM_COLD: the same, which nvcc does not inline, so that a
+// rare branch costs no registers. MM_UNROLL and MM_NO_UNROLL stand before a loop.
 #if defined(__CUDACC__)
 #define MM_HD __host__ __device__ inline
 #define MM_UNROLL _Pragma("unroll")
@@ -64,6 +66,7 @@ MM_HD float exact_multiply_add(float a, float b, float c, float d) {
 #endif
 }
 
+// The index of the highest bit that is set; mask is not 0.
 MM_HD int highest_bit(std::uint32_t mask) {
 #if defined(__CUDA_ARCH__)
   return 31 - __clz(static_cast<int>(mask));
@@ -85,6 +88,7 @@ MM_HD double as_double(std::uint64_t bits) { return reinterpreted<double>(bits);
 MM_HD std::uint32_t bits_of(float a) { return reinterpreted<std::uint32_t>(a); }
 MM_HD std::uint64_t bits_of(double a) { return reinterpreted<std::uint64_t>(a); }
 
+// The operators that vec.h has for vectors too, so that one template serves both.
 MM_HD float min_of(float a, float b) {
 #if defined(__CUDA_ARCH__)
   return fminf(a, b);
@@ -118,14 +122,15 @@ MM_HD std::int64_t nearest_integer(double a) {
 #endif
 }
 
+// To the nearest float, and back to double, which is exact.
 MM_HD float narrowed(double a) { return static_cast<float>(a); }
 MM_HD double widened(float a) { return static_cast<double>(a); }
+
+// Horner's rule, c + x (c1 + x (c2 + ...)), with one rounding per step.
 template <class F, class... Rest>
 MM_HD F polynomial(F, F c) {
   return c;
 }
-
-// c + x (c1 + x (c2 + ...))
 template <class F, class... Rest>
 MM_HD F polynomial(F x, F c, F c1, Rest... rest) {
   return fused(x, polynomial(x, c1, rest...), c);

@@ -26,8 +26,10 @@ void for_each_item(ThreadPool& pool, int items, Task task) {
       &task);
 }
 
-// task(item, thread) for each item below `items`: each thread takes those of its own share, the
-// same ones at every call, which it has in its cache, and then what others have not come to.
+// Calls task(item, thread) for each item below `items`. Each thread first takes the items of its
+// own share, which are the same at every call and therefore in its cache, and then those that the
+// other threads have not begun. An object serves one loop at a time. threads: at least pool.size()
+// of run().
 class SharedLoop {
  public:
   explicit SharedLoop(int threads) : next_(std::make_unique<Next[]>(threads)) {}
@@ -60,13 +62,14 @@ class SharedLoop {
   std::unique_ptr<Next[]> next_;
 };
 
-// task(first, last) for ranges of indices from 0 to before count.
+// Calls task(first, last) for ranges [first, last) that together are [0, count).
 template <class Task>
 void for_each_range(ThreadPool& pool, int count, Task task) {
   constexpr int kRange = 1024;
   for_each_item(pool, (count + kRange - 1) / kRange,
                 [&](int item, int) { task(item * kRange, std::min(count, (item + 1) * kRange)); });
 }
+
 // Calls task(i) for each i below count.
 template <class Task>
 void for_each_index(ThreadPool& pool, int count, Task task) {

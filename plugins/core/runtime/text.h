@@ -12,6 +12,7 @@
 
 namespace manymove {
 
+// Floating-point numbers have at most ten digits; a part is a number, a character or a text.
 template <class T>
 void append_text(std::string& text, const T& part) {
   if constexpr (std::is_floating_point_v<T>) {
@@ -27,6 +28,7 @@ void append_text(std::string& text, const T& part) {
   }
 }
 
+// The parts one after the other: text_of("rank ", 2, " of ", 4).
 template <class... Parts>
 std::string text_of(const Parts&... parts) {
   std::string text;
@@ -34,6 +36,7 @@ std::string text_of(const Parts&... parts) {
   return text;
 }
 
+// Throws std::invalid_argument with this text.
 template <class... Parts>
 [[noreturn]] void refuse(const Parts&... parts) {
   throw std::invalid_argument(text_of(parts...));

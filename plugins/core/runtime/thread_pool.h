@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Threads that wait for work: run(n, task) calls task(item, thread) once for each item below n.
+// Threads that wait for work: run(n, task) calls task(item, thread) once for each item below n,
+// where `thread` is below size(). Used by one thread at a time; a task must not call run().
 #pragma once
 
 #include <unistd.h>
@@ -25,6 +26,8 @@ class ThreadPool {
 
   static constexpr int kMost = 4096;  // more than this burden a machine for minutes
 
+  // So many threads, including the caller of run(). Throws std::invalid_argument for more than
+  // kMost, std::runtime_error if the system does not start them all.
   explicit ThreadPool(int threads) {
     if (threads > kMost)
       throw std::invalid_argument("threads must be at most " + std::to_string(kMost) + ", got " +

@@ -14,6 +14,7 @@
 
 namespace manymove {
 
+// Lanes of float32 in a register of this level.
 #if defined(__AVX512F__) && defined(__AVX512VL__)
 inline constexpr int kLanes = 16;
 #elif defined(__AVX2__)
@@ -22,6 +23,8 @@ inline constexpr int kLanes = 8;
 inline constexpr int kLanes = 4;
 #endif
 
+// An inline namespace per level: the linker must not take one level's copy of a function for
+// another.
 inline namespace MANYMOVE_SIMD {
 
 typedef float FloatLanes __attribute__((vector_size(4 * kLanes)));
@@ -39,7 +42,8 @@ inline FloatLanes exact_multiply_add(FloatLanes a, float b, float c, float d) {
 inline FloatLanes as_float(UintLanes bits) { return reinterpret_cast<FloatLanes>(bits); }
 inline FloatLanes select(IntLanes mask, FloatLanes a, FloatLanes b) { return mask ? a : b; }
 
-// The even lanes' products, then the odd lanes', then their halves put back in place.
+// The 64-bit product of each lane with b, as its two halves. The instructions multiply every second
+// lane: first the even ones, then the odd ones, whose halves are then put back in place.
 inline void multiply_wide(UintLanes a, std::uint32_t b, UintLanes& high, UintLanes& low) {
   const WideLanes pair = reinterpret_cast<WideLanes>(a);
   const WideLanes factor = WideLanes{} + b;
@@ -77,6 +81,7 @@ inline void multiply_wide(UintLanes a, std::uint32_t b, UintLanes& high, UintLan
 #endif
 }
 
+// For bounds only: with one rounding or with two, as the level has it.
 inline FloatLanes fast_fma(FloatLanes a, FloatLanes b, FloatLanes c) {
 #if defined(__AVX512F__) && defined(__AVX512VL__)
   return _mm512_fmadd_ps(a, b, c);
@@ -99,11 +104,12 @@ inline FloatLanes min_of(FloatLanes a, FloatLanes b) {
 #endif
 }
 
+// Clears the sign bits.
 inline FloatLanes abs_of(FloatLanes a) {
   return reinterpret_cast<FloatLanes>(reinterpret_cast<UintLanes>(a) & 0x7fffffffu);
 }
 
-// One bit per lane.
+// Bit l is set where lane l of a mask, the result of a comparison, is true.
 inline std::uint32_t lane_bits(IntLanes mask) {
 #if defined(__AVX512F__) && defined(__AVX512VL__)
   return _mm512_movepi32_mask(reinterpret_cast<__m512i>(mask));
@@ -150,6 +156,8 @@ MM_LANES DoubleLanes abs_of(DoubleLanes a) {
   return reinterpret_cast<DoubleLanes>(reinterpret_cast<LongLanes>(a) & ~(std::uint64_t{1} << 63));
 }
 
+// fused(): a b + c with a single rounding, at every level. Levels without the instruction compute
+// it lane by lane, so that all levels make the same decisions.
 #if defined(__AVX512F__) && defined(__AVX512VL__)
 MM_LANES FloatLanes fused(FloatLanes a, FloatLanes b, FloatLanes c) {
   return _mm512_fmadd_ps(a, b, c);
@@ -212,6 +220,7 @@ MM_LANES FourFloats fused(FourFloats a, FourFloats b, FourFloats c) {
 }
 #endif
 
+// Rounds to nearest, ties to even.
 MM_LANES FourInts nearest_integers(FourFloats a) {
 #if defined(__SSE2__)
   return reinterpret_cast<FourInts>(_mm_cvtps_epi32(a));
@@ -222,7 +231,8 @@ MM_LANES FourInts nearest_integers(FourFloats a) {
 #endif
 }
 
-// Stores those of four entries whose bit is set, one after the other; returns how many.
+// Stores those of four entries whose bit is set, one after the other; returns how many. May write
+// anything into the rest of to[0..3]. kOrder lists the lanes of each of the 16 masks.
 MM_LANES int store_some(FourWords entry, unsigned bits, std::uint32_t* to) {
 #if defined(__AVX__)
   alignas(16) static constexpr std::int32_t kOrder[16][4] = {
@@ -243,6 +253,7 @@ MM_LANES int store_some(FourWords entry, unsigned bits, std::uint32_t* to) {
 #endif
 }
 
+// Bit q is set where entry q of a mask is true.
 MM_LANES unsigned bits_of_four(FourInts mask) {
 #if defined(__SSE2__)
   return static_cast<unsigned>(_mm_movemask_ps(reinterpret_cast<__m128>(mask)));
@@ -253,7 +264,7 @@ MM_LANES unsigned bits_of_four(FourInts mask) {
 #endif
 }
 
-// Rows become columns.
+// Transposes the 4 x 4 matrix with the rows a, b, c, d in place.
 MM_LANES void transpose(FourInts& a, FourInts& b, FourInts& c, FourInts& d) {
 #if defined(__SSE2__)
   const auto as = [](FourInts v) { return reinterpret_cast<__m128i>(v); };
@@ -281,6 +292,7 @@ typedef std::int32_t EightInts __attribute__((vector_size(32)));
 typedef std::uint32_t EightWords __attribute__((vector_size(32)));
 typedef float EightFloats __attribute__((vector_size(32)));
 
+// lower[0..3] and upper[0..3], at any address.
 MM_LANES EightWords two_rows(const std::uint32_t* lower, const std::uint32_t* upper) {
   const auto at = [](const std::uint32_t* words) {
     return _mm_loadu_si128(reinterpret_cast<const __m128i*>(words));

@@ -12,6 +12,7 @@
 
 namespace manymove {
 
+// cudaSuccess, cudaErrorNotReady or an error, of an event or of all work of a stream.
 inline cudaError_t state_of(cudaEvent_t event) { return cudaEventQuery(event); }
 inline cudaError_t state_of(cudaStream_t stream) { return cudaStreamQuery(stream); }
 

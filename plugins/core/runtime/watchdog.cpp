@@ -15,7 +15,7 @@ namespace manymove {
 namespace {
 
 constexpr double kPause = 0.01;  // seconds between two looks into the mailbox
-constexpr double kGrace = 5;     // counted seconds that the others have to say how they end
+constexpr double kGrace = 5;     // counted seconds within which the others send how they end
 
 Clock& system_clock() {
   static Clock clock;
@@ -95,9 +95,9 @@ void Watchdog::wait_longer(const std::function<bool()>& done) {
   for (bool asked = false; !done();) {
     waited_ = count.seconds();
     if (waited_ >= next_look) {
-      heed();
-      if (asked) judge();
-      if (waited_ >= next_question_) ask(), asked = true;
+      throw_failure_of_others();
+      if (asked) evaluate_answers();
+      if (waited_ >= next_question_) send_questions(), asked = true;
       next_look = waited_ + kPause;
     }
     // Ranks may share a core; those that have waited for long may as well sleep.
@@ -105,17 +105,16 @@ void Watchdog::wait_longer(const std::function<bool()>& done) {
   }
 }
 
-void Watchdog::ask() {
+void Watchdog::send_questions() {
   next_question_ = waited_ + limit_ / 2;
   std::fill(answers_.begin(), answers_.end(), std::numeric_limits<float>::quiet_NaN());
-  Notice notice{Notice::kQuestion, rank_, ++question_, 0, {}};
-  tell_others(notice);
+  send_to_others({Notice::kQuestion, rank_, ++question_, 0, {}});
 }
 
 // Evaluates the answers to the present question.
-void Watchdog::judge() {
+void Watchdog::evaluate_answers() {
   if (waited_ >= next_question_)
-    if (const std::string ranks = silent(); !ranks.empty())
+    if (const std::string ranks = silent_ranks(); !ranks.empty())
       fail(text_of(ranks, " silent for ", limit_,
                    " s (MANYMOVE_TIMEOUT): ended, hanging or stopped"));
   // The ranks begin to wait at slightly different times.
@@ -127,7 +126,7 @@ void Watchdog::judge() {
 }
 
 // "rank 2 of 4 has been", "ranks 1, 3 of 4 have been"; empty if all have answered.
-std::string Watchdog::silent() const {
+std::string Watchdog::silent_ranks() const {
   std::string names;
   int number = 0;
   for (int r = 0; r < ranks(); ++r)
@@ -143,17 +142,17 @@ void Watchdog::look() {
   const double now = clock_->now();
   if (now < next_look_) return;
   next_look_ = now + kPause;
-  heed();
+  throw_failure_of_others();
 }
 
 // ---- notices ----
 
-void Watchdog::tell_others(Notice& notice) {
+void Watchdog::send_to_others(const Notice& notice) {
   for (int r = 0; r < ranks(); ++r)
     if (r != rank_) post_.send(r, notice);
 }
 
-void Watchdog::read() {
+void Watchdog::read_notices() {
   for (Notice notice; post_.receive(notice);) {
     if (notice.sender < 0 || notice.sender >= ranks() || notice.sender == rank_) continue;
     notice.text[sizeof notice.text - 1] = 0;
@@ -174,23 +173,20 @@ void Watchdog::read() {
         ++alarms_;
         break;
       case Notice::kFailed:
-      case Notice::kHeard:
+      case Notice::kStopped:
         if (notice.number < 0) break;
-        state_[sender] = notice.kind == Notice::kFailed ? State::failed : State::heard;
+        state_[sender] = notice.kind == Notice::kFailed ? State::failed : State::stopped;
         if (notice.number < origin_) origin_ = notice.number, text_ = notice.text;
     }
   }
 }
 
-void Watchdog::heed() {
-  read();
-  if (origin_ < ranks()) settle(Notice::kHeard);
+void Watchdog::throw_failure_of_others() {
+  read_notices();
+  if (origin_ < ranks()) throw_on_all(Notice::kStopped);
 }
 
-void Watchdog::raise_alarm() {
-  Notice notice{Notice::kAlarm, rank_, 0, 0, {}};
-  tell_others(notice);
-}
+void Watchdog::raise_alarm() { send_to_others({Notice::kAlarm, rank_, 0, 0, {}}); }
 
 int Watchdog::alarms() {
   look();
@@ -199,7 +195,7 @@ int Watchdog::alarms() {
 
 void Watchdog::take_alarms(int number) {
   wait([&] {
-    read();
+    read_notices();
     return alarms_ >= number;
   });
   alarms_ -= number;
@@ -207,32 +203,33 @@ void Watchdog::take_alarms(int number) {
 
 void Watchdog::fail(const std::string& text) {
   if (over_) throw RankFailure(text_, everyone_);
-  heed();
+  throw_failure_of_others();
   Notice notice;
   copy_text(notice.text, text);
   origin_ = rank_;
   text_ = notice.text;
-  settle(Notice::kFailed);
+  throw_on_all(Notice::kFailed);
 }
 
-// Each rank says once whether it has failed by itself, waits until all others have said so too, and
-// chooses the lowest that has: all choose the same. A rank that computes for longer than the others
-// wait here finds all that they have said before it can fail by itself.
-void Watchdog::settle(Notice::Kind kind) {
+// Each rank sends once whether it has failed by itself, waits until all others have sent this too,
+// and chooses the lowest that has failed: all ranks choose the same one. A rank that computes for
+// longer than the others wait here reads all their notices before it can fail by itself.
+void Watchdog::throw_on_all(Notice::Kind kind) {
   Notice notice{kind, rank_, origin_, 0, {}};
   copy_text(notice.text, text_);
-  tell_others(notice);
-  state_[static_cast<std::size_t>(rank_)] = kind == Notice::kFailed ? State::failed : State::heard;
+  send_to_others(notice);
+  state_[static_cast<std::size_t>(rank_)] =
+      kind == Notice::kFailed ? State::failed : State::stopped;
   const auto is_running = [](State state) { return state == State::running; };
   const auto everyone = [&] { return std::none_of(state_.begin(), state_.end(), is_running); };
   Count count(*clock_, limit_);
   const double most = std::min(kGrace, limit_);
-  for (read(); !everyone() && count.seconds() < most; read()) clock_->rest(1e-3);
+  for (read_notices(); !everyone() && count.seconds() < most; read_notices()) clock_->rest(1e-3);
   over_ = true;
   if (!everyone()) {
     everyone_ = false;
     notice.kind = Notice::kLeft;
-    tell_others(notice);
+    send_to_others(notice);
   }
   throw RankFailure(text_, everyone_);
 }

@@ -20,7 +20,7 @@
 
 namespace manymove {
 
-// Marks an exception that all ranks throw together, so that no rank needs to be told of it.
+// Marks an exception that all ranks throw together, so that no rank needs to be informed of it.
 struct MANYMOVE_API Agreed {
   virtual ~Agreed() = default;
 };
@@ -40,8 +40,8 @@ struct Notice {
     kQuestion,  // are you alive?
     kAnswer,    // to the question of this number
     kFailed,    // this rank has failed by itself
-    kHeard,     // this rank ends because it has heard that rank `number` has failed
-    kLeft,      // this rank has ended without hearing from all others
+    kStopped,   // this rank stops because rank `number` has failed
+    kLeft,      // this rank has stopped without a notice from all others
     kAlarm      // raise_alarm()
   };
   std::int32_t kind, sender, number;
@@ -108,12 +108,12 @@ class MANYMOVE_API Watchdog {
 
   // This rank has failed: throws RankFailure on all ranks, here at once and there at their next
   // wait() or look(). Where several ranks fail at about the same time, all throw the text of the
-  // lowest. If this rank has heard of a failure before, its own text is dropped.
+  // lowest. If this rank has received the notice of a failure before, its own text is dropped.
   [[noreturn]] void fail(const std::string& text);
 
-  // Tells the other ranks that this one would like them to stop soon. Nothing else happens: they
-  // may ask for the number of alarms that have come, which looks as look() does, and take those
-  // that they know to have been raised, for which they wait.
+  // Sends the other ranks a notice that this one would like them to stop soon. Nothing else
+  // happens: alarms() is the number of alarms that have arrived and were not taken, after a look();
+  // take_alarms() waits for a number that are known to have been raised, and removes them.
   void raise_alarm();
   int alarms();
   void take_alarms(int number);
@@ -121,16 +121,16 @@ class MANYMOVE_API Watchdog {
  private:
   // Seconds of which a single step adds little.
   class Count;
-  enum class State : char { running, failed, heard };
+  enum class State : char { running, failed, stopped };
 
   void wait_longer(const std::function<bool()>& done);
-  void read();  // all notices that have come
-  void heed();  // the same, and throws if there was a failure
-  void ask();
-  void judge();
-  [[noreturn]] void settle(Notice::Kind kind);
-  void tell_others(Notice& notice);
-  std::string silent() const;
+  void read_notices();
+  void throw_failure_of_others();  // if one of the notices, which it reads, is that of a failure
+  void send_questions();
+  void evaluate_answers();
+  [[noreturn]] void throw_on_all(Notice::Kind kind);
+  void send_to_others(const Notice& notice);
+  std::string silent_ranks() const;
 
   int rank_;
   Post& post_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A far field in the memory of a GPU: buffers and launches; the kernels are in far_field.cuh and
-// estimate.cuh.
+// A far field in the memory of a GPU: buffers and launches; the kernels are in tree_mesh.cuh and
+// tree_estimates.cuh.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "estimate.cuh"
+#include "tree_estimates.cuh"
 
 namespace manymove::coulomb {
 namespace {

@@ -3,7 +3,7 @@
 // field on the mesh and the ions nearby.
 #pragma once
 
-#include "far_field.cuh"
+#include "tree_mesh.cuh"
 #include "tree.h"
 
 namespace manymove::coulomb {

@@ -11,8 +11,8 @@
 
 #include <climits>
 
-#include "estimate.cuh"
-#include "tree_lists.cuh"
+#include "tree_estimates.cuh"
+#include "tree_trials.cuh"
 
 namespace manymove::coulomb {
 namespace {

@@ -3,7 +3,7 @@
 // the group before is decided.
 #pragma once
 
-#include "kernels.cuh"
+#include "trials.cuh"
 
 namespace manymove::coulomb {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one GPU has of a chain: memory, launches and what comes back; the kernels are in kernels.cuh
+// What one GPU has of a chain: memory, launches and what comes back; the kernels are in trials.cuh
 // and observables.cuh.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include "../state.h"
 #include "observables.cuh"
 #include "tree.h"
-#include "watch.cuh"
+#include "chain_watchdog.cuh"
 
 namespace manymove::coulomb {
 namespace {

@@ -3,7 +3,7 @@
 // trials: their places, and the ions with which they may overlap.
 #pragma once
 
-#include "estimate.cuh"
+#include "tree_estimates.cuh"
 #include "tree.h"
 
 namespace manymove::coulomb {

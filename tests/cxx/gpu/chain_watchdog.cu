@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <string>
 
-#include "core/coulomb/cuda/walk.cuh"
-#include "core/coulomb/cuda/watch.cuh"
+#include "core/coulomb/cuda/brush.cuh"
+#include "core/coulomb/cuda/chain_watchdog.cuh"
 
 using namespace manymove;
 using namespace manymove::coulomb;

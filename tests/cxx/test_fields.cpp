@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Each member of a snapshot and of its counters has a name in checkpoints.
+#include "core/coulomb/engine.h"
+#include "support/fields.h"
+#include "support/test.h"
+
+using namespace manymove;
+using namespace support;
+
+TEST("a checkpoint of an electrolyte has each field of its snapshot") {
+  CHECK(visited_members<coulomb::Counters>() == members<coulomb::Counters>());
+  CHECK(visited_members<coulomb::Snapshot>() == members<coulomb::Snapshot>());
+}
