@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Systems on one core; kernels.cpp defines it once per SIMD level.
+// What the kernels work on, on a host or on a device, and the kernels of a core, which kernels.cpp
+// defines once per SIMD level.
 #pragma once
 
 #include "../runtime/simd.h"
@@ -11,10 +12,22 @@ namespace manymove::adsorption {
 inline constexpr int kTogether = 16;  // systems side by side in SIMD lanes (pmc)
 inline constexpr int kMostProposals = 512;
 
+// The kinds of steps: of one proposal; of several; of one, where insertions, deletions,
+// reinsertions and identity changes choose one of several poses; and of chains, which grow.
+enum class Steps { one, several, trials, chains };
+
 struct MoveCounts {
   std::uint64_t accepted = 0, exchanges = 0, accepted_exchanges = 0;
   unsigned full = 0;   // species, a bit each, that had no slot left for an insertion
   bool stuck = false;  // a molecule found no place
+
+  MoveCounts& operator+=(const MoveCounts& other) {
+    accepted += other.accepted;
+    exchanges += other.exchanges;
+    accepted_exchanges += other.accepted_exchanges;
+    full |= other.full;
+    return *this;
+  }
 };
 
 // An atom of the framework or a periodic image of one, within the cutoff of the unit cell.
@@ -23,16 +36,16 @@ struct Image {
   std::int32_t kind;
 };
 
+// The arrays of all systems, and what is the same for all steps of a run.
 template <class F>
-struct PointArrays {
-  Model<F> m;
+struct SystemArrays {
   Method method;
   int proposals;
   bool moments, measure;
   int systems, slots, groups;
   F hill;
   std::uint64_t first_step, steps;
-  Site* sites;             // [systems][slots]
+  Site* sites;             // [systems][slots]; of molecules: their centers
   std::int32_t* counts;    // [systems][species]
   double* energies;        // [systems]
   double* sums;            // [kSums][systems]
@@ -41,11 +54,15 @@ struct PointArrays {
   std::uint64_t* reached;
   bool again;
 };
+template <class F>
+struct PointArrays : SystemArrays<F> {
+  Model<F> m;
+};
 
 // Whether a step's proposals are anywhere in the box. Those of mup are, but every other step that
 // is not measured goes along random walks: dense systems hardly relax by uniform proposals.
 template <class F>
-MM_HD bool uniform_proposals(const PointArrays<F>& w, std::uint64_t step) {
+MM_HD bool uniform_proposals(const SystemArrays<F>& w, std::uint64_t step) {
   return w.method == Method::mup && (w.measure || (step & 1));
 }
 
@@ -59,29 +76,30 @@ struct GridSum {
 };
 
 // Test insertions: [systems][2] sums.
-template <class F>
+template <class Arrays>
 struct TestInsertions {
-  PointArrays<F> work;
+  Arrays arrays;
   std::uint64_t first, count;
   int species;
   bool empty;
   double* sums;
 };
 
-// scratch: what scratch_bytes() says, aligned to 64 bytes. Systems first ... first + kTogether - 1
-// as far as they exist.
-std::size_t scratch_bytes(int slots, std::size_t real);
-
-template <class F>
+// What a core does, for the systems first, first + 1, ... as far as they exist: kTogether point
+// systems, or one of molecules. memory: of one worker, aligned to 64 bytes.
+template <class Arrays>
 struct Kernels {
-  void (*run_systems)(const PointArrays<F>& w, int first, void* scratch, MoveCounts& moves);
-  void (*place_molecules)(const PointArrays<F>& w, int first, void* scratch, MoveCounts& moves);
-  void (*sum_energies)(const PointArrays<F>& w, int first, void* scratch);
-  void (*insert_test_molecules)(const TestInsertions<F>& t, int system, void* scratch);
+  void (*run_systems)(const Arrays& w, int first, void* memory, MoveCounts& moves);
+  void (*place_molecules)(const Arrays& w, int first, void* memory, MoveCounts& moves);
+  void (*sum_energies)(const Arrays& w, int first, void* memory);
+  void (*insert_test_molecules)(const TestInsertions<Arrays>& t, int system, void* memory);
+};
+struct GridKernels {
   // near: [count], room for the images close to the row.
   void (*fill_row)(const GridSum& g, int row, int layer, std::int32_t* near, double* energies);
 };
-MANYMOVE_KERNELS(Kernels<float>)
-MANYMOVE_KERNELS(Kernels<double>)
+MANYMOVE_KERNELS(Kernels<PointArrays<float>>)
+MANYMOVE_KERNELS(Kernels<PointArrays<double>>)
+MANYMOVE_KERNELS(GridKernels)
 
 }  // namespace manymove::adsorption

@@ -347,7 +347,7 @@ Site checked_site(const State& s, const double* xyz, int species, int molecule, 
 
 }  // namespace
 
-void adopt(State& s, const double* positions) {
+void adopt(State& s, const double* positions, const double*) {
   const Parameters& p = s.parameters;
   std::vector<std::uint32_t> sites(s.data.sites.size());
   std::vector<std::int32_t> counts;
@@ -423,26 +423,26 @@ Model<F> make_model(const State& s, const F* grid) {
 }
 
 template <class F>
-PointArrays<F> make_arrays(const State& s, const F* grid) {
+void set_common(const State& s, SystemArrays<F>& w) {
   const Parameters& p = s.parameters;
-  return {make_model(s, grid),
-          p.method,
-          p.proposals,
-          p.moments,
-          false,
-          p.systems,
-          s.slots,
-          p.groups,
-          static_cast<F>(p.hill),
-          s.data.counters.steps,
-          0,
-          nullptr,
-          nullptr,
-          nullptr,
-          nullptr,
-          nullptr,
-          nullptr,
-          false};
+  w.method = p.method;
+  w.proposals = p.proposals;
+  w.moments = p.moments;
+  w.systems = p.systems;
+  w.slots = s.slots;
+  w.groups = p.groups;
+  w.hill = static_cast<F>(p.hill);
+  w.first_step = s.data.counters.steps;
+}
+template void set_common(const State&, SystemArrays<float>&);
+template void set_common(const State&, SystemArrays<double>&);
+
+template <class F>
+PointArrays<F> make_arrays(const State& s, const F* grid) {
+  PointArrays<F> w{};
+  set_common(s, w);
+  w.m = make_model(s, grid);
+  return w;
 }
 
 template Model<float> make_model(const State&, const float*);
@@ -488,27 +488,12 @@ std::unique_ptr<Engine> engine_on(const std::string& device, int threads,
                                   const Parameters& parameters, const Molecules& molecules) {
   threads = cpu_threads(threads);
   const std::vector<int> gpus = cuda_indices(device);
-  if (parameters.rigid) {
-    MoleculeState state = make_molecule_state(parameters);
-    if (!gpus.empty())
-      return make_molecule_cuda_engine(std::move(state), molecules, gpus[0], threads);
-    return make_molecule_cpu_engine(std::move(state), molecules, threads);
-  }
-  State state = make_state(parameters);
-  if (!gpus.empty()) return make_cuda_engine(std::move(state), molecules, gpus[0]);
-  return make_cpu_engine(std::move(state), molecules, threads);
+  const auto make = [&](auto state) {
+    return gpus.empty() ? make_cpu_engine(std::move(state), molecules, threads)
+                        : make_cuda_engine(std::move(state), molecules, gpus[0], threads);
+  };
+  return parameters.rigid ? make(make_molecule_state(parameters)) : make(make_state(parameters));
 }
-
-struct FromSnapshot {
-  const Snapshot& snapshot;
-  void operator()(State& s) const { adopt(s, snapshot); }
-  void operator()(MoleculeState& s) const { adopt_snapshot(s, snapshot); }
-};
-struct FromPositions {
-  const double *positions, *orientations;
-  void operator()(State& s) const { adopt(s, positions); }
-  void operator()(MoleculeState& s) const { adopt_poses(s, positions, orientations); }
-};
 
 }  // namespace
 
@@ -519,17 +504,21 @@ std::unique_ptr<Engine> make_engine(const Parameters& parameters, const std::str
 
 std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Parameters& parameters,
                                     const std::string& device, int threads) {
-  return engine_on(device, threads, parameters, FromSnapshot{snapshot});
+  return engine_on(device, threads, parameters, [&](auto& state) { adopt(state, snapshot); });
 }
 
 std::unique_ptr<Engine> make_engine(const double* positions, const Parameters& parameters,
                                     const std::string& device, int threads,
                                     const double* orientations) {
-  return engine_on(device, threads, parameters, FromPositions{positions, orientations});
+  return engine_on(device, threads, parameters,
+                   [&](auto& state) { adopt(state, positions, orientations); });
 }
 
 #if !defined(MANYMOVE_HAVE_CUDA)
-std::unique_ptr<Engine> make_cuda_engine(State, const Adopt&, int) {
+std::unique_ptr<Engine> make_cuda_engine(State, const Adopt<State>&, int, int) {
+  throw std::invalid_argument(why_no_cuda_devices());
+}
+std::unique_ptr<Engine> make_cuda_engine(MoleculeState, const Adopt<MoleculeState>&, int, int) {
   throw std::invalid_argument(why_no_cuda_devices());
 }
 #endif

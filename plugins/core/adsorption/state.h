@@ -37,7 +37,7 @@ State make_state(const Parameters& parameters);
 void finish_grid(State& state, std::vector<double>&& energies);
 GridSum grid_sum(const State& state, int species);
 // Takes over the caller's molecules, or another engine's.
-void adopt(State& state, const double* positions);
+void adopt(State& state, const double* positions, const double* orientations);
 void adopt(State& state, const Snapshot& snapshot);
 // Refuses numbers of molecules of a checkpoint that do not fit the capacities.
 void check_counts(const State& state, const Snapshot& snapshot);
@@ -65,6 +65,9 @@ template <class F>
 Model<F> make_model(const State& state, const F* grid);
 template <class F>
 PointArrays<F> make_arrays(const State& state, const F* grid);
+// What the arrays of point particles and of molecules have in common; no pointers.
+template <class F>
+void set_common(const State& state, SystemArrays<F>& arrays);
 
 template <class F>
 const F* host_grid(const State& state) {
@@ -115,12 +118,14 @@ void framework_energies(const State& state, const double* xyz, std::size_t count
 // ---- the engines of each backend, of which make_engine() of engine.h chooses one ----
 
 // What fills the state with molecules, once its grid is there; none: the engine places them.
-using Adopt = std::function<void(State&)>;
+template <class StateOfEngine>
+using Adopt = std::function<void(StateOfEngine&)>;
 
 // threads: at least one.
-std::unique_ptr<Engine> make_cpu_engine(State state, const Adopt& molecules, int threads);
+std::unique_ptr<Engine> make_cpu_engine(State state, const Adopt<State>& molecules, int threads);
 // Throws std::invalid_argument for a device that does not exist, and in a
 // build without CUDA.
-std::unique_ptr<Engine> make_cuda_engine(State state, const Adopt& molecules, int device);
+std::unique_ptr<Engine> make_cuda_engine(State state, const Adopt<State>& molecules, int device,
+                                         int threads);
 
 }  // namespace manymove::adsorption

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA engine: device memory, launches and what comes back; the kernels are in kernels.cuh
-// (plj), multi_proposal.cuh and pmc.cuh.
+// and pmc.cuh.
 #include <algorithm>
 
 #include "../../runtime/device.cuh"
 #include "../../runtime/text.h"
 #include "../engine_base.h"
-#include "multi_proposal.cuh"
+#include "kernels.cuh"
 #include "pmc.cuh"
 
 namespace manymove::adsorption {
@@ -142,7 +142,7 @@ class CudaEngine final : OnDevice, public EngineBase<State> {
       single()<<<(w.systems + kPmcThreads - 1) / kPmcThreads, kPmcThreads, pmc_shared_, stream_>>>(
           w, planes, moves);
     } else if (w.method == Method::plj) {
-      plj_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, moves);
+      points_kernel<Steps::one, 1, F><<<blocks(), threads_, shared_, stream_>>>(w, moves);
     } else {
       multiple()<<<blocks(), threads_, shared_, stream_>>>(w, moves);
     }
@@ -179,15 +179,15 @@ class CudaEngine final : OnDevice, public EngineBase<State> {
   auto multiple() const {
     switch (state_.parameters.proposals) {
       case 32:
-        return &multiple_kernel<1, F>;
+        return &points_kernel<Steps::several, 1, F>;
       case 64:
-        return &multiple_kernel<2, F>;
+        return &points_kernel<Steps::several, 2, F>;
       case 128:
-        return &multiple_kernel<4, F>;
+        return &points_kernel<Steps::several, 4, F>;
       case 256:
-        return &multiple_kernel<8, F>;
+        return &points_kernel<Steps::several, 8, F>;
       default:
-        return &multiple_kernel<16, F>;
+        return &points_kernel<Steps::several, 16, F>;
     }
   }
 
@@ -205,7 +205,7 @@ class CudaEngine final : OnDevice, public EngineBase<State> {
                                           most, " bytes"));
     threads_ = static_cast<int>(warps) * 32;
     shared_ = warps * each;
-    allow_shared_memory(&plj_kernel<F>, shared_, "shared memory of a kernel");
+    allow_shared_memory(&points_kernel<Steps::one, 1, F>, shared_, "shared memory of a kernel");
     allow_shared_memory(multiple(), shared_, "shared memory of a kernel");
     allow_shared_memory(&place_kernel<F>, shared_, "shared memory of a kernel");
     allow_shared_memory(&energy_kernel<F>, shared_, "shared memory of a kernel");

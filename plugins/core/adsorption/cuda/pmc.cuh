@@ -165,7 +165,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
     const auto turn = static_cast<int>((step - w.first_step) % 32);
     if (turn == 0) draw = common_draw(m.key, step + static_cast<std::uint64_t>(lane)).molecule;
     return static_cast<int>(
-        uniform_below(__shfl_sync(kAll, draw, turn), static_cast<std::uint32_t>(n)));
+        uniform_below(value_of_lane(draw, turn), static_cast<std::uint32_t>(n)));
   };
   int next = molecule_of(w.first_step);
   Site ahead = s.site(next);
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
       cell_to = grid_cell(m, species, fresh);
       cell_from = grid_cell(m, species, old);
     }
-    s.coordinate(k, 0) = F(1e18);  // out of its own reach
+    s.coordinate(k, 0) = kFar<F>;  // out of its own reach
     const F pairs = pair_difference(s, species, to, from, step);
     const F field = m.cubic ? cubic_energy(m, species, fresh) - cubic_energy(m, species, old)
                             : interpolated(cell_to) - interpolated(cell_from);
@@ -200,14 +200,14 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
       if (next == k) ahead = fresh;
     }
     if (w.measure) {
-      measure_state(a, energy);
+      a.measure(energy);
       if (m.bins)
         atomicAdd(reinterpret_cast<unsigned long long*>(w.profile) +
                       static_cast<std::size_t>(s.id % w.groups) * m.bins +
                       profile_bin(m, accept ? fresh : old),
                   quantum(1.0));
     }
-    if ((t + 1) % kRefresh == 0) renew_energy(a, total_energy(s), energy);
+    if ((t + 1) % kRefresh == 0) a.renew(total_energy(s), energy);
   }
   if (idle) return;
   for (int slot = 0; slot < n; ++slot) w.sites[first + slot] = s.site(slot);

@@ -4,47 +4,26 @@
 
 #include "../arrays.h"
 #include "../engine.h"
+#include "../team.h"
 #include "chain_model.h"
 #include "model.h"
 
 namespace manymove::adsorption {
 
 template <class F>
-struct MoleculeArrays {
+struct MoleculeArrays : SystemArrays<F> {
   MoleculeModel<F> r;
   ChainModel chains;
-  Method method;
-  int proposals;
-  bool moments, measure;
   int trial_positions, trial_orientations;
   // Of common_draw()'s kind, after m.exchange.
   std::uint32_t reinsert_below, identity_below, regrow_below;
-  int systems, slots, groups;
-  int places;      // slots of sites of a system: of each species, its sites times its slots
-  int most_sites;  // of a molecule
-  bool meshes;     // steps of several proposals near the old one use the model's mesh
-  F hill;
-  F most_of_trials;  // a trial with a higher framework energy has no weight
-  std::uint64_t first_step, steps;
-  Site* centers;           // [systems][slots]
-  Quaternion* turns;       // [systems][slots]
-  std::int32_t* counts;    // [systems][species]
-  double* energies;        // [systems]
-  double* sums;            // [kSums][systems]
-  std::uint64_t* profile;  // [groups][bins]
-  double* waves;           // [systems][waves][2]: structure factors, cosine and sine
-  double* shapes;          // [systems][slots][chains.sites][3]: offsets of chains' sites
-  std::uint64_t* reached;  // as PointArrays has it
-  bool again;
-};
-
-template <class F>
-struct MoleculeTestInsertions {
-  MoleculeArrays<F> work;
-  std::uint64_t first, count;
-  int species;
-  bool empty;
-  double* sums;  // [systems][2]
+  int places;         // slots of sites of a system: of each species, its sites times its slots
+  int most_sites;     // of a molecule
+  bool meshes;        // steps of several proposals near the old one use the model's mesh
+  F most_of_trials;   // a trial with a higher framework energy has no weight
+  Quaternion* turns;  // [systems][slots]
+  double* waves;      // [systems][waves][2]: structure factors, cosine and sine
+  double* shapes;     // [systems][slots][chains.sites][3]: offsets of chains' sites
 };
 
 // Sites near a moving molecule, in runs of one type.
@@ -53,27 +32,8 @@ struct NearRun {
 };
 inline constexpr int kMostRuns = kMostSpecies * kMostSites;
 
-// The result that one warp of a team computes for the others: the next state of several proposals.
-template <class F>
-struct Choice {
-  double total;  // of the weights
-  int proposal;
-};
-
-// What the warps of a team count together.
-struct TeamCounters {
-  std::int64_t sum;
-  int task;
-};
-
 // Energies that are added up in any order, in units of 2^-20 K.
 inline constexpr double kQuantum = 0x1p-20;
-
-// Whether a step's proposals are anywhere in the box, as for single sites.
-template <class F>
-MM_HD bool uniform_proposals(const MoleculeArrays<F>& w, std::uint64_t step) {
-  return w.method == Method::mup && (w.measure || (step & 1));
-}
 
 // At least kWidth, for starts and test molecules.
 template <class F>
@@ -82,9 +42,6 @@ MM_HD int walk_length(const MoleculeArrays<F>& w) {
   return multiple ? w.proposals : kWidth;
 }
 
-// The kinds of steps: of one proposal; of several; of one, where insertions, deletions,
-// reinsertions and identity changes choose one of several poses; and of chains, which grow.
-enum class Steps { one, several, trials, chains };
 template <class F>
 MM_HD Steps steps_of(const MoleculeArrays<F>& w) {
   if (w.chains.sites) return Steps::chains;
@@ -99,7 +56,7 @@ struct MoleculeScratch {
   TeamPointer<std::uint32_t> sites[3];  // [places]
   TeamPointer<std::uint32_t> near[3];   // [places]: sites close to the molecule that moves
   TeamPointer<NearRun> runs;            // [kMostRuns]
-  TeamPointer<Choice<F>> choice;
+  TeamPointer<Choice> choice;
   TeamPointer<Pose> walk[2];       // [most proposals], also of starts and test molecules
   TeamPointer<F> energy;           // [most proposals or trials]
   TeamPointer<F> weight;           // [most proposals or trials]
@@ -108,7 +65,7 @@ struct MoleculeScratch {
   TeamPointer<double> offsets;     // [trials][3]: their offsets from the center, without rotation
   TeamPointer<Site> grown;         // [chains.sites]: beads of the chain that grows
   TeamPointer<double> shape;       // [chains.sites][3]: their offsets
-  TeamPointer<TeamCounters> together;
+  TeamPointer<TeamCounters> counters;
   F* change;  // [waves][2]
   F* others;  // [waves][2]
   MeshScratch<F> mesh;
@@ -117,7 +74,7 @@ struct MoleculeScratch {
   // TeamPointer memory of a worker.
   MM_HD static std::size_t bytes(const MoleculeArrays<F>& w) {
     const MeshModel<F>& m = w.r.mesh;
-    std::size_t sum = align(kMostRuns * sizeof(NearRun)) + align(sizeof(Choice<F>)) +
+    std::size_t sum = align(kMostRuns * sizeof(NearRun)) + align(sizeof(Choice)) +
                       6 * align(static_cast<std::size_t>(w.places) * sizeof(std::uint32_t)) +
                       2 * align(walk_size(w)) + 2 * align(energies(w) * sizeof(F)) +
                       align(trials(w) * sizeof(std::int32_t));
@@ -143,7 +100,7 @@ struct MoleculeScratch {
     for (int a = 0; a < 3; ++a) sites[a] = take(places).template as<std::uint32_t>();
     for (int a = 0; a < 3; ++a) near[a] = take(places).template as<std::uint32_t>();
     runs = take(kMostRuns * sizeof(NearRun)).template as<NearRun>();
-    choice = take(sizeof(Choice<F>)).template as<Choice<F>>();
+    choice = take(sizeof(Choice)).template as<Choice>();
     for (int b = 0; b < 2; ++b) walk[b] = take(walk_size(w)).template as<Pose>();
     energy = take(energies(w) * sizeof(F)).template as<F>();
     weight = take(energies(w) * sizeof(F)).template as<F>();
@@ -154,7 +111,7 @@ struct MoleculeScratch {
       grown = take(n * sizeof(Site)).template as<Site>();
       shape = take(3 * n * sizeof(double)).template as<double>();
     }
-    together = take(sizeof(TeamCounters)).template as<TeamCounters>();
+    counters = take(sizeof(TeamCounters)).template as<TeamCounters>();
     if (!w.meshes) return;
     const MeshModel<F>& m = w.r.mesh;
     mesh.values = take(kMeshNodes * sizeof(F)).template as<F>();
@@ -222,19 +179,12 @@ struct GridRow {
   bool charged;
 };
 
-template <class F>
-struct MoleculeKernels {
-  void (*run_system)(const MoleculeArrays<F>& w, int system, const MoleculeScratch<F>& s,
-                     MoveCounts& moves);
-  void (*place_molecules)(const MoleculeArrays<F>& w, int system, const MoleculeScratch<F>& s,
-                          MoveCounts& moves);
-  void (*sum_energies)(const MoleculeArrays<F>& w, int system, const MoleculeScratch<F>& s);
-  void (*insert_test_molecules)(const MoleculeTestInsertions<F>& t, int system,
-                                const MoleculeScratch<F>& s);
+struct SiteGridKernels {
   // energies: [types][points] without charges; potential: [points], in the real-space part.
   void (*fill_row)(const GridRow& g, double* energies, double* potential);
 };
-MANYMOVE_KERNELS(MoleculeKernels<float>)
-MANYMOVE_KERNELS(MoleculeKernels<double>)
+MANYMOVE_KERNELS(Kernels<MoleculeArrays<float>>)
+MANYMOVE_KERNELS(Kernels<MoleculeArrays<double>>)
+MANYMOVE_KERNELS(SiteGridKernels)
 
 }  // namespace manymove::adsorption

@@ -130,8 +130,7 @@ void add_waves(const MoleculeState& s, std::vector<double>& potential) {
 
 }  // namespace
 
-void finish_molecule_grid(MoleculeState& s, std::vector<double>&& lj,
-                          std::vector<double>&& potential) {
+void finish_grid(MoleculeState& s, std::vector<double>&& lj, std::vector<double>&& potential) {
   const Parameters& p = s.parameters;
   const std::size_t values = s.grid_values();
   const std::size_t padded = static_cast<std::size_t>(p.grid[0] + 3) * (p.grid[1] + 3) *
@@ -177,7 +176,7 @@ void finish_molecule_grid(MoleculeState& s, std::vector<double>&& lj,
   }
   s.info.blocked_share /= std::max(1, solid);
   s.info.open_share = solid ? s.info.open_share / solid : 1;
-  make_molecule_room(s);
+  make_room(s);
 }
 
 double direct_site_energy(const MoleculeState& s, int type, const double* xyz) {
@@ -208,10 +207,10 @@ double direct_site_energy(const MoleculeState& s, int type, const double* xyz) {
 }
 
 template <class F>
-void site_framework_energies(const MoleculeState& s, const double* xyz, std::size_t count, int type,
-                             bool direct, double* energies) {
+void framework_energies(const MoleculeState& s, const double* xyz, std::size_t count, int type,
+                        bool direct, double* energies) {
   if (type < 0 || type >= s.types()) refuse("there is no type of sites ", type);
-  const MoleculeArrays<F> w = make_molecule_arrays(s, host_grid<F>(s));
+  const MoleculeArrays<F> w = make_arrays(s, host_grid<F>(s));
   const double* f = s.inverse;
   for (std::size_t i = 0; i < count; ++i, xyz += 3) {
     energies[i] = 0;
@@ -227,9 +226,9 @@ void site_framework_energies(const MoleculeState& s, const double* xyz, std::siz
     energies[i] = static_cast<double>(framework_energy(w.r.m, type, site));
   }
 }
-template void site_framework_energies<float>(const MoleculeState&, const double*, std::size_t, int,
-                                             bool, double*);
-template void site_framework_energies<double>(const MoleculeState&, const double*, std::size_t, int,
-                                              bool, double*);
+template void framework_energies<float>(const MoleculeState&, const double*, std::size_t, int, bool,
+                                        double*);
+template void framework_energies<double>(const MoleculeState&, const double*, std::size_t, int,
+                                         bool, double*);
 
 }  // namespace manymove::adsorption

@@ -273,7 +273,7 @@ MM_TEAM double accept_by_quads(const System& s, const Body<F>& body, const Pose&
   int charges = 0;
   for (int i = 0; i < body.count; ++i) charges += s.r.charge[body.type[i]] != F(0);
   s.team.sync();
-  s.team.reset(s.scratch.together);
+  s.team.reset(s.scratch.counters);
   set_phases_of(s, charges, body, fresh);
   s.team.sync();
   std::int64_t change = 0;
@@ -298,7 +298,7 @@ MM_TEAM double accept_by_quads(const System& s, const Body<F>& body, const Pose&
     }
     change += static_cast<std::int64_t>(energy * (1 / kQuantum));
   });
-  return static_cast<double>(s.team.total(s.scratch.together, change)) * kQuantum;
+  return static_cast<double>(s.team.total(s.scratch.counters, change)) * kQuantum;
 }
 
 }  // namespace manymove::adsorption

@@ -65,6 +65,13 @@ struct MoleculeModel {
   MeshModel<F> mesh;
 };
 
+template <class F>
+MM_HD bool has_charges(const MoleculeModel<F>& r, const Body<F>& body) {
+  bool some = false;
+  for (int i = 0; i < body.count; ++i) some |= r.charge[body.type[i]] != F(0);
+  return some;
+}
+
 // ---- elementary functions ----
 
 // Cosine and sine of 2 pi phase / 2^32. The polynomials are Taylor's, within an eighth of a turn.

@@ -217,24 +217,24 @@ MoleculeState make_molecule_state(const Parameters& parameters) {
     if (b.capacity == 0 && p.exchange > 0) b.capacity = std::max(b.molecules, kFirstRoom);
   if (!s.has_framework()) {
     s.info = {{0, 0, 0}, 0, 0, 0, 1};
-    make_molecule_room(s);
+    make_room(s);
   }
   return s;
 }
 
 // ---- molecules ----
 
-void make_molecule_room(MoleculeState& s) {
-  make_room(s);
+void make_room(MoleculeState& s) {
+  make_room(static_cast<State&>(s));
   s.data.orientations.assign(4 * static_cast<std::size_t>(s.parameters.systems) * s.slots, 0);
   for (std::size_t i = 0; i < s.data.orientations.size(); i += 4) s.data.orientations[i] = 1;
   s.data.shapes.assign(s.shape_size() * s.parameters.systems * s.slots, 0);
 }
 
-void grow_molecules(MoleculeState& s, unsigned full) {
+void grow(MoleculeState& s, unsigned full) {
   const std::vector<int> before = capacities(s);
   const int slots = s.slots;
-  grow(s, full);
+  grow(static_cast<State&>(s), full);
   // Arrays with some numbers of each slot.
   const auto enlarge = [&](std::vector<double>& now, std::size_t width) {
     const std::vector<double> old = now;
@@ -257,7 +257,7 @@ namespace {
 
 template <class F>
 double pose_energy(const MoleculeState& s, const F* grid, int species, const Pose& pose) {
-  const MoleculeArrays<F> w = make_molecule_arrays(s, grid);
+  const MoleculeArrays<F> w = make_arrays(s, grid);
   const Body<F>& body = w.r.body[species];
   const Matrix turn = matrix_of(pose.turn);
   double sum = 0;
@@ -300,7 +300,7 @@ Pose checked_pose(const MoleculeState& s, const double* xyz, const double* turn,
 
 }  // namespace
 
-void adopt_poses(MoleculeState& s, const double* positions, const double* orientations) {
+void adopt(MoleculeState& s, const double* positions, const double* orientations) {
   const Parameters& p = s.parameters;
   if (!s.chains.empty())
     refuse("positions of chains cannot be given: they start at random or from a checkpoint");
@@ -332,7 +332,7 @@ void adopt_poses(MoleculeState& s, const double* positions, const double* orient
   s.data.counts = std::move(counts);
 }
 
-void adopt_snapshot(MoleculeState& s, const Snapshot& snapshot) {
+void adopt(MoleculeState& s, const Snapshot& snapshot) {
   check_counts(s, snapshot);
   if (snapshot.orientations.size() != s.data.orientations.size() ||
       snapshot.waves.size() != s.data.waves.size())
@@ -345,11 +345,11 @@ void adopt_snapshot(MoleculeState& s, const Snapshot& snapshot) {
   check_shapes(s, snapshot);
   for (const double wave : snapshot.waves)
     if (!std::isfinite(wave)) refuse("checkpoint: a structure factor is not finite");
-  adopt(s, snapshot);
+  adopt(static_cast<State&>(s), snapshot);
 }
 
 template <class F>
-MoleculeArrays<F> make_molecule_arrays(const MoleculeState& s, const F* grid) {
+MoleculeArrays<F> make_arrays(const MoleculeState& s, const F* grid) {
   const Parameters& p = s.parameters;
   MoleculeArrays<F> w{};
   MoleculeModel<F>& r = w.r;
@@ -401,9 +401,7 @@ MoleculeArrays<F> make_molecule_arrays(const MoleculeState& s, const F* grid) {
   w.meshes = r.mesh.quads > 0;
   for (const auto& sites : p.rigid->bodies)
     w.most_sites = std::max(w.most_sites, static_cast<int>(sites.size()));
-  w.method = p.method;
-  w.proposals = p.proposals;
-  w.moments = p.moments;
+  set_common(s, w);
   w.trial_positions = p.trial_positions;
   w.trial_orientations = p.trial_orientations;
   w.reinsert_below = static_cast<std::uint32_t>((p.exchange + p.reinsertion) * 0x1p32);
@@ -411,23 +409,12 @@ MoleculeArrays<F> make_molecule_arrays(const MoleculeState& s, const F* grid) {
       static_cast<std::uint32_t>((p.exchange + p.reinsertion + p.identity_change) * 0x1p32);
   w.regrow_below = static_cast<std::uint32_t>(
       (p.exchange + p.reinsertion + p.identity_change + p.regrowth) * 0x1p32);
-  w.systems = p.systems;
-  w.slots = s.slots;
-  w.groups = p.groups;
   w.places = places;
-  w.hill = static_cast<F>(p.hill);
   // Weights of insertions are averages as well, and must not depend on a low barrier.
   w.most_of_trials = static_cast<F>(std::max(p.hill, 20 * p.temperature));
-  w.first_step = s.data.counters.steps;
   return w;
 }
-template MoleculeArrays<float> make_molecule_arrays(const MoleculeState&, const float*);
-template MoleculeArrays<double> make_molecule_arrays(const MoleculeState&, const double*);
-
-#if !defined(MANYMOVE_HAVE_CUDA)
-std::unique_ptr<Engine> make_molecule_cuda_engine(MoleculeState, const AdoptMolecules&, int, int) {
-  throw std::invalid_argument(why_no_cuda_devices());
-}
-#endif
+template MoleculeArrays<float> make_arrays(const MoleculeState&, const float*);
+template MoleculeArrays<double> make_arrays(const MoleculeState&, const double*);
 
 }  // namespace manymove::adsorption

@@ -91,27 +91,29 @@ inline void fill_mesh_model(const MeshTables&, MeshModel<double>&) {}
 // Fills the grids by rows: fill(row, energies, potential) for each of the grid's rows.
 GridRow grid_row(const MoleculeState& state, int row, int layer);
 // lennard_jones: [types][z][y][x] of the unit cell; potential: [z][y][x], its real-space part.
-void finish_molecule_grid(MoleculeState& state, std::vector<double>&& lennard_jones,
-                          std::vector<double>&& potential);
-void adopt_poses(MoleculeState& state, const double* positions, const double* orientations);
-void adopt_snapshot(MoleculeState& state, const Snapshot& snapshot);
+void finish_grid(MoleculeState& state, std::vector<double>&& lennard_jones,
+                 std::vector<double>&& potential);
+void adopt(MoleculeState& state, const double* positions, const double* orientations);
+void adopt(MoleculeState& state, const Snapshot& snapshot);
 // After the capacities have changed: room for poses, without molecules; and with them.
-void make_molecule_room(MoleculeState& state);
-void grow_molecules(MoleculeState& state, unsigned full);
+void make_room(MoleculeState& state);
+void grow(MoleculeState& state, unsigned full);
 // The framework's energy at a site's place, summed over the atoms and the waves.
 double direct_site_energy(const MoleculeState& state, int type, const double* xyz);
 
 template <class F>
-MoleculeArrays<F> make_molecule_arrays(const MoleculeState& state, const F* grid);
+MoleculeArrays<F> make_arrays(const MoleculeState& state, const F* grid);
+template <class StateOfEngine, class F>
+using ArraysOf =
+    decltype(make_arrays(std::declval<const StateOfEngine&>(), std::declval<const F*>()));
 template <class F>
-void site_framework_energies(const MoleculeState& state, const double* xyz, std::size_t count,
-                             int type, bool direct, double* energies);
+void framework_energies(const MoleculeState& state, const double* xyz, std::size_t count, int type,
+                        bool direct, double* energies);
 
-using AdoptMolecules = std::function<void(MoleculeState&)>;
-std::unique_ptr<Engine> make_molecule_cpu_engine(MoleculeState state,
-                                                 const AdoptMolecules& molecules, int threads);
-std::unique_ptr<Engine> make_molecule_cuda_engine(MoleculeState state,
-                                                  const AdoptMolecules& molecules, int device,
-                                                  int threads);
+std::unique_ptr<Engine> make_cpu_engine(MoleculeState state, const Adopt<MoleculeState>& molecules,
+                                        int threads);
+// threads: of the CPU, which fill the grid.
+std::unique_ptr<Engine> make_cuda_engine(MoleculeState state, const Adopt<MoleculeState>& molecules,
+                                         int device, int threads);
 
 }  // namespace manymove::adsorption

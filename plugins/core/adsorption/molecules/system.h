@@ -1,39 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Steps of a system of rigid molecules, written once for CPU and GPU: a team of lanes shares the
-// work of one system. On a GPU the team is a warp or several warps; on a CPU it is a loop over as
-// many lanes as a warp has, or one lane alone. Sums have the same order for the same number of
-// lanes: several warps share the work that does not depend on an order; work that does is done by
-// one of them, or identically by each of them.
-//
-// A team has
-//   width, Lane<T>: a value of each lane; each(f): f(lane) by every lane of every warp
-//   share(count, f): f(i) for all i below count in any order, by all warps
-//   tasks(together, count, f): f(t) for all t below count, each by a whole warp, which takes
-//   another
-//     when it is done; total(together, amount): the sum over all threads, with a sync(). For both,
-//     where there are several warps, reset(together) some sync() before
-//   bring(from, count, to): a copy in fast memory, where that is another memory
-//   first_warp(): whether this warp does what only one should do; one(): a team of one warp
-//   sum(values), lowest(values), highest(values): of all lanes of a warp, by a butterfly
-//   levels(values): partial sums for choose_lane()
-//   any(values): whether a lane has true
-//   compact(count, test, store): store(i, place) for each i below count with test(i), in their
-//     order; returns how many there are
-//   leads(): whether this thread writes what the team shares; sync(): makes it visible
-//   add(address, amount): an atomic sum
+// A system of rigid molecules or chains, whose work a team of lanes shares: team.h.
 #pragma once
 
+#include "../team.h"
 #include "arrays.h"
-
-#if defined(__CUDACC__)
-#define MM_TEAM __device__ inline
-#define MM_TEAM_CALL __device__ __noinline__  // rare: the code of the steps stays small
-#define MM_UNROLL_BY_2 _Pragma("unroll 2")
-#else
-#define MM_TEAM inline
-#define MM_TEAM_CALL inline
-#define MM_UNROLL_BY_2
-#endif
 
 namespace manymove::adsorption {
 
@@ -54,13 +24,21 @@ MM_TEAM auto chain_energy(const System& s, int species, int bead, int low, int h
   return sum;
 }
 
-// Chains: whether the molecules are flexible chains; see chains.h.
-template <class TeamOf, class F, bool Chains = false>
+// With a system of its own, so that the compiler keeps the members of the other in registers.
+template <class System, class Arrays, class Scratch, class Team>
+MM_TEAM_CALL double energy_from_scratch(const Arrays& arrays, int id, const Team team,
+                                        const Scratch scratch) {
+  return System(arrays, id, team, scratch).total_energy();
+}
+
+// Chains: whether the molecules are flexible chains; see moves/chain_regrowth.h.
+template <LaneTeam TeamOf, class F, bool Chains = false>
 class MoleculeSystem {
  public:
   using Team = TeamOf;
   using Real = F;
-  static constexpr bool kChains = Chains;
+  using Draws = EachDraw;
+  static constexpr bool kChains = Chains, kRecordsOutcomes = true;
   template <class Others>
   using With = MoleculeSystem<Others, F, Chains>;
   template <class T>
@@ -88,7 +66,7 @@ class MoleculeSystem {
         team(lanes),
         scratch(memory),
         id(system),
-        centers(work.centers + static_cast<std::size_t>(system) * work.slots),
+        centers(work.sites + static_cast<std::size_t>(system) * work.slots),
         turns(work.turns + static_cast<std::size_t>(system) * work.slots),
         counts(work.counts + static_cast<std::size_t>(system) * work.r.m.species),
         waves(work.waves + static_cast<std::size_t>(system) * 2 * work.r.waves),
@@ -127,6 +105,34 @@ class MoleculeSystem {
     } else {
       return (r.body[species]);
     }
+  }
+
+  // ---- averages ----
+
+  MM_TEAM void add(int sum, double value) const {
+    w.sums[static_cast<std::size_t>(sum) * w.systems + id] += value;
+  }
+  MM_TEAM void add_product(int sum, double a, double b) const { add(sum, mul_rn(a, b)); }
+  MM_TEAM void measure_energy() const {
+    add(kPlain, energy);
+    add_product(kEnergySquared, energy, energy);
+  }
+  MM_TEAM void measure_waste(double mean) const { add(kWaste, mean); }
+  MM_TEAM void measure_moments(double jump, double squared) const {
+    add(kJump, jump);
+    add(kWasteSquared, squared);
+  }
+  MM_TEAM std::uint64_t* profile() const {
+    return w.profile + static_cast<std::size_t>(id % w.groups) * m.bins;
+  }
+  // Whether a step is a translation or rotation, by the kind that all systems draw.
+  MM_TEAM bool moves_one(std::uint32_t kind) const {
+    return kind >= m.exchange && kind >= w.identity_below && (!Chains || kind >= w.regrow_below);
+  }
+  MM_TEAM void store(std::uint64_t step) const {
+    if (!team.leads()) return;
+    w.energies[id] = energy;
+    if (w.reached) w.reached[id] = step;
   }
 
   // ---- sites ----
@@ -406,6 +412,8 @@ class MoleculeSystem {
     });
   }
 
+  MM_TEAM bool has_framework() const { return r.framework; }
+
   // ---- waves ----
 
   // change[wave] += sign times the molecule's structure factor; the lanes share the rows.
@@ -525,6 +533,24 @@ class MoleculeSystem {
       for (int b = a + 1; b < m.species; ++b) rest += r.tail[a][b] * counts[a] * counts[b];
     }
     return team.sum(sum) + rest;
+  }
+  // What a test molecule's energy has besides the pairs and the waves.
+  MM_TEAM F rest_of_test(int species, bool empty) const {
+    return empty ? r.body[species].with_framework : tail_with_others(species, 0);
+  }
+  MM_TEAM void renew_energy() {
+    using One = typename Team::One;
+    team.sync();
+    if (team.first_warp()) {
+      const double fresh = energy_from_scratch<With<One>>(w, id, team.one(), scratch);
+      if (team.leads()) {
+        double& drift = w.sums[static_cast<std::size_t>(kDrift) * w.systems + id];
+        drift = highest_of(drift, magnitude(fresh - energy));
+        w.energies[id] = fresh;
+      }
+    }
+    team.sync();
+    energy = w.energies[id];
   }
   // Of one molecule more with those that are there.
   MM_TEAM F tail_with_others(int species, int without) const {

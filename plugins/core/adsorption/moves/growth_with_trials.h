@@ -134,13 +134,6 @@ MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
   return result;
 }
 
-template <class F>
-MM_HD bool has_charges(const MoleculeModel<F>& r, const Body<F>& body) {
-  bool some = false;
-  for (int i = 0; i < body.count; ++i) some |= r.charge[body.type[i]] != F(0);
-  return some;
-}
-
 // ---- chains ----
 
 // A word decides which bond is cut in a partial regrowth, where the part without the center grows

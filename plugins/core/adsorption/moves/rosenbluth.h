@@ -5,6 +5,7 @@
 #pragma once
 
 #include "../averages.h"
+#include "../molecules/system.h"
 
 namespace manymove::adsorption {
 

@@ -2,45 +2,50 @@
 // Where molecules start. Each is placed at random, below the hill of the framework's energy.
 #pragma once
 
+#include "../molecules/proposals.h"
+#include "../point_proposals.h"
 #include "chain_regrowth.h"
-#include "several_proposals.h"
 
 namespace manymove::adsorption {
 
-// Each molecule goes to the best of kWidth random poses where the framework's energy is below the
+// Each molecule goes to the best of kWidth random places where the framework's energy is below the
 // hill, of as many rounds as it takes to find one where it is bound at all. The long-range part of
-// the molecules' own interaction does not count here.
-template <class System>
-MM_TEAM bool place_all(System& s) {
+// the molecules' own interaction does not count here. gave_up(): whether to stop, which returns
+// false as a molecule without a place does.
+template <class System, class GaveUp>
+MM_TEAM bool place_points_or_poses(System& s, const GaveUp& gave_up) {
   using F = typename System::Real;
   std::int32_t wanted[kMostSpecies];
   for (int b = 0; b < s.m.species; ++b) wanted[b] = s.counts[b];
   for (int b = 0; b < s.m.species; ++b) s.set_count(b, 0);
-  std::uint64_t molecule = 0;
-  const TeamPointer<Pose> poses = s.scratch.walk[0];
-  const TeamPointer<F> energy = s.scratch.energy;
+  std::uint64_t molecule = 0;  // of all species: places must not depend on capacities
   for (int b = 0; b < s.m.species; ++b)
     for (int i = 0; i < wanted[b]; ++i, ++molecule) {
+      if (gave_up()) return false;
       F best = F(kForbidden);
       for (std::uint32_t round = 0; round < kPlaceRounds && !(best < F(0)); ++round) {
-        draw_anywhere(s, molecule, round * kWidth, Purpose::place, poses);
-        s.gather(poses[0].center, {0, 0, 0}, F(0), -1, true);
-        proposal_energies(s, b, poses, kWidth, Waves::none, false, {}, energy, {});
-        int winner = -1;
-        for (int k = 0; k < kWidth; ++k)
-          if (energy[k] < best && s.field(s.r.body[b], poses[k]) < s.w.hill) {
-            best = energy[k];
-            winner = k;
-          }
-        s.team.sync();
-        if (winner >= 0) s.put(b, s.m.first_slot[b] + i, poses[winner]);
-        if (!s.r.framework && best < s.w.hill) break;  // an ideal gas is not bound at all
+        auto tries = tries_anywhere(s, b, molecule, round * kWidth);
+        typename System::template Lane<F> energy;
+        typename System::template Lane<bool> winner;
+        s.team.each([&](int l) {
+          energy[l] = F(kForbidden);
+          tries.each_of(l, [&](F& total, F&) {
+            if (total < best && field_of_try(s, b, tries, l) < s.w.hill) energy[l] = total;
+          });
+        });
+        const F lowest = s.team.lowest(energy);
+        s.team.each([&](int l) { winner[l] = energy[l] == lowest; });
+        if (lowest < best) {
+          best = lowest;
+          put_try(s, b, s.m.first_slot[b] + i, tries, s.team.first(winner));
+        }
+        if (!s.has_framework() && best < s.w.hill) break;  // an ideal gas is not bound at all
       }
       if (!(best < s.w.hill)) return false;
       s.set_count(b, i + 1);
     }
   s.energy = s.total_energy();
-  if (s.team.leads()) s.w.energies[s.id] = s.energy;
+  s.store(s.w.first_step);
   return true;
 }
 
@@ -65,8 +70,20 @@ MM_TEAM bool place_chains(System& s) {
       s.set_count(b, i + 1);
     }
   s.energy = s.total_energy();
-  if (s.team.leads()) s.w.energies[s.id] = s.energy;
+  s.store(s.w.first_step);
   return true;
+}
+
+template <class System, class GaveUp>
+MM_TEAM bool place_molecules(System& s, const GaveUp& gave_up) {
+  if constexpr (System::kChains)
+    return place_chains(s);
+  else
+    return place_points_or_poses(s, gave_up);
+}
+template <class System>
+MM_TEAM bool place_molecules(System& s) {
+  return place_molecules(s, [] { return false; });
 }
 
 }  // namespace manymove::adsorption

@@ -3,40 +3,31 @@
 // (1963).
 #pragma once
 
+#include "../molecules/proposals.h"
+#include "../point_proposals.h"
 #include "chain_regrowth.h"
-#include "several_proposals.h"
 
 namespace manymove::adsorption {
 
 // In the empty framework a molecule is alone: without images of itself, and without corrections
 // for the others' tails.
 template <class Test, class System>
-MM_TEAM void insert_tests(const Test& t, System& s) {
+MM_TEAM void insert_places(const Test& t, System& s) {
   using F = typename System::Real;
-  const TeamPointer<Pose> poses = s.scratch.walk[0];
-  const TeamPointer<F> energy = s.scratch.energy;
-  const Waves waves = !t.empty && s.r.charged ? Waves::direct : Waves::none;
-  if (waves == Waves::direct) {
-    s.clear_change();
-    s.set_others();
-  }
-  s.gather({0, 0, 0}, {0, 0, 0}, F(0), -1, true);
-  if (t.empty) s.forget_near();
-  const F rest = t.empty ? s.r.body[t.species].with_framework : s.tail_with_others(t.species, 0);
+  begin_tests(s, t.empty);
+  const F rest = s.rest_of_test(t.species, t.empty);
   typename System::template Lane<double> factors, energies;
   s.team.each([&](int l) { factors[l] = energies[l] = 0; });
   for (std::uint64_t base = 0; base < t.count; base += kWidth) {
-    draw_anywhere(s, t.first + base, static_cast<std::uint32_t>(t.species) * kWidth, Purpose::widom,
-                  poses);
-    proposal_energies(s, t.species, poses, kWidth, waves, false, {}, energy, {});
+    auto tests = tests_anywhere(s, t.species, t.first + base, t.empty);
     s.team.each([&](int l) {
-      for (int i = l; i < kWidth; i += System::kLanes) {
-        if (base + static_cast<std::uint64_t>(i) >= t.count) continue;
-        const F total = lowest_of(energy[i] + rest, F(kForbidden));
+      if (base + static_cast<std::uint64_t>(l) >= t.count) return;
+      tests.each_of(l, [&](F& energy, F&) {
+        const F total = lowest_of(energy + rest, F(kForbidden));
         const double factor = static_cast<double>(weight(s.m.beta, total));
         factors[l] += factor;
         energies[l] = fused(factor, static_cast<double>(total), energies[l]);
-      }
+      });
     });
     s.team.sync();
   }
@@ -69,6 +60,14 @@ MM_TEAM void insert_test_chains(const Test& t, System& s) {
     t.sums[2 * static_cast<std::size_t>(s.id)] = sum;
     t.sums[2 * static_cast<std::size_t>(s.id) + 1] = product;
   }
+}
+
+template <class Test, class System>
+MM_TEAM void insert_tests(const Test& t, System& s) {
+  if constexpr (System::kChains)
+    insert_test_chains(t, s);
+  else
+    insert_places(t, s);
 }
 
 }  // namespace manymove::adsorption

@@ -6,7 +6,7 @@
 
 #include "../../../runtime/device.cuh"
 #include "../../../runtime/text.h"
-#include "../../cuda/kernels.cuh"
+#include "../../cuda/warp_team.cuh"
 #include "../../engine_base.h"
 #include "../../moves/starts.h"
 #include "../../moves/steps.h"
@@ -15,138 +15,6 @@
 
 namespace manymove::adsorption {
 namespace {
-
-struct Warp {
-  using One = Warp;
-  static constexpr int width = 32;
-  template <class T>
-  struct Lane {
-    T value;
-    __device__ T& operator[](int) { return value; }
-    __device__ const T& operator[](int) const { return value; }
-  };
-  template <class T>
-  struct Levels {
-    T level[6];
-    __device__ T partial(int n, int l) const { return __shfl_sync(kAll, level[n], l); }
-    __device__ T total() const { return level[5]; }
-  };
-
-  __device__ static int lane() { return static_cast<int>(threadIdx.x) % 32; }
-  template <class Function>
-  __device__ static void each(const Function& f) {
-    f(lane());
-  }
-  template <class Function>
-  __device__ static void share(int count, const Function& f) {
-    MM_NO_UNROLL
-    for (int i = lane(); i < count; i += 32) f(i);
-  }
-  template <class Function>
-  __device__ static void tasks(TeamPointer<TeamCounters>, int count, const Function& f) {
-    MM_NO_UNROLL
-    for (int t = 0; t < count; ++t) f(t);
-  }
-  template <class F>
-  __device__ static void bring(const F* from, int count, TeamPointer<F> to) {
-    share(count, [&](int i) { to[i] = from[i]; });
-    sync();
-  }
-  __device__ static bool first_warp() { return true; }
-  __device__ static One one() { return {}; }
-  template <class Function>
-  __device__ static void first_lanes(int some, const Function& f) {
-    if (lane() < some) f(lane());
-  }
-  template <class T>
-  __device__ static T sum(const Lane<T>& values) {
-    return butterfly(values.value);
-  }
-  __device__ static float lowest(const Lane<float>& values) {
-    float low = values.value;
-    MM_UNROLL
-    for (int off = 16; off > 0; off /= 2) low = lowest_of(low, __shfl_xor_sync(kAll, low, off));
-    return low;
-  }
-  __device__ static double lowest(const Lane<double>& values) {
-    double low = values.value;
-    MM_UNROLL
-    for (int off = 16; off > 0; off /= 2) low = lowest_of(low, __shfl_xor_sync(kAll, low, off));
-    return low;
-  }
-  __device__ static std::int32_t lowest(const Lane<std::int32_t>& values) {
-    return __reduce_min_sync(kAll, values.value);
-  }
-  __device__ static std::int32_t highest(const Lane<std::int32_t>& values) {
-    return __reduce_max_sync(kAll, values.value);
-  }
-  template <class T>
-  __device__ static Levels<T> levels(const Lane<T>& values) {
-    Levels<T> all;
-    all.level[0] = values.value;
-    MM_UNROLL
-    for (int n = 0; n < 5; ++n)
-      all.level[n + 1] = all.level[n] + __shfl_xor_sync(kAll, all.level[n], 16 >> n);
-    return all;
-  }
-  template <class Test, class Store>
-  __device__ static int compact(int count, const Test& test, const Store& store) {
-    int place = 0;
-    for (int base = 0; base < count; base += 32) {
-      const int i = base + lane();
-      const bool keep = i < count && test(i);
-      const unsigned kept = __ballot_sync(kAll, keep);
-      if (keep) store(i, place + __popc(kept & ((1u << lane()) - 1)));
-      place += __popc(kept);
-    }
-    return place;
-  }
-  __device__ static bool any(const Lane<bool>& values) { return __any_sync(kAll, values.value); }
-  __device__ static bool leads() { return lane() == 0; }
-  __device__ static void sync() { __syncwarp(); }
-  __device__ static void add(std::uint64_t* to, std::uint64_t amount) {
-    atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(amount));
-  }
-};
-
-// The warps of a block.
-struct Warps : Warp {
-  template <class Function>
-  __device__ static void share(int items, const Function& f) {
-    MM_NO_UNROLL
-    for (int i = static_cast<int>(threadIdx.x); i < items; i += static_cast<int>(blockDim.x)) f(i);
-  }
-  template <class Function>
-  __device__ static void tasks(TeamPointer<TeamCounters> together, int count, const Function& f) {
-    MM_NO_UNROLL
-    while (true) {
-      int task = 0;
-      if (lane() == 0) task = atomicAdd(&together[0].task, 1);
-      task = __shfl_sync(kAll, task, 0);
-      if (task >= count) break;
-      f(task);
-    }
-  }
-  __device__ static void reset(TeamPointer<TeamCounters> together) {
-    if (leads()) together[0] = {0, 0};
-  }
-  __device__ static std::int64_t total(TeamPointer<TeamCounters> together, std::int64_t amount) {
-    auto sum = static_cast<unsigned long long>(amount);
-    MM_UNROLL
-    for (int off = 16; off > 0; off /= 2) sum += __shfl_xor_sync(kAll, sum, off);
-    if (lane() == 0) atomicAdd(reinterpret_cast<unsigned long long*>(&together[0].sum), sum);
-    sync();
-    return together[0].sum;
-  }
-  template <class F>
-  __device__ static void bring(const F* from, int count, TeamPointer<F> to) {
-    share(count, [&](int i) { to[i] = from[i]; });
-    sync();
-  }
-  __device__ static bool first_warp() { return threadIdx.x < 32; }
-  __device__ static bool leads() { return threadIdx.x == 0; }
-  __device__ static void sync() { __syncthreads(); }
-};
 
 template <class F, bool Chains = false>
 using WarpSystemOf = MoleculeSystem<Warp, F, Chains>;
@@ -158,10 +26,6 @@ __device__ MoleculeScratch<F> scratch_of(const MoleculeArrays<F>& w, int system,
   return {memory + static_cast<int>(threadIdx.x / 32 * MoleculeScratch<F>::bytes(w)), w,
           changes + static_cast<std::size_t>(system) * MoleculeScratch<F>::slow(w)};
 }
-__device__ int system_of_warp() {
-  return static_cast<int>((blockIdx.x * blockDim.x + threadIdx.x) / 32);
-}
-
 template <Steps Kind, class F>
 __global__ void __launch_bounds__(kThreads)
     run_kernel(const __grid_constant__ MoleculeArrays<F> w, F* changes, DeviceMoveCounts* moves) {
@@ -205,7 +69,7 @@ __global__ void __launch_bounds__(kThreads)
   if constexpr (Chains)
     placed = place_chains(s);
   else
-    placed = place_all(s);
+    placed = place_all(s, [&] { return is_stuck(moves, Warp::lane()); });
   if (!placed && Warp::leads()) atomicOr(&moves->stuck, 1u);
 }
 
