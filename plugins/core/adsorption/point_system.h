@@ -141,10 +141,11 @@ class PointSystem {
   // ---- from scratch ----
 
   MM_TEAM double total_energy() const {
-    Lane<double> sum;
-    team.each([&](int l) { sum[l] = 0; });
+    using Whole = typename Team::Whole;
+    typename Whole::template Lane<double> sum;
+    Whole::each([&](int l) { sum[l] = 0; });
     for (int a = 0; a < m.species; ++a)
-      team.strided(0, counts[a], [&](int l, int i) {
+      Whole::strided(0, counts[a], [&](int l, int i) {
         const int slot = m.first_slot[a] + i;
         const Point<F> p = memory.point(slot);
         double part = sum[l] + static_cast<double>(framework_energy(m, a, memory.site(slot)));
@@ -158,7 +159,7 @@ class PointSystem {
         }
         sum[l] = part;
       });
-    return team.sum(sum);
+    return Whole::sum(sum);
   }
 
   MM_TEAM void forget_molecules() {

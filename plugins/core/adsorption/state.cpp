@@ -349,7 +349,7 @@ Site checked_site(const State& s, const double* xyz, int species, int molecule, 
 
 void adopt(State& s, const double* positions, const double*) {
   const Parameters& p = s.parameters;
-  std::vector<std::uint32_t> sites(s.data.sites.size());
+  std::vector<std::uint32_t> sites(3 * static_cast<std::size_t>(p.systems) * s.slots);
   std::vector<std::int32_t> counts;
   for (int i = 0; i < p.systems; ++i) {
     int slot = 0, molecule = 0;

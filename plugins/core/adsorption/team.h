@@ -20,6 +20,7 @@
 //   any(values): whether a lane has true; first(values): the first lane that has true
 //   compact(count, test, store): store(i, place) for each i below count with test(i), in their
 //     order; returns how many there are
+//   Whole: a team of as many lanes as a warp has, by which energies are summed from scratch
 //   leads(): whether this thread writes what the team shares; sync(): makes it visible
 //   add(address, amount): an atomic sum
 //   words_of_step(key, step, system): the random words of a step with several proposals

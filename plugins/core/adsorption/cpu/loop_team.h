@@ -12,6 +12,7 @@ namespace {
 template <int W>
 struct Loop {
   using One = Loop;
+  using Whole = Loop<kWidth>;
   using Draws = EachDraw;
   static constexpr int width = W;
   template <class T>

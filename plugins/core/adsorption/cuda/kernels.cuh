@@ -54,12 +54,12 @@ __global__ void __launch_bounds__(kThreads)
 
 template <class F>
 __global__ void __launch_bounds__(kThreads)
-    test_kernel(const __grid_constant__ TestInsertions<F> t) {
+    test_kernel(const __grid_constant__ TestInsertions<PointArrays<F>> t) {
   extern __shared__ __align__(32) char shared[];
   const int system = system_of_warp();
-  if (system >= t.work.systems) return;
+  if (system >= t.arrays.systems) return;
   const Warp warp;
-  WarpSystem<F> s(t.work, system, warp, {t.work, system, shared});
+  WarpSystem<F> s(t.arrays, system, warp, {t.arrays, system, shared});
   insert_tests(t, s);
 }
 

@@ -37,6 +37,7 @@ __device__ inline int system_of_warp() {
 
 struct Warp {
   using One = Warp;
+  using Whole = Warp;
   static constexpr int width = 32;
   template <class T>
   struct Lane {
