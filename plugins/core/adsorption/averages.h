@@ -44,11 +44,12 @@ MM_HD void store_averages(const PointArrays<F>& w, int system, Averages a) {
   each_average(w, system, a, [](double& memory, double& kept) { memory = kept; });
 }
 
-template <class System>
+// Open: whether the numbers of molecules may change, which they do in steps of one proposal only.
+template <bool Open, class System>
 MM_TEAM void measure_state(System& s) {
   if (!s.team.leads()) return;
   s.measure_energy();
-  if (!s.m.exchange) return;
+  if (!Open || !s.m.exchange) return;
   double n = 0;
   for (int b = 0; b < s.m.species; ++b) {
     n += s.counts[b];

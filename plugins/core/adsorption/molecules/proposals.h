@@ -131,7 +131,7 @@ MM_TEAM void pose_energies(const System& s, int species, const PoseBatch<F>& b) 
       return;
     }
     s.team.each([&](int l) { sum[l] += sum[l] < F(0.5 * kForbidden) ? pairs[l] : F(0); });
-    if (b.waves == Waves::direct) s.add_wave_energies(body, b.poses + c, own, sum);
+    if (b.waves == Waves::direct) add_wave_energies(s, body, b.poses + c, own, sum);
     s.team.each([&](int l) { energy[l * own + c] = sum[l]; });
   });
   s.team.sync();
@@ -202,8 +202,8 @@ MM_TEAM PoseBatch<F> propose(MoleculeSystem<Team, F, Chains>& s, int species, in
   if (b.waves == Waves::mesh) {
     set_mesh(s, body, old, b.rotated, b.region, b.spare);
   } else if (b.waves == Waves::direct) {
-    s.add_waves(body, old, F(-1), true);
-    s.set_others();
+    add_waves(s, body, old, F(-1), true);
+    set_others(s);
   }
   pose_energies(s, species, b);
   return b;
@@ -230,7 +230,7 @@ MM_TEAM void move_to(MoleculeSystem<Team, F, Chains>& s, const PoseBatch<F>& b, 
     const double from_mesh = static_cast<double>(by_mesh[chosen]) - static_cast<double>(by_mesh[0]);
     s.energy += accept_by_quads(s, body, fresh) - from_mesh;
   } else if (b.waves == Waves::direct) {
-    s.add_waves(body, fresh, F(1), false);
+    add_waves(s, body, fresh, F(1), false);
     s.accept_waves();
   }
   s.put(species, slot, fresh);
@@ -274,8 +274,8 @@ MM_TEAM void put_try(MoleculeSystem<Team, F, Chains>& s, int species, int slot,
 template <class Team, class F, bool Chains>
 MM_TEAM void begin_tests(MoleculeSystem<Team, F, Chains>& s, bool empty) {
   if (!empty && s.r.charged) {
-    s.clear_change();
-    s.set_others();
+    clear_change(s);
+    set_others(s);
   }
   s.gather({0, 0, 0}, {0, 0, 0}, F(0), -1, true);
   if (empty) s.forget_near();

@@ -4,6 +4,7 @@
 
 #include "../team.h"
 #include "arrays.h"
+#include "waves.h"
 
 namespace manymove::adsorption {
 
@@ -224,9 +225,9 @@ class MoleculeSystem {
     add_field(body, fresh, F(1), part);
     add_field(body, old, F(-1), part);
     if (r.charged) {
-      add_waves(body, old, F(-1), true);
-      add_waves(body, fresh, F(1), false);
-      add_wave_energy(part);
+      add_waves(*this, body, old, F(-1), true);
+      add_waves(*this, body, fresh, F(1), false);
+      add_wave_energy(*this, part);
     }
     return team.sum(part);
   }
@@ -413,72 +414,7 @@ class MoleculeSystem {
   }
 
   MM_TEAM bool has_framework() const { return r.framework; }
-
-  // ---- waves ----
-
-  // change[wave] += sign times the molecule's structure factor; the lanes share the rows.
-  MM_TEAM void add_waves(const Body<F>& body, const Pose& p, F sign, bool clear) const {
-    const Matrix turn = matrix_of(p.turn);
-    team.share(r.rows, [&](int k) {
-      const WaveRow row = r.row[k];
-      F* to = scratch.change + 2 * static_cast<std::size_t>(row.first);
-      for (int i = 0; clear && i < 2 * row.count; ++i) to[i] = 0;
-      for (int s = 0; s < body.count; ++s) {
-        const F q = sign * r.charge[body.type[s]];
-        if (q == F(0)) continue;
-        const Site at = site_of(r, body, p.center, turn, s);
-        Turning wave(row, at);
-        for (int i = 0; i < row.count; ++i) {
-          to[2 * i] = fused(q, wave.c, to[2 * i]);
-          to[2 * i + 1] = fused(q, wave.s, to[2 * i + 1]);
-          wave.next();
-        }
-      }
-    });
-    team.sync();
-  }
-  // What the change of the structure factors costs: weight (|S + change|^2 - |S|^2).
-  MM_TEAM void add_wave_energy(Lane<F>& sum) const {
-    team.each([&](int l) {
-      for (int k = l; k < r.rows; k += kLanes) {
-        const WaveRow row = r.row[k];
-        for (int i = row.first; i < row.first + row.count; ++i) {
-          const F dc = scratch.change[2 * i], ds = scratch.change[2 * i + 1];
-          const F c = static_cast<F>(waves[2 * i]), s = static_cast<F>(waves[2 * i + 1]);
-          const F product = fused(dc, fused(F(2), c, dc), ds * fused(F(2), s, ds));
-          sum[l] = fused(r.wave_weight[i], product, sum[l]);
-        }
-      }
-    });
-  }
-  MM_TEAM void clear_change() const {
-    team.share(2 * r.waves, [&](int i) { scratch.change[i] = 0; });
-    team.sync();
-  }
-  // Twice the structure factors of all molecules but the one that is in change, for
-  // add_wave_energies().
-  MM_TEAM void set_others() const {
-    team.share(2 * r.waves, [&](int i) {
-      scratch.others[i] = F(2) * (static_cast<F>(waves[i]) + scratch.change[i]);
-    });
-    team.sync();
-  }
-  MM_TEAM void accept_waves() const {
-    if (!r.charged) return;
-    team.share(2 * r.waves, [&](int i) { waves[i] += static_cast<double>(scratch.change[i]); });
-    team.sync();
-  }
-  // Each lane's molecule has the pose poses[lane * own]. The molecule whose structure factors are
-  // in change, with the other sign, does not count.
-  MM_TEAM void add_wave_energies(const Body<F>& body, TeamPointer<const Pose> poses, int own,
-                                 Lane<F>& energy) const {
-    int charges = 0;
-    for (int k = 0; k < body.count; ++k) charges += r.charge[body.type[k]] != F(0);
-    if (charges <= 3)
-      add_wave_energies_of<3>(body, poses, own, energy);
-    else
-      add_wave_energies_of<kMostSites>(body, poses, own, energy);
-  }
+  MM_TEAM void accept_waves() const { adsorption::accept_waves(*this); }
 
   // ---- from scratch, by a team of one warp ----
 
@@ -511,8 +447,8 @@ class MoleculeSystem {
       add_field(body, p, F(1), part);
       take(part);
       if (r.charged) {
-        add_waves(body, p, F(1), true);
-        accept_waves();
+        add_waves(*this, body, p, F(1), true);
+        adsorption::accept_waves(*this);
       }
       rest += body.own;
       if constexpr (Chains) {
@@ -569,78 +505,11 @@ class MoleculeSystem {
     add_pairs(body, p, sign, part);
     add_field(body, p, sign, part);
     if (r.charged) {
-      add_waves(body, p, sign, true);
-      add_wave_energy(part);
+      add_waves(*this, body, p, sign, true);
+      add_wave_energy(*this, part);
     }
     return team.sum(part);
   }
-
-  // With at most Charges charges, so that their phases stay in registers; others are zero.
-  template <int Charges>
-  MM_TEAM void add_wave_energies_of(const Body<F>& body, TeamPointer<const Pose> poses, int own,
-                                    Lane<F>& energy) const {
-    Lane<Site> at[Charges];
-    Lane<F> step_c[Charges], step_s[Charges], c[Charges], s[Charges];
-    F q[Charges];
-    int site = 0;
-    MM_UNROLL
-    for (int j = 0; j < Charges; ++j) {
-      while (site < body.count && r.charge[body.type[site]] == F(0)) ++site;
-      const bool some = site < body.count;
-      q[j] = some ? r.charge[body.type[site]] : F(0);
-      const int which = some ? site++ : 0;
-      team.each([&](int l) {
-        const Pose p = poses[l * own];
-        at[j][l] = site_of(r, body, p.center, matrix_of(p.turn), which);
-        unit_circle(at[j][l].x, step_c[j][l], step_s[j][l]);
-      });
-    }
-    for (int k = 0; k < r.rows; ++k) {
-      const WaveRow row = r.row[k];
-      const auto x = static_cast<std::uint32_t>(row.x), y = static_cast<std::uint32_t>(row.y),
-                 z = static_cast<std::uint32_t>(row.z);
-      MM_UNROLL
-      for (int j = 0; j < Charges; ++j)
-        team.each([&](int l) {
-          unit_circle(x * at[j][l].x + y * at[j][l].y + z * at[j][l].z, c[j][l], s[j][l]);
-        });
-      for (int i = row.first; i < row.first + row.count; ++i) {
-        const F twice_c = scratch.others[2 * i], twice_s = scratch.others[2 * i + 1],
-                weight = r.wave_weight[i];
-        team.each([&](int l) {
-          F dc = 0, ds = 0;
-          MM_UNROLL
-          for (int j = 0; j < Charges; ++j) {
-            const F old_c = c[j][l], old_s = s[j][l];
-            dc = fused(q[j], old_c, dc);
-            ds = fused(q[j], old_s, ds);
-            c[j][l] = fused(old_c, step_c[j][l], -(old_s * step_s[j][l]));
-            s[j][l] = fused(old_s, step_c[j][l], old_c * step_s[j][l]);
-          }
-          const F product = fused(dc, twice_c + dc, ds * (twice_s + ds));
-          energy[l] = fused(weight, product, energy[l]);
-        });
-      }
-    }
-  }
-
-  // e^(i k r) of the waves of a row, one after the other.
-  struct Turning {
-    F c, s, step_c, step_s;
-    Turning() = default;
-    MM_TEAM Turning(const WaveRow& row, const Site& at) {
-      unit_circle(static_cast<std::uint32_t>(row.x) * at.x +
-                      static_cast<std::uint32_t>(row.y) * at.y +
-                      static_cast<std::uint32_t>(row.z) * at.z,
-                  c, s);
-      unit_circle(at.x, step_c, step_s);
-    }
-    MM_TEAM void next() {
-      const F old = c;
-      c = fused(c, step_c, -(s * step_s));
-      s = fused(s, step_c, old * step_s);
-    }
-  };
 
   int runs_ = 0;  // in scratch: an array here would keep all members out of a GPU's registers
 };

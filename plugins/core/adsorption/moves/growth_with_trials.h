@@ -224,11 +224,11 @@ MM_TEAM bool decide_trial(System& s, const TrialMove& t, const GrowthResult& g, 
     const Body<F>&old_body = s.r.body[t.from], &new_body = s.r.body[t.to];
     charged = has_charges(s.r, old_body) || has_charges(s.r, new_body);
     if (charged) {
-      if (t.gone()) s.add_waves(old_body, s.placed(t.slot), F(-1), true);
-      if (t.come()) s.add_waves(new_body, g.fresh, F(1), !t.gone());
+      if (t.gone()) add_waves(s, old_body, s.placed(t.slot), F(-1), true);
+      if (t.come()) add_waves(s, new_body, g.fresh, F(1), !t.gone());
       typename System::template Lane<F> part;
       s.team.each([&](int l) { part[l] = 0; });
-      s.add_wave_energy(part);
+      add_wave_energy(s, part);
       rest += s.team.sum(part);
     }
     rest = lowest_of(rest, F(kForbidden));

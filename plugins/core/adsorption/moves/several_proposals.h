@@ -74,7 +74,7 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Counts& moves) {
   move_to(s, batch, choice.proposal, species, slot);
   if (choice.proposal != 0) ++moves.accepted;
   if (w.measure) {
-    measure_state(s);
+    measure_state<false>(s);
     if (s.m.bins)
       batch.each_center(s.team, [&](const Site& center, auto boltzmann) {
         count_in_profile(s, center, static_cast<double>(boltzmann) / choice.total);

@@ -22,7 +22,7 @@ MM_TEAM bool one_proposal(System& s, std::uint64_t step, const CommonDraw& draw,
     if (!grow_with_trials(s, step, draw, moves, outcome)) return false;
   }
   if (s.w.measure) {
-    measure_state(s);
+    measure_state<true>(s);
     if constexpr (System::kRecordsOutcomes) measure_outcome(s, outcome);
   }
   return true;
