@@ -48,6 +48,7 @@ MM_TEAM void proposal_energies(System& s, Batch& b, int species, bool together) 
         count = s.gather_near(around, law.cutoff2, first, count);
         list = s.memory.near_list();
       }
+      // sum_j u(r_ij) of all places at a time, so that each molecule is read once.
       MM_UNROLL_BY_2
       for (int j = 0; j < count; ++j) {
         const auto q = list[j];
@@ -55,7 +56,7 @@ MM_TEAM void proposal_energies(System& s, Batch& b, int species, bool together) 
             [&](const Point<F>& p, F& sum) { sum += pair_energy(s.m, law, p, q.x, q.y, q.z); });
       }
     }
-    part.end(s.m, species);
+    part.end(s.m, species);  // plus E_grid
   });
 }
 

@@ -99,7 +99,8 @@ MM_TEAM void add_waves(const System& s, const Body<F>& body, const Pose& p,
   });
   s.team.sync();
 }
-// What the change of the structure factors costs: weight (|S + change|^2 - |S|^2).
+// What the change of the structure factors costs: with S = c + i s, w (|S + dS|^2 - |S|^2) is
+// w (dc (2 c + dc) + ds (2 s + ds)), in which nothing large cancels.
 template <class System>
 MM_TEAM void add_wave_energy(const System& s,
                              typename System::template Lane<typename System::Real>& sum) {

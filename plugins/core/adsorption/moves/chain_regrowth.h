@@ -22,7 +22,7 @@ struct Growth {
   Pose pose{{0, 0, 0}, {1, 0, 0, 0}};
 };
 struct Grown {
-  double weight;  // W, the product of the mean weights of the trials of each bead
+  double weight;  // W = prod_j W_j, the product of the mean weights of the trials of each bead
   double energy;  // of the chain with the framework, the other molecules and itself; without bonds
   Pose pose;
 };

@@ -9,7 +9,7 @@ namespace manymove::adsorption {
 
 // Whether there is room for one molecule more. If not, the step is repeated after the arrays have
 // grown, so that it is not counted now.
-template <class System, class Counts>
+template <MoleculesOfTeam System, CountsMoves Counts>
 MM_TEAM bool has_slot(const System& s, int species, Counts& moves) {
   if (s.m.first_slot[species] + s.counts[species] < s.m.first_slot[species + 1]) return true;
   moves.full |= 1u << species;
@@ -31,7 +31,7 @@ MM_TEAM void take_out(System& s, int species, int slot) {
 }
 
 // Returns false and leaves the system unchanged if an accepted insertion finds no free slot.
-template <class System, class Counts>
+template <MoleculesOfTeam System, CountsMoves Counts>
 MM_TEAM bool exchange(System& s, std::uint64_t step, Counts& moves, TrialOutcome& outcome) {
   using F = typename System::Real;
   std::uint32_t word[4];
@@ -48,6 +48,7 @@ MM_TEAM bool exchange(System& s, std::uint64_t step, Counts& moves, TrialOutcome
     const F difference = lowest_of(s.change_of_insertion(species, fresh), F(kForbidden));
     outcome.tried = 1;
     outcome.gains = species;
+    // Accepted with the probability min(1, beta f V / (N + 1) exp(-beta dU)).
     outcome.test = activity * static_cast<double>(weight(s.m.beta, difference));
     outcome.probability = lowest_of(outcome.test / (n + 1), 1.0);
     outcome.difference = static_cast<double>(difference);
@@ -60,6 +61,7 @@ MM_TEAM bool exchange(System& s, std::uint64_t step, Counts& moves, TrialOutcome
     const int slot =
         first + static_cast<int>(uniform_below(word[2], static_cast<std::uint32_t>(n)));
     const F difference = s.change_of_deletion(species, slot);
+    // Accepted with the probability min(1, N / (beta f V) exp(-beta dU)).
     outcome.loses = species;
     outcome.probability =
         lowest_of(n * static_cast<double>(weight(s.m.beta, difference)) / activity, 1.0);

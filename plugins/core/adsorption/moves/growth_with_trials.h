@@ -173,7 +173,7 @@ MM_TEAM GrowthResult grow_chain(System& s, const TrialMove& t, std::uint32_t wor
 
 // ---- the move ----
 
-template <class System, class Counts>
+template <MoleculesOfTeam System, CountsMoves Counts>
 MM_TEAM TrialMove choose_trial(const System& s, std::uint64_t step, const CommonDraw& draw,
                                const std::uint32_t* word, Counts& moves, TrialOutcome& outcome) {
   const auto species = static_cast<std::uint32_t>(s.m.species);
@@ -209,7 +209,7 @@ MM_TEAM TrialMove choose_trial(const System& s, std::uint64_t step, const Common
 
 // Accepts or rejects. Returns false and leaves the system unchanged if an accepted molecule finds
 // no free slot.
-template <class System, class Counts>
+template <MoleculesOfTeam System, CountsMoves Counts>
 MM_TEAM bool decide_trial(System& s, const TrialMove& t, const GrowthResult& g, std::uint32_t word,
                           Counts& moves, TrialOutcome& outcome) {
   using F = typename System::Real;
@@ -233,7 +233,9 @@ MM_TEAM bool decide_trial(System& s, const TrialMove& t, const GrowthResult& g, 
     }
     rest = lowest_of(rest, F(kForbidden));
   }
-  // Accepted with the probability limit / scale.
+  // Accepted with the probability limit / scale, where the rest of the energy is in the Boltzmann
+  // factor: W_new exp(-beta dU) / W_old, times beta f V / (N + 1) for a new molecule and
+  // N / (beta f V) for one that is gone.
   double limit = static_cast<double>(weight(s.m.beta, rest)) * g.after.first,
          scale = g.before.first;
   if (!t.stays()) {
@@ -260,7 +262,7 @@ MM_TEAM bool decide_trial(System& s, const TrialMove& t, const GrowthResult& g, 
   return true;
 }
 
-template <class System, class Counts>
+template <MoleculesOfTeam System, CountsMoves Counts>
 MM_TEAM bool grow_with_trials(System& s, std::uint64_t step, const CommonDraw& draw, Counts& moves,
                               TrialOutcome& outcome) {
   std::uint32_t word[4];

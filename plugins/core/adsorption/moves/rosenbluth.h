@@ -9,7 +9,7 @@
 
 namespace manymove::adsorption {
 
-// Rosenbluth weights of trials.
+// Rosenbluth weights of trials, W = sum_i exp(-beta u_i) / n.
 template <class F>
 struct Bias {
   double mean;               // W, of all trials; without a molecule's interactions it is 1

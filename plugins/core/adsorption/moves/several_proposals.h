@@ -19,7 +19,7 @@ MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_
   using Lane = typename System::template Lane<F>;
   const auto one = s.team.one();
   one.sync();
-  const F old = batch.first_energy();
+  const F old = batch.first_energy();  // E_o, of proposal 0
   Lane lowest, sw, first, second;
   typename System::template Lane<bool> deep;
   one.each([&](int l) {
@@ -49,17 +49,18 @@ MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_
   const int lane = choose_lane(rest, [&](int level, int l) { return levels.partial(level, l); });
   const Choice choice{static_cast<double>(levels.total()), batch.choose(rest, lane)};
   if (!s.w.measure) return choice;
+  // sum_i p_i E_i = E_o + sum_i w_i (E_i - E_o) / sum_i w_i
   const double mean = static_cast<double>(one.sum(first)) / choice.total;
   const bool leads = s.team.leads();
   if (leads) s.measure_waste(before + mean);
-  if (s.w.moments) {  // Eq. 8
+  if (s.w.moments) {  // Eq. 8: sum_i p_i (E_i - E_o)^2 and sum_i p_i E_i^2
     const double square = static_cast<double>(one.sum(second)) / choice.total;
     if (leads) s.measure_moments(square, fused(before, before + 2 * mean, square));
   }
   return choice;
 }
 
-template <class System, class Counts>
+template <MoleculesOfTeam System, CountsMoves Counts>
 MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Counts& moves) {
   const auto& w = s.w;
   const StepWords words = s.team.words_of_step(s.m.key, step, s.id);

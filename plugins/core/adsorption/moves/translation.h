@@ -7,7 +7,7 @@
 
 namespace manymove::adsorption {
 
-template <class System, class Counts>
+template <MoleculesOfTeam System, CountsMoves Counts>
 MM_TEAM void translate(System& s, std::uint64_t step, const CommonDraw& draw, Counts& moves) {
   using F = typename System::Real;
   const int n = s.molecules();
