@@ -15,9 +15,8 @@ namespace manymove::adsorption {
 template <class F, int Own = 1>
 using WarpSystem = PointSystem<Warp, F, WarpPoints<F, Own>>;
 
-// In float 64 registers suffice for steps of one proposal.
 template <Steps Kind, int Own, class F>
-__global__ void __launch_bounds__(kThreads, Kind == Steps::one && sizeof(F) == 4 ? 8 : 1)
+__global__ void __launch_bounds__(kThreads)
     points_kernel(const __grid_constant__ PointArrays<F> w, DeviceMoveCounts* moves) {
   extern __shared__ __align__(32) char shared[];
   const int system = system_of_warp();
