@@ -10,7 +10,6 @@
 
 #include "../runtime/devices.h"
 #include "../runtime/text.h"
-#include "grid.h"
 #include "molecules/state.h"
 
 namespace manymove::adsorption {
@@ -195,6 +194,10 @@ std::size_t State::grid_values() const {
   const auto& n = parameters.grid;
   return static_cast<std::size_t>(n[0]) * n[1] * static_cast<std::size_t>(n[2]);
 }
+std::size_t State::padded_values() const {
+  const auto& n = parameters.grid;
+  return static_cast<std::size_t>(n[0] + 3) * (n[1] + 3) * static_cast<std::size_t>(n[2] + 3);
+}
 
 void clear_data(State& s) {
   const Parameters& p = s.parameters;
@@ -223,43 +226,55 @@ State make_state(const Parameters& parameters) {
   return s;
 }
 
-void finish_grid(State& s, std::vector<double>&& energies) {
+void make_grid(State& s, std::size_t kinds, double highest) {
   const Parameters& p = s.parameters;
-  const std::size_t values = s.grid_values();
-  const std::size_t padded = static_cast<std::size_t>(p.grid[0] + 3) * (p.grid[1] + 3) *
-                             static_cast<std::size_t>(p.grid[2] + 3);
-  const std::size_t all = padded * p.species.size();
+  const std::size_t all = s.padded_values() * kinds;
   if (p.double_precision)
     s.double_grid.resize(all);
   else
     s.grid.resize(all);
-  s.info = {p.grid, all * (p.double_precision ? 8 : 4), std::numeric_limits<double>::max(), 0, 0};
-  for (std::size_t b = 0; b < p.species.size(); ++b) {
+  s.info = {p.grid, all * (p.double_precision ? 8 : 4), highest, 0, 0};
+}
+
+void set_grid(State& s, std::size_t kind, const double* energies, const Pockets* pockets) {
+  const Parameters& p = s.parameters;
+  s.info.lowest = std::min(s.info.lowest, *std::min_element(energies, energies + s.grid_values()));
+  if (p.double_precision)
+    store_grid(p.grid, p.cubic, energies, pockets, s.double_grid.data() + kind * s.padded_values());
+  else
+    store_grid(p.grid, p.cubic, energies, pockets, s.grid.data() + kind * s.padded_values());
+}
+
+OpenVoxels open_voxels(const State& s, const double* energies, const std::string& kind) {
+  const Parameters& p = s.parameters;
+  OpenVoxels v;
+  v.open.resize(s.grid_values());
+  if (p.barrier > 0) v.pockets = std::make_unique<Pockets>(energies, p.grid, p.barrier);
+  for (std::size_t i = 0; i < v.open.size(); ++i) {
+    v.open[i] = v.pockets ? v.pockets->open(i) : energies[i] < p.hill;
+    v.blocked_count += v.pockets && v.pockets->blocked(i);
+    v.open_count += v.open[i];
+  }
+  if (v.pockets && v.open_count == 0)
+    throw NoChannelError(text_of("no channel for ", kind, " leads through the framework below ",
+                                 p.barrier, " K: raise the barrier or block nothing"));
+  return v;
+}
+
+void finish_grid(State& s, std::vector<double>&& energies) {
+  const Parameters& p = s.parameters;
+  const std::size_t values = s.grid_values(), count = p.species.size();
+  make_grid(s, count, std::numeric_limits<double>::max());
+  for (std::size_t b = 0; b < count; ++b) {
     const double* e = energies.data() + b * values;
-    s.info.lowest = std::min(s.info.lowest, *std::min_element(e, e + values));
-    std::unique_ptr<Pockets> pockets;
-    if (p.barrier > 0) pockets = std::make_unique<Pockets>(e, p.grid, p.barrier);
-    std::vector<bool> open(values);
-    std::size_t blocked = 0, opened = 0;
-    for (std::size_t i = 0; i < values; ++i) {
-      open[i] = pockets ? pockets->open(i) : e[i] < p.hill;
-      blocked += pockets && pockets->blocked(i);
-      opened += open[i];
-    }
-    if (pockets && opened == 0)
-      throw NoChannelError(text_of("no channel for species ", b,
-                                   " leads through the framework below ", p.barrier,
-                                   " K: raise the barrier or block nothing"));
-    const double share = static_cast<double>(p.species.size() * values);
-    s.info.blocked_share += static_cast<double>(blocked) / share;
-    s.info.open_share += static_cast<double>(opened) / share;
+    const OpenVoxels v = open_voxels(s, e, text_of("species ", b));
+    const double share = static_cast<double>(count * values);
+    s.info.blocked_share += static_cast<double>(v.blocked_count) / share;
+    s.info.open_share += static_cast<double>(v.open_count) / share;
     if (Species& species = s.parameters.species[b]; species.capacity == 0 && p.exchange > 0)
       species.capacity =
-          std::max(species.molecules, estimated_capacity(s, static_cast<int>(b), open));
-    if (p.double_precision)
-      store_grid(p.grid, p.cubic, e, pockets.get(), s.double_grid.data() + b * padded);
-    else
-      store_grid(p.grid, p.cubic, e, pockets.get(), s.grid.data() + b * padded);
+          std::max(species.molecules, estimated_capacity(s, static_cast<int>(b), v.open));
+    set_grid(s, b, e, v.pockets.get());
   }
   make_room(s);
 }

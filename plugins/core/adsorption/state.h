@@ -9,6 +9,7 @@
 
 #include "arrays.h"
 #include "engine.h"
+#include "grid.h"
 #include "model.h"
 
 namespace manymove::adsorption {
@@ -24,7 +25,8 @@ struct State {
   Snapshot data;
   bool torn = false;  // some systems had to stop before the end of a run
 
-  std::size_t grid_values() const;  // of one species, without the repeated planes
+  std::size_t grid_values() const;    // of one species, without the repeated planes
+  std::size_t padded_values() const;  // with them
 };
 
 // Lennard-Jones for Eq. 1.
@@ -33,6 +35,17 @@ PairLaw<F> make_law(const LennardJones& law, const Parameters& parameters);
 
 // Checks everything; no grid and no molecules yet.
 State make_state(const Parameters& parameters);
+// Which voxels of a grid are open: within reach below the barrier, or below the hill without one.
+struct OpenVoxels {
+  std::unique_ptr<Pockets> pockets;
+  std::vector<bool> open;
+  std::size_t blocked_count = 0, open_count = 0;
+};
+// Throws NoChannelError, which names the kind.
+OpenVoxels open_voxels(const State& state, const double* energies, const std::string& kind);
+// Grids of so many kinds, and that of one of them. highest: where GridInfo::lowest begins.
+void make_grid(State& state, std::size_t kinds, double highest);
+void set_grid(State& state, std::size_t kind, const double* energies, const Pockets* pockets);
 // energies: [species][z][y][x] of the unit cell. Blocks the pockets, and sets the capacities.
 void finish_grid(State& state, std::vector<double>&& energies);
 GridSum grid_sum(const State& state, int species);

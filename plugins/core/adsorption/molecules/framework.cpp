@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "../../runtime/text.h"
-#include "../grid.h"
 #include "cell.h"
 #include "state.h"
 
@@ -133,15 +132,8 @@ void add_waves(const MoleculeState& s, std::vector<double>& potential) {
 void finish_grid(MoleculeState& s, std::vector<double>&& lj, std::vector<double>&& potential) {
   const Parameters& p = s.parameters;
   const std::size_t values = s.grid_values();
-  const std::size_t padded = static_cast<std::size_t>(p.grid[0] + 3) * (p.grid[1] + 3) *
-                             static_cast<std::size_t>(p.grid[2] + 3);
-  const std::size_t all = padded * static_cast<std::size_t>(s.types());
   if (s.felt_charges) add_waves(s, potential);
-  if (p.double_precision)
-    s.double_grid.resize(all);
-  else
-    s.grid.resize(all);
-  s.info = {p.grid, all * (p.double_precision ? 8 : 4), 0, 0, 0};
+  make_grid(s, static_cast<std::size_t>(s.types()), 0);
   int solid = 0;
   std::vector<double> total(values);
   for (int t = 0; t < s.types(); ++t) {
@@ -149,30 +141,15 @@ void finish_grid(MoleculeState& s, std::vector<double>&& lj, std::vector<double>
     const SiteType& type = p.rigid->types[t];
     const bool core = std::any_of(type.with_framework.begin(), type.with_framework.end(),
                                   [](const LennardJones& law) { return law.epsilon > 0; });
-    std::unique_ptr<Pockets> pockets;
-    if (core && p.barrier > 0) pockets = std::make_unique<Pockets>(e, p.grid, p.barrier);
-    std::size_t blocked = 0, open = 0;
-    for (std::size_t i = 0; i < values && core; ++i) {
-      blocked += pockets && pockets->blocked(i);
-      open += pockets ? pockets->open(i) : e[i] < p.hill;
-    }
-    if (pockets && open == 0)
-      throw NoChannelError(text_of("no channel for sites of type ", t,
-                                   " leads through the framework below ", p.barrier,
-                                   " K: raise the barrier or block nothing"));
+    OpenVoxels v;
+    if (core) v = open_voxels(s, e, text_of("sites of type ", t));
     solid += core;
-    s.info.blocked_share += static_cast<double>(blocked) / static_cast<double>(values);
-    s.info.open_share += static_cast<double>(open) / static_cast<double>(values);
+    s.info.blocked_share += static_cast<double>(v.blocked_count) / static_cast<double>(values);
+    s.info.open_share += static_cast<double>(v.open_count) / static_cast<double>(values);
     const double charge = s.felt_charges ? type.charge * std::sqrt(kCoulomb) : 0;
     for (std::size_t i = 0; i < values; ++i)
       total[i] = e[i] + (charge != 0 ? charge * potential[i] : 0);
-    s.info.lowest = std::min(s.info.lowest, *std::min_element(total.begin(), total.end()));
-    if (p.double_precision)
-      store_grid(p.grid, p.cubic, total.data(), pockets.get(),
-                 s.double_grid.data() + static_cast<std::size_t>(t) * padded);
-    else
-      store_grid(p.grid, p.cubic, total.data(), pockets.get(),
-                 s.grid.data() + static_cast<std::size_t>(t) * padded);
+    set_grid(s, static_cast<std::size_t>(t), total.data(), v.pockets.get());
   }
   s.info.blocked_share /= std::max(1, solid);
   s.info.open_share = solid ? s.info.open_share / solid : 1;
