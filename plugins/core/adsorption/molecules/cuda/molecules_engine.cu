@@ -7,7 +7,7 @@
 #include "../../moves/starts.h"
 #include "../../moves/steps.h"
 #include "../../moves/test_insertions.h"
-#include "../fill_grid.h"
+#include "../../fill_grid.h"
 
 namespace manymove::adsorption {
 namespace {
