@@ -35,7 +35,7 @@ MM_TEAM void draw_proposals(const System& s, Batch& b, std::uint64_t step, const
 template <class System, class Batch>
 MM_TEAM void proposal_energies(System& s, Batch& b, int species, bool together) {
   using F = typename System::Real;
-  b.each_part([&](auto& part) {
+  b.each_part([&](auto part) {  // by value: what no other function sees stays in registers
     part.begin(s.m, species);
     Surroundings<F> around{};
     if (together) around = part.surroundings(s.m);

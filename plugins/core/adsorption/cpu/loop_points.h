@@ -11,9 +11,9 @@ namespace {
 // Memory for one worker.
 template <class F>
 struct Scratch {
-  F *x, *y, *z;                        // [slots][kTogether]: of several systems, or of the first
-  Site* sites;                         // [slots][kTogether], as [slots][3][kTogether]
-  F *px, *py, *pz, *energy, *weights;  // [kMostProposals]
+  F *x, *y, *z;         // [slots][kTogether]: of several systems, or of the first
+  Site* sites;          // [slots][kTogether], as [slots][3][kTogether]
+  F *energy, *weights;  // [kMostProposals]
   Site* proposals;
   std::uint32_t* words;  // [3][kMostProposals]
 
@@ -27,8 +27,7 @@ struct Scratch {
     const std::size_t side = static_cast<std::size_t>(slots) * kTogether;
     for (F** p : {&x, &y, &z}) *p = reinterpret_cast<F*>(take(side * sizeof(F)));
     sites = reinterpret_cast<Site*>(take(side * sizeof(Site)));
-    for (F** p : {&px, &py, &pz, &energy, &weights})
-      *p = reinterpret_cast<F*>(take(kMostProposals * sizeof(F)));
+    for (F** p : {&energy, &weights}) *p = reinterpret_cast<F*>(take(kMostProposals * sizeof(F)));
     proposals = reinterpret_cast<Site*>(take(kMostProposals * sizeof(Site)));
     words = reinterpret_cast<std::uint32_t*>(take(4 * kMostProposals * sizeof(std::uint32_t)));
   }
@@ -44,6 +43,12 @@ struct LoopBatch {
   template <class Function>
   void each(const Function& f) const {
     for (int i = 0; i < count(); ++i) f(i, memory->proposals[i]);
+  }
+  // Of energies and weights; those of a lane come in the order of its sums.
+  template <class Team, class Function>
+  void each_item(const Team&, const Function& f) const {
+    F *const energy = memory->energy, *const weights = memory->weights;
+    for (int i = 0; i < count(); ++i) f(energy[i], weights[i]);
   }
   template <class Function>
   void each_of(int l, const Function& f) const {
@@ -93,13 +98,14 @@ struct LoopBatch {
   // kWidth proposals in sequence, which are close to each other.
   struct Part {
     const Site* site;
-    F *px, *py, *pz, *energy;
-    alignas(64) F sum[kWidth];
+    F* energy;
+    alignas(64) F x[kWidth], y[kWidth], z[kWidth], sum[kWidth];
 
+    Part(const Site* sites, F* energies) : site(sites), energy(energies) {}
     void begin(const Model<F>& m, int) {
       for (int l = 0; l < kWidth; ++l) {
         const Point<F> p = to_point(m, site[l]);
-        px[l] = p.x, py[l] = p.y, pz[l] = p.z;
+        x[l] = p.x, y[l] = p.y, z[l] = p.z;
         sum[l] = 0;
       }
     }
@@ -110,7 +116,7 @@ struct LoopBatch {
     }
     template <class Function>
     void each(const Function& f) {
-      for (int l = 0; l < kWidth; ++l) f(Point<F>{px[l], py[l], pz[l]}, sum[l]);
+      for (int l = 0; l < kWidth; ++l) f(Point<F>{x[l], y[l], z[l]}, sum[l]);
     }
     void end(const Model<F>& m, int species) {
       for (int l = 0; l < kWidth; ++l) energy[l] = sum[l] + framework_energy(m, species, site[l]);
@@ -118,11 +124,8 @@ struct LoopBatch {
   };
   template <class Function>
   void each_part(const Function& f) const {
-    const Scratch<F>& c = *memory;
-    for (int base = 0; base < count(); base += kWidth) {
-      Part part{c.proposals + base, c.px + base, c.py + base, c.pz + base, c.energy + base, {}};
-      f(part);
-    }
+    for (int base = 0; base < count(); base += kWidth)
+      f(Part(memory->proposals + base, memory->energy + base));
   }
 };
 

@@ -37,6 +37,11 @@ struct RegisterBatch {
     MM_UNROLL
     for (int c = 0; c < Own; ++c) f(Warp::lane() * Own + c, site[c]);
   }
+  // Of energies and weights; those of a lane come in the order of its sums.
+  template <class Function>
+  __device__ void each_item(const Warp&, const Function& f) {
+    each_of(0, f);
+  }
   template <class Function>
   __device__ void each_of(int, const Function& f) {
     MM_UNROLL
@@ -137,10 +142,7 @@ struct RegisterBatch {
   template <class Function>
   __device__ void each_part(const Function& f) {
     MM_UNROLL
-    for (int c = 0; c < Own; c += kSome) {
-      Part part{*this, c, {}, {}, {}};
-      f(part);
-    }
+    for (int c = 0; c < Own; c += kSome) f(Part{*this, c, {}, {}, {}});
   }
 
  private:

@@ -78,6 +78,11 @@ struct PoseBatch {
   MeshRegion region{};
 
   MM_HD F first_energy() const { return energy[0]; }
+  // Of energies and weights; those of a lane come in the order of its sums.
+  template <class One, class Function>
+  MM_TEAM void each_item(const One& one, const Function& f) const {
+    one.each([&](int l) { each_of(l, f); });
+  }
   template <class Function>
   MM_TEAM void each_of(int l, const Function& f) const {
     for (int i = l * own; i < (l + 1) * own; ++i) f(energy[i], weight[i]);

@@ -22,21 +22,20 @@ MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_
   const F old = batch.first_energy();  // E_o, of proposal 0
   Lane lowest, sw, first, second;
   typename System::template Lane<bool> deep;
+  batch.each_item(one, [&](F& energy, F&) { energy = energy_difference(energy, old); });
   one.each([&](int l) {
     lowest[l] = 0;
-    batch.each_of(l, [&](F& energy, F&) {
-      energy = energy_difference(energy, old);
-      lowest[l] = lowest_of(lowest[l], energy);
-    });
+    batch.each_of(l, [&](F& energy, F&) { lowest[l] = lowest_of(lowest[l], energy); });
     deep[l] = weight_shift(s.m.beta, lowest[l]) != F(0);
   });
   // A vote, because hardly any state is so much better that all lanes need the lowest energy.
   const F shift = one.any(deep) ? weight_shift(s.m.beta, one.lowest(lowest)) : F(0);
   // w_i = exp(-beta (E_i - E_o)), and the sums of w_i, w_i (E_i - E_o) and w_i (E_i - E_o)^2.
+  batch.each_item(one,
+                  [&](F& energy, F& boltzmann) { boltzmann = weight(s.m.beta, energy - shift); });
   one.each([&](int l) {
     sw[l] = first[l] = second[l] = 0;
     batch.each_of(l, [&](F& energy, F& boltzmann) {
-      boltzmann = weight(s.m.beta, energy - shift);
       const F product = mul_rn(boltzmann, energy);
       sw[l] += boltzmann;
       first[l] += product;
