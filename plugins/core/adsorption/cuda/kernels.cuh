@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kThreads)
   if (system >= w.systems) return;
   const Warp warp;
   WarpSystem<F> s(w, system, warp, {w, system, shared});
-  if (!place_all(s, [&] { return is_stuck(moves, Warp::lane()); }) && Warp::leads())
+  if (!place_molecules(s, [&] { return is_stuck(moves, Warp::lane()); }) && Warp::leads())
     atomicOr(&moves->stuck, 1u);
 }
 

@@ -2,12 +2,11 @@
 // The CUDA engine for rigid molecules: a warp has a system, or several warps where a step has
 // several proposals. The steps are those of moves/; this file is compiled without contraction into
 // fma, as those sources are on a CPU.
-#include "../../cuda/warp_team.cuh"
-#include "../../engine_base.h"
+#include "../../cuda/engine_base.cuh"
+#include "../../fill_grid.h"
 #include "../../moves/starts.h"
 #include "../../moves/steps.h"
 #include "../../moves/test_insertions.h"
-#include "../../fill_grid.h"
 
 namespace manymove::adsorption {
 namespace {
