@@ -99,7 +99,7 @@ struct LoopBatch {
   struct Part {
     const Site* site;
     F* energy;
-    alignas(64) F x[kWidth], y[kWidth], z[kWidth], sum[kWidth];
+    F x[kWidth], y[kWidth], z[kWidth], sum[kWidth];
 
     Part(const Site* sites, F* energies) : site(sites), energy(energies) {}
     void begin(const Model<F>& m, int) {
