@@ -10,6 +10,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "fields.h"
 #include "positions.h"
 
 namespace nb = nanobind;
@@ -88,20 +89,18 @@ Parameters parameters_from(const nb::dict& d) {
                          nb::cast<double>(s["activity"]), laws_from(s["with_framework"])});
   }
   p.pairs = laws_from(d["pairs"]);
-  if (d.contains("shifted")) p.shifted = nb::cast<bool>(d["shifted"]);
+  p.shifted = nb::cast<bool>(d["shifted"]);
   p.method = method_from(nb::cast<std::string>(d["method"]));
   p.moments = nb::cast<bool>(d["moments"]);
   p.proposals = nb::cast<int>(d["proposals"]);
   p.systems = nb::cast<int>(d["systems"]);
   p.max_displacement = nb::cast<double>(d["max_displacement"]);
   p.exchange = nb::cast<double>(d["exchange"]);
-  if (d.contains("trial_positions")) {
-    p.trial_positions = nb::cast<int>(d["trial_positions"]);
-    p.trial_orientations = nb::cast<int>(d["trial_orientations"]);
-    p.reinsertion = nb::cast<double>(d["reinsertion"]);
-    p.identity_change = nb::cast<double>(d["identity_change"]);
-    if (d.contains("regrowth")) p.regrowth = nb::cast<double>(d["regrowth"]);
-  }
+  p.trial_positions = nb::cast<int>(d["trial_positions"]);
+  p.trial_orientations = nb::cast<int>(d["trial_orientations"]);
+  p.reinsertion = nb::cast<double>(d["reinsertion"]);
+  p.identity_change = nb::cast<double>(d["identity_change"]);
+  p.regrowth = nb::cast<double>(d["regrowth"]);
   p.grid = nb::cast<std::array<int, 3>>(d["grid"]);
   p.cubic = nb::cast<bool>(d["cubic"]);
   p.double_precision = nb::cast<bool>(d["double_precision"]);
@@ -113,47 +112,6 @@ Parameters parameters_from(const nb::dict& d) {
   p.seed = nb::cast<std::uint64_t>(d["seed"]);
   if (d.contains("rigid")) p.rigid = rigid_from(nb::cast<nb::dict>(d["rigid"]));
   return p;
-}
-
-nb::tuple counters_tuple(const Counters& c) {
-  return nb::make_tuple(c.steps, c.trial_states, c.accepted, c.exchanges, c.accepted_exchanges,
-                        c.insertions, c.samples, c.reinsertions);
-}
-
-nb::dict snapshot_dict(const Engine& engine) {
-  Snapshot s = released([&] { return engine.snapshot(); });
-  nb::dict d;
-  d["counters"] = counters_tuple(s.counters);
-  d["max_displacement"] = s.max_displacement;
-  d["sites"] = array_of(std::move(s.sites));
-  d["counts"] = array_of(std::move(s.counts));
-  d["energies"] = array_of(std::move(s.energies));
-  d["sums"] = array_of(std::move(s.sums));
-  d["profile"] = array_of(std::move(s.profile));
-  if (!s.orientations.empty()) {
-    d["orientations"] = array_of(std::move(s.orientations));
-    d["waves"] = array_of(std::move(s.waves));
-  }
-  if (!s.shapes.empty()) d["shapes"] = array_of(std::move(s.shapes));
-  return d;
-}
-
-Snapshot snapshot_from(const nb::dict& d) {
-  Snapshot s;
-  const auto c = nb::cast<std::array<std::uint64_t, 8>>(d["counters"]);
-  s.counters = {c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]};
-  s.max_displacement = nb::cast<double>(d["max_displacement"]);
-  s.sites = vector_from<std::uint32_t>(d["sites"]);
-  s.counts = vector_from<std::int32_t>(d["counts"]);
-  s.energies = vector_from<double>(d["energies"]);
-  s.sums = vector_from<double>(d["sums"]);
-  s.profile = vector_from<std::uint64_t>(d["profile"]);
-  if (d.contains("orientations")) {
-    s.orientations = vector_from<double>(d["orientations"]);
-    s.waves = vector_from<double>(d["waves"]);
-  }
-  if (d.contains("shapes")) s.shapes = vector_from<double>(d["shapes"]);
-  return s;
 }
 
 void check_shapes(const Coordinates& positions, const Orientations& orientations,
@@ -205,7 +163,7 @@ void bind_adsorption(nb::module_& module) {
           [](const nb::dict& snapshot, const nb::dict& parameters, const std::string& device,
              int threads) {
             const auto [s, p] =
-                checkpoint_from(snapshot, parameters, &snapshot_from, &parameters_from);
+                checkpoint_from(snapshot, parameters, &fields_from<Snapshot>, &parameters_from);
             nb::gil_scoped_release release;
             return make_engine(s, p, device, threads);
           },
@@ -240,7 +198,11 @@ void bind_adsorption(nb::module_& module) {
             return array_of(std::move(energies));
           },
           "xyz"_a, "species"_a, "direct"_a)
-      .def_prop_ro("counters", [](const Engine& e) { return counters_tuple(e.counters()); })
+      .def_prop_ro("counters",
+                   [](const Engine& e) {
+                     Counters c = e.counters();
+                     return tuple_of(c);
+                   })
       .def_prop_ro("grid", &grid_dict)
       .def_prop_ro("capacities", &Engine::capacities)
       .def_prop_ro("ideal_chains",
@@ -251,5 +213,6 @@ void bind_adsorption(nb::module_& module) {
                      return chains;
                    })
       .def("energies", [](Engine& e) { return array_of(e.energies()); })
-      .def("snapshot", &snapshot_dict);
+      .def("snapshot",
+           [](const Engine& e) { return dict_of(released([&] { return e.snapshot(); })); });
 }

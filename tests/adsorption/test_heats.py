@@ -158,33 +158,12 @@ def test_runs_and_ranks_are_pooled():
         assert heat.error < max(part.error for part in parts)
 
 
-def write_as_earlier(new, old):
-    """A checkpoint as of a version that did not record mixtures."""
-    with np.load(new) as file:
-        arrays = dict(file)
-    header = json.loads(str(arrays.pop("header")))
-    del header["lacks"]
-    header["lacks_trials"] = False
-    arrays["sums"] = arrays["sums"][: 38 * header["parameters"]["systems"]]
-    checkpoint.write(old, header.pop("kind"), header, **arrays)
-
-
-def test_checkpoints_keep_the_sums_and_those_of_earlier_versions_lack_them(tmp_path):
+def test_checkpoints_keep_the_sums(tmp_path):
     a = mixture(GASES, [60.0, 80.0], systems=20, steps=40)
-    a.save(tmp_path / "new")
-    assert Adsorption.load(tmp_path / "new", device="cpu").heats_of_adsorption == (
+    a.save(tmp_path / "saved")
+    assert Adsorption.load(tmp_path / "saved", device="cpu").heats_of_adsorption == (
         a.heats_of_adsorption
     )
-    write_as_earlier(tmp_path / "new", tmp_path / "old")
-    old = Adsorption.load(tmp_path / "old", device="cpu")
-    assert old.loading == a.loading
-    old.save(tmp_path / "again")
-    for one in (old, Adsorption.load(tmp_path / "again", device="cpu"), Pooled([old.snapshot])):
-        with pytest.raises(RuntimeError, match="earlier version, which did not record mixtures"):
-            _ = one.heats_of_adsorption
-    old.equilibrate(1)
-    old.run(10)
-    assert len(old.heats_of_adsorption) == 2
 
 
 def test_closed_systems_and_single_heats_of_mixtures_are_refused():

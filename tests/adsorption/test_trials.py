@@ -310,31 +310,6 @@ def test_a_damaged_orientation_of_a_molecule_is_refused(damage, tmp_path):
         Adsorption.load(tmp_path / "damaged", device="cpu")
 
 
-def test_averages_that_an_earlier_version_began_have_no_estimators_of_trials(tmp_path):
-    """Its checkpoints have fewer sums, and no number of reinsertions."""
-    a = opened(molecules=[1, 1], reinsertion=0.1, trial_positions=4, **MIXED)
-    a.run(100)
-    a.save(tmp_path / "new")
-    with np.load(tmp_path / "new") as file:
-        arrays = dict(file)
-    header = json.loads(str(arrays.pop("header")))
-    del header["lacks"]
-    header["counters"] = header["counters"][:7]
-    arrays["sums"] = arrays["sums"][: _EXPECTED * a.systems]
-    checkpoint.write(tmp_path / "old", header.pop("kind"), header, **arrays)
-    old = Adsorption.load(tmp_path / "old", device="cpu")
-    old.run(10)
-    old.save(tmp_path / "again")
-    for one in (old, Adsorption.load(tmp_path / "again", device="cpu"), Pooled([old.snapshot])):
-        assert one.loading[0].value > 0
-        for name in ("loading_waste_recycled", "loading_optimal", "loading_from_insertions"):
-            with pytest.raises(RuntimeError, match="an earlier version"):
-                getattr(one, name)
-    old.equilibrate(1)
-    old.run(10)
-    assert old.loading_optimal[0].value > 0
-
-
 @on_gpu
 @pytest.mark.parametrize("precision", ["mixed", "double"])
 def test_a_gpu_decides_as_a_cpu(precision):

@@ -5,8 +5,8 @@
 #include <stdexcept>
 
 #include "core/adsorption/model.h"
-#include "core/adsorption/rigid/cell.h"
-#include "core/adsorption/rigid/model.h"
+#include "core/adsorption/molecules/cell.h"
+#include "core/adsorption/molecules/model.h"
 #include "core/runtime/text.h"
 #include "domain.h"
 #include "error.h"

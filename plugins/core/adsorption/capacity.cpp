@@ -119,29 +119,29 @@ std::uint64_t reinsertions_in(const State& s, std::uint64_t steps) {
   return count;
 }
 
-void count_steps(State& s, std::uint64_t steps, bool measure, const Tally& tally) {
+void count_steps(State& s, std::uint64_t steps, bool measure, const MoveCounts& moves) {
   const Parameters& p = s.parameters;
   Counters& c = s.data.counters;
   const bool multiple = p.method == Method::mup || p.method == Method::mdp;
-  const std::uint64_t moves = steps * static_cast<std::uint64_t>(p.systems) - tally.exchanges;
+  const std::uint64_t trials = steps * static_cast<std::uint64_t>(p.systems) - moves.exchanges;
   c.reinsertions += reinsertions_in(s, steps) * static_cast<std::uint64_t>(p.systems);
   c.steps += steps;
-  c.trial_states += moves * static_cast<std::uint64_t>(multiple ? p.proposals - 1 : 1);
-  c.accepted += tally.accepted;
-  c.exchanges += tally.exchanges;
-  c.accepted_exchanges += tally.accepted_exchanges;
+  c.trial_states += trials * static_cast<std::uint64_t>(multiple ? p.proposals - 1 : 1);
+  c.accepted += moves.accepted;
+  c.exchanges += moves.exchanges;
+  c.accepted_exchanges += moves.accepted_exchanges;
   if (measure) c.samples += steps;
 }
 
 }  // namespace
 
 void run_whole(State& s, std::uint64_t steps, bool measure,
-               const std::function<Tally(bool)>& launch,
+               const std::function<MoveCounts(bool)>& launch,
                const std::function<void(unsigned)>& enlarge) {
   check_whole(s);
-  Tally sum;
+  MoveCounts sum;
   for (bool again = false;; again = true) {
-    const Tally part = launch(again);
+    const MoveCounts part = launch(again);
     sum.accepted += part.accepted;
     sum.exchanges += part.exchanges;
     sum.accepted_exchanges += part.accepted_exchanges;

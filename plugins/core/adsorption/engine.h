@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../runtime/api.h"
+#include "../runtime/fields.h"
 
 namespace manymove::adsorption {
 
@@ -147,6 +148,18 @@ struct Counters {
   std::uint64_t reinsertions = 0;
 };
 
+template <class Fields, class Visitor, FieldsOf<Fields, Counters> = 0>
+void for_each_field(Fields& c, Visitor&& visit) {
+  visit("steps", c.steps);
+  visit("trial_states", c.trial_states);
+  visit("accepted", c.accepted);
+  visit("exchanges", c.exchanges);
+  visit("accepted_exchanges", c.accepted_exchanges);
+  visit("insertions", c.insertions);
+  visit("samples", c.samples);
+  visit("reinsertions", c.reinsertions);
+}
+
 // Everything that a trajectory and its averages depend on, in host memory.
 struct Snapshot {
   Counters counters;
@@ -162,6 +175,21 @@ struct Snapshot {
   // [systems][slots][most sites of a molecule][3].
   std::vector<double> shapes;
 };
+
+template <class Fields, class Visitor, FieldsOf<Fields, Snapshot> = 0>
+void for_each_field(Fields& s, Visitor&& visit) {
+  const bool molecules = !s.orientations.empty();
+  visit("counters", s.counters);
+  visit("max_displacement", s.max_displacement);
+  visit("sites", s.sites);
+  visit("counts", s.counts);
+  visit("energies", s.energies);
+  visit("sums", s.sums);
+  visit("profile", s.profile);
+  visit(OptionalField{"orientations", molecules}, s.orientations);
+  visit(OptionalField{"waves", molecules}, s.waves);
+  visit(OptionalField{"shapes", !s.shapes.empty()}, s.shapes);
+}
 
 struct GridInfo {
   std::array<int, 3> points;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the engines have in common, whose state is a State or a RigidState.
+// What the engines have in common, whose state is a State or a MoleculeState.
 #pragma once
 
 #include <utility>

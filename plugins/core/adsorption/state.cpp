@@ -10,8 +10,7 @@
 
 #include "../runtime/devices.h"
 #include "../runtime/errors.h"
-#include "grid.h"
-#include "rigid/state.h"
+#include "molecules/state.h"
 
 namespace manymove::adsorption {
 namespace {
@@ -199,6 +198,10 @@ std::size_t State::grid_values() const {
   const auto& n = parameters.grid;
   return static_cast<std::size_t>(n[0]) * n[1] * static_cast<std::size_t>(n[2]);
 }
+std::size_t State::padded_values() const {
+  const auto& n = parameters.grid;
+  return static_cast<std::size_t>(n[0] + 3) * (n[1] + 3) * static_cast<std::size_t>(n[2] + 3);
+}
 
 void clear_data(State& s) {
   const Parameters& p = s.parameters;
@@ -227,50 +230,62 @@ State make_state(const Parameters& parameters) {
   return s;
 }
 
-void finish_grid(State& s, std::vector<double>&& energies) {
+void make_grid(State& s, std::size_t kinds, double highest) {
   const Parameters& p = s.parameters;
-  const std::size_t values = s.grid_values();
-  const std::size_t padded = static_cast<std::size_t>(p.grid[0] + 3) * (p.grid[1] + 3) *
-                             static_cast<std::size_t>(p.grid[2] + 3);
-  const std::size_t all = padded * p.species.size();
+  const std::size_t all = s.padded_values() * kinds;
   if (p.double_precision)
     s.double_grid.resize(all);
   else
     s.grid.resize(all);
-  s.info = {p.grid, all * (p.double_precision ? 8 : 4), std::numeric_limits<double>::max(), 0, 0};
-  for (std::size_t b = 0; b < p.species.size(); ++b) {
+  s.info = {p.grid, all * (p.double_precision ? 8 : 4), highest, 0, 0};
+}
+
+void set_grid(State& s, std::size_t kind, const double* energies, const Pockets* pockets) {
+  const Parameters& p = s.parameters;
+  s.info.lowest = std::min(s.info.lowest, *std::min_element(energies, energies + s.grid_values()));
+  if (p.double_precision)
+    store_grid(p.grid, p.cubic, energies, pockets, s.double_grid.data() + kind * s.padded_values());
+  else
+    store_grid(p.grid, p.cubic, energies, pockets, s.grid.data() + kind * s.padded_values());
+}
+
+OpenVoxels open_voxels(const State& s, const double* energies, const std::string& kind) {
+  const Parameters& p = s.parameters;
+  OpenVoxels v;
+  v.open.resize(s.grid_values());
+  if (p.barrier > 0) v.pockets = std::make_unique<Pockets>(energies, p.grid, p.barrier);
+  for (std::size_t i = 0; i < v.open.size(); ++i) {
+    v.open[i] = v.pockets ? v.pockets->open(i) : energies[i] < p.hill;
+    v.blocked_count += v.pockets && v.pockets->blocked(i);
+    v.open_count += v.open[i];
+  }
+  if (v.pockets && v.open_count == 0)
+    throw NoChannelError(text_of("no channel for ", kind, " leads through the framework below ",
+                                 p.barrier, " K: raise the barrier or block nothing"));
+  return v;
+}
+
+void finish_grid(State& s, std::vector<double>&& energies) {
+  const Parameters& p = s.parameters;
+  const std::size_t values = s.grid_values(), count = p.species.size();
+  make_grid(s, count, std::numeric_limits<double>::max());
+  for (std::size_t b = 0; b < count; ++b) {
     const double* e = energies.data() + b * values;
-    s.info.lowest = std::min(s.info.lowest, *std::min_element(e, e + values));
-    std::unique_ptr<Pockets> pockets;
-    if (p.barrier > 0) pockets = std::make_unique<Pockets>(e, p.grid, p.barrier);
-    std::vector<bool> open(values);
-    std::size_t blocked = 0, opened = 0;
-    for (std::size_t i = 0; i < values; ++i) {
-      open[i] = pockets ? pockets->open(i) : e[i] < p.hill;
-      blocked += pockets && pockets->blocked(i);
-      opened += open[i];
-    }
-    if (pockets && opened == 0)
-      throw NoChannelError(text_of("no channel for species ", b,
-                                   " leads through the framework below ", p.barrier,
-                                   " K: raise the barrier or block nothing"));
-    const double share = static_cast<double>(p.species.size() * values);
-    s.info.blocked_share += static_cast<double>(blocked) / share;
-    s.info.open_share += static_cast<double>(opened) / share;
+    const OpenVoxels v = open_voxels(s, e, text_of("species ", b));
+    const double share = static_cast<double>(count * values);
+    s.info.blocked_share += static_cast<double>(v.blocked_count) / share;
+    s.info.open_share += static_cast<double>(v.open_count) / share;
     if (Species& species = s.parameters.species[b]; species.capacity == 0 && p.exchange > 0)
       species.capacity =
-          std::max(species.molecules, estimated_capacity(s, static_cast<int>(b), open));
-    if (p.double_precision)
-      store_grid(p.grid, p.cubic, e, pockets.get(), s.double_grid.data() + b * padded);
-    else
-      store_grid(p.grid, p.cubic, e, pockets.get(), s.grid.data() + b * padded);
+          std::max(species.molecules, estimated_capacity(s, static_cast<int>(b), v.open));
+    set_grid(s, b, e, v.pockets.get());
   }
   make_room(s);
 }
 
-GridWork grid_work(const State& s, int species) {
+GridSum grid_sum(const State& s, int species) {
   const Parameters& p = s.parameters;
-  GridWork g{s.images.data(), s.images.size(), {}, {}, {}};
+  GridSum g{s.images.data(), s.images.size(), {}, {}, {}};
   const auto& laws = p.species[species].with_framework;
   for (std::size_t k = 0; k < laws.size(); ++k) g.law[k] = make_law<double>(laws[k], p);
   for (int a = 0; a < 3; ++a) {
@@ -281,7 +296,7 @@ GridWork grid_work(const State& s, int species) {
 }
 
 double direct_energy(const State& s, int species, const double* xyz) {
-  const GridWork g = grid_work(s, species);
+  const GridSum g = grid_sum(s, species);
   double at[3];
   for (int a = 0; a < 3; ++a) {
     const double cell = s.parameters.framework.cell[a];
@@ -351,9 +366,9 @@ Site checked_site(const State& s, const double* xyz, int species, int molecule, 
 
 }  // namespace
 
-void adopt(State& s, const double* positions) {
+void adopt(State& s, const double* positions, const double*) {
   const Parameters& p = s.parameters;
-  std::vector<std::uint32_t> sites(s.data.sites.size());
+  std::vector<std::uint32_t> sites(3 * static_cast<std::size_t>(p.systems) * s.slots);
   std::vector<std::int32_t> counts;
   for (int i = 0; i < p.systems; ++i) {
     int slot = 0, molecule = 0;
@@ -427,32 +442,32 @@ Model<F> make_model(const State& s, const F* grid) {
 }
 
 template <class F>
-Work<F> make_work(const State& s, const F* grid) {
+void set_common(const State& s, SystemArrays<F>& w) {
   const Parameters& p = s.parameters;
-  return {make_model(s, grid),
-          p.method,
-          p.proposals,
-          p.moments,
-          false,
-          p.systems,
-          s.slots,
-          p.groups,
-          static_cast<F>(p.hill),
-          s.data.counters.steps,
-          0,
-          nullptr,
-          nullptr,
-          nullptr,
-          nullptr,
-          nullptr,
-          nullptr,
-          false};
+  w.method = p.method;
+  w.proposals = p.proposals;
+  w.moments = p.moments;
+  w.systems = p.systems;
+  w.slots = s.slots;
+  w.groups = p.groups;
+  w.hill = static_cast<F>(p.hill);
+  w.first_step = s.data.counters.steps;
+}
+template void set_common(const State&, SystemArrays<float>&);
+template void set_common(const State&, SystemArrays<double>&);
+
+template <class F>
+PointArrays<F> make_arrays(const State& s, const F* grid) {
+  PointArrays<F> w{};
+  set_common(s, w);
+  w.m = make_model(s, grid);
+  return w;
 }
 
 template Model<float> make_model(const State&, const float*);
 template Model<double> make_model(const State&, const double*);
-template Work<float> make_work(const State&, const float*);
-template Work<double> make_work(const State&, const double*);
+template PointArrays<float> make_arrays(const State&, const float*);
+template PointArrays<double> make_arrays(const State&, const double*);
 
 void check_species(const State& s, int species) {
   if (species < 0 || static_cast<std::size_t>(species) >= s.parameters.species.size())
@@ -474,8 +489,8 @@ void set_activities(State& s, const std::vector<double>& activities) {
   c = {c.steps, 0, 0, 0, 0, c.insertions, 0, 0};
 }
 
-void check_placed(const State& s, const Tally& tally) {
-  if (tally.stuck)
+void check_placed(const State& s, const MoveCounts& moves) {
+  if (moves.stuck)
     throw std::runtime_error(
         text_of("too many molecules: not all of ", s.slots,
                 " find a place in the box; fewer molecules or more unit cells are needed"));
@@ -492,26 +507,12 @@ std::unique_ptr<Engine> engine_on(const std::string& device, int threads,
                                   const Parameters& parameters, const Molecules& molecules) {
   threads = cpu_threads(threads);
   const std::vector<int> gpus = cuda_indices(device);
-  if (parameters.rigid) {
-    RigidState state = make_rigid_state(parameters);
-    if (!gpus.empty()) return make_rigid_cuda_engine(std::move(state), molecules, gpus[0], threads);
-    return make_rigid_cpu_engine(std::move(state), molecules, threads);
-  }
-  State state = make_state(parameters);
-  if (!gpus.empty()) return make_cuda_engine(std::move(state), molecules, gpus[0]);
-  return make_cpu_engine(std::move(state), molecules, threads);
+  const auto make = [&](auto state) {
+    return gpus.empty() ? make_cpu_engine(std::move(state), molecules, threads)
+                        : make_cuda_engine(std::move(state), molecules, gpus[0], threads);
+  };
+  return parameters.rigid ? make(make_molecule_state(parameters)) : make(make_state(parameters));
 }
-
-struct FromSnapshot {
-  const Snapshot& snapshot;
-  void operator()(State& s) const { adopt(s, snapshot); }
-  void operator()(RigidState& s) const { adopt_snapshot(s, snapshot); }
-};
-struct FromPositions {
-  const double *positions, *orientations;
-  void operator()(State& s) const { adopt(s, positions); }
-  void operator()(RigidState& s) const { adopt_poses(s, positions, orientations); }
-};
 
 }  // namespace
 
@@ -522,17 +523,21 @@ std::unique_ptr<Engine> make_engine(const Parameters& parameters, const std::str
 
 std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Parameters& parameters,
                                     const std::string& device, int threads) {
-  return engine_on(device, threads, parameters, FromSnapshot{snapshot});
+  return engine_on(device, threads, parameters, [&](auto& state) { adopt(state, snapshot); });
 }
 
 std::unique_ptr<Engine> make_engine(const double* positions, const Parameters& parameters,
                                     const std::string& device, int threads,
                                     const double* orientations) {
-  return engine_on(device, threads, parameters, FromPositions{positions, orientations});
+  return engine_on(device, threads, parameters,
+                   [&](auto& state) { adopt(state, positions, orientations); });
 }
 
 #if !defined(MANYMOVE_HAVE_CUDA)
-std::unique_ptr<Engine> make_cuda_engine(State, const Adopt&, int) {
+std::unique_ptr<Engine> make_cuda_engine(State, const Adopt<State>&, int, int) {
+  throw std::invalid_argument(why_no_cuda_devices());
+}
+std::unique_ptr<Engine> make_cuda_engine(MoleculeState, const Adopt<MoleculeState>&, int, int) {
   throw std::invalid_argument(why_no_cuda_devices());
 }
 #endif

@@ -7,8 +7,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "cpu/kernels.h"
+#include "arrays.h"
 #include "engine.h"
+#include "grid.h"
 #include "model.h"
 
 namespace manymove::adsorption {
@@ -24,7 +25,8 @@ struct State {
   Snapshot data;
   bool torn = false;  // some systems had to stop before the end of a run
 
-  std::size_t grid_values() const;  // of one species, without the repeated planes
+  std::size_t grid_values() const;    // of one species, without the repeated planes
+  std::size_t padded_values() const;  // with them
 };
 
 // Lennard-Jones for Eq. 1.
@@ -33,11 +35,22 @@ PairLaw<F> make_law(const LennardJones& law, const Parameters& parameters);
 
 // Checks everything; no grid and no molecules yet.
 State make_state(const Parameters& parameters);
+// Which voxels of a grid are open: within reach below the barrier, or below the hill without one.
+struct OpenVoxels {
+  std::unique_ptr<Pockets> pockets;
+  std::vector<bool> open;
+  std::size_t blocked_count = 0, open_count = 0;
+};
+// Throws NoChannelError, which names the kind.
+OpenVoxels open_voxels(const State& state, const double* energies, const std::string& kind);
+// Grids of so many kinds, and that of one of them. highest: where GridInfo::lowest begins.
+void make_grid(State& state, std::size_t kinds, double highest);
+void set_grid(State& state, std::size_t kind, const double* energies, const Pockets* pockets);
 // energies: [species][z][y][x] of the unit cell. Blocks the pockets, and sets the capacities.
 void finish_grid(State& state, std::vector<double>&& energies);
-GridWork grid_work(const State& state, int species);
+GridSum grid_sum(const State& state, int species);
 // Takes over the caller's molecules, or another engine's.
-void adopt(State& state, const double* positions);
+void adopt(State& state, const double* positions, const double* orientations);
 void adopt(State& state, const Snapshot& snapshot);
 // Refuses numbers of molecules of a checkpoint that do not fit the capacities.
 void check_counts(const State& state, const Snapshot& snapshot);
@@ -64,7 +77,10 @@ Site to_site(const State& state, const double* xyz);
 template <class F>
 Model<F> make_model(const State& state, const F* grid);
 template <class F>
-Work<F> make_work(const State& state, const F* grid);
+PointArrays<F> make_arrays(const State& state, const F* grid);
+// What the arrays of point particles and of molecules have in common; no pointers.
+template <class F>
+void set_common(const State& state, SystemArrays<F>& arrays);
 
 template <class F>
 const F* host_grid(const State& state) {
@@ -79,12 +95,12 @@ void check_species(const State& state, int species);
 // because they had no free slot, as far as the slots suffice. enlarge(full) makes room for the
 // species of these bits.
 void run_whole(State& state, std::uint64_t steps, bool measure,
-               const std::function<Tally(bool)>& launch,
+               const std::function<MoveCounts(bool)>& launch,
                const std::function<void(unsigned)>& enlarge);
 // Throws if some systems had to stop before the end of a run.
 void check_whole(const State& state);
-// Throws the error that a tally reports.
-void check_placed(const State& state, const Tally& tally);
+// Throws the error that a moves reports.
+void check_placed(const State& state, const MoveCounts& moves);
 void set_activities(State& state, const std::vector<double>& activities);
 
 // ---- capacity.cpp ----
@@ -115,12 +131,14 @@ void framework_energies(const State& state, const double* xyz, std::size_t count
 // ---- the engines of each backend, of which make_engine() of engine.h chooses one ----
 
 // What fills the state with molecules, once its grid is there; none: the engine places them.
-using Adopt = std::function<void(State&)>;
+template <class StateOfEngine>
+using Adopt = std::function<void(StateOfEngine&)>;
 
 // threads: at least one.
-std::unique_ptr<Engine> make_cpu_engine(State state, const Adopt& molecules, int threads);
+std::unique_ptr<Engine> make_cpu_engine(State state, const Adopt<State>& molecules, int threads);
 // Throws std::invalid_argument for a device that does not exist, and in a
 // build without CUDA.
-std::unique_ptr<Engine> make_cuda_engine(State state, const Adopt& molecules, int device);
+std::unique_ptr<Engine> make_cuda_engine(State state, const Adopt<State>& molecules, int device,
+                                         int threads);
 
 }  // namespace manymove::adsorption

@@ -62,21 +62,6 @@ class Comparison:
         self.round = None if header["round"] is None else int(header["round"])
 
 
-_WITHOUT_TRIALS, _WITHOUT_MIXTURES, _WITHOUT_CHAINS = 13, 38, 52  # rows of earlier versions
-
-
-def all_sums(sums: np.ndarray, systems: int) -> tuple[np.ndarray, list[str]]:
-    """The sums of a checkpoint, and the names of those that an earlier version did not record:
-    "trials" and "mixtures"."""
-    lacks = []
-    for rows, name in ((_WITHOUT_TRIALS, "trials"), (_WITHOUT_MIXTURES, "mixtures")):
-        if len(sums) in (_WITHOUT_TRIALS * systems, rows * systems):
-            lacks.append(name)
-    former = lacks or len(sums) == _WITHOUT_CHAINS * systems
-    missing = _SUMS * systems - len(sums) if former else 0
-    return np.pad(sums, (0, missing)), lacks
-
-
 # The source of the averages of a run: the parameters of the engine, the other arguments of the
 # object, and the snapshot of the engine.
 Run = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
@@ -89,7 +74,6 @@ class Averages(Loadings):
     _parameters: dict[str, Any]
     _about: dict[str, Any]
     _comparison: Comparison
-    _lacks: Sequence[str]  # sums that an earlier version, in which the averages began, lacked
 
     def _compared(self) -> np.ndarray:
         """Mean loadings and loadings from test molecules, (2, species, systems). The former are
@@ -127,8 +111,7 @@ class Averages(Loadings):
     def snapshot(self) -> Run:
         """State of the averages for `Pooled`, which later steps do not change."""
         compared = self._compared() if self._comparison.moments else None
-        state = {"compared": compared, "lacks": self._lacks}
-        return self._parameters, self._about, {**self._engine.snapshot(), **state}
+        return self._parameters, self._about, {**self._engine.snapshot(), "compared": compared}
 
     def mean_energies(self) -> tuple[float, float]:
         """Values of `energy_plain` and `energy_waste_recycled` in kelvin; the latter is NaN for
@@ -243,16 +226,7 @@ class Averages(Loadings):
                 "trials are recorded in open systems of rigid molecules, and of single sites with "
                 "trial_positions above 1"
             )
-        self._check_for("trials")
         return means
-
-    def _check_for(self, name: str) -> None:
-        """Raise RuntimeError if an earlier version measured a part without these sums."""
-        if name in self._lacks:
-            raise RuntimeError(
-                f"an earlier version, which did not record {name}, measured the first steps: reset "
-                "the averages with equilibrate"
-            )
 
     @property
     def loading_waste_recycled(self) -> list[Estimate]:
@@ -421,7 +395,6 @@ class Averages(Loadings):
         if kinds == 1:
             moments = m[[_NUMBER, _NUMBER_SQUARED, _CROSS, _PLAIN]]
         else:
-            self._check_for("mixtures")
             last = _PRODUCTS + kinds * (kinds + 1) // 2
             rows = [*range(_OF_SPECIES, _OF_SPECIES + kinds), *range(_PRODUCTS, last),
                     *range(_ENERGY_OF, _ENERGY_OF + kinds), _PLAIN]  # fmt: skip
@@ -539,7 +512,6 @@ class Pooled(Averages):
         }
         self._engine = _Gathered([(p["systems"], state) for p, _, state in runs])
         self._parts = [state.get("compared") for _, _, state in runs]
-        self._lacks = sorted({name for _, _, state in runs for name in state.get("lacks", ())})
 
     def _compared(self) -> np.ndarray:
         present = [part for part in self._parts if part is not None]

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from manymove import checkpoint
-from manymove.adsorption.averages import all_sums
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.rigid import framework_of, restored
 
@@ -18,11 +17,12 @@ _ALWAYS = {
     "energies": np.float64,
     "sums": np.float64,
     "profile": np.uint64,
+    "comparison": np.float64,
 }
 _OF_RIGID = {"orientations": np.float64, "waves": np.float64, "shapes": np.float64}
 # Sums contain squares of energies, which must stay finite.
 _LARGEST = {"energies": 1e100, "sums": 1e250, "waves": 1e100}
-ARRAYS = (*_ALWAYS, *_OF_RIGID)  # arrays of the engine in a checkpoint; the last are optional
+ARRAYS = (*_ALWAYS, *_OF_RIGID)  # of a checkpoint; the last are optional
 
 
 class Contents(NamedTuple):
@@ -30,9 +30,8 @@ class Contents(NamedTuple):
 
     Attributes:
         state: snapshot of the engine.
-        framework, parameters, about, adapted_at, lacks: attributes of `manymove.Adsorption`.
-        comparison, sums: header and sums of the comparison of loadings; earlier versions wrote no
-            sums.
+        framework, parameters, about, adapted_at: attributes of `manymove.Adsorption`.
+        comparison, sums: header and sums of the comparison of loadings.
     """
 
     state: dict[str, Any]
@@ -40,9 +39,8 @@ class Contents(NamedTuple):
     parameters: dict[str, Any]
     about: dict[str, Any]
     adapted_at: tuple[int, int]
-    lacks: list[str]
     comparison: dict[str, Any]
-    sums: np.ndarray | None
+    sums: np.ndarray
 
 
 def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
@@ -52,28 +50,22 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
         OSError: the file cannot be read.
         ValueError: the file is not a checkpoint of this kind, or it is damaged.
     """
-    header, arrays = checkpoint.read(path, kind, _ALWAYS, {"comparison": np.float64, **_OF_RIGID})
+    header, arrays = checkpoint.read(path, kind, _ALWAYS, _OF_RIGID)
     with checkpoint.refused(path, kind):
         for name, most in _LARGEST.items():
             if not (np.abs(arrays.get(name, 0.0)) < most).all():
                 raise ValueError(f"one of the {name} is not finite, or larger than {most:g}")
-        sums = arrays.pop("comparison", None)
+        sums = arrays.pop("comparison")
         state: dict[str, Any] = dict(arrays)
-        # Earlier versions did not count reinsertions.
-        state["counters"] = (*header["counters"], 0)[:8]
-        state["sums"], missing = all_sums(state["sums"], len(state["energies"]))
-        lacks = {"trials"} if header.get("lacks_trials") else set(header.get("lacks", ()))
-        if state["counters"][6] > 0:
-            lacks |= set(missing)
+        state["counters"] = tuple(header["counters"])
         state["max_displacement"] = float(header["max_displacement"])
         accepted, moves = (int(n) for n in header["adapted_at"])
-        parameters, about = header["parameters"], {"began": 0, **header["about"]}
+        parameters, about = header["parameters"], header["about"]
         for name in ("cell", "cells", "grid", "direction"):
             parameters[name] = tuple(parameters[name])
         parameters["pairs"] = [tuple(law) for law in parameters["pairs"]]
         for species in parameters["species"]:
             species["with_framework"] = [tuple(law) for law in species["with_framework"]]
-        parameters.setdefault("shifted", True)
         tilt = (0.0, 0.0, 0.0)
         if "rigid" in parameters:
             parameters["rigid"] = restored(parameters["rigid"])
@@ -86,7 +78,7 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
             float(header["mass"]),
             tilt,
         )
-        comparison = {} if sums is None else header["comparison"]
+        comparison = header["comparison"]
     return Contents(
-        state, framework, parameters, about, (accepted, moves), sorted(lacks), comparison, sums
+        state, framework, parameters, about, (accepted, moves), comparison, sums
     )

@@ -33,7 +33,6 @@ class Equilibration(MonteCarlo, Averages):
     def _forget_comparison(self, **known: Any) -> None:
         shape = (2, len(self._parameters["species"]), self._parameters["systems"])
         self._comparison = Comparison(np.zeros(shape), **known)
-        self._lacks = []  # wherever the averages are reset as well
 
     def compare_loading(self, insertions: int) -> None:
         """Compare the present loading with test molecules, for `loading_from_test_molecules`.

@@ -226,7 +226,7 @@ def _open_results(settings: Settings, pooled: Pooled, results: list[Result]) -> 
     kinds = len(pooled.loading)
     try:
         heats = pooled.heats_of_adsorption
-    except RuntimeError:  # an earlier version began the averages of a mixture
+    except RuntimeError:  # a closed system
         pass
     else:
         values, errors = [number(q.value) for q in heats], [number(q.error) for q in heats]

@@ -565,7 +565,6 @@ class Adsorption(Places, Equilibration):
             "adapted_at": self._adapted_at,
             "max_displacement": state["max_displacement"],
             "comparison": self._comparison.header,
-            "lacks": list(self._lacks),
         }
         arrays = {name: state[name] for name in ARRAYS if name in state}
         return header, {"comparison": self._comparison.sums, **arrays}
@@ -574,7 +573,6 @@ class Adsorption(Places, Equilibration):
         read = read_checkpoint(path, self._KIND)
         self._framework, self._parameters, self._about = read.framework, read.parameters, read.about
         self._adopt(_core.Adsorption.from_snapshot(read.state, *self._where()))
-        self._adapted_at, self._lacks = read.adapted_at, read.lacks
-        if read.sums is not None:
-            with checkpoint.refused(path, self._KIND):
-                self._comparison.restore(read.comparison, read.sums)
+        self._adapted_at = read.adapted_at
+        with checkpoint.refused(path, self._KIND):
+            self._comparison.restore(read.comparison, read.sums)

@@ -1,128 +1,186 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CPU engine: threads over systems.
+// The CPU engine: threads over systems of point particles, rigid molecules or chains.
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
-#include "cpu_engine_base.h"
+#include "../engine_base.h"
+#include "../fill_grid.h"
 
 namespace manymove::adsorption {
-
-std::size_t scratch_bytes(int slots, std::size_t real) {
-  const std::size_t side = static_cast<std::size_t>(slots) * kTogether;
-  return side * (3 * real + sizeof(Site)) +
-         kMostProposals * (5 * real + sizeof(Site) + 4 * sizeof(std::uint32_t)) + 16 * 64;
-}
-
 namespace {
 
+// Bytes of memory of a worker.
 template <class F>
-class CpuEngine final : public CpuEngineBase<State> {
-  using Base = CpuEngineBase<State>;
+std::size_t scratch_bytes(const PointArrays<F>& w) {
+  const std::size_t side = static_cast<std::size_t>(w.slots) * kTogether;
+  return side * (3 * sizeof(F) + sizeof(Site)) +
+         kMostProposals * (2 * sizeof(F) + sizeof(Site) + 4 * sizeof(std::uint32_t)) + 16 * 64;
+}
+template <class F>
+std::size_t scratch_bytes(const MoleculeArrays<F>& w) {
+  return MoleculeScratch<F>::bytes(w) + sizeof(F) * MoleculeScratch<F>::slow(w) + 64;
+}
+
+template <class F, class StateOfEngine>
+class CpuEngine final : public EngineBase<StateOfEngine> {
+  using EngineBase<StateOfEngine>::state_;
+  using Arrays = ArraysOf<StateOfEngine, F>;
+  static constexpr bool kMolecules = std::is_same_v<StateOfEngine, MoleculeState>;
+  static constexpr int kAtOnce = kMolecules ? 1 : kTogether;  // systems of a call of a kernel
 
  public:
-  CpuEngine(State state, const Adopt& molecules, int threads)
-      : Base(std::move(state), threads), kernels_(best_level<Kernels<F>>(MANYMOVE_LEVELS)) {
-    fill_grid();
-    make_scratch(scratch_bytes(state_.slots, sizeof(F)));
+  CpuEngine(StateOfEngine state, const Adopt<StateOfEngine>& molecules, int threads)
+      : EngineBase<StateOfEngine>(std::move(state)),
+        kernels_(best_level<Kernels<Arrays>>(MANYMOVE_LEVELS)),
+        pool_(threads),
+        workers_(pool_.size()) {
+    if (state_.parameters.exchange > 0) reached_.resize(state_.parameters.systems);
+    fill_grid(state_, pool_);
+    make_scratch();
     if (molecules) {
       molecules(state_);
-      if (state_.data.counters.steps == 0) sum_energies();  // a snapshot has its own
+      if (state_.data.counters.steps == 0) sum_energies(arrays());  // a snapshot has its own
     } else {
-      const Work<F> w = work();
-      each_batch([&](int first, int thread) {
-        kernels_.place_molecules(w, first, scratch_of(thread), tally_of(thread));
+      const Arrays w = arrays();
+      each_batch([&](int first, Worker& worker) {
+        kernels_.place_molecules(w, first, worker.scratch.get(), worker.moves);
       });
-      check_all_placed();
+      for (const Worker& worker : workers_) check_placed(state_, worker.moves);
     }
   }
 
   void run(std::uint64_t steps, bool measure) override {
     const auto launch = [&](bool again) {
-      Work<F> w = work();
+      Arrays w = arrays();
       w.steps = steps;
       w.measure = measure;
       w.again = again;
-      clear_tallies();
-      each_batch([&](int first, int thread) {
-        kernels_.run_systems(w, first, scratch_of(thread), tally_of(thread));
+      for (Worker& worker : workers_) worker.moves = {};
+      each_batch([&](int first, Worker& worker) {
+        kernels_.run_systems(w, first, worker.scratch.get(), worker.moves);
       });
-      return sum_of_tallies();
+      MoveCounts sum;
+      for (const Worker& worker : workers_) sum += worker.moves;
+      return sum;
     };
     run_whole(state_, steps, measure, launch, [&](unsigned full) {
       grow(state_, full);
-      make_scratch(scratch_bytes(state_.slots, sizeof(F)));
+      make_scratch();
     });
   }
 
-  void set_positions(const double* positions, const double*) override {
-    adopt(state_, positions);
-    sum_energies();
+  void set_positions(const double* positions, const double* orientations) override {
+    adopt(state_, positions, orientations);
+    sum_energies(arrays());
   }
-
+  void reset_averages() override {
+    std::fill(state_.data.sums.begin(), state_.data.sums.end(), 0.0);
+    std::fill(state_.data.profile.begin(), state_.data.profile.end(), 0);
+    state_.data.counters.samples = 0;
+  }
   std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
                                             bool empty) override {
     check_species(state_, species);
     std::vector<double> sums(2 * static_cast<std::size_t>(state_.parameters.systems));
-    const TestWork<F> t{work(),     state_.data.counters.insertions, insertions, species, empty,
-                        sums.data()};
+    const TestInsertions<Arrays> t{
+        arrays(), state_.data.counters.insertions, insertions, species, empty, sums.data()};
     for_each_item(pool_, state_.parameters.systems, [&](int system, int thread) {
-      kernels_.insert_test_molecules(t, system, scratch_of(thread));
+      kernels_.insert_test_molecules(t, system, workers_[thread].scratch.get());
     });
     state_.data.counters.insertions += insertions;
     return sums;
   }
 
+  std::vector<double> energies() override {
+    check_whole(state_);
+    if constexpr (!kMolecules) return state_.data.energies;
+    std::vector<double> sums(state_.data.energies.size()), waves(state_.data.waves.size());
+    Arrays w = arrays();
+    w.energies = sums.data();
+    if constexpr (kMolecules) w.waves = waves.data();
+    sum_energies(w);
+    return sums;
+  }
+  Snapshot snapshot() const override {
+    check_whole(state_);
+    return state_.data;
+  }
   void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
                           double* energies) const override {
     adsorption::framework_energies<F>(state_, xyz, count, species, direct, energies);
   }
 
  private:
-  Work<F> work() {
+  struct Free {
+    void operator()(void* p) const { std::free(p); }
+  };
+  struct alignas(128) Worker {
+    MoveCounts moves;
+    std::unique_ptr<void, Free> scratch;
+  };
+
+  Arrays arrays() {
     Snapshot& d = state_.data;
-    Work<F> w = make_work(state_, host_grid<F>(state_));
+    Arrays w = make_arrays(state_, host_grid<F>(state_));
     w.sites = reinterpret_cast<Site*>(d.sites.data());
-    set_arrays(w);
+    w.counts = d.counts.data();
+    w.energies = d.energies.data();
+    w.sums = d.sums.data();
+    w.profile = d.profile.data();
+    w.reached = reached_.empty() ? nullptr : reached_.data();
+    if constexpr (kMolecules) {
+      w.turns = reinterpret_cast<Quaternion*>(d.orientations.data());
+      w.waves = d.waves.data();
+      w.shapes = d.shapes.data();
+    }
     return w;
   }
-
-  void sum_energies() {
-    const Work<F> w = work();
-    each_batch([&](int first, int thread) { kernels_.sum_energies(w, first, scratch_of(thread)); });
-  }
-
-  // Calls function(first system, thread).
-  template <class Function>
-  void each_batch(Function function) {
-    for_each_item(pool_, (state_.parameters.systems + kTogether - 1) / kTogether,
-                  [&](int batch, int thread) { function(batch * kTogether, thread); });
-  }
-
-  void fill_grid() {
-    const auto& n = state_.parameters.grid;
-    const auto species = static_cast<int>(state_.parameters.species.size());
-    std::vector<double> energies(species * state_.grid_values());
-    std::vector<std::vector<std::int32_t>> near(pool_.size());
-    for (auto& list : near) list.resize(state_.images.size() + 1);
-    for (int b = 0; b < species; ++b) {
-      const GridWork g = grid_work(state_, b);
-      for_each_item(pool_, n[1] * n[2], [&](int item, int thread) {
-        kernels_.fill_row(
-            g, item % n[1], item / n[1], near[thread].data(),
-            energies.data() + b * state_.grid_values() + static_cast<std::size_t>(item) * n[0]);
-      });
+  void make_scratch() {
+    const std::size_t bytes = (scratch_bytes(arrays()) + 63) / 64 * 64;
+    for (Worker& worker : workers_) {
+      worker.scratch.reset();
+      worker.scratch.reset(std::aligned_alloc(64, bytes));
+      if (!worker.scratch) throw std::bad_alloc();
     }
-    finish_grid(state_, std::move(energies));
+  }
+  void sum_energies(const Arrays& w) {
+    each_batch(
+        [&](int first, Worker& worker) { kernels_.sum_energies(w, first, worker.scratch.get()); });
+  }
+  // Calls function(first system, worker).
+  template <class Function>
+  void each_batch(const Function& function) {
+    for_each_item(pool_, (state_.parameters.systems + kAtOnce - 1) / kAtOnce,
+                  [&](int batch, int thread) { function(batch * kAtOnce, workers_[thread]); });
   }
 
-  Kernels<F> kernels_;
+  Kernels<Arrays> kernels_;
+  ThreadPool pool_;
+  std::vector<Worker> workers_;
+  std::vector<std::uint64_t> reached_;
 };
+
+template <class StateOfEngine>
+std::unique_ptr<Engine> make_engine_of(StateOfEngine state, const Adopt<StateOfEngine>& molecules,
+                                       int threads) {
+  if (state.parameters.double_precision)
+    return std::make_unique<CpuEngine<double, StateOfEngine>>(std::move(state), molecules, threads);
+  return std::make_unique<CpuEngine<float, StateOfEngine>>(std::move(state), molecules, threads);
+}
 
 }  // namespace
 
-std::unique_ptr<Engine> make_cpu_engine(State state, const Adopt& molecules, int threads) {
-  if (state.parameters.double_precision)
-    return std::make_unique<CpuEngine<double>>(std::move(state), molecules, threads);
-  return std::make_unique<CpuEngine<float>>(std::move(state), molecules, threads);
+std::unique_ptr<Engine> make_cpu_engine(State state, const Adopt<State>& molecules, int threads) {
+  return make_engine_of(std::move(state), molecules, threads);
+}
+std::unique_ptr<Engine> make_cpu_engine(MoleculeState state, const Adopt<MoleculeState>& molecules,
+                                        int threads) {
+  return make_engine_of(std::move(state), molecules, threads);
 }
 
 }  // namespace manymove::adsorption

@@ -19,7 +19,7 @@ struct Planes {
 // The system of a thread. Resident: its coordinates are in shared memory, [slots][3][threads].
 template <class F, bool Resident>
 struct ThreadSystem {
-  const Work<F>& w;
+  const PointArrays<F>& w;
   Planes<F> planes;
   int id;
 
@@ -142,7 +142,8 @@ __device__ F pair_difference(const ThreadSystem<F, true>& s, int species, const 
 
 template <class F, bool Resident>
 __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
-    pmc_kernel(const __grid_constant__ Work<F> w, Planes<F> planes, DeviceTally* tally) {
+    pmc_kernel(const __grid_constant__ PointArrays<F> w, Planes<F> planes,
+               DeviceMoveCounts* moves) {
   const int thread = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const bool idle = thread >= w.systems;  // but takes part in the shuffles
   const Model<F>& m = w.m;
@@ -164,7 +165,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
     const auto turn = static_cast<int>((step - w.first_step) % 32);
     if (turn == 0) draw = common_draw(m.key, step + static_cast<std::uint64_t>(lane)).molecule;
     return static_cast<int>(
-        uniform_below(__shfl_sync(kAll, draw, turn), static_cast<std::uint32_t>(n)));
+        uniform_below(value_of_lane(draw, turn), static_cast<std::uint32_t>(n)));
   };
   int next = molecule_of(w.first_step);
   Site ahead = s.site(next);
@@ -185,7 +186,7 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
       cell_to = grid_cell(m, species, fresh);
       cell_from = grid_cell(m, species, old);
     }
-    s.coordinate(k, 0) = F(1e18);  // out of its own reach
+    s.coordinate(k, 0) = kFar<F>;  // out of its own reach
     const F pairs = pair_difference(s, species, to, from, step);
     const F field = m.cubic ? cubic_energy(m, species, fresh) - cubic_energy(m, species, old)
                             : interpolated(cell_to) - interpolated(cell_from);
@@ -199,25 +200,25 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
       if (next == k) ahead = fresh;
     }
     if (w.measure) {
-      measure_state(a, energy);
+      a.measure(energy);
       if (m.bins)
         atomicAdd(reinterpret_cast<unsigned long long*>(w.profile) +
                       static_cast<std::size_t>(s.id % w.groups) * m.bins +
                       profile_bin(m, accept ? fresh : old),
                   quantum(1.0));
     }
-    if ((t + 1) % kRefresh == 0) renew_energy(a, total_energy(s), energy);
+    if ((t + 1) % kRefresh == 0) a.renew(total_energy(s), energy);
   }
   if (idle) return;
   for (int slot = 0; slot < n; ++slot) w.sites[first + slot] = s.site(slot);
   w.energies[s.id] = energy;
   store_averages(w, s.id, a);
-  atomicAdd(&tally->accepted, static_cast<unsigned long long>(accepted));
+  atomicAdd(&moves->accepted, static_cast<unsigned long long>(accepted));
 }
 
 // ---- the grid: a thread per point ----
 
-static __global__ void grid_kernel(const __grid_constant__ GridWork g, double* energies) {
+static __global__ void grid_kernel(const __grid_constant__ GridSum g, double* energies) {
   const auto point = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t plane = static_cast<std::int64_t>(g.points[0]) * g.points[1];
   if (point >= plane * g.points[2]) return;

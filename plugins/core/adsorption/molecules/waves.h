@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The waves of Ewald's sum: the structure factors S(k) = sum_j q_j exp(i k r_j) of a system, their
+// change by a molecule, and what it costs, sum_k w(k) (|S + change|^2 - |S|^2):
+// docs/theory/molecules.md.
+#pragma once
+
+#include "../team.h"
+#include "arrays.h"
+
+namespace manymove::adsorption {
+
+// e^(i k r) of the waves of a row, one after the other.
+template <class F>
+struct Turning {
+  F c, s, step_c, step_s;
+  MM_HD Turning(const WaveRow& row, const Site& at) {
+    unit_circle(static_cast<std::uint32_t>(row.x) * at.x +
+                    static_cast<std::uint32_t>(row.y) * at.y +
+                    static_cast<std::uint32_t>(row.z) * at.z,
+                c, s);
+    unit_circle(at.x, step_c, step_s);
+  }
+  MM_HD void next() {
+    const F old = c;
+    c = fused(c, step_c, -(s * step_s));
+    s = fused(s, step_c, old * step_s);
+  }
+};
+
+// With at most Charges charges, so that their phases stay in registers; others are zero.
+template <int Charges, class System, class F>
+MM_TEAM void add_wave_energies_of(const System& s, const Body<F>& body,
+                                  TeamPointer<const Pose> poses, int own,
+                                  typename System::template Lane<F>& energy) {
+  typename System::template Lane<Site> at[Charges];
+  typename System::template Lane<F> step_c[Charges], step_s[Charges], c[Charges], sn[Charges];
+  F q[Charges];
+  int site = 0;
+  MM_UNROLL
+  for (int j = 0; j < Charges; ++j) {
+    while (site < body.count && s.r.charge[body.type[site]] == F(0)) ++site;
+    const bool some = site < body.count;
+    q[j] = some ? s.r.charge[body.type[site]] : F(0);
+    const int which = some ? site++ : 0;
+    s.team.each([&](int l) {
+      const Pose p = poses[l * own];
+      at[j][l] = site_of(s.r, body, p.center, matrix_of(p.turn), which);
+      unit_circle(at[j][l].x, step_c[j][l], step_s[j][l]);
+    });
+  }
+  for (int k = 0; k < s.r.rows; ++k) {
+    const WaveRow row = s.r.row[k];
+    const auto x = static_cast<std::uint32_t>(row.x), y = static_cast<std::uint32_t>(row.y),
+               z = static_cast<std::uint32_t>(row.z);
+    MM_UNROLL
+    for (int j = 0; j < Charges; ++j)
+      s.team.each([&](int l) {
+        unit_circle(x * at[j][l].x + y * at[j][l].y + z * at[j][l].z, c[j][l], sn[j][l]);
+      });
+    for (int i = row.first; i < row.first + row.count; ++i) {
+      const F twice_c = s.scratch.others[2 * i], twice_s = s.scratch.others[2 * i + 1],
+              weight = s.r.wave_weight[i];
+      s.team.each([&](int l) {
+        F dc = 0, ds = 0;
+        MM_UNROLL
+        for (int j = 0; j < Charges; ++j) {
+          const F old_c = c[j][l], old_s = sn[j][l];
+          dc = fused(q[j], old_c, dc);
+          ds = fused(q[j], old_s, ds);
+          c[j][l] = fused(old_c, step_c[j][l], -(old_s * step_s[j][l]));
+          sn[j][l] = fused(old_s, step_c[j][l], old_c * step_s[j][l]);
+        }
+        const F product = fused(dc, twice_c + dc, ds * (twice_s + ds));
+        energy[l] = fused(weight, product, energy[l]);
+      });
+    }
+  }
+}
+// change[wave] += sign times the molecule's structure factor; the lanes share the rows.
+template <class System, class F>
+MM_TEAM void add_waves(const System& s, const Body<F>& body, const Pose& p,
+                       typename System::Real sign, bool clear) {
+  const Matrix turn = matrix_of(p.turn);
+  s.team.share(s.r.rows, [&](int n) {
+    const WaveRow row = s.r.row[n];
+    F* to = s.scratch.change + 2 * static_cast<std::size_t>(row.first);
+    for (int i = 0; clear && i < 2 * row.count; ++i) to[i] = 0;
+    for (int k = 0; k < body.count; ++k) {
+      const F q = sign * s.r.charge[body.type[k]];
+      if (q == F(0)) continue;
+      const Site at = site_of(s.r, body, p.center, turn, k);
+      Turning<F> wave(row, at);
+      for (int i = 0; i < row.count; ++i) {
+        to[2 * i] = fused(q, wave.c, to[2 * i]);
+        to[2 * i + 1] = fused(q, wave.s, to[2 * i + 1]);
+        wave.next();
+      }
+    }
+  });
+  s.team.sync();
+}
+// What the change of the structure factors costs: with S = c + i s, w (|S + dS|^2 - |S|^2) is
+// w (dc (2 c + dc) + ds (2 s + ds)), in which nothing large cancels.
+template <class System>
+MM_TEAM void add_wave_energy(const System& s,
+                             typename System::template Lane<typename System::Real>& sum) {
+  using F = typename System::Real;
+  s.team.each([&](int l) {
+    for (int k = l; k < s.r.rows; k += System::kLanes) {
+      const WaveRow row = s.r.row[k];
+      for (int i = row.first; i < row.first + row.count; ++i) {
+        const F dc = s.scratch.change[2 * i], ds = s.scratch.change[2 * i + 1];
+        const F c = static_cast<F>(s.waves[2 * i]), sn = static_cast<F>(s.waves[2 * i + 1]);
+        const F product = fused(dc, fused(F(2), c, dc), ds * fused(F(2), sn, ds));
+        sum[l] = fused(s.r.wave_weight[i], product, sum[l]);
+      }
+    }
+  });
+}
+template <class System>
+MM_TEAM void clear_change(const System& s) {
+  s.team.share(2 * s.r.waves, [&](int i) { s.scratch.change[i] = 0; });
+  s.team.sync();
+}
+// Twice the structure factors of all molecules but the one that is in change, for
+// add_wave_energies().
+template <class System>
+MM_TEAM void set_others(const System& s) {
+  using F = typename System::Real;
+  s.team.share(2 * s.r.waves, [&](int i) {
+    s.scratch.others[i] = F(2) * (static_cast<F>(s.waves[i]) + s.scratch.change[i]);
+  });
+  s.team.sync();
+}
+template <class System>
+MM_TEAM void accept_waves(const System& s) {
+  if (!s.r.charged) return;
+  s.team.share(2 * s.r.waves,
+               [&](int i) { s.waves[i] += static_cast<double>(s.scratch.change[i]); });
+  s.team.sync();
+}
+// Each lane's molecule has the pose poses[lane * own]. The molecule whose structure factors are
+// in change, with the other sign, does not count.
+template <class System, class F>
+MM_TEAM void add_wave_energies(const System& s, const Body<F>& body, TeamPointer<const Pose> poses,
+                               int own, typename System::template Lane<F>& energy) {
+  int charges = 0;
+  for (int k = 0; k < body.count; ++k) charges += s.r.charge[body.type[k]] != F(0);
+  if (charges <= 3)
+    add_wave_energies_of<3>(s, body, poses, own, energy);
+  else
+    add_wave_energies_of<kMostSites>(s, body, poses, own, energy);
+}
+
+}  // namespace manymove::adsorption

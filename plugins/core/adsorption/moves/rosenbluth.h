@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The choice of one of several trials by its Rosenbluth weight, for rigid molecules and chains:
+// J. I. Siepmann, D. Frenkel, Mol. Phys. 75, 59 (1992). The proofs are in
+// docs/theory/open_systems.md.
+#pragma once
+
+#include "../averages.h"
+#include "../molecules/system.h"
+
+namespace manymove::adsorption {
+
+// Rosenbluth weights of trials, W = sum_i exp(-beta u_i) / n.
+template <class F>
+struct Bias {
+  double mean;               // W, of all trials; without a molecule's interactions it is 1
+  int chosen;                // a trial, drawn by its weight; meaningless where W is zero
+  F energy;                  // of the chosen one, as in the weights
+  F old_weight, old_energy;  // of the first trial
+};
+
+// Of trials 0 to all - 1. field(i) is the energy of trial i in the framework; add_pairs(trial_of,
+// pairs) sets the energies pairs[l] with other molecules of the trials trial_of(l), a trial a lane.
+// The weight is zero where the framework's energy is not below `most_of_trials`, so that only the
+// other trials need the energies with other molecules.
+template <class System, class Field, class AddPairs>
+MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::uint32_t word,
+                                                 const Field& field, const AddPairs& add_pairs) {
+  using F = typename System::Real;
+  const TeamPointer<F> energy = s.scratch.energy, weights = s.scratch.weight;
+  const TeamPointer<std::int32_t> open = s.scratch.open;
+  s.team.each([&](int l) {
+    for (int i = l; i < all; i += System::kLanes) energy[i] = field(i);
+  });
+  s.team.sync();
+  const int count = s.team.compact(
+      all, [&](int i) { return energy[i] < s.w.most_of_trials; },
+      [&](int i, int p) { open[p] = i; });
+  s.team.sync();
+  if (count == 0) return {0, 0, F(0), F(0), F(0)};
+  const int own = (count + System::kLanes - 1) / System::kLanes;
+  typename System::template Lane<F> sum;
+  s.team.each([&](int l) { sum[l] = 0; });
+  for (int c = 0; c < own; ++c) {
+    typename System::template Lane<F> pairs;
+    const auto trial_of = [&](int l) {
+      const int p = l * own + c;
+      return open[p < count ? p : 0];
+    };
+    add_pairs(trial_of, pairs);
+    s.team.each([&](int l) {
+      const int p = l * own + c;
+      weights[p] = 0;
+      if (p < count) {
+        F& u = energy[open[p]];
+        u = lowest_of(u + pairs[l], F(kForbidden));
+        weights[p] = weight(s.m.beta, u);
+      }
+      sum[l] += weights[p];
+    });
+  }
+  s.team.sync();
+  F total = 0;
+  int p = 0;
+  if constexpr (System::kLanes == kWidth) {
+    const auto levels = s.team.levels(sum);
+    total = levels.total();
+    F rest = static_cast<F>(uniform(word)) * total;
+    const int lane = choose_lane(rest, [&](int level, int l) { return levels.partial(level, l); });
+    p = lane * own + choose_own(rest, (weights + lane * own).get(), own);
+  } else {
+    total = s.team.sum(sum);
+    p = choose_own(static_cast<F>(uniform(word)) * total, weights.get(), count);
+  }
+  const int chosen = open[p < count ? p : 0];
+  const bool first = open[0] == 0;
+  const Bias<F> bias{static_cast<double>(total) / all, chosen, energy[chosen],
+                     first ? weights[0] : F(0), first ? energy[0] : F(0)};
+  s.team.sync();  // the memory is used again
+  return bias;
+}
+
+}  // namespace manymove::adsorption

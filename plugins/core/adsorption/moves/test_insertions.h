@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Test molecules, which are inserted and taken away again: B. Widom, J. Chem. Phys. 39, 2808
+// (1963).
+#pragma once
+
+#include "../molecules/proposals.h"
+#include "../point_proposals.h"
+#include "chain_regrowth.h"
+
+namespace manymove::adsorption {
+
+// In the empty framework a molecule is alone: without images of itself, and without corrections
+// for the others' tails.
+template <class Test, class System>
+MM_TEAM void insert_places(const Test& t, System& s) {
+  using F = typename System::Real;
+  begin_tests(s, t.empty);
+  const F rest = s.rest_of_test(t.species, t.empty);
+  typename System::template Lane<double> factors, energies;
+  s.team.each([&](int l) { factors[l] = energies[l] = 0; });
+  for (std::uint64_t base = 0; base < t.count; base += kWidth) {
+    auto tests = tests_anywhere(s, t.species, t.first + base, t.empty);
+    s.team.each([&](int l) {
+      if (base + static_cast<std::uint64_t>(l) >= t.count) return;
+      tests.each_of(l, [&](F& energy, F&) {
+        const F total = lowest_of(energy + rest, F(kForbidden));
+        const double factor = static_cast<double>(weight(s.m.beta, total));
+        factors[l] += factor;
+        energies[l] = fused(factor, static_cast<double>(total), energies[l]);
+      });
+    });
+    s.team.sync();
+  }
+  const double sum = s.team.sum(factors), product = s.team.sum(energies);
+  if (s.team.leads()) {
+    t.sums[2 * static_cast<std::size_t>(s.id)] = sum;
+    t.sums[2 * static_cast<std::size_t>(s.id) + 1] = product;
+  }
+}
+
+// By growth, with kWidth trials of each bead. Energies are those relative to an ideal chain's.
+template <class Test, class System>
+MM_TEAM void insert_test_chains(const Test& t, System& s) {
+  using F = typename System::Real;
+  const ChainBody& chain = s.w.chains.of[t.species];
+  const F rest = t.empty ? s.r.body[t.species].with_framework : s.tail_with_others(t.species, 0);
+  const double factor = static_cast<double>(weight(s.m.beta, rest)) / chain.weight;
+  double sum = 0, product = 0;
+  for (std::uint64_t i = 0; i < t.count; ++i) {
+    const Grown grown =
+        grow(s, {t.first + i, 2, t.species, false, false, t.empty, kWidth, kWidth, -1});
+    if (!(grown.weight > 0)) continue;
+    const double w = factor * grown.weight;
+    const double energy =
+        grown.energy + static_cast<double>(rest) + bonds_of_shape(s, t.species) - chain.energy;
+    sum += w;
+    product = fused(w, energy, product);
+  }
+  if (s.team.leads()) {
+    t.sums[2 * static_cast<std::size_t>(s.id)] = sum;
+    t.sums[2 * static_cast<std::size_t>(s.id) + 1] = product;
+  }
+}
+
+template <class Test, class System>
+MM_TEAM void insert_tests(const Test& t, System& s) {
+  if constexpr (System::kChains)
+    insert_test_chains(t, s);
+  else
+    insert_places(t, s);
+}
+
+}  // namespace manymove::adsorption

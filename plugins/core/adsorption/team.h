@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A team of lanes that shares the work of one system, so that the steps of a system are written
+// once for CPU and GPU. On a GPU the team is a warp or several warps; on a CPU it is a loop over as
+// many lanes as a warp has, or one lane alone. Sums have the same order for the same number of
+// lanes: several warps share the work that does not depend on an order; work that does is done by
+// one of them, or identically by each of them.
+//
+// A team has
+//   width, Lane<T>: a value of each lane; each(f): f(lane) by every lane of every warp
+//   strided(begin, end, f): f(lane, i) for all i from begin below end, i - begin = lane modulo
+//   width share(count, f): f(i) for all i below count in any order, by all warps tasks(counters,
+//   count, f): f(t) for all t below count, each by a whole warp, which takes another
+//     when it is done; total(counters, amount): the sum over all threads, with a sync(). For both,
+//     where there are several warps, reset(counters) some sync() before
+//   bring(from, count, to): a copy in fast memory, where that is another memory
+//   first_warp(): whether this warp does what only one should do; one(): a team of one warp
+//   sum(values), lowest(values), highest(values): of all lanes of a warp, by a butterfly
+//   difference(f): f(false) - f(true), of which two lanes may compute one each
+//   levels(values): partial sums for choose_lane()
+//   any(values): whether a lane has true; first(values): the first lane that has true
+//   compact(count, test, store): store(i, place) for each i below count with test(i), in their
+//     order; returns how many there are
+//   Whole: a team of as many lanes as a warp has, by which energies are summed from scratch
+//   leads(): whether this thread writes what the team shares; sync(): makes it visible
+//   add(address, amount): an atomic sum
+//   words_of_step(key, step, system): the random words of a step with several proposals
+//   Draws: the draws that all systems have in common, one step after the other
+#pragma once
+
+#include <concepts>
+
+#include "arrays.h"
+
+#if defined(__CUDACC__)
+#define MM_TEAM __device__ inline
+#define MM_TEAM_CALL __device__ __noinline__  // rare: the code of the steps stays small
+#define MM_UNROLL_BY_2 _Pragma("unroll 2")
+#else
+#define MM_TEAM inline
+#define MM_TEAM_CALL inline
+#define MM_UNROLL_BY_2
+#endif
+
+namespace manymove::adsorption {
+
+template <class T>
+concept LaneTeam = requires(std::uint64_t* address, std::uint64_t amount) {
+  { T::width + 0 } -> std::same_as<int>;
+  typename T::template Lane<float>;
+  typename T::One;
+  { T::leads() } -> std::same_as<bool>;
+  { T::first_warp() } -> std::same_as<bool>;
+  { T::one() } -> std::same_as<typename T::One>;
+  T::sync();
+  T::add(address, amount);
+};
+
+// A system that the moves change: PointSystem or MoleculeSystem. Placed is where a molecule is: a
+// Site, or a Pose.
+template <class S>
+concept MoleculesOfTeam = LaneTeam<typename S::Team> && requires(S s, int species, int slot) {
+  typename S::Real;
+  { s.molecules() } -> std::same_as<int>;
+  { s.find(slot, species) } -> std::same_as<int>;
+  { center_of(s.placed(slot)) } -> std::convertible_to<Site>;
+  s.put(species, slot, s.placed(slot));
+  { s.change_of_deletion(species, slot) } -> std::same_as<typename S::Real>;
+  { s.total_energy() } -> std::same_as<double>;
+};
+
+// What a worker counts: MoveCounts, or a lane's part of them.
+template <class C>
+concept CountsMoves = requires(C c) {
+  ++c.accepted;
+  ++c.exchanges;
+  ++c.accepted_exchanges;
+  c.full |= 1u;
+};
+
+// What the warps of a team count together.
+struct TeamCounters {
+  std::int64_t sum;
+  int task;
+};
+
+// The result that one warp of a team computes for the others: the next state of several proposals.
+struct Choice {
+  double total;  // of the weights
+  int proposal;
+};
+
+// The random words of a step with several proposals: those of all systems, the length of the second
+// walk, and the choice.
+struct StepWords {
+  CommonDraw common;
+  std::uint32_t split, choice;
+};
+
+// The common draws, each computed when it is asked for.
+struct EachDraw {
+  PhiloxKey key;
+  MM_HD EachDraw(PhiloxKey k, std::uint64_t) : key(k) {}
+  MM_HD CommonDraw at(std::uint64_t step) const { return common_draw(key, step); }
+};
+
+}  // namespace manymove::adsorption
