@@ -23,7 +23,7 @@ using manymove::Watchdog;
 
 using namespace manymove_on_fake_cuda;
 using fake::runtime;
-using manymove_on_fake_cuda::coulomb::Watch;
+using manymove_on_fake_cuda::coulomb::ChainWatchdog;
 
 namespace {
 
@@ -261,7 +261,7 @@ struct FakeClock {
 struct Chain {
   Chain() {
     setenv("MANYMOVE_TIMEOUT", "0.5", 1);
-    watch = std::make_unique<Watch>();
+    watch = std::make_unique<ChainWatchdog>();
     for (int d = 0; d < 2; ++d) {
       cudaSetDevice(d);
       watch->add(d, work(d), &decided[d]);
@@ -278,7 +278,7 @@ struct Chain {
     };
   }
   unsigned decided[2] = {}, ended[2] = {};
-  std::unique_ptr<Watch> watch;
+  std::unique_ptr<ChainWatchdog> watch;
 };
 
 }  // namespace

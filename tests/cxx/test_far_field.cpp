@@ -77,7 +77,7 @@ Errors errors_of(const Salt& salt, int trials, int threads = 1) {
   const State state = make_state(salt.ions(), salt.parameters);
   const Kernels kernels = best_level<Kernels>(MANYMOVE_LEVELS);
   ThreadPool pool(threads);
-  CpuFarField far_field(state, kernels, pool);
+  CpuFarField far_field(make_far_field(state, 0.25), state, kernels, pool);
   far_field.fill(state.sites);
   far_field.refresh(state.sites);
   const std::size_t n = state.sites.size();
@@ -99,9 +99,9 @@ Errors errors_of(const Salt& salt, int trials, int threads = 1) {
     if (!t.inside) return;
     float nearest2;
     const Site to{t.x, t.y, t.z, from.charge};
-    const auto exact =
-        static_cast<double>(kernels.change_of(state.rules, true, all, 0, n, i, from, to, nearest2));
-    const auto change = far_field.change(state, from, to, 0);
+    const auto exact = static_cast<double>(
+        kernels.change_of(state.rules, true, all, {0, n}, i, {from, to}, nearest2));
+    const auto change = far_field.change(state, {from, to}, 0);
     const double one = std::abs(from.charge) * state.rules.strength;
     const std::lock_guard lock(turn);
     e.largest = std::max(e.largest, std::abs(change.estimate - exact) * one);
@@ -169,10 +169,12 @@ TEST("the short-ranged part in float32 errs by less than its bound") {
 
 TEST("a far field whose bound is as good as none makes the same chain by direct sums") {
   Salt salt(300, 1, false, 7);
-  const auto end = [&](double least_bound) {
+  const auto end = [&](double least_bound) {  // of an energy, in kT
     State state = make_state(salt.ions(), salt.parameters);
-    state.least_bound = least_bound;
-    std::unique_ptr<Engine> engine = make_cpu_engine(std::move(state), 2);
+    const auto widen = [quanta = least_bound / state.rules.strength](FarField& field, Epochs&) {
+      field.bound.field = std::max(field.bound.field, quanta);
+    };
+    std::unique_ptr<Engine> engine = make_cpu_engine(std::move(state), 2, widen);
     engine->run(3);
     return engine;
   };
@@ -195,10 +197,10 @@ TEST("a mesh of moves between the transforms of all ions makes the same chain") 
     Salt salt(ewald ? 400 : 1200, 3, ewald, 7);
     const auto end = [&](const std::vector<int>& devices, Epochs epochs) {
       State state = make_state(salt.ions(), salt.parameters);
-      state.epochs = epochs;
+      const auto take = [&](FarField&, Epochs& chosen) { chosen = epochs; };
       std::unique_ptr<Engine> engine = devices.empty()
-                                           ? make_cpu_engine(std::move(state), 2)
-                                           : make_cuda_engine(std::move(state), devices);
+                                           ? make_cpu_engine(std::move(state), 2, take)
+                                           : make_cuda_engine(std::move(state), devices, take);
       engine->run(3);
       return engine;
     };

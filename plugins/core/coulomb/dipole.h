@@ -17,12 +17,6 @@ MM_HD Dipole operator+(const Dipole& a, const Dipole& b) {
   return {a.x + b.x, a.y + b.y, a.z + b.z};
 }
 
-// How many boxes a move along an axis goes ahead: 1 or -1 if it crosses a face of the box.
-MM_HD int crossed(const Rules& r, int axis, float from, float to) {
-  const float step = to - from;
-  return 2 * abs_of(step) > r.extent[axis] ? (step < 0 ? 1 : -1) : 0;
-}
-
 // An ion's share; `image` counts the boxes it has gone ahead, [3].
 MM_HD double dipole_along(const Rules& r, int axis, float charge, float at, int image) {
   const double unwrapped =

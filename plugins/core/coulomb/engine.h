@@ -69,7 +69,7 @@ struct Counters {
   std::uint64_t sweeps = 0;
   std::uint64_t trial_moves = 0;
   std::uint64_t accepted_moves = 0;
-  std::uint64_t evaluated_moves = 0;  // trials whose energy was computed: the others were hopeless
+  std::uint64_t evaluated_moves = 0;  // candidates: the others are rejected early
   std::uint64_t direct_moves = 0;     // trials that the tree's estimate could not decide
 };
 

@@ -51,7 +51,10 @@ double erf_ratio(double x) {
   return 2 / std::sqrt(kPi) * decay(x * x) * sum;
 }
 
-// Ewald's sums for one box, in units in which its volume is 1.
+// Ewald's sums for one box, in units in which its volume V is 1:
+//   psi(r) = sum over images of erfc(alpha |r - n L|) / |r - n L|
+//          + 4 pi / V sum over k != 0 of exp(-k^2 / 4 alpha^2) / k^2 cos(k r) - pi / (alpha^2 V),
+// for any alpha.
 class Sums {
  public:
   explicit Sums(const std::array<double, 3>& edge) : edge_(edge) {
@@ -78,6 +81,7 @@ class Sums {
   // psi without the eight nearest images, at the fractions x of the edges, from 0 to 1/2.
   double rest(const std::array<double, 3>& x) const {
     double sum = -kPi / (kAlpha * kAlpha);
+    // erfc(x) / r = 1 / r - alpha erf(x) / x, x = alpha r: without 1 / r for the nearest images.
     for (int i = -images_[0]; i <= images_[0]; ++i)
       for (int j = -images_[1]; j <= images_[1]; ++j)
         for (int k = -images_[2]; k <= images_[2]; ++k) {

@@ -23,11 +23,11 @@ MM_HD V constant(S c) {
     return V{} + c;
 }
 
-// A polynomial of three variables s, t and q: of the squares of the three coordinates (from -1 to 1
-// across the cell), the longest edge's first, or in a cube of their elementary symmetric functions.
-// It is evaluated by Horner's rule in q, of polynomials in t, of lines in s. The coefficients are
-// in the order in which they are used; a line has an even number of them, of which the first may be
-// 0.
+// What is left of psi without the eight nearest images: a polynomial of three variables s, t and q:
+// of the squares of the three coordinates (from -1 to 1 across the cell), the longest edge's first,
+// or in a cube of their elementary symmetric functions. It is evaluated by Horner's rule in q, of
+// polynomials in t, of lines in s. The coefficients are in the order in which they are used; a line
+// has an even number of them, of which the first may be 0.
 template <class S>
 struct SmoothRest {
   // Each list has an end that is loaded, but not used: two coefficients and a line.

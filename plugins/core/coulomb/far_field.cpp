@@ -14,7 +14,8 @@ namespace {
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kUlp = 0x1p-53;
 
-// I0(b sqrt(u)) - 1, a series of positive terms.
+// The bump I0(b sqrt(u)) - 1, u = 1 - t^2, of which cloud and window are made (splitting.h): the
+// series of I0(x) = sum of (x^2 / 4)^m / m!^2, whose terms are positive.
 double bump(double b, double u) {
   const double quarter = b * b * u / 4;
   double term = quarter, sum = 0;
@@ -25,13 +26,15 @@ double bump(double b, double u) {
   return sum;
 }
 double sine_ratio(double a) { return a < 1e-4 ? 1 - a * a / 6 : std::sin(a) / a; }
-// Its Fourier transform, with u = 1 - t^2.
+// Its Fourier transform over -1 < t < 1, 2 [sinh(a) / a - sin(k) / k] with a^2 = b^2 - k^2, where
+// sinh(a) / a becomes sin(|a|) / |a| for k > b.
 double bump_transform(double b, double k) {
   const double a2 = b * b - k * k, a = std::sqrt(std::abs(a2));
   const double wide = a < 1e-4 ? 1 + a2 / 6 : a2 > 0 ? std::sinh(a) / a : std::sin(a) / a;
   return 2 * wide - 2 * sine_ratio(k);
 }
-// A bound of its magnitude that falls with k.
+// A bound of its magnitude that falls with k: sinh(a) / a falls, and for k > b the difference of
+// two sine ratios is at most the difference of their arguments, k - a, times their slope.
 double transform_envelope(double b, double k) {
   if (k < b) {
     const double a = std::sqrt(b * b - k * k);
@@ -44,7 +47,8 @@ double transform_envelope(double b, double k) {
 }
 
 // Chebyshev's expansion of f(v), 0 <= v <= 1, as powers of 2 v - 1. error: a bound of what is left
-// out, and of the rounding of its value.
+// out, the sum of the other coefficients' magnitudes as |T_k| <= 1, and of the rounding of its
+// value. The recurrence is T_(k+1)(w) = 2 w T_k(w) - T_(k-1)(w).
 Polynomial fitted(const std::function<double(double)>& f, double& error) {
   constexpr int kNodes = 96;
   std::array<double, kNodes> value;
@@ -82,7 +86,9 @@ Polynomial fitted(const std::function<double(double)>& f, double& error) {
   return p;
 }
 
-// A polynomial in pieces for float32.
+// A polynomial in pieces for float32. A piece of the argument's range is an interval on which five
+// terms serve: Chebyshev's coefficients a_k of the piece give powers of s from -1/2 to 1/2, and
+// those beyond the fifth bound what is left out.
 NearTable in_pieces(const Polynomial& p, double reach) {
   constexpr double kUnit = 0x1p-24;
   constexpr int kNodes = kTerms + 2;
@@ -126,9 +132,10 @@ NearTable in_pieces(const Polynomial& p, double reach) {
   return table;
 }
 
-// How smooth the far part is, by how small the pair potential's error times the reach has to be:
-// the reach over the mesh spacing, and the shapes of cloud and window. The bound itself is computed
-// for the mesh in use; this only chooses.
+// The splitting of 1 / r (docs/theory/coulomb.md, section 8): how smooth the far part is, by how
+// small the pair potential's error times the reach has to be: the reach over the mesh spacing, and
+// the shapes of cloud and window. The bound itself is computed for the mesh in use; this only
+// chooses.
 struct Shape {
   double error, reach, cloud, window;
   int points;  // under the window
@@ -151,6 +158,8 @@ int good_length(double least) {
   return n;
 }
 
+// Makes a FarField step by step: sizes of charges and ions, the mesh for a shape, the polynomials
+// of cloud and window, the factors of the transform with the bound of the error that they leave.
 struct Builder {
   const State& state;
   std::size_t moves = 0;  // 0: the field of the ions
@@ -161,6 +170,9 @@ struct Builder {
 
   bool periodic() const { return state.rules.periodic; }
 
+  // Charges, and the bound nearest + crowd n^(2/3) of a sum of n magnitudes |z| / r: ions do not
+  // overlap, so that the mth nearest is at least d / 2 (m^(1/3) - 1) away, and the sum is at most
+  // z (1 + (26 + 6 n^(2/3)) / d) in units, as distances are integers.
   void measure() {
     const Rules& r = state.rules;
     double least = 1e300, most = 0;
@@ -192,6 +204,8 @@ struct Builder {
     }
   }
 
+  // The mesh with about the spacing that is wanted. The reach of the short-ranged part is a number
+  // of spacings that the shape gives.
   void place(double wanted) {
     MeshRules& m = field.mesh;
     const Rules& r = state.rules;
@@ -227,6 +241,7 @@ struct Builder {
     for (const int length : m.length) field.points *= length;
   }
 
+  // The polynomials, the far part of an ion's own potential, and the unit of charges on the mesh.
   void fit() {
     MeshRules& m = field.mesh;
     const double b = shape.cloud, norm = bump_transform(b, 0);
@@ -287,17 +302,23 @@ struct Builder {
     return sum / own + window_error * shape.points / std::abs(weight_at(axis, k));
   }
 
+  // The far part's transform: 4 pi / k^2 times that of the cloud. In a sphere 1 / r is cut off at
+  // the distance T, which changes 4 pi / k^2 to 4 pi / k^2 (1 - cos kT) = 8 pi / k^2 sin^2(kT / 2).
   double transform(double k2) const {
     const double k = std::sqrt(k2), norm = bump_transform(shape.cloud, 0);
     const double cloud = bump_transform(shape.cloud, k * field.mesh.reach) / norm;
     if (periodic()) return k2 == 0 ? 0 : 4 * kPi / k2 * cloud;
-    // 1 / r up to the diameter plus the reach.
+    // T: the diameter plus the reach, so that no pair of the cell is cut off.
     const double end = 2 * double{kHalf} + field.mesh.reach;
     if (k2 == 0) return 2 * kPi * end * end;
     const double s = std::sin(k * end / 2);
     return 4 * kPi / k2 * 2 * s * s * cloud;
   }
 
+  // The factors G(k) / (V w(k)^2) of the transform: w takes the window back that spreads charges
+  // and interpolates potentials. The bound of a pair's error is the sum over wave numbers
+  //   1/V sum |G(k)| [product of (1 + alpha(k_a))^2 - 1]  +  1/V sum of |G(k)| that are left out,
+  // with alpha from alias_at(); rounding of charges and of the transforms comes in addition.
   void tabulate() {
     MeshRules& m = field.mesh;
     std::array<std::vector<double>, 3> wave, weight, alias;
@@ -314,7 +335,7 @@ struct Builder {
     field.half[2] = (field.half[2] + 7) / 8 * 8;  // whole SIMD registers
     const bool cubic = period[0] == period[1] && period[0] == period[2] &&
                        m.length[0] == m.length[1] && m.length[0] == m.length[2];
-    std::vector<double> by_square;
+    std::vector<double> by_square;  // in a cube G by the square of the wave number, from few values
     if (cubic) {
       const int h = m.length[0] / 2;
       by_square.resize(3 * static_cast<std::size_t>(h) * h);
@@ -349,12 +370,14 @@ struct Builder {
           round_error += size * relative / w;
         }
       }
+    // Each of an ion's shares of a mesh point is rounded to a multiple of charge_unit.
     const double points_of_ion = std::pow(shape.points, 3);
     field.pair_error = mesh_error + truncation(volume) + cloud_error;
     if (state.ewald) field.pair_error += state.ewald->terms.error;
     field.ion_error = round_error * points_of_ion * m.charge_unit;
     double window_norm = 1;
     for (int a = 0; a < 3; ++a) window_norm *= std::sqrt(weight[a][0] + 1);
+    // A fast transform errs by 16 u log2(M) of the Euclidean norm each way.
     field.norm_error =
         kUlp * (32 * std::log2(field.points) + 200) * field.points * largest * window_norm;
     // At two places; the brush rounds each of its terms.
@@ -417,9 +440,13 @@ FarField make_far_field_of_moves(const State& state, const FarField& of_ions, st
   return std::move(builder.field);
 }
 
+// A trial costs (c0 + c1 P) / E + a c3 E / 2 with the lengths E of epochs, P points of the mesh and
+// the acceptance a, which is least for E = sqrt(2 (c0 + c1 P) / (a c3)). With a mesh of moves, rho
+// = kCoarser times as coarse, it costs
+//   (c0 + c1 P) / E1 + 2 a s c4 E1 + (c0 + c1 P / rho^3) / E2 + a c3 E2 / 2 + c5,
+// with the share s of the system within the longer reach.
 Epochs epochs_for(const State& state, const FarField& field, const Costs& costs) {
-  if (state.epochs.outer > 0) return state.epochs;
-  constexpr double kAccepted = 0.7;  // of the trials that are not hopeless
+  constexpr double kAccepted = 0.7;  // a, of the candidates
   const double ions = static_cast<double>(state.sites.size());
   const auto whole = [&](double balanced) {
     const double epochs = std::max(1.0, std::nearbyint(ions / balanced));

@@ -36,6 +36,12 @@ FarField make_far_field(const State& state, double ions_per_point);
 inline constexpr double kCoarser = 3;
 FarField make_far_field_of_moves(const State& state, const FarField& of_ions, std::size_t moves);
 
+// In trials: from one transform of the ions' mesh to the next, and from one of the moves' mesh to
+// the next. Equal: there is no mesh of moves.
+struct Epochs {
+  std::size_t outer = 0, inner = 0;
+};
+
 // What the parts of a sweep take, in any unit of time.
 struct Costs {
   double point;     // of a mesh, in its transform

@@ -4,6 +4,9 @@
 // a float64 or the lanes of a SIMD register, one line each.
 #pragma once
 
+#include <cmath>
+#include <vector>
+
 #include "../runtime/macros.h"
 
 namespace manymove::coulomb {
@@ -30,6 +33,16 @@ inline bool fft_length(int n) {
   for (const int prime : {2, 3, 5})
     while (n % prime == 0) n /= prime;
   return n == 1;
+}
+
+// exp(-2 pi i j / length) for j below length.
+inline std::vector<Complex<double>> fft_twiddles(int length) {
+  std::vector<Complex<double>> twiddles;
+  for (int j = 0; j < length; ++j) {
+    const double angle = -2 * 3.14159265358979323846 * j / length;
+    twiddles.push_back({std::cos(angle), std::sin(angle)});
+  }
+  return twiddles;
 }
 
 // a * (re + i im)

@@ -4,10 +4,12 @@
 //
 // Coordinates are integers below 2^24 held in float32, so differences are exact in float32 and
 // squared distances in float64: the wall and the hard cores are decided without rounding.
-// A potential is an integer too: each term q / r is rounded to a multiple of 2^-k, and integers
+// A potential is an integer too: each term q / r of equation 2 is rounded to a multiple of 2^-k,
+// its quantum: with M = 1.5 2^(52-k), fl(q / r + M) has the rounded term in its low bits. Integers
 // add up in any order to the same sum. So every schedule makes the same decisions.
 #pragma once
 
+#include <concepts>
 #include <type_traits>
 
 #include "../runtime/fingerprint.h"
@@ -121,6 +123,12 @@ MM_HD V nearest(V d, S extent, S inverse) {
   return fused(constant<V>(-extent), whole, d);
 }
 
+// How many boxes a move along an axis goes ahead: 1 or -1 if it crosses a face of the box.
+MM_HD int crossed(const Rules& r, int axis, float from, float to) {
+  const float step = to - from;
+  return 2 * abs_of(step) > r.extent[axis] ? (step < 0 ? 1 : -1) : 0;
+}
+
 // From one ion to another, by the nearest image in a periodic box.
 template <class V>
 struct Separation {
@@ -136,15 +144,14 @@ MM_HD Separation<V> separation(const Rules& r, V dx, V dy, V dz) {
   return {dx, dy, dz, fused(dz, dz, fused(dy, dy, dx * dx))};
 }
 template <Space B>
-MM_HD Separation<double> separation(const Rules& r, double x, double y, double z,
-                                    const Site& other) {
-  return separation<B, double>(r, x - other.x, y - other.y, z - other.z);
+MM_HD Separation<double> separation(const Rules& r, const Site& a, const Site& b) {
+  return separation<B, double>(r, double{a.x} - b.x, double{a.y} - b.y, double{a.z} - b.z);
 }
 
-// Exact, in float64.
-MM_HD double squared_distance(const Rules& r, double x, double y, double z, const Site& other) {
-  return r.periodic ? separation<Space::nearest>(r, x, y, z, other).squared
-                    : separation<Space::cell>(r, x, y, z, other).squared;
+// Exact: the squares of integers below 2^25 and their sums fit 53 bits.
+MM_HD double squared_distance(const Rules& r, const Site& a, const Site& b) {
+  return r.periodic ? separation<Space::nearest>(r, a, b).squared
+                    : separation<Space::cell>(r, a, b).squared;
 }
 
 template <class S, class V>
@@ -256,8 +263,8 @@ MM_HD double logarithm(double a) {
 struct Trial {
   float x, y, z;
   bool inside;
-  // Accepted if the change of the potential, times the sign of the charge, is at most this:
-  // u < exp(-dE) without an exponential.
+  // The largest change of the potential, times the sign of the charge, at which the trial is
+  // accepted: u < exp(-dE) of equation 1 is dE < -ln u, and dE is |z| times this change.
   std::int64_t most;
 };
 
@@ -272,7 +279,19 @@ MM_HD float wrapped(float x, float extent) {
   if (2 * x >= extent) return x - extent;
   return 2 * x < -extent ? x + extent : x;
 }
+// Into the periodic box, over at most one face along each axis.
+MM_HD Site wrapped(const Rules& r, const Site& s) {
+  return {wrapped(s.x, r.extent[0]), wrapped(s.y, r.extent[1]), wrapped(s.z, r.extent[2]),
+          s.charge};
+}
+// From the center. Exact, as squared_distance() is.
+MM_HD double squared_norm(const Site& s) {
+  const double x = s.x, y = s.y, z = s.z;
+  return fused(z, z, fused(y, y, x * x));
+}
 
+// The trial of an ion in a sweep: a displacement that is uniform in a cube, and u of equation 1,
+// from the random numbers of this ion and this sweep alone.
 MM_HD Trial propose(const Rules& r, std::uint32_t particle, std::uint64_t sweep, const Site& s) {
   const auto low = static_cast<std::uint32_t>(sweep),
              high = static_cast<std::uint32_t>(sweep >> 32);
@@ -284,16 +303,10 @@ MM_HD Trial propose(const Rules& r, std::uint32_t particle, std::uint64_t sweep,
     philox(choice, r.key);
     if (choice[0] < r.short_below) step = r.short_step;
   }
-  Trial t{s.x + displacement(word[0], step), s.y + displacement(word[1], step),
-          s.z + displacement(word[2], step), true, 0};
-  if (r.periodic) {
-    t.x = wrapped(t.x, r.extent[0]);
-    t.y = wrapped(t.y, r.extent[1]);
-    t.z = wrapped(t.z, r.extent[2]);
-  } else {
-    const double x = t.x, y = t.y, z = t.z;
-    t.inside = fused(z, z, fused(y, y, x * x)) <= r.wall2;
-  }
+  Site to{s.x + displacement(word[0], step), s.y + displacement(word[1], step),
+          s.z + displacement(word[2], step), s.charge};
+  if (r.periodic) to = wrapped(r, to);
+  Trial t{to.x, to.y, to.z, r.periodic || squared_norm(to) <= r.wall2, 0};
   const double u = (static_cast<double>(word[3]) + 0.5) * 0x1p-32;
   const double most = -logarithm(u) / (abs_of(s.charge) * r.strength);
   // No integer holds it where ions hardly interact; every change is accepted then.
@@ -301,26 +314,30 @@ MM_HD Trial propose(const Rules& r, std::uint32_t particle, std::uint64_t sweep,
   return t;
 }
 
+// Equation 1. A charge's energy is |z| times its potential times the charge's sign.
 MM_HD bool accepts(std::int64_t change, std::int64_t most, float charge) {
   return (charge > 0 ? change : wrapping_difference(0, change)) <= most;
 }
 
-// ---- trials that cannot succeed --------------------------------------------------------------
+// ---- trials that are rejected before any pair term is computed ---------------------------------
 // A trial that leaves the cell, or that overlaps with an ion that is certainly still where it was,
-// is rejected before any pair term is computed; its ion stays where it is for the whole sweep.
+// is rejected early; its ion stays where it is for the whole sweep. The others are candidates.
 
-enum Fate : std::uint8_t { alive, outside, blocked, blocked_by_blocked };
+enum EarlyDecision : std::uint8_t { candidate, outside, blocked, blocked_by_blocked };
 
 MM_HD int cell_along(const Rules& r, int axis, float x) {
   const int cell = static_cast<int>((x + r.extent[axis] * 0.5f) * r.cells_per_unit[axis]);
   return cell < 0 ? 0 : cell >= r.cells[axis] ? r.cells[axis] - 1 : cell;
 }
 
+MM_HD std::size_t cell_count(const Rules& r) {
+  return static_cast<std::size_t>(r.cells[0]) * r.cells[1] * r.cells[2];
+}
 MM_HD std::size_t cell_index(const Rules& r, int cx, int cy, int cz) {
   return (static_cast<std::size_t>(cz) * r.cells[1] + cy) * r.cells[0] + cx;
 }
-MM_HD std::size_t cell_of(const Rules& r, float x, float y, float z) {
-  return cell_index(r, cell_along(r, 0, x), cell_along(r, 1, y), cell_along(r, 2, z));
+MM_HD std::size_t cell_of(const Rules& r, const Site& at) {
+  return cell_index(r, cell_along(r, 0, at.x), cell_along(r, 1, at.y), cell_along(r, 2, at.z));
 }
 
 // False for a neighbor beyond the wall.
@@ -332,9 +349,9 @@ MM_HD bool neighbor_cell(const Rules& r, int axis, int& cell) {
 }
 
 // Ions by cell, as linked lists that end with -1.
-struct Lists {
-  const std::int32_t* head;
-  const std::int32_t* next;
+struct CellListView {
+  const std::int32_t* head;  // [cells]
+  const std::int32_t* next;  // [N]
 };
 
 // Cells along an axis that ions within contact of x may be in, from the one before that of x to the
@@ -345,31 +362,38 @@ MM_HD void cells_nearby(const Rules& r, int axis, float x, int& low, int& high) 
   low = cell - (cell_along(r, axis, below) < cell || below < -half);
   high = cell + (cell_along(r, axis, above) > cell || above >= half);
 }
-// Whether `found` says so of an ion in the cells within contact of (x, y, z).
-template <class Found>
-MM_HD bool any_nearby(const Rules& r, const Lists& lists, float x, float y, float z, Found found) {
+// Whether `found` says so of a cell, by its index, that may have ions within contact of a place.
+template <std::predicate<std::size_t> Found>
+MM_HD bool any_cell_nearby(const Rules& r, const Site& at, Found found) {
   int low[3], high[3];
-  cells_nearby(r, 0, x, low[0], high[0]);
-  cells_nearby(r, 1, y, low[1], high[1]);
-  cells_nearby(r, 2, z, low[2], high[2]);
+  cells_nearby(r, 0, at.x, low[0], high[0]);
+  cells_nearby(r, 1, at.y, low[1], high[1]);
+  cells_nearby(r, 2, at.z, low[2], high[2]);
   for (int c = low[2]; c <= high[2]; ++c)
     for (int b = low[1]; b <= high[1]; ++b)
       for (int a = low[0]; a <= high[0]; ++a) {
         int cx = a, cy = b, cz = c;
-        if (!neighbor_cell(r, 0, cx) || !neighbor_cell(r, 1, cy) || !neighbor_cell(r, 2, cz))
-          continue;
-        for (int j = lists.head[cell_index(r, cx, cy, cz)]; j >= 0; j = lists.next[j])
-          if (found(j)) return true;
+        if (neighbor_cell(r, 0, cx) && neighbor_cell(r, 1, cy) && neighbor_cell(r, 2, cz) &&
+            found(cell_index(r, cx, cy, cz)))
+          return true;
       }
   return false;
 }
-// Whether ion i at (x, y, z) overlaps with one of those that `counts`.
-template <class SiteOf, class Counts>
-MM_HD bool overlaps(const Rules& r, const Lists& lists, SiteOf site, const double* radius, int i,
-                    float x, float y, float z, Counts counts) {
-  return any_nearby(r, lists, x, y, z, [&](int j) {
-    return j != i && counts(j) &&
-           too_close(squared_distance(r, x, y, z, site(j)), radius[i], radius[j]);
+// The same of an ion in these cells, by its index.
+template <std::predicate<int> Found>
+MM_HD bool any_nearby(const Rules& r, const CellListView& lists, const Site& at, Found found) {
+  return any_cell_nearby(r, at, [&](std::size_t cell) {
+    for (int j = lists.head[cell]; j >= 0; j = lists.next[j])
+      if (found(j)) return true;
+    return false;
+  });
+}
+// Whether ion i at a place overlaps with one of those that `counts`, which are at site(j).
+template <std::invocable<int> SiteOf, std::predicate<int> Counts>
+MM_HD bool overlaps(const Rules& r, const CellListView& lists, SiteOf site, const double* radius,
+                    int i, const Site& at, Counts counts) {
+  return any_nearby(r, lists, at, [&](int j) {
+    return j != i && counts(j) && too_close(squared_distance(r, at, site(j)), radius[i], radius[j]);
   });
 }
 
@@ -403,9 +427,8 @@ MM_HD void write_ion(const Rules& r, const double* axis_unit, const HostParticle
     const double x = to[a] * axis_unit[a];
     xyz[a] = static_cast<Real>(x < host.highest[a] ? x : host.highest[a]);
     // Who left on one side and came in on the other has changed its image.
-    const float step = to[a] - from[a];
-    if (!image && r.periodic && 2 * abs_of(step) > r.extent[a])
-      host.image[3 * at + a] += step < 0 ? 1 : -1;
+    if (!image && r.periodic)
+      if (const int ahead = crossed(r, a, from[a], to[a])) host.image[3 * at + a] += ahead;
   }
   left = now;
 }
@@ -433,8 +456,7 @@ MM_HD int bin_of(const Bins& b, double distance2) {
 }
 
 MM_HD bool interior(const Rules& r, const Bins& b, const Site& s) {
-  const double x = s.x, y = s.y, z = s.z;
-  return r.periodic || fused(z, z, fused(y, y, x * x)) <= b.interior2;
+  return r.periodic || squared_norm(s) <= b.interior2;
 }
 
 }  // namespace manymove::coulomb

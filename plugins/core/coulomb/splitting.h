@@ -5,6 +5,11 @@
 // Both the cloud that makes the far part smooth and the window that spreads charges on the mesh are
 // the function I0(b sqrt(1 - t^2)) - 1 on -1 < t < 1 (Kaiser and Bessel's, continuous at its ends),
 // whose Fourier transform is known in closed form. Both are evaluated as the polynomials below.
+//
+// The potential of a cloud of unit charge whose radius is the reach is F(r) / r, with the charge
+// F(r) within r, and 1 / r beyond. So 1 / r = (1 - F(r)) / r + F(r) / r: the first part vanishes at
+// the reach and beyond, the second is smooth and comes from the mesh. F(r) / r is even in r, and a
+// polynomial of r^2 to 1e-13 over the reach.
 #pragma once
 
 #include <cmath>
@@ -69,8 +74,8 @@ struct MeshRules {
   double charge_unit;   // what the integer 1 of a point stands for
 };
 
-// The short-ranged part of a unit charge's potential, which vanishes from `reach` on; 0 at distance
-// 0, where `singular` counts instead.
+// The short-ranged part (1 - F(r)) / r of a unit charge's potential, which vanishes from `reach`
+// on; 0 at distance 0, where `singular` counts instead.
 MM_HD double near_part(const MeshRules& m, double squared, double inverse_distance) {
   const double v = squared * m.inverse_reach2;
   return v < 1 ? inverse_distance - value_of(m.smooth, v) : 0;
@@ -134,8 +139,10 @@ MM_HD double error_of(const ErrorBound& e, double norm, double terms, double rou
   return e.field + e.per_norm * norm + 0x1p-53 * roundings * (e.nearest + e.crowd * root * root);
 }
 
-// A trial's decision from an estimate of its change of the potential (in quanta) and a bound of the
-// estimate's error. NaN and infinities decide nothing.
+// A trial's decision from an estimate e of its change of the potential (in quanta) and a bound b of
+// the estimate's error: with the largest change t that is accepted, e + b < t accepts and e - b > t
+// rejects as the brush would, whatever the far field is. Otherwise all pairs have to be summed. The
+// slack covers the roundings of this comparison; NaN and infinities decide nothing.
 enum class Verdict : std::uint8_t { rejected, accepted, unknown };
 MM_HD Verdict verdict(double change, double bound, std::int64_t most, float charge) {
   const double signed_change = charge > 0 ? change : -change, limit = static_cast<double>(most);

@@ -9,19 +9,16 @@
 #include "../runtime/errors.h"
 
 namespace manymove::coulomb {
+
+Particles name_of(const State& s, std::size_t i) {
+  return s.atom_id.empty() ? Particles("ion", i) : Particles("atom", s.atom_id[i]);
+}
+
 namespace {
 
 void require_positive(const char* name, double value) {
   if (!(value > 0) || !std::isfinite(value))
     refuse(Parameter{name}, "must be positive and finite, got ", value);
-}
-
-// Ions in messages.
-Particles name_of(const State& s, std::size_t i) {
-  return s.atom_id.empty() ? Particles("ion", i) : Particles("atom", s.atom_id[i]);
-}
-Particles names_of(const State& s, std::size_t i, std::size_t j) {
-  return s.atom_id.empty() ? Particles("ion", i, j) : Particles("atom", s.atom_id[i], s.atom_id[j]);
 }
 
 void choose_units(State& s) {
@@ -163,194 +160,6 @@ void read_ions(State& s, const Ions& ions) {
   }
 }
 
-Site rounded(const State& s, const double* xyz, Site site) {
-  float c[3];
-  for (int a = 0; a < 3; ++a) {
-    c[a] = static_cast<float>(std::nearbyint(xyz[a] / s.axis_unit[a]));
-    if (s.rules.periodic) c[a] = wrapped(c[a], s.rules.extent[a]);
-  }
-  const auto norm2 = [&] {
-    return fused(double{c[2]}, double{c[2]},
-                 fused(double{c[1]}, double{c[1]}, double{c[0]} * c[0]));
-  };
-  while (!s.rules.periodic && norm2() > s.rules.wall2) {  // rounding may cross the wall
-    const int a = static_cast<int>(
-        std::max_element(c, c + 3, [](float u, float v) { return std::abs(u) < std::abs(v); }) - c);
-    c[a] -= std::copysign(1.0f, c[a]);
-  }
-  return {c[0], c[1], c[2], site.charge};
-}
-
-void check_inside(const State& s, std::size_t i, const double* positions) {
-  const Parameters& p = s.parameters;
-  const double* xyz = positions + 3 * i;
-  for (int a = 0; a < 3; ++a)
-    if (!std::isfinite(xyz[a])) refuse(name_of(s, i), "has a position that is not finite");
-  if (p.periodic) {
-    for (int a = 0; a < 3; ++a)
-      if (std::abs(xyz[a]) > p.box[a] / 2 * (1 + 1e-7))
-        refuse(name_of(s, i), "is outside the box: ", "xyz"[a], " = ", xyz[a],
-               ", half the edge is ", p.box[a] / 2,
-               remedy_for(positions, s.sites.size(), p.box, 3));
-  } else {
-    const double r = std::sqrt(xyz[0] * xyz[0] + xyz[1] * xyz[1] + xyz[2] * xyz[2]);
-    if (r > p.radius * (1 + 1e-7))
-      refuse(name_of(s, i), "is outside the spherical cell: at ", r, " from the center, radius ",
-             p.radius);
-  }
-}
-
-// The first of the ions that overlaps with i at its site, or -1.
-std::int64_t first_overlap(const State& s, const CellLists& lists, int i) {
-  std::int64_t found = -1;
-  const Site at = s.sites[i];
-  overlaps(
-      s.rules, lists.view(), [&](int j) { return s.sites[j]; }, s.radius.data(), i, at.x, at.y,
-      at.z,
-      [&](int j) {
-        if (!too_close(squared_distance(s.rules, at.x, at.y, at.z, s.sites[j]), s.radius[i],
-                       s.radius[j]))
-          return false;
-        found = j;
-        return true;
-      });
-  return found;
-}
-
-// The ions that overlap with another, in order. Ions are visited cell by cell: neighbors are near
-// in memory then, which matters from a million ions on.
-std::vector<int> overlapping_ions(const State& s) {
-  struct Ion {
-    Site at;
-    double radius;
-    int index;
-  };
-  const Rules& r = s.rules;
-  const std::size_t cells = static_cast<std::size_t>(r.cells[0]) * r.cells[1] * r.cells[2];
-  std::vector<std::uint32_t> first(cells + 1);
-  std::vector<std::uint32_t> cell(s.sites.size());
-  for (std::size_t i = 0; i < s.sites.size(); ++i) {
-    const Site& at = s.sites[i];
-    cell[i] = static_cast<std::uint32_t>(cell_of(r, at.x, at.y, at.z));
-    ++first[cell[i]];
-  }
-  std::uint32_t before = 0;
-  for (std::uint32_t& f : first) before += std::exchange(f, before);
-  std::vector<Ion> ions(s.sites.size());
-  std::vector<std::uint32_t> next(first.begin(), first.end() - 1);
-  for (std::size_t i = 0; i < s.sites.size(); ++i)
-    ions[next[cell[i]]++] = {s.sites[i], s.radius[i], static_cast<int>(i)};
-
-  std::vector<int> found;
-  const auto look = [&](const Ion& ion, std::size_t around) {
-    for (std::uint32_t k = first[around]; k < first[around + 1]; ++k) {
-      const Ion& other = ions[k];
-      if (other.index != ion.index &&
-          too_close(squared_distance(r, ion.at.x, ion.at.y, ion.at.z, other.at), ion.radius,
-                    other.radius))
-        return true;
-    }
-    return false;
-  };
-  for (const Ion& ion : ions) {
-    int low[3], high[3];
-    cells_nearby(r, 0, ion.at.x, low[0], high[0]);
-    cells_nearby(r, 1, ion.at.y, low[1], high[1]);
-    cells_nearby(r, 2, ion.at.z, low[2], high[2]);
-    bool hit = false;
-    for (int c = low[2]; c <= high[2] && !hit; ++c)
-      for (int b = low[1]; b <= high[1] && !hit; ++b)
-        for (int a = low[0]; a <= high[0] && !hit; ++a) {
-          int cx = a, cy = b, cz = c;
-          hit = neighbor_cell(r, 0, cx) && neighbor_cell(r, 1, cy) && neighbor_cell(r, 2, cz) &&
-                look(ion, cell_index(r, cx, cy, cz));
-        }
-    if (hit) found.push_back(ion.index);
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
-
-// Rounding may have pushed touching ions together: within three units, look for a free place.
-bool nudge(State& s, const CellLists& lists, int i) {
-  const Site home = s.sites[i];
-  for (int reach = 1; reach <= 3; ++reach)
-    for (int k = 0; k < 343; ++k) {
-      const int d[3] = {k % 7 - 3, k / 7 % 7 - 3, k / 49 - 3};
-      if (std::max({std::abs(d[0]), std::abs(d[1]), std::abs(d[2])}) != reach) continue;
-      Site& at = s.sites[i];
-      at = {home.x + d[0], home.y + d[1], home.z + d[2], home.charge};
-      if (s.rules.periodic) {
-        at.x = wrapped(at.x, s.rules.extent[0]);
-        at.y = wrapped(at.y, s.rules.extent[1]);
-        at.z = wrapped(at.z, s.rules.extent[2]);
-      } else if (fused(double{at.z}, double{at.z},
-                       fused(double{at.y}, double{at.y}, double{at.x} * at.x)) > s.rules.wall2) {
-        continue;
-      }
-      if (first_overlap(s, lists, i) < 0) return true;
-    }
-  s.sites[i] = home;
-  return false;
-}
-
-void separate(State& s) {
-  // To move an ion to a free place makes no other one overlap.
-  const std::vector<int> found = overlapping_ions(s);
-  if (found.empty()) return;
-  CellLists lists;
-  make_lists(s, lists);
-  for (const int ion : found) {
-    const std::size_t i = static_cast<std::size_t>(ion);
-    const std::int64_t j = first_overlap(s, lists, ion);
-    if (j < 0) continue;
-    const double contact = (s.radius[i] + s.radius[j]) * s.unit;
-    const double distance = s.unit * std::sqrt(squared_distance(s.rules, s.sites[i].x, s.sites[i].y,
-                                                                s.sites[i].z, s.sites[j]));
-    // Two roundings, of half a unit along each axis each.
-    if (contact - distance > 1.8 * s.unit || !nudge(s, lists, ion))
-      throw OverlapError(
-          names_of(s, i, static_cast<std::size_t>(j)),
-          text_of("overlap: their distance is ", distance, ", contact is at ", contact));
-  }
-}
-
-// The dipole moment follows from positions and images.
-void find_dipole(State& s) {
-  Dipole dipole{}, most{};
-  for (std::size_t i = 0; i < s.sites.size(); ++i) {
-    dipole = dipole + dipole_of(s.rules, s.sites[i], s.image.data() + 3 * i);
-    const double reach = std::abs(s.sites[i].charge) * kHalf;
-    most = {std::max(most.x, reach), std::max(most.y, reach), std::max(most.z, reach)};
-  }
-  float least = std::numeric_limits<float>::infinity();
-  for (const Site& site : s.sites) least = std::min(least, std::abs(site.charge));
-  const Dipole size{std::abs(dipole.x), std::abs(dipole.y), std::abs(dipole.z)};
-  if (s.rules.vacuum / least * change_of_square(size, most) > 0x1p60)
-    refuse(
-        "surrounding vacuum: the dipole moment of the ions, images included, is too large: "
-        "start without images, or with surrounding conductor");
-  s.dipole = dipole;
-}
-
-void place_images(State& s, const double* xyz, const std::int32_t* image) {
-  constexpr int kMost = 1 << 20;
-  s.image.assign(3 * s.sites.size(), 0);
-  for (std::size_t i = 0; i < s.sites.size(); ++i) {
-    const float c[3] = {s.sites[i].x, s.sites[i].y, s.sites[i].z};
-    for (std::size_t a = 0; a < 3; ++a) {
-      const int given = image ? image[3 * i + a] : 0;
-      if (std::abs(given) > kMost)
-        refuse(name_of(s, i), "has the image ", given, "; at most ", kMost, " is possible");
-      // Rounding may have put an ion on the opposite face.
-      const double ahead =
-          std::nearbyint((xyz[3 * i + a] / s.axis_unit[a] - c[a]) / double{s.rules.extent[a]});
-      s.image[3 * i + a] = given + static_cast<int>(ahead);
-    }
-  }
-  find_dipole(s);
-}
-
 State begun(const Ions& ions, const Parameters& parameters) {
   State s;
   s.parameters = parameters;
@@ -368,27 +177,9 @@ State begun(const Ions& ions, const Parameters& parameters) {
 
 }  // namespace
 
-void place(State& s, const double* xyz, const std::int32_t* image) {
-  for (std::size_t i = 0; i < s.sites.size(); ++i) check_inside(s, i, xyz);
-  const std::vector<Site> before = s.sites;
-  const std::vector<std::int32_t> image_before = s.image;
-  for (std::size_t i = 0; i < s.sites.size(); ++i) s.sites[i] = rounded(s, xyz + 3 * i, s.sites[i]);
-  try {
-    separate(s);
-    if (s.parameters.vacuum)
-      place_images(s, xyz, image);
-    else if (image)
-      refuse("images are for Ewald's energy with surrounding vacuum: leave them out");
-  } catch (const std::invalid_argument&) {
-    s.sites = before;
-    s.image = image_before;
-    throw;
-  }
-}
-
 State make_state(const Ions& ions, const Parameters& parameters) {
   State s = begun(ions, parameters);
-  place(s, ions.position, ions.image);
+  set_positions(s, ions.position, ions.image);
   return s;
 }
 
@@ -398,14 +189,12 @@ State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& p
     refuse("checkpoint: ", snapshot.positions.size(), " coordinates for ", s.sites.size(), " ions");
   for (std::size_t i = 0; i < s.sites.size(); ++i) {
     const float* c = snapshot.positions.data() + 3 * i;
-    double norm2 = 0;
-    for (int a = 0; a < 3; ++a) {
+    for (int a = 0; a < 3; ++a)
       if (!(std::abs(c[a]) <= s.rules.extent[a] / 2) || c[a] != std::nearbyint(c[a]))
         refuse("checkpoint: ion ", i, " has the coordinate ", c[a]);
-      norm2 += double{c[a]} * c[a];
-    }
-    if (!s.rules.periodic && norm2 > s.rules.wall2) refuse("checkpoint: ion ", i, " is outside");
     s.sites[i] = {c[0], c[1], c[2], s.sites[i].charge};
+    if (!s.rules.periodic && squared_norm(s.sites[i]) > s.rules.wall2)
+      refuse("checkpoint: ion ", i, " is outside");
   }
   if (const std::vector<int> found = overlapping_ions(s); !found.empty())
     refuse("checkpoint: ion ", found.front(), " overlaps with another");
@@ -416,18 +205,6 @@ State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& p
   s.counters = snapshot.counters;
   s.change = (static_cast<__int128>(snapshot.change_high) << 32) + snapshot.change_low;
   return s;
-}
-
-void make_lists(const State& s, CellLists& lists) {
-  const Rules& r = s.rules;
-  lists.head.assign(static_cast<std::size_t>(r.cells[0]) * r.cells[1] * r.cells[2], -1);
-  lists.next.resize(s.sites.size());
-  for (std::size_t i = 0; i < s.sites.size(); ++i) {
-    const Site& at = s.sites[i];
-    std::int32_t& head = lists.head[cell_of(r, at.x, at.y, at.z)];
-    lists.next[i] = head;
-    head = static_cast<std::int32_t>(i);
-  }
 }
 
 Snapshot snapshot_of(const State& s) {
@@ -457,25 +234,6 @@ void export_images(const State& s, std::int32_t* image) {
 
 double energy_beside_pairs(const State& s) {
   return s.self_energy + s.rules.strength * s.rules.vacuum * change_of_square({}, s.dipole);
-}
-
-double deepest_overlap(const State& s) {
-  CellLists lists;
-  make_lists(s, lists);
-  double deepest = 0;
-  for (std::size_t i = 0; i < s.sites.size(); ++i) {
-    const Site at = s.sites[i];
-    overlaps(
-        s.rules, lists.view(), [&](int j) { return s.sites[j]; }, s.radius.data(),
-        static_cast<int>(i), at.x, at.y, at.z,
-        [&](int j) {
-          const double distance =
-              std::sqrt(squared_distance(s.rules, at.x, at.y, at.z, s.sites[j]));
-          deepest = std::max(deepest, 1 - distance / (s.radius[i] + s.radius[j]));
-          return false;
-        });
-  }
-  return deepest;
 }
 
 std::uint64_t hash_of(const State& s) {
@@ -551,7 +309,7 @@ std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Ions& ions,
 }
 
 #if !defined(MANYMOVE_HAVE_CUDA)
-std::unique_ptr<Engine> make_cuda_engine(State, const std::vector<int>&) {
+std::unique_ptr<Engine> make_cuda_engine(State, const std::vector<int>&, const ChangeTree&) {
   throw std::invalid_argument(why_no_cuda_devices());
 }
 #endif

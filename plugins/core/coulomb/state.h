@@ -2,6 +2,7 @@
 // What the two engines share on the host: input to integers, integers to output.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -11,12 +12,6 @@
 #include "model.h"
 
 namespace manymove::coulomb {
-
-// Of the method "tree", in trials: from one transform of the ions' mesh to the next, and from one
-// of the moves' mesh to the next. Equal: there is no mesh of moves.
-struct Epochs {
-  std::size_t outer = 0, inner = 0;
-};
 
 struct State {
   Parameters parameters;
@@ -33,28 +28,35 @@ struct State {
   std::vector<std::int64_t> atom_id;  // empty: messages count ions from 0
   Counters counters;
   __int128 change = 0;  // of the energy since the start, in quanta
-  // In kT. The tree takes at least this for the error of an estimate, which costs direct sums and
-  // changes no decision. Tests of the direct sums set it.
-  double least_bound = 0;
-  // Lengths of the tree's epochs, which follow from the number of ions where they are 0. Tests of
-  // the mesh of moves set them.
-  Epochs epochs;
 };
 
 // Checks everything and puts the ions on the grid of integers.
 State make_state(const Ions& ions, const Parameters& parameters);
 State make_state(const Snapshot& snapshot, const Ions& ions, const Parameters& parameters);
+// An ion in messages.
+Particles name_of(const State& state, std::size_t i);
 // Other positions of the same ions; throws and changes nothing if they are bad.
-void place(State& state, const double* xyz, const std::int32_t* image);
+void set_positions(State& state, const double* xyz, const std::int32_t* image);
+// The ions that overlap with another, in order.
+std::vector<int> overlapping_ions(const State& state);
+// The dipole moment follows from positions and images.
+void find_dipole(State& state);
 // In kT, of the dipole moment in a vacuum and of the ions with their own images.
 double energy_beside_pairs(const State& state);
 
-// Ions by cell.
-struct CellLists {
+// Ions by cell, as linked lists.
+class CellLists {
+ public:
+  // Empty lists, and those of all ions.
+  void clear(const State& state);
+  void fill(const State& state);
+  // Puts ion i first in the list of the cell of a place.
+  void add(const Rules& rules, std::int32_t i, const Site& at);
+  CellListView view() const { return {head.data(), next.data()}; }
+
+ private:
   std::vector<std::int32_t> head, next;
-  Lists view() const { return {head.data(), next.data()}; }
 };
-void make_lists(const State& state, CellLists& lists);
 
 Snapshot snapshot_of(const State& state);
 void export_positions(const State& state, double* xyz);
@@ -104,10 +106,17 @@ class EngineBase : public Engine {
 
 // ---- the engines of each backend, of which make_engine() of engine.h chooses one ----
 
+// For the tree: changes the far field and the epochs that the engine has chosen. Tests take larger
+// bounds of the error, which cost direct sums and change no decision, and shorter epochs.
+struct FarField;
+struct Epochs;
+using ChangeTree = std::function<void(FarField& field, Epochs& epochs)>;
+
 // threads: at least one.
-std::unique_ptr<Engine> make_cpu_engine(State state, int threads);
+std::unique_ptr<Engine> make_cpu_engine(State state, int threads, const ChangeTree& change = {});
 // One chain on one or several devices. Throws std::invalid_argument for a device that does not
 // exist, and in a build without CUDA.
-std::unique_ptr<Engine> make_cuda_engine(State state, const std::vector<int>& devices);
+std::unique_ptr<Engine> make_cuda_engine(State state, const std::vector<int>& devices,
+                                         const ChangeTree& change = {});
 
 }  // namespace manymove::coulomb

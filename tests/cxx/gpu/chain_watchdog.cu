@@ -13,7 +13,7 @@ using namespace manymove;
 using namespace manymove::coulomb;
 
 // As a sweep's kernel: another device has to decide the first group.
-__global__ void wait_kernel(Buffers b, Devices devices) { Progress{b, devices}.wait(0); }
+__global__ void wait_kernel(ChainArrays a, PeerArrays peers) { Progress{a, peers}.wait(0); }
 __device__ long long nanoseconds() {
   long long now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
@@ -35,15 +35,15 @@ int main(int, char** arguments) {
   Stream streams[2];
   decided.clear(streams[0]);
   check(cudaDeviceSynchronize(), "clear");
-  Watch watch;
-  Devices devices{};
-  devices.count = 2;
+  ChainWatchdog watchdog;
+  PeerArrays peers{};
+  peers.count = 2;
   for (int d = 0; d < 2; ++d) {
-    devices.decided[d] = decided.data() + d;
-    watch.add(0, streams[d], devices.decided[d]);
+    peers.decided[d] = decided.data() + d;
+    watchdog.add(0, streams[d], peers.decided[d]);
   }
-  Buffers buffers{};
-  buffers.decided = decided.data();
+  ChainArrays arrays{};
+  arrays.decided = decided.data();
   // A kernel that is loaded at its first launch would wait for those at work.
   for (const auto kernel : {reinterpret_cast<const void*>(&trap_kernel),
                             reinterpret_cast<const void*>(&count_slowly_kernel)}) {
@@ -52,7 +52,7 @@ int main(int, char** arguments) {
   }
   const unsigned sweeps = other == "counts slowly" ? 1 : 256, groups = 4;
   for (unsigned k = 0; k < sweeps; ++k) {
-    wait_kernel<<<1, 1, 0, streams[0]>>>(buffers, devices);
+    wait_kernel<<<1, 1, 0, streams[0]>>>(arrays, peers);
     check(cudaMemsetAsync(decided.data(), 0, sizeof(unsigned), streams[0]), "clear");
   }
   if (other == "traps") trap_kernel<<<1, 1, 0, streams[1]>>>();
@@ -60,14 +60,14 @@ int main(int, char** arguments) {
     count_slowly_kernel<<<1, 1, 0, streams[1]>>>(decided.data() + 1, decided.data(), groups);
   const auto start = std::chrono::steady_clock::now();
   try {
-    watch.wait();
+    watchdog.wait();
   } catch (const std::exception& error) {
     std::printf("%s\n", error.what());
-    watch.stop();
+    watchdog.stop();
   }
   std::printf("%.2f\n",
               std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   std::fflush(stdout);
   // A wait for these kernels would never return.
-  if (watch.busy()) std::_Exit(3);
+  if (watchdog.busy()) std::_Exit(3);
 }

@@ -3,21 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace manymove::coulomb {
-namespace {
-
-// As measured on one core (docs/benchmarks/electrolyte.md): where the sums at short range cost as
-// much as the transforms.
-constexpr double kIonsPerPoint = 0.25;
-
-}  // namespace
-
-CpuFarField::CpuFarField(const State& state, const Kernels& kernels, ThreadPool& pool)
-    : CpuFarField(make_far_field(state, kIonsPerPoint), state, kernels, pool) {}
-
 CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kernels,
                          ThreadPool& pool)
     : field_(std::move(field)), kernels_(kernels), pool_(pool), periodic_(state.rules.periodic) {
@@ -26,13 +14,10 @@ CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kern
   for (int a = 0; a < 3; ++a) {
     points *= static_cast<std::size_t>(m.points[a]);
     extent_[a] = state.rules.extent[a];
-    view_.plan[a] = fft_plan(m.length[a]);
-    view_.longest = std::max(view_.longest, m.length[a]);
-    for (int j = 0; j < m.length[a]; ++j) {
-      const double angle = -2 * 3.14159265358979323846 * j / m.length[a];
-      twiddle_[a].push_back({std::cos(angle), std::sin(angle)});
-    }
-    view_.twiddle[a] = twiddle_[a].data();
+    mesh_.plan[a] = fft_plan(m.length[a]);
+    mesh_.longest = std::max(mesh_.longest, m.length[a]);
+    twiddle_[a] = fft_twiddles(m.length[a]);
+    mesh_.twiddle[a] = twiddle_[a].data();
     cells_[a] = std::max(1, static_cast<int>(extent_[a] / m.reach * kReachCells));
     cell_edge_[a] = extent_[a] / cells_[a];
   }
@@ -43,16 +28,16 @@ CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kern
   im_.resize(spectrum);
   for (int t = 0; t < pool.size(); ++t)
     memory_.emplace_back(static_cast<double*>(::operator new(
-        sizeof(double) * 4 * 8 * static_cast<std::size_t>(view_.longest), std::align_val_t{64})));
+        sizeof(double) * 4 * 8 * static_cast<std::size_t>(mesh_.longest), std::align_val_t{64})));
   first_.resize(static_cast<std::size_t>(cells_[0]) * cells_[1] * cells_[2] + 1);
-  view_.rules = &field_.mesh;
-  view_.charge = charge_.data();
-  view_.potential = potential_.data();
-  view_.re = re_.data();
-  view_.im = im_.data();
-  view_.factor = field_.factor.data();
-  view_.stride = field_.half[2];
-  view_.half_y = field_.half[1];
+  mesh_.rules = &field_.mesh;
+  mesh_.charge = charge_.data();
+  mesh_.potential = potential_.data();
+  mesh_.re = re_.data();
+  mesh_.im = im_.data();
+  mesh_.factor = field_.factor.data();
+  mesh_.stride = field_.half[2];
+  mesh_.half_y = field_.half[1];
 }
 
 // Calls add(first, end) for all planes of the mesh, some at a time for each thread: the charges are
@@ -65,34 +50,34 @@ void CpuFarField::for_planes(Add add) {
                 [&](int item, int) { add(item * some, std::min(planes, (item + 1) * some)); });
 }
 
-void CpuFarField::fill(const std::vector<Site>& sites) {
+void CpuFarField::fill(std::span<const Site> sites) {
   std::fill(charge_.begin(), charge_.end(), 0);
   for_planes([&](int first, int end) {
-    for (const Site& site : sites) kernels_.add_charge(view_, site, 1, first, end);
+    for (const Site& site : sites) kernels_.add_charge(mesh_, site, 1, first, end);
   });
 }
 
-void CpuFarField::follow(const std::vector<Move>& moves) {
+void CpuFarField::follow(std::span<const Move> moves) {
   for_planes([&](int first, int end) {
     for (const Move& move : moves) {
-      kernels_.add_charge(view_, move.from, -1, first, end);
-      kernels_.add_charge(view_, move.to, 1, first, end);
+      kernels_.add_charge(mesh_, move.from, -1, first, end);
+      kernels_.add_charge(mesh_, move.to, 1, first, end);
     }
   });
 }
 
-void CpuFarField::refresh(const std::vector<Site>& sites) {
+void CpuFarField::refresh(std::span<const Site> sites) {
   const MeshRules& m = field_.mesh;
   std::vector<double> squares(static_cast<std::size_t>(m.points[0]));
   for_each_item(pool_, m.points[0], [&](int x, int thread) {
-    squares[static_cast<std::size_t>(x)] = kernels_.forward_z(view_, x, memory_of(thread));
-    kernels_.along_y(view_, x, false, memory_of(thread));
+    squares[static_cast<std::size_t>(x)] = kernels_.forward_z(mesh_, x, memory_of(thread));
+    kernels_.along_y(mesh_, x, false, memory_of(thread));
   });
   for_each_item(pool_, m.length[1],
-                [&](int ky, int thread) { kernels_.along_x(view_, ky, memory_of(thread)); });
+                [&](int ky, int thread) { kernels_.along_x(mesh_, ky, memory_of(thread)); });
   for_each_item(pool_, m.points[0], [&](int x, int thread) {
-    kernels_.along_y(view_, x, true, memory_of(thread));
-    kernels_.inverse_z(view_, x, memory_of(thread));
+    kernels_.along_y(mesh_, x, true, memory_of(thread));
+    kernels_.inverse_z(mesh_, x, memory_of(thread));
   });
   double sum = 0;
   for (const double s : squares) sum += s;
@@ -100,7 +85,7 @@ void CpuFarField::refresh(const std::vector<Site>& sites) {
   make_cells(sites);
 }
 
-void CpuFarField::make_cells(const std::vector<Site>& sites) {
+void CpuFarField::make_cells(std::span<const Site> sites) {
   const auto along = [&](int axis, double x) {
     return std::clamp(static_cast<int>((x + extent_[axis] / 2) / cell_edge_[axis]), 0,
                       cells_[axis] - 1);
@@ -124,7 +109,7 @@ void CpuFarField::make_cells(const std::vector<Site>& sites) {
   }
 }
 
-int CpuFarField::ranges_near(const Site& at, Places* ranges, double& sources) const {
+int CpuFarField::ranges_near(const Site& at, IndexRange* ranges, double& sources) const {
   const double place[3] = {at.x + extent_[0] / 2, at.y + extent_[1] / 2, at.z + extent_[2] / 2};
   // Cells along an axis within `reach` of the place: a first one and a number, wrapped in a box.
   struct Span {
@@ -166,7 +151,7 @@ int CpuFarField::ranges_near(const Site& at, Places* ranges, double& sources) co
       // In one piece, or in two where it leaves the box.
       for (int from = row.first, rest = row.count; rest > 0;) {
         const int begin = wrapped_cell(0, from), piece = std::min(rest, cells_[0] - begin);
-        const Places range{first_[start + begin], first_[start + begin + piece]};
+        const IndexRange range{first_[start + begin], first_[start + begin + piece]};
         if (range.begin < range.end) {
           ranges[count++] = range;
           sources += static_cast<double>(range.end - range.begin);
@@ -180,48 +165,46 @@ int CpuFarField::ranges_near(const Site& at, Places* ranges, double& sources) co
 
 double CpuFarField::near_potential(const State& state, const Site& at, double& sources,
                                    int& coincident) const {
-  Places ranges[kMostRanges];
+  IndexRange ranges[kMostRanges];
   const int count = ranges_near(at, ranges, sources);
   const Partners partners{x_.data(), y_.data(), z_.data(), source_charge_.data()};
   return kernels_.near_potential(state.rules, field_.mesh, partners, ranges, count, at, coincident);
 }
 
-CpuFarField::Potentials CpuFarField::potentials(const State& state, const Site& from,
-                                                const Site& to) const {
+CpuFarField::Potentials CpuFarField::potentials(const State& state, const Move& move) const {
   Potentials p{};
-  p.there = near_potential(state, to, p.sources, p.at_there) + kernels_.far_potential(view_, to);
-  p.here = near_potential(state, from, p.sources, p.at_here) + kernels_.far_potential(view_, from);
+  p.there = near_potential(state, move.to, p.sources, p.at_there) +
+            kernels_.far_potential(mesh_, move.to);
+  p.here = near_potential(state, move.from, p.sources, p.at_here) +
+           kernels_.far_potential(mesh_, move.from);
   return p;
 }
 
-// `more`: bound of the errors of p that are not this field's.
-CpuFarField::Change CpuFarField::change(const State& state, const Potentials& p, const Site& from,
-                                        const Site& to, double later, double more) const {
-  const Rules& r = state.rules;
-  const double terms = later + p.sources;
-  if (from.x == to.x && from.y == to.y && from.z == to.z)
-    return {p.at_here == 1 ? 0 : std::numeric_limits<double>::quiet_NaN(), 0};
-  if (p.at_here != 1 || p.at_there != 0) return {std::numeric_limits<double>::quiet_NaN(), 0};
-  // Without the ion's own potential: where it is, only the far part of that counts.
-  const double own = for_space(r, [&](auto space) {
-    return unit_potential<space()>(r, r.rest, separation<space()>(r, to.x, to.y, to.z, from));
+CpuFarField::Change CpuFarField::change(const State& state, const Move& move, double later,
+                                        const CpuFarField* moves) const {
+  const Site &from = move.from, &to = move.to;
+  Potentials p = potentials(state, move);
+  double error_of_moves = 0;
+  if (moves) {
+    const Potentials more = moves->potentials(state, move);
+    p = {p.here + more.here, p.there + more.there, p.sources + more.sources,
+         p.at_here + more.at_here, p.at_there + more.at_there};
+    error_of_moves = error_of(moves->field_.bound, moves->norm_, 0, 0);
+  }
+  const bool rests = from.x == to.x && from.y == to.y && from.z == to.z;
+  if (p.at_here != 1 || (!rests && p.at_there != 0))
+    return {std::nan(""), 0};
+  if (rests) return {0, 0};
+  // Without the ion's own potential z psi(r), r from one place to the other: where it is now, only
+  // the far part of that is in the estimate.
+  const double own = for_space(state.rules, [&](auto space) {
+    return unit_potential<space()>(state.rules, state.rules.rest,
+                                   separation<space()>(state.rules, to, from));
   });
   const double change = p.there - p.here - double{from.charge} * (own - field_.mesh.at_zero);
-  return {change * field_.quanta, error_of(field_.bound, norm_, terms, 16 * (terms + 64)) + more};
-}
-
-CpuFarField::Change CpuFarField::change(const State& state, const Site& from, const Site& to,
-                                        double later) const {
-  return change(state, potentials(state, from, to), from, to, later, 0);
-}
-
-CpuFarField::Change CpuFarField::change(const State& state, const CpuFarField& ions,
-                                        const Site& from, const Site& to, double later) const {
-  const Potentials all = ions.potentials(state, from, to), moves = potentials(state, from, to);
-  return ions.change(state,
-                     {all.here + moves.here, all.there + moves.there, all.sources + moves.sources,
-                      all.at_here + moves.at_here, all.at_there + moves.at_there},
-                     from, to, later, error_of(field_.bound, norm_, 0, 0));
+  const double terms = later + p.sources;
+  return {change * field_.quanta,
+          error_of(field_.bound, norm_, terms, 16 * (terms + 64)) + error_of_moves};
 }
 
 }  // namespace manymove::coulomb

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <new>
+#include <span>
 #include <vector>
 
 #include "../../runtime/parallel_for.h"
@@ -15,17 +16,15 @@ namespace manymove::coulomb {
 class CpuFarField {
  public:
   CpuFarField(FarField field, const State& state, const Kernels& kernels, ThreadPool& pool);
-  // Of all ions.
-  CpuFarField(const State& state, const Kernels& kernels, ThreadPool& pool);
 
   const FarField& field() const { return field_; }
 
   // The charges on the mesh: all of them, or of ions that have moved. Integers: however they came
   // to be there, they are the same.
-  void fill(const std::vector<Site>& sites);
-  void follow(const std::vector<Move>& moves);
+  void fill(std::span<const Site> sites);
+  void follow(std::span<const Move> moves);
   // The potential of the charges on the mesh, which are those of `sites`.
-  void refresh(const std::vector<Site>& sites);
+  void refresh(std::span<const Site> sites);
 
   // Change of the potential of the other ions for an ion that would move, without what has moved
   // since refresh(), and a bound of its error, both in quanta; `later` terms will be added to it.
@@ -33,10 +32,9 @@ class CpuFarField {
   struct Change {
     double estimate, bound;
   };
-  Change change(const State& state, const Site& from, const Site& to, double later) const;
-  // The same where this is the field of the moves since the last refresh() of `ions`.
-  Change change(const State& state, const CpuFarField& ions, const Site& from, const Site& to,
-                double later) const;
+  // moves: the field of what has moved since then, whose potential is added; null: nothing has.
+  Change change(const State& state, const Move& move, double later,
+                const CpuFarField* moves = nullptr) const;
 
  private:
   struct Free {
@@ -45,18 +43,16 @@ class CpuFarField {
   double* memory_of(int thread) const { return memory_[static_cast<std::size_t>(thread)].get(); }
   template <class Add>
   void for_planes(Add add);
-  void make_cells(const std::vector<Site>& sites);
+  void make_cells(std::span<const Site> sites);
   // Around a place: returns how many ranges of sources may lie within reach.
-  int ranges_near(const Site& at, Places* ranges, double& sources) const;
+  int ranges_near(const Site& at, IndexRange* ranges, double& sources) const;
   double near_potential(const State& state, const Site& at, double& sources, int& coincident) const;
   // The potential at the two places of a trial, sources and those that stand exactly there.
   struct Potentials {
     double here, there, sources;
     int at_here, at_there;
   };
-  Potentials potentials(const State& state, const Site& from, const Site& to) const;
-  Change change(const State& state, const Potentials& p, const Site& from, const Site& to,
-                double later, double more) const;
+  Potentials potentials(const State& state, const Move& move) const;
 
   // Cells along an axis within reach on either side, and ranges of a place: rows that are cut where
   // the box begins again.
@@ -66,7 +62,7 @@ class CpuFarField {
   FarField field_;
   const Kernels& kernels_;
   ThreadPool& pool_;
-  MeshView view_{};
+  MeshArrays mesh_{};
   double norm_ = 0;
   bool periodic_;
   double extent_[3];

@@ -22,40 +22,48 @@ MM_HD DoubleLanes load_wide(const float* p) { return widened(load<HalfLanes>(p))
 template <Space B>
 inline constexpr int kTogether = B == Space::ewald ? 2 : 1;
 
-// Potentials of a unit charge of K vectors of partners: at `to` and at `from`, in turn.
+// Coordinates of K vectors of partners.
+template <class V, int K>
+struct Coordinates {
+  V x[K], y[K], z[K];
+};
+
+// Potentials of their unit charges at the two ends of a move, the new one first, in turn.
 template <Space B, class S, class V, int K>
-MM_HD void potentials(const Rules& r, const SmoothRest<S>& rest, const V (&x)[K], const V (&y)[K],
-                      const V (&z)[K], const Site& from, const Site& to, V (&potential)[2 * K],
-                      V& least) {
+MM_HD void potentials(const Rules& r, const SmoothRest<S>& rest, const Coordinates<V, K>& g,
+                      const Move& move, V (&potential)[2 * K], V& least) {
+  const Site &from = move.from, &to = move.to;
   Separation<V> d[2 * K];
   MM_UNROLL
   for (int k = 0; k < K; ++k) {
-    d[2 * k] = separation<B, S>(r, S{to.x} - x[k], S{to.y} - y[k], S{to.z} - z[k]);
-    d[2 * k + 1] = separation<B, S>(r, S{from.x} - x[k], S{from.y} - y[k], S{from.z} - z[k]);
+    d[2 * k] = separation<B, S>(r, S{to.x} - g.x[k], S{to.y} - g.y[k], S{to.z} - g.z[k]);
+    d[2 * k + 1] = separation<B, S>(r, S{from.x} - g.x[k], S{from.y} - g.y[k], S{from.z} - g.z[k]);
     least = min_of(least, d[2 * k].squared);
   }
   unit_potentials<B>(r, rest, d, potential);
 }
 
-// What one trial sees, partners in the lanes; the last vector is filled up with ions without
-// charge.
+// The sum over partners j of z_j [psi(to - x_j) - psi(from - x_j)], equation 2 without the trial's
+// own charge, each term rounded to an integer. Partners are in the lanes; those that do not fill a
+// vector come last, one by one.
 template <Space B>
-std::int64_t change_double(const Rules& r, const Partners& g, std::size_t begin, std::size_t end,
-                           const Site& from, const Site& to, double& least) {
+std::int64_t change_double(const Rules& r, const Partners& g, IndexRange range, const Move& move,
+                           double& least) {
   const DoubleLanes magic = constant<DoubleLanes>(r.magic);
   LongLanes sum{};
   DoubleLanes near = constant<DoubleLanes>(1e30);
-  std::size_t j = begin;
+  std::size_t j = range.begin;
   const auto add = [&](auto together) __attribute__((always_inline)) {
     constexpr int K = together();
-    DoubleLanes x[K], y[K], z[K], potential[2 * K];
+    Coordinates<DoubleLanes, K> at;
+    DoubleLanes potential[2 * K];
     MM_UNROLL
     for (int k = 0; k < K; ++k) {
-      x[k] = load_wide(g.x + j + k * kDoubles);
-      y[k] = load_wide(g.y + j + k * kDoubles);
-      z[k] = load_wide(g.z + j + k * kDoubles);
+      at.x[k] = load_wide(g.x + j + k * kDoubles);
+      at.y[k] = load_wide(g.y + j + k * kDoubles);
+      at.z[k] = load_wide(g.z + j + k * kDoubles);
     }
-    potentials<B>(r, r.rest, x, y, z, from, to, potential, near);
+    potentials<B>(r, r.rest, at, move, potential, near);
     MM_UNROLL
     for (int k = 0; k < K; ++k) {
       const DoubleLanes charge = load_wide(g.charge + j + k * kDoubles);
@@ -65,21 +73,21 @@ std::int64_t change_double(const Rules& r, const Partners& g, std::size_t begin,
     j += K * kDoubles;
   };
   constexpr int kSome = kTogether<B>;
-  while (j + kSome * kDoubles <= end) add(std::integral_constant<int, kSome>{});
+  while (j + kSome * kDoubles <= range.end) add(std::integral_constant<int, kSome>{});
   if constexpr (kSome > 1)
-    while (j + kDoubles <= end) add(std::integral_constant<int, 1>{});
+    while (j + kDoubles <= range.end) add(std::integral_constant<int, 1>{});
   std::uint64_t total = 0;
   for (int lane = 0; lane < kDoubles; ++lane) {
     total += sum[lane];
     if (near[lane] < least) least = near[lane];
   }
-  for (; j < end; ++j) {
+  for (; j < range.end; ++j) {
     const Site other{g.x[j], g.y[j], g.z[j], g.charge[j]};
-    const auto now = separation<B>(r, to.x, to.y, to.z, other);
+    const auto now = separation<B>(r, move.to, other);
     if (now.squared < least) least = now.squared;
-    total += wrapping_difference(
-        potential_term<B>(r, other.charge, now),
-        potential_term<B>(r, other.charge, separation<B>(r, from.x, from.y, from.z, other)));
+    total +=
+        wrapping_difference(potential_term<B>(r, other.charge, now),
+                            potential_term<B>(r, other.charge, separation<B>(r, move.from, other)));
   }
   return static_cast<std::int64_t>(total);
 }
@@ -95,27 +103,30 @@ MM_HD std::int64_t to_fixed_sum(FloatLanes sums, double magic) {
   return static_cast<std::int64_t>(total);
 }
 
+// The same in float32, whose sums of some terms are rounded to integers.
 template <Space B>
-std::int64_t change_single(const Rules& r, const Partners& g, std::size_t begin, std::size_t end,
-                           const Site& from, const Site& to, double& least) {
+std::int64_t change_single(const Rules& r, const Partners& g, IndexRange range, const Move& move,
+                           double& least) {
   // Sixteen float32 sums of 64 terms each, whatever the SIMD level.
   constexpr std::size_t kSums = 16, kChunk = 64 * kSums;
+  const Site &from = move.from, &to = move.to;
   std::uint64_t total = 0;
-  for (std::size_t chunk = begin; chunk < end; chunk += kChunk) {
-    const std::size_t stop = end < chunk + kChunk ? end : chunk + kChunk;
+  for (std::size_t chunk = range.begin; chunk < range.end; chunk += kChunk) {
+    const std::size_t stop = range.end < chunk + kChunk ? range.end : chunk + kChunk;
     constexpr int kParts = kSums / kLanes, kSome = kTogether<B>;
     FloatLanes sum[kParts]{}, near = broadcast(1e30f);
     std::size_t j = chunk;
     const auto add = [&](auto together, FloatLanes* to_sum) __attribute__((always_inline)) {
       constexpr int K = together();
-      FloatLanes x[K], y[K], z[K], potential[2 * K];
+      Coordinates<FloatLanes, K> at;
+      FloatLanes potential[2 * K];
       MM_UNROLL
       for (int k = 0; k < K; ++k) {
-        x[k] = load<FloatLanes>(g.x + j + k * kLanes);
-        y[k] = load<FloatLanes>(g.y + j + k * kLanes);
-        z[k] = load<FloatLanes>(g.z + j + k * kLanes);
+        at.x[k] = load<FloatLanes>(g.x + j + k * kLanes);
+        at.y[k] = load<FloatLanes>(g.y + j + k * kLanes);
+        at.z[k] = load<FloatLanes>(g.z + j + k * kLanes);
       }
-      potentials<B>(r, r.rest_single, x, y, z, from, to, potential, near);
+      potentials<B>(r, r.rest_single, at, move, potential, near);
       MM_UNROLL
       for (int k = 0; k < K; ++k) {
         const auto charge = load<FloatLanes>(g.charge + j + k * kLanes);
@@ -147,13 +158,12 @@ std::int64_t change_single(const Rules& r, const Partners& g, std::size_t begin,
 }
 
 template <Space B>
-std::int64_t potential_at(const Rules& r, const Partners& g, std::size_t begin, std::size_t end,
-                          const Site& at) {
+std::int64_t potential_at(const Rules& r, const Partners& g, IndexRange range, const Site& at) {
   const DoubleLanes magic = constant<DoubleLanes>(r.magic);
   LongLanes sum{};
   std::uint64_t total = 0;
-  std::size_t j = begin;
-  for (; j + kDoubles <= end; j += kDoubles) {
+  std::size_t j = range.begin;
+  for (; j + kDoubles <= range.end; j += kDoubles) {
     const auto d =
         separation<B, double>(r, double{at.x} - load_wide(g.x + j),
                               double{at.y} - load_wide(g.y + j), double{at.z} - load_wide(g.z + j));
@@ -161,64 +171,60 @@ std::int64_t potential_at(const Rules& r, const Partners& g, std::size_t begin, 
            bits_of(r.magic);
   }
   for (int lane = 0; lane < kDoubles; ++lane) total += sum[lane];
-  for (; j < end; ++j)
-    total += potential_term<B>(r, g.charge[j],
-                               separation<B>(r, at.x, at.y, at.z, {g.x[j], g.y[j], g.z[j], 0}));
+  for (; j < range.end; ++j)
+    total += potential_term<B>(r, g.charge[j], separation<B>(r, at, {g.x[j], g.y[j], g.z[j], 0}));
   return static_cast<std::int64_t>(total);
 }
 
 // float32 finds candidates, float64 decides.
 template <Space B>
 void count(const Rules& r, const Bins& b, const Partners& g, const std::int32_t* species,
-           std::size_t i, std::size_t begin, std::size_t end, std::uint64_t* counts) {
+           std::size_t i, IndexRange range, std::uint64_t* counts) {
+  const Site at{g.x[i], g.y[i], g.z[i], 0};
   const auto consider = [&](std::size_t j) {
     const Site other{g.x[j], g.y[j], g.z[j], 0};
-    const int bin = bin_of(b, squared_distance(r, g.x[i], g.y[i], g.z[i], other));
+    const int bin = bin_of(b, squared_distance(r, at, other));
     if (bin >= 0 && interior(r, b, other))
       ++counts[static_cast<std::size_t>(species_pair(species[i], species[j], b.species)) * b.bins +
                bin];
   };
   const FloatLanes limit = broadcast(static_cast<float>(b.farthest2 * (1 + 1e-6)));
-  std::size_t j = begin;
-  for (; j + kLanes <= end; j += kLanes) {
+  std::size_t j = range.begin;
+  for (; j + kLanes <= range.end; j += kLanes) {
     const FloatLanes distance2 =
-        separation<B, float>(r, g.x[i] - load<FloatLanes>(g.x + j),
-                             g.y[i] - load<FloatLanes>(g.y + j), g.z[i] - load<FloatLanes>(g.z + j))
+        separation<B, float>(r, at.x - load<FloatLanes>(g.x + j), at.y - load<FloatLanes>(g.y + j),
+                             at.z - load<FloatLanes>(g.z + j))
             .squared;
     for (std::uint32_t near = lane_bits(distance2 < limit); near; near &= near - 1)
       consider(j + __builtin_ctz(near));
   }
-  for (; j < end; ++j) consider(j);
+  for (; j < range.end; ++j) consider(j);
 }
 
-std::int64_t change_of(const Rules& r, bool double_precision, const Partners& g, std::size_t begin,
-                       std::size_t end, std::size_t self, const Site& from, const Site& to,
-                       float& nearest2) {
+std::int64_t change_of(const Rules& r, bool double_precision, const Partners& g, IndexRange range,
+                       std::size_t self, const Move& move, float& nearest2) {
   const auto part = for_space(r, [&](auto space) {
     return double_precision ? &change_double<space()> : &change_single<space()>;
   });
   double least = 1e30;
   std::int64_t change;
-  if (self < begin || self >= end)
-    change = part(r, g, begin, end, from, to, least);
+  if (self < range.begin || self >= range.end)
+    change = part(r, g, range, move, least);
   else
-    change = wrapping_sum(part(r, g, begin, self, from, to, least),
-                          part(r, g, self + 1, end, from, to, least));
+    change = wrapping_sum(part(r, g, {range.begin, self}, move, least),
+                          part(r, g, {self + 1, range.end}, move, least));
   nearest2 = static_cast<float>(least);
   return change;
 }
 
-std::int64_t potential(const Rules& r, const Partners& g, std::size_t begin, std::size_t end,
-                       const Site& at) {
-  return for_space(r, [&](auto space) { return potential_at<space()>(r, g, begin, end, at); });
+std::int64_t potential(const Rules& r, const Partners& g, IndexRange range, const Site& at) {
+  return for_space(r, [&](auto space) { return potential_at<space()>(r, g, range, at); });
 }
 
 void count_pairs(const Rules& r, const Bins& b, const Partners& g, const std::int32_t* species,
-                 std::size_t i, std::size_t begin, std::size_t end, std::uint64_t* counts) {
-  if (r.periodic)
-    count<Space::nearest>(r, b, g, species, i, begin, end, counts);
-  else
-    count<Space::cell>(r, b, g, species, i, begin, end, counts);
+                 std::size_t i, IndexRange range, std::uint64_t* counts) {
+  const auto count_in = r.periodic ? &count<Space::nearest> : &count<Space::cell>;
+  count_in(r, b, g, species, i, range, counts);
 }
 
 }  // namespace

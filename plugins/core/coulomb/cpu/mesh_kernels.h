@@ -46,25 +46,27 @@ Lines* transform_lines(const FftPlan& plan, const Complex<double>* twiddle, Line
   return a;
 }
 
-struct Work {
+// Memory of a thread for lines: a transform goes from one to the other.
+struct LineBuffers {
   Lines *a, *b;
-  explicit Work(const MeshView& m, double* memory)
+  explicit LineBuffers(const MeshArrays& m, double* memory)
       : a(reinterpret_cast<Lines*>(memory)), b(a + m.longest) {}
 };
 
 MM_HD void keep(double* to, DoubleLanes v) { __builtin_memcpy(to, &v, sizeof v); }
 
-std::size_t row_of(const MeshView& m, int x, int y) {
+std::size_t row_of(const MeshArrays& m, int x, int y) {
   return static_cast<std::size_t>(x) * m.rules->length[1] + y;
 }
-std::size_t points_row(const MeshView& m, int x, int y) {
+std::size_t points_row(const MeshArrays& m, int x, int y) {
   return (static_cast<std::size_t>(x) * m.rules->points[1] + y) * m.rules->points[2];
 }
 
-// The charges' lines along z of one x: two of real numbers make one of complex numbers. Returns the
-// sum of the charges' squares.
-double forward_z(const MeshView& m, int x, double* memory) {
-  const Work w(m, memory);
+// The charges' lines along z of one x: two of real numbers make one of complex numbers, p + i q,
+// whose transform F gives (F(k) + F*(-k)) / 2 for p and (F(k) - F*(-k)) / 2i for q. Returns the sum
+// of the charges' squares.
+double forward_z(const MeshArrays& m, int x, double* memory) {
+  const LineBuffers w(m, memory);
   const int points = m.rules->points[2], length = m.rules->length[2], lines = m.rules->points[1];
   double squares = 0;
   for (int y = 0; y < lines; y += 2 * kDoubles) {
@@ -101,8 +103,8 @@ double forward_z(const MeshView& m, int x, double* memory) {
 }
 
 // Back to the potential on the mesh. The wave number length / 2 is left out.
-void inverse_z(const MeshView& m, int x, double* memory) {
-  const Work w(m, memory);
+void inverse_z(const MeshArrays& m, int x, double* memory) {
+  const LineBuffers w(m, memory);
   const int points = m.rules->points[2], length = m.rules->length[2], lines = m.rules->points[1];
   for (int y = 0; y < lines; y += 2 * kDoubles) {
     for (int z = 0; z < length; ++z) w.a[z] = Lines{};
@@ -134,8 +136,8 @@ void inverse_z(const MeshView& m, int x, double* memory) {
 }
 
 // The lines along y of one x, forward or back.
-void along_y(const MeshView& m, int x, bool inverse, double* memory) {
-  const Work w(m, memory);
+void along_y(const MeshArrays& m, int x, bool inverse, double* memory) {
+  const LineBuffers w(m, memory);
   const int length = m.rules->length[1], points = m.rules->points[1];
   const int given = inverse ? length : points, wanted = inverse ? points : length;
   for (int k = 0; k < m.rules->length[2] / 2; k += kDoubles) {
@@ -158,8 +160,8 @@ void along_y(const MeshView& m, int x, bool inverse, double* memory) {
 }
 
 // The lines along x of one wave number along y: forward, times the factors, and back.
-void along_x(const MeshView& m, int ky, double* memory) {
-  const Work w(m, memory);
+void along_x(const MeshArrays& m, int ky, double* memory) {
+  const LineBuffers w(m, memory);
   const int length = m.rules->length[0], points = m.rules->points[0],
             other = m.rules->length[1] - ky;
   const int fold_y = ky < other ? ky : other;
@@ -207,7 +209,7 @@ struct Footprint {
 };
 
 // To the mesh points of the planes first..end alone.
-void add_charge(const MeshView& m, const Site& at, int sign, int first, int end) {
+void add_charge(const MeshArrays& m, const Site& at, int sign, int first, int end) {
   for_window(*m.rules, [&](auto window) {
     constexpr int W = window();
     double lag;
@@ -231,7 +233,8 @@ void add_charge(const MeshView& m, const Site& at, int sign, int first, int end)
   });
 }
 
-double far_potential(const MeshView& m, const Site& at) {
+// The potential on the mesh at a place, by the window that spreads charges: sum of w_x w_y w_z phi.
+double far_potential(const MeshArrays& m, const Site& at) {
   return for_window(*m.rules, [&](auto window) {
     constexpr int W = window();
     const Footprint<W> f(*m.rules, at);
@@ -253,7 +256,7 @@ double far_potential(const MeshView& m, const Site& at) {
 // Short-ranged potential at a place from the sources of some ranges; `coincident` counts those that
 // stand exactly there, which are left out.
 template <Space B>
-double near_sum(const Rules& r, const MeshRules& mesh, const Partners& g, const Places* ranges,
+double near_sum(const Rules& r, const MeshRules& mesh, const Partners& g, const IndexRange* ranges,
                 int count, const Site& at, int& coincident) {
   DoubleLanes sum{};
   LongLanes same{};
@@ -283,16 +286,16 @@ double near_sum(const Rules& r, const MeshRules& mesh, const Partners& g, const 
   return total;
 }
 double near_potential(const Rules& r, const MeshRules& mesh, const Partners& g,
-                      const Places* ranges, int count, const Site& at, int& coincident) {
+                      const IndexRange* ranges, int count, const Site& at, int& coincident) {
   const auto sum = r.periodic ? &near_sum<Space::nearest> : &near_sum<Space::cell>;
   return sum(r, mesh, g, ranges, count, at, coincident);
 }
 
-// What accepted moves change for later trials: estimate[k] of trials begin..end, in units of a
-// potential.
+// What accepted moves of ions j change for later trials k, in units of a potential:
+// z_j [psi(to_k - to_j) - psi(from_k - to_j) - psi(to_k - from_j) + psi(from_k - from_j)].
 template <Space B>
 void follow_in(const Rules& r, const Partners& from, const Partners& to, const Move* moves,
-               int count, std::size_t begin, std::size_t end, double* estimate) {
+               int count, IndexRange trials, double* estimate) {
   const auto change = [&](auto fx, auto fy, auto fz, auto tx, auto ty, auto tz) {
     using V = decltype(fx);
     V sum{};
@@ -309,20 +312,20 @@ void follow_in(const Rules& r, const Partners& from, const Partners& to, const M
     }
     return sum;
   };
-  std::size_t k = begin;
-  for (; k + kDoubles <= end; k += kDoubles)
+  std::size_t k = trials.begin;
+  for (; k + kDoubles <= trials.end; k += kDoubles)
     keep(estimate + k,
          load<DoubleLanes>(estimate + k) + change(load_wide(from.x + k), load_wide(from.y + k),
                                                   load_wide(from.z + k), load_wide(to.x + k),
                                                   load_wide(to.y + k), load_wide(to.z + k)));
-  for (; k < end; ++k)
+  for (; k < trials.end; ++k)
     estimate[k] += change(double{from.x[k]}, double{from.y[k]}, double{from.z[k]}, double{to.x[k]},
                           double{to.y[k]}, double{to.z[k]});
 }
 void follow_accepted(const Rules& r, const Partners& from, const Partners& to, const Move* moves,
-                     int count, std::size_t begin, std::size_t end, double* estimate) {
-  for_space(
-      r, [&](auto space) { follow_in<space()>(r, from, to, moves, count, begin, end, estimate); });
+                     int count, IndexRange trials, double* estimate) {
+  for_space(r,
+            [&](auto space) { follow_in<space()>(r, from, to, moves, count, trials, estimate); });
 }
 
 }  // namespace

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The walk: a group of trials is the work of one block, which decides them one after the other when
+// The schedule "brush" (section 3): one kernel makes a sweep, or one kernel on each of several
+// devices. A group of trials is the work of one block, which decides them one after the other when
 // the group before is decided.
 #pragma once
+
+#include <cuda/atomic>
 
 #include "trials.cuh"
 
 namespace manymove::coulomb {
 namespace {
 
+// Blocks on a multiprocessor. In float64 Ewald's potential needs registers more than it needs other
+// blocks.
+constexpr int blocks_side_by_side(bool exact, Space space, int threads) {
+  if (space == Space::ewald && exact) return threads < 512 ? 512 / threads : 1;
+  return threads == 256 ? (exact ? 3 : 4) : 1024 / threads;
+}
+
 // What a block holds in shared memory.
 template <bool Double, int S>
-struct WalkMemory {
+struct GroupMemory {
   alignas(16) Partner<Double> tile[2][S];
   alignas(16) Site own[S];
   alignas(16) Site trial[S];
@@ -33,13 +43,13 @@ struct WalkMemory {
 struct Progress {
   template <cuda::thread_scope Scope>
   using Counter = cuda::atomic_ref<unsigned, Scope>;
-  const Buffers& b;
-  const Devices& devices;
+  const ChainArrays& a;
+  const PeerArrays& peers;
 
   __device__ unsigned groups() const {
-    return devices.count == 1
-               ? Counter<cuda::thread_scope_device>(*b.decided).load(cuda::memory_order_acquire)
-               : Counter<cuda::thread_scope_system>(*b.decided).load(cuda::memory_order_acquire);
+    return peers.count == 1
+               ? Counter<cuda::thread_scope_device>(*a.decided).load(cuda::memory_order_acquire)
+               : Counter<cuda::thread_scope_system>(*a.decided).load(cuda::memory_order_acquire);
   }
   // Until `group` is decided.
   __device__ unsigned wait(unsigned group) const {
@@ -48,34 +58,37 @@ struct Progress {
       if (group - known > 2) __nanosleep(300);
     return known;
   }
-  // The device of the next group hears it last, with all that was written before: what that group
-  // announces then comes after this on every device, so that no counter goes back.
+  // The device of the next group receives it last, with all that was written before: what that
+  // group announces then comes after this on every device, so that no counter goes back.
   __device__ void announce(unsigned group) const {
-    if (devices.count == 1) {
-      Counter<cuda::thread_scope_device>(*b.decided).store(group + 1, cuda::memory_order_release);
+    if (peers.count == 1) {
+      Counter<cuda::thread_scope_device>(*a.decided).store(group + 1, cuda::memory_order_release);
       return;
     }
     cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_system);
-    for (int ahead = 2; ahead <= devices.count; ++ahead)
+    for (int ahead = 2; ahead <= peers.count; ++ahead)
       counter(ahead).store(group + 1, cuda::memory_order_relaxed);
     counter(1).store(group + 1, cuda::memory_order_release);
   }
   __device__ Counter<cuda::thread_scope_system> counter(int ahead) const {
-    return Counter<cuda::thread_scope_system>(
-        *devices.decided[(devices.own + ahead) % devices.count]);
+    return Counter<cuda::thread_scope_system>(*peers.decided[(peers.own + ahead) % peers.count]);
   }
 };
 
+// The trials of a block, eta threads for each (Fig. 7): thread e of trial i takes every eta-th
+// partner. The sum of equation 2 over j is made of later groups and the other ions, later ions of
+// the group, earlier groups as they are decided, and earlier ions of the group (Algorithms 2 to 5).
+// Terms are integers, so that the order of these parts does not matter.
 template <bool Double, Space B, int S, int Eta>
-struct Walk {
-  using Memory = WalkMemory<Double, S>;
+struct Group {
+  using Memory = GroupMemory<Double, S>;
   static constexpr int kWarps = S * Eta / 32;
 
   using Rest = SmoothRest<typename Partner<Double>::Real>;
 
   const Rules& r;
-  const Buffers& b;
-  const Devices& devices;
+  const ChainArrays& a;
+  const PeerArrays& peers;
   Memory& m;
   const Rest& rest;
   const int tid = threadIdx.x, i = tid / Eta, e = tid % Eta, lane = tid % 32, warp = tid / 32;
@@ -86,30 +99,26 @@ struct Walk {
   std::int64_t change = 0;
   bool overlap = false;
 
-  __device__ Walk(const Rules& r, const Buffers& b, const Devices& devices, Memory& m,
-                  const Rest& rest, unsigned group)
-      : r(r), b(b), devices(devices), m(m), rest(rest), group(group) {
+  __device__ Group(const Rules& r, const ChainArrays& a, const PeerArrays& peers, Memory& m,
+                   const Rest& rest, unsigned group)
+      : r(r), a(a), peers(peers), m(m), rest(rest), group(group) {
     const unsigned row = group * S + i;
-    ion = b.ion[row];
+    ion = a.ion[row];
     from = load(row);
-    to = from;
-    if (ion >= 0) {
-      const float4 t = b.trial[ion];
-      to = {t.x, t.y, t.z, from.charge};
-    }
+    to = ion >= 0 ? site_of(a.trial[ion], from.charge) : from;
     if (e == 0) {
       m.own[i] = from;
       m.trial[i] = to;
       m.ion[i] = ion;
-      m.most[i] = ion >= 0 ? b.most[ion] : 0;
+      m.most[i] = ion >= 0 ? a.most[ion] : 0;
     }
     __syncthreads();
   }
 
   // Past the first-level cache, which does not see what other blocks write.
   __device__ Site load(unsigned place) const {
-    const float4 v = __ldcg(reinterpret_cast<const float4*>(b.partner) + place);
-    return {v.x, v.y, v.z, v.w};
+    const float4 v = __ldcg(reinterpret_cast<const float4*>(a.partner) + place);
+    return site_of(v, v.w);
   }
 
   template <bool Check>
@@ -122,12 +131,12 @@ struct Walk {
           const Partner<Double>& g = m.tile[buffer][j];
           const Site other{static_cast<float>(g.x), static_cast<float>(g.y),
                            static_cast<float>(g.z), 0};
-          overlap = overlap || exact_overlap(r, b, to, ion, other, b.ion[tile * S + j]);
+          overlap = overlap || exact_overlap(r, a.radius, to, ion, other, a.ion[tile * S + j]);
         }
     buffer = 1 - buffer;
   }
 
-  // Tiles of ions that stand still meanwhile.
+  // Tiles of ions that stand still meanwhile (Algorithm 2).
   template <bool Check>
   __device__ void add_tiles(const Pairs<Double, B>& pairs, unsigned begin, unsigned end) {
     if (begin >= end) return;
@@ -143,7 +152,7 @@ struct Walk {
 
   // Tiles of groups as they are decided.
   __device__ void add_decided(const Pairs<Double, B>& pairs) {
-    const Progress progress{b, devices};
+    const Progress progress{a, peers};
     unsigned known = 0;
     Site ahead;
     bool have = false;
@@ -164,6 +173,7 @@ struct Walk {
     }
   }
 
+  // Pairs with later ions of the group, which have not moved (Algorithm 3).
   __device__ void upper_triangle(const Pairs<Double, B>& pairs) {
     for (int j = e; j < S; j += Eta) {
       const Partner<Double> g = as_partner<Double>(m.own[j]);
@@ -187,8 +197,8 @@ struct Walk {
         const std::int64_t gain = signed_for(mine, pairs.change(g, now));
         (k ? m.moves : m.stays)[which][32 * l + lane] = lane > l ? gain : 0;
         const bool hit = lane > l && static_cast<float>(now.squared) < r.surely_free &&
-                         exact_overlap(r, b, mine_to, mine_ion, other[k], other_ion);
-        const unsigned hits = __ballot_sync(0xffffffffu, hit);
+                         exact_overlap(r, a.radius, mine_to, mine_ion, other[k], other_ion);
+        const unsigned hits = __ballot_sync(kWholeWarp, hit);
         if (lane == 0) (k ? m.moves_overlap : m.stays_overlap)[which][l] = hits;
       }
     }
@@ -197,18 +207,18 @@ struct Walk {
   // With a vacuum around: the dipole moment after all groups before this one, past the first-level
   // cache.
   __device__ Dipole dipole_before() const {
-    const double* at = &b.dipole->x;
+    const double* at = &a.dipole->x;
     return {__ldcg(at), __ldcg(at + 1), __ldcg(at + 2)};
   }
   __device__ static Dipole of_lane(const Dipole& d, int lane) {
-    constexpr unsigned all = 0xffffffffu;
-    return {__shfl_sync(all, d.x, lane), __shfl_sync(all, d.y, lane), __shfl_sync(all, d.z, lane)};
+    return {value_of_lane(d.x, lane), value_of_lane(d.y, lane), value_of_lane(d.z, lane)};
   }
 
-  // The decisions of 32 trials in order, by one warp: a decided one tells the others, who take
-  // what they gain from that. In a vacuum each decision also takes the dipole moment of its time.
+  // The decisions of 32 trials in order, by one warp (Algorithm 4): the vote of trial l
+  // determines which of the two prepared terms of equation 2 the others add for ion l. With a
+  // vacuum around each decision also takes the dipole moment of its time.
   template <bool Vacuum>
-  __device__ void decide(int part, Tally& tally) {
+  __device__ void decide(int part, MoveCounts& counts) {
     const int row = 32 * part + lane, which = part & 1;
     const int mine = m.ion[row];
     const Site at = m.own[row];
@@ -220,7 +230,7 @@ struct Walk {
     [[maybe_unused]] std::int64_t from_vacuum = 0;
     if constexpr (Vacuum) {
       dipole = part == 0 ? dipole_before() : m.dipole;
-      if (mine >= 0) gain = dipole_gain(r, at, then, b.image + 3 * static_cast<std::size_t>(mine));
+      if (mine >= 0) gain = dipole_gain(r, at, then, a.image + 3 * static_cast<std::size_t>(mine));
     }
 #pragma unroll(Vacuum ? 1 : 8)
     for (int l = 0; l < 32; ++l) {
@@ -233,7 +243,7 @@ struct Walk {
         if (lane >= l) from_vacuum = signed_for(at, dipole_term(r, at.charge, dipole, gain));
         whole = wrapping_sum(change, from_vacuum);
       }
-      const unsigned votes = __ballot_sync(0xffffffffu, (blocked == 0) & (whole <= most));
+      const unsigned votes = __ballot_sync(kWholeWarp, (blocked == 0) & (whole <= most));
       const unsigned moves = votes >> l & 1;
       moved |= moves << l;
       if constexpr (Vacuum)
@@ -245,21 +255,18 @@ struct Walk {
       change = wrapping_sum(change, from_vacuum);
       if (lane == 0) m.dipole = dipole;
       if (lane == 0 && 32 * (part + 1) == S)
-        for (int d = 0; d < devices.count; ++d) *devices.dipole[d] = dipole;
+        for (int d = 0; d < peers.count; ++d) *peers.dipole[d] = dipole;
     }
     if (moved >> lane & 1) {
       m.own[row] = then;
-      for (int d = 0; d < devices.count; ++d) {
-        __stcg(reinterpret_cast<float4*>(devices.partner[d]) + group * S + row,
+      for (int d = 0; d < peers.count; ++d) {
+        __stcg(reinterpret_cast<float4*>(peers.partner[d]) + group * S + row,
                make_float4(then.x, then.y, then.z, then.charge));
-        devices.site[d][mine] = then;
+        peers.site[d][mine] = then;
         if constexpr (Vacuum)
-          follow(r, at, then, devices.image[d] + 3 * static_cast<std::size_t>(mine));
+          follow(r, at, then, peers.image[d] + 3 * static_cast<std::size_t>(mine));
       }
-      const std::int64_t energy = nearest_integer(abs_of(at.charge) * static_cast<double>(change));
-      ++tally.accepted;
-      tally.low += static_cast<unsigned long long>(energy) & 0xffffffffu;
-      tally.high += energy >> 32;
+      counts.add_accepted(nearest_integer(abs_of(at.charge) * static_cast<double>(change)));
     }
   }
 
@@ -274,7 +281,7 @@ struct Walk {
       const auto now = pairs.to(g);
       gained = wrapping_sum(gained, pairs.change(g, now));
       if (static_cast<float>(now.squared) < r.surely_free)
-        hit = hit || exact_overlap(r, b, to, ion, m.own[j], m.ion[j]);
+        hit = hit || exact_overlap(r, a.radius, to, ion, m.own[j], m.ion[j]);
     }
     store(gained, hit, true);
   }
@@ -291,8 +298,10 @@ struct Walk {
     m.overlap[i] = (on_top && m.overlap[i]) || any;
   }
 
+  // Algorithm 5. Of the last three parts only the decisions of 32 trials at a time are serial;
+  // other warps prepare the next 32 meanwhile.
   __device__ void run(unsigned groups, unsigned tiles) {
-    Tally tally{};
+    MoveCounts counts{};
     const Pairs<Double, B> pairs(r, rest, from, to);
     add_tiles<false>(pairs, group + 1, groups);  // overlaps with later ions have been found already
     add_tiles<true>(pairs, groups, tiles);
@@ -303,8 +312,8 @@ struct Walk {
     __syncthreads();
     for (int part = 0; part < S / 32; ++part) {
       if (warp == 0)
-        B == Space::ewald&& r.vacuum != 0 ? decide<B == Space::ewald>(part, tally)
-                                          : decide<false>(part, tally);
+        B == Space::ewald&& r.vacuum != 0 ? decide<B == Space::ewald>(part, counts)
+                                          : decide<false>(part, counts);
       else if (32 * (part + 1) < S)
         prepare(part + 1, 1);
       __syncthreads();
@@ -313,31 +322,29 @@ struct Walk {
         __syncthreads();
       }
     }
-    if (tid == 0) Progress{b, devices}.announce(group);
-    if (warp == 0 && tally.accepted) {
-      atomicAdd(&b.tally->accepted, tally.accepted);
-      atomicAdd(&b.tally->low, tally.low);
-      atomicAdd(reinterpret_cast<unsigned long long*>(&b.tally->high),
-                static_cast<unsigned long long>(tally.high));
+    if (tid == 0) Progress{a, peers}.announce(group);
+    if (warp == 0 && counts.accepted) {
+      atomicAdd(&a.counts->accepted, counts.accepted);
+      add_energy(a.counts, counts);
     }
   }
 };
 
 template <bool Double, Space B, int S, int Eta>
 __global__ void __launch_bounds__(S* Eta, blocks_side_by_side(Double, B, S* Eta))
-    walk_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
-                const __grid_constant__ Devices devices) {
+    brush_kernel(const __grid_constant__ Rules r, const __grid_constant__ ChainArrays a,
+                 const __grid_constant__ PeerArrays peers) {
   extern __shared__ float4 memory[];
-  auto& m = *reinterpret_cast<WalkMemory<Double, S>*>(memory);
-  if (threadIdx.x == 0) m.block = atomicAdd(b.ticket, 1u);
+  auto& m = *reinterpret_cast<GroupMemory<Double, S>*>(memory);
+  if (threadIdx.x == 0) m.block = atomicAdd(a.ticket, 1u);
   __syncthreads();
-  const unsigned count = *b.count, groups = groups_of<S>(count),
-                 group = m.block * devices.count + devices.own;
+  const unsigned count = *a.count, groups = groups_of<S>(count),
+                 group = m.block * peers.count + peers.own;
   if (group >= groups) return;
-  const unsigned places = groups * S + (b.particles - count);
+  const unsigned places = groups * S + (a.ions - count);
   auto rest = rest_for<Double>(r);
   if constexpr (B == Space::ewald) rest = in_shared_memory(rest, &m + 1);
-  Walk<Double, B, S, Eta>(r, b, devices, m, rest, group).run(groups, (places + S - 1) / S);
+  Group<Double, B, S, Eta>(r, a, peers, m, rest, group).run(groups, (places + S - 1) / S);
 }
 
 }  // namespace

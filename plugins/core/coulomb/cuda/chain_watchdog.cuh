@@ -17,32 +17,32 @@
 
 namespace manymove::coulomb {
 
-class Watch {
+class ChainWatchdog {
  public:
   // Throws std::invalid_argument for a bad MANYMOVE_TIMEOUT.
-  Watch() : limit_(Watchdog::timeout()) {}
+  ChainWatchdog() : limit_(Watchdog::timeout()) {}
 
-  // Adds a share of the chain: `work` is its stream, and *decided is the number of groups decided
+  // Adds a device of the chain: `work` is its stream, and *decided is the number of groups decided
   // so far, for which its kernels wait. The device must be current.
   void add(int device, cudaStream_t work, unsigned* decided) {
-    shares_.push_back(std::make_unique<Share>(device, work, decided));
+    members_.push_back(std::make_unique<Member>(device, work, decided));
   }
 
   // Waits until all that is enqueued in the streams is done. Throws std::runtime_error when a
   // device has failed, or when no counter has changed for the limit; stop() is to be called then.
   void wait() {
-    wait([](const Share& share) { return cudaStreamQuery(share.work); });
+    wait([](const Member& member) { return cudaStreamQuery(member.work); });
   }
 
   // The same, but waits only for what was enqueued before the last call but one: a launch blocks
   // when a thousand others are waiting, and the devices would not be watched meanwhile.
   void pace() {
     turn_ = 1 - turn_;
-    wait([this](const Share& share) { return cudaEventQuery(share.reached[turn_]); });
+    wait([this](const Member& member) { return cudaEventQuery(member.reached[turn_]); });
     const DeviceGuard guard;
-    for (const auto& share : shares_) {
-      check(select_device(share->device), "device");
-      share->reached[turn_].record(share->work);
+    for (const auto& member : members_) {
+      check(select_device(member->device), "device");
+      member->reached[turn_].record(member->work);
     }
   }
   // Makes the kernels end, with wrong results. The counters are set to "all groups are decided"
@@ -51,20 +51,21 @@ class Watch {
   void stop() {
     Patience<> patience(10);
     while (busy() && !patience.is_over(false)) {
-      on_side(
-          [](Share& share) { cudaMemsetAsync(share.decided, 0xff, sizeof(unsigned), share.side); });
+      on_side([](Member& member) {
+        cudaMemsetAsync(member.decided, 0xff, sizeof(unsigned), member.side);
+      });
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
   bool busy() const {
-    return poll([](const Share& share) { return cudaStreamQuery(share.work); }).busy;
+    return poll([](const Member& member) { return cudaStreamQuery(member.work); }).busy;
   }
 
  private:
   static constexpr std::chrono::milliseconds kLook{100};
 
-  struct Share {
-    Share(int device, cudaStream_t work, unsigned* decided)
+  struct Member {
+    Member(int device, cudaStream_t work, unsigned* decided)
         : device(device), work(work), decided(decided) {}
     int device;
     cudaStream_t work;
@@ -79,16 +80,16 @@ class Watch {
     std::string failed;  // which device, and how; empty if none has
   };
 
-  // state: a function of a share, what CUDA says of the work that is waited for.
+  // state: a function of a member, what CUDA says of the work that is waited for.
   template <class State>
   Status poll(const State& state) const {
     Status status;
-    for (const auto& share : shares_) {
-      const cudaError_t error = state(*share);
+    for (const auto& member : members_) {
+      const cudaError_t error = state(*member);
       if (error == cudaErrorNotReady)
         status.busy = true;
       else if (error != cudaSuccess && status.failed.empty())
-        status.failed = text_of("cuda:", share->device, ": ", cudaGetErrorString(error));
+        status.failed = text_of("cuda:", member->device, ": ", cudaGetErrorString(error));
     }
     cudaGetLastError();  // that a stream is busy is no error
     return status;
@@ -120,27 +121,27 @@ class Watch {
     }
   }
 
-  // Calls step(share) for each share whose last copy is done. What fails here fails in the next
+  // Calls step(member) for each member whose last copy is done. What fails here fails in the next
   // poll, too.
   template <class Step>
   void on_side(const Step& step) {
     const DeviceGuard guard;
-    for (const auto& share : shares_)
-      if (cudaStreamQuery(share->side) == cudaSuccess &&
-          select_device(share->device) == cudaSuccess)
-        step(*share);
+    for (const auto& member : members_)
+      if (cudaStreamQuery(member->side) == cudaSuccess &&
+          select_device(member->device) == cudaSuccess)
+        step(*member);
     cudaGetLastError();
   }
 
   // Whether any counter has changed since the last look.
   bool look() {
     bool progress = false;
-    on_side([&](Share& share) {
-      const unsigned seen = *static_cast<volatile unsigned*>(share.word.get());
-      progress = progress || seen != share.known;
-      share.known = seen;
-      cudaMemcpyAsync(share.word.get(), share.decided, sizeof(unsigned), cudaMemcpyDeviceToHost,
-                      share.side);
+    on_side([&](Member& member) {
+      const unsigned seen = *static_cast<volatile unsigned*>(member.word.get());
+      progress = progress || seen != member.known;
+      member.known = seen;
+      cudaMemcpyAsync(member.word.get(), member.decided, sizeof(unsigned), cudaMemcpyDeviceToHost,
+                      member.side);
     });
     return progress;
   }
@@ -151,7 +152,7 @@ class Watch {
 
   double limit_;
   int turn_ = 0;
-  std::vector<std::unique_ptr<Share>> shares_;
+  std::vector<std::unique_ptr<Member>> members_;
 };
 
 }  // namespace manymove::coulomb

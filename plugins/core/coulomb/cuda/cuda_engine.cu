@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "device_chain.cuh"
 #include "brush.cuh"
+#include "device_chain.cuh"
 
 namespace manymove::coulomb {
 namespace {
@@ -15,8 +15,8 @@ namespace {
 constexpr int kPace = 16;  // sweeps between polls of several devices; about 26 launches each
 
 template <bool Double, Space B, int S, int Eta>
-Schedule walk() {
-  return {&walk_kernel<Double, B, S, Eta>, &place_kernel<S>, sizeof(WalkMemory<Double, S>), S,
+BrushLaunch brush() {
+  return {&brush_kernel<Double, B, S, Eta>, &order_kernel<S>, sizeof(GroupMemory<Double, S>), S,
           S * Eta};
 }
 
@@ -30,18 +30,18 @@ int fastest_eta(std::size_t n, bool exact, Space space) {
 }
 
 template <bool Double, Space B>
-Schedule schedule_for(int eta) {
+BrushLaunch brush_for(int eta) {
   switch (eta) {
     case 16:
-      return walk<Double, B, 64, 16>();
+      return brush<Double, B, 64, 16>();
     case 8:
-      return walk<Double, B, 64, 8>();
+      return brush<Double, B, 64, 8>();
     case 4:
-      return walk<Double, B, 128, 4>();
+      return brush<Double, B, 128, 4>();
     case 2:
-      return walk<Double, B, 128, 2>();
+      return brush<Double, B, 128, 2>();
     default:
-      return walk<Double, B, 256, 1>();
+      return brush<Double, B, 256, 1>();
   }
 }
 
@@ -86,29 +86,29 @@ std::mutex& one_shared_chain() {
   return mutex;
 }
 
-// Shares make their devices current; each function of the engine that uses one begins with use().
+// Chains make their devices current; each function of the engine that uses one begins with use().
 class CudaEngine final : OnDevice, public EngineBase {
  public:
-  CudaEngine(State state, const std::vector<int>& devices)
+  CudaEngine(State state, const std::vector<int>& devices, const ChangeTree& change)
       : OnDevice(devices.front()), EngineBase(std::move(state)) {
     const bool exact = state_.parameters.double_precision;
     eta_ = state_.parameters.threads_per_particle;
     if (eta_ == 0) eta_ = fastest_eta(state_.sites.size(), exact, state_.rules.space);
-    const Schedule schedule = for_space(state_.rules, [&](auto space) {
-      return exact ? schedule_for<true, space()>(eta_) : schedule_for<false, space()>(eta_);
+    const BrushLaunch brush = for_space(state_.rules, [&](auto space) {
+      return exact ? brush_for<true, space()>(eta_) : brush_for<false, space()>(eta_);
     });
     for (const int device : devices) existing_device(device);
     connect(devices);
     for (const int device : devices)
-      shares_.push_back(std::make_unique<DeviceShare>(state_, schedule, device));
-    devices_.count = static_cast<int>(shares_.size());
-    for (int d = 0; d < devices_.count; ++d) shares_[d]->enter(devices_, d);
-    const bool brush = state_.parameters.method == Method::brush;
-    if (brush && shares_one_device(devices) && !first().holds(devices_.count))
-      throw std::invalid_argument("too many ions for shares of one chain on the same device");
-    if (brush && devices_.count > 1) {
-      watch_ = std::make_unique<Watch>();
-      for (const auto& share : shares_) share->enter(*watch_);
+      chains_.push_back(std::make_unique<DeviceChain>(state_, brush, device, change));
+    peers_.count = static_cast<int>(chains_.size());
+    for (int d = 0; d < peers_.count; ++d) chains_[d]->enter(peers_, d);
+    if (method() == Method::brush && peers_.count > 1) {
+      const bool same = std::set<int>(devices.begin(), devices.end()).size() < devices.size();
+      if (same && !first().holds(peers_.count))
+        throw std::invalid_argument("too many ions for shares of one chain on the same device");
+      watchdog_ = std::make_unique<ChainWatchdog>();
+      for (const auto& chain : chains_) chain->enter(*watchdog_);
     }
     made();
   }
@@ -116,15 +116,15 @@ class CudaEngine final : OnDevice, public EngineBase {
   // would be to wait for them.
   ~CudaEngine() override {
     destroy();
-    if (failure_.empty() || !watch_ || !watch_->busy()) return;
-    for (auto& share : shares_) share.release();
-    watch_.release();
+    if (failure_.empty() || !watchdog_ || !watchdog_->busy()) return;
+    for (auto& chain : chains_) chain.release();
+    watchdog_.release();
   }
 
   void run(std::uint64_t sweeps) override {
     const DeviceGuard here = use();
     std::unique_lock<std::mutex> alone(one_shared_chain(), std::defer_lock);
-    if (devices_.count > 1) alone.lock();
+    if (peers_.count > 1) alone.lock();
     first();
     try {
       while (sweeps > 0) {
@@ -134,24 +134,24 @@ class CudaEngine final : OnDevice, public EngineBase {
       }
     } catch (const std::exception& error) {  // some of the sweeps have been made
       failure_ = error.what();
-      if (watch_) watch_->stop();
+      if (watchdog_) watchdog_->stop();
       throw;
     }
   }
 
   double energy() const override {
     const DeviceGuard here = use();
-    const DeviceShare& share = first();
-    share.use();
-    DeviceBuffer<Tally> tally(1);
-    tally.clear(share.stream());
+    const DeviceChain& chain = first();
+    chain.use();
+    DeviceBuffer<MoveCounts> counts(1);
+    counts.clear(chain.stream());
     const auto kernel = for_space(state_.rules, [](auto space) { return &energy_kernel<space()>; });
-    kernel<<<share.blocks(), kThreads, 0, share.stream()>>>(
-        share.rules(state_.rules), share.sites(), static_cast<int>(particles()), tally.data());
+    kernel<<<chain.blocks(), kThreads, 0, chain.stream()>>>(
+        chain.rules(state_.rules), chain.sites(), static_cast<int>(particles()), counts.data());
     check_launch();
-    Tally sum;
-    tally.download(&sum, share.stream());
-    return static_cast<double>(quanta(sum)) * state_.rules.strength / 2 +
+    MoveCounts sum;
+    counts.download(&sum, chain.stream());
+    return static_cast<double>(sum.energy()) * state_.rules.strength / 2 +
            energy_beside_pairs(state_.parameters.vacuum ? present() : state_);
   }
 
@@ -179,108 +179,90 @@ class CudaEngine final : OnDevice, public EngineBase {
   void set_positions(const double* xyz, const std::int32_t* image) override {
     const DeviceGuard here = use();
     present();
-    manymove::coulomb::place(state_, xyz, image);
-    for (const auto& share : shares_) share->put(state_);
+    manymove::coulomb::set_positions(state_, xyz, image);
+    for (const auto& chain : chains_) chain->put(state_);
   }
 
   int threads_per_particle() const override { return eta_; }
 
  private:
-  DeviceShare& first() const {
+  DeviceChain& first() const {
     if (!failure_.empty())
       throw std::runtime_error("the engine cannot be used after an error: " + failure_);
-    return *shares_.front();
-  }
-
-  static bool shares_one_device(const std::vector<int>& devices) {
-    return std::set<int>(devices.begin(), devices.end()).size() < devices.size();
+    return *chains_.front();
   }
 
   void run_batch(int sweeps) {
-    for (const auto& share : shares_) share->clear_tallies();
+    for (const auto& chain : chains_) chain->clear_counts();
     for (int k = 0; k < sweeps; ++k) {
       enqueue(k);
-      if (watch_ && k % kPace == 0) watch_->pace();
+      if (watchdog_ && k % kPace == 0) watchdog_->pace();
     }
     check_launch();
     fresh_ = false;
-    if (watch_) watch_->wait();
-    std::vector<std::vector<Tally>> tallies;
-    std::vector<std::vector<TreeTally>> of_trees;
-    for (const auto& share : shares_) {
-      tallies.push_back(share->tallies(sweeps));
-      if (state_.parameters.method == Method::tree) of_trees.push_back(share->tree_tallies(sweeps));
-    }
-    for (int k = 0; k < sweeps; ++k) add(tallies, of_trees, k);
+    if (watchdog_) watchdog_->wait();
+    std::vector<std::vector<MoveCounts>> counts;
+    for (const auto& chain : chains_) counts.push_back(chain->counts(sweeps));
+    for (int k = 0; k < sweeps; ++k) add(counts, k);
   }
 
   void enqueue(int slot) {
     const Rules& r = state_.rules;
-    const bool brush = state_.parameters.method != Method::reduction;
-    for (const auto& share : shares_) {
-      share->propose(r, state_.counters.sweeps, slot);
-      if (brush) share->place(r, slot);
+    const bool reduction = method() == Method::reduction;
+    for (const auto& chain : chains_) {
+      chain->propose(r, state_.counters.sweeps, slot);
+      if (!reduction) chain->put_in_order(r, slot);
     }
     ++state_.counters.sweeps;
-    if (!brush) {
+    if (reduction) {
       first().reduce(state_, slot);
-      return;
+    } else if (method() == Method::tree) {
+      std::vector<TreeDevice> devices;
+      for (const auto& chain : chains_) devices.push_back(chain->tree_device(state_, slot));
+      sweep_by_trees(devices);
+    } else {
+      synchronize_devices();
+      for (int d = 0; d < peers_.count; ++d) {
+        PeerArrays peers = peers_;
+        peers.own = d;
+        chains_[d]->decide(r, peers, slot);
+      }
+      synchronize_devices();
     }
-    if (state_.parameters.method == Method::tree) {
-      std::vector<TreePart> parts;
-      for (const auto& share : shares_) parts.push_back(share->tree_part(state_, slot));
-      sweep_by_trees(parts, slot);
-      return;
-    }
-    synchronize_devices();
-    for (int d = 0; d < devices_.count; ++d) {
-      Devices devices = devices_;
-      devices.own = d;
-      shares_[d]->decide(r, devices, slot);
-    }
-    synchronize_devices();
   }
   // No device continues before all have come here.
   void synchronize_devices() {
-    if (devices_.count == 1) return;
-    for (const auto& share : shares_) share->mark();
-    for (const auto& share : shares_)
-      for (const auto& other : shares_)
-        if (share != other) share->wait_for(*other);
+    if (peers_.count == 1) return;
+    for (const auto& chain : chains_) chain->mark();
+    for (const auto& chain : chains_)
+      for (const auto& other : chains_)
+        if (chain != other) chain->wait_for(*other);
   }
 
-  static __int128 quanta(const Tally& t) {
-    return (static_cast<__int128>(t.high) << 32) + static_cast<__int128>(t.low);
-  }
-  // Sweep `slot` of the ring; each device has counted what it decided.
-  void add(const std::vector<std::vector<Tally>>& tallies,
-           const std::vector<std::vector<TreeTally>>& of_trees, int slot) {
-    state_.counters.trial_moves += state_.sites.size();
-    state_.counters.evaluated_moves += tallies.front()[slot].evaluated;
-    for (const auto& of_share : tallies) {
-      state_.counters.accepted_moves += of_share[slot].accepted;
-      state_.change += quanta(of_share[slot]);
-    }
-    for (const auto& of_share : of_trees) {
-      const TreeTally& t = of_share[slot];
-      state_.counters.accepted_moves += t.accepted;
-      state_.counters.direct_moves += t.direct;
-      state_.change += quanta({0, 0, t.low, t.high});
+  // Sweep `slot` of the ring. Each device has found all candidates and counted what it decided.
+  void add(const std::vector<std::vector<MoveCounts>>& counts, int slot) {
+    Counters& c = state_.counters;
+    c.trial_moves += state_.sites.size();
+    c.evaluated_moves += counts.front()[slot].evaluated;
+    for (const auto& of_device : counts) {
+      c.accepted_moves += of_device[slot].accepted;
+      c.direct_moves += of_device[slot].direct;
+      state_.change += of_device[slot].energy();
     }
     note_energy();
   }
 
   const State& present() const override {
     const DeviceGuard here = use();
-    const DeviceShare& share = first();
-    if (!fresh_) share.get(state_);
+    const DeviceChain& chain = first();
+    if (!fresh_) chain.get(state_);
     fresh_ = true;
     return state_;
   }
 
-  std::vector<std::unique_ptr<DeviceShare>> shares_;
-  std::unique_ptr<Watch> watch_;  // of several devices
-  Devices devices_{};
+  std::vector<std::unique_ptr<DeviceChain>> chains_;
+  std::unique_ptr<ChainWatchdog> watchdog_;  // of several devices
+  PeerArrays peers_{};
   int eta_ = 1;
   mutable bool fresh_ = true;  // state_.sites
   std::string failure_;        // the error that ended a run; empty if there was none
@@ -288,9 +270,10 @@ class CudaEngine final : OnDevice, public EngineBase {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_cuda_engine(State state, const std::vector<int>& devices) {
+std::unique_ptr<Engine> make_cuda_engine(State state, const std::vector<int>& devices,
+                                         const ChangeTree& change) {
   check_choice(state, devices);
-  return std::make_unique<CudaEngine>(std::move(state), devices);
+  return std::make_unique<CudaEngine>(std::move(state), devices, change);
 }
 
 }  // namespace manymove::coulomb

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What one GPU has of a chain: memory, launches and what comes back; the kernels are in trials.cuh
-// and observables.cuh.
+// The chain on one GPU: memory, launches and what comes back. Where several GPUs make one chain
+// each has all of it, and decides its own trials.
 #pragma once
 
 #include <algorithm>
@@ -11,31 +11,32 @@
 #include <vector>
 
 #include "../state.h"
-#include "observables.cuh"
-#include "tree.h"
 #include "chain_watchdog.cuh"
+#include "observables.cuh"
+#include "reduction.cuh"
+#include "tree.h"
 
 namespace manymove::coulomb {
 namespace {
 
-// One schedule of the sweep.
-struct Schedule {
-  void (*brush)(Rules, Buffers, Devices);
-  void (*place)(Buffers);
-  std::size_t memory;
-  int group, threads;
+// The kernels of a brush of this precision, space and number of threads per trial.
+struct BrushLaunch {
+  void (*brush)(Rules, ChainArrays, PeerArrays);
+  void (*order)(ChainArrays);
+  std::size_t memory;  // shared, of a block
+  int group, threads;  // trials and threads of a block
 };
 
-// All that one GPU holds of the chain: everything.
-class DeviceShare {
+class DeviceChain {
  public:
-  DeviceShare(const State& state, const Schedule& schedule, int device)
+  DeviceChain(const State& state, const BrushLaunch& brush, int device, const ChangeTree& change)
       : device_(current(device)),
         // Before what the tree does beside it
         stream_(state.parameters.method == Method::tree ? Priority::highest : Priority::lowest),
-        schedule_(schedule),
-        n_(static_cast<int>(state.sites.size())) {
-    allocate(state.rules);
+        brush_(brush),
+        n_(static_cast<int>(state.sites.size())),
+        head_(cell_count(state.rules)),
+        partition_(partition(nullptr, 0)) {
     std::vector<std::int32_t> index(n_);
     std::iota(index.begin(), index.end(), 0);
     index_.upload(index.data(), stream_);
@@ -45,18 +46,19 @@ class DeviceShare {
     if (const EwaldBox* const box = state.ewald.get()) {
       rest_.upload(*box, box->terms, stream_);
       rest_single_.upload(*box, box->terms_single, stream_);
-      schedule_.memory += state.parameters.double_precision ? rest_.bytes() : rest_single_.bytes();
+      brush_.memory += state.parameters.double_precision ? rest_.bytes() : rest_single_.bytes();
     }
-    allow_shared_memory(schedule_.brush, schedule_.memory, "shared memory for a group");
+    allow_shared_memory(brush_.brush, brush_.memory, "shared memory for a group");
     if (state.parameters.vacuum) {
       image_ = DeviceBuffer<std::int32_t>(state.image.size());
       dipole_ = DeviceBuffer<Dipole>(1);
     }
+    if (state.parameters.method == Method::tree) tree_ = make_device_tree(state, change, stream_);
     put(state);
   }
-  ~DeviceShare() { select_device(device_); }  // where its members are freed
-  DeviceShare(const DeviceShare&) = delete;
-  DeviceShare& operator=(const DeviceShare&) = delete;
+  ~DeviceChain() { select_device(device_); }  // where its members are freed
+  DeviceChain(const DeviceChain&) = delete;
+  DeviceChain& operator=(const DeviceChain&) = delete;
 
   void use() const { check(select_device(device_), "device"); }
   cudaStream_t stream() const { return stream_; }
@@ -72,10 +74,7 @@ class DeviceShare {
   void put(const State& state) {
     use();
     site_.upload(state.sites.data(), stream_);
-    if (state.parameters.method == Method::tree) {
-      if (!tree_) tree_ = make_device_tree(state, stream_);
-      tree_->fill(site_.data());
-    }
+    if (tree_) tree_->fill(site_.data());
     if (!state.parameters.vacuum) return;
     image_.upload(state.image.data(), stream_);
     dipole_.upload(&state.dipole, stream_);
@@ -87,32 +86,27 @@ class DeviceShare {
     image_.download(state.image.data(), stream_);
     dipole_.download(&state.dipole, stream_);
   }
-  void clear_tallies() {
+  void clear_counts() {
     use();
-    tally_.clear(stream_);
-    if (tree_) tree_->clear_tallies();
+    counts_.clear(stream_);
   }
-  std::vector<Tally> tallies(int sweeps) const {
+  std::vector<MoveCounts> counts(int sweeps) const {
     use();
-    std::vector<Tally> tallies(static_cast<std::size_t>(sweeps));
-    tally_.download(tallies.data(), stream_, tallies.size());
-    return tallies;
-  }
-  std::vector<TreeTally> tree_tallies(int sweeps) const {
-    use();
-    return tree_->tallies(sweeps);
+    std::vector<MoveCounts> counts(static_cast<std::size_t>(sweeps));
+    counts_.download(counts.data(), stream_, counts.size());
+    return counts;
   }
   // Where the others write what they decide.
-  void enter(Devices& devices, int place) const {
-    devices.site[place] = site_.data();
-    devices.partner[place] = partner_.data();
-    devices.decided[place] = progress_.data() + 1;
-    devices.image[place] = image_.data();
-    devices.dipole[place] = dipole_.data();
+  void enter(PeerArrays& peers, int place) const {
+    peers.site[place] = site_.data();
+    peers.partner[place] = partner_.data();
+    peers.decided[place] = progress_.data() + 1;
+    peers.image[place] = image_.data();
+    peers.dipole[place] = dipole_.data();
   }
-  void enter(Watch& watch) const {
+  void enter(ChainWatchdog& watchdog) const {
     use();
-    watch.add(device_, stream_, progress_.data() + 1);
+    watchdog.add(device_, stream_, progress_.data() + 1);
   }
 
   // A sweep up to where its groups are decided.
@@ -120,26 +114,21 @@ class DeviceShare {
     use();
     check(cudaMemsetAsync(head_.data(), 0xff, head_.size() * sizeof(std::int32_t), stream_),
           "clear");
-    propose_kernel<<<blocks(), kThreads, 0, stream_>>>(r, buffers(slot), sweep);
+    propose_kernel<<<blocks(), kThreads, 0, stream_>>>(r, arrays(slot), sweep);
   }
-  void place(const Rules& r, int slot) {
-    const Buffers b = buffers(slot);
-    fate_kernel<blocked><<<blocks(), kThreads, 0, stream_>>>(r, b);
-    fate_kernel<blocked_by_blocked><<<blocks(), kThreads, 0, stream_>>>(r, b);
-    std::size_t bytes = partition_.size();
-    check(cub::DevicePartition::Flagged(partition_.data(), bytes, index_.data(), hopeful_.data(),
-                                        order_.data(), count_.data(), n_, stream_),
-          "partition");
-    const int places = n_ + 2 * schedule_.group;
-    schedule_.place<<<blocks_for(places, kThreads), kThreads, 0, stream_>>>(b);
+  void put_in_order(const Rules& r, int slot) {
+    const ChainArrays a = arrays(slot);
+    reject_kernel<blocked><<<blocks(), kThreads, 0, stream_>>>(r, a);
+    reject_kernel<blocked_by_blocked><<<blocks(), kThreads, 0, stream_>>>(r, a);
+    partition(partition_.data(), partition_.size());
+    brush_.order<<<blocks_for(places_, kThreads), kThreads, 0, stream_>>>(a);
     progress_.clear(stream_);
   }
-  // This device's share of the groups.
-  void decide(const Rules& r, const Devices& devices, int slot) {
+  // This device's groups.
+  void decide(const Rules& r, const PeerArrays& peers, int slot) {
     use();
-    schedule_
-        .brush<<<blocks_of_share(devices.count), schedule_.threads, schedule_.memory, stream_>>>(
-            rules(r), buffers(slot), devices);
+    brush_.brush<<<blocks_of_groups(peers.count), brush_.threads, brush_.memory, stream_>>>(
+        rules(r), arrays(slot), peers);
   }
   void reduce(const State& state, int slot) {
     const Rules r = rules(state.rules);
@@ -149,16 +138,13 @@ class DeviceShare {
       constexpr int kWide = reduction_threads(space());
       const int blocks = std::min((n_ + kWide - 1) / kWide, 256);
       for (int i = 0; i < n_; ++i)
-        kernel<<<blocks, kWide, 0, stream_>>>(r, buffers(slot), reduction_.data(), i);
+        kernel<<<blocks, kWide, 0, stream_>>>(r, arrays(slot), reduction_.data(), i);
     });
   }
 
-  // The same by the tree.
-  TreePart tree_part(const State& state, int slot) const {
-    const Buffers b = buffers(slot);
-    const TreeInput input{b.site, b.trial, b.most,  b.radius, b.head,
-                          b.next, b.order, b.count, b.image,  b.dipole};
-    return {device_, tree_.get(), rules(state.rules), input};
+  // For sweep_by_trees().
+  TreeDevice tree_device(const State& state, int slot) const {
+    return {device_, tree_.get(), rules(state.rules), arrays(slot)};
   }
 
   // What is enqueued so far, for the other devices to wait for.
@@ -166,21 +152,21 @@ class DeviceShare {
     use();
     reached_.record(stream_);
   }
-  void wait_for(const DeviceShare& other) const {
+  void wait_for(const DeviceChain& other) const {
     use();
     other.reached_.hold(stream_);
   }
 
-  // Whether so many shares of a sweep run on this device side by side.
-  bool holds(int shares) const {
+  // Whether the groups of so many devices that are all this one run side by side.
+  bool holds(int devices) const {
     use();
     int per_multiprocessor = 0;
     cudaDeviceProp properties;
     check(cudaGetDeviceProperties(&properties, device_), "properties");
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, schedule_.brush,
-                                                        schedule_.threads, schedule_.memory),
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, brush_.brush,
+                                                        brush_.threads, brush_.memory),
           "occupancy");
-    return shares * blocks_of_share(shares) <=
+    return devices * blocks_of_groups(devices) <=
            static_cast<unsigned>(per_multiprocessor * properties.multiProcessorCount);
   }
 
@@ -261,68 +247,63 @@ class DeviceShare {
   }
 
  private:
+  static std::size_t size(int count) { return static_cast<std::size_t>(count); }
   static int current(int device) {
     check(select_device(device), "device");
     return device;
   }
 
   // Blocks: all that a sweep may need, a group for a part of one included.
-  unsigned blocks_of_share(int devices) const {
-    const int groups = (n_ + schedule_.group - 1) / schedule_.group;
+  unsigned blocks_of_groups(int devices) const {
+    const int groups = (n_ + brush_.group - 1) / brush_.group;
     return static_cast<unsigned>((groups + devices - 1) / devices);
   }
 
-  void allocate(const Rules& r) {
-    const std::size_t n = n_, places = n + 2 * schedule_.group;
-    site_ = DeviceBuffer<Site>(n);
-    trial_ = DeviceBuffer<float4>(n);
-    most_ = DeviceBuffer<std::int64_t>(n);
-    fate_ = DeviceBuffer<std::uint8_t>(n);
-    hopeful_ = DeviceBuffer<std::uint8_t>(n);
-    radius_ = DeviceBuffer<double>(n);
-    species_ = DeviceBuffer<std::int32_t>(n);
-    head_ =
-        DeviceBuffer<std::int32_t>(static_cast<std::size_t>(r.cells[0]) * r.cells[1] * r.cells[2]);
-    next_ = DeviceBuffer<std::int32_t>(n);
-    index_ = DeviceBuffer<std::int32_t>(n);
-    order_ = DeviceBuffer<std::int32_t>(n);
-    count_ = DeviceBuffer<std::uint32_t>(1);
-    partner_ = DeviceBuffer<Site>(places);
-    ion_ = DeviceBuffer<std::int32_t>(places);
-    progress_ = DeviceBuffer<unsigned>(2);
-    tally_ = DeviceBuffer<Tally>(kRing);
-    reduction_ = DeviceBuffer<Reduction>(1);
-    std::size_t bytes = 0;
-    check(cub::DevicePartition::Flagged(nullptr, bytes, index_.data(), hopeful_.data(),
+  // Candidates first, in order. Returns how much memory CUB needs, without which it does nothing.
+  std::size_t partition(void* memory, std::size_t bytes) const {
+    check(cub::DevicePartition::Flagged(memory, bytes, index_.data(), candidate_.data(),
                                         order_.data(), count_.data(), n_, stream_),
           "partition");
-    partition_ = DeviceBuffer<char>(bytes);
+    return bytes;
   }
 
-  Buffers buffers(int slot) const {
-    return {site_.data(),         trial_.data(),        most_.data(),
-            fate_.data(),         hopeful_.data(),      radius_.data(),
-            head_.data(),         next_.data(),         order_.data(),
-            count_.data(),        partner_.data(),      ion_.data(),
-            image_.data(),        dipole_.data(),       progress_.data(),
-            progress_.data() + 1, tally_.data() + slot, n_};
+  ChainArrays arrays(int slot) const {
+    return {.site = site_.data(),
+            .trial = trial_.data(),
+            .most = most_.data(),
+            .decision = decision_.data(),
+            .candidate = candidate_.data(),
+            .radius = radius_.data(),
+            .head = head_.data(),
+            .next = next_.data(),
+            .order = order_.data(),
+            .count = count_.data(),
+            .partner = partner_.data(),
+            .ion = ion_.data(),
+            .image = image_.data(),
+            .dipole = dipole_.data(),
+            .ticket = progress_.data(),
+            .decided = progress_.data() + 1,
+            .counts = counts_.data() + slot,
+            .ions = n_};
   }
 
   int device_;
   Stream stream_;
   Event reached_;
-  Schedule schedule_;
-  int n_;
-  DeviceBuffer<Site> site_, partner_, left_;
-  DeviceBuffer<float4> trial_;
-  DeviceBuffer<std::int64_t> most_;
-  DeviceBuffer<std::uint8_t> fate_, hopeful_;
-  DeviceBuffer<double> radius_;
-  DeviceBuffer<std::int32_t> species_, head_, next_, index_, order_, ion_;
-  DeviceBuffer<std::uint32_t> count_;
-  DeviceBuffer<unsigned> progress_;  // ticket, decided
-  DeviceBuffer<Tally> tally_;
-  DeviceBuffer<Reduction> reduction_;
+  BrushLaunch brush_;
+  int n_, places_ = n_ + 2 * brush_.group;
+  DeviceBuffer<Site> site_{size(n_)}, partner_{size(places_)}, left_;
+  DeviceBuffer<float4> trial_{size(n_)};
+  DeviceBuffer<std::int64_t> most_{size(n_)};
+  DeviceBuffer<std::uint8_t> decision_{size(n_)}, candidate_{size(n_)};
+  DeviceBuffer<double> radius_{size(n_)};
+  DeviceBuffer<std::int32_t> species_{size(n_)}, head_, next_{size(n_)}, index_{size(n_)},
+      order_{size(n_)}, ion_{size(places_)};
+  DeviceBuffer<std::uint32_t> count_{1};
+  DeviceBuffer<unsigned> progress_{2};  // ticket, decided
+  DeviceBuffer<MoveCounts> counts_{kRing};
+  DeviceBuffer<Reduction> reduction_{1};
   DeviceBuffer<char> partition_;
   DeviceRest<double> rest_;  // with Ewald's energy
   DeviceRest<float> rest_single_;

@@ -12,8 +12,7 @@ namespace {
 template <class Real>
 __global__ void trace_kernel(HostParticles host, int n, unsigned long long* sum) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  unsigned long long trace = i < n ? trace_of<Real>(host, i) : 0;
-  for (int step = 16; step > 0; step /= 2) trace += __shfl_xor_sync(0xffffffffu, trace, step);
+  const unsigned long long trace = warp_sum(i < n ? trace_of<Real>(host, i) : 0);
   if (threadIdx.x % 32 == 0) atomicAdd(sum, trace);
 }
 
@@ -27,10 +26,10 @@ __global__ void write_kernel(Rules r, double3 axis_unit, HostParticles host, int
 
 // ---- measurements ----
 
-// Twice the energy in quanta, into tally.low and tally.high; always in float64.
+// Twice the energy in quanta; always in float64.
 template <Space B>
 __global__ void energy_kernel(const __grid_constant__ Rules r, const Site* site, int n,
-                              Tally* tally) {
+                              MoveCounts* counts) {
   __shared__ Partner<true> tile[kThreads];
   const int i = blockIdx.x * kThreads + threadIdx.x;
   const Site at = i < n ? site[i] : hole();
@@ -48,10 +47,9 @@ __global__ void energy_kernel(const __grid_constant__ Rules r, const Site* site,
     }
   }
   if (i >= n) return;
-  const std::int64_t energy = nearest_integer(at.charge * static_cast<double>(sum));
-  atomicAdd(&tally->low, static_cast<unsigned long long>(energy) & 0xffffffffu);
-  atomicAdd(reinterpret_cast<unsigned long long*>(&tally->high),
-            static_cast<unsigned long long>(energy >> 32));
+  MoveCounts own{};
+  own.add_accepted(nearest_integer(at.charge * static_cast<double>(sum)));
+  add_energy(counts, own);
 }
 
 // The ions that count, in any order, their species in place of their charge.
@@ -154,7 +152,7 @@ __global__ void pairs_kernel(const __grid_constant__ Rules r, Bins b, const Site
         const Site g = tile[k];
         if (!(separation<B, float>(r, at.x - g.x, at.y - g.y, at.z - g.z).squared < limit))
           continue;
-        const int bin = bin_of(b, squared_distance(r, at.x, at.y, at.z, g));
+        const int bin = bin_of(b, squared_distance(r, at, g));
         if (bin < 0) continue;
         const int kinds =
             species_pair(static_cast<int>(at.charge), static_cast<int>(g.charge), b.species);

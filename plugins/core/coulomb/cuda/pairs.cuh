@@ -5,10 +5,16 @@
 #include <type_traits>
 
 #include "../../runtime/device.cuh"
+#include "../../runtime/warp.cuh"
 #include "../model.h"
 
 namespace manymove::coulomb {
 namespace {
+
+// Over the lanes of a warp.
+__device__ std::int64_t warp_sum_wrapping(std::int64_t sum) {
+  return warp_reduce(sum, [](std::int64_t a, std::int64_t b) { return wrapping_sum(a, b); });
+}
 
 template <bool Double>
 struct Partner {
@@ -16,7 +22,7 @@ struct Partner {
   Real x, y, z, charge;
 };
 
-// A pair of positions of trial i against ion j.
+// The terms of trial i in equation 2: U at its new and at its present position, of ion j.
 template <bool Double, Space B>
 struct Pairs {
   using Real = typename Partner<Double>::Real;
@@ -94,16 +100,15 @@ struct DeviceRest {
   SmoothRest<S> here{};
 
   void upload(const EwaldBox& box, const RestTerms<S>& terms, cudaStream_t stream) {
-    coefficients = DeviceBuffer<S>(terms.coefficients.size());
-    lines = DeviceBuffer<std::uint8_t>(terms.lines.size());
-    coefficients.upload(terms.coefficients.data(), stream);
-    lines.upload(terms.lines.data(), stream);
+    coefficients = on_device(terms.coefficients, stream);
+    lines = on_device(terms.lines, stream);
     here = rest_of(box, terms, coefficients.data(), lines.data());
   }
   std::size_t bytes() const { return coefficients.size() * sizeof(S) + lines.size(); }
 };
 
-// Ewald's polynomial behind a group's memory, for all threads after the next barrier.
+// Ewald's polynomial in shared memory, behind a group's own, for all threads after the next
+// barrier.
 template <class S>
 __device__ SmoothRest<S> in_shared_memory(const SmoothRest<S>& rest, void* memory) {
   SmoothRest<S> copy = rest;

@@ -7,17 +7,10 @@
 #include <memory>
 #include <vector>
 
-#include "../state.h"
+#include "../far_field.h"
+#include "chain_arrays.cuh"
 
 namespace manymove::coulomb {
-
-inline constexpr int kRing = 256;  // sweeps whose tallies a device keeps
-
-// Of one sweep, as in the brush's tally.
-struct TreeTally {
-  unsigned long long accepted, direct, low;
-  long long high;
-};
 
 // Trials by place in the order of a sweep, of which those up to `end` are being decided. Their
 // batches, from `begin` on, are dealt out in turn to the devices that share the chain.
@@ -46,20 +39,6 @@ struct Deal {
   }
 };
 
-// Arrays of the engine, on the device.
-struct TreeInput {
-  Site* site;                // [N], moved by the sweep
-  const float4* trial;       // [N]
-  const std::int64_t* most;  // [N]
-  const double* radius;      // [N]
-  const std::int32_t *head, *next;
-  const std::int32_t* order;   // [N], hopeful ones first
-  const std::uint32_t* count;  // [1], of hopeful ones
-  // With a vacuum around: [N][3], and [1]; the sweep changes both
-  std::int32_t* image;
-  Dipole* dipole;
-};
-
 // What one device has of the tree. Its device must be current in every call.
 class DeviceTree {
  public:
@@ -68,10 +47,11 @@ class DeviceTree {
   virtual void fill(const Site* site) = 0;
 
   // ---- a sweep, by sweep_by_trees() ----
-  // Rules are those with the device's memory; slot: where the tally is kept.
-  virtual void begin_sweep(const Rules& rules, const TreeInput& input, int slot) = 0;
-  // The number of hopeful trials, for which the host waits.
-  virtual int hopeful() const = 0;
+  // Rules are those with the device's memory. The sweep moves the ions of the chain, and adds to
+  // its counts.
+  virtual void begin_sweep(const Rules& rules, const ChainArrays& chain) = 0;
+  // The number of candidates, for which the host waits.
+  virtual int candidates() const = 0;
   // Numbers of trials, functions of N alone
   virtual Epochs epochs() const = 0;
   virtual int batch() const = 0;
@@ -81,27 +61,24 @@ class DeviceTree {
   virtual void decide_and_move(int begin, int end) = 0;
   virtual void decide(int begin, int end) = 0;
   // Takes the decisions of another device, in order with both devices' work.
-  virtual void hear(const DeviceTree& decider, int begin, int end) = 0;
+  virtual void receive(const DeviceTree& decider, int begin, int end) = 0;
   virtual void move(int begin, int end) = 0;
   virtual void end_epoch(int begin, int end) = 0;
   virtual void end_outer() = 0;
-
-  // Of `sweeps` slots
-  virtual void clear_tallies() = 0;
-  virtual std::vector<TreeTally> tallies(int sweeps) const = 0;
 };
 
-std::unique_ptr<DeviceTree> make_device_tree(const State& state, cudaStream_t stream);
+std::unique_ptr<DeviceTree> make_device_tree(const State& state, const ChangeTree& change,
+                                             cudaStream_t stream);
 
 // One device's part of a sweep.
-struct TreePart {
+struct TreeDevice {
   int device;
   DeviceTree* tree;
   Rules rules;
-  TreeInput input;
+  ChainArrays chain;
 };
 // Decides the trials of a sweep. Every device makes all moves; what is decided, and estimated for
 // that, is divided among them.
-void sweep_by_trees(const std::vector<TreePart>& parts, int slot);
+void sweep_by_trees(const std::vector<TreeDevice>& devices);
 
 }  // namespace manymove::coulomb

@@ -3,6 +3,14 @@
 // cooperative kernel, which takes its trials in batches. Within a batch all decisions are guessed,
 // what the guesses change for later trials is added, and what follows from that is guessed again,
 // until nothing changes: then each decision is the one that those before it entail.
+//
+// Why the result is the sequential chain: when no guess changes any more, each is what the
+// estimates entail given all guesses before it, so the first is right, and by induction all are. A
+// trial that the error's bound leaves open gets its direct sum under the same guesses; the first
+// one that disagrees is corrected, which makes it and all before it final, so that each pass
+// decides at least one trial more. A move changes few of the later decisions of a batch, so few
+// rounds are needed.
+//
 // On several devices, each decides the batches dealt to it, with one launch per batch, and receives
 // which trials of the other batches were accepted.
 #pragma once
@@ -11,7 +19,6 @@
 
 #include <climits>
 
-#include "tree_estimates.cuh"
 #include "tree_trials.cuh"
 
 namespace manymove::coulomb {
@@ -34,20 +41,19 @@ struct Epoch {
   static constexpr bool kSingle = B == Space::cell;
 
   const Rules& r;
-  const TreeView& v;
+  const TreeArrays& v;
   const SmoothRest<double>& rest;
-  const float4* trial;
   const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
   const int thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
   const int lane = threadIdx.x % 32;
 
-  // What the move of ion `a` does to the change of trial (from, to), without its charge.
+  // What the move of ion j, with its charge z_j, from `before` to `after` adds to the change of the
+  // potential of trial i from `from` to `to`: equation 2 for i > j in place of i < j,
+  // z_j [psi(to - after) - psi(from - after) - psi(to - before) + psi(from - before)].
   __device__ double pair(const Site& from, const Site& to, const Site& before,
                          const Site& after) const {
-    const Separation<double> d[4] = {separation<B>(r, to.x, to.y, to.z, after),
-                                     separation<B>(r, from.x, from.y, from.z, after),
-                                     separation<B>(r, to.x, to.y, to.z, before),
-                                     separation<B>(r, from.x, from.y, from.z, before)};
+    const Separation<double> d[4] = {separation<B>(r, to, after), separation<B>(r, from, after),
+                                     separation<B>(r, to, before), separation<B>(r, from, before)};
     double p[4];
     if constexpr (B == Space::ewald) {
       for (int n = 0; n < 4; n += 2) {
@@ -85,7 +91,7 @@ struct Epoch {
   }
   // What a vacuum around adds to the change of a trial's potential at its turn.
   __device__ std::int64_t from_vacuum(int k, float charge) const {
-    return in_vacuum() ? dipole_term(r, charge, *v.dipole + v.earlier[k], v.gain[k]) : 0;
+    return in_vacuum() ? dipole_term(r, charge, *v.chain.dipole + v.earlier[k], v.gain[k]) : 0;
   }
   // By a warp: adds the gains of the changed trials before trial k.
   __device__ void add_gains(int k, const std::int32_t* flipped, int changed) const {
@@ -97,13 +103,12 @@ struct Epoch {
       const double sign = entry & 1 ? 1 : -1;
       sum = sum + Dipole{sign * gain.x, sign * gain.y, sign * gain.z};
     }
-    for (int step = 16; step > 0; step /= 2)
-      sum = sum + Dipole{__shfl_xor_sync(0xffffffffu, sum.x, step),
-                         __shfl_xor_sync(0xffffffffu, sum.y, step),
-                         __shfl_xor_sync(0xffffffffu, sum.z, step)};
+    sum = {warp_sum(sum.x), warp_sum(sum.y), warp_sum(sum.z)};
     if (lane == 0) v.earlier[k] = v.earlier[k] + sum;
   }
 
+  // Whether trial k of ion i overlaps at its turn, given the guesses: an ion counts where it was at
+  // the start of the sweep unless it has moved, and at its new place if it has.
   __device__ bool blocked(int k, int i, const Site& to) const {
     std::int32_t at = v.conflict[k];
     if (at == kFree) return false;
@@ -112,18 +117,20 @@ struct Epoch {
         if (static_cast<bool>(fresh(v.moved + entry / 2)) == (entry % 2 == 1)) return true;
       return false;
     }
-    const auto now = [&](int j) { return v.site[j]; };
-    const auto then = [&](int j) { return Site{trial[j].x, trial[j].y, trial[j].z, 0}; };
+    const auto now = [&](int j) { return v.chain.site[j]; };
+    const auto then = [&](int j) { return site_of(v.chain.trial[j], 0); };
     // An ion that has moved in this sweep is found among the new places.
-    return overlaps(r, {v.head, v.next}, now, v.radius, i, to.x, to.y, to.z,
+    return overlaps(r, v.chain.lists(), now, v.chain.radius, i, to,
                     [&](int j) { return !fresh(v.moved + j); }) ||
-           overlaps(r, {v.new_head, v.new_next}, then, v.radius, i, to.x, to.y, to.z,
+           overlaps(r, v.new_lists(), then, v.chain.radius, i, to,
                     [&](int j) { return j < i && fresh(v.moved + j); });
   }
+  // What is guessed of trial k: for the trials of its batch, and for overlaps with its ion i.
   __device__ void set(int k, int i, bool accept) const {
     v.accepted[k] = accept;
     v.moved[i] = accept;
   }
+  // The same for a guess that changes, which the next round takes from the list.
   __device__ void flip(int k, int i, bool accept, int list) const {
     set(k, i, accept);
     v.flipped[list][atomicAdd(v.count + kFlipped + list, 1u)] = 2 * k + accept;
@@ -138,7 +145,7 @@ struct Epoch {
   };
   __device__ Guess guess_at(int k) const {
     return {site_at(v.from, k), site_at(v.to, k), v.change[k],       v.error[k],
-            v.limit[k],         v.order[k],       v.accepted[k] != 0};
+            v.limit[k],         v.chain.order[k], v.accepted[k] != 0};
   }
   // What follows for a trial from its estimate as it is.
   __device__ void guess(int k, const Guess& g, int list) const {
@@ -155,6 +162,9 @@ struct Epoch {
   }
 
   // Guesses of the trials from `decided` on, until nothing changes; `list` holds the last changes.
+  // A round: a warp per trial sums what the changed guesses before it add or take back, corrects
+  // the estimate, and guesses again. Lists are used in turn, so that one barrier per round is
+  // enough: one is read, one is filled, and one is emptied for the next round.
   __device__ void settle(int begin, int end, int decided, int& list) const {
     for (;;) {
       // First what does not depend on the number of changes, to wait for all of it at a time
@@ -183,10 +193,8 @@ struct Epoch {
           }
           sum += entry & 1 ? gain : -gain;
         }
-        for (int step = 16; step > 0; step /= 2) {
-          sum += __shfl_xor_sync(0xffffffffu, sum, step);
-          if constexpr (kSingle) error += __shfl_xor_sync(0xffffffffu, error, step);
-        }
+        sum = warp_sum(sum);
+        if constexpr (kSingle) error = warp_sum(error);
         if (in_vacuum()) add_gains(k, v.flipped[list], changed);
         if (lane != 0) continue;
         v.change[k] = g.change += sum;
@@ -211,7 +219,7 @@ struct Epoch {
         const bool here = first + static_cast<int>(threadIdx.x) < count;
         const int k = here ? v.open[list][first + threadIdx.x] : begin;
         place[threadIdx.x] = here ? k : -1;
-        ion[threadIdx.x] = v.order[k];
+        ion[threadIdx.x] = v.chain.order[k];
         from[threadIdx.x] = site_at(v.from, k);
         to[threadIdx.x] = site_at(v.to, k);
         total[threadIdx.x] = 0;
@@ -223,8 +231,8 @@ struct Epoch {
         const Partner<true> g = as_partner<true>(at);
         return pairs.change(g, pairs.to(g));
       };
-      for (int j = thread; j < v.ions; j += threads) {
-        const Site at = site_at(v.site, j);
+      for (int j = thread; j < v.chain.ions; j += threads) {
+        const Site at = site_at(v.chain.site, j);
 #pragma unroll
         for (int u = 0; u < kTogether; ++u)
           if (place[u] >= 0 && j != ion[u]) sum[u] = wrapping_sum(sum[u], term(u, at));
@@ -240,8 +248,7 @@ struct Epoch {
 #pragma unroll
       for (int u = 0; u < kTogether; ++u) {
         if (place[u] < 0) continue;
-        for (int step = 16; step > 0; step /= 2)
-          sum[u] = wrapping_sum(sum[u], __shfl_xor_sync(0xffffffffu, sum[u], step));
+        sum[u] = warp_sum_wrapping(sum[u]);
         if (lane == 0 && sum[u] != 0) atomicAdd(total + u, static_cast<unsigned long long>(sum[u]));
       }
       __syncthreads();
@@ -269,10 +276,10 @@ struct Epoch {
   // Sets right the first guess that does not hold, which decides it and all before it, and returns
   // whether there was one.
   __device__ bool correct(int begin, int end, int& decided, int& list, int count,
-                          TreeTally& tally) const {
+                          MoveCounts& counts) const {
     direct_sums(begin, end, list, count);
     grid.sync();
-    if (thread == 0) tally.direct += count;
+    if (thread == 0) counts.direct += count;
     const int k = first_wrong(list, count);
     if (k == INT_MAX) return false;
     // Energies of those that are decided now take the sums; an estimate may be undefined.
@@ -283,15 +290,16 @@ struct Epoch {
     list = 0;
     if (thread == 0) {
       for (int c = kFlipped; c < kCounts; ++c) v.count[c] = 0;
-      flip(k, v.order[k], !v.accepted[k], list);
+      flip(k, v.chain.order[k], !v.accepted[k], list);
     }
     decided = k + 1;
     grid.sync();
     return true;
   }
 
-  // Counts the accepted trials of a batch and their energies.
-  __device__ void add_energies(int begin, int end, int list, int count, TreeTally& tally) const {
+  // Counts the accepted trials of a batch and their energies: the direct sums of those that have
+  // them, estimates otherwise.
+  __device__ void add_energies(int begin, int end, int list, int count, MoveCounts& counts) const {
     for (int k = begin + thread; k < end; k += threads) {
       if (!v.accepted[k]) continue;
       const float charge = v.to[k].charge;
@@ -300,10 +308,7 @@ struct Epoch {
         if (v.open[list][u] == k)
           change = static_cast<double>(static_cast<std::int64_t>(v.exact[u]));
       change += static_cast<double>(from_vacuum(k, charge));
-      const std::int64_t energy = nearest_integer(static_cast<double>(charge) * change);
-      ++tally.accepted;
-      tally.low += static_cast<unsigned long long>(energy) & 0xffffffffu;
-      tally.high += energy >> 32;
+      counts.add_accepted(nearest_integer(static_cast<double>(charge) * change));
     }
   }
 
@@ -313,11 +318,11 @@ struct Epoch {
     for (int k = begin + thread; k < end; k += threads) {
       if (!v.accepted[k]) continue;
       const Site to = site_at(v.to, k);
-      const int i = v.order[k];
-      v.site[i] = to;
+      const int i = v.chain.order[k];
+      v.chain.site[i] = to;
       v.moved[i] = 1;
       if (!in_vacuum()) continue;
-      follow(r, site_at(v.from, k), to, v.image + 3 * static_cast<std::size_t>(i));
+      follow(r, site_at(v.from, k), to, v.chain.image + 3 * static_cast<std::size_t>(i));
       sum = sum + v.gain[k];
     }
     return sum;
@@ -345,11 +350,11 @@ struct Epoch {
       const int place = part * kChunk + static_cast<int>(threadIdx.x);
       const bool moves = static_cast<int>(threadIdx.x) < some * kChunk && place < batch &&
                          fresh(v.accepted + first + place);
-      const unsigned here = __ballot_sync(0xffffffffu, moves);
+      const unsigned here = __ballot_sync(kWholeWarp, moves);
       __syncthreads();
       if (lane == 0 && threadIdx.x < kMostMoves) found[threadIdx.x / 32] = __popc(here);
       __syncthreads();
-      int count = 0, to_place = __popc(here & ((1u << lane) - 1));
+      int count = 0, to_place = lanes_before(here, lane);
 #pragma unroll
       for (int w = 0; w < kMostMoves / 32; ++w) {
         if (w < static_cast<int>(threadIdx.x) / 32) to_place += found[w];
@@ -409,7 +414,7 @@ struct Epoch {
             before[threadIdx.x] = here;
             after[threadIdx.x] = site_at(v.to, l);
           }
-          if ((l - first) / kTreeThreads == group) set(l, v.order[l], accepted);
+          if ((l - first) / kTreeThreads == group) set(l, v.chain.order[l], accepted);
         }
       }
       __syncthreads();
@@ -427,7 +432,6 @@ struct Epoch {
       }
     }
   }
-  __device__ static Site hole() { return {67108864.0f, 0.5f, 0.5f, 0.0f}; }  // at no distance 0
   __device__ void add(double* change, double* bound, double sum, double error) const {
     atomicAdd(change, sum);
     if constexpr (kSingle) atomicAdd(bound, 0x1p-20 * v.quanta * error);
@@ -448,7 +452,9 @@ struct Epoch {
     error += size;
   }
 
-  __device__ void decide(int begin, int end, TreeTally& tally) const {
+  // Decides the trials of a batch. The first guesses of pairs in float32 take what trials that look
+  // accepted change for later ones; otherwise all are taken for rejected before the first round.
+  __device__ void decide(int begin, int end, MoveCounts& counts) const {
     int list = 0, decided = begin, open;
     if constexpr (kSingle) {
       add_within(begin, end);
@@ -470,8 +476,8 @@ struct Epoch {
     do {
       settle(begin, end, decided, list);
       open = static_cast<int>(fresh(v.count + kOpen + list));
-    } while (open > 0 && correct(begin, end, decided, list, open, tally));
-    add_energies(begin, end, list, open, tally);
+    } while (open > 0 && correct(begin, end, decided, list, open, counts));
+    add_energies(begin, end, list, open, counts);
   }
 
   // Makes the moves of a batch that is decided.
@@ -482,36 +488,35 @@ struct Epoch {
     if (in_vacuum()) {
       grid.sync();
       if (gained.x != 0 || gained.y != 0 || gained.z != 0) {
-        atomicAdd(&v.dipole->x, gained.x);
-        atomicAdd(&v.dipole->y, gained.y);
-        atomicAdd(&v.dipole->z, gained.z);
+        atomicAdd(&v.chain.dipole->x, gained.x);
+        atomicAdd(&v.chain.dipole->y, gained.y);
+        atomicAdd(&v.chain.dipole->z, gained.z);
       }
     }
     add_moves(begin, end);
     grid.sync();
   }
 
+  // An epoch, or the part of it that one device decides or all devices move.
   __device__ void run(Step step, int begin, int end) const {
-    TreeTally tally{};
+    MoveCounts counts{};
     for (int batch = begin; batch < end; batch += v.deal.batch) {
       const int stop = min(end, batch + v.deal.batch);
-      if (step != Step::move) decide(batch, stop, tally);
+      if (step != Step::move) decide(batch, stop, counts);
       if (step != Step::decide) make_moves(batch, stop);
     }
-    if (tally.accepted + tally.direct == 0) return;
-    atomicAdd(&v.tally->accepted, tally.accepted);
-    atomicAdd(&v.tally->direct, tally.direct);
-    atomicAdd(&v.tally->low, tally.low);
-    atomicAdd(reinterpret_cast<unsigned long long*>(&v.tally->high),
-              static_cast<unsigned long long>(tally.high));
+    if (counts.accepted + counts.direct == 0) return;
+    atomicAdd(&v.chain.counts->accepted, counts.accepted);
+    atomicAdd(&v.chain.counts->direct, counts.direct);
+    add_energy(v.chain.counts, counts);
   }
 };
 
 template <Space B>
 __global__ void __launch_bounds__(kTreeThreads, B == Space::ewald ? 2 : 3)
-    epoch_kernel(const __grid_constant__ Rules r, const __grid_constant__ TreeView v,
-                 const float4* trial, Step step, int begin, int end) {
-  Epoch<B>{r, v, r.rest, trial}.run(step, begin, end);
+    epoch_kernel(const __grid_constant__ Rules r, const __grid_constant__ TreeArrays v, Step step,
+                 int begin, int end) {
+  Epoch<B>{r, v, r.rest}.run(step, begin, end);
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 // field on the mesh and the ions nearby.
 #pragma once
 
-#include "tree_mesh.cuh"
 #include "tree.h"
+#include "tree_mesh.cuh"
 
 namespace manymove::coulomb {
 namespace {
@@ -29,40 +29,55 @@ __device__ std::size_t cell_at(const SourceCells& s, const Site& at) {
              s.cells[0] +
          cell_at(s, 0, at.x);
 }
-__global__ void count_cells_kernel(SourceCells s, const Site* site, int ions) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < ions) atomicAdd(s.count + cell_at(s, site[i]), 1u);
-}
-__global__ void sort_cells_kernel(SourceCells s, const Site* site, int ions, Site* sorted) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= ions) return;
-  const std::size_t cell = cell_at(s, site[i]);
-  sorted[s.first[cell] + atomicSub(s.count + cell, 1u) - 1] = site[i];
-}
+// What is sorted into cells: ions, what accepted moves have left (with the opposite charge) and
+// reached, or the numbers of the sites of trials.
+struct IonItems {
+  const Site* site;
+  int count;
 
-__global__ void count_places_kernel(SourceCells s, Places places) {
+  __device__ bool has(int) const { return true; }
+  __device__ Site site_of(int i) const { return site[i]; }
+  __device__ Site operator[](int i) const { return site[i]; }
+};
+struct MoveItems {
+  TrialSites trials;
+  const std::uint8_t* accepted;
+  int count = 2 * trials.count;
+
+  __device__ bool has(int i) const { return accepted[i / 2]; }
+  __device__ Site site_of(int i) const { return trials.at(i); }
+  __device__ Site operator[](int i) const {
+    Site at = trials.at(i);
+    if (i % 2 == 0) at.charge = -at.charge;
+    return at;
+  }
+};
+struct SiteItems {
+  TrialSites trials;
+  int count = 2 * trials.count;
+
+  __device__ bool has(int) const { return true; }
+  __device__ Site site_of(int i) const { return trials.at(i); }
+  __device__ int operator[](int i) const { return i; }
+};
+template <class T>
+concept CellItems = requires(const T items, int i) {
+  { items.count } -> std::convertible_to<int>;
+  items.has(i);      // whether the ith is to be sorted
+  items.site_of(i);  // into the cell of which site
+  items[i];          // and what
+};
+template <CellItems Items>
+__global__ void count_kernel(SourceCells s, Items items) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < 2 * places.count) atomicAdd(s.count + cell_at(s, places.at(i)), 1u);
+  if (i < items.count && items.has(i)) atomicAdd(s.count + cell_at(s, items.site_of(i)), 1u);
 }
-// Those that moves have left and reached, as sources: what left has the opposite charge.
-__global__ void count_moves_kernel(SourceCells s, Places places, const std::uint8_t* accepted) {
+template <CellItems Items, class Sorted>
+__global__ void sort_kernel(SourceCells s, Items items, Sorted* sorted) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < 2 * places.count && accepted[i / 2]) atomicAdd(s.count + cell_at(s, places.at(i)), 1u);
-}
-__global__ void sort_moves_kernel(SourceCells s, Places places, const std::uint8_t* accepted,
-                                  Site* sorted) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= 2 * places.count || !accepted[i / 2]) return;
-  Site at = places.at(i);
-  if (i % 2 == 0) at.charge = -at.charge;
-  const std::size_t cell = cell_at(s, at);
-  sorted[s.first[cell] + atomicSub(s.count + cell, 1u) - 1] = at;
-}
-__global__ void sort_places_kernel(SourceCells s, Places places, std::int32_t* sorted) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= 2 * places.count) return;
-  const std::size_t cell = cell_at(s, places.at(i));
-  sorted[s.first[cell] + atomicSub(s.count + cell, 1u) - 1] = i;
+  if (i >= items.count || !items.has(i)) return;
+  const std::size_t cell = cell_at(s, items.site_of(i));
+  sorted[s.first[cell] + atomicSub(s.count + cell, 1u) - 1] = items[i];
 }
 
 // ---- estimates ----
@@ -97,19 +112,27 @@ __device__ int wrapped_cell(const SourceCells& s, int axis, int cell) {
   return cell < 0 ? cell + s.cells[axis] : cell >= s.cells[axis] ? cell - s.cells[axis] : cell;
 }
 
-// A lane's share of a potential in float32, and a bound of its error.
-struct Share {
-  double sum = 0, error = 0;
+// What stands for the charges on the mesh at short range, sorted into cells.
+struct Sources {
+  SourceCells cells;
+  const Site* site;
+  const NearTable* table;
 };
 
-// By a warp, each lane its share: potential at short range, sources, and those that stand there.
-// First each lane finds the sources of a row of cells, then each half of the warp takes one row
-// after the other.
+// A potential in float32, a bound of its error without that of the mesh, sources within some
+// distance, and those that stand exactly there.
+struct SiteEstimate {
+  double potential, error;
+  int sources, coincident;
+};
+
+// By a warp, each lane its part: potential at short range. First each lane finds the sources of a
+// row of cells, then each half of the warp takes one row after the other.
 template <Space B>
-__device__ void add_near(const Rules& r, const Mesh& m, const NearTable& table,
-                         const SourceCells& s, const Site* source, const Site& at, Share& share,
-                         int& sources, int& coincident) {
+__device__ void add_near(const Rules& r, const MeshArrays& m, const NearTable& table,
+                         const Sources& from, const Site& at, SiteEstimate& e) {
   constexpr Space kNear = B == Space::ewald ? Space::nearest : B;
+  const SourceCells& s = from.cells;
   const int lane = threadIdx.x % 32;
   const double place[3] = {(at.x + s.half[0]) * s.per_edge[0], (at.y + s.half[1]) * s.per_edge[1],
                            (at.z + s.half[2]) * s.per_edge[2]};
@@ -130,31 +153,32 @@ __device__ void add_near(const Rules& r, const Mesh& m, const NearTable& table,
         const std::size_t start =
             (static_cast<std::size_t>(wrapped_cell(s, 2, z)) * s.cells[1] + wrapped_cell(s, 1, y)) *
             s.cells[0];
-        int from = row.first, rest = row.count;
+        int next = row.first, rest = row.count;
         for (int piece = 0; piece < 2 && rest > 0; ++piece) {
-          const int low = wrapped_cell(s, 0, from), cells = min(rest, s.cells[0] - low);
+          const int low = wrapped_cell(s, 0, next), cells = min(rest, s.cells[0] - low);
           begin[piece] = s.first[start + low];
           end[piece] = s.first[start + low + cells];
-          from += cells;
+          next += cells;
           rest -= cells;
         }
       }
     }
     float part = 0, size = 0, part_size = 0;
-    int terms = 0;
+    int terms = 0;  // of the relative error of the sum in float32
     for (int piece = 0; piece < (s.periodic ? 2 : 1); ++piece) {
-      unsigned pairs = __ballot_sync(0xffffffffu, begin[piece] < end[piece]);
+      unsigned pairs = __ballot_sync(kWholeWarp, begin[piece] < end[piece]);
       for (pairs = (pairs | pairs >> 1) & 0x55555555u; pairs; pairs &= pairs - 1) {
         const int source_lane = __ffs(static_cast<int>(pairs)) - 1 + lane / 16;
-        const std::uint32_t low = __shfl_sync(0xffffffffu, begin[piece], source_lane),
-                            high = __shfl_sync(0xffffffffu, end[piece], source_lane);
+        const std::uint32_t low = __shfl_sync(kWholeWarp, begin[piece], source_lane),
+                            high = __shfl_sync(kWholeWarp, end[piece], source_lane);
         for (std::uint32_t j = low + lane % 16; j < high; j += 16) {
-          const Site g = site_at(source, j);
+          const Site g = site_at(from.site, j);
           const auto d = separation<kNear, float>(r, at.x - g.x, at.y - g.y, at.z - g.z);
           ++terms;
-          coincident += d.squared == 0;
+          e.coincident += d.squared == 0;
           const float v = d.squared * per_reach2;
           if (v < 1 && d.squared > 0) {
+            // 1 / r without its smooth part, which is on the mesh
             const float inverse = inverse_root_single(d.squared);
             const float term = inverse - value_of(table, v);
             part = fused(g.charge, term, part);
@@ -164,15 +188,17 @@ __device__ void add_near(const Rules& r, const Mesh& m, const NearTable& table,
         }
       }
     }
-    share.sum += part;
-    share.error += table.error * size + 0x1p-24 * terms * part_size;
-    sources += terms;
+    e.potential += part;
+    // The table errs by that share of each 1 / r, and each of the lane's sums by 2^-24 per term.
+    e.error += table.error * size + 0x1p-24 * terms * part_size;
+    e.sources += terms;
   }
 }
-// Adds the potential on the mesh, some rows of the window at a time. A term has at most 26
-// roundings.
+// Adds the potential on the mesh, sum of w_x w_y w_z phi over the W^3 points under the window, some
+// rows of the window at a time: lane c + W row takes the points with z = c of every kRows-th row y.
+// A term has at most 26 roundings, each 2^-24 of its magnitude.
 template <int W>
-__device__ void add_far(const Mesh& m, const Site& at, float (*weight)[W], Share& share) {
+__device__ void add_far(const MeshArrays& m, const Site& at, float (*weight)[W], SiteEstimate& e) {
   constexpr int kRows = 32 / W;
   const int lane = threadIdx.x % 32;
   int first[3];
@@ -200,88 +226,84 @@ __device__ void add_far(const Mesh& m, const Site& at, float (*weight)[W], Share
       sum = fused(weight[0][a], plane, sum);
       size = fused(abs_of(weight[0][a]), plane_size, size);
     }
-    share.sum += weight[2][c] * sum;
-    share.error += 32 * 0x1p-24 * abs_of(weight[2][c] * size);
+    e.potential += weight[2][c] * sum;
+    e.error += 32 * 0x1p-24 * abs_of(weight[2][c] * size);
   }
   __syncwarp();
 }
 
 constexpr int kEstimateThreads = 512;
 
-struct PlaceEstimate {
-  double potential, error;  // without the bound of the mesh
-  int sources, coincident;
-};
-// A warp per place: the potential of a field there, or with `More` that in addition. `origin`: the
-// first of the trials in the order of a sweep. For this device's trials.
+// A warp per site: the potential of a field there, or with `More` that in addition. For the trials
+// that are dealt to this device.
 template <Space B, int W, bool More>
 __global__ void __launch_bounds__(kEstimateThreads, 2)
-    potential_kernel(const __grid_constant__ Rules r, const __grid_constant__ Mesh m,
-                     const __grid_constant__ SourceCells s, const Site* source,
-                     const NearTable* near_table, Places places, int origin, Deal deal,
-                     const std::int32_t* sorted, PlaceEstimate* estimate) {
+    potential_kernel(const __grid_constant__ Rules r, const __grid_constant__ MeshArrays m,
+                     const __grid_constant__ Sources from, TrialSites trials, Deal deal,
+                     const std::int32_t* sorted, SiteEstimate* estimate) {
   __shared__ float weights[kEstimateThreads / 32][3][W];
   __shared__ NearTable table;
-  copy_table(*near_table, table);
+  copy_table(*from.table, table);
   __syncthreads();
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int number = blockIdx.x * (kEstimateThreads / 32) + warp;
-  if (number >= 2 * places.count) return;
-  const int place = sorted[number];
-  if (!deal.owns(origin + place / 2)) return;
-  const Site at = places.at(place);
-  int sources = 0, coincident = 0;
-  Share share;
-  add_near<B>(r, m, table, s, source, at, share, sources, coincident);
-  add_far<W>(m, at, weights[warp], share);
-  for (int step = 16; step > 0; step /= 2) {
-    share.sum += __shfl_xor_sync(0xffffffffu, share.sum, step);
-    share.error += __shfl_xor_sync(0xffffffffu, share.error, step);
-    sources += __shfl_xor_sync(0xffffffffu, sources, step);
-    coincident += __shfl_xor_sync(0xffffffffu, coincident, step);
-  }
+  if (number >= 2 * trials.count) return;
+  const int site = sorted[number];
+  if (!deal.owns(trials.first + site / 2)) return;
+  const Site at = trials.at(site);
+  SiteEstimate own{};
+  add_near<B>(r, m, table, from, at, own);
+  add_far<W>(m, at, weights[warp], own);
+  own = {warp_sum(own.potential), warp_sum(own.error), warp_sum(own.sources),
+         warp_sum(own.coincident)};
   if (lane != 0) return;
-  PlaceEstimate& e = estimate[place];
+  SiteEstimate& e = estimate[site];
   if constexpr (More)
-    e = {e.potential + share.sum, e.error + share.error, e.sources + sources,
-         e.coincident + coincident};
+    e = {e.potential + own.potential, e.error + own.error, e.sources + own.sources,
+         e.coincident + own.coincident};
   else
-    e = {share.sum, share.error, sources, coincident};
+    e = own;
 }
 
-// Bound of the error of the field of moves, if there is one.
-struct MovesBound {
-  double field, per_norm;
-  const double* squares;
+// Bounds of the errors of estimates: of the field of ions, and of that of moves if there is one.
+struct EstimateBounds {
+  ErrorBound ions;
+  double moves = 0, moves_per_norm = 0;
+  const double* moves_squares = nullptr;
+  // Pair terms that may be added, and float64 roundings that they go through; those in float32 are
+  // measured.
+  double later = 0, roundings = 0;
 };
-// A thread per trial of this device: what its move would change, and a bound of the error. `later`:
-// pair terms that may be added, and `roundings`: float64 roundings that they go through; those in
-// float32 are measured.
+// A thread per trial of this device: what its move would change,
+//   phi(to) - phi(from) - z [psi(to - from) - psi_far(0)],
+// where phi has the ion itself: its own potential at `to`, and at `from` only the far part of that.
+// And a bound of the error of this. NaN where another ion stands at either place, which the sums at
+// short range leave out.
 template <Space B>
-__global__ void estimate_kernel(const __grid_constant__ Rules r, const __grid_constant__ Mesh m,
-                                ErrorBound bound, MovesBound moves, double least, Places places,
-                                int origin, Deal deal, const PlaceEstimate* estimate, double later,
-                                double roundings, double* change, double* error) {
+__global__ void estimate_kernel(const __grid_constant__ Rules r,
+                                const __grid_constant__ MeshArrays m, EstimateBounds bounds,
+                                TrialSites trials, Deal deal, const SiteEstimate* estimate,
+                                double* change, double* error) {
   const int k = blockIdx.x * blockDim.x + threadIdx.x;
-  if (k >= places.count || !deal.owns(origin + k)) return;
-  const Site here = places.at(2 * k), there = places.at(2 * k + 1);
-  const PlaceEstimate now = estimate[2 * k], then = estimate[2 * k + 1];
+  if (k >= trials.count || !deal.owns(trials.first + k)) return;
+  const Site here = trials.at(2 * k), there = trials.at(2 * k + 1);
+  const SiteEstimate now = estimate[2 * k], then = estimate[2 * k + 1];
   const bool rests = here.x == there.x && here.y == there.y && here.z == there.z;
   const bool defined = now.coincident == 1 && (rests || then.coincident == 0);
   double sum = 0;
   if (!rests) {
-    const double own =
-        unit_potential<B>(r, r.rest, separation<B>(r, there.x, there.y, there.z, here));
+    // Without the ion's own potential: where it is, only the far part of that counts.
+    const double own = unit_potential<B>(r, r.rest, separation<B>(r, there, here));
     sum = then.potential - now.potential - here.charge * (own - m.rules.at_zero);
   }
   change[k] = defined ? sum : as_double(0x7ff8000000000000ull);
   const double quanta = 6755399441055744.0 / r.magic;
-  const double terms = later + now.sources + then.sources;
-  const double of_moves =
-      moves.squares == nullptr ? 0 : moves.field + moves.per_norm * sqrt(*moves.squares);
-  const double proven = error_of(bound, sqrt(*m.squares), terms, roundings) + of_moves +
-                        1.01 * quanta * (now.error + then.error);
-  error[k] = fmax(proven, least / abs_of(here.charge));
+  const double terms = bounds.later + now.sources + then.sources;
+  const double of_moves = bounds.moves_squares == nullptr
+                              ? 0
+                              : bounds.moves + bounds.moves_per_norm * sqrt(*bounds.moves_squares);
+  error[k] = error_of(bounds.ions, sqrt(*m.squares), terms, bounds.roundings) + of_moves +
+             1.01 * quanta * (now.error + then.error);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace manymove::coulomb {
 namespace {
 
-constexpr int kThreads = 256, kReachCells = 3;
+constexpr int kReachCells = 3;  // cells of sources along an axis within reach, on either side
 
 // The plan with the fewest stages, and the smallest radices of those.
 FftPlan wide_plan(int length) {
@@ -70,15 +70,12 @@ class DeviceCells {
   }
   operator const SourceCells&() const { return cells_; }
 
-  // With a kernel that counts and one that sorts, a thread for each of `number` things; both take
-  // the cells and `arguments`, the latter also where the sorted ones go.
-  template <class Count, class Sort, class To, class... Arguments>
-  void sort(Count count, Sort sort, int number, To* to, cudaStream_t stream,
-            Arguments... arguments) {
-    const int blocks = blocks_for(number, kThreads);
-    count<<<blocks, kThreads, 0, stream>>>(cells_, arguments...);
+  template <CellItems Items, class Sorted>
+  void sort(const Items& items, Sorted* sorted, cudaStream_t stream) {
+    const int blocks = blocks_for(items.count, kThreads);
+    count_kernel<<<blocks, kThreads, 0, stream>>>(cells_, items);
     add_up(scan_.data(), scan_.size(), stream);
-    sort<<<blocks, kThreads, 0, stream>>>(cells_, arguments..., to);
+    sort_kernel<<<blocks, kThreads, 0, stream>>>(cells_, items, sorted);
     check_launch();
   }
 
@@ -121,7 +118,7 @@ class DeviceField {
   }
 
   const FarField& field() const { return field_; }
-  const Mesh& mesh() const { return mesh_; }
+  const MeshArrays& mesh() const { return mesh_; }
 
   void clear() { charge_.clear(mesh_stream_); }
   void fill(const Site* site, int ions) {
@@ -130,10 +127,10 @@ class DeviceField {
     check_launch();
   }
   // The charges of accepted moves go with them.
-  void follow(const Places& places, const std::int32_t* sorted, const std::uint8_t* accepted) {
+  void follow(const TrialSites& trials, const std::int32_t* sorted, const std::uint8_t* accepted) {
     // Not so many blocks that they keep off the kernels of the other stream
-    follow_<<<std::min(2 * places.count, follow_blocks_), spread_threads_, 0, mesh_stream_>>>(
-        mesh_, places, sorted, accepted);
+    follow_<<<std::min(2 * trials.count, follow_blocks_), spread_threads_, 0, mesh_stream_>>>(
+        mesh_, trials, sorted, accepted);
     check_launch();
   }
 
@@ -156,21 +153,18 @@ class DeviceField {
   }
 
   // The sources by cell: ions, or what accepted moves have left and reached.
-  void sort(const Site* site, int ions) {
-    cells_.sort(count_cells_kernel, sort_cells_kernel, ions, source_.data(), stream_, site, ions);
-  }
-  void sort(const Places& places, const std::uint8_t* accepted) {
-    cells_.sort(count_moves_kernel, sort_moves_kernel, 2 * places.count, source_.data(), stream_,
-                places, accepted);
+  template <CellItems Items>
+  void sort(const Items& items) {
+    cells_.sort(items, source_.data(), stream_);
   }
 
-  // At the places of trials, of which `origin` is the first; `more`: in addition to what is there.
-  void estimate(const Rules& r, const Places& places, int origin, const Deal& deal,
-                const std::int32_t* sorted, PlaceEstimate* estimate, bool more) {
-    (more ? more_potential_ : potential_)<<<blocks_for(2 * places.count, kEstimateThreads / 32),
+  // At the sites of trials; `more`: in addition to what is there.
+  void estimate(const Rules& r, const TrialSites& trials, const Deal& deal,
+                const std::int32_t* sorted, SiteEstimate* estimate, bool more) {
+    const Sources sources{cells_, source_.data(), near_table_.data()};
+    (more ? more_potential_ : potential_)<<<blocks_for(2 * trials.count, kEstimateThreads / 32),
                                             kEstimateThreads, 0, stream_>>>(
-        r, mesh_, cells_, source_.data(), near_table_.data(), places, origin, deal, sorted,
-        estimate);
+        r, mesh_, sources, trials, deal, sorted, estimate);
     check_launch();
   }
 
@@ -182,12 +176,7 @@ class DeviceField {
     for (int a = 0; a < 3; ++a) {
       points *= static_cast<std::size_t>(m.points[a]);
       mesh_.plan[a] = wide_plan(m.length[a]);
-      std::vector<Complex<double>> turns;
-      for (int j = 0; j < m.length[a]; ++j) {
-        const double angle = -2 * 3.14159265358979323846 * j / m.length[a];
-        turns.push_back({std::cos(angle), std::sin(angle)});
-      }
-      twiddle_[a] = on_device(turns, stream_);
+      twiddle_[a] = on_device(fft_twiddles(m.length[a]), stream_);
       mesh_.twiddle[a] = twiddle_[a].data();
       line_memory_[a] =
           2 * sizeof(Complex<double>) * kLines * static_cast<std::size_t>(m.length[a]);
@@ -202,8 +191,7 @@ class DeviceField {
     allow(along_x_kernel, line_memory_[0]);
     charge_ = DeviceBuffer<unsigned long long>(points);
     on_mesh_ = DeviceBuffer<float>(points);
-    near_table_ = DeviceBuffer<NearTable>(1);
-    near_table_.upload(&field_.near_table, stream_);
+    near_table_ = on_device(&field_.near_table, 1, stream_);
     spectrum_ = DeviceBuffer<Complex<double>>(static_cast<std::size_t>(m.points[0]) * m.length[1] *
                                               field_.half[2]);
     spectrum_.clear(stream_);
@@ -219,16 +207,16 @@ class DeviceField {
     mesh_.half_y = field_.half[1];
   }
 
-  using Potential = void (*)(Rules, Mesh, SourceCells, const Site*, const NearTable*, Places, int,
-                             Deal, const std::int32_t*, PlaceEstimate*);
+  using Potential = void (*)(Rules, MeshArrays, Sources, TrialSites, Deal, const std::int32_t*,
+                             SiteEstimate*);
   FarField field_;
   cudaStream_t stream_, mesh_stream_;
-  Mesh mesh_{};
+  MeshArrays mesh_{};
   DeviceCells cells_;
   std::size_t line_memory_[3];
   int spread_threads_, follow_blocks_ = 8 * multiprocessors();
-  void (*fill_)(Mesh, const Site*, int);
-  void (*follow_)(Mesh, Places, const std::int32_t*, const std::uint8_t*);
+  void (*fill_)(MeshArrays, const Site*, int);
+  void (*follow_)(MeshArrays, TrialSites, const std::int32_t*, const std::uint8_t*);
   Potential potential_, more_potential_;
   DeviceBuffer<Complex<double>> twiddle_[3], spectrum_;
   DeviceBuffer<unsigned long long> charge_;

@@ -7,17 +7,13 @@
 
 #include "../../runtime/device.cuh"
 #include "../far_field.h"
+#include "chain_arrays.cuh"
 #include "pairs.cuh"
 
 namespace manymove::coulomb {
 namespace {
 
-__device__ Site site_at(const Site* sites, std::size_t k) {
-  const float4 v = reinterpret_cast<const float4*>(sites)[k];
-  return {v.x, v.y, v.z, v.w};
-}
-
-struct Mesh {
+struct MeshArrays {
   MeshRules rules;
   FftPlan plan[3];
   const Complex<double>* twiddle[3];
@@ -29,22 +25,23 @@ struct Mesh {
   int stride, half_y;
 };
 
-__device__ std::size_t mesh_row(const Mesh& m, int x, int y) {
+__device__ std::size_t mesh_row(const MeshArrays& m, int x, int y) {
   return (static_cast<std::size_t>(x) * m.rules.points[1] + y) * m.rules.points[2];
 }
-__device__ Complex<double>* spectrum_row(const Mesh& m, int x, int y) {
+__device__ Complex<double>* spectrum_row(const MeshArrays& m, int x, int y) {
   return m.spectrum + (static_cast<std::size_t>(x) * m.rules.length[1] + y) * m.stride;
 }
 
-// The two places of each trial of an epoch: 2 k is where the ion of the kth is, 2 k + 1 where its
-// trial would take it. They are sorted, so that places side by side share what they read.
-struct Places {
+// The two sites of each of `count` trials of a sweep, of which `first` is the place of the first
+// one in the order: 2 k is where the ion of the kth is, 2 k + 1 where its trial would take it. They
+// are sorted, so that sites side by side share what they read.
+struct TrialSites {
   const Site* from;
   const Site* to;
-  int count;  // of trials
+  int first, count;
 
-  __device__ Site at(int place) const {
-    return site_at(place % 2 ? to : from, static_cast<std::size_t>(place / 2));
+  __device__ Site at(int site) const {
+    return site_at(site % 2 ? to : from, static_cast<std::size_t>(site / 2));
   }
 };
 
@@ -53,9 +50,10 @@ struct Places {
 // A thread for each point under the window in a plane; W points along an axis.
 constexpr int spread_threads(int window) { return (window * window + 31) / 32 * 32; }
 
-// By a block: the charge of an ion at a place.
+// By a block: the charge z of an ion at a place, or with the sign -1 away from it. Each point gets
+// z w_x w_y w_z, rounded to an integer: however charges came to be there, the sums are the same.
 template <int W>
-__device__ void spread(const Mesh& m, const Site& at, int sign) {
+__device__ void spread(const MeshArrays& m, const Site& at, int sign) {
   __shared__ double weight[3][W];
   __shared__ int first[3];
   if (threadIdx.x < 3 * W) {
@@ -82,18 +80,18 @@ __device__ void spread(const Mesh& m, const Site& at, int sign) {
 }
 template <int W>
 __global__ void __launch_bounds__(spread_threads(W))
-    fill_kernel(const __grid_constant__ Mesh m, const Site* site, int ions) {
+    fill_kernel(const __grid_constant__ MeshArrays m, const Site* site, int ions) {
   for (int i = blockIdx.x; i < ions; i += gridDim.x) spread<W>(m, site[i], 1);
 }
-// The charges of an epoch's accepted moves go with them. A block per place, which come sorted, so
+// The charges of an epoch's accepted moves go with them. A block per site, which come sorted, so
 // that what is touched together lies together.
 template <int W>
 __global__ void __launch_bounds__(spread_threads(W))
-    follow_mesh_kernel(const __grid_constant__ Mesh m, Places places, const std::int32_t* sorted,
-                       const std::uint8_t* accepted) {
-  for (int e = blockIdx.x; e < 2 * places.count; e += gridDim.x) {
-    const int place = sorted[e];
-    if (accepted[place / 2]) spread<W>(m, places.at(place), place % 2 ? 1 : -1);
+    follow_mesh_kernel(const __grid_constant__ MeshArrays m, TrialSites trials,
+                       const std::int32_t* sorted, const std::uint8_t* accepted) {
+  for (int e = blockIdx.x; e < 2 * trials.count; e += gridDim.x) {
+    const int site = sorted[e];
+    if (accepted[site / 2]) spread<W>(m, trials.at(site), site % 2 ? 1 : -1);
   }
 }
 
@@ -103,7 +101,8 @@ constexpr int kLines = 4, kMostFftThreads = 256;
 // Long lines leave room for few blocks on a multiprocessor, which then have more threads each.
 inline int fft_threads(int length) { return length > 400 ? 192 : 128; }
 
-// The transform of R numbers in registers, of as many factors as fft.h has.
+// The transform of R numbers in registers, of as many factors as fft.h has. A radix R = P Q is Q
+// transforms of P numbers, the factors exp(-2 pi i p q / R), and P transforms of Q numbers.
 template <int R>
 __device__ void dft_of(const Complex<double>* twiddle, int length, Complex<double> (&a)[R]) {
   constexpr int P = R == 6 ? 3 : R == 8 ? 4 : R == 9 ? 3 : R == 10 ? 5 : R, Q = R / P;
@@ -134,6 +133,7 @@ __device__ void dft_of(const Complex<double>* twiddle, int length, Complex<doubl
     }
   }
 }
+// A stage of Stockham's transform (butterfly() of fft.h) of kLines lines by all threads of a block.
 // `done`: the product of the radices before. In the last stage all factors are 1. Numbers come from
 // load(index, line) and go to store(index, line, number).
 template <int R, class Load, class Store>
@@ -217,9 +217,11 @@ __device__ SharedLines shared_lines(double2* memory, int length, int which) {
   return {reinterpret_cast<Complex<double>*>(memory) + which * length * kLines};
 }
 
-// blockIdx: x, and a group of lines along z, of which two make one of complex numbers.
+// From the charges to their spectrum along z. blockIdx: x, and a group of lines along z, of which
+// two real ones p and q make one of complex numbers p + i q: with its transform F, that of p is
+// (F(k) + F*(-k)) / 2, and that of q (F(k) - F*(-k)) / 2i.
 __global__ void __launch_bounds__(kMostFftThreads)
-    forward_z_kernel(const __grid_constant__ Mesh m) {
+    forward_z_kernel(const __grid_constant__ MeshArrays m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[2], points = m.rules.points[2], lines = m.rules.points[1];
   SharedLines a = shared_lines(shared, length, 0), b = shared_lines(shared, length, 1);
@@ -239,7 +241,7 @@ __global__ void __launch_bounds__(kMostFftThreads)
   // The last stage does not read this memory, so that its result can be there.
   const auto store = [&](int k, int line, const Complex<double>& value) { b(k, line, value); };
   transform_lines(m.plan[2], m.twiddle[2], load, store, a, b);
-  for (int step = 16; step > 0; step /= 2) squares += __shfl_xor_sync(0xffffffffu, squares, step);
+  squares = warp_sum(squares);
   if (threadIdx.x % 32 == 0 && squares != 0) atomicAdd(m.squares, squares);
   for (int item = threadIdx.x; item < length / 2 * 2 * kLines; item += blockDim.x) {
     const int k = item % (length / 2), real = item / (length / 2);
@@ -250,8 +252,10 @@ __global__ void __launch_bounds__(kMostFftThreads)
                  : Complex<double>{(p.re + q.re) * 0.5, (p.im - q.im) * 0.5};
   }
 }
+// Back to the potential on the mesh. The inverse of a transform is the transform with real and
+// imaginary parts exchanged, before it and after it.
 __global__ void __launch_bounds__(kMostFftThreads)
-    inverse_z_kernel(const __grid_constant__ Mesh m) {
+    inverse_z_kernel(const __grid_constant__ MeshArrays m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[2], points = m.rules.points[2], lines = m.rules.points[1];
   SharedLines a = shared_lines(shared, length, 0), b = shared_lines(shared, length, 1);
@@ -281,7 +285,8 @@ __global__ void __launch_bounds__(kMostFftThreads)
 
 // blockIdx: a group of wave numbers along z, and x.
 template <bool Inverse>
-__global__ void __launch_bounds__(kMostFftThreads) along_y_kernel(const __grid_constant__ Mesh m) {
+__global__ void __launch_bounds__(kMostFftThreads)
+    along_y_kernel(const __grid_constant__ MeshArrays m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[1], points = m.rules.points[1];
   SharedLines a = shared_lines(shared, length, 0), b = shared_lines(shared, length, 1);
@@ -298,8 +303,10 @@ __global__ void __launch_bounds__(kMostFftThreads) along_y_kernel(const __grid_c
   };
   transform_lines(m.plan[1], m.twiddle[1], load, store, a, b);
 }
-// blockIdx: a group of wave numbers along z, and the wave number along y.
-__global__ void __launch_bounds__(kMostFftThreads) along_x_kernel(const __grid_constant__ Mesh m) {
+// Along x forward, times the factors of the far field, and back. blockIdx: a group of wave numbers
+// along z, and the wave number along y.
+__global__ void __launch_bounds__(kMostFftThreads)
+    along_x_kernel(const __grid_constant__ MeshArrays m) {
   extern __shared__ double2 shared[];
   const int length = m.rules.length[0], points = m.rules.points[0];
   SharedLines a = shared_lines(shared, length, 0), b = shared_lines(shared, length, 1);

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The schedule "tree" (docs/theory/coulomb.md, section 8): the decisions of the brush from a far
+// field on a mesh, whose error is bounded, and direct sums where the bound leaves a trial open. An
+// epoch is a run of trials whose estimates begin with the same potential on the mesh; each accepted
+// move corrects the estimates of the later trials of its epoch.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "candidates.h"
+#include "cpu_far_field.h"
+
+namespace manymove::coulomb {
+
+class Tree {
+ public:
+  Tree(CpuSweep& sweep, const ChangeTree& change)
+      : sweep_(sweep), order_(sweep.ions()), moved_(sweep.ions()) {
+    const State& state = sweep.state;
+    FarField field = make_far_field(state, kIonsPerPoint);
+    epochs_ = epochs_for(state, field, costs_of(state.rules.space));
+    if (change) change(field, epochs_);
+    far_field_ = std::make_unique<CpuFarField>(std::move(field), state, sweep.kernels, sweep.pool);
+    if (epochs_.inner < epochs_.outer)
+      moves_field_ = std::make_unique<CpuFarField>(
+          make_far_field_of_moves(state, far_field_->field(), epochs_.outer), state, sweep.kernels,
+          sweep.pool);
+    fill();
+  }
+
+  // The ions have been put elsewhere.
+  void fill() { far_field_->fill(sweep_.state.sites); }
+
+  void sweep() {
+    order_.find(sweep_);
+    const std::size_t candidates = order_.count();
+    for (auto* column : {&to_x_, &to_y_, &to_z_}) column->resize(candidates);
+    estimates_.resize(candidates);
+    bounds_.resize(candidates);
+    moved_.assign(sweep_.ions(), 0);
+    trial_lists_.clear(sweep_.state);
+    for (std::size_t k = 0; k < candidates; ++k) {
+      const Site to = sweep_.moved_to(order_[k]);
+      to_x_[k] = to.x;
+      to_y_[k] = to.y;
+      to_z_[k] = to.z;
+      trial_lists_.add(sweep_.state.rules, order_[k], to);
+    }
+    find_crowded();
+    for (std::size_t outer = 0; outer < candidates; outer += epochs_.outer) {
+      far_field_->refresh(sweep_.state.sites);
+      changed_.clear();
+      if (moves_field_) moves_field_->fill(changed_);
+      const std::size_t stop = std::min(candidates, outer + epochs_.outer);
+      for (std::size_t begin = outer; begin < stop; begin += epochs_.inner)
+        epoch({begin, std::min(stop, begin + epochs_.inner)});
+    }
+  }
+
+ private:
+  // As measured on one core (docs/benchmarks/electrolyte.md): where the sums at short range cost as
+  // much as the transforms, and the parts of a sweep over those of a pair without Ewald's energy.
+  static constexpr double kIonsPerPoint = 0.25;
+  static Costs costs_of(Space space) {
+    return {.point = 4.2,
+            .launch = 3000,
+            .pair = space == Space::ewald ? 8.0 : 1.0,
+            .near = 2,
+            .of_moves = 1200};
+  }
+  // Trials that a thread estimates at a time, trials whose estimates are corrected after each
+  // accepted move, and those behind them that a thread corrects for all moves of such a batch.
+  static constexpr std::size_t kEstimates = 32, kBatch = 256, kCorrections = 512;
+
+  // Trials of a range in the order of a sweep, from the potential of the ions at the start of the
+  // outer epoch and that of what has changed since.
+  void epoch(IndexRange epoch) {
+    estimate(epoch);
+    std::vector<Move> batch_moves, moves;  // of the present batch, and of the epoch
+    for (std::size_t begin = epoch.begin; begin < epoch.end; begin += kBatch) {
+      const std::size_t end = std::min(epoch.end, begin + kBatch);
+      batch_moves.clear();
+      for (std::size_t k = begin; k < end; ++k) {
+        const Site from = sweep_.state.sites[order_[k]];
+        if (!decide(k)) continue;
+        const Site& to = sweep_.state.sites[order_[k]];
+        batch_moves.push_back({from, to});
+        correct({k + 1, end}, {&batch_moves.back(), 1});
+        sweep_.put(k, to);
+        if (moves_field_)
+          changed_.insert(changed_.end(), {{from.x, from.y, from.z, -from.charge}, to});
+      }
+      if (batch_moves.empty()) continue;
+      moves.insert(moves.end(), batch_moves.begin(), batch_moves.end());
+      const std::size_t items = (epoch.end - end + kCorrections - 1) / kCorrections;
+      for_each_item(sweep_.pool, static_cast<int>(items), [&](int item, int) {
+        const std::size_t first = end + static_cast<std::size_t>(item) * kCorrections;
+        correct({first, std::min(epoch.end, first + kCorrections)}, batch_moves);
+      });
+    }
+    far_field_->follow(moves);
+    if (moves_field_) moves_field_->follow(moves);
+  }
+
+  void estimate(IndexRange epoch) {
+    const bool changed = !changed_.empty();
+    if (changed) moves_field_->refresh(changed_);
+    const std::size_t count = epoch.end - epoch.begin;
+    const double later = 4 * static_cast<double>(count);  // terms of corrections
+    const std::size_t items = (count + kEstimates - 1) / kEstimates;
+    for_each_item(sweep_.pool, static_cast<int>(items), [&](int item, int) {
+      const std::size_t first = epoch.begin + static_cast<std::size_t>(item) * kEstimates;
+      for (std::size_t k = first; k < std::min(epoch.end, first + kEstimates); ++k) {
+        const Move move = sweep_.move_of(order_[k]);
+        const auto change =
+            far_field_->change(sweep_.state, move, later, changed ? moves_field_.get() : nullptr);
+        estimates_[k] = change.estimate / far_field_->field().quanta;
+        bounds_[k] = change.bound;
+      }
+    });
+  }
+  // Adds what accepted moves change for the trials of a range.
+  void correct(IndexRange range, std::span<const Move> moves) {
+    const Partners to{to_x_.data(), to_y_.data(), to_z_.data(), nullptr};
+    sweep_.kernels.follow_accepted(sweep_.state.rules, sweep_.partners(), to, moves.data(),
+                                   static_cast<int>(moves.size()), range, estimates_.data());
+  }
+
+  // Of trial k in the order of a sweep, when its turn has come.
+  bool decide(std::size_t k) {
+    const auto i = static_cast<std::size_t>(order_[k]);
+    if (crowded_[k] && overlaps_now(order_[k])) return false;
+    Dipole gain{};
+    const std::int64_t vacuum = sweep_.from_vacuum(i, gain);
+    const double change = estimates_[k] * far_field_->field().quanta;
+    const Verdict v = verdict(change + static_cast<double>(vacuum), bounds_[k],
+                              sweep_.trials[i].most, sweep_.state.sites[i].charge);
+    if (v == Verdict::rejected) return false;
+    std::int64_t exact;
+    if (v == Verdict::accepted) {
+      exact = wrapping_sum(nearest_integer(change), vacuum);
+      sweep_.accept(i, gain);
+    } else {
+      ++sweep_.direct;
+      exact = direct_sum(k);
+      if (!sweep_.decide(i, exact)) return false;
+    }
+    moved_[i] = 1;
+    sweep_.count_accepted(i, exact);
+    return true;
+  }
+  // Which trials overlap with an ion at the start of the sweep or with the new place of another
+  // one, which alone can overlap at their turn.
+  void find_crowded() {
+    const State& state = sweep_.state;
+    crowded_.assign(order_.count(), 0);
+    for_each_index(sweep_.pool, static_cast<int>(order_.count()), [&](int k) {
+      const int i = order_[k];
+      const auto near = [&](const CellLists& lists, const auto& place) {
+        return overlaps(state.rules, lists.view(), place, state.radius.data(), i,
+                        sweep_.moved_to(i), [](int) { return true; });
+      };
+      crowded_[k] = near(order_.lists(), [&](int j) { return state.sites[j]; }) ||
+                    near(trial_lists_, [&](int j) { return sweep_.moved_to(j); });
+    });
+  }
+  // Ions stand where they were at the start of the sweep, or where their trials have put them.
+  bool overlaps_now(int i) const {
+    const State& state = sweep_.state;
+    const auto hit = [&](const CellLists& lists, char moved) {
+      return overlaps(
+          state.rules, lists.view(), [&](int j) { return state.sites[j]; }, state.radius.data(), i,
+          sweep_.moved_to(i), [&](int j) { return moved_[j] == moved; });
+    };
+    return hit(order_.lists(), 0) || hit(trial_lists_, 1);
+  }
+  // The brush's sum, of all ions as they stand at this trial's turn.
+  std::int64_t direct_sum(std::size_t k) {
+    std::atomic<std::uint64_t> sum{0};  // wraps around, as wrapping_sum() does
+    for_each_range(sweep_.pool, static_cast<int>(sweep_.ions()), [&](int first, int last) {
+      float nearest2;
+      sum += static_cast<std::uint64_t>(
+          sweep_.change_by({static_cast<std::size_t>(first), static_cast<std::size_t>(last)},
+                           order_[k], k, nearest2));
+    });
+    return static_cast<std::int64_t>(sum.load());
+  }
+
+  CpuSweep& sweep_;
+  Candidates order_;
+  Epochs epochs_;
+  std::unique_ptr<CpuFarField> far_field_;
+  std::unique_ptr<CpuFarField> moves_field_;  // if there are two kinds of epochs
+  // In this outer epoch: what left, with the opposite charge, and what came
+  std::vector<Site> changed_;
+  // By place in the order of a sweep: new places of the candidates, estimates of the change of the
+  // potential (for one unit), and bounds of their errors in quanta
+  std::vector<float> to_x_, to_y_, to_z_;
+  std::vector<double> estimates_, bounds_;
+  std::vector<char> crowded_;  // the same
+  std::vector<char> moved_;    // in this sweep, in the order of the input
+  CellLists trial_lists_;      // of new places
+};
+
+}  // namespace manymove::coulomb
