@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from documents import ROOT
-from dpd_decks import compare, fluid, system
+from dpd_scripts import compare, fluid, system
 from lammps_host import ask_lammps, needs_lammps
 
 pytestmark = needs_lammps

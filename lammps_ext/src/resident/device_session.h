@@ -18,7 +18,7 @@ namespace LAMMPS_NS {
 
 class DeviceSession : private DevicePhase {
  public:
-  DeviceSession(class LAMMPS* lmp, DeckTranslation& deck, const DeviceWishes& wishes);
+  DeviceSession(class LAMMPS* lmp, ScriptTranslation& script, const DeviceWishes& wishes);
 
   std::string transport() const { return engine_->transport(); }
   manymove::dpd::EnergyAndVirial energy_and_virial() const { return engine_->energy_and_virial(); }
@@ -60,7 +60,7 @@ class DeviceSession : private DevicePhase {
   void count_drops();
   manymove::dpd::HostArrays arrays_with_images();
 
-  DeckTranslation& deck_;
+  ScriptTranslation& script_;
   std::unique_ptr<manymove::dpd::Engine> engine_;
   double time_step_ = 0;                       // of engine_
   bool warned_ = false;                        // of stretched bonds

@@ -137,7 +137,7 @@ bool PairOnDevice::needs_another_engine(const Settings& s) {
 bool PairOnDevice::has_other_particles() {
   if (const std::string why = classes_.find(communicator_); !why.empty())
     throw std::runtime_error(why);
-  DeckTopology now(lmp);
+  AtomTopology now(lmp);
   now.read_tags();
   now.read_types(classes_);
   now.read_special();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Forces of pair_style manymove/dpd from an engine, for decks in which LAMMPS moves the particles:
-// positions and velocities go to the engine in each step, and forces come back.
+// Forces of pair_style manymove/dpd from an engine, for input scripts in which LAMMPS moves the
+// particles: positions and velocities go to the engine in each step, and forces come back.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ namespace LAMMPS_NS {
 
 class PairManymoveDPD;
 
-// All instances of the style in the deck, also within hybrid styles.
+// All instances of the style in the input script, also within hybrid styles.
 std::vector<PairManymoveDPD*> dpd_pairs(class LAMMPS* lmp);
 
-// Why no engine can compute the local densities of a deck; empty if an engine can, or if the deck
-// needs no densities.
+// Why no engine can compute the local densities of an input script; empty if an engine can, or if
+// the input script needs no densities.
 std::string why_no_densities(class LAMMPS* lmp);
 
 class PairOnDevice : private DevicePhase {
  public:
-  // Why no engine can compute the pairs of a deck; empty if one can.
+  // Why no engine can compute the pairs of an input script; empty if one can.
   static std::string obstacle(class LAMMPS* lmp);
 
   // Attaches itself to the pair style, and leaves it at the end.
@@ -48,7 +48,7 @@ class PairOnDevice : private DevicePhase {
 
   PairManymoveDPD* pair_;  // null: forget_pair()
   ParticleClasses classes_;
-  DeckTopology topology_;
+  AtomTopology topology_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;
   std::vector<double> engine_is_for_;  // all numbers of its settings
   std::vector<std::uint32_t> flags_;   // no particle moves

@@ -375,7 +375,7 @@ void PairManymoveDPD::coeff(int narg, char** arg) {
                arg[1]);
 }
 
-// Decks for hybrid/overlay have the name of the style after the types.
+// Input scripts for hybrid/overlay have the name of the style after the types.
 void PairManymoveDPD::refuse_name_of_style(int narg, char** arg) {
   if (narg < 3 || !strstr(arg[2], "dpd")) return;
   error->all(FLERR,

@@ -42,7 +42,7 @@ std::string name_of(const Fix* fix) { return std::string("fix ") + fix->id + " "
 
 // ---- which fixes ----
 
-bool DeckForces::take(Fix* fix, std::vector<std::string>& refused) {
+bool ForceFixes::take(Fix* fix, std::vector<std::string>& refused) {
   const std::string style = fix->style;
   if (auto* wall = dynamic_cast<FixManymoveWall*>(fix)) {
     for (const auto& each : wall->walls())
@@ -67,17 +67,17 @@ bool DeckForces::take(Fix* fix, std::vector<std::string>& refused) {
   return true;
 }
 
-std::uint32_t DeckForces::flag_of(int groupbit) {
+std::uint32_t ForceFixes::flag_of(int groupbit) {
   for (const auto& [bit, flag] : group_flags_)
     if (bit == groupbit) return flag;
   group_flags_.emplace_back(groupbit, manymove::dpd::kIntegrated << (group_flags_.size() + 1));
   return group_flags_.back().second;
 }
 
-void DeckForces::take_nve(Fix* fix) { integrators_.push_back(fix); }
+void ForceFixes::take_nve(Fix* fix) { integrators_.push_back(fix); }
 
 // The fixes are read as restated classes, which UndefinedBehaviorSanitizer would report.
-__attribute__((no_sanitize("vptr"))) void DeckForces::take_limited_nve(
+__attribute__((no_sanitize("vptr"))) void ForceFixes::take_limited_nve(
     Fix* fix, std::vector<std::string>& refused) {
   if (!is_class(fix, "N9LAMMPS_NS11FixNVELimitE")) return refused.push_back(name_of(fix));
   const auto* read = static_cast<const FixNVELimitLayout*>(fix);
@@ -91,12 +91,12 @@ __attribute__((no_sanitize("vptr"))) void DeckForces::take_limited_nve(
   take_nve(fix);
 }
 
-void DeckForces::take_wall(const Wall& wall, std::vector<std::string>& refused) {
+void ForceFixes::take_wall(const Wall& wall, std::vector<std::string>& refused) {
   if (wall.position < domain->boxlo[wall.axis] || wall.position > domain->boxhi[wall.axis])
     refused.push_back(name_of(wall.fix) + " outside the box");
 }
 
-__attribute__((no_sanitize("vptr"))) void DeckForces::take_reflecting_walls(
+__attribute__((no_sanitize("vptr"))) void ForceFixes::take_reflecting_walls(
     Fix* fix, std::vector<std::string>& refused) {
   if (!is_class(fix, "N9LAMMPS_NS14FixWallReflectE")) return refused.push_back(name_of(fix));
   const auto* read = static_cast<const FixWallReflectLayout*>(fix);
@@ -110,7 +110,7 @@ __attribute__((no_sanitize("vptr"))) void DeckForces::take_reflecting_walls(
   }
 }
 
-__attribute__((no_sanitize("vptr"))) void DeckForces::take_addforce(
+__attribute__((no_sanitize("vptr"))) void ForceFixes::take_addforce(
     Fix* fix, std::vector<std::string>& refused) {
   if (!is_class(fix, "N9LAMMPS_NS11FixAddForceE")) return refused.push_back(name_of(fix));
   const auto* read = static_cast<const FixAddForceLayout*>(fix);
@@ -127,7 +127,7 @@ __attribute__((no_sanitize("vptr"))) void DeckForces::take_addforce(
   take_body_force(body, read->region_id || read->region, refused);
 }
 
-__attribute__((no_sanitize("vptr"))) void DeckForces::take_setforce(
+__attribute__((no_sanitize("vptr"))) void ForceFixes::take_setforce(
     Fix* fix, std::vector<std::string>& refused) {
   if (!is_class(fix, "N9LAMMPS_NS11FixSetForceE")) return refused.push_back(name_of(fix));
   const auto* read = static_cast<const FixSetForceLayout*>(fix);
@@ -148,7 +148,7 @@ __attribute__((no_sanitize("vptr"))) void DeckForces::take_setforce(
 }
 
 // Returns whether all are functions of the step.
-bool DeckForces::take_variables(Fix* fix, const char* const (&name)[3], BodyForce& body,
+bool ForceFixes::take_variables(Fix* fix, const char* const (&name)[3], BodyForce& body,
                                 std::vector<std::string>& refused) const {
   for (int a = 0; a < 3; ++a) {
     if (!name[a]) continue;
@@ -160,7 +160,7 @@ bool DeckForces::take_variables(Fix* fix, const char* const (&name)[3], BodyForc
   return true;
 }
 
-__attribute__((no_sanitize("vptr"))) void DeckForces::take_langevin(
+__attribute__((no_sanitize("vptr"))) void ForceFixes::take_langevin(
     Fix* fix, std::vector<std::string>& refused) {
   if (!is_class(fix, "N9LAMMPS_NS11FixLangevinE")) return refused.push_back(name_of(fix));
   const auto* read = static_cast<const FixLangevinLayout*>(fix);
@@ -196,7 +196,7 @@ __attribute__((no_sanitize("vptr"))) void DeckForces::take_langevin(
   baths_.push_back(std::move(bath));
 }
 
-void DeckForces::take_body_force(const BodyForce& body, bool in_region,
+void ForceFixes::take_body_force(const BodyForce& body, bool in_region,
                                  std::vector<std::string>& refused) {
   if (in_region && !is_block(body.block))
     return refused.push_back(name_of(body.fix) + " in a region that is not a fixed block");
@@ -206,7 +206,7 @@ void DeckForces::take_body_force(const BodyForce& body, bool in_region,
 }
 
 // Whether region is what its bounding box says, faces included.
-bool DeckForces::is_block(Region* region) const {
+bool ForceFixes::is_block(Region* region) const {
   const auto regions = domain->get_region_list();
   if (std::find(regions.begin(), regions.end(), region) == regions.end()) return false;
   if (std::string(region->style) != "block" || !region->bboxflag || !region->interior ||
@@ -229,7 +229,7 @@ bool DeckForces::is_block(Region* region) const {
 // ---- whether they do what was read ----
 
 // An atom is put where each of them acts; then all atoms are where they are.
-void DeckForces::check(std::vector<std::string>& refused) {
+void ForceFixes::check(std::vector<std::string>& refused) {
   check_integrated_once(refused);
   check_order(refused);
   if (!group_flags_.empty() && group_flags_.back().second > kLastFlag)
@@ -260,14 +260,15 @@ void DeckForces::check(std::vector<std::string>& refused) {
     atom->mask[0] = mask;
     if (!same) return refused.push_back(name_of(wall.fix) + " of another kind");
   }
-  // Last, because a thermostat draws random numbers, which a deck that is refused should not miss.
+  // Last, because a thermostat draws random numbers, which an input script that is refused should
+  // not miss.
   for (const Langevin& bath : baths_)
     if (refused.empty() && !acts_as_read(bath))
       refused.push_back(name_of(bath.fix) + " of another kind");
 }
 
 // The engine adds the forces of baths before all others.
-void DeckForces::check_order(std::vector<std::string>& refused) const {
+void ForceFixes::check_order(std::vector<std::string>& refused) const {
   for (const Langevin& bath : baths_)
     for (std::size_t k = 0; k < bath.replaced_before; ++k) {
       const BodyForce& body = body_forces_[k];
@@ -281,7 +282,7 @@ void DeckForces::check_order(std::vector<std::string>& refused) const {
 
 // Lets the fix act on atoms without forces: each feels its friction and no more noise than there
 // can be.
-bool DeckForces::acts_as_read(const Langevin& bath) {
+bool ForceFixes::acts_as_read(const Langevin& bath) {
   double* const f = atom->f[0];
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   const std::vector<double> before(f, f + values);
@@ -304,7 +305,7 @@ bool DeckForces::acts_as_read(const Langevin& bath) {
   return same;
 }
 
-void DeckForces::check_integrated_once(std::vector<std::string>& refused) const {
+void ForceFixes::check_integrated_once(std::vector<std::string>& refused) const {
   if (integrators_.size() < 2) return;
   for (int i = 0; i < atom->nlocal; ++i) {
     int times = 0;
@@ -314,7 +315,7 @@ void DeckForces::check_integrated_once(std::vector<std::string>& refused) const 
 }
 
 // Takes what was added off, lets the fixes act, and expects the same bits.
-bool DeckForces::body_forces_act_as_read() {
+bool ForceFixes::body_forces_act_as_read() {
   double** f = atom->f;
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   const std::vector<double> before(f[0], f[0] + values);
@@ -340,7 +341,7 @@ bool DeckForces::body_forces_act_as_read() {
 }
 
 // Lets the fix reflect the atoms where they are, and expects the same bits.
-bool DeckForces::reflects_as_read(Fix* fix) {
+bool ForceFixes::reflects_as_read(Fix* fix) {
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   double *x = atom->x[0], *v = atom->v[0];
   const std::vector<double> places(x, x + values), velocities(v, v + values);
@@ -367,7 +368,7 @@ bool DeckForces::reflects_as_read(Fix* fix) {
 
 // ---- what the engine is told ----
 
-void DeckForces::describe(manymove::dpd::Settings& settings, const std::vector<int>& types) {
+void ForceFixes::describe(manymove::dpd::Settings& settings, const std::vector<int>& types) {
   for (FixManymoveWall* fix : own_walls_)
     for (const auto& wall : fix->walls())
       settings.walls.push_back(
@@ -402,7 +403,7 @@ void DeckForces::describe(manymove::dpd::Settings& settings, const std::vector<i
     settings.speed_limit = {largest_step_ / settings.time_step, flag_of(limiter_->groupbit)};
 }
 
-std::uint32_t DeckForces::flags_of(int mask) const {
+std::uint32_t ForceFixes::flags_of(int mask) const {
   std::uint32_t flags = 0;
   for (const Fix* fix : integrators_)
     if (mask & fix->groupbit) flags |= manymove::dpd::kIntegrated;
@@ -413,7 +414,7 @@ std::uint32_t DeckForces::flags_of(int mask) const {
 
 // ---- what changes from step to step ----
 
-bool DeckForces::has_course() const {
+bool ForceFixes::has_course() const {
   const auto varies = [](const BodyForce& body) {
     return std::any_of(body.variable, body.variable + 3, [](int index) { return index >= 0; });
   };
@@ -424,59 +425,59 @@ bool DeckForces::has_course() const {
          std::any_of(baths_.begin(), baths_.end(), changes);
 }
 
-void DeckForces::evaluate() {
+void ForceFixes::evaluate() {
   for (BodyForce& body : body_forces_)
     for (int a = 0; a < 3; ++a)
       if (body.variable[a] >= 0) body.force[a] = variables_.value(body.variable[a]);
 }
 
-void DeckForces::add_to_course(std::vector<double>& values) {
+void ForceFixes::add_to_course(std::vector<double>& values) {
   evaluate();
   for (const Langevin& bath : baths_) values.push_back(temperature_of(bath));
   for (const BodyForce& body : body_forces_)
     values.insert(values.end(), body.force, body.force + 3);
 }
 
-double DeckForces::temperature_of(const Langevin& bath) const {
+double ForceFixes::temperature_of(const Langevin& bath) const {
   return variables_.temperature(bath.fix, bath.variable, bath.first, bath.last);
 }
 
-double DeckForces::friction_of(const Langevin& bath, int type, double mass) const {
+double ForceFixes::friction_of(const Langevin& bath, int type, double mass) const {
   return manymove::dpd::langevin_friction(
       thermostat_units_of(*force), {bath.period, bath.ratio[static_cast<std::size_t>(type)]}, mass);
 }
 
-double DeckForces::noise_of(const Langevin& bath, int type, double mass) const {
+double ForceFixes::noise_of(const Langevin& bath, int type, double mass) const {
   return manymove::dpd::langevin_noise(thermostat_units_of(*force),
                                        {bath.period, bath.ratio[static_cast<std::size_t>(type)]},
                                        mass, update->dt);
 }
 
-bool DeckForces::is_langevin(const Fix* fix) const {
+bool ForceFixes::is_langevin(const Fix* fix) const {
   return std::any_of(baths_.begin(), baths_.end(),
                      [fix](const Langevin& bath) { return bath.fix == fix; });
 }
 
-void DeckForces::add_on_host(int vflag) const {
+void ForceFixes::add_on_host(int vflag) const {
   for (int k = 0; k < modify->nfix; ++k)
     if ((modify->fmask[k] & FixConst::POST_FORCE) && !is_langevin(modify->fix[k]))
       modify->fix[k]->post_force(vflag);
 }
 
-bool DeckForces::acts_on(const BodyForce& body, int i) const {
+bool ForceFixes::acts_on(const BodyForce& body, int i) const {
   const double* x = atom->x[i];
   return (atom->mask[i] & body.fix->groupbit) &&
          (!body.block || body.block->match(x[0], x[1], x[2]));
 }
 
-void DeckForces::body_force(int i, double sum[3]) const {
+void ForceFixes::body_force(int i, double sum[3]) const {
   sum[0] = sum[1] = sum[2] = 0;
   for (const BodyForce& body : body_forces_)
     for (int a = 0; acts_on(body, i) && a < 3; ++a)
       if (!(body.replaced >> a & 1u)) sum[a] += body.force[a];
 }
 
-bool DeckForces::closes(int axis, bool high) const {
+bool ForceFixes::closes(int axis, bool high) const {
   const auto closed_by = [&](const auto& wall, const Fix* fix) {
     return fix->igroup == 0 && wall.axis == axis && wall.high == high;
   };

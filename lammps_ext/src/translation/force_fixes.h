@@ -21,9 +21,9 @@ class Fix;
 class FixManymoveWall;
 class Region;
 
-class DeckForces : protected Pointers {
+class ForceFixes : protected Pointers {
  public:
-  explicit DeckForces(class LAMMPS* lmp) : Pointers(lmp), variables_(lmp) {}
+  explicit ForceFixes(class LAMMPS* lmp) : Pointers(lmp), variables_(lmp) {}
 
   // Takes a fix if it is one of those that act on particles within a step, and returns whether it
   // is. What no engine serves is appended to `refused`.
@@ -105,7 +105,7 @@ class DeckForces : protected Pointers {
   void check_integrated_once(std::vector<std::string>& refused) const;
   bool is_block(Region* region) const;
 
-  const DeckVariables variables_;
+  const StepVariables variables_;
   std::vector<Fix*> integrators_;
   const Fix* limiter_ = nullptr;  // of the integrators, one that limits velocities
   double largest_step_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The private parts of some of LAMMPS' fixes, in the order of the release of 22 Jul 2025. What is
-// read from them is compared with what the fixes do before it is used (DeckForces).
+// read from them is compared with what the fixes do before it is used (ForceFixes).
 #pragma once
 
 #include <string>

@@ -66,7 +66,7 @@ const std::set<std::string> kOwnAtomsOnly{
     "halt", "manymove/wall", "momentum", "nve", "print", "store/state", "temp/berendsen",
     "temp/csvr", "temp/rescale", "vector"};
 
-// What a deck can use instead, where there is something.
+// What an input script can use instead, where there is something.
 const std::map<std::string, std::string> kInstead{
     {"nvt", "fix nve; the pair style is a thermostat"},
     {"nvt/omp", "fix nve; the pair style is a thermostat"},
@@ -80,7 +80,7 @@ const std::map<std::string, std::string> kInstead{
 // LAMMPS' pair styles that also exist as manymove/...
 const std::set<std::string> kPairsServed{"dpd", "dpd/tstat", "dpd/ext", "dpd/ext/tstat", "mdpd"};
 
-// What a deck can use instead of a pair style, or of styles within a hybrid one.
+// What an input script can use instead of a pair style, or of styles within a hybrid one.
 std::string instead_of_pairs(LAMMPS* lmp, const std::string& style) {
   if (kPairsServed.count(style)) return " (instead: pair_style manymove/" + style + ")";
   if (style == "dpd/coul/slater/long")
@@ -99,7 +99,7 @@ std::string name_of(const Fix* fix) {
 
 }  // namespace
 
-DeckTranslation::DeckTranslation(LAMMPS* lmp, const LastSetup& last_setup)
+ScriptTranslation::ScriptTranslation(LAMMPS* lmp, const LastSetup& last_setup)
     : Pointers(lmp),
       last_setup_(last_setup),
       styles_(lmp),
@@ -135,13 +135,13 @@ DeckTranslation::DeckTranslation(LAMMPS* lmp, const LastSetup& last_setup)
   check_readers();
 }
 
-void DeckTranslation::refuse(const std::string& culprit) {
+void ScriptTranslation::refuse(const std::string& culprit) {
   unserved_ += (unserved_.empty() ? "" : ", ") + culprit;
 }
 
 // Runs a task of collective calls; what they throw becomes an error of LAMMPS.
 template <class Task>
-void DeckTranslation::on_all_ranks(Task task) {
+void ScriptTranslation::on_all_ranks(Task task) {
   if (comm->nprocs == 1) return;
   MpiCommunicator communicator = communicator_of(lmp);
   reported(lmp, "Run style manymove/verlet",
@@ -149,7 +149,7 @@ void DeckTranslation::on_all_ranks(Task task) {
 }
 
 // Ranks may have found different culprits among their atoms: the longest list is named by all.
-void DeckTranslation::refuse_together() {
+void ScriptTranslation::refuse_together() {
   on_all_ranks([&](MpiCommunicator& communicator) {
     auto longest = static_cast<std::int64_t>(unserved_.size());
     communicator.maximum(&longest, 1);
@@ -168,7 +168,7 @@ void DeckTranslation::refuse_together() {
 
 // ---- what is served ----
 
-void DeckTranslation::check_pairs_and_bonds() {
+void ScriptTranslation::check_pairs_and_bonds() {
   pair_ = dynamic_cast<PairManymoveDPD*>(force->pair);
   const std::string pair_style = force->pair_style ? force->pair_style : "none";
   if (!pair_) refuse("pair_style " + pair_style + instead_of_pairs(lmp, pair_style));
@@ -186,7 +186,7 @@ void DeckTranslation::check_pairs_and_bonds() {
 // Styles of which only positions, velocities, forces and masses count: what else they have (a
 // radius, charges, a dipole) stays with the host, unless it turns, which no fix that is served
 // does.
-void DeckTranslation::check_atoms() {
+void ScriptTranslation::check_atoms() {
   if (!is_known_atom_style()) refuse("atom_style " + std::string(atom->atom_style));
   if (atom->molecular > kStandard) refuse("atom_style template");
   const auto beyond = [](tagint tag) { return static_cast<std::int64_t>(tag) > 0xffffffffLL; };
@@ -198,7 +198,7 @@ void DeckTranslation::check_atoms() {
 
 // A hybrid style is known by its fields: no atom has a body, a line, a triangle, or a state that is
 // integrated (energy, density, temperature).
-bool DeckTranslation::is_known_atom_style() const {
+bool ScriptTranslation::is_known_atom_style() const {
   if (kAtomStyles.count(atom->atom_style)) return true;
   return std::string(atom->atom_style) == "hybrid" && !atom->ellipsoid_flag && !atom->line_flag &&
          !atom->tri_flag && !atom->body_flag && !atom->peri_flag && !atom->electron_flag &&
@@ -206,7 +206,7 @@ bool DeckTranslation::is_known_atom_style() const {
          !atom->tdpd_flag && !atom->mesont_flag && !atom->sp_flag && !atom->smd_flag;
 }
 
-void DeckTranslation::find_classes() {
+void ScriptTranslation::find_classes() {
   std::string why;
   MpiCommunicator communicator = communicator_of(lmp);
   reported(lmp, "Run style manymove/verlet", [&] {
@@ -217,14 +217,14 @@ void DeckTranslation::find_classes() {
   if (!why.empty()) refuse(why);
 }
 
-void DeckTranslation::check_box() {
+void ScriptTranslation::check_box() {
   if (domain->dimension == 2) check_plane();
   if (domain->nonperiodic == kShrinkWrapped)
     refuse("shrink-wrapped boundary (instead: boundary f)");
 }
 
 // In two dimensions nothing leaves its plane, if all are in the same one and nobody pushes.
-void DeckTranslation::check_plane() {
+void ScriptTranslation::check_plane() {
   bool kept = false;
   for (int k = 0; k < modify->nfix; ++k)
     kept =
@@ -243,18 +243,18 @@ void DeckTranslation::check_plane() {
   if (ends[0] > -ends[1]) refuse("dimension 2 with atoms at different heights");
 }
 
-void DeckTranslation::check_fixes() {
+void ScriptTranslation::check_fixes() {
   for (int k = 0; k < modify->nfix; ++k) check_fix(modify->fix[k], modify->fmask[k]);
   for (int k = 0; k < modify->nfix; ++k)
     if ((modify->fmask[k] & FixConst::END_OF_STEP) && modify->fix[k] != shearing_ &&
         !engine_changes_velocities(modify->fix[k]))
       end_of_step_.push_back(modify->fix[k]);
-  adapts_ahead_ = !adapting_.empty() && DeckVariables(lmp).all_of_step();
+  adapts_ahead_ = !adapting_.empty() && StepVariables(lmp).all_of_step();
   // It acts on the flow of a fix deform that is served.
   if (sllod_ && !shearing_) refuse(name_of(sllod_));
 }
 
-void DeckTranslation::check_fix(Fix* fix, int mask) {
+void ScriptTranslation::check_fix(Fix* fix, int mask) {
   const std::string style = fix->style;
   if (!sllod_ && fix->igroup == 0 && is_class(fix, "N9LAMMPS_NS11FixNVTSllodE")) {
     sllod_ = fix;
@@ -285,7 +285,7 @@ void DeckTranslation::check_fix(Fix* fix, int mask) {
 
 // At the end of a step fixes act in their order: after one of the host, the engine is late. Flags
 // are for the groups of fixes that act within a step first.
-bool DeckTranslation::engine_changes_velocities(Fix* fix) {
+bool ScriptTranslation::engine_changes_velocities(Fix* fix) {
   if (shearing_) return false;
   if (!end_of_step_.empty() || !forces_.has_flags_for(2)) return false;
   std::int64_t refused = !velocities_.can_take(fix);
@@ -295,14 +295,14 @@ bool DeckTranslation::engine_changes_velocities(Fix* fix) {
   return true;
 }
 
-std::string DeckTranslation::take_thermostat() {
+std::string ScriptTranslation::take_thermostat() {
   if (!sllod_ || thermostat_.present()) return "";
   const auto all_ranks = [&](bool agreed) {
     std::int64_t refused = !agreed;
     on_all_ranks([&](MpiCommunicator& communicator) { communicator.maximum(&refused, 1); });
     return refused == 0;
   };
-  if (!all_ranks(comm->me != 0 || DeckThermostat::has_known_layout(sllod_)))
+  if (!all_ranks(comm->me != 0 || SllodThermostat::has_known_layout(sllod_)))
     return name_of(sllod_) + " of another release of LAMMPS than 22 Jul 2025";
   if (!all_ranks(thermostat_.take(sllod_, shear_rate_))) return name_of(sllod_);
   try {
@@ -313,12 +313,12 @@ std::string DeckTranslation::take_thermostat() {
   return "";
 }
 
-bool DeckTranslation::adapts_at(bigint step) const {
+bool ScriptTranslation::adapts_at(bigint step) const {
   return std::any_of(adapting_.begin(), adapting_.end(),
                      [step](const Fix* fix) { return fix->nevery > 0 && step % fix->nevery == 0; });
 }
 
-bigint DeckTranslation::last_step_before_adapting(bigint now) const {
+bigint ScriptTranslation::last_step_before_adapting(bigint now) const {
   bigint last = MAXBIGINT;
   if (adapts_ahead_) return last;
   for (const Fix* fix : adapting_) {
@@ -328,14 +328,14 @@ bigint DeckTranslation::last_step_before_adapting(bigint now) const {
   return last;
 }
 
-void DeckTranslation::adapt(int vflag) {
+void ScriptTranslation::adapt(int vflag) {
   for (Fix* fix : adapting_) fix->pre_force(vflag);
   adapted_ = true;
 }
 
 // A fix acts in the steps that are multiples of nevery, and in the setup of a run. A run without a
 // setup begins with the coefficients that the one before it left.
-void DeckTranslation::readapt(bigint step) const {
+void ScriptTranslation::readapt(bigint step) const {
   if (!adapts_ahead_) return;
   const bigint now = update->ntimestep;
   for (Fix* fix : adapting_) {
@@ -349,7 +349,7 @@ void DeckTranslation::readapt(bigint step) const {
 // Whether only the tilt xy changes, at a constant rate in each step, and velocities of all atoms
 // are remapped. The fix has set the rate in the domain in its init() if it is constant, else at the
 // end of each step.
-bool DeckTranslation::can_shear(const Fix* fix) const {
+bool ScriptTranslation::can_shear(const Fix* fix) const {
   return is_class(fix, "N9LAMMPS_NS9FixDeformE") && fix->nevery == 1 &&
          fix->box_change == Fix::BOX_CHANGE_XY && domain->deform_flag && domain->deform_vremap &&
          domain->deform_groupbit == 1 && domain->h_rate[5] != 0;
@@ -357,7 +357,7 @@ bool DeckTranslation::can_shear(const Fix* fix) const {
 
 // A box that is tilted too far is replaced by an equivalent one, with the atoms' images, at the
 // beginning of the next step.
-bool DeckTranslation::set_box_before(bigint step) const {
+bool ScriptTranslation::set_box_before(bigint step) const {
   if (!shearing_) return false;
   const bigint now = std::exchange(update->ntimestep, step - 1);
   shearing_->end_of_step();
@@ -366,11 +366,11 @@ bool DeckTranslation::set_box_before(bigint step) const {
   update->ntimestep = now;
   return domain->xy != tilt;
 }
-void DeckTranslation::set_box_after_step() const {
+void ScriptTranslation::set_box_after_step() const {
   if (shearing_) shearing_->end_of_step();
 }
 
-void DeckTranslation::check_readers() {
+void ScriptTranslation::check_readers() {
   for (int k = 0; k < neighbor->nlist; ++k)
     if (neighbor->lists[k]->requestor_type != NeighList::PAIR) reads_neighbors_ = true;
   for (int k = 0; k < modify->ncompute; ++k)
@@ -391,7 +391,7 @@ void DeckTranslation::check_readers() {
 
 // If there are body forces, LAMMPS adds them to the forces, and some depend on positions. A column
 // of a fix may be a sum over forces; other columns that are not known read velocities.
-unsigned DeckTranslation::read_by_thermo() const {
+unsigned ScriptTranslation::read_by_thermo() const {
   if (reads_positions_ || has_body_forces()) return kEverything;
   const std::set<std::string> of_sums{"Step",   "Time",   "CPU",     "Atoms", "PotEng", "E_vdwl",
                                       "E_pair", "E_bond", "E_angle", "E_mol", "Volume", "Density"};
@@ -405,7 +405,7 @@ unsigned DeckTranslation::read_by_thermo() const {
   return what;
 }
 
-unsigned DeckTranslation::read_by(const Fix* fix) const {
+unsigned ScriptTranslation::read_by(const Fix* fix) const {
   const std::string style = fix->style;
   if (style == "momentum") return kVelocities | kPositions;
   const bool thermostat = style == "temp/berendsen" || style == "temp/csld" ||
@@ -413,7 +413,7 @@ unsigned DeckTranslation::read_by(const Fix* fix) const {
   return thermostat && !reads_positions_ ? kVelocities : kEverything;
 }
 
-std::string DeckTranslation::risk() const {
+std::string ScriptTranslation::risk() const {
   for (int face = 0; face < 6; ++face) {
     const int axis = face / 2;
     const bool high = face % 2 != 0;
@@ -427,7 +427,7 @@ std::string DeckTranslation::risk() const {
 
 // ---- what the engine is told ----
 
-Settings DeckTranslation::settings() {
+Settings ScriptTranslation::settings() {
   Settings settings;
   describe_box(lmp, settings);
   if (shearing_) {
@@ -453,11 +453,11 @@ Settings DeckTranslation::settings() {
   return settings;
 }
 
-manymove::dpd::Coefficients DeckTranslation::coefficients(bigint from) const {
+manymove::dpd::Coefficients ScriptTranslation::coefficients(bigint from) const {
   return {from, classes_.expanded(pair_->table()), styles_.bonds(), styles_.angles()};
 }
 
-bigint DeckTranslation::course_length() const {
+bigint ScriptTranslation::course_length() const {
   if (!adapts_ahead_) return kCourse;
   bigint of_step = static_cast<bigint>(classes_.count()) * classes_.count();
   if (styles_.has_bonds()) of_step += atom->nbondtypes;
@@ -465,7 +465,7 @@ bigint DeckTranslation::course_length() const {
   return std::clamp<bigint>(kMostCoefficients / std::max<bigint>(of_step, 1), 1, kCourse);
 }
 
-manymove::dpd::ParameterSeries DeckTranslation::course(bigint first, bigint last) {
+manymove::dpd::ParameterSeries ScriptTranslation::course(bigint first, bigint last) {
   manymove::dpd::ParameterSeries course{first, {}, {}};
   const bool changes = forces_.has_course() || velocities_.has_course();
   if (std::exchange(adapted_, false)) course.coefficients.push_back(coefficients(first + 1));
@@ -484,11 +484,11 @@ manymove::dpd::ParameterSeries DeckTranslation::course(bigint first, bigint last
   return course;
 }
 
-int DeckTranslation::atom_mask(int i) const { return atom->mask[i]; }
+int ScriptTranslation::atom_mask(int i) const { return atom->mask[i]; }
 
-std::uint64_t DeckTranslation::draw() { return pair_->draw(); }
+std::uint64_t ScriptTranslation::draw() { return pair_->draw(); }
 
-bool DeckTranslation::has_new_classes(MpiCommunicator& communicator) {
+bool ScriptTranslation::has_new_classes(MpiCommunicator& communicator) {
   std::int64_t unknown = 0;
   for (int i = 0; i < atom->nlocal; ++i) unknown += classes_.of(i) == 0;
   if (comm->nprocs > 1) communicator.maximum(&unknown, 1);
@@ -498,7 +498,7 @@ bool DeckTranslation::has_new_classes(MpiCommunicator& communicator) {
   return true;
 }
 
-void DeckTranslation::read_particles(MpiCommunicator& communicator) {
+void ScriptTranslation::read_particles(MpiCommunicator& communicator) {
   topology_.read_tags();
   topology_.read_types(classes_);
   flags_.resize(static_cast<std::size_t>(atom->nlocal));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What a deck asks of an engine that keeps the particles, or why no engine can serve it.
+// What an input script asks of an engine that keeps the particles, or why no engine can serve it.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +33,10 @@ struct LastSetup {
   bool may_shear = false;
 };
 
-class DeckTranslation : protected Pointers {
+class ScriptTranslation : protected Pointers {
  public:
-  // Reads the deck of the run that is set up.
-  DeckTranslation(class LAMMPS* lmp, const LastSetup& last_setup);
+  // Reads the input script of the run that is set up.
+  ScriptTranslation(class LAMMPS* lmp, const LastSetup& last_setup);
 
   // The commands that no engine serves, separated by commas; empty if all are served.
   const std::string& unserved() const { return unserved_; }
@@ -87,13 +87,13 @@ class DeckTranslation : protected Pointers {
   void set_box_after_step() const;
 
   // fix nvt/sllod. take_thermostat() returns why it is not served, or "". The fix acts for this,
-  // and its action is undone: call it when a device is to keep the particles of a deck that has
-  // nothing unserved. Collective.
+  // and its action is undone: call it when a device is to keep the particles of an input script
+  // that has nothing unserved. Collective.
   std::string take_thermostat();
-  const DeckThermostat& thermostat() const { return thermostat_; }
+  const SllodThermostat& thermostat() const { return thermostat_; }
 
   // Changes of velocities by the engine at the end of steps.
-  const DeckVelocities& velocities() const { return velocities_; }
+  const VelocityFixes& velocities() const { return velocities_; }
 
   // Other fixes that act at the end of steps that are multiples of their nevery.
   const std::vector<Fix*>& end_of_step() const { return end_of_step_; }
@@ -142,11 +142,11 @@ class DeckTranslation : protected Pointers {
   std::string unserved_;
   PairManymoveDPD* pair_ = nullptr;
   BondedStyles styles_;
-  DeckForces forces_;
-  DeckVelocities velocities_;
-  DeckThermostat thermostat_;
+  ForceFixes forces_;
+  VelocityFixes velocities_;
+  SllodThermostat thermostat_;
   ParticleClasses classes_;
-  DeckTopology topology_;
+  AtomTopology topology_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;
   std::vector<Fix*> end_of_step_, adapting_;
   bool adapts_ahead_ = false;  // adapted values are known before the engine makes the steps

@@ -76,12 +76,12 @@ NoseHooverState state_of(Fix* fix, int chain) {
 
 }  // namespace
 
-bool DeckThermostat::has_known_layout(Fix* fix) {
+bool SllodThermostat::has_known_layout(Fix* fix) {
   const int chain = chain_of(fix);
   return chain > 0 && stored(fix) == in_file(state_of(fix, chain));
 }
 
-bool DeckThermostat::take(Fix* fix, double rate) {
+bool SllodThermostat::take(Fix* fix, double rate) {
   fix_ = fix;
   int dimension;
   target_ = static_cast<double*>(fix->extract("t_target", dimension));
@@ -96,7 +96,7 @@ bool DeckThermostat::take(Fix* fix, double rate) {
   return false;
 }
 
-bool DeckThermostat::read() {
+bool SllodThermostat::read() {
   int dimension;
   const auto* first = static_cast<double*>(fix_->extract("t_start", dimension));
   const auto* last = static_cast<double*>(fix_->extract("t_stop", dimension));
@@ -121,20 +121,20 @@ bool DeckThermostat::read() {
   return true;
 }
 
-NoseHooverState DeckThermostat::state() const {
+NoseHooverState SllodThermostat::state() const {
   NoseHooverState state = state_of(fix_, settings_.chain);
   state.temperature = target_[kMeasured];
   return state;
 }
 
-void DeckThermostat::set_state(const NoseHooverState& state) const {
+void SllodThermostat::set_state(const NoseHooverState& state) const {
   std::vector<double> file = in_file(state);
   fix_->restart(reinterpret_cast<char*>(file.data()));
   target_[kMeasured] = state.temperature;
 }
 
 // Lets the fix make the first half of a step on the atoms, without forces.
-bool DeckThermostat::acts_as_read(double rate) const {
+bool SllodThermostat::acts_as_read(double rate) const {
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   const auto copy_of = [&](double** array) {
     double* const begin = values > 0 ? array[0] : nullptr;

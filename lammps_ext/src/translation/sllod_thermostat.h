@@ -9,9 +9,9 @@ namespace LAMMPS_NS {
 
 class Fix;
 
-class DeckThermostat : protected Pointers {
+class SllodThermostat : protected Pointers {
  public:
-  explicit DeckThermostat(class LAMMPS* lmp) : Pointers(lmp) {}
+  explicit SllodThermostat(class LAMMPS* lmp) : Pointers(lmp) {}
 
   // Whether the state of the fix is stored as set_state() restores it, in the layout of LAMMPS
   // 22 Jul 2025; later releases have another one. For the first rank: the fix stores nothing on

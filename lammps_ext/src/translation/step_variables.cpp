@@ -46,14 +46,14 @@ std::vector<std::string> names_in(const std::string& formula) {
 
 }  // namespace
 
-int DeckVariables::find(const std::string& name) const {
+int StepVariables::find(const std::string& name) const {
   std::set<std::string> above;
   const int index = input->variable->find(name.c_str());
   return index >= 0 && input->variable->equalstyle(index) && depends_on_step(name, above) ? index
                                                                                           : -1;
 }
 
-bool DeckVariables::all_of_step() const {
+bool StepVariables::all_of_step() const {
   const int count = lammps_id_count(lmp, "variable");  // its own name for it has changed
   for (int k = 0; k < count; ++k) {
     if (!input->variable->equalstyle(k)) continue;
@@ -66,7 +66,7 @@ bool DeckVariables::all_of_step() const {
 
 // LAMMPS describes a variable as "Variable[  0]: name,  style = equal,  def = formula value", where
 // the value is a number or "(undefined)".
-bool DeckVariables::depends_on_step(const std::string& name, std::set<std::string>& above) const {
+bool StepVariables::depends_on_step(const std::string& name, std::set<std::string>& above) const {
   const int index = input->variable->find(name.c_str());
   if (index < 0 || !above.insert(name).second) return false;
   std::string text(kLongestText, '\0');
@@ -88,9 +88,9 @@ bool DeckVariables::depends_on_step(const std::string& name, std::set<std::strin
   return true;
 }
 
-double DeckVariables::value(int index) const { return input->variable->compute_equal(index); }
+double StepVariables::value(int index) const { return input->variable->compute_equal(index); }
 
-double DeckVariables::temperature(const Fix* fix, int variable, double first, double last) const {
+double StepVariables::temperature(const Fix* fix, int variable, double first, double last) const {
   const auto done = static_cast<double>(update->ntimestep - update->beginstep);
   const double share =
       done != 0 ? done / static_cast<double>(update->endstep - update->beginstep) : 0;

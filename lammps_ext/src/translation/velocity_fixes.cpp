@@ -19,12 +19,12 @@
 using namespace LAMMPS_NS;
 using manymove::dpd::VelocityChange;
 
-bool DeckVelocities::can_take(Fix* fix) {
+bool VelocityFixes::can_take(Fix* fix) {
   Change change{};
   return read(fix, change);
 }
 
-void DeckVelocities::take(Fix* fix, DeckForces& groups) {
+void VelocityFixes::take(Fix* fix, ForceFixes& groups) {
   Change change{};
   read(fix, change);
   change.fix = fix;
@@ -37,7 +37,7 @@ void DeckVelocities::take(Fix* fix, DeckForces& groups) {
 }
 
 // The fixes are read as restated classes, which UndefinedBehaviorSanitizer would report.
-__attribute__((no_sanitize("vptr"))) bool DeckVelocities::read(Fix* fix, Change& change) const {
+__attribute__((no_sanitize("vptr"))) bool VelocityFixes::read(Fix* fix, Change& change) const {
   change.change.every = std::max(fix->nevery, 1);
   if (is_class(fix, "N9LAMMPS_NS16FixTempBerendsenE")) {
     change.change.kind = VelocityChange::kRelax;
@@ -57,7 +57,7 @@ __attribute__((no_sanitize("vptr"))) bool DeckVelocities::read(Fix* fix, Change&
 // The fix itself knows where its target and its energy are. The temperature has to be that of
 // compute temp.
 template <class Layout>
-__attribute__((no_sanitize("vptr"))) bool DeckVelocities::read_thermostat(
+__attribute__((no_sanitize("vptr"))) bool VelocityFixes::read_thermostat(
     Fix* fix, Thermostat& thermostat) const {
   auto* read = static_cast<Layout*>(fix);
   int dimension;
@@ -74,8 +74,8 @@ __attribute__((no_sanitize("vptr"))) bool DeckVelocities::read_thermostat(
   return thermostat.variable >= 0;
 }
 
-__attribute__((no_sanitize("vptr"))) bool DeckVelocities::read_momentum(Fix* fix,
-                                                                        Change& change) const {
+__attribute__((no_sanitize("vptr"))) bool VelocityFixes::read_momentum(Fix* fix,
+                                                                       Change& change) const {
   const auto* read = static_cast<const FixMomentumLayout*>(fix);
   if (!read->linear || read->angular || !(read->mass > 0)) return false;
   change.change.kind = VelocityChange::kStop;
@@ -86,7 +86,7 @@ __attribute__((no_sanitize("vptr"))) bool DeckVelocities::read_momentum(Fix* fix
 }
 
 // Lets the fix act on the atoms, and compares their velocities.
-bool DeckVelocities::stops_as_read(Fix* fix, const Change& change) const {
+bool VelocityFixes::stops_as_read(Fix* fix, const Change& change) const {
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   double* const v = values > 0 ? atom->v[0] : nullptr;
   const std::vector<double> before(v, v + values);
@@ -112,7 +112,7 @@ bool DeckVelocities::stops_as_read(Fix* fix, const Change& change) const {
 
 // ---- what the engine is told ----
 
-void DeckVelocities::describe(manymove::dpd::Settings& settings) const {
+void VelocityFixes::describe(manymove::dpd::Settings& settings) const {
   for (const Change& each : changes_) {
     VelocityChange change = each.change;
     if (each.thermostat.measured) {
@@ -125,24 +125,24 @@ void DeckVelocities::describe(manymove::dpd::Settings& settings) const {
   }
 }
 
-bool DeckVelocities::has_course() const {
+bool VelocityFixes::has_course() const {
   return std::any_of(changes_.begin(), changes_.end(), [](const Change& each) {
     return each.thermostat.variable >= 0 || each.thermostat.first != each.thermostat.last;
   });
 }
 
-void DeckVelocities::add_to_course(std::vector<double>& values) const {
+void VelocityFixes::add_to_course(std::vector<double>& values) const {
   for (const Change& each : changes_)
     values.push_back(variables_.temperature(each.fix, each.thermostat.variable,
                                             each.thermostat.first, each.thermostat.last));
 }
 
-bool DeckVelocities::act_at(bigint step) const {
+bool VelocityFixes::act_at(bigint step) const {
   return std::any_of(changes_.begin(), changes_.end(),
                      [step](const Change& each) { return step % each.change.every == 0; });
 }
 
-void DeckVelocities::count_drops(const std::vector<double>& drops) const {
+void VelocityFixes::count_drops(const std::vector<double>& drops) const {
   for (std::size_t k = 0; k < changes_.size(); ++k)
     if (const Compute* measured = changes_[k].thermostat.measured)
       *changes_[k].thermostat.energy += 0.5 * force->boltz * measured->dof * drops[k];

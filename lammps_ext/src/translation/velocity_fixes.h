@@ -15,16 +15,16 @@
 namespace LAMMPS_NS {
 
 class Compute;
-class DeckForces;
+class ForceFixes;
 class Fix;
 
-class DeckVelocities : protected Pointers {
+class VelocityFixes : protected Pointers {
  public:
-  explicit DeckVelocities(class LAMMPS* lmp) : Pointers(lmp), variables_(lmp) {}
+  explicit VelocityFixes(class LAMMPS* lmp) : Pointers(lmp), variables_(lmp) {}
 
   // Whether an engine can do what the fix does. Collective; ranks may disagree.
   bool can_take(Fix* fix);
-  void take(Fix* fix, DeckForces& groups);
+  void take(Fix* fix, ForceFixes& groups);
 
   void describe(manymove::dpd::Settings& settings) const;
   // Whether a temperature changes from step to step, and the temperatures of the present step.
@@ -54,7 +54,7 @@ class DeckVelocities : protected Pointers {
   bool read_momentum(Fix* fix, Change& change) const;
   bool stops_as_read(Fix* fix, const Change& change) const;
 
-  const DeckVariables variables_;
+  const StepVariables variables_;
   std::vector<Change> changes_;
 };
 
