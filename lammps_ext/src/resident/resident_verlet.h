@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "resident/integrate_api.h"
 #include "translation/script_translation.h"
+#include "verlet.h"
 
 namespace LAMMPS_NS {
 

@@ -11,8 +11,8 @@
 #include "force.h"
 #include "memory.h"
 #include "neigh_list.h"
+#include "neigh_request.h"
 #include "neighbor.h"
-#include "styles/neigh_request_api.h"
 
 using namespace LAMMPS_NS;
 

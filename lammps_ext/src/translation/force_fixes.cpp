@@ -2,6 +2,7 @@
 #include "translation/force_fixes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -9,15 +10,33 @@
 #include "domain.h"
 #include "error.h"
 #include "fix.h"
+#include "fix_addforce.h"
+#include "fix_langevin.h"
+#include "fix_nve_limit.h"
+#include "fix_setforce.h"
+#include "fix_wall_reflect.h"
 #include "force.h"
 #include "modify.h"
 #include "region.h"
 #include "styles/fix_manymove_wall.h"
-#include "translation/layouts_of_fixes_api.h"
+#include "translation/exact_class.h"
+#include "translation/private_members.h"
 #include "translation/thermostat_units.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
+
+namespace LAMMPS_NS {
+
+struct OfAddForce {
+  friend constexpr auto members_of(OfAddForce);
+};
+template struct PrivateMembers<OfAddForce, &FixAddForce::xvalue, &FixAddForce::yvalue,
+                               &FixAddForce::zvalue, &FixAddForce::varflag, &FixAddForce::xstr,
+                               &FixAddForce::ystr, &FixAddForce::zstr, &FixAddForce::estr,
+                               &FixAddForce::idregion, &FixAddForce::region>;
+
+}  // namespace LAMMPS_NS
 
 namespace {
 
@@ -35,6 +54,40 @@ bool is_nve(const Fix* fix) {
   const std::string style = fix->style;
   return style == "nve" || style == "nve/omp";
 }
+
+struct OfSetForce : FixSetForce {
+  using FixSetForce::idregion, FixSetForce::region, FixSetForce::varflag;
+  using FixSetForce::xstr, FixSetForce::ystr, FixSetForce::zstr;
+  using FixSetForce::xstyle, FixSetForce::ystyle, FixSetForce::zstyle;
+  using FixSetForce::xvalue, FixSetForce::yvalue, FixSetForce::zvalue;
+};
+
+// FixAddForce::varflag and FixSetForce::varflag; other values vary between atoms.
+constexpr int kConstant = 1, kEqual = 2;
+
+struct OfWallReflect : FixWallReflect {
+  using FixWallReflect::coord0, FixWallReflect::nwall, FixWallReflect::wallstyle,
+      FixWallReflect::wallwhich;
+};
+
+struct OfNVELimit : FixNVELimit {
+  using FixNVELimit::dtf, FixNVELimit::dtv, FixNVELimit::vlimitsq, FixNVELimit::xlimit;
+};
+
+// A template, because only some releases have gjfflag.
+template <class Langevin>
+struct OfLangevin : Langevin {
+  using Langevin::ascale, Langevin::gfactor1, Langevin::gfactor2, Langevin::oflag, Langevin::ratio,
+      Langevin::seed, Langevin::t_period, Langevin::t_start, Langevin::t_stop, Langevin::tallyflag,
+      Langevin::tbiasflag, Langevin::tstr, Langevin::zeroflag;
+
+  static bool is_gjf(const Langevin& fix) {
+    if constexpr (requires { &OfLangevin::gjfflag; })
+      return fix.*(&OfLangevin::gjfflag) != 0;
+    else
+      return false;
+  }
+};
 
 std::string name_of(const Fix* fix) { return std::string("fix ") + fix->id + " " + fix->style; }
 
@@ -76,18 +129,17 @@ std::uint32_t ForceFixes::flag_of(int groupbit) {
 
 void ForceFixes::take_nve(Fix* fix) { integrators_.push_back(fix); }
 
-// The fixes are read as restated classes, which UndefinedBehaviorSanitizer would report.
-__attribute__((no_sanitize("vptr"))) void ForceFixes::take_limited_nve(
-    Fix* fix, std::vector<std::string>& refused) {
-  if (!is_class(fix, "N9LAMMPS_NS11FixNVELimitE")) return refused.push_back(name_of(fix));
-  const auto* read = static_cast<const FixNVELimitLayout*>(fix);
-  const double speed = read->largest_step / update->dt;
-  if (read->step != update->dt || read->half_kick != 0.5 * update->dt * force->ftm2v ||
-      read->largest_speed_squared != speed * speed)
+void ForceFixes::take_limited_nve(Fix* fix, std::vector<std::string>& refused) {
+  const auto* limited = as_exactly<FixNVELimit>(fix);
+  if (!limited) return refused.push_back(name_of(fix));
+  const double step = limited->*(&OfNVELimit::xlimit), speed = step / update->dt;
+  if (limited->*(&OfNVELimit::dtv) != update->dt ||
+      limited->*(&OfNVELimit::dtf) != 0.5 * update->dt * force->ftm2v ||
+      limited->*(&OfNVELimit::vlimitsq) != speed * speed)
     return refused.push_back(name_of(fix) + " of another kind");
   if (limiter_) return refused.push_back("more than one fix nve/limit");
   limiter_ = fix;
-  largest_step_ = read->largest_step;
+  largest_step_ = step;
   take_nve(fix);
 }
 
@@ -96,108 +148,106 @@ void ForceFixes::take_wall(const Wall& wall, std::vector<std::string>& refused) 
     refused.push_back(name_of(wall.fix) + " outside the box");
 }
 
-__attribute__((no_sanitize("vptr"))) void ForceFixes::take_reflecting_walls(
-    Fix* fix, std::vector<std::string>& refused) {
-  if (!is_class(fix, "N9LAMMPS_NS14FixWallReflectE")) return refused.push_back(name_of(fix));
-  const auto* read = static_cast<const FixWallReflectLayout*>(fix);
+void ForceFixes::take_reflecting_walls(Fix* fix, std::vector<std::string>& refused) {
+  const auto* walls = as_exactly<FixWallReflect>(fix);
+  if (!walls) return refused.push_back(name_of(fix));
   if (domain->triclinic) return refused.push_back(name_of(fix) + " in a triclinic box");
-  for (int k = 0; k < read->walls; ++k) {
-    if (read->style[k] == FixWallReflectLayout::kVariable)
+  for (int k = 0; k < walls->*(&OfWallReflect::nwall); ++k) {
+    if ((walls->*(&OfWallReflect::wallstyle))[k] == FixWallReflect::VARIABLE)
       return refused.push_back(name_of(fix) + " with a variable");
-    const Wall wall{fix, read->face[k] / 2, read->face[k] % 2 == 1, read->position[k]};
+    const int face = (walls->*(&OfWallReflect::wallwhich))[k];
+    const Wall wall{fix, face / 2, face % 2 == 1, (walls->*(&OfWallReflect::coord0))[k]};
     take_wall(wall, refused);
     walls_.push_back(wall);
   }
 }
 
-__attribute__((no_sanitize("vptr"))) void ForceFixes::take_addforce(
-    Fix* fix, std::vector<std::string>& refused) {
-  if (!is_class(fix, "N9LAMMPS_NS11FixAddForceE")) return refused.push_back(name_of(fix));
-  const auto* read = static_cast<const FixAddForceLayout*>(fix);
-  BodyForce body{fix, {0, 0, 0}, 0, read->region, {-1, -1, -1}};
-  std::copy_n(read->force, 3, body.force);
-  if (read->energy_variable || (read->kind_of_force != FixAddForceLayout::kConstant &&
-                                read->kind_of_force != FixAddForceLayout::kEqual))
+void ForceFixes::take_addforce(Fix* fix, std::vector<std::string>& refused) {
+  const auto* added = as_exactly<FixAddForce>(fix);
+  if (!added) return refused.push_back(name_of(fix));
+  const auto [x, y, z, kind, x_variable, y_variable, z_variable, energy_variable, region_id,
+              region] = members_of(OfAddForce());
+  BodyForce body{fix, {added->*x, added->*y, added->*z}, 0, added->*region, {-1, -1, -1}};
+  if (added->*energy_variable || (added->*kind != kConstant && added->*kind != kEqual))
     return refused.push_back(name_of(fix) + " with a variable by atom or of the energy");
-  if (!take_variables(fix, {read->x_variable, read->y_variable, read->z_variable}, body, refused))
+  if (!take_variables({added->*x_variable, added->*y_variable, added->*z_variable}, body, refused))
     return;
   if (fix->nevery != 1) return refused.push_back(name_of(fix) + " with every");
-  if (domain->dimension == 2 && (body.force[2] != 0 || body.variable[2] >= 0))
-    return refused.push_back(name_of(fix) + " out of the plane");
-  take_body_force(body, read->region_id || read->region, refused);
+  take_body_force(body, added->*region_id || added->*region, refused);
 }
 
-__attribute__((no_sanitize("vptr"))) void ForceFixes::take_setforce(
-    Fix* fix, std::vector<std::string>& refused) {
-  if (!is_class(fix, "N9LAMMPS_NS11FixSetForceE")) return refused.push_back(name_of(fix));
-  const auto* read = static_cast<const FixSetForceLayout*>(fix);
-  if (read->kind_of_force != FixSetForceLayout::kConstant &&
-      read->kind_of_force != FixSetForceLayout::kEqual)
+void ForceFixes::take_setforce(Fix* fix, std::vector<std::string>& refused) {
+  using Of = OfSetForce;
+  const auto* set = as_exactly<FixSetForce>(fix);
+  if (!set) return refused.push_back(name_of(fix));
+  const int kind = set->*(&Of::varflag);
+  if (kind != kConstant && kind != kEqual)
     return refused.push_back(name_of(fix) + " with a variable by atom");
-  BodyForce body{fix, {0, 0, 0}, 0, read->region, {-1, -1, -1}};
+  BodyForce body{fix, {0, 0, 0}, 0, set->*(&Of::region), {-1, -1, -1}};
+  const int style[3] = {set->*(&Of::xstyle), set->*(&Of::ystyle), set->*(&Of::zstyle)};
+  const double value[3] = {set->*(&Of::xvalue), set->*(&Of::yvalue), set->*(&Of::zvalue)};
   for (int a = 0; a < 3; ++a) {
-    if (read->style[a] == 0) continue;
+    if (style[a] == 0) continue;  // NULL: this component stays
     body.replaced |= 1u << a;
-    body.force[a] = read->force[a];
+    body.force[a] = value[a];
   }
-  if (!take_variables(fix, {read->x_variable, read->y_variable, read->z_variable}, body, refused))
-    return;
-  if (domain->dimension == 2 && (body.force[2] != 0 || body.variable[2] >= 0))
-    return refused.push_back(name_of(fix) + " out of the plane");
-  take_body_force(body, read->region_id || read->region, refused);
+  if (take_variables({set->*(&Of::xstr), set->*(&Of::ystr), set->*(&Of::zstr)}, body, refused))
+    take_body_force(body, set->*(&Of::idregion) || set->*(&Of::region), refused);
 }
 
 // Returns whether all are functions of the step.
-bool ForceFixes::take_variables(Fix* fix, const char* const (&name)[3], BodyForce& body,
+bool ForceFixes::take_variables(const std::array<const char*, 3>& name, BodyForce& body,
                                 std::vector<std::string>& refused) const {
   for (int a = 0; a < 3; ++a) {
     if (!name[a]) continue;
     body.variable[a] = variables_.find(name[a]);
     if (body.variable[a] >= 0) continue;
-    refused.push_back(name_of(fix) + " with a variable that depends on more than the step");
+    refused.push_back(name_of(body.fix) + " with a variable that depends on more than the step");
     return false;
   }
   return true;
 }
 
-__attribute__((no_sanitize("vptr"))) void ForceFixes::take_langevin(
-    Fix* fix, std::vector<std::string>& refused) {
-  if (!is_class(fix, "N9LAMMPS_NS11FixLangevinE")) return refused.push_back(name_of(fix));
-  const auto* read = static_cast<const FixLangevinLayout*>(fix);
-  bool other_kind = read->rotates || read->angular != 0;
-#if defined(MANYMOVE_LANGEVIN_WITH_GJF)
-  other_kind = other_kind || read->gjf;
-#endif
-  if (other_kind) return refused.push_back(name_of(fix) + " with angmom, omega or gjf");
-  if (read->tallies) return refused.push_back(name_of(fix) + " with tally yes");
-  if (read->zeroes) return refused.push_back(name_of(fix) + " with zero yes");
-  if (read->biased) return refused.push_back(name_of(fix) + " with a biased temperature");
+void ForceFixes::take_langevin(Fix* fix, std::vector<std::string>& refused) {
+  using Of = OfLangevin<FixLangevin>;
+  const auto* langevin = as_exactly<FixLangevin>(fix);
+  if (!langevin) return refused.push_back(name_of(fix));
+  if (langevin->*(&Of::oflag) || langevin->*(&Of::ascale) != 0 || Of::is_gjf(*langevin))
+    return refused.push_back(name_of(fix) + " with angmom, omega or gjf");
+  if (langevin->*(&Of::tallyflag)) return refused.push_back(name_of(fix) + " with tally yes");
+  if (langevin->*(&Of::zeroflag)) return refused.push_back(name_of(fix) + " with zero yes");
+  if (langevin->*(&Of::tbiasflag))
+    return refused.push_back(name_of(fix) + " with a biased temperature");
   if (domain->dimension == 2) return refused.push_back(name_of(fix) + " in two dimensions");
-  Langevin bath{fix,
-                read->first_temperature,
-                read->last_temperature,
-                -1,
-                read->period,
-                {read->ratio, read->ratio + atom->ntypes + 1},
-                read->seed,
-                body_forces_.size()};
-  if (read->temperature_variable) {
-    bath.variable = variables_.find(read->temperature_variable);
-    if (bath.variable < 0)
+  const double* const ratio = langevin->*(&Of::ratio);
+  Langevin thermostat{fix,
+                      langevin->*(&Of::t_start),
+                      langevin->*(&Of::t_stop),
+                      -1,
+                      langevin->*(&Of::t_period),
+                      {ratio, ratio + atom->ntypes + 1},
+                      langevin->*(&Of::seed),
+                      body_forces_.size()};
+  if (const char* variable = langevin->*(&Of::tstr)) {
+    thermostat.variable = variables_.find(variable);
+    if (thermostat.variable < 0)
       return refused.push_back(name_of(fix) +
                                " with a variable that depends on more than the step");
   }
   for (int type = 1; !atom->rmass && type <= atom->ntypes; ++type) {
     const auto near = [](double a, double b) { return std::fabs(a - b) <= 1e-12 * std::fabs(b); };
-    if (!near(-read->friction[type], friction_of(bath, type, atom->mass[type])) ||
-        !near(read->noise[type], noise_of(bath, type, atom->mass[type])))
+    if (!near(-(langevin->*(&Of::gfactor1))[type],
+              friction_of(thermostat, type, atom->mass[type])) ||
+        !near((langevin->*(&Of::gfactor2))[type], noise_of(thermostat, type, atom->mass[type])))
       return refused.push_back(name_of(fix) + " of another kind");
   }
-  baths_.push_back(std::move(bath));
+  thermostats_.push_back(std::move(thermostat));
 }
 
 void ForceFixes::take_body_force(const BodyForce& body, bool in_region,
                                  std::vector<std::string>& refused) {
+  if (domain->dimension == 2 && (body.force[2] != 0 || body.variable[2] >= 0))
+    return refused.push_back(name_of(body.fix) + " out of the plane");
   if (in_region && !is_block(body.block))
     return refused.push_back(name_of(body.fix) + " in a region that is not a fixed block");
   if (in_region && (domain->xy != 0 || domain->xz != 0 || domain->yz != 0))
@@ -262,40 +312,41 @@ void ForceFixes::check(std::vector<std::string>& refused) {
   }
   // Last, because a thermostat draws random numbers, which an input script that is refused should
   // not miss.
-  for (const Langevin& bath : baths_)
-    if (refused.empty() && !acts_as_read(bath))
-      refused.push_back(name_of(bath.fix) + " of another kind");
+  for (const Langevin& thermostat : thermostats_)
+    if (refused.empty() && !acts_as_read(thermostat))
+      refused.push_back(name_of(thermostat.fix) + " of another kind");
 }
 
-// The engine adds the forces of baths before all others.
+// The engine adds the forces of thermostats before all others.
 void ForceFixes::check_order(std::vector<std::string>& refused) const {
-  for (const Langevin& bath : baths_)
-    for (std::size_t k = 0; k < bath.replaced_before; ++k) {
+  for (const Langevin& thermostat : thermostats_)
+    for (std::size_t k = 0; k < thermostat.replaced_before; ++k) {
       const BodyForce& body = body_forces_[k];
       const auto both = [&](int mask) {
-        return (mask & bath.fix->groupbit) && (mask & body.fix->groupbit);
+        return (mask & thermostat.fix->groupbit) && (mask & body.fix->groupbit);
       };
       if (body.replaced && std::any_of(atom->mask, atom->mask + atom->nlocal, both))
-        return refused.push_back(name_of(bath.fix) + " after fix setforce for the same atoms");
+        return refused.push_back(name_of(thermostat.fix) +
+                                 " after fix setforce for the same atoms");
     }
 }
 
 // Lets the fix act on atoms without forces: each feels its friction and no more noise than there
 // can be.
-bool ForceFixes::acts_as_read(const Langevin& bath) {
+bool ForceFixes::acts_as_read(const Langevin& thermostat) {
   double* const f = atom->f[0];
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   const std::vector<double> before(f, f + values);
   std::fill_n(f, values, 0.0);
-  bath.fix->post_force(0);
+  thermostat.fix->post_force(0);
   bool same = true;
-  const double root = std::sqrt(temperature_of(bath));
+  const double root = std::sqrt(temperature_of(thermostat));
   for (int i = 0; i < atom->nlocal; ++i) {
     const int type = atom->type[i];
     const double mass = atom->rmass ? atom->rmass[i] : atom->mass[type];
-    const bool acts = atom->mask[i] & bath.fix->groupbit;
-    const double friction = acts ? friction_of(bath, type, mass) : 0,
-                 most = acts ? 0.5 * noise_of(bath, type, mass) * root : 0;
+    const bool acts = atom->mask[i] & thermostat.fix->groupbit;
+    const double friction = acts ? friction_of(thermostat, type, mass) : 0,
+                 most = acts ? 0.5 * noise_of(thermostat, type, mass) * root : 0;
     for (int a = 0; a < 3; ++a) {
       const double drag = -friction * atom->v[i][a];
       same = same && std::fabs(atom->f[i][a] - drag) <= most + 1e-9 * (most + std::fabs(drag));
@@ -366,7 +417,7 @@ bool ForceFixes::reflects_as_read(Fix* fix) {
   return same;
 }
 
-// ---- what the engine is told ----
+// ---- the description for the engine ----
 
 void ForceFixes::describe(manymove::dpd::Settings& settings, const std::vector<int>& types) {
   for (FixManymoveWall* fix : own_walls_)
@@ -387,15 +438,15 @@ void ForceFixes::describe(manymove::dpd::Settings& settings, const std::vector<i
     force.flag = flag_of(body.fix->groupbit);
     settings.body_forces.push_back(force);
   }
-  for (const Langevin& bath : baths_) {
+  for (const Langevin& thermostat : thermostats_) {
     manymove::dpd::LangevinThermostat description{{0.0},
                                                   {0.0},
-                                                  temperature_of(bath),
-                                                  static_cast<std::uint32_t>(bath.seed),
-                                                  flag_of(bath.fix->groupbit)};
+                                                  temperature_of(thermostat),
+                                                  static_cast<std::uint32_t>(thermostat.seed),
+                                                  flag_of(thermostat.fix->groupbit)};
     for (std::size_t k = 1; k < types.size(); ++k) {
-      description.friction.push_back(friction_of(bath, types[k], settings.mass[k]));
-      description.noise.push_back(noise_of(bath, types[k], settings.mass[k]));
+      description.friction.push_back(friction_of(thermostat, types[k], settings.mass[k]));
+      description.noise.push_back(noise_of(thermostat, types[k], settings.mass[k]));
     }
     settings.langevin_thermostats.push_back(std::move(description));
   }
@@ -418,11 +469,11 @@ bool ForceFixes::has_course() const {
   const auto varies = [](const BodyForce& body) {
     return std::any_of(body.variable, body.variable + 3, [](int index) { return index >= 0; });
   };
-  const auto changes = [](const Langevin& bath) {
-    return bath.variable >= 0 || bath.first != bath.last;
+  const auto changes = [](const Langevin& thermostat) {
+    return thermostat.variable >= 0 || thermostat.first != thermostat.last;
   };
   return std::any_of(body_forces_.begin(), body_forces_.end(), varies) ||
-         std::any_of(baths_.begin(), baths_.end(), changes);
+         std::any_of(thermostats_.begin(), thermostats_.end(), changes);
 }
 
 void ForceFixes::evaluate() {
@@ -433,29 +484,31 @@ void ForceFixes::evaluate() {
 
 void ForceFixes::add_to_course(std::vector<double>& values) {
   evaluate();
-  for (const Langevin& bath : baths_) values.push_back(temperature_of(bath));
+  for (const Langevin& thermostat : thermostats_) values.push_back(temperature_of(thermostat));
   for (const BodyForce& body : body_forces_)
     values.insert(values.end(), body.force, body.force + 3);
 }
 
-double ForceFixes::temperature_of(const Langevin& bath) const {
-  return variables_.temperature(bath.fix, bath.variable, bath.first, bath.last);
+double ForceFixes::temperature_of(const Langevin& thermostat) const {
+  return variables_.temperature(thermostat.fix, thermostat.variable, thermostat.first,
+                                thermostat.last);
 }
 
-double ForceFixes::friction_of(const Langevin& bath, int type, double mass) const {
+double ForceFixes::friction_of(const Langevin& thermostat, int type, double mass) const {
   return manymove::dpd::langevin_friction(
-      thermostat_units_of(*force), {bath.period, bath.ratio[static_cast<std::size_t>(type)]}, mass);
+      thermostat_units_of(*force),
+      {thermostat.period, thermostat.ratio[static_cast<std::size_t>(type)]}, mass);
 }
 
-double ForceFixes::noise_of(const Langevin& bath, int type, double mass) const {
-  return manymove::dpd::langevin_noise(thermostat_units_of(*force),
-                                       {bath.period, bath.ratio[static_cast<std::size_t>(type)]},
-                                       mass, update->dt);
+double ForceFixes::noise_of(const Langevin& thermostat, int type, double mass) const {
+  return manymove::dpd::langevin_noise(
+      thermostat_units_of(*force),
+      {thermostat.period, thermostat.ratio[static_cast<std::size_t>(type)]}, mass, update->dt);
 }
 
 bool ForceFixes::is_langevin(const Fix* fix) const {
-  return std::any_of(baths_.begin(), baths_.end(),
-                     [fix](const Langevin& bath) { return bath.fix == fix; });
+  return std::any_of(thermostats_.begin(), thermostats_.end(),
+                     [fix](const Langevin& thermostat) { return thermostat.fix == fix; });
 }
 
 void ForceFixes::add_on_host(int vflag) const {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Fixes that add to forces, replace them, reflect particles at walls, limit velocities or are a
-// Langevin thermostat within a step, as an engine has them. Their private members are read as the
-// classes of layouts_of_fixes_api.h, and compared with what the fixes do.
+// Langevin thermostat within a step, as an engine has them. What is read from their members is
+// compared with what the fixes do.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -31,7 +32,7 @@ class ForceFixes : protected Pointers {
   // Compares the fixes with what they do, when all have been taken. Local.
   void check(std::vector<std::string>& refused);
 
-  // What the engine is told; flags are those that flags_of() sets. types: LAMMPS' type of each of
+  // Adds them to the settings; flags are those that flags_of() sets. types: LAMMPS' type of each of
   // the engine's. The masses of the settings must be known.
   void describe(manymove::dpd::Settings& settings, const std::vector<int>& types);
   std::uint32_t flags_of(int mask) const;
@@ -90,13 +91,13 @@ class ForceFixes : protected Pointers {
   void take_wall(const Wall& wall, std::vector<std::string>& refused);
   void take_reflecting_walls(Fix* fix, std::vector<std::string>& refused);
   void take_langevin(Fix* fix, std::vector<std::string>& refused);
-  bool take_variables(Fix* fix, const char* const (&name)[3], BodyForce& body,
+  bool take_variables(const std::array<const char*, 3>& name, BodyForce& body,
                       std::vector<std::string>& refused) const;
   bool is_langevin(const Fix* fix) const;
-  double temperature_of(const Langevin& bath) const;
-  double friction_of(const Langevin& bath, int type, double mass) const;
-  double noise_of(const Langevin& bath, int type, double mass) const;
-  bool acts_as_read(const Langevin& bath);
+  double temperature_of(const Langevin& thermostat) const;
+  double friction_of(const Langevin& thermostat, int type, double mass) const;
+  double noise_of(const Langevin& thermostat, int type, double mass) const;
+  bool acts_as_read(const Langevin& thermostat);
   void check_order(std::vector<std::string>& refused) const;
   void take_limited_nve(Fix* fix, std::vector<std::string>& refused);
   bool body_forces_act_as_read();
@@ -112,7 +113,7 @@ class ForceFixes : protected Pointers {
   std::vector<FixManymoveWall*> own_walls_;
   std::vector<Wall> walls_;  // of fix wall/reflect
   std::vector<BodyForce> body_forces_;
-  std::vector<Langevin> baths_;
+  std::vector<Langevin> thermostats_;
   std::vector<std::pair<int, std::uint32_t>> group_flags_;  // group's bit, particle's flag
 };
 

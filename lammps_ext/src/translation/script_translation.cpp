@@ -15,19 +15,21 @@
 #include "domain.h"
 #include "error.h"
 #include "fix.h"
+#include "fix_deform.h"
+#include "fix_nvt_sllod.h"
 #include "force.h"
 #include "group.h"
 #include "input.h"
+#include "library.h"
 #include "modify.h"
 #include "mpi_communicator.h"
 #include "neigh_list.h"
 #include "neighbor.h"
-#include "plugin_api.h"
 #include "resident/pairs_on_device.h"
 #include "styles/pair_manymove_dpd.h"
 #include "translation/bonded_styles.h"
 #include "translation/box.h"
-#include "translation/layouts_of_fixes_api.h"
+#include "translation/exact_class.h"
 #include "update.h"
 #include "variable.h"
 
@@ -256,8 +258,8 @@ void ScriptTranslation::check_fixes() {
 
 void ScriptTranslation::check_fix(Fix* fix, int mask) {
   const std::string style = fix->style;
-  if (!sllod_ && fix->igroup == 0 && is_class(fix, "N9LAMMPS_NS11FixNVTSllodE")) {
-    sllod_ = fix;
+  if (auto* sllod = as_exactly<FixNVTSllod>(fix); sllod && !sllod_ && fix->igroup == 0) {
+    sllod_ = sllod;
     forces_.take_nve(fix);
     return;
   }
@@ -349,10 +351,10 @@ void ScriptTranslation::readapt(bigint step) const {
 // Whether only the tilt xy changes, at a constant rate in each step, and velocities of all atoms
 // are remapped. The fix has set the rate in the domain in its init() if it is constant, else at the
 // end of each step.
-bool ScriptTranslation::can_shear(const Fix* fix) const {
-  return is_class(fix, "N9LAMMPS_NS9FixDeformE") && fix->nevery == 1 &&
-         fix->box_change == Fix::BOX_CHANGE_XY && domain->deform_flag && domain->deform_vremap &&
-         domain->deform_groupbit == 1 && domain->h_rate[5] != 0;
+bool ScriptTranslation::can_shear(Fix* fix) const {
+  return as_exactly<FixDeform>(fix) && fix->nevery == 1 && fix->box_change == Fix::BOX_CHANGE_XY &&
+         domain->deform_flag && domain->deform_vremap && domain->deform_groupbit == 1 &&
+         domain->h_rate[5] != 0;
 }
 
 // A box that is tilted too far is replaced by an equivalent one, with the atoms' images, at the

@@ -20,6 +20,7 @@
 namespace LAMMPS_NS {
 
 class Fix;
+class FixNVTSllod;
 class PairManymoveDPD;
 
 // What is read from the particles; positions with images.
@@ -132,7 +133,7 @@ class ScriptTranslation : protected Pointers {
   void check_fixes();
   void check_fix(Fix* fix, int mask);
   bool engine_changes_velocities(Fix* fix);
-  bool can_shear(const Fix* fix) const;
+  bool can_shear(Fix* fix) const;
   void check_readers();
   int atom_mask(int i) const;
   bool adapts_at(bigint step) const;
@@ -151,7 +152,8 @@ class ScriptTranslation : protected Pointers {
   std::vector<Fix*> end_of_step_, adapting_;
   bool adapts_ahead_ = false;  // adapted values are known before the engine makes the steps
   bool adapted_ = false;       // fixes have changed coefficients that are not in a course yet
-  Fix *shearing_ = nullptr, *sllod_ = nullptr;
+  Fix* shearing_ = nullptr;
+  FixNVTSllod* sllod_ = nullptr;
   double shear_rate_ = 0;
   bool reads_neighbors_ = false, reads_positions_ = true;
   std::vector<std::uint32_t> flags_;

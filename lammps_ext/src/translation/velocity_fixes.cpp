@@ -8,16 +8,43 @@
 #include "atom.h"
 #include "compute.h"
 #include "fix.h"
+#include "fix_momentum.h"
+#include "fix_temp_berendsen.h"
+#include "fix_temp_rescale.h"
 #include "force.h"
 #include "group.h"
 #include "modify.h"
+#include "translation/exact_class.h"
 #include "translation/force_fixes.h"
-#include "translation/layouts_of_fixes_api.h"
 #include "translation/thermostat_units.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
 using manymove::dpd::VelocityChange;
+
+namespace {
+
+// Members of the two thermostats, which have the same names in both.
+template <class Thermostat>
+struct Of : Thermostat {
+  using Thermostat::energy, Thermostat::id_temp, Thermostat::t_start, Thermostat::t_stop,
+      Thermostat::t_target, Thermostat::tstr;
+};
+
+struct OfBerendsen : FixTempBerendsen {
+  using FixTempBerendsen::t_period;
+};
+
+struct OfRescale : FixTempRescale {
+  using FixTempRescale::fraction, FixTempRescale::t_window;
+};
+
+struct OfMomentum : FixMomentum {
+  using FixMomentum::angular, FixMomentum::linear, FixMomentum::masstotal, FixMomentum::rescale,
+      FixMomentum::xflag, FixMomentum::yflag, FixMomentum::zflag;
+};
+
+}  // namespace
 
 bool VelocityFixes::can_take(Fix* fix) {
   Change change{};
@@ -36,52 +63,53 @@ void VelocityFixes::take(Fix* fix, ForceFixes& groups) {
   changes_.push_back(change);
 }
 
-// The fixes are read as restated classes, which UndefinedBehaviorSanitizer would report.
-__attribute__((no_sanitize("vptr"))) bool VelocityFixes::read(Fix* fix, Change& change) const {
+bool VelocityFixes::read(Fix* fix, Change& change) const {
   change.change.every = std::max(fix->nevery, 1);
-  if (is_class(fix, "N9LAMMPS_NS16FixTempBerendsenE")) {
+  if (auto* relaxes = as_exactly<FixTempBerendsen>(fix)) {
     change.change.kind = VelocityChange::kRelax;
-    change.change.rate = update->dt / static_cast<const FixTempBerendsenLayout*>(fix)->period;
-    return read_thermostat<FixTempBerendsenLayout>(fix, change.thermostat);
+    change.change.rate = update->dt / relaxes->*(&OfBerendsen::t_period);
+    return read_thermostat(relaxes, change.thermostat);
   }
-  if (is_class(fix, "N9LAMMPS_NS14FixTempRescaleE")) {
-    const auto* read = static_cast<const FixTempRescaleLayout*>(fix);
+  if (auto* rescales = as_exactly<FixTempRescale>(fix)) {
     change.change.kind = VelocityChange::kRescale;
-    change.change.rate = read->fraction;
-    change.change.window = read->window;
-    return read_thermostat<FixTempRescaleLayout>(fix, change.thermostat);
+    change.change.rate = rescales->*(&OfRescale::fraction);
+    change.change.window = rescales->*(&OfRescale::t_window);
+    return read_thermostat(rescales, change.thermostat);
   }
-  return is_class(fix, "N9LAMMPS_NS11FixMomentumE") && read_momentum(fix, change);
+  auto* momentum = as_exactly<FixMomentum>(fix);
+  return momentum && read_momentum(momentum, change);
 }
 
-// The fix itself knows where its target and its energy are. The temperature has to be that of
-// compute temp.
-template <class Layout>
-__attribute__((no_sanitize("vptr"))) bool VelocityFixes::read_thermostat(
-    Fix* fix, Thermostat& thermostat) const {
-  auto* read = static_cast<Layout*>(fix);
+// extract() and compute_scalar() return what is read. The temperature has to be that of compute
+// temp.
+template <class Own>
+bool VelocityFixes::read_thermostat(Own* fix, Thermostat& thermostat) const {
   int dimension;
-  if (fix->extract("t_target", dimension) != &read->target ||
-      fix->compute_scalar() != read->energy || !read->temperature_id)
+  double* const energy = &(fix->*(&Of<Own>::energy));
+  const char* const measured = fix->*(&Of<Own>::id_temp);
+  if (fix->extract("t_target", dimension) != &(fix->*(&Of<Own>::t_target)) ||
+      fix->compute_scalar() != *energy || !measured)
     return false;
-  thermostat = {read->first_temperature, read->last_temperature, -1,
-                modify->get_compute_by_id(read->temperature_id), &read->energy};
+  thermostat = {fix->*(&Of<Own>::t_start), fix->*(&Of<Own>::t_stop), -1,
+                modify->get_compute_by_id(measured), energy};
   if (!thermostat.measured || std::strcmp(thermostat.measured->style, "temp") != 0) return false;
   thermostat.measured->setup();  // counts the degrees of freedom
   if (thermostat.measured->dof < 1) return false;
-  if (!read->temperature_variable) return true;
-  thermostat.variable = variables_.find(read->temperature_variable);
+  const char* const variable = fix->*(&Of<Own>::tstr);
+  if (!variable) return true;
+  thermostat.variable = variables_.find(variable);
   return thermostat.variable >= 0;
 }
 
-__attribute__((no_sanitize("vptr"))) bool VelocityFixes::read_momentum(Fix* fix,
-                                                                       Change& change) const {
-  const auto* read = static_cast<const FixMomentumLayout*>(fix);
-  if (!read->linear || read->angular || !(read->mass > 0)) return false;
+bool VelocityFixes::read_momentum(FixMomentum* fix, Change& change) const {
+  const double mass = fix->*(&OfMomentum::masstotal);
+  if (!(fix->*(&OfMomentum::linear)) || fix->*(&OfMomentum::angular) || !(mass > 0)) return false;
   change.change.kind = VelocityChange::kStop;
-  change.change.mass = read->mass;
-  change.change.keeps_energy = read->rescales != 0;
-  for (int a = 0; a < 3; ++a) change.change.axes |= read->axis[a] ? 1u << a : 0u;
+  change.change.mass = mass;
+  change.change.keeps_energy = fix->*(&OfMomentum::rescale) != 0;
+  int axis = 0;
+  for (const auto flag : {&OfMomentum::xflag, &OfMomentum::yflag, &OfMomentum::zflag})
+    change.change.axes |= (fix->*flag ? 1u : 0u) << axis++;
   return stops_as_read(fix, change);
 }
 
@@ -110,7 +138,7 @@ bool VelocityFixes::stops_as_read(Fix* fix, const Change& change) const {
   return same;
 }
 
-// ---- what the engine is told ----
+// ---- the description for the engine ----
 
 void VelocityFixes::describe(manymove::dpd::Settings& settings) const {
   for (const Change& each : changes_) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Fixes that change velocities at the end of a step, as an engine has them: temp/berendsen,
-// temp/rescale and momentum. Their private members are read as the classes of
-// layouts_of_fixes_api.h.
+// temp/rescale and momentum.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +16,7 @@ namespace LAMMPS_NS {
 class Compute;
 class ForceFixes;
 class Fix;
+class FixMomentum;
 
 class VelocityFixes : protected Pointers {
  public:
@@ -48,10 +48,10 @@ class VelocityFixes : protected Pointers {
     Thermostat thermostat{0, 0, -1, nullptr, nullptr};  // measured is null where it is none
   };
 
-  template <class Layout>
-  __attribute__((no_sanitize("vptr"))) bool read_thermostat(Fix* fix, Thermostat& thermostat) const;
+  template <class Own>
+  bool read_thermostat(Own* fix, Thermostat& thermostat) const;
   bool read(Fix* fix, Change& change) const;
-  bool read_momentum(Fix* fix, Change& change) const;
+  bool read_momentum(FixMomentum* fix, Change& change) const;
   bool stops_as_read(Fix* fix, const Change& change) const;
 
   const StepVariables variables_;
