@@ -11,7 +11,7 @@ from lammps_host import needs_lammps
 
 from manymove import cli
 from manymove.dpd import job, messages, model
-from manymove.dpd.replica import Settings, script
+from manymove.dpd.replica import Settings, input_script
 
 
 @needs_lammps
@@ -78,7 +78,7 @@ def test_the_script_keeps_its_particles_on_the_device(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("steps", "every"), [(2, 1), (50, 5), (1000, 10), (10**6, 1000)])
 def test_records_are_some_steps_apart(steps, every):
-    assert f"fix records all print {every} " in script(Settings(particles=300, steps=steps))
+    assert f"fix records all print {every} " in input_script(Settings(particles=300, steps=steps))
 
 
 @needs_lammps
