@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/dpd/engine.h"
-#include "lmptype.h"
 #include "resident/device_phase.h"
 #include "translation/script_translation.h"
 
@@ -52,6 +51,7 @@ class DeviceSession : private DevicePhase {
   std::uint64_t fingerprint_of_velocities() const;
   std::uint64_t fingerprint_of_others() const;
   void make_engine();
+  void find_body_forces();
   // Under shear: velocities of the atoms relative to the flow. convert_images() replaces images in
   // LAMMPS' box by those in the engine's box, or the reverse for a sign of -1.
   std::vector<double> relative_velocities() const;

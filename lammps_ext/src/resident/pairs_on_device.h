@@ -10,21 +10,13 @@
 
 #include "core/dpd/engine.h"
 #include "resident/device_phase.h"
+#include "styles/pair_manymove_dpd.h"
 #include "translation/atom_topology.h"
 #include "translation/particle_classes.h"
 
 namespace LAMMPS_NS {
 
-class PairManymoveDPD;
-
-// All instances of the style in the input script, also within hybrid styles.
-std::vector<PairManymoveDPD*> dpd_pairs(class LAMMPS* lmp);
-
-// Why no engine can compute the local densities of an input script; empty if an engine can, or if
-// the input script needs no densities.
-std::string why_no_densities(class LAMMPS* lmp);
-
-class PairOnDevice : private DevicePhase {
+class PairOnDevice : private DevicePhase, public ForcesOfEngine {
  public:
   // Why no engine can compute the pairs of an input script; empty if one can.
   static std::string obstacle(class LAMMPS* lmp);
@@ -34,11 +26,8 @@ class PairOnDevice : private DevicePhase {
   ~PairOnDevice();
   PairOnDevice(const PairOnDevice&) = delete;
 
-  // The pair style is gone.
-  void forget_pair() { pair_ = nullptr; }
-
-  // Adds the forces on the rank's atoms where they are. draw: as in noise_key(). Collective.
-  manymove::dpd::EnergyAndVirial add_forces(std::uint64_t draw);
+  void forget_pair() override { pair_ = nullptr; }
+  manymove::dpd::EnergyAndVirial add_forces(std::uint64_t draw) override;
 
  private:
   manymove::dpd::Settings settings();

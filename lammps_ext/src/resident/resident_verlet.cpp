@@ -24,6 +24,7 @@
 #include "resident/pairs_on_device.h"
 #include "styles/pair_manymove_dpd.h"
 #include "timer.h"
+#include "translation/dpd_pairs.h"
 #include "translation/script_translation.h"
 #include "update.h"
 
@@ -122,7 +123,7 @@ void VerletManymove::init() {
 void VerletManymove::setup(int flag) {
   leave_device();
   script_ = std::make_unique<ScriptTranslation>(lmp, LastSetup{update->ntimestep, true});
-  last_setup_ = {update->ntimestep, script_->shear_rate() != 0};
+  last_setup_ = {update->ntimestep, script_->shearing().rate() != 0};
   choose_place();  // before the table of output begins
   if (update->nsteps > 0) make_session();
   {
@@ -149,7 +150,7 @@ void VerletManymove::setup_minimal(int flag) {
 void VerletManymove::cleanup() {
   if (session_ && stale_ && comm->nprocs > 1) {
     migrate_to_owners(*session_);
-    script_->add_on_host(vflag);
+    script_->forces().add_on_host(vflag);
   }
   leave_device();
   script_.reset();
@@ -200,7 +201,7 @@ void VerletManymove::make_session() {
 
 void VerletManymove::upload() {
   if (!session_) return;
-  if (script_->adapts())  // also in setup, after the engine was made
+  if (script_->adapting().any())  // also in setup, after the engine was made
     session_->renew();
   else
     session_->upload();
@@ -290,7 +291,7 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
     }
-    if (script.stops_to_adapt_at(update->ntimestep + 1)) adapt(script, session, what);
+    if (script.adapting().stops_at(update->ntimestep + 1)) adapt(script, session, what);
     const bigint stop = next_stop(script, last);
     const std::uint64_t copied = manymove::copied_bytes();
     update->ntimestep = session.advance(stop);
@@ -301,9 +302,9 @@ void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& ses
     const bool in_time = update->ntimestep == stop;
     ev_set(update->ntimestep);
     what = stop == last || !in_time ? kEverything : what_is_read(script);
-    if (script.set_box_before(update->ntimestep) && comm->nprocs > 1) follow_atoms(session);
+    if (script.shearing().set_before(update->ntimestep) && comm->nprocs > 1) follow_atoms(session);
     read(script, session, what);
-    script.set_box_after_step();
+    script.shearing().set_after_step();
     if (script.velocities().act_at(update->ntimestep)) session.change_velocities(what);
     timer->stamp(Timer::COMM);
     if (in_time) let_others_act(script, session, what);
@@ -326,7 +327,7 @@ bigint VerletManymove::next_stop(const ScriptTranslation& script, bigint last) c
     const bigint every = std::max(fix->nevery, 1);
     stop = std::min(stop, (now / every + 1) * every);
   }
-  return std::min(stop, script.last_step_before_adapting(now));
+  return std::min(stop, script.adapting().last_step_before(now));
 }
 
 // Lets fix adapt act before the forces of the next step, with variables that may depend on the
@@ -347,9 +348,10 @@ unsigned VerletManymove::what_is_read(const ScriptTranslation& script) const {
   const bigint now = update->ntimestep;
   if (wants_values_per_atom() || output->next_dump_any == now || output->next_restart == now)
     return kEverything;
-  unsigned what = output->next == now ? script.read_by_thermo() : 0;
+  unsigned what =
+      output->next == now ? script.readers().of_thermo(script.forces().has_body_forces()) : 0;
   for (const Fix* fix : script.end_of_step())
-    if (is_due(fix, now)) what |= script.read_by(fix);
+    if (is_due(fix, now)) what |= script.readers().of(fix);
   return what;
 }
 
@@ -358,9 +360,9 @@ void VerletManymove::read(const ScriptTranslation& script, DeviceSession& sessio
   session.download(what);
   const bool per_atom = wants_values_per_atom();
   if (what == kEverything &&
-      (per_atom || script.reads_neighbors() || output->next_dump_any == update->ntimestep))
+      (per_atom || script.readers().read_neighbors() || output->next_dump_any == update->ntimestep))
     refresh_neighbors(&session);
-  if (what & kForces) script.add_on_host(vflag);
+  if (what & kForces) script.forces().add_on_host(vflag);
   if (per_atom) return tally_per_atom(script);
 
   const manymove::dpd::EnergyAndVirial sums = session.energy_and_virial();
@@ -453,7 +455,8 @@ void VerletManymove::migrate_to_owners(DeviceSession& session) {
 // To the ranks to which LAMMPS has sent them.
 void VerletManymove::follow_atoms(DeviceSession& session) {
   session.set_origins();
-  // What computes have by atom is of other atoms, or of none: commands between runs ask anew.
+  // What computes have by atom is of other atoms, or of none: commands between runs compute them
+  // again.
   for (int k = 0; k < modify->ncompute; ++k) {
     Compute* compute = modify->compute[k];
     compute->invoked_flag &= ~(Compute::INVOKED_PERATOM | Compute::INVOKED_LOCAL);

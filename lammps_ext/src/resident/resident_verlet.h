@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // run_style manymove/verlet: velocity Verlet with particles that stay on the device. The host's
-// arrays are made current for the steps in which somebody reads them.
+// arrays are made current for the steps in which they are read.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What an engine is told about the atoms of this rank besides their motion: IDs, classes, bonds,
+// What an engine needs of the atoms of this rank besides their motion: IDs, classes, bonds,
 // angles and special neighbors.
 #pragma once
 

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <set>
 
 #include "angle.h"
 #include "atom.h"

@@ -8,7 +8,6 @@
 
 #include "atom.h"
 #include "domain.h"
-#include "error.h"
 #include "fix.h"
 #include "fix_addforce.h"
 #include "fix_langevin.h"
@@ -19,8 +18,7 @@
 #include "modify.h"
 #include "region.h"
 #include "styles/fix_manymove_wall.h"
-#include "translation/exact_class.h"
-#include "translation/private_members.h"
+#include "translation/lammps_members.h"
 #include "translation/thermostat_units.h"
 #include "update.h"
 
@@ -89,30 +87,28 @@ struct OfLangevin : Langevin {
   }
 };
 
-std::string name_of(const Fix* fix) { return std::string("fix ") + fix->id + " " + fix->style; }
-
 }  // namespace
 
 // ---- which fixes ----
 
-bool ForceFixes::take(Fix* fix, std::vector<std::string>& refused) {
+bool ForceFixes::take(Fix* fix, Refusals& refusals) {
   const std::string style = fix->style;
   if (auto* wall = dynamic_cast<FixManymoveWall*>(fix)) {
     for (const auto& each : wall->walls())
-      take_wall({fix, each.axis, each.high, wall->position_of(each)}, refused);
+      take_wall({fix, each.axis, each.high, wall->position_of(each)}, refusals);
     own_walls_.push_back(wall);
   } else if (is_nve(fix)) {
     take_nve(fix);
   } else if (style == "nve/limit") {
-    take_limited_nve(fix, refused);
+    take_limited_nve(fix, refusals);
   } else if (style == "addforce") {
-    take_addforce(fix, refused);
+    take_addforce(fix, refusals);
   } else if (style == "setforce") {
-    take_setforce(fix, refused);
+    take_setforce(fix, refusals);
   } else if (style == "langevin") {
-    take_langevin(fix, refused);
+    take_langevin(fix, refusals);
   } else if (style == "wall/reflect") {
-    take_reflecting_walls(fix, refused);
+    take_reflecting_walls(fix, refusals);
   } else {
     return false;
   }
@@ -129,60 +125,60 @@ std::uint32_t ForceFixes::flag_of(int groupbit) {
 
 void ForceFixes::take_nve(Fix* fix) { integrators_.push_back(fix); }
 
-void ForceFixes::take_limited_nve(Fix* fix, std::vector<std::string>& refused) {
+void ForceFixes::take_limited_nve(Fix* fix, Refusals& refusals) {
   const auto* limited = as_exactly<FixNVELimit>(fix);
-  if (!limited) return refused.push_back(name_of(fix));
+  if (!limited) return refusals.add(name_of(fix));
   const double step = limited->*(&OfNVELimit::xlimit), speed = step / update->dt;
   if (limited->*(&OfNVELimit::dtv) != update->dt ||
       limited->*(&OfNVELimit::dtf) != 0.5 * update->dt * force->ftm2v ||
       limited->*(&OfNVELimit::vlimitsq) != speed * speed)
-    return refused.push_back(name_of(fix) + " of another kind");
-  if (limiter_) return refused.push_back("more than one fix nve/limit");
+    return refusals.add(name_of(fix) + " of another kind");
+  if (limiter_) return refusals.add("more than one fix nve/limit");
   limiter_ = fix;
   largest_step_ = step;
   take_nve(fix);
 }
 
-void ForceFixes::take_wall(const Wall& wall, std::vector<std::string>& refused) {
+void ForceFixes::take_wall(const Wall& wall, Refusals& refusals) {
   if (wall.position < domain->boxlo[wall.axis] || wall.position > domain->boxhi[wall.axis])
-    refused.push_back(name_of(wall.fix) + " outside the box");
+    refusals.add(name_of(wall.fix) + " outside the box");
 }
 
-void ForceFixes::take_reflecting_walls(Fix* fix, std::vector<std::string>& refused) {
+void ForceFixes::take_reflecting_walls(Fix* fix, Refusals& refusals) {
   const auto* walls = as_exactly<FixWallReflect>(fix);
-  if (!walls) return refused.push_back(name_of(fix));
-  if (domain->triclinic) return refused.push_back(name_of(fix) + " in a triclinic box");
+  if (!walls) return refusals.add(name_of(fix));
+  if (domain->triclinic) return refusals.add(name_of(fix) + " in a triclinic box");
   for (int k = 0; k < walls->*(&OfWallReflect::nwall); ++k) {
     if ((walls->*(&OfWallReflect::wallstyle))[k] == FixWallReflect::VARIABLE)
-      return refused.push_back(name_of(fix) + " with a variable");
+      return refusals.add(name_of(fix) + " with a variable");
     const int face = (walls->*(&OfWallReflect::wallwhich))[k];
     const Wall wall{fix, face / 2, face % 2 == 1, (walls->*(&OfWallReflect::coord0))[k]};
-    take_wall(wall, refused);
+    take_wall(wall, refusals);
     walls_.push_back(wall);
   }
 }
 
-void ForceFixes::take_addforce(Fix* fix, std::vector<std::string>& refused) {
+void ForceFixes::take_addforce(Fix* fix, Refusals& refusals) {
   const auto* added = as_exactly<FixAddForce>(fix);
-  if (!added) return refused.push_back(name_of(fix));
+  if (!added) return refusals.add(name_of(fix));
   const auto [x, y, z, kind, x_variable, y_variable, z_variable, energy_variable, region_id,
               region] = members_of(OfAddForce());
   BodyForce body{fix, {added->*x, added->*y, added->*z}, 0, added->*region, {-1, -1, -1}};
   if (added->*energy_variable || (added->*kind != kConstant && added->*kind != kEqual))
-    return refused.push_back(name_of(fix) + " with a variable by atom or of the energy");
-  if (!take_variables({added->*x_variable, added->*y_variable, added->*z_variable}, body, refused))
+    return refusals.add(name_of(fix) + " with a variable by atom or of the energy");
+  if (!take_variables({added->*x_variable, added->*y_variable, added->*z_variable}, body, refusals))
     return;
-  if (fix->nevery != 1) return refused.push_back(name_of(fix) + " with every");
-  take_body_force(body, added->*region_id || added->*region, refused);
+  if (fix->nevery != 1) return refusals.add(name_of(fix) + " with every");
+  take_body_force(body, added->*region_id || added->*region, refusals);
 }
 
-void ForceFixes::take_setforce(Fix* fix, std::vector<std::string>& refused) {
+void ForceFixes::take_setforce(Fix* fix, Refusals& refusals) {
   using Of = OfSetForce;
   const auto* set = as_exactly<FixSetForce>(fix);
-  if (!set) return refused.push_back(name_of(fix));
+  if (!set) return refusals.add(name_of(fix));
   const int kind = set->*(&Of::varflag);
   if (kind != kConstant && kind != kEqual)
-    return refused.push_back(name_of(fix) + " with a variable by atom");
+    return refusals.add(name_of(fix) + " with a variable by atom");
   BodyForce body{fix, {0, 0, 0}, 0, set->*(&Of::region), {-1, -1, -1}};
   const int style[3] = {set->*(&Of::xstyle), set->*(&Of::ystyle), set->*(&Of::zstyle)};
   const double value[3] = {set->*(&Of::xvalue), set->*(&Of::yvalue), set->*(&Of::zvalue)};
@@ -191,34 +187,33 @@ void ForceFixes::take_setforce(Fix* fix, std::vector<std::string>& refused) {
     body.replaced |= 1u << a;
     body.force[a] = value[a];
   }
-  if (take_variables({set->*(&Of::xstr), set->*(&Of::ystr), set->*(&Of::zstr)}, body, refused))
-    take_body_force(body, set->*(&Of::idregion) || set->*(&Of::region), refused);
+  if (take_variables({set->*(&Of::xstr), set->*(&Of::ystr), set->*(&Of::zstr)}, body, refusals))
+    take_body_force(body, set->*(&Of::idregion) || set->*(&Of::region), refusals);
 }
 
 // Returns whether all are functions of the step.
 bool ForceFixes::take_variables(const std::array<const char*, 3>& name, BodyForce& body,
-                                std::vector<std::string>& refused) const {
+                                Refusals& refusals) const {
   for (int a = 0; a < 3; ++a) {
     if (!name[a]) continue;
     body.variable[a] = variables_.find(name[a]);
     if (body.variable[a] >= 0) continue;
-    refused.push_back(name_of(body.fix) + " with a variable that depends on more than the step");
+    refusals.add(name_of(body.fix) + " with a variable that depends on more than the step");
     return false;
   }
   return true;
 }
 
-void ForceFixes::take_langevin(Fix* fix, std::vector<std::string>& refused) {
+void ForceFixes::take_langevin(Fix* fix, Refusals& refusals) {
   using Of = OfLangevin<FixLangevin>;
   const auto* langevin = as_exactly<FixLangevin>(fix);
-  if (!langevin) return refused.push_back(name_of(fix));
+  if (!langevin) return refusals.add(name_of(fix));
   if (langevin->*(&Of::oflag) || langevin->*(&Of::ascale) != 0 || Of::is_gjf(*langevin))
-    return refused.push_back(name_of(fix) + " with angmom, omega or gjf");
-  if (langevin->*(&Of::tallyflag)) return refused.push_back(name_of(fix) + " with tally yes");
-  if (langevin->*(&Of::zeroflag)) return refused.push_back(name_of(fix) + " with zero yes");
-  if (langevin->*(&Of::tbiasflag))
-    return refused.push_back(name_of(fix) + " with a biased temperature");
-  if (domain->dimension == 2) return refused.push_back(name_of(fix) + " in two dimensions");
+    return refusals.add(name_of(fix) + " with angmom, omega or gjf");
+  if (langevin->*(&Of::tallyflag)) return refusals.add(name_of(fix) + " with tally yes");
+  if (langevin->*(&Of::zeroflag)) return refusals.add(name_of(fix) + " with zero yes");
+  if (langevin->*(&Of::tbiasflag)) return refusals.add(name_of(fix) + " with a biased temperature");
+  if (domain->dimension == 2) return refusals.add(name_of(fix) + " in two dimensions");
   const double* const ratio = langevin->*(&Of::ratio);
   Langevin thermostat{fix,
                       langevin->*(&Of::t_start),
@@ -231,27 +226,25 @@ void ForceFixes::take_langevin(Fix* fix, std::vector<std::string>& refused) {
   if (const char* variable = langevin->*(&Of::tstr)) {
     thermostat.variable = variables_.find(variable);
     if (thermostat.variable < 0)
-      return refused.push_back(name_of(fix) +
-                               " with a variable that depends on more than the step");
+      return refusals.add(name_of(fix) + " with a variable that depends on more than the step");
   }
   for (int type = 1; !atom->rmass && type <= atom->ntypes; ++type) {
     const auto near = [](double a, double b) { return std::fabs(a - b) <= 1e-12 * std::fabs(b); };
     if (!near(-(langevin->*(&Of::gfactor1))[type],
               friction_of(thermostat, type, atom->mass[type])) ||
         !near((langevin->*(&Of::gfactor2))[type], noise_of(thermostat, type, atom->mass[type])))
-      return refused.push_back(name_of(fix) + " of another kind");
+      return refusals.add(name_of(fix) + " of another kind");
   }
   thermostats_.push_back(std::move(thermostat));
 }
 
-void ForceFixes::take_body_force(const BodyForce& body, bool in_region,
-                                 std::vector<std::string>& refused) {
+void ForceFixes::take_body_force(const BodyForce& body, bool in_region, Refusals& refusals) {
   if (domain->dimension == 2 && (body.force[2] != 0 || body.variable[2] >= 0))
-    return refused.push_back(name_of(body.fix) + " out of the plane");
+    return refusals.add(name_of(body.fix) + " out of the plane");
   if (in_region && !is_block(body.block))
-    return refused.push_back(name_of(body.fix) + " in a region that is not a fixed block");
+    return refusals.add(name_of(body.fix) + " in a region that is not a fixed block");
   if (in_region && (domain->xy != 0 || domain->xz != 0 || domain->yz != 0))
-    return refused.push_back(name_of(body.fix) + " in a region of a tilted box");
+    return refusals.add(name_of(body.fix) + " in a region of a tilted box");
   body_forces_.push_back(body);
 }
 
@@ -279,11 +272,11 @@ bool ForceFixes::is_block(Region* region) const {
 // ---- whether they do what was read ----
 
 // An atom is put where each of them acts; then all atoms are where they are.
-void ForceFixes::check(std::vector<std::string>& refused) {
-  check_integrated_once(refused);
-  check_order(refused);
+void ForceFixes::check(Refusals& refusals) {
+  check_integrated_once(refusals);
+  check_order(refusals);
   if (!group_flags_.empty() && group_flags_.back().second > kLastFlag)
-    refused.push_back("more than seven groups in fixes");
+    refusals.add("more than seven groups in fixes");
   if (atom->nlocal == 0) return;
   evaluate();
   double* x = atom->x[0];
@@ -300,7 +293,7 @@ void ForceFixes::check(std::vector<std::string>& refused) {
     atom->mask[0] = mask;
   }
   if (!body_forces_.empty() && (!same || !body_forces_act_as_read()))
-    refused.push_back("fix addforce or setforce of another kind");
+    refusals.add("fix addforce or setforce of another kind");
   for (const Wall& wall : walls_) {
     atom->mask[0] = wall.fix->groupbit;
     const double across = 0.25 * domain->prd[wall.axis];
@@ -308,17 +301,17 @@ void ForceFixes::check(std::vector<std::string>& refused) {
     same = reflects_as_read(wall.fix);
     std::copy_n(home, 3, x);
     atom->mask[0] = mask;
-    if (!same) return refused.push_back(name_of(wall.fix) + " of another kind");
+    if (!same) return refusals.add(name_of(wall.fix) + " of another kind");
   }
   // Last, because a thermostat draws random numbers, which an input script that is refused should
   // not miss.
   for (const Langevin& thermostat : thermostats_)
-    if (refused.empty() && !acts_as_read(thermostat))
-      refused.push_back(name_of(thermostat.fix) + " of another kind");
+    if (refusals.empty() && !acts_as_read(thermostat))
+      refusals.add(name_of(thermostat.fix) + " of another kind");
 }
 
 // The engine adds the forces of thermostats before all others.
-void ForceFixes::check_order(std::vector<std::string>& refused) const {
+void ForceFixes::check_order(Refusals& refusals) const {
   for (const Langevin& thermostat : thermostats_)
     for (std::size_t k = 0; k < thermostat.replaced_before; ++k) {
       const BodyForce& body = body_forces_[k];
@@ -326,8 +319,7 @@ void ForceFixes::check_order(std::vector<std::string>& refused) const {
         return (mask & thermostat.fix->groupbit) && (mask & body.fix->groupbit);
       };
       if (body.replaced && std::any_of(atom->mask, atom->mask + atom->nlocal, both))
-        return refused.push_back(name_of(thermostat.fix) +
-                                 " after fix setforce for the same atoms");
+        return refusals.add(name_of(thermostat.fix) + " after fix setforce for the same atoms");
     }
 }
 
@@ -356,12 +348,12 @@ bool ForceFixes::acts_as_read(const Langevin& thermostat) {
   return same;
 }
 
-void ForceFixes::check_integrated_once(std::vector<std::string>& refused) const {
+void ForceFixes::check_integrated_once(Refusals& refusals) const {
   if (integrators_.size() < 2) return;
   for (int i = 0; i < atom->nlocal; ++i) {
     int times = 0;
     for (const Fix* fix : integrators_) times += (atom->mask[i] & fix->groupbit) != 0;
-    if (times > 1) return refused.push_back("fix nve twice for the same atoms");
+    if (times > 1) return refusals.add("fix nve twice for the same atoms");
   }
 }
 
@@ -465,7 +457,7 @@ std::uint32_t ForceFixes::flags_of(int mask) const {
 
 // ---- what changes from step to step ----
 
-bool ForceFixes::has_course() const {
+bool ForceFixes::has_series() const {
   const auto varies = [](const BodyForce& body) {
     return std::any_of(body.variable, body.variable + 3, [](int index) { return index >= 0; });
   };
@@ -482,7 +474,7 @@ void ForceFixes::evaluate() {
       if (body.variable[a] >= 0) body.force[a] = variables_.value(body.variable[a]);
 }
 
-void ForceFixes::add_to_course(std::vector<double>& values) {
+void ForceFixes::add_to_series(std::vector<double>& values) {
   evaluate();
   for (const Langevin& thermostat : thermostats_) values.push_back(temperature_of(thermostat));
   for (const BodyForce& body : body_forces_)

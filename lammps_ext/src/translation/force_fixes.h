@@ -7,13 +7,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/dpd/engine.h"
-#include "lmptype.h"
 #include "pointers.h"
+#include "translation/refusals.h"
 #include "translation/step_variables.h"
 
 namespace LAMMPS_NS {
@@ -27,10 +26,10 @@ class ForceFixes : protected Pointers {
   explicit ForceFixes(class LAMMPS* lmp) : Pointers(lmp), variables_(lmp) {}
 
   // Takes a fix if it is one of those that act on particles within a step, and returns whether it
-  // is. What no engine serves is appended to `refused`.
-  bool take(Fix* fix, std::vector<std::string>& refused);
+  // is. What no engine serves is appended to the refusals.
+  bool take(Fix* fix, Refusals& refusals);
   // Compares the fixes with what they do, when all have been taken. Local.
-  void check(std::vector<std::string>& refused);
+  void check(Refusals& refusals);
 
   // Adds them to the settings; flags are those that flags_of() sets. types: LAMMPS' type of each of
   // the engine's. The masses of the settings must be known.
@@ -45,8 +44,8 @@ class ForceFixes : protected Pointers {
 
   // Forces and temperatures that change from step to step: whether there are any, and those of the
   // present step.
-  bool has_course() const;
-  void add_to_course(std::vector<double>& values);
+  bool has_series() const;
+  void add_to_series(std::vector<double>& values);
 
   // Lets the fixes of the host act on its forces, except for Langevin thermostats, whose forces the
   // engine has added.
@@ -85,25 +84,25 @@ class ForceFixes : protected Pointers {
     double position;
   };
 
-  void take_addforce(Fix* fix, std::vector<std::string>& refused);
-  void take_setforce(Fix* fix, std::vector<std::string>& refused);
-  void take_body_force(const BodyForce& body, bool in_region, std::vector<std::string>& refused);
-  void take_wall(const Wall& wall, std::vector<std::string>& refused);
-  void take_reflecting_walls(Fix* fix, std::vector<std::string>& refused);
-  void take_langevin(Fix* fix, std::vector<std::string>& refused);
+  void take_addforce(Fix* fix, Refusals& refusals);
+  void take_setforce(Fix* fix, Refusals& refusals);
+  void take_body_force(const BodyForce& body, bool in_region, Refusals& refusals);
+  void take_wall(const Wall& wall, Refusals& refusals);
+  void take_reflecting_walls(Fix* fix, Refusals& refusals);
+  void take_langevin(Fix* fix, Refusals& refusals);
   bool take_variables(const std::array<const char*, 3>& name, BodyForce& body,
-                      std::vector<std::string>& refused) const;
+                      Refusals& refusals) const;
   bool is_langevin(const Fix* fix) const;
   double temperature_of(const Langevin& thermostat) const;
   double friction_of(const Langevin& thermostat, int type, double mass) const;
   double noise_of(const Langevin& thermostat, int type, double mass) const;
   bool acts_as_read(const Langevin& thermostat);
-  void check_order(std::vector<std::string>& refused) const;
-  void take_limited_nve(Fix* fix, std::vector<std::string>& refused);
+  void check_order(Refusals& refusals) const;
+  void take_limited_nve(Fix* fix, Refusals& refusals);
   bool body_forces_act_as_read();
   bool reflects_as_read(Fix* fix);
   bool acts_on(const BodyForce& body, int i) const;
-  void check_integrated_once(std::vector<std::string>& refused) const;
+  void check_integrated_once(Refusals& refusals) const;
   bool is_block(Region* region) const;
 
   const StepVariables variables_;

@@ -9,7 +9,7 @@
 #include "fix.h"
 #include "input.h"
 #include "library.h"
-#include "translation/private_members.h"
+#include "translation/lammps_members.h"
 #include "update.h"
 #include "variable.h"
 

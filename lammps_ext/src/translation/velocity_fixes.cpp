@@ -14,8 +14,8 @@
 #include "force.h"
 #include "group.h"
 #include "modify.h"
-#include "translation/exact_class.h"
 #include "translation/force_fixes.h"
+#include "translation/lammps_members.h"
 #include "translation/thermostat_units.h"
 #include "update.h"
 
@@ -153,13 +153,13 @@ void VelocityFixes::describe(manymove::dpd::Settings& settings) const {
   }
 }
 
-bool VelocityFixes::has_course() const {
+bool VelocityFixes::has_series() const {
   return std::any_of(changes_.begin(), changes_.end(), [](const Change& each) {
     return each.thermostat.variable >= 0 || each.thermostat.first != each.thermostat.last;
   });
 }
 
-void VelocityFixes::add_to_course(std::vector<double>& values) const {
+void VelocityFixes::add_to_series(std::vector<double>& values) const {
   for (const Change& each : changes_)
     values.push_back(variables_.temperature(each.fix, each.thermostat.variable,
                                             each.thermostat.first, each.thermostat.last));

@@ -3,11 +3,9 @@
 // temp/rescale and momentum.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "core/dpd/engine.h"
-#include "lmptype.h"
 #include "pointers.h"
 #include "translation/step_variables.h"
 
@@ -28,8 +26,8 @@ class VelocityFixes : protected Pointers {
 
   void describe(manymove::dpd::Settings& settings) const;
   // Whether a temperature changes from step to step, and the temperatures of the present step.
-  bool has_course() const;
-  void add_to_course(std::vector<double>& values) const;
+  bool has_series() const;
+  void add_to_series(std::vector<double>& values) const;
   // Whether velocities change at the end of a step.
   bool act_at(bigint step) const;
   // Counts the energy that thermostats took: temperatures were lowered by so much in all.
