@@ -531,10 +531,12 @@ class CudaEngine final : OnDevice, public EngineBase {
     const int there = now_ ^ 1, origin_there = origin_now_ ^ 1;
     sorter_.sort(
         count_, step, cells_, base_,
-        {position_[now_].data(), velocity_[now_].data(), nullptr, origin_[origin_now_].data()},
-        {position_[there].data(), velocity_[there].data(), short_[there].data(),
-         origin_[origin_there].data()},
-        ball_.data(), links_.where(), stream_);
+        {{position_[now_].data(), velocity_[now_].data(), nullptr, origin_[origin_now_].data()},
+         {position_[there].data(), velocity_[there].data(), short_[there].data(),
+          origin_[origin_there].data()},
+         ball_.data(),
+         links_.where()},
+        stream_);
     position_[0].swap(position_[1]);
     velocity_[0].swap(velocity_[1]);
     short_[0].swap(short_[1]);

@@ -59,23 +59,21 @@ __global__ void ghost_key_kernel(const __grid_constant__ Places<Ghost<P>> from, 
 
 // One thread per ghost, in the order of cells; they are kept behind the rank's own particles.
 template <class P>
-__global__ void place_ghosts_kernel(int count, int first, Cells cells,
-                                    const __grid_constant__ Motion<P> motion, Shorts shorts,
-                                    const unsigned* key, const unsigned* order,
-                                    const Ghost<P>* ghost, typename P::Position* position,
-                                    typename P::Velocity* velocity, Short* short_position,
-                                    Ball* ball, unsigned* place, int2* range) {
+__global__ void place_ghosts_kernel(int count, int first,
+                                    const __grid_constant__ CellOrder<P> sorted,
+                                    const Ghost<P>* ghost, SortedArrays<P> to, unsigned* place,
+                                    int2* range) {
   const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (k >= count) return;
   const int i = first + k;
-  const Ghost<P> g = ghost[order[k]];
+  const Ghost<P> g = ghost[sorted.order[k]];
   const typename P::Position p = g.position;
-  position[i] = p;
-  velocity[i] = g.velocity;
-  short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
-  ball[i] = ball_of<P>(cells, motion, p, g.velocity);
-  place[order[k]] = static_cast<unsigned>(i);
-  mark_cell(cells, k, first, count, key, range);
+  to.particles.position[i] = p;
+  to.particles.velocity[i] = g.velocity;
+  to.shorts[i] = short_of(sorted.shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  to.ball[i] = ball_of<P>(sorted.cells, sorted.motion, p, g.velocity);
+  place[sorted.order[k]] = static_cast<unsigned>(i);
+  mark_cell(sorted.cells, k, first, count, sorted.key, range);
 }
 
 template <class P>
@@ -202,9 +200,8 @@ class GhostExchange {
     check_launch();
     s_.sort(s_.ghosts, 0, 3 * c_.cells.bits);
     place_ghosts_kernel<P><<<blocks_for(s_.ghosts, kSorters), kSorters, 0, work>>>(
-        s_.ghosts, s_.first_ghost(s_.count), c_.cells, c_.base.motion, c_.base.shorts,
-        s_.sorted_key, s_.sorted, ghost_.data(), state.position.data(), state.velocity.data(),
-        state.shorts.data(), s_.ball.data(), s_.place.data(), range.data());
+        s_.ghosts, s_.first_ghost(s_.count), c_.sorted(), ghost_.data(),
+        s_.sorted_arrays(state, s_.slot), s_.place.data(), range.data());
     check_launch();
   }
 

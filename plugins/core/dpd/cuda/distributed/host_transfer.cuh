@@ -63,27 +63,32 @@ static __global__ void own_images_kernel(int count, int self, Origins origins, c
   if (origin.rank == self) to[origin.index] = image[origins.slot[i]];
 }
 
+// What the arrays of a host hold of the particles of a rank.
 template <class P>
-__global__ void depart_kernel(int count, BoxFrame frame, const unsigned* who, Origins origins,
-                              const int3* image, const typename P::Position* position,
-                              const typename P::Velocity* velocity,
-                              const Vector<typename P::Real>* force, Arrival* to) {
+struct HostedState {
+  Origins origins;
+  const int3* image;  // by slot
+  const typename P::Position* position;
+  const typename P::Velocity* velocity;
+  const Vector<typename P::Real>* force;
+};
+template <class P>
+__global__ void depart_kernel(int count, BoxFrame frame, const unsigned* who, HostedState<P> from,
+                              Arrival* to) {
   const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (k >= count) return;
   const unsigned i = who[k];
-  const int3 crossed = image[origins.slot[i]];
+  const int3 crossed = from.image[from.origins.slot[i]];
   Arrival a;
-  a.index = origins.of(static_cast<int>(i)).index;
+  a.index = from.origins.of(static_cast<int>(i)).index;
   a.image[0] = crossed.x;
   a.image[1] = crossed.y;
   a.image[2] = crossed.z;
-  leave_frame<P>(frame, position[i], a.position);
-  a.velocity[0] = velocity[i].x;
-  a.velocity[1] = velocity[i].y;
-  a.velocity[2] = velocity[i].z;
-  a.force[0] = force[i].x;
-  a.force[1] = force[i].y;
-  a.force[2] = force[i].z;
+  leave_frame<P>(frame, from.position[i], a.position);
+  const typename P::Velocity v = from.velocity[i];
+  const Vector<typename P::Real> f = from.force[i];
+  a.velocity[0] = v.x, a.velocity[1] = v.y, a.velocity[2] = v.z;
+  a.force[0] = f.x, a.force[1] = f.y, a.force[2] = f.z;
   to[k] = a;
 }
 
@@ -270,8 +275,10 @@ class HostTransfer {
     c_.selection.pick(s_.count, c_.ranks.ranks(), test, picked_);
     DeviceBuffer<Arrival> leaving(static_cast<std::size_t>(away));
     depart_kernel<P><<<blocks_for(away, kSorters), kSorters, 0, main()>>>(
-        away, frame, picked_.data(), s_.origins(), s_.image.data(), s_.present().position.data(),
-        s_.rest.data(), s_.force.data(), leaving.data());
+        away, frame, picked_.data(),
+        HostedState<P>{s_.origins(), s_.image.data(), s_.present().position.data(), s_.rest.data(),
+                       s_.force.data()},
+        leaving.data());
     check_launch();
     std::vector<Arrival> all(static_cast<std::size_t>(away));
     c_.streams.fetch(leaving, all.data(), all.size());

@@ -22,6 +22,22 @@ struct ParticleArrays {  // by index in the order of particles
   typename P::Velocity* velocity;
   unsigned* slot;
 };
+// Particles in the order of cells, as the lists are built from them.
+template <class P>
+struct SortedArrays {
+  ParticleArrays<P> particles;
+  Short* shorts;
+  unsigned* tag;
+  Ball* ball;
+};
+// What the place of a particle in the order of cells depends on.
+template <class P>
+struct CellOrder {
+  Cells cells;
+  Motion<P> motion;
+  Shorts shorts;
+  unsigned *key, *order;  // of the sort: Morton keys, and which particle has them
+};
 struct SlotArrays {  // by slot
   int3* image;
   Origin* origin;
@@ -127,6 +143,9 @@ class ParticleStore {
   ParticleArrays<P> particles(const State& which, const DeviceBuffer<unsigned>& slots) const {
     return {which.position.data(), which.velocity.data(), slots.data()};
   }
+  SortedArrays<P> sorted_arrays(const State& which, const DeviceBuffer<unsigned>& slots) const {
+    return {particles(which, slots), which.shorts.data(), tag.data(), ball.data()};
+  }
   const State& present() const { return state[now]; }
   void copy_images(const DeviceBuffer<int3>& from, DeviceBuffer<int3>& to, cudaStream_t stream) {
     if (slots == 0) return;
@@ -177,8 +196,8 @@ class ParticleStore {
   DeviceBuffer<int> number;
   DeviceBuffer<double> partial;  // sums of blocks
   DeviceBuffer<unsigned> key[2], order[2];
-  const unsigned *sorted = nullptr, *sorted_key = nullptr;  // of the last sort()
-  DeviceBuffer<unsigned> place;                             // of each ghost that has come
+  unsigned *sorted = nullptr, *sorted_key = nullptr;  // of the last sort()
+  DeviceBuffer<unsigned> place;                       // of each ghost that has come
   DeviceBuffer<int2> bond_range;
   DeviceBuffer<unsigned> bond_index;
   DeviceBuffer<int> bond_type;

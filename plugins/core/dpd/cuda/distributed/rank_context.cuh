@@ -113,6 +113,14 @@ struct RankContext {
   int block() const { return kThreads / lanes; }
   Lists lists() const { return store.lists(kIntegers<P> ? block() : 0); }
 
+  // What a sort begins with, and its result.
+  CellOrder<P> to_sort() const {
+    return {cells, base.motion, base.shorts, store.key[0].data(), store.order[0].data()};
+  }
+  CellOrder<P> sorted() const {
+    return {cells, base.motion, base.shorts, store.sorted_key, store.sorted};
+  }
+
   const Settings& settings;
   Decomposition ranks;
   RankStreams streams;
