@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // manymove_styles.so: all styles. manymoveplugin.so loads it after it has checked LAMMPS and the
 // core.
-#include "bond_manymove_harmonic.h"
-#include "fix_manymove_coulomb.h"
-#include "fix_manymove_wall.h"
-#include "fix_manymove_wrmc.h"
-#include "pair_manymove_dpd.h"
-#include "pair_manymove_dpd_ext.h"
-#include "pair_manymove_mdpd.h"
 #include "plugin_api.h"
+#include "styles/bond_manymove_harmonic.h"
+#include "styles/fix_manymove_coulomb.h"
+#include "styles/fix_manymove_wall.h"
+#include "styles/fix_manymove_wrmc.h"
+#include "styles/pair_manymove_dpd.h"
+#include "styles/pair_manymove_dpd_ext.h"
+#include "styles/pair_manymove_mdpd.h"
 
 #if defined(MANYMOVE_RUN_STYLE)
-#include "resident_verlet.h"
+#include "resident/resident_verlet.h"
 #endif
 
 using namespace LAMMPS_NS;

@@ -313,6 +313,25 @@ def test_the_table_of_an_isotherm_is_written_after_each_point(tmp_path, monkeypa
     assert summary_of(tmp_path)["complete"]
 
 
+def test_a_resumed_isotherm_keeps_the_rows_that_it_has_not_come_to_again(tmp_path, monkeypatch):
+    from manymove.adsorption import job
+
+    assert adsorption(*DENSE, "1,20", "--steps", 10, "--output", tmp_path) == 0
+    rows = isotherm_rows(tmp_path)
+    original = job.run
+
+    def run(settings, world):
+        if settings.pressure == 20:
+            raise RuntimeError("the second point fails")
+        return original(settings, world)
+
+    monkeypatch.setattr(job, "run", run)
+    assert adsorption("--resume", "--output", tmp_path, "--quiet") == 2
+    assert isotherm_rows(tmp_path) == rows
+    assert summary_of(tmp_path)["pressure_bar"] == [1, 20]
+    assert not summary_of(tmp_path)["complete"]
+
+
 def test_progress_names_the_pressure_and_is_about_all_points(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("manymove.jobs.progress.LINE_EVERY", 0.0)
     words = [word for word in DENSE if word != "--quiet"]

@@ -308,7 +308,8 @@ def test_every_lammps_style_has_a_page_with_its_keywords(style):
     text = page.read_text()
     for heading in ("Syntax", "Examples", "Description", "Restrictions", "Default"):
         assert section(page, heading).strip(), f"{name(page)} lacks {heading}"
-    source = (ROOT / "lammps_ext/src" / SOURCES[style]).read_text()
+    (file,) = (ROOT / "lammps_ext/src").rglob(SOURCES[style])
+    source = file.read_text()
     keywords = re.findall(r'(?:key|keyword|word|value) [!=]= "([a-z_]+)"', source)
     keywords += re.findall(r'strcmp\(arg\[\w+\], "([a-z_]+)"\)', source)
     for keyword in keywords:

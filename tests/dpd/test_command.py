@@ -169,7 +169,7 @@ def test_an_error_of_lammps_is_passed_on(tmp_path):
         ),
         (
             "ERROR: Run style manymove/verlet: device cuda is not available: this build has no "
-            "CUDA; use device cpu (src/resident_verlet.cpp:94)",
+            "CUDA; use device cpu (src/resident/resident_verlet.cpp:94)",
             "device cuda is not available: this build has no CUDA; use device cpu",
         ),
     ],

@@ -189,8 +189,8 @@ def compile_check(tree: Path, at=RELEASE, **others: str):
     done = subprocess.run(
         [
             *(COMPILER, "-std=c++20", "-fsyntax-only", *(f"-I{folder}" for folder in includes)),
-            *("-DLAMMPS_SMALLBIG", f"-DMANYMOVE_LAMMPS_VERSION={at}"),
-            PLUGIN / "src/layout_check.cpp",
+            *(f"-I{PLUGIN / 'src'}", "-DLAMMPS_SMALLBIG", f"-DMANYMOVE_LAMMPS_VERSION={at}"),
+            PLUGIN / "src/translation/layout_check.cpp",
         ],
         capture_output=True,
         text=True,
@@ -263,7 +263,7 @@ def test_a_build_for_a_source_tree_includes_the_check(says, update, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     commands = (build / "compile_commands.json").read_text()
-    assert "src/layout_check.cpp" in commands
+    assert "src/translation/layout_check.cpp" in commands
     assert "MANYMOVE_LAYOUTS_CHECKED" in commands  # so that it serves a LAMMPS of unknown update
     assert f"MANYMOVE_LAMMPS_UPDATE={update}" in commands
 
@@ -272,7 +272,7 @@ def test_a_build_for_a_source_tree_includes_the_check(says, update, tmp_path):
 @pytest.mark.parametrize(
     ("version", "expected"),
     [
-        ("2025.7.22.4", "src/resident_verlet.cpp"),
+        ("2025.7.22.4", "src/resident/resident_verlet.cpp"),
         ("2025.7.22.5", "without run_style manymove/verlet"),
         ("2025.9.10", "without run_style manymove/verlet"),
         ("20250722", "does not say which update it is.*name its source tree"),
@@ -296,7 +296,7 @@ def test_an_installed_lammps_is_known_by_its_update(version, expected, tmp_path)
     output = done.stdout + " ".join(done.stderr.split())
     output += commands.read_text() if commands.exists() else ""
     assert re.search(expected, output), output
-    assert ("src/resident_verlet.cpp" in output) == (version == "2025.7.22.4")
+    assert ("src/resident/resident_verlet.cpp" in output) == (version == "2025.7.22.4")
     assert (done.returncode == 0) == (version != "20250722")
 
 
@@ -304,7 +304,7 @@ def test_no_file_has_the_name_of_one_of_lammps():
     """Its style files begin with the kind of style."""
     kinds = "angle|atom_vec|bond|compute|dihedral|fix|improper|kspace|pair|region"
     of_styles = [
-        path.name for path in (PLUGIN / "src").iterdir() if re.match(f"({kinds})_", path.name)
+        path.name for path in (PLUGIN / "src").rglob("*.*") if re.match(f"({kinds})_", path.name)
     ]
     assert len(of_styles) >= 12
     assert [name for name in of_styles if "_manymove_" not in name] == []

@@ -90,7 +90,7 @@ READERS_OF_GHOSTS = {
 
 
 def own_atoms_only() -> set[str]:
-    source = ROOT / "lammps_ext/src/deck_translation.cpp"
+    source = ROOT / "lammps_ext/src/translation/script_translation.cpp"
     (body,) = re.findall(r"kOwnAtomsOnly\{(.*?)\};", source.read_text(), re.DOTALL)
     return set(re.findall(r'"([^"]+)"', body))
 

@@ -23,7 +23,7 @@ from coulomb_decks import deck_of
 from dpd_decks import fluid, resident, system
 from electrolytes import trivalent
 from lammps_host import environment, needs_lammps
-from processes import LIMIT, LIMITED, SOON, Job, programs
+from processes import LIMIT, LIMITED, RANK, SOON, Job, programs
 
 from manymove.lammps import host
 
@@ -54,7 +54,7 @@ def start(deck: str, folder: Path, ranks: int, end: str = OFTEN, limit: int = LI
     ends may not pass them on."""
     (folder / "in").write_text(deck + end)
     *launcher, lmp = host.command(ranks)
-    errors = ["sh", "-c", 'exec "$@" 2> error-$PMI_RANK', "sh"]
+    errors = ["sh", "-c", f'exec "$@" 2> error-{RANK}', "sh"]
     command = [*launcher, *errors, lmp, "-in", "in", "-log", "log", "-nocite"]
     job = Job(command, b"lmp", cwd=folder, env=environment(MANYMOVE_TIMEOUT=str(limit)))
     log = folder / "log"

@@ -84,7 +84,7 @@ def test_memory_that_one_rank_of_lammps_does_not_get(tmp_path):
     deck = system("block 0 4 0 4 0 4", 32000) + fluid("mixed") + resident("cpu")
     (tmp_path / "in").write_text(deck + "neigh_modify one 10000\nrun 1\n")
     *launcher, lmp = host.command(2)
-    little = f'test "$PMI_RANK" = 0 || ulimit -v {MEMORY}; exec "$@"'
+    little = f'test "{processes.RANK}" = 0 || ulimit -v {MEMORY}; exec "$@"'
     words = [*launcher, "sh", "-c", little, "sh", lmp, "-in", "in", "-nocite"]
     end = processes.run(words, cwd=tmp_path, env=host.environment())
     assert end.returncode != 0

@@ -142,7 +142,8 @@ NO_MEMORY = """
 
 // One rank gets no memory of this size.
 void* operator new(std::size_t size) {
-  static const char* const rank = std::getenv("PMI_RANK");
+  static const char* const mpich = std::getenv("PMI_RANK");
+  static const char* const rank = mpich ? mpich : std::getenv("OMPI_COMM_WORLD_RANK");
   static const bool fails = rank && !std::strcmp(rank, "1");
   if (fails && size == SIZE) throw std::bad_alloc();
   if (void* memory = std::malloc(size)) return memory;

@@ -19,8 +19,8 @@ LAYERS = ("runtime", "parallel", "algorithms", "bindings")
 MOST_LINES, MOST_LINES_OF_FUNCTION, MOST_PARAMETERS = 600, 120, 8
 # Words that a reader from the field does not know, as parts of names and in comments.
 PRIVATE_WORDS = set(
-    "deck decks hopeful fate quiet calm bath meeting mend mends mended anew whoever nobody "
-    "somebody hear hears heard tell tells told".split()
+    "anew bath calm deck decks fate hear hopeful meeting mend mended mending mends nobody quiet "
+    "somebody whoever".split()
 )
 
 
