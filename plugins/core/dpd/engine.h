@@ -302,7 +302,7 @@ class MANYMOVE_API Engine {
   // std::invalid_argument for coefficients of other types or with another largest cutoff.
   virtual void set_parameter_series(ParameterSeries series) = 0;
 
-  // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step
+  // Advances by `steps` time steps; afterwards all arrays and sums are those of time step
   // step(). interrupted, asked now and then, ends the call early at a whole step, on all ranks when
   // one of them wants it. Throws LostParticle with the tag; BrokenBond with the tag, possibly only
   // after the last step. Velocities change at the end of all steps but the last, whose changes are

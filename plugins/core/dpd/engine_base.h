@@ -41,7 +41,7 @@ inline void add_to(EnergyAndVirial& sum, const EnergyAndVirial& part) {
 }
 
 // Tags of particles whose partner in a bond, and in an angle, is not known to a rank; 0: none.
-struct Missing {
+struct MissingPartners {
   std::int64_t tag[2] = {};
   bool any() const { return tag[0] != 0 || tag[1] != 0; }
 };
@@ -216,7 +216,7 @@ class EngineBase : public Engine {
   double beyond_lists() const { return reach_ - (settings_.cutoff + settings_.skin); }
   // Partners are missing at a step: extends the reach of ranks. Throws BrokenBond if it is already
   // the largest.
-  void reach_farther(const Missing& missing, std::int64_t step) {
+  void reach_farther(const MissingPartners& missing, std::int64_t step) {
     const auto& [of_bond, of_angle] = missing.tag;
     if (reach_ >= settings_.bonded_reach)
       throw BrokenBond(text_of(of_bond ? "a bond" : "an angle", " of particle ",
@@ -338,22 +338,22 @@ class EngineBase : public Engine {
   // The frame of a step under shear, or the frame so many steps later of the box that has not been
   // replaced in between.
   template <class P>
-  Frame<P> frame_of_step(std::int64_t step, int later) const {
+  CoordinateFrame<P> frame_of_step(std::int64_t step, int later) const {
     Box box = settings_.box;
     box.tilt[0] = tilt(step);
     if (later) box.tilt[0] += later * tilt_of_step();
-    Frame<P> frame = frame_of<P>(box);
+    CoordinateFrame<P> frame = frame_of<P>(box);
     frame.tilted = 1;
     return frame;
   }
   void tilt_cells(Cells& cells, std::int64_t step) const {
-    const Frame<Mixed> frame = frame_of_step<Mixed>(step, 0);
+    const CoordinateFrame<Mixed> frame = frame_of_step<Mixed>(step, 0);
     cells.xy = frame.xy;
     cells.to_xy = frame.to_xy;
   }
-  // Balls for the next lists, after some that held for so many steps; zero: there were none. Under
-  // shear they leave a share of the skin to it, by which lists then reach farther.
-  void find_balls(Cells& cells, std::int64_t held) {
+  // Spheres for the next lists, after some that held for so many steps; zero: there were none.
+  // Under shear they leave a share of the skin to it, by which lists then reach farther.
+  void find_bounding_spheres(Cells& cells, std::int64_t held) {
     if (is_sheared()) {
       constexpr double kMost = 0.2, kMargin = 1.25;
       share_of_shear_ =

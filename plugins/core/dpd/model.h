@@ -121,7 +121,7 @@ MM_HD void pair_words(U word[2], const NoiseKey& key, U tag_i, U tag_j) {
 }
 
 // How roots, normal variables and powers are computed: with IEEE operations, the same everywhere.
-struct Exact {
+struct ExactMath {
   template <class F>
   static MM_HD void root(F squared, F& r, F& inverse) {
     r = square_root(squared);
@@ -143,7 +143,7 @@ struct Exact {
 };
 
 // xi_ij of Eq. 5, a normal variable.
-template <class Math = Exact>
+template <class Math = ExactMath>
 MM_HD float pair_noise(const NoiseKey& key, std::uint32_t tag_i, std::uint32_t tag_j) {
   std::uint32_t word[2];
   pair_words(word, key, tag_i, tag_j);
@@ -213,7 +213,7 @@ MM_HD double power(double base, double exponent) {
 }
 
 template <class F>
-MM_HD F Exact::raise(F base, F exponent) {
+MM_HD F ExactMath::raise(F base, F exponent) {
   return power(base, exponent);
 }
 
@@ -237,7 +237,7 @@ struct PairForce {
 
 // squared_distance = |r_ij|^2, approach = r_ij . v_ij, noise = xi_ij. Two particles in one place
 // have no direction: they feel no force, as in LAMMPS.
-template <bool general_exponent, class Math = Exact, class F>
+template <bool general_exponent, class Math = ExactMath, class F>
 MM_HD PairForce<F> pair_force(const PairLaw<F>& law, F squared_distance, F approach, F noise) {
   F r, inverse;
   Math::root(squared_distance, r, inverse);

@@ -20,7 +20,7 @@ struct SpecialFactors {
 template <class P>
 struct Forces {  // what the sum over one particle's neighbors needs
   using Real = typename P::Real;
-  Frame<P> frame;
+  CoordinateFrame<P> frame;
   Real cutoff_squared;
   PairLaw<Real> law;          // of the only pair of types
   const PairLaw<Real>* laws;  // else [types + 1][types + 1]
@@ -60,7 +60,7 @@ MM_HD void add_force(Sum<Real>& sum, const Vector<Real>& r, Real over_distance) 
 }
 
 template <class Real>
-MM_HD void add_tally(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, Real energy) {
+MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, Real energy) {
   sum.energy += energy;
   const Real x = r.x * over_distance, y = r.y * over_distance, z = r.z * over_distance;
   sum.virial[0] = fused(r.x, x, sum.virial[0]);
@@ -79,8 +79,8 @@ MM_HD void add_vector(Sum<Real>& sum, const Vector<Real>& force) {
 }
 // In LAMMPS' order: the virial of a force that is not along r has no symmetry.
 template <class Real>
-MM_HD void add_tally(Sum<Real>& sum, const Vector<Real>& r, const Vector<Real>& force,
-                     Real energy) {
+MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, const Vector<Real>& force,
+                      Real energy) {
   sum.energy += energy;
   sum.virial[0] = fused(r.x, force.x, sum.virial[0]);
   sum.virial[1] = fused(r.y, force.y, sum.virial[1]);
@@ -91,7 +91,7 @@ MM_HD void add_tally(Sum<Real>& sum, const Vector<Real>& r, const Vector<Real>& 
 }
 
 // add_pair() with friction and noise across the line of centers.
-template <class P, class Math, bool plain, bool tally>
+template <class P, class Math, bool plain, bool with_energy>
 MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
                                const typename P::Position& i, const typename P::Velocity& vi,
                                const typename P::Position& j, const typename P::Velocity& vj,
@@ -131,21 +131,21 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
     sum.force = pair.force;
   else
     add_vector(sum, pair.force);
-  if constexpr (tally) add_tally(sum, r, pair.force, pair.energy);
+  if constexpr (with_energy) add_energy(sum, r, pair.force, pair.energy);
 }
 
 // The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
 // pair of types, weight exponent 1, no special neighbors, and except for Extra::shear an upright
 // box. densities = rho_i + rho_j, of many-body
 // forces.
-template <class P, class Math, bool plain, bool tally, Extra extra = Extra::none>
+template <class P, class Math, bool plain, bool with_energy, Extra extra = Extra::none>
 MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typename P::Position& i,
                     const typename P::Velocity& vi, const typename P::Position& j,
                     const typename P::Velocity& vj, std::uint32_t entry,
                     typename P::Real densities = 0) {
   using Real = typename P::Real;
   if constexpr (extra == Extra::transverse)
-    return add_transverse_pair<P, Math, plain, tally>(sum, f, i, vi, j, vj, entry);
+    return add_transverse_pair<P, Math, plain, with_energy>(sum, f, i, vi, j, vj, entry);
   constexpr bool many_body = extra == Extra::many_body;
   const Vector<Real> r = separation<is_upright(plain, extra)>(f.frame, i, j);
   Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
@@ -173,7 +173,7 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
   }
   if constexpr (many_body) add_many_body<Math>(f.many_body, squared, densities, pair);
   add_force(sum, r, pair.over_distance);
-  if constexpr (tally) add_tally(sum, r, pair.over_distance, pair.energy);
+  if constexpr (with_energy) add_energy(sum, r, pair.over_distance, pair.energy);
 }
 
 // Adds the neighbor j to the density of particle i, over ManyBody::density_scale.
@@ -194,16 +194,17 @@ struct BondLaw {
 
 // E = K (r - r0)^2; two ends in one place feel nothing, as in LAMMPS.
 template <class P>
-MM_HD void add_bond(Sum<typename P::Real>& sum, const Frame<P>& frame,
+MM_HD void add_bond(Sum<typename P::Real>& sum, const CoordinateFrame<P>& frame,
                     const typename P::Position& i, const typename P::Position& j,
-                    const BondLaw<typename P::Real>& law, bool tally) {
+                    const BondLaw<typename P::Real>& law, bool with_energy) {
   using Real = typename P::Real;
   const Vector<Real> r = separation(frame, i, j);
   const Real distance = square_root(dot(r, r)), stretch = distance - law.length;
   const Real over_distance =
       distance > Real(0) ? -law.twice_stiffness * stretch / distance : Real(0);
   add_force(sum, r, over_distance);
-  if (tally) add_tally(sum, r, over_distance, Real(0.5) * law.twice_stiffness * stretch * stretch);
+  if (with_energy)
+    add_energy(sum, r, over_distance, Real(0.5) * law.twice_stiffness * stretch * stretch);
 }
 
 // ---- motion ----
@@ -213,7 +214,7 @@ constexpr int kMostWalls = 6, kMostBodyForces = 8, kMostThermostats = 4;
 template <class P>
 struct Motion {
   using Real = typename P::Real;
-  Frame<P> frame;
+  CoordinateFrame<P> frame;
   Real time_step;
   Real half_kick;          // half the time step over the mass, of the only type
   const Real* half_kicks;  // else [types + 1]
@@ -302,7 +303,7 @@ MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename
   v.z *= scale;
 }
 
-struct Crossing {
+struct FaceCrossings {
   int x = 0, y = 0, z = 0;  // of periodic faces
   bool lost = false;
 };
@@ -329,11 +330,12 @@ MM_HD void mirror(typename P::Unsigned wall, bool high, typename P::Unsigned& u,
 
 // A step of the position, then the walls.
 template <class P>
-MM_HD Crossing drift(const Motion<P>& motion, typename P::Position& r, typename P::Velocity& v) {
+MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
+                          typename P::Velocity& v) {
   using Real = typename P::Real;
-  Crossing crossing;
+  FaceCrossings crossing;
   if (!(r.kind >> 16 & kIntegrated)) return crossing;
-  const Frame<P>& frame = motion.frame;
+  const CoordinateFrame<P>& frame = motion.frame;
   const Real x = motion.time_step * v.x, y = motion.time_step * v.y, z = motion.time_step * v.z;
   Real a = x * frame.to_x, b = y * frame.to_y;
   const Real c = z * frame.to_z;

@@ -31,7 +31,7 @@ struct Lengths {
 template <class P>
 void move_on(const StepRows<P>& s, int i, typename P::Position r, typename P::Velocity v,
              Chunk& chunk) {
-  const Crossing crossing = drift(s.motion, r, v);
+  const FaceCrossings crossing = drift(s.motion, r, v);
   // The flow where the particle is now is faster or slower.
   if (s.forces.shear != 0) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
   if (crossing.x | crossing.y | crossing.z) {
@@ -41,9 +41,10 @@ void move_on(const StepRows<P>& s, int i, typename P::Position r, typename P::Ve
   }
   if (crossing.lost && v.tag > chunk.lost) chunk.lost = v.tag;
   const std::uint32_t x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
-  if (s.ball) {
-    const Ball& ball = s.ball[i];
-    if (moved_far(s.cells, x - ball.x, y - ball.y, z - ball.z, ball.radius)) chunk.expired = true;
+  if (s.sphere) {
+    const BoundingSphere& sphere = s.sphere[i];
+    if (moved_far(s.cells, x - sphere.x, y - sphere.y, z - sphere.z, sphere.radius))
+      chunk.expired = true;
   }
   s.next_position[i] = r;
   s.next_velocity[i] = v;
@@ -290,7 +291,7 @@ class StepLoop {
   }
   template <bool upright>
   void separate_in() {
-    const Frame<P> frame = s_.forces.frame;
+    const CoordinateFrame<P> frame = s_.forces.frame;
     for (int n = 0; n < count_; ++n) {
       const Vector<Real> r = length_of<upright>(frame, a_[n], b_[n], c_[n]);
       x_[n] = r.x;
@@ -370,7 +371,7 @@ class StepLoop {
         Sum<Real>& sum = sum_[one_lane ? 0 : lane_[n]];
         const Vector<Real> force = {u_[n], v_[n], w_[n]};
         add_vector(sum, force);
-        if constexpr (reading) add_tally(sum, {x_[n], y_[n], z_[n]}, force, energy_[n]);
+        if constexpr (reading) add_energy(sum, {x_[n], y_[n], z_[n]}, force, energy_[n]);
       }
       return end;
     }
@@ -385,7 +386,7 @@ class StepLoop {
       Sum<Real>& sum = sum_[one_lane ? 0 : lane_[n]];
       const Vector<Real> r = {x_[n], y_[n], z_[n]};
       add_force(sum, r, force_[n]);
-      if constexpr (reading) add_tally(sum, r, force_[n], energy_[n]);
+      if constexpr (reading) add_energy(sum, r, force_[n], energy_[n]);
     }
     return end;
   }
@@ -470,13 +471,13 @@ class StepLoop {
       s_.image[i].y += down[1] - wrapped[1];
       s_.image[i].z += down[2] - wrapped[2];
     }
-    if (s_.ball) {
-      const Ball& ball = s_.ball[i];
-      const FourWords center = four_at(&ball.x);
+    if (s_.sphere) {
+      const BoundingSphere& sphere = s_.sphere[i];
+      const FourWords center = four_at(&sphere.x);
       const FourFloats apart =
           __builtin_convertvector(reinterpret_cast<FourInts>(place - center), FourFloats) *
           FourFloats{s_.cells.xx, s_.cells.yy, s_.cells.zz, 0};
-      if (list_square({apart[0], apart[1], apart[2]}) > ball.radius * ball.radius)
+      if (list_square({apart[0], apart[1], apart[2]}) > sphere.radius * sphere.radius)
         chunk_.expired = true;
     }
     const FourWords next = words(speed) | (v & ~kThree);
@@ -509,8 +510,8 @@ class StepLoop {
     if constexpr (reading) {
       s_.force[i] = bonded.force;
       s_.next_velocity[i] = v;
-      tally(sum_[0], chunk_.tally.pair_energy, chunk_.tally.pair_virial);
-      tally(bonded, chunk_.tally.bond_energy, chunk_.tally.bond_virial);
+      add_sum(sum_[0], chunk_.energy_and_virial.pair_energy, chunk_.energy_and_virial.pair_virial);
+      add_sum(bonded, chunk_.energy_and_virial.bond_energy, chunk_.energy_and_virial.bond_virial);
     } else {
       kick<!plain>(s_.motion, r, v, force);
       move_on(s_, i, r, v, chunk_);
@@ -529,13 +530,15 @@ class StepLoop {
     if (sum.stretch >= kStretched && tag > chunk_.stretched) chunk_.stretched = tag;
     if (sum.stretch == kBroken && tag > chunk_.broken) chunk_.broken = tag;
     if constexpr (reading) {
-      tally(sum.bonds, chunk_.tally.bond_energy, chunk_.tally.bond_virial);
-      tally(sum.angles, chunk_.tally.angle_energy, chunk_.tally.angle_virial);
+      add_sum(sum.bonds, chunk_.energy_and_virial.bond_energy,
+              chunk_.energy_and_virial.bond_virial);
+      add_sum(sum.angles, chunk_.energy_and_virial.angle_energy,
+              chunk_.energy_and_virial.angle_virial);
     }
   }
 
   template <class F>
-  static void tally(const Sum<F>& sum, double& energy, double virial[6]) {
+  static void add_sum(const Sum<F>& sum, double& energy, double virial[6]) {
     energy += 0.5 * static_cast<double>(sum.energy);
     for (int a = 0; a < 6; ++a) virial[a] += 0.5 * static_cast<double>(sum.virial[a]);
   }

@@ -45,7 +45,7 @@ struct Interval {
   Step<Mixed> step;              // the first one
   Mixed::Position* position[2];  // of the first step and of the next one, in turn
   Mixed::Velocity* velocity[2];
-  Short* shorts[2];
+  ShortPosition* shorts[2];
   int steps;                 // at most
   std::uint64_t seed, draw;  // of the first step
   GridBarrier* barrier;
@@ -175,8 +175,8 @@ struct IntervalPairs {
   __device__ __forceinline__ void compute(unsigned word) {
     const unsigned its = word >> 16, j = word & 0xffffu;
     Sum<float> sum;
-    add_pair<Mixed, Fast, true, false>(sum, forces, at.position[its], at.velocity[its],
-                                       at.position[j], at.velocity[j], 0);
+    add_pair<Mixed, FastMath, true, false>(sum, forces, at.position[its], at.velocity[its],
+                                           at.position[j], at.velocity[j], 0);
     int3 units = {0, 0, 0};
     give(m.forces, units, its, j, static_cast<unsigned>(tile), sum.force.x, sum.force.y,
          sum.force.z);
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
   extern __shared__ __align__(16) char interval_memory[];
   __shared__ IntervalMemory m;
   const Step<P>& s = a.step;
-  if (stale(s.watch, s.number)) return;
+  if (stale(s.status, s.number)) return;
   const int tile = s.lists.tile, thread = static_cast<int>(threadIdx.x);
   const IntervalArrays at(interval_memory, tile, a.ghosts, a.pairs);
   const unsigned slots = static_cast<unsigned>(ghost_slots(a.ghosts));
@@ -256,11 +256,11 @@ __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
   const unsigned long long base = *static_cast<volatile unsigned long long*>(&a.barrier->base);
   P::Position r{};
   P::Velocity v{};
-  Ball ball{};
+  BoundingSphere sphere{};
   if (mine) {
     at.position[thread] = r = a.position[0][i];
     at.velocity[thread] = v = a.velocity[0][i];
-    ball = s.ball[i];
+    sphere = s.sphere[i];
   }
   find_keys(a, m, 0);
   for (int k = thread; k < kThreads; k += kIntervalThreads)
@@ -307,8 +307,8 @@ __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
       // Nothing is done, and the host takes these steps one by one. This is said only after all
       // blocks have met: a block that starts late must not take the lists for expired and leave.
       if (refused && thread == 0) {
-        atomicMin(&s.watch.control->expired, s.number);
-        s.watch.report->overfull = 1;
+        atomicMin(&s.status.device->expired, s.number);
+        s.status.host->overfull = 1;
       }
       break;
     }
@@ -324,7 +324,7 @@ __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
       const Vector<float> force = take_force(m.forces, thread, s.unit);
       kick<false>(s.motion, r, v, force);
       kick<false>(s.motion, r, v, force);
-      stop = move<false>(s, i, r, v, ball, s.number + k + 1);
+      stop = move<false>(s, i, r, v, sphere, s.number + k + 1);
       at.position[thread] = r;
       at.velocity[thread] = v;
       a.position[here ^ 1][i] = r;
@@ -335,7 +335,7 @@ __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
   // The host learns of the steps at the end: a release waits for what was written to its memory.
   if (blockIdx.x == 0 && thread == 0) {
     a.barrier->base = m.seen;
-    if (k > 0) s.watch.report->started = s.number + k - 1;
+    if (k > 0) s.status.host->started = s.number + k - 1;
   }
 }
 

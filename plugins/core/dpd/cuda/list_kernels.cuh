@@ -28,51 +28,51 @@ __device__ inline unsigned load_shared(unsigned address) {
 
 // ---- what kernels tell each other and the host ----
 
-struct Control {
+struct DeviceStatus {
   long long expired;  // from this step on the lists do not hold
   unsigned wanted;    // entries that the longest list would have, if there is no room for it
   unsigned lost;      // tag
 };
 // Steps are not negative. On several ranks the host writes -1 to `expired` when it gives up waiting
 // for another rank: kernels of steps do nothing then, and what should have come is not read.
-__device__ inline bool given_up(const Control& control) {
-  return static_cast<const volatile Control&>(control).expired < 0;
+__device__ inline bool given_up(const DeviceStatus& control) {
+  return static_cast<const volatile DeviceStatus&>(control).expired < 0;
 }
 
 // The same in the host's memory, with the step that the last kernel began.
-struct Report {
+struct HostStatus {
   volatile long long started, expired;
   volatile unsigned wanted, lost;
   volatile long long refused;  // the step at whose end a change of velocities was impossible, or 0
   volatile unsigned overfull;  // whether an interval did not fit into shared memory
 };
 
-struct Watch {
-  Control* control;
-  Report* report;
+struct StepStatus {
+  DeviceStatus* device;
+  HostStatus* host;
 };
 
-__device__ inline bool stale(const Watch& watch, long long step) {
+__device__ inline bool stale(const StepStatus& status, long long step) {
   // Both are read at once.
-  const long long expired = watch.control->expired;
-  const unsigned wanted = watch.control->wanted;
+  const long long expired = status.device->expired;
+  const unsigned wanted = status.device->wanted;
   return (expired <= step) | (wanted != 0);
 }
 // The first step counts: where there are several ranks, kernels of two steps may run at a time.
-__device__ inline void expire(const Watch& watch, long long step) {
-  if (watch.control->expired > step) atomicMin(&watch.control->expired, step);
-  watch.report->expired = step;
+__device__ inline void expire(const StepStatus& status, long long step) {
+  if (status.device->expired > step) atomicMin(&status.device->expired, step);
+  status.host->expired = step;
 }
-__device__ inline void lose(const Watch& watch, unsigned tag, long long step) {
-  watch.control->lost = tag;
-  watch.report->lost = tag;
-  expire(watch, step);
+__device__ inline void lose(const StepStatus& status, unsigned tag, long long step) {
+  status.device->lost = tag;
+  status.host->lost = tag;
+  expire(status, step);
 }
 
 // No later step begins.
-__device__ inline void refuse_change(const Watch& watch, long long step) {
-  watch.report->refused = step;
-  expire(watch, step + 1);
+__device__ inline void refuse_change(const StepStatus& status, long long step) {
+  status.host->refused = step;
+  expire(status, step + 1);
 }
 
 // ---- particles ----
@@ -81,11 +81,11 @@ template <class P>
 struct Particle {
   typename P::Position* position;
   typename P::Velocity* velocity;
-  Short* shorts;
+  ShortPosition* shorts;
   unsigned* origin;  // index of the host
 };
 
-struct Lists {
+struct NeighborLists {
   unsigned* entry;  // groups of kGroup: [capacity / kGroup][stride][kGroup]
   int* number;      // of entries
   int capacity, stride;
@@ -100,7 +100,7 @@ __device__ inline unsigned low_bits(int k) { return k >= 32 ? ~0u : (1u << max(k
 // Bit q is set if particle j is not to be in the list of particle first + q: it is this particle,
 // or of the same tile, and has the pair in its own list. Of two particles of a tile, the one with
 // the larger index has the pair if the difference of their indices is odd, else the other one.
-__device__ inline unsigned left_out(const Lists& lists, unsigned first, unsigned j) {
+__device__ inline unsigned left_out(const NeighborLists& lists, unsigned first, unsigned j) {
   const auto ahead = static_cast<int>(j - first);
   const unsigned itself = static_cast<unsigned>(ahead) < 32 ? 1u << ahead : 0u;
   if (!lists.tile) return itself;
@@ -154,12 +154,12 @@ struct alignas(8) CellPlace {
 struct ListArguments {
   Cells cells;
   bool upright;
-  Watch watch;
+  StepStatus status;
   const int2* range;  // of each cell
-  Lists lists;
+  NeighborLists lists;
   const unsigned* origin;  // by which `specials` knows a particle
   Specials specials;
-  const Ball* ball;
+  const BoundingSphere* sphere;
   // Where there are several ranks: the cells whose lists these are, and ghosts of each cell, or
   // null where none are needed.
   int number = 0;
@@ -388,13 +388,14 @@ struct Surroundings {
 };
 
 // The center of a particle's sphere, relative to that of the first particle of its cell.
-struct RelativeBall {
+struct RelativeSphere {
   int x, y, z;
   float radius;
 };
-__device__ inline RelativeBall relative_to(const Ball& origin, const Ball& ball) {
-  return {static_cast<int>(ball.x - origin.x), static_cast<int>(ball.y - origin.y),
-          static_cast<int>(ball.z - origin.z), ball.radius};
+__device__ inline RelativeSphere relative_to(const BoundingSphere& origin,
+                                             const BoundingSphere& sphere) {
+  return {static_cast<int>(sphere.x - origin.x), static_cast<int>(sphere.y - origin.y),
+          static_cast<int>(sphere.z - origin.z), sphere.radius};
 }
 __device__ inline ListPlace place_of(const Cells& cells, int x, int y, int z) {
   return list_place(cells, static_cast<unsigned>(x), static_cast<unsigned>(y),
@@ -408,12 +409,12 @@ struct OwnBox {
   float reach;
 
   // Lanes beyond `owned` are at the place of the first particle of the cell.
-  __device__ __forceinline__ OwnBox(const ListArguments& a, ListMemory& m, const Ball& origin,
-                                    int first, int owned, int lane) {
+  __device__ __forceinline__ OwnBox(const ListArguments& a, ListMemory& m,
+                                    const BoundingSphere& origin, int first, int owned, int lane) {
     const Cells& cells = a.cells;
-    RelativeBall r{};
+    RelativeSphere r{};
     if (lane < owned) {
-      r = relative_to(origin, a.ball[first + lane]);
+      r = relative_to(origin, a.sphere[first + lane]);
       const ListCenter center = cells.narrow
                                     ? ListCenter{__int_as_float(r.x), __int_as_float(r.y),
                                                  __int_as_float(r.z), r.radius, 0}
@@ -450,14 +451,14 @@ struct ListWarp {
 
   // Collects candidates from number `base` on, until there are enough for the registers.
   __device__ __forceinline__ void collect(const Surroundings& around, const OwnBox& box,
-                                          const Ball& origin, int& base, int& begun) {
+                                          const BoundingSphere& origin, int& base, int& begun) {
     while (base < around.candidates && kept < kMost) {
       bool near = base + lane < around.candidates;
       const int j = around.particle(base, lane, begun);
-      RelativeBall q{};
+      RelativeSphere q{};
       ListPlace p{};
       if (near) {
-        q = relative_to(origin, a.ball[j]);
+        q = relative_to(origin, a.sphere[j]);
         p = place_of(a.cells, q.x, q.y, q.z);
         near = box.reaches(p, q.radius);
         if (a.cells.narrow) p = {__int_as_float(q.x), __int_as_float(q.y), __int_as_float(q.z)};
@@ -518,8 +519,8 @@ struct ListWarp {
     if (lane >= owned) return;
     a.lists.number[first + lane] = number;
     if (number <= a.lists.capacity) return;
-    atomicMax(&a.watch.control->wanted, static_cast<unsigned>(number));
-    a.watch.report->wanted = static_cast<unsigned>(number);
+    atomicMax(&a.status.device->wanted, static_cast<unsigned>(number));
+    a.status.host->wanted = static_cast<unsigned>(number);
   }
 };
 
@@ -538,8 +539,8 @@ __device__ __forceinline__ int2 own_range(const ListArguments& a, int lane, int3
   } else {
     share = cell.x % a.shares;
     cell.x /= a.shares;
-    if (cell.x + cell.y + cell.z + lane == 0 && !a.watch.control->lost)
-      a.watch.control->expired = kNever;
+    if (cell.x + cell.y + cell.z + lane == 0 && !a.status.device->lost)
+      a.status.device->expired = kNever;
     if (cell.x >= a.cells.here[0]) return {0, 0};
   }
   cell_range = a.range[(cell.z * a.cells.here[1] + cell.y) * a.cells.here[0] + cell.x];
@@ -562,7 +563,7 @@ __global__ void __launch_bounds__(kThreads, 3)
   const int other = lane < 27 ? neighbor_cell(a.cells, cell.x, cell.y, cell.z, lane) : -1;
   Surroundings around;
   if constexpr (!ranks) around = Surroundings(a.range, other, lane, m.row[0]);
-  const Ball origin = a.ball[cell_range.x];
+  const BoundingSphere origin = a.sphere[cell_range.x];
   for (; own.x < own.y; own.x += 32) {
     const int owned = min(32, own.y - own.x);
     const OwnBox box(a, m, origin, own.x, owned, lane);

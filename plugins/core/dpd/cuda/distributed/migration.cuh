@@ -45,7 +45,7 @@ struct FreeSlots {
 template <class P>
 __global__ void pack_migrants_kernel(const unsigned* who, ParticleArrays<P> from,
                                      SlotArrays slot_arrays, std::size_t apart,
-                                     const __grid_constant__ Places<Migrant<P>> to) {
+                                     const __grid_constant__ Records<Migrant<P>> to) {
   const int k = to.index();
   if (k < 0) return;
   const unsigned i = who[k], slot = from.slot[i];
@@ -61,7 +61,7 @@ static __global__ void leave_slot_kernel(int count, const unsigned* who, const u
 }
 
 template <class P>
-__global__ void unpack_migrants_kernel(const __grid_constant__ Places<Migrant<P>> from,
+__global__ void unpack_migrants_kernel(const __grid_constant__ Records<Migrant<P>> from,
                                        std::size_t apart, int first, FreeSlots slots,
                                        ParticleArrays<P> to, SlotArrays slot_arrays,
                                        Absent absent) {
@@ -95,7 +95,7 @@ __global__ void place_kernel(int count, int suspects, const __grid_constant__ Ce
   const typename P::Velocity v = from.velocity[i];
   const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
   if (outside(to.motion.frame.open, x, y, z)) atomicMax(&flags->beyond, v.tag);
-  const Ball b = ball_of<P>(to.cells, to.motion, p, v);
+  const BoundingSphere b = bounding_sphere_of<P>(to.cells, to.motion, p, v);
   const bool stays = is_in(own, x, y, z);
   if (!stays && i >= suspects) flags->strayed = 1;
   const unsigned depth = depths.of(to.cells, b.x, b.y, b.z);
@@ -118,7 +118,7 @@ __global__ void settle_kernel(int count, const __grid_constant__ CellOrder<P> so
   to.particles.slot[i] = from.slot[old];
   to.tag[i] = v.tag;
   to.shorts[i] = short_of(sorted.shorts, high_word(p.x), high_word(p.y), high_word(p.z));
-  to.ball[i] = ball_of<P>(sorted.cells, sorted.motion, p, v);
+  to.sphere[i] = bounding_sphere_of<P>(sorted.cells, sorted.motion, p, v);
   mark_cell(sorted.cells, i, 0, count, sorted.key, range);
   const int bits = 3 * sorted.cells.bits;
   const unsigned depth = sorted.key[i] >> bits, before = i > 0 ? sorted.key[i - 1] >> bits : 0;
@@ -174,7 +174,7 @@ class Migration {
     }
   }
 
-  // Where each particle will be in memory, with the present cells and balls; none is moved yet.
+  // Where each particle will be in memory, with the present cells and spheres; none is moved yet.
   void place() {
     c_.base.cells = c_.cells;
     const int present = s_.count + arriving_;

@@ -26,16 +26,16 @@ struct ParticleArrays {  // by index in the order of particles
 template <class P>
 struct SortedArrays {
   ParticleArrays<P> particles;
-  Short* shorts;
+  ShortPosition* shorts;
   unsigned* tag;
-  Ball* ball;
+  BoundingSphere* sphere;
 };
 // What the place of a particle in the order of cells depends on.
 template <class P>
 struct CellOrder {
   Cells cells;
   Motion<P> motion;
-  Shorts shorts;
+  ShortFormat shorts;
   unsigned *key, *order;  // of the sort: Morton keys, and which particle has them
 };
 struct SlotArrays {  // by slot
@@ -68,7 +68,7 @@ class ParticleStore {
   struct State {
     DeviceBuffer<typename P::Position> position;
     DeviceBuffer<typename P::Velocity> velocity;
-    DeviceBuffer<Short> shorts;
+    DeviceBuffer<ShortPosition> shorts;
   };
   static constexpr int kBuilt = 2;  // the state at the last build, kept until the next
   static constexpr int kMostLanes = 4;
@@ -88,7 +88,7 @@ class ParticleStore {
       ensure(each.velocity, all);
       ensure(each.shorts, all);
     }
-    ensure(ball, all);
+    ensure(sphere, all);
     ensure(density, has_densities_ ? all : 0);
     for (int k = 0; k < 2; ++k) {
       ensure(key[k], std::max(owned, ghosts));
@@ -134,7 +134,7 @@ class ParticleStore {
   }
 
   // tile: as in Lists.
-  Lists lists(int tile) const {
+  NeighborLists lists(int tile) const {
     return {entry.data(), number.data(), list_capacity, owned_capacity, tile};
   }
   Origins origins() const { return {slot.data(), origin.data()}; }
@@ -144,7 +144,7 @@ class ParticleStore {
     return {which.position.data(), which.velocity.data(), slots.data()};
   }
   SortedArrays<P> sorted_arrays(const State& which, const DeviceBuffer<unsigned>& slots) const {
-    return {particles(which, slots), which.shorts.data(), tag.data(), ball.data()};
+    return {particles(which, slots), which.shorts.data(), tag.data(), sphere.data()};
   }
   const State& present() const { return state[now]; }
   void copy_images(const DeviceBuffer<int3>& from, DeviceBuffer<int3>& to, cudaStream_t stream) {
@@ -189,7 +189,7 @@ class ParticleStore {
   State state[3];
   DeviceBuffer<typename P::Velocity> rest;  // at whole steps
   DeviceBuffer<Vector<Real>> force;
-  DeviceBuffer<Ball> ball;
+  DeviceBuffer<BoundingSphere> sphere;
   DeviceBuffer<Real> density;  // of the last step
   DeviceBuffer<unsigned> tag, slot, slot_there;
   DeviceBuffer<unsigned> entry;  // of lists
@@ -218,7 +218,7 @@ class ParticleStore {
     each(rest, force, image, built_image, origin, slot, slot_there, left_slot, tag, number);
     ensure(staging, std::max(owned_capacity, hosts));
     reserve_links();
-    ensure(partial, (blocks_for(owned_capacity, kThreads / kMostLanes) + 2) * kTallies);
+    ensure(partial, (blocks_for(owned_capacity, kThreads / kMostLanes) + 2) * kStepSums);
     if (list_capacity > 0) reserve_lists(list_capacity, true);
   }
 

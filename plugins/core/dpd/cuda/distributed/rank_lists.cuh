@@ -46,7 +46,7 @@ __global__ void know_ghosts_kernel(int first, int number, const typename P::Velo
 // One thread per particle of this rank, when all are known. A partner that this rank lacks is
 // reported, and replaced by the particle itself. No step is taken then.
 static __global__ void partner_kernel(int count, BondedParticles from, TagIndex known,
-                                      BondsInOrder to, RebuildFlags* flags, Watch watch,
+                                      BondsInOrder to, RebuildFlags* flags, StepStatus status,
                                       long long step) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
@@ -59,7 +59,7 @@ static __global__ void partner_kernel(int count, BondedParticles from, TagIndex 
     to.type[k] = static_cast<int>(kind_of(*bond));
     if (j != TagIndex::kMissing) continue;
     atomicMax(&flags->missing[is_of_angle(to.type[k])], from.tag[i]);
-    expire(watch, step);
+    expire(status, step);
   }
 }
 
@@ -98,12 +98,12 @@ class RankLists {
     if (s_.count == 0 || cells.size() == 0) return;
     const ListArguments arguments{c_.cells,
                                   !c_.base.motion.frame.tilted,
-                                  c_.base.watch,
+                                  c_.base.status,
                                   range.data(),
                                   c_.lists(),
                                   s_.slot.data(),
                                   {nullptr, nullptr, s_.links, excluded_kinds(c_.settings.pairs)},
-                                  s_.ball.data(),
+                                  s_.sphere.data(),
                                   static_cast<int>(cells.size()),
                                   cells.data(),
                                   inner ? nullptr : ghost_range.data()};
@@ -129,7 +129,7 @@ class RankLists {
       check_launch();
     }
     partner_kernel<<<blocks, kSorters, 0, main>>>(s_.count, bonded, known, s_.bonds(),
-                                                  c_.report.flags(), c_.report.watch(), step);
+                                                  c_.report.flags(), c_.report.status(), step);
     check_launch();
   }
 
