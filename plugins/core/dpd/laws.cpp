@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine_base.h"
 #include "settings.h"
 
 namespace manymove::dpd {

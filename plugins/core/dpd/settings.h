@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "../runtime/text.h"
 #include "bonded_terms.h"
 #include "cells.h"
 #include "decomposition.h"
@@ -13,6 +14,16 @@ namespace manymove::dpd {
 
 // Throws std::invalid_argument that names what is wrong.
 MANYMOVE_API void check_settings(const Settings& settings);
+
+// The same for a rank's particles. Local: partners of bonds may be on other ranks.
+void check_topology(const Settings& settings, int count, const Topology& topology);
+// List entries have 30 bits for an index: of a rank's own particles and its ghosts together.
+inline int checked_count(std::int64_t particles) {
+  if (particles < 0 || particles > kIndexBits)
+    throw std::invalid_argument(text_of(
+        "at most ", kIndexBits, " particles, ghosts included, on one rank, not ", particles));
+  return static_cast<int>(particles);
+}
 
 // Distances between opposite faces of the box.
 MANYMOVE_API void widths_of(const Box& box, double width[3]);

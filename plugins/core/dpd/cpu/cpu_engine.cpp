@@ -61,7 +61,7 @@ class CpuEngine final : public EngineBase {
     std::vector<Image> image;
     set_tilt(clock.step);
     const auto enter = [&] {
-      check_topology(arrays.count, topology);
+      check_topology(settings_, arrays.count, topology);
       position.resize(n);
       velocity.resize(n);
       force.resize(n);

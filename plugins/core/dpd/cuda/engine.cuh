@@ -56,7 +56,7 @@ class CudaEngine final : OnDevice, public EngineBase {
 
   void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
     const DeviceGuard here = use();
-    check_topology(arrays.count, topology);
+    check_topology(settings_, arrays.count, topology);
     count_ = arrays.count;
     lists_end();
     set_clock(clock);

@@ -60,7 +60,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
     guarded([&] {
-      together(c_.communicator(), [&] { check_topology(arrays.count, topology); });
+      together(c_.communicator(), [&] { check_topology(settings_, arrays.count, topology); });
       c_.streams.work = c_.streams.main;
       s_.hosts = s_.count = s_.slots = arrays.count;
       s_.ghosts = s_.outer = s_.near = s_.slots_left = 0;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "../../../runtime/text.h"
-#include "../../engine_base.h"
+#include "../../settings.h"
 #include "../link_rows.h"
 #include "../sort.h"
 #include "../step_constants.cuh"
