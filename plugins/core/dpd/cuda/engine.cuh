@@ -64,45 +64,19 @@ class CudaEngine final : OnDevice, public EngineBase {
     energy_and_virial_ = {};
     const auto n = static_cast<std::size_t>(count_);
     allocate(n);
-    std::vector<unsigned> kind(n);
-    for (std::size_t i = 0; i < n; ++i)
-      kind[i] = static_cast<unsigned>(topology.type[i]) | topology.flags[i] << 16;
-    const auto kinds = on_device(kind, stream_);
-    const auto tags = on_device(topology.tag, n, stream_);
-    const unsigned none = ~0u;
-    bad_.upload(&none, stream_);
     if (count_ == 0) return;
-    if (arrays.image)
-      copy_in(image_.data(), arrays.image, n * sizeof(int3), stream_);
-    else
-      image_.clear(stream_);
     now_ = 0;
-    const int blocks = blocks_for(count_);
-    send(arrays.position);
-    enter_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, frame_, staging_.data(), kinds.data(),
-                                                      image_.data(), position_[0].data(),
-                                                      origin_[0].data(), bad_.data());
-    check_launch();
-    send(arrays.velocity);
-    enter_velocity_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, staging_.data(), tags.data(),
-                                                               velocity_[0].data(), bad_.data());
-    check_launch();
-    if (arrays.force) {
-      send(arrays.force);
-      enter_force_kernel<<<blocks, kThreads, 0, stream_>>>(count_, staging_.data(), force_.data());
-      check_launch();
-    } else {
-      force_.clear(stream_);
+    const unsigned bad =
+        enter_particles<P>(arrays, topology, frame_,
+                           {staging_, image_, position_[0], origin_[0], velocity_[0], force_},
+                           stream_, [this] { finish("upload"); });
+    if (bad != kNoneBad) {
+      count_ = 0;
+      refuse_particle(topology.tag[bad], arrays.position[bad]);
     }
     links_.take(n, topology, bonded_.wanted(), stream_);
     if (links_.any_bonds()) bonded_.reserve(n, kThreads / 4);
     look_at_laws();
-    unsigned first_bad;
-    bad_.download(&first_bad, stream_);
-    if (first_bad != none) {
-      count_ = 0;
-      refuse_particle(topology.tag[first_bad], arrays.position[first_bad]);
-    }
     for (int i = 0; is_sheared() && i < count_; ++i)
       if (!(topology.flags[i] & kIntegrated)) {
         count_ = 0;
@@ -114,19 +88,19 @@ class CudaEngine final : OnDevice, public EngineBase {
     const DeviceGuard here = use();
     if (count_ == 0) return;
     const int blocks = blocks_for(count_);
-    const unsigned* origin = origin_[origin_now_].data();
+    const HostOrder order{origin_[origin_now_].data()};
     if (arrays.position) {
-      leave_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, frame_, origin,
+      leave_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, frame_, order,
                                                         position_[now_].data(), staging_.data());
       receive(arrays.position);
     }
     if (arrays.velocity) {
-      leave_vector_kernel<<<blocks, kThreads, 0, stream_>>>(count_, origin, velocity_[now_].data(),
+      leave_vector_kernel<<<blocks, kThreads, 0, stream_>>>(count_, order, velocity_[now_].data(),
                                                             staging_.data());
       receive(arrays.velocity);
     }
     if (arrays.force) {
-      leave_vector_kernel<<<blocks, kThreads, 0, stream_>>>(count_, origin, force_.data(),
+      leave_vector_kernel<<<blocks, kThreads, 0, stream_>>>(count_, order, force_.data(),
                                                             staging_.data());
       receive(arrays.force);
     }
@@ -142,8 +116,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     check_velocities(count, tag, velocity);
     if (count_ == 0) return;
     if (position) {
-      const unsigned none = ~0u;
-      bad_.upload(&none, stream_);
+      bad_.upload(&kNoneBad, stream_);
       send(position);
       set_position_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(
           count_, frame_, origin_[origin_now_].data(), staging_.data(), position_[now_].data(),
@@ -151,7 +124,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       check_launch();
       unsigned index;
       fetch(bad_, &index, 1);
-      if (index != none) refuse_particle(tag[index], position[index]);
+      if (index != kNoneBad) refuse_particle(tag[index], position[index]);
     }
     send(velocity);
     set_velocity_kernel<<<blocks_for(count_), kThreads, 0, stream_>>>(
