@@ -295,10 +295,10 @@ class MANYMOVE_API Engine {
   // finite and for particles outside a box that is not periodic there; std::bad_alloc.
   virtual void upload(const HostArrays& arrays, const Topology& topology, Clock clock) = 0;
 
-  // Replaces temperatures and body forces in the steps that the series has; in all others
-  // they are those of the settings. The body force of the present step still acts in the first half
-  // of the next one. The coefficients of a series replace the earlier ones permanently, unless
-  // their step comes after step() when the next series is set. Local, the same on all ranks. Throws
+  // Replaces temperatures and body forces in the steps that the series has; in all others they are
+  // those of the settings. The body force of the present step still acts in the first half of the
+  // next one. The coefficients of a series replace the earlier ones permanently, unless their step
+  // comes after step() when the next series is set. Local, the same on all ranks. Throws
   // std::invalid_argument for coefficients of other types or with another largest cutoff.
   virtual void set_parameter_series(ParameterSeries series) = 0;
 

@@ -52,6 +52,7 @@ struct Sum {
   Real energy = 0, virial[6] = {};  // each pair counted at both ends
 };
 
+// f_i += (f / r) r_ij, a force along the line of centers.
 template <class Real>
 MM_HD void add_force(Sum<Real>& sum, const Vector<Real>& r, Real over_distance) {
   sum.force.x = fused(r.x, over_distance, sum.force.x);
@@ -59,6 +60,7 @@ MM_HD void add_force(Sum<Real>& sum, const Vector<Real>& r, Real over_distance) 
   sum.force.z = fused(r.z, over_distance, sum.force.z);
 }
 
+// The energy of a pair, and its virial W_ab = r_a f_b in the order xx, yy, zz, xy, xz, yz.
 template <class Real>
 MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, Real energy) {
   sum.energy += energy;
@@ -91,7 +93,7 @@ MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, const Vector<Real>&
 }
 
 // add_pair() with friction and noise across the line of centers.
-template <class P, class Math, bool plain, bool with_energy>
+template <class P, PairMath Math, bool plain, bool with_energy>
 MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
                                const typename P::Position& i, const typename P::Velocity& vi,
                                const typename P::Position& j, const typename P::Velocity& vj,
@@ -112,6 +114,8 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
     const auto types = (i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu);
     PairLaw<Real> law = f.types == 1 ? f.law : f.laws[types];
     TransverseLaw<Real> across = f.types == 1 ? f.across : f.laws_across[types];
+    // Special neighbors have the factor f of the conservative and dissipative forces, and the root
+    // of f for the random one, so that sigma^2 = 2 gamma k_B T (Eq. 9) holds for them as well.
     law.sigma *= f.noise_scale;
     across.sigma *= f.noise_scale;
     if (const std::uint32_t kind = entry >> 30) {
@@ -138,7 +142,7 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
 // pair of types, weight exponent 1, no special neighbors, and except for Extra::shear an upright
 // box. densities = rho_i + rho_j, of many-body
 // forces.
-template <class P, class Math, bool plain, bool with_energy, Extra extra = Extra::none>
+template <class P, PairMath Math, bool plain, bool with_energy, Extra extra = Extra::none>
 MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typename P::Position& i,
                     const typename P::Velocity& vi, const typename P::Position& j,
                     const typename P::Velocity& vj, std::uint32_t entry,
@@ -147,11 +151,14 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
   if constexpr (extra == Extra::transverse)
     return add_transverse_pair<P, Math, plain, with_energy>(sum, f, i, vi, j, vj, entry);
   constexpr bool many_body = extra == Extra::many_body;
+  // r_ij and v_ij of Eqs. 3 to 5. Velocities are relative to the flow, which is faster by the rate
+  // of shear times y_ij at particle i.
   const Vector<Real> r = separation<is_upright(plain, extra)>(f.frame, i, j);
   Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
   if constexpr (may_be_sheared(plain, extra)) v.x = fused(f.shear, r.y, v.x);
   const Real squared = dot(r, r), approach = dot(r, v);
   if (sizeof(Real) == 8 && !(squared < f.cutoff_squared)) return;
+  // xi_ij of Eq. 5 is a function of the tags and the step alone: any thread of any rank draws it.
   const auto noise = static_cast<Real>(pair_noise<Math>(f.noise, vi.tag, vj.tag));
   PairForce<Real> pair;
   if constexpr (plain) {
@@ -177,7 +184,7 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
 }
 
 // Adds the neighbor j to the density of particle i, over ManyBody::density_scale.
-template <class P, class Math, bool plain>
+template <class P, PairMath Math, bool plain>
 MM_HD typename P::Real with_neighbor(const Forces<P>& f, const typename P::Position& i,
                                      const typename P::Position& j, std::uint32_t entry,
                                      typename P::Real density) {
@@ -261,7 +268,8 @@ MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
   return force;
 }
 
-// Adds the forces of thermostats on a particle with the velocity in the middle of the step.
+// Adds the forces of Langevin thermostats on a particle with the velocity in the middle of the
+// step: f += -friction v + noise sqrt(T) (u - 1/2), u uniform in (0, 1).
 template <class P>
 MM_HD void add_thermostats(const Motion<P>& motion, const typename P::Position& r,
                            const typename P::Velocity& v, Vector<typename P::Real>& force) {
@@ -284,7 +292,8 @@ MM_HD void add_thermostats(const Motion<P>& motion, const typename P::Position& 
   }
 }
 
-// Half a step of the velocity. limits: whether speeds may be limited.
+// Half a step of the velocity: v += f dt / 2m (Eq. 1 by velocity Verlet). limits: whether speeds
+// may be limited; a speed beyond the limit is scaled down to it.
 template <bool limits, class P>
 MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename P::Velocity& v,
                 const Vector<typename P::Real>& force) {
@@ -308,6 +317,8 @@ struct FaceCrossings {
   bool lost = false;
 };
 
+// Adds a distance in units of the frame to a coordinate, which wraps at the periodic face because
+// it is an unsigned integer. Returns the number of crossings: 1 upward, -1 downward, else 0.
 template <class P>
 MM_HD int advance_coordinate(typename P::Unsigned& u, typename P::Real by) {
   const auto d = static_cast<typename P::Unsigned>(nearest_integer(by));
@@ -328,7 +339,8 @@ MM_HD void mirror(typename P::Unsigned wall, bool high, typename P::Unsigned& u,
   v = -v;
 }
 
-// A step of the position, then the walls.
+// A step of the position, r += v dt, then the walls. In the frame a displacement has the components
+// a = to_x x + to_xy y + to_xz z, b = to_y y + to_yz z and c = to_z z.
 template <class P>
 MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
                           typename P::Velocity& v) {
@@ -365,7 +377,8 @@ MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
   return crossing;
 }
 
-// The velocity relative to the flow where the particle is after a step.
+// The velocity relative to the flow where the particle is after a step: the flow there is faster by
+// the rate of shear times v_y dt.
 template <class P>
 MM_HD void follow_flow(typename P::Real shear, typename P::Real time_step,
                        typename P::Velocity& v) {

@@ -2,6 +2,8 @@
 // What the kernels of a time step on a GPU take, and how a particle moves.
 #pragma once
 
+#include <concepts>
+
 #include "../settings.h"
 #include "../velocity_changes.h"
 #include "fast_math.cuh"
@@ -106,6 +108,12 @@ __device__ bool move(const Step<P>& s, int i, typename P::Position& r, typename 
 }
 
 // Particles of a step: all, or from the first on to before its count.
+template <class R>
+concept ParticleRange = requires(const R range) {
+  { range.first } -> std::convertible_to<int>;
+  { R::follows_a_step } -> std::convertible_to<bool>;
+  { R::with_moments } -> std::convertible_to<bool>;
+};
 struct AllParticles {
   static constexpr int first = 0;
   static constexpr bool follows_a_step = true;  // without a gap, by programmatic launch

@@ -136,7 +136,7 @@ __device__ __forceinline__ void write_energies(const Step<P>& s, bool mine,
 // `lanes` threads per particle. Pairs within the cutoff are collected first, then computed: threads
 // of a warp find different ones of their neighbors there. After that the particle moves on, or,
 // when the state is read next, comes to rest.
-template <class P, bool plain, bool reading, int lanes, class Who = AllParticles,
+template <class P, bool plain, bool reading, int lanes, ParticleRange Who = AllParticles,
           Extra extra = Extra::none>
 __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, lanes, Who, extra>))
     step_kernel(const __grid_constant__ Step<P> s, const Who who) {

@@ -372,9 +372,8 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   // Whether no rank's lists expired before `step`, or at it if no build follows. If one's did, all
   // are back at the last build, and the next one comes in time; or they are back at step_ without
-  // lists, if velocities or the series were changed there after the last build. If a
-  // partner was missing, they are at the last build without lists. again_ is the first step that is
-  // repeated.
+  // lists, if velocities or the series were changed there after the last build. If a partner was
+  // missing, they are at the last build without lists. again_ is the first step that is repeated.
   bool vote(std::int64_t step, bool before_build, bool& stop) {
     // In a flip of the box any particle may leave, when it has its place in the other box.
     migrated_ = before_build && lists_hold_ && has_looked_ && has_tilt_of(step);
