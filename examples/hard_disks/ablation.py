@@ -32,10 +32,9 @@ import numpy as np
 from equation_of_state import crystal
 from matplotlib.figure import Figure
 
-from manymove import HardDisks
+from manymove import HardDisks, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import PressureEstimate, estimate, pool
-from manymove.bench import example
 
 PAPER = {  # (particles shuffled, sets shuffled): P* and error in the three columns
     (True, True): [(9.17079, 0.00005), (9.18214, 0.00006), (9.1774, 0.0002)],
@@ -218,12 +217,12 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     quick = {"particles": 256, "columns": [1], "sweeps": 500, "equilibrate": 200, "reference": 500,
              "relax": 100, "jobs": 2}  # fmt: skip
-    options = example.parse(parser, "ablation", quick)
+    options = script.parse(parser, "ablation", quick)
     if options.draw:
-        example.picture(options, draw(example.read(options)[0]))
+        script.picture(options, draw(script.read(options)[0]))
         return
-    example.fractions(options, "packing_fractions")
-    example.at_least(options, particles=1, replicas=1, jobs=1)
+    script.fractions(options, "packing_fractions")
+    script.at_least(options, particles=1, replicas=1, jobs=1)
     began = time.perf_counter()
     deadline = began + 60 * options.minutes
     results: list[dict[str, Any]] = []
@@ -240,7 +239,7 @@ def main() -> None:
         show(table(references, [], options))
         for done in as_completed(chains):
             results.append(done.result())
-            report = example.save(
+            report = script.save(
                 options,
                 {
                     "minutes": options.minutes if math.isfinite(options.minutes) else None,
@@ -252,8 +251,8 @@ def main() -> None:
                 },
             )
     show(report["table"])
-    example.picture(options, draw(report))
+    script.picture(options, draw(report))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -6,6 +6,8 @@ import inspect
 import re
 import shlex
 import sys
+from collections.abc import Callable
+from functools import partial
 from importlib.metadata import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import typer
 from commands import SMALL as SMALL_RUNS
 from commands import summary_of
 from documents import PAGES, ROOT, anchors, blocks, commands, links, name, section
@@ -50,22 +53,41 @@ def test_links_lead_somewhere(page):
 # ---- commands ------------------------------------------------------------------------------------
 
 COMMAND = re.compile(r"(?:^|\s)manymove ((?!=)[a-z].*)")
+BENCHMARK = re.compile(r"(?:^|\s)python -m benchmarks ([a-z].*)")
 
 
-def arguments(page: Path) -> list[list[str]]:
-    """The arguments of each command `manymove` on the page."""
-    found = [COMMAND.search(line) for line in commands(page) if not line.startswith("cmake")]
+def arguments(page: Path, command: re.Pattern[str] = COMMAND) -> list[list[str]]:
+    """The arguments of each command `manymove`, or of another one, on the page."""
+    found = [command.search(line) for line in commands(page) if not line.startswith("cmake")]
     return [shlex.split(match.group(1)) for match in found if match]
+
+
+def assert_known(
+    page: Path, words: list[str], run: Callable[[list[str]], int], capsys: Any
+) -> None:
+    """The command exists, and has the options that the page names."""
+    assert run([words[0], "--help"]) == 0
+    known = set(re.findall(r"--[\w-]+", capsys.readouterr().out))
+    used = {word.partition("=")[0] for word in words if word.startswith("--")}
+    assert used <= known, f"{name(page)}: {words[0]} has no {used - known}"
 
 
 @pytest.mark.parametrize("page", having(PAGES, arguments))
 def test_commands_and_options_exist(page, capsys):
     for words in arguments(page):
-        command = [word for word in words[: 2 if words[0] == "bench" else 1] if word[0] != "-"]
-        assert run([*command, "--help"]) == 0
-        known = set(re.findall(r"--[\w-]+", capsys.readouterr().out))
-        used = {word.partition("=")[0] for word in words if word.startswith("--")}
-        assert used <= known, f"{name(page)}: manymove {' '.join(command)} has no {used - known}"
+        assert_known(page, words, run, capsys)
+
+
+@pytest.mark.parametrize("page", having(PAGES, partial(arguments, command=BENCHMARK)))
+def test_benchmarks_and_their_options_exist(page, capsys):
+    """Lists of values are read as well; nothing is timed."""
+    from benchmarks.cli import app
+    from benchmarks.cli import run as bench
+
+    parsers = typer.main.get_command(app).commands
+    for words in arguments(page, BENCHMARK):
+        assert_known(page, words, bench, capsys)
+        parsers[words[0]].make_context(words[0], words[1:])
 
 
 # Options that make a command short: the last one counts.

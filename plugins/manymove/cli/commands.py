@@ -35,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(bench.app, name="bench")
+app.add_typer(bench.app)
 app.add_typer(adsorbents.app)
 
 # Exit code of a job that has reported its interruption. Typer returns 130 for Ctrl-C elsewhere.

@@ -9,7 +9,7 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
@@ -21,14 +21,6 @@ from manymove.cli.texts import HELP
 from manymove.jobs import errors
 from manymove.jobs.options import OPTIONS_FILE
 
-# Names of options that differ from those of their arguments.
-NAMES = {
-    "precisions": "precision",
-    "densities": "density",
-    "cutoffs": "cutoff",
-    "skins": "skin",
-    "pairs": "pair",
-}
 REPEATING = (  # lists in which a value may occur twice
     "molecules", "capacity", "profile", "diameters", "fractions", "contacts", "mole_fractions",
     "tile", "volume_delta",
@@ -82,12 +74,15 @@ def _unknown(option: str, known: list[str]) -> str:
 
 
 def command(
-    app: typer.Typer, changeable: str | None = None, *like: Callable[..., Any]
+    app: typer.Typer,
+    changeable: str | None = None,
+    *like: Callable[..., Any],
+    texts: Mapping[str, str] = HELP,
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Make a function a command of an application.
 
-    Its docstring is the help, with examples. Its arguments are the options, whose help texts are in
-    `HELP`. An argument that is a tuple takes a list.
+    Its docstring is the help, with examples. Its arguments are the options. An argument that is a
+    tuple takes a list.
 
     Args:
         app: the application.
@@ -95,6 +90,7 @@ def command(
             for a command without `--resume`.
         like: functions whose arguments are options of the command as well; the command receives
             them as keyword arguments.
+        texts: help texts of the options.
     """
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
@@ -108,7 +104,7 @@ def command(
                 subject, verb, rest = re.fullmatch(
                     "(.*?)( must | is | needs |$)(.*)", str(error), re.DOTALL
                 ).groups()  # type: ignore[union-attr]
-                names = {NAMES.get(each, each) for each in options}
+                names = set(options)
                 parts = re.split("(, | and )", subject)
                 if parts == ["N"]:
                     parts = [each for each in ("particles", "ions", "sizes") if each in names]
@@ -124,24 +120,26 @@ def command(
             for each in like:
                 found = found | dict(inspect.signature(each, eval_str=True).parameters)
             found |= own
-        parameters = [_option(function.__name__, parameter) for parameter in found.values()]
+        name = function.__name__.rstrip("_")
+        parameters = [_option(name, parameter, texts) for parameter in found.values()]
         resumed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         resumed.__annotations__ = {p.name: p.annotation for p in parameters}
         text, _, examples = (inspect.getdoc(function) or "").partition("\nExamples:\n")
-        name = function.__name__.removeprefix("bench_")
         epilog = f"\b\nExamples:\n{examples}"
         return app.command(name, cls=Command, help=text, epilog=epilog)(resumed)
 
     return decorate
 
 
-def _option(function: str, parameter: inspect.Parameter) -> inspect.Parameter:
+def _option(
+    function: str, parameter: inspect.Parameter, texts: Mapping[str, str]
+) -> inspect.Parameter:
     """The option of an argument of a function."""
     kind, default = parameter.annotation, parameter.default
     if get_origin(kind) is Annotated or kind is typer.Context:
         return parameter.replace(kind=parameter.KEYWORD_ONLY)
-    name = NAMES.get(parameter.name, parameter.name.rstrip("_"))
-    settings = {"help": HELP.get(f"{function}.{name}") or HELP[name]}
+    name = parameter.name.rstrip("_")
+    settings = {"help": texts.get(f"{function}.{name}") or texts[name]}
     choices = (kind, *get_args(kind))  # a type, or an optional one
     one = next((k for k in choices if k is int or get_origin(k) is tuple), kind)
     if one is int:
