@@ -4,7 +4,7 @@
 // Each particle has a full list and adds up its own forces, in the order of the GPU's threads.
 #pragma once
 
-#include "step_rows.h"
+#include "motion_kernels.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
@@ -26,43 +26,6 @@ struct Lengths {
     return x * x + y * y + z * z;
   }
 };
-
-// On to the next step's position.
-template <class P>
-void move_on(const StepRows<P>& s, int i, typename P::Position r, typename P::Velocity v,
-             Chunk& chunk) {
-  const FaceCrossings crossing = drift(s.motion, r, v);
-  // The flow where the particle is now is faster or slower.
-  if (s.forces.shear != 0) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
-  if (crossing.x | crossing.y | crossing.z) {
-    s.image[i].x += crossing.x;
-    s.image[i].y += crossing.y;
-    s.image[i].z += crossing.z;
-  }
-  if (crossing.lost && v.tag > chunk.lost) chunk.lost = v.tag;
-  const std::uint32_t x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
-  if (s.sphere) {
-    const BoundingSphere& sphere = s.sphere[i];
-    if (moved_far(s.cells, x - sphere.x, y - sphere.y, z - sphere.z, sphere.radius))
-      chunk.expired = true;
-  }
-  s.next_position[i] = r;
-  s.next_velocity[i] = v;
-  if (s.next_near) {
-    const std::uint32_t place[4] = {x, y, z, 0};
-    std::memcpy(s.next_near + 4 * static_cast<std::int64_t>(i), place, sizeof place);
-  }
-}
-
-template <class P>
-void begin(const StepRows<P>& s, Chunk& chunk) {
-  for (int i = chunk.first; i < chunk.last; ++i) {
-    const typename P::Position r = s.position[i];
-    typename P::Velocity v = s.velocity[i];
-    kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
-    move_on(s, i, r, v, chunk);
-  }
-}
 
 // The purpose of a pass over the pairs: forces (plain: as in is_plain()), or densities.
 enum class Pass { plain, general, many_body, transverse, density };
@@ -510,8 +473,8 @@ class StepLoop {
     if constexpr (reading) {
       s_.force[i] = bonded.force;
       s_.next_velocity[i] = v;
-      add_sum(sum_[0], chunk_.energy_and_virial.pair_energy, chunk_.energy_and_virial.pair_virial);
-      add_sum(bonded, chunk_.energy_and_virial.bond_energy, chunk_.energy_and_virial.bond_virial);
+      add_sum(sum_[0], sums_.pair_energy, sums_.pair_virial);
+      add_sum(bonded, sums_.bond_energy, sums_.bond_virial);
     } else {
       kick<!plain>(s_.motion, r, v, force);
       move_on(s_, i, r, v, chunk_);
@@ -530,10 +493,8 @@ class StepLoop {
     if (sum.stretch >= kStretched && tag > chunk_.stretched) chunk_.stretched = tag;
     if (sum.stretch == kBroken && tag > chunk_.broken) chunk_.broken = tag;
     if constexpr (reading) {
-      add_sum(sum.bonds, chunk_.energy_and_virial.bond_energy,
-              chunk_.energy_and_virial.bond_virial);
-      add_sum(sum.angles, chunk_.energy_and_virial.angle_energy,
-              chunk_.energy_and_virial.angle_virial);
+      add_sum(sum.bonds, sums_.bond_energy, sums_.bond_virial);
+      add_sum(sum.angles, sums_.angle_energy, sums_.angle_virial);
     }
   }
 
@@ -556,6 +517,7 @@ class StepLoop {
 
   const StepRows<P>& s_;
   Chunk& chunk_;
+  EnergyAndVirial& sums_ = chunk_.energy_and_virial;
   float limit_;
   Lengths lengths_;
   int count_ = 0, segments_ = 0;

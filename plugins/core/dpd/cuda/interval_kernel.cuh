@@ -117,7 +117,7 @@ __device__ __forceinline__ void collect_pairs(const Interval& a, IntervalMemory&
   const int number = first + its < s.count ? s.lists.number[first + its] : 0;
   const uint4* list = reinterpret_cast<const uint4*>(s.lists.entry) + first + its;
   const auto stride = static_cast<std::size_t>(static_cast<unsigned>(s.lists.stride));
-  for (int group = thread / tile; __any_sync(kWarp, kGroup * group < number); group += apart) {
+  for (int group = thread / tile; __any_sync(kWholeWarp, kGroup * group < number); group += apart) {
     uint4 four{};
     if (kGroup * group < number) four = list[static_cast<unsigned>(group) * stride];
     const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
@@ -127,14 +127,15 @@ __device__ __forceinline__ void collect_pairs(const Interval& a, IntervalMemory&
       unsigned local = entry[q] - static_cast<unsigned>(first);
       const bool within = there && local < static_cast<unsigned>(tile), beyond = there && !within;
       if (beyond) local = slot_of(at.table, slots, entry[q], m.overfull);
-      const unsigned in = __ballot_sync(kWarp, within), out = __ballot_sync(kWarp, beyond);
+      const unsigned in = __ballot_sync(kWholeWarp, within),
+                     out = __ballot_sync(kWholeWarp, beyond);
       int at_in = 0, at_out = 0;
       if (lane == 0) {
         at_in = atomicAdd(&m.inside, __popc(in));
         at_out = atomicAdd(&m.across, __popc(out));
       }
-      at_in = __shfl_sync(kWarp, at_in, 0) + __popc(in & below);
-      at_out = a.pairs - 1 - (__shfl_sync(kWarp, at_out, 0) + __popc(out & below));
+      at_in = __shfl_sync(kWholeWarp, at_in, 0) + __popc(in & below);
+      at_out = a.pairs - 1 - (__shfl_sync(kWholeWarp, at_out, 0) + __popc(out & below));
       const int k = within ? at_in : at_out;
       if (there && k >= 0 && k < a.pairs) at.pair[k] = static_cast<unsigned>(its) << 16 | local;
     }
@@ -195,7 +196,7 @@ struct IntervalPairs {
             separation<true>(forces.frame, at.position[word >> 16], at.position[word & 0xffffu]);
         near = dot(d, d) < limit;
       }
-      const unsigned vote = __ballot_sync(kWarp, near);
+      const unsigned vote = __ballot_sync(kWholeWarp, near);
       if (near) queue[queued + __popc(vote & below)] = word;
       queued += __popc(vote);
       if (queued < 32) continue;

@@ -2,78 +2,11 @@
 // The kernels that build neighbor lists on a GPU, and what these look like.
 #pragma once
 
-#include "../../runtime/warp.cuh"
 #include "../engine_base.h"
 #include "link_rows.h"
+#include "step_status.cuh"
 
 namespace manymove::dpd {
-
-constexpr int kThreads = 256;
-constexpr unsigned kWarp = 0xffffffffu;
-
-// Words of shared memory by their addresses, which have 32 bits. With pointers and indices the
-// compiler adds the base of the array to each address again, which costs 2 % more instructions in
-// the kernel of a step: hence the assembler.
-__device__ inline unsigned shared_address(const unsigned* word) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(word));
-}
-__device__ inline void store_shared(unsigned address, unsigned value) {
-  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
-}
-__device__ inline unsigned load_shared(unsigned address) {
-  unsigned value;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
-  return value;
-}
-
-// ---- what kernels tell each other and the host ----
-
-struct DeviceStatus {
-  long long expired;  // from this step on the lists do not hold
-  unsigned wanted;    // entries that the longest list would have, if there is no room for it
-  unsigned lost;      // tag
-};
-// Steps are not negative. On several ranks the host writes -1 to `expired` when it gives up waiting
-// for another rank: kernels of steps do nothing then, and what should have come is not read.
-__device__ inline bool given_up(const DeviceStatus& control) {
-  return static_cast<const volatile DeviceStatus&>(control).expired < 0;
-}
-
-// The same in the host's memory, with the step that the last kernel began.
-struct HostStatus {
-  volatile long long started, expired;
-  volatile unsigned wanted, lost;
-  volatile long long refused;  // the step at whose end a change of velocities was impossible, or 0
-  volatile unsigned overfull;  // whether an interval did not fit into shared memory
-};
-
-struct StepStatus {
-  DeviceStatus* device;
-  HostStatus* host;
-};
-
-__device__ inline bool stale(const StepStatus& status, long long step) {
-  // Both are read at once.
-  const long long expired = status.device->expired;
-  const unsigned wanted = status.device->wanted;
-  return (expired <= step) | (wanted != 0);
-}
-// The first step counts: where there are several ranks, kernels of two steps may run at a time.
-__device__ inline void expire(const StepStatus& status, long long step) {
-  if (status.device->expired > step) atomicMin(&status.device->expired, step);
-  status.host->expired = step;
-}
-__device__ inline void lose(const StepStatus& status, unsigned tag, long long step) {
-  status.device->lost = tag;
-  status.host->lost = tag;
-  expire(status, step);
-}
-
-// No later step begins.
-__device__ inline void refuse_change(const StepStatus& status, long long step) {
-  status.host->refused = step;
-  expire(status, step + 1);
-}
 
 // ---- particles ----
 
@@ -208,7 +141,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
     for (int p = 0; p < 2; ++p) {
       const float4 own = m.own[q + p];
       center[p] = {own.x, own.y, own.z, own.w, m.limit[q + p]};
-      n[p] = fresh ? 0 : __shfl_sync(kWarp, number, q + p);
+      n[p] = fresh ? 0 : __shfl_sync(kWholeWarp, number, q + p);
       filled[p] = n[p] % kGroup;
       if (special && q + p < owned) specials[p] = a.specials.of(a.origin[i + p]);
     }
@@ -244,7 +177,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
             entry = (entry & kIndexBits) | kind << 30;
           }
         }
-        const unsigned vote = __ballot_sync(kWarp, in);
+        const unsigned vote = __ballot_sync(kWholeWarp, in);
         if (in) m.row[p][filled[p] + __popc(vote & below)] = entry;
         filled[p] += __popc(vote);
       }
@@ -306,17 +239,12 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
           in[p] |= 1u << b;
       numbers |= static_cast<unsigned>(__popc(in[p])) << 8 * p;
     }
-    unsigned before = numbers;
-#pragma unroll
-    for (int d = 1; d < 32; d *= 2) {
-      const unsigned sum = __shfl_up_sync(kWarp, before, d);
-      if (lane >= d) before += sum;
-    }
-    const unsigned all = __shfl_sync(kWarp, before, 31);
+    unsigned before = warp_prefix_sum(numbers, lane);
+    const unsigned all = value_of_lane(before, 31);
     before -= numbers;
     const auto of = [](unsigned word, int p) { return static_cast<int>(word >> 8 * p & 0xffu); };
     // What the list of this quarter's particle has, of which an unfinished group is continued.
-    const int had = fresh ? 0 : __shfl_sync(kWarp, number, q + quarter);
+    const int had = fresh ? 0 : __shfl_sync(kWholeWarp, number, q + quarter);
     uint4* groups = mine + static_cast<std::size_t>(had / kGroup) * apart;
     if (!fresh) {
       if (lane % 8 == 0 && had % kGroup > 0 && had < a.lists.capacity) row[0] = *groups;
@@ -324,7 +252,7 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
     }
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
-      const int begun = fresh ? 0 : __shfl_sync(kWarp, number, q + p) % kGroup;
+      const int begun = fresh ? 0 : __shfl_sync(kWholeWarp, number, q + p) % kGroup;
       unsigned* const its = m.row_of(p) + begun;
       unsigned at = shared_address(its + of(before, p));
 #pragma unroll
@@ -361,9 +289,9 @@ struct Surroundings {
       first = range[cell].x;
       number = range[cell].y - first;
     }
-    const unsigned vote = __ballot_sync(kWarp, number > 0);
+    const unsigned vote = __ballot_sync(kWholeWarp, number > 0);
     int2* filled = reinterpret_cast<int2*>(memory);
-    if (number > 0) filled[__popc(vote & ((1u << lane) - 1u))] = {first, number};
+    if (number > 0) filled[lanes_before(vote, lane)] = {first, number};
     __syncwarp();
     const bool taken = lane < __popc(vote);
     first = taken ? filled[lane].x : 0;
@@ -379,7 +307,7 @@ struct Surroundings {
   // begin in the 32 particles from there.
   __device__ __forceinline__ int particle(int base, int lane, int& begun) const {
     const auto after = static_cast<unsigned>(before - base);
-    const unsigned begins = __reduce_or_sync(kWarp, after < 32 ? 1u << after : 0u);
+    const unsigned begins = __reduce_or_sync(kWholeWarp, after < 32 ? 1u << after : 0u);
     const int j =
         value_of_lane(first, begun + __popc(begins & ((2u << lane) - 1u)) - 1) + base + lane;
     begun += __popc(begins);
@@ -422,11 +350,11 @@ struct OwnBox {
       m.own[lane] = {center.x, center.y, center.z, center.reach};
       m.limit[lane] = center.limit;
     }
-    low = place_of(cells, __reduce_min_sync(kWarp, r.x), __reduce_min_sync(kWarp, r.y),
-                   __reduce_min_sync(kWarp, r.z));
-    high = place_of(cells, __reduce_max_sync(kWarp, r.x), __reduce_max_sync(kWarp, r.y),
-                    __reduce_max_sync(kWarp, r.z));
-    const float widest = __uint_as_float(__reduce_max_sync(kWarp, __float_as_uint(r.radius)));
+    low = place_of(cells, __reduce_min_sync(kWholeWarp, r.x), __reduce_min_sync(kWholeWarp, r.y),
+                   __reduce_min_sync(kWholeWarp, r.z));
+    high = place_of(cells, __reduce_max_sync(kWholeWarp, r.x), __reduce_max_sync(kWholeWarp, r.y),
+                    __reduce_max_sync(kWholeWarp, r.z));
+    const float widest = __uint_as_float(__reduce_max_sync(kWholeWarp, __float_as_uint(r.radius)));
     reach = a.upright && !cells.narrow ? (cells.cutoff + widest) * (1 + 3e-5f) : 1e18f;
   }
   __device__ bool reaches(const ListPlace& p, float radius) const {
@@ -463,7 +391,7 @@ struct ListWarp {
         near = box.reaches(p, q.radius);
         if (a.cells.narrow) p = {__int_as_float(q.x), __int_as_float(q.y), __int_as_float(q.z)};
       }
-      const unsigned vote = __ballot_sync(kWarp, near);
+      const unsigned vote = __ballot_sync(kWholeWarp, near);
       if (near) {
         const int k = kept + lanes_before(vote, lane);
         m.candidate[k] = {p.x, p.y, p.z, __int_as_float(j)};

@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     hits = 0;
   };
-  for (int left = number - kGroup * (thread % lanes); __any_sync(kWarp, left > 0);
+  for (int left = number - kGroup * (thread % lanes); __any_sync(kWholeWarp, left > 0);
        left -= kGroup * lanes, list += lanes * apart_in_list) {
     if (left > 0) {
       const uint4 four = *list;
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kThreads)
         if (maybe_within_cutoff<plain>(s.density_shorts, about, other[q]) && left > q)
           hit[hits++ * kThreads + thread] = entry[q];
     }
-    if (__any_sync(kWarp, hits > kHits - kGroup)) compute();
+    if (__any_sync(kWholeWarp, hits > kHits - kGroup)) compute();
   }
   compute();
 
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     sum = static_cast<float>(units_of[thread / lanes]) / kWeightsPerUnit;
   } else {
-    for (int d = lanes / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kWarp, sum, d);
+    for (int d = lanes / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kWholeWarp, sum, d);
   }
   if (here && thread % lanes == 0) density[i] = s.forces.many_body.density_scale * sum;
 }

@@ -194,13 +194,13 @@ struct WarpHits : PairSums<V> {
   __device__ __forceinline__ void collect(int left, const uint4& four,
                                           const ShortPosition (&other)[kGroup]) {
     const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
-    const unsigned below = (1u << threadIdx.x % 32) - 1u;
+    const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
     for (int q = 0; q < kGroup; ++q) {
       const bool in = left > q && this->maybe_near(other[q]);
-      const unsigned vote = __ballot_sync(kWarp, in);
+      const unsigned vote = __ballot_sync(kWholeWarp, in);
       if (in) {
-        const int k = queued + __popc(vote & below);
+        const int k = queued + lanes_before(vote, lane);
         queue[k] = entry[q];
         owner[k] = static_cast<unsigned char>(threadIdx.x / V::lanes);
       }
@@ -222,7 +222,7 @@ __device__ __forceinline__ void add_pairs_of_warp(const PairSums<V>& sums, OwnGr
     if (left > 0) groups.ahead = *groups.next;
     if (left > apart) groups.second = groups.next[V::lanes * groups.stride];
   }
-  while (__any_sync(kWarp, left > 0)) {
+  while (__any_sync(kWholeWarp, left > 0)) {
     ShortPosition near[kGroup] = {}, far[kGroup] = {};
     if (left > 0) sums.read_places(groups.ahead, near);
     if (left > apart) sums.read_places(groups.second, far);
@@ -300,7 +300,7 @@ __device__ __forceinline__ void add_pairs_of_thread(const PairSums<V>& sums, Own
                                                     Sum<typename V::Real>& sum, unsigned* hit) {
   ThreadHits<V> hits(sums, sum, hit);
   constexpr int apart = OwnGroups<V>::kApart;
-  for (int left = groups.left(); __any_sync(kWarp, left > 0);
+  for (int left = groups.left(); __any_sync(kWholeWarp, left > 0);
        left -= apart, groups.next += V::lanes * groups.stride) {
     if (left > 0) {
       const uint4 four = groups.take(left);
@@ -312,7 +312,7 @@ __device__ __forceinline__ void add_pairs_of_thread(const PairSums<V>& sums, Own
         if (sums.maybe_near(other[q]) && left > q) hits.push(entry[q]);
     }
     const bool full = hits.is_full();
-    if (__any_sync(kWarp, full && left > apart)) {
+    if (__any_sync(kWholeWarp, full && left > apart)) {
       constexpr unsigned few = V::kFewHits * ThreadHits<V>::kApart;
       hits.compute(hits.top > hits.bottom + few ? hits.top - few : hits.bottom);
     }

@@ -34,8 +34,8 @@ struct MomentSums {
       for (int word = k; word < kWords; word += Moments::kSums) {
         // The lower and the upper half of what fits into 33 bits.
         const std::int64_t value = own.word[word];
-        const unsigned low = __reduce_add_sync(kWarp, static_cast<unsigned>(value) & 0xffffu);
-        const int high = __reduce_add_sync(kWarp, static_cast<int>(value >> 16));
+        const unsigned low = __reduce_add_sync(kWholeWarp, static_cast<unsigned>(value) & 0xffffu);
+        const int high = __reduce_add_sync(kWholeWarp, static_cast<int>(value >> 16));
         if (threadIdx.x % 32 == 0)
           atomicAdd(&to[word],
                     static_cast<unsigned long long>(static_cast<long long>(high)) * 0x10000u + low);
@@ -47,9 +47,7 @@ struct MomentSums {
     Moments sums;
     for (int k = 0; k < wanted; ++k)
       for (int word = k; word < kWords; word += Moments::kSums) {
-        auto value = static_cast<long long>(total[threadIdx.x % 32 * kWords + word]);
-        for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(kWarp, value, d);
-        sums.word[word] = value;
+        sums.word[word] = warp_sum(static_cast<long long>(total[threadIdx.x % 32 * kWords + word]));
       }
     return sums;
   }

@@ -25,13 +25,13 @@ template <bool forces_known, class Real>
 __device__ void add_over(Sum<Real>& sum, int lanes, bool with_energy) {
   for (int d = lanes / 2; d > 0; d /= 2) {
     if (!forces_known) {
-      sum.force.x += __shfl_xor_sync(kWarp, sum.force.x, d);
-      sum.force.y += __shfl_xor_sync(kWarp, sum.force.y, d);
-      sum.force.z += __shfl_xor_sync(kWarp, sum.force.z, d);
+      sum.force.x += __shfl_xor_sync(kWholeWarp, sum.force.x, d);
+      sum.force.y += __shfl_xor_sync(kWholeWarp, sum.force.y, d);
+      sum.force.z += __shfl_xor_sync(kWholeWarp, sum.force.z, d);
     }
     if (!with_energy) continue;
-    sum.energy += __shfl_xor_sync(kWarp, sum.energy, d);
-    for (Real& v : sum.virial) v += __shfl_xor_sync(kWarp, v, d);
+    sum.energy += __shfl_xor_sync(kWholeWarp, sum.energy, d);
+    for (Real& v : sum.virial) v += __shfl_xor_sync(kWholeWarp, v, d);
   }
 }
 
@@ -40,7 +40,7 @@ __device__ inline void add_over_block(double (&value)[kStepSums], int warps, dou
   __shared__ double of_warp[kThreads / 32][kStepSums];
   const int thread = static_cast<int>(threadIdx.x);
   for (int a = 0; a < kStepSums; ++a) {
-    for (int d = 16; d > 0; d /= 2) value[a] += __shfl_xor_sync(kWarp, value[a], d);
+    value[a] = warp_sum(value[a]);
     if (thread % 32 == 0) of_warp[thread / 32][a] = value[a];
   }
   __syncthreads();

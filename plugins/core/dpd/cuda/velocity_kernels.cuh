@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int k = 0; k < kWords; ++k) {
     long long value = sums.word[k];
-    for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(kWarp, value, d);
+    value = warp_sum(value);
     if (thread % 32 == 0) of_warp[thread / 32][k] = value;
   }
   __syncthreads();

@@ -86,7 +86,7 @@ __global__ void pick_kernel(int count, int boxes, Test test, const unsigned* off
     const unsigned* first = offset + static_cast<unsigned>(b) * gridDim.x + blockIdx.x;
     if (first[0] == first[1]) continue;  // none in this block
     const bool in = i < count && test(b, i);
-    const unsigned vote = __ballot_sync(kWarp, in);
+    const unsigned vote = __ballot_sync(kWholeWarp, in);
     if (lane == 0) of_warp[warp] = static_cast<unsigned>(__popc(vote));
     __syncthreads();
     unsigned at = first[0];

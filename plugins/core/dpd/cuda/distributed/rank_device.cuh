@@ -39,7 +39,7 @@ __device__ float steps_in_ball(const Cells& cells, const BoundingSphere& sphere,
 }
 // The fewest of a warp's, as bits; all lanes call it.
 __device__ inline void note_soonest(float steps, unsigned* soonest) {
-  const unsigned least = __reduce_min_sync(kWarp, __float_as_uint(fmaxf(steps, 0.0f)));
+  const unsigned least = __reduce_min_sync(kWholeWarp, __float_as_uint(fmaxf(steps, 0.0f)));
   if (threadIdx.x % 32 == 0 && least < *static_cast<volatile unsigned*>(soonest))
     atomicMin(soonest, least);
 }
