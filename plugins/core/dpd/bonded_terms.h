@@ -87,6 +87,8 @@ MM_HD double fene(const BondedLaw& law, double squared, bool with_energy, double
     stretch = stretch > how_far ? stretch : how_far;
     argument = 0.1;
   }
+  // -dE/dr / r = -K / (1 - (r / R0)^2), and 48 epsilon [(sigma / r)^12 - (sigma / r)^6 / 2] / r^2
+  // of the repulsion.
   double over_distance = -law.stiffness / argument;
   constexpr double cube_root_of_two = 1.25992104989487316476;
   const bool repels = squared < cube_root_of_two * law.sigma_squared;
@@ -114,6 +116,7 @@ MM_HD void add_bond_term(BondedSum& sum, const BondedTerms& terms, const BondedL
   if (law.form == kFene) {
     over_distance = fene(law, squared, with_energy, energy, sum.stretch);
   } else {
+    // E = K (r - r0)^2 and -dE/dr / r = -2 K (r - r0) / r.
     const double distance = square_root(squared), stretch = distance - law.rest;
     over_distance = distance > 0 ? -2 * law.stiffness * stretch / distance : 0;
     energy = law.stiffness * stretch * stretch;
@@ -127,6 +130,8 @@ struct AngleForces {
   double on_first, shared, on_second;  // factors of r1 and r2; see add_angle_term()
   double energy;
 };
+// With c = cos theta = r1 . r2 / (|r1| |r2|), the force on the first end is -dE/dc (r2 / (|r1|
+// |r2|) - c r1 / |r1|^2), and the same with both ends exchanged.
 MM_HD AngleForces angle_forces(const BondedLaw& law, const Vector<double>& r1,
                                const Vector<double>& r2) {
   const double squared1 = dot(r1, r1), squared2 = dot(r2, r2);
@@ -134,6 +139,7 @@ MM_HD AngleForces angle_forces(const BondedLaw& law, const Vector<double>& r1,
   double cosine = dot(r1, r2) / product;
   cosine = cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
   double slope, energy;  // slope: of the energy by the cosine
+  // E = K (1 + c), or E = K (theta - theta0)^2 with dE/dc = -2 K (theta - theta0) / sin theta.
   if (law.form == kAngleCosine) {
     slope = law.stiffness;
     energy = law.stiffness * (1 + cosine);

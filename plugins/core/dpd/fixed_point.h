@@ -65,6 +65,8 @@ struct CoordinateFrame {
   std::uint32_t tilted;
 };
 
+// The Cartesian vector of a difference in units of the frame: x = xx a + xy b + xz c,
+// y = yy b + yz c, z = zz c.
 template <bool upright = false, class P>
 MM_HD Vector<typename P::Real> length_of(const CoordinateFrame<P>& frame, typename P::Signed x,
                                          typename P::Signed y, typename P::Signed z) {

@@ -52,6 +52,7 @@ MM_HD void add_many_body(const ManyBody<F>& law, F squared_distance, F densities
                          PairForce<F>& pair) {
   F r, inverse;
   Math::root(squared_distance, r, inverse);
+  // F = B (rho_i + rho_j) w_d(r) e_ij, and r_d B (rho_i + rho_j) w_d(r)^2 / 4 of the energy.
   const F w = many_body_weight(law, r), strength = law.b * densities;
   pair.over_distance = fused(strength * w, inverse, pair.over_distance);
   pair.energy = fused(F(0.25) * (strength / law.inverse_cutoff), w * w, pair.energy);

@@ -66,6 +66,7 @@ MM_HD VectorForce<F> transverse_force(const PairLaw<F>& law, const TransverseLaw
   F w = beyond > F(0) ? beyond : F(0);
   w = Math::apart(squared, distance) ? w : F(0);
   if constexpr (general_exponent) w = Math::raise(w, across.weight_exponent);
+  // The random force sigma w xi and the friction -gamma w^2 v, in all three directions.
   const F push = across.sigma * w, drag = -(across.gamma * w) * w;
   if constexpr (general_exponent)
     pair.over_distance =

@@ -252,6 +252,7 @@ class StepLoop {
     else
       separate_in<true>();
   }
+  // r_ij and r_ij . v_ij of Eqs. 3 to 5.
   template <bool upright>
   void separate_in() {
     const CoordinateFrame<P> frame = s_.forces.frame;
@@ -268,6 +269,7 @@ class StepLoop {
     }
   }
 
+  // w_d(r), whose squares add up to the local density.
   void weigh() {
     const ManyBody<Real> law = s_.forces.many_body;
     for (int n = 0; n < count_; ++n) energy_[n] = many_body_weight(law, square_root(squared_[n]));
@@ -302,6 +304,7 @@ class StepLoop {
     }
   }
 
+  // Eqs. 3 to 5 along the line of centers, as force over distance; zero beyond the cutoff (Eq. 6).
   template <bool general_exponent>
   void evaluate_central() {
     const Real cutoff_squared = s_.forces.cutoff_squared;
