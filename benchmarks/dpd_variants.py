@@ -23,6 +23,7 @@ import manymove.lammps
 from benchmarks.process import environment
 from manymove import _core
 from manymove.devices import usable_cores
+from manymove.errors import ParameterError
 from manymove.lammps import host
 
 # The time is the difference of two parts of a run between outputs, of which the second is longer,
@@ -61,17 +62,19 @@ class Case:
     def __post_init__(self) -> None:
         for name in ("particles", "density", "cutoff", "timestep", "seed"):
             if not getattr(self, name) > 0:
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+                raise ParameterError(name, f"must be positive, got {getattr(self, name)}")
         if not min(self.skins) > 0:
-            raise ValueError(f"skin must be positive, got {min(self.skins)}")
+            raise ParameterError("skin", f"must be positive, got {min(self.skins)}")
         if not self.weight_exponent >= 0:
-            raise ValueError(f"weight_exponent must not be negative, got {self.weight_exponent}")
+            raise ParameterError(
+                "weight_exponent", f"must not be negative, got {self.weight_exponent}"
+            )
         if self.many_body and self.cutoff != 1:
             raise ValueError(f"the cutoff of many-body DPD must be 1, got {self.cutoff:g}")
         if self.many_body and self.shear:
             raise ValueError("many-body DPD is timed without shear")
         if not abs(self.shear) < math.inf:
-            raise ValueError(f"shear must be finite, not {self.shear}")
+            raise ParameterError("shear", f"must be finite, not {self.shear}")
         if self.edge < 2 * (self.cutoff + max(self.skins)):
             raise ValueError(
                 f"the box of {self.particles} particles at density {self.density:g} is "

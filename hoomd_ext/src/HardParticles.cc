@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -84,8 +83,8 @@ HardParticles::HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, in
       name_(dimensions == 2 ? "hoomd.manymove.HardDisks" : "hoomd.manymove.HardSpheres"),
       threads_(threads),
       ranks_(peers_of(*m_exec_conf)),
-      diameter_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()),
-      max_displacement_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()) {
+      diameter_(m_pdata->getNTypes(), NAN),
+      max_displacement_(m_pdata->getNTypes(), NAN) {
   if (gpus_of(*m_exec_conf).size() > 1)
     throw std::runtime_error(
         text_of(name_, " runs on one GPU per rank, not on ", gpus_of(*m_exec_conf).size()));
@@ -153,7 +152,7 @@ bool HardParticles::one_size() const {
                      [&](double diameter) { return diameter == diameter_[0]; });
 }
 
-// Types are told by their diameters.
+// Types are identified by their diameters.
 void HardParticles::check_swaps() const {
   if (swap_rounds_ == 0) return;
   if (one_size()) refuse(": swap needs particle types of different diameters");
@@ -258,6 +257,18 @@ void HardParticles::prepare() {
   if (!fits() || !(ranks_ ? same_on_all_ranks()
                           : engine_->same_positions(Arrays(*this, access_mode::read).particles())))
     make_engine();
+}
+
+std::string HardParticles::name_of(const Parameter& parameter) const {
+  const std::string moves = edges_apart_ ? "box_moves['length']" : "box_moves['volume']";
+  const std::pair<const char*, std::string> names[] = {{"max_displacement", "d"},
+                                                       {"moves_per_cell", "nselect"},
+                                                       {"swap_rounds", "swap['rounds']"},
+                                                       {"swap_range", "swap['range']"},
+                                                       {"volume_delta", moves + "['delta']"}};
+  for (const auto& [ours, theirs] : names)
+    if (parameter.name == ours) return theirs;
+  return parameter.name;
 }
 
 std::array<double, 3> HardParticles::box() const {
@@ -384,21 +395,13 @@ void HardParticles::make_engine() {
       if (swap_rounds_) of_spheres->set_type_diameters(diameter_);
       if (!one_size()) mean = mean_of(parameters.diameters, dimensions_);
     }
+  } catch (const ParameterError& error) {
+    refuse(": " + name_of(error.about) + ' ' + error.problem);
+  } catch (const ParticleError& error) {
+    const std::string who = error.about.text("the particle with tag", "particles with tags");
+    refuse(": " + who + ' ' + error.problem);
   } catch (const std::invalid_argument& error) {
-    std::string text = error.what();  // in this integrator's words
-    for (const auto& [ours, theirs] :
-         {std::pair{"particles ", "particles with tags "},
-          std::pair{"particle ", "the particle with tag "},
-          std::pair{"position of particle ", "position of tag "},
-          std::pair{"disks ", "particles with tags "}, std::pair{"disk ", "the particle with tag "},
-          std::pair{"position of disk ", "position of tag "}, std::pair{"max_displacement", "d"},
-          std::pair{"volume_delta", edges_apart_ ? "box_moves['length']['delta']"
-                                                 : "box_moves['volume']['delta']"}})
-      if (text.rfind(ours, 0) == 0) {
-        text.replace(0, std::string(ours).size(), theirs);
-        break;
-      }
-    refuse(": " + text);
+    refuse(text_of(": ", error.what()));
   }
   before_.trial_moves = so_far.trial_moves;
   before_.accepted_moves = so_far.accepted_moves;
@@ -414,9 +417,9 @@ void HardParticles::make_engine() {
     m_exec_conf->msg->notice(std::exchange(noticed_, true) ? 5 : 2)
         << name_ << ": pushed " << repaired_.count << " overlapping pairs apart, the deepest by "
         << repaired_.depth << (one_size() ? " diameters\n" : " contact distances\n");
-  if (ranks_ && said_about_rows_ != engine_->transport()) {
-    said_about_rows_ = engine_->transport();
-    m_exec_conf->msg->notice(2) << name_ << ": rows of cells travel through " << said_about_rows_
+  if (ranks_ && noticed_transport_ != engine_->transport()) {
+    noticed_transport_ = engine_->transport();
+    m_exec_conf->msg->notice(2) << name_ << ": rows of cells travel through " << noticed_transport_
                                 << "\n";
   }
   // The engine realizes ratios of edges with a small error.
@@ -456,7 +459,7 @@ std::vector<double> HardParticles::by_tag(int width, Values&& values) const {
       values(position.data[i], all.data() + each * tag.data[i]);
   });
   on_all_ranks([&] {
-    if (ranks_) ranks_->sum(all.data(), all.size());
+    if (ranks_) ranks_->merge(all.data(), all.size());
   });
   return all;
 }

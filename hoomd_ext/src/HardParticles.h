@@ -18,6 +18,7 @@
 #include "core/hard_particles/engine.h"
 #include "core/hard_particles/spheres/engine.h"
 #include "core/parallel/communicator.h"
+#include "core/runtime/errors.h"
 
 namespace manymove::host {
 
@@ -131,6 +132,8 @@ class HardParticles : public hoomd::Integrator {
   template <class Values>
   std::vector<double> by_tag(int width, Values&& values) const;
   [[noreturn]] void refuse(const std::string& why) const;
+  // How a script names a parameter of the engine.
+  std::string name_of(const Parameter& parameter) const;
   // Particles that are spread over several ranks. All calls are collective.
   void update_spread();
   bool same_on_all_ranks() const;
@@ -151,13 +154,13 @@ class HardParticles : public hoomd::Integrator {
   const std::string name_;
   const int threads_;
   std::unique_ptr<Communicator> ranks_;  // null: this one is alone
-  struct Left {
+  struct Written {
     unsigned int tag;
     hoomd::Scalar r[3];
     int type;
   };
-  bool is_left(const hoomd::Scalar4& now, const Left& left) const;
-  std::vector<Left> left_;  // this rank's particles as the last migration left them
+  bool is_as_written(const hoomd::Scalar4& now, const Written& last) const;
+  std::vector<Written> written_;  // this rank's particles as the last migration left them
   std::vector<double> diameter_, max_displacement_;  // by type
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;
   double repair_depth_ = 1e-4;
@@ -180,7 +183,7 @@ class HardParticles : public hoomd::Integrator {
   OtherMoves others_before_{}, others_at_start_{};
   hard_particles::Repair repaired_{};
   bool noticed_ = false;  // a repair, in this run
-  std::string said_about_rows_;
+  std::string noticed_transport_;
   std::uint64_t timestep_ = 0;
   Clock::time_point started_;
   double seconds_ = 0;

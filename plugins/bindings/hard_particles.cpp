@@ -84,7 +84,6 @@ struct Disks {
 }  // namespace
 
 void bind_hard_disks(nb::module_& module) {
-  nb::exception<OverlapError>(module, "OverlapError", PyExc_ValueError);
   module.def(
       "count_overlaps",
       [](const nb::object& positions, std::array<double, 2> box, double diameter) {

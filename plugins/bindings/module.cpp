@@ -11,6 +11,7 @@
 namespace nb = nanobind;
 
 void bind_ranks(nb::module_& module);
+void bind_errors();
 void bind_hard_disks(nb::module_& module);
 void bind_hard_spheres(nb::module_& module);
 void bind_coulomb(nb::module_& module);
@@ -71,6 +72,7 @@ NB_MODULE(_core, module) {
       },
       "How this module was built.");
   bind_ranks(module);
+  bind_errors();
   bind_hard_disks(module);
   bind_hard_spheres(module);
   bind_coulomb(module);

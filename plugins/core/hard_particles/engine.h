@@ -17,14 +17,14 @@
 
 #include "../parallel/communicator.h"
 #include "../runtime/api.h"
+#include "../runtime/errors.h"
 
 namespace manymove::hard_particles {
 
 // Two disks of the start overlap; indices and depth (in diameters) of the worst pair.
-struct MANYMOVE_API OverlapError : std::invalid_argument {
-  OverlapError(const std::string& what, std::size_t i, std::size_t j, double depth)
-      : std::invalid_argument(what), first(i), second(j), depth(depth) {}
-  std::size_t first, second;
+struct MANYMOVE_API OverlapError : ParticleError {
+  OverlapError(const Particles& pair, const std::string& problem, double depth)
+      : ParticleError(pair, problem), depth(depth) {}
   double depth;
 };
 

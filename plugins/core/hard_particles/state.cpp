@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "../runtime/devices.h"
-#include "../runtime/text.h"
+#include "../runtime/errors.h"
 #include "dilute.h"
 #include "distributed.h"
 #include "engine_of_ranks.h"
@@ -70,18 +70,18 @@ void choose_grid(State& state) {
   Parameters& p = state.parameters;
   Geometry& g = state.geometry;
   if (!(p.diameter > 0) || !std::isfinite(p.diameter))
-    refuse("diameter must be positive and finite, got ", p.diameter);
+    refuse(Parameter{"diameter"}, "must be positive and finite, got ", p.diameter);
   for (int a = 0; a < 2; ++a) {
     if (!(p.box[a] > 0) || !std::isfinite(p.box[a]))
-      refuse("box must be positive and finite, got (", p.box[0], ", ", p.box[1], ")");
+      refuse(Parameter{"box"}, "must be positive and finite, got (", p.box[0], ", ", p.box[1], ")");
     if (p.box[a] < 3 * p.diameter)
       refuse("box too small for the checkerboard: edge ", "xy"[a], " is ", p.box[a],
              ", three diameters are ", 3 * p.diameter);
   }
   if (p.cell_width == 0) p.cell_width = p.diameter;
   if (!(p.cell_width >= p.diameter) || !(p.cell_width < std::sqrt(2.0) * p.diameter))
-    refuse("cell_width must be at least one diameter and below sqrt(2) diameters, got ",
-           p.cell_width);
+    refuse(Parameter{"cell_width"},
+           "must be at least one diameter and below sqrt(2) diameters, got ", p.cell_width);
   double width[2];
   for (int a = 0; a < 2; ++a) {
     double cells = std::max(3.0, std::floor(p.box[a] / p.cell_width));
@@ -111,17 +111,17 @@ void choose_grid(State& state) {
   if (p.max_displacement == 0) p.max_displacement = std::min(0.16 * p.diameter, 0.25 * narrow);
   // The realized displacement, which checkpoints hold, may be larger by one part in 128.
   if (!(p.max_displacement > 0) || p.max_displacement > 1.0079 * narrow)
-    refuse("max_displacement must be positive and at most the cell width ", narrow, ", got ",
-           p.max_displacement);
+    refuse(Parameter{"max_displacement"}, "must be positive and at most the cell width ", narrow,
+           ", got ", p.max_displacement);
   p.max_displacement = std::min(p.max_displacement, narrow);
   g.step = displacement_step(p.max_displacement / state.unit);
 
   if (p.moves_per_cell == 0) p.moves_per_cell = 4;
   if (p.moves_per_cell < 1 || p.moves_per_cell > 1024)
-    refuse("moves_per_cell must be from 1 to 1024, got ", p.moves_per_cell);
+    refuse(Parameter{"moves_per_cell"}, "must be from 1 to 1024, got ", p.moves_per_cell);
   if (p.rounds == 0) p.rounds = 4;
   if (p.rounds < 1 || p.rounds > kMaxRounds)
-    refuse("rounds must be from 1 to ", kMaxRounds, ", got ", p.rounds);
+    refuse(Parameter{"rounds"}, "must be from 1 to ", kMaxRounds, ", got ", p.rounds);
   g.moves_per_cell = p.moves_per_cell;
   g.rounds = p.rounds;
   g.shuffle_particles = p.shuffle_particles;
@@ -131,7 +131,7 @@ void choose_grid(State& state) {
 
   if (p.tile == 0) p.tile = default_tile(g.cells);
   if (p.tile < 3 || p.tile > kMaxTile)
-    refuse("tile must be from 3 to ", kMaxTile, " cells, got ", p.tile);
+    refuse(Parameter{"tile"}, "must be from 3 to ", kMaxTile, " cells, got ", p.tile);
   g.tile = p.tile;
   g.stride = 2 * ((p.tile + 2) / 2);
   g.plane = g.stride * (p.tile + 1);
@@ -222,16 +222,16 @@ State make_state(const double* xy, std::size_t particles, const Parameters& para
   s.parameters = parameters;
   s.particles = particles;
   s.data.counters.cycles = parameters.first_cycle;
-  if (particles == 0) refuse("positions must hold at least one disk");
+  if (particles == 0) refuse(Parameter{"positions"}, "must hold at least one disk");
   if (particles > 2000000000) refuse("at most 2e9 disks, got ", particles);
   choose_grid(s);
   const double* box = s.parameters.box;
   for (std::size_t i = 0; i < particles; ++i)
     for (int a = 0; a < 2; ++a) {
       const double r = xy[2 * i + a];
-      if (!std::isfinite(r)) refuse("position of disk ", i, " is not finite");
+      if (!std::isfinite(r)) refuse(Particles("disk", i, "position"), "is not finite");
       if (std::abs(r) > 0.5 * box[a] * (1 + 1e-6))
-        refuse("disk ", i, " is outside the box: ", "xy"[a], " = ", r, ", the edge is at ",
+        refuse(Particles("disk", i), "is outside the box: ", "xy"[a], " = ", r, ", the edge is at ",
                0.5 * box[a], remedy_for(xy, particles, box, 2));
     }
   const double fraction = std::acos(-1.0) / 4 * static_cast<double>(particles) *
@@ -258,10 +258,10 @@ State make_state(const double* xy, std::size_t particles, const Parameters& para
   const auto depth = [&] { return 1 - std::sqrt(nearest2 / s.geometry.contact); };
   const double most = s.parameters.repair_depth;
   const auto complain = [&](const char* why) {
-    const std::string text =
-        text_of("disks ", worst[0], " and ", worst[1], " overlap by ", depth(), " diameters",
-                depth() > most ? text_of(", more than repair_depth = ", most) : why);
-    throw OverlapError(text, worst[0], worst[1], depth());
+    throw OverlapError(Particles("disk", worst[0], worst[1]),
+                       text_of("overlap by ", depth(), " diameters",
+                               depth() > most ? text_of(", more than repair_depth = ", most) : why),
+                       depth());
   };
   if (!fill_cells(s, r)) {
     const auto pair = closest_pair(r.data(), particles, box, s.parameters.diameter);

@@ -18,6 +18,7 @@ import typer
 from typer.core import TyperCommand
 
 from manymove.cli.texts import HELP
+from manymove.errors import ParameterError
 from manymove.jobs import errors
 from manymove.jobs.options import OPTIONS_FILE
 
@@ -52,17 +53,18 @@ class Command(TyperCommand):
                 continue
             several = name in names and (names[name].metavar or "").endswith(SEVERAL)
             words.append(arg)
+        ctx.allow_extra_args = True
         try:
-            return super().parse_args(ctx, words)
+            extra = super().parse_args(ctx, words)
         except Exception as error:
-            if hasattr(error, "possibilities"):  # typer's error for an unknown option
-                raise ValueError(_unknown(error.option_name, list(names))) from None
-            extra = re.search(r"unexpected extra argument\S* \((.*)\)", str(error))
-            if extra is None:
+            if not hasattr(error, "possibilities"):  # typer's error for an unknown option
                 raise
+            raise ValueError(_unknown(error.option_name, list(names))) from None
+        if extra:
             raise ValueError(
-                f"{extra[1]!r} follows no option; a value follows the name of its option"
-            ) from None
+                f"{' '.join(extra)!r} follows no option; a value follows the name of its option"
+            )
+        return extra
 
 
 def _unknown(option: str, known: list[str]) -> str:
@@ -100,18 +102,12 @@ def command(
                 options = _continued(options, changeable.split())
             try:
                 return function(**options)
-            except ValueError as error:
-                subject, verb, rest = re.fullmatch(
-                    "(.*?)( must | is | needs |$)(.*)", str(error), re.DOTALL
-                ).groups()  # type: ignore[union-attr]
-                names = set(options)
-                parts = re.split("(, | and )", subject)
-                if parts == ["N"]:
-                    parts = [each for each in ("particles", "ions", "sizes") if each in names]
-                if not verb or names.isdisjoint(parts):
-                    raise
-                flags = "".join(_flag(each) if each in names else each for each in parts)
-                raise ValueError(f"{flags}{verb}{rest}") from error  # with the names of the options
+            except ParameterError as error:
+                flags = {name: _flag(name) for name in options}
+                of_size = (each for each in ("particles", "ions", "sizes") if each in flags)
+                if size := next(of_size, None):
+                    flags["N"] = flags[size]
+                raise ValueError(error.with_names(flags)) from error
 
         found = dict(inspect.signature(function, eval_str=True).parameters)
         if like:

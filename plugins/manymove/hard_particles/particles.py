@@ -16,6 +16,7 @@ from manymove import arguments
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
 from manymove.checkpoint import PathLike
+from manymove.errors import ParameterError
 from manymove.hard_particles import constant_pressure, swaps
 from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles.compression import random_configuration
@@ -165,7 +166,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         """
         sweeps = arguments.number("sweeps", sweeps)
         if not (math.isfinite(sweeps) and sweeps >= 0):
-            raise ValueError(f"sweeps must be finite and not negative, got {sweeps}")
+            raise ParameterError("sweeps", f"must be finite and not negative, got {sweeps}")
         self._run_to(self._goal + sweeps, callback, progress)
 
     def run_until(
@@ -186,7 +187,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         """
         sweeps = arguments.number("sweeps", sweeps)
         if not math.isfinite(sweeps):
-            raise ValueError(f"sweeps must be finite, got {sweeps}")
+            raise ParameterError("sweeps", f"must be finite, got {sweeps}")
         if sweeps > self._cycles_done * self._sweeps_per_cycle:
             self._run_to(sweeps, callback, progress)
 
@@ -372,7 +373,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
             raise RuntimeError("the pressure is constant: sample the volume with sample_volume")
         for name, value in (("every", every), ("record", record)):
             if value is not None and not 0 < arguments.number(name, value) < 1e15:
-                raise ValueError(f"{name} must be positive and below 1e15 sweeps, got {value}")
+                raise ParameterError(name, f"must be positive and below 1e15 sweeps, got {value}")
         self._sampling = None
         ratio = self._sizes.largest() / self._sizes.smallest()
         if every is not None and ratio > _LARGEST_RATIO:

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "../../runtime/api.h"
+#include "../../runtime/watchdog.h"
 #include "../engine.h"
 
 namespace manymove::hard_particles::spheres {
@@ -25,6 +26,12 @@ using hard_particles::HostParticles;
 using hard_particles::OverlapError;  // the depth is in contact distances of the pair
 using hard_particles::Repair;        // likewise
 using hard_particles::Sampling;      // the bin width is in contact distances of the pair
+
+// At constant pressure, thrown by all ranks: the box has become too large or too small for the
+// lattice of the coordinates, which belongs to the box of the start.
+struct MANYMOVE_API OutgrownLattice : std::runtime_error, Agreed {
+  using std::runtime_error::runtime_error;
+};
 
 // Zero means: choose from the input. Two particles overlap if they are closer than their contact
 // distance, which is

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../../runtime/text.h"
+#include "../../runtime/errors.h"
 #include "../dilute.h"
 #include "../tiles.h"
 #include "edges.h"
@@ -15,7 +15,7 @@ namespace {
 
 void check_length(const char* name, double value) {
   if (!(value > 0) || !std::isfinite(value))
-    refuse(name, " must be positive and finite, got ", value);
+    refuse(Parameter{name}, "must be positive and finite, got ", value);
 }
 
 Distances distances_of(const Parameters& p, std::size_t particles) {
@@ -24,23 +24,25 @@ Distances distances_of(const Parameters& p, std::size_t particles) {
     refuse("give diameters by particle, or types and contacts, not both");
   if (!p.diameters.empty()) {
     if (p.diameters.size() != particles)
-      refuse("diameters must be one for each of ", particles, " particles, got ",
+      refuse(Parameter{"diameters"}, "must be one for each of ", particles, " particles, got ",
              p.diameters.size());
     d.contact = Contact::additive;
     for (std::size_t i = 0; i < particles; ++i)
       if (!(p.diameters[i] > 0) || !std::isfinite(p.diameters[i]))
-        refuse("diameter of particle ", i, " must be positive and finite, got ", p.diameters[i]);
+        refuse(Particles("particle", i, "diameter"), "must be positive and finite, got ",
+               p.diameters[i]);
     const auto [least, most] = std::minmax_element(p.diameters.begin(), p.diameters.end());
     d.smallest = *least;
     d.largest = *most;
     d.of_types = {d.smallest};
   } else if (!p.types.empty() || !p.contacts.empty()) {
     if (p.types.size() != particles)
-      refuse("types must be one for each of ", particles, " particles, got ", p.types.size());
+      refuse(Parameter{"types"}, "must be one for each of ", particles, " particles, got ",
+             p.types.size());
     const auto T = static_cast<std::size_t>(std::lround(std::sqrt(p.contacts.size())));
     if (T == 0 || T * T != p.contacts.size() || T > kMaxTypes)
-      refuse("contacts must be a table of T by T contact distances with T from 1 to ", kMaxTypes,
-             ", got ", p.contacts.size(), " values");
+      refuse(Parameter{"contacts"}, "must be a table of T by T contact distances with T from 1 to ",
+             kMaxTypes, ", got ", p.contacts.size(), " values");
     d.contact = Contact::table;
     for (std::size_t a = 0; a < T; ++a)
       for (std::size_t b = 0; b < T; ++b) {
@@ -48,12 +50,12 @@ Distances distances_of(const Parameters& p, std::size_t particles) {
         if (!(sigma > 0) || !std::isfinite(sigma))
           refuse("contacts[", a, "][", b, "] must be positive and finite, got ", sigma);
         if (sigma != p.contacts[b * T + a])
-          refuse("contacts must be symmetric: [", a, "][", b, "] is ", sigma, ", [", b, "][", a,
-                 "] is ", p.contacts[b * T + a]);
+          refuse(Parameter{"contacts"}, "must be symmetric: [", a, "][", b, "] is ", sigma, ", [",
+                 b, "][", a, "] is ", p.contacts[b * T + a]);
       }
     for (std::size_t i = 0; i < particles; ++i)
       if (p.types[i] < 0 || static_cast<std::size_t>(p.types[i]) >= T)
-        refuse("type of particle ", i, " is ", p.types[i], ", must be from 0 to ", T - 1);
+        refuse(Particles("particle", i, "type"), "is ", p.types[i], ", must be from 0 to ", T - 1);
     const auto [least, most] = std::minmax_element(p.contacts.begin(), p.contacts.end());
     d.smallest = *least;
     d.largest = *most;
@@ -158,7 +160,7 @@ void choose_tile(State& state) {
   const bool given = p.tile != std::array<int, 3>{};
   for (int a = 0; a < D; ++a)
     if (given && (p.tile[a] < 2 || p.tile[a] > kMaxTile))
-      refuse("tile must be from 2 to ", kMaxTile, " cells, got ", p.tile[a]);
+      refuse(Parameter{"tile"}, "must be from 2 to ", kMaxTile, " cells, got ", p.tile[a]);
   if (!given) {
     int width = D == 2 ? kMaxTile : state.cells() > 150000 ? 9 : 8;
     const auto set = [&](int to) {
@@ -313,8 +315,8 @@ void choose_grid(State& state) {
   }
   if (p.cell_width == 0) p.cell_width = sigma;
   if (!(p.cell_width >= sigma) || !(p.cell_width < kWidestCell * sigma))
-    refuse("cell_width must be at least the largest contact distance ", sigma, " and below ",
-           kWidestCell * sigma, ", got ", p.cell_width);
+    refuse(Parameter{"cell_width"}, "must be at least the largest contact distance ", sigma,
+           " and below ", kWidestCell * sigma, ", got ", p.cell_width);
   if (state.constant_pressure() && p.edges_apart) {
     choose_edges(state);
   } else if (state.constant_pressure()) {
@@ -337,23 +339,23 @@ void choose_grid(State& state) {
   if (p.max_displacement == 0) p.max_displacement = std::min(0.12 * sigma, 0.25 * narrow);
   // The realized displacement, which checkpoints hold, may be larger by one part in 128.
   if (!(p.max_displacement > 0) || p.max_displacement > 1.0079 * narrow)
-    refuse("max_displacement must be positive and at most the cell width ", narrow, ", got ",
-           p.max_displacement);
+    refuse(Parameter{"max_displacement"}, "must be positive and at most the cell width ", narrow,
+           ", got ", p.max_displacement);
   p.max_displacement = std::min(p.max_displacement, narrow);
   g.step = displacement_step(p.max_displacement / state.unit);
 
   if (p.moves_per_cell == 0) p.moves_per_cell = 8;
   if (p.moves_per_cell < 1 || p.moves_per_cell > 1024)
-    refuse("moves_per_cell must be from 1 to 1024, got ", p.moves_per_cell);
+    refuse(Parameter{"moves_per_cell"}, "must be from 1 to 1024, got ", p.moves_per_cell);
   if (p.rounds == 0) p.rounds = state.constant_pressure() ? 1 : 4;
   if (p.rounds < 1 || p.rounds > kMaxRounds)
-    refuse("rounds must be from 1 to ", kMaxRounds, ", got ", p.rounds);
+    refuse(Parameter{"rounds"}, "must be from 1 to ", kMaxRounds, ", got ", p.rounds);
   g.moves_per_cell = p.moves_per_cell;
   g.rounds = p.rounds;
   g.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
   choose_tile(state);
   if (p.swap_rounds < 0 || p.swap_rounds > 1000)
-    refuse("swap_rounds must be from 0 to 1000, got ", p.swap_rounds);
+    refuse(Parameter{"swap_rounds"}, "must be from 0 to 1000, got ", p.swap_rounds);
   if (state.swaps() && state.distances.contact != Contact::additive)
     refuse("swap moves exchange the diameters of particles: give diameters");
   int across = 0;  // the most cells of a tile along an axis
@@ -361,7 +363,7 @@ void choose_grid(State& state) {
   if (state.swaps() && across < 4)
     refuse("swap moves need tiles of at least four cells along an edge, got ", across,
            ": choose a larger box or tile");
-  if (!(p.swap_range >= 0)) refuse("swap_range must be positive, got ", p.swap_range);
+  if (!(p.swap_range >= 0)) refuse(Parameter{"swap_range"}, "must be positive, got ", p.swap_range);
   if (p.swap_every == 0) p.swap_every = 1;
   fill_contacts(state);
   fill_diameters(state);

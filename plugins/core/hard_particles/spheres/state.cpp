@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "../../runtime/devices.h"
+#include "../../runtime/errors.h"
 #include "../../runtime/fingerprint.h"
-#include "../../runtime/text.h"
 #include "edges.h"
 #include "grid.h"
 #include "volume.h"
@@ -116,10 +116,10 @@ void check_positions(const State& s, const double* coordinates) {
   for (std::size_t i = 0; i < s.particles; ++i)
     for (int a = 0; a < D; ++a) {
       const double r = coordinates[D * i + a];
-      if (!std::isfinite(r)) refuse("position of particle ", i, " is not finite");
+      if (!std::isfinite(r)) refuse(Particles("particle", i, "position"), "is not finite");
       if (std::abs(r) > 0.5 * box[a] * (1 + 1e-6))
-        refuse("particle ", i, " is outside the box: ", "xyz"[a], " = ", r, ", the edge is at ",
-               0.5 * box[a], remedy_for(coordinates, s.particles, box, D));
+        refuse(Particles("particle", i), "is outside the box: ", "xyz"[a], " = ", r,
+               ", the edge is at ", 0.5 * box[a], remedy_for(coordinates, s.particles, box, D));
     }
 }
 
@@ -141,7 +141,7 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   s.parameters = parameters;
   s.particles = particles;
   s.data.counters.cycles = parameters.first_cycle;
-  if (particles == 0) refuse("positions must hold at least one particle");
+  if (particles == 0) refuse(Parameter{"positions"}, "must hold at least one particle");
   if (particles > kMostParticles) refuse("at most 2e9 particles, got ", particles);
   choose_grid(s);
   // At constant pressure the edges are realized with a small error; fractions of them are kept.
@@ -160,10 +160,10 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   const double most = s.parameters.repair_depth;
   const auto complain = [&](std::size_t i, std::size_t j, double ratio, const char* why) {
     const double depth = 1 - ratio;
-    throw OverlapError(
-        text_of("particles ", i, " and ", j, " overlap by ", depth, " contact distances",
-                depth > most ? text_of(", more than repair_depth = ", most) : why),
-        i, j, depth);
+    throw OverlapError(Particles("particle", i, j),
+                       text_of("overlap by ", depth, " contact distances",
+                               depth > most ? text_of(", more than repair_depth = ", most) : why),
+                       depth);
   };
   s.data.places = to_units(s, coordinates);
   Cells cells = try_cells(s, s.data);
