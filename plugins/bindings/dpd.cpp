@@ -6,7 +6,7 @@
 
 #include <stdexcept>
 
-#include "core/dpd/testing.h"
+#include "core/dpd/pair_forces.h"
 #include "positions.h"
 
 namespace nb = nanobind;

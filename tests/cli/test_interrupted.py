@@ -23,7 +23,7 @@ LONG = {
     "disks": "--particles 1024 --sweeps 10000000 --equilibrate 1",
     "electrolyte": "--ions 256 --sweeps 10000000 --equilibrate 1",
     "adsorption": SMALL["adsorption"].replace("--steps 4", "--steps 1000000000"),
-    "dpd": "--particles 300 --steps 1000000 --equilibrate 10 --checkpoint-steps 100",
+    "dpd": "--particles 300 --steps 100000 --equilibrate 10",
 }
 ABOUT = re.compile("framework [A-Z]")  # the parameters of the atoms, before a run of adsorbates
 COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for name in LONG]
@@ -118,7 +118,7 @@ def test_a_run_whose_terminal_is_closed_leaves_a_state_to_continue_from(tmp_path
 @pytest.mark.parametrize(("ranks", "precision"), [(1, "double"), (2, "double")])
 def test_a_fluid_that_is_resumed_has_the_same_bits(ranks, precision, tmp_path):
     """After an interrupt during the equilibration, and after the end of a shorter run."""
-    options = "--particles 1500 --equilibrate 1600 --checkpoint-steps 40 --device cpu --quiet"
+    options = "--particles 1500 --equilibrate 1600 --device cpu --quiet"
     common = ["dpd", *options.split(), "--precision", precision, "--ranks", str(ranks)]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     assert cli.run([*common, "--steps", "240", "--output", str(whole)]) == 0

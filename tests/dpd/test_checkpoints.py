@@ -14,7 +14,7 @@ from lammps_host import needs_lammps
 from processes import start, until
 
 from manymove import cli
-from manymove.dpd import replica
+from manymove.dpd import job, replica
 
 SMALL = ["--particles", "300", "--equilibrate", "100", "--precision", "double", "--quiet"]
 
@@ -61,14 +61,12 @@ def test_neither_files_nor_threads_change_the_trajectory(tmp_path):
     for name, options in {
         "often": ["--checkpoint-every", 0, "--threads", 1],
         "once": ["--threads", 3],
-        "old": ["--checkpoint-steps", 100, "--threads", 1],
     }.items():
         assert dpd_command(tmp_path / name, "--steps", 500, *options) == 0
-    assert steps_of(tmp_path / "often") == steps_of(tmp_path / "old") == [500, 600]
+    assert steps_of(tmp_path / "often") == [500, 600]
     assert steps_of(tmp_path / "once")[-1] == 600  # always at the end
     first = (tmp_path / "often" / "final.data").read_bytes()
-    for name in ("once", "old"):
-        assert (tmp_path / name / "final.data").read_bytes() == first
+    assert (tmp_path / "once" / "final.data").read_bytes() == first
 
 
 @needs_lammps
@@ -85,8 +83,8 @@ def test_threads_of_ranks_do_not_change_the_trajectory(tmp_path):
 
 @needs_lammps
 def test_an_interrupt_waits_for_the_next_file(tmp_path):
-    options = [*SMALL, "--steps", "2000000", "--checkpoint-every", "3600", "--device", "cpu"]
-    command = [*COMMAND, "dpd", *options, "--checkpoint-steps", "1000", "--output", tmp_path]
+    options = [*SMALL, "--steps", "100000", "--checkpoint-every", "3600", "--device", "cpu"]
+    command = [*COMMAND, "dpd", *options, "--output", tmp_path]  # 5,005 steps between two files
     process = start(command)
     try:
         # LAMMPS writes files until it is no longer asked for them; none is due for an hour then.
@@ -109,21 +107,7 @@ def test_an_interrupt_waits_for_the_next_file(tmp_path):
     assert last > first and last == summary["equilibration_steps"] + summary["steps"]
 
 
-@needs_lammps
-def test_the_folder_of_an_earlier_release_is_continued(tmp_path):
-    """Its options have neither --checkpoint-every nor threads of the whole command."""
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    for output, steps in ((whole, 400), (cut, 200)):
-        assert dpd_command(output, "--steps", steps, "--checkpoint-steps", 100) == 0
-    options = json.loads((cut / "options.json").read_text())
-    assert options.pop("checkpoint_every") == 0 and options["checkpoint_steps"] == 100
-    (cut / "options.json").write_text(json.dumps(options | {"threads": 1}))
-    resume = ["dpd", "--resume", "--quiet", "--output", str(cut), "--steps", "400"]
-    assert cli.run([*resume, "--checkpoint-every", "60"]) == 0
-    assert (whole / "final.data").read_bytes() == (cut / "final.data").read_bytes()
-
-
-def test_the_old_option_is_hidden(capsys):
-    assert cli.run(["dpd", "--help"]) == 0
-    text = capsys.readouterr().out
-    assert "--checkpoint-every" in text and "--checkpoint-steps" not in text
+def test_a_longer_run_has_the_possible_files_of_the_run_that_it_continues(tmp_path):
+    assert job.stored_checkpoint_steps(tmp_path) == 0
+    (tmp_path / "options.json").write_text(json.dumps({"steps": 200, "checkpoint_steps": 40}))
+    assert job.stored_checkpoint_steps(tmp_path) == 40

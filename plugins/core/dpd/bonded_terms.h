@@ -79,7 +79,7 @@ MM_HD void add_scaled(Vector<double>& sum, const Vector<double>& r, double facto
 // Finitely extensible nonlinear elastic: E = -K/2 R0^2 ln(1 - (r / R0)^2) + 4 epsilon [(sigma /
 // r)^12 - (sigma / r)^6 + 1/4], the latter up to 2^(1/6) sigma. As in LAMMPS, the argument of the
 // logarithm is at least 0.1, and a bond of twice R0 is broken. Returns force over distance.
-MM_HD double fene(const BondedLaw& law, double squared, bool tally, double& energy,
+MM_HD double fene(const BondedLaw& law, double squared, bool with_energy, double& energy,
                   std::uint32_t& stretch) {
   double argument = fused(-squared, 1 / law.rest, 1.0);
   if (argument < 0.1) {
@@ -87,6 +87,8 @@ MM_HD double fene(const BondedLaw& law, double squared, bool tally, double& ener
     stretch = stretch > how_far ? stretch : how_far;
     argument = 0.1;
   }
+  // -dE/dr / r = -K / (1 - (r / R0)^2), and 48 epsilon [(sigma / r)^12 - (sigma / r)^6 / 2] / r^2
+  // of the repulsion.
   double over_distance = -law.stiffness / argument;
   constexpr double cube_root_of_two = 1.25992104989487316476;
   const bool repels = squared < cube_root_of_two * law.sigma_squared;
@@ -97,7 +99,7 @@ MM_HD double fene(const BondedLaw& law, double squared, bool tally, double& ener
     over_distance =
         fused(48 * law.epsilon * sixth, fused(fourth, second, -0.5) / squared, over_distance);
   }
-  if (tally) {
+  if (with_energy) {
     energy = -0.5 * law.stiffness * law.rest * natural_logarithm(argument);
     if (repels) energy = fused(4 * law.epsilon * sixth, sixth - 1, energy + law.epsilon);
   }
@@ -106,19 +108,21 @@ MM_HD double fene(const BondedLaw& law, double squared, bool tally, double& ener
 
 template <class P>
 MM_HD void add_bond_term(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
-                         const typename P::Position& i, const typename P::Position& j, bool tally) {
+                         const typename P::Position& i, const typename P::Position& j,
+                         bool with_energy) {
   const Vector<double> r = separation<P>(terms, i, j);
   const double squared = dot(r, r);
   double over_distance, energy = 0;
   if (law.form == kFene) {
-    over_distance = fene(law, squared, tally, energy, sum.stretch);
+    over_distance = fene(law, squared, with_energy, energy, sum.stretch);
   } else {
+    // E = K (r - r0)^2 and -dE/dr / r = -2 K (r - r0) / r.
     const double distance = square_root(squared), stretch = distance - law.rest;
     over_distance = distance > 0 ? -2 * law.stiffness * stretch / distance : 0;
     energy = law.stiffness * stretch * stretch;
   }
   add_scaled(sum.force, r, over_distance);
-  if (tally) add_tally(sum.bonds, r, over_distance, energy);
+  if (with_energy) add_energy(sum.bonds, r, over_distance, energy);
 }
 
 // The angle between the bonds from its center to two ends. r1, r2: from the center to the ends.
@@ -126,6 +130,8 @@ struct AngleForces {
   double on_first, shared, on_second;  // factors of r1 and r2; see add_angle_term()
   double energy;
 };
+// With c = cos theta = r1 . r2 / (|r1| |r2|), the force on the first end is -dE/dc (r2 / (|r1|
+// |r2|) - c r1 / |r1|^2), and the same with both ends exchanged.
 MM_HD AngleForces angle_forces(const BondedLaw& law, const Vector<double>& r1,
                                const Vector<double>& r2) {
   const double squared1 = dot(r1, r1), squared2 = dot(r2, r2);
@@ -133,6 +139,7 @@ MM_HD AngleForces angle_forces(const BondedLaw& law, const Vector<double>& r1,
   double cosine = dot(r1, r2) / product;
   cosine = cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
   double slope, energy;  // slope: of the energy by the cosine
+  // E = K (1 + c), or E = K (theta - theta0)^2 with dE/dc = -2 K (theta - theta0) / sin theta.
   if (law.form == kAngleCosine) {
     slope = law.stiffness;
     energy = law.stiffness * (1 + cosine);
@@ -167,14 +174,14 @@ MM_HD void add_angle_end(BondedSum& sum, const BondedTerms& terms, const BondedL
 template <class P>
 MM_HD void add_angle_center(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
                             const typename P::Position& i, const typename P::Position& first,
-                            const typename P::Position& second, bool tally) {
+                            const typename P::Position& second, bool with_energy) {
   const Vector<double> r1 = separation<P>(terms, first, i), r2 = separation<P>(terms, second, i);
   const AngleForces f = angle_forces(law, r1, r2);
   const Vector<double> f1 = combined(f.on_first, r1, f.shared, r2),
                        f2 = combined(f.on_second, r2, f.shared, r1);
   sum.force = {sum.force.x - (f1.x + f2.x), sum.force.y - (f1.y + f2.y),
                sum.force.z - (f1.z + f2.z)};
-  if (!tally) return;
+  if (!with_energy) return;
   sum.angles.energy += 2 * f.energy;
   const double virial[6] = {fused(r1.x, f1.x, r2.x * f2.x), fused(r1.y, f1.y, r2.y * f2.y),
                             fused(r1.z, f1.z, r2.z * f2.z), fused(r1.x, f1.y, r2.x * f2.y),
@@ -186,15 +193,15 @@ MM_HD void add_angle_center(BondedSum& sum, const BondedTerms& terms, const Bond
 // place(k) the position of the partner.
 template <class P, class Kind, class Place>
 MM_HD BondedSum bonded_sum(const BondedTerms& terms, const typename P::Position& i, int first,
-                           int last, bool tally, const Kind& kind, const Place& place) {
+                           int last, bool with_energy, const Kind& kind, const Place& place) {
   BondedSum sum;
   for (int k = first; k < last; ++k) {
     const int role = kind(k) & ~kBondedType, type = kind(k) & kBondedType;
     if (role == 0) {
-      add_bond_term<P>(sum, terms, terms.bonds[type], i, place(k), tally);
+      add_bond_term<P>(sum, terms, terms.bonds[type], i, place(k), with_energy);
     } else {
       if (role == kAngleCenter)
-        add_angle_center<P>(sum, terms, terms.angles[type], i, place(k), place(k + 1), tally);
+        add_angle_center<P>(sum, terms, terms.angles[type], i, place(k), place(k + 1), with_energy);
       else
         add_angle_end<P>(sum, terms, terms.angles[type], i, place(k), place(k + 1));
       ++k;

@@ -45,7 +45,7 @@ Cells cells_of(const Settings& s, double count, const Brick* here) {
   // Sorting goes by bytes.
   cells.fine = bits <= 8 ? std::min(2, 8 - bits) : 0;
   cells.bits = bits + cells.fine;
-  const Frame<Mixed> frame = frame_of<Mixed>(s.box);
+  const CoordinateFrame<Mixed> frame = frame_of<Mixed>(s.box);
   cells.xx = frame.xx;
   cells.yy = frame.yy;
   cells.zz = frame.zz;
@@ -87,9 +87,9 @@ void look_ahead(Cells& cells, double time_step, std::int64_t steps) {
 
 namespace {
 
-Shorts shorts_within(const Settings& s, double cutoff) {
-  Shorts shorts;
-  const Frame<Mixed> frame = frame_of<Mixed>(s.box);
+ShortFormat shorts_within(const Settings& s, double cutoff) {
+  ShortFormat shorts;
+  const CoordinateFrame<Mixed> frame = frame_of<Mixed>(s.box);
   double width[3], part[3];
   widths_of(s.box, width);
   for (int a = 0; a < 3; ++a) {
@@ -122,8 +122,10 @@ Shorts shorts_within(const Settings& s, double cutoff) {
 
 }  // namespace
 
-Shorts shorts_of(const Settings& s) { return shorts_within(s, s.cutoff); }
-Shorts shorts_of_densities(const Settings& s) { return shorts_within(s, s.pairs.many_body.cutoff); }
+ShortFormat shorts_of(const Settings& s) { return shorts_within(s, s.cutoff); }
+ShortFormat shorts_of_densities(const Settings& s) {
+  return shorts_within(s, s.pairs.many_body.cutoff);
+}
 
 int lanes_of(int count) { return count < 50'000 ? 4 : count < 400'000 ? 2 : 1; }
 

@@ -20,8 +20,9 @@ struct Cells {
   bool narrow;
   // Of list_place(): lengths of one unit of 2^-32 of the frame.
   float xx, yy, zz, xy, xz, yz;
-  // Of ball_of(): units of 2^-32 of the frame per length, and the ball of a particle at rest, the
-  // largest one, and how far its center is ahead at most; the time until it gets there.
+  // Of bounding_sphere_of(): units of 2^-32 of the frame per length, and the sphere of a particle
+  // at rest, the largest one, and how far its center is ahead at most; the time until it gets
+  // there.
   float to_x, to_y, to_z, to_xy, to_xz, to_yz;
   float rest_radius, largest_radius, farthest_ahead, time_ahead;
   float cutoff;  // a little longer, for the rounding of lists
@@ -103,22 +104,24 @@ MM_HD bool outside(std::uint32_t open, std::uint32_t x, std::uint32_t y, std::ui
 
 // Positions in 16 bits along each edge, modulo a length that is at least four times the reach of
 // the lists: enough to tell neighbors that are out of the cutoff, in half the memory.
-struct Shorts {
+struct ShortFormat {
   int shift[3];  // of the frame's integers, whose top bits are left out
   // Lengths of one unit of 2^-32 of what is left, in terms of zz.
   float xx, yy, zz, xy, xz, yz;
   float cutoff_squared;  // with a margin for two units of 2^-16 along each edge
   bool tilted;
 };
-struct alignas(8) Short {
+struct alignas(8) ShortPosition {
   std::uint32_t yx, z;
 };
-MM_HD Short short_of(const Shorts& shorts, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+MM_HD ShortPosition short_of(const ShortFormat& shorts, std::uint32_t x, std::uint32_t y,
+                             std::uint32_t z) {
   return {(y << shorts.shift[1] & 0xffff0000u) | x << shorts.shift[0] >> 16,
           z << shorts.shift[2] & 0xffff0000u};
 }
 template <bool upright>
-MM_HD bool maybe_within_cutoff(const Shorts& shorts, const Short& i, const Short& j) {
+MM_HD bool maybe_within_cutoff(const ShortFormat& shorts, const ShortPosition& i,
+                               const ShortPosition& j) {
   const std::uint32_t yx = i.yx - j.yx;  // what is carried into y is within the margin
   const auto a = static_cast<float>(static_cast<std::int32_t>(yx << 16)),
              b = static_cast<float>(static_cast<std::int32_t>(yx)),
@@ -134,9 +137,9 @@ MM_HD bool maybe_within_cutoff(const Shorts& shorts, const Short& i, const Short
 // List entries: index of the neighbor, its special kind in the top two bits.
 constexpr std::uint32_t kIndexBits = 0x3fffffffu;
 
-// Lists hold as long as every particle is in its ball: they have the pairs of balls that are within
-// the cutoff of each other. A ball lies ahead of its particle, which crosses it.
-struct alignas(16) Ball {
+// Lists hold as long as every particle is in its sphere: they have the pairs of spheres that are
+// within the cutoff of each other. A sphere lies ahead of its particle, which crosses it.
+struct alignas(16) BoundingSphere {
   std::uint32_t x, y, z;  // high words of its center
   float radius;
 };
@@ -179,12 +182,13 @@ MM_HD bool within_reach(const Cells& cells, std::uint32_t x, std::uint32_t y, st
   return list_square(list_place(cells, x, y, z)) < reach * reach;
 }
 
-// The fastest particles end lists: a ball's center is where its particle is after half the time
-// that lists are expected to hold, if its velocity stays; the ball reaches back to where it is now,
-// and as far to the other side, and has some room for what forces do. Walls mirror the way.
+// The fastest particles end lists: a sphere's center is where its particle is after half the time
+// that lists are expected to hold, if its velocity stays; the sphere reaches back to where it is
+// now, and as far to the other side, and has some room for what forces do. Walls mirror the way.
 template <class P>
-MM_HD Ball ball_of(const Cells& cells, const Motion<P>& motion, const typename P::Position& r,
-                   const typename P::Velocity& v) {
+MM_HD BoundingSphere bounding_sphere_of(const Cells& cells, const Motion<P>& motion,
+                                        const typename P::Position& r,
+                                        const typename P::Velocity& v) {
   const auto x = static_cast<float>(v.x), y = static_cast<float>(v.y), z = static_cast<float>(v.z);
   const float speed = square_root(fused(x, x, fused(y, y, z * z))),
               ahead = min_of(cells.time_ahead * speed, cells.farthest_ahead),
@@ -206,7 +210,7 @@ MM_HD Ball ball_of(const Cells& cells, const Motion<P>& motion, const typename P
   return {at[0], at[1], at[2], min_of(cells.rest_radius + ahead, cells.largest_radius)};
 }
 
-// Whether a particle has left its ball.
+// Whether a particle has left its sphere.
 MM_HD bool moved_far(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z,
                      float radius) {
   return list_square(list_place(cells, x, y, z)) > radius * radius;

@@ -295,14 +295,14 @@ class MANYMOVE_API Engine {
   // finite and for particles outside a box that is not periodic there; std::bad_alloc.
   virtual void upload(const HostArrays& arrays, const Topology& topology, Clock clock) = 0;
 
-  // Replaces temperatures and body forces in the steps that the series has; in all others
-  // they are those of the settings. The body force of the present step still acts in the first half
-  // of the next one. The coefficients of a series replace the earlier ones permanently, unless
-  // their step comes after step() when the next series is set. Local, the same on all ranks. Throws
+  // Replaces temperatures and body forces in the steps that the series has; in all others they are
+  // those of the settings. The body force of the present step still acts in the first half of the
+  // next one. The coefficients of a series replace the earlier ones permanently, unless their step
+  // comes after step() when the next series is set. Local, the same on all ranks. Throws
   // std::invalid_argument for coefficients of other types or with another largest cutoff.
   virtual void set_parameter_series(ParameterSeries series) = 0;
 
-  // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step
+  // Advances by `steps` time steps; afterwards all arrays and sums are those of time step
   // step(). interrupted, asked now and then, ends the call early at a whole step, on all ranks when
   // one of them wants it. Throws LostParticle with the tag; BrokenBond with the tag, possibly only
   // after the last step. Velocities change at the end of all steps but the last, whose changes are

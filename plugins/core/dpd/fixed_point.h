@@ -57,7 +57,7 @@ MM_HD double magnitude(double a) { return __builtin_fabs(a); }
 // The integers span the box where it is periodic, and twice the box, in the middle, where it is
 // not: differences then wrap to the nearest image, or not at all.
 template <class P>
-struct Frame {
+struct CoordinateFrame {
   using Real = typename P::Real;
   Real xx, yy, zz, xy, xz, yz;                 // lengths of one unit along the frame's edges
   Real to_x, to_y, to_z, to_xy, to_xz, to_yz;  // units per length: the inverse matrix
@@ -65,8 +65,10 @@ struct Frame {
   std::uint32_t tilted;
 };
 
+// The Cartesian vector of a difference in units of the frame: x = xx a + xy b + xz c,
+// y = yy b + yz c, z = zz c.
 template <bool upright = false, class P>
-MM_HD Vector<typename P::Real> length_of(const Frame<P>& frame, typename P::Signed x,
+MM_HD Vector<typename P::Real> length_of(const CoordinateFrame<P>& frame, typename P::Signed x,
                                          typename P::Signed y, typename P::Signed z) {
   using Real = typename P::Real;
   const Real a = static_cast<Real>(x), b = static_cast<Real>(y), c = static_cast<Real>(z);
@@ -77,7 +79,7 @@ MM_HD Vector<typename P::Real> length_of(const Frame<P>& frame, typename P::Sign
 
 // r_i - r_j of the nearest images; upright: of a frame that is known to be.
 template <bool upright = false, class P>
-MM_HD Vector<typename P::Real> separation(const Frame<P>& frame,
+MM_HD Vector<typename P::Real> separation(const CoordinateFrame<P>& frame,
                                           const std::type_identity_t<typename P::Position>& i,
                                           const std::type_identity_t<typename P::Position>& j) {
   using Signed = typename P::Signed;

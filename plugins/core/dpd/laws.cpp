@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine_base.h"
 #include "settings.h"
 
 namespace manymove::dpd {
@@ -23,13 +22,13 @@ unsigned excluded_kinds(const PairTable& table) {
 }
 
 template <class P>
-Frame<P> frame_of(const Box& box) {
+CoordinateFrame<P> frame_of(const Box& box) {
   using Real = typename P::Real;
   const auto span = [&](int a) { return (box.periodic[a] ? 1.0 : 2.0) / units<P>; };
   const double xx = box.extent[0] * span(0), yy = box.extent[1] * span(1),
                zz = box.extent[2] * span(2), xy = box.tilt[0] * span(1), xz = box.tilt[1] * span(2),
                yz = box.tilt[2] * span(2);
-  Frame<P> frame;
+  CoordinateFrame<P> frame;
   frame.xx = static_cast<Real>(xx);
   frame.yy = static_cast<Real>(yy);
   frame.zz = static_cast<Real>(zz);
@@ -251,7 +250,7 @@ std::vector<BondedLaw> bonded_laws_of(const std::vector<AngleCoefficients>& angl
 
 template <class P>
 BondedTerms bonded_terms_of(const Box& box, const BondedLaw* bonds, const BondedLaw* angles) {
-  const Frame<Double> frame = frame_of<Double>(box);
+  const CoordinateFrame<Double> frame = frame_of<Double>(box);
   const double scale = units<Double> / units<P>;  // a power of two
   return {frame.xx * scale,
           frame.yy * scale,
@@ -265,7 +264,7 @@ BondedTerms bonded_terms_of(const Box& box, const BondedLaw* bonds, const Bonded
 }
 
 #define MANYMOVE_INSTANTIATE(P)                                                     \
-  template Frame<P> frame_of<P>(const Box&);                                        \
+  template CoordinateFrame<P> frame_of<P>(const Box&);                              \
   template std::vector<PairLaw<P::Real>> laws_of<P>(const PairTable&);              \
   template std::vector<TransverseLaw<P::Real>> laws_across_of<P>(const PairTable&); \
   template Forces<P> forces_of<P>(const Settings&, const PairLaw<P::Real>*,         \

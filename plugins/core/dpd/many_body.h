@@ -37,7 +37,7 @@ MM_HD F many_body_weight(const ManyBody<F>& law, F r) {
 // Adds a neighbor at this distance to a local density in units of density_scale: w_rho(r) =
 // density_scale w_d(r)^2, whose integral over space is 1. A particle is not its own neighbor.
 // factor: that of a special neighbor, otherwise 1.
-template <class Math = Exact, class F>
+template <PairMath Math = ExactMath, class F>
 MM_HD F with_neighbor(const ManyBody<F>& law, F squared_distance, F factor, F density) {
   F r, inverse;
   Math::root(squared_distance, r, inverse);
@@ -47,11 +47,12 @@ MM_HD F with_neighbor(const ManyBody<F>& law, F squared_distance, F factor, F de
 
 // Adds the many-body force and energy of a pair; densities = rho_i + rho_j.
 // The sum of all energies is (pi r_d^4 B / 30) sum_i rho_i^2, written as pair terms.
-template <class Math = Exact, class F>
+template <PairMath Math = ExactMath, class F>
 MM_HD void add_many_body(const ManyBody<F>& law, F squared_distance, F densities,
                          PairForce<F>& pair) {
   F r, inverse;
   Math::root(squared_distance, r, inverse);
+  // F = B (rho_i + rho_j) w_d(r) e_ij, and r_d B (rho_i + rho_j) w_d(r)^2 / 4 of the energy.
   const F w = many_body_weight(law, r), strength = law.b * densities;
   pair.over_distance = fused(strength * w, inverse, pair.over_distance);
   pair.energy = fused(F(0.25) * (strength / law.inverse_cutoff), w * w, pair.energy);

@@ -7,6 +7,7 @@
 // root, with nothing left to contract, so that a CPU and a GPU give the same bits.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 
 #include "../runtime/macros.h"
@@ -121,7 +122,7 @@ MM_HD void pair_words(U word[2], const NoiseKey& key, U tag_i, U tag_j) {
 }
 
 // How roots, normal variables and powers are computed: with IEEE operations, the same everywhere.
-struct Exact {
+struct ExactMath {
   template <class F>
   static MM_HD void root(F squared, F& r, F& inverse) {
     r = square_root(squared);
@@ -142,8 +143,18 @@ struct Exact {
   static MM_HD F raise(F base, F exponent);
 };
 
+// Arithmetic of a pair: roots, normal variables, powers.
+template <class M>
+concept PairMath = requires(float f, std::uint32_t w) {
+  M::root(f, f, f);
+  { M::normal(w, w) } -> std::same_as<float>;
+  M::normals(w, w, f, f);
+  { M::apart(f, f) } -> std::same_as<bool>;
+  { M::raise(f, f) } -> std::same_as<float>;
+};
+
 // xi_ij of Eq. 5, a normal variable.
-template <class Math = Exact>
+template <PairMath Math = ExactMath>
 MM_HD float pair_noise(const NoiseKey& key, std::uint32_t tag_i, std::uint32_t tag_j) {
   std::uint32_t word[2];
   pair_words(word, key, tag_i, tag_j);
@@ -213,7 +224,7 @@ MM_HD double power(double base, double exponent) {
 }
 
 template <class F>
-MM_HD F Exact::raise(F base, F exponent) {
+MM_HD F ExactMath::raise(F base, F exponent) {
   return power(base, exponent);
 }
 
@@ -237,13 +248,17 @@ struct PairForce {
 
 // squared_distance = |r_ij|^2, approach = r_ij . v_ij, noise = xi_ij. Two particles in one place
 // have no direction: they feel no force, as in LAMMPS.
-template <bool general_exponent, class Math = Exact, class F>
+template <bool general_exponent, PairMath Math = ExactMath, class F>
 MM_HD PairForce<F> pair_force(const PairLaw<F>& law, F squared_distance, F approach, F noise) {
-  F r, inverse;
+  F r, inverse;  // |r_ij| and 1 / |r_ij|
   Math::root(squared_distance, r, inverse);
+  // w_C = 1 - r / r_c, zero beyond the cutoff (Eq. 6), and w_R = w_C^s (Eq. 8).
   const F beyond = fused(-r, law.inverse_cutoff, F(1));
   const F w = beyond > F(0) ? beyond : F(0);
   const F w_random = general_exponent ? Math::raise(w, law.weight_exponent) : w;
+  // F_C = a w_C (Eq. 3); F_D = -gamma w_R^2 (e . v) (Eqs. 4 and 7); F_R = sigma w_R xi / sqrt(dt)
+  // (Eq. 5), where sigma is over the root of the time step already. One factor w_R of the last two
+  // is taken out.
   const F dissipative = -(law.gamma * w_random) * (approach * inverse);
   const F force = fused(law.a, w, w_random * fused(law.sigma, noise, dissipative));
   return {force * inverse, F(0.5) * (law.a / law.inverse_cutoff) * (w * w)};

@@ -41,7 +41,10 @@ class NoseHooverChain {
   const NoseHooverState& state() const { return state_; }
   void measure(double temperature) { state_.temperature = temperature; }
 
-  // Half a step. Returns the factor of the velocities.
+  // Half a step dt/2 of the chain. The speed of each thermostat is updated by quarter steps, from
+  // the last one to the first: v_k <- (v_k e^(-v_(k+1) dt/8) + G_k dt/4) e^(-v_(k+1) dt/8). The
+  // particles are then scaled by e^(-v_1 dt/2), and the chain is updated again in the reverse
+  // order. Returns the factor of the velocities.
   double half_step() {
     std::vector<double>& speed = state_.velocity;
     const std::size_t chain = speed.size();
@@ -73,7 +76,8 @@ class NoseHooverChain {
                  time = settings_.damping_time;
     return (k == 0 ? settings_.degrees_of_freedom : 1.0) * energy * time * time;
   }
-  // The first one is driven by the temperature, the others by those before them.
+  // The first one is driven by the temperature, the others by those before them:
+  // G_1 = N_f k_B (T - T0) / Q_1 and G_k = (Q_(k-1) v_(k-1)^2 - k_B T0) / Q_k.
   void find_acceleration(std::size_t k) {
     if (k == 0) {
       acceleration_[0] = settings_.degrees_of_freedom * settings_.boltzmann *

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "../runtime/text.h"
 #include "bonded_terms.h"
 #include "cells.h"
 #include "decomposition.h"
@@ -14,6 +15,16 @@ namespace manymove::dpd {
 // Throws std::invalid_argument that names what is wrong.
 MANYMOVE_API void check_settings(const Settings& settings);
 
+// The same for a rank's particles. Local: partners of bonds may be on other ranks.
+void check_topology(const Settings& settings, int count, const Topology& topology);
+// List entries have 30 bits for an index: of a rank's own particles and its ghosts together.
+inline int checked_count(std::int64_t particles) {
+  if (particles < 0 || particles > kIndexBits)
+    throw std::invalid_argument(text_of(
+        "at most ", kIndexBits, " particles, ghosts included, on one rank, not ", particles));
+  return static_cast<int>(particles);
+}
+
 // Distances between opposite faces of the box.
 MANYMOVE_API void widths_of(const Box& box, double width[3]);
 
@@ -21,18 +32,18 @@ MANYMOVE_API void widths_of(const Box& box, double width[3]);
 // much. here: what of the frame this rank has to do with, null for all.
 Cells cells_of(const Settings& settings, double count, const Brick* here);
 
-// A ball's center is ahead of its particle by at most this share of half the skin.
+// A sphere's center is ahead of its particle by at most this share of half the skin.
 constexpr float kFarthestAhead = 0.8f;
-// The largest radius of balls that do not use this share of the skin.
+// The largest radius of spheres that do not use this share of the skin.
 float largest_radius_of(const Settings& settings, double left_out);
-// Lists of these cells reach beyond the cutoff and the balls by this share of the skin.
+// Lists of these cells reach beyond the cutoff and the spheres by this share of the skin.
 void lengthen_reach(Cells& cells, const Settings& settings, double share);
-// Balls for lists that hold about as many steps as the last ones did; zero: not known.
+// Spheres for lists that hold about as many steps as the last ones did; zero: not known.
 void look_ahead(Cells& cells, double time_step, std::int64_t steps);
 
-Shorts shorts_of(const Settings& settings);
+ShortFormat shorts_of(const Settings& settings);
 // The same for the cutoff of densities: it excludes neighbors that are beyond this cutoff.
-Shorts shorts_of_densities(const Settings& settings);
+ShortFormat shorts_of_densities(const Settings& settings);
 
 // Entries of a neighbor list are read in groups of this size. Lane l of a particle takes the groups
 // l, l + lanes, l + 2 lanes, ..., and the sums of its lanes are added pairwise.
@@ -48,7 +59,7 @@ int expected_entries(const Settings& settings, double particles);
 unsigned excluded_kinds(const PairTable& table);
 
 template <class P>
-Frame<P> frame_of(const Box& box);
+CoordinateFrame<P> frame_of(const Box& box);
 
 // Laws of all pairs of types, [types + 1][types + 1], for Forces::laws.
 template <class P>

@@ -20,7 +20,7 @@ struct SpecialFactors {
 template <class P>
 struct Forces {  // what the sum over one particle's neighbors needs
   using Real = typename P::Real;
-  Frame<P> frame;
+  CoordinateFrame<P> frame;
   Real cutoff_squared;
   PairLaw<Real> law;          // of the only pair of types
   const PairLaw<Real>* laws;  // else [types + 1][types + 1]
@@ -52,6 +52,7 @@ struct Sum {
   Real energy = 0, virial[6] = {};  // each pair counted at both ends
 };
 
+// f_i += (f / r) r_ij, a force along the line of centers.
 template <class Real>
 MM_HD void add_force(Sum<Real>& sum, const Vector<Real>& r, Real over_distance) {
   sum.force.x = fused(r.x, over_distance, sum.force.x);
@@ -59,8 +60,9 @@ MM_HD void add_force(Sum<Real>& sum, const Vector<Real>& r, Real over_distance) 
   sum.force.z = fused(r.z, over_distance, sum.force.z);
 }
 
+// The energy of a pair, and its virial W_ab = r_a f_b in the order xx, yy, zz, xy, xz, yz.
 template <class Real>
-MM_HD void add_tally(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, Real energy) {
+MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, Real energy) {
   sum.energy += energy;
   const Real x = r.x * over_distance, y = r.y * over_distance, z = r.z * over_distance;
   sum.virial[0] = fused(r.x, x, sum.virial[0]);
@@ -79,8 +81,8 @@ MM_HD void add_vector(Sum<Real>& sum, const Vector<Real>& force) {
 }
 // In LAMMPS' order: the virial of a force that is not along r has no symmetry.
 template <class Real>
-MM_HD void add_tally(Sum<Real>& sum, const Vector<Real>& r, const Vector<Real>& force,
-                     Real energy) {
+MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, const Vector<Real>& force,
+                      Real energy) {
   sum.energy += energy;
   sum.virial[0] = fused(r.x, force.x, sum.virial[0]);
   sum.virial[1] = fused(r.y, force.y, sum.virial[1]);
@@ -91,7 +93,7 @@ MM_HD void add_tally(Sum<Real>& sum, const Vector<Real>& r, const Vector<Real>& 
 }
 
 // add_pair() with friction and noise across the line of centers.
-template <class P, class Math, bool plain, bool tally>
+template <class P, PairMath Math, bool plain, bool with_energy>
 MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
                                const typename P::Position& i, const typename P::Velocity& vi,
                                const typename P::Position& j, const typename P::Velocity& vj,
@@ -112,6 +114,8 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
     const auto types = (i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu);
     PairLaw<Real> law = f.types == 1 ? f.law : f.laws[types];
     TransverseLaw<Real> across = f.types == 1 ? f.across : f.laws_across[types];
+    // Special neighbors have the factor f of the conservative and dissipative forces, and the root
+    // of f for the random one, so that sigma^2 = 2 gamma k_B T (Eq. 9) holds for them as well.
     law.sigma *= f.noise_scale;
     across.sigma *= f.noise_scale;
     if (const std::uint32_t kind = entry >> 30) {
@@ -131,27 +135,30 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
     sum.force = pair.force;
   else
     add_vector(sum, pair.force);
-  if constexpr (tally) add_tally(sum, r, pair.force, pair.energy);
+  if constexpr (with_energy) add_energy(sum, r, pair.force, pair.energy);
 }
 
 // The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
 // pair of types, weight exponent 1, no special neighbors, and except for Extra::shear an upright
 // box. densities = rho_i + rho_j, of many-body
 // forces.
-template <class P, class Math, bool plain, bool tally, Extra extra = Extra::none>
+template <class P, PairMath Math, bool plain, bool with_energy, Extra extra = Extra::none>
 MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typename P::Position& i,
                     const typename P::Velocity& vi, const typename P::Position& j,
                     const typename P::Velocity& vj, std::uint32_t entry,
                     typename P::Real densities = 0) {
   using Real = typename P::Real;
   if constexpr (extra == Extra::transverse)
-    return add_transverse_pair<P, Math, plain, tally>(sum, f, i, vi, j, vj, entry);
+    return add_transverse_pair<P, Math, plain, with_energy>(sum, f, i, vi, j, vj, entry);
   constexpr bool many_body = extra == Extra::many_body;
+  // r_ij and v_ij of Eqs. 3 to 5. Velocities are relative to the flow, which is faster by the rate
+  // of shear times y_ij at particle i.
   const Vector<Real> r = separation<is_upright(plain, extra)>(f.frame, i, j);
   Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
   if constexpr (may_be_sheared(plain, extra)) v.x = fused(f.shear, r.y, v.x);
   const Real squared = dot(r, r), approach = dot(r, v);
   if (sizeof(Real) == 8 && !(squared < f.cutoff_squared)) return;
+  // xi_ij of Eq. 5 is a function of the tags and the step alone: any thread of any rank draws it.
   const auto noise = static_cast<Real>(pair_noise<Math>(f.noise, vi.tag, vj.tag));
   PairForce<Real> pair;
   if constexpr (plain) {
@@ -173,11 +180,11 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
   }
   if constexpr (many_body) add_many_body<Math>(f.many_body, squared, densities, pair);
   add_force(sum, r, pair.over_distance);
-  if constexpr (tally) add_tally(sum, r, pair.over_distance, pair.energy);
+  if constexpr (with_energy) add_energy(sum, r, pair.over_distance, pair.energy);
 }
 
 // Adds the neighbor j to the density of particle i, over ManyBody::density_scale.
-template <class P, class Math, bool plain>
+template <class P, PairMath Math, bool plain>
 MM_HD typename P::Real with_neighbor(const Forces<P>& f, const typename P::Position& i,
                                      const typename P::Position& j, std::uint32_t entry,
                                      typename P::Real density) {
@@ -194,16 +201,17 @@ struct BondLaw {
 
 // E = K (r - r0)^2; two ends in one place feel nothing, as in LAMMPS.
 template <class P>
-MM_HD void add_bond(Sum<typename P::Real>& sum, const Frame<P>& frame,
+MM_HD void add_bond(Sum<typename P::Real>& sum, const CoordinateFrame<P>& frame,
                     const typename P::Position& i, const typename P::Position& j,
-                    const BondLaw<typename P::Real>& law, bool tally) {
+                    const BondLaw<typename P::Real>& law, bool with_energy) {
   using Real = typename P::Real;
   const Vector<Real> r = separation(frame, i, j);
   const Real distance = square_root(dot(r, r)), stretch = distance - law.length;
   const Real over_distance =
       distance > Real(0) ? -law.twice_stiffness * stretch / distance : Real(0);
   add_force(sum, r, over_distance);
-  if (tally) add_tally(sum, r, over_distance, Real(0.5) * law.twice_stiffness * stretch * stretch);
+  if (with_energy)
+    add_energy(sum, r, over_distance, Real(0.5) * law.twice_stiffness * stretch * stretch);
 }
 
 // ---- motion ----
@@ -213,7 +221,7 @@ constexpr int kMostWalls = 6, kMostBodyForces = 8, kMostThermostats = 4;
 template <class P>
 struct Motion {
   using Real = typename P::Real;
-  Frame<P> frame;
+  CoordinateFrame<P> frame;
   Real time_step;
   Real half_kick;          // half the time step over the mass, of the only type
   const Real* half_kicks;  // else [types + 1]
@@ -260,7 +268,8 @@ MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
   return force;
 }
 
-// Adds the forces of thermostats on a particle with the velocity in the middle of the step.
+// Adds the forces of Langevin thermostats on a particle with the velocity in the middle of the
+// step: f += -friction v + noise sqrt(T) (u - 1/2), u uniform in (0, 1).
 template <class P>
 MM_HD void add_thermostats(const Motion<P>& motion, const typename P::Position& r,
                            const typename P::Velocity& v, Vector<typename P::Real>& force) {
@@ -283,7 +292,8 @@ MM_HD void add_thermostats(const Motion<P>& motion, const typename P::Position& 
   }
 }
 
-// Half a step of the velocity. limits: whether speeds may be limited.
+// Half a step of the velocity: v += f dt / 2m (Eq. 1 by velocity Verlet). limits: whether speeds
+// may be limited; a speed beyond the limit is scaled down to it.
 template <bool limits, class P>
 MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename P::Velocity& v,
                 const Vector<typename P::Real>& force) {
@@ -302,11 +312,13 @@ MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename
   v.z *= scale;
 }
 
-struct Crossing {
+struct FaceCrossings {
   int x = 0, y = 0, z = 0;  // of periodic faces
   bool lost = false;
 };
 
+// Adds a distance in units of the frame to a coordinate, which wraps at the periodic face because
+// it is an unsigned integer. Returns the number of crossings: 1 upward, -1 downward, else 0.
 template <class P>
 MM_HD int advance_coordinate(typename P::Unsigned& u, typename P::Real by) {
   const auto d = static_cast<typename P::Unsigned>(nearest_integer(by));
@@ -327,13 +339,15 @@ MM_HD void mirror(typename P::Unsigned wall, bool high, typename P::Unsigned& u,
   v = -v;
 }
 
-// A step of the position, then the walls.
+// A step of the position, r += v dt, then the walls. In the frame a displacement has the components
+// a = to_x x + to_xy y + to_xz z, b = to_y y + to_yz z and c = to_z z.
 template <class P>
-MM_HD Crossing drift(const Motion<P>& motion, typename P::Position& r, typename P::Velocity& v) {
+MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
+                          typename P::Velocity& v) {
   using Real = typename P::Real;
-  Crossing crossing;
+  FaceCrossings crossing;
   if (!(r.kind >> 16 & kIntegrated)) return crossing;
-  const Frame<P>& frame = motion.frame;
+  const CoordinateFrame<P>& frame = motion.frame;
   const Real x = motion.time_step * v.x, y = motion.time_step * v.y, z = motion.time_step * v.z;
   Real a = x * frame.to_x, b = y * frame.to_y;
   const Real c = z * frame.to_z;
@@ -363,7 +377,8 @@ MM_HD Crossing drift(const Motion<P>& motion, typename P::Position& r, typename 
   return crossing;
 }
 
-// The velocity relative to the flow where the particle is after a step.
+// The velocity relative to the flow where the particle is after a step: the flow there is faster by
+// the rate of shear times v_y dt.
 template <class P>
 MM_HD void follow_flow(typename P::Real shear, typename P::Real time_step,
                        typename P::Velocity& v) {

@@ -18,8 +18,8 @@ inline double temperature_of_sum(const ThermostatUnits& units, double degrees_of
 
 // A Langevin thermostat for particles of a mass: the friction is m / tau, with the damping time tau
 // times a ratio of the type. Its noise multiplies sqrt(T) (u - 1/2), where u - 1/2 has the variance
-// 1/12, and 24 k_B m / (tau dt) / 12 is what fluctuation and dissipation need:
-// 2 k_B T friction / dt.
+// 1/12, and 24 k_B m / (tau dt) / 12 is what fluctuation and dissipation need: 2 k_B T friction /
+// dt.
 struct LangevinDamping {
   double time, ratio;
 };

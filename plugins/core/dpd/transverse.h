@@ -26,7 +26,7 @@ MM_HD PairLaw<F> beyond_transverse(PairLaw<F> law, const TransverseLaw<F>& acros
 
 // Three normal variables of a pair; seen from particle j their signs are reversed. turn: that of
 // turn_of_pair(), the other one when seen from the other particle.
-template <class Math = Exact>
+template <PairMath Math = ExactMath>
 MM_HD Vector<float> transverse_noise(const NoiseKey& key, std::uint32_t tag_i, std::uint32_t tag_j,
                                      std::uint32_t turn) {
   std::uint32_t word[2];
@@ -53,7 +53,7 @@ struct VectorForce {
 // paper has the latter, with the projector 1 - e e. Friction and noise act here as if they had no
 // direction, and along the line of centers acts what differs from that: law is that of
 // beyond_transverse() if all weight exponents are 1.
-template <bool general_exponent, class Math = Exact, class F>
+template <bool general_exponent, PairMath Math = ExactMath, class F>
 MM_HD VectorForce<F> transverse_force(const PairLaw<F>& law, const TransverseLaw<F>& across,
                                       const Vector<F>& r, const Vector<F>& v,
                                       const Vector<F>& noise) {
@@ -66,6 +66,7 @@ MM_HD VectorForce<F> transverse_force(const PairLaw<F>& law, const TransverseLaw
   F w = beyond > F(0) ? beyond : F(0);
   w = Math::apart(squared, distance) ? w : F(0);
   if constexpr (general_exponent) w = Math::raise(w, across.weight_exponent);
+  // The random force sigma w xi and the friction -gamma w^2 v, in all three directions.
   const F push = across.sigma * w, drag = -(across.gamma * w) * w;
   if constexpr (general_exponent)
     pair.over_distance =

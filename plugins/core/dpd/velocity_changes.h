@@ -117,6 +117,7 @@ MM_HD ChangeState make_map(const VelocityChange& change, const MomentScale& scal
                            const Moments& sums, double target, double& drop, VelocityMap& map) {
   map = {};
   if (change.kind == VelocityChange::kStop) {
+    // v -> v - P / M along some axes lowers the sum of m v^2 by P^2 / M for each of them.
     const double before = scale.square(sums);
     double after = before;
     for (int a = 0; a < 3; ++a) {
@@ -130,6 +131,7 @@ MM_HD ChangeState make_map(const VelocityChange& change, const MomentScale& scal
   } else {
     const double now = change.temperature_of_sum * scale.square(sums);
     if (now == 0) return ChangeState::kAtRest;
+    // lambda^2 = 1 + rate (T0 / T - 1) (Berendsen), or lambda^2 = (T - rate (T - T0)) / T.
     double square = 1;  // of the scale
     if (change.kind == VelocityChange::kRelax)
       square = fused(change.rate, target / now - 1.0, 1.0);

@@ -217,8 +217,7 @@ def dpd(
     ranks: int = 1,
     threads: int | None = None,
     output: Path = Path("out/dpd"),
-    checkpoint_every: float | None = None,
-    checkpoint_steps: Annotated[int, typer.Option(hidden=True)] = 0,
+    checkpoint_every: float = 600.0,
     resume: bool = False,
     overwrite: bool = False,
     quiet: bool = False,
@@ -243,9 +242,9 @@ def dpd(
     require_one_process("manymove dpd", "--ranks sets the number of ranks of LAMMPS")
     for name in ("context", "output", "quiet", "resume", "overwrite"):
         del options[name]
-    if checkpoint_every is None:  # checkpoint_steps alone: a file at each of them
-        options["checkpoint_every"] = 0.0 if checkpoint_steps else 600.0
-    settings = Settings(**options)
+    # A run that continues another one has its possible restart files, and therefore its bits.
+    every = job.stored_checkpoint_steps(output) if resume else 0
+    settings = Settings(**options, checkpoint_steps=every)
     cores = len(usable_cores())
     if ranks > cores and not on_gpu(device):
         say(f"warning: {ranks} ranks share {cores} core(s), so that they wait for each other: "

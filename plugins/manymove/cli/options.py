@@ -249,6 +249,7 @@ def gathered(names: dict[str, Any]) -> dict[str, Any]:
 
 _OF_A_SESSION = ("context", "output", "resume", "overwrite", "quiet")
 _PATHS = ("input_", "force_field")
+_DERIVED = ("--checkpoint-steps",)  # stored with the options, but none of them
 
 
 def to_store(options: dict[str, Any]) -> dict[str, Any]:
@@ -270,7 +271,7 @@ def _continued(options: dict[str, Any], changeable: list[str]) -> dict[str, Any]
         stored = dict(json.loads(path.read_text()))
     except (ValueError, TypeError) as error:
         raise ValueError(f"--resume: {path} has no options: {error}") from None
-    stored = {_flag(name): value for name, value in stored.items()}
+    stored = {_flag(k): value for k, value in stored.items() if _flag(k) not in _DERIVED}
     context = options["context"]
     parameters = {parameter.opts[0]: parameter for parameter in context.command.params}
     if others := stored.keys() - parameters:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -27,6 +28,12 @@ from manymove.dpd.replica import (
 from manymove.jobs import figures, output_folder, report
 from manymove.jobs.options import OPTIONS_FILE, refuse_shorter
 from manymove.lammps import host
+
+
+def stored_checkpoint_steps(output: Path) -> int:
+    """Number of steps between possible restart files of the run in a folder; 0 if it is unknown."""
+    path = output / OPTIONS_FILE
+    return int(json.loads(path.read_text()).get("checkpoint_steps", 0)) if path.is_file() else 0
 
 
 def run(

@@ -198,8 +198,9 @@ class LinkPlaces {
   }
   // After find(): partners that are missing to the first `count` particles, the rank's own.
   template <class Velocity>
-  Missing missing(const RankLinks& links, int count, const std::vector<Velocity>& velocity) const {
-    Missing missing;
+  MissingPartners missing(const RankLinks& links, int count,
+                          const std::vector<Velocity>& velocity) const {
+    MissingPartners missing;
     const Partners bonds = links.bonds();
     for (int i = 0; links.size() > 0 && i < count; ++i)
       if (const int slot = slot_[i]; slot >= 0)

@@ -61,7 +61,7 @@ class CpuEngine final : public EngineBase {
     std::vector<Image> image;
     set_tilt(clock.step);
     const auto enter = [&] {
-      check_topology(arrays.count, topology);
+      check_topology(settings_, arrays.count, topology);
       position.resize(n);
       velocity.resize(n);
       force.resize(n);
@@ -250,7 +250,7 @@ class CpuEngine final : public EngineBase {
   }
   void point_at_particles() {
     set_time(rows_.motion, step_);
-    rows_.ball = expired_ ? nullptr : ball_.data();
+    rows_.sphere = expired_ ? nullptr : sphere_.data();
     rows_.position = position_.data();
     rows_.velocity = velocity_.data();
     rows_.near = kPlacesApart ? words(place_) : words(position_);
@@ -295,7 +295,7 @@ class CpuEngine final : public EngineBase {
       return;
     }
     energy_and_virial_ = {};
-    for (const Chunk& chunk : chunk_) add_to(energy_and_virial_, chunk.tally);
+    for (const Chunk& chunk : chunk_) add_to(energy_and_virial_, chunk.energy_and_virial);
   }
 
   // Lists reach farther than the cutoff under shear, because pairs come closer until the next ones.
@@ -330,13 +330,13 @@ class CpuEngine final : public EngineBase {
     values.swap(spare);
   }
 
-  // Balls of particles from first to before last, and their places in memory; then their order.
+  // Spheres of particles from first to before last, and their places in memory; then their order.
   void find_places(int first, int last) {
     point_at_particles();
-    ball_.resize(position_.size());
+    sphere_.resize(position_.size());
     key_.resize(position_.size());
     for_each_range(pool_, last - first, [&](int from, int to) {
-      kernels_.place(rows_, first + from, first + to, ball_.data(), key_.data());
+      kernels_.place(rows_, first + from, first + to, sphere_.data(), key_.data());
     });
   }
   const std::vector<std::uint32_t>& order_of(int first, int last) {
@@ -358,7 +358,7 @@ class CpuEngine final : public EngineBase {
     if (ranks_)
       migrate();
     else if (lists_built_ >= 0)
-      find_balls(rows_.cells, step_ - lists_built_);
+      find_bounding_spheres(rows_.cells, step_ - lists_built_);
     lists_built_ = step_;
     arrange();
     while (!find_partners()) {
@@ -386,7 +386,7 @@ class CpuEngine final : public EngineBase {
   void set_cells() {
     rows_.cells = cells_of(settings_of_tilted_box(), static_cast<double>(everywhere_),
                            ranks_ ? &ranks_->here() : nullptr);
-    find_balls(rows_.cells, 0);
+    find_bounding_spheres(rows_.cells, 0);
   }
 
   void note_places() {
@@ -408,7 +408,7 @@ class CpuEngine final : public EngineBase {
     most = std::min(most, static_cast<std::int64_t>(position_.size()));
     number_.resize(static_cast<std::size_t>(count_));
     const ListRows<P> rows{
-        rows_.cells,      ball_.data(),
+        rows_.cells,      sphere_.data(),
         cell_.data(),     {range_[0].data(), ranks_ ? range_[1].data() : nullptr},
         velocity_.data(), rows_.bonded,
         number_.data()};
@@ -545,7 +545,7 @@ class CpuEngine final : public EngineBase {
       if (has_bonded_terms(settings_)) rows_.bonded.terms = &terms_;
     }
     if (!ranks_ || !links_.any_bonds()) return true;
-    Missing missing = places_of_links_.missing(links_, count_, velocity_);
+    MissingPartners missing = places_of_links_.missing(links_, count_, velocity_);
     ranks_->communicator().maximum(missing.tag, 2);
     if (!missing.any()) return true;
     reach_farther(missing, step_);
@@ -559,7 +559,7 @@ class CpuEngine final : public EngineBase {
   const std::vector<Real> half_kicks_, thermostats_;
   BondedTerms terms_;
   StepRows<P> rows_ = {};
-  Frame<P> sheared_{};  // of the present step
+  CoordinateFrame<P> sheared_{};  // of the present step
   int count_ = 0;
   std::int64_t everywhere_ = 0;    // particles of all ranks
   std::int64_t lists_built_ = -1;  // at this step
@@ -574,7 +574,7 @@ class CpuEngine final : public EngineBase {
   std::vector<Force> force_;
   bool has_densities_ = false;
   std::vector<Real> density_;
-  std::vector<Ball> ball_;
+  std::vector<BoundingSphere> sphere_;
   std::vector<std::uint32_t> key_;
   std::vector<int> cell_, number_;
   std::vector<CellRange> range_[2];  // of each cell: of the rank, and ghosts

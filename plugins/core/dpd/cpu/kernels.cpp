@@ -76,7 +76,7 @@ template <class F>
 class PairLoop {
  public:
   PairLoop(const PairTable& table, const Particles& particles, const NoiseKey& key,
-           const Rows& rows, const PairCallback* callback)
+           const RowRange& rows, const PairCallback* callback)
       : table_(table), particles_(particles), key_(key), rows_(rows), callback_(callback) {
     for (int k = 0; k < 4; ++k) {
       special_[k] = static_cast<F>(table.special[k]);
@@ -310,7 +310,7 @@ class PairLoop {
   const PairTable& table_;
   const Particles& particles_;
   const NoiseKey key_;
-  const Rows rows_;
+  const RowRange rows_;
   const PairCallback* const callback_;
   int stored_ = 0;
   double energy_ = 0;
@@ -360,7 +360,7 @@ void find_densities_of_rows(const PairTable& table, const Particles& particles,
 }
 
 void add_rows(const PairTable& table, const Particles& particles, const NeighborList& list,
-              const NoiseKey& key, const Rows& rows, const PairCallback* callback) {
+              const NoiseKey& key, const RowRange& rows, const PairCallback* callback) {
   if (table.double_precision)
     PairLoop<double>(table, particles, key, rows, callback).run(list);
   else

@@ -8,10 +8,10 @@ namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
 template <class P>
-void place(const StepRows<P>& s, int first, int last, Ball* ball, std::uint32_t* key) {
+void place(const StepRows<P>& s, int first, int last, BoundingSphere* sphere, std::uint32_t* key) {
   for (int i = first; i < last; ++i) {
-    ball[i] = ball_of<P>(s.cells, s.motion, s.position[i], s.velocity[i]);
-    key[i] = morton_key(s.cells, ball[i].x, ball[i].y, ball[i].z);
+    sphere[i] = bounding_sphere_of<P>(s.cells, s.motion, s.position[i], s.velocity[i]);
+    key[i] = morton_key(s.cells, sphere[i].x, sphere[i].y, sphere[i].z);
   }
 }
 
@@ -47,7 +47,7 @@ class ListLoop {
     const Cells& cells = l_.cells;
     const int x = cell % cells.here[0], y = cell / cells.here[0] % cells.here[1],
               z = cell / (cells.here[0] * cells.here[1]);
-    reference_ = l_.ball[l_.range[0][cell].first];
+    reference_ = l_.sphere[l_.range[0][cell].first];
     count_ = 0;
     for (int whose = 0; whose < 2 && l_.range[whose]; ++whose) {
       for (int k = 0; k < 27; ++k) {
@@ -63,7 +63,7 @@ class ListLoop {
 
   // Places relative to the cell's first particle; those of narrow cells as they are.
   void add(int j) {
-    const Ball b = l_.ball[j];
+    const BoundingSphere b = l_.sphere[j];
     const int n = count_++;
     c_.index[n] = static_cast<std::uint32_t>(j);
     c_.radius[n] = b.radius;
@@ -82,7 +82,7 @@ class ListLoop {
   }
 
   void test(int i) {
-    const Ball& at = l_.ball[i];
+    const BoundingSphere& at = l_.sphere[i];
     const ListCenter here = list_center(
         l_.cells,
         list_place(l_.cells, at.x - reference_.x, at.y - reference_.y, at.z - reference_.z),
@@ -98,7 +98,7 @@ class ListLoop {
       in[n] = within_reach(here, {x[n], y[n], z[n]}, radius[n], square[n]) ? 1 : 0;
   }
   void test_narrow(int i) {
-    const Ball& at = l_.ball[i];
+    const BoundingSphere& at = l_.sphere[i];
     for (int n = 0; n < count_; ++n)
       c_.in[n] = within_reach(l_.cells, bits_of(c_.x[n]) - at.x, bits_of(c_.y[n]) - at.y,
                               bits_of(c_.z[n]) - at.z, at.radius, c_.radius[n])
@@ -149,7 +149,7 @@ class ListLoop {
   std::uint32_t* const entries_;
   const std::int64_t room_;
   std::int64_t length_ = 0;
-  Ball reference_;
+  BoundingSphere reference_;
   int count_ = 0, own_ = 0;  // candidates, and the first of the cell itself
 };
 

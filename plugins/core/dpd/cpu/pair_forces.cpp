@@ -10,7 +10,6 @@
 
 #include "../../runtime/parallel_for.h"
 #include "../tea.h"
-#include "../testing.h"
 #include "pair_kernels.h"
 
 namespace manymove::dpd {

@@ -14,9 +14,9 @@ struct PairContribution {
   double force[3];
 };
 
-// Rows first to last of a neighbor list. The contributions of their pairs are added to force[],
+// RowRange first to last of a neighbor list. The contributions of their pairs are added to force[],
 // for j only if j < reacting; or stored in the order of the list if contributions is not null.
-struct Rows {
+struct RowRange {
   int first, last;
   int reacting;
   double (*force)[3];
@@ -29,7 +29,7 @@ struct Rows {
 
 struct Kernels {
   void (*add_rows)(const PairTable& table, const Particles& particles, const NeighborList& list,
-                   const NoiseKey& key, const Rows& rows, const PairCallback* callback);
+                   const NoiseKey& key, const RowRange& rows, const PairCallback* callback);
   // Densities of particle[first] to particle[last - 1] of the list, which is a full one.
   void (*find_densities)(const PairTable& table, const Particles& particles,
                          const NeighborList& list, int first, int last, double* density);

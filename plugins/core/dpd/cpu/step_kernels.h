@@ -4,7 +4,7 @@
 // Each particle has a full list and adds up its own forces, in the order of the GPU's threads.
 #pragma once
 
-#include "step_rows.h"
+#include "motion_kernels.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
@@ -26,42 +26,6 @@ struct Lengths {
     return x * x + y * y + z * z;
   }
 };
-
-// On to the next step's position.
-template <class P>
-void move_on(const StepRows<P>& s, int i, typename P::Position r, typename P::Velocity v,
-             Chunk& chunk) {
-  const Crossing crossing = drift(s.motion, r, v);
-  // The flow where the particle is now is faster or slower.
-  if (s.forces.shear != 0) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
-  if (crossing.x | crossing.y | crossing.z) {
-    s.image[i].x += crossing.x;
-    s.image[i].y += crossing.y;
-    s.image[i].z += crossing.z;
-  }
-  if (crossing.lost && v.tag > chunk.lost) chunk.lost = v.tag;
-  const std::uint32_t x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
-  if (s.ball) {
-    const Ball& ball = s.ball[i];
-    if (moved_far(s.cells, x - ball.x, y - ball.y, z - ball.z, ball.radius)) chunk.expired = true;
-  }
-  s.next_position[i] = r;
-  s.next_velocity[i] = v;
-  if (s.next_near) {
-    const std::uint32_t place[4] = {x, y, z, 0};
-    std::memcpy(s.next_near + 4 * static_cast<std::int64_t>(i), place, sizeof place);
-  }
-}
-
-template <class P>
-void begin(const StepRows<P>& s, Chunk& chunk) {
-  for (int i = chunk.first; i < chunk.last; ++i) {
-    const typename P::Position r = s.position[i];
-    typename P::Velocity v = s.velocity[i];
-    kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
-    move_on(s, i, r, v, chunk);
-  }
-}
 
 // The purpose of a pass over the pairs: forces (plain: as in is_plain()), or densities.
 enum class Pass { plain, general, many_body, transverse, density };
@@ -288,9 +252,10 @@ class StepLoop {
     else
       separate_in<true>();
   }
+  // r_ij and r_ij . v_ij of Eqs. 3 to 5.
   template <bool upright>
   void separate_in() {
-    const Frame<P> frame = s_.forces.frame;
+    const CoordinateFrame<P> frame = s_.forces.frame;
     for (int n = 0; n < count_; ++n) {
       const Vector<Real> r = length_of<upright>(frame, a_[n], b_[n], c_[n]);
       x_[n] = r.x;
@@ -304,6 +269,7 @@ class StepLoop {
     }
   }
 
+  // w_d(r), whose squares add up to the local density.
   void weigh() {
     const ManyBody<Real> law = s_.forces.many_body;
     for (int n = 0; n < count_; ++n) energy_[n] = many_body_weight(law, square_root(squared_[n]));
@@ -338,6 +304,7 @@ class StepLoop {
     }
   }
 
+  // Eqs. 3 to 5 along the line of centers, as force over distance; zero beyond the cutoff (Eq. 6).
   template <bool general_exponent>
   void evaluate_central() {
     const Real cutoff_squared = s_.forces.cutoff_squared;
@@ -370,7 +337,7 @@ class StepLoop {
         Sum<Real>& sum = sum_[one_lane ? 0 : lane_[n]];
         const Vector<Real> force = {u_[n], v_[n], w_[n]};
         add_vector(sum, force);
-        if constexpr (reading) add_tally(sum, {x_[n], y_[n], z_[n]}, force, energy_[n]);
+        if constexpr (reading) add_energy(sum, {x_[n], y_[n], z_[n]}, force, energy_[n]);
       }
       return end;
     }
@@ -385,7 +352,7 @@ class StepLoop {
       Sum<Real>& sum = sum_[one_lane ? 0 : lane_[n]];
       const Vector<Real> r = {x_[n], y_[n], z_[n]};
       add_force(sum, r, force_[n]);
-      if constexpr (reading) add_tally(sum, r, force_[n], energy_[n]);
+      if constexpr (reading) add_energy(sum, r, force_[n], energy_[n]);
     }
     return end;
   }
@@ -470,13 +437,13 @@ class StepLoop {
       s_.image[i].y += down[1] - wrapped[1];
       s_.image[i].z += down[2] - wrapped[2];
     }
-    if (s_.ball) {
-      const Ball& ball = s_.ball[i];
-      const FourWords center = four_at(&ball.x);
+    if (s_.sphere) {
+      const BoundingSphere& sphere = s_.sphere[i];
+      const FourWords center = four_at(&sphere.x);
       const FourFloats apart =
           __builtin_convertvector(reinterpret_cast<FourInts>(place - center), FourFloats) *
           FourFloats{s_.cells.xx, s_.cells.yy, s_.cells.zz, 0};
-      if (list_square({apart[0], apart[1], apart[2]}) > ball.radius * ball.radius)
+      if (list_square({apart[0], apart[1], apart[2]}) > sphere.radius * sphere.radius)
         chunk_.expired = true;
     }
     const FourWords next = words(speed) | (v & ~kThree);
@@ -509,8 +476,8 @@ class StepLoop {
     if constexpr (reading) {
       s_.force[i] = bonded.force;
       s_.next_velocity[i] = v;
-      tally(sum_[0], chunk_.tally.pair_energy, chunk_.tally.pair_virial);
-      tally(bonded, chunk_.tally.bond_energy, chunk_.tally.bond_virial);
+      add_sum(sum_[0], sums_.pair_energy, sums_.pair_virial);
+      add_sum(bonded, sums_.bond_energy, sums_.bond_virial);
     } else {
       kick<!plain>(s_.motion, r, v, force);
       move_on(s_, i, r, v, chunk_);
@@ -529,13 +496,13 @@ class StepLoop {
     if (sum.stretch >= kStretched && tag > chunk_.stretched) chunk_.stretched = tag;
     if (sum.stretch == kBroken && tag > chunk_.broken) chunk_.broken = tag;
     if constexpr (reading) {
-      tally(sum.bonds, chunk_.tally.bond_energy, chunk_.tally.bond_virial);
-      tally(sum.angles, chunk_.tally.angle_energy, chunk_.tally.angle_virial);
+      add_sum(sum.bonds, sums_.bond_energy, sums_.bond_virial);
+      add_sum(sum.angles, sums_.angle_energy, sums_.angle_virial);
     }
   }
 
   template <class F>
-  static void tally(const Sum<F>& sum, double& energy, double virial[6]) {
+  static void add_sum(const Sum<F>& sum, double& energy, double virial[6]) {
     energy += 0.5 * static_cast<double>(sum.energy);
     for (int a = 0; a < 6; ++a) virial[a] += 0.5 * static_cast<double>(sum.virial[a]);
   }
@@ -553,6 +520,7 @@ class StepLoop {
 
   const StepRows<P>& s_;
   Chunk& chunk_;
+  EnergyAndVirial& sums_ = chunk_.energy_and_virial;
   float limit_;
   Lengths lengths_;
   int count_ = 0, segments_ = 0;

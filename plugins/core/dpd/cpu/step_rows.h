@@ -27,11 +27,11 @@ struct Chunk {
   Chunk(int first, int last) : first(first), last(last) {}
 
   int first = 0, last = 0;
-  bool expired = false;                     // a particle has left its ball
+  bool expired = false;                     // a particle has left its sphere
   std::uint32_t lost = 0;                   // the largest tag of those that are
   std::uint32_t stretched = 0, broken = 0;  // the largest tags of those with such FENE bonds
   std::int64_t entries = 0;                 // of its lists
-  EnergyAndVirial tally;
+  EnergyAndVirial energy_and_virial;
 };
 
 // Bonds, angles and special neighbors, by slot: particles that have some are numbered.
@@ -56,8 +56,8 @@ struct StepRows {
   Forces<P> forces;
   Motion<P> motion;
   bool plain, transverse;
-  int lanes;         // of lanes_of()
-  const Ball* ball;  // null when lists have expired anyway
+  int lanes;                     // of lanes_of()
+  const BoundingSphere* sphere;  // null when lists have expired anyway
   const typename P::Position* position;
   const typename P::Velocity* velocity;
   const std::uint32_t* near;  // high words of positions, one place in four words
@@ -76,7 +76,7 @@ struct StepRows {
 template <class P>
 struct ListRows {
   Cells cells;
-  const Ball* ball;
+  const BoundingSphere* sphere;
   const int* cell;
   const CellRange* range[2];  // of each cell: of the rank, and ghosts; null where there are none
   const typename P::Velocity* velocity;
@@ -101,8 +101,9 @@ struct StepKernels {
   void (*step)(const StepRows<P>& rows, bool reading, const std::uint32_t* entries, Chunk& chunk);
   // The densities of the chunk's particles.
   void (*density)(const StepRows<P>& rows, const std::uint32_t* entries, Chunk& chunk);
-  // Balls, cells and places in memory.
-  void (*place)(const StepRows<P>& rows, int first, int last, Ball* ball, std::uint32_t* key);
+  // Spheres, cells and places in memory.
+  void (*place)(const StepRows<P>& rows, int first, int last, BoundingSphere* sphere,
+                std::uint32_t* key);
   // Lists one after the other. Returns how many entries there are; more than `room`: they do not
   // fit, and are at least so many.
   std::int64_t (*list)(const ListRows<P>& rows, int first, int last, const Candidates& candidates,

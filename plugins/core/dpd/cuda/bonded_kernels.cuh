@@ -20,13 +20,13 @@ template <class P>
 struct BondedStep {
   int count;
   long long number;
-  Watch watch;
+  StepStatus status;
   BondedTerms terms;
   Bonds bonds;
   const typename P::Position* position;
   const typename P::Velocity* velocity;
   Vector<typename P::Real>* added;  // sums of the particles, as Step::added
-  double* partial;                  // [blocks][kTallies], of bonds and of angles, if `reading`
+  double* partial;                  // [blocks][kStepSums], of bonds and of angles, if `reading`
   StretchReport* stretch;
 };
 
@@ -35,7 +35,7 @@ template <class P, bool reading>
 __global__ void bonded_kernel(const BondedStep<P> s, int first) {
   using Real = typename P::Real;
   const int i = first + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const bool here = i < s.count && !stale(s.watch, s.number);
+  const bool here = i < s.count && !stale(s.status, s.number);
   BondedSum sum;
   if (here) {
     const int2 range = s.bonds.range[i];
@@ -48,14 +48,14 @@ __global__ void bonded_kernel(const BondedStep<P> s, int first) {
     if (sum.stretch == kBroken) atomicMax(&s.stretch->broken, s.velocity[i].tag);
   }
   if constexpr (reading) {
-    double value[kTallies] = {0.5 * sum.bonds.energy};
+    double value[kStepSums] = {0.5 * sum.bonds.energy};
     value[7] = 0.5 * sum.angles.energy;
     for (int a = 0; a < 6; ++a) {
       value[1 + a] = 0.5 * sum.bonds.virial[a];
       value[8 + a] = 0.5 * sum.angles.virial[a];
     }
     add_over_block(value, static_cast<int>(blockDim.x / 32),
-                   s.partial + static_cast<std::size_t>(blockIdx.x) * kTallies);
+                   s.partial + static_cast<std::size_t>(blockIdx.x) * kStepSums);
   }
 }
 
@@ -68,7 +68,7 @@ class BondedSums {
       : wanted_(has_bonded_terms(settings)),
         terms_(bonded_terms_of<P>(settings.box, nullptr, nullptr)),
         stretch_(1),
-        total_(kTallies) {
+        total_(kStepSums) {
     take({settings}, stream);
   }
 
@@ -91,7 +91,7 @@ class BondedSums {
   void reserve(std::size_t particles, std::size_t block) {
     if (!wanted_ || particles <= added_.size()) return;
     added_ = DeviceBuffer<Vector<typename P::Real>>(particles);
-    partial_ = DeviceBuffer<double>((particles / block + 3) * kTallies);
+    partial_ = DeviceBuffer<double>((particles / block + 3) * kStepSums);
   }
 
   // At the beginning of an advance().
@@ -109,13 +109,13 @@ class BondedSums {
     terms.angles = angles_.data() + table * angles_of_table_;
     const BondedStep<P> s{step.count,
                           step.number,
-                          step.watch,
+                          step.status,
                           terms,
                           step.bonds,
                           step.position,
                           step.velocity,
                           added_.data(),
-                          partial_.data() + static_cast<std::size_t>(first / block) * kTallies,
+                          partial_.data() + static_cast<std::size_t>(first / block) * kStepSums,
                           stretch_.data()};
     const auto kernel = reading ? &bonded_kernel<P, true> : &bonded_kernel<P, false>;
     kernel<<<blocks_for(step.count - first, block), block, 0, stream>>>(s, first);
@@ -126,13 +126,13 @@ class BondedSums {
 
   // What the last step of an advance() found. wait() waits for what is in the stream.
   template <class Wait>
-  void add_to(EnergyAndVirial& tally, int blocks, cudaStream_t stream, const Wait& wait) const {
+  void add_to(EnergyAndVirial& total, int blocks, cudaStream_t stream, const Wait& wait) const {
     const EnergyAndVirial sums =
         energy_and_virial_of(blocks, partial_.data(), total_, stream, wait);
-    tally.bond_energy = sums.pair_energy;
-    tally.angle_energy = sums.bond_energy;
-    std::copy_n(sums.pair_virial, 6, tally.bond_virial);
-    std::copy_n(sums.bond_virial, 6, tally.angle_virial);
+    total.bond_energy = sums.pair_energy;
+    total.angle_energy = sums.bond_energy;
+    std::copy_n(sums.pair_virial, 6, total.bond_virial);
+    std::copy_n(sums.bond_virial, 6, total.angle_virial);
   }
   template <class Wait>
   StretchReport stretch(cudaStream_t stream, const Wait& wait) const {

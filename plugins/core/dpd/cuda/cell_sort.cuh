@@ -66,7 +66,7 @@ struct CellSort {
 // One thread per particle: its key, and a place in its cell.
 template <class P>
 __global__ void count_kernel(int count, long long step, const __grid_constant__ CellSort sort,
-                             const __grid_constant__ Motion<P> motion, Watch watch,
+                             const __grid_constant__ Motion<P> motion, StepStatus status,
                              const typename P::Position* position,
                              const typename P::Velocity* velocity) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -74,9 +74,9 @@ __global__ void count_kernel(int count, long long step, const __grid_constant__ 
   const typename P::Position p = position[i];
   const typename P::Velocity v = velocity[i];
   if (outside(motion.frame.open, high_word(p.x), high_word(p.y), high_word(p.z)))
-    lose(watch, v.tag, step);
-  const Ball ball = ball_of<P>(sort.cells, motion, p, v);
-  const unsigned key = morton_key(sort.cells, ball.x, ball.y, ball.z),
+    lose(status, v.tag, step);
+  const BoundingSphere sphere = bounding_sphere_of<P>(sort.cells, motion, p, v);
+  const unsigned key = morton_key(sort.cells, sphere.x, sphere.y, sphere.z),
                  rank = sort.rank[cell_of_key(sort.cells, key)];
   sort.key[i] = key;
   sort.place[i] = {rank, atomicAdd(&sort.number[rank], 1u)};
@@ -113,11 +113,7 @@ static __global__ void __launch_bounds__(kThreads)
             first = min(thread * each, sort.in_all), last = min(first + each, sort.in_all);
   unsigned own = 0;
   for (int k = first; k < last; ++k) own += start[k];
-  unsigned before = own;
-  for (int d = 1; d < 32; d *= 2) {
-    const unsigned sum = __shfl_up_sync(kWarp, before, d);
-    if (lane >= d) before += sum;
-  }
+  unsigned before = warp_prefix_sum(own, lane);
   if (lane == 31) of_warp[thread / 32] = before;
   before -= own;
   __syncthreads();
@@ -141,11 +137,20 @@ static __global__ void __launch_bounds__(kThreads)
   if (k <= sort.in_all) sort.start[k] = start[k];
 }
 
+// Particles where they were and where they will be, in the order of cells.
+template <class P>
+struct Reordering {
+  Particle<P> from, to;
+  BoundingSphere* sphere;
+  unsigned* where;  // of each particle by index of the host; may be null
+};
+
 // One thread per particle: takes it to its new place.
 template <class P>
 __global__ void reorder_kernel(int count, const __grid_constant__ CellSort sort,
-                               const __grid_constant__ Motion<P> motion, Shorts shorts,
-                               Particle<P> from, Particle<P> to, Ball* ball, unsigned* where) {
+                               const __grid_constant__ Motion<P> motion, ShortFormat shorts,
+                               const __grid_constant__ Reordering<P> move) {
+  const auto& [from, to, sphere, where] = move;
   const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (sort.in_all <= kFewCells)
     for (int c = k; c < sort.in_all; c += static_cast<int>(gridDim.x * blockDim.x))
@@ -166,7 +171,7 @@ __global__ void reorder_kernel(int count, const __grid_constant__ CellSort sort,
   const unsigned origin = from.origin[old];
   to.origin[i] = origin;
   if (where) where[origin] = i;
-  ball[i] = ball_of<P>(sort.cells, motion, p, v);
+  sphere[i] = bounding_sphere_of<P>(sort.cells, motion, p, v);
 }
 
 // Sorts the particles of an engine.
@@ -207,18 +212,16 @@ class CellSorter {
   std::size_t cells() const { return range_.size(); }
   const int2* range() const { return range_.data(); }  // of each cell
 
-  // From where they are at a step to their new places, with their balls. where: of each particle by
-  // index of the host, or null.
+  // From where they are at a step to their new places, with their spheres.
   void sort(int count, long long step, const Cells& cells, const Step<P>& base,
-            const Particle<P>& from, const Particle<P>& to, Ball* ball, unsigned* where,
-            cudaStream_t stream) {
+            const Reordering<P>& move, cudaStream_t stream) {
     const CellSort sort{cells,         static_cast<int>(range_.size()),
                         rank_.data(),  number_.data(),
                         start_.data(), key_.data(),
                         place_.data(), member_.data()};
     const int blocks = blocks_for(count, 256);
-    count_kernel<P><<<blocks, 256, 0, stream>>>(count, step, sort, base.motion, base.watch,
-                                                from.position, from.velocity);
+    count_kernel<P><<<blocks, 256, 0, stream>>>(count, step, sort, base.motion, base.status,
+                                                move.from.position, move.from.velocity);
     check_launch();
     if (sort.in_all <= kFewCells) {
       few_cells_kernel<<<blocks_for(std::max(count, sort.in_all + 1)), kThreads, 0, stream>>>(
@@ -230,8 +233,7 @@ class CellSorter {
           count, sort, range_.data());
     }
     check_launch();
-    reorder_kernel<P>
-        <<<blocks, 256, 0, stream>>>(count, sort, base.motion, base.shorts, from, to, ball, where);
+    reorder_kernel<P><<<blocks, 256, 0, stream>>>(count, sort, base.motion, base.shorts, move);
     check_launch();
   }
 

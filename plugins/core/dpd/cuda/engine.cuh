@@ -41,12 +41,12 @@ class CudaEngine final : OnDevice, public EngineBase {
         name_(name_of_device()),
         constants_(settings, stream_),
         bonded_(settings, stream_),
-        control_(1),
+        device_status_(1),
         in_stride_(settings, moment_units_, 2 * kFarAhead, stream_),
         intervals_(stream_),
-        total_(kTallies),
+        total_(kStepSums),
         base_(constants_.step()) {
-    base_.watch = {control_.data(), report_.get()};
+    base_.status = {device_status_.data(), host_status_.get()};
     if (is_sheared()) shear_box(base_, settings_of_tilted_box());
     made();
   }
@@ -56,7 +56,7 @@ class CudaEngine final : OnDevice, public EngineBase {
 
   void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
     const DeviceGuard here = use();
-    check_topology(arrays.count, topology);
+    check_topology(settings_, arrays.count, topology);
     count_ = arrays.count;
     lists_end();
     set_clock(clock);
@@ -64,45 +64,19 @@ class CudaEngine final : OnDevice, public EngineBase {
     energy_and_virial_ = {};
     const auto n = static_cast<std::size_t>(count_);
     allocate(n);
-    std::vector<unsigned> kind(n);
-    for (std::size_t i = 0; i < n; ++i)
-      kind[i] = static_cast<unsigned>(topology.type[i]) | topology.flags[i] << 16;
-    const auto kinds = on_device(kind, stream_);
-    const auto tags = on_device(topology.tag, n, stream_);
-    const unsigned none = ~0u;
-    bad_.upload(&none, stream_);
     if (count_ == 0) return;
-    if (arrays.image)
-      copy_in(image_.data(), arrays.image, n * sizeof(int3), stream_);
-    else
-      image_.clear(stream_);
     now_ = 0;
-    const int blocks = blocks_for(count_);
-    send(arrays.position);
-    enter_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, frame_, staging_.data(), kinds.data(),
-                                                      image_.data(), position_[0].data(),
-                                                      origin_[0].data(), bad_.data());
-    check_launch();
-    send(arrays.velocity);
-    enter_velocity_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, staging_.data(), tags.data(),
-                                                               velocity_[0].data(), bad_.data());
-    check_launch();
-    if (arrays.force) {
-      send(arrays.force);
-      enter_force_kernel<<<blocks, kThreads, 0, stream_>>>(count_, staging_.data(), force_.data());
-      check_launch();
-    } else {
-      force_.clear(stream_);
+    const unsigned bad =
+        enter_particles<P>(arrays, topology, frame_,
+                           {staging_, image_, position_[0], origin_[0], velocity_[0], force_},
+                           stream_, [this] { finish("upload"); });
+    if (bad != kNoneBad) {
+      count_ = 0;
+      refuse_particle(topology.tag[bad], arrays.position[bad]);
     }
     links_.take(n, topology, bonded_.wanted(), stream_);
     if (links_.any_bonds()) bonded_.reserve(n, kThreads / 4);
     look_at_laws();
-    unsigned first_bad;
-    bad_.download(&first_bad, stream_);
-    if (first_bad != none) {
-      count_ = 0;
-      refuse_particle(topology.tag[first_bad], arrays.position[first_bad]);
-    }
     for (int i = 0; is_sheared() && i < count_; ++i)
       if (!(topology.flags[i] & kIntegrated)) {
         count_ = 0;
@@ -114,19 +88,19 @@ class CudaEngine final : OnDevice, public EngineBase {
     const DeviceGuard here = use();
     if (count_ == 0) return;
     const int blocks = blocks_for(count_);
-    const unsigned* origin = origin_[origin_now_].data();
+    const HostOrder order{origin_[origin_now_].data()};
     if (arrays.position) {
-      leave_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, frame_, origin,
+      leave_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, frame_, order,
                                                         position_[now_].data(), staging_.data());
       receive(arrays.position);
     }
     if (arrays.velocity) {
-      leave_vector_kernel<<<blocks, kThreads, 0, stream_>>>(count_, origin, velocity_[now_].data(),
+      leave_vector_kernel<<<blocks, kThreads, 0, stream_>>>(count_, order, velocity_[now_].data(),
                                                             staging_.data());
       receive(arrays.velocity);
     }
     if (arrays.force) {
-      leave_vector_kernel<<<blocks, kThreads, 0, stream_>>>(count_, origin, force_.data(),
+      leave_vector_kernel<<<blocks, kThreads, 0, stream_>>>(count_, order, force_.data(),
                                                             staging_.data());
       receive(arrays.force);
     }
@@ -142,8 +116,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     check_velocities(count, tag, velocity);
     if (count_ == 0) return;
     if (position) {
-      const unsigned none = ~0u;
-      bad_.upload(&none, stream_);
+      bad_.upload(&kNoneBad, stream_);
       send(position);
       set_position_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(
           count_, frame_, origin_[origin_now_].data(), staging_.data(), position_[now_].data(),
@@ -151,7 +124,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       check_launch();
       unsigned index;
       fetch(bad_, &index, 1);
-      if (index != none) refuse_particle(tag[index], position[index]);
+      if (index != kNoneBad) refuse_particle(tag[index], position[index]);
     }
     send(velocity);
     set_velocity_kernel<<<blocks_for(count_), kThreads, 0, stream_>>>(
@@ -194,25 +167,25 @@ class CudaEngine final : OnDevice, public EngineBase {
 
   void allocate(std::size_t n) {
     cells_ = cells_of(settings_of_tilted_box(), count_, nullptr);
-    find_balls(cells_, 0);
+    find_bounding_spheres(cells_, 0);
     base_.cells = cells_;
     lanes_ = lanes_of(count_);
     if (n != position_[0].size()) {
       for (int k = 0; k < 2; ++k) {
         position_[k] = DeviceBuffer<Position>(n);
         velocity_[k] = DeviceBuffer<Velocity>(n);
-        short_[k] = DeviceBuffer<Short>(n);
+        short_[k] = DeviceBuffer<ShortPosition>(n);
         origin_[k] = DeviceBuffer<unsigned>(n);
       }
       image_ = DeviceBuffer<int3>(n);
       force_ = DeviceBuffer<Vector<Real>>(n);
-      ball_ = DeviceBuffer<Ball>(n);
-      ball_.clear(stream_);  // the first step looks, though lists are built after it anyway
+      sphere_ = DeviceBuffer<BoundingSphere>(n);
+      sphere_.clear(stream_);  // the first step looks, though lists are built after it anyway
       number_ = DeviceBuffer<int>(n);
       density_ = DeviceBuffer<Real>(settings_.pairs.has_densities() ? n : 0);
       staging_ = DeviceBuffer<Triple>(n);
       partial_ =
-          DeviceBuffer<double>(static_cast<std::size_t>(blocks_for(count_ * lanes_)) * kTallies);
+          DeviceBuffer<double>(static_cast<std::size_t>(blocks_for(count_ * lanes_)) * kStepSums);
       capacity_ = 0;
     }
     sorter_.reserve(n, cells_, stream_);
@@ -277,18 +250,18 @@ class CudaEngine final : OnDevice, public EngineBase {
   }
 
   void start_watching() {
-    report_->started = step_;
-    report_->expired = handled_ = -1;
-    report_->wanted = 0;
-    report_->lost = 0;
-    report_->refused = 0;
-    report_->overfull = 0;
-    const Control control{kNever, 0, 0};
-    control_.upload(&control, stream_);
+    host_status_->started = step_;
+    host_status_->expired = handled_ = -1;
+    host_status_->wanted = 0;
+    host_status_->lost = 0;
+    host_status_->refused = 0;
+    host_status_->overfull = 0;
+    const DeviceStatus control{kNever, 0, 0};
+    device_status_.upload(&control, stream_);
   }
   void set_expired(std::int64_t step) {
-    const Control control{step, 0, 0};
-    control_.upload(&control, stream_);
+    const DeviceStatus control{step, 0, 0};
+    device_status_.upload(&control, stream_);
   }
 
   Step<P> step_arguments(std::int64_t number, std::size_t table) {
@@ -304,7 +277,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     }
     s.bonds = links_.bonds();
     s.lists = lists();
-    s.ball = ball_.data();
+    s.sphere = sphere_.data();
     s.image = image_.data();
     s.origin = origin_[origin_now_].data();
     s.position = position_[now_].data();
@@ -317,7 +290,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     s.partial = partial_.data();
     return s;
   }
-  Lists lists() const {
+  NeighborLists lists() const {
     return {entry_.data(), number_.data(), capacity_, count_, kIntegers<P> ? kThreads / lanes_ : 0};
   }
 
@@ -327,7 +300,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     bonded_.launch(s, table, 0, kThreads / lanes_, reading, stream_);
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
     if (change >= 0)
-      s.meter = in_stride_.meter(settings_.velocity_changes[change], number, stream_);
+      s.moments = in_stride_.moment_sums(settings_.velocity_changes[change], number, stream_);
     const int blocks = blocks_for(count_ * lanes_);
     if (settings_.pairs.has_densities()) {
       const auto kernel = density_kernel_of<P, AllParticles>(plain_, lanes_);
@@ -348,8 +321,8 @@ class CudaEngine final : OnDevice, public EngineBase {
     // What a build wrote is read before the kernel waits for the one before it.
     config.numAttrs = overlap_ && number != built_ ? 1 : 0;
     if (change < 0) return check(cudaLaunchKernelEx(&config, kernel, s, AllParticles{}), "launch");
-    const auto metered = metered_kernel_of<P>(plain_, lanes_);
-    check(cudaLaunchKernelEx(&config, metered, s, AllMetered{}), "launch");
+    const auto with_moments = moments_kernel_of<P>(plain_, lanes_);
+    check(cudaLaunchKernelEx(&config, with_moments, s, AllWithMoments{}), "launch");
     const auto k = static_cast<std::size_t>(change);
     drive_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(
         s, {settings_.velocity_changes[k], moment_units_.scale(), target_of(k, number),
@@ -414,7 +387,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       while (next <= to) {
         const long long near = count_ < kMany ? kAhead : kAheadOfMany,
                         ahead = next < expected_ ? kFarAhead : near;
-        const auto may_launch = [&] { return trouble() || report_->started >= next - ahead; };
+        const auto may_launch = [&] { return trouble() || host_status_->started >= next - ahead; };
         wait_alone(may_launch, stream_, limit_, "step", interrupted);
         if (trouble()) {
           next = repair(buffer_of);
@@ -463,45 +436,46 @@ class CudaEngine final : OnDevice, public EngineBase {
   }
 
   bool trouble() const {
-    return report_->expired > handled_ || report_->wanted > static_cast<unsigned>(capacity_) ||
-           report_->lost || report_->refused || report_->overfull;
+    return host_status_->expired > handled_ ||
+           host_status_->wanted > static_cast<unsigned>(capacity_) || host_status_->lost ||
+           host_status_->refused || host_status_->overfull;
   }
 
   template <class BufferOf>
   std::int64_t repair(const BufferOf& buffer_of) {
-    if (report_->overfull) {
+    if (host_status_->overfull) {
       check(cudaStreamSynchronize(stream_), "step");
-      report_->overfull = 0;
+      host_status_->overfull = 0;
       --counters_.intervals;  // it has done nothing
       intervals_.give_up();   // until other particles or coefficients come
       set_expired(kNever);
       return intervals_.begin();
     }
-    if (report_->refused) {
+    if (host_status_->refused) {
       check(cudaStreamSynchronize(stream_), "step");
-      step_ = report_->refused;
+      step_ = host_status_->refused;
       now_ = buffer_of(step_);
       lists_end();
       refuse_change(step_);
     }
-    if (report_->lost) {
+    if (host_status_->lost) {
       check(cudaStreamSynchronize(stream_), "step");
-      step_ = report_->expired;
+      step_ = host_status_->expired;
       now_ = buffer_of(step_);
       lists_end();
       look_at_bonds();
-      lose_particle(report_->lost);
+      lose_particle(host_status_->lost);
     }
-    if (report_->wanted > static_cast<unsigned>(capacity_)) {
+    if (host_status_->wanted > static_cast<unsigned>(capacity_)) {
       check(cudaStreamSynchronize(stream_), "step");
-      const unsigned wanted = report_->wanted;
-      report_->wanted = 0;
+      const unsigned wanted = host_status_->wanted;
+      host_status_->wanted = 0;
       make_room(static_cast<int>(wanted + wanted / 8));
       set_expired(built_);
     } else {
-      const std::int64_t held = report_->expired - built_;
-      find_balls(cells_, held);
-      built_ = report_->expired;
+      const std::int64_t held = host_status_->expired - built_;
+      find_bounding_spheres(cells_, held);
+      built_ = host_status_->expired;
       expected_ = built_ + held - 2;
     }
     now_ = buffer_of(built_);
@@ -531,10 +505,12 @@ class CudaEngine final : OnDevice, public EngineBase {
     const int there = now_ ^ 1, origin_there = origin_now_ ^ 1;
     sorter_.sort(
         count_, step, cells_, base_,
-        {position_[now_].data(), velocity_[now_].data(), nullptr, origin_[origin_now_].data()},
-        {position_[there].data(), velocity_[there].data(), short_[there].data(),
-         origin_[origin_there].data()},
-        ball_.data(), links_.where(), stream_);
+        {{position_[now_].data(), velocity_[now_].data(), nullptr, origin_[origin_now_].data()},
+         {position_[there].data(), velocity_[there].data(), short_[there].data(),
+          origin_[origin_there].data()},
+         sphere_.data(),
+         links_.where()},
+        stream_);
     position_[0].swap(position_[1]);
     velocity_[0].swap(velocity_[1]);
     short_[0].swap(short_[1]);
@@ -542,12 +518,12 @@ class CudaEngine final : OnDevice, public EngineBase {
     const auto kernel = links_.any_specials() ? &list_kernel<P, true> : &list_kernel<P, false>;
     ListArguments arguments{cells_,
                             !base_.motion.frame.tilted,
-                            base_.watch,
+                            base_.status,
                             sorter_.range(),
                             lists(),
                             origin_[origin_now_].data(),
                             links_.specials(excluded_kinds(settings_.pairs)),
-                            ball_.data()};
+                            sphere_.data()};
     arguments.shares = list_shares();
     kernel<<<list_grid(), kThreads, 0, stream_>>>(arguments, velocity_[now_].data());
     check_launch();
@@ -564,9 +540,9 @@ class CudaEngine final : OnDevice, public EngineBase {
   BondedSums<P> bonded_;
   VelocitySums velocity_sums_;
   StrideChanges in_stride_;
-  DeviceBuffer<Control> control_;
+  DeviceBuffer<DeviceStatus> device_status_;
   DeviceBuffer<double> total_;
-  MappedMemory<Report> report_;
+  MappedMemory<HostStatus> host_status_;
   Step<P> base_;  // what does not change from step to step
   Cells cells_;
   int count_ = 0, lanes_ = 1, capacity_ = 0;
@@ -577,14 +553,14 @@ class CudaEngine final : OnDevice, public EngineBase {
   std::int64_t handled_ = -1, built_ = -1, expected_ = -1;  // expected_: lists hold until then
   DeviceBuffer<Position> position_[2];
   DeviceBuffer<Velocity> velocity_[2];
-  DeviceBuffer<Short> short_[2];
+  DeviceBuffer<ShortPosition> short_[2];
   DeviceBuffer<int3> image_;  // by index of the host
   DeviceBuffer<unsigned> origin_[2];
   CellSorter<P> sorter_;
   SortedLinks links_;
   DeviceBuffer<Vector<Real>> force_;
   DeviceBuffer<Real> density_;  // of many-body forces
-  DeviceBuffer<Ball> ball_;
+  DeviceBuffer<BoundingSphere> sphere_;
   DeviceBuffer<unsigned> entry_;
   DeviceBuffer<int> number_;
   DeviceBuffer<Triple> staging_;

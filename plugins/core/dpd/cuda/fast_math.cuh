@@ -7,9 +7,9 @@
 
 namespace manymove::dpd {
 
-// Relative errors of a few 1e-7; a normal variable is within 1e-6 of Exact's, except where it is
-// below 1e-3 in both.
-struct Fast {
+// Relative errors of a few 1e-7; a normal variable is within 1e-6 of ExactMath's, except where it
+// is below 1e-3 in both.
+struct FastMath {
   static __device__ void root(float squared, float& r, float& inverse) {
     asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(squared));
     inverse = squared > 1e-20f ? inverse : 0.0f;
@@ -52,11 +52,11 @@ struct Fast {
 
 template <class P>
 struct MathOf {
-  using type = Exact;
+  using type = ExactMath;
 };
 template <>
 struct MathOf<Mixed> {
-  using type = Fast;
+  using type = FastMath;
 };
 
 }  // namespace manymove::dpd

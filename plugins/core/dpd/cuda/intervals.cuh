@@ -12,8 +12,8 @@ class Intervals {
   // The kernel reports only at its end, and the host checks for interruption between two of them.
   static constexpr std::int64_t kMostSteps = 1024;
 
-  explicit Intervals(cudaStream_t stream) : meeting_(kIntegers<P> ? 1 : 0) {
-    if constexpr (kIntegers<P>) meeting_.clear(stream);
+  explicit Intervals(cudaStream_t stream) : barrier_(kIntegers<P> ? 1 : 0) {
+    if constexpr (kIntegers<P>) barrier_.clear(stream);
   }
 
   bool serve() const { return blocks_ > 0; }
@@ -32,7 +32,7 @@ class Intervals {
     const int blocks = blocks_for(count * lanes), tile = kThreads / lanes,
               multiprocessors = attribute(cudaDevAttrMultiProcessorCount);
     give_up();
-    if (!attribute(cudaDevAttrCooperativeLaunch) || blocks > kMostMeeting ||
+    if (!attribute(cudaDevAttrCooperativeLaunch) || blocks > kMostBarrierBlocks ||
         blocks > multiprocessors * kIntervalBlocks)
       return;
     cudaFuncAttributes compiled;
@@ -57,7 +57,7 @@ class Intervals {
   void launch(Interval a, std::int64_t steps, cudaStream_t stream) {
     begin_ = a.step.number;
     a.steps = static_cast<int>(steps);
-    a.meeting = meeting_.data();
+    a.barrier = barrier_.data();
     a.ghosts = ghosts_;
     a.pairs = pairs_;
     void* arguments[] = {&a};
@@ -72,7 +72,7 @@ class Intervals {
   int blocks_ = 0, ghosts_ = 0, pairs_ = 0;  // blocks: none if the kernel does not serve
   std::size_t bytes_ = 0;                    // of shared memory
   std::int64_t begin_ = 0;
-  DeviceBuffer<Meeting> meeting_;
+  DeviceBuffer<GridBarrier> barrier_;
 };
 
 }  // namespace manymove::dpd

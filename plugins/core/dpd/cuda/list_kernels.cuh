@@ -4,75 +4,9 @@
 
 #include "../engine_base.h"
 #include "link_rows.h"
+#include "step_status.cuh"
 
 namespace manymove::dpd {
-
-constexpr int kThreads = 256;
-constexpr unsigned kWarp = 0xffffffffu;
-
-// Words of shared memory by their addresses, which have 32 bits. With pointers and indices the
-// compiler adds the base of the array to each address again, which costs 2 % more instructions in
-// the kernel of a step: hence the assembler.
-__device__ inline unsigned shared_address(const unsigned* word) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(word));
-}
-__device__ inline void store_shared(unsigned address, unsigned value) {
-  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
-}
-__device__ inline unsigned load_shared(unsigned address) {
-  unsigned value;
-  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
-  return value;
-}
-
-// ---- what kernels tell each other and the host ----
-
-struct Control {
-  long long expired;  // from this step on the lists do not hold
-  unsigned wanted;    // entries that the longest list would have, if there is no room for it
-  unsigned lost;      // tag
-};
-// Steps are not negative. On several ranks the host writes -1 to `expired` when it gives up waiting
-// for another rank: kernels of steps do nothing then, and what should have come is not read.
-__device__ inline bool given_up(const Control& control) {
-  return static_cast<const volatile Control&>(control).expired < 0;
-}
-
-// The same in the host's memory, with the step that the last kernel began.
-struct Report {
-  volatile long long started, expired;
-  volatile unsigned wanted, lost;
-  volatile long long refused;  // the step at whose end a change of velocities was impossible, or 0
-  volatile unsigned overfull;  // whether an interval did not fit into shared memory
-};
-
-struct Watch {
-  Control* control;
-  Report* report;
-};
-
-__device__ inline bool stale(const Watch& watch, long long step) {
-  // Both are read at once.
-  const long long expired = watch.control->expired;
-  const unsigned wanted = watch.control->wanted;
-  return (expired <= step) | (wanted != 0);
-}
-// The first step counts: where there are several ranks, kernels of two steps may run at a time.
-__device__ inline void expire(const Watch& watch, long long step) {
-  if (watch.control->expired > step) atomicMin(&watch.control->expired, step);
-  watch.report->expired = step;
-}
-__device__ inline void lose(const Watch& watch, unsigned tag, long long step) {
-  watch.control->lost = tag;
-  watch.report->lost = tag;
-  expire(watch, step);
-}
-
-// No later step begins.
-__device__ inline void refuse_change(const Watch& watch, long long step) {
-  watch.report->refused = step;
-  expire(watch, step + 1);
-}
 
 // ---- particles ----
 
@@ -80,11 +14,11 @@ template <class P>
 struct Particle {
   typename P::Position* position;
   typename P::Velocity* velocity;
-  Short* shorts;
+  ShortPosition* shorts;
   unsigned* origin;  // index of the host
 };
 
-struct Lists {
+struct NeighborLists {
   unsigned* entry;  // groups of kGroup: [capacity / kGroup][stride][kGroup]
   int* number;      // of entries
   int capacity, stride;
@@ -99,7 +33,7 @@ __device__ inline unsigned low_bits(int k) { return k >= 32 ? ~0u : (1u << max(k
 // Bit q is set if particle j is not to be in the list of particle first + q: it is this particle,
 // or of the same tile, and has the pair in its own list. Of two particles of a tile, the one with
 // the larger index has the pair if the difference of their indices is odd, else the other one.
-__device__ inline unsigned left_out(const Lists& lists, unsigned first, unsigned j) {
+__device__ inline unsigned left_out(const NeighborLists& lists, unsigned first, unsigned j) {
   const auto ahead = static_cast<int>(j - first);
   const unsigned itself = static_cast<unsigned>(ahead) < 32 ? 1u << ahead : 0u;
   if (!lists.tile) return itself;
@@ -153,12 +87,12 @@ struct alignas(8) CellPlace {
 struct ListArguments {
   Cells cells;
   bool upright;
-  Watch watch;
+  StepStatus status;
   const int2* range;  // of each cell
-  Lists lists;
+  NeighborLists lists;
   const unsigned* origin;  // by which `specials` knows a particle
   Specials specials;
-  const Ball* ball;
+  const BoundingSphere* sphere;
   // Where there are several ranks: the cells whose lists these are, and ghosts of each cell, or
   // null where none are needed.
   int number = 0;
@@ -207,7 +141,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
     for (int p = 0; p < 2; ++p) {
       const float4 own = m.own[q + p];
       center[p] = {own.x, own.y, own.z, own.w, m.limit[q + p]};
-      n[p] = fresh ? 0 : __shfl_sync(kWarp, number, q + p);
+      n[p] = fresh ? 0 : __shfl_sync(kWholeWarp, number, q + p);
       filled[p] = n[p] % kGroup;
       if (special && q + p < owned) specials[p] = a.specials.of(a.origin[i + p]);
     }
@@ -243,7 +177,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
             entry = (entry & kIndexBits) | kind << 30;
           }
         }
-        const unsigned vote = __ballot_sync(kWarp, in);
+        const unsigned vote = __ballot_sync(kWholeWarp, in);
         if (in) m.row[p][filled[p] + __popc(vote & below)] = entry;
         filled[p] += __popc(vote);
       }
@@ -305,17 +239,12 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
           in[p] |= 1u << b;
       numbers |= static_cast<unsigned>(__popc(in[p])) << 8 * p;
     }
-    unsigned before = numbers;
-#pragma unroll
-    for (int d = 1; d < 32; d *= 2) {
-      const unsigned sum = __shfl_up_sync(kWarp, before, d);
-      if (lane >= d) before += sum;
-    }
-    const unsigned all = __shfl_sync(kWarp, before, 31);
+    unsigned before = warp_prefix_sum(numbers, lane);
+    const unsigned all = value_of_lane(before, 31);
     before -= numbers;
     const auto of = [](unsigned word, int p) { return static_cast<int>(word >> 8 * p & 0xffu); };
     // What the list of this quarter's particle has, of which an unfinished group is continued.
-    const int had = fresh ? 0 : __shfl_sync(kWarp, number, q + quarter);
+    const int had = fresh ? 0 : __shfl_sync(kWholeWarp, number, q + quarter);
     uint4* groups = mine + static_cast<std::size_t>(had / kGroup) * apart;
     if (!fresh) {
       if (lane % 8 == 0 && had % kGroup > 0 && had < a.lists.capacity) row[0] = *groups;
@@ -323,7 +252,7 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
     }
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
-      const int begun = fresh ? 0 : __shfl_sync(kWarp, number, q + p) % kGroup;
+      const int begun = fresh ? 0 : __shfl_sync(kWholeWarp, number, q + p) % kGroup;
       unsigned* const its = m.row_of(p) + begun;
       unsigned at = shared_address(its + of(before, p));
 #pragma unroll
@@ -345,191 +274,240 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
   }
 }
 
-template <class P, bool special, bool ranks = false>
-__global__ void __launch_bounds__(kThreads, 3)
-    list_kernel(const __grid_constant__ ListArguments a, const typename P::Velocity* velocity) {
-  constexpr int kMost = ListMemory::kMost;
-  __shared__ ListMemory memory[kThreads / 32];
-  const Cells& cells = a.cells;
-  int cell_x = static_cast<int>(blockIdx.x * (kThreads / 32) + threadIdx.x / 32),
-      cell_y = static_cast<int>(blockIdx.y), cell_z = static_cast<int>(blockIdx.z);
-  const int lane = static_cast<int>(threadIdx.x % 32);
-  int share = 0;
-  if constexpr (ranks) {
-    if (cell_x >= a.number) return;
-    const CellPlace place = a.cell[cell_x];
-    cell_x = place.x;
-    cell_y = place.y;
-    cell_z = place.z;
-  } else {
-    share = cell_x % a.shares;
-    cell_x /= a.shares;
-    if (cell_x + cell_y + cell_z + lane == 0 && !a.watch.control->lost)
-      a.watch.control->expired = kNever;
-    if (cell_x >= cells.here[0]) return;
-  }
-  const int2 cell_range = a.range[(cell_z * cells.here[1] + cell_y) * cells.here[0] + cell_x];
-  int2 own = cell_range;
-  if constexpr (!ranks) {
-    const int number = cell_range.y - cell_range.x;
-    own = {cell_range.x + number * share / a.shares,
-           cell_range.x + number * (share + 1) / a.shares};
-  }
-  if (own.x == own.y) return;
-  ListMemory& m = memory[threadIdx.x / 32];
+// The particles in the cells around a cell, numbered one after the other: each lane has one of the
+// cells that are not empty.
+struct Surroundings {
+  int first;       // first particle of this lane's cell, less those of the cells before it
+  int before;      // particles of the cells before it
+  int candidates;  // particles in all of them
 
-  const int other = lane < 27 ? neighbor_cell(cells, cell_x, cell_y, cell_z, lane) : -1;
-  // Each lane has one of the cells around that are not empty: its first particle, less those of the
-  // cells before it, and how many these are.
-  int first, before, candidates;
-  const auto look_around = [&](const int2* range) {
+  // cell: of this lane, or -1. memory: for 32 cells.
+  __device__ __forceinline__ Surroundings(const int2* range, int cell, int lane, unsigned* memory) {
     first = 0;
     int number = 0;
-    if (other >= 0) {
-      first = range[other].x;
-      number = range[other].y - first;
+    if (cell >= 0) {
+      first = range[cell].x;
+      number = range[cell].y - first;
     }
-    const unsigned vote = __ballot_sync(kWarp, number > 0);
-    int2* cell = reinterpret_cast<int2*>(m.row);
-    if (number > 0) cell[__popc(vote & ((1u << lane) - 1u))] = {first, number};
+    const unsigned vote = __ballot_sync(kWholeWarp, number > 0);
+    int2* filled = reinterpret_cast<int2*>(memory);
+    if (number > 0) filled[lanes_before(vote, lane)] = {first, number};
     __syncwarp();
     const bool taken = lane < __popc(vote);
-    first = taken ? cell[lane].x : 0;
-    number = taken ? cell[lane].y : 0;
+    first = taken ? filled[lane].x : 0;
+    number = taken ? filled[lane].y : 0;
     __syncwarp();
-    before = number;
-    for (int d = 1; d < 32; d *= 2) {
-      const int sum = __shfl_up_sync(kWarp, before, d);
-      if (lane >= d) before += sum;
-    }
-    candidates = __shfl_sync(kWarp, before, 31);
+    before = warp_prefix_sum(number, lane);
+    candidates = value_of_lane(before, 31);
     before -= number;
     first -= before;
-  };
-  if constexpr (!ranks) look_around(a.range);
+  }
+  __device__ Surroundings() : first(0), before(0), candidates(0) {}
+  // Particle base + lane. begun: cells that begin before base, which is increased by those that
+  // begin in the 32 particles from there.
+  __device__ __forceinline__ int particle(int base, int lane, int& begun) const {
+    const auto after = static_cast<unsigned>(before - base);
+    const unsigned begins = __reduce_or_sync(kWholeWarp, after < 32 ? 1u << after : 0u);
+    const int j =
+        value_of_lane(first, begun + __popc(begins & ((2u << lane) - 1u)) - 1) + base + lane;
+    begun += __popc(begins);
+    return j;
+  }
+};
 
-  const Ball origin = a.ball[cell_range.x];
-  struct Near {
-    int x, y, z;  // relative to the first particle of the cell
-    float radius;
-  };
-  const auto relative = [&](int i) {
-    const Ball ball = a.ball[i];
-    return Near{static_cast<int>(ball.x - origin.x), static_cast<int>(ball.y - origin.y),
-                static_cast<int>(ball.z - origin.z), ball.radius};
-  };
-  const auto place = [&](int x, int y, int z) {
-    return list_place(cells, static_cast<unsigned>(x), static_cast<unsigned>(y),
-                      static_cast<unsigned>(z));
-  };
-  for (; own.x < own.y; own.x += 32) {
-    // Up to 32 particles of the cell at a time.
-    const int owned = min(32, own.y - own.x);
-    Near r{};
+// The center of a particle's sphere, relative to that of the first particle of its cell.
+struct RelativeSphere {
+  int x, y, z;
+  float radius;
+};
+__device__ inline RelativeSphere relative_to(const BoundingSphere& origin,
+                                             const BoundingSphere& sphere) {
+  return {static_cast<int>(sphere.x - origin.x), static_cast<int>(sphere.y - origin.y),
+          static_cast<int>(sphere.z - origin.z), sphere.radius};
+}
+__device__ inline ListPlace place_of(const Cells& cells, int x, int y, int z) {
+  return list_place(cells, static_cast<unsigned>(x), static_cast<unsigned>(y),
+                    static_cast<unsigned>(z));
+}
+
+// Up to 32 particles of a cell, whose lists a warp makes at a time: the box that bounds them, and
+// how far beyond it the center of a sphere may be, less its radius.
+struct OwnBox {
+  ListPlace low, high;
+  float reach;
+
+  // Lanes beyond `owned` are at the place of the first particle of the cell.
+  __device__ __forceinline__ OwnBox(const ListArguments& a, ListMemory& m,
+                                    const BoundingSphere& origin, int first, int owned, int lane) {
+    const Cells& cells = a.cells;
+    RelativeSphere r{};
     if (lane < owned) {
-      r = relative(own.x + lane);
-      const ListCenter center = cells.narrow ? ListCenter{__int_as_float(r.x), __int_as_float(r.y),
-                                                          __int_as_float(r.z), r.radius, 0}
-                                             : list_center(cells, place(r.x, r.y, r.z), r.radius);
+      r = relative_to(origin, a.sphere[first + lane]);
+      const ListCenter center = cells.narrow
+                                    ? ListCenter{__int_as_float(r.x), __int_as_float(r.y),
+                                                 __int_as_float(r.z), r.radius, 0}
+                                    : list_center(cells, place_of(cells, r.x, r.y, r.z), r.radius);
       m.own[lane] = {center.x, center.y, center.z, center.reach};
       m.limit[lane] = center.limit;
     }
-    // Lanes beyond are at the place of the first particle of the cell.
-    const ListPlace low = place(__reduce_min_sync(kWarp, r.x), __reduce_min_sync(kWarp, r.y),
-                                __reduce_min_sync(kWarp, r.z));
-    const ListPlace high = place(__reduce_max_sync(kWarp, r.x), __reduce_max_sync(kWarp, r.y),
-                                 __reduce_max_sync(kWarp, r.z));
-    const float widest = __uint_as_float(__reduce_max_sync(kWarp, __float_as_uint(r.radius)));
-    const float reach = a.upright && !cells.narrow ? (cells.cutoff + widest) * (1 + 3e-5f) : 1e18f;
+    low = place_of(cells, __reduce_min_sync(kWholeWarp, r.x), __reduce_min_sync(kWholeWarp, r.y),
+                   __reduce_min_sync(kWholeWarp, r.z));
+    high = place_of(cells, __reduce_max_sync(kWholeWarp, r.x), __reduce_max_sync(kWholeWarp, r.y),
+                    __reduce_max_sync(kWholeWarp, r.z));
+    const float widest = __uint_as_float(__reduce_max_sync(kWholeWarp, __float_as_uint(r.radius)));
+    reach = a.upright && !cells.narrow ? (cells.cutoff + widest) * (1 + 3e-5f) : 1e18f;
+  }
+  __device__ bool reaches(const ListPlace& p, float radius) const {
+    const ListPlace beyond = {fmaxf(fmaxf(low.x - p.x, p.x - high.x), 0.0f),
+                              fmaxf(fmaxf(low.y - p.y, p.y - high.y), 0.0f),
+                              fmaxf(fmaxf(low.z - p.z, p.z - high.z), 0.0f)};
+    return list_square(beyond) < (reach + radius) * (reach + radius);
+  }
+};
 
-    int number = 0;  // of entries of the particle of this lane
-    bool fresh = true;
-    int kept = 0;
+// The lists of up to 32 particles, which a warp makes at a time.
+template <class P, bool special>
+struct ListWarp {
+  static constexpr int kMost = ListMemory::kMost;
+  const ListArguments& a;
+  ListMemory& m;
+  const typename P::Velocity* velocity;
+  int lane, first, owned;  // the particles are first .. first + owned
+  int number = 0;          // entries of the particle of this lane
+  int kept = 0;            // candidates in the memory
+  bool fresh = true;       // no list has an entry yet
+
+  // Collects candidates from number `base` on, until there are enough for the registers.
+  __device__ __forceinline__ void collect(const Surroundings& around, const OwnBox& box,
+                                          const BoundingSphere& origin, int& base, int& begun) {
+    while (base < around.candidates && kept < kMost) {
+      bool near = base + lane < around.candidates;
+      const int j = around.particle(base, lane, begun);
+      RelativeSphere q{};
+      ListPlace p{};
+      if (near) {
+        q = relative_to(origin, a.sphere[j]);
+        p = place_of(a.cells, q.x, q.y, q.z);
+        near = box.reaches(p, q.radius);
+        if (a.cells.narrow) p = {__int_as_float(q.x), __int_as_float(q.y), __int_as_float(q.z)};
+      }
+      const unsigned vote = __ballot_sync(kWholeWarp, near);
+      if (near) {
+        const int k = kept + lanes_before(vote, lane);
+        m.candidate[k] = {p.x, p.y, p.z, __int_as_float(j)};
+        m.radius[k] = q.radius;
+      }
+      kept += __popc(vote);
+      base += 32;
+    }
+    __syncwarp();
+  }
+  // Appends the candidates that registers hold; what was collected beyond them is for the next
+  // time.
+  __device__ __forceinline__ void append_kept() {
+    const int some = min(kept, kMost);
+    if (a.cells.narrow)
+      append<P, special, true, false, kMost / 32>(a, m, lane, first, owned, some, number, velocity);
+    else if (some > 128)
+      append_batches<5>(some);
+    else if (some > 96)
+      append_batches<4>(some);
+    else if (some > 64)
+      append_batches<3>(some);
+    else if (some > 32)
+      append_batches<2>(some);
+    else
+      append_batches<1>(some);
+    const float4 rest = m.candidate[kMost + lane];
+    const float rest_radius = m.radius[kMost + lane];
+    __syncwarp();
+    kept -= some;
+    if (lane < kept) {
+      m.candidate[lane] = rest;
+      m.radius[lane] = rest_radius;
+    }
+    __syncwarp();
+    fresh = false;
+  }
+  template <int batches>
+  __device__ __forceinline__ void append_batches(int some) {
+    if constexpr (!special) {
+      if (fresh)
+        append_four<true, batches>(a, m, lane, first, owned, some, number);
+      else
+        append_four<false, batches>(a, m, lane, first, owned, some, number);
+    } else {
+      if (fresh)
+        append<P, special, false, true, batches>(a, m, lane, first, owned, some, number, velocity);
+      else
+        append<P, special, false, false, batches>(a, m, lane, first, owned, some, number, velocity);
+    }
+  }
+  __device__ __forceinline__ void write_numbers() const {
+    if (lane >= owned) return;
+    a.lists.number[first + lane] = number;
+    if (number <= a.lists.capacity) return;
+    atomicMax(&a.status.device->wanted, static_cast<unsigned>(number));
+    a.status.host->wanted = static_cast<unsigned>(number);
+  }
+};
+
+// The cell of a warp, and those of its particles whose lists the warp makes; empty if there is
+// nothing to do.
+template <bool ranks>
+__device__ __forceinline__ int2 own_range(const ListArguments& a, int lane, int3& cell,
+                                          int2& cell_range) {
+  cell = {static_cast<int>(blockIdx.x * (kThreads / 32) + threadIdx.x / 32),
+          static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.z)};
+  int share = 0;
+  if constexpr (ranks) {
+    if (cell.x >= a.number) return {0, 0};
+    const CellPlace place = a.cell[cell.x];
+    cell = {place.x, place.y, place.z};
+  } else {
+    share = cell.x % a.shares;
+    cell.x /= a.shares;
+    if (cell.x + cell.y + cell.z + lane == 0 && !a.status.device->lost)
+      a.status.device->expired = kNever;
+    if (cell.x >= a.cells.here[0]) return {0, 0};
+  }
+  cell_range = a.range[(cell.z * a.cells.here[1] + cell.y) * a.cells.here[0] + cell.x];
+  if constexpr (ranks) return cell_range;
+  const int number = cell_range.y - cell_range.x;
+  return {cell_range.x + number * share / a.shares, cell_range.x + number * (share + 1) / a.shares};
+}
+
+template <class P, bool special, bool ranks = false>
+__global__ void __launch_bounds__(kThreads, 3)
+    list_kernel(const __grid_constant__ ListArguments a, const typename P::Velocity* velocity) {
+  __shared__ ListMemory memory[kThreads / 32];
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  int3 cell;
+  int2 cell_range;
+  int2 own = own_range<ranks>(a, lane, cell, cell_range);
+  if (own.x == own.y) return;
+  ListMemory& m = memory[threadIdx.x / 32];
+
+  const int other = lane < 27 ? neighbor_cell(a.cells, cell.x, cell.y, cell.z, lane) : -1;
+  Surroundings around;
+  if constexpr (!ranks) around = Surroundings(a.range, other, lane, m.row[0]);
+  const BoundingSphere origin = a.sphere[cell_range.x];
+  for (; own.x < own.y; own.x += 32) {
+    const int owned = min(32, own.y - own.x);
+    const OwnBox box(a, m, origin, own.x, owned, lane);
+    ListWarp<P, special> lists{a, m, velocity, lane, own.x, owned};
 #pragma unroll 1
     for (int part = ranks && a.ghosts ? 1 : 0; part >= 0; --part) {  // of the rank, then ghosts
-      if constexpr (ranks) look_around(a.ghosts && part == 0 ? a.ghosts : a.range);
+      if constexpr (ranks)
+        around = Surroundings(a.ghosts && part == 0 ? a.ghosts : a.range, other, lane, m.row[0]);
       int begun = 0;  // cells that begin before base
-      for (int base = 0; base < candidates || (kept > 0 && part == 0);) {
-        // Collect until there are enough for the registers.
-        while (base < candidates && kept < kMost) {
-          const int t = base + lane;
-          const auto after = static_cast<unsigned>(before - base);
-          const unsigned begins = __reduce_or_sync(kWarp, after < 32 ? 1u << after : 0u);
-          const int j =
-              __shfl_sync(kWarp, first, begun + __popc(begins & ((2u << lane) - 1u)) - 1) + t;
-          begun += __popc(begins);
-          Near q{};
-          ListPlace p{};
-          bool near = t < candidates;
-          if (near) {
-            q = relative(j);
-            p = place(q.x, q.y, q.z);
-            const ListPlace beyond = {fmaxf(fmaxf(low.x - p.x, p.x - high.x), 0.0f),
-                                      fmaxf(fmaxf(low.y - p.y, p.y - high.y), 0.0f),
-                                      fmaxf(fmaxf(low.z - p.z, p.z - high.z), 0.0f)};
-            near = list_square(beyond) < (reach + q.radius) * (reach + q.radius);
-            if (cells.narrow) p = {__int_as_float(q.x), __int_as_float(q.y), __int_as_float(q.z)};
-          }
-          const unsigned vote = __ballot_sync(kWarp, near);
-          if (near) {
-            const int k = kept + __popc(vote & ((1u << lane) - 1u));
-            m.candidate[k] = {p.x, p.y, p.z, __int_as_float(j)};
-            m.radius[k] = q.radius;
-          }
-          kept += __popc(vote);
-          base += 32;
-        }
-        __syncwarp();
-        if (ranks && part > 0 && kept < kMost) break;
-        const int some = min(kept, kMost);
-        const auto append_some = [&](auto batches) {
-          if constexpr (!special) {
-            if (fresh)
-              append_four<true, batches()>(a, m, lane, own.x, owned, some, number);
-            else
-              append_four<false, batches()>(a, m, lane, own.x, owned, some, number);
-            return;
-          }
-          if (fresh)
-            append<P, special, false, true, batches()>(a, m, lane, own.x, owned, some, number,
-                                                       velocity);
-          else
-            append<P, special, false, false, batches()>(a, m, lane, own.x, owned, some, number,
-                                                        velocity);
-        };
-        if (cells.narrow)
-          append<P, special, true, false, kMost / 32>(a, m, lane, own.x, owned, some, number,
-                                                      velocity);
-        else if (some > 128)
-          append_some(std::integral_constant<int, 5>{});
-        else if (some > 96)
-          append_some(std::integral_constant<int, 4>{});
-        else if (some > 64)
-          append_some(std::integral_constant<int, 3>{});
-        else if (some > 32)
-          append_some(std::integral_constant<int, 2>{});
-        else
-          append_some(std::integral_constant<int, 1>{});
-        // What was collected beyond the registers is for the next time.
-        const float4 rest = m.candidate[kMost + lane];
-        const float rest_radius = m.radius[kMost + lane];
-        __syncwarp();
-        kept -= some;
-        if (lane < kept) {
-          m.candidate[lane] = rest;
-          m.radius[lane] = rest_radius;
-        }
-        __syncwarp();
-        fresh = false;
+      for (int base = 0; base < around.candidates || (lists.kept > 0 && part == 0);) {
+        lists.collect(around, box, origin, base, begun);
+        if (ranks && part > 0 && lists.kept < ListMemory::kMost) break;
+        lists.append_kept();
       }
     }
-    if (lane < owned) {
-      a.lists.number[own.x + lane] = number;
-      if (number > a.lists.capacity) {
-        atomicMax(&a.watch.control->wanted, static_cast<unsigned>(number));
-        a.watch.report->wanted = static_cast<unsigned>(number);
-      }
-    }
+    lists.write_numbers();
   }
 }
 

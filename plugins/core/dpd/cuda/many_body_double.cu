@@ -5,6 +5,7 @@ namespace manymove::dpd {
 template StepKernel<Double, AllParticles> step_kernel_with<Double, AllParticles, Extra::many_body>(
     bool, bool, int);
 template DensityKernel<Double, AllParticles> density_kernel_of<Double, AllParticles>(bool, int);
-template StepKernel<Double, From> step_kernel_with<Double, From, Extra::many_body>(bool, bool, int);
-template DensityKernel<Double, From> density_kernel_of<Double, From>(bool, int);
+template StepKernel<Double, ParticlesFrom>
+step_kernel_with<Double, ParticlesFrom, Extra::many_body>(bool, bool, int);
+template DensityKernel<Double, ParticlesFrom> density_kernel_of<Double, ParticlesFrom>(bool, int);
 }  // namespace manymove::dpd

@@ -21,7 +21,7 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ unsigned hit[kHits * kThreads];
   __shared__ unsigned units_of[kThreads];  // of the particles of the block, in mixed precision
   // As in the step: the whole block or none of it.
-  const bool skipped = stale(s.watch, s.number);
+  const bool skipped = stale(s.status, s.number);
   if (Who::follows_a_step ? skipped : __syncthreads_or(skipped)) return;
   const int thread = static_cast<int>(threadIdx.x);
   const int first = who.first + static_cast<int>(blockIdx.x) * (kThreads / lanes);  // of the block
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kThreads)
                       static_cast<std::size_t>(thread % lanes) * apart_in_list + i;
   const int number = here ? s.lists.number[i] : 0;
   const typename P::Position r = s.position[here ? i : 0];
-  const Short about = s.short_position[here ? i : 0];
+  const ShortPosition about = s.short_position[here ? i : 0];
 
   Real sum = 0;  // stays 0 in mixed precision
   unsigned units = 0;
@@ -56,12 +56,12 @@ __global__ void __launch_bounds__(kThreads)
     }
     hits = 0;
   };
-  for (int left = number - kGroup * (thread % lanes); __any_sync(kWarp, left > 0);
+  for (int left = number - kGroup * (thread % lanes); __any_sync(kWholeWarp, left > 0);
        left -= kGroup * lanes, list += lanes * apart_in_list) {
     if (left > 0) {
       const uint4 four = *list;
       const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
-      Short other[kGroup];
+      ShortPosition other[kGroup];
 #pragma unroll
       for (int q = 0; q < kGroup; ++q)
         other[q] = s.short_position[plain ? entry[q] : entry[q] & kIndexBits];
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(kThreads)
         if (maybe_within_cutoff<plain>(s.density_shorts, about, other[q]) && left > q)
           hit[hits++ * kThreads + thread] = entry[q];
     }
-    if (__any_sync(kWarp, hits > kHits - kGroup)) compute();
+    if (__any_sync(kWholeWarp, hits > kHits - kGroup)) compute();
   }
   compute();
 
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kThreads)
     __syncthreads();
     sum = static_cast<float>(units_of[thread / lanes]) / kWeightsPerUnit;
   } else {
-    for (int d = lanes / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kWarp, sum, d);
+    for (int d = lanes / 2; d > 0; d /= 2) sum += __shfl_xor_sync(kWholeWarp, sum, d);
   }
   if (here && thread % lanes == 0) density[i] = s.forces.many_body.density_scale * sum;
 }

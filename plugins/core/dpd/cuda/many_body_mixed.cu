@@ -5,6 +5,7 @@ namespace manymove::dpd {
 template StepKernel<Mixed, AllParticles> step_kernel_with<Mixed, AllParticles, Extra::many_body>(
     bool, bool, int);
 template DensityKernel<Mixed, AllParticles> density_kernel_of<Mixed, AllParticles>(bool, int);
-template StepKernel<Mixed, From> step_kernel_with<Mixed, From, Extra::many_body>(bool, bool, int);
-template DensityKernel<Mixed, From> density_kernel_of<Mixed, From>(bool, int);
+template StepKernel<Mixed, ParticlesFrom> step_kernel_with<Mixed, ParticlesFrom, Extra::many_body>(
+    bool, bool, int);
+template DensityKernel<Mixed, ParticlesFrom> density_kernel_of<Mixed, ParticlesFrom>(bool, int);
 }  // namespace manymove::dpd

@@ -91,7 +91,7 @@ struct OwnParticle {
   bool here;     // whether there is one
   typename P::Position r;
   typename P::Velocity v;
-  Short about;
+  ShortPosition about;
 };
 
 // The groups of entries in the list of a particle that this thread takes: `lanes` threads take
@@ -104,7 +104,7 @@ struct OwnGroups {
   int number = 0;      // entries of the list
   uint4 ahead{}, second{};
 
-  __device__ OwnGroups(const Lists& lists, int i)
+  __device__ OwnGroups(const NeighborLists& lists, int i)
       : stride(static_cast<std::size_t>(static_cast<unsigned>(lists.stride))) {
     next =
         reinterpret_cast<const uint4*>(lists.entry) + static_cast<std::size_t>(lane()) * stride + i;
@@ -145,12 +145,12 @@ struct PairSums {
   // Which particle of the block j is; not below the tile for one elsewhere.
   __device__ unsigned in_block(unsigned j) const { return j - static_cast<unsigned>(own.first); }
   __device__ unsigned tile() const { return static_cast<unsigned>(s.lists.tile); }
-  __device__ void read_places(const uint4& four, Short (&other)[kGroup]) const {
+  __device__ void read_places(const uint4& four, ShortPosition (&other)[kGroup]) const {
     const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
 #pragma unroll
     for (int q = 0; q < kGroup; ++q) other[q] = s.short_position[index_of(entry[q])];
   }
-  __device__ bool maybe_near(const Short& other) const {
+  __device__ bool maybe_near(const ShortPosition& other) const {
     return maybe_within_cutoff<V::upright>(s.shorts, own.about, other);
   }
 };
@@ -192,15 +192,15 @@ struct WarpHits : PairSums<V> {
   }
   // A vote tells each thread where its hits go.
   __device__ __forceinline__ void collect(int left, const uint4& four,
-                                          const Short (&other)[kGroup]) {
+                                          const ShortPosition (&other)[kGroup]) {
     const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
-    const unsigned below = (1u << threadIdx.x % 32) - 1u;
+    const int lane = static_cast<int>(threadIdx.x % 32);
 #pragma unroll
     for (int q = 0; q < kGroup; ++q) {
       const bool in = left > q && this->maybe_near(other[q]);
-      const unsigned vote = __ballot_sync(kWarp, in);
+      const unsigned vote = __ballot_sync(kWholeWarp, in);
       if (in) {
-        const int k = queued + __popc(vote & below);
+        const int k = queued + lanes_before(vote, lane);
         queue[k] = entry[q];
         owner[k] = static_cast<unsigned char>(threadIdx.x / V::lanes);
       }
@@ -222,8 +222,8 @@ __device__ __forceinline__ void add_pairs_of_warp(const PairSums<V>& sums, OwnGr
     if (left > 0) groups.ahead = *groups.next;
     if (left > apart) groups.second = groups.next[V::lanes * groups.stride];
   }
-  while (__any_sync(kWarp, left > 0)) {
-    Short near[kGroup] = {}, far[kGroup] = {};
+  while (__any_sync(kWholeWarp, left > 0)) {
+    ShortPosition near[kGroup] = {}, far[kGroup] = {};
     if (left > 0) sums.read_places(groups.ahead, near);
     if (left > apart) sums.read_places(groups.second, far);
     const uint4 these = groups.ahead, those = groups.second;
@@ -300,19 +300,19 @@ __device__ __forceinline__ void add_pairs_of_thread(const PairSums<V>& sums, Own
                                                     Sum<typename V::Real>& sum, unsigned* hit) {
   ThreadHits<V> hits(sums, sum, hit);
   constexpr int apart = OwnGroups<V>::kApart;
-  for (int left = groups.left(); __any_sync(kWarp, left > 0);
+  for (int left = groups.left(); __any_sync(kWholeWarp, left > 0);
        left -= apart, groups.next += V::lanes * groups.stride) {
     if (left > 0) {
       const uint4 four = groups.take(left);
       const unsigned entry[kGroup] = {four.x, four.y, four.z, four.w};
-      Short other[kGroup];
+      ShortPosition other[kGroup];
       sums.read_places(four, other);
 #pragma unroll
       for (int q = 0; q < kGroup; ++q)
         if (sums.maybe_near(other[q]) && left > q) hits.push(entry[q]);
     }
     const bool full = hits.is_full();
-    if (__any_sync(kWarp, full && left > apart)) {
+    if (__any_sync(kWholeWarp, full && left > apart)) {
       constexpr unsigned few = V::kFewHits * ThreadHits<V>::kApart;
       hits.compute(hits.top > hits.bottom + few ? hits.top - few : hits.bottom);
     }

@@ -5,5 +5,6 @@ namespace manymove::dpd {
 template StepKernel<Double, AllParticles> step_kernel_with<Double, AllParticles, Extra::shear>(bool,
                                                                                                bool,
                                                                                                int);
-template StepKernel<Double, From> step_kernel_with<Double, From, Extra::shear>(bool, bool, int);
+template StepKernel<Double, ParticlesFrom> step_kernel_with<Double, ParticlesFrom, Extra::shear>(
+    bool, bool, int);
 }  // namespace manymove::dpd

@@ -5,5 +5,7 @@ namespace manymove::dpd {
 template StepKernel<Mixed, AllParticles> step_kernel_with<Mixed, AllParticles, Extra::shear>(bool,
                                                                                              bool,
                                                                                              int);
-template StepKernel<Mixed, From> step_kernel_with<Mixed, From, Extra::shear>(bool, bool, int);
+template StepKernel<Mixed, ParticlesFrom> step_kernel_with<Mixed, ParticlesFrom, Extra::shear>(bool,
+                                                                                               bool,
+                                                                                               int);
 }  // namespace manymove::dpd

@@ -2,6 +2,8 @@
 // What the kernels of a time step on a GPU take, and how a particle moves.
 #pragma once
 
+#include <concepts>
+
 #include "../settings.h"
 #include "../velocity_changes.h"
 #include "fast_math.cuh"
@@ -11,7 +13,7 @@ namespace manymove::dpd {
 
 // Sums at the end of a step over the particles with this bit in their flags, for a change of
 // velocities in stride (drive_kernel). Warps add to one of several copies.
-struct Meter {
+struct MomentSums {
   static constexpr int kCopies = 32, kWords = 2 * Moments::kSums;
   unsigned long long* total;  // [kCopies][kWords]
   const double* units;        // of add_moments()
@@ -32,8 +34,8 @@ struct Meter {
       for (int word = k; word < kWords; word += Moments::kSums) {
         // The lower and the upper half of what fits into 33 bits.
         const std::int64_t value = own.word[word];
-        const unsigned low = __reduce_add_sync(kWarp, static_cast<unsigned>(value) & 0xffffu);
-        const int high = __reduce_add_sync(kWarp, static_cast<int>(value >> 16));
+        const unsigned low = __reduce_add_sync(kWholeWarp, static_cast<unsigned>(value) & 0xffffu);
+        const int high = __reduce_add_sync(kWholeWarp, static_cast<int>(value >> 16));
         if (threadIdx.x % 32 == 0)
           atomicAdd(&to[word],
                     static_cast<unsigned long long>(static_cast<long long>(high)) * 0x10000u + low);
@@ -45,9 +47,7 @@ struct Meter {
     Moments sums;
     for (int k = 0; k < wanted; ++k)
       for (int word = k; word < kWords; word += Moments::kSums) {
-        auto value = static_cast<long long>(total[threadIdx.x % 32 * kWords + word]);
-        for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(kWarp, value, d);
-        sums.word[word] = value;
+        sums.word[word] = warp_sum(static_cast<long long>(total[threadIdx.x % 32 * kWords + word]));
       }
     return sums;
   }
@@ -58,39 +58,39 @@ struct Step {
   using Precision = P;
   int count;
   long long number;
-  Meter meter;  // of AllMetered
-  Watch watch;
+  MomentSums moments;  // of AllWithMoments
+  StepStatus status;
   Cells cells;  // for moved_far()
-  Shorts shorts, density_shorts;
+  ShortFormat shorts, density_shorts;
   Forces<P> forces;
   Motion<P> motion;
-  Lists lists;
+  NeighborLists lists;
   Bonds bonds;  // range and pair are null where there are none
   const BondLaw<typename P::Real>* bond_laws;
   const Vector<typename P::Real>* added;  // forces of bonds and angles; null if there are none
   typename P::Real unit;                  // of forces of pairs
-  const Ball* ball;
+  const BoundingSphere* sphere;
   int3* image;  // by index of the host
   const unsigned* origin;
   const typename P::Position* position;
   const typename P::Velocity* velocity;
-  const Short* short_position;
+  const ShortPosition* short_position;
   const typename P::Real* density;  // of many-body forces
   typename P::Position* next_position;
   typename P::Velocity* next_velocity;
-  Short* next_short;
+  ShortPosition* next_short;
   Vector<typename P::Real>* force;
-  double* partial;  // [blocks][kTallies]
+  double* partial;  // [blocks][kStepSums]
   bool ends_lists;  // under shear: the lists do not hold in the next step
 };
 
-constexpr int kTallies = 14;
+constexpr int kStepSums = 14;
 
 // From a place to the next, with what this means for images and lists. Returns whether lists end.
 template <bool sheared, class P>
 __device__ bool move(const Step<P>& s, int i, typename P::Position& r, typename P::Velocity& v,
-                     const Ball& ball, long long next) {
-  const Crossing crossing = drift(s.motion, r, v);
+                     const BoundingSphere& sphere, long long next) {
+  const FaceCrossings crossing = drift(s.motion, r, v);
   if constexpr (sheared) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
   if (crossing.x | crossing.y | crossing.z) {
     int3& image = s.image[s.origin[i]];
@@ -98,26 +98,32 @@ __device__ bool move(const Step<P>& s, int i, typename P::Position& r, typename 
     image.y += crossing.y;
     image.z += crossing.z;
   }
-  if (crossing.lost) lose(s.watch, v.tag, next);
+  if (crossing.lost) lose(s.status, v.tag, next);
   const unsigned x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
-  const bool far = moved_far(s.cells, x - ball.x, y - ball.y, z - ball.z, ball.radius);
-  if (far) expire(s.watch, next);
+  const bool far = moved_far(s.cells, x - sphere.x, y - sphere.y, z - sphere.z, sphere.radius);
+  if (far) expire(s.status, next);
   return far || crossing.lost;
 }
 
 // Particles of a step: all, or from the first on to before its count.
+template <class R>
+concept ParticleRange = requires(const R range) {
+  { range.first } -> std::convertible_to<int>;
+  { R::follows_a_step } -> std::convertible_to<bool>;
+  { R::with_moments } -> std::convertible_to<bool>;
+};
 struct AllParticles {
   static constexpr int first = 0;
   static constexpr bool follows_a_step = true;  // without a gap, by programmatic launch
-  static constexpr bool metered = false;        // ends at rest, with the sums of Step::meter
+  static constexpr bool with_moments = false;   // ends at rest, with the sums of Step::moments
 };
-struct AllMetered {
+struct AllWithMoments {
   static constexpr int first = 0;
-  static constexpr bool follows_a_step = true, metered = true;
+  static constexpr bool follows_a_step = true, with_moments = true;
 };
-struct From {
+struct ParticlesFrom {
   int first;
-  static constexpr bool follows_a_step = false, metered = false;
+  static constexpr bool follows_a_step = false, with_moments = false;
 };
 
 }  // namespace manymove::dpd

@@ -120,17 +120,17 @@ template <class Wait>
 EnergyAndVirial energy_and_virial_of(int blocks, const double* partial,
                                      const DeviceBuffer<double>& total, cudaStream_t stream,
                                      const Wait& wait) {
-  total_kernel<<<1, 64 * kTallies, 0, stream>>>(blocks, partial, total.data());
+  total_kernel<<<1, 64 * kStepSums, 0, stream>>>(blocks, partial, total.data());
   check_launch();
-  double sum[kTallies];
+  double sum[kStepSums];
   copy_out(sum, total.data(), sizeof sum, stream);
   wait();
-  EnergyAndVirial tally;
-  tally.pair_energy = sum[0];
-  tally.bond_energy = sum[7];
-  std::copy_n(sum + 1, 6, tally.pair_virial);
-  std::copy_n(sum + 8, 6, tally.bond_virial);
-  return tally;
+  EnergyAndVirial sums;
+  sums.pair_energy = sum[0];
+  sums.bond_energy = sum[7];
+  std::copy_n(sum + 1, 6, sums.pair_virial);
+  std::copy_n(sum + 8, 6, sums.bond_virial);
+  return sums;
 }
 
 }  // namespace manymove::dpd

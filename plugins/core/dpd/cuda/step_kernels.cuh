@@ -11,40 +11,40 @@ template <class P, bool sheared = false>
 __global__ void first_kernel(Step<P> s) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i >= s.count) return;
-  if (sheared && i == 0 && s.ends_lists) expire(s.watch, s.number + 1);
+  if (sheared && i == 0 && s.ends_lists) expire(s.status, s.number + 1);
   typename P::Position r = s.position[i];
   typename P::Velocity v = s.velocity[i];
   kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
-  move<sheared>(s, i, r, v, s.ball[i], s.number + 1);
+  move<sheared>(s, i, r, v, s.sphere[i], s.number + 1);
   s.next_position[i] = r;
   s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
   s.next_velocity[i] = v;
 }
 
 template <bool forces_known, class Real>
-__device__ void add_over(Sum<Real>& sum, int lanes, bool tally) {
+__device__ void add_over(Sum<Real>& sum, int lanes, bool with_energy) {
   for (int d = lanes / 2; d > 0; d /= 2) {
     if (!forces_known) {
-      sum.force.x += __shfl_xor_sync(kWarp, sum.force.x, d);
-      sum.force.y += __shfl_xor_sync(kWarp, sum.force.y, d);
-      sum.force.z += __shfl_xor_sync(kWarp, sum.force.z, d);
+      sum.force.x += __shfl_xor_sync(kWholeWarp, sum.force.x, d);
+      sum.force.y += __shfl_xor_sync(kWholeWarp, sum.force.y, d);
+      sum.force.z += __shfl_xor_sync(kWholeWarp, sum.force.z, d);
     }
-    if (!tally) continue;
-    sum.energy += __shfl_xor_sync(kWarp, sum.energy, d);
-    for (Real& v : sum.virial) v += __shfl_xor_sync(kWarp, v, d);
+    if (!with_energy) continue;
+    sum.energy += __shfl_xor_sync(kWholeWarp, sum.energy, d);
+    for (Real& v : sum.virial) v += __shfl_xor_sync(kWholeWarp, v, d);
   }
 }
 
 // Sums over the threads of a block, which has so many warps.
-__device__ inline void add_over_block(double (&value)[kTallies], int warps, double* total) {
-  __shared__ double of_warp[kThreads / 32][kTallies];
+__device__ inline void add_over_block(double (&value)[kStepSums], int warps, double* total) {
+  __shared__ double of_warp[kThreads / 32][kStepSums];
   const int thread = static_cast<int>(threadIdx.x);
-  for (int a = 0; a < kTallies; ++a) {
-    for (int d = 16; d > 0; d /= 2) value[a] += __shfl_xor_sync(kWarp, value[a], d);
+  for (int a = 0; a < kStepSums; ++a) {
+    value[a] = warp_sum(value[a]);
     if (thread % 32 == 0) of_warp[thread / 32][a] = value[a];
   }
   __syncthreads();
-  if (thread >= kTallies) return;
+  if (thread >= kStepSums) return;
   double sum = 0;
   for (int k = 0; k < warps; ++k) sum += of_warp[k][thread];
   total[thread] = sum;
@@ -72,10 +72,10 @@ __device__ __forceinline__ Vector<typename P::Real> force_of(const BlockForces& 
 
 // Adds the forces of bonds and angles to those of pairs, in `bonded`.
 template <class P>
-__device__ __forceinline__ void add_bonded(const Step<P>& s, const OwnParticle<P>& own, bool tally,
-                                           Sum<typename P::Real>& bonded) {
+__device__ __forceinline__ void add_bonded(const Step<P>& s, const OwnParticle<P>& own,
+                                           bool with_energy, Sum<typename P::Real>& bonded) {
   const auto bond = [&](unsigned j, unsigned type) {
-    add_bond<P>(bonded, s.forces.frame, own.r, s.position[j], s.bond_laws[type], tally);
+    add_bond<P>(bonded, s.forces.frame, own.r, s.position[j], s.bond_laws[type], with_energy);
   };
   if (s.bonds.pair) {
     const uint4 both = s.bonds.pair[own.i];
@@ -99,15 +99,15 @@ __device__ typename V::Precision::Velocity finish_step(const Step<typename V::Pr
                                                        typename V::Precision::Position r,
                                                        typename V::Precision::Velocity v,
                                                        const Vector<typename V::Real>& bonded_force,
-                                                       Ball ball) {
+                                                       BoundingSphere sphere) {
   const auto force = with_body_forces(s.motion, r, bonded_force);
   kick<!V::plain>(s.motion, r, v, force);
-  if constexpr (Who::metered) {
+  if constexpr (Who::with_moments) {
     s.force[i] = force;
   } else if constexpr (!V::reading) {
     kick<!V::plain>(s.motion, r, v, force);
-    if constexpr (!V::early_sphere) ball = s.ball[i];
-    move<V::sheared>(s, i, r, v, ball, s.number + 1);
+    if constexpr (!V::early_sphere) sphere = s.sphere[i];
+    move<V::sheared>(s, i, r, v, sphere, s.number + 1);
     s.next_position[i] = r;
     s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
   }
@@ -120,7 +120,7 @@ template <class P>
 __device__ __forceinline__ void write_energies(const Step<P>& s, bool mine,
                                                const Sum<typename P::Real>& pairs,
                                                const Sum<typename P::Real>& bonded) {
-  double value[kTallies];
+  double value[kStepSums];
   const double share = mine ? 0.5 : 0.0;
   const double unit = share * static_cast<double>(s.unit);
   value[0] = unit * static_cast<double>(pairs.energy);
@@ -129,13 +129,14 @@ __device__ __forceinline__ void write_energies(const Step<P>& s, bool mine,
     value[1 + a] = unit * static_cast<double>(pairs.virial[a]);
     value[8 + a] = share * static_cast<double>(bonded.virial[a]);
   }
-  add_over_block(value, kThreads / 32, s.partial + static_cast<std::size_t>(blockIdx.x) * kTallies);
+  add_over_block(value, kThreads / 32,
+                 s.partial + static_cast<std::size_t>(blockIdx.x) * kStepSums);
 }
 
 // `lanes` threads per particle. Pairs within the cutoff are collected first, then computed: threads
 // of a warp find different ones of their neighbors there. After that the particle moves on, or,
 // when the state is read next, comes to rest.
-template <class P, bool plain, bool reading, int lanes, class Who = AllParticles,
+template <class P, bool plain, bool reading, int lanes, ParticleRange Who = AllParticles,
           Extra extra = Extra::none>
 __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, lanes, Who, extra>))
     step_kernel(const __grid_constant__ Step<P> s, const Who who) {
@@ -154,11 +155,11 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
     __syncthreads();
   }
   const int readable = own.here ? own.i : 0;
-  Ball ball{};
+  BoundingSphere sphere{};
   if constexpr (V::early) {
     groups.number = own.here ? s.lists.number[own.i] : 0;
     groups.read_ahead();
-    if constexpr (V::early_sphere) ball = s.ball[readable];
+    if constexpr (V::early_sphere) sphere = s.sphere[readable];
   }
 #if __CUDA_ARCH__ >= 900
   if constexpr (Who::follows_a_step) {
@@ -171,12 +172,12 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
   own.about = s.short_position[readable];
   if constexpr (!V::early) groups.number = own.here ? s.lists.number[own.i] : 0;
   // The whole block or none of it: a kernel of the step before may end lists meanwhile.
-  const bool skipped = stale(s.watch, s.number);
+  const bool skipped = stale(s.status, s.number);
   if (Who::follows_a_step ? skipped : __syncthreads_or(skipped)) return;
   if (blockIdx.x == 0 && thread == 0) {
-    s.watch.report->started = s.number;
+    s.status.host->started = s.number;
     if constexpr (V::sheared && !reading)
-      if (s.ends_lists) expire(s.watch, s.number + 1);
+      if (s.ends_lists) expire(s.status, s.number + 1);
   }
 
   Sum<typename P::Real> sum;
@@ -194,24 +195,24 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
   Sum<typename P::Real> bonded;
   bonded.force = sum.force;
   const bool mine = own.here && thread % lanes == 0;
-  [[maybe_unused]] typename P::Velocity at_rest;  // of AllMetered
+  [[maybe_unused]] typename P::Velocity at_rest;  // of AllWithMoments
   if (mine) {
     add_bonded(s, own, reading, bonded);
     if constexpr (!plain) add_thermostats(s.motion, own.r, own.v, bonded.force);
     if constexpr (reading) s.force[own.i] = bonded.force;
-    at_rest = finish_step<V, Who>(s, own.i, own.r, own.v, bonded.force, ball);
+    at_rest = finish_step<V, Who>(s, own.i, own.r, own.v, bonded.force, sphere);
   }
-  if constexpr (Who::metered) s.meter.add(mine, own.r, at_rest);
+  if constexpr (Who::with_moments) s.moments.add(mine, own.r, at_rest);
   if constexpr (reading) write_energies(s, mine, sum, bonded);
 }
 
-// One block of kTallies x 64 threads: sums over blocks, in an order that the number of blocks
+// One block of kStepSums x 64 threads: sums over blocks, in an order that the number of blocks
 // fixes.
 static __global__ void total_kernel(int blocks, const double* partial, double* total) {
-  __shared__ double part[kTallies][64];
+  __shared__ double part[kStepSums][64];
   const int a = static_cast<int>(threadIdx.x / 64), t = static_cast<int>(threadIdx.x % 64);
   double sum = 0;
-  for (int b = t; b < blocks; b += 64) sum += partial[static_cast<std::size_t>(b) * kTallies + a];
+  for (int b = t; b < blocks; b += 64) sum += partial[static_cast<std::size_t>(b) * kStepSums + a];
   part[a][t] = sum;
   __syncthreads();
   if (t != 0) return;
@@ -241,13 +242,13 @@ StepKernel<P, Who> step_kernel_of(bool reading, int lanes) {
                  : step_kernel_of<P, plain, false, Who, extra>(lanes);
 }
 template <class P>
-StepKernel<P, AllMetered> metered_kernel_of(bool plain, int lanes) {
-  return plain ? step_kernel_of<P, true, false, AllMetered>(lanes)
-               : step_kernel_of<P, false, false, AllMetered>(lanes);
+StepKernel<P, AllWithMoments> moments_kernel_of(bool plain, int lanes) {
+  return plain ? step_kernel_of<P, true, false, AllWithMoments>(lanes)
+               : step_kernel_of<P, false, false, AllWithMoments>(lanes);
 }
 
 // The kernels with an extra, which are compiled in sources of their own (extra_kernels.cuh). Who:
-// AllParticles or From.
+// AllParticles or ParticlesFrom.
 template <class P, class Who, Extra extra>
 StepKernel<P, Who> step_kernel_with(bool plain, bool reading, int lanes);
 

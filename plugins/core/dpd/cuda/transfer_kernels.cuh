@@ -70,24 +70,86 @@ __global__ void enter_force_kernel(int count, const double (*force)[3], Vector<R
   to[i] = {static_cast<Real>(f[0]), static_cast<Real>(f[1]), static_cast<Real>(f[2])};
 }
 
-template <class P>
-__global__ void leave_kernel(int count, BoxFrame frame, const unsigned* origin,
+// Where particle i is in the arrays of a host; negative for a particle of another host.
+struct HostOrder {
+  const unsigned* origin;
+  __device__ int of(int i) const { return static_cast<int>(origin[i]); }
+};
+
+template <class P, class Order>
+__global__ void leave_kernel(int count, BoxFrame frame, Order order,
                              const typename P::Position* position, double (*to)[3]) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i < count) leave_frame<P>(frame, position[i], to[origin[i]]);
+  const int k = i < count ? order.of(i) : -1;
+  if (k >= 0) leave_frame<P>(frame, position[i], to[k]);
 }
 
 // Values: Velocity or Vector.
-template <class Values>
-__global__ void leave_vector_kernel(int count, const unsigned* origin, const Values* values,
-                                    double (*to)[3]) {
+template <class Values, class Order>
+__global__ void leave_vector_kernel(int count, Order order, const Values* values, double (*to)[3]) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  if (i >= count) return;
+  const int k = i < count ? order.of(i) : -1;
+  if (k < 0) return;
   const Values value = values[i];
-  double* place = to[origin[i]];
-  place[0] = value.x;
-  place[1] = value.y;
-  place[2] = value.z;
+  to[k][0] = value.x;
+  to[k][1] = value.y;
+  to[k][2] = value.z;
+}
+
+// The buffers that a host's particles come to, in its order.
+template <class P>
+struct EnteringParticles {
+  DeviceBuffer<double[3]>& staging;
+  DeviceBuffer<int3>& image;
+  DeviceBuffer<typename P::Position>& position;
+  DeviceBuffer<unsigned>& order;
+  DeviceBuffer<typename P::Velocity>& velocity;
+  DeviceBuffer<Vector<typename P::Real>>& force;
+};
+constexpr unsigned kNoneBad = ~0u;
+
+// Takes the particles of a host, of which there is one at least. finish(): waits for the stream.
+// Returns the index of one that is outside the box or not at a finite place, or kNoneBad.
+template <class P, class Finish>
+unsigned enter_particles(const HostArrays& arrays, const Topology& topology, const BoxFrame& frame,
+                         const EnteringParticles<P>& to, cudaStream_t stream,
+                         const Finish& finish) {
+  const auto n = static_cast<std::size_t>(arrays.count);
+  std::vector<unsigned> kind(n);
+  for (std::size_t i = 0; i < n; ++i)
+    kind[i] = static_cast<unsigned>(topology.type[i]) | topology.flags[i] << 16;
+  const auto kinds = on_device(kind, stream), tags = on_device(topology.tag, n, stream);
+  DeviceBuffer<unsigned> bad(1);
+  unsigned first_bad = kNoneBad;
+  bad.upload(&first_bad, stream);
+  if (arrays.image)
+    copy_in(to.image.data(), arrays.image, n * sizeof(int3), stream);
+  else
+    to.image.clear(stream);
+  const auto send = [&](const double (*host)[3]) {
+    copy_in(to.staging.data(), host, n * sizeof(double[3]), stream);
+  };
+  const int blocks = blocks_for(arrays.count);
+  send(arrays.position);
+  enter_kernel<P><<<blocks, kThreads, 0, stream>>>(arrays.count, frame, to.staging.data(),
+                                                   kinds.data(), to.image.data(),
+                                                   to.position.data(), to.order.data(), bad.data());
+  check_launch();
+  send(arrays.velocity);
+  enter_velocity_kernel<P><<<blocks, kThreads, 0, stream>>>(
+      arrays.count, to.staging.data(), tags.data(), to.velocity.data(), bad.data());
+  check_launch();
+  if (arrays.force) {
+    send(arrays.force);
+    enter_force_kernel<<<blocks, kThreads, 0, stream>>>(arrays.count, to.staging.data(),
+                                                        to.force.data());
+    check_launch();
+  } else {
+    to.force.clear(stream);
+  }
+  copy_out(&first_bad, bad.data(), sizeof first_bad, stream);
+  finish();
+  return first_bad;
 }
 
 }  // namespace manymove::dpd

@@ -4,6 +4,6 @@
 namespace manymove::dpd {
 template StepKernel<Double, AllParticles> step_kernel_with<Double, AllParticles, Extra::transverse>(
     bool, bool, int);
-template StepKernel<Double, From> step_kernel_with<Double, From, Extra::transverse>(bool, bool,
-                                                                                    int);
+template StepKernel<Double, ParticlesFrom>
+step_kernel_with<Double, ParticlesFrom, Extra::transverse>(bool, bool, int);
 }  // namespace manymove::dpd

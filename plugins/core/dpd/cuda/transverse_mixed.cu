@@ -4,5 +4,6 @@
 namespace manymove::dpd {
 template StepKernel<Mixed, AllParticles> step_kernel_with<Mixed, AllParticles, Extra::transverse>(
     bool, bool, int);
-template StepKernel<Mixed, From> step_kernel_with<Mixed, From, Extra::transverse>(bool, bool, int);
+template StepKernel<Mixed, ParticlesFrom> step_kernel_with<Mixed, ParticlesFrom, Extra::transverse>(
+    bool, bool, int);
 }  // namespace manymove::dpd

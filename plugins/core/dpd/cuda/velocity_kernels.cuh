@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int k = 0; k < kWords; ++k) {
     long long value = sums.word[k];
-    for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(kWarp, value, d);
+    value = warp_sum(value);
     if (thread % 32 == 0) of_warp[thread / 32][k] = value;
   }
   __syncthreads();
@@ -42,16 +42,16 @@ struct Drive {
   double* drop;
 };
 
-// One thread per particle, after a step that was metered: changes the velocities that the particles
-// have at its end, and takes them to the next step. The map is the same for all blocks.
+// One thread per particle, after a step that was with_moments: changes the velocities that the
+// particles have at its end, and takes them to the next step. The map is the same for all blocks.
 template <class P>
 __global__ void __launch_bounds__(kThreads)
     drive_kernel(const __grid_constant__ Step<P> s, const Drive drive) {
   __shared__ double found[4];
   __shared__ bool bad;
-  if (stale(s.watch, s.number)) return;
+  if (stale(s.status, s.number)) return;
   if (threadIdx.x < 32) {
-    const Moments sums = s.meter.sums();
+    const Moments sums = s.moments.sums();
     if (threadIdx.x == 0) {
       VelocityMap map;
       double drop = blockIdx.x == 0 ? *drive.drop : 0;
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kThreads)
       for (int a = 0; a < 3; ++a) found[1 + a] = map.shift[a];
       if (blockIdx.x == 0) {
         *drive.drop = drop;
-        if (bad) refuse_change(s.watch, s.number);
+        if (bad) refuse_change(s.status, s.number);
       }
     }
   }
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kThreads)
   typename P::Velocity v = s.next_velocity[i];
   if (map.changes_something()) apply(map, drive.change.flag, r, v);
   kick<true>(s.motion, r, v, s.force[i]);
-  move<false>(s, i, r, v, s.ball[i], s.number + 1);
+  move<false>(s, i, r, v, s.sphere[i], s.number + 1);
   s.next_position[i] = r;
   s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
   s.next_velocity[i] = v;
@@ -123,8 +123,8 @@ class VelocitySums {
   DeviceBuffer<unsigned long long> total_;
 };
 
-// Changes of velocities in stride: sums that steps have metered, and by how much each thermostat
-// has lowered its temperature.
+// Changes of velocities in stride: sums that steps have with_moments, and by how much each
+// thermostat has lowered its temperature.
 class StrideChanges {
  public:
   // kept: sums of so many steps are kept while later ones are launched.
@@ -139,7 +139,8 @@ class StrideChanges {
 
   DeviceBuffer<double>& drops() { return drops_; }
   // Of a step, whose sums are 0 again.
-  Meter meter(const VelocityChange& change, std::int64_t step, cudaStream_t stream) const {
+  MomentSums moment_sums(const VelocityChange& change, std::int64_t step,
+                         cudaStream_t stream) const {
     check(cudaMemsetAsync(sums_of(step), 0, kWords * sizeof *sums_of(step), stream), "clear");
     return {sums_of(step), units_.data(), change.measured,
             change.kind == VelocityChange::kStop ? Moments::kSums : 1};
@@ -151,12 +152,12 @@ class StrideChanges {
     copy_out(copies.data(), sums_of(step), kWords * sizeof copies[0], stream);
     wait();
     Moments sums;
-    for (std::size_t k = 0; k < kWords; ++k) sums.word[k % Meter::kWords] += copies[k];
+    for (std::size_t k = 0; k < kWords; ++k) sums.word[k % MomentSums::kWords] += copies[k];
     return sums;
   }
 
  private:
-  static constexpr std::size_t kWords = Meter::kCopies * Meter::kWords;
+  static constexpr std::size_t kWords = MomentSums::kCopies * MomentSums::kWords;
   unsigned long long* sums_of(std::int64_t step) const {
     return sums_.data() + step % kept_ * static_cast<std::int64_t>(kWords);
   }

@@ -60,7 +60,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
     guarded([&] {
-      together(c_.communicator(), [&] { check_topology(arrays.count, topology); });
+      together(c_.communicator(), [&] { check_topology(settings_, arrays.count, topology); });
       c_.streams.work = c_.streams.main;
       s_.hosts = s_.count = s_.slots = arrays.count;
       s_.ghosts = s_.outer = s_.near = s_.slots_left = 0;
@@ -251,7 +251,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     set_time(s.motion, number);
     if (is_sheared()) tilt_step(s, number);
     s.lists = c_.lists();
-    s.ball = s_.ball.data();
+    s.sphere = s_.sphere.data();
     s.bonds = {};
     if (s_.links.bonds > 0) {
       const BondsInOrder bonds = s_.bonds();  // which may have grown
@@ -337,24 +337,27 @@ class DistributedEngine final : OnDevice, public EngineBase {
   }
   int blocks_of(int first, int last) const { return blocks_for(last - first, c_.block()); }
 
-  // From a multiple of c_.block() on, so that the members of a block are those of Lists::tile.
+  // From a multiple of c_.block() on, so that the members of a block are those of
+  // NeighborLists::tile.
   void launch_part(std::int64_t step, bool reading, int first, int last, cudaStream_t stream) {
     if (first == last) return;
     const std::size_t table = table_of(step);
     Step<P> s = arguments(step, table, last, reading);
     bonded_.launch(s, table, first, c_.block(), reading, stream);
-    s.partial += static_cast<std::size_t>(first / c_.block()) * kTallies;
+    s.partial += static_cast<std::size_t>(first / c_.block()) * kStepSums;
     s.density = s_.density.data();
-    const auto kernel = step_kernel_of<P, From>(extra_of(settings_), plain_, reading, c_.lanes);
-    kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first});
+    const auto kernel =
+        step_kernel_of<P, ParticlesFrom>(extra_of(settings_), plain_, reading, c_.lanes);
+    kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, ParticlesFrom{first});
     check_launch();
   }
 
   void launch_densities(std::int64_t step, int first, int last, cudaStream_t stream) {
     if (first == last) return;
     const Step<P> s = arguments(step, table_of(step), last, false);
-    const auto kernel = density_kernel_of<P, From>(plain_, c_.lanes);
-    kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, From{first}, s_.density.data());
+    const auto kernel = density_kernel_of<P, ParticlesFrom>(plain_, c_.lanes);
+    kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, ParticlesFrom{first},
+                                                            s_.density.data());
     check_launch();
   }
 
@@ -369,9 +372,8 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   // Whether no rank's lists expired before `step`, or at it if no build follows. If one's did, all
   // are back at the last build, and the next one comes in time; or they are back at step_ without
-  // lists, if velocities or the series were changed there after the last build. If a
-  // partner was missing, they are at the last build without lists. again_ is the first step that is
-  // repeated.
+  // lists, if velocities or the series were changed there after the last build. If a partner was
+  // missing, they are at the last build without lists. again_ is the first step that is repeated.
   bool vote(std::int64_t step, bool before_build, bool& stop) {
     // In a flip of the box any particle may leave, when it has its place in the other box.
     migrated_ = before_build && lists_hold_ && has_looked_ && has_tilt_of(step);
@@ -389,9 +391,9 @@ class DistributedEngine final : OnDevice, public EngineBase {
     c_.report.answer();
     if (migrated_) migration_.sort();
     c_.streams.wait(c_.report.answered(), "step");
-    const Control& control = c_.report.answers().control;
+    const DeviceStatus& control = c_.report.answers().control;
     const RebuildFlags& flags = c_.report.answers().flags;
-    const Missing missing{{flags.missing[0], flags.missing[1]}};
+    const MissingPartners missing{{flags.missing[0], flags.missing[1]}};
     const RebuildVote most = of_all_ranks(
         c_.communicator(), {control.expired, ghosts_.largest_segment(), missing, control.lost,
                             flags.beyond, flags.strayed, control.wanted, flags.soonest, stop});
@@ -426,16 +428,16 @@ class DistributedEngine final : OnDevice, public EngineBase {
     return true;
   }
 
-  // Whether a particle is outside the box, and when the first will be out of its ball.
+  // Whether a particle is outside the box, and when the first will be out of its sphere.
   void take_flags() {
     if (s_.count == 0) return;
     rebuild_flags_kernel<P><<<blocks_for(s_.count, kSorters), kSorters, 0, c_.streams.main>>>(
         s_.count, c_.cells, c_.base.motion.frame.open, s_.present().position.data(),
-        s_.present().velocity.data(), s_.ball.data(), time_step(), c_.report.flags());
+        s_.present().velocity.data(), s_.sphere.data(), time_step(), c_.report.flags());
     check_launch();
   }
 
-  // Two steps before the next build: how long will all particles stay in their balls? Hosts tell
+  // Two steps before the next build: how long will all particles stay in their spheres? Hosts tell
   // each other while the GPU takes the step that follows.
   void look_before_build(std::int64_t earliest) {
     look_ = std::max(built_ + 1, until_ - 2);
@@ -446,7 +448,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     check(cudaMemsetAsync(soonest_.data(), 0x7f, sizeof(unsigned), stream), "clear");
     if (s_.count > 0) {
       soonest_kernel<P><<<blocks_for(s_.count, kSorters), kSorters, 0, stream>>>(
-          s_.count, c_.cells, s_.ball.data(), time_step(), s_.present().position.data(),
+          s_.count, c_.cells, s_.sphere.data(), time_step(), s_.present().position.data(),
           s_.present().velocity.data(), soonest_.data());
       check_launch();
     }
@@ -523,7 +525,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   // ---- building lists ----
 
   void place(std::int64_t step) {
-    find_balls(c_.cells, lists_hold_ ? step - built_ : 0);
+    find_bounding_spheres(c_.cells, lists_hold_ ? step - built_ : 0);
     if (is_sheared()) tilt_cells(c_.cells, step);
     migration_.place();
   }
@@ -579,7 +581,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   Event outer_done_, near_done_, far_done_, ghosts_there_, joined_, looked_;
   Event outer_densities_, densities_;  // of this step, of outer and of all particles
   DeviceBuffer<unsigned> soonest_{1};
-  DeviceBuffer<double> total_{kTallies};
+  DeviceBuffer<double> total_{kStepSums};
   double all_ = 0;  // particles of all ranks
   bool plain_ = true, lists_hold_ = false;
   bool changed_ = false;      // velocities or the series, since the last build

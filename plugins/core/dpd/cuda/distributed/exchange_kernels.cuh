@@ -17,7 +17,7 @@ constexpr int kSorters = 256;  // threads of a block
 // Records on their way to or from other ranks, the first[b]-th and those after it at data[b]. A row
 // of blocks, blockIdx.y, is for each.
 template <class T>
-struct Places {
+struct Records {
   static constexpr int kMost = 32;
   int count;
   unsigned first[kMost + 1];
@@ -39,7 +39,7 @@ struct Places {
 // Between the records of a block in shared memory and their places, in words that follow each
 // other: other GPUs and hosts are far.
 template <bool out, class T>
-__device__ void carry(const Places<T>& places, T* record) {
+__device__ void carry(const Records<T>& places, T* record) {
   using Word = unsigned long long;
   static_assert(sizeof(T) % sizeof(Word) == 0);
   const unsigned first = blockIdx.x * kSorters,
@@ -86,7 +86,7 @@ __global__ void pick_kernel(int count, int boxes, Test test, const unsigned* off
     const unsigned* first = offset + static_cast<unsigned>(b) * gridDim.x + blockIdx.x;
     if (first[0] == first[1]) continue;  // none in this block
     const bool in = i < count && test(b, i);
-    const unsigned vote = __ballot_sync(kWarp, in);
+    const unsigned vote = __ballot_sync(kWholeWarp, in);
     if (lane == 0) of_warp[warp] = static_cast<unsigned>(__popc(vote));
     __syncthreads();
     unsigned at = first[0];
@@ -100,7 +100,7 @@ __global__ void pick_kernel(int count, int boxes, Test test, const unsigned* off
 // the corner of this rank's part. Their cells, types and slots exist, so that the kernels that are
 // already in the streams end without a fault.
 struct Absent {
-  const Control* control;
+  const DeviceStatus* control;
   Brick own;
 
   __device__ bool are_all() const { return given_up(*control); }
@@ -138,18 +138,18 @@ __device__ inline void mark_cell(const Cells& cells, int i, int first, int count
 template <class T>
 struct RecordExchange {
   Transport::Segments sent, received;
-  Places<T> to, from;
+  Records<T> to, from;
 };
 
 // Segments that follow each other in memory are one place.
 template <class T>
-Places<T> places_of(const Transport::Segments& segments, std::size_t bytes) {
-  Places<T> places{};
+Records<T> places_of(const Transport::Segments& segments, std::size_t bytes) {
+  Records<T> places{};
   const char* end = nullptr;
   unsigned records = 0;
   for (const Transport::Segment& segment : segments) {
     if (segment.data != end) {
-      if (places.count == Places<T>::kMost) throw std::logic_error("segments in too many places");
+      if (places.count == Records<T>::kMost) throw std::logic_error("segments in too many places");
       places.first[places.count] = records;
       places.data[places.count++] = reinterpret_cast<T*>(segment.data);
     }
@@ -182,7 +182,7 @@ RecordExchange<T> place_records(Transport& transport, const std::vector<std::int
 
 // One thread per record: a row of blocks for each place.
 template <class T>
-dim3 grid_of(const Places<T>& places) {
+dim3 grid_of(const Records<T>& places) {
   unsigned most = 0;
   for (int b = 0; b < places.count; ++b)
     most = std::max(most, places.first[b + 1] - places.first[b]);

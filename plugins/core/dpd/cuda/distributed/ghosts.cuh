@@ -15,10 +15,10 @@ namespace manymove::dpd {
 struct IsKnown {
   const Brick* reached;  // by neighbor
   const Bounds* bounds;
-  const Ball* ball;
+  const BoundingSphere* sphere;
   __device__ bool operator()(int neighbor, int i) const {
     if (static_cast<unsigned>(i) >= bounds->outer) return false;
-    const Ball b = ball[i];
+    const BoundingSphere b = sphere[i];
     return is_in(reached[neighbor], b.x, b.y, b.z);
   }
 };
@@ -38,20 +38,20 @@ struct GhostUpdate {  // without what does not change
 template <class P>
 __global__ void pack_ghosts_kernel(const unsigned* who, const typename P::Position* position,
                                    const typename P::Velocity* velocity,
-                                   const __grid_constant__ Places<Ghost<P>> to) {
+                                   const __grid_constant__ Records<Ghost<P>> to) {
   const int k = to.index();
   if (k >= 0) to.mine() = {position[who[k]], velocity[who[k]]};
 }
 
 template <class P>
-__global__ void ghost_key_kernel(const __grid_constant__ Places<Ghost<P>> from, Cells cells,
+__global__ void ghost_key_kernel(const __grid_constant__ Records<Ghost<P>> from, Cells cells,
                                  const __grid_constant__ Motion<P> motion, Ghost<P>* ghost,
                                  unsigned* key, unsigned* order, Absent absent) {
   const int k = from.index();
   if (k < 0) return;
   Ghost<P> g = from.mine();
   if (absent.are_all()) absent.replace<P>(k, g.position, g.velocity);
-  const Ball b = ball_of<P>(cells, motion, g.position, g.velocity);
+  const BoundingSphere b = bounding_sphere_of<P>(cells, motion, g.position, g.velocity);
   ghost[k] = g;
   key[k] = morton_key(cells, b.x, b.y, b.z);
   order[k] = static_cast<unsigned>(k);
@@ -59,29 +59,27 @@ __global__ void ghost_key_kernel(const __grid_constant__ Places<Ghost<P>> from, 
 
 // One thread per ghost, in the order of cells; they are kept behind the rank's own particles.
 template <class P>
-__global__ void place_ghosts_kernel(int count, int first, Cells cells,
-                                    const __grid_constant__ Motion<P> motion, Shorts shorts,
-                                    const unsigned* key, const unsigned* order,
-                                    const Ghost<P>* ghost, typename P::Position* position,
-                                    typename P::Velocity* velocity, Short* short_position,
-                                    Ball* ball, unsigned* place, int2* range) {
+__global__ void place_ghosts_kernel(int count, int first,
+                                    const __grid_constant__ CellOrder<P> sorted,
+                                    const Ghost<P>* ghost, SortedArrays<P> to, unsigned* place,
+                                    int2* range) {
   const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (k >= count) return;
   const int i = first + k;
-  const Ghost<P> g = ghost[order[k]];
+  const Ghost<P> g = ghost[sorted.order[k]];
   const typename P::Position p = g.position;
-  position[i] = p;
-  velocity[i] = g.velocity;
-  short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
-  ball[i] = ball_of<P>(cells, motion, p, g.velocity);
-  place[order[k]] = static_cast<unsigned>(i);
-  mark_cell(cells, k, first, count, key, range);
+  to.particles.position[i] = p;
+  to.particles.velocity[i] = g.velocity;
+  to.shorts[i] = short_of(sorted.shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  to.sphere[i] = bounding_sphere_of<P>(sorted.cells, sorted.motion, p, g.velocity);
+  place[sorted.order[k]] = static_cast<unsigned>(i);
+  mark_cell(sorted.cells, k, first, count, sorted.key, range);
 }
 
 template <class P>
 __global__ void pack_updates_kernel(const unsigned* who, const typename P::Position* position,
                                     const typename P::Velocity* velocity,
-                                    const __grid_constant__ Places<GhostUpdate<P>> to) {
+                                    const __grid_constant__ Records<GhostUpdate<P>> to) {
   __shared__ alignas(16) GhostUpdate<P> record[kSorters];
   if (const int k = to.index(); k >= 0) {
     const typename P::Position p = position[who[k]];
@@ -94,12 +92,10 @@ __global__ void pack_updates_kernel(const unsigned* who, const typename P::Posit
 
 // known: positions and velocities at the last build.
 template <class P>
-__global__ void unpack_updates_kernel(Shorts shorts, const unsigned* place,
-                                      const __grid_constant__ Places<GhostUpdate<P>> from,
-                                      const typename P::Position* known_position,
-                                      const typename P::Velocity* known_velocity,
-                                      typename P::Position* position,
-                                      typename P::Velocity* velocity, Short* short_position) {
+__global__ void unpack_updates_kernel(
+    ShortFormat shorts, const unsigned* place, const __grid_constant__ Records<GhostUpdate<P>> from,
+    const typename P::Position* known_position, const typename P::Velocity* known_velocity,
+    typename P::Position* position, typename P::Velocity* velocity, ShortPosition* short_position) {
   __shared__ alignas(16) GhostUpdate<P> record[kSorters];
   carry<false>(from, record);
   __syncthreads();
@@ -122,12 +118,12 @@ __global__ void unpack_updates_kernel(Shorts shorts, const unsigned* place,
 
 template <class Real>
 __global__ void pack_densities_kernel(const unsigned* who, const Real* density,
-                                      const __grid_constant__ Places<Real> to) {
+                                      const __grid_constant__ Records<Real> to) {
   if (const int k = to.index(); k >= 0) to.mine() = density[who[k]];
 }
 template <class Real>
 __global__ void unpack_densities_kernel(const unsigned* place,
-                                        const __grid_constant__ Places<Real> from, Real* density) {
+                                        const __grid_constant__ Records<Real> from, Real* density) {
   if (const int k = from.index(); k >= 0) density[place[k]] = from.mine();
 }
 
@@ -202,9 +198,8 @@ class GhostExchange {
     check_launch();
     s_.sort(s_.ghosts, 0, 3 * c_.cells.bits);
     place_ghosts_kernel<P><<<blocks_for(s_.ghosts, kSorters), kSorters, 0, work>>>(
-        s_.ghosts, s_.first_ghost(s_.count), c_.cells, c_.base.motion, c_.base.shorts,
-        s_.sorted_key, s_.sorted, ghost_.data(), state.position.data(), state.velocity.data(),
-        state.shorts.data(), s_.ball.data(), s_.place.data(), range.data());
+        s_.ghosts, s_.first_ghost(s_.count), c_.sorted(), ghost_.data(),
+        s_.sorted_arrays(state, s_.slot), s_.place.data(), range.data());
     check_launch();
   }
 
@@ -245,7 +240,9 @@ class GhostExchange {
   }
 
  private:
-  IsKnown is_known() const { return {reached_.data(), c_.report.bounds().data(), s_.ball.data()}; }
+  IsKnown is_known() const {
+    return {reached_.data(), c_.report.bounds().data(), s_.sphere.data()};
+  }
   // In answers(), for each neighbor: the particles that it knows. These are outer ones, of which
   // there are about as many as before; the host hears only now. Returns how many have been looked
   // at.

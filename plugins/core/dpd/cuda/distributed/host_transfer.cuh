@@ -22,6 +22,16 @@ struct LivesAt {
   }
 };
 
+// Where the particles of this host are in its arrays.
+struct OwnOrder {
+  int self;
+  Origins origins;
+  __device__ int of(int i) const {
+    const Origin origin = origins.of(i);
+    return origin.rank == self ? origin.index : -1;
+  }
+};
+
 static __global__ void start_slots_kernel(int count, int rank, unsigned* slot, Origin* origin) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
@@ -34,56 +44,39 @@ static __global__ void set_origins_kernel(int count, const unsigned* slot, const
   if (i < count) origin[slot[i]] = to[i];
 }
 
-// Particles of this host, to their places there. Values: Velocity or Vector.
-template <class P>
-__global__ void own_positions_kernel(int count, BoxFrame frame, int self, Origins origins,
-                                     const typename P::Position* position, double (*to)[3]) {
+static __global__ void own_images_kernel(int count, OwnOrder order, const int3* image, int3* to) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
-  const Origin origin = origins.of(i);
-  if (origin.rank == self) leave_frame<P>(frame, position[i], to[origin.index]);
-}
-template <class Values>
-__global__ void own_vectors_kernel(int count, int self, Origins origins, const Values* values,
-                                   double (*to)[3]) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i >= count) return;
-  const Origin origin = origins.of(i);
-  if (origin.rank != self) return;
-  double* place = to[origin.index];
-  place[0] = values[i].x;
-  place[1] = values[i].y;
-  place[2] = values[i].z;
-}
-static __global__ void own_images_kernel(int count, int self, Origins origins, const int3* image,
-                                         int3* to) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  if (i >= count) return;
-  const Origin origin = origins.of(i);
-  if (origin.rank == self) to[origin.index] = image[origins.slot[i]];
+  const int k = order.of(i);
+  if (k >= 0) to[k] = image[order.origins.slot[i]];
 }
 
+// What the arrays of a host hold of the particles of a rank.
 template <class P>
-__global__ void depart_kernel(int count, BoxFrame frame, const unsigned* who, Origins origins,
-                              const int3* image, const typename P::Position* position,
-                              const typename P::Velocity* velocity,
-                              const Vector<typename P::Real>* force, Arrival* to) {
+struct HostedState {
+  Origins origins;
+  const int3* image;  // by slot
+  const typename P::Position* position;
+  const typename P::Velocity* velocity;
+  const Vector<typename P::Real>* force;
+};
+template <class P>
+__global__ void depart_kernel(int count, BoxFrame frame, const unsigned* who, HostedState<P> from,
+                              Arrival* to) {
   const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (k >= count) return;
   const unsigned i = who[k];
-  const int3 crossed = image[origins.slot[i]];
+  const int3 crossed = from.image[from.origins.slot[i]];
   Arrival a;
-  a.index = origins.of(static_cast<int>(i)).index;
+  a.index = from.origins.of(static_cast<int>(i)).index;
   a.image[0] = crossed.x;
   a.image[1] = crossed.y;
   a.image[2] = crossed.z;
-  leave_frame<P>(frame, position[i], a.position);
-  a.velocity[0] = velocity[i].x;
-  a.velocity[1] = velocity[i].y;
-  a.velocity[2] = velocity[i].z;
-  a.force[0] = force[i].x;
-  a.force[1] = force[i].y;
-  a.force[2] = force[i].z;
+  leave_frame<P>(frame, from.position[i], a.position);
+  const typename P::Velocity v = from.velocity[i];
+  const Vector<typename P::Real> f = from.force[i];
+  a.velocity[0] = v.x, a.velocity[1] = v.y, a.velocity[2] = v.z;
+  a.force[0] = f.x, a.force[1] = f.y, a.force[2] = f.z;
   to[k] = a;
 }
 
@@ -114,48 +107,21 @@ class HostTransfer {
   int enter(const HostArrays& arrays, const Topology& topology, const BoxFrame& frame) {
     const auto n = static_cast<std::size_t>(s_.count);
     s_.ensure(s_.staging, n);
-    std::vector<unsigned> kind(n);
-    for (std::size_t i = 0; i < n; ++i)
-      kind[i] = static_cast<unsigned>(topology.type[i]) | topology.flags[i] << 16;
-    const auto kinds = on_device(kind, main());
     copy_in(s_.tag.data(), topology.tag, n * sizeof(unsigned), main());
-    if (arrays.image)
-      copy_in(s_.image.data(), arrays.image, n * sizeof(int3), main());
-    else
-      s_.image.clear(main());
-    DeviceBuffer<unsigned> bad(1);
-    const unsigned none = ~0u;
-    bad.upload(&none, main());
-    const int blocks = blocks_for(s_.count);
-    send(arrays.position);
-    enter_kernel<P><<<blocks, kThreads, 0, main()>>>(
-        s_.count, frame, s_.staging.data(), kinds.data(), s_.image.data(),
-        s_.state[0].position.data(), s_.order[0].data(), bad.data());
-    check_launch();
-    send(arrays.velocity);
-    enter_velocity_kernel<P><<<blocks, kThreads, 0, main()>>>(
-        s_.count, s_.staging.data(), s_.tag.data(), s_.rest.data(), bad.data());
-    check_launch();
-    if (arrays.force) {
-      send(arrays.force);
-      enter_force_kernel<<<blocks, kThreads, 0, main()>>>(s_.count, s_.staging.data(),
-                                                          s_.force.data());
-      check_launch();
-    } else {
-      s_.force.clear(main());
-    }
+    const unsigned bad = enter_particles<P>(
+        arrays, topology, frame,
+        {s_.staging, s_.image, s_.state[0].position, s_.order[0], s_.rest, s_.force}, main(),
+        [this] { c_.streams.finish("upload"); });
     start_slots_kernel<<<blocks_for(s_.count, kSorters), kSorters, 0, main()>>>(
         s_.count, c_.ranks.rank(), s_.slot.data(), s_.origin.data());
     check_launch();
-    unsigned first_bad;
-    c_.streams.fetch(bad, &first_bad, 1);
-    return static_cast<int>(first_bad);
+    return static_cast<int>(bad);
   }
 
   // Collective.
   void download(const HostArrays& arrays, const BoxFrame& frame) {
-    const int blocks = blocks_for(s_.count, kSorters), self = c_.ranks.rank();
-    const Origins origins = s_.origins();
+    const int blocks = blocks_for(s_.count, kSorters);
+    const OwnOrder order{c_.ranks.rank(), s_.origins()};
     const auto stay = [&](Triple* host, auto launch) {
       if (!host || s_.hosts == 0) return;
       if (s_.count > 0) launch();
@@ -164,21 +130,21 @@ class HostTransfer {
       c_.streams.finish("download");
     };
     stay(arrays.position, [&] {
-      own_positions_kernel<P><<<blocks, kSorters, 0, main()>>>(
-          s_.count, frame, self, origins, s_.present().position.data(), s_.staging.data());
+      leave_kernel<P><<<blocks, kSorters, 0, main()>>>(
+          s_.count, frame, order, s_.present().position.data(), s_.staging.data());
     });
     stay(arrays.velocity, [&] {
-      own_vectors_kernel<<<blocks, kSorters, 0, main()>>>(s_.count, self, origins, s_.rest.data(),
-                                                          s_.staging.data());
+      leave_vector_kernel<<<blocks, kSorters, 0, main()>>>(s_.count, order, s_.rest.data(),
+                                                           s_.staging.data());
     });
     stay(arrays.force, [&] {
-      own_vectors_kernel<<<blocks, kSorters, 0, main()>>>(s_.count, self, origins, s_.force.data(),
-                                                          s_.staging.data());
+      leave_vector_kernel<<<blocks, kSorters, 0, main()>>>(s_.count, order, s_.force.data(),
+                                                           s_.staging.data());
     });
     if (arrays.image && s_.hosts > 0) {
       auto* images = reinterpret_cast<int3*>(s_.staging.data());
       if (s_.count > 0)
-        own_images_kernel<<<blocks, kSorters, 0, main()>>>(s_.count, self, origins, s_.image.data(),
+        own_images_kernel<<<blocks, kSorters, 0, main()>>>(s_.count, order, s_.image.data(),
                                                            images);
       check_launch();
       copy_out(arrays.image, images, sizeof(int3) * static_cast<unsigned>(s_.hosts), main());
@@ -270,8 +236,10 @@ class HostTransfer {
     c_.selection.pick(s_.count, c_.ranks.ranks(), test, picked_);
     DeviceBuffer<Arrival> leaving(static_cast<std::size_t>(away));
     depart_kernel<P><<<blocks_for(away, kSorters), kSorters, 0, main()>>>(
-        away, frame, picked_.data(), s_.origins(), s_.image.data(), s_.present().position.data(),
-        s_.rest.data(), s_.force.data(), leaving.data());
+        away, frame, picked_.data(),
+        HostedState<P>{s_.origins(), s_.image.data(), s_.present().position.data(), s_.rest.data(),
+                       s_.force.data()},
+        leaving.data());
     check_launch();
     std::vector<Arrival> all(static_cast<std::size_t>(away));
     c_.streams.fetch(leaving, all.data(), all.size());

@@ -45,7 +45,7 @@ struct FreeSlots {
 template <class P>
 __global__ void pack_migrants_kernel(const unsigned* who, ParticleArrays<P> from,
                                      SlotArrays slot_arrays, std::size_t apart,
-                                     const __grid_constant__ Places<Migrant<P>> to) {
+                                     const __grid_constant__ Records<Migrant<P>> to) {
   const int k = to.index();
   if (k < 0) return;
   const unsigned i = who[k], slot = from.slot[i];
@@ -61,7 +61,7 @@ static __global__ void leave_slot_kernel(int count, const unsigned* who, const u
 }
 
 template <class P>
-__global__ void unpack_migrants_kernel(const __grid_constant__ Places<Migrant<P>> from,
+__global__ void unpack_migrants_kernel(const __grid_constant__ Records<Migrant<P>> from,
                                        std::size_t apart, int first, FreeSlots slots,
                                        ParticleArrays<P> to, SlotArrays slot_arrays,
                                        Absent absent) {
@@ -86,46 +86,42 @@ __global__ void unpack_migrants_kernel(const __grid_constant__ Places<Migrant<P>
 // One thread per particle: outer ones come first, then the near, then the far, each in the order of
 // cells; those that left for another rank are last. These should be among the first `suspects`.
 template <class P>
-__global__ void place_kernel(int count, int suspects, Cells cells,
-                             const __grid_constant__ Motion<P> motion, Depths depths, Brick own,
-                             const typename P::Position* position,
-                             const typename P::Velocity* velocity, unsigned* key, unsigned* order,
+__global__ void place_kernel(int count, int suspects, const __grid_constant__ CellOrder<P> to,
+                             Depths depths, Brick own, ParticleArrays<P> from,
                              RebuildFlags* flags) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
-  const typename P::Position p = position[i];
-  const typename P::Velocity v = velocity[i];
+  const typename P::Position p = from.position[i];
+  const typename P::Velocity v = from.velocity[i];
   const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
-  if (outside(motion.frame.open, x, y, z)) atomicMax(&flags->beyond, v.tag);
-  const Ball b = ball_of<P>(cells, motion, p, v);
+  if (outside(to.motion.frame.open, x, y, z)) atomicMax(&flags->beyond, v.tag);
+  const BoundingSphere b = bounding_sphere_of<P>(to.cells, to.motion, p, v);
   const bool stays = is_in(own, x, y, z);
   if (!stays && i >= suspects) flags->strayed = 1;
-  key[i] = stays ? morton_key(cells, b.x, b.y, b.z) | depths.of(cells, b.x, b.y, b.z)
-                                                          << 3 * cells.bits
-                 : ~0u;
-  order[i] = static_cast<unsigned>(i);
+  const unsigned depth = depths.of(to.cells, b.x, b.y, b.z);
+  to.key[i] = stays ? morton_key(to.cells, b.x, b.y, b.z) | depth << 3 * to.cells.bits : ~0u;
+  to.order[i] = static_cast<unsigned>(i);
 }
 
 // One thread per particle: takes it to its new place.
 template <class P>
-__global__ void settle_kernel(int count, Cells cells, const __grid_constant__ Motion<P> motion,
-                              Shorts shorts, const unsigned* key, const unsigned* order,
-                              ParticleArrays<P> from, ParticleArrays<P> to, Short* short_position,
-                              unsigned* tag, Ball* ball, int2* range, Bounds* bounds) {
+__global__ void settle_kernel(int count, const __grid_constant__ CellOrder<P> sorted,
+                              ParticleArrays<P> from, SortedArrays<P> to, int2* range,
+                              Bounds* bounds) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
-  const unsigned old = order[i];
+  const unsigned old = sorted.order[i];
   const typename P::Position p = from.position[old];
   const typename P::Velocity v = from.velocity[old];
-  to.position[i] = p;
-  to.velocity[i] = v;
-  to.slot[i] = from.slot[old];
-  tag[i] = v.tag;
-  short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
-  ball[i] = ball_of<P>(cells, motion, p, v);
-  mark_cell(cells, i, 0, count, key, range);
-  const unsigned depth = key[i] >> 3 * cells.bits,
-                 before = i > 0 ? key[i - 1] >> 3 * cells.bits : 0;
+  to.particles.position[i] = p;
+  to.particles.velocity[i] = v;
+  to.particles.slot[i] = from.slot[old];
+  to.tag[i] = v.tag;
+  to.shorts[i] = short_of(sorted.shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  to.sphere[i] = bounding_sphere_of<P>(sorted.cells, sorted.motion, p, v);
+  mark_cell(sorted.cells, i, 0, count, sorted.key, range);
+  const int bits = 3 * sorted.cells.bits;
+  const unsigned depth = sorted.key[i] >> bits, before = i > 0 ? sorted.key[i - 1] >> bits : 0;
   const auto here = static_cast<unsigned>(i), all = static_cast<unsigned>(count);
   if (before < 1 && depth >= 1) bounds->outer = here;
   if (before < 2 && depth == 2) bounds->near = here;
@@ -178,15 +174,14 @@ class Migration {
     }
   }
 
-  // Where each particle will be in memory, with the present cells and balls; none is moved yet.
+  // Where each particle will be in memory, with the present cells and spheres; none is moved yet.
   void place() {
     c_.base.cells = c_.cells;
     const int present = s_.count + arriving_;
     if (present == 0) return;
     place_kernel<P><<<blocks_for(present, kSorters), kSorters, 0, c_.streams.main>>>(
-        present, suspects_, c_.cells, c_.base.motion, c_.depths, c_.own(),
-        s_.present().position.data(), s_.present().velocity.data(), s_.key[0].data(),
-        s_.order[0].data(), c_.report.flags());
+        present, suspects_, c_.to_sort(), c_.depths, c_.own(), s_.particles(s_.present(), s_.slot),
+        c_.report.flags());
     check_launch();
   }
   void sort() {
@@ -213,10 +208,8 @@ class Migration {
     auto& built = s_.state[ParticleStore<P>::kBuilt];
     if (s_.count > 0) {
       settle_kernel<P><<<blocks_for(s_.count, kSorters), kSorters, 0, main>>>(
-          s_.count, c_.cells, c_.base.motion, c_.base.shorts, s_.sorted_key, s_.sorted,
-          s_.particles(s_.present(), s_.slot), s_.particles(built, s_.slot_there),
-          built.shorts.data(), s_.tag.data(), s_.ball.data(), range.data(),
-          c_.report.bounds().data());
+          s_.count, c_.sorted(), s_.particles(s_.present(), s_.slot),
+          s_.sorted_arrays(built, s_.slot_there), range.data(), c_.report.bounds().data());
       check_launch();
     } else {
       c_.report.bounds().clear(main);

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "../../../runtime/text.h"
-#include "../../engine_base.h"
+#include "../../settings.h"
 #include "../link_rows.h"
 #include "../sort.h"
 #include "../step_constants.cuh"
@@ -21,6 +21,22 @@ struct ParticleArrays {  // by index in the order of particles
   typename P::Position* position;
   typename P::Velocity* velocity;
   unsigned* slot;
+};
+// Particles in the order of cells, as the lists are built from them.
+template <class P>
+struct SortedArrays {
+  ParticleArrays<P> particles;
+  ShortPosition* shorts;
+  unsigned* tag;
+  BoundingSphere* sphere;
+};
+// What the place of a particle in the order of cells depends on.
+template <class P>
+struct CellOrder {
+  Cells cells;
+  Motion<P> motion;
+  ShortFormat shorts;
+  unsigned *key, *order;  // of the sort: Morton keys, and which particle has them
 };
 struct SlotArrays {  // by slot
   int3* image;
@@ -52,7 +68,7 @@ class ParticleStore {
   struct State {
     DeviceBuffer<typename P::Position> position;
     DeviceBuffer<typename P::Velocity> velocity;
-    DeviceBuffer<Short> shorts;
+    DeviceBuffer<ShortPosition> shorts;
   };
   static constexpr int kBuilt = 2;  // the state at the last build, kept until the next
   static constexpr int kMostLanes = 4;
@@ -72,7 +88,7 @@ class ParticleStore {
       ensure(each.velocity, all);
       ensure(each.shorts, all);
     }
-    ensure(ball, all);
+    ensure(sphere, all);
     ensure(density, has_densities_ ? all : 0);
     for (int k = 0; k < 2; ++k) {
       ensure(key[k], std::max(owned, ghosts));
@@ -118,7 +134,7 @@ class ParticleStore {
   }
 
   // tile: as in Lists.
-  Lists lists(int tile) const {
+  NeighborLists lists(int tile) const {
     return {entry.data(), number.data(), list_capacity, owned_capacity, tile};
   }
   Origins origins() const { return {slot.data(), origin.data()}; }
@@ -126,6 +142,9 @@ class ParticleStore {
   BondsInOrder bonds() const { return {bond_range.data(), bond_index.data(), bond_type.data()}; }
   ParticleArrays<P> particles(const State& which, const DeviceBuffer<unsigned>& slots) const {
     return {which.position.data(), which.velocity.data(), slots.data()};
+  }
+  SortedArrays<P> sorted_arrays(const State& which, const DeviceBuffer<unsigned>& slots) const {
+    return {particles(which, slots), which.shorts.data(), tag.data(), sphere.data()};
   }
   const State& present() const { return state[now]; }
   void copy_images(const DeviceBuffer<int3>& from, DeviceBuffer<int3>& to, cudaStream_t stream) {
@@ -170,15 +189,15 @@ class ParticleStore {
   State state[3];
   DeviceBuffer<typename P::Velocity> rest;  // at whole steps
   DeviceBuffer<Vector<Real>> force;
-  DeviceBuffer<Ball> ball;
+  DeviceBuffer<BoundingSphere> sphere;
   DeviceBuffer<Real> density;  // of the last step
   DeviceBuffer<unsigned> tag, slot, slot_there;
   DeviceBuffer<unsigned> entry;  // of lists
   DeviceBuffer<int> number;
   DeviceBuffer<double> partial;  // sums of blocks
   DeviceBuffer<unsigned> key[2], order[2];
-  const unsigned *sorted = nullptr, *sorted_key = nullptr;  // of the last sort()
-  DeviceBuffer<unsigned> place;                             // of each ghost that has come
+  unsigned *sorted = nullptr, *sorted_key = nullptr;  // of the last sort()
+  DeviceBuffer<unsigned> place;                       // of each ghost that has come
   DeviceBuffer<int2> bond_range;
   DeviceBuffer<unsigned> bond_index;
   DeviceBuffer<int> bond_type;
@@ -199,7 +218,7 @@ class ParticleStore {
     each(rest, force, image, built_image, origin, slot, slot_there, left_slot, tag, number);
     ensure(staging, std::max(owned_capacity, hosts));
     reserve_links();
-    ensure(partial, (blocks_for(owned_capacity, kThreads / kMostLanes) + 2) * kTallies);
+    ensure(partial, (blocks_for(owned_capacity, kThreads / kMostLanes) + 2) * kStepSums);
     if (list_capacity > 0) reserve_lists(list_capacity, true);
   }
 

@@ -88,11 +88,11 @@ struct RankContext {
         selection(streams, report),
         parts(on_device(ranks.parts(), streams.main)),
         base(constants.step()) {
-    base.watch = report.watch();
+    base.status = report.status();
     if (settings.shear.rate != 0) shear_box(base, tilted);
   }
-  // Each rank knows the balls of other ranks' particles that are within cutoff + skin + more of its
-  // part of the box.
+  // Each rank knows the spheres of other ranks' particles that are within cutoff + skin + more of
+  // its part of the box.
   static Decomposition decomposition(const Settings& tilted, Communicator& communicator,
                                      double more) {
     return {tilted, communicator, kFarthestAhead * 0.5 * tilted.skin + more};
@@ -111,7 +111,15 @@ struct RankContext {
   Absent absent() const { return {report.control(), own()}; }
   // Particles of this rank that a block of a step has.
   int block() const { return kThreads / lanes; }
-  Lists lists() const { return store.lists(kIntegers<P> ? block() : 0); }
+  NeighborLists lists() const { return store.lists(kIntegers<P> ? block() : 0); }
+
+  // What a sort begins with, and its result.
+  CellOrder<P> to_sort() const {
+    return {cells, base.motion, base.shorts, store.key[0].data(), store.order[0].data()};
+  }
+  CellOrder<P> sorted() const {
+    return {cells, base.motion, base.shorts, store.sorted_key, store.sorted};
+  }
 
   const Settings& settings;
   Decomposition ranks;

@@ -22,24 +22,24 @@ struct Bounds {
   unsigned outer, near;
 };
 
-// Steps that a particle stays in its ball if it keeps its velocity.
+// Steps that a particle stays in its sphere if it keeps its velocity.
 template <class P>
-__device__ float steps_in_ball(const Cells& cells, const Ball& ball, float time_step,
+__device__ float steps_in_ball(const Cells& cells, const BoundingSphere& sphere, float time_step,
                                const typename P::Position& r,
                                const typename P::Velocity& velocity) {
-  const ListPlace d = list_place(cells, high_word(r.x) - ball.x, high_word(r.y) - ball.y,
-                                 high_word(r.z) - ball.z),
+  const ListPlace d = list_place(cells, high_word(r.x) - sphere.x, high_word(r.y) - sphere.y,
+                                 high_word(r.z) - sphere.z),
                   v = {static_cast<float>(velocity.x) * time_step,
                        static_cast<float>(velocity.y) * time_step,
                        static_cast<float>(velocity.z) * time_step};
   const float square = list_square(v), along = fused(d.x, v.x, fused(d.y, v.y, d.z * v.z)),
-              room = fused(ball.radius, ball.radius, -list_square(d));
+              room = fused(sphere.radius, sphere.radius, -list_square(d));
   if (!(room > 0)) return 0;
   return (sqrtf(fused(along, along, square * room)) - along) / fmaxf(square, 1e-20f);
 }
 // The fewest of a warp's, as bits; all lanes call it.
 __device__ inline void note_soonest(float steps, unsigned* soonest) {
-  const unsigned least = __reduce_min_sync(kWarp, __float_as_uint(fmaxf(steps, 0.0f)));
+  const unsigned least = __reduce_min_sync(kWholeWarp, __float_as_uint(fmaxf(steps, 0.0f)));
   if (threadIdx.x % 32 == 0 && least < *static_cast<volatile unsigned*>(soonest))
     atomicMin(soonest, least);
 }
@@ -47,7 +47,7 @@ constexpr float kForever = 3e38f;
 
 // What the ranks have to agree on before they build.
 struct RebuildFlags {
-  unsigned soonest;     // steps until the first particle leaves its ball, bits of a float
+  unsigned soonest;     // steps until the first particle leaves its sphere, bits of a float
   unsigned beyond;      // tag of a particle outside the box
   unsigned missing[2];  // tags of particles without a partner here, in a bond and in an angle
   unsigned strayed;     // whether a particle has left that was not expected to
@@ -57,46 +57,47 @@ struct RebuildFlags {
 template <class P>
 __global__ void rebuild_flags_kernel(int count, Cells cells, unsigned open,
                                      const typename P::Position* position,
-                                     const typename P::Velocity* velocity, const Ball* ball,
-                                     float time_step, RebuildFlags* flags) {
+                                     const typename P::Velocity* velocity,
+                                     const BoundingSphere* sphere, float time_step,
+                                     RebuildFlags* flags) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   float steps = kForever;
   if (i < count) {
     const typename P::Position p = position[i];
     if (outside(open, high_word(p.x), high_word(p.y), high_word(p.z)))
       atomicMax(&flags->beyond, velocity[i].tag);
-    steps = steps_in_ball<P>(cells, ball[i], time_step, p, velocity[i]);
+    steps = steps_in_ball<P>(cells, sphere[i], time_step, p, velocity[i]);
   }
   note_soonest(steps, &flags->soonest);
 }
 
-// One thread per particle: how many steps it takes until the first leaves its ball.
+// One thread per particle: how many steps it takes until the first leaves its sphere.
 template <class P>
-__global__ void soonest_kernel(int count, Cells cells, const Ball* ball, float time_step,
-                               const typename P::Position* position,
+__global__ void soonest_kernel(int count, Cells cells, const BoundingSphere* sphere,
+                               float time_step, const typename P::Position* position,
                                const typename P::Velocity* velocity, unsigned* soonest) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  note_soonest(
-      i < count ? steps_in_ball<P>(cells, ball[i], time_step, position[i], velocity[i]) : kForever,
-      soonest);
+  note_soonest(i < count ? steps_in_ball<P>(cells, sphere[i], time_step, position[i], velocity[i])
+                         : kForever,
+               soonest);
 }
 
 // A copy of what the device knows, for the host; and how many particles each box has.
 struct Answers {
-  Control control;
+  DeviceStatus control;
   RebuildFlags flags;
   Bounds bounds;
   unsigned soonest;  // as in RebuildFlags
   unsigned* total;   // [ranks], host memory as well
 };
 
-static __global__ void answer_kernel(const Control* control, const RebuildFlags* flags,
+static __global__ void answer_kernel(const DeviceStatus* control, const RebuildFlags* flags,
                                      const Bounds* bounds, Answers* answers) {
   answers->control = *control;
   answers->flags = *flags;
   answers->bounds = *bounds;
 }
-static __global__ void forget_kernel(Control* control, RebuildFlags* flags) {
+static __global__ void forget_kernel(DeviceStatus* control, RebuildFlags* flags) {
   if (!given_up(*control)) *control = {kNever, 0, 0};
   *flags = {__float_as_uint(kForever), 0, {0, 0}, 0};
 }
@@ -168,34 +169,35 @@ class RankStreams {
 class RankReport {
  public:
   RankReport(std::size_t ranks, const RankStreams& streams)
-      : streams_(streams), control_(1), flags_(1), bounds_(1), totals_(ranks) {
+      : streams_(streams), device_status_(1), flags_(1), bounds_(1), totals_(ranks) {
     answers_->total = totals_.data();
-    control_.clear(streams.main);  // not given up, whatever the memory was used for before
+    device_status_.clear(streams.main);  // not given up, whatever the memory was used for before
     bounds_.clear(streams.main);
     forget();
     streams.finish("start");
   }
 
-  Watch watch() const { return {control_.data(), report_.get()}; }
-  Control* control() const { return control_.data(); }
+  StepStatus status() const { return {device_status_.data(), host_status_.get()}; }
+  DeviceStatus* control() const { return device_status_.data(); }
   RebuildFlags* flags() const { return flags_.data(); }
   const DeviceBuffer<Bounds>& bounds() const { return bounds_; }
   DeviceBuffer<Bounds>& bounds() { return bounds_; }
 
   // No lists have expired, no particle is lost; a rank that has been given up stays so.
   void forget() {
-    forget_kernel<<<1, 1, 0, streams_.main>>>(control_.data(), flags_.data());
+    forget_kernel<<<1, 1, 0, streams_.main>>>(device_status_.data(), flags_.data());
     check_launch();
   }
   // Kernels do nothing from now on, and leave what should have come from other ranks alone.
   void give_up() noexcept {
-    cudaMemsetAsync(&control_.data()->expired, 0xff, sizeof(Control::expired), streams_.rescue);
+    cudaMemsetAsync(&device_status_.data()->expired, 0xff, sizeof(DeviceStatus::expired),
+                    streams_.rescue);
     settles(streams_.rescue);
   }
 
   // After what is in streams.work: answers() is complete once the event answered() is there.
   void answer() {
-    answer_kernel<<<1, 1, 0, streams_.work>>>(control_.data(), flags_.data(), bounds_.data(),
+    answer_kernel<<<1, 1, 0, streams_.work>>>(device_status_.data(), flags_.data(), bounds_.data(),
                                               answers_.get());
     check_launch();
     answered_.record(streams_.work);
@@ -209,8 +211,8 @@ class RankReport {
 
  private:
   const RankStreams& streams_;
-  DeviceBuffer<Control> control_;
-  MappedMemory<Report> report_;
+  DeviceBuffer<DeviceStatus> device_status_;
+  MappedMemory<HostStatus> host_status_;
   DeviceBuffer<RebuildFlags> flags_;
   DeviceBuffer<Bounds> bounds_;
   MappedMemory<Answers> answers_;

@@ -18,16 +18,23 @@ struct ClaimEntry {
   }
 };
 
+// The particles of this rank, in the order of cells, with their rows of bonds.
+struct BondedParticles {
+  LinkRows links;
+  const unsigned *slot, *tag;
+  __device__ LinkSpan bonds_of(int i) const { return links.bonds_of(slot[i]); }
+};
+
 // One thread per particle of this rank. Only those with bonds of their own can be partners, since
 // bonds are in the rows of both ends.
-static __global__ void know_bonded_kernel(int count, LinkRows links, const unsigned* slot,
-                                          const unsigned* tag, int2* range, TagIndex known) {
+static __global__ void know_bonded_kernel(int count, BondedParticles from, int2* range,
+                                          TagIndex known) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
-  const LinkSpan bonds = links.bonds_of(slot[i]);
-  const int first = i * static_cast<int>(links.bonds);
+  const LinkSpan bonds = from.bonds_of(i);
+  const int first = i * static_cast<int>(from.links.bonds);
   range[i] = {first, first + static_cast<int>(bonds.count)};
-  if (bonds.count > 0) known.add(tag[i], static_cast<unsigned>(i), ClaimEntry{});
+  if (bonds.count > 0) known.add(from.tag[i], static_cast<unsigned>(i), ClaimEntry{});
 }
 // One thread per ghost; the rows of ghosts are elsewhere.
 template <class P>
@@ -38,21 +45,21 @@ __global__ void know_ghosts_kernel(int first, int number, const typename P::Velo
 }
 // One thread per particle of this rank, when all are known. A partner that this rank lacks is
 // reported, and replaced by the particle itself. No step is taken then.
-static __global__ void partner_kernel(int count, LinkRows links, const unsigned* slot,
-                                      const unsigned* tag, TagIndex known, BondsInOrder to,
-                                      RebuildFlags* flags, Watch watch, long long step) {
+static __global__ void partner_kernel(int count, BondedParticles from, TagIndex known,
+                                      BondsInOrder to, RebuildFlags* flags, StepStatus status,
+                                      long long step) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
   if (i >= count) return;
   const int2 range = to.range[i];
   if (range.x == range.y) return;
-  const LinkWord* bond = links.bonds_of(slot[i]).first;
+  const LinkWord* bond = from.bonds_of(i).first;
   for (int k = range.x; k < range.y; ++k, ++bond) {
     const unsigned j = known.find(partner_of(*bond));
     to.index[k] = j == TagIndex::kMissing ? static_cast<unsigned>(i) : j;
     to.type[k] = static_cast<int>(kind_of(*bond));
     if (j != TagIndex::kMissing) continue;
-    atomicMax(&flags->missing[is_of_angle(to.type[k])], tag[i]);
-    expire(watch, step);
+    atomicMax(&flags->missing[is_of_angle(to.type[k])], from.tag[i]);
+    expire(status, step);
   }
 }
 
@@ -91,12 +98,12 @@ class RankLists {
     if (s_.count == 0 || cells.size() == 0) return;
     const ListArguments arguments{c_.cells,
                                   !c_.base.motion.frame.tilted,
-                                  c_.base.watch,
+                                  c_.base.status,
                                   range.data(),
                                   c_.lists(),
                                   s_.slot.data(),
                                   {nullptr, nullptr, s_.links, excluded_kinds(c_.settings.pairs)},
-                                  s_.ball.data(),
+                                  s_.sphere.data(),
                                   static_cast<int>(cells.size()),
                                   cells.data(),
                                   inner ? nullptr : ghost_range.data()};
@@ -113,17 +120,16 @@ class RankLists {
     const cudaStream_t main = c_.streams.main;
     const TagIndex known = tag_index(std::int64_t{s_.count} + s_.ghosts);
     const int blocks = blocks_for(s_.count, kSorters);
-    know_bonded_kernel<<<blocks, kSorters, 0, main>>>(s_.count, s_.links, s_.slot.data(),
-                                                      s_.tag.data(), s_.bonds().range, known);
+    const BondedParticles bonded{s_.links, s_.slot.data(), s_.tag.data()};
+    know_bonded_kernel<<<blocks, kSorters, 0, main>>>(s_.count, bonded, s_.bonds().range, known);
     check_launch();
     if (s_.ghosts > 0) {
       know_ghosts_kernel<P><<<blocks_for(s_.ghosts, kSorters), kSorters, 0, main>>>(
           s_.first_ghost(s_.count), s_.ghosts, s_.state[kBuilt].velocity.data(), known);
       check_launch();
     }
-    partner_kernel<<<blocks, kSorters, 0, main>>>(s_.count, s_.links, s_.slot.data(), s_.tag.data(),
-                                                  known, s_.bonds(), c_.report.flags(),
-                                                  c_.report.watch(), step);
+    partner_kernel<<<blocks, kSorters, 0, main>>>(s_.count, bonded, known, s_.bonds(),
+                                                  c_.report.flags(), c_.report.status(), step);
     check_launch();
   }
 

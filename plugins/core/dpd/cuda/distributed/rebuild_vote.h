@@ -12,8 +12,8 @@
 namespace manymove::dpd {
 
 constexpr std::int64_t kMostSteps = 100;  // between builds
-// Number of steps between builds. The first particle will leave its ball `soonest` steps (bits of a
-// float) after the `steps` that were taken since the last build.
+// Number of steps between builds. The first particle will leave its sphere `soonest` steps (bits of
+// a float) after the `steps` that were taken since the last build.
 inline std::int64_t steps_of_lists(std::int64_t steps, unsigned soonest) {
   constexpr float kSlack = 0.15f;  // of a step, for the forces in the two steps until a build
   const auto most = static_cast<float>(steps + 1);
@@ -23,7 +23,7 @@ inline std::int64_t steps_of_lists(std::int64_t steps, unsigned soonest) {
 
 struct RebuildVote {
   std::int64_t expired, segment;  // the latter: largest, bytes
-  Missing missing;
+  MissingPartners missing;
   std::uint32_t lost, beyond, strayed, wanted, soonest, stop;
 };
 

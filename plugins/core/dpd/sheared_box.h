@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The box of an engine, which a shear tilts (Lees and Edwards, J. Phys. C 5, 1921 (1972), in the
+// form of a tilted box that is replaced by an equivalent one), and how long neighbor lists hold in
+// it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "step_parameters.h"
+
+namespace manymove::dpd {
+
+class ShearedBox : protected StepParameters {
+ protected:
+  explicit ShearedBox(const Settings& settings) : StepParameters(settings) {
+    frame_.box = settings.box;
+  }
+  ~ShearedBox() = default;
+
+  bool is_sheared() const { return settings_.shear.rate != 0; }
+  // By how much the tilt grows in a step.
+  double tilt_of_step() const {
+    return settings_.shear.rate * settings_.box.extent[1] * settings_.time_step;
+  }
+  // In the equivalent box whose tilt is at most half of the extent along x.
+  double tilt_of(std::int64_t step) const {
+    return tilt_since_begin(step) -
+           static_cast<double>(periods_of_tilt(step)) * settings_.box.extent[0];
+  }
+  // How many times the box has been replaced by the equivalent one whose tilt is smaller by the
+  // extent along x.
+  std::int64_t periods_of_tilt(std::int64_t step) const {
+    return is_sheared() ? std::llround(tilt_since_begin(step) / settings_.box.extent[0]) : 0;
+  }
+  // Positions are those of this step in the box of its tilt.
+  void set_tilt(std::int64_t step) {
+    frame_.box.tilt[0] = tilt_of(step);
+    periods_ = periods_of_tilt(step);
+  }
+  bool has_tilt_of(std::int64_t step) const { return periods_ == periods_of_tilt(step); }
+  // Replaces the box by the equivalent one of smaller or larger tilt, as often as the tilt of a
+  // step needs. change(smaller) gives the particles their places in it.
+  template <class Change>
+  void replace_box(std::int64_t step, const Change& change) {
+    while (!has_tilt_of(step)) {
+      const bool smaller = periods_ < periods_of_tilt(step);
+      change(smaller);
+      periods_ += smaller ? 1 : -1;
+    }
+  }
+  // The settings with the box that is tilted most.
+  Settings settings_of_tilted_box() const {
+    Settings tilted = settings_;
+    if (is_sheared())
+      tilted.box.tilt[0] = 0.5 * settings_.box.extent[0] + std::fabs(tilt_of_step());
+    return tilted;
+  }
+  // The frame of a step under shear, or the frame so many steps later of the box that has not been
+  // replaced in between.
+  template <class P>
+  CoordinateFrame<P> frame_of_step(std::int64_t step, int later) const {
+    Box box = settings_.box;
+    box.tilt[0] = tilt_of(step);
+    if (later) box.tilt[0] += later * tilt_of_step();
+    CoordinateFrame<P> frame = frame_of<P>(box);
+    frame.tilted = 1;
+    return frame;
+  }
+  void tilt_cells(Cells& cells, std::int64_t step) const {
+    const CoordinateFrame<Mixed> frame = frame_of_step<Mixed>(step, 0);
+    cells.xy = frame.xy;
+    cells.to_xy = frame.to_xy;
+  }
+  // Spheres for the next lists, after some that held for so many steps; zero: there were none.
+  // Under shear they leave a share of the skin to it, by which lists then reach farther.
+  void find_bounding_spheres(Cells& cells, std::int64_t held) {
+    if (is_sheared()) {
+      constexpr double kMost = 0.2, kMargin = 1.25;
+      share_of_shear_ =
+          held > 0 ? std::min(kMost, kMargin * share_after(static_cast<double>(held))) : kMost;
+      cells.largest_radius = largest_radius_of(settings_, share_of_shear_);
+      lengthen_reach(cells, settings_, share_of_shear_);
+    }
+    look_ahead(cells, settings_.time_step, held);
+  }
+  // Lists hold until shear has brought places of lists closer than their share of the skin.
+  bool shear_ends_lists(std::int64_t built, std::int64_t step) const {
+    return share_after(static_cast<double>(step - built)) > share_of_shear_;
+  }
+  // Whether they do not hold in the step after this one, because of shear or a flip of the box.
+  bool lists_end_after(std::int64_t built, std::int64_t step) const {
+    return shear_ends_lists(built, step + 1) || periods_of_tilt(step + 1) != periods_of_tilt(step);
+  }
+  // The first step after a build whose positions need other lists because of shear, but at most
+  // `most` steps later.
+  std::int64_t end_of_sheared_lists(std::int64_t built, std::int64_t most) const {
+    std::int64_t step = built + 1;
+    while (step < built + most && !lists_end_after(built, step - 1)) ++step;
+    return step;
+  }
+  // Gives the tilt of a step to what a kernel of this step takes, which has that of
+  // settings_of_tilted_box().
+  template <class Step>
+  void tilt_step(Step& s, std::int64_t number) const {
+    s.forces.frame = frame_of_step<typename Step::Precision>(number, 0);
+    s.motion.frame = frame_of_step<typename Step::Precision>(number, 1);
+    tilt_cells(s.cells, number);
+    const auto share = static_cast<float>(tilt_of(number) / settings_of_tilted_box().box.tilt[0]);
+    s.shorts.xy *= share;
+    s.density_shorts.xy *= share;
+  }
+
+  BoxFrame frame_;
+
+ private:
+  double share_after(double steps) const {
+    const double strain = std::fabs(settings_.shear.rate) * settings_.time_step * steps;
+    return strain * (settings_.cutoff + settings_.skin) / settings_.skin;
+  }
+  double tilt_since_begin(std::int64_t step) const {
+    const double first = settings_.box.tilt[0];
+    return is_sheared() ? first + tilt_of_step() * static_cast<double>(step - settings_.shear.begin)
+                        : first;
+  }
+
+  std::int64_t periods_ = 0;   // periods_of_tilt() of the positions
+  double share_of_shear_ = 0;  // in the skin of the present lists
+};
+
+}  // namespace manymove::dpd
