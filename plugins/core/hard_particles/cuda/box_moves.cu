@@ -29,17 +29,24 @@ std::size_t cells_in(const Geometry& g) {
 
 constexpr int kLanes = 4;  // that share a cell
 
+// What is known before the least ratio is, and where the device and the host find the decision.
+struct PendingVolume {
+  VolumeOutcomes outcomes;
+  BoxChoice* choice;
+  volatile BoxAnswer* answer;
+  unsigned int number;  // of the answer, by which the host sees that it is there
+};
+
 // Chooses among the outcomes, once all have looked for the least ratio.
-__device__ void choose(double least, const VolumeOutcomes& outcomes, BoxChoice* choice,
-                       volatile BoxAnswer* answer, unsigned int number) {
-  const int outcome = outcome_of(outcomes, least);
-  const bool host = for_host(outcomes, outcome);
-  choice->for_host = host;
-  if (!host) choice->scale = outcomes.scale[outcome];
-  answer->least_ratio = least;
-  answer->for_host = host;
+__device__ void choose(double least, const PendingVolume& pending) {
+  const int outcome = outcome_of(pending.outcomes, least);
+  const bool host = for_host(pending.outcomes, outcome);
+  pending.choice->for_host = host;
+  if (!host) pending.choice->scale = pending.outcomes.scale[outcome];
+  pending.answer->least_ratio = least;
+  pending.answer->for_host = host;
   __threadfence_system();
-  answer->number = number;
+  pending.answer->number = pending.number;
 }
 
 __device__ double ratio_of(unsigned long long bits) {
@@ -47,14 +54,13 @@ __device__ double ratio_of(unsigned long long bits) {
 }
 
 // Of one thread, after a cycle that has looked for the least ratio.
-__global__ void choose_kernel(double most, const __grid_constant__ VolumeOutcomes outcomes,
-                              unsigned int search, BoxChoice* choice, volatile BoxAnswer* answer,
-                              unsigned int number) {
+__global__ void choose_kernel(double most, unsigned int search,
+                              const __grid_constant__ PendingVolume pending) {
   let_next_kernel_start();
   wait_for_former_kernel();
-  const double least = fmin(most, ratio_of(choice->found[search % 3]));
-  for (unsigned long long& found : choice->found) found = kNoRatio;
-  choose(least, outcomes, choice, answer, number);
+  const double least = fmin(most, ratio_of(pending.choice->found[search % 3]));
+  for (unsigned long long& found : pending.choice->found) found = kNoRatio;
+  choose(least, pending);
 }
 
 // Positive numbers are in the order of their bits. The last block chooses.
@@ -63,8 +69,8 @@ __global__ void __launch_bounds__(kThreads)
     least_ratio_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law reference,
                        const __grid_constant__ LeastRatio wanted, const Sphere* spheres,
                        const std::uint32_t* counts, std::int64_t cells,
-                       const __grid_constant__ VolumeOutcomes outcomes, BoxChoice* choice,
-                       volatile BoxAnswer* answer, unsigned int number) {
+                       const __grid_constant__ PendingVolume pending) {
+  BoxChoice* const choice = pending.choice;
   const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   double mine = wanted.most;
   if (index / kLanes < cells) {
@@ -84,7 +90,7 @@ __global__ void __launch_bounds__(kThreads)
   __threadfence();
   choice->blocks = 0;
   const double least = fmin(wanted.most, ratio_of(atomicExch(&choice->least, kNoRatio)));
-  choose(least, outcomes, choice, answer, number);
+  choose(least, pending);
 }
 
 // A thread for each particle of an additive mixture, or for each pair of types. reference:
@@ -149,13 +155,11 @@ __global__ void change_cells_kernel(const __grid_constant__ Geometry from, const
   }
 }
 
-template <int D, class... Arguments>
-void launch_least_ratio(Contact contact, unsigned blocks, cudaStream_t stream,
-                        Arguments... arguments) {
-  const auto kernel = contact == Contact::one_size   ? &least_ratio_kernel<D, Contact::one_size>
-                      : contact == Contact::additive ? &least_ratio_kernel<D, Contact::additive>
-                                                     : &least_ratio_kernel<D, Contact::table>;
-  kernel<<<blocks, kThreads, 0, stream>>>(arguments...);
+template <int D>
+auto least_ratio_kernel_for(Contact contact) {
+  return contact == Contact::one_size   ? &least_ratio_kernel<D, Contact::one_size>
+         : contact == Contact::additive ? &least_ratio_kernel<D, Contact::additive>
+                                        : &least_ratio_kernel<D, Contact::table>;
 }
 
 }  // namespace
@@ -196,22 +200,19 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, co
   reference.labels = scaled.labels;
   reference.diameters = diameters;
   reference.contacts = contacts_.data();
+  const PendingVolume pending{outcomes, choice_.data(), answer_.get(), ++number_};
   if (searched) {
     launch_kernel(&choose_kernel, 1, 1, 0, stream, waits_for_former_kernel(&choose_kernel),
-                  wanted.most, outcomes, searches_++, choice_.data(), answer_.get(), ++number_);
+                  wanted.most, searches_++, pending);
   } else {
     const std::size_t here = s.row_cells() * static_cast<std::size_t>(s.rows());
     const auto cells = static_cast<std::int64_t>(here);
-    const auto launch =
-        s.dimensions() == 2
-            ? &launch_least_ratio<2, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
-                                  std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
-                                  unsigned int>
-            : &launch_least_ratio<3, Geometry, Law, LeastRatio, const Sphere*, const std::uint32_t*,
-                                  std::int64_t, VolumeOutcomes, BoxChoice*, volatile BoxAnswer*,
-                                  unsigned int>;
-    launch(s.distances.contact, blocks(here * kLanes), stream, s.local(), reference, wanted,
-           spheres, counts, cells, outcomes, choice_.data(), answer_.get(), ++number_);
+    const auto launch = [&](auto kernel) {
+      kernel<<<blocks(here * kLanes), kThreads, 0, stream>>>(s.local(), reference, wanted, spheres,
+                                                             counts, cells, pending);
+    };
+    launch(s.dimensions() == 2 ? least_ratio_kernel_for<2>(s.distances.contact)
+                               : least_ratio_kernel_for<3>(s.distances.contact));
     check_launch();
   }
   if (s.distances.contact == Contact::one_size) return;

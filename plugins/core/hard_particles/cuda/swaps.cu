@@ -10,12 +10,25 @@ constexpr int kLanes = 16;       // threads that look for the room of a swapper
 constexpr int kMostCells = 512;  // of a set in a tile of kMaxTile cells along each of three axes
 static_assert(kMaxTile == 16);
 
-// The rounds of pairs of a set, by one warp, in shared memory. from[k]: the cell whose particle had
-// the present diameter of cell k's when the set was begun.
+// A set of cells of a tile, with the swapper and the diameter of each, in shared memory.
+struct SwapSet {
+  const Geometry& g;
+  const SwapRules& rules;
+  int tile, set, cells;
+  const Swapper* swappers;  // [cells]
+  double* diameters;        // [cells]
+  std::uint16_t* from;      // [cells], the cell whose particle had the present diameter of this
+                            // cell's when the set was begun
+};
+
+struct SwapCounts {
+  unsigned int trials = 0, accepted = 0;
+};
+
+// The rounds of pairs of a set, by one warp, in shared memory.
 template <int D>
-__device__ void make_rounds(const Geometry& g, const SwapRules& rules, int tile, int set, int cells,
-                            const Swapper* swappers, double* diameters, std::uint16_t* from,
-                            unsigned int& trials, unsigned int& accepted) {
+__device__ void make_rounds(const SwapSet& s, SwapCounts& counts) {
+  const auto& [g, rules, tile, set, cells, swappers, diameters, from] = s;
   constexpr int kAtOnce = 2;
   const auto lane = static_cast<int>(threadIdx.x);
   int mine = 0;
@@ -42,12 +55,12 @@ __device__ void make_rounds(const Geometry& g, const SwapRules& rules, int tile,
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
         if (a[k].id == kNoParticle || b[k].id == kNoParticle) continue;
-        ++trials;
+        ++counts.trials;
         if (!swaps(rules, a[k], b[k], of_a[k], of_b[k])) continue;
         diameters[one[k]] = of_b[k];
         diameters[two[k]] = of_a[k];
         exchange(from[one[k]], from[two[k]]);
-        ++accepted;
+        ++counts.accepted;
       }
     }
     __syncwarp();
@@ -57,10 +70,8 @@ __device__ void make_rounds(const Geometry& g, const SwapRules& rules, int tile,
 // The same rounds of at most 32 * Each cells, whose swappers are in the registers of a warp: cell k
 // in those of lane k % 32. Both lanes of a pair find the same.
 template <int D, int Each>
-__device__ void make_rounds_in_registers(const Geometry& g, const SwapRules& rules, int tile,
-                                         int set, int cells, const Swapper* swappers,
-                                         double* diameters, std::uint16_t* from,
-                                         unsigned int& trials, unsigned int& accepted) {
+__device__ void make_rounds_in_registers(const SwapSet& s, SwapCounts& counts) {
+  const auto& [g, rules, tile, set, cells, swappers, diameters, from] = s;
   const auto lane = static_cast<int>(threadIdx.x);
   double room[Each], diameter[Each];
   int source[Each];
@@ -103,8 +114,8 @@ __device__ void make_rounds_in_registers(const Geometry& g, const SwapRules& rul
       const bool swap = pair && swaps(rules, {room[e], 0}, other, diameter[e], its);
       to[e] = swap ? its : diameter[e];
       to_source[e] = swap ? its_source : source[e];
-      trials += pair && k < partner;
-      accepted += swap && k < partner;
+      counts.trials += pair && k < partner;
+      counts.accepted += swap && k < partner;
     }
 #pragma unroll
     for (int e = 0; e < Each; ++e) {
@@ -300,7 +311,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
   wait_for_former_kernel();
   const bool held = fill<D>(here, g, bounds, spheres, counts, of.diameters,
                             static_cast<unsigned int>(capacity), total);
-  unsigned int trials = 0, accepted = 0;
+  SwapCounts made;
   for (int turn = 0; turn < 1 << D; ++turn) {
     const int set = static_cast<int>(rules.order >> (3 * turn) & 7u);
     int n[3];
@@ -347,7 +358,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
     __syncthreads();
     if (mine < 32) {
       const auto make = [&](auto rounds) {
-        rounds(g, rules, tile, set, cells, swappers, diameters, from, trials, accepted);
+        rounds({g, rules, tile, set, cells, swappers, diameters, from}, made);
       };
       if (cells <= 32)
         make(make_rounds_in_registers<D, 1>);
@@ -384,12 +395,12 @@ __global__ void __launch_bounds__(Threads, Blocks)
   if (held) write_back(here, of, total);
   if (mine >= 32) return;
   for (int lane = 16; lane > 0; lane /= 2) {
-    trials += __shfl_down_sync(~0u, trials, lane);
-    accepted += __shfl_down_sync(~0u, accepted, lane);
+    made.trials += __shfl_down_sync(~0u, made.trials, lane);
+    made.accepted += __shfl_down_sync(~0u, made.accepted, lane);
   }
   if (mine == 0) {
-    atomicAdd(sums, static_cast<unsigned long long>(trials));
-    atomicAdd(sums + 1, static_cast<unsigned long long>(accepted));
+    atomicAdd(sums, static_cast<unsigned long long>(made.trials));
+    atomicAdd(sums + 1, static_cast<unsigned long long>(made.accepted));
   }
 }
 

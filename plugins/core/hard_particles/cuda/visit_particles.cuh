@@ -188,6 +188,65 @@ struct Visit {
     }
   };
 
+  // Draws the next moves of a cell, by each of its threads a share, into shared memory. up and down:
+  // the sums of this thread's moves to either side. Returns the word that chooses the particle,
+  // which the first thread has.
+  static __device__ __forceinline__ std::uint32_t draw_moves(const T& tile, std::uint64_t cycle,
+                                                             int round, int cell, int made,
+                                                             float4* moves, float (&up)[D],
+                                                             float (&down)[D]) {
+    const Geometry& g = tile.g;
+    const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
+    std::uint32_t chooses = 0;
+#pragma unroll
+    for (int a = 0; a < D; ++a) up[a] = down[a] = 0;
+#pragma unroll
+    for (int k = 0; k < kCalls; ++k) {
+      const int call = k * Lanes + lane;
+      std::uint32_t word[4];
+      random_words(word, g, tile.where + static_cast<std::uint32_t>(cell), cycle,
+                   Purpose::displacement, round, made / kMovesPerCall<D> + call);
+      if (k == 0) chooses = word[3];
+#pragma unroll
+      for (int m = 0; m < kMovesPerCall<D>; ++m) {
+        const int move = call * kMovesPerCall<D> + m;
+        float by[D];
+        displacements<D>(word, m, tile.step, by);
+        moves[move * groups] = make_float4(by[0], by[1], D == 3 ? by[D - 1] : 0.0f, 0.0f);
+#pragma unroll
+        for (int a = 0; a < D; ++a) {
+          if (made + move >= g.moves_per_cell) by[a] = 0;
+          up[a] += fmaxf(by[a], 0.0f);
+          down[a] -= fminf(by[a], 0.0f);
+        }
+      }
+    }
+    return chooses;
+  }
+
+  // How far the way of the particle at p may lead: at most as far as the sums of all threads' moves
+  // to either side, within the cell. middle: the cell's center, from the particle.
+  static __device__ __forceinline__ float reach_of(const T& tile, const int (&at)[3],
+                                                   const float4& p, float (&up)[D],
+                                                   float (&down)[D], float (&middle)[3]) {
+    const Geometry& g = tile.g;
+    const float start[3] = {p.x, p.y, p.z};
+    float reach2 = 0;
+#pragma unroll
+    for (int a = 0; a < D; ++a) {
+#pragma unroll
+      for (int other = 1; other < Lanes; other *= 2) {
+        up[a] += __shfl_xor_sync(kWarp, up[a], other);
+        down[a] += __shfl_xor_sync(kWarp, down[a], other);
+      }
+      middle[a] = cell_center(g, tile.bounds, a, at[a]) - start[a];
+      const float most =
+          fmaxf(fminf(up[a], g.half[a] + middle[a]), fminf(down[a], g.half[a] - middle[a]));
+      reach2 = fmaf(most, most, reach2);
+    }
+    return sqrtf(reach2) * (1 + 4e-6f);
+  }
+
   // `entry`: the cell. `real`: it is not just there to fill the warp.
   static __device__ int visit(const T& tile, std::uint64_t cycle, int round, std::uint32_t entry,
                               const Workspace& work, bool real) {
@@ -206,53 +265,15 @@ struct Visit {
     int accepted = 0;
 #pragma unroll 1
     for (int made = 0; made < g.moves_per_cell; made += kMoves) {
-      // The way leads at most as far as the sums of the moves to either side, within the cell.
-      float up[D], down[D];
-      std::uint32_t chooses = 0;
-#pragma unroll
-      for (int a = 0; a < D; ++a) up[a] = down[a] = 0;
-#pragma unroll
-      for (int k = 0; k < kCalls; ++k) {
-        const int call = k * Lanes + lane;
-        std::uint32_t word[4];
-        random_words(word, g, tile.where + static_cast<std::uint32_t>(cell), cycle,
-                     Purpose::displacement, round, made / kMovesPerCall<D> + call);
-        if (k == 0) chooses = word[3];
-#pragma unroll
-        for (int m = 0; m < kMovesPerCall<D>; ++m) {
-          const int move = call * kMovesPerCall<D> + m;
-          float by[D];
-          displacements<D>(word, m, tile.step, by);
-          moves[move * groups] = make_float4(by[0], by[1], D == 3 ? by[D - 1] : 0.0f, 0.0f);
-#pragma unroll
-          for (int a = 0; a < D; ++a) {
-            if (made + move >= g.moves_per_cell) by[a] = 0;
-            up[a] += fmaxf(by[a], 0.0f);
-            down[a] -= fminf(by[a], 0.0f);
-          }
-        }
-      }
+      float up[D], down[D], middle[3];
+      std::uint32_t chooses = draw_moves(tile, cycle, round, cell, made, moves, up, down);
       if (made == 0) {
         const std::uint32_t begin = tile.first[cell], n = tile.first[cell + 1] - begin;
         if (Lanes > 1) chooses = __shfl_sync(kWarp, chooses, 0, Lanes);
         self = begin + uniform_below(chooses, n);
         p = tile.spheres[self];
       }
-      const float start[3] = {p.x, p.y, p.z};
-      float middle[3], reach2 = 0;  // the cell's, from the particle
-#pragma unroll
-      for (int a = 0; a < D; ++a) {
-#pragma unroll
-        for (int other = 1; other < Lanes; other *= 2) {
-          up[a] += __shfl_xor_sync(kWarp, up[a], other);
-          down[a] += __shfl_xor_sync(kWarp, down[a], other);
-        }
-        middle[a] = cell_center(g, tile.bounds, a, at[a]) - start[a];
-        const float most =
-            fmaxf(fminf(up[a], g.half[a] + middle[a]), fminf(down[a], g.half[a] - middle[a]));
-        reach2 = fmaf(most, most, reach2);
-      }
-      const float reach = sqrtf(reach2) * (1 + 4e-6f) + 4e-6f * law.largest;
+      const float reach = reach_of(tile, at, p, up, down, middle) + 4e-6f * law.largest;
       const int listed = list_neighbors(tile, law, cell, self, p, reach, list, room);
       __syncwarp();
       const Lists near(list - lane * room, room, listed > room ? 0 : listed);
