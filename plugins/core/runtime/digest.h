@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A hash of 64 bits of a host program's arrays, which tells whether somebody has written to them.
+// A hash of 64 bits of a host program's arrays, which shows whether another part
+// of the program has written to them.
 #pragma once
 
 #include <cstddef>
