@@ -15,7 +15,7 @@ import pytest
 from adsorption_model import agrees, small_framework, state
 from machine import on_gpu
 
-from manymove import Adsorption, checkpoint, cli
+from manymove import Adsorption, cli
 from manymove.adsorption import ForceField, Molecule, Site
 from manymove.adsorption.adsorbates import Adsorbate
 from manymove.adsorption.averages import Pooled, heats
