@@ -15,7 +15,7 @@ import pytest
 from adsorption_model import agrees, small_framework, state
 from machine import on_gpu
 
-from manymove import Adsorption, checkpoint, cli
+from manymove import Adsorption, cli
 from manymove.adsorption import ForceField, Molecule, Site
 from manymove.adsorption.adsorbates import Adsorbate
 from manymove.adsorption.averages import Pooled, heats
@@ -189,23 +189,6 @@ def test_the_command_writes_a_heat_of_each_species(tmp_path):
     column = lines[0].split(",").index("heat_of_adsorption_kJ_per_mol")
     for line, value in zip(lines[1:], run["heat_of_adsorption_kJ_per_mol"], strict=True):
         assert float(line.split(",")[column]) == pytest.approx(value, rel=1e-6)
-
-
-def test_an_isotherm_that_an_earlier_version_began_has_no_heats(tmp_path):
-    options = ["--framework", "MFI", "--adsorbates", "CO2,N2", "--force-field", "TraPPE-zeo",
-               "--isotherm", "1", "--mole-fractions", "0.5,0.5", "--systems", "6", "--steps", "4",
-               "--equilibrate", "1", "--cutoff", "9.5", "--cells", "1,1,2", "--grid-spacing", "0.6",
-               "--device", "cpu", "--quiet", "--output", str(tmp_path)]  # fmt: skip
-    assert cli.run(["adsorption", *options]) == 0
-    (path,) = (tmp_path / "pressure_1").glob("checkpoint-*.state")
-    write_as_earlier(path, path)
-    assert cli.run(["adsorption", "--resume", "--output", str(tmp_path), "--quiet"]) == 0
-    (run,) = json.loads((tmp_path / "summary.json").read_text())["runs"]
-    assert len(run["loading_molecules"]) == 2
-    assert not [name for name in run if name.startswith("heat_of_adsorption")]
-    header, *lines = (tmp_path / "isotherm.csv").read_text().splitlines()
-    column = header.split(",").index("heat_of_adsorption_kJ_per_mol")
-    assert [line.split(",")[column] for line in lines] == ["nan", "nan"]
 
 
 def test_molecules_of_several_sites_count_too():

@@ -20,8 +20,8 @@ from trial_chain import Chain
 from manymove import Adsorption, checkpoint, cli
 from manymove.adsorption import CO2, ForceField, Molecule, Site
 from manymove.adsorption.adsorbates import Adsorbate
-from manymove.adsorption.averages import _EXPECTED, _TEST, _TESTED, Pooled
 from manymove.adsorption.averages import _MOVES as _REINSERTIONS
+from manymove.adsorption.averages import _TEST, _TESTED, Pooled
 
 DIPOLE = Molecule(
     "dipole", (Site("P", (0, 0, 0.5), 80.0, 2.6, 0.1), Site("M", (0.1, 0, -0.4), 60.0, 2.4, -0.1))

@@ -25,6 +25,12 @@ class EngineBase : public Engine {
   GridInfo grid_info() const final { return state_.info; }
   std::vector<int> capacities() const final { return adsorption::capacities(state_); }
   std::size_t molecules() const final { return molecules_of(state_.parameters); }
+  std::vector<IdealChain> ideal_chains() const final {
+    if constexpr (requires(const StateOfEngine& s) { s.ideal; })
+      return state_.ideal;
+    else
+      return {};
+  }
 
  protected:
   explicit EngineBase(StateOfEngine state) : state_(std::move(state)) {}

@@ -79,6 +79,4 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
             tilt,
         )
         comparison = header["comparison"]
-    return Contents(
-        state, framework, parameters, about, (accepted, moves), comparison, sums
-    )
+    return Contents(state, framework, parameters, about, (accepted, moves), comparison, sums)

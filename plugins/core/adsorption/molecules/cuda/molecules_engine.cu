@@ -118,7 +118,6 @@ class MoleculeCudaEngine final : public CudaEngineBase<F, MoleculeState> {
         MoleculeScratch<F>::slow(this->arrays()) * state_.parameters.systems, 2));
     this->start(molecules);
   }
-  std::vector<IdealChain> ideal_chains() const override { return state_.ideal; }
 
  private:
   bool chains() const { return !state_.chains.empty(); }
