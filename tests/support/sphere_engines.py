@@ -136,7 +136,7 @@ class Model:
         self.D = len(box)
         self.seed = settings.get("seed", 1)
         self.cycle, self.trial_moves, self.accepted_moves = snapshot["counters"]
-        self.origin = list(snapshot["origin"])
+        self.origin = list(snapshot["origin"][: self.D])
         self.places = snapshot["places"].reshape(-1, self.D).tolist()
         self.cells, self.tiles = grid["cells"], grid["tiles"]
         tile = grid["tile"]
