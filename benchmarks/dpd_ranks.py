@@ -40,7 +40,7 @@ def grid(count: int) -> tuple[int, int, int]:
     return min(grids, key=lambda n: n[2] - n[0] + n[1])
 
 
-def deck(
+def script(
     case: Case,
     cubes: int,
     ranks: int,
@@ -50,8 +50,8 @@ def deck(
     beads: int = 1,
     molecule: Path | None = None,
 ) -> str:
-    """Deck that creates and melts the fluid; `case` is that of a cube. Chains of `beads` particles
-    come from the file `molecule`."""
+    """Input script that creates and melts the fluid; `case` is that of a cube. Chains of `beads`
+    particles come from the file `molecule`."""
     sides = [case.edge * n for n in grid(cubes)]
     if beads == 1:
         style, bonds, law = "atomic", "", ""
@@ -130,7 +130,7 @@ def measure(
             # LAMMPS looks up the variable of `thermo` only when it initializes a run, which the
             # later runs leave out (`pre no`).
             said = session.ask(
-                f"{deck(case, cubes, ranks, style, skin, precision, beads, molecule)}"
+                f"{script(case, cubes, ranks, style, skin, precision, beads, molecule)}"
                 f"variable output equal {MELT}+(step>={MELT})\nthermo v_output\nrun {MELT}\n"
             )
             runs: list[tuple[float, float]] = []

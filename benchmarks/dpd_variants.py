@@ -216,10 +216,10 @@ def tuning_steps(step: float, seconds: float) -> int:
 # ---- LAMMPS ------------------------------------------------------------------------------------
 
 
-def lammps(deck: str, command: list[str], environment: dict[str, str]) -> tuple[str, int]:
-    """Output and exit code of a deck."""
+def lammps(script: str, command: list[str], environment: dict[str, str]) -> tuple[str, int]:
+    """Output and exit code of an input script."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "in").write_text(deck)
+        (Path(folder) / "in").write_text(script)
         done = subprocess.run(
             [*command, "-in", "in", "-log", "none", "-nocite"],
             cwd=folder,
@@ -257,13 +257,13 @@ class Session:
                 text=True,
             )
 
-    def ask(self, deck: str) -> str:
+    def ask(self, script: str) -> str:
         """Raises RuntimeError with LAMMPS' error if it ends."""
         log, following = (self._path / f"log.{k}" for k in (self._logs, self._logs + 1))
         self._logs += 1
         try:
             # The next log is opened after this one was closed.
-            self._process.stdin.write(f"{deck}log {following.name}\n")
+            self._process.stdin.write(f"{script}log {following.name}\n")
             self._process.stdin.flush()
         except BrokenPipeError:
             self._process.wait()
@@ -290,7 +290,7 @@ class LammpsVariant(Variant):
     """
 
     pair: str  # of Case.pair
-    command: list[str]  # without deck and log
+    command: list[str]  # without input script and log
     environment: dict[str, str]
     run_style: str = "verlet"
     session: Session | None = field(default=None, kw_only=True)
@@ -326,11 +326,11 @@ class LammpsVariant(Variant):
         self, case: Case, start: Path, skins: Sequence[float], steps: int
     ) -> list[float] | None:
         """Time in seconds of a number of steps with each skin."""
-        deck = ""
+        script = ""
         if self.session is None:
             self.session = Session(self.command, self.environment)
             self.steps_done, self.skin = 0, 0.0
-            deck = (
+            script = (
                 f"{case.begin(self.pair, start)}{case.pair(self.pair)}"
                 f"{case.integrate(self.run_style, skins[0])}{THERMO}{case.flow}"
             )
@@ -342,14 +342,14 @@ class LammpsVariant(Variant):
             # deform would begin again with the first box.
             again = " pre no" if skin == self.skin and not case.shear else ""
             self.skin = skin
-            deck += (
+            script += (
                 f"variable output equal (step<{begin})*{begin}"
                 f"+(step>={begin}&&step<{middle})*{middle}+(step>={middle})*{self.steps_done + 1}\n"
                 f"thermo v_output\nneighbor {skin:g} bin\nrun {self.steps_done - begin + WARM_UP}"
                 f"{again}\n"
             )
         try:
-            output = self.session.ask(deck)
+            output = self.session.ask(script)
         except RuntimeError as error:
             self.failure = str(error)
             return None
@@ -372,7 +372,7 @@ def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
     """
     columns = "id type x y z vx vy vz"
     dump = f'write_dump all custom "{start}.dump" {columns}\n' if case.many_body else ""
-    deck = (
+    script = (
         "units lj\natom_style atomic\ncomm_modify mode single vel yes\n"
         f"{case.box}create_atoms 1 random {case.particles} {case.seed} box\nmass 1 1.0\n"
         f"velocity all create 1.0 {case.seed} loop geom\nvelocity all zero linear\n"
@@ -386,7 +386,7 @@ def melt(case: Case, steps: int, on_gpu: bool, start: Path) -> None:
         f'write_restart "{start}"\n{dump}'
     )
     command = host.command(1 if on_gpu else len(usable_cores()))
-    output, code = lammps(deck, command, host.environment())
+    output, code = lammps(script, command, host.environment())
     if code:
         raise RuntimeError(f"the fluid does not melt: {why_not(output)}")
     temperature = float(RECORD.findall(output)[-1][0])

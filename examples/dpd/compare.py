@@ -23,7 +23,7 @@ from manymove.analysis.notation import with_error
 from manymove.lammps import host
 
 BINS, CUTOFF_OF_G = 50, 1.5
-DECK = """
+SCRIPT = """
 units lj
 comm_modify mode single vel yes cutoff 2.0
 lattice fcc 3.0
@@ -58,7 +58,7 @@ def measure(
     steps = round(time / timestep) // 200 * 200
     if steps == 0:
         raise ValueError(f"--time must be 200 steps at least, {200 * timestep:g}")
-    deck = DECK.format(
+    input_script = SCRIPT.format(
         style=style,
         seed=seed,
         timestep=timestep,
@@ -72,7 +72,7 @@ def measure(
         tenth=steps // 10,
     )
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "in").write_text(deck)
+        (Path(folder) / "in").write_text(input_script)
         subprocess.run(
             [*host.command(), "-in", "in", "-log", "none", "-screen", "none"],
             cwd=folder,

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from manymove import script
 from manymove.lammps import host
 
-DECK = """
+SCRIPT = """
 units lj
 comm_modify vel yes
 lattice fcc 3.0
@@ -44,8 +44,8 @@ run {steps}
 def drift(precision: str, steps: int) -> np.ndarray:
     """Velocity of the center of mass of 256 particles at a hundred times, (100, 3)."""
     with tempfile.TemporaryDirectory() as folder:
-        deck = DECK.format(precision=precision, steps=steps, every=steps // 100)
-        (Path(folder) / "in").write_text(deck)
+        input_script = SCRIPT.format(precision=precision, steps=steps, every=steps // 100)
+        (Path(folder) / "in").write_text(input_script)
         subprocess.run(
             [*host.command(), "-in", "in", "-log", "none", "-screen", "none"],
             cwd=folder,

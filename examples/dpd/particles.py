@@ -19,16 +19,16 @@ from matplotlib.figure import Figure
 from manymove import script
 from manymove.lammps import host
 
-DECK = Path(__file__).parent / "in.separation"
+SCRIPT = Path(__file__).parent / "in.separation"
 COLORS = {1: "#2b6ca3", 2: "#e3a62f"}
 SLAB = 1.0  # thickness of the slab that is drawn, in cutoffs
 
 
 def simulate(options: argparse.Namespace) -> dict[str, Any]:
-    """Run the deck; returns times and the particles of the slab at each of them."""
+    """Run the input script; returns times and the particles of the slab at each of them."""
     options.output.mkdir(parents=True, exist_ok=True)
     frames = np.linspace(0, options.steps, 3).astype(int)
-    command = [*host.command(options.ranks), "-in", str(DECK), "-log", "none", "-screen", "none"]
+    command = [*host.command(options.ranks), "-in", str(SCRIPT), "-log", "none", "-screen", "none"]
     for name in ("edge", "steps", "seed"):
         command += ["-var", name, str(getattr(options, name))]
     command += ["-var", "frame", str(max(1, options.steps // 2))]

@@ -26,7 +26,7 @@ from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import drift
 from manymove.lammps import host
 
-DECK = Path(__file__).parent / "in.viscosity"
+SCRIPT = Path(__file__).parent / "in.viscosity"
 DENSITY, TIME_STEP, SLABS, BLOCKS = 3.0, 0.01, 20, 10
 EVERY = {"shear": 5, "poiseuille": 20}  # steps between samples
 ROUTES = ("shear", "poiseuille", "equilibrium")
@@ -34,10 +34,10 @@ LABELS = ("shear", "Poiseuille flow", "Green-Kubo")
 
 
 def lammps(options: argparse.Namespace, name: str, device: str, **variables: Any) -> Path:
-    """Run the deck in a folder of its own, which is returned."""
+    """Run the input script in a folder of its own, which is returned."""
     folder = options.output / name
     folder.mkdir(parents=True, exist_ok=True)
-    command = [*host.command(), "-in", str(DECK), "-log", "log", "-screen", "none", "-nocite"]
+    command = [*host.command(), "-in", str(SCRIPT), "-log", "log", "-screen", "none", "-nocite"]
     for key, value in {**variables, "device": device, "slab": 1 / SLABS}.items():
         command += ["-var", key, f"{value}"]
     subprocess.run(command, cwd=folder, env=host.environment(), check=True)

@@ -118,10 +118,10 @@ def main() -> None:
         script.picture(options, draw(script.read(options)[0], last))
         return
     options.output.mkdir(parents=True, exist_ok=True)
-    deck = Path(__file__).parent / "in.mixing"
+    input_script = Path(__file__).parent / "in.mixing"
     path, runs = options.output / "profile", []
     for more in options.more:
-        command = [*host.command(options.ranks), "-in", str(deck), "-log", f"{path}.log"]
+        command = [*host.command(options.ranks), "-in", str(input_script), "-log", f"{path}.log"]
         command += ["-screen", "none"]
         for name in ("seed", "settle", "steps", "blocks"):
             command += ["-var", name, str(getattr(options, name))]

@@ -22,7 +22,7 @@ from manymove.analysis.notation import with_error
 from manymove.lammps import host
 
 TIMESTEP, WINDOW = 0.01, 0.5  # profiles are averaged over t - WINDOW to t + WINDOW
-BLOCK, EVERY = 50, 2  # steps between records of the deck, and between its samples
+BLOCK, EVERY = 50, 2  # steps between records of the input script, and between its samples
 MODES = 200  # of the series
 
 
@@ -200,8 +200,8 @@ def simulate(options: argparse.Namespace, seed: int, steps: int, profile: Path) 
         "out": profile,
     }
     command = host.command(options.ranks)
-    deck = Path(__file__).parent / "in.transient_poiseuille"
-    command += ["-in", str(deck), "-log", f"{profile}.log", "-screen", "none"]
+    input_script = Path(__file__).parent / "in.transient_poiseuille"
+    command += ["-in", str(input_script), "-log", f"{profile}.log", "-screen", "none"]
     for name, value in variables.items():
         command += ["-var", name, str(value)]
     subprocess.run(command, env=host.environment(), check=True)

@@ -96,7 +96,7 @@ def main() -> None:
         script.picture(options, draw(script.read(options)[0]))
         return
     options.output.mkdir(parents=True, exist_ok=True)
-    deck = Path(__file__).parent / "in.double_poiseuille"
+    input_script = Path(__file__).parent / "in.double_poiseuille"
     times = (options.settle * TIMESTEP, options.steps * TIMESTEP)
     flow = DoublePoiseuille(DENSITY, HALF, FORCE, TEMPERATURE, PARTICLES, *times)
     results, profiles = [], []
@@ -110,7 +110,7 @@ def main() -> None:
             "out": profile,
         }
         command = host.command(options.ranks)
-        command += ["-in", str(deck), "-log", f"{profile}.log", "-screen", "none"]
+        command += ["-in", str(input_script), "-log", f"{profile}.log", "-screen", "none"]
         for name, value in variables.items():
             command += ["-var", name, str(value)]
         subprocess.run(command, env=host.environment(), check=True)

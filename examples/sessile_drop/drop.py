@@ -21,7 +21,7 @@ from manymove import script
 from manymove.analysis.notation import with_error
 from manymove.lammps import host
 
-DECK = Path(__file__).parent / "in.drop"
+SCRIPT = Path(__file__).parent / "in.drop"
 SPACING = 6.1 ** (-1 / 3)  # of the lattice
 LAYER = 0.5  # thickness of the layers in which the radius of the drop is found
 NEAR_WALL = 1.5  # lower layers, which are ordered by the wall, are left out of the fit
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, wall: float) -> list[np.ndarray]:
     """Positions of the liquid in each frame, with the drop's axis at x = y = 0."""
     for path in dumps(options.output):
         path.unlink()
-    command = [*host.command(), "-in", str(DECK), "-log", "none", "-screen", "none"]
+    command = [*host.command(), "-in", str(SCRIPT), "-log", "none", "-screen", "none"]
     for name in ("edge", "width", "settle", "steps", "frame", "seed"):
         command += ["-var", name, str(getattr(options, name))]
     command += ["-var", "wall", str(wall)]

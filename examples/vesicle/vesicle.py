@@ -89,7 +89,7 @@ def run_style() -> str:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the start, and run the deck in --output."""
+    """Write the start, and run the input script in --output."""
     from manymove.lammps import host
 
     options.output.mkdir(parents=True, exist_ok=True)

@@ -120,7 +120,7 @@ def test_variants_have_settings_of_their_own(tmp_path):
     assert [row.get("failure", "") for row in rows] == ["", "", "no"] * 2
 
 
-def test_decks_of_other_pair_styles():
+def test_scripts_of_other_pair_styles():
     case = dpd_variants.Case(800, 3.0, 1.0, 0.005, (0.3,), 0.5, 7)
     assert case.pair("manymove/dpd/ext mixed") == (
         "pair_style manymove/dpd/ext 1.0 1 7 precision mixed\npair_coeff 1 1 25 4.5 4.5 0.5 0.5\n"

@@ -1,4 +1,4 @@
-"""README and documentation: links, commands, snippets, decks; nothing public is left out."""
+"""README and documentation: links, commands, snippets, scripts; nothing public is left out."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_extras_and_targets_exist(page):
 @pytest.mark.parametrize(
     "page", having([p for p in PAGES if p.parent.name != "benchmarks"], commands)
 )
-def test_scripts_and_decks_in_commands_exist(page):
+def test_scripts_in_commands_exist(page):
     for line in commands(page):
         for word in re.findall(r"(?:python|-in) (examples/\S+)", line):
             assert (ROOT / word).exists(), word
@@ -184,7 +184,7 @@ def test_python_snippets_run(page, tmp_path, monkeypatch):
             exec(code, scope)
 
 
-# ---- decks ---------------------------------------------------------------------------------------
+# ---- input scripts -------------------------------------------------------------------------------
 
 STYLE_PAGES = {
     f"{kind} {style}": ROOT
@@ -270,13 +270,13 @@ mass * 14.0
 """
 
 
-def decks(page: Path) -> list[str]:
-    """The examples of a page, each of them completed to a short deck."""
+def scripts(page: Path) -> list[str]:
+    """The examples of a page, each of them completed to a short input script."""
     text = "\n".join(re.findall(r"^ {4}(.*)|^$", section(page, "Examples"), re.MULTILINE))
-    return [deck(part.splitlines()) for part in re.split(r"\n{2,}", text.strip())]
+    return [script(part.splitlines()) for part in re.split(r"\n{2,}", text.strip())]
 
 
-def deck(lines: list[str]) -> str:
+def script(lines: list[str]) -> str:
     if not _core.cuda_devices():
         lines = [line for line in lines if "device cuda" not in line]
     text = "\n".join(re.sub(r"^run .*", "", line) for line in lines)
@@ -308,7 +308,7 @@ def deck(lines: list[str]) -> str:
 @pytest.mark.parametrize("style", STYLE_PAGES)
 def test_examples_of_lammps_styles_run(style, tmp_path):
     kind, _, full_name = style.partition(" ")
-    for text in decks(STYLE_PAGES[style]):
+    for text in scripts(STYLE_PAGES[style]):
         assert full_name in text
         output = run_lammps(text, tmp_path).output
         assert "Loop time" in output, f"{kind}: {output}"
@@ -318,7 +318,7 @@ def test_examples_of_lammps_styles_run(style, tmp_path):
 @pytest.mark.parametrize(
     "page", having(GUIDES, lambda page: any(b.language == "lammps" for b in blocks(page)))
 )
-def test_decks_run(page, tmp_path):
+def test_scripts_run(page, tmp_path):
     for block in blocks(page):
         if block.language == "lammps":
             assert "Loop time" in run_lammps(block.text, tmp_path).output

@@ -71,7 +71,6 @@ STILL_WRONG = {
     "second_engines",
     "long_files",
     "large_functions",
-    "opened_classes",
     "private_words",
 }
 

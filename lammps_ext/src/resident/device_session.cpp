@@ -30,8 +30,8 @@ bool time_is_up() {
 
 }  // namespace
 
-DeviceSession::DeviceSession(LAMMPS* lmp, DeckTranslation& deck, const DeviceWishes& wishes)
-    : DevicePhase(lmp, wishes), deck_(deck) {
+DeviceSession::DeviceSession(LAMMPS* lmp, ScriptTranslation& script, const DeviceWishes& wishes)
+    : DevicePhase(lmp, wishes), script_(script) {
   make_engine();
 }
 
@@ -39,7 +39,7 @@ void DeviceSession::make_engine() {
   if (engine_) earlier_ = counters();
   engine_.reset();
   time_step_ = update->dt;
-  guarded([&] { engine_ = engine_of(deck_.settings()); });
+  guarded([&] { engine_ = engine_of(script_.settings()); });
   drops_.assign(engine_->temperature_drops().size(), 0.0);
 }
 
@@ -57,33 +57,29 @@ void DeviceSession::renew() {
 
 void DeviceSession::upload() {
   bool changed = false;
-  guarded([&] { changed = deck_.has_new_classes(communicator_); });
+  guarded([&] { changed = script_.has_new_classes(communicator_); });
   if (changed || update->dt != time_step_) make_engine();
   guarded([&] {
-    deck_.read_particles(communicator_);
+    script_.read_particles(communicator_);
     HostArrays from = arrays_with_images();
     for (int i = 0; i < atom->nlocal; ++i) image_[i] = manymove::dpd::unpack_image(atom->image[i]);
     std::vector<double> relative;
-    if (deck_.shear_rate() != 0) {
+    if (script_.shearing().rate() != 0) {
       relative = relative_velocities();
       from.velocity = reinterpret_cast<double (*)[3]>(relative.data());
       convert_images(update->ntimestep, 1);
     }
     std::vector<std::array<double, 3>> force;
-    if (deck_.has_body_forces()) {
-      if (body_.empty()) {
-        deck_.evaluate();
-        body_.resize(static_cast<std::size_t>(atom->nlocal));
-        for (int i = 0; i < atom->nlocal; ++i) deck_.body_force(i, body_[i].data());
-      }
+    if (script_.forces().has_body_forces()) {
+      if (body_.empty()) find_body_forces();
       force = body_;
       for (int i = 0; i < atom->nlocal; ++i)
         for (int a = 0; a < 3; ++a) force[i][a] = atom->f[i][a] - body_[i][a];
       from.force = reinterpret_cast<double (*)[3]>(force.data());
     }
     body_.clear();
-    engine_->upload(from, deck_.topology(), {update->ntimestep, deck_.draw()});
-    if (deck_.thermostat().present()) engine_->set_thermostat(deck_.thermostat().state());
+    engine_->upload(from, script_.topology(), {update->ntimestep, script_.draw()});
+    if (script_.thermostat().present()) engine_->set_thermostat(script_.thermostat().state());
   });
 }
 
@@ -91,17 +87,18 @@ bigint DeviceSession::advance(bigint stop) {
   asked_timer = timer;
   bool due = false;  // the engine leaves the changes of velocities at its last step to the caller
   while (engine_->step() < stop && !timer->is_timeout()) {
+    const bool varies = script_.has_series();
     const bigint first = engine_->step(),
-                 last = deck_.has_course() ? std::min(stop, first + deck_.course_length()) : stop;
-    manymove::dpd::ParameterSeries course;
-    if (deck_.has_course()) course = deck_.course(first, last);
+                 last = varies ? std::min(stop, first + script_.series_length()) : stop;
+    manymove::dpd::ParameterSeries series;
+    if (varies) series = script_.series(first, last);
     guarded([&] {
-      if (due) engine_->change_velocities();  // with the targets of the course before
-      engine_->set_parameter_series(std::move(course));
+      if (due) engine_->change_velocities();  // with the targets of the series before
+      engine_->set_parameter_series(std::move(series));
       engine_->advance(last - first, &time_is_up);
     });
     if (engine_->step() < last) {
-      deck_.readapt(engine_->step());
+      script_.readapt(engine_->step());
       break;
     }
     due = true;
@@ -112,7 +109,7 @@ bigint DeviceSession::advance(bigint stop) {
   }
   warn_of_stretched_bonds();
   count_drops();
-  if (deck_.thermostat().present()) deck_.thermostat().set_state(engine_->thermostat());
+  if (script_.thermostat().present()) script_.thermostat().set_state(engine_->thermostat());
   return engine_->step();
 }
 
@@ -127,7 +124,7 @@ void DeviceSession::count_drops() {
   std::vector<double> more = engine_->temperature_drops();
   for (std::size_t k = 0; k < more.size(); ++k) more[k] -= drops_[k];
   drops_ = engine_->temperature_drops();
-  deck_.velocities().count_drops(more);
+  script_.velocities().count_drops(more);
 }
 
 // LAMMPS' own style warns in each step.
@@ -144,7 +141,7 @@ std::vector<double> DeviceSession::relative_velocities() const {
   std::vector<double> velocity(3 * n);
   if (n > 0) std::copy_n(atom->v[0], 3 * n, velocity.begin());
   for (std::size_t i = 0; i < n; ++i)
-    velocity[3 * i] -= deck_.shear_rate() * (atom->x[i][1] - domain->boxlo[1]);
+    velocity[3 * i] -= script_.shearing().rate() * (atom->x[i][1] - domain->boxlo[1]);
   return velocity;
 }
 
@@ -152,7 +149,7 @@ std::vector<double> DeviceSession::relative_velocities() const {
 // times its image along y.
 void DeviceSession::convert_images(bigint step, int sign) {
   const double period = domain->prd[0], periods = (domain->xy - engine_->tilt(step)) / period,
-               of_step = deck_.shear_rate() * domain->prd[1] * update->dt / period;
+               of_step = script_.shearing().rate() * domain->prd[1] * update->dt / period;
   const double whole = std::round(periods);
   if (std::fabs(periods - whole) > 1e-6 + 1.01 * std::fabs(of_step))
     throw std::runtime_error("fix deform does not shear the box at a constant rate");
@@ -162,11 +159,11 @@ void DeviceSession::convert_images(bigint step, int sign) {
 
 // Velocities under shear need the positions.
 void DeviceSession::download(unsigned what) {
-  if (deck_.shear_rate() != 0 && (what & kVelocities)) what |= kPositions;
+  if (script_.shearing().rate() != 0 && (what & kVelocities)) what |= kPositions;
   download_again(what);
 }
 void DeviceSession::download_again(unsigned what) {
-  const bool sheared = deck_.shear_rate() != 0;
+  const bool sheared = script_.shearing().rate() != 0;
   guarded([&] {
     HostArrays to = arrays_with_images();
     if (!(what & kVelocities)) to.velocity = nullptr;
@@ -176,7 +173,7 @@ void DeviceSession::download_again(unsigned what) {
     if (sheared && (what & kPositions)) convert_images(engine_->step(), -1);
   });
   for (int i = 0; sheared && (what & kVelocities) && i < atom->nlocal; ++i)
-    atom->v[i][0] += deck_.shear_rate() * (atom->x[i][1] - domain->boxlo[1]);
+    atom->v[i][0] += script_.shearing().rate() * (atom->x[i][1] - domain->boxlo[1]);
   if (!(what & kPositions)) return;
   for (int i = 0; i < atom->nlocal; ++i)
     atom->image[i] = manymove::dpd::pack_image<imageint>(image_[i]);
@@ -184,8 +181,8 @@ void DeviceSession::download_again(unsigned what) {
 
 void DeviceSession::set_origins() {
   guarded([&] {
-    deck_.read_tags();
-    engine_->set_origins(atom->nlocal, deck_.tags().data());
+    script_.read_tags();
+    engine_->set_origins(atom->nlocal, script_.tags().data());
   });
 }
 
@@ -215,10 +212,13 @@ void DeviceSession::remember(unsigned what) {
   velocities_ = fingerprint_of_velocities();
   if (only_velocities_) return;
   others_ = fingerprint_of_others();
-  if (!deck_.has_body_forces()) return;
-  deck_.evaluate();
+  if (script_.forces().has_body_forces()) find_body_forces();
+}
+
+void DeviceSession::find_body_forces() {
+  script_.forces().evaluate();
   body_.resize(static_cast<std::size_t>(atom->nlocal));
-  for (int i = 0; i < atom->nlocal; ++i) deck_.body_force(i, body_[i].data());
+  for (int i = 0; i < atom->nlocal; ++i) script_.forces().body_force(i, body_[i].data());
 }
 
 void DeviceSession::accept_changes() {
@@ -231,11 +231,11 @@ void DeviceSession::accept_changes() {
     guarded([&] {
       std::vector<double> relative;
       auto* velocity = reinterpret_cast<const double (*)[3]>(atom->v[0]);
-      if (deck_.shear_rate() != 0) {
+      if (script_.shearing().rate() != 0) {
         relative = relative_velocities();
         velocity = reinterpret_cast<const double (*)[3]>(relative.data());
       }
-      engine_->set_velocities(atom->nlocal, deck_.tags().data(), velocity);
+      engine_->set_velocities(atom->nlocal, script_.tags().data(), velocity);
     });
   body_.clear();
 }

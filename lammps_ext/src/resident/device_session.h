@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/dpd/engine.h"
-#include "lmptype.h"
 #include "resident/device_phase.h"
 #include "translation/script_translation.h"
 
@@ -18,7 +17,7 @@ namespace LAMMPS_NS {
 
 class DeviceSession : private DevicePhase {
  public:
-  DeviceSession(class LAMMPS* lmp, DeckTranslation& deck, const DeviceWishes& wishes);
+  DeviceSession(class LAMMPS* lmp, ScriptTranslation& script, const DeviceWishes& wishes);
 
   std::string transport() const { return engine_->transport(); }
   manymove::dpd::EnergyAndVirial energy_and_virial() const { return engine_->energy_and_virial(); }
@@ -52,6 +51,7 @@ class DeviceSession : private DevicePhase {
   std::uint64_t fingerprint_of_velocities() const;
   std::uint64_t fingerprint_of_others() const;
   void make_engine();
+  void find_body_forces();
   // Under shear: velocities of the atoms relative to the flow. convert_images() replaces images in
   // LAMMPS' box by those in the engine's box, or the reverse for a sign of -1.
   std::vector<double> relative_velocities() const;
@@ -60,7 +60,7 @@ class DeviceSession : private DevicePhase {
   void count_drops();
   manymove::dpd::HostArrays arrays_with_images();
 
-  DeckTranslation& deck_;
+  ScriptTranslation& script_;
   std::unique_ptr<manymove::dpd::Engine> engine_;
   double time_step_ = 0;                       // of engine_
   bool warned_ = false;                        // of stretched bonds

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "resident/pairs_on_device.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "core/dpd/settings.h"
 #include "domain.h"
@@ -10,8 +10,8 @@
 #include "modify.h"
 #include "neighbor.h"
 #include "styles/pair_manymove_dpd.h"
-#include "styles/pair_manymove_mdpd.h"
 #include "translation/box.h"
+#include "translation/dpd_pairs.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
@@ -24,28 +24,6 @@ constexpr int kShrinkWrapped = 2;  // Domain::nonperiodic
 constexpr int kTemplate = 2;       // Atom::molecular
 
 }  // namespace
-
-std::vector<PairManymoveDPD*> LAMMPS_NS::dpd_pairs(LAMMPS* lmp) {
-  std::vector<PairManymoveDPD*> pairs;
-  if (auto* pair = dynamic_cast<PairManymoveDPD*>(lmp->force->pair)) return {pair};
-  for (const char* style :
-       {"manymove/dpd", "manymove/dpd/tstat", "manymove/dpd/ext", "manymove/dpd/ext/tstat"})
-    for (int instance = 1;; ++instance) {
-      Pair* const found = lmp->force->pair_match(style, 1, instance);
-      auto* pair = dynamic_cast<PairManymoveDPD*>(found);
-      if (!pair || std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) break;
-      pairs.push_back(pair);
-    }
-  return pairs;
-}
-
-std::string LAMMPS_NS::why_no_densities(LAMMPS* lmp) {
-  if (!dynamic_cast<PairManymoveMDPD*>(lmp->force->pair)) return "";
-  if (lmp->atom->rho_flag) return "densities of atoms (instead: atom_style atomic)";
-  if (lmp->neighbor->nex_type > 0 || lmp->neighbor->nex_group > 0)
-    return "neigh_modify exclude with pair_style manymove/mdpd";
-  return "";
-}
 
 std::string PairOnDevice::obstacle(LAMMPS* lmp) {
   if (dpd_pairs(lmp).empty())
@@ -111,18 +89,11 @@ Settings PairOnDevice::settings() {
 }
 
 bool PairOnDevice::needs_another_engine(const Settings& s) {
-  std::vector<double> numbers{s.cutoff,
-                              s.skin,
-                              s.time_step,
-                              s.pairs.special[1],
-                              s.pairs.special[2],
-                              s.pairs.special[3],
-                              static_cast<double>(s.pairs.ramp.begin),
-                              static_cast<double>(s.pairs.ramp.end),
-                              s.pairs.ramp.first,
-                              s.pairs.ramp.last,
-                              s.pairs.many_body.b,
-                              s.pairs.many_body.cutoff};
+  std::vector<double> numbers(s.pairs.special + 1, s.pairs.special + 4);
+  const manymove::dpd::NoiseRamp& ramp = s.pairs.ramp;
+  numbers.insert(numbers.end(), {s.cutoff, s.skin, s.time_step, ramp.first, ramp.last});
+  numbers.insert(numbers.end(), {static_cast<double>(ramp.begin), static_cast<double>(ramp.end)});
+  numbers.insert(numbers.end(), {s.pairs.many_body.b, s.pairs.many_body.cutoff});
   for (int a = 0; a < 3; ++a) {
     numbers.insert(numbers.end(), {s.box.low[a], s.box.extent[a], s.box.tilt[a]});
     numbers.insert(numbers.end(), s.grid.cut[a].begin(), s.grid.cut[a].end());
@@ -137,7 +108,7 @@ bool PairOnDevice::needs_another_engine(const Settings& s) {
 bool PairOnDevice::has_other_particles() {
   if (const std::string why = classes_.find(communicator_); !why.empty())
     throw std::runtime_error(why);
-  DeckTopology now(lmp);
+  AtomTopology now(lmp);
   now.read_tags();
   now.read_types(classes_);
   now.read_special();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Forces of pair_style manymove/dpd from an engine, for decks in which LAMMPS moves the particles:
-// positions and velocities go to the engine in each step, and forces come back.
+// Forces of pair_style manymove/dpd from an engine, for input scripts in which LAMMPS moves the
+// particles: positions and velocities go to the engine in each step, and forces come back.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,15 @@
 
 #include "core/dpd/engine.h"
 #include "resident/device_phase.h"
+#include "styles/pair_manymove_dpd.h"
 #include "translation/atom_topology.h"
 #include "translation/particle_classes.h"
 
 namespace LAMMPS_NS {
 
-class PairManymoveDPD;
-
-// All instances of the style in the deck, also within hybrid styles.
-std::vector<PairManymoveDPD*> dpd_pairs(class LAMMPS* lmp);
-
-// Why no engine can compute the local densities of a deck; empty if an engine can, or if the deck
-// needs no densities.
-std::string why_no_densities(class LAMMPS* lmp);
-
-class PairOnDevice : private DevicePhase {
+class PairOnDevice : private DevicePhase, public ForcesOfEngine {
  public:
-  // Why no engine can compute the pairs of a deck; empty if one can.
+  // Why no engine can compute the pairs of an input script; empty if one can.
   static std::string obstacle(class LAMMPS* lmp);
 
   // Attaches itself to the pair style, and leaves it at the end.
@@ -34,11 +26,8 @@ class PairOnDevice : private DevicePhase {
   ~PairOnDevice();
   PairOnDevice(const PairOnDevice&) = delete;
 
-  // The pair style is gone.
-  void forget_pair() { pair_ = nullptr; }
-
-  // Adds the forces on the rank's atoms where they are. draw: as in noise_key(). Collective.
-  manymove::dpd::EnergyAndVirial add_forces(std::uint64_t draw);
+  void forget_pair() override { pair_ = nullptr; }
+  manymove::dpd::EnergyAndVirial add_forces(std::uint64_t draw) override;
 
  private:
   manymove::dpd::Settings settings();
@@ -48,7 +37,7 @@ class PairOnDevice : private DevicePhase {
 
   PairManymoveDPD* pair_;  // null: forget_pair()
   ParticleClasses classes_;
-  DeckTopology topology_;
+  AtomTopology topology_;
   std::vector<manymove::dpd::PairCoefficients> coefficients_;
   std::vector<double> engine_is_for_;  // all numbers of its settings
   std::vector<std::uint32_t> flags_;   // no particle moves

@@ -15,15 +15,16 @@
 #include "error.h"
 #include "fix.h"
 #include "force.h"
+#include "irregular.h"
 #include "modify.h"
 #include "neighbor.h"
 #include "output.h"
 #include "pair.h"
 #include "resident/device_session.h"
-#include "resident/irregular_api.h"
 #include "resident/pairs_on_device.h"
 #include "styles/pair_manymove_dpd.h"
 #include "timer.h"
+#include "translation/dpd_pairs.h"
 #include "translation/script_translation.h"
 #include "update.h"
 
@@ -121,8 +122,8 @@ void VerletManymove::init() {
 
 void VerletManymove::setup(int flag) {
   leave_device();
-  deck_ = std::make_unique<DeckTranslation>(lmp, LastSetup{update->ntimestep, true});
-  last_setup_ = {update->ntimestep, deck_->shear_rate() != 0};
+  script_ = std::make_unique<ScriptTranslation>(lmp, LastSetup{update->ntimestep, true});
+  last_setup_ = {update->ntimestep, script_->shearing().rate() != 0};
   choose_place();  // before the table of output begins
   if (update->nsteps > 0) make_session();
   {
@@ -149,10 +150,10 @@ void VerletManymove::setup_minimal(int flag) {
 void VerletManymove::cleanup() {
   if (session_ && stale_ && comm->nprocs > 1) {
     migrate_to_owners(*session_);
-    deck_->add_on_host(vflag);
+    script_->forces().add_on_host(vflag);
   }
   leave_device();
-  deck_.reset();
+  script_.reset();
   Verlet::cleanup();
 }
 
@@ -162,14 +163,14 @@ void VerletManymove::cleanup() {
 void VerletManymove::run(int steps) {
   if (!session_ || uploaded_ != update->ntimestep) {
     leave_device();
-    deck_ = std::make_unique<DeckTranslation>(lmp, last_setup_);
+    script_ = std::make_unique<ScriptTranslation>(lmp, last_setup_);
     choose_place();
     if (steps > 0) make_session();
     upload();
   }
   uploaded_ = -1;
   if (session_)
-    run_on_device(*deck_, *session_, steps);
+    run_on_device(*script_, *session_, steps);
   else
     run_on_host(steps);
 }
@@ -186,7 +187,7 @@ void VerletManymove::make_session() {
       pairs_.push_back(std::make_unique<PairOnDevice>(lmp, *pair, wishes()));
     return;
   }
-  session_ = std::make_unique<DeviceSession>(lmp, *deck_, wishes());
+  session_ = std::make_unique<DeviceSession>(lmp, *script_, wishes());
   std::string text = session_->transport();
   if (comm->nprocs > 1) {
     MpiCommunicator communicator = communicator_of(lmp);
@@ -200,7 +201,7 @@ void VerletManymove::make_session() {
 
 void VerletManymove::upload() {
   if (!session_) return;
-  if (deck_->adapts())  // also in setup, after the engine was made
+  if (script_->adapting().any())  // also in setup, after the engine was made
     session_->renew();
   else
     session_->upload();
@@ -224,9 +225,9 @@ void VerletManymove::choose_place() {
   std::string no_gpu = ": ";
   if (any && !gpu) no_gpu = ": no CUDA device (" + why_no_gpus() + "), ";
   const std::string name = gpu ? manymove::cuda_devices()[0].name : device_of_run_;
-  std::string unserved = deck_->unserved();
-  const std::string risk = any && !gpu && unserved.empty() ? deck_->risk() : "";
-  if (unserved.empty() && risk.empty()) unserved = deck_->take_thermostat();
+  std::string unserved = script_->unserved();
+  const std::string risk = any && !gpu && unserved.empty() ? script_->risk() : "";
+  if (unserved.empty() && risk.empty()) unserved = script_->take_thermostat();
   resident_ = unserved.empty() && risk.empty();
   if (resident_) return announce(style + no_gpu + "the particles are on " + name, false);
   const std::string obstacle = risk.empty() ? PairOnDevice::obstacle(lmp) : risk;
@@ -278,7 +279,7 @@ void VerletManymove::log_copied_bytes(std::uint64_t in_steps, std::uint64_t befo
 
 // ---- particles on the device ----
 
-void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session, int steps) {
+void VerletManymove::run_on_device(ScriptTranslation& script, DeviceSession& session, int steps) {
   timer->stamp();
   const bigint first = update->ntimestep, last = first + steps, earlier_builds = neighbor->ncalls;
   const std::uint64_t copied_before = manymove::copied_bytes();
@@ -286,27 +287,27 @@ void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session
   unsigned what = kEverything;
   while (update->ntimestep < last) {
     if (timer->is_timeout()) {
-      if (what != kEverything) read(deck, session, kEverything);
+      if (what != kEverything) read(script, session, kEverything);
       update->nsteps = static_cast<int>(update->ntimestep - first);
       break;
     }
-    if (deck.stops_to_adapt_at(update->ntimestep + 1)) adapt(deck, session, what);
-    const bigint stop = next_stop(deck, last);
+    if (script.adapting().stops_at(update->ntimestep + 1)) adapt(script, session, what);
+    const bigint stop = next_stop(script, last);
     const std::uint64_t copied = manymove::copied_bytes();
     update->ntimestep = session.advance(stop);
-    deck.draw();  // counts the draws of the steps just made
+    script.draw();  // counts the draws of the steps just made
     copied_in_steps += manymove::copied_bytes() - copied;
     stale_ = true;
     timer->stamp(Timer::PAIR);
     const bool in_time = update->ntimestep == stop;
     ev_set(update->ntimestep);
-    what = stop == last || !in_time ? kEverything : what_is_read(deck);
-    if (deck.set_box_before(update->ntimestep) && comm->nprocs > 1) follow_atoms(session);
-    read(deck, session, what);
-    deck.set_box_after_step();
-    if (deck.velocities().act_at(update->ntimestep)) session.change_velocities(what);
+    what = stop == last || !in_time ? kEverything : what_is_read(script);
+    if (script.shearing().set_before(update->ntimestep) && comm->nprocs > 1) follow_atoms(session);
+    read(script, session, what);
+    script.shearing().set_after_step();
+    if (script.velocities().act_at(update->ntimestep)) session.change_velocities(what);
     timer->stamp(Timer::COMM);
-    if (in_time) let_others_act(deck, session, what);
+    if (in_time) let_others_act(script, session, what);
   }
   const manymove::dpd::EngineCounters counters = session.counters();
   neighbor->ncalls = earlier_builds + counters.builds;
@@ -319,22 +320,22 @@ void VerletManymove::run_on_device(DeckTranslation& deck, DeviceSession& session
 }
 
 // The next step in which anybody may look at the particles.
-bigint VerletManymove::next_stop(const DeckTranslation& deck, bigint last) const {
+bigint VerletManymove::next_stop(const ScriptTranslation& script, bigint last) const {
   const bigint now = update->ntimestep;
   bigint stop = std::min(last, std::max(output->next, now + 1));
-  for (const Fix* fix : deck.end_of_step()) {
+  for (const Fix* fix : script.end_of_step()) {
     const bigint every = std::max(fix->nevery, 1);
     stop = std::min(stop, (now / every + 1) * every);
   }
-  return std::min(stop, deck.last_step_before_adapting(now));
+  return std::min(stop, script.adapting().last_step_before(now));
 }
 
 // Lets fix adapt act before the forces of the next step, with variables that may depend on the
 // particles. what: the arrays of the host that are up to date.
-void VerletManymove::adapt(DeckTranslation& deck, DeviceSession& session, unsigned what) {
-  if (what != kEverything) read(deck, session, kEverything);
+void VerletManymove::adapt(ScriptTranslation& script, DeviceSession& session, unsigned what) {
+  if (what != kEverything) read(script, session, kEverything);
   ++update->ntimestep;
-  deck.adapt(vflag);
+  script.adapt(vflag);
   --update->ntimestep;
 }
 
@@ -343,25 +344,26 @@ bool VerletManymove::wants_values_per_atom() const {
 }
 
 // What output and fixes at the end of steps read in the present step.
-unsigned VerletManymove::what_is_read(const DeckTranslation& deck) const {
+unsigned VerletManymove::what_is_read(const ScriptTranslation& script) const {
   const bigint now = update->ntimestep;
   if (wants_values_per_atom() || output->next_dump_any == now || output->next_restart == now)
     return kEverything;
-  unsigned what = output->next == now ? deck.read_by_thermo() : 0;
-  for (const Fix* fix : deck.end_of_step())
-    if (is_due(fix, now)) what |= deck.read_by(fix);
+  unsigned what =
+      output->next == now ? script.readers().of_thermo(script.forces().has_body_forces()) : 0;
+  for (const Fix* fix : script.end_of_step())
+    if (is_due(fix, now)) what |= script.readers().of(fix);
   return what;
 }
 
 // Makes the host's arrays and sums those of the present step.
-void VerletManymove::read(const DeckTranslation& deck, DeviceSession& session, unsigned what) {
+void VerletManymove::read(const ScriptTranslation& script, DeviceSession& session, unsigned what) {
   session.download(what);
   const bool per_atom = wants_values_per_atom();
   if (what == kEverything &&
-      (per_atom || deck.reads_neighbors() || output->next_dump_any == update->ntimestep))
+      (per_atom || script.readers().read_neighbors() || output->next_dump_any == update->ntimestep))
     refresh_neighbors(&session);
-  if (what & kForces) deck.add_on_host(vflag);
-  if (per_atom) return tally_per_atom(deck);
+  if (what & kForces) script.forces().add_on_host(vflag);
+  if (per_atom) return tally_per_atom(script);
 
   const manymove::dpd::EnergyAndVirial sums = session.energy_and_virial();
   force->pair->eng_vdwl = sums.pair_energy;
@@ -379,13 +381,13 @@ void VerletManymove::read(const DeckTranslation& deck, DeviceSession& session, u
 
 // Energies and virials by particle, from the styles of the host. The forces of a step are those at
 // the velocities in its middle.
-void VerletManymove::tally_per_atom(const DeckTranslation& deck) {
+void VerletManymove::tally_per_atom(const ScriptTranslation& script) {
   const int n = atom->nlocal;
   const auto values = 3 * static_cast<std::size_t>(n);
   const std::vector<double> velocity(atom->v[0], atom->v[0] + values),
       total_force(atom->f[0], atom->f[0] + values);
   for (int i = 0; i < n; ++i) {
-    if (!deck.is_integrated(i)) continue;
+    if (!script.is_integrated(i)) continue;
     const double mass = atom->rmass ? atom->rmass[i] : atom->mass[atom->type[i]];
     const double half_kick = 0.5 * update->dt * force->ftm2v / mass;
     for (int a = 0; a < 3; ++a) atom->v[i][a] -= half_kick * atom->f[i][a];
@@ -453,7 +455,8 @@ void VerletManymove::migrate_to_owners(DeviceSession& session) {
 // To the ranks to which LAMMPS has sent them.
 void VerletManymove::follow_atoms(DeviceSession& session) {
   session.set_origins();
-  // What computes have by atom is of other atoms, or of none: commands between runs ask anew.
+  // What computes have by atom is of other atoms, or of none: commands between runs compute them
+  // again.
   for (int k = 0; k < modify->ncompute; ++k) {
     Compute* compute = modify->compute[k];
     compute->invoked_flag &= ~(Compute::INVOKED_PERATOM | Compute::INVOKED_LOCAL);
@@ -461,10 +464,10 @@ void VerletManymove::follow_atoms(DeviceSession& session) {
   }
 }
 
-void VerletManymove::let_others_act(const DeckTranslation& deck, DeviceSession& session,
+void VerletManymove::let_others_act(const ScriptTranslation& script, DeviceSession& session,
                                     unsigned what) {
   const bigint step = update->ntimestep;
-  const auto& fixes = deck.end_of_step();
+  const auto& fixes = script.end_of_step();
   if (std::any_of(fixes.begin(), fixes.end(), [&](const Fix* fix) { return is_due(fix, step); })) {
     session.remember(what);
     for (Fix* fix : fixes)

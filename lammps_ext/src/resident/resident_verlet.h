@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // run_style manymove/verlet: velocity Verlet with particles that stay on the device. The host's
-// arrays are made current for the steps in which somebody reads them.
+// arrays are made current for the steps in which they are read.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "resident/integrate_api.h"
 #include "translation/script_translation.h"
+#include "verlet.h"
 
 namespace LAMMPS_NS {
 
@@ -39,26 +39,26 @@ class VerletManymove : public Verlet {
   void make_session();
   void upload();
   void run_on_host(int steps);
-  void run_on_device(DeckTranslation& deck, DeviceSession& session, int steps);
-  bigint next_stop(const DeckTranslation& deck, bigint last) const;
+  void run_on_device(ScriptTranslation& script, DeviceSession& session, int steps);
+  bigint next_stop(const ScriptTranslation& script, bigint last) const;
   bool wants_values_per_atom() const;
-  unsigned what_is_read(const DeckTranslation& deck) const;
-  void read(const DeckTranslation& deck, DeviceSession& session, unsigned what);
-  void tally_per_atom(const DeckTranslation& deck);
+  unsigned what_is_read(const ScriptTranslation& script) const;
+  void read(const ScriptTranslation& script, DeviceSession& session, unsigned what);
+  void tally_per_atom(const ScriptTranslation& script);
   void refresh_neighbors(DeviceSession* session);
   void migrate_to_owners(DeviceSession& session);
   void follow_atoms(DeviceSession& session);
   void reset_box();
-  void adapt(DeckTranslation& deck, DeviceSession& session, unsigned what);
+  void adapt(ScriptTranslation& script, DeviceSession& session, unsigned what);
   void log_copied_bytes(std::uint64_t in_steps, std::uint64_t before, bigint steps);
-  void let_others_act(const DeckTranslation& deck, DeviceSession& session, unsigned what);
+  void let_others_act(const ScriptTranslation& script, DeviceSession& session, unsigned what);
 
   std::string device_ = "auto";     // auto, cuda, cpu
   int threads_ = 0;                 // 0: those of LAMMPS
   std::string transport_ = "auto";  // of Settings
   bool overlap_ = true;
   std::string said_, said_about_transport_;  // in earlier runs
-  std::unique_ptr<DeckTranslation> deck_;
+  std::unique_ptr<ScriptTranslation> script_;
   std::string device_of_run_;  // cpu or cuda; empty: the host alone
   bool resident_ = false;      // the particles stay on it; else pair forces come from it
   std::unique_ptr<DeviceSession> session_;  // from setup to the end of the run

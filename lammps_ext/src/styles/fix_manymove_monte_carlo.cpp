@@ -29,7 +29,7 @@ FixMonteCarlo::FixMonteCarlo(LAMMPS* lmp, int narg, char** arg, int least, const
   nevery = positive_integer("N", arg[3]);
   count_ = positive_integer(count_name, arg[4]);
   seed_ = static_cast<std::uint64_t>(positive_integer("seed", arg[5]));
-  // Reneighboring at these steps: atoms migrate, ghosts and lists are made anew.
+  // Reneighboring at these steps: atoms migrate, ghosts and lists are made again.
   force_reneighbor = 1;
   vector_flag = 1;
   global_freq = 1;

@@ -149,10 +149,11 @@ void FixManymoveWRMC::warn_of_laws() const {
     if (law.epsilon > 0) narrowest = narrowest == 0 ? law.sigma : std::min(narrowest, law.sigma);
   const double thermal = force->boltz * temperature_;
   if (deepest > kDeepest * thermal)
-    error->warning(FLERR,
-                   "{}: epsilon {} is {:.3g} kT; give it in the energy units of the deck (units "
-                   "{}), not in kelvin",
-                   name_, deepest, deepest / thermal, update->unit_style);
+    error->warning(
+        FLERR,
+        "{}: epsilon {} is {:.3g} kT; give it in the energy units of the input script (units "
+        "{}), not in kelvin",
+        name_, deepest, deepest / thermal, update->unit_style);
   if (narrowest > 0 && spacing_ > kCoarsest * narrowest)
     error->warning(FLERR,
                    "{}: spacing {} is large for a smallest sigma of {}: interpolation may change "
@@ -285,7 +286,7 @@ void FixManymoveWRMC::make_engine() {
   spread(results_);
 }
 
-// Repeats the engine's errors in the terms and units of the deck.
+// Repeats the engine's errors in the terms and units of the input script.
 template <class Call>
 auto FixManymoveWRMC::translated(const std::vector<Particle>& atoms, const Call& call) const {
   try {

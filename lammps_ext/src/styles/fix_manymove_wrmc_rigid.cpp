@@ -131,7 +131,7 @@ void FixManymoveWRMC::describe_molecules(const std::vector<Particle>& moving) {
       throw std::invalid_argument(
           text_of("the molecules have ", kind.type.size(), " atoms, at most ", kMostSites));
   molecules_->fit(moving, tolerance_);
-  // Charges such that the energy of two is q q force->qqrd2e / r in the units of the deck.
+  // Charges such that the energy of two is q q force->qqrd2e / r in the units of the input script.
   const double charge = std::sqrt(energy_ * length_ * force->qqrd2e / kCoulomb);
   Rigid rigid;
   std::vector<const Law*> laws;  // of each type of site

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <new>
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -19,7 +18,6 @@
 #include "mpi_communicator.h"
 #include "neigh_list.h"
 #include "neighbor.h"
-#include "resident/pairs_on_device.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
@@ -51,12 +49,7 @@ PairManymoveDPD::~PairManymoveDPD() {
   if (device_) device_->forget_pair();  // a run that has failed may have left it
   if (!allocated) return;
   memory->destroy(setflag);
-  memory->destroy(cutsq);
-  memory->destroy(a_);
-  memory->destroy(gamma_);
-  memory->destroy(sigma_);
-  memory->destroy(cut_);
-  memory->destroy(exponent_);
+  for (double** array : {cutsq, a_, gamma_, sigma_, cut_, exponent_}) memory->destroy(array);
 }
 
 // ---- forces ----
@@ -92,7 +85,7 @@ void PairManymoveDPD::add_forces_of_device(std::uint64_t number) {
 }
 
 // An engine has no forces on ghosts, from which LAMMPS could compute the virial.
-void PairManymoveDPD::attach(PairOnDevice* device) {
+void PairManymoveDPD::attach(ForcesOfEngine* device) {
   device_ = device;
   no_virial_fdotr_compute = device ? 1 : 0;
 }
@@ -176,14 +169,14 @@ const PairCoefficients* PairManymoveDPD::fill_table() {
   const bool moving = is_moving();
   const double over_root = moving ? 1.0 / std::sqrt(update->dt) : 0.0;
   table_.resize(static_cast<std::size_t>(n) * n);
-  for (int i = 1; i < n; ++i)
-    for (int j = 1; j < n; ++j)
-      table_[i * n + j] = {a_[i][j], moving ? gamma_[i][j] : 0.0, sigma_[i][j] * over_root,
-                           1.0 / cut_[i][j], exponent_[i][j]};
   // In a hybrid style other pairs of types belong to other styles.
+  const PairCoefficients none{0, 0, 0, 1.0 / largest_cutoff_, 1};
   for (int i = 1; i < n; ++i)
     for (int j = 1; j < n; ++j)
-      if (!active_[i * n + j]) table_[i * n + j] = {0, 0, 0, 1.0 / largest_cutoff_, 1};
+      table_[i * n + j] = is_active(i, j) ? PairCoefficients{a_[i][j], moving ? gamma_[i][j] : 0.0,
+                                                             sigma_[i][j] * over_root,
+                                                             1.0 / cut_[i][j], exponent_[i][j]}
+                                          : none;
   return table_.data();
 }
 
@@ -375,7 +368,7 @@ void PairManymoveDPD::coeff(int narg, char** arg) {
                arg[1]);
 }
 
-// Decks for hybrid/overlay have the name of the style after the types.
+// Input scripts for hybrid/overlay have the name of the style after the types.
 void PairManymoveDPD::refuse_name_of_style(int narg, char** arg) {
   if (narg < 3 || !strstr(arg[2], "dpd")) return;
   error->all(FLERR,

@@ -8,10 +8,23 @@
 #include <string>
 #include <vector>
 
+#include "core/dpd/engine.h"
 #include "core/dpd/pair_forces.h"
 #include "pair.h"
 
 namespace LAMMPS_NS {
+
+// Forces of the pairs of a style from an engine that a run style has.
+class ForcesOfEngine {
+ public:
+  // Adds the forces on the rank's atoms where they are. draw: as in noise_key(). Collective.
+  virtual manymove::dpd::EnergyAndVirial add_forces(std::uint64_t draw) = 0;
+  // The pair style is gone.
+  virtual void forget_pair() = 0;
+
+ protected:
+  ~ForcesOfEngine() = default;
+};
 
 class PairManymoveDPD : public Pair {
  public:
@@ -47,7 +60,7 @@ class PairManymoveDPD : public Pair {
   const std::string& style() const { return style_; }
 
   // Forces are computed by an engine that a run style has attached. Null: by this style itself.
-  void attach(class PairOnDevice* device);
+  void attach(ForcesOfEngine* device);
   // Whether lists of neighbors are built only when this style itself computes, from the next init()
   // on.
   void want_lists_on_demand() { lists_on_demand_ = true; }
@@ -108,7 +121,7 @@ class PairManymoveDPD : public Pair {
   std::int64_t drawn_step_ = -1;  // the last step for which random numbers were drawn
   bool drawn_in_setup_ = false;   // there, at the beginning of a run
   std::int64_t draws_ahead_ = 0;  // number of a draw minus its step
-  class PairOnDevice* device_ = nullptr;
+  ForcesOfEngine* device_ = nullptr;
   const double* density_ = nullptr;        // result of find_densities()
   std::vector<std::uint8_t> active_;       // pairs of types that LAMMPS asked init_one() about
   bool narrow_[3] = {};                    // edges shorter than twice the cutoff

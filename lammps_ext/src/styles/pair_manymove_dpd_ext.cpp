@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <string>
 
 #include "atom.h"
 #include "comm.h"
@@ -31,9 +30,8 @@ PairManymoveDPDExtTstat::PairManymoveDPDExtTstat(LAMMPS* lmp) : PairManymoveDPDE
 
 PairManymoveDPDExt::~PairManymoveDPDExt() {
   if (!allocated) return;
-  memory->destroy(transverse_gamma_);
-  memory->destroy(transverse_sigma_);
-  memory->destroy(transverse_exponent_);
+  for (double** array : {transverse_gamma_, transverse_sigma_, transverse_exponent_})
+    memory->destroy(array);
 }
 
 manymove::dpd::PairTable PairManymoveDPDExt::table() {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 #include "atom.h"
 #include "comm.h"
@@ -11,8 +10,8 @@
 #include "force.h"
 #include "memory.h"
 #include "neigh_list.h"
+#include "neigh_request.h"
 #include "neighbor.h"
-#include "styles/neigh_request_api.h"
 
 using namespace LAMMPS_NS;
 

@@ -25,23 +25,23 @@ constexpr int kByParticle = 1;  // Atom::molecular: topology is kept by particle
 }  // namespace
 
 // A bond or an angle, seen from one of its particles: one partner, or the two of an angle.
-struct DeckTopology::Term {
+struct AtomTopology::Term {
   std::uint32_t particle, partner, second;
   int kind;
 
   auto order() const { return std::make_tuple(partner, second, kind); }
 };
 
-void DeckTopology::read_tags() { read_.tag.assign(atom->tag, atom->tag + atom->nlocal); }
+void AtomTopology::read_tags() { read_.tag.assign(atom->tag, atom->tag + atom->nlocal); }
 
-void DeckTopology::read_types(const ParticleClasses& classes) {
+void AtomTopology::read_types(const ParticleClasses& classes) {
   read_.kind.resize(static_cast<std::size_t>(atom->nlocal));
   for (int i = 0; i < atom->nlocal; ++i) read_.kind[i] = classes.of(i);
 }
 
 // ---- bonds and angles ----
 
-std::uint32_t DeckTopology::partner_of(int i, const char* what, std::int64_t tag) const {
+std::uint32_t AtomTopology::partner_of(int i, const char* what, std::int64_t tag) const {
   if (atom->map(static_cast<tagint>(tag)) < 0)
     throw std::runtime_error(manymove::text_of(what, " atoms ", read_.tag[i], " ", tag,
                                                " missing at step ", update->ntimestep));
@@ -49,7 +49,7 @@ std::uint32_t DeckTopology::partner_of(int i, const char* what, std::int64_t tag
 }
 
 // Types that are not positive are switched off.
-void DeckTopology::add_bonds(std::vector<Term>& own, std::vector<Term>& others) const {
+void AtomTopology::add_bonds(std::vector<Term>& own, std::vector<Term>& others) const {
   for (int i = 0; i < atom->nlocal; ++i) {
     for (int m = 0; m < atom->num_bond[i]; ++m) {
       const int type = atom->bond_type[i][m];
@@ -62,7 +62,7 @@ void DeckTopology::add_bonds(std::vector<Term>& own, std::vector<Term>& others) 
 }
 
 // With newton_bond an angle is kept by its center, else by all three.
-void DeckTopology::add_angles(std::vector<Term>& own, std::vector<Term>& others) const {
+void AtomTopology::add_angles(std::vector<Term>& own, std::vector<Term>& others) const {
   for (int i = 0; i < atom->nlocal; ++i) {
     for (int m = 0; m < atom->num_angle[i]; ++m) {
       const int type = atom->angle_type[i][m];
@@ -84,7 +84,7 @@ void DeckTopology::add_angles(std::vector<Term>& own, std::vector<Term>& others)
 }
 
 // Sends each term to the rank that has its particle, and receives those of this rank's particles.
-void DeckTopology::deliver_terms(MpiCommunicator& communicator, std::vector<Term>& terms) const {
+void AtomTopology::deliver_terms(MpiCommunicator& communicator, std::vector<Term>& terms) const {
   std::vector<std::uint32_t> particles;
   for (const Term& term : terms) particles.push_back(term.particle);
   const auto origins =
@@ -97,7 +97,7 @@ void DeckTopology::deliver_terms(MpiCommunicator& communicator, std::vector<Term
 
 // From the lists by owner to lists by all particles: bonds, then angles, each in the order of the
 // partners' IDs.
-void DeckTopology::read_bonded(MpiCommunicator& communicator, bool bonds, bool angles) {
+void AtomTopology::read_bonded(MpiCommunicator& communicator, bool bonds, bool angles) {
   read_.first_bonded.clear();
   read_.bonded_partner.clear();
   read_.bonded_kind.clear();
@@ -131,7 +131,7 @@ void DeckTopology::read_bonded(MpiCommunicator& communicator, bool bonds, bool a
 }
 
 // Lists of one rank have indices of 32 bits.
-void DeckTopology::check_number(const char* what, std::size_t number) const {
+void AtomTopology::check_number(const char* what, std::size_t number) const {
   if (number > std::numeric_limits<int>::max())
     throw std::runtime_error(
         manymove::text_of(number, " ", what, " on one rank, at most 2^31 - 1"));
@@ -139,7 +139,7 @@ void DeckTopology::check_number(const char* what, std::size_t number) const {
 
 // ---- special neighbors ----
 
-void DeckTopology::read_special() {
+void AtomTopology::read_special() {
   read_.first_special.clear();
   read_.special_partner.clear();
   read_.special_kind.clear();
@@ -159,7 +159,7 @@ void DeckTopology::read_special() {
   check_number("special neighbors", read_.special_partner.size());
 }
 
-manymove::dpd::Topology DeckTopology::view(const std::vector<std::uint32_t>& flags) const {
+manymove::dpd::Topology AtomTopology::view(const std::vector<std::uint32_t>& flags) const {
   manymove::dpd::Topology topology{};
   topology.type = read_.kind.data();
   topology.tag = read_.tag.data();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// What an engine is told about the atoms of this rank besides their motion: IDs, classes, bonds,
+// What an engine needs of the atoms of this rank besides their motion: IDs, classes, bonds,
 // angles and special neighbors.
 #pragma once
 
@@ -14,9 +14,9 @@
 
 namespace LAMMPS_NS {
 
-class DeckTopology : protected Pointers {
+class AtomTopology : protected Pointers {
  public:
-  explicit DeckTopology(class LAMMPS* lmp) : Pointers(lmp) {}
+  explicit AtomTopology(class LAMMPS* lmp) : Pointers(lmp) {}
 
   // Each reads from the host's arrays. Those of bonds are collective; all may throw
   // std::runtime_error, possibly on some ranks only.
@@ -26,8 +26,8 @@ class DeckTopology : protected Pointers {
   void read_special();
 
   // Whether both have read the same; and what the other one has read.
-  bool is_same(const DeckTopology& other) const { return read_ == other.read_; }
-  void take(DeckTopology& other) { std::swap(read_, other.read_); }
+  bool is_same(const AtomTopology& other) const { return read_ == other.read_; }
+  void take(AtomTopology& other) { std::swap(read_, other.read_); }
 
   const std::vector<std::uint32_t>& tags() const { return read_.tag; }
   // flags: [atoms of this rank]; must live as long as what is returned.

@@ -2,14 +2,12 @@
 #include "translation/bonded_styles.h"
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <set>
 
 #include "angle.h"
 #include "atom.h"
 #include "bond.h"
+#include "bond_fene.h"
 #include "force.h"
 
 using namespace LAMMPS_NS;
@@ -29,25 +27,16 @@ std::string without_suffix(const char* style) {
   return name;
 }
 
-// Arrays by type, in the order in which a style of LAMMPS writes them to a restart file: [array]
-// [type], type from 1. Empty if the style writes another number of values.
+struct OfBondFENE : BondFENE {
+  using BondFENE::epsilon, BondFENE::sigma;
+};
+
+// A coefficient of a style by type, [types + 1]; null if the style has none of this name.
 template <class Style>
-std::vector<std::vector<double>> arrays_of(Style& style, int types, std::size_t arrays) {
-  char* text = nullptr;
-  std::size_t bytes = 0;
-  std::FILE* memory = open_memstream(&text, &bytes);
-  if (!memory) return {};
-  style.write_restart(memory);
-  std::fclose(memory);
-  const std::size_t each = static_cast<std::size_t>(types) * sizeof(double);
-  std::vector<std::vector<double>> result;
-  if (bytes == arrays * each)
-    for (std::size_t k = 0; k < arrays; ++k) {
-      result.emplace_back(static_cast<std::size_t>(types) + 1, 0.0);
-      std::memcpy(result.back().data() + 1, text + k * each, each);
-    }
-  std::free(text);
-  return result;
+const double* coefficient(Style& style, const char* name) {
+  int dimension = 0;
+  const void* const values = style.extract(name, dimension);
+  return dimension == 1 ? static_cast<const double*>(values) : nullptr;
 }
 
 bool is_harmonic(const std::string& style) {
@@ -112,30 +101,34 @@ std::string BondedStyles::unserved() const {
   return text;
 }
 
+// The arrays have values for types from 1 on.
 std::vector<BondCoefficients> BondedStyles::bonds() const {
   if (!has_bonds()) return {};
-  const bool fene = without_suffix(force->bond_style) == "fene";
-  const auto arrays = arrays_of(*force->bond, atom->nbondtypes, fene ? 4 : 2);
-  if (arrays.empty()) return {};
-  std::vector<BondCoefficients> result;
-  for (std::size_t k = 0; k < arrays[0].size(); ++k) {
-    result.push_back({arrays[0][k], arrays[1][k]});
-    if (!fene) continue;
-    result.back().form = manymove::dpd::kFene;
-    result.back().epsilon = arrays[2][k];
-    result.back().sigma = arrays[3][k];
+  const double *const stiffness = coefficient(*force->bond, "k"), *const length = coefficient(
+                                                                      *force->bond, "r0");
+  if (atom->nbondtypes > 0 && (!stiffness || !length)) return {};
+  const bool is_fene = without_suffix(force->bond_style) == "fene";
+  const auto form = is_fene ? manymove::dpd::kFene : manymove::dpd::kHarmonic;
+  std::vector<BondCoefficients> result{{0, 0, form}};
+  for (int type = 1; type <= atom->nbondtypes; ++type) {
+    result.push_back({stiffness[type], length[type], form});
+    if (!is_fene) continue;
+    const auto* fene = static_cast<const BondFENE*>(force->bond);
+    result.back().epsilon = (fene->*(&OfBondFENE::epsilon))[type];
+    result.back().sigma = (fene->*(&OfBondFENE::sigma))[type];
   }
   return result;
 }
 
 std::vector<AngleCoefficients> BondedStyles::angles() const {
   if (!has_angles()) return {};
-  const bool cosine = without_suffix(force->angle_style) == "cosine";
-  const auto arrays = arrays_of(*force->angle, atom->nangletypes, cosine ? 1 : 2);
-  if (arrays.empty()) return {};
-  std::vector<AngleCoefficients> result;
-  for (std::size_t k = 0; k < arrays[0].size(); ++k)
-    result.push_back({arrays[0][k], cosine ? 0 : arrays[1][k],
-                      cosine ? manymove::dpd::kAngleCosine : manymove::dpd::kAngleHarmonic});
+  const bool is_cosine = without_suffix(force->angle_style) == "cosine";
+  const double *const stiffness = coefficient(*force->angle, "k"), *const angle = coefficient(
+                                                                       *force->angle, "theta0");
+  if (atom->nangletypes > 0 && (!stiffness || !(angle || is_cosine))) return {};
+  const auto form = is_cosine ? manymove::dpd::kAngleCosine : manymove::dpd::kAngleHarmonic;
+  std::vector<AngleCoefficients> result{{0, 0, form}};
+  for (int type = 1; type <= atom->nangletypes; ++type)
+    result.push_back({stiffness[type], is_cosine ? 0 : angle[type], form});
   return result;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The bond style and the angle style of a deck as an engine has them.
+// The bond style and the angle style of an input script as an engine has them.
 #pragma once
 
 #include <string>

@@ -2,22 +2,39 @@
 #include "translation/force_fixes.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
 #include "atom.h"
 #include "domain.h"
-#include "error.h"
 #include "fix.h"
+#include "fix_addforce.h"
+#include "fix_langevin.h"
+#include "fix_nve_limit.h"
+#include "fix_setforce.h"
+#include "fix_wall_reflect.h"
 #include "force.h"
 #include "modify.h"
 #include "region.h"
 #include "styles/fix_manymove_wall.h"
-#include "translation/layouts_of_fixes_api.h"
+#include "translation/lammps_members.h"
 #include "translation/thermostat_units.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
+
+namespace LAMMPS_NS {
+
+struct OfAddForce {
+  friend constexpr auto members_of(OfAddForce);
+};
+template struct PrivateMembers<OfAddForce, &FixAddForce::xvalue, &FixAddForce::yvalue,
+                               &FixAddForce::zvalue, &FixAddForce::varflag, &FixAddForce::xstr,
+                               &FixAddForce::ystr, &FixAddForce::zstr, &FixAddForce::estr,
+                               &FixAddForce::idregion, &FixAddForce::region>;
+
+}  // namespace LAMMPS_NS
 
 namespace {
 
@@ -36,30 +53,62 @@ bool is_nve(const Fix* fix) {
   return style == "nve" || style == "nve/omp";
 }
 
-std::string name_of(const Fix* fix) { return std::string("fix ") + fix->id + " " + fix->style; }
+struct OfSetForce : FixSetForce {
+  using FixSetForce::idregion, FixSetForce::region, FixSetForce::varflag;
+  using FixSetForce::xstr, FixSetForce::ystr, FixSetForce::zstr;
+  using FixSetForce::xstyle, FixSetForce::ystyle, FixSetForce::zstyle;
+  using FixSetForce::xvalue, FixSetForce::yvalue, FixSetForce::zvalue;
+};
+
+// FixAddForce::varflag and FixSetForce::varflag; other values vary between atoms.
+constexpr int kConstant = 1, kEqual = 2;
+
+struct OfWallReflect : FixWallReflect {
+  using FixWallReflect::coord0, FixWallReflect::nwall, FixWallReflect::wallstyle,
+      FixWallReflect::wallwhich;
+};
+
+struct OfNVELimit : FixNVELimit {
+  using FixNVELimit::dtf, FixNVELimit::dtv, FixNVELimit::vlimitsq, FixNVELimit::xlimit;
+};
+
+// A template, because only some releases have gjfflag.
+template <class Langevin>
+struct OfLangevin : Langevin {
+  using Langevin::ascale, Langevin::gfactor1, Langevin::gfactor2, Langevin::oflag, Langevin::ratio,
+      Langevin::seed, Langevin::t_period, Langevin::t_start, Langevin::t_stop, Langevin::tallyflag,
+      Langevin::tbiasflag, Langevin::tstr, Langevin::zeroflag;
+
+  static bool is_gjf(const Langevin& fix) {
+    if constexpr (requires { &OfLangevin::gjfflag; })
+      return fix.*(&OfLangevin::gjfflag) != 0;
+    else
+      return false;
+  }
+};
 
 }  // namespace
 
 // ---- which fixes ----
 
-bool DeckForces::take(Fix* fix, std::vector<std::string>& refused) {
+bool ForceFixes::take(Fix* fix, Refusals& refusals) {
   const std::string style = fix->style;
   if (auto* wall = dynamic_cast<FixManymoveWall*>(fix)) {
     for (const auto& each : wall->walls())
-      take_wall({fix, each.axis, each.high, wall->position_of(each)}, refused);
+      take_wall({fix, each.axis, each.high, wall->position_of(each)}, refusals);
     own_walls_.push_back(wall);
   } else if (is_nve(fix)) {
     take_nve(fix);
   } else if (style == "nve/limit") {
-    take_limited_nve(fix, refused);
+    take_limited_nve(fix, refusals);
   } else if (style == "addforce") {
-    take_addforce(fix, refused);
+    take_addforce(fix, refusals);
   } else if (style == "setforce") {
-    take_setforce(fix, refused);
+    take_setforce(fix, refusals);
   } else if (style == "langevin") {
-    take_langevin(fix, refused);
+    take_langevin(fix, refusals);
   } else if (style == "wall/reflect") {
-    take_reflecting_walls(fix, refused);
+    take_reflecting_walls(fix, refusals);
   } else {
     return false;
   }
@@ -67,146 +116,140 @@ bool DeckForces::take(Fix* fix, std::vector<std::string>& refused) {
   return true;
 }
 
-std::uint32_t DeckForces::flag_of(int groupbit) {
+std::uint32_t ForceFixes::flag_of(int groupbit) {
   for (const auto& [bit, flag] : group_flags_)
     if (bit == groupbit) return flag;
   group_flags_.emplace_back(groupbit, manymove::dpd::kIntegrated << (group_flags_.size() + 1));
   return group_flags_.back().second;
 }
 
-void DeckForces::take_nve(Fix* fix) { integrators_.push_back(fix); }
+void ForceFixes::take_nve(Fix* fix) { integrators_.push_back(fix); }
 
-// The fixes are read as restated classes, which UndefinedBehaviorSanitizer would report.
-__attribute__((no_sanitize("vptr"))) void DeckForces::take_limited_nve(
-    Fix* fix, std::vector<std::string>& refused) {
-  if (!is_class(fix, "N9LAMMPS_NS11FixNVELimitE")) return refused.push_back(name_of(fix));
-  const auto* read = static_cast<const FixNVELimitLayout*>(fix);
-  const double speed = read->largest_step / update->dt;
-  if (read->step != update->dt || read->half_kick != 0.5 * update->dt * force->ftm2v ||
-      read->largest_speed_squared != speed * speed)
-    return refused.push_back(name_of(fix) + " of another kind");
-  if (limiter_) return refused.push_back("more than one fix nve/limit");
+void ForceFixes::take_limited_nve(Fix* fix, Refusals& refusals) {
+  const auto* limited = as_exactly<FixNVELimit>(fix);
+  if (!limited) return refusals.add(name_of(fix));
+  const double step = limited->*(&OfNVELimit::xlimit), speed = step / update->dt;
+  if (limited->*(&OfNVELimit::dtv) != update->dt ||
+      limited->*(&OfNVELimit::dtf) != 0.5 * update->dt * force->ftm2v ||
+      limited->*(&OfNVELimit::vlimitsq) != speed * speed)
+    return refusals.add(name_of(fix) + " of another kind");
+  if (limiter_) return refusals.add("more than one fix nve/limit");
   limiter_ = fix;
-  largest_step_ = read->largest_step;
+  largest_step_ = step;
   take_nve(fix);
 }
 
-void DeckForces::take_wall(const Wall& wall, std::vector<std::string>& refused) {
+void ForceFixes::take_wall(const Wall& wall, Refusals& refusals) {
   if (wall.position < domain->boxlo[wall.axis] || wall.position > domain->boxhi[wall.axis])
-    refused.push_back(name_of(wall.fix) + " outside the box");
+    refusals.add(name_of(wall.fix) + " outside the box");
 }
 
-__attribute__((no_sanitize("vptr"))) void DeckForces::take_reflecting_walls(
-    Fix* fix, std::vector<std::string>& refused) {
-  if (!is_class(fix, "N9LAMMPS_NS14FixWallReflectE")) return refused.push_back(name_of(fix));
-  const auto* read = static_cast<const FixWallReflectLayout*>(fix);
-  if (domain->triclinic) return refused.push_back(name_of(fix) + " in a triclinic box");
-  for (int k = 0; k < read->walls; ++k) {
-    if (read->style[k] == FixWallReflectLayout::kVariable)
-      return refused.push_back(name_of(fix) + " with a variable");
-    const Wall wall{fix, read->face[k] / 2, read->face[k] % 2 == 1, read->position[k]};
-    take_wall(wall, refused);
+void ForceFixes::take_reflecting_walls(Fix* fix, Refusals& refusals) {
+  const auto* walls = as_exactly<FixWallReflect>(fix);
+  if (!walls) return refusals.add(name_of(fix));
+  if (domain->triclinic) return refusals.add(name_of(fix) + " in a triclinic box");
+  for (int k = 0; k < walls->*(&OfWallReflect::nwall); ++k) {
+    if ((walls->*(&OfWallReflect::wallstyle))[k] == FixWallReflect::VARIABLE)
+      return refusals.add(name_of(fix) + " with a variable");
+    const int face = (walls->*(&OfWallReflect::wallwhich))[k];
+    const Wall wall{fix, face / 2, face % 2 == 1, (walls->*(&OfWallReflect::coord0))[k]};
+    take_wall(wall, refusals);
     walls_.push_back(wall);
   }
 }
 
-__attribute__((no_sanitize("vptr"))) void DeckForces::take_addforce(
-    Fix* fix, std::vector<std::string>& refused) {
-  if (!is_class(fix, "N9LAMMPS_NS11FixAddForceE")) return refused.push_back(name_of(fix));
-  const auto* read = static_cast<const FixAddForceLayout*>(fix);
-  BodyForce body{fix, {0, 0, 0}, 0, read->region, {-1, -1, -1}};
-  std::copy_n(read->force, 3, body.force);
-  if (read->energy_variable || (read->kind_of_force != FixAddForceLayout::kConstant &&
-                                read->kind_of_force != FixAddForceLayout::kEqual))
-    return refused.push_back(name_of(fix) + " with a variable by atom or of the energy");
-  if (!take_variables(fix, {read->x_variable, read->y_variable, read->z_variable}, body, refused))
+void ForceFixes::take_addforce(Fix* fix, Refusals& refusals) {
+  const auto* added = as_exactly<FixAddForce>(fix);
+  if (!added) return refusals.add(name_of(fix));
+  const auto [x, y, z, kind, x_variable, y_variable, z_variable, energy_variable, region_id,
+              region] = members_of(OfAddForce());
+  BodyForce body{fix, {added->*x, added->*y, added->*z}, 0, added->*region, {-1, -1, -1}};
+  if (added->*energy_variable || (added->*kind != kConstant && added->*kind != kEqual))
+    return refusals.add(name_of(fix) + " with a variable by atom or of the energy");
+  if (!take_variables({added->*x_variable, added->*y_variable, added->*z_variable}, body, refusals))
     return;
-  if (fix->nevery != 1) return refused.push_back(name_of(fix) + " with every");
-  if (domain->dimension == 2 && (body.force[2] != 0 || body.variable[2] >= 0))
-    return refused.push_back(name_of(fix) + " out of the plane");
-  take_body_force(body, read->region_id || read->region, refused);
+  if (fix->nevery != 1) return refusals.add(name_of(fix) + " with every");
+  take_body_force(body, added->*region_id || added->*region, refusals);
 }
 
-__attribute__((no_sanitize("vptr"))) void DeckForces::take_setforce(
-    Fix* fix, std::vector<std::string>& refused) {
-  if (!is_class(fix, "N9LAMMPS_NS11FixSetForceE")) return refused.push_back(name_of(fix));
-  const auto* read = static_cast<const FixSetForceLayout*>(fix);
-  if (read->kind_of_force != FixSetForceLayout::kConstant &&
-      read->kind_of_force != FixSetForceLayout::kEqual)
-    return refused.push_back(name_of(fix) + " with a variable by atom");
-  BodyForce body{fix, {0, 0, 0}, 0, read->region, {-1, -1, -1}};
+void ForceFixes::take_setforce(Fix* fix, Refusals& refusals) {
+  using Of = OfSetForce;
+  const auto* set = as_exactly<FixSetForce>(fix);
+  if (!set) return refusals.add(name_of(fix));
+  const int kind = set->*(&Of::varflag);
+  if (kind != kConstant && kind != kEqual)
+    return refusals.add(name_of(fix) + " with a variable by atom");
+  BodyForce body{fix, {0, 0, 0}, 0, set->*(&Of::region), {-1, -1, -1}};
+  const int style[3] = {set->*(&Of::xstyle), set->*(&Of::ystyle), set->*(&Of::zstyle)};
+  const double value[3] = {set->*(&Of::xvalue), set->*(&Of::yvalue), set->*(&Of::zvalue)};
   for (int a = 0; a < 3; ++a) {
-    if (read->style[a] == 0) continue;
+    if (style[a] == 0) continue;  // NULL: this component stays
     body.replaced |= 1u << a;
-    body.force[a] = read->force[a];
+    body.force[a] = value[a];
   }
-  if (!take_variables(fix, {read->x_variable, read->y_variable, read->z_variable}, body, refused))
-    return;
-  if (domain->dimension == 2 && (body.force[2] != 0 || body.variable[2] >= 0))
-    return refused.push_back(name_of(fix) + " out of the plane");
-  take_body_force(body, read->region_id || read->region, refused);
+  if (take_variables({set->*(&Of::xstr), set->*(&Of::ystr), set->*(&Of::zstr)}, body, refusals))
+    take_body_force(body, set->*(&Of::idregion) || set->*(&Of::region), refusals);
 }
 
 // Returns whether all are functions of the step.
-bool DeckForces::take_variables(Fix* fix, const char* const (&name)[3], BodyForce& body,
-                                std::vector<std::string>& refused) const {
+bool ForceFixes::take_variables(const std::array<const char*, 3>& name, BodyForce& body,
+                                Refusals& refusals) const {
   for (int a = 0; a < 3; ++a) {
     if (!name[a]) continue;
     body.variable[a] = variables_.find(name[a]);
     if (body.variable[a] >= 0) continue;
-    refused.push_back(name_of(fix) + " with a variable that depends on more than the step");
+    refusals.add(name_of(body.fix) + " with a variable that depends on more than the step");
     return false;
   }
   return true;
 }
 
-__attribute__((no_sanitize("vptr"))) void DeckForces::take_langevin(
-    Fix* fix, std::vector<std::string>& refused) {
-  if (!is_class(fix, "N9LAMMPS_NS11FixLangevinE")) return refused.push_back(name_of(fix));
-  const auto* read = static_cast<const FixLangevinLayout*>(fix);
-  bool other_kind = read->rotates || read->angular != 0;
-#if defined(MANYMOVE_LANGEVIN_WITH_GJF)
-  other_kind = other_kind || read->gjf;
-#endif
-  if (other_kind) return refused.push_back(name_of(fix) + " with angmom, omega or gjf");
-  if (read->tallies) return refused.push_back(name_of(fix) + " with tally yes");
-  if (read->zeroes) return refused.push_back(name_of(fix) + " with zero yes");
-  if (read->biased) return refused.push_back(name_of(fix) + " with a biased temperature");
-  if (domain->dimension == 2) return refused.push_back(name_of(fix) + " in two dimensions");
-  Langevin bath{fix,
-                read->first_temperature,
-                read->last_temperature,
-                -1,
-                read->period,
-                {read->ratio, read->ratio + atom->ntypes + 1},
-                read->seed,
-                body_forces_.size()};
-  if (read->temperature_variable) {
-    bath.variable = variables_.find(read->temperature_variable);
-    if (bath.variable < 0)
-      return refused.push_back(name_of(fix) +
-                               " with a variable that depends on more than the step");
+void ForceFixes::take_langevin(Fix* fix, Refusals& refusals) {
+  using Of = OfLangevin<FixLangevin>;
+  const auto* langevin = as_exactly<FixLangevin>(fix);
+  if (!langevin) return refusals.add(name_of(fix));
+  if (langevin->*(&Of::oflag) || langevin->*(&Of::ascale) != 0 || Of::is_gjf(*langevin))
+    return refusals.add(name_of(fix) + " with angmom, omega or gjf");
+  if (langevin->*(&Of::tallyflag)) return refusals.add(name_of(fix) + " with tally yes");
+  if (langevin->*(&Of::zeroflag)) return refusals.add(name_of(fix) + " with zero yes");
+  if (langevin->*(&Of::tbiasflag)) return refusals.add(name_of(fix) + " with a biased temperature");
+  if (domain->dimension == 2) return refusals.add(name_of(fix) + " in two dimensions");
+  const double* const ratio = langevin->*(&Of::ratio);
+  Langevin thermostat{fix,
+                      langevin->*(&Of::t_start),
+                      langevin->*(&Of::t_stop),
+                      -1,
+                      langevin->*(&Of::t_period),
+                      {ratio, ratio + atom->ntypes + 1},
+                      langevin->*(&Of::seed),
+                      body_forces_.size()};
+  if (const char* variable = langevin->*(&Of::tstr)) {
+    thermostat.variable = variables_.find(variable);
+    if (thermostat.variable < 0)
+      return refusals.add(name_of(fix) + " with a variable that depends on more than the step");
   }
   for (int type = 1; !atom->rmass && type <= atom->ntypes; ++type) {
     const auto near = [](double a, double b) { return std::fabs(a - b) <= 1e-12 * std::fabs(b); };
-    if (!near(-read->friction[type], friction_of(bath, type, atom->mass[type])) ||
-        !near(read->noise[type], noise_of(bath, type, atom->mass[type])))
-      return refused.push_back(name_of(fix) + " of another kind");
+    if (!near(-(langevin->*(&Of::gfactor1))[type],
+              friction_of(thermostat, type, atom->mass[type])) ||
+        !near((langevin->*(&Of::gfactor2))[type], noise_of(thermostat, type, atom->mass[type])))
+      return refusals.add(name_of(fix) + " of another kind");
   }
-  baths_.push_back(std::move(bath));
+  thermostats_.push_back(std::move(thermostat));
 }
 
-void DeckForces::take_body_force(const BodyForce& body, bool in_region,
-                                 std::vector<std::string>& refused) {
+void ForceFixes::take_body_force(const BodyForce& body, bool in_region, Refusals& refusals) {
+  if (domain->dimension == 2 && (body.force[2] != 0 || body.variable[2] >= 0))
+    return refusals.add(name_of(body.fix) + " out of the plane");
   if (in_region && !is_block(body.block))
-    return refused.push_back(name_of(body.fix) + " in a region that is not a fixed block");
+    return refusals.add(name_of(body.fix) + " in a region that is not a fixed block");
   if (in_region && (domain->xy != 0 || domain->xz != 0 || domain->yz != 0))
-    return refused.push_back(name_of(body.fix) + " in a region of a tilted box");
+    return refusals.add(name_of(body.fix) + " in a region of a tilted box");
   body_forces_.push_back(body);
 }
 
 // Whether region is what its bounding box says, faces included.
-bool DeckForces::is_block(Region* region) const {
+bool ForceFixes::is_block(Region* region) const {
   const auto regions = domain->get_region_list();
   if (std::find(regions.begin(), regions.end(), region) == regions.end()) return false;
   if (std::string(region->style) != "block" || !region->bboxflag || !region->interior ||
@@ -229,11 +272,11 @@ bool DeckForces::is_block(Region* region) const {
 // ---- whether they do what was read ----
 
 // An atom is put where each of them acts; then all atoms are where they are.
-void DeckForces::check(std::vector<std::string>& refused) {
-  check_integrated_once(refused);
-  check_order(refused);
+void ForceFixes::check(Refusals& refusals) {
+  check_integrated_once(refusals);
+  check_order(refusals);
   if (!group_flags_.empty() && group_flags_.back().second > kLastFlag)
-    refused.push_back("more than seven groups in fixes");
+    refusals.add("more than seven groups in fixes");
   if (atom->nlocal == 0) return;
   evaluate();
   double* x = atom->x[0];
@@ -250,7 +293,7 @@ void DeckForces::check(std::vector<std::string>& refused) {
     atom->mask[0] = mask;
   }
   if (!body_forces_.empty() && (!same || !body_forces_act_as_read()))
-    refused.push_back("fix addforce or setforce of another kind");
+    refusals.add("fix addforce or setforce of another kind");
   for (const Wall& wall : walls_) {
     atom->mask[0] = wall.fix->groupbit;
     const double across = 0.25 * domain->prd[wall.axis];
@@ -258,43 +301,44 @@ void DeckForces::check(std::vector<std::string>& refused) {
     same = reflects_as_read(wall.fix);
     std::copy_n(home, 3, x);
     atom->mask[0] = mask;
-    if (!same) return refused.push_back(name_of(wall.fix) + " of another kind");
+    if (!same) return refusals.add(name_of(wall.fix) + " of another kind");
   }
-  // Last, because a thermostat draws random numbers, which a deck that is refused should not miss.
-  for (const Langevin& bath : baths_)
-    if (refused.empty() && !acts_as_read(bath))
-      refused.push_back(name_of(bath.fix) + " of another kind");
+  // Last, because a thermostat draws random numbers, which an input script that is refused should
+  // not miss.
+  for (const Langevin& thermostat : thermostats_)
+    if (refusals.empty() && !acts_as_read(thermostat))
+      refusals.add(name_of(thermostat.fix) + " of another kind");
 }
 
-// The engine adds the forces of baths before all others.
-void DeckForces::check_order(std::vector<std::string>& refused) const {
-  for (const Langevin& bath : baths_)
-    for (std::size_t k = 0; k < bath.replaced_before; ++k) {
+// The engine adds the forces of thermostats before all others.
+void ForceFixes::check_order(Refusals& refusals) const {
+  for (const Langevin& thermostat : thermostats_)
+    for (std::size_t k = 0; k < thermostat.replaced_before; ++k) {
       const BodyForce& body = body_forces_[k];
       const auto both = [&](int mask) {
-        return (mask & bath.fix->groupbit) && (mask & body.fix->groupbit);
+        return (mask & thermostat.fix->groupbit) && (mask & body.fix->groupbit);
       };
       if (body.replaced && std::any_of(atom->mask, atom->mask + atom->nlocal, both))
-        return refused.push_back(name_of(bath.fix) + " after fix setforce for the same atoms");
+        return refusals.add(name_of(thermostat.fix) + " after fix setforce for the same atoms");
     }
 }
 
 // Lets the fix act on atoms without forces: each feels its friction and no more noise than there
 // can be.
-bool DeckForces::acts_as_read(const Langevin& bath) {
+bool ForceFixes::acts_as_read(const Langevin& thermostat) {
   double* const f = atom->f[0];
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   const std::vector<double> before(f, f + values);
   std::fill_n(f, values, 0.0);
-  bath.fix->post_force(0);
+  thermostat.fix->post_force(0);
   bool same = true;
-  const double root = std::sqrt(temperature_of(bath));
+  const double root = std::sqrt(temperature_of(thermostat));
   for (int i = 0; i < atom->nlocal; ++i) {
     const int type = atom->type[i];
     const double mass = atom->rmass ? atom->rmass[i] : atom->mass[type];
-    const bool acts = atom->mask[i] & bath.fix->groupbit;
-    const double friction = acts ? friction_of(bath, type, mass) : 0,
-                 most = acts ? 0.5 * noise_of(bath, type, mass) * root : 0;
+    const bool acts = atom->mask[i] & thermostat.fix->groupbit;
+    const double friction = acts ? friction_of(thermostat, type, mass) : 0,
+                 most = acts ? 0.5 * noise_of(thermostat, type, mass) * root : 0;
     for (int a = 0; a < 3; ++a) {
       const double drag = -friction * atom->v[i][a];
       same = same && std::fabs(atom->f[i][a] - drag) <= most + 1e-9 * (most + std::fabs(drag));
@@ -304,17 +348,17 @@ bool DeckForces::acts_as_read(const Langevin& bath) {
   return same;
 }
 
-void DeckForces::check_integrated_once(std::vector<std::string>& refused) const {
+void ForceFixes::check_integrated_once(Refusals& refusals) const {
   if (integrators_.size() < 2) return;
   for (int i = 0; i < atom->nlocal; ++i) {
     int times = 0;
     for (const Fix* fix : integrators_) times += (atom->mask[i] & fix->groupbit) != 0;
-    if (times > 1) return refused.push_back("fix nve twice for the same atoms");
+    if (times > 1) return refusals.add("fix nve twice for the same atoms");
   }
 }
 
 // Takes what was added off, lets the fixes act, and expects the same bits.
-bool DeckForces::body_forces_act_as_read() {
+bool ForceFixes::body_forces_act_as_read() {
   double** f = atom->f;
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   const std::vector<double> before(f[0], f[0] + values);
@@ -340,7 +384,7 @@ bool DeckForces::body_forces_act_as_read() {
 }
 
 // Lets the fix reflect the atoms where they are, and expects the same bits.
-bool DeckForces::reflects_as_read(Fix* fix) {
+bool ForceFixes::reflects_as_read(Fix* fix) {
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   double *x = atom->x[0], *v = atom->v[0];
   const std::vector<double> places(x, x + values), velocities(v, v + values);
@@ -365,9 +409,9 @@ bool DeckForces::reflects_as_read(Fix* fix) {
   return same;
 }
 
-// ---- what the engine is told ----
+// ---- the description for the engine ----
 
-void DeckForces::describe(manymove::dpd::Settings& settings, const std::vector<int>& types) {
+void ForceFixes::describe(manymove::dpd::Settings& settings, const std::vector<int>& types) {
   for (FixManymoveWall* fix : own_walls_)
     for (const auto& wall : fix->walls())
       settings.walls.push_back(
@@ -386,15 +430,15 @@ void DeckForces::describe(manymove::dpd::Settings& settings, const std::vector<i
     force.flag = flag_of(body.fix->groupbit);
     settings.body_forces.push_back(force);
   }
-  for (const Langevin& bath : baths_) {
+  for (const Langevin& thermostat : thermostats_) {
     manymove::dpd::LangevinThermostat description{{0.0},
                                                   {0.0},
-                                                  temperature_of(bath),
-                                                  static_cast<std::uint32_t>(bath.seed),
-                                                  flag_of(bath.fix->groupbit)};
+                                                  temperature_of(thermostat),
+                                                  static_cast<std::uint32_t>(thermostat.seed),
+                                                  flag_of(thermostat.fix->groupbit)};
     for (std::size_t k = 1; k < types.size(); ++k) {
-      description.friction.push_back(friction_of(bath, types[k], settings.mass[k]));
-      description.noise.push_back(noise_of(bath, types[k], settings.mass[k]));
+      description.friction.push_back(friction_of(thermostat, types[k], settings.mass[k]));
+      description.noise.push_back(noise_of(thermostat, types[k], settings.mass[k]));
     }
     settings.langevin_thermostats.push_back(std::move(description));
   }
@@ -402,7 +446,7 @@ void DeckForces::describe(manymove::dpd::Settings& settings, const std::vector<i
     settings.speed_limit = {largest_step_ / settings.time_step, flag_of(limiter_->groupbit)};
 }
 
-std::uint32_t DeckForces::flags_of(int mask) const {
+std::uint32_t ForceFixes::flags_of(int mask) const {
   std::uint32_t flags = 0;
   for (const Fix* fix : integrators_)
     if (mask & fix->groupbit) flags |= manymove::dpd::kIntegrated;
@@ -413,70 +457,72 @@ std::uint32_t DeckForces::flags_of(int mask) const {
 
 // ---- what changes from step to step ----
 
-bool DeckForces::has_course() const {
+bool ForceFixes::has_series() const {
   const auto varies = [](const BodyForce& body) {
     return std::any_of(body.variable, body.variable + 3, [](int index) { return index >= 0; });
   };
-  const auto changes = [](const Langevin& bath) {
-    return bath.variable >= 0 || bath.first != bath.last;
+  const auto changes = [](const Langevin& thermostat) {
+    return thermostat.variable >= 0 || thermostat.first != thermostat.last;
   };
   return std::any_of(body_forces_.begin(), body_forces_.end(), varies) ||
-         std::any_of(baths_.begin(), baths_.end(), changes);
+         std::any_of(thermostats_.begin(), thermostats_.end(), changes);
 }
 
-void DeckForces::evaluate() {
+void ForceFixes::evaluate() {
   for (BodyForce& body : body_forces_)
     for (int a = 0; a < 3; ++a)
       if (body.variable[a] >= 0) body.force[a] = variables_.value(body.variable[a]);
 }
 
-void DeckForces::add_to_course(std::vector<double>& values) {
+void ForceFixes::add_to_series(std::vector<double>& values) {
   evaluate();
-  for (const Langevin& bath : baths_) values.push_back(temperature_of(bath));
+  for (const Langevin& thermostat : thermostats_) values.push_back(temperature_of(thermostat));
   for (const BodyForce& body : body_forces_)
     values.insert(values.end(), body.force, body.force + 3);
 }
 
-double DeckForces::temperature_of(const Langevin& bath) const {
-  return variables_.temperature(bath.fix, bath.variable, bath.first, bath.last);
+double ForceFixes::temperature_of(const Langevin& thermostat) const {
+  return variables_.temperature(thermostat.fix, thermostat.variable, thermostat.first,
+                                thermostat.last);
 }
 
-double DeckForces::friction_of(const Langevin& bath, int type, double mass) const {
+double ForceFixes::friction_of(const Langevin& thermostat, int type, double mass) const {
   return manymove::dpd::langevin_friction(
-      thermostat_units_of(*force), {bath.period, bath.ratio[static_cast<std::size_t>(type)]}, mass);
+      thermostat_units_of(*force),
+      {thermostat.period, thermostat.ratio[static_cast<std::size_t>(type)]}, mass);
 }
 
-double DeckForces::noise_of(const Langevin& bath, int type, double mass) const {
-  return manymove::dpd::langevin_noise(thermostat_units_of(*force),
-                                       {bath.period, bath.ratio[static_cast<std::size_t>(type)]},
-                                       mass, update->dt);
+double ForceFixes::noise_of(const Langevin& thermostat, int type, double mass) const {
+  return manymove::dpd::langevin_noise(
+      thermostat_units_of(*force),
+      {thermostat.period, thermostat.ratio[static_cast<std::size_t>(type)]}, mass, update->dt);
 }
 
-bool DeckForces::is_langevin(const Fix* fix) const {
-  return std::any_of(baths_.begin(), baths_.end(),
-                     [fix](const Langevin& bath) { return bath.fix == fix; });
+bool ForceFixes::is_langevin(const Fix* fix) const {
+  return std::any_of(thermostats_.begin(), thermostats_.end(),
+                     [fix](const Langevin& thermostat) { return thermostat.fix == fix; });
 }
 
-void DeckForces::add_on_host(int vflag) const {
+void ForceFixes::add_on_host(int vflag) const {
   for (int k = 0; k < modify->nfix; ++k)
     if ((modify->fmask[k] & FixConst::POST_FORCE) && !is_langevin(modify->fix[k]))
       modify->fix[k]->post_force(vflag);
 }
 
-bool DeckForces::acts_on(const BodyForce& body, int i) const {
+bool ForceFixes::acts_on(const BodyForce& body, int i) const {
   const double* x = atom->x[i];
   return (atom->mask[i] & body.fix->groupbit) &&
          (!body.block || body.block->match(x[0], x[1], x[2]));
 }
 
-void DeckForces::body_force(int i, double sum[3]) const {
+void ForceFixes::body_force(int i, double sum[3]) const {
   sum[0] = sum[1] = sum[2] = 0;
   for (const BodyForce& body : body_forces_)
     for (int a = 0; acts_on(body, i) && a < 3; ++a)
       if (!(body.replaced >> a & 1u)) sum[a] += body.force[a];
 }
 
-bool DeckForces::closes(int axis, bool high) const {
+bool ForceFixes::closes(int axis, bool high) const {
   const auto closed_by = [&](const auto& wall, const Fix* fix) {
     return fix->igroup == 0 && wall.axis == axis && wall.high == high;
   };

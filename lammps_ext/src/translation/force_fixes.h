@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Fixes that add to forces, replace them, reflect particles at walls, limit velocities or are a
-// Langevin thermostat within a step, as an engine has them. Their private members are read as the
-// classes of layouts_of_fixes_api.h, and compared with what the fixes do.
+// Langevin thermostat within a step, as an engine has them. What is read from their members is
+// compared with what the fixes do.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/dpd/engine.h"
-#include "lmptype.h"
 #include "pointers.h"
+#include "translation/refusals.h"
 #include "translation/step_variables.h"
 
 namespace LAMMPS_NS {
@@ -21,17 +21,17 @@ class Fix;
 class FixManymoveWall;
 class Region;
 
-class DeckForces : protected Pointers {
+class ForceFixes : protected Pointers {
  public:
-  explicit DeckForces(class LAMMPS* lmp) : Pointers(lmp), variables_(lmp) {}
+  explicit ForceFixes(class LAMMPS* lmp) : Pointers(lmp), variables_(lmp) {}
 
   // Takes a fix if it is one of those that act on particles within a step, and returns whether it
-  // is. What no engine serves is appended to `refused`.
-  bool take(Fix* fix, std::vector<std::string>& refused);
+  // is. What no engine serves is appended to the refusals.
+  bool take(Fix* fix, Refusals& refusals);
   // Compares the fixes with what they do, when all have been taken. Local.
-  void check(std::vector<std::string>& refused);
+  void check(Refusals& refusals);
 
-  // What the engine is told; flags are those that flags_of() sets. types: LAMMPS' type of each of
+  // Adds them to the settings; flags are those that flags_of() sets. types: LAMMPS' type of each of
   // the engine's. The masses of the settings must be known.
   void describe(manymove::dpd::Settings& settings, const std::vector<int>& types);
   std::uint32_t flags_of(int mask) const;
@@ -44,8 +44,8 @@ class DeckForces : protected Pointers {
 
   // Forces and temperatures that change from step to step: whether there are any, and those of the
   // present step.
-  bool has_course() const;
-  void add_to_course(std::vector<double>& values);
+  bool has_series() const;
+  void add_to_series(std::vector<double>& values);
 
   // Lets the fixes of the host act on its forces, except for Langevin thermostats, whose forces the
   // engine has added.
@@ -84,35 +84,35 @@ class DeckForces : protected Pointers {
     double position;
   };
 
-  void take_addforce(Fix* fix, std::vector<std::string>& refused);
-  void take_setforce(Fix* fix, std::vector<std::string>& refused);
-  void take_body_force(const BodyForce& body, bool in_region, std::vector<std::string>& refused);
-  void take_wall(const Wall& wall, std::vector<std::string>& refused);
-  void take_reflecting_walls(Fix* fix, std::vector<std::string>& refused);
-  void take_langevin(Fix* fix, std::vector<std::string>& refused);
-  bool take_variables(Fix* fix, const char* const (&name)[3], BodyForce& body,
-                      std::vector<std::string>& refused) const;
+  void take_addforce(Fix* fix, Refusals& refusals);
+  void take_setforce(Fix* fix, Refusals& refusals);
+  void take_body_force(const BodyForce& body, bool in_region, Refusals& refusals);
+  void take_wall(const Wall& wall, Refusals& refusals);
+  void take_reflecting_walls(Fix* fix, Refusals& refusals);
+  void take_langevin(Fix* fix, Refusals& refusals);
+  bool take_variables(const std::array<const char*, 3>& name, BodyForce& body,
+                      Refusals& refusals) const;
   bool is_langevin(const Fix* fix) const;
-  double temperature_of(const Langevin& bath) const;
-  double friction_of(const Langevin& bath, int type, double mass) const;
-  double noise_of(const Langevin& bath, int type, double mass) const;
-  bool acts_as_read(const Langevin& bath);
-  void check_order(std::vector<std::string>& refused) const;
-  void take_limited_nve(Fix* fix, std::vector<std::string>& refused);
+  double temperature_of(const Langevin& thermostat) const;
+  double friction_of(const Langevin& thermostat, int type, double mass) const;
+  double noise_of(const Langevin& thermostat, int type, double mass) const;
+  bool acts_as_read(const Langevin& thermostat);
+  void check_order(Refusals& refusals) const;
+  void take_limited_nve(Fix* fix, Refusals& refusals);
   bool body_forces_act_as_read();
   bool reflects_as_read(Fix* fix);
   bool acts_on(const BodyForce& body, int i) const;
-  void check_integrated_once(std::vector<std::string>& refused) const;
+  void check_integrated_once(Refusals& refusals) const;
   bool is_block(Region* region) const;
 
-  const DeckVariables variables_;
+  const StepVariables variables_;
   std::vector<Fix*> integrators_;
   const Fix* limiter_ = nullptr;  // of the integrators, one that limits velocities
   double largest_step_ = 0;
   std::vector<FixManymoveWall*> own_walls_;
   std::vector<Wall> walls_;  // of fix wall/reflect
   std::vector<BodyForce> body_forces_;
-  std::vector<Langevin> baths_;
+  std::vector<Langevin> thermostats_;
   std::vector<std::pair<int, std::uint32_t>> group_flags_;  // group's bit, particle's flag
 };
 

@@ -14,7 +14,7 @@
 #include "core/dpd/nose_hoover.h"
 #include "core/dpd/velocity_changes.h"
 #include "domain.h"
-#include "fix.h"
+#include "fix_nvt_sllod.h"
 #include "force.h"
 #include "modify.h"
 #include "translation/thermostat_units.h"
@@ -25,11 +25,11 @@ using namespace manymove::dpd;
 
 namespace {
 
-// The temperature that FixNH measured is before the target in memory, and the target energy and the
-// damping rate are behind it. acts_as_read() would notice anything else.
-constexpr int kMeasured = -1, kTargetEnergy = 1, kRate = 2;
+struct OfNVTSllod : FixNVTSllod {
+  using FixNVTSllod::ke_target, FixNVTSllod::t_current, FixNVTSllod::t_freq, FixNVTSllod::t_target;
+};
 
-// Length of the chain; 0 if the fix has none, or does not tell its state.
+// Length of the chain; 0 if the fix has none, or does not return its state.
 int chain_of(Fix* fix) {
   int dimension;
   const auto* chain = static_cast<int*>(fix->extract("mtchain", dimension));
@@ -76,27 +76,26 @@ NoseHooverState state_of(Fix* fix, int chain) {
 
 }  // namespace
 
-bool DeckThermostat::has_known_layout(Fix* fix) {
+bool SllodThermostat::has_known_layout(Fix* fix) {
   const int chain = chain_of(fix);
   return chain > 0 && stored(fix) == in_file(state_of(fix, chain));
 }
 
-bool DeckThermostat::take(Fix* fix, double rate) {
+bool SllodThermostat::take(FixNVTSllod* fix, double rate) {
   fix_ = fix;
   int dimension;
-  target_ = static_cast<double*>(fix->extract("t_target", dimension));
-  if (target_) {
+  if (fix->extract("t_target", dimension) == &(fix->*(&OfNVTSllod::t_target))) {
     // A run without a setup continues with the temperature that the last one left.
-    const double measured = target_[kMeasured];
+    const double measured = fix->*(&OfNVTSllod::t_current);
     const bool taken = read() && acts_as_read(rate);
-    target_[kMeasured] = measured;
+    fix->*(&OfNVTSllod::t_current) = measured;
     if (taken) return true;
   }
   fix_ = nullptr;
   return false;
 }
 
-bool DeckThermostat::read() {
+bool SllodThermostat::read() {
   int dimension;
   const auto* first = static_cast<double*>(fix_->extract("t_start", dimension));
   const auto* last = static_cast<double*>(fix_->extract("t_stop", dimension));
@@ -108,33 +107,33 @@ bool DeckThermostat::read() {
   measured->setup();  // counts the degrees of freedom
   if (measured->dof < 1) return false;
   fix_->setup(0);
-  if (*target_ != *first || target_[kMeasured] != measured->scalar ||
-      !are_near(target_[kTargetEnergy], measured->dof * force->boltz * *target_, 1e-12) ||
-      !(target_[kRate] > 0))
+  const double target = fix_->*(&OfNVTSllod::t_target), rate = fix_->*(&OfNVTSllod::t_freq);
+  if (target != *first || fix_->*(&OfNVTSllod::t_current) != measured->scalar || !(rate > 0) ||
+      !are_near(fix_->*(&OfNVTSllod::ke_target), measured->dof * force->boltz * target, 1e-12))
     return false;
   settings_.chain = chain;
-  settings_.damping_time = 1 / target_[kRate];
-  settings_.temperature = *target_;
+  settings_.damping_time = 1 / rate;
+  settings_.temperature = target;
   settings_.boltzmann = force->boltz;
   settings_.degrees_of_freedom = measured->dof;
   settings_.temperature_of_sum = temperature_of_sum(thermostat_units_of(*force), measured->dof);
   return true;
 }
 
-NoseHooverState DeckThermostat::state() const {
+NoseHooverState SllodThermostat::state() const {
   NoseHooverState state = state_of(fix_, settings_.chain);
-  state.temperature = target_[kMeasured];
+  state.temperature = fix_->*(&OfNVTSllod::t_current);
   return state;
 }
 
-void DeckThermostat::set_state(const NoseHooverState& state) const {
+void SllodThermostat::set_state(const NoseHooverState& state) const {
   std::vector<double> file = in_file(state);
   fix_->restart(reinterpret_cast<char*>(file.data()));
-  target_[kMeasured] = state.temperature;
+  fix_->*(&OfNVTSllod::t_current) = state.temperature;
 }
 
 // Lets the fix make the first half of a step on the atoms, without forces.
-bool DeckThermostat::acts_as_read(double rate) const {
+bool SllodThermostat::acts_as_read(double rate) const {
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   const auto copy_of = [&](double** array) {
     double* const begin = values > 0 ? array[0] : nullptr;

@@ -8,10 +8,11 @@
 namespace LAMMPS_NS {
 
 class Fix;
+class FixNVTSllod;
 
-class DeckThermostat : protected Pointers {
+class SllodThermostat : protected Pointers {
  public:
-  explicit DeckThermostat(class LAMMPS* lmp) : Pointers(lmp) {}
+  explicit SllodThermostat(class LAMMPS* lmp) : Pointers(lmp) {}
 
   // Whether the state of the fix is stored as set_state() restores it, in the layout of LAMMPS
   // 22 Jul 2025; later releases have another one. For the first rank: the fix stores nothing on
@@ -20,7 +21,7 @@ class DeckThermostat : protected Pointers {
   // Whether an engine can do what the fix does at this rate of shear, with a constant temperature:
   // it has to act as expected on the atoms, which are restored. The layout must be known.
   // Collective; ranks may disagree.
-  bool take(Fix* fix, double rate);
+  bool take(FixNVTSllod* fix, double rate);
   bool present() const { return fix_ != nullptr; }
   void describe(manymove::dpd::Settings& settings) const { settings.thermostat = settings_; }
 
@@ -32,8 +33,7 @@ class DeckThermostat : protected Pointers {
   bool read();
   bool acts_as_read(double rate) const;
 
-  Fix* fix_ = nullptr;
-  double* target_ = nullptr;  // of the temperature
+  FixNVTSllod* fix_ = nullptr;
   manymove::dpd::NoseHoover settings_;
 };
 

@@ -2,20 +2,58 @@
 #include "translation/step_variables.h"
 
 #include <cctype>
+#include <cstring>
 #include <vector>
 
 #include "error.h"
 #include "fix.h"
 #include "input.h"
-#include "plugin_api.h"
+#include "library.h"
+#include "translation/lammps_members.h"
 #include "update.h"
 #include "variable.h"
 
 using namespace LAMMPS_NS;
 
+#if __has_include("safe_pointers.h")  // such releases keep variables in a vector
 namespace {
 
-constexpr int kLongestText = 4096;
+struct OfVariable : Variable {
+  using Variable::variables;
+};
+
+std::string style_of(const Variable& variable, int k) { return variable.get_style(k); }
+const char* formula_of(const Variable& variable, int k) {
+  return (variable.*(&OfVariable::variables))[static_cast<std::size_t>(k)].data[0];
+}
+
+}  // namespace
+#else
+namespace LAMMPS_NS {
+
+struct OfVariable {
+  friend constexpr auto members_of(OfVariable);
+};
+template struct PrivateMembers<OfVariable, &Variable::style, &Variable::data>;
+
+}  // namespace LAMMPS_NS
+
+namespace {
+
+std::string style_of(const Variable& variable, int k) {
+  return Variable::varstyles[static_cast<std::size_t>(
+      (variable.*std::get<0>(members_of(OfVariable())))[k])];
+}
+const char* formula_of(const Variable& variable, int k) {
+  return (variable.*std::get<1>(members_of(OfVariable())))[k][0];
+}
+
+}  // namespace
+#endif
+
+namespace {
+
+constexpr int kLongestName = 4096;
 
 // Functions, constants and keywords of formulas that are the same for all arrangements of atoms and
 // have no state, such as random numbers have.
@@ -46,41 +84,31 @@ std::vector<std::string> names_in(const std::string& formula) {
 
 }  // namespace
 
-int DeckVariables::find(const std::string& name) const {
+int StepVariables::find(const std::string& name) const {
   std::set<std::string> above;
   const int index = input->variable->find(name.c_str());
   return index >= 0 && input->variable->equalstyle(index) && depends_on_step(name, above) ? index
                                                                                           : -1;
 }
 
-bool DeckVariables::all_of_step() const {
-  const int count = lammps_id_count(lmp, "variable");  // its own name for it has changed
+bool StepVariables::all_of_step() const {
+  const int count = lammps_id_count(lmp, "variable");
   for (int k = 0; k < count; ++k) {
     if (!input->variable->equalstyle(k)) continue;
-    std::string name(kLongestText, '\0');
-    if (!lammps_id_name(lmp, "variable", k, name.data(), kLongestText)) return false;
-    if (find(name.c_str()) < 0) return false;
+    char name[kLongestName];
+    if (!lammps_id_name(lmp, "variable", k, name, kLongestName) || find(name) < 0) return false;
   }
   return true;
 }
 
-// LAMMPS describes a variable as "Variable[  0]: name,  style = equal,  def = formula value", where
-// the value is a number or "(undefined)".
-bool DeckVariables::depends_on_step(const std::string& name, std::set<std::string>& above) const {
+bool StepVariables::depends_on_step(const std::string& name, std::set<std::string>& above) const {
   const int index = input->variable->find(name.c_str());
   if (index < 0 || !above.insert(name).second) return false;
-  std::string text(kLongestText, '\0');
-  if (!lammps_variable_info(lmp, index, text.data(), kLongestText)) return false;
-  text.resize(text.find('\0') == std::string::npos ? 0 : text.find('\0'));
-  const std::string begin = "style = ", middle = "def =", no_value = "(undefined)\n";
-  if (const std::size_t at = text.rfind(no_value); at != std::string::npos) text.resize(at);
-  const std::size_t style = text.find(begin), formula = text.find(middle);
-  if (style == std::string::npos || formula == std::string::npos) return false;
-  const std::size_t comma = text.find(',', style);
-  const std::string is = text.substr(style + begin.size(), comma - style - begin.size());
-  if (is == "index" || is == "loop" || is == "string") return true;
-  if (is != "equal" || text.find('[', formula) != std::string::npos) return false;
-  for (const std::string& each : names_in(text.substr(formula + middle.size()))) {
+  const std::string style = style_of(*input->variable, index);
+  if (style == "index" || style == "loop" || style == "string") return true;
+  const char* const formula = style == "equal" ? formula_of(*input->variable, index) : nullptr;
+  if (!formula || std::strchr(formula, '[')) return false;
+  for (const std::string& each : names_in(formula)) {
     if (kOfStep.count(each)) continue;
     if (each.compare(0, 2, "v_") != 0 || !depends_on_step(each.substr(2), above)) return false;
   }
@@ -88,9 +116,9 @@ bool DeckVariables::depends_on_step(const std::string& name, std::set<std::strin
   return true;
 }
 
-double DeckVariables::value(int index) const { return input->variable->compute_equal(index); }
+double StepVariables::value(int index) const { return input->variable->compute_equal(index); }
 
-double DeckVariables::temperature(const Fix* fix, int variable, double first, double last) const {
+double StepVariables::temperature(const Fix* fix, int variable, double first, double last) const {
   const auto done = static_cast<double>(update->ntimestep - update->beginstep);
   const double share =
       done != 0 ? done / static_cast<double>(update->endstep - update->beginstep) : 0;

@@ -10,9 +10,9 @@
 
 namespace LAMMPS_NS {
 
-class DeckVariables : protected Pointers {
+class StepVariables : protected Pointers {
  public:
-  explicit DeckVariables(class LAMMPS* lmp) : Pointers(lmp) {}
+  explicit StepVariables(class LAMMPS* lmp) : Pointers(lmp) {}
 
   // The index of the variable with this name, or -1 if its value may depend on more than the step.
   int find(const std::string& name) const;

@@ -8,23 +8,50 @@
 #include "atom.h"
 #include "compute.h"
 #include "fix.h"
+#include "fix_momentum.h"
+#include "fix_temp_berendsen.h"
+#include "fix_temp_rescale.h"
 #include "force.h"
 #include "group.h"
 #include "modify.h"
 #include "translation/force_fixes.h"
-#include "translation/layouts_of_fixes_api.h"
+#include "translation/lammps_members.h"
 #include "translation/thermostat_units.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
 using manymove::dpd::VelocityChange;
 
-bool DeckVelocities::can_take(Fix* fix) {
+namespace {
+
+// Members of the two thermostats, which have the same names in both.
+template <class Thermostat>
+struct Of : Thermostat {
+  using Thermostat::energy, Thermostat::id_temp, Thermostat::t_start, Thermostat::t_stop,
+      Thermostat::t_target, Thermostat::tstr;
+};
+
+struct OfBerendsen : FixTempBerendsen {
+  using FixTempBerendsen::t_period;
+};
+
+struct OfRescale : FixTempRescale {
+  using FixTempRescale::fraction, FixTempRescale::t_window;
+};
+
+struct OfMomentum : FixMomentum {
+  using FixMomentum::angular, FixMomentum::linear, FixMomentum::masstotal, FixMomentum::rescale,
+      FixMomentum::xflag, FixMomentum::yflag, FixMomentum::zflag;
+};
+
+}  // namespace
+
+bool VelocityFixes::can_take(Fix* fix) {
   Change change{};
   return read(fix, change);
 }
 
-void DeckVelocities::take(Fix* fix, DeckForces& groups) {
+void VelocityFixes::take(Fix* fix, ForceFixes& groups) {
   Change change{};
   read(fix, change);
   change.fix = fix;
@@ -36,57 +63,58 @@ void DeckVelocities::take(Fix* fix, DeckForces& groups) {
   changes_.push_back(change);
 }
 
-// The fixes are read as restated classes, which UndefinedBehaviorSanitizer would report.
-__attribute__((no_sanitize("vptr"))) bool DeckVelocities::read(Fix* fix, Change& change) const {
+bool VelocityFixes::read(Fix* fix, Change& change) const {
   change.change.every = std::max(fix->nevery, 1);
-  if (is_class(fix, "N9LAMMPS_NS16FixTempBerendsenE")) {
+  if (auto* relaxes = as_exactly<FixTempBerendsen>(fix)) {
     change.change.kind = VelocityChange::kRelax;
-    change.change.rate = update->dt / static_cast<const FixTempBerendsenLayout*>(fix)->period;
-    return read_thermostat<FixTempBerendsenLayout>(fix, change.thermostat);
+    change.change.rate = update->dt / relaxes->*(&OfBerendsen::t_period);
+    return read_thermostat(relaxes, change.thermostat);
   }
-  if (is_class(fix, "N9LAMMPS_NS14FixTempRescaleE")) {
-    const auto* read = static_cast<const FixTempRescaleLayout*>(fix);
+  if (auto* rescales = as_exactly<FixTempRescale>(fix)) {
     change.change.kind = VelocityChange::kRescale;
-    change.change.rate = read->fraction;
-    change.change.window = read->window;
-    return read_thermostat<FixTempRescaleLayout>(fix, change.thermostat);
+    change.change.rate = rescales->*(&OfRescale::fraction);
+    change.change.window = rescales->*(&OfRescale::t_window);
+    return read_thermostat(rescales, change.thermostat);
   }
-  return is_class(fix, "N9LAMMPS_NS11FixMomentumE") && read_momentum(fix, change);
+  auto* momentum = as_exactly<FixMomentum>(fix);
+  return momentum && read_momentum(momentum, change);
 }
 
-// The fix itself knows where its target and its energy are. The temperature has to be that of
-// compute temp.
-template <class Layout>
-__attribute__((no_sanitize("vptr"))) bool DeckVelocities::read_thermostat(
-    Fix* fix, Thermostat& thermostat) const {
-  auto* read = static_cast<Layout*>(fix);
+// extract() and compute_scalar() return what is read. The temperature has to be that of compute
+// temp.
+template <class Own>
+bool VelocityFixes::read_thermostat(Own* fix, Thermostat& thermostat) const {
   int dimension;
-  if (fix->extract("t_target", dimension) != &read->target ||
-      fix->compute_scalar() != read->energy || !read->temperature_id)
+  double* const energy = &(fix->*(&Of<Own>::energy));
+  const char* const measured = fix->*(&Of<Own>::id_temp);
+  if (fix->extract("t_target", dimension) != &(fix->*(&Of<Own>::t_target)) ||
+      fix->compute_scalar() != *energy || !measured)
     return false;
-  thermostat = {read->first_temperature, read->last_temperature, -1,
-                modify->get_compute_by_id(read->temperature_id), &read->energy};
+  thermostat = {fix->*(&Of<Own>::t_start), fix->*(&Of<Own>::t_stop), -1,
+                modify->get_compute_by_id(measured), energy};
   if (!thermostat.measured || std::strcmp(thermostat.measured->style, "temp") != 0) return false;
   thermostat.measured->setup();  // counts the degrees of freedom
   if (thermostat.measured->dof < 1) return false;
-  if (!read->temperature_variable) return true;
-  thermostat.variable = variables_.find(read->temperature_variable);
+  const char* const variable = fix->*(&Of<Own>::tstr);
+  if (!variable) return true;
+  thermostat.variable = variables_.find(variable);
   return thermostat.variable >= 0;
 }
 
-__attribute__((no_sanitize("vptr"))) bool DeckVelocities::read_momentum(Fix* fix,
-                                                                        Change& change) const {
-  const auto* read = static_cast<const FixMomentumLayout*>(fix);
-  if (!read->linear || read->angular || !(read->mass > 0)) return false;
+bool VelocityFixes::read_momentum(FixMomentum* fix, Change& change) const {
+  const double mass = fix->*(&OfMomentum::masstotal);
+  if (!(fix->*(&OfMomentum::linear)) || fix->*(&OfMomentum::angular) || !(mass > 0)) return false;
   change.change.kind = VelocityChange::kStop;
-  change.change.mass = read->mass;
-  change.change.keeps_energy = read->rescales != 0;
-  for (int a = 0; a < 3; ++a) change.change.axes |= read->axis[a] ? 1u << a : 0u;
+  change.change.mass = mass;
+  change.change.keeps_energy = fix->*(&OfMomentum::rescale) != 0;
+  int axis = 0;
+  for (const auto flag : {&OfMomentum::xflag, &OfMomentum::yflag, &OfMomentum::zflag})
+    change.change.axes |= (fix->*flag ? 1u : 0u) << axis++;
   return stops_as_read(fix, change);
 }
 
 // Lets the fix act on the atoms, and compares their velocities.
-bool DeckVelocities::stops_as_read(Fix* fix, const Change& change) const {
+bool VelocityFixes::stops_as_read(Fix* fix, const Change& change) const {
   const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
   double* const v = values > 0 ? atom->v[0] : nullptr;
   const std::vector<double> before(v, v + values);
@@ -110,9 +138,9 @@ bool DeckVelocities::stops_as_read(Fix* fix, const Change& change) const {
   return same;
 }
 
-// ---- what the engine is told ----
+// ---- the description for the engine ----
 
-void DeckVelocities::describe(manymove::dpd::Settings& settings) const {
+void VelocityFixes::describe(manymove::dpd::Settings& settings) const {
   for (const Change& each : changes_) {
     VelocityChange change = each.change;
     if (each.thermostat.measured) {
@@ -125,24 +153,24 @@ void DeckVelocities::describe(manymove::dpd::Settings& settings) const {
   }
 }
 
-bool DeckVelocities::has_course() const {
+bool VelocityFixes::has_series() const {
   return std::any_of(changes_.begin(), changes_.end(), [](const Change& each) {
     return each.thermostat.variable >= 0 || each.thermostat.first != each.thermostat.last;
   });
 }
 
-void DeckVelocities::add_to_course(std::vector<double>& values) const {
+void VelocityFixes::add_to_series(std::vector<double>& values) const {
   for (const Change& each : changes_)
     values.push_back(variables_.temperature(each.fix, each.thermostat.variable,
                                             each.thermostat.first, each.thermostat.last));
 }
 
-bool DeckVelocities::act_at(bigint step) const {
+bool VelocityFixes::act_at(bigint step) const {
   return std::any_of(changes_.begin(), changes_.end(),
                      [step](const Change& each) { return step % each.change.every == 0; });
 }
 
-void DeckVelocities::count_drops(const std::vector<double>& drops) const {
+void VelocityFixes::count_drops(const std::vector<double>& drops) const {
   for (std::size_t k = 0; k < changes_.size(); ++k)
     if (const Compute* measured = changes_[k].thermostat.measured)
       *changes_[k].thermostat.energy += 0.5 * force->boltz * measured->dof * drops[k];

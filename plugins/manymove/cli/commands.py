@@ -225,7 +225,7 @@ def dpd(
 ) -> int:
     """Simulate a fluid of dissipative particles in LAMMPS.
 
-    The command writes the deck in.dpd, log.lammps, thermo.csv, final.data, restart files,
+    The command writes the input script in.dpd, log.lammps, thermo.csv, final.data, restart files,
     summary.json and the picture thermo.png into --output, and runs the installed LAMMPS. Ctrl-C
     stops it; --resume continues from the last restart file, with the same bits in double precision.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel that sums bonds and angles before a step, for decks that have more than harmonic
-// bonds.
+// The kernel that sums bonds and angles before a step, for input scripts that have more than
+// harmonic bonds.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Decks of fix manymove/wrmc: the small framework with a gas."""
+"""Input scripts of fix manymove/wrmc: the small framework with a gas."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ neighbor 0.0 bin
 """ + "\n".join(lines)
 
 
-def deck(tail: str = "", steps: int = 100, every: int = 1, laws: str = LAWS) -> str:
+def script(tail: str = "", steps: int = 100, every: int = 1, laws: str = LAWS) -> str:
     fix = FIX.format(steps=steps) + laws + tail
     return f"{system()}\n{fix}\n{THERMO.format(every=every)}{DUMP.format(every=every)}"

@@ -1,4 +1,4 @@
-"""Decks for `run_style manymove/verlet`, and comparisons of its tests."""
+"""Input scripts for `run_style manymove/verlet`, and comparisons of its tests."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ fix up all addforce -0.3 0.0 0.0 region upper
 fix all all addforce 0.0 0.02 0.0
 """
 
-DECKS = {
+SCRIPTS = {
     "several types": system() + fluid(),
     "one type": system().replace("create_atoms 2", "create_atoms 1")
     + fluid().replace("1 1 25.0 4.5", "* * 25.0 4.5"),
@@ -173,10 +173,10 @@ def assert_stays(run: Run) -> None:
     assert "manymove" not in "".join(re.findall("WARNING.*", run.output)), run.output
 
 
-def compare(deck: str, more: str, device: str, tmp_path) -> tuple[Run, Run]:
+def compare(script: str, more: str, device: str, tmp_path) -> tuple[Run, Run]:
     """The same on the host and with the engine, for a few steps: not yet chaotic."""
-    host = run_lammps(deck + more + END, tmp_path)
-    ours = run_lammps(deck + resident(device) + more + END, tmp_path)
+    host = run_lammps(script + more + END, tmp_path)
+    ours = run_lammps(script + resident(device) + more + END, tmp_path)
     assert_stays(ours)
     return ours, host
 

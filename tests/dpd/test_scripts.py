@@ -1,5 +1,5 @@
-"""Decks in the manner of LAMMPS' examples: what stays in the engine of `run_style manymove/verlet`,
-and what takes only its pair forces from there."""
+"""Input scripts in the manner of LAMMPS' examples: what stays in the engine of
+`run_style manymove/verlet`, and what takes only its pair forces from there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 from dpd_chains import chain_data, chains
-from dpd_decks import (
+from dpd_scripts import (
     BONDS,
     END,
     STAYS,
@@ -100,27 +100,27 @@ RESIDENT = {
 @pytest.mark.parametrize("precision", ["double", "mixed"])
 @pytest.mark.parametrize("name", RESIDENT)
 def test_what_stays_in_the_engine_is_what_the_host_does(name, precision, device, tmp_path):
-    deck = RESIDENT[name].replace("double", precision)
+    script = RESIDENT[name].replace("double", precision)
     end = THERMO + "thermo 4\nrun 10\n" + END
-    host = run_lammps(deck + end, tmp_path)
-    ours = run_lammps(deck + resident(device) + end, tmp_path)
+    host = run_lammps(script + end, tmp_path)
+    ours = run_lammps(script + resident(device) + end, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 3 * TOLERANCE[precision])
 
 
 @pytest.mark.parametrize("name", ["frozen wall", "limited steps", "excluded groups", "spheres"])
 def test_what_stays_in_the_engine_on_several_ranks(name, device, tmp_path):
-    deck = RESIDENT[name] + resident(device) + THERMO
-    start = run_lammps(deck + "write_restart start\n", tmp_path)
+    script = RESIDENT[name] + resident(device) + THERMO
+    start = run_lammps(script + "write_restart start\n", tmp_path)
     again = [
         line
-        for line in deck.splitlines()
+        for line in script.splitlines()
         if line.startswith(("fix", "neigh_modify", "run_style", "thermo", "group", "timestep"))
     ]
-    deck = f"read_restart {start.directory / 'start'}\ncomm_modify vel yes\n" + "\n".join(
+    script = f"read_restart {start.directory / 'start'}\ncomm_modify vel yes\n" + "\n".join(
         line for line in again if not line.startswith("group")
     )
-    runs = [run_lammps(deck + "\nrun 20\n" + END, tmp_path, ranks) for ranks in (1, 2, 4)]
+    runs = [run_lammps(script + "\nrun 20\n" + END, tmp_path, ranks) for ranks in (1, 2, 4)]
     for run in runs:
         assert_stays(run)
         assert_close(state(run), state(runs[0]), 1e-9)
@@ -129,8 +129,8 @@ def test_what_stays_in_the_engine_on_several_ranks(name, device, tmp_path):
 
 @pytest.mark.parametrize("name", RESIDENT)
 def test_looking_does_not_change_the_trajectory(name, device, tmp_path):
-    deck = RESIDENT[name] + resident(device)
-    runs = [run_lammps(deck + more + "run 20\n" + END, tmp_path) for more in ("", "thermo 1\n")]
+    script = RESIDENT[name] + resident(device)
+    runs = [run_lammps(script + more + "run 20\n" + END, tmp_path) for more in ("", "thermo 1\n")]
     assert (state(runs[1]) == state(runs[0])).all()
 
 
@@ -146,8 +146,8 @@ def test_cpu_and_gpu_give_the_same_bits(name, tmp_path):
 
 
 def test_the_limit_of_steps_holds(device, tmp_path):
-    deck = RESIDENT["limited steps"] + resident(device) + "run 5\n" + END
-    run = run_lammps(deck, tmp_path)
+    script = RESIDENT["limited steps"] + resident(device) + "run 5\n" + END
+    run = run_lammps(script, tmp_path)
     speed = np.linalg.norm(pick(run, "vx", "vy", "vz"), axis=1)
     assert speed.max() == pytest.approx(0.015 / 0.01, rel=1e-12)
 
@@ -238,10 +238,10 @@ def assert_pairs(run) -> None:
 @pytest.mark.parametrize("precision", ["double", "mixed"])
 @pytest.mark.parametrize("name", PAIRS_ONLY)
 def test_pair_forces_of_the_engine_in_the_host_run(name, precision, device, tmp_path):
-    deck = PAIRS_ONLY[name].replace("double", precision)
+    script = PAIRS_ONLY[name].replace("double", precision)
     end = THERMO + "thermo 4\nrun 10\n" + END
-    host = run_lammps(deck + end, tmp_path)
-    ours = run_lammps(deck + resident(device) + end, tmp_path)
+    host = run_lammps(script + end, tmp_path)
+    ours = run_lammps(script + resident(device) + end, tmp_path)
     assert_pairs(ours)
     if re.match("fix|dynamic|pair_style|at most", name):
         assert f"on the device: {name}" in ours.output
@@ -264,10 +264,10 @@ def test_pair_forces_of_cpu_and_gpu_have_the_same_bits(name, tmp_path):
     "name", ["fix s spring/self", "pair_style hybrid/overlay", "pair_style hybrid"]
 )
 def test_pair_forces_of_the_engine_on_several_ranks(name, ranks, device, tmp_path):
-    deck = PAIRS_ONLY[name]
+    script = PAIRS_ONLY[name]
     end = "velocity all ramp vx -6 6 y 0 7 sum yes\n" + THERMO + "run 40\n" + END
-    host = run_lammps(deck + end, tmp_path, ranks)
-    ours = run_lammps(deck + resident(device) + end, tmp_path, ranks)
+    host = run_lammps(script + end, tmp_path, ranks)
+    ours = run_lammps(script + resident(device) + end, tmp_path, ranks)
     assert_pairs(ours)
     assert_close(state(ours), state(host), 1e-8)
     assert ours.thermo()["Pxy"] == pytest.approx(host.thermo()["Pxy"], rel=1e-7)
@@ -275,21 +275,21 @@ def test_pair_forces_of_the_engine_on_several_ranks(name, ranks, device, tmp_pat
 
 def test_pair_forces_of_the_engine_in_runs_that_follow_each_other(device, tmp_path):
     more = THERMO + "run 4\nrun 3 pre no\nminimize 0 0 2 2\ntimestep 0.005\nrun 5\nrun 0\nrun 2\n"
-    deck = PAIRS_ONLY["pair_style hybrid/overlay"]
-    host = run_lammps(deck + more + END, tmp_path)
-    ours = run_lammps(deck + resident(device) + more + END, tmp_path)
+    script = PAIRS_ONLY["pair_style hybrid/overlay"]
+    host = run_lammps(script + more + END, tmp_path)
+    ours = run_lammps(script + resident(device) + more + END, tmp_path)
     assert_pairs(ours)
     assert_close(state(ours), state(host), 1e-9)
 
 
 def test_energies_and_stresses_of_particles_in_the_host_run(device, tmp_path):
-    deck = PAIRS_ONLY["pair_style hybrid/overlay"]
+    script = PAIRS_ONLY["pair_style hybrid/overlay"]
     look = "compute e all pe/atom pair\ncompute s all stress/atom NULL virial\n"
     look += "compute sum all reduce sum c_e c_s[1] c_s[4]\n"
     look += "thermo_style custom step pe pxx pxy c_sum[*]\nthermo_modify format float %.16g\n"
     end = look + "thermo 3\nrun 7\n" + END
-    host = run_lammps(deck + end, tmp_path)
-    ours = run_lammps(deck + resident(device) + end, tmp_path)
+    host = run_lammps(script + end, tmp_path)
+    ours = run_lammps(script + resident(device) + end, tmp_path)
     assert_pairs(ours)
     for name, values in host.thermo().items():
         assert ours.thermo()[name] == pytest.approx(values, rel=1e-9, abs=1e-9), name
@@ -298,24 +298,24 @@ def test_energies_and_stresses_of_particles_in_the_host_run(device, tmp_path):
 def test_charges_with_pppm(device, tmp_path):
     # LAMMPS' dpd/coul/slater/long as two styles.
     data = chain_data(tmp_path, charged=True)
-    deck = chains(
+    script = chains(
         data,
         pair="hybrid/overlay manymove/dpd 1.0 1.0 4711 precision double coul/slater/long 0.25 2.0",
         law="manymove/dpd 25.0 4.5\npair_coeff * * coul/slater/long",
     )
-    deck = deck.replace("timestep", "kspace_style pppm 1e-4\ntimestep")
+    script = script.replace("timestep", "kspace_style pppm 1e-4\ntimestep")
     end = THERMO.replace("press", "press ecoul elong ebond eangle") + "thermo 4\nrun 8\n" + END
-    host = run_lammps(deck + end, tmp_path)
-    ours = run_lammps(deck + resident(device) + end, tmp_path)
+    host = run_lammps(script + end, tmp_path)
+    ours = run_lammps(script + resident(device) + end, tmp_path)
     assert_pairs(ours)
     assert_same_steps(ours, host, 1e-10)
 
 
 def test_an_engine_is_left_at_the_end_of_a_run(tmp_path):
     # The next runs are LAMMPS' own.
-    deck = PAIRS_ONLY["fix s spring/self"] + THERMO
-    host = run_lammps(deck + "run 4\nrun 4\n" + END, tmp_path)
-    ours = run_lammps(deck + resident("cpu") + "run 4\nrun_style verlet\nrun 4\n" + END, tmp_path)
+    script = PAIRS_ONLY["fix s spring/self"] + THERMO
+    host = run_lammps(script + "run 4\nrun 4\n" + END, tmp_path)
+    ours = run_lammps(script + resident("cpu") + "run 4\nrun_style verlet\nrun 4\n" + END, tmp_path)
     assert_close(state(ours), state(host), 1e-10)
 
 
@@ -344,7 +344,7 @@ def test_what_no_engine_can_do_runs_on_the_host(name, tmp_path):
 
 
 def test_the_warning_names_an_alternative(tmp_path):
-    for deck, text in (
+    for script, text in (
         (PAIRS_ONLY["fix n nvt"], "fix n nvt (instead: fix nve; the pair style is a thermostat)"),
         (HOST["pair_style dpd"], "pair_style dpd (instead: pair_style manymove/dpd)"),
         (PAIRS_ONLY["dynamic group g"], "dynamic group g (instead: a static group)"),
@@ -361,4 +361,4 @@ def test_the_warning_names_an_alternative(tmp_path):
             "pair_style dpd/coul/slater/long (instead: pair_style hybrid/overlay manymove/dpd",
         ),
     ):
-        assert text in run_lammps(deck + resident("cpu") + "run 1\n", tmp_path).output
+        assert text in run_lammps(script + resident("cpu") + "run 1\n", tmp_path).output

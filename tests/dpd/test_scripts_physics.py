@@ -1,12 +1,12 @@
-"""Temperature, pressure and energies of decks in the engine, and of the same decks with LAMMPS' own
-styles alone: random numbers differ, averages must not."""
+"""Temperature, pressure and energies of input scripts in the engine, and of the same scripts with
+LAMMPS' own styles alone: random numbers differ, averages must not."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from dpd_chains import BOX, chain_data, chains
-from dpd_decks import END, STAYS, resident
+from dpd_scripts import END, STAYS, resident
 from lammps_host import THERMO, Run, needs_lammps, run_lammps
 
 pytestmark = needs_lammps
@@ -29,7 +29,7 @@ COLUMNS = ("Temp", "Press", "PotEng", "E_bond", "E_angle")
 LAWS = "25.0 4.5\npair_coeff 1 2 50.0 4.5"
 
 
-DECKS = {
+SCRIPTS = {
     "surfactant": {"bond": "harmonic", "angle": "harmonic", "special": "special_bonds lj 1 1 1"},
     "stiff chains": {"bond": "harmonic", "angle": "cosine", "special": "special_bonds lj 0 1 1"},
     "bilayer": {"bond": "harmonic", "angle": "harmonic", "special": "special_bonds lj 1 1 1"},
@@ -44,7 +44,7 @@ def blocks(run: Run, column: str) -> np.ndarray:
     return values[: len(values) // BLOCKS * BLOCKS].reshape(BLOCKS, -1).mean(axis=1)
 
 
-@pytest.mark.parametrize("name", DECKS)
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_averages_are_those_of_lammps(name, device, tmp_path):
     # Blocks of 200 steps of 0.01 are longer than the correlations. 7.5 standard errors of a
     # difference with 38 degrees of freedom: a false alarm in 1e-8 for each of 18 comparisons.
@@ -57,9 +57,9 @@ def test_averages_are_those_of_lammps(name, device, tmp_path):
         ("dpd 1.0 1.0 4711", ""),
         ("manymove/dpd 1.0 1.0 4711 precision mixed", resident(device)),
     ):
-        deck = chains(data, pair=style, law=LAWS, **DECKS[name])
-        deck += GRAFTED if name == "brush" else ""
-        results.append(run_lammps(deck + more + RUN, tmp_path))
+        script = chains(data, pair=style, law=LAWS, **SCRIPTS[name])
+        script += GRAFTED if name == "brush" else ""
+        results.append(run_lammps(script + more + RUN, tmp_path))
     assert STAYS in results[1].output
     for column in COLUMNS:
         theirs, ours = (blocks(run, column) for run in results)

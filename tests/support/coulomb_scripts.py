@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Decks of fix manymove/coulomb."""
+"""Input scripts of fix manymove/coulomb."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def data_of(ions: Electrolyte, shift: float = 0.0, images: np.ndarray | None = N
     return "\n".join(lines) + "\n"
 
 
-def deck_of(
+def script_of(
     tmp_path, ions, fix="1 1 3 7.117 7.5 7.5", steps=5, extra="", after="", shift=0.0, images=None
 ):
     """Particles at rest: only the fix moves them."""
