@@ -64,11 +64,11 @@ Parameters parameters_from(const nb::dict& d) {
                                 std::to_string(box.size()));
   p.dimensions = static_cast<int>(box.size());
   std::copy(box.begin(), box.end(), p.box);
-  if (d.contains("diameter") && !d["diameter"].is_none())
-    p.diameter = nb::cast<double>(d["diameter"]);
   p.diameters = optional_array<double>(d, "diameters");
   p.types = optional_array<std::int32_t>(d, "types");
   p.contacts = optional_array<double, 2>(d, "contacts");
+  if (p.diameters.empty() && p.types.empty() && p.contacts.empty())
+    p.diameter = nb::cast<double>(d["diameter"]);
   p.max_displacement = nb::cast<double>(d["max_displacement"]);
   p.cell_width = nb::cast<double>(d["cell_width"]);
   p.moves_per_cell = nb::cast<int>(d["moves_per_cell"]);

@@ -62,8 +62,13 @@ Parameters box_of(double x, double y, double z = 0) {
   return p;
 }
 
-State lone_particle(const Parameters& p) {
+// With a table, because a lone disk without one is moved by the policy of equal disks.
+State lone_particle(Parameters p) {
   const double origin[3] = {0, 0, 0};
+  if (p.dimensions == 2) {
+    p.types = {0};
+    p.contacts = {p.diameter};
+  }
   return make_state(origin, 1, p);
 }
 

@@ -17,7 +17,7 @@ MAKE = {
     "mixture": lambda: HardDisks(lattice(8, 8, BOX), BOX, seed=2, device="cpu", **SIZES),
     "constant pressure": lambda: HardSpheres(CUBE, 3 * (5.2,), seed=2, device="cpu", pressure=4),
     "swap moves": lambda: HardSpheres(
-        CUBE, 3 * (5.2,), seed=2, device="cpu", swap_rounds=2, tile=4, **SIZES
+        CUBE, 3 * (5.2,), seed=2, device="cpu", swap_rounds=2, **SIZES
     ),
 }
 NAMES = {

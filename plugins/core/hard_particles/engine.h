@@ -132,7 +132,8 @@ struct Snapshot {
 // What a checkpoint holds. Rows and indices are of ranks, which share one checkpoint.
 template <class Fields, class Visitor, FieldsOf<Fields, Snapshot> = 0>
 void for_each_field(Fields& s, Visitor&& visit) {
-  const bool disks = !s.ids.empty();
+  // A visitor may take the arrays away.
+  const bool disks = !s.ids.empty(), swaps = !s.diameters.empty();
   visit("counters", s.counters);
   visit("origin", s.origin);
   visit(OptionalField{"cells", disks}, s.cells);
@@ -140,8 +141,8 @@ void for_each_field(Fields& s, Visitor&& visit) {
   visit(OptionalField{"places", !disks}, s.places);
   visit(OptionalField{"volume", !disks}, s.volume, s.volume_trials, s.volume_accepted);
   visit(OptionalField{"extent", !disks}, s.extent);
-  visit(OptionalField{"diameters", !s.diameters.empty()}, s.diameters);
-  visit(OptionalField{"swaps", !s.diameters.empty()}, s.swap_trials, s.swap_accepted);
+  visit(OptionalField{"diameters", swaps}, s.diameters);
+  visit(OptionalField{"swaps", swaps}, s.swap_trials, s.swap_accepted);
 }
 
 // The grid that the engine chose.
