@@ -67,25 +67,7 @@ CHECKS = (
 )
 
 
-STILL_WRONG = {
-    "second_engines",
-    "long_files",
-    "large_functions",
-    "private_words",
-}
-
-
-@pytest.mark.parametrize(
-    "check",
-    [
-        pytest.param(
-            check,
-            marks=[pytest.mark.xfail(strict=False)] if check.__name__ in STILL_WRONG else [],
-        )
-        for check in CHECKS
-    ],
-    ids=lambda check: check.__name__,
-)
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 def test_the_sources_keep_the_structure(check):
     assert len(structure.sources(ROOT)) > 150
     wrong = list(check(ROOT))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A hash of 64 bits of a host program's arrays, which tells whether the host program has changed them.
+// A hash of 64 bits of a host program's arrays, which tells whether the host program has changed
+// them.
 #pragma once
 
 #include <cstddef>

@@ -192,8 +192,7 @@ CpuFarField::Change CpuFarField::change(const State& state, const Move& move, do
     error_of_moves = error_of(moves->field_.bound, moves->norm_, 0, 0);
   }
   const bool rests = from.x == to.x && from.y == to.y && from.z == to.z;
-  if (p.at_here != 1 || (!rests && p.at_there != 0))
-    return {std::nan(""), 0};
+  if (p.at_here != 1 || (!rests && p.at_there != 0)) return {std::nan(""), 0};
   if (rests) return {0, 0};
   // Without the ion's own potential z psi(r), r from one place to the other: where it is now, only
   // the far part of that is in the estimate.

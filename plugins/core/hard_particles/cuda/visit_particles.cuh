@@ -188,9 +188,9 @@ struct Visit {
     }
   };
 
-  // Draws the next moves of a cell, by each of its threads a share, into shared memory. up and down:
-  // the sums of this thread's moves to either side. Returns the word that chooses the particle,
-  // which the first thread has.
+  // Draws the next moves of a cell, by each of its threads a share, into shared memory. up and
+  // down: the sums of this thread's moves to either side. Returns the word that chooses the
+  // particle, which the first thread has.
   static __device__ __forceinline__ std::uint32_t draw_moves(const T& tile, std::uint64_t cycle,
                                                              int round, int cell, int made,
                                                              float4* moves, float (&up)[D],
