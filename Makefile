@@ -148,7 +148,7 @@ $(VENV)/.docs: pyproject.toml $(VENV)/.pip
 	@touch $@
 
 # ---- style -------------------------------------------------------------------------------------
-cxx-sources = $(shell find plugins hoomd_ext lammps_ext tests/cxx \
+cxx-sources = $(shell find plugins hoomd_ext lammps_ext/src tests/cxx \
 	-name '*.h' -o -name '*.cpp' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh')
 
 # The pinned versions stand in pyproject.toml, in the extra "lint".

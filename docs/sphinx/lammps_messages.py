@@ -30,7 +30,7 @@ class Messages(SphinxDirective):
 def messages(sources: Path) -> list[str]:
     """All of them, as the sources have them: {} stands for what is inserted."""
     found = set()
-    for path in sorted(sources.glob("*.cpp")):
+    for path in sorted(sources.rglob("*.cpp")):
         for literals in CALL.findall(path.read_text()):
             text = "".join(TEXT.findall(literals)).replace('\\"', '"')
             # The styles that are derived from manymove/dpd give its messages with their own names.

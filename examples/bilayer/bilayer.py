@@ -22,8 +22,8 @@ from matplotlib.collections import EllipseCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
+from manymove import script
 from manymove.analysis.notation import with_error
-from manymove.bench import example
 from manymove.lammps import host
 
 HERE = Path(__file__).parent
@@ -299,12 +299,12 @@ def main() -> None:
     parser.add_argument("--style", choices=("manymove/dpd", "dpd"), default="manymove/dpd",
                         help="Pair style; dpd is LAMMPS' own, on the host.")  # fmt: skip
     quick = {"area": [1.25], "edge": 8.0, "height": 14.0, "settle": 300, "steps": 1200}
-    options = example.parse(parser, "bilayer", quick)
+    options = script.parse(parser, "bilayer", quick)
     if options.draw:
-        report = example.read(options)[0]
-        example.picture(options, draw(report, options.draw[0].parent / "bilayer.dump"))
+        report = script.read(options)[0]
+        script.picture(options, draw(report, options.draw[0].parent / "bilayer.dump"))
         return
-    example.at_least(options, area=0.5, edge=4, height=4, settle=0, steps=400, ranks=1)
+    script.at_least(options, area=0.5, edge=4, height=4, settle=0, steps=400, ranks=1)
     options.output.mkdir(parents=True, exist_ok=True)
     runs = []
     for area in options.area:
@@ -336,9 +336,9 @@ def main() -> None:
             moduli = (report["line"][key] * per_modulus for key in ("modulus", "modulus_error"))
             print(f", of two elastic sheets {with_error(*moduli)}", end="")
         print()
-    report = example.save(options, report)
-    example.picture(options, draw(report, options.output / "bilayer.dump"))
+    report = script.save(options, report)
+    script.picture(options, draw(report, options.output / "bilayer.dump"))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

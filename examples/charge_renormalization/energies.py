@@ -10,12 +10,11 @@ import argparse
 
 from matplotlib.figure import Figure
 
-from manymove import Electrolyte
+from manymove import Electrolyte, script
 from manymove.analysis import hypernetted_chain
 from manymove.analysis.ions import Salt
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import blocking_error
-from manymove.bench import example
 
 DIAMETER, BJERRUM_LENGTH = 4.25, 7.1432  # angstrom
 # J. C. Rasaiah, D. N. Card, J. P. Valleau, J. Chem. Phys. 56, 248 (1972), Table II, as tabulated in
@@ -79,9 +78,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"ions": 256, "sweeps": 500, "equilibrate": 50}
-    options = example.parse(parser, "energies", quick)
+    options = script.parse(parser, "energies", quick)
     if options.draw:
-        example.picture(options, draw(example.read(options)[0]))
+        script.picture(options, draw(script.read(options)[0]))
         return
     points = []
     for concentration, published in PUBLISHED.items():
@@ -93,8 +92,8 @@ def main() -> None:
             f"hypernetted chain {point['hypernetted_chains']:.5f}"
         )
     system = {"diameter": DIAMETER, "bjerrum_length": BJERRUM_LENGTH}
-    example.picture(options, draw(example.save(options, {**system, "points": points})))
+    script.picture(options, draw(script.save(options, {**system, "points": points})))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

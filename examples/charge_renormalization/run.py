@@ -16,13 +16,12 @@ from dataclasses import asdict
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import Electrolyte
+from manymove import Electrolyte, script
 from manymove.analysis import charge_density, dressed_ions, potential_of_mean_force
 from manymove.analysis.autocorrelation import autocorrelation_time
 from manymove.analysis.ions import Salt
 from manymove.analysis.notation import with_error
 from manymove.analysis.pair_correlations import PairCorrelations
-from manymove.bench import example
 
 DEBYE_LENGTH, DIAMETER, BJERRUM = 28.53, 7.5, 7.117
 BIN_WIDTH, FARTHEST = 0.25, 400.0  # of g(r), in angstrom
@@ -67,7 +66,7 @@ def simulate(options: argparse.Namespace) -> dict:
         "state_hash": ions.state_hash,
     }
     energies = ions.energies[options.equilibrate :] / ions.N if with_energy else None
-    return example.save(options, {**run, **analyze(ions.pair_correlations, energies)})
+    return script.save(options, {**run, **analyze(ions.pair_correlations, energies)})
 
 
 def analyze(found: PairCorrelations, energies: np.ndarray | None) -> dict:
@@ -203,11 +202,11 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--threads", type=int)
     quick = {"ions": 2048, "sweeps": 24, "equilibrate": 4}
-    options = example.parse(parser, "charge_renormalization", quick)
-    result = example.read(options)[0] if options.draw else simulate(options)
+    options = script.parse(parser, "charge_renormalization", quick)
+    result = script.read(options)[0] if options.draw else simulate(options)
     describe(result)
-    example.picture(options, draw(result))
+    script.picture(options, draw(result))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -16,11 +16,10 @@ from dataclasses import asdict
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import Electrolyte
+from manymove import Electrolyte, script
 from manymove.analysis import dressed_ions
 from manymove.analysis.ions import Salt
 from manymove.analysis.notation import with_error
-from manymove.bench import example
 
 BJERRUM = 7.117
 DIAMETERS = (5.0, 7.5, 10.0)
@@ -115,9 +114,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"ions": 512, "sweeps": 20, "equilibrate": 4}
-    options = example.parse(parser, "scan", quick)
+    options = script.parse(parser, "scan", quick)
     if options.draw:
-        example.picture(options, draw(example.read(options)[0]))
+        script.picture(options, draw(script.read(options)[0]))
         return
     points = []
     for diameter in DIAMETERS:
@@ -129,9 +128,9 @@ def main() -> None:
                 text = with_error(found["debye_length"], found["debye_length_error"])
             print(diameter, debye_length, text)
             points.append(point)
-            result = example.save(options, {"points": points})
-    example.picture(options, draw(result))
+            result = script.save(options, {"points": points})
+    script.picture(options, draw(result))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -1,24 +1,28 @@
 """Seconds per sweep against N, and how many times faster a GPU is than one core: Figures 8 and 9.
 
     python speed.py
-    manymove bench electrolyte --device cuda --methods brush,reduction --json gpu.json
-    manymove bench electrolyte --device cpu --threads 1 --methods serial,brush --json cpu.json
+    python -m benchmarks electrolyte --device cuda --methods brush,reduction --json gpu.json
+    python -m benchmarks electrolyte --device cpu --threads 1 --methods serial,brush --json cpu.json
     python speed.py --draw gpu.json cpu.json
 
 The first command times the serial and the brush method on this machine. A core's time beyond its
-largest measured size is taken to grow like N^2.
+largest measured size is taken to grow like N^2. `python -m benchmarks` is a command for the root of
+the repository.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from manymove.bench import example
-from manymove.cli import run
+from manymove import script
 
+ROOT = Path(__file__).resolve().parents[2]
 Curve = dict[int, float]  # seconds per sweep by the number of ions
 
 
@@ -44,15 +48,15 @@ def time_at(curve: Curve, ions: int) -> float | None:
 
 
 def measure(options: argparse.Namespace) -> dict:
-    """Time the methods with `manymove bench electrolyte`."""
-    report = options.output / "bench.json"
+    """Time the methods with `python -m benchmarks electrolyte`."""
+    report = (options.output / "bench.json").resolve()
     options.output.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     words = ["--device", options.device, "--sizes", options.sizes, "--methods", "serial,brush"]
     words += ["--seconds", str(options.seconds), "--threads", "1", "--json", str(report)]
-    if run(["bench", "electrolyte", *words]):
-        raise SystemExit(1)
-    return example.save(options, json.loads(report.read_text()))
+    command = [sys.executable, "-m", "benchmarks", "electrolyte", *words]
+    subprocess.run(command, cwd=ROOT, check=True)
+    return script.save(options, json.loads(report.read_text()))
 
 
 def draw(reports: list[dict]) -> Figure:
@@ -87,10 +91,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.3, help="Least time of a measurement.")
     parser.add_argument("--device", default="cpu")
     quick = {"sizes": "256,512", "seconds": 0.02}
-    options = example.parse(parser, "speed", quick)
-    reports = example.read(options) if options.draw else [measure(options)]
-    example.picture(options, draw(reports))
+    options = script.parse(parser, "speed", quick)
+    reports = script.read(options) if options.draw else [measure(options)]
+    script.picture(options, draw(reports))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

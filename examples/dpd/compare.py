@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from manymove import script
 from manymove.analysis.notation import with_error
-from manymove.bench import example
 from manymove.lammps import host
 
 BINS, CUTOFF_OF_G = 50, 1.5
-DECK = """
+SCRIPT = """
 units lj
 comm_modify mode single vel yes cutoff 2.0
 lattice fcc 3.0
@@ -58,7 +58,7 @@ def measure(
     steps = round(time / timestep) // 200 * 200
     if steps == 0:
         raise ValueError(f"--time must be 200 steps at least, {200 * timestep:g}")
-    deck = DECK.format(
+    input_script = SCRIPT.format(
         style=style,
         seed=seed,
         timestep=timestep,
@@ -72,7 +72,7 @@ def measure(
         tenth=steps // 10,
     )
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "in").write_text(deck)
+        (Path(folder) / "in").write_text(input_script)
         subprocess.run(
             [*host.command(), "-in", "in", "-log", "none", "-screen", "none"],
             cwd=folder,
@@ -149,9 +149,9 @@ def main() -> None:
     parser.add_argument("--timesteps", default="0.01,0.04")
     parser.add_argument("--repulsion", type=float, default=25.0, help="between two particles")
     quick = {"runs": 4, "time": 2.0, "timesteps": "0.01"}
-    options = example.parse(parser, "compare", quick)
+    options = script.parse(parser, "compare", quick)
     if options.draw:
-        example.picture(options, draw(example.read(options)[0]))
+        script.picture(options, draw(script.read(options)[0]))
         return
     if options.runs < 4:
         parser.error("--runs must be at least 4")
@@ -168,8 +168,8 @@ def main() -> None:
             )
         g = result["g"]
         print(f"  g(r)         chi-square {g['chi_square']:.1f} of {g['degrees']}", flush=True)
-    example.picture(options, draw(example.save(options, {"comparison": results})))
+    script.picture(options, draw(script.save(options, {"comparison": results})))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

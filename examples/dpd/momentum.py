@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove.bench import example
+from manymove import script
 from manymove.lammps import host
 
-DECK = """
+SCRIPT = """
 units lj
 comm_modify vel yes
 lattice fcc 3.0
@@ -44,8 +44,8 @@ run {steps}
 def drift(precision: str, steps: int) -> np.ndarray:
     """Velocity of the center of mass of 256 particles at a hundred times, (100, 3)."""
     with tempfile.TemporaryDirectory() as folder:
-        deck = DECK.format(precision=precision, steps=steps, every=steps // 100)
-        (Path(folder) / "in").write_text(deck)
+        input_script = SCRIPT.format(precision=precision, steps=steps, every=steps // 100)
+        (Path(folder) / "in").write_text(input_script)
         subprocess.run(
             [*host.command(), "-in", "in", "-log", "none", "-screen", "none"],
             cwd=folder,
@@ -74,17 +74,17 @@ def draw(report: dict) -> Figure:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=1_000_000)
-    options = example.parse(parser, "momentum", {"steps": 2000})
+    options = script.parse(parser, "momentum", {"steps": 2000})
     if options.draw:
-        example.picture(options, draw(example.read(options)[0]))
+        script.picture(options, draw(script.read(options)[0]))
         return
     report: dict = {"particles": 256, "timestep": 0.01}
     for precision in ("mixed", "double"):
         speed = np.linalg.norm(drift(precision, options.steps), axis=1)
         report[precision] = {"largest": float(speed.max()), "speeds": speed.tolist()}
         print(f"{precision}: |v| of the center of mass stays below {speed.max():.2g}", flush=True)
-    example.picture(options, draw(example.save(options, report)))
+    script.picture(options, draw(script.save(options, report)))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

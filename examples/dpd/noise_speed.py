@@ -12,8 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import _core
-from manymove.bench import example
+from manymove import _core, script
 
 PARTICLES = 1 << 16
 
@@ -31,8 +30,8 @@ def nanoseconds(function: Callable[[], object], items: int, repeats: int = 20) -
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=1 << 20, help="Number of pairs in a call.")
-    options = example.parse(parser, "noise_speed", {"pairs": 1 << 14}, draw=False)
-    example.at_least(options, pairs=1)
+    options = script.parse(parser, "noise_speed", {"pairs": 1 << 14}, draw=False)
+    script.at_least(options, pairs=1)
     rng = np.random.default_rng(1)
     i, j = rng.integers(0, PARTICLES, (2, options.pairs), dtype=np.uint32)
     tags = np.arange(PARTICLES, dtype=np.uint32)
@@ -49,13 +48,13 @@ def main() -> None:
     for name, value in times.items():
         print(f"{name:22}{value:.2f} ns")
     level = _core.simd_level()
-    example.save(options, {"simd_level": level, "nanoseconds": times})
+    script.save(options, {"simd_level": level, "nanoseconds": times})
     figure = Figure(figsize=(6.4, 2.6), layout="constrained")
     axes = figure.add_subplot()
     axes.barh(list(times), list(times.values()))
     axes.set(xlabel="time (ns)", title=f"random numbers of DPD, SIMD level {level}")
-    example.picture(options, figure)
+    script.picture(options, figure)
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -16,19 +16,19 @@ import numpy as np
 from matplotlib.collections import EllipseCollection
 from matplotlib.figure import Figure
 
-from manymove.bench import example
+from manymove import script
 from manymove.lammps import host
 
-DECK = Path(__file__).parent / "in.separation"
+SCRIPT = Path(__file__).parent / "in.separation"
 COLORS = {1: "#2b6ca3", 2: "#e3a62f"}
 SLAB = 1.0  # thickness of the slab that is drawn, in cutoffs
 
 
 def simulate(options: argparse.Namespace) -> dict[str, Any]:
-    """Run the deck; returns times and the particles of the slab at each of them."""
+    """Run the input script; returns times and the particles of the slab at each of them."""
     options.output.mkdir(parents=True, exist_ok=True)
     frames = np.linspace(0, options.steps, 3).astype(int)
-    command = [*host.command(options.ranks), "-in", str(DECK), "-log", "none", "-screen", "none"]
+    command = [*host.command(options.ranks), "-in", str(SCRIPT), "-log", "none", "-screen", "none"]
     for name in ("edge", "steps", "seed"):
         command += ["-var", name, str(getattr(options, name))]
     command += ["-var", "frame", str(max(1, options.steps // 2))]
@@ -39,7 +39,7 @@ def simulate(options: argparse.Namespace) -> dict[str, Any]:
         particles = np.loadtxt(path, skiprows=9)
         slabs.append(particles[particles[:, 3] < SLAB][:, :3].round(3).tolist())
         path.unlink()
-    return example.save(options, {"times": (0.04 * frames).tolist(), "slabs": slabs})
+    return script.save(options, {"times": (0.04 * frames).tolist(), "slabs": slabs})
 
 
 def like_neighbors(slab: np.ndarray, edge: float) -> float:
@@ -85,13 +85,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2000, help="Number of steps of 0.04.")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ranks", type=int, default=1)
-    options = example.parse(parser, "particles", {"edge": 8, "steps": 300})
-    report = example.read(options)[0] if options.draw else simulate(options)
+    options = script.parse(parser, "particles", {"edge": 8, "steps": 300})
+    report = script.read(options)[0] if options.draw else simulate(options)
     for time, slab in zip(report["times"], report["slabs"], strict=True):
         share = like_neighbors(np.array(slab), report["edge"])
         print(f"time {time:<6g} {share:.1%} of the neighbors are alike")
-    example.picture(options, draw(report))
+    script.picture(options, draw(report))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from manymove import script
 from manymove.analysis import DoublePoiseuille, blocking_error, green_kubo_viscosity
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import drift
-from manymove.bench import example
 from manymove.lammps import host
 
-DECK = Path(__file__).parent / "in.viscosity"
+SCRIPT = Path(__file__).parent / "in.viscosity"
 DENSITY, TIME_STEP, SLABS, BLOCKS = 3.0, 0.01, 20, 10
 EVERY = {"shear": 5, "poiseuille": 20}  # steps between samples
 ROUTES = ("shear", "poiseuille", "equilibrium")
@@ -34,10 +34,10 @@ LABELS = ("shear", "Poiseuille flow", "Green-Kubo")
 
 
 def lammps(options: argparse.Namespace, name: str, device: str, **variables: Any) -> Path:
-    """Run the deck in a folder of its own, which is returned."""
+    """Run the input script in a folder of its own, which is returned."""
     folder = options.output / name
     folder.mkdir(parents=True, exist_ok=True)
-    command = [*host.command(), "-in", str(DECK), "-log", "log", "-screen", "none", "-nocite"]
+    command = [*host.command(), "-in", str(SCRIPT), "-log", "log", "-screen", "none", "-nocite"]
     for key, value in {**variables, "device": device, "slab": 1 / SLABS}.items():
         command += ["-var", key, f"{value}"]
     subprocess.run(command, cwd=folder, env=host.environment(), check=True)
@@ -206,7 +206,7 @@ def simulate(options: argparse.Namespace) -> dict[str, Any]:
             for route in ROUTES:
                 tell(found, route)
             results.append(found)
-    return example.save(options, {"results": results})
+    return script.save(options, {"results": results})
 
 
 def draw(report: dict[str, Any]) -> Figure:
@@ -267,8 +267,8 @@ def main() -> None:
         "steps_of_poiseuille": 1000, "long": 10000, "runs": 1,
         "window": 1.0,
     }  # fmt: skip
-    options = example.parse(parser, "viscosity", quick)
-    example.at_least(options, edge=1, half=1, small_edge=1, long=1, runs=1, jobs=1)
+    options = script.parse(parser, "viscosity", quick)
+    script.at_least(options, edge=1, half=1, small_edge=1, long=1, runs=1, jobs=1)
     for route, name in (("shear", "steps"), ("poiseuille", "steps_of_poiseuille")):
         unit, steps = BLOCKS * EVERY[route], getattr(options, name)
         if steps % unit or steps <= 0:
@@ -277,9 +277,9 @@ def main() -> None:
     for steps in (options.steps, options.steps_of_poiseuille):
         if options.settle % (steps // BLOCKS):
             parser.error("--settle must be a multiple of a tenth of the steps of each flow")
-    report = example.read(options)[0] if options.draw else simulate(options)
-    example.picture(options, draw(report), dpi=100)
+    report = script.read(options)[0] if options.draw else simulate(options)
+    script.picture(options, draw(report), dpi=100)
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -4,18 +4,19 @@
 // that no engine has these switches. If nothing is left out the trajectory is that of `HardDisks`,
 // bit for bit (tests/hard_particles/test_ablation.py).
 //
-// The physics is that of the engine (model.h); the schedule is the simplest one: a tile after the
-// other, a cell after the other, and the exact predicate for each trial move.
+// The physics is that of the engine (equal_disks.h); the schedule is the simplest one: a tile after
+// the other, a cell after the other, and the exact predicate for each trial move.
 //
 // ablation.py compiles this file with the C++ compiler.
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "hard_particles/model.h"
+#include "hard_particles/equal_disks.h"
 
 using namespace manymove;
 using namespace manymove::hard_particles;
+using namespace manymove::hard_particles::equal_disks;
 
 struct Setup {
   std::int32_t shuffle_particles, shuffle_sets, shift_along_axis;
@@ -75,7 +76,7 @@ int visit(const Setup& s, const Geometry& g, std::uint64_t cycle, int round, Pos
   unsigned order = 0xe4;  // 3 2 1 0, two bits each
   if (n > 2 && s.shuffle_particles) {
     random_words(word, g, where, cycle, Purpose::shuffle, round, 0);
-    order = permutation(n, word);
+    order = permutation<2>(n, word);
   }
   int accepted = 0;
   for (int made = 0; made < g.moves_per_cell; ++made) {

@@ -41,7 +41,7 @@ import numpy as np
 from equation_of_state import crystal
 from matplotlib.figure import Figure
 
-from manymove import HardDisks
+from manymove import HardDisks, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import (
     BINS,
@@ -51,7 +51,6 @@ from manymove.analysis.pressure import (
     pool,
     pressure_from_histogram,
 )
-from manymove.bench import example
 
 PAPER = {  # (particles shuffled, sets shuffled): P* and error in the three columns
     (True, True): [(9.17079, 0.00005), (9.18214, 0.00006), (9.1774, 0.0002)],
@@ -125,6 +124,7 @@ class AblatedDisks:
         self.N, self.packing_fraction = disks.N, disks.packing_fraction
         self.sweeps_per_cycle, self.seconds = disks.sweeps_per_cycle, 0.0
         self.pressure_records = np.empty(0)
+        self._due = 0.0  # cycles
         self._function = function
 
     @property
@@ -144,17 +144,21 @@ class AblatedDisks:
         self.setup.record = self.setup.every * samples
 
     def run(self, sweeps: float) -> None:
-        """Run for these sweeps, rounded up to whole records."""
-        self.run_cycles(math.ceil(sweeps / self.sweeps_per_cycle))
+        """Run for these sweeps, in whole records; the next call makes up for the rounding."""
+        self._due += sweeps / self.sweeps_per_cycle
+        record = self.setup.record or 1
+        cycles = int(self._due // record) * record
+        self._due -= cycles
+        if cycles:
+            self.run_cycles(cycles)
 
     def run_cycles(self, cycles: int) -> None:
-        """Run for these cycles, rounded up to whole records."""
+        """Run for these cycles, a multiple of those of a record."""
         began, setup = time.perf_counter(), self.setup
-        record = setup.record or 1
-        setup.cycles = -(-cycles // record) * record
+        setup.cycles = cycles
         setup.first_cycle, *moves = self.snapshot["counters"]
         counted, origin = np.array(moves, dtype=np.uint64), np.array(self.snapshot["origin"])
-        rows = np.zeros((setup.cycles // record if setup.every else 0, BINS), dtype=np.uint64)
+        rows = np.zeros((cycles // setup.record if setup.every else 0, BINS), dtype=np.uint64)
         arrays = (self.snapshot["cells"], self.snapshot["ids"], origin, rows, counted)
         pointers = [ctypes.c_void_p(a.ctypes.data) for a in arrays]
         if wrong := self._function(ctypes.byref(setup), *pointers):
@@ -336,12 +340,12 @@ def main() -> None:
     parser.add_argument("--device", default="auto", help="of the reference")
     quick = {"particles": 256, "columns": [1], "sweeps": 500, "equilibrate": 200, "reference": 500,
              "relax": 100, "jobs": 2}  # fmt: skip
-    options = example.parse(parser, "ablation", quick)
+    options = script.parse(parser, "ablation", quick)
     if options.draw:
-        example.picture(options, draw(example.read(options)[0]))
+        script.picture(options, draw(script.read(options)[0]))
         return
-    example.fractions(options, "packing_fractions")
-    example.at_least(options, particles=1, replicas=1, jobs=1)
+    script.fractions(options, "packing_fractions")
+    script.at_least(options, particles=1, replicas=1, jobs=1)
     began = time.perf_counter()
     deadline = began + 60 * options.minutes
     results: list[dict[str, Any]] = []
@@ -359,7 +363,7 @@ def main() -> None:
         show(table(references, [], options))
         for done in as_completed(chains):
             results.append(done.result())
-            report = example.save(
+            report = script.save(
                 options,
                 {
                     "minutes": options.minutes if math.isfinite(options.minutes) else None,
@@ -371,8 +375,8 @@ def main() -> None:
                 },
             )
     show(report["table"])
-    example.picture(options, draw(report))
+    script.picture(options, draw(report))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

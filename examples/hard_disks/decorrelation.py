@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import HardDisks
+from manymove import HardDisks, script
 from manymove.analysis.autocorrelation import autocorrelation_time
-from manymove.bench import example
 from manymove.hard_particles.packing import random_packing
 
 # Displacement, n_m, rounds between two shifts of the grid.
@@ -78,9 +77,9 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seconds", type=float, default=1.0, help="Least time of a speed.")
     quick = {"particles": 256, "sweeps": 20000, "settings": 2, "seconds": 0.05}
-    options = example.parse(parser, "decorrelation", quick)
+    options = script.parse(parser, "decorrelation", quick)
     if options.draw:
-        example.picture(options, draw(example.read(options)[0]))
+        script.picture(options, draw(script.read(options)[0]))
         return
     start, box = random_packing(options.particles, options.packing_fraction, seed=options.seed)
     engines = [
@@ -123,8 +122,8 @@ def main() -> None:
             f"  {result['autocorrelation_seconds']:6.3g}  {result['series_over_tau']:6.1f}",
             flush=True,
         )
-    example.picture(options, draw(example.save(options, {"results": results})))
+    script.picture(options, draw(script.save(options, {"results": results})))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

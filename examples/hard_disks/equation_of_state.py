@@ -22,11 +22,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import HardDisks
+from manymove import HardDisks, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import PressureEstimate, estimate, pool
 from manymove.analysis.reference import published_pressure
-from manymove.bench import example
 from manymove.hard_particles import plots
 from manymove.hard_particles.packing import random_packing
 from manymove.jobs.figures import write_picture
@@ -101,7 +100,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             result = done.result()
             results.append(result)
             results.sort(key=lambda r: (r["packing_fraction"], r["start"]))
-            report = example.save(options, {"results": results})
+            report = script.save(options, {"results": results})
             paper = published_pressure(options.particles, result["packing_fraction"])
             value = with_error(result["pressure"], result["pressure_error"])
             print(
@@ -187,10 +186,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"particles": 256, "packing_fractions": [0.698], "sweeps": 2000, "equilibrate": 500}
-    options = example.parse(parser, "equation_of_state", quick)
-    example.fractions(options, "packing_fractions")
-    example.at_least(options, particles=1, jobs=1)
-    report = example.read(options)[0] if options.draw else run(options)
+    options = script.parse(parser, "equation_of_state", quick)
+    script.fractions(options, "packing_fractions")
+    script.at_least(options, particles=1, jobs=1)
+    report = script.read(options)[0] if options.draw else run(options)
     picture = options.output / "picture.png"
     plots.equation_of_state(picture, states(report), report["particles"])
     plot_courses(options.output / "courses.png", report)
@@ -198,4 +197,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

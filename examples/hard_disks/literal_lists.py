@@ -34,9 +34,9 @@ import numpy as np
 from ablation import VARIANTS, Function, compiled
 from matplotlib.figure import Figure
 
+from manymove import script
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import pressure_from_histogram
-from manymove.bench import example
 from manymove.devices import on_gpu
 from manymove.hard_particles.packing import random_packing
 
@@ -216,7 +216,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                         chain.advance()
                     pieces += 1
                     results[done:] = [chain.result(chains[0]) for chain in chains]
-                    report = example.save(options, {"results": results})
+                    report = script.save(options, {"results": results})
                     show(results[done:])
                     if pieces > 1 and time.perf_counter() - began > options.seconds:
                         break
@@ -280,17 +280,17 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     quick = {"disks": [64], "packing_fractions": [0.6], "total": 512, "equilibrate": 400,
              "relax": 200, "piece": 400, "error": 0.05, "seconds": 1}  # fmt: skip
-    options = example.parse(parser, "literal_lists", quick)
-    example.fractions(options, "packing_fractions")
-    example.at_least(options, disks=1, total=1, every=1, equilibrate=0, relax=0, error=0)
+    options = script.parse(parser, "literal_lists", quick)
+    script.fractions(options, "packing_fractions")
+    script.at_least(options, disks=1, total=1, every=1, equilibrate=0, relax=0, error=0)
     if options.piece % RECORDS or options.piece < RECORDS * options.every:
         raise ValueError(
             f"--piece is {options.piece}; it must be a multiple of {RECORDS}, and at least "
             f"{RECORDS} times --every, {RECORDS * options.every}"
         )
-    report = example.read(options)[0] if options.draw else run(options)
-    example.picture(options, draw(report))
+    report = script.read(options)[0] if options.draw else run(options)
+    script.picture(options, draw(report))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

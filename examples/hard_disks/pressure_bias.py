@@ -19,9 +19,9 @@ import argparse
 import numpy as np
 from matplotlib.figure import Figure
 
+from manymove import script
 from manymove.analysis import BINS, DEGREE, DELTA_R
 from manymove.analysis.pressure import contact_weights
-from manymove.bench import example
 
 MODELS = [(a, b) for a in (-6.5, -7.3, -8.0) for b in (-2.0, 0.0, 2.0)]
 DEGREES = range(1, 7)
@@ -49,7 +49,7 @@ def main() -> None:
         "--ranges", type=int, nargs="+", default=[20, 30, 40, 51, 64, 77, 90, 102, 128, 154],
         help="Numbers of bins of the fit.",
     )  # fmt: skip
-    options = example.parse(parser, "pressure_bias", {"ranges": [40, 77, 128]}, draw=False)
+    options = script.parse(parser, "pressure_bias", {"ranges": [40, 77, 128]}, draw=False)
     ranges = np.array(options.ranges)
     print("range/d  " + "".join(f"    degree {p}      " for p in DEGREES))
     print(9 * " " + "     bias  noise  " * len(DEGREES))
@@ -70,7 +70,7 @@ def main() -> None:
         )
 
     chosen = {"degree": DEGREE, "bias": bias, "noise": noise}
-    example.save(options, {"chosen": chosen, "bias_and_noise": results.tolist()})
+    script.save(options, {"chosen": chosen, "bias_and_noise": results.tolist()})
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.add_subplot()
     for index, degree in enumerate(DEGREES):
@@ -82,8 +82,8 @@ def main() -> None:
         title="Fits to model distributions of packing fractions 0.698 to 0.718",
     )
     axes.legend(fontsize=8)
-    example.picture(options, figure)
+    script.picture(options, figure)
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

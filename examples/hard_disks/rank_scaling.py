@@ -1,11 +1,14 @@
 """Trial moves per second and parallel efficiency of ranks that share the disks.
 
     python rank_scaling.py
-    mpirun -n 4 manymove bench disks --ranks 1,2,4 --weak --sizes 1048576,4194304 --json weak.json
-    mpirun -n 4 manymove bench disks --ranks 1,2,4 --sizes 1048576,16777216 --json strong.json
+    mpirun -n 4 python -m benchmarks disks --ranks 1,2,4 --weak --sizes 1048576,4194304 \\
+        --json weak.json
+    mpirun -n 4 python -m benchmarks disks --ranks 1,2,4 --sizes 1048576,16777216 \\
+        --json strong.json
     python rank_scaling.py --draw weak.json strong.json
 
 The first command times one and two ranks of this machine; the last draws the records of others.
+`python -m benchmarks` is a command for the root of the repository.
 """
 
 from __future__ import annotations
@@ -15,25 +18,28 @@ import json
 import subprocess
 import sys
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from manymove.bench import example
+from manymove import script
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Time weak scaling with `manymove bench disks` under mpiexec."""
-    report = options.output / "bench.json"
+    """Time weak scaling with `python -m benchmarks disks` under mpiexec."""
+    report = (options.output / "bench.json").resolve()
     options.output.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
-    command = [options.mpiexec, "-n", str(options.ranks), sys.executable, "-c"]
-    command += ["from manymove.cli import main; main()", "bench", "disks", "--weak"]
+    command = [options.mpiexec, "-n", str(options.ranks), sys.executable]
+    command += ["-m", "benchmarks", "disks", "--weak"]
     command += ["--ranks", ",".join(str(2**k) for k in range(options.ranks.bit_length()))]
     command += ["--sizes", options.sizes, "--seconds", str(options.seconds)]
     command += ["--device", options.device, "--json", str(report)]
-    subprocess.run(command, check=True)
-    return example.save(options, json.loads(report.read_text()))
+    subprocess.run(command, cwd=ROOT, check=True)
+    return script.save(options, json.loads(report.read_text()))
 
 
 def draw(reports: list[dict[str, Any]]) -> Figure:
@@ -74,10 +80,10 @@ def main() -> None:
     parser.add_argument("--mpiexec", default="mpiexec", help="Launcher of the MPI of mpi4py.")
     parser.add_argument("--device", default="cpu")
     quick = {"sizes": "4096", "seconds": 0.05}
-    options = example.parse(parser, "rank_scaling", quick)
-    reports = example.read(options) if options.draw else [measure(options)]
-    example.picture(options, draw(reports))
+    options = script.parse(parser, "rank_scaling", quick)
+    reports = script.read(options) if options.draw else [measure(options)]
+    script.picture(options, draw(reports))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -1,37 +1,40 @@
 """Figure 4 of the paper: trial moves per second against the number of disks.
 
     python size_scaling.py
-    manymove bench disks --device cpu --threads 1,2 --json cpu.json
-    manymove bench disks --device cuda --json gpu.json
+    python -m benchmarks disks --device cpu --threads 1,2 --json cpu.json
+    python -m benchmarks disks --device cuda --json gpu.json
     python size_scaling.py --draw cpu.json gpu.json
 
 The first command times this machine; the last draws the records of several devices or numbers of
-threads.
+threads. `python -m benchmarks` is a command for the root of the repository.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from manymove.bench import example
-from manymove.cli import run
+from manymove import script
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Time the engine with `manymove bench disks`."""
-    report = options.output / "bench.json"
+    """Time the engine with `python -m benchmarks disks`."""
+    report = (options.output / "bench.json").resolve()
     options.output.mkdir(parents=True, exist_ok=True)
     report.unlink(missing_ok=True)
     words = ["--device", options.device, "--sizes", options.sizes]
     words += ["--seconds", str(options.seconds), "--json", str(report)]
-    if run(["bench", "disks", *words]):
-        raise SystemExit(1)
-    return example.save(options, json.loads(report.read_text()))
+    subprocess.run([sys.executable, "-m", "benchmarks", "disks", *words], cwd=ROOT, check=True)
+    return script.save(options, json.loads(report.read_text()))
 
 
 def draw(reports: list[dict[str, Any]]) -> Figure:
@@ -68,10 +71,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=1.0, help="Least time of a measurement.")
     parser.add_argument("--device", default="auto")
     quick = {"sizes": "256,1024", "seconds": 0.05}
-    options = example.parse(parser, "size_scaling", quick)
-    reports = example.read(options) if options.draw else [measure(options)]
-    example.picture(options, draw(reports))
+    options = script.parse(parser, "size_scaling", quick)
+    reports = script.read(options) if options.draw else [measure(options)]
+    script.picture(options, draw(reports))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

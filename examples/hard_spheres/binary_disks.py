@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from manymove import HardDisks
+from manymove import HardDisks, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import mixture_pressure
-from manymove.bench import example
 from manymove.jobs.figures import new_panels, write_picture
 
 DIAMETERS = np.array([1.0, 1.4])
@@ -56,7 +55,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     for phi in options.packing_fractions:
         result = measure(phi, options)
         results.append(result)
-        report = example.save(options, {"results": results})
+        report = script.save(options, {"results": results})
         value = with_error(result["pressure"], result["pressure_error"])
         print(f"{phi:.3f}  P* {value}  literature {result['literature']:.5g}", flush=True)
     return report
@@ -102,12 +101,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"disks": 1024, "packing_fractions": [0.3, 0.5], "sweeps": 1000, "equilibrate": 200}
-    options = example.parse(parser, "binary_disks", quick)
-    example.fractions(options, "packing_fractions")
-    report = example.read(options)[0] if options.draw else run(options)
+    options = script.parse(parser, "binary_disks", quick)
+    script.fractions(options, "packing_fractions")
+    report = script.read(options)[0] if options.draw else run(options)
     plot(options.output / "picture.png", report)
     print(f"results in {options.output}/")
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -32,10 +32,9 @@ from typing import Any
 import numpy as np
 from crystallization import crystalline
 
-from manymove import HardSpheres, fcc_packing
+from manymove import HardSpheres, fcc_packing, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, published, solid_factor
-from manymove.bench import example
 from manymove.jobs.figures import new_panels, write_picture
 
 MELTING = 0.5433  # packing fraction of the crystal at 11.57 by Speedy's equation of state
@@ -166,7 +165,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         def report(result: dict[str, Any]) -> None:
             with lock:
                 results[index] = result
-                saved.update(example.save(options, {"results": [row for row in results if row]}))
+                saved.update(script.save(options, {"results": [row for row in results if row]}))
                 show(result)
 
         return report
@@ -262,11 +261,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"cells": 4, "packing_fractions": [0.52], "sweeps": 2000, "equilibrate": 500}
-    options = example.parse(parser, "coexistence", quick)
-    report = example.read(options)[0] if options.draw else run(options)
+    options = script.parse(parser, "coexistence", quick)
+    report = script.read(options)[0] if options.draw else run(options)
     plot(options.output / "picture.png", report)
     print(f"results in {options.output}/")
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -20,10 +20,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-from manymove import HardDisks, HardSpheres
+from manymove import HardDisks, HardSpheres, script
 from manymove.analysis import reference, sphere_reference
 from manymove.analysis.notation import with_error
-from manymove.bench import example
 from manymove.jobs.figures import new_panels, write_picture
 
 PACKING_FRACTIONS = {
@@ -93,7 +92,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             row = done.result()
             results.append(row)
             results.sort(key=lambda r: (r["kind"], r["pressure"]))
-            report = example.save(options, {"results": results})
+            report = script.save(options, {"results": results})
             fraction = with_error(row["packing_fraction"], row["packing_fraction_error"])
             compressed = with_error(row["compressibility"], row["compressibility_error"])
             print(
@@ -153,12 +152,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"particles": 40, "points": 2, "sweeps": 1000, "equilibrate": 500}
-    options = example.parse(parser, "constant_pressure", quick)
-    example.at_least(options, points=1)
-    report = example.read(options)[0] if options.draw else run(options)
+    options = script.parse(parser, "constant_pressure", quick)
+    script.at_least(options, points=1)
+    report = script.read(options)[0] if options.draw else run(options)
     plot(options.output / "picture.png", report)
     print(f"results in {options.output}/")
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -21,11 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from manymove import HardSpheres
+from manymove import HardSpheres, random_sphere_packing, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, solid_factor
-from manymove.bench import example
-from manymove.bench.disk_variants import random_spheres
 from manymove.jobs.figures import new_panels, write_picture
 
 REACH = 1.4  # of a bond, in diameters
@@ -46,7 +44,7 @@ def crystalline(positions: np.ndarray, box: tuple[float, ...]) -> float:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     phi = options.packing_fraction
     spheres = HardSpheres(
-        *random_spheres(options.spheres, phi, options.seed, options.device),
+        *random_sphere_packing(options.spheres, phi, seed=options.seed, device=options.device),
         seed=options.seed,
         device=options.device,
         max_displacement=0.06,
@@ -72,7 +70,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             }
         )
         before, sweeps = now, spheres.sweeps
-        report = example.save(
+        report = script.save(
             options,
             {
                 "fluid": per_density * fluid_factor(phi),
@@ -119,12 +117,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
     quick = {"spheres": 1500, "sweeps": 4000, "points": 4}
-    options = example.parse(parser, "crystallization", quick)
-    example.at_least(options, points=1)
-    report = example.read(options)[0] if options.draw else run(options)
+    options = script.parse(parser, "crystallization", quick)
+    script.at_least(options, points=1)
+    report = script.read(options)[0] if options.draw else run(options)
     plot(options.output / "picture.png", report)
     print(f"results in {options.output}/")
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

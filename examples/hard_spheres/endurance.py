@@ -14,9 +14,7 @@ import time
 
 import numpy as np
 
-from manymove import HardSpheres
-from manymove.bench import example
-from manymove.bench.disk_variants import random_spheres
+from manymove import HardSpheres, random_sphere_packing, script
 from manymove.hard_particles.plots import slice_of
 
 
@@ -28,16 +26,17 @@ def main() -> None:
     parser.add_argument("--sweeps", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
-    options = example.parse(parser, "endurance", {"spheres": 4096, "sweeps": 500}, draw=False)
-    start = random_spheres(options.spheres, options.packing_fraction, options.seed, options.device)
-    spheres = HardSpheres(*start, seed=options.seed, device=options.device)
+    options = script.parse(parser, "endurance", {"spheres": 4096, "sweeps": 500}, draw=False)
+    settings = {"seed": options.seed, "device": options.device}
+    start = random_sphere_packing(options.spheres, options.packing_fraction, **settings)
+    spheres = HardSpheres(*start, **settings)
     began = time.perf_counter()
     spheres.run(options.sweeps)
     seconds = time.perf_counter() - began
     found, half = spheres.positions, np.array(spheres.box) / 2
     inside = (np.isfinite(found) & (np.abs(found) <= half)).all(axis=1)
     lost = spheres.N - len(np.unique(found[inside], axis=0))
-    example.save(
+    script.save(
         options,
         {
             "sweeps_done": spheres.sweeps,
@@ -59,4 +58,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

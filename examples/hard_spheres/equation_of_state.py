@@ -19,11 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from manymove import HardSpheres
+from manymove import HardSpheres, random_sphere_packing, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, literature_pressure, solid_factor
-from manymove.bench import example
-from manymove.bench.disk_variants import random_spheres
 from manymove.jobs.figures import new_panels, write_picture
 
 FLUID = [0.1, 0.2, 0.3, 0.4, 0.45, 0.49]
@@ -47,7 +45,9 @@ def measure(phi: float, start: str, options: argparse.Namespace) -> dict[str, An
     if start == "fcc":
         spheres = HardSpheres.fcc(commensurate(options.spheres), phi, **settings)
     else:
-        start_of_fluid = random_spheres(options.spheres, phi, options.seed, options.device)
+        start_of_fluid = random_sphere_packing(
+            options.spheres, phi, seed=options.seed, device=options.device
+        )
         spheres = HardSpheres(*start_of_fluid, **settings)
     spheres.run(options.equilibrate)
     spheres.sample_pressure(every=1, record=max(20, options.sweeps / 256))
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     for phi, start in states:
         result = measure(phi, start, options)
         results.append(result)
-        report = example.save(options, {"results": results})
+        report = script.save(options, {"results": results})
         value = with_error(result["pressure"], result["pressure_error"])
         print(
             f"{phi:.3f} {start:<6}  P* {value}  literature {result['literature']:.5g}", flush=True
@@ -140,12 +140,12 @@ def main() -> None:
     quick = {
         "spheres": 864, "fluid": [0.2, 0.4], "crystal": [0.57], "sweeps": 2000, "equilibrate": 200
     }  # fmt: skip
-    options = example.parse(parser, "equation_of_state", quick)
-    example.fractions(options, "fluid", "crystal")
-    reports = example.read(options) if options.draw else [run(options)]
+    options = script.parse(parser, "equation_of_state", quick)
+    script.fractions(options, "fluid", "crystal")
+    reports = script.read(options) if options.draw else [run(options)]
     plot(options.output / "picture.png", reports)
     print(f"results in {options.output}/")
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -32,10 +32,9 @@ import numpy as np
 from coexistence import density, slab
 from crystallization import crystalline
 
-from manymove import HardSpheres
+from manymove import HardSpheres, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, published, solid_factor
-from manymove.bench import example
 from manymove.jobs.figures import new_panels
 
 PRESSURES = [11.2, 11.4, 11.6, 11.8]
@@ -159,7 +158,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             with lock:
                 results[index] = result
                 rows = [row for row in results if row]
-                saved.update(example.save(options, {"results": rows, "lines": lines_of(rows)}))
+                saved.update(script.save(options, {"results": rows, "lines": lines_of(rows)}))
 
         return report
 
@@ -221,7 +220,7 @@ def plot(options: argparse.Namespace, report: dict[str, Any]) -> None:
     bottom.axhline(0, color="k", lw=0.5)
     bottom.set(xlabel="$P^*$", ylabel=r"velocity of an interface in $10^{-6}\,d$ / sweep")
     bottom.legend(fontsize=8)
-    example.picture(options, figure)
+    script.picture(options, figure)
 
 
 def main() -> None:
@@ -253,12 +252,12 @@ def main() -> None:
         "pressures": [10.5, 12.5], "cells": 4, "length": 6, "sweeps": 1600, "every": 200,
         "equilibrate": 400,
     }  # fmt: skip
-    options = example.parse(parser, "interface_velocity", quick)
-    example.at_least(options, seeds=1, sweeps=1)
-    report = example.read(options)[0] if options.draw else run(options)
+    options = script.parse(parser, "interface_velocity", quick)
+    script.at_least(options, seeds=1, sweeps=1)
+    report = script.read(options)[0] if options.draw else run(options)
     show(report)
     plot(options, report)
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

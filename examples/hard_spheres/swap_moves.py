@@ -34,9 +34,8 @@ from typing import Any
 import numpy as np
 from sequential import SequentialSpheres
 
-from manymove import HardSpheres
+from manymove import HardSpheres, script
 from manymove.analysis.notation import with_error
-from manymove.bench import example
 from manymove.jobs.figures import new_panels, write_picture
 
 RATIO = 2.219  # of the largest and the smallest diameter
@@ -231,7 +230,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             row = done.result()
             results.append(row)
             results.sort(key=lambda r: (r["packing_fraction"], r["swaps"], r["seed"]))
-            report = example.save(options, {"results": results})
+            report = script.save(options, {"results": results})
             found = row["relaxation_time"]
             text = f"above {row['curve'][-1][0]:.3g}" if found is None else f"{found:.4g}"
             print(
@@ -330,14 +329,14 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="of the measurement")
     quick = {"spheres": 400, "packing_fractions": [0.45, 0.5], "equilibrate": 300, "seconds": 5,
              "replicas": 1}  # fmt: skip
-    options = example.parse(parser, "swap_moves", quick)
+    options = script.parse(parser, "swap_moves", quick)
     if options.method == "sequential":
         if options.device != "cpu":
             parser.error("--method sequential runs on a CPU only")
         if options.equilibrate % 1 or options.every % 1:
             parser.error("--method sequential needs whole sweeps in --equilibrate and --every")
     if options.draw:
-        several = example.read(options)
+        several = script.read(options)
         report = {**several[0], "results": [row for one in several for row in one["results"]]}
     else:
         report = run(options)
@@ -347,4 +346,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

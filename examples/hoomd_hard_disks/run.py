@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from manymove import script
 from manymove.analysis.reference import virial_pressure
-from manymove.bench import example
 
 if TYPE_CHECKING:  # a picture of a record needs none of them
     import h5py
@@ -145,7 +145,7 @@ def report(names: list[str], options: argparse.Namespace) -> None:
         joint = math.hypot(our_error, their_error)
         print(f"difference {ours - theirs:.4f}, {abs(ours - theirs) / joint:.1f} joint errors")
     options.start = options.start and str(options.start)
-    example.picture(options, draw([example.save(options, record)]))
+    script.picture(options, draw([script.save(options, record)]))
 
 
 def draw(records: list[dict]) -> Figure:
@@ -185,17 +185,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", choices=["auto", "cpu", "gpu"], default="auto")
     quick = {"particles": 256, "equilibrate": 100, "steps": 200}
-    options = example.parse(parser, "hoomd_hard_disks", quick)
+    options = script.parse(parser, "hoomd_hard_disks", quick)
     if options.draw:
-        records = [run for record in example.read(options) for run in record.get("runs", [record])]
-        example.picture(options, draw(records))
+        records = [run for record in script.read(options) for run in record.get("runs", [record])]
+        script.picture(options, draw(records))
         return
-    example.at_least(options, period=1)
+    script.at_least(options, period=1)
     if options.steps // options.period < BLOCKS:
         parser.error(f"--steps must be at least {BLOCKS} times --period")
 
     names = list(ATTACH) if options.integrator == "both" else [options.integrator]
-    example.need(parser, "hoomd", *(f"hoomd.{name}" for name in names), "gsd", "h5py")
+    script.need(parser, "hoomd", *(f"hoomd.{name}" for name in names), "gsd", "h5py")
     if options.particles < 4:
         parser.error(f"--particles must be at least 4, got {options.particles}")
     start = options.start
@@ -216,4 +216,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

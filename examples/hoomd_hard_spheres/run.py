@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import HardSpheres
+from manymove import HardSpheres, script
 from manymove.analysis.sphere_reference import mixture_pressure
-from manymove.bench import example
 
 if TYPE_CHECKING:  # a picture of a record needs no HOOMD-blue
     import hoomd
@@ -147,23 +146,23 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", choices=["auto", "cpu", "gpu"], default="auto")
     quick = {"particles": 256, "equilibrate": 50, "steps": 100}
-    options = example.parse(parser, "hoomd_hard_spheres", quick)
+    options = script.parse(parser, "hoomd_hard_spheres", quick)
     if options.draw:
-        example.picture(options, draw(example.read(options)))
+        script.picture(options, draw(script.read(options)))
         return
     if options.steps // options.period < BLOCKS:
         parser.error(f"--steps must be at least {BLOCKS} times --period")
     modules = {"manymove": "hoomd.manymove", "updater": "manymove.hoomd", "hpmc": "hoomd.hpmc"}
-    example.need(parser, "hoomd", *(modules[name] for name in options.integrator))
+    script.need(parser, "hoomd", *(modules[name] for name in options.integrator))
     start = mixture(options.particles, options.packing_fraction, options.seed)
     sizes = np.array([*DIAMETERS.values()])[start.particles.typeid]
     expected = mixture_pressure(options.packing_fraction, sizes, 3) / np.mean(sizes**3)
     print(f"equation of state: beta P = {expected:.3f}")
     found = {name: simulate(name, start, options) for name in options.integrator}
-    example.picture(
-        options, draw([example.save(options, {"pressure": found, "expected": float(expected)})])
+    script.picture(
+        options, draw([script.save(options, {"pressure": found, "expected": float(expected)})])
     )
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

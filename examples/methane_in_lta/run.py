@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import Adsorption
-from manymove.bench import example
+from manymove import Adsorption, script
 
 MOLECULES = 32
 METHODS = (("pmc", None), ("plj", None), ("mup", 32), ("mdp", 32), ("mdp", 64), ("mdp", 128))
@@ -108,15 +107,15 @@ def main() -> None:
     parser.add_argument("--relax", type=int, default=500, help="Steps of mdp per molecule.")
     parser.add_argument("--seed", type=int, default=1)
     quick = {"seconds": 0.02, "systems": 16, "relax": 20, "interpolation": "cubic"}
-    options = example.parse(parser, "methane_in_lta", quick)
+    options = script.parse(parser, "methane_in_lta", quick)
     if not 0 < options.seconds < 1e6:
         parser.error("--seconds must be positive")
     if options.draw:
-        result = example.read(options)[0]
+        result = script.read(options)[0]
     else:
-        result = example.save(options, measure(options))
-    example.picture(options, draw(result))
+        result = script.save(options, measure(options))
+    script.picture(options, draw(result))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -1,10 +1,12 @@
 """Loading of MFI with methane against published grand-canonical and Gibbs-ensemble simulations.
 
     python isotherm.py                                   all force fields
-    python isotherm.py --raspa out/isotherm/summary.json adds RASPA3's loadings (raspalib)
     python isotherm.py --draw out/isotherm/summary.json
+    PYTHONPATH=../.. python isotherm.py --raspa out/isotherm/summary.json
 
-Every comparison has the force field of the other side; FORCE_FIELDS says what differs all the same.
+The last command adds the loadings of RASPA3 (raspalib), for which it imports `benchmarks` from the
+root of the repository. Every comparison has the force field of the other side; FORCE_FIELDS says
+what differs all the same.
 """
 
 from __future__ import annotations
@@ -19,11 +21,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from manymove import Adsorption
+from manymove import Adsorption, script
 from manymove.adsorption.adsorbates import METHANE, Adsorbate
 from manymove.adsorption.gas import GAS_CONSTANT
 from manymove.analysis.notation import with_error
-from manymove.bench import example
 
 CELLS = 8  # unit cells of the box
 MASS = 5.76806  # kg/mol of unit cells, Si96 O192
@@ -149,8 +150,8 @@ def _by_raspa(job: tuple[float, float, float]) -> dict[str, float]:
     pressure, fugacity, seconds = job
     import raspalib
 
+    from benchmarks import raspa as bench_raspa
     from manymove.adsorption.frameworks import read_framework
-    from manymove.bench import raspa as bench_raspa
 
     moves = raspalib.MCMoveProbabilities(
         translation_probability=0.5, reinsertion_cbmc_probability=0.5, swap_cbmc_probability=1.0
@@ -234,16 +235,16 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=1)
     quick = {"force_fields": ["RASPA3 manual"], "systems": 16, "steps": 300, "insertions": 1000}
-    options = example.parse(parser, "isotherm", quick)
+    options = script.parse(parser, "isotherm", quick)
     if options.draw:
-        result = example.read(options)[0]
+        result = script.read(options)[0]
     elif options.raspa:
         added = raspa(options, json.loads(options.raspa.read_text()))
-        result = example.save(argparse.Namespace(output=options.output), added)
+        result = script.save(argparse.Namespace(output=options.output), added)
     else:
-        result = example.save(options, measure(options))
-    example.picture(options, draw(result))
+        result = script.save(options, measure(options))
+    script.picture(options, draw(result))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -21,11 +21,10 @@ from typing import Any
 import figures
 import numpy as np
 
-from manymove import Adsorption
+from manymove import Adsorption, script
 from manymove.adsorption.adsorbates import Adsorbate
 from manymove.adsorption.occupancy import filling_systems
 from manymove.analysis.notation import with_error
-from manymove.bench import example
 
 PROPOSALS = (32, 64, 128, 256, 512)
 LOADINGS = (32, 64, 96, 128)
@@ -223,18 +222,18 @@ def main() -> None:
     parser.add_argument("--proposals", type=int, nargs="+", default=PROPOSALS)
     quick = {"seconds": 0.02, "steps": 50, "molecules": 32, "systems": 64, "relax": 0.005,
              "loadings": [32], "proposals": [32, 64]}  # fmt: skip
-    options = example.parse(parser, "methane_in_mfi", quick)
+    options = script.parse(parser, "methane_in_mfi", quick)
     if not (options.seconds > 0 and math.isfinite(options.seconds)):
         parser.error("--seconds must be positive")
     if options.draw:
-        result = example.read(options)[0]
+        result = script.read(options)[0]
     else:
         found = COMMANDS[options.what](options)
         device = Adsorption("LTA", 1, systems=1, interpolation="cubic", seed=0,
                             device=options.device).device_name  # fmt: skip
-        result = example.save(options, {**found, "device": device})
-    example.picture(options, figures.draw(result))
+        result = script.save(options, {**found, "device": device})
+    script.picture(options, figures.draw(result))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -17,8 +17,8 @@ import numpy as np
 from matplotlib.collections import EllipseCollection
 from matplotlib.figure import Figure
 
+from manymove import script
 from manymove.analysis.notation import with_error
-from manymove.bench import example
 from manymove.lammps import host
 
 LENGTH, DENSITY = 20.0, 3.0
@@ -112,16 +112,16 @@ def main() -> None:
     parser.add_argument("--blocks", type=int, default=20, help="Number of blocks of the profile.")
     parser.add_argument("--ranks", type=int, default=1)
     quick = {"more": [12.0], "settle": 500, "steps": 2000, "blocks": 5}
-    options = example.parse(parser, "mixing", quick)
+    options = script.parse(parser, "mixing", quick)
     if options.draw:
         last = options.draw[0].parent / "profile.dump"
-        example.picture(options, draw(example.read(options)[0], last))
+        script.picture(options, draw(script.read(options)[0], last))
         return
     options.output.mkdir(parents=True, exist_ok=True)
-    deck = Path(__file__).parent / "in.mixing"
+    input_script = Path(__file__).parent / "in.mixing"
     path, runs = options.output / "profile", []
     for more in options.more:
-        command = [*host.command(options.ranks), "-in", str(deck), "-log", f"{path}.log"]
+        command = [*host.command(options.ranks), "-in", str(input_script), "-log", f"{path}.log"]
         command += ["-screen", "none"]
         for name in ("seed", "settle", "steps", "blocks"):
             command += ["-var", name, str(getattr(options, name))]
@@ -139,9 +139,9 @@ def main() -> None:
     print(f"chi over excess repulsion {with_error(slope, error)}")
     print(f"published {with_error(*PUBLISHED)}")
     report = {"runs": runs, "slope": float(slope), "slope_error": float(error)}
-    report = example.save(options, report)
-    example.picture(options, draw(report, Path(f"{path}.dump")))
+    report = script.save(options, report)
+    script.picture(options, draw(report, Path(f"{path}.dump")))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

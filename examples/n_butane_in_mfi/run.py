@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import Adsorption
+from manymove import Adsorption, script
 from manymove.adsorption import TRAPPE_ZEO, GasPhase, read_molecule
-from manymove.bench import example
 
 TEMPERATURE = 300.0
 # H. B. Abdul-Rehman, M. A. Hasanain, K. F. Loughlin, Ind. Eng. Chem. Res. 29, 1525 (1990), Table 1:
@@ -94,15 +93,15 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     quick = {"systems": 4, "steps": 20, "insertions": 5, "pressures": [0.001], "cutoff": 9.5,
              "spacing": 0.5}  # fmt: skip
-    options = example.parse(parser, "n_butane_in_mfi", quick)
+    options = script.parse(parser, "n_butane_in_mfi", quick)
     if options.draw:
-        result = example.read(options)[0]
+        result = script.read(options)[0]
     else:
-        result = example.save(
+        result = script.save(
             options, {"fields": {name: isotherm(name, options) for name in FIELDS}}
         )
-    example.picture(options, draw(result))
+    script.picture(options, draw(result))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

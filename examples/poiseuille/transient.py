@@ -17,12 +17,12 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.figure import Figure
 
+from manymove import script
 from manymove.analysis.notation import with_error
-from manymove.bench import example
 from manymove.lammps import host
 
 TIMESTEP, WINDOW = 0.01, 0.5  # profiles are averaged over t - WINDOW to t + WINDOW
-BLOCK, EVERY = 50, 2  # steps between records of the deck, and between its samples
+BLOCK, EVERY = 50, 2  # steps between records of the input script, and between its samples
 MODES = 200  # of the series
 
 
@@ -180,8 +180,8 @@ def parse() -> argparse.Namespace:
         "--evaluate", action="store_true", help="Evaluate the profiles in --output; run nothing."
     )
     quick = {"runs": 3, "times": "0.5,1", "half": 4.0, "width": 4.0}
-    options = example.parse(parser, "transient", quick, draw=False)
-    example.at_least(options, runs=1, ranks=1)
+    options = script.parse(parser, "transient", quick, draw=False)
+    script.at_least(options, runs=1, ranks=1)
     if options.runs < 3:
         parser.error("--runs: the scatter of at least 3 runs is needed")
     return options
@@ -200,8 +200,8 @@ def simulate(options: argparse.Namespace, seed: int, steps: int, profile: Path) 
         "out": profile,
     }
     command = host.command(options.ranks)
-    deck = Path(__file__).parent / "in.transient_poiseuille"
-    command += ["-in", str(deck), "-log", f"{profile}.log", "-screen", "none"]
+    input_script = Path(__file__).parent / "in.transient_poiseuille"
+    command += ["-in", str(input_script), "-log", f"{profile}.log", "-screen", "none"]
     for name, value in variables.items():
         command += ["-var", name, str(value)]
     subprocess.run(command, env=host.environment(), check=True)
@@ -235,9 +235,9 @@ def main() -> None:
         "z": z.tolist(),
         "velocities": np.mean(profiles, axis=0).tolist(),
     }
-    example.save(options, report)
-    example.picture(options, draw(comparison, viscosity))
+    script.save(options, report)
+    script.picture(options, draw(comparison, viscosity))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from manymove import script
 from manymove.analysis import DoublePoiseuille
 from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import PressureEstimate, pool
-from manymove.bench import example
 from manymove.lammps import host
 
 DENSITY, FORCE, HALF, TEMPERATURE, PARTICLES, TIMESTEP = 6.0, 0.055, 6.0, 0.5, 4608, 0.001
@@ -87,16 +87,16 @@ def main() -> None:
     parser.add_argument("--settle", type=int, default=60000, help="Steps before the profile.")
     parser.add_argument("--steps", type=int, default=100000, help="Steps of the profile.")
     parser.add_argument("--ranks", type=int, default=1)
-    options = example.parse(parser, "viscosity", {"runs": 2, "settle": 200, "steps": 1000})
-    example.at_least(options, runs=1, ranks=1, settle=0, steps=2 * EVERY)
+    options = script.parse(parser, "viscosity", {"runs": 2, "settle": 200, "steps": 1000})
+    script.at_least(options, runs=1, ranks=1, settle=0, steps=2 * EVERY)
     for name in ("settle", "steps"):
         if getattr(options, name) % EVERY:
             parser.error(f"--{name} must be a multiple of {EVERY}")
     if options.draw:
-        example.picture(options, draw(example.read(options)[0]))
+        script.picture(options, draw(script.read(options)[0]))
         return
     options.output.mkdir(parents=True, exist_ok=True)
-    deck = Path(__file__).parent / "in.double_poiseuille"
+    input_script = Path(__file__).parent / "in.double_poiseuille"
     times = (options.settle * TIMESTEP, options.steps * TIMESTEP)
     flow = DoublePoiseuille(DENSITY, HALF, FORCE, TEMPERATURE, PARTICLES, *times)
     results, profiles = [], []
@@ -110,7 +110,7 @@ def main() -> None:
             "out": profile,
         }
         command = host.command(options.ranks)
-        command += ["-in", str(deck), "-log", f"{profile}.log", "-screen", "none"]
+        command += ["-in", str(input_script), "-log", f"{profile}.log", "-screen", "none"]
         for name, value in variables.items():
             command += ["-var", name, str(value)]
         subprocess.run(command, env=host.environment(), check=True)
@@ -126,8 +126,8 @@ def main() -> None:
     for warning in report["warnings"]:
         print(f"warning: {warning}")
     print(f"published {with_error(*PUBLISHED)}")
-    example.picture(options, draw(example.save(options, report)))
+    script.picture(options, draw(script.save(options, report)))
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

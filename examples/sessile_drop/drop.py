@@ -17,11 +17,11 @@ import numpy as np
 from matplotlib.collections import EllipseCollection
 from matplotlib.figure import Figure
 
+from manymove import script
 from manymove.analysis.notation import with_error
-from manymove.bench import example
 from manymove.lammps import host
 
-DECK = Path(__file__).parent / "in.drop"
+SCRIPT = Path(__file__).parent / "in.drop"
 SPACING = 6.1 ** (-1 / 3)  # of the lattice
 LAYER = 0.5  # thickness of the layers in which the radius of the drop is found
 NEAR_WALL = 1.5  # lower layers, which are ordered by the wall, are left out of the fit
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, wall: float) -> list[np.ndarray]:
     """Positions of the liquid in each frame, with the drop's axis at x = y = 0."""
     for path in dumps(options.output):
         path.unlink()
-    command = [*host.command(), "-in", str(DECK), "-log", "none", "-screen", "none"]
+    command = [*host.command(), "-in", str(SCRIPT), "-log", "none", "-screen", "none"]
     for name in ("edge", "width", "settle", "steps", "frame", "seed"):
         command += ["-var", name, str(getattr(options, name))]
     command += ["-var", "wall", str(wall)]
@@ -121,7 +121,7 @@ def simulate(options: argparse.Namespace) -> dict[str, Any]:
                 "slab": slab.tolist(),
             }
         )
-    return example.save(options, {"drops": drops})
+    return script.save(options, {"drops": drops})
 
 
 def disks(axes: Any, places: np.ndarray, color: str) -> None:
@@ -168,17 +168,17 @@ def main() -> None:
     parser.add_argument("--frame", type=int, default=100, help="Steps between frames.")
     parser.add_argument("--seed", type=int, default=1)
     quick = {"walls": [-15, -35], "edge": 24, "width": 10, "settle": 400, "steps": 200, "frame": 25}
-    options = example.parse(parser, "drop", quick)
+    options = script.parse(parser, "drop", quick)
     # LAMMPS writes frames in the steps that are multiples of --frame.
     last = options.settle + options.steps
     if options.frame < 1 or last // options.frame - (options.settle - 1) // options.frame < BLOCKS:
         parser.error(f"--steps must contain at least {BLOCKS} frames")
-    report = example.read(options)[0] if options.draw else simulate(options)
+    report = script.read(options)[0] if options.draw else simulate(options)
     for drop in report["drops"]:
         angle = with_error(drop["contact_angle"], drop["contact_angle_error"])
         print(f"A = {drop['wall']:g}: contact angle {angle} degrees")
-    example.picture(options, draw(report), dpi=100)
+    script.picture(options, draw(report), dpi=100)
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from render import DPI, montage
 
-from manymove.bench import example
+from manymove import script
 
 CHAIN = "BBBAABBB"
 TYPES = {"A": 1, "B": 2, "S": 3}
@@ -89,7 +89,7 @@ def run_style() -> str:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Write the start, and run the deck in --output."""
+    """Write the start, and run the input script in --output."""
     from manymove.lammps import host
 
     options.output.mkdir(parents=True, exist_ok=True)
@@ -105,9 +105,9 @@ def run(options: argparse.Namespace) -> None:
         command += ["-var", name, str(getattr(options, name))]
     command += ["-var", "style", style]
     subprocess.run(command, cwd=options.output, env=host.environment(), check=True)
-    example.save(options, {"particles": count, "style": style})
+    script.save(options, {"particles": count, "style": style})
     frames = sorted(options.output.glob("chains.*.dump"))
-    example.picture(options, montage(frames, options.slab), DPI)
+    script.picture(options, montage(frames, options.slab), DPI)
 
 
 def main() -> None:
@@ -125,12 +125,12 @@ def main() -> None:
         "--render", type=Path, nargs="+", metavar="DUMP", help="Draw these frames; run nothing."
     )
     quick = {"edge": 6.0, "steps": 200, "frame": 100}
-    options = example.parse(parser, "vesicle", quick, draw=False, without_a_run=("render",))
+    options = script.parse(parser, "vesicle", quick, draw=False, without_a_run=("render",))
     if options.render:
-        example.picture(options, montage(options.render, options.slab), DPI)
+        script.picture(options, montage(options.render, options.slab), DPI)
     else:
         run(options)
 
 
 if __name__ == "__main__":
-    example.run_script(main)
+    script.run_script(main)

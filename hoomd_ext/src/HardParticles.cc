@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -15,8 +14,6 @@
 #include "core/runtime/text.h"
 
 namespace manymove::host {
-
-namespace spheres = hard_particles::spheres;
 
 using hoomd::access_location;
 using hoomd::access_mode;
@@ -30,18 +27,19 @@ double seconds_since(std::chrono::steady_clock::time_point then) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - then).count();
 }
 
-// An engine of disks or one of spheres and mixtures, depending on the type of the parameters. All
-// ranks have all positions, and each of them makes the snapshot of the whole.
-template <class Parameters>
-auto engine_with(const std::vector<double>& r, std::size_t particles, const Parameters& parameters,
-                 const std::string& device, int threads, Communicator* ranks,
-                 hard_particles::Repair& repaired) {
+// All ranks have all positions, and each of them makes the snapshot of the whole.
+std::unique_ptr<hard_particles::Engine> engine_with(const std::vector<double>& r,
+                                                    std::size_t particles,
+                                                    const hard_particles::Parameters& parameters,
+                                                    const std::string& device, int threads,
+                                                    Communicator* ranks,
+                                                    hard_particles::Repair& repaired) {
   if (!ranks) {
     auto engine = make_engine(r.data(), particles, parameters, device, threads);
     repaired = engine->repair();
     return engine;
   }
-  decltype(make_snapshot(r.data(), particles, parameters, repaired)) whole;
+  hard_particles::Snapshot whole;
   together(*ranks, [&] { whole = make_snapshot(r.data(), particles, parameters, repaired); });
   return make_engine(&whole, particles, parameters, device, threads, *ranks);
 }
@@ -84,8 +82,8 @@ HardParticles::HardParticles(std::shared_ptr<hoomd::SystemDefinition> system, in
       name_(dimensions == 2 ? "hoomd.manymove.HardDisks" : "hoomd.manymove.HardSpheres"),
       threads_(threads),
       ranks_(peers_of(*m_exec_conf)),
-      diameter_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()),
-      max_displacement_(m_pdata->getNTypes(), std::numeric_limits<double>::quiet_NaN()) {
+      diameter_(m_pdata->getNTypes(), NAN),
+      max_displacement_(m_pdata->getNTypes(), NAN) {
   if (gpus_of(*m_exec_conf).size() > 1)
     throw std::runtime_error(
         text_of(name_, " runs on one GPU per rank, not on ", gpus_of(*m_exec_conf).size()));
@@ -153,7 +151,7 @@ bool HardParticles::one_size() const {
                      [&](double diameter) { return diameter == diameter_[0]; });
 }
 
-// Types are told by their diameters.
+// Types are identified by their diameters.
 void HardParticles::check_swaps() const {
   if (swap_rounds_ == 0) return;
   if (one_size()) refuse(": swap needs particle types of different diameters");
@@ -221,7 +219,7 @@ void HardParticles::follow_pressure() {
 
 void HardParticles::follow_box(bool scale) {
   if (beta_pressure_ == 0) return;
-  const spheres::Grid grid = spheres_->grid();
+  const hard_particles::Grid grid = engine_->grid();
   hoomd::BoxDim global = m_pdata->getGlobalBox();
   auto size = global.getL();
   size.x = static_cast<Scalar>(grid.box[0]);
@@ -247,7 +245,6 @@ void HardParticles::recover() {
   if (!ranks_ || ranks_->watchdog().can_go_on()) return;
   before_ = total();
   others_before_ = others();
-  spheres_ = nullptr;
   engine_.reset();
   stale_ = true;
   ranks_ = peers_of(*m_exec_conf);
@@ -258,6 +255,18 @@ void HardParticles::prepare() {
   if (!fits() || !(ranks_ ? same_on_all_ranks()
                           : engine_->same_positions(Arrays(*this, access_mode::read).particles())))
     make_engine();
+}
+
+std::string HardParticles::name_of(const Parameter& parameter) const {
+  const std::string moves = edges_apart_ ? "box_moves['length']" : "box_moves['volume']";
+  const std::pair<const char*, std::string> names[] = {{"max_displacement", "d"},
+                                                       {"moves_per_cell", "nselect"},
+                                                       {"swap_rounds", "swap['rounds']"},
+                                                       {"swap_range", "swap['range']"},
+                                                       {"volume_delta", moves + "['delta']"}};
+  for (const auto& [ours, theirs] : names)
+    if (parameter.name == ours) return theirs;
+  return parameter.name;
 }
 
 std::array<double, 3> HardParticles::box() const {
@@ -312,16 +321,8 @@ void HardParticles::check_plane() const {
                    " has z = ", found.z));
 }
 
-hard_particles::Parameters HardParticles::disk_parameters() const {
+hard_particles::Parameters HardParticles::parameters() const {
   hard_particles::Parameters parameters;
-  const auto edges = box();
-  std::copy_n(edges.begin(), 2, parameters.box);
-  parameters.diameter = diameter_.at(0);
-  return parameters;
-}
-
-spheres::Parameters HardParticles::sphere_parameters() const {
-  spheres::Parameters parameters;
   parameters.dimensions = dimensions_;
   const auto edges = box();
   std::copy_n(edges.begin(), dimensions_, parameters.box);
@@ -329,13 +330,23 @@ spheres::Parameters HardParticles::sphere_parameters() const {
     parameters.diameter = diameter_.at(0);
   else
     parameters.diameters = diameters_by_tag();
+  parameters.beta_pressure = beta_pressure_;
+  parameters.ln_volume = ln_volume_;
+  parameters.edges_apart = edges_apart_;
+  parameters.volume_delta = volume_delta_;
+  std::copy(edge_shares_.begin(), edge_shares_.end(), parameters.edge_shares);
+  parameters.swap_rounds = swap_rounds_;
+  parameters.swap_range = swap_range_;
+  parameters.swap_every = swap_every_;
   return parameters;
 }
 
 double HardParticles::largest_displacement() const {
   check_system();
-  return plain_disks() ? hard_particles::largest_displacement(disk_parameters())
-                       : spheres::largest_displacement(sphere_parameters(), m_pdata->getNGlobal());
+  hard_particles::Parameters of_box = parameters();
+  of_box.beta_pressure = 0;
+  of_box.swap_rounds = 0;
+  return hard_particles::largest_displacement(of_box, m_pdata->getNGlobal());
 }
 
 void HardParticles::make_engine() {
@@ -344,67 +355,38 @@ void HardParticles::make_engine() {
   const double displacement = common_displacement();
   const hard_particles::Counters so_far = total();
   const OtherMoves others_so_far = others();
-  const auto complete = [&](auto parameters) {
-    parameters.max_displacement = displacement;
-    parameters.moves_per_cell = moves_per_cell_;
-    parameters.rounds = rounds();
-    parameters.seed = m_sysdef->getSeed();
-    parameters.repair_depth = repair_depth_;
-    // Random numbers belong to a cycle: none is used twice, for a step has fewer cycles than 2^20.
-    parameters.first_cycle = std::max(timestep_ << 20, so_far.cycles);
-    return parameters;
-  };
   const auto gpus = gpus_of(*m_exec_conf);
   const std::string device = gpus.empty() ? "cpu" : "cuda:" + std::to_string(gpus[0]);
   const std::vector<double> r = positions_by_tag();
   const std::size_t particles = m_pdata->getNGlobal();
-  std::unique_ptr<hard_particles::HostedEngine> engine;
-  spheres::Engine* of_spheres = nullptr;
+  std::unique_ptr<hard_particles::Engine> engine;
   hard_particles::Repair repaired;
   double mean = diameter_.at(0);
   try {
-    if (plain_disks()) {
-      auto parameters = complete(disk_parameters());
-      parameters.tile = tile_;
-      engine = engine_with(r, particles, parameters, device, threads_, ranks_.get(), repaired);
-    } else {
-      spheres::Parameters parameters = complete(sphere_parameters());
-      std::fill_n(parameters.tile.begin(), dimensions_, tile_);
-      parameters.beta_pressure = beta_pressure_;
-      parameters.ln_volume = ln_volume_;
-      parameters.edges_apart = edges_apart_;
-      parameters.volume_delta = volume_delta_;
-      std::copy(edge_shares_.begin(), edge_shares_.end(), parameters.edge_shares);
-      parameters.swap_rounds = swap_rounds_;
-      parameters.swap_range = swap_range_;
-      parameters.swap_every = swap_every_;
-      auto made = engine_with(r, particles, parameters, device, threads_, ranks_.get(), repaired);
-      of_spheres = made.get();
-      engine = std::move(made);
-      if (swap_rounds_) of_spheres->set_type_diameters(diameter_);
-      if (!one_size()) mean = mean_of(parameters.diameters, dimensions_);
-    }
+    hard_particles::Parameters complete = parameters();
+    complete.max_displacement = displacement;
+    complete.moves_per_cell = moves_per_cell_;
+    complete.rounds = rounds();
+    std::fill_n(complete.tile.begin(), dimensions_, tile_);
+    complete.seed = m_sysdef->getSeed();
+    complete.repair_depth = repair_depth_;
+    // Random numbers belong to a cycle: none is used twice, for a step has fewer cycles than 2^20.
+    complete.first_cycle = std::max(timestep_ << 20, so_far.cycles);
+    engine = engine_with(r, particles, complete, device, threads_, ranks_.get(), repaired);
+    if (swap_rounds_) engine->set_type_diameters(diameter_);
+    if (!one_size()) mean = mean_of(complete.diameters, dimensions_);
+  } catch (const ParameterError& error) {
+    refuse(": " + name_of(error.about) + ' ' + error.problem);
+  } catch (const ParticleError& error) {
+    const std::string who = error.about.text("the particle with tag", "particles with tags");
+    refuse(": " + who + ' ' + error.problem);
   } catch (const std::invalid_argument& error) {
-    std::string text = error.what();  // in this integrator's words
-    for (const auto& [ours, theirs] :
-         {std::pair{"particles ", "particles with tags "},
-          std::pair{"particle ", "the particle with tag "},
-          std::pair{"position of particle ", "position of tag "},
-          std::pair{"disks ", "particles with tags "}, std::pair{"disk ", "the particle with tag "},
-          std::pair{"position of disk ", "position of tag "}, std::pair{"max_displacement", "d"},
-          std::pair{"volume_delta", edges_apart_ ? "box_moves['length']['delta']"
-                                                 : "box_moves['volume']['delta']"}})
-      if (text.rfind(ours, 0) == 0) {
-        text.replace(0, std::string(ours).size(), theirs);
-        break;
-      }
-    refuse(": " + text);
+    refuse(text_of(": ", error.what()));
   }
   before_.trial_moves = so_far.trial_moves;
   before_.accepted_moves = so_far.accepted_moves;
   others_before_ = others_so_far;
   engine_ = std::move(engine);
-  spheres_ = of_spheres;
   box_ = box();
   seed_ = m_sysdef->getSeed();
   mean_diameter_ = mean;
@@ -414,9 +396,9 @@ void HardParticles::make_engine() {
     m_exec_conf->msg->notice(std::exchange(noticed_, true) ? 5 : 2)
         << name_ << ": pushed " << repaired_.count << " overlapping pairs apart, the deepest by "
         << repaired_.depth << (one_size() ? " diameters\n" : " contact distances\n");
-  if (ranks_ && said_about_rows_ != engine_->transport()) {
-    said_about_rows_ = engine_->transport();
-    m_exec_conf->msg->notice(2) << name_ << ": rows of cells travel through " << said_about_rows_
+  if (ranks_ && noticed_transport_ != engine_->transport()) {
+    noticed_transport_ = engine_->transport();
+    m_exec_conf->msg->notice(2) << name_ << ": rows of cells travel through " << noticed_transport_
                                 << "\n";
   }
   // The engine realizes ratios of edges with a small error.
@@ -456,7 +438,7 @@ std::vector<double> HardParticles::by_tag(int width, Values&& values) const {
       values(position.data[i], all.data() + each * tag.data[i]);
   });
   on_all_ranks([&] {
-    if (ranks_) ranks_->sum(all.data(), all.size());
+    if (ranks_) ranks_->merge(all.data(), all.size());
   });
   return all;
 }
@@ -482,13 +464,14 @@ std::array<std::uint64_t, 2> HardParticles::accepted_and_rejected() {
 
 HardParticles::OtherMoves HardParticles::others() const {
   OtherMoves sum = others_before_;
-  if (!spheres_) return sum;
-  const auto add = [](std::array<std::uint64_t, 2>& to, const spheres::TrialCounters& counters) {
+  if (!engine_) return sum;
+  const auto add = [](std::array<std::uint64_t, 2>& to,
+                      const hard_particles::TrialCounters& counters) {
     to[0] += counters.trials;
     to[1] += counters.accepted;
   };
-  add(sum.volume, spheres_->volume_counters());
-  add(sum.swap, spheres_->swap_counters());
+  add(sum.volume, engine_->volume_counters());
+  add(sum.swap, engine_->swap_counters());
   return sum;
 }
 
@@ -525,15 +508,8 @@ std::size_t HardParticles::overlaps() {
   const std::size_t particles = m_pdata->getNGlobal();
   const std::vector<double> r = positions_by_tag();
   std::size_t number = 0;
-  if (plain_disks()) {
-    const auto edges = box();
-    on_each_rank([&] {
-      number = hard_particles::count_overlaps(r.data(), particles, edges.data(), diameter_.at(0));
-    });
-  } else {
-    const spheres::Parameters parameters = sphere_parameters();
-    on_each_rank([&] { number = spheres::count_overlaps(r.data(), particles, parameters); });
-  }
+  const hard_particles::Parameters sizes = parameters();
+  on_each_rank([&] { number = hard_particles::count_overlaps(r.data(), particles, sizes); });
   return number;
 }
 

@@ -16,13 +16,12 @@
 #include <vector>
 
 #include "core/hard_particles/engine.h"
-#include "core/hard_particles/particles_engine_interface.h"
 #include "core/parallel/communicator.h"
+#include "core/runtime/errors.h"
 
 namespace manymove::host {
 
-// HardDisks in two and HardSpheres in three dimensions. Disks of one size have an engine of their
-// own; spheres and mixtures share the other.
+// HardDisks in two and HardSpheres in three dimensions.
 class HardParticles : public hoomd::Integrator {
  public:
   // dimensions: 2 or 3. threads: of the CPU engine.
@@ -115,22 +114,24 @@ class HardParticles : public hoomd::Integrator {
   // Collective.
   void check_plane() const;
   bool one_size() const;  // whether all types have the same diameter
+  // The engine compares HOOMD-blue's types only of other particles.
   bool plain_disks() const { return dimensions_ == 2 && one_size() && beta_pressure_ == 0; }
-  // Parameters of the box and the sizes, for the engine of disks and that of spheres and mixtures.
-  hard_particles::Parameters disk_parameters() const;
-  hard_particles::spheres::Parameters sphere_parameters() const;
+  // Parameters of the box, the sizes and the pressure.
+  hard_particles::Parameters parameters() const;
   void check_swaps() const;
   // Gives HOOMD-blue the box of an engine at constant pressure; `scale`: and its particles the
   // places that correspond to theirs. Collective.
   void follow_box(bool scale);
   double common_displacement() const;
-  // Collective, as sphere_parameters() of a mixture is: [N], and [N][D].
+  // Collective, as parameters() of a mixture is: [N], and [N][D].
   std::vector<double> diameters_by_tag() const;
   std::vector<double> positions_by_tag() const;
   // The numbers of each particle, by values(position and type, where to write them).
   template <class Values>
   std::vector<double> by_tag(int width, Values&& values) const;
   [[noreturn]] void refuse(const std::string& why) const;
+  // How a script names a parameter of the engine.
+  std::string name_of(const Parameter& parameter) const;
   // Particles that are spread over several ranks. All calls are collective.
   void update_spread();
   bool same_on_all_ranks() const;
@@ -151,13 +152,13 @@ class HardParticles : public hoomd::Integrator {
   const std::string name_;
   const int threads_;
   std::unique_ptr<Communicator> ranks_;  // null: this one is alone
-  struct Left {
+  struct Written {
     unsigned int tag;
     hoomd::Scalar r[3];
     int type;
   };
-  bool is_left(const hoomd::Scalar4& now, const Left& left) const;
-  std::vector<Left> left_;  // this rank's particles as the last migration left them
+  bool is_as_written(const hoomd::Scalar4& now, const Written& last) const;
+  std::vector<Written> written_;  // this rank's particles as the last migration left them
   std::vector<double> diameter_, max_displacement_;  // by type
   int moves_per_cell_ = 4, sweeps_per_step_ = 4;
   double repair_depth_ = 1e-4;
@@ -169,8 +170,7 @@ class HardParticles : public hoomd::Integrator {
   int swap_rounds_ = 0, swap_every_ = 1;
   double swap_range_ = 0;
 
-  std::unique_ptr<hard_particles::HostedEngine> engine_;
-  hard_particles::spheres::Engine* spheres_ = nullptr;  // the same, unless it is one of equal disks
+  std::unique_ptr<hard_particles::Engine> engine_;
   bool stale_ = true;                    // a parameter has changed since the engine was made
   std::array<double, 3> box_{};          // of the engine; edges beyond the dimensions are 1
   double mean_diameter_ = 0;             // of the engine
@@ -180,7 +180,7 @@ class HardParticles : public hoomd::Integrator {
   OtherMoves others_before_{}, others_at_start_{};
   hard_particles::Repair repaired_{};
   bool noticed_ = false;  // a repair, in this run
-  std::string said_about_rows_;
+  std::string noticed_transport_;
   std::uint64_t timestep_ = 0;
   Clock::time_point started_;
   double seconds_ = 0;

@@ -53,19 +53,19 @@ bool HardParticles::same_on_all_ranks() const {
     const ArrayHandle<unsigned int> index(m_pdata->getRTags(), access_location::host,
                                           access_mode::read);
     const unsigned int n = m_pdata->getN();
-    moved = left_.size() != n;
-    for (const Left& left : left_) {
-      const unsigned int i = index.data[left.tag];  // not below n on other ranks
-      moved += i >= n || !is_left(position.data[i], left);
+    moved = written_.size() != n;
+    for (const Written& last : written_) {
+      const unsigned int i = index.data[last.tag];  // not below n on other ranks
+      moved += i >= n || !is_as_written(position.data[i], last);
     }
     ranks_->sum(&moved, 1);
   });
   return moved == 0;
 }
 
-bool HardParticles::is_left(const Scalar4& now, const Left& left) const {
-  return now.x == left.r[0] && now.y == left.r[1] && (dimensions_ == 2 || now.z == left.r[2]) &&
-         (plain_disks() || hoomd::__scalar_as_int(now.w) == left.type);
+bool HardParticles::is_as_written(const Scalar4& now, const Written& last) const {
+  return now.x == last.r[0] && now.y == last.r[1] && (dimensions_ == 2 || now.z == last.r[2]) &&
+         (plain_disks() || hoomd::__scalar_as_int(now.w) == last.type);
 }
 
 // A particle goes to the next domain only, and its image is found by the nearest way.
@@ -92,17 +92,17 @@ void HardParticles::migrate() {
                                         access_mode::read);
     return std::vector<unsigned int>(tag.data, tag.data + m_pdata->getN());
   };
-  std::optional<Rendezvous<Point>> meeting;
+  std::optional<Rendezvous<Point>> rendezvous;
   std::vector<unsigned int> before;
   std::vector<Point> to;
   const auto size = m_pdata->getGlobalBox().getL();
   on_all_ranks([&] {
-    meeting.emplace(*ranks_, m_pdata->getNGlobal());
+    rendezvous.emplace(*ranks_, m_pdata->getNGlobal());
     for (const hard_particles::ParticlePosition& each : engine_->own_positions())
-      meeting->bring(each.particle, {{each.r[0], each.r[1], each.r[2]}, each.type});
-    meeting->exchange();
+      rendezvous->bring(each.particle, {{each.r[0], each.r[1], each.r[2]}, each.type});
+    rendezvous->exchange();
     before = tags_here();
-    to = meeting->fetch(before.data(), before.size());
+    to = rendezvous->fetch(before.data(), before.size());
     const auto whole = m_pdata->getBox().getPeriodic();  // along an axis that is not divided
     const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                         access_mode::readwrite);
@@ -136,19 +136,19 @@ void HardParticles::migrate() {
       now.push_back(to[static_cast<std::size_t>(old - before.begin())]);
     }
     const std::vector<Point> came =
-        meeting->fetch(after.data() + now.size(), after.size() - now.size());
+        rendezvous->fetch(after.data() + now.size(), after.size() - now.size());
     now.insert(now.end(), came.begin(), came.end());
 
     // Positions are restored to the last bit, because crossing an edge rounds them.
     const ArrayHandle<Scalar4> position(m_pdata->getPositions(), access_location::host,
                                         access_mode::readwrite);
-    left_.resize(now.size());
+    written_.resize(now.size());
     for (std::size_t i = 0; i < now.size(); ++i) {
       Scalar4& here = position.data[i];
       here.x = in_box(now[i].r[0], size.x);
       here.y = in_box(now[i].r[1], size.y);
       if (dimensions_ == 3) here.z = in_box(now[i].r[2], size.z);
-      left_[i] = {after[i], {here.x, here.y, here.z}, hoomd::__scalar_as_int(here.w)};
+      written_[i] = {after[i], {here.x, here.y, here.z}, hoomd::__scalar_as_int(here.w)};
     }
   });
 #endif

@@ -10,18 +10,18 @@
 #include <string>
 
 #include "lammps.h"
+#include "lammpsplugin.h"
+#include "library.h"
 #include "lmptype.h"
-#include "plugin_api.h"
 
 using namespace LAMMPS_NS;
 
 namespace {
 
-constexpr int kWarning = 0;  // LMP_ERROR_WARNING
-#if defined(MANYMOVE_LAYOUTS_CHECKED)
-constexpr bool kLayoutsAreChecked = true;  // by layout_check.cpp, with LAMMPS' source tree
+#if defined(MANYMOVE_OF_SOURCE_TREE)
+constexpr bool kHeadersAreOwn = true;  // all headers are those of LAMMPS' source tree
 #else
-constexpr bool kLayoutsAreChecked = false;
+constexpr bool kHeadersAreOwn = false;
 #endif
 
 // The update of a release: 4 for "stable_22Jul2025_update4", 0 for "patch_10Sep2025". -1 if LAMMPS
@@ -46,7 +46,7 @@ bool fits(void* lammps) {
   const int version = lammps_version(lammps), update = update_of_host();
   const bool unknown = update < 0 || MANYMOVE_LAMMPS_UPDATE < 0;
   std::string why;
-  if (version != MANYMOVE_LAMMPS_VERSION || (unknown && !kLayoutsAreChecked) ||
+  if (version != MANYMOVE_LAMMPS_VERSION || (unknown && !kHeadersAreOwn) ||
       (!unknown && update != MANYMOVE_LAMMPS_UPDATE))
     why = "this is " + name_of(version, update);
   else if (lammps_extract_setting(lammps, "bigint") != static_cast<int>(sizeof(bigint)) ||
@@ -58,7 +58,7 @@ bool fits(void* lammps) {
         name_of(MANYMOVE_LAMMPS_VERSION, MANYMOVE_LAMMPS_UPDATE) + ", " + why +
         ". Its styles are not loaded; build it for this LAMMPS (-DLAMMPS_DIR=...)" +
         (unknown ? "; LAMMPS_DIR must be its source tree, because updates change classes" : "");
-  lammps_error(lammps, kWarning, why.c_str());
+  lammps_error(lammps, LMP_ERROR_WARNING, why.c_str());
   return false;
 }
 
@@ -129,5 +129,5 @@ extern "C" __attribute__((visibility("default"))) void lammpsplugin_init(void* l
   if (const RegisterStyles register_styles = load_styles(why))
     register_styles(lammps, handle, register_function);
   else
-    lammps_error(lammps, kWarning, (why + ". Its styles are not loaded").c_str());
+    lammps_error(lammps, LMP_ERROR_WARNING, (why + ". Its styles are not loaded").c_str());
 }

@@ -5,7 +5,6 @@
 
 #include <exception>
 #include <string>
-#include <utility>
 
 #include "core/parallel/mpi_host.h"
 #include "pointers.h"

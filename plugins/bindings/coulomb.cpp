@@ -100,7 +100,6 @@ auto with_host_particles() {
 }  // namespace
 
 void bind_coulomb(nb::module_& module) {
-  nb::exception<OverlapError>(module, "IonOverlapError", PyExc_ValueError);
   nb::class_<Engine> engine(module, "Electrolyte",
                             "The engine behind manymove.Electrolyte; its documentation is there.");
   engine

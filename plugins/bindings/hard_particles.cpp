@@ -5,11 +5,19 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "core/hard_particles/packing.h"
-#include "hard_particle_engine.h"
+#include "fields.h"
+#include "host_particles.h"
+#include "positions.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,90 +26,271 @@ using namespace manymove::bindings;
 
 namespace {
 
+// An array that may be missing or None; with two dimensions it is square.
+template <class T, int Dimensions = 1>
+std::vector<T> optional_array(const nb::dict& d, const char* name) {
+  if (!d.contains(name) || d[name].is_none()) return {};
+  nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu> a;
+  if (!nb::try_cast(d[name], a))
+    throw nb::type_error((std::string(name) + " must be a C-contiguous array of numbers with " +
+                          (Dimensions == 1 ? "one dimension" : "two dimensions"))
+                             .c_str());
+  if (Dimensions == 2 && a.shape(0) != a.shape(1))
+    throw std::invalid_argument(std::string(name) + " must be square");
+  return {a.data(), a.data() + a.size()};
+}
+
+// One width for all axes, or one for each.
+std::array<int, 3> widths(const nb::handle& given, int dimensions) {
+  std::array<int, 3> all{};
+  int one = 0;
+  if (nb::try_cast(given, one)) {
+    all.fill(one);
+    return all;
+  }
+  const auto each = nb::cast<std::vector<int>>(given);
+  if (each.size() != static_cast<std::size_t>(dimensions))
+    throw std::invalid_argument("tile must have one width or " + std::to_string(dimensions) +
+                                ", got " + std::to_string(each.size()));
+  std::copy(each.begin(), each.end(), all.begin());
+  return all;
+}
+
 Parameters parameters_from(const nb::dict& d) {
   Parameters p;
-  const auto box = nb::cast<std::array<double, 2>>(d["box"]);
-  p.box[0] = box[0];
-  p.box[1] = box[1];
-  p.diameter = nb::cast<double>(d["diameter"]);
+  const auto box = nb::cast<std::vector<double>>(d["box"]);
+  if (box.size() != 2 && box.size() != 3)
+    throw std::invalid_argument("box must have two or three edges, got " +
+                                std::to_string(box.size()));
+  p.dimensions = static_cast<int>(box.size());
+  std::copy(box.begin(), box.end(), p.box);
+  p.diameters = optional_array<double>(d, "diameters");
+  p.types = optional_array<std::int32_t>(d, "types");
+  p.contacts = optional_array<double, 2>(d, "contacts");
+  if (p.diameters.empty() && p.types.empty() && p.contacts.empty())
+    p.diameter = nb::cast<double>(d["diameter"]);
   p.max_displacement = nb::cast<double>(d["max_displacement"]);
   p.cell_width = nb::cast<double>(d["cell_width"]);
   p.moves_per_cell = nb::cast<int>(d["moves_per_cell"]);
   p.rounds = nb::cast<int>(d["rounds"]);
-  p.tile = nb::cast<int>(d["tile"]);
+  p.tile = widths(d["tile"], p.dimensions);
   p.seed = nb::cast<std::uint64_t>(d["seed"]);
   p.first_cycle = nb::cast<std::uint64_t>(d["first_cycle"]);
   p.repair_depth = nb::cast<double>(d["repair_depth"]);
+  if (d.contains("swap_rounds")) {
+    p.swap_rounds = nb::cast<int>(d["swap_rounds"]);
+    p.swap_every = nb::cast<int>(d["swap_every"]);
+    p.swap_range = nb::cast<double>(d["swap_range"]);
+  }
+  if (d.contains("beta_pressure")) {
+    p.beta_pressure = nb::cast<double>(d["beta_pressure"]);
+    p.ln_volume = nb::cast<bool>(d["ln_volume"]);
+    p.edges_apart = d.contains("edges_apart") && nb::cast<bool>(d["edges_apart"]);
+    p.volume_delta = nb::cast<double>(d["volume_delta"]);
+    if (d.contains("edge_shares")) {
+      const auto shares = nb::cast<std::vector<double>>(d["edge_shares"]);
+      if (shares.size() != box.size())
+        throw std::invalid_argument("edge_shares: one for each edge");
+      std::copy(shares.begin(), shares.end(), p.edge_shares);
+    }
+    p.volume_repeats = nb::cast<int>(d["volume_repeats"]);
+    p.volume_every = nb::cast<int>(d["volume_every"]);
+  }
   return p;
+}
+
+template <class T>
+nb::tuple axes(const T* values, std::size_t dimensions) {
+  return dimensions == 2 ? nb::make_tuple(values[0], values[1])
+                         : nb::make_tuple(values[0], values[1], values[2]);
 }
 
 nb::dict grid_dict(const Engine& engine) {
   const Grid g = engine.grid();
+  const auto dimensions = static_cast<std::size_t>(g.dimensions);
   nb::dict d;
-  d["cells"] = nb::make_tuple(g.cells[0], g.cells[1]);
-  d["cell_width"] = nb::make_tuple(g.cell_width[0], g.cell_width[1]);
-  d["tiles"] = nb::make_tuple(g.tiles[0], g.tiles[1]);
-  d["tile"] = g.tile;
+  d["cells"] = axes(g.cells, dimensions);
+  d["cell_width"] = axes(g.cell_width, dimensions);
+  d["tiles"] = axes(g.tiles, dimensions);
+  const bool cubes = std::equal(g.tile + 1, g.tile + dimensions, g.tile);
+  d["tile"] = cubes ? nb::cast(g.tile[0]) : nb::object(axes(g.tile, dimensions));
   d["moves_per_cell"] = g.moves_per_cell;
   d["rounds"] = g.rounds;
+  d["slots"] = g.slots;
   d["max_displacement"] = g.max_displacement;
   d["unit"] = g.unit;
-  d["extent"] = nb::make_tuple(g.extent[0], g.extent[1]);
+  d["box"] = axes(g.box, dimensions);
+  d["extent"] = axes(g.extent, dimensions);
+  d["volume_delta"] = g.volume_delta;
+  d["largest_volume_delta"] = g.largest_volume_delta;
+  d["volume_repeats"] = g.volume_repeats;
+  d["volume_every"] = g.volume_every;
   return d;
 }
 
-nb::dict dict_of(Snapshot s, std::size_t) {
-  nb::dict d;
-  d["counters"] = counters_tuple(s.counters);
-  d["origin"] = nb::make_tuple(s.origin[0], s.origin[1]);
-  d["cells"] = array_of(std::move(s.cells));
-  d["ids"] = array_of(std::move(s.ids));
-  return d;
+void bind_making(nb::class_<Engine>& engine) {
+  engine
+      .def_static(
+          "from_positions",
+          [](nb::object positions, const nb::dict& parameters, const std::string& device,
+             int threads) {
+            const Parameters p = parameters_from(parameters);
+            const auto input = read_positions(positions, static_cast<std::size_t>(p.dimensions));
+            nb::gil_scoped_release release;
+            return make_engine(input.data, input.count, p, device, threads);
+          },
+          "positions"_a, "parameters"_a, "device"_a, "threads"_a)
+      .def_static(
+          "from_snapshot",
+          [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters,
+             const std::string& device, int threads) {
+            const auto [s, p] =
+                checkpoint_from(snapshot, parameters, fields_from<Snapshot>, parameters_from);
+            nb::gil_scoped_release release;
+            return make_engine(s, particles, p, device, threads);
+          },
+          "snapshot"_a, "particles"_a, "parameters"_a, "device"_a, "threads"_a)
+      .def_static(
+          "of_ranks",
+          [](const nb::object& whole, std::size_t particles, const nb::dict& parameters,
+             const std::string& device, int threads, manymove::Communicator& ranks) {
+            const Parameters p = parameters_from(parameters);
+            const Snapshot s =
+                whole.is_none() ? Snapshot{} : fields_from<Snapshot>(nb::cast<nb::dict>(whole));
+            nb::gil_scoped_release release;
+            return make_engine(&s, particles, p, device, threads, ranks);
+          },
+          "whole"_a.none(), "particles"_a, "parameters"_a, "device"_a, "threads"_a, "ranks"_a,
+          nb::keep_alive<0, 6>())
+      .def_static(
+          "first_snapshot",
+          [](nb::object positions, const nb::dict& parameters) {
+            const Parameters p = parameters_from(parameters);
+            const auto input = read_positions(positions, static_cast<std::size_t>(p.dimensions));
+            Repair repair;
+            Snapshot s =
+                released([&] { return make_snapshot(input.data, input.count, p, repair); });
+            return nb::make_tuple(dict_of(std::move(s)), input.count,
+                                  nb::make_tuple(repair.count, repair.depth));
+          },
+          "positions"_a, "parameters"_a)
+      .def_static(
+          "check_snapshot",
+          [](const nb::dict& snapshot, std::size_t particles, const nb::dict& parameters) {
+            const auto [s, p] =
+                checkpoint_from(snapshot, parameters, fields_from<Snapshot>, parameters_from);
+            nb::gil_scoped_release release;
+            check_snapshot(s, particles, p);
+          },
+          "snapshot"_a, "particles"_a, "parameters"_a);
 }
 
-Snapshot snapshot_from(const nb::dict& d) {
-  Snapshot s;
-  s.counters = counters_from(d);
-  s.origin = nb::cast<std::array<std::int64_t, 2>>(d["origin"]);
-  s.cells = vector_from<float>(d["cells"]);
-  s.ids = vector_from<std::int32_t>(d["ids"]);
-  return s;
-}
+nb::tuple tuple_of_trials(const TrialCounters& c) { return nb::make_tuple(c.trials, c.accepted); }
 
-struct Disks {
-  using Engine = manymove::hard_particles::Engine;
-  using Parameters = manymove::hard_particles::Parameters;
-  using Snapshot = manymove::hard_particles::Snapshot;
-  static constexpr auto parameters_from = ::parameters_from;
-  static constexpr auto snapshot_from = ::snapshot_from;
-  static constexpr auto dict_of = ::dict_of;
-  static constexpr auto grid_dict = ::grid_dict;
-  static std::size_t dimensions(const Parameters&) { return 2; }
-};
+void bind_running(nb::class_<Engine>& engine) {
+  engine.def("run", &Engine::run, "cycles"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "set_sampling",
+          [](Engine& e, double bin_width, int bins, std::uint64_t every, std::uint64_t record) {
+            e.set_sampling({bin_width, bins, every, record});
+          },
+          "bin_width"_a, "bins"_a, "every"_a, "record"_a)
+      .def(
+          "take_rows",
+          [](Engine& e) {
+            std::vector<std::uint64_t> cycles;
+            auto rows = released([&] { return e.take_rows(cycles); });
+            return nb::make_tuple(array_of(std::move(rows)), array_of(std::move(cycles)));
+          },
+          "uint64 [rows][pairs of types][bins], flat, and the cycles at which rows ended.")
+      .def(
+          "contact_histogram",
+          [](const Engine& e, double bin_width, int bins) {
+            return array_of(released([&] { return e.contact_histogram(bin_width, bins); }));
+          },
+          "bin_width"_a, "bins"_a)
+      .def_prop_ro("counters",
+                   [](const Engine& e) {
+                     Counters c = e.counters();
+                     return tuple_of(c);
+                   })
+      .def_prop_ro("grid", grid_dict)
+      .def_prop_ro(
+          "repair",
+          [](const Engine& e) { return nb::make_tuple(e.repair().count, e.repair().depth); })
+      .def_prop_ro("particles", &Engine::particles)
+      .def_prop_ro("transport", &Engine::transport)
+      .def("occupied", &Engine::occupied, nb::call_guard<nb::gil_scoped_release>())
+      .def("positions",
+           [](const Engine& e) {
+             std::vector<double> r(e.particles() * static_cast<std::size_t>(e.dimensions()));
+             released([&] { e.positions(r.data()); });
+             return array_of(std::move(r));
+           })
+      .def("max_overlap", &Engine::max_overlap, nb::call_guard<nb::gil_scoped_release>())
+      .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
+      .def("snapshot",
+           [](const Engine& e) { return dict_of(released([&] { return e.snapshot(); })); });
+  engine.def("set_volume_sampling", &Engine::set_volume_sampling, "record"_a)
+      .def(
+          "take_volumes",
+          [](Engine& e) {
+            std::vector<std::uint64_t> cycles;
+            auto rows = e.take_volumes(cycles);
+            return nb::make_tuple(array_of(std::move(rows)), array_of(std::move(cycles)));
+          },
+          "float64 [rows][3], flat, the means of V, V^2 and 1/V, and the cycles at which rows "
+          "ended.")
+      .def_prop_ro("volume_counters",
+                   [](const Engine& e) { return tuple_of_trials(e.volume_counters()); })
+      .def(
+          "diameters",
+          [](const Engine& e) { return array_of(released([&] { return e.diameters(); })); },
+          "With swap moves the present diameters, float64 (N).")
+      .def_prop_ro("swap_counters",
+                   [](const Engine& e) { return tuple_of_trials(e.swap_counters()); })
+      .def("set_type_diameters", &Engine::set_type_diameters, "diameters"_a,
+           "With swap moves, the diameters of a host program's particle types.")
+      .def(
+          "bond_order",
+          [](const Engine& e, double reach) {
+            const auto psi = released([&] { return e.bond_order(reach); });
+            return std::make_pair(psi[0], psi[1]);
+          },
+          "reach"_a);
+  bind_host_methods(engine);
+}
 
 }  // namespace
 
-void bind_hard_disks(nb::module_& module) {
-  nb::exception<OverlapError>(module, "OverlapError", PyExc_ValueError);
+void bind_hard_particles(nb::module_& module) {
   module.def(
       "count_overlaps",
-      [](const nb::object& positions, std::array<double, 2> box, double diameter) {
-        const auto input = read_positions(positions, 2);
-        nb::gil_scoped_release release;
-        return count_overlaps(input.data, input.count, box.data(), diameter);
+      [](const nb::object& positions, const std::vector<double>& box, const nb::object& diameters) {
+        const auto input = read_positions(positions, box.size());
+        Parameters p;
+        p.dimensions = static_cast<int>(box.size());
+        std::copy_n(box.begin(), std::min<std::size_t>(3, box.size()), p.box);
+        if (!nb::try_cast(diameters, p.diameter)) {
+          const auto each = nb::cast<Column<double>>(diameters);
+          p.diameters.assign(each.data(), each.data() + each.size());
+        }
+        const nb::gil_scoped_release release;
+        return count_overlaps(input.data, input.count, p);
       },
-      "positions"_a, "box"_a, "diameter"_a,
-      "Pairs of disks closer than a diameter; positions are float (N, 2).");
-  nb::class_<Engine> engine(module, "HardDisks",
-                            "The engine behind manymove.HardDisks; its documentation is there.");
-  bind_engine<Disks>(engine);
-  engine.def(
-      "bond_order",
-      [](const Engine& e, double reach) {
-        const auto psi = released([&] { return e.bond_order(reach); });
-        return std::make_pair(psi[0], psi[1]);
-      },
-      "reach"_a);
+      "positions"_a, "box"_a, "diameters"_a,
+      "Number of pairs closer than the diameter, or the mean of their diameters (float64 N). "
+      "positions: float (N, D).");
+  nb::class_<Engine> engine(
+      module, "HardParticles",
+      "The engine behind manymove.HardDisks and HardSpheres. positions: float (N, D). parameters: "
+      "box (D edges); diameter, or diameters (float64 N), or types (int32 N) and contacts (float64 "
+      "T by T), where the others are missing or None; max_displacement, cell_width, "
+      "moves_per_cell, rounds, tile (0: chosen); seed, first_cycle, repair_depth; at constant "
+      "pressure beta_pressure, ln_volume, edges_apart, volume_delta, edge_shares, volume_repeats, "
+      "volume_every (0: chosen); for swap moves swap_rounds, swap_every, swap_range (0: any).");
+  bind_making(engine);
+  bind_running(engine);
 
   using Written = nb::ndarray<double, nb::numpy, nb::shape<-1, 2>, nb::c_contig, nb::device::cpu>;
   module.def(

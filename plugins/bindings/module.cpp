@@ -11,8 +11,8 @@
 namespace nb = nanobind;
 
 void bind_ranks(nb::module_& module);
-void bind_hard_disks(nb::module_& module);
-void bind_hard_spheres(nb::module_& module);
+void bind_errors();
+void bind_hard_particles(nb::module_& module);
 void bind_coulomb(nb::module_& module);
 void bind_dpd(nb::module_& module);
 void bind_adsorption(nb::module_& module);
@@ -71,8 +71,8 @@ NB_MODULE(_core, module) {
       },
       "How this module was built.");
   bind_ranks(module);
-  bind_hard_disks(module);
-  bind_hard_spheres(module);
+  bind_errors();
+  bind_hard_particles(module);
   bind_coulomb(module);
   bind_dpd(module);
   bind_adsorption(module);

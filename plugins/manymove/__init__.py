@@ -17,6 +17,8 @@ from manymove.hard_particles import (
     hcp_packing,
     hexagonal_packing,
     random_packing,
+    random_sphere_packing,
+    replicate,
     square_packing,
 )
 from manymove.jobs.channel import RankLost
@@ -47,6 +49,8 @@ __all__ = [
     "hcp_packing",
     "hexagonal_packing",
     "random_packing",
+    "random_sphere_packing",
     "read_framework",
+    "replicate",
     "square_packing",
 ]

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from manymove.errors import ParameterError
+
 PRECISIONS = ("mixed", "double")
 
 
@@ -21,14 +23,14 @@ def integer(name: str, value: Any) -> int:
 def uint64(name: str, value: Any) -> int:
     """Check a seed or the start of a counter."""
     if not 0 <= integer(name, value) < 2**64:
-        raise ValueError(f"{name} must be in [0, 2**64), got {value}")
+        raise ParameterError(name, f"must be in [0, 2**64), got {value}")
     return int(value)
 
 
 def steps(name: str, value: Any) -> int:
     """Check the length of a run."""
     if integer(name, value) < 0:
-        raise ValueError(f"{name} must not be negative, got {value}")
+        raise ParameterError(name, f"must not be negative, got {value}")
     return int(value)
 
 
@@ -36,7 +38,7 @@ def count(name: str, value: Any, most: int = 2**31 - 1) -> int:
     """Check a positive number of things."""
     if not 0 < integer(name, value) <= most:
         wanted = "positive and below 2**31" if most == 2**31 - 1 else f"from 1 to {most}"
-        raise ValueError(f"{name} must be {wanted}, got {value}")
+        raise ParameterError(name, f"must be {wanted}, got {value}")
     return int(value)
 
 
@@ -55,7 +57,7 @@ def counts_or_default(name: str, value: Any, number: int) -> int | tuple[int, ..
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise TypeError(f"{name} must be an integer or have {number} integers, got {value!r}")
     if len(value) != number:
-        raise ValueError(f"{name} must be an integer or have {number} integers, got {value!r}")
+        raise ParameterError(name, f"must be an integer or have {number} integers, got {value!r}")
     return tuple(count(name, each) for each in value)
 
 
@@ -71,7 +73,7 @@ def number(name: str, value: Any) -> float:
 def positive(name: str, value: float) -> float:
     """Check a length, for which the engine checks the upper bound."""
     if not number(name, value) > 0:
-        raise ValueError(f"{name} must be positive, got {value}")
+        raise ParameterError(name, f"must be positive, got {value}")
     return float(value)
 
 
@@ -83,20 +85,20 @@ def positive_or_default(name: str, value: float | None) -> float:
 def positive_and_finite(name: str, value: float) -> float:
     value = number(name, value)
     if not 0 < value < math.inf:
-        raise ValueError(f"{name} must be positive and finite, got {value}")
+        raise ParameterError(name, f"must be positive and finite, got {value}")
     return value
 
 
 def not_negative(name: str, value: float) -> float:
     if not number(name, value) >= 0:
-        raise ValueError(f"{name} must not be negative, got {value}")
+        raise ParameterError(name, f"must not be negative, got {value}")
     return float(value)
 
 
 def one_of(name: str, value: Any, words: Sequence[str]) -> str:
     if value not in words:
         *others, last = (f'"{known}"' for known in words)
-        raise ValueError(f"{name} must be {', '.join(others)} or {last}, got {value!r}")
+        raise ParameterError(name, f"must be {', '.join(others)} or {last}, got {value!r}")
     return value
 
 

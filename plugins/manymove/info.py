@@ -20,6 +20,7 @@ from typing import Any
 
 from manymove import _core
 from manymove.devices import usable_cores
+from manymove.jobs.report import made_by
 from manymove.lammps import plugin_directory, plugin_path, why_no_plugin
 
 HOOMD_COMPONENT = "manymove"
@@ -57,6 +58,27 @@ def collect() -> dict[str, Any]:
         "lammps": _find_lammps_package(),
         "lmp": _find_lammps_executable(),
         "plugins": {"hoomd": _find_hoomd_component(hoomd), "lammps": _find_lammps_plugin()},
+    }
+
+
+def record() -> dict[str, Any]:
+    """What the results of a run depend on, for its file of results.
+
+    Returns:
+        A dictionary that ``json.dumps`` takes, with the keys ``version``, ``date``, ``commit`` (of
+        a checkout of manymove, or ``None``), ``machine``, ``cpu``, ``gpus``, ``driver``, ``build``
+        and ``hoomd``.
+    """
+    described = collect()
+    return {
+        **made_by(),
+        "commit": _commit(),
+        "machine": platform.machine(),
+        "cpu": described["cpu"],
+        "gpus": described["cuda"]["devices"],
+        "driver": _driver(),
+        "build": described["build"],
+        "hoomd": described["hoomd"],
     }
 
 
@@ -227,6 +249,32 @@ def _find_lammps_plugin() -> str | None:
         if (directory / LAMMPS_PLUGIN).is_file():
             return str(directory / LAMMPS_PLUGIN)
     return None
+
+
+def _output_of(*command: str) -> str | None:
+    folder = Path(__file__).resolve().parent
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=20, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() or None
+
+
+def _commit() -> str | None:
+    """Commit of the checkout of manymove in which the command runs or from which it was
+    installed."""
+    for folder in (Path.cwd(), Path(__file__).resolve().parent):
+        project = _output_of("git", "-C", str(folder), "rev-parse", "--show-toplevel")
+        if project and (Path(project) / "plugins" / "manymove").is_dir():
+            return _output_of("git", "-C", project, "describe", "--always", "--dirty", "--tags")
+    return None
+
+
+def _driver() -> str | None:
+    lines = _output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+    return lines.splitlines()[0] if lines else None
 
 
 if __name__ == "__main__":

@@ -555,19 +555,6 @@ def test_the_command_has_chains(tmp_path, capsys):
     assert "n-butane is a chain, which needs the method" in capsys.readouterr().err
 
 
-def test_the_benchmark_has_chains(tmp_path, capsys):
-    words = ["bench", "adsorption", "--framework", "LTA", "--adsorbate", "propane", "--molecules",
-             "2", "--methods", "plj", "--systems", "8", "--grid-spacing", "0.6", "--device", "cpu",
-             "--equilibrate", "10", "--seconds", "0.02", "--fugacity", "1", "--trial-positions",
-             "4", "--trial-orientations", "4"]  # fmt: skip
-    path = tmp_path / "open.json"
-    assert cli.run([*words, "--json", str(path)]) == 0
-    (row,) = json.loads(path.read_text())["results"]
-    assert row["steps_per_second"] > 0
-    assert cli.run([*words, "--merit", "1"]) == 2
-    assert "--merit is for methane and rigid molecules; propane is" in capsys.readouterr().err
-
-
 def test_the_updater_of_hoomd_refuses_chains():
     pytest.importorskip("hoomd")
     from manymove.hoomd import RigidWasteRecyclingMC

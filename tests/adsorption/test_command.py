@@ -1,27 +1,23 @@
-"""`manymove adsorption` and `manymove bench adsorption`: files, resuming, one line per mistake."""
+"""`manymove adsorption`: files, resuming, one line per mistake."""
 
 from __future__ import annotations
 
 import csv
 import json
 import re
-import sys
 
 import numpy as np
 import pytest
-from adsorption_model import agrees, nearest, pair_energy
+from adsorption_model import agrees
 from commands import COMMAND, summary_of
 from documents import ROOT
 from processes import run
 
 from manymove import Adsorption, cli
 from manymove.adsorption.adsorbates import METHANE
-from manymove.adsorption.frameworks import read_framework
-from manymove.adsorption.gas import GAS_CONSTANT
 from manymove.adsorption.molecule_files import read_species
 from manymove.adsorption.occupancy import filling_systems, systems_of_multiprocessor
 from manymove.analysis.notation import with_error
-from manymove.bench import raspa
 
 SMALL = [
     "--framework", "LTA", "--molecules", "4", "--systems", "20", "--steps", "300",
@@ -142,65 +138,6 @@ def test_number_of_systems_that_fill_a_device(tmp_path):
     assert summary_of(tmp_path)["systems"] == 128
 
 
-def test_benchmark_times_and_weighs_the_methods(tmp_path, capsys):
-    arguments = [
-        "--framework", "LTA", "--molecules", "4", "--methods", "metropolis,pmc,mdp-dj",
-        "--systems", "16", "--interpolation", "cubic", "--grid-spacing", "0.5", "--device", "cpu",
-        "--threads", "2", "--seconds", "0.05", "--equilibrate", "100", "--no-raspa",
-    ]  # fmt: skip
-    assert cli.run(["bench", "adsorption", *arguments, "--json", str(tmp_path / "b.json")]) == 0
-    report = json.loads((tmp_path / "b.json").read_text())
-    assert [r["method"] for r in report["results"]] == ["metropolis", "pmc", "mdp-dj"]
-    for r in report["results"]:
-        assert r["trial_states_per_second"] > 1e4 and r["figure_of_merit"] > 0
-    assert report["results"][0]["ratio_to_serial"] == 1
-    assert report["results"][0]["device_name"].endswith("1 thread)")
-    assert "times serial" in capsys.readouterr().out
-
-
-def test_benchmark_runs_raspa_where_it_is_installed(tmp_path, monkeypatch):
-    arguments = ["--framework", "MFI", "--molecules", "4", "--methods", "metropolis", "--systems",
-                 "2", "--interpolation", "cubic", "--grid-spacing", "0.5", "--device", "cpu",
-                 "--seconds", "0.05", "--equilibrate", "10"]  # fmt: skip
-
-    def methods() -> list[str]:
-        path = tmp_path / "b.json"
-        assert cli.run(["bench", "adsorption", *arguments, "--json", str(path)]) == 0
-        text = path.read_text()
-        path.unlink()
-        return [r["method"] for r in json.loads(text)["results"]]
-
-    monkeypatch.setitem(sys.modules, "raspalib", None)
-    assert methods() == ["metropolis"]
-    monkeypatch.delitem(sys.modules, "raspalib")
-    pytest.importorskip("raspalib", exc_type=ImportError)
-    assert methods() == ["metropolis", "RASPA3"]
-    arguments += ["--adsorbate", "CO2"]
-    assert methods() == ["metropolis", "RASPA3"]
-
-
-def test_the_adsorbate_of_the_benchmark_is_known_or_refused(capsys):
-    assert cli.run(["bench", "adsorption", "--adsorbate", "krypton", "--device", "cpu"]) == 2
-    assert "methane, CO2, N2" in capsys.readouterr().err
-
-
-def test_raspa_has_the_same_force_field():
-    """Its energy of molecules in the same places is that of the sum over the atoms."""
-    raspalib = pytest.importorskip("raspalib", exc_type=ImportError)
-    moves = raspalib.MCMoveProbabilities(translation_probability=1.0)
-    system = raspa.methane_system(raspalib, read_framework("MFI"), 3, moves)
-    places = np.array([atom.position for atom in system.atom_data[-3:]])
-    a = Adsorption("MFI", 3, method="plj", systems=1, interpolation="cubic", barrier=None,
-                   precision="double", seed=1, device="cpu", threads=1)  # fmt: skip
-    field = a.core.framework_energies(np.ascontiguousarray(places % a.box), 0, True).sum()
-    pairs = sum(
-        pair_energy(nearest(places[i] - places[j], a.box), METHANE, 12.0)
-        for i in range(3) for j in range(i)
-    )  # fmt: skip
-    theirs = system.compute_total_energies().potential_energy() * 10 / GAS_CONSTANT  # 10 J/mol
-    assert theirs == pytest.approx(float(field + pairs), rel=1e-6)
-
-
 # ---- isotherms -----------------------------------------------------------------------------------
 
 OPEN = [word for word in SMALL if word not in ("--molecules", "4")]
@@ -311,6 +248,25 @@ def test_the_table_of_an_isotherm_is_written_after_each_point(tmp_path, monkeypa
     assert adsorption("--resume", "--output", tmp_path, "--quiet") == 0
     assert [row["pressure_bar"] for row in isotherm_rows(tmp_path)] == ["1", "20"]
     assert summary_of(tmp_path)["complete"]
+
+
+def test_a_resumed_isotherm_keeps_the_rows_that_it_has_not_come_to_again(tmp_path, monkeypatch):
+    from manymove.adsorption import job
+
+    assert adsorption(*DENSE, "1,20", "--steps", 10, "--output", tmp_path) == 0
+    rows = isotherm_rows(tmp_path)
+    original = job.run
+
+    def run(settings, world):
+        if settings.pressure == 20:
+            raise RuntimeError("the second point fails")
+        return original(settings, world)
+
+    monkeypatch.setattr(job, "run", run)
+    assert adsorption("--resume", "--output", tmp_path, "--quiet") == 2
+    assert isotherm_rows(tmp_path) == rows
+    assert summary_of(tmp_path)["pressure_bar"] == [1, 20]
+    assert not summary_of(tmp_path)["complete"]
 
 
 def test_progress_names_the_pressure_and_is_about_all_points(tmp_path, monkeypatch, capsys):

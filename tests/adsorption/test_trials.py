@@ -423,34 +423,6 @@ def test_the_command_has_trials(tmp_path, capsys):
     assert "--reinsertion and --identity-change must leave some steps" in capsys.readouterr().err
 
 
-def test_the_benchmark_measures_the_merit_of_the_loading(tmp_path, capsys):
-    words = ["bench", "adsorption", "--framework", "LTA", "--molecules", "4", "--methods", "plj",
-             "--systems", "40", "--grid-spacing", "0.5", "--device", "cpu", "--threads", "2",
-             "--equilibrate", "40", "--seconds", "0.05", "--fugacity", "1"]  # fmt: skip
-    path = tmp_path / "open.json"
-    assert cli.run([*words, "--trial-positions", "1,4", "--json", str(path)]) == 0
-    rows = json.loads(path.read_text())["results"]
-    assert [row["trial_positions"] for row in rows] == [1, 4]
-    for row in rows:
-        error, seconds = row["loading_error_molecules"], row["measured_seconds"]
-        assert row["figure_of_merit"] == pytest.approx(1 / (error**2 * seconds))
-    error = rows[1]["loading_optimal_error_molecules"]
-    assert rows[1]["optimal_merit"] == pytest.approx(1 / (error**2 * rows[1]["measured_seconds"]))
-    assert cli.run([*words, "--methods", "mdp"]) == 2
-    assert "--fugacity needs one of --methods" in capsys.readouterr().err
-    assert cli.run([*words[:-2], "--trial-positions", "2"]) == 2
-    assert "need --fugacity" in capsys.readouterr().err
-    for option, name in (
-        ("--cpu", "--cpu"), ("--raspa", "--raspa"), ("--proposals 32,64", "--proposals"),
-        ("--molecules 4,8", "--molecules with several values"),
-        ("--ranks 1 --temperature 310", "--temperature"),
-        ("--ranks 1 --exchange 0.4", "--exchange"),
-        ("--weak --reinsertion 0.1", "--reinsertion"), ("--weak --raspa", "--raspa"),
-    ):  # fmt: skip
-        assert cli.run([*words, *option.split()]) == 2
-        assert f"{name} cannot be combined with" in capsys.readouterr().err
-
-
 def test_molecules_without_sites_at_their_center_turn_about_it():
     """Test molecules and weights of insertions agree for CO2, whose trials turn about carbon."""
     a = Adsorption(

@@ -14,7 +14,6 @@ from manymove import cli
 from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
 from manymove.analysis.reference import virial_pressure
-from manymove.bench import adsorption, status
 from manymove.hard_particles.job import known_relaxation, relaxation_of
 from manymove.jobs import report
 
@@ -167,18 +166,6 @@ def test_a_short_equation_of_state_agrees_with_the_literature(tmp_path, monkeypa
         error = np.hypot(run["pressure_error"], uncertainty)
         assert run["pressure"] == pytest.approx(literature, abs=4 * error)
         assert run["warnings"] == []
-
-
-def test_benchmarks_mark_methods_that_are_not_equilibrated():
-    energies = {"mdp": (-282248.0, 4.0), "pmc": (-282105.0, 3.0), "plj": (-282240.0, 5.0)}
-    rows = [
-        {"method": m, "energy_K": e, "energy_error_K": d, "warnings": []}
-        for m, (e, d) in energies.items()
-    ]
-    rows.append({"method": "RASPA3", "warnings": []})
-    adsorption._mark_unrelaxed(rows)
-    assert list(map(status.status, rows)) == ["ok", "not equilibrated", "ok", "ok"]
-    assert "the energy of pmc is 143(5) K above that of mdp" in rows[1]["warnings"][0]
 
 
 def test_the_relaxation_of_a_longer_run_is_that_of_its_own_steps():

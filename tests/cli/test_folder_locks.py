@@ -164,7 +164,7 @@ def far(request, tmp_path, monkeypatch):
     return path
 
 
-def test_a_lock_from_elsewhere_counts_while_its_time_advances(far, tmp_path, monkeypatch):
+def test_a_lock_from_elsewhere_counts_while_its_time_advances(far, tmp_path, monkeypatch, capfd):
     stop = threading.Event()
 
     def beat():
@@ -179,8 +179,12 @@ def test_a_lock_from_elsewhere_counts_while_its_time_advances(far, tmp_path, mon
     stop.set()
     thread.join()
     monkeypatch.setattr(folder_lock, "_SILENT", 0.3)
+    monkeypatch.setattr(folder_lock, "_SILENT_WAIT", 0.1)
     folder_lock.hold(tmp_path)
     assert json.loads(far.read_text())["pid"] == os.getpid()
+    said = capfd.readouterr().err
+    assert said.count("was in use by process") == 1 and said.count("\n") == 1
+    assert "waiting up to 0.3 s to see whether this process has ended" in said
 
 
 def test_a_lock_from_elsewhere_that_is_old_yields_at_once(far, tmp_path):

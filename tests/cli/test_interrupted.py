@@ -114,21 +114,6 @@ def test_a_run_whose_terminal_is_closed_leaves_a_state_to_continue_from(tmp_path
     assert summary_of(tmp_path)["sweeps"] >= enough
 
 
-@pytest.mark.parametrize("name", ["disks", "electrolyte", "all"])
-def test_an_interrupt_of_a_benchmark_is_one_line(name):
-    process = start(
-        [*COMMAND, "bench", name, "--device", "cpu", "--seconds", "5"],
-        env=CLEAN | {"PYTHONUNBUFFERED": "1"},
-        stderr=subprocess.PIPE,
-        # Shells start jobs in the background with this signal ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    process.stdout.readline()  # a title: it has begun
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
-    assert (process.returncode, error) == (130, "manymove: interrupted\n")
-
-
 @needs_lammps
 @pytest.mark.parametrize(("ranks", "precision"), [(1, "double"), (2, "double")])
 def test_a_fluid_that_is_resumed_has_the_same_bits(ranks, precision, tmp_path):

@@ -41,9 +41,8 @@ OPTIONS = [
 def parsed(line):
     """The options of a command line of `manymove`, which is not run."""
     words = shlex.split(line.partition("manymove ")[2])
-    parts = 2 if words[0] == "bench" else 1
-    command = COMMANDS[" ".join(words[:parts])]
-    return command.make_context(command.name, words[parts:]).params
+    command = COMMANDS[words[0]]
+    return command.make_context(command.name, words[1:]).params
 
 
 def examples(command):
@@ -54,8 +53,8 @@ def examples(command):
 
 
 def test_all_commands_are_looked_at():
-    assert {"disks", "dpd", "electrolyte", "adsorption", "info", "bench disks"} <= COMMANDS.keys()
-    assert len(OPTIONS) > 150
+    assert {"disks", "dpd", "electrolyte", "adsorption", "info", "bench"} <= COMMANDS.keys()
+    assert len(OPTIONS) > 100
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -115,15 +114,10 @@ def kind(option):
 # Words of the other algorithms, which the help of a command must not have.
 FOREIGN = {
     "disks": "sphere volume Lz fcc",
-    "bench disks": "sphere volume Lz density",
     "spheres": "disk area hexagonal d^2",
-    "bench spheres": "disk psi_6 d^2",
     "electrolyte": "disk adsorb framework",
-    "bench electrolyte": "disk particles framework",
     "dpd": "disk angstrom kelvin",
-    "bench dpd": "disk angstrom kelvin psi_6",
     "adsorption": "disk ion sphere reduced",
-    "bench adsorption": "disk ions sphere reduced",
     "henry": "linear disk",
     "pores": "linear disk",
 }
@@ -153,13 +147,9 @@ def default_of(name, flag, pattern):
         ("disks", HardDisks, r"([\d.]+);", r"(\d+)", {}),
         ("disks", HardDisks, r"--pressure ([\d.]+)", r"or (\d+)", {"pressure": 2.0}),
         ("disks", HardDisks, r"mixture ([\d.]+)", r"or (\d+)", {"diameters": [1.0] * 64}),
-        ("bench disks", HardDisks, r"([\d.]+)\)", r"(\d+)", {}),
-        ("bench hoomd", HardDisks, r"([\d.]+) of disks", None, {}),
         ("spheres", HardSpheres, r"([\d.]+),", r"(\d+)", {}),
         ("spheres", HardSpheres, r"([\d.]+),", r"(\d+)", {"pressure": 2.0}),
         ("spheres", HardSpheres, r"mixture ([\d.]+)", r"(\d+)", {"diameters": [1.0] * 64}),
-        ("bench spheres", HardSpheres, r"([\d.]+)\)", r"(\d+)", {}),
-        ("bench hoomd", HardSpheres, r"([\d.]+) of spheres", None, {}),
     ],
 )
 def test_the_defaults_of_hard_particles_in_the_help_are_those_of_the_engines(
@@ -181,14 +171,13 @@ def test_every_help_text_is_that_of_an_option():
     flags = {option.opts[0] for _, option in OPTIONS}
     for key in HELP:
         function, _, name = key.rpartition(".")
-        assert f"--{name.replace('_', '-')}" in flags
+        assert flags & {f"--{name.replace('_', '-')}", name}
         if function:
-            parts = ["bench", function[6:]] if function.startswith("bench_") else [function]
             assert HELP[key] in {
                 re.sub(r" \(default [^()]*\)\.$", ".", option.help)
                 for each, option in OPTIONS
-                if each == " ".join(parts)
-            } | {option.help for each, option in OPTIONS if each == " ".join(parts)}
+                if each == function
+            } | {option.help for each, option in OPTIONS if each == function}
 
 
 # ---- lists ---------------------------------------------------------------------------------------
@@ -208,21 +197,10 @@ def test_every_help_text_is_that_of_an_option():
         ("adsorption --cells 2 2 2", "cells", (2, 2, 2)),
         ("adsorption --profile z", "profile", ("z",)),
         ("adsorption --isotherm .5 1e1", "isotherm", (0.5, 10.0)),
-        ("bench disks --sizes 1024 4096 --threads 1,2 --weak", "sizes", (1024, 4096)),
-        ("bench disks --sizes 256 --sizes 64", "sizes", (64,)),
-        ("bench electrolyte --methods brush serial", "methods", ("brush", "serial")),
-        ("bench dpd", "densities", None),
-        ("bench dpd", "cutoffs", (1.0,)),
     ],
 )
 def test_lists_are_separated_by_commas_or_spaces(line, name, expected):
     assert parsed(f"manymove {line}")[name] == expected
-
-
-@pytest.mark.parametrize("words", ["a.json b.json", "a.json,b.json", "a.json --read b.json"])
-def test_files_may_be_repeated(words):
-    read = parsed(f"manymove bench scaling --read {words}")["read"]
-    assert [path.name for path in read] == ["a.json", "b.json"]
 
 
 @pytest.mark.parametrize(
@@ -232,11 +210,7 @@ def test_files_may_be_repeated(words):
         ("electrolyte --valences 3 -1 2", "--valences is '3,-1,2'; it must be two integers"),
         ("electrolyte --diameters 7.5,wide", "--diameters is '7.5,wide'; it must be two numbers"),
         ("electrolyte --seed 1 2", "'2' follows no option"),
-        (
-            "bench electrolyte --precision mixed mixed",
-            "--precision is 'mixed,mixed'; a value occurs twice",
-        ),
-        ("bench disks --sizes --weak", "--sizes is '--weak'"),
+        ("bench --sizes 64 64", "--sizes is '64,64'; a value occurs twice"),
     ],
 )
 def test_errors_of_lists_name_the_option(line, message, capsys):
@@ -314,9 +288,9 @@ def test_commands_and_options_are_completed():
         return found.stdout.split()
 
     assert completed("manymove el") == ["electrolyte"]
-    assert completed("manymove bench sc") == ["scaling"]
+    assert completed("manymove bench ads") == ["adsorption"]
     assert completed("manymove disks --check") == ["--checkpoint-every"]
-    assert completed("manymove bench disks --sizes 1024 4096 --see") == ["--seed"]
+    assert completed("manymove bench disks --sizes 1024 4096 --sec") == ["--seconds"]
 
 
 def test_completion_is_an_option_of_the_application(capsys):

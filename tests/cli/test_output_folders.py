@@ -153,11 +153,3 @@ def test_a_trajectory_is_replaced_only_if_that_is_said(tmp_path):
     assert path.read_bytes() == before
     with TrajectoryWriter(path, (5.0, 5.0), overwrite=True) as trajectory:
         assert trajectory.last_step == -1
-
-
-def test_results_of_benchmarks_are_not_replaced(tmp_path, capfd):
-    for option in ("--json", "--plot"):
-        (tmp_path / "old").write_text("old")
-        assert cli.run(["bench", "disks", option, str(tmp_path / "old")]) == 2
-        assert "old holds results: remove it, or choose another name" in capfd.readouterr().err
-        assert (tmp_path / "old").read_text() == "old"

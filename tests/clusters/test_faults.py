@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from cluster import Cluster, fixture_of, lammps_on, mpi_of
 from commands import COMMAND, summary_of
-from dpd_decks import fluid, resident, system
+from dpd_scripts import fluid, resident, system
 from lammps_host import needs_lammps
 
 LIMIT = 4  # seconds, MANYMOVE_TIMEOUT
@@ -198,8 +198,8 @@ def test_clocks_that_differ(cluster, tmp_path, undisturbed):
 
 
 def lammps(cluster: Cluster, more: str) -> Job:
-    deck = system("block 0 6 0 6 0 6", 648) + fluid("mixed") + more
-    words, environment = lammps_on(cluster, 2, deck, "log", MANYMOVE_TIMEOUT=str(LIMIT))
+    script = system("block 0 6 0 6 0 6", 648) + fluid("mixed") + more
+    words, environment = lammps_on(cluster, 2, script, "log", MANYMOVE_TIMEOUT=str(LIMIT))
     job = Job(cluster, words, environment, "lmp")
     log = cluster.folder / "log"
     job.until(lambda: log.exists() and re.search("^ +100 ", log.read_text(), re.MULTILINE))

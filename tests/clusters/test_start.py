@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cluster import Cluster, fixture_of, lammps_on, mpi_of
 from commands import COMMAND
-from dpd_decks import fluid, resident, system
+from dpd_scripts import fluid, resident, system
 from lammps_host import needs_lammps
 
 from manymove import __version__, _core

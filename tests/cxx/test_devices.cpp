@@ -15,7 +15,7 @@ using manymove::Watchdog;
 }
 
 #define manymove manymove_on_fake_cuda
-#include "core/coulomb/cuda/watch.cuh"
+#include "core/coulomb/cuda/chain_watchdog.cuh"
 #include "core/runtime/devices.cu"
 #undef manymove
 

@@ -6,12 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "core/hard_particles/disks_state.h"
+#include "core/hard_particles/cells_of_disks.h"
 #include "core/hard_particles/cuda/visit_disks.cuh"
 #include "support/test.h"
 
 using namespace manymove;
-using namespace manymove::hard_particles;
+using namespace manymove::hard_particles::equal_disks;
+using hard_particles::kMaxRounds, hard_particles::make_state, hard_particles::Parameters,
+    hard_particles::Purpose, hard_particles::random_words;
 
 namespace {
 
@@ -22,13 +24,14 @@ struct Outcome {
 // Visits of a cell in the middle of random neighborhoods without overlaps, made both ways.
 Outcome compare(double cell_width, double aspect_ratio, int moves) {
   Parameters parameters;
+  parameters.dimensions = 2;
   parameters.box[0] = 30;
   parameters.box[1] = 30 * aspect_ratio;
   parameters.cell_width = cell_width;
   parameters.moves_per_cell = moves;
   parameters.seed = 99;
   const double middle[2] = {0, 0};
-  const Geometry g = make_state(middle, 1, parameters).geometry;
+  const Geometry g = geometry_of(make_state(middle, 1, parameters));
   const Doubled s = doubled(g);
   const auto plane = static_cast<std::size_t>(g.plane);
   const std::int64_t half[2] = {static_cast<std::int64_t>(g.half[0]),
@@ -67,7 +70,7 @@ Outcome compare(double cell_width, double aspect_ratio, int moves) {
     std::vector<Position> expected = tile;
     const Place here{tile.data() + index, g.near[odd], g.plane};
     const Place there{expected.data() + index, g.near[odd], g.plane};
-    Visit visit{entry, static_cast<std::uint32_t>(12345 + trial), {}, odd};
+    CellVisit visit{entry, static_cast<std::uint32_t>(12345 + trial), {}, odd};
     Extras around{};
     find_extras<kExtras>(s, g.near[odd], g.plane, entry, around);
     constexpr std::uint64_t kCycle = 0x700000003;
@@ -102,9 +105,10 @@ TEST("default tiles are alike for all devices and fill 132 multiprocessors evenl
   const double middle[2] = {0, 0};
   const auto tile = [&](double columns, double rows) {
     Parameters parameters;
+    parameters.dimensions = 2;
     parameters.box[0] = columns;
     parameters.box[1] = rows;
-    const Geometry g = make_state(middle, 1, parameters).geometry;
+    const Geometry g = geometry_of(make_state(middle, 1, parameters));
     CHECK_EQUAL(g.cells[0], static_cast<int>(columns));
     return g.tile;
   };
@@ -119,10 +123,11 @@ TEST("default tiles are alike for all devices and fill 132 multiprocessors evenl
 
 TEST("the random words of a visit by estimates are those of other visits") {
   Parameters parameters;
+  parameters.dimensions = 2;
   parameters.box[0] = parameters.box[1] = 30;
   parameters.seed = 0xfedcba9876543210;
   const double middle[2] = {0, 0};
-  const Geometry g = make_state(middle, 1, parameters).geometry;
+  const Geometry g = geometry_of(make_state(middle, 1, parameters));
   const Doubled s = doubled(g);
   for (const std::uint64_t cycle : {0ull, 1ull, 0xffffffffull, 0x123456789abcull})
     for (int round = 0; round < kMaxRounds; round += 5)
@@ -139,8 +144,7 @@ TEST("a visit by estimates does what a visit with the exact predicate does") {
     double cell_width, aspect_ratio;
     int moves;
   };
-  for (const Case& c :
-       {Case{1, 1, 4}, {1, 0.93, 8}, {1.2, 1, 4}, {1.41, 0.97, 12}}) {
+  for (const Case& c : {Case{1, 1, 4}, {1, 0.93, 8}, {1.2, 1, 4}, {1.41, 0.97, 12}}) {
     const Outcome outcome = compare(c.cell_width, c.aspect_ratio, c.moves);
     CHECK_EQUAL(outcome.differ, 0u);
     CHECK(outcome.again * 100 < outcome.same);
@@ -153,10 +157,11 @@ TEST("a visit by estimates does what a visit with the exact predicate does") {
 TEST("a visit by estimates whose moves are too short for estimates does nothing") {
   // A disk that starts within the error of the estimate from another stays there.
   Parameters parameters;
+  parameters.dimensions = 2;
   parameters.box[0] = parameters.box[1] = 30;
   parameters.max_displacement = 1e-7;
   const double middle[2] = {0, 0};
-  const Geometry g = make_state(middle, 1, parameters).geometry;
+  const Geometry g = geometry_of(make_state(middle, 1, parameters));
   const Doubled s = doubled(g);
   const auto plane = static_cast<std::size_t>(g.plane);
   const int index = local_index(g, 4, 4);
@@ -169,7 +174,7 @@ TEST("a visit by estimates whose moves are too short for estimates does nothing"
   tile[right] = {x + 2 * static_cast<float>(static_cast<std::int64_t>(away / 2)), 1};
   count[static_cast<std::size_t>(index)] = count[right] = 1;
   const std::vector<Position> before = tile;
-  Visit visit{list_entry(g, count.data(), index, 0), 7, {}, 0};
+  CellVisit visit{list_entry(g, count.data(), index, 0), 7, {}, 0};
   displacement_words(visit.word, s, visit.where, 1, 0, 0);
   float accepted = 0;
   const Place here{tile.data() + index, g.near[0], g.plane};

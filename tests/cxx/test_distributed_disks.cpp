@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/hard_particles/crossing.h"
 #include "core/hard_particles/ranks.h"
 #include "support/disks.h"
 #include "support/ranks.h"
@@ -22,9 +23,10 @@ namespace {
 
 Parameters parameters() {
   Parameters p;
+  p.dimensions = 2;
   p.box[0] = 40;
   p.box[1] = 48;
-  p.tile = 5;
+  p.tile.fill(5);
   p.seed = 3;
   return p;
 }
@@ -166,7 +168,7 @@ TEST("an error of one rank while the ranks divide the disks is one of all") {
 
 TEST("a box that is too small for the ranks is refused alike on all, with how many it allows") {
   Parameters p = parameters();
-  p.tile = 12;
+  p.tile.fill(12);
   const auto xy = lattice();
   Repair repair;
   const Snapshot whole = make_snapshot(xy.data(), xy.size() / 2, p, repair);
@@ -195,7 +197,7 @@ TEST("an error in own_positions of one rank reaches the others where they wait n
     const std::string expected = "rank " + std::to_string(culprit) + " of 3: no memory";
     const auto body = [&](test::Mailboxes& mail, int r) {
       test::InProcess communicator(mail, r);
-      const auto engine = make_distributed_engine(
+      const auto engine = make_engine_of_ranks(
           communicator, [&](State&) { return std::make_unique<OnePart>(r == culprit); });
       CHECK(engine->own_positions().empty());
       engine->state_hash();

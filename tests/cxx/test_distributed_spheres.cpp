@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "core/hard_particles/particles_engine_interface.h"
+#include "core/hard_particles/engine.h"
 #include "core/hard_particles/state.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
 using namespace manymove;
-using namespace manymove::hard_particles::spheres;
+using namespace manymove::hard_particles;
 
 namespace {
 

@@ -24,10 +24,11 @@ namespace {
 
 hard_particles::Parameters disk_parameters(double edge) {
   hard_particles::Parameters p;
+  p.dimensions = 2;
   p.box[0] = edge;
   p.box[1] = 2 * edge;
   p.max_displacement = 0.1;
-  p.tile = 8;
+  p.tile.fill(8);
   p.seed = 17;
   return p;
 }
@@ -189,7 +190,8 @@ Outcome flow(const Fluid& fluid, int ranks, int threads, int steps) {
         outcome.velocity[at] = velocity[3 * i + a];
         outcome.image[at] = image[3 * i + a];
       }
-    outcome.energy[static_cast<std::size_t>(communicator.rank())] = engine->tally().pair_energy;
+    outcome.energy[static_cast<std::size_t>(communicator.rank())] =
+        engine->energy_and_virial().pair_energy;
   });
   return outcome;
 }
@@ -359,8 +361,8 @@ TEST("DPD forces along a host's list are the same on four threads, and add up to
       pairs.add(fluid.settings.pairs,
                 {n, r, reinterpret_cast<const double (*)[3]>(fluid.velocity.data()), type.data(),
                  fluid.tag.data()},
-                {n, who.data(), number.data(), first.data()}, 22, step, n,
-                reinterpret_cast<double (*)[3]>(force.data()), &energy, nullptr);
+                {n, who.data(), number.data(), first.data()}, 22, step,
+                {n, reinterpret_cast<double (*)[3]>(force.data()), &energy, nullptr});
     force.push_back(energy);
     return force;
   };

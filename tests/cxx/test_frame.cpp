@@ -11,6 +11,7 @@
 #include "support/test.h"
 
 using namespace manymove::hard_particles;
+using equal_disks::HostPair, equal_disks::trace_of;
 
 namespace {
 
@@ -80,7 +81,7 @@ TEST("a disk that a host program has moved changes the trace") {
 }
 
 TEST("the place of a disk in the box is exact in double precision") {
-  Geometry g{};
+  equal_disks::Geometry g{};
   g.half[0] = g.half[1] = 2097151;
   Frame f{};
   const std::int64_t extent = std::int64_t{30000} * 2 * 2097151;

@@ -12,7 +12,7 @@
 #include "core/coulomb/state.h"
 #include "core/dpd/cells.h"
 #include "core/dpd/tea.h"
-#include "core/hard_particles/equal_disks.h"
+#include "core/hard_particles/model.h"
 #include "core/runtime/macros.h"
 #include "core/runtime/philox.h"
 #include "support/test.h"

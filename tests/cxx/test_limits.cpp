@@ -66,6 +66,7 @@ TEST("the box and the cutoffs of dissipative particles fit each other") {
 TEST("hard disks are at most 2e9, in at most 30000 cells along each edge") {
   const double one[2] = {0, 0};
   hard_particles::Parameters p;
+  p.dimensions = 2;
   p.box[0] = p.box[1] = 40000;
   CHECK_THROWS(hard_particles::make_engine(one, 2'000'000'001, p, "cpu", 1), std::invalid_argument,
                "at most 2e9 disks, got 2000000001");
@@ -111,7 +112,7 @@ TEST("pairs of disks of all ranks may be more than 2^32") {
     std::vector<std::uint64_t> rows_;
   };
   test::run_communicators(3, [](Communicator& ranks) {
-    const auto engine = hard_particles::make_distributed_engine(
+    const auto engine = hard_particles::make_engine_of_ranks(
         ranks, [](hard_particles::State&) { return std::make_unique<Part>(); });
     CHECK(engine->contact_histogram(0.1, 2) == std::vector<std::uint64_t>({3 * 0xffffffffull, 21}));
     engine->enqueue(100);

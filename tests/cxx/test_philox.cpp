@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "core/dpd/model.h"
-#include "core/hard_particles/equal_disks.h"
+#include "core/hard_particles/model.h"
 #include "support/known_answers.h"
 #include "support/test.h"
 
@@ -75,7 +75,7 @@ TEST("hard disks' permutations are permutations, and each of them comes up") {
       for (const std::uint32_t b : {0u, 0x60000000u, 0xc0000000u})
         for (const std::uint32_t c : values) {
           const std::uint32_t word[3] = {a, b, c};
-          const unsigned order = hard_particles::permutation(n, word);
+          const unsigned order = hard_particles::permutation<2>(n, word);
           unsigned members = 0;
           for (int k = 0; k < n; ++k) members |= 1u << (order >> (2 * k) & 3u);
           CHECK_EQUAL(members, (1u << n) - 1);

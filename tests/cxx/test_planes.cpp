@@ -9,7 +9,8 @@
 #include "core/hard_particles/planes.h"
 #include "support/test.h"
 
-using namespace manymove::hard_particles;
+using namespace manymove::hard_particles::equal_disks;
+using manymove::hard_particles::Snapshot;
 
 namespace {
 

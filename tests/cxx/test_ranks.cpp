@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/runtime/errors.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
@@ -161,6 +162,39 @@ TEST("numbers of records that another rank cannot have are refused") {
                  ("rank 1 announces " + std::to_string(wrong) + " records").c_str());
   }
   CHECK_EQUAL(total_of({3, 0, 4}, 8), 7);
+}
+
+TEST("all ranks throw the error of one, with its parameter or its particles") {
+  run_communicators(2, [](Communicator& communicator) {
+    const bool mine = communicator.rank() == 1;
+    try {
+      together(communicator, [&] {
+        if (mine) refuse(Parameter{"tile"}, "must be at most ", 16, ", got ", 17);
+      });
+      CHECK(false);
+    } catch (const ParameterError& error) {
+      CHECK(error.about.name == "tile");
+      CHECK(error.problem == "must be at most 16, got 17");
+    }
+    try {
+      together(communicator, [&] {
+        if (mine) refuse(Particles("disk", 3, "position"), "is not finite");
+      });
+      CHECK(false);
+    } catch (const ParticleError& error) {
+      CHECK(std::string(error.what()) == "position of disk 3 is not finite");
+      CHECK(dynamic_cast<const Agreed*>(&error) != nullptr);
+    }
+    try {
+      together(communicator, [&] {
+        if (mine) refuse(Particles("ion", 3, 5), "overlap");
+      });
+      CHECK(false);
+    } catch (const ParticleError& error) {
+      CHECK(error.about.is_pair());
+      CHECK(error.about.text("tag", "tags") + ' ' + error.problem == "tags 3 and 5 overlap");
+    }
+  });
 }
 
 TEST("an error of a rank that does not exist is refused") {

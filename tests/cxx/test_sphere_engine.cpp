@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/hard_particles/particles_engine_interface.h"
+#include "core/hard_particles/engine.h"
 #include "support/test.h"
 
-using namespace manymove::hard_particles::spheres;
+using namespace manymove::hard_particles;
 
 namespace {
 

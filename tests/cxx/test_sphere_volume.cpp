@@ -4,11 +4,11 @@
 #include <cmath>
 #include <vector>
 
-#include "core/hard_particles/grid.h"
 #include "core/hard_particles/constant_pressure/volume.h"
+#include "core/hard_particles/grid.h"
 #include "support/test.h"
 
-using namespace manymove::hard_particles::spheres;
+using namespace manymove::hard_particles;
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/hard_particles/disks_state.h"
+#include "core/hard_particles/cells_of_disks.h"
 #include "support/test.h"
 
 using namespace manymove;
@@ -15,14 +15,15 @@ using namespace manymove::hard_particles;
 
 namespace {
 
-Geometry geometry_of(double width, double height, int tile, std::uint64_t seed) {
+State system_of(double width, double height, int tile, std::uint64_t seed) {
   Parameters parameters;
+  parameters.dimensions = 2;
   parameters.box[0] = width;
   parameters.box[1] = height;
-  parameters.tile = tile;
+  parameters.tile.fill(tile);
   parameters.seed = seed;
   const double xy[2] = {0, 0};
-  return make_state(xy, 1, parameters).geometry;
+  return make_state(xy, 1, parameters);
 }
 
 // Calls check(strips, geometry) for several boxes and numbers of ranks.
@@ -33,21 +34,22 @@ void for_each_division(Check check) {
     int tile;
   } boxes[] = {{20, 60, 6}, {30, 100, 8}, {12, 217, 9}, {40, 77.7, 12}};
   for (const auto& box : boxes) {
-    const Geometry g = geometry_of(box.width, box.height, box.tile, 11);
+    const State s = system_of(box.width, box.height, box.tile, 11);
     for (const int ranks : {2, 3, 5}) {
       std::vector<Strip> strips;
       try {
-        for (int r = 0; r < ranks; ++r) strips.emplace_back(rows_of(g), r, ranks);
+        for (int r = 0; r < ranks; ++r) strips.emplace_back(rows_of(s), r, ranks);
       } catch (const std::invalid_argument&) {
         CHECK(ranks > 2);
         continue;
       }
-      check(strips, g);
+      check(strips, s);
     }
   }
 }
 
-void check_tiling(const std::vector<Strip>& strips, const Geometry& g) {
+void check_tiling(const std::vector<Strip>& strips, const State& s) {
+  const Geometry& g = s.geometry;
   int rows = 0, tile_rows = 0;
   for (std::size_t r = 0; r < strips.size(); ++r) {
     const Strip& above = strips[(r + 1) % strips.size()];
@@ -63,23 +65,24 @@ void check_tiling(const std::vector<Strip>& strips, const Geometry& g) {
 }  // namespace
 
 TEST("the first strips are the rows of the grid, each once") {
-  for_each_division([](const std::vector<Strip>& strips, const Geometry& g) {
-    check_tiling(strips, g);
-    const auto first = first_strips(rows_of(g), static_cast<int>(strips.size()));
+  for_each_division([](const std::vector<Strip>& strips, const State& s) {
+    check_tiling(strips, s);
+    const auto first = first_strips(rows_of(s), static_cast<int>(strips.size()));
     for (std::size_t r = 0; r < strips.size(); ++r) CHECK_EQUAL(first[r], strips[r].first_row());
     CHECK_EQUAL(first[0], 0);
-    CHECK_EQUAL(first.back(), g.cells[1]);
+    CHECK_EQUAL(first.back(), s.geometry.cells[1]);
   });
 }
 
 TEST("over ten thousand cycles the strips tile the rows, and neighbors agree on what crosses") {
-  for_each_division([](std::vector<Strip>& strips, const Geometry& g) {
+  for_each_division([](std::vector<Strip>& strips, const State& s) {
+    const equal_disks::Geometry g = equal_disks::geometry_of(s);
     const std::size_t ranks = strips.size();
     for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
-      const Draw draw = draw_cycle(g, cycle);
+      const equal_disks::Draw draw = draw_cycle(g, cycle);
       std::vector<Crossing> crossing;
       for (Strip& strip : strips) crossing.push_back(strip.advance(draw.shift_cells[1]));
-      check_tiling(strips, g);
+      check_tiling(strips, s);
       for (std::size_t r = 0; r < ranks; ++r) {
         const Crossing &here = crossing[r], &above = crossing[(r + 1) % ranks];
         CHECK_EQUAL(here.to_above, above.from_below);
@@ -93,19 +96,20 @@ TEST("over ten thousand cycles the strips tile the rows, and neighbors agree on 
 }
 
 TEST("over ten thousand cycles a tile's old rows are in the strip or in what crosses to it") {
-  for_each_division([](std::vector<Strip>& strips, const Geometry& g) {
+  for_each_division([](std::vector<Strip>& strips, const State& s) {
+    const equal_disks::Geometry g = equal_disks::geometry_of(s);
     for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
-      const Draw draw = draw_cycle(g, cycle);
+      const equal_disks::Draw draw = draw_cycle(g, cycle);
       for (Strip& strip : strips) {
         const int old_rows = strip.rows();
         const Crossing crossing = strip.advance(draw.shift_cells[1]);
-        const Draw local = local_draw(strip, draw);
+        const equal_disks::Draw local = equal_disks::local_draw(strip, draw);
         const int lowest = strip.margin() - crossing.from_below,
                   highest = strip.margin() + old_rows + crossing.from_above;
         int waiting_below = 0, waiting_above = 0;
         for (int t = 0; t < strip.tile_rows(); ++t) {
-          const Part part = part_of(strip, g, t);
-          const TileBounds b = tile_bounds(part, part.first_tile);
+          const equal_disks::StripView part = equal_disks::view_of(strip, s, t);
+          const equal_disks::TileBounds b = tile_bounds(part, part.first_tile);
           // land() reads from a tile's first row to two beyond its last own one.
           const int first = b.first[1] + local.shift_cells[1], last = first + b.size[1] + 1;
           CHECK(first >= lowest && last < highest);
@@ -129,7 +133,7 @@ TEST("the tiles of a grid are its columns and rows, each once") {
                   of_tiles[2] = {axis ? 1 : tiles, axis ? tiles : 1};
         int next = 0;
         for (int tile = 0; tile < tiles; ++tile) {
-          const TileBounds b = tile_bounds(of_cells, of_tiles, tile);
+          const equal_disks::TileBounds b = equal_disks::tile_bounds(of_cells, of_tiles, tile);
           CHECK_EQUAL(b.first[axis], next);
           CHECK(b.size[axis] >= cells / tiles && b.size[axis] <= cells / tiles + 1);
           next += b.size[axis];
@@ -139,9 +143,9 @@ TEST("the tiles of a grid are its columns and rows, each once") {
 }
 
 TEST("a shift of the grid is an even number of units within the box") {
-  const Geometry g = geometry_of(20, 60, 6, 12);
+  const equal_disks::Geometry g = equal_disks::geometry_of(system_of(20, 60, 6, 12));
   for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
-    const Draw draw = draw_cycle(g, cycle);
+    const equal_disks::Draw draw = draw_cycle(g, cycle);
     for (int a = 0; a < 2; ++a) {
       CHECK(draw.shift_cells[a] >= 0 && draw.shift_cells[a] < g.cells[a]);
       CHECK(draw.shift_rest[a] >= 0 && draw.shift_rest[a] < 2 * g.half[a]);

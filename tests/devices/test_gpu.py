@@ -232,7 +232,7 @@ def test_an_array_is_read_after_the_work_of_the_stream_that_it_names(cupy, proto
 
 @pytest.fixture(scope="module")
 def watch(tmp_path_factory) -> Path:
-    """tests/cxx/gpu/watch.cu, compiled."""
+    """tests/cxx/gpu/chain_watchdog.cu, compiled."""
     nvcc = shutil.which("nvcc")
     if nvcc is None:
         pytest.skip("no nvcc")
@@ -241,7 +241,7 @@ def watch(tmp_path_factory) -> Path:
     subprocess.run(
         [
             *(nvcc, "-std=c++20", "-arch=native", "--expt-relaxed-constexpr"),
-            *("-I", plugins, "-o", program, ROOT / "tests" / "cxx" / "gpu" / "watch.cu"),
+            *("-I", plugins, "-o", program, ROOT / "tests" / "cxx" / "gpu" / "chain_watchdog.cu"),
             *(plugins / "core" / "runtime" / name for name in ("watchdog.cpp", "devices.cu")),
         ],
         check=True,

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from dpd_decks import DECKS, resident
+from dpd_scripts import SCRIPTS, resident
 from hard_disks import lattice
 from lammps_host import needs_lammps, run_lammps
 from machine import GPU
@@ -29,11 +29,11 @@ def copied(output: str) -> np.ndarray:
 
 
 @needs_lammps
-@pytest.mark.parametrize("name", DECKS)
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_a_thousand_steps_of_dpd_copy_nothing(name, tmp_path):
     # From the random start: lists are built often, and get more room.
-    deck = DECKS[name].replace("timestep 0.01", "timestep 0.002") + resident("cuda")
-    run = run_lammps(deck + "thermo 0\nrun 100\nrun 1000 pre no\n", tmp_path)
+    script = SCRIPTS[name].replace("timestep 0.01", "timestep 0.002") + resident("cuda")
+    run = run_lammps(script + "thermo 0\nrun 100\nrun 1000 pre no\n", tmp_path)
     ((_, _, _), (in_steps, steps, _)) = copied(run.output)
     assert steps == 1000
     assert in_steps < A_FEW
@@ -41,11 +41,11 @@ def test_a_thousand_steps_of_dpd_copy_nothing(name, tmp_path):
 
 @needs_lammps
 def test_who_reads_pays(tmp_path):
-    deck = DECKS["several types"] + resident("cuda")
+    script = SCRIPTS["several types"] + resident("cuda")
     # Pressure and temperature need velocities, a dump and the end of a run need everything. Each
     # value is a float64, images are three int32.
     end = "thermo 100\nrun 1000\ndump d all custom 100 dump x y z\nrun 1000\n"
-    thermo, dump = copied(run_lammps(deck + end, tmp_path).output)
+    thermo, dump = copied(run_lammps(script + end, tmp_path).output)
     atoms = 1028
     assert thermo[0] < 11 * A_FEW and dump[0] < 11 * A_FEW
     assert thermo[2] == pytest.approx(10 * atoms * 24 + atoms * 60 + atoms * 4, rel=0.1)

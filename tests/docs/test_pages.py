@@ -1,4 +1,4 @@
-"""README and documentation: links, commands, snippets, decks; nothing public is left out."""
+"""README and documentation: links, commands, snippets, scripts; nothing public is left out."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import inspect
 import re
 import shlex
 import sys
+from collections.abc import Callable
+from functools import partial
 from importlib.metadata import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import typer
 from commands import SMALL as SMALL_RUNS
 from commands import summary_of
 from documents import PAGES, ROOT, anchors, blocks, commands, links, name, section
@@ -50,22 +53,41 @@ def test_links_lead_somewhere(page):
 # ---- commands ------------------------------------------------------------------------------------
 
 COMMAND = re.compile(r"(?:^|\s)manymove ((?!=)[a-z].*)")
+BENCHMARK = re.compile(r"(?:^|\s)python -m benchmarks ([a-z].*)")
 
 
-def arguments(page: Path) -> list[list[str]]:
-    """The arguments of each command `manymove` on the page."""
-    found = [COMMAND.search(line) for line in commands(page) if not line.startswith("cmake")]
+def arguments(page: Path, command: re.Pattern[str] = COMMAND) -> list[list[str]]:
+    """The arguments of each command `manymove`, or of another one, on the page."""
+    found = [command.search(line) for line in commands(page) if not line.startswith("cmake")]
     return [shlex.split(match.group(1)) for match in found if match]
+
+
+def assert_known(
+    page: Path, words: list[str], run: Callable[[list[str]], int], capsys: Any
+) -> None:
+    """The command exists, and has the options that the page names."""
+    assert run([words[0], "--help"]) == 0
+    known = set(re.findall(r"--[\w-]+", capsys.readouterr().out))
+    used = {word.partition("=")[0] for word in words if word.startswith("--")}
+    assert used <= known, f"{name(page)}: {words[0]} has no {used - known}"
 
 
 @pytest.mark.parametrize("page", having(PAGES, arguments))
 def test_commands_and_options_exist(page, capsys):
     for words in arguments(page):
-        command = [word for word in words[: 2 if words[0] == "bench" else 1] if word[0] != "-"]
-        assert run([*command, "--help"]) == 0
-        known = set(re.findall(r"--[\w-]+", capsys.readouterr().out))
-        used = {word.partition("=")[0] for word in words if word.startswith("--")}
-        assert used <= known, f"{name(page)}: manymove {' '.join(command)} has no {used - known}"
+        assert_known(page, words, run, capsys)
+
+
+@pytest.mark.parametrize("page", having(PAGES, partial(arguments, command=BENCHMARK)))
+def test_benchmarks_and_their_options_exist(page, capsys):
+    """Lists of values are read as well; nothing is timed."""
+    from benchmarks.cli import app
+    from benchmarks.cli import run as bench
+
+    parsers = typer.main.get_command(app).commands
+    for words in arguments(page, BENCHMARK):
+        assert_known(page, words, bench, capsys)
+        parsers[words[0]].make_context(words[0], words[1:])
 
 
 # Options that make a command short: the last one counts.
@@ -113,7 +135,7 @@ def test_extras_and_targets_exist(page):
 @pytest.mark.parametrize(
     "page", having([p for p in PAGES if p.parent.name != "benchmarks"], commands)
 )
-def test_scripts_and_decks_in_commands_exist(page):
+def test_scripts_in_commands_exist(page):
     for line in commands(page):
         for word in re.findall(r"(?:python|-in) (examples/\S+)", line):
             assert (ROOT / word).exists(), word
@@ -162,7 +184,7 @@ def test_python_snippets_run(page, tmp_path, monkeypatch):
             exec(code, scope)
 
 
-# ---- decks ---------------------------------------------------------------------------------------
+# ---- input scripts -------------------------------------------------------------------------------
 
 STYLE_PAGES = {
     f"{kind} {style}": ROOT
@@ -248,13 +270,13 @@ mass * 14.0
 """
 
 
-def decks(page: Path) -> list[str]:
-    """The examples of a page, each of them completed to a short deck."""
+def scripts(page: Path) -> list[str]:
+    """The examples of a page, each of them completed to a short input script."""
     text = "\n".join(re.findall(r"^ {4}(.*)|^$", section(page, "Examples"), re.MULTILINE))
-    return [deck(part.splitlines()) for part in re.split(r"\n{2,}", text.strip())]
+    return [script(part.splitlines()) for part in re.split(r"\n{2,}", text.strip())]
 
 
-def deck(lines: list[str]) -> str:
+def script(lines: list[str]) -> str:
     if not _core.cuda_devices():
         lines = [line for line in lines if "device cuda" not in line]
     text = "\n".join(re.sub(r"^run .*", "", line) for line in lines)
@@ -286,7 +308,7 @@ def deck(lines: list[str]) -> str:
 @pytest.mark.parametrize("style", STYLE_PAGES)
 def test_examples_of_lammps_styles_run(style, tmp_path):
     kind, _, full_name = style.partition(" ")
-    for text in decks(STYLE_PAGES[style]):
+    for text in scripts(STYLE_PAGES[style]):
         assert full_name in text
         output = run_lammps(text, tmp_path).output
         assert "Loop time" in output, f"{kind}: {output}"
@@ -296,7 +318,7 @@ def test_examples_of_lammps_styles_run(style, tmp_path):
 @pytest.mark.parametrize(
     "page", having(GUIDES, lambda page: any(b.language == "lammps" for b in blocks(page)))
 )
-def test_decks_run(page, tmp_path):
+def test_scripts_run(page, tmp_path):
     for block in blocks(page):
         if block.language == "lammps":
             assert "Loop time" in run_lammps(block.text, tmp_path).output
@@ -308,7 +330,8 @@ def test_every_lammps_style_has_a_page_with_its_keywords(style):
     text = page.read_text()
     for heading in ("Syntax", "Examples", "Description", "Restrictions", "Default"):
         assert section(page, heading).strip(), f"{name(page)} lacks {heading}"
-    source = (ROOT / "lammps_ext/src" / SOURCES[style]).read_text()
+    (file,) = (ROOT / "lammps_ext/src").rglob(SOURCES[style])
+    source = file.read_text()
     keywords = re.findall(r'(?:key|keyword|word|value) [!=]= "([a-z_]+)"', source)
     keywords += re.findall(r'strcmp\(arg\[\w+\], "([a-z_]+)"\)', source)
     for keyword in keywords:

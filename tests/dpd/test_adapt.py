@@ -8,10 +8,10 @@ import re
 
 import numpy as np
 import pytest
-from dpd_decks import (
+from dpd_scripts import (
     BONDS,
-    DECKS,
     END,
+    SCRIPTS,
     assert_close,
     assert_stays,
     compare,
@@ -31,17 +31,19 @@ OF_PARTICLES = "variable of_particles equal c_thermo_temp\n"
 # The force of the adapted coefficient at half the cutoff.
 WRITE = "pair_write 1 1 2 r 0.5 0.9 table soft\n"
 ADAPTED = {
-    "one type": DECKS["one type"] + RAMP.format(1, "* *"),
-    "several types": DECKS["several types"] + RAMP.format(2, "1 2"),
-    "friction": DECKS["several types"] + RAMP.format(3, "* *").replace("dpd a", "dpd gamma"),
-    "exponent": DECKS["one type"]
+    "one type": SCRIPTS["one type"] + RAMP.format(1, "* *"),
+    "several types": SCRIPTS["several types"] + RAMP.format(2, "1 2"),
+    "friction": SCRIPTS["several types"] + RAMP.format(3, "* *").replace("dpd a", "dpd gamma"),
+    "exponent": SCRIPTS["one type"]
     + RAMP.format(3, "* *").replace("dpd a", "dpd weight_exponent").replace("20+0.5", "1+0.05"),
     "bonds": system()
     + fluid()
     + BONDS.replace("manymove/harmonic", "harmonic")
     + RAMP.format(2, "1 1")
     + "fix b all adapt 3 bond harmonic k 1 v_f\n",
-    "thermostat": DECKS["bonds"] + RAMP.format(2, "1 1") + "fix v all temp/berendsen 1.3 0.9 0.5\n",
+    "thermostat": SCRIPTS["bonds"]
+    + RAMP.format(2, "1 1")
+    + "fix v all temp/berendsen 1.3 0.9 0.5\n",
 }
 
 
@@ -92,9 +94,9 @@ def assert_coefficient(run, expected):
 
 
 def test_an_ended_run_leaves_the_coefficients_of_its_last_step(device, tmp_path):
-    deck = ADAPTED["one type"] + resident(device) + "timer timeout 0:00:01\nrun 100000000\n"
-    deck += 'variable reached equal step\nprint "reached ${reached}"\n'
-    run = run_lammps(deck + WRITE, tmp_path)
+    script = ADAPTED["one type"] + resident(device) + "timer timeout 0:00:01\nrun 100000000\n"
+    script += 'variable reached equal step\nprint "reached ${reached}"\n'
+    run = run_lammps(script + WRITE, tmp_path)
     (reached,) = map(int, re.findall(r"reached (\d+)", run.output))
     assert 0 < reached < 100000000
     assert_coefficient(run, 20 + 0.5 * reached)
@@ -104,25 +106,27 @@ def test_an_ended_run_leaves_the_coefficients_of_its_last_step(device, tmp_path)
 def test_before_its_first_step_an_ended_run_leaves_the_coefficients_of_the_setup(
     how, expected, device, tmp_path
 ):
-    deck = ADAPTED["one type"].replace("adapt 1 ", "adapt 100000000 ") + resident(device)
-    deck += f"run 7\ntimer timeout 0:00:01\nrun 1000000000 {how}\n"
-    run = run_lammps(deck + WRITE, tmp_path)
+    script = ADAPTED["one type"].replace("adapt 1 ", "adapt 100000000 ") + resident(device)
+    script += f"run 7\ntimer timeout 0:00:01\nrun 1000000000 {how}\n"
+    run = run_lammps(script + WRITE, tmp_path)
     assert_stays(run)
     assert_coefficient(run, 20 + 0.5 * expected)
 
 
 def test_coefficients_out_of_range_are_an_error(device, tmp_path):
-    deck = DECKS["one type"] + "variable f equal 1/(step-5)^2\nfix a all adapt 5 pair manymove/dpd "
-    deck += "gamma * * v_g\nvariable g equal 3-step\n" + resident(device)
-    run = run_lammps(deck + "run 8\n", tmp_path, fails=True)
+    script = (
+        SCRIPTS["one type"] + "variable f equal 1/(step-5)^2\nfix a all adapt 5 pair manymove/dpd "
+    )
+    script += "gamma * * v_g\nvariable g equal 3-step\n" + resident(device)
+    run = run_lammps(script + "run 8\n", tmp_path, fails=True)
     assert "coefficients of types 1 and 1 are out of range" in run.output, run.output
 
 
 @on_gpu
 @pytest.mark.parametrize("every", [1, 50])
 def test_particles_are_not_copied(every, tmp_path):
-    deck = DECKS["one type"] + RAMP.format(every, "* *") + resident("cuda")
-    run = run_lammps(deck + "thermo 0\nrun 100\nrun 400 pre no\n", tmp_path)
+    script = SCRIPTS["one type"] + RAMP.format(every, "* *") + resident("cuda")
+    run = run_lammps(script + "thermo 0\nrun 100\nrun 400 pre no\n", tmp_path)
     found = re.findall(
         r"verlet: (\d+) bytes between host and device in (\d+) steps, (\d+) for", run.output
     )

@@ -1,4 +1,4 @@
-"""The bilayer example: its start, its deck, and what it makes of tensions and heights."""
+"""The bilayer example: its start, its input script, and what it makes of tensions and heights."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_short_run(bilayer, tmp_path):
 
 
 @needs_lammps
-def test_the_deck_runs_with_the_style_of_lammps(bilayer, tmp_path):
+def test_the_script_runs_with_the_style_of_lammps(bilayer, tmp_path):
     result = bilayer.run(options(tmp_path, "dpd"), 1.25, 5.0, 0, 100)
     log = (tmp_path / "area_1.25.log").read_text()
     assert "pair dpd, perpetual" in log and "manymove/dpd" not in log.split("read_data")[1]

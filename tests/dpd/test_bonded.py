@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 from dpd_chains import ANGLES, STYLES, chain_data, chains
-from dpd_decks import (
+from dpd_scripts import (
     END,
     STAYS,
     TOLERANCE,
@@ -39,10 +39,10 @@ BONDED = THERMO.replace("press", "press ebond eangle")
 @pytest.mark.parametrize(("bond", "angle"), KINDS[:-1])
 def test_forces_energies_and_stresses_are_those_of_lammps(bond, angle, device, tmp_path):
     # Nothing else acts, and a step is so short that particles move only by rounding.
-    deck = chains(chain_data(tmp_path), bond, angle, law="0.0 0.0").replace("0.005", "1e-15")
+    script = chains(chain_data(tmp_path), bond, angle, law="0.0 0.0").replace("0.005", "1e-15")
     end = BONDED + "thermo 1\nrun 1\n" + END
-    host = run_lammps(deck + end, tmp_path)
-    ours = run_lammps(deck + resident(device) + end, tmp_path)
+    host = run_lammps(script + end, tmp_path)
+    ours = run_lammps(script + resident(device) + end, tmp_path)
     assert_stays(ours)
     assert_close(pick(ours, "fx", "fy", "fz"), pick(host, "fx", "fy", "fz"), 5e-14)
     for name in ("E_bond", "E_angle", "Pxx", "Pyy", "Pzz", "Pxy", "Pxz", "Pyz"):
@@ -53,10 +53,10 @@ def test_forces_energies_and_stresses_are_those_of_lammps(bond, angle, device, t
 @pytest.mark.parametrize("precision", ["double", "mixed"])
 @pytest.mark.parametrize(("bond", "angle"), KINDS)
 def test_a_few_steps_are_those_of_the_host(bond, angle, precision, device, tmp_path):
-    deck = chains(chain_data(tmp_path), bond, angle).replace("double", precision)
+    script = chains(chain_data(tmp_path), bond, angle).replace("double", precision)
     end = BONDED + "thermo 3\nrun 6\n" + END
-    host = run_lammps(deck + end, tmp_path)
-    ours = run_lammps(deck + resident(device) + end, tmp_path)
+    host = run_lammps(script + end, tmp_path)
+    ours = run_lammps(script + resident(device) + end, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, TOLERANCE[precision])
 
@@ -80,19 +80,19 @@ def test_bonds_and_angles_on_several_ranks(bond, angle, processors, newton, devi
 
 @pytest.mark.parametrize("factors", ["0 0 0", "0 0.3 0.7", "0.5 0 1", "1 1 0.2"])
 def test_special_bonds_with_angles(factors, device, tmp_path):
-    deck = chains(chain_data(tmp_path), special=f"special_bonds lj {factors}")
+    script = chains(chain_data(tmp_path), special=f"special_bonds lj {factors}")
     end = BONDED + "thermo 3\nrun 6\n" + END
-    host = run_lammps(deck + end, tmp_path)
-    ours = run_lammps(deck + resident(device) + end, tmp_path)
+    host = run_lammps(script + end, tmp_path)
+    ours = run_lammps(script + resident(device) + end, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-10)
 
 
 @pytest.mark.parametrize("threads", [2, 5])
 def test_the_number_of_threads_does_not_change_a_bit(threads, tmp_path):
-    deck = chains(chain_data(tmp_path), "fene", "harmonic")
+    script = chains(chain_data(tmp_path), "fene", "harmonic")
     one, many = (
-        run_lammps(deck + resident("cpu", f"threads {n}") + BONDED + "run 20\n" + END, tmp_path)
+        run_lammps(script + resident("cpu", f"threads {n}") + BONDED + "run 20\n" + END, tmp_path)
         for n in (1, threads)
     )
     assert (state(many) == state(one)).all()
@@ -101,10 +101,11 @@ def test_the_number_of_threads_does_not_change_a_bit(threads, tmp_path):
 
 
 def test_looking_does_not_change_the_trajectory(device, tmp_path):
-    deck = chains(chain_data(tmp_path), "fene", "cosine") + resident(device)
+    script = chains(chain_data(tmp_path), "fene", "cosine") + resident(device)
     stress = "compute s all stress/atom NULL\ndump s all custom 5 s id c_s[1] c_s[4]\n"
     runs = [
-        run_lammps(deck + more + "run 40\n" + END, tmp_path) for more in ("", "thermo 1\n", stress)
+        run_lammps(script + more + "run 40\n" + END, tmp_path)
+        for more in ("", "thermo 1\n", stress)
     ]
     for run in runs[1:]:
         assert (state(run) == state(runs[0])).all()
@@ -112,13 +113,13 @@ def test_looking_does_not_change_the_trajectory(device, tmp_path):
 
 def test_stresses_of_particles_sum_to_the_pressure(device, tmp_path):
     # They are computed by LAMMPS' styles, the pressure by the engine.
-    deck = chains(chain_data(tmp_path)) + resident(device)
-    deck += "compute s all stress/atom NULL virial\ncompute sum all reduce sum c_s[1] c_s[5]\n"
-    deck += (
+    script = chains(chain_data(tmp_path)) + resident(device)
+    script += "compute s all stress/atom NULL virial\ncompute sum all reduce sum c_s[1] c_s[5]\n"
+    script += (
         "compute v all pressure NULL virial\nthermo_style custom step c_v[1] c_v[5] c_sum[*] vol\n"
     )
-    deck += "thermo_modify format float %.16g norm no\nthermo 5\nrun 10\n"
-    run = run_lammps(deck, tmp_path)
+    script += "thermo_modify format float %.16g norm no\nthermo 5\nrun 10\n"
+    run = run_lammps(script, tmp_path)
     assert_stays(run)
     table = run.thermo()
     for pressure, stress in (("c_v[1]", "c_sum[1]"), ("c_v[5]", "c_sum[2]")):
@@ -127,14 +128,14 @@ def test_stresses_of_particles_sum_to_the_pressure(device, tmp_path):
 
 
 def test_restart_continues(device, tmp_path):
-    deck = chains(chain_data(tmp_path), "fene", "harmonic") + resident(device) + BONDED
-    whole = run_lammps(deck + "restart 8 half\nrun 16\n", tmp_path)
+    script = chains(chain_data(tmp_path), "fene", "harmonic") + resident(device) + BONDED
+    whole = run_lammps(script + "restart 8 half\nrun 16\n", tmp_path)
     resumed = run_lammps(
         f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
         f"special_bonds lj 0 0.5 1\n{resident(device)}{BONDED}fix nve all nve\nrun 8\n{END}",
         tmp_path,
     )
-    again = run_lammps(deck + "run 8\nrun 8\n" + END, tmp_path)
+    again = run_lammps(script + "run 8\nrun 8\n" + END, tmp_path)
     assert_stays(resumed)
     assert_close(state(resumed), state(again), 1e-9)
 
@@ -154,18 +155,18 @@ PAIR += "create_bonds single/bond 1 1 2\n"
 @pytest.mark.parametrize("length", [1.2, 1.9])
 def test_a_stretched_fene_bond_is_a_warning(length, device, tmp_path):
     # 0.1 is the least argument of the logarithm.
-    deck = PAIR.replace("LENGTH", str(3 + length)) + THERMO
-    host = run_lammps(deck + "run 3\n" + END, tmp_path)
-    ours = run_lammps(deck + resident(device) + "run 3\n" + END, tmp_path)
+    script = PAIR.replace("LENGTH", str(3 + length)) + THERMO
+    host = run_lammps(script + "run 3\n" + END, tmp_path)
+    ours = run_lammps(script + resident(device) + "run 3\n" + END, tmp_path)
     assert "manymove/verlet: FENE bond too long before step 3: a bond of atom 2" in ours.output
     assert_close(state(ours), state(host), 1e-13)
     assert abs(pick(ours, "fx")).max() == pytest.approx(length * 30 / 0.1)
 
 
 def test_a_broken_fene_bond_is_an_error(device, tmp_path):
-    deck = PAIR.replace("LENGTH", "4.9").replace("timestep 1e-09", "timestep 0.01")
-    deck += "set atom 2 vx 20\n" + resident(device)
-    run = run_lammps(deck + "run 10\n", tmp_path, fails=True)
+    script = PAIR.replace("LENGTH", "4.9").replace("timestep 1e-09", "timestep 0.01")
+    script += "set atom 2 vx 20\n" + resident(device)
+    run = run_lammps(script + "run 10\n", tmp_path, fails=True)
     assert "bad FENE bond: a bond of particle 2 was longer than twice" in run.output
 
 
@@ -214,7 +215,7 @@ def trimers(tmp_path_factory):
     """Restart file of 1,000 stiff trimers at random places."""
     folder = tmp_path_factory.mktemp("trimers")
     (folder / "trimer").write_text(TRIMER)
-    deck = f"""
+    script = f"""
 units lj
 atom_style angle
 comm_modify vel yes
@@ -228,15 +229,15 @@ velocity all create 1.0 13 loop geom
 {TRIMERS}
 write_restart start
 """
-    return run_lammps(deck, folder).directory / "start"
+    return run_lammps(script, folder).directory / "start"
 
 
 # The ends of an angle are farther apart than cutoff and skin.
 @pytest.mark.parametrize("cutoff", ["", "cutoff 2.2"])
 def test_ranks_know_the_ends_of_wide_angles(cutoff, trimers, device, tmp_path):
     start = f"comm_modify vel yes {cutoff}\nread_restart {trimers}\n{TRIMERS}{resident(device)}"
-    deck = start + BONDED + "thermo 10\nrun 20\n" + END
-    one, many = run_lammps(deck, tmp_path), run_lammps(deck, tmp_path, ranks=2)
+    script = start + BONDED + "thermo 10\nrun 20\n" + END
+    one, many = run_lammps(script, tmp_path), run_lammps(script, tmp_path, ranks=2)
     assert_stays(many)
     assert_close(state(many), state(one), 1e-8)
     for name in ("E_bond", "E_angle", "Press", "Pxy"):
@@ -245,7 +246,7 @@ def test_ranks_know_the_ends_of_wide_angles(cutoff, trimers, device, tmp_path):
 
 def test_an_angle_beyond_the_reach_of_a_rank_is_an_error(device, tmp_path):
     # The ends fly apart, one on each rank. Twice the cutoff and skin is allowed.
-    deck = one_type(
+    script = one_type(
         "create_atoms 1 single 7.8 4 4\ncreate_atoms 1 single 7.9 4 4\n"
         "create_atoms 1 single 8.2 4 4\nset atom 1 vx -1.0\nset atom 3 vx 1.0",
         box="block 0 16 0 8 0 8",
@@ -255,8 +256,8 @@ def test_an_angle_beyond_the_reach_of_a_rank_is_an_error(device, tmp_path):
         timestep=0.05,
         bonds="angle/types 1 extra/angle/per/atom 1 extra/special/per/atom 2",
     )
-    deck += "angle_style cosine\nangle_coeff 1 0.0\ncreate_bonds single/angle 1 1 2 3\n"
-    run = run_lammps(deck + resident(device) + "run 90\n", tmp_path, ranks=2, fails=True)
+    script += "angle_style cosine\nangle_coeff 1 0.0\ncreate_bonds single/angle 1 1 2 3\n"
+    run = run_lammps(script + resident(device) + "run 90\n", tmp_path, ranks=2, fails=True)
     text = r"an angle of particle [13] reaches farther at step (\d+) than 2.4, the distance"
     found = re.search(text, run.output)
     assert found and int(found[1]) > 44, run.output
@@ -270,17 +271,17 @@ OTHERS = {
 
 @pytest.mark.parametrize("commands", OTHERS, ids=OTHERS.get)
 def test_other_styles_are_named(commands, tmp_path):
-    deck = chains(chain_data(tmp_path)) + commands + "\n" + resident("cpu")
-    output = run_lammps(deck + "run 2\n", tmp_path).output
+    script = chains(chain_data(tmp_path)) + commands + "\n" + resident("cpu")
+    output = run_lammps(script + "run 2\n", tmp_path).output
     assert f"on the device: {OTHERS[commands]}. Pair forces are computed on cpu" in output
 
 
 @on_gpu
 @pytest.mark.parametrize(("bond", "angle"), KINDS[:-1])
 def test_cpu_and_gpu_give_the_same_bits(bond, angle, tmp_path):
-    deck = chains(chain_data(tmp_path), bond, angle) + BONDED
+    script = chains(chain_data(tmp_path), bond, angle) + BONDED
     cpu, cuda = (
-        run_lammps(deck + resident(device) + "run 300\n" + END, tmp_path)
+        run_lammps(script + resident(device) + "run 300\n" + END, tmp_path)
         for device in ("cpu", "cuda")
     )
     assert STAYS in cuda.output  # FENE bonds of this start are too long, which is a warning

@@ -76,8 +76,8 @@ def test_threads_of_ranks_do_not_change_the_trajectory(tmp_path):
     for threads in (1, 4):
         options = ["--steps", 100, "--ranks", 2, "--threads", threads]
         assert dpd_command(tmp_path / str(threads), *options) == 0
-    deck = (tmp_path / "4" / "in.dpd").read_text()
-    assert re.search(r"precision double threads 2$", deck, re.MULTILINE)
+    script = (tmp_path / "4" / "in.dpd").read_text()
+    assert re.search(r"precision double threads 2$", script, re.MULTILINE)
     assert summary_of(tmp_path / "4")["threads"] == 4
     one, four = (tmp_path / name / "final.data" for name in ("1", "4"))
     assert one.read_bytes() == four.read_bytes()

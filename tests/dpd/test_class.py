@@ -19,8 +19,8 @@ from lammps_host import needs_lammps
 from processes import SOON
 
 import manymove
+from benchmarks import dpd_variants
 from manymove import DPDFluid
-from manymove.bench import dpd_variants
 from manymove.dpd import job, replica
 from manymove.lammps import host
 

@@ -1,4 +1,4 @@
-"""`manymove dpd`: a deck, a run, a summary."""
+"""`manymove dpd`: an input script, a run, a summary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lammps_host import needs_lammps
 
 from manymove import cli
 from manymove.dpd import job, messages, model
-from manymove.dpd.replica import Settings, deck
+from manymove.dpd.replica import Settings, input_script
 
 
 @needs_lammps
@@ -63,7 +63,7 @@ def test_without_a_gpu_auto_is_the_cpu(tmp_path, monkeypatch):
 
 
 @needs_lammps
-def test_the_deck_keeps_its_particles_on_the_device(tmp_path, monkeypatch):
+def test_the_script_keeps_its_particles_on_the_device(tmp_path, monkeypatch):
     """With the engine that does on threads what the GPU's does."""
     few = {"particles": 600, "steps": 20, "equilibrate": 20, "precision": "double"}
     monkeypatch.setattr(model, "run_style", lambda *_: "verlet")
@@ -78,7 +78,7 @@ def test_the_deck_keeps_its_particles_on_the_device(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("steps", "every"), [(2, 1), (50, 5), (1000, 10), (10**6, 1000)])
 def test_records_are_some_steps_apart(steps, every):
-    assert f"fix records all print {every} " in deck(Settings(particles=300, steps=steps))
+    assert f"fix records all print {every} " in input_script(Settings(particles=300, steps=steps))
 
 
 @needs_lammps
@@ -169,7 +169,7 @@ def test_an_error_of_lammps_is_passed_on(tmp_path):
         ),
         (
             "ERROR: Run style manymove/verlet: device cuda is not available: this build has no "
-            "CUDA; use device cpu (src/resident_verlet.cpp:94)",
+            "CUDA; use device cpu (src/resident/resident_verlet.cpp:94)",
             "device cuda is not available: this build has no CUDA; use device cpu",
         ),
     ],

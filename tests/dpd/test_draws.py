@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 import pytest
-from dpd_decks import STAYS, resident
+from dpd_scripts import STAYS, resident
 from lammps_host import Run, needs_lammps, run_lammps
 
 from manymove import _core
@@ -60,14 +60,14 @@ def draws(run: Run) -> list[list[int]]:
 
 @pytest.fixture(params=["verlet", "engine", "two ranks", "engine on two ranks"])
 def lammps(request, device, tmp_path):
-    """Runs a deck with LAMMPS' own verlet or with an engine."""
+    """Runs an input script with LAMMPS' own verlet or with an engine."""
     engine = resident(device) if "engine" in request.param else ""
     if device == "cuda" and not engine:
         pytest.skip("the same on the CPU")
 
-    def run(deck: str) -> list[list[int]]:
+    def run(script: str) -> list[list[int]]:
         ranks = 2 if "two ranks" in request.param else 1
-        done = run_lammps(deck.replace("OUTPUT", OUTPUT + engine), tmp_path, ranks)
+        done = run_lammps(script.replace("OUTPUT", OUTPUT + engine), tmp_path, ranks)
         assert (STAYS in done.output) == (engine != "")
         return draws(done)
 
@@ -133,8 +133,8 @@ def test_restart_files_within_a_run(lammps, tmp_path):
 
 
 def test_restart_files_without_the_number_of_the_draw_continue_from_their_step(tmp_path):
-    deck = f"{PAIR}{OUTPUT}\nrun 2\nrun 0\nrun 0\nwrite_restart state\n"
-    folder = run_lammps(deck, tmp_path).directory
+    script = f"{PAIR}{OUTPUT}\nrun 2\nrun 0\nrun 0\nwrite_restart state\n"
+    folder = run_lammps(script, tmp_path).directory
     whole = (folder / "state").read_bytes()
     at = whole.index(struct.pack("<dddd", -1, 1, 1, 1))
     settings = whole[at + 8 : at + 8 + 3 * 8 + 3 * 4]
@@ -146,8 +146,8 @@ def test_restart_files_without_the_number_of_the_draw_continue_from_their_step(t
 
 
 def test_damaged_numbers_of_draws_are_refused(tmp_path):
-    deck = f"{PAIR}{OUTPUT}\nrun 2\nwrite_restart state\n"
-    folder = run_lammps(deck, tmp_path).directory
+    script = f"{PAIR}{OUTPUT}\nrun 2\nwrite_restart state\n"
+    folder = run_lammps(script, tmp_path).directory
     whole = (folder / "state").read_bytes()
     at = whole.index(struct.pack("<dddd", -1, 1, 1, 1)) + 8 + 3 * 8 + 3 * 4
     assert whole[at : at + 16] == struct.pack("<qq", 2, 0)

@@ -101,8 +101,8 @@ def test_bad_input_is_named(commands, tmp_path):
 @pytest.mark.parametrize(("hybrid", "gamma"), [("hybrid/overlay", 0), ("hybrid", 4.5)])
 def test_one_seed_is_enough_where_one_style_has_random_forces(hybrid, gamma, tmp_path):
     """Without friction there is no noise, and in hybrid the last pair_coeff holds."""
-    deck = START + TWO.format(hybrid, gamma).replace("* * manymove/dpd/", "1 1 manymove/dpd/")
-    run_lammps(deck + "run 1\n", tmp_path)
+    script = START + TWO.format(hybrid, gamma).replace("* * manymove/dpd/", "1 1 manymove/dpd/")
+    run_lammps(script + "run 1\n", tmp_path)
 
 
 def test_atoms_need_tags(tmp_path):
@@ -132,21 +132,21 @@ def little_memory(monkeypatch):
 @limits_address_space
 def test_threads_that_the_system_does_not_give(little_memory, tmp_path):
     little_memory(3_000_000)  # of which each thread's stack takes 8,192
-    deck = START + GOOD.replace("1.0 7", "1.0 7 threads 3000") + "run 0\n"
-    run = run_lammps(deck, tmp_path, fails=True)
+    script = START + GOOD.replace("1.0 7", "1.0 7 threads 3000") + "run 0\n"
+    run = run_lammps(script, tmp_path, fails=True)
     assert re.search(r"manymove/dpd: the system gives only \d+ of 3000 threads", run.output)
 
 
 @pytest.mark.parametrize(
-    "deck",
+    "script",
     [
         GOOD.replace("1.0 7", "1.0 7 threads 5000"),
         GOOD + "run_style manymove/verlet device cpu threads 5000\n",
     ],
     ids=["pair style", "run style"],
 )
-def test_more_threads_than_any_machine_has(deck, tmp_path):
-    run = run_lammps(START + deck + "run 1\n", tmp_path, fails=True)
+def test_more_threads_than_any_machine_has(script, tmp_path):
+    run = run_lammps(START + script + "run 1\n", tmp_path, fails=True)
     assert re.search("ERROR.*threads must be at most 4096, got 5000", run.output)
 
 
@@ -154,9 +154,9 @@ def test_more_threads_than_any_machine_has(deck, tmp_path):
 def test_memory_that_the_system_does_not_give(little_memory, tmp_path):
     # 2,300 neighbors each: the list takes 0.15 GB, the contributions of a wave 1.5 GB.
     little_memory(1_200_000)
-    deck = START.replace("random 20", "random 32000")
-    deck += GOOD.replace("1.0 7", "1.0 7 threads 2") + "neigh_modify one 10000\nrun 0\n"
-    run = run_lammps(deck, tmp_path, fails=True)
+    script = START.replace("random 20", "random 32000")
+    script += GOOD.replace("1.0 7", "1.0 7 threads 2") + "neigh_modify one 10000\nrun 0\n"
+    run = run_lammps(script, tmp_path, fails=True)
     assert "manymove/dpd: out of memory for" in run.output, run.output
 
 
@@ -164,9 +164,9 @@ def test_memory_that_the_system_does_not_give(little_memory, tmp_path):
 def test_memory_that_the_threads_of_an_engine_do_not_get(little_memory, tmp_path):
     # Full lists: twice as long as LAMMPS' own, 0.3 GB.
     little_memory(700_000)
-    deck = START.replace("random 20", "random 32000") + GOOD
-    deck += "neigh_modify one 10000\nrun_style manymove/verlet device cpu threads 2\nrun 1\n"
-    run = run_lammps(deck, tmp_path, fails=True)
+    script = START.replace("random 20", "random 32000") + GOOD
+    script += "neigh_modify one 10000\nrun_style manymove/verlet device cpu threads 2\nrun 1\n"
+    run = run_lammps(script, tmp_path, fails=True)
     assert "manymove/verlet on cpu: out of memory for 32000 atoms" in run.output, run.output
 
 
@@ -182,8 +182,8 @@ def test_memory_that_the_threads_of_an_engine_do_not_get(little_memory, tmp_path
 def test_bad_bond_coefficients(coefficients, message, tmp_path):
     start = START.replace("units lj", "units lj\natom_style bond")
     start = start.replace("create_box 2 box", "create_box 2 box bond/types 1")
-    deck = f"{start}bond_style manymove/harmonic\nbond_coeff {coefficients}\n"
-    assert re.search(message, run_lammps(deck, tmp_path, fails=True).output)
+    script = f"{start}bond_style manymove/harmonic\nbond_coeff {coefficients}\n"
+    assert re.search(message, run_lammps(script, tmp_path, fails=True).output)
 
 
 # LAMMPS' own messages about its sources.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from documents import SUPPORT
-from dpd_decks import END, fluid, resident, state, system
+from dpd_scripts import END, fluid, resident, state, system
 from lammps_host import Run, needs_lammps, run_lammps, start_lammps
 from machine import on_gpu
 from processes import Job
@@ -37,7 +37,7 @@ def gpus(request: pytest.FixtureRequest) -> dict[str, str]:
     return {"CUDA_VISIBLE_DEVICES": ",".join(visible[: request.param])}
 
 
-def deck(ranks: int, transport: str, atoms: int = 3000, width: float = 10) -> str:
+def script(ranks: int, transport: str, atoms: int = 3000, width: float = 10) -> str:
     way = f"transport {transport}" if ranks > 1 else ""
     box = f"block 0 {width} 0 {width} 0 {width}"
     return system(box, atoms) + fluid("mixed") + resident("cuda", way)
@@ -58,7 +58,7 @@ def faults(
 
 @on_gpu
 def test_a_fault_of_the_gpu_ends_a_run(tmp_path):
-    ((seconds, error),) = faults(deck(1, ""), "trap", 0, 1, {}, tmp_path).values()
+    ((seconds, error),) = faults(script(1, ""), "trap", 0, 1, {}, tmp_path).values()
     assert seconds < 10
     assert re.search("CUDA: .*unspecified launch failure", error), error
 
@@ -67,7 +67,7 @@ def test_a_fault_of_the_gpu_ends_a_run(tmp_path):
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_fault_of_one_gpu_is_told_by_every_rank(transport, rank, gpus, tmp_path):
     # Where two ranks share a GPU, the fault of one process may end the other's context as well.
-    errors = faults(deck(2, transport), "trap", rank, 2, gpus, tmp_path)
+    errors = faults(script(2, transport), "trap", rank, 2, gpus, tmp_path)
     assert max(seconds for seconds, _ in errors.values()) < 15
     assert len({error for _, error in errors.values()}) == 1, errors
     error = errors[0][1]
@@ -78,7 +78,7 @@ def test_a_fault_of_one_gpu_is_told_by_every_rank(transport, rank, gpus, tmp_pat
 
 @pytest.mark.whole_gpu
 def test_memory_that_one_rank_lacks_is_an_error_of_all(gpus, tmp_path):
-    text = deck(2, "auto", atoms=400_000, width=51)
+    text = script(2, "auto", atoms=400_000, width=51)
     errors = faults(text, "full", 1, 2, gpus, tmp_path)
     (error,) = {error for _, error in errors.values()}
     assert re.search("out of memory|has no .* MB left", error), error
@@ -94,14 +94,14 @@ def test_a_particle_that_one_rank_refuses_is_an_error_of_all(device, tmp_path):
 # ---- silence and suspension ----
 
 
-def long_deck(transport: str, steps: int) -> str:
-    text = deck(2, transport) + "thermo 50\nthermo_modify flush yes\n"
+def long_script(transport: str, steps: int) -> str:
+    text = script(2, transport) + "thermo 50\nthermo_modify flush yes\n"
     return f"{text}run {steps}\n{END}"
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_rank_that_is_stopped_is_named(transport, gpus, tmp_path):
-    job = start_lammps(long_deck(transport, 100_000_000), tmp_path, 2, 200, **LIMITS, **gpus)
+    job = start_lammps(long_script(transport, 100_000_000), tmp_path, 2, 200, **LIMITS, **gpus)
     job.send(signal.SIGSTOP, last_only=True)
     said = job.failure()
     silent = rf"rank [01] of 2 has been silent for {TIMEOUT} s \(MANYMOVE_TIMEOUT\)"
@@ -111,7 +111,7 @@ def test_a_rank_that_is_stopped_is_named(transport, gpus, tmp_path):
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_job_that_is_stopped_for_longer_than_the_limit_goes_on(transport, gpus, tmp_path):
     shared = "," not in gpus["CUDA_VISIBLE_DEVICES"] and transport != "host"
-    text = long_deck(transport, 2000 if shared else 20_000)  # ranks that share a GPU take turns
+    text = long_script(transport, 2000 if shared else 20_000)  # ranks that share a GPU take turns
     whole, stopped = (
         start_lammps(text, tmp_path / name, 2, 200, **LIMITS, **gpus)
         for name in ("whole", "stopped")

@@ -147,9 +147,9 @@ def test_structure_and_diffusion_are_those_of_lammps(lammps_fluid, tmp_path):
 @pytest.mark.parametrize(("exponent", "gamma"), [(0.25, 3.0), (0.5, 4.5), (2.0, 30.0)])
 def test_any_exponent_keeps_the_temperature(exponent, gamma, tmp_path):
     # Small steps, so that the integrator's own error is small.
-    deck = groot_warren("manymove/dpd", 4000, 0.005, f"weight_exponent {exponent}")
-    deck = deck.replace("25.0 4.5", f"25.0 {gamma}")
-    temperature = settled(run_lammps(deck, tmp_path), "Temp")
+    script = groot_warren("manymove/dpd", 4000, 0.005, f"weight_exponent {exponent}")
+    script = script.replace("25.0 4.5", f"25.0 {gamma}")
+    temperature = settled(run_lammps(script, tmp_path), "Temp")
     assert temperature[1] < 5e-3
     assert temperature[0] == pytest.approx(1, abs=0.004 + 7 * temperature[1])
 
@@ -159,24 +159,24 @@ def test_any_exponent_keeps_the_temperature(exponent, gamma, tmp_path):
 def test_momentum_is_conserved(ranks, newton, precision, tmp_path):
     # Velocities of the center of mass: rounding of sums of 1,372 velocities, 1e-16 each and step.
     # A million steps: docs/benchmarks/results, of examples/dpd/momentum.py.
-    deck = f"newton {newton}\n" + groot_warren("manymove/dpd", 200, tail=f"precision {precision}")
-    table = run_lammps(deck, tmp_path, ranks).thermo()
+    script = f"newton {newton}\n" + groot_warren("manymove/dpd", 200, tail=f"precision {precision}")
+    table = run_lammps(script, tmp_path, ranks).thermo()
     assert (table["Atoms"] == ATOMS).all()
     for name in ("v_px", "v_py", "v_pz"):
         assert np.abs(table[name]).max() < 1e-13
 
 
-def test_the_same_deck_gives_the_same_trajectory(tmp_path):
-    deck = groot_warren("manymove/dpd", 200)
-    first, second = (run_lammps(deck, tmp_path, 2).thermo() for _ in range(2))
+def test_the_same_script_gives_the_same_trajectory(tmp_path):
+    script = groot_warren("manymove/dpd", 200)
+    first, second = (run_lammps(script, tmp_path, 2).thermo() for _ in range(2))
     assert all((first[name] == second[name]).all() for name in first)
 
 
 @pytest.mark.parametrize("style", ["manymove/dpd", "dpd"])
-def test_the_deck_runs_with_the_name_changed(style, tmp_path):
-    deck = ROOT / "examples" / "dpd" / "in.dpd"
+def test_the_script_runs_with_the_name_changed(style, tmp_path):
+    script = ROOT / "examples" / "dpd" / "in.dpd"
     variables = f"variable edge index 6\nvariable steps index 300\nvariable style index {style}\n"
-    run = run_lammps(variables + deck.read_text(), tmp_path)
+    run = run_lammps(variables + script.read_text(), tmp_path)
     assert f"pair {style}, perpetual" in run.output
     table = {name: values[len(values) // 2 :].mean() for name, values in run.thermo().items()}
     # 648 particles, four samples: a few per cent

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from dpd_decks import assert_close, one_type, plain_fluid, two_types
+from dpd_scripts import assert_close, one_type, plain_fluid, two_types
 from lammps_host import DUMP, THERMO, Run, needs_lammps, run_lammps
 from machine import runnable_simd_levels
 
@@ -89,8 +89,8 @@ def test_mixed_precision_is_float32_per_pair(tmp_path):
 @pytest.mark.parametrize("setup", ["orthogonal", "triclinic", "fractional special_bonds"])
 def test_ranks_draw_the_same_random_numbers(setup, tmp_path):
     start, pairs, more = SETUPS[setup]
-    deck = start + pairs("manymove/dpd", 1.0, "precision double") + more + END
-    alone = run_lammps(deck + "write_restart state\n", tmp_path)
+    script = start + pairs("manymove/dpd", 1.0, "precision double") + more + END
+    alone = run_lammps(script + "write_restart state\n", tmp_path)
     again = f"read_restart {alone.directory / 'state'}\ncomm_modify vel yes\n"
     if "bonds" in setup:
         again += "special_bonds lj 0.3 0.5 0.7\n"
@@ -102,11 +102,11 @@ def test_ranks_draw_the_same_random_numbers(setup, tmp_path):
 
 @pytest.mark.parametrize("precision", ["mixed", "double"])
 def test_simd_levels_give_the_same_bits(precision, tmp_path, monkeypatch):
-    deck = system() + EXPONENTS.replace("double", precision) + END
+    script = system() + EXPONENTS.replace("double", precision) + END
     results = []
     for level in runnable_simd_levels():
         monkeypatch.setenv("MANYMOVE_SIMD", level)
-        results.append(run_lammps(deck, tmp_path).forces())
+        results.append(run_lammps(script, tmp_path).forces())
     for other in results[1:]:
         assert (other == results[0]).all()
 
@@ -199,13 +199,13 @@ V = np.array([1.3, 0.4, -0.7])
 @pytest.mark.parametrize("exponent", [0.0, 0.25, 0.5, 1.0, 1.7, 3.0])
 def test_force_between_two_particles(exponent, precision, tmp_path):
     a, gamma, temperature, cutoff, seed, step = 18.0, 4.5, 0.7, 1.1, 99, 12345
-    deck = f"""
+    script = f"""
 pair_style manymove/dpd {temperature} 1.0 {seed} precision {precision}
 pair_coeff 1 1 {a} {gamma} {cutoff} weight_exponent {exponent}
 reset_timestep {step}
 run 0
 """
-    force = run_lammps(two_particles(R, V) + deck, tmp_path).forces()
+    force = run_lammps(two_particles(R, V) + script, tmp_path).forces()
     distance = np.linalg.norm(R)
     direction, w = R / distance, 1 - distance / cutoff
     xi = float(_core.dpd.noise(seed, step, np.uint32([1]), np.uint32([2]))[0])
@@ -257,8 +257,8 @@ run 0
 
 
 def test_particles_in_one_place_feel_no_force(tmp_path):
-    deck = "pair_style manymove/dpd 1.0 1.0 7\npair_coeff * * 25.0 4.5\nrun 0\n"
-    run = run_lammps(two_particles(np.zeros(3), V) + deck, tmp_path)
+    script = "pair_style manymove/dpd 1.0 1.0 7\npair_coeff * * 25.0 4.5\nrun 0\n"
+    run = run_lammps(two_particles(np.zeros(3), V) + script, tmp_path)
     assert (run.forces() == 0).all()
     assert run.thermo()["PotEng"] == pytest.approx(12.5)
 

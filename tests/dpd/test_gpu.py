@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from dpd_decks import (
+from dpd_scripts import (
     BONDS,
-    DECKS,
     END,
+    SCRIPTS,
     assert_stays,
     fluid,
     one_type,
@@ -48,20 +48,20 @@ pair_coeff * * -40.0 25.0 4.5 1.0 0.75
 # What changes velocities or coefficients from step to step.
 RAMP = "variable f equal 20+0.05*step\nfix a all adapt 1 pair manymove/dpd a 1 2 v_f\n"
 CHANGES = {
-    "berendsen": DECKS["bonds"] + "fix v all temp/berendsen 1.3 0.9 0.5\n",
-    "rescale": DECKS["several types"] + "fix v all temp/rescale 1 1.3 0.9 0.001 0.7\n",
-    "momentum": DECKS["walls and body forces"] + "fix v all momentum 2 linear 1 0 1 rescale\n",
-    "several changes": DECKS["several types"]
+    "berendsen": SCRIPTS["bonds"] + "fix v all temp/berendsen 1.3 0.9 0.5\n",
+    "rescale": SCRIPTS["several types"] + "fix v all temp/rescale 1 1.3 0.9 0.001 0.7\n",
+    "momentum": SCRIPTS["walls and body forces"] + "fix v all momentum 2 linear 1 0 1 rescale\n",
+    "several changes": SCRIPTS["several types"]
     + "group some id 1:300\nfix v some temp/berendsen 1.3 1.3 0.2\ncompute t all temp\n"
     + "fix_modify v temp t\nfix w all temp/rescale 3 1 1 0.01 0.8\n",
-    "adapted": DECKS["several types"] + RAMP,
-    "adapted and scaled": DECKS["bonds"] + RAMP + "fix v all temp/berendsen 1.3 0.9 0.5\n",
+    "adapted": SCRIPTS["several types"] + RAMP,
+    "adapted and scaled": SCRIPTS["bonds"] + RAMP + "fix v all temp/berendsen 1.3 0.9 0.5\n",
 }
 # Rates at which the box flips a few times in 300 steps.
 CUBE = "prism 0 7 0 7 0 7 0 0 0"
 SHEARED = {
-    name: deck + f"fix shear all deform 1 xy erate {rate} remap v\n"
-    for name, deck, rate in (
+    name: script + f"fix shear all deform 1 xy erate {rate} remap v\n"
+    for name, script, rate in (
         ("shear", system(CUBE) + fluid(), 1.1),
         ("shear of one type", one_type("create_atoms 1 random 1028 11 NULL", CUBE, SEED), -0.9),
         ("shear with bonds", system(CUBE) + fluid() + BONDS, 0.7),
@@ -75,7 +75,7 @@ SHEARED["sllod"] = SHEARED["shear"] + (
     "unfix nve\nfix nve all nvt/sllod temp 1.2 1.2 0.3 tchain 3\n"
 )
 SYSTEMS = {
-    **DECKS,
+    **SCRIPTS,
     **NARROW,
     **CHANGES,
     **SHEARED,
@@ -107,8 +107,8 @@ def test_cpu_and_gpu_give_the_same_trajectory_to_the_last_bit(name, tmp_path):
 )
 def test_forces_of_pairs_add_up_to_zero_exactly_in_mixed_precision(name, tmp_path):
     # They are integers times a power of two.
-    deck = SYSTEMS[name].replace("precision double", "precision mixed")
-    run = run_lammps(deck + resident("cuda") + "run 20\n" + END, tmp_path)
+    script = SYSTEMS[name].replace("precision double", "precision mixed")
+    run = run_lammps(script + resident("cuda") + "run 20\n" + END, tmp_path)
     assert_stays(run)
     force = pick(run, "fx", "fy", "fz")
     assert abs(force).max() > 10
@@ -129,9 +129,11 @@ def test_forces_of_pairs_add_up_to_zero_exactly_in_mixed_precision(name, tmp_pat
 )
 def test_steps_in_one_kernel_are_those_in_kernels_of_their_own(box, atoms, in_one_kernel, tmp_path):
     create = f"create_atoms 1 random {atoms} 11 NULL"
-    deck = one_type(create, box, "1.0 1.0 4711 precision mixed", "10.0 4.5")
-    deck += "velocity all create 1.0 5 loop all\n" + resident("cuda")
-    runs = [run_lammps(deck + f"thermo {every}\nrun 60\n" + END, tmp_path) for every in (60, 20, 1)]
+    script = one_type(create, box, "1.0 1.0 4711 precision mixed", "10.0 4.5")
+    script += "velocity all create 1.0 5 loop all\n" + resident("cuda")
+    runs = [
+        run_lammps(script + f"thermo {every}\nrun 60\n" + END, tmp_path) for every in (60, 20, 1)
+    ]
     for run in runs:
         assert_stays(run)
         assert (state(run) == state(runs[0])).all()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dpd_decks import (
+from dpd_scripts import (
     END,
     assert_close,
     assert_stays,
@@ -34,8 +34,8 @@ def forces(run, step: int) -> np.ndarray:
 @pytest.mark.parametrize("precision", ["double", "mixed"])
 def test_forces_are_friction_and_independent_uniform_noise(precision, device, tmp_path):
     steps = 12
-    deck = IDEAL.replace("PRECISION", precision) + BATH + resident(device) + EACH_STEP
-    run = run_lammps(deck + f"run {steps}\n", tmp_path)
+    script = IDEAL.replace("PRECISION", precision) + BATH + resident(device) + EACH_STEP
+    run = run_lammps(script + f"run {steps}\n", tmp_path)
     assert_stays(run)
     type = pick(run, "type", file="each")[:, 0]
     friction = np.where(type == 1, 1.0, 2.0 / 3)[:, None] / 0.5
@@ -64,8 +64,8 @@ def test_forces_are_friction_and_independent_uniform_noise(precision, device, tm
 
 def test_other_seeds_fixes_and_runs_have_other_numbers(device, tmp_path):
     def numbers(bath: str, more: str = "run 3\n") -> np.ndarray:
-        deck = IDEAL.replace("PRECISION", "double") + bath + resident(device) + EACH_STEP
-        return forces(run_lammps(deck + more, tmp_path), -1)
+        script = IDEAL.replace("PRECISION", "double") + bath + resident(device) + EACH_STEP
+        return forces(run_lammps(script + more, tmp_path), -1)
 
     first = numbers(BATH)
     assert (numbers(BATH) == first).all()
@@ -83,10 +83,10 @@ def test_temperature_and_pressure_are_those_of_lammps(device, tmp_path):
     # of 0.2; 7.5 standard errors of a difference are exceeded in 1e-8 of the runs.
     results = []
     for style in ("", resident(device)):
-        deck = system(atoms=700, timestep=0.02) + fluid("mixed").replace(" 4.5", " 0")
-        deck = deck.replace(" 3.0 1.2", " 0 1.2").replace(" 6.0 0.9", " 0 0.9")
-        deck += "fix l all langevin 1.2 1.2 0.2 7 scale 2 2\n" + style + THERMO
-        run = run_lammps(deck + "thermo 0\nrun 300\nthermo 5\nrun 3000\n", tmp_path)
+        script = system(atoms=700, timestep=0.02) + fluid("mixed").replace(" 4.5", " 0")
+        script = script.replace(" 3.0 1.2", " 0 1.2").replace(" 6.0 0.9", " 0 0.9")
+        script += "fix l all langevin 1.2 1.2 0.2 7 scale 2 2\n" + style + THERMO
+        run = run_lammps(script + "thermo 0\nrun 300\nthermo 5\nrun 3000\n", tmp_path)
         results.append(run)
     assert_stays(results[1])
     for column in ("Temp", "Press", "PotEng"):
@@ -101,9 +101,9 @@ def test_temperature_and_pressure_are_those_of_lammps(device, tmp_path):
 @pytest.mark.parametrize("bath", ["0.5 2.5", "v_t 1.0"])
 def test_ramped_temperatures(bath, device, tmp_path):
     # The temperature follows within the period of 0.05 (five steps).
-    deck = "variable t equal 0.5+2*elapsed/1000\n" + IDEAL.replace("PRECISION", "double")
-    deck += f"fix l all langevin {bath} 0.05 7\n" + resident(device) + THERMO
-    run = run_lammps(deck + "thermo 1\nrun 1000\n", tmp_path)
+    script = "variable t equal 0.5+2*elapsed/1000\n" + IDEAL.replace("PRECISION", "double")
+    script += f"fix l all langevin {bath} 0.05 7\n" + resident(device) + THERMO
+    run = run_lammps(script + "thermo 1\nrun 1000\n", tmp_path)
     assert_stays(run)
     temperature = run.thermo()["Temp"][1:].reshape(10, -1).mean(axis=1)
     target = 0.5 + 2 * (np.arange(10) + 0.5) / 10
@@ -132,9 +132,9 @@ def test_looking_does_not_change_the_trajectory(device, tmp_path):
 def test_looking_does_not_change_the_trajectory_of_ranks_that_heat_up(device, tmp_path):
     # Particles leave their neighbors sooner than the steps before let expect. The steps that are
     # repeated on a GPU have the temperatures of their own course.
-    deck = COURSE.replace("langevin 0.5 1.5 0.5 7", "langevin 0.5 80 0.05 7") + resident(device)
+    script = COURSE.replace("langevin 0.5 1.5 0.5 7", "langevin 0.5 80 0.05 7") + resident(device)
     runs = [
-        run_lammps(deck + f"thermo {every}\nrun 20\n" + END, tmp_path, ranks=2)
+        run_lammps(script + f"thermo {every}\nrun 20\n" + END, tmp_path, ranks=2)
         for every in (20, 5, 1)
     ]
     for run in runs:
@@ -154,11 +154,11 @@ def test_several_ranks(device, tmp_path):
     # LAMMPS draws the forces of step 0 by rank: the runs begin from one restart file, at rest.
     start = COURSE + resident(device) + "run 5\nwrite_data start nocoeff\n"
     data = run_lammps(start, tmp_path).directory / "start"
-    deck = f"units lj\natom_style bond\ncomm_modify vel yes\nread_data {data}\n" + fluid()
-    deck += "timestep 0.01\nneighbor 0.3 bin\nfix nve all nve\n"
-    deck += "fix l all langevin 0 0 0.5 7\nrun 0\nfix l all langevin 0 1.5 0.5 7\n"
-    deck += "variable f equal 0.3*sin(step/9)\nfix a all addforce v_f 0 0.1\n" + resident(device)
-    runs = [run_lammps(deck + "run 20\n" + END, tmp_path, ranks) for ranks in (1, 2, 4)]
+    script = f"units lj\natom_style bond\ncomm_modify vel yes\nread_data {data}\n" + fluid()
+    script += "timestep 0.01\nneighbor 0.3 bin\nfix nve all nve\n"
+    script += "fix l all langevin 0 0 0.5 7\nrun 0\nfix l all langevin 0 1.5 0.5 7\n"
+    script += "variable f equal 0.3*sin(step/9)\nfix a all addforce v_f 0 0.1\n" + resident(device)
+    runs = [run_lammps(script + "run 20\n" + END, tmp_path, ranks) for ranks in (1, 2, 4)]
     for run in runs:
         assert_stays(run)
         assert_close(state(run), state(runs[0]), 1e-9)
@@ -167,9 +167,9 @@ def test_several_ranks(device, tmp_path):
 @on_gpu
 @pytest.mark.parametrize("precision", ["double"])
 def test_cpu_and_gpu_give_the_same_bits(precision, tmp_path):
-    deck = COURSE.replace("precision double", f"precision {precision}")
+    script = COURSE.replace("precision double", f"precision {precision}")
     cpu, cuda = (
-        run_lammps(deck + resident(device) + "run 100\n" + END, tmp_path)
+        run_lammps(script + resident(device) + "run 100\n" + END, tmp_path)
         for device in ("cpu", "cuda")
     )
     assert_stays(cuda)
@@ -177,6 +177,6 @@ def test_cpu_and_gpu_give_the_same_bits(precision, tmp_path):
 
 
 def test_a_negative_temperature_is_an_error(tmp_path):
-    deck = COURSE + "variable t equal 1-elapsed/10\nfix n all langevin v_t 1 1 3\n"
+    script = COURSE + "variable t equal 1-elapsed/10\nfix n all langevin v_t 1 1 3\n"
     with pytest.raises(AssertionError, match="negative temperature"):
-        run_lammps(deck + resident("cpu") + "run 20\n", tmp_path)
+        run_lammps(script + resident("cpu") + "run 20\n", tmp_path)

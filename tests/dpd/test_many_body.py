@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from dpd_decks import (
+from dpd_scripts import (
     BONDS,
     END,
     STAYS,
@@ -153,11 +153,11 @@ def test_the_force_is_the_gradient_of_the_energy(tmp_path):
                     f"group one id {atom}\ndisplace_atoms one move {shift} units box\n"
                     "group one delete\nrun 0\n"
                 )
-    deck = two_types("prism 0 4 0 4.2 0 4 0.5 0.3 -0.2", 400) + "velocity all set 0 0 0\n"
+    script = two_types("prism 0 4 0 4.2 0 4 0.5 0.3 -0.2", 400) + "velocity all set 0 0 0\n"
     law = TWO_LAWS.replace(" weight_exponent 0.5", "").replace(" weight_exponent 1.7", "")
     bonds = BONDS.replace("0.0 0.5 1.0", "0.2 0.5 1.0").replace("manymove/harmonic", "harmonic")
     run = run_lammps(
-        deck + many_body(law=law) + bonds + THERMO + DUMP + "run 0\n" + "".join(moves), tmp_path
+        script + many_body(law=law) + bonds + THERMO + DUMP + "run 0\n" + "".join(moves), tmp_path
     )
     force = run.forces(frame=0)
     index = {int(k): n for n, k in enumerate(run.dump(frame=0)["id"])}
@@ -170,13 +170,13 @@ def test_the_force_is_the_gradient_of_the_energy(tmp_path):
 
 def test_without_b_it_is_manymove_dpd_to_the_last_bit(device, tmp_path):
     # So are friction and noise, whose moments the tests of manymove/dpd check.
-    deck = system(atoms=900)
+    script = system(atoms=900)
     ours = many_body(1.3, DOUBLE + " weight_exponent 0.6", "pair_coeff * * 25 0 4.5 1.0 0.75\n")
     dpd = "pair_style manymove/dpd 1.3 1.0 4711 precision double weight_exponent 0.6\n"
     dpd += "pair_coeff * * 25 4.5\n"
     for where in ("", resident(device)):
         one, two = (
-            run_lammps(deck + pair + where + "run 20\n" + END, tmp_path) for pair in (ours, dpd)
+            run_lammps(script + pair + where + "run 20\n" + END, tmp_path) for pair in (ours, dpd)
         )
         if where:
             assert (state(one) == state(two)).all()
@@ -185,7 +185,7 @@ def test_without_b_it_is_manymove_dpd_to_the_last_bit(device, tmp_path):
 
 
 WALLS = "fix walls all manymove/wall zlo 0.02 zhi 6.97\nfix down all addforce 0.1 0 -0.2\n"
-DECKS = {
+SCRIPTS = {
     "one type": system(atoms=1400) + many_body(1.0),
     "two types": system(atoms=1400) + many_body(1.0, law=TWO_LAWS),
     "triclinic": system("prism 0 7 0 7.5 0 7 2 1 -1.5", 1400) + many_body(1.0, law=TWO_LAWS),
@@ -203,33 +203,33 @@ DECKS = {
 AGAIN = "neighbor 0.3 bin\ntimestep 0.01\nfix nve all nve\n"
 
 
-@pytest.mark.parametrize("name", DECKS)
+@pytest.mark.parametrize("name", SCRIPTS)
 def test_a_few_steps_are_those_of_the_host(name, device, tmp_path):
-    ours, host = compare(DECKS[name], THERMO + "thermo 5\nrun 10\n", device, tmp_path)
+    ours, host = compare(SCRIPTS[name], THERMO + "thermo 5\nrun 10\n", device, tmp_path)
     assert_same_steps(ours, host, 1e-10)
 
 
 def test_forces_come_from_the_engine_where_the_host_moves_the_particles(device, tmp_path):
-    deck = DECKS["two types"] + "fix tie all spring/self 0.1\n"
+    script = SCRIPTS["two types"] + "fix tie all spring/self 0.1\n"
     end = THERMO + "thermo 5\nrun 10\n" + END
-    ours = run_lammps(deck + resident(device) + end, tmp_path)
+    ours = run_lammps(script + resident(device) + end, tmp_path)
     assert "Pair forces are computed on" in ours.output
-    assert_same_steps(ours, run_lammps(deck + end, tmp_path), 1e-10)
+    assert_same_steps(ours, run_lammps(script + end, tmp_path), 1e-10)
 
 
 def test_mixed_precision(device, tmp_path):
     for name in ("one type", "bonds"):
-        deck = DECKS[name].replace(DOUBLE, "precision mixed")
-        ours, _ = compare(deck, THERMO + "run 5\n", device, tmp_path)
-        exact = run_lammps(DECKS[name] + THERMO + "run 5\n" + END, tmp_path)
+        script = SCRIPTS[name].replace(DOUBLE, "precision mixed")
+        ours, _ = compare(script, THERMO + "run 5\n", device, tmp_path)
+        exact = run_lammps(SCRIPTS[name] + THERMO + "run 5\n" + END, tmp_path)
         assert_same_steps(ours, exact, 2e-5)
 
 
-def restarted(deck: str, tmp_path) -> str:
-    """The deck with the atoms that one rank creates."""
-    start = run_lammps(deck + "write_restart start\n", tmp_path).directory / "start"
+def restarted(script: str, tmp_path) -> str:
+    """The input script with the atoms that one rank creates."""
+    start = run_lammps(script + "write_restart start\n", tmp_path).directory / "start"
     more = ("newton", "fix walls", "fix down")
-    kept = [line for line in deck.splitlines() if line.startswith(more)]
+    kept = [line for line in script.splitlines() if line.startswith(more)]
     return "\n".join([f"comm_modify vel yes\nread_restart {start}", AGAIN, *kept, ""])
 
 
@@ -237,9 +237,9 @@ def restarted(deck: str, tmp_path) -> str:
 def test_ranks_and_threads(resides, device, tmp_path):
     where = resident(device) if resides else ""
     end = "run 15\n" + END
-    deck = restarted(DECKS["two types"], tmp_path) + THERMO
-    one = run_lammps(deck + where + end, tmp_path)
-    two = run_lammps(deck + where + end, tmp_path, ranks=2)
+    script = restarted(SCRIPTS["two types"], tmp_path) + THERMO
+    one = run_lammps(script + where + end, tmp_path)
+    two = run_lammps(script + where + end, tmp_path, ranks=2)
     assert_same_steps(two, one, 1e-10)
     if where:
         assert_stays(two)
@@ -248,7 +248,7 @@ def test_ranks_and_threads(resides, device, tmp_path):
         if where
         else "pair_style manymove/mdpd 1 1 4711 precision double threads 3\n" + TWO_LAWS
     )
-    three = run_lammps(deck + threads + end, tmp_path)
+    three = run_lammps(script + threads + end, tmp_path)
     assert (state(three) == state(one)).all()
 
 
@@ -263,11 +263,11 @@ RANKS = [
 
 @pytest.mark.parametrize(("name", "processors", "precision"), RANKS)
 def test_ranks_share_the_box(name, processors, precision, device, tmp_path):
-    deck = restarted(DECKS[name].replace(DOUBLE, f"precision {precision}"), tmp_path)
+    script = restarted(SCRIPTS[name].replace(DOUBLE, f"precision {precision}"), tmp_path)
     ranks = math.prod(int(n) for n in processors.split())
     end = resident(device) + THERMO + "thermo 3\nrun 6\n" + END
-    one = run_lammps(deck + end, tmp_path)
-    many = run_lammps(f"processors {processors}\n" + deck + end, tmp_path, ranks=ranks)
+    one = run_lammps(script + end, tmp_path)
+    many = run_lammps(f"processors {processors}\n" + script + end, tmp_path, ranks=ranks)
     assert_stays(many)
     assert_same_steps(many, one, {"double": 1e-10, "mixed": 3e-5}[precision])
 
@@ -275,7 +275,7 @@ def test_ranks_share_the_box(name, processors, precision, device, tmp_path):
 def test_ranks_lose_nothing_in_a_longer_run(device, tmp_path):
     # A sheared film, whose particles change ranks: the momentum stays zero, and after 300 steps the
     # energy is that of the host, which computes all densities itself.
-    deck = """
+    script = """
 units lj
 comm_modify vel yes
 processors 1 2 2
@@ -293,7 +293,7 @@ fix nve all nve
 """
     energy = THERMO + "thermo 300\nrun {}\n"
     run = run_lammps(
-        deck + many_body(1.0) + resident(device) + energy.format(300)
+        script + many_body(1.0) + resident(device) + energy.format(300)
         + "write_restart last\n" + END,
         tmp_path,
         ranks=4,
@@ -310,17 +310,17 @@ fix nve all nve
 
 
 def test_values_per_atom_and_a_thermostat_keep_the_trajectory(device, tmp_path):
-    deck = DECKS["one type"] + resident(device) + THERMO
+    script = SCRIPTS["one type"] + resident(device) + THERMO
     look = "compute e all pe/atom\ncompute s all reduce sum c_e\nthermo_style custom step pe c_s\n"
-    looked = run_lammps(deck + look + "thermo 2\nrun 6\n" + END, tmp_path)
-    alone = run_lammps(deck + "run 6\n" + END, tmp_path)
+    looked = run_lammps(script + look + "thermo 2\nrun 6\n" + END, tmp_path)
+    alone = run_lammps(script + "run 6\n" + END, tmp_path)
     assert (state(looked) == state(alone)).all()
     assert looked.thermo()["c_s"] == pytest.approx(looked.thermo()["PotEng"], rel=1e-9)
 
 
 def test_a_restart_continues_to_the_last_bit(device, tmp_path):
     # The restart file has all coefficients, and so has a data file.
-    start, where = DECKS["two types"], resident(device)
+    start, where = SCRIPTS["two types"], resident(device)
     whole = run_lammps(start + where + "run 8\nrun 8\n" + END, tmp_path)
     file = tmp_path / "state"
     run_lammps(start + where + f"run 8\nwrite_restart {file}\n", tmp_path)
@@ -337,7 +337,7 @@ def test_a_restart_continues_to_the_last_bit(device, tmp_path):
 
 def test_minimization_uses_the_conservative_force(tmp_path):
     run = run_lammps(
-        DECKS["one type"] + THERMO + "thermo 1000\nminimize 1e-7 1e-7 200 2000\n", tmp_path
+        SCRIPTS["one type"] + THERMO + "thermo 1000\nminimize 1e-7 1e-7 200 2000\n", tmp_path
     )
     energy = run.thermo()["PotEng"]
     assert energy[-1] < energy[0]
@@ -397,7 +397,7 @@ fix nve all nve/limit 0.05
 def test_a_film_has_the_density_and_the_surface_tension_of_the_literature(device, tmp_path):
     # Warren (2003): a liquid of density 6.1 with surface tension 7.5 and hardly any vapor. Six
     # standard errors from eight blocks: a right program fails once in two thousand runs.
-    deck = """
+    script = """
 units lj
 comm_modify vel yes
 region box block 0 6 0 6 0 14
@@ -411,7 +411,7 @@ neighbor 0.4 bin
 fix nve all nve/limit 0.05
 """
     run = run_lammps(
-        deck
+        script
         + many_body(1.0, "precision mixed")
         + resident(device)
         + THERMO
@@ -477,20 +477,20 @@ STAYING = {
 
 @pytest.mark.parametrize("reason", STAYING)
 def test_what_keeps_the_particles_on_the_host(reason, tmp_path):
-    deck = STAYING[reason]
-    host = run_lammps(deck + "run 5\n" + END, tmp_path)
-    ours = run_lammps(deck + resident("cpu") + "run 5\n" + END, tmp_path)
+    script = STAYING[reason]
+    host = run_lammps(script + "run 5\n" + END, tmp_path)
+    ours = run_lammps(script + resident("cpu") + "run 5\n" + END, tmp_path)
     assert WARNING in ours.output and reason in ours.output and STAYS not in ours.output
     assert_close(state(ours), state(host), 1e-10)  # lists are built in each step, and sorted
 
 
 @on_gpu
 def test_cpu_and_gpu_give_the_same_trajectory_to_the_last_bit(tmp_path):
-    decks = {**DECKS, "one lane": system("block 0 28 0 28 0 28", 66_000) + many_body(1.0)}
-    for name, deck in decks.items():
+    scripts = {**SCRIPTS, "one lane": system("block 0 28 0 28 0 28", 66_000) + many_body(1.0)}
+    for name, script in scripts.items():
         steps = 20 if name == "one lane" else 200
         end = THERMO + f"thermo {steps // 4}\nrun {steps}\n" + END
-        cpu, gpu = (run_lammps(deck + resident(d) + end, tmp_path) for d in ("cpu", "cuda"))
+        cpu, gpu = (run_lammps(script + resident(d) + end, tmp_path) for d in ("cpu", "cuda"))
         assert_stays(gpu)
         assert (state(cpu) == state(gpu)).all(), name
         for column, values in cpu.thermo().items():
@@ -500,8 +500,8 @@ def test_cpu_and_gpu_give_the_same_trajectory_to_the_last_bit(tmp_path):
 @on_gpu
 def test_forces_add_up_to_zero_exactly_in_mixed_precision_on_a_gpu(tmp_path):
     for name in ("one type", "two types"):
-        deck = DECKS[name].replace(DOUBLE, "precision mixed")
-        run = run_lammps(deck + resident("cuda") + "run 20\n" + END, tmp_path)
+        script = SCRIPTS[name].replace(DOUBLE, "precision mixed")
+        run = run_lammps(script + resident("cuda") + "run 20\n" + END, tmp_path)
         assert_stays(run)
         force = pick(run, "fx", "fy", "fz")
         assert abs(force).max() > 10
@@ -511,13 +511,13 @@ def test_forces_add_up_to_zero_exactly_in_mixed_precision_on_a_gpu(tmp_path):
 @on_gpu
 def test_the_way_that_densities_take_does_not_change_a_bit(tmp_path):
     # Each rank has particles whose neighbors are all its own: they move while densities travel.
-    deck = system("block 0 14 0 7 0 7", 4200).replace("fix nve all nve\n", "") + many_body(
+    script = system("block 0 14 0 7 0 7", 4200).replace("fix nve all nve\n", "") + many_body(
         1.0, "precision mixed"
     )
-    deck += "fix nve all nve\n"
+    script += "fix nve all nve\n"
     ways = ("", "overlap no", "transport host", "transport shared", "transport peer")
     first, *others = (
-        run_lammps(deck + resident("cuda", way) + "run 60\n" + END, tmp_path, ranks=2)
+        run_lammps(script + resident("cuda", way) + "run 60\n" + END, tmp_path, ranks=2)
         for way in ways
     )
     assert_stays(first)
@@ -531,7 +531,7 @@ def test_two_gpus_have_the_liquid_of_one(tmp_path):
     # Each rank has a GPU of its own if there are several. Single records of 59,292 particles have
     # standard deviations of 0.0034 (sqrt(2 / 3N)) of the temperature and 0.43 of the pressure (1.9
     # of 3,123 particles). Five of the differences: one false alarm in 870,000 seeds.
-    deck = """
+    script = """
 units lj
 comm_modify vel yes
 region box block 0 30 0 18 0 18
@@ -543,11 +543,11 @@ timestep 0.01
 neighbor 0.3 bin
 fix nve all nve/limit 0.05
 """
-    deck += many_body(1.0, "precision mixed") + resident("cuda") + THERMO
+    script += many_body(1.0, "precision mixed") + resident("cuda") + THERMO
     # `fix nve/limit` does not conserve momentum; the second run, which begins with none, must.
-    deck += "thermo 200\nrun 200\nunfix nve\nfix nve all nve\n"
-    deck += "velocity all zero linear\nrun 200\n" + END
-    one, two = (run_lammps(deck, tmp_path, ranks=ranks) for ranks in (1, 2))
+    script += "thermo 200\nrun 200\nunfix nve\nfix nve all nve\n"
+    script += "velocity all zero linear\nrun 200\n" + END
+    one, two = (run_lammps(script, tmp_path, ranks=ranks) for ranks in (1, 2))
     assert_stays(two)
     t, p = ([run.thermo()[name][-1] for run in (one, two)] for name in ("Temp", "Press"))
     assert t[0] == pytest.approx(t[1], abs=5 * math.sqrt(2) * math.sqrt(2 / 3 / 59292))

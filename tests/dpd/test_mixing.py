@@ -1,4 +1,4 @@
-"""The example of two liquids that do not mix: its deck, what it reads, and its formula."""
+"""The example of two liquids that do not mix: its input script, what it reads, and its formula."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def mixing(monkeypatch):
 
 @needs_lammps
 def test_a_short_run(mixing, tmp_path):
-    deck = (HERE / "in.mixing").read_text()
+    script = (HERE / "in.mixing").read_text()
     for name, value in (("settle", 300), ("steps", 800), ("blocks", 4), ("more", 9.0)):
-        deck = f"variable {name} index {value}\n" + deck
-    run = run_lammps(deck, tmp_path)
+        script = f"variable {name} index {value}\n" + script
+    run = run_lammps(script, tmp_path)
     assert "the particles are on" in run.output
     result = mixing.evaluate(run.directory / "profile")
     assert len(result["z"]) == 40

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-import dpd_decks
+import dpd_scripts
 import numpy as np
 import pytest
-from dpd_decks import STAYS, WARNING, assert_close, one_type, plain_fluid, resident
+from dpd_scripts import STAYS, WARNING, assert_close, one_type, plain_fluid, resident
 from lammps_host import DUMP, THERMO, needs_lammps, run_lammps
 from laws import FALSE_ALARM, normal_tail
 
@@ -32,8 +32,8 @@ def system(
     if box == "two dimensions":
         before, flat = f"dimension 2\n{before}", "fix flat all enforce2d\n"
     tail = "precision double" if style == "manymove/dpd" else ""
-    deck = dpd_decks.system(shape, atoms, before, timestep=0.005, bonds="")
-    return deck + plain_fluid(style, temperature, tail) + flat + THERMO + DUMP
+    script = dpd_scripts.system(shape, atoms, before, timestep=0.005, bonds="")
+    return script + plain_fluid(style, temperature, tail) + flat + THERMO + DUMP
 
 
 @pytest.mark.parametrize("newton", ["on", "off"])
@@ -86,8 +86,8 @@ def test_images_of_a_particle_have_random_numbers_of_their_own(tmp_path):
         f"create_atoms 1 single {x} {2 * k + 1} 1\n" for k in range(pairs) for x in (0.25, 0.75)
     )
     box, pair = f"block 0 1 0 {2 * pairs} 0 4", "1.0 0.9 7 precision double"
-    deck = one_type(places, box, pair, "0.0 4.5") + DUMP + "run 0\n"
-    force = run_lammps(deck, tmp_path).forces()
+    script = one_type(places, box, pair, "0.0 4.5") + DUMP + "run 0\n"
+    force = run_lammps(script, tmp_path).forces()
     # The particles' own images, at a distance of 1, are beyond the cutoff.
     weight = math.sqrt(2 * 4.5 / 0.01) * (1 - 0.5 / 0.9)
     squares = (force[::2, 0] / weight) ** 2 / 2
@@ -97,23 +97,25 @@ def test_images_of_a_particle_have_random_numbers_of_their_own(tmp_path):
 
 def test_a_particle_and_its_own_images_leave_each_other_alone(tmp_path):
     for newton in ("on", "off"):
-        deck = system("three narrow edges", 1.0, before=f"newton {newton}")
-        deck = deck.replace("random 3 11 NULL", "single 1 0.2 0.3")
-        deck = deck.replace("create_atoms 2", "# create_atoms 2").replace("velocity", "# velocity")
-        run = run_lammps(deck + "run 2\n", tmp_path)
+        script = system("three narrow edges", 1.0, before=f"newton {newton}")
+        script = script.replace("random 3 11 NULL", "single 1 0.2 0.3")
+        script = script.replace("create_atoms 2", "# create_atoms 2").replace(
+            "velocity", "# velocity"
+        )
+        run = run_lammps(script + "run 2\n", tmp_path)
         assert np.abs(run.forces()).max() < 1e-10
         assert run.thermo()["PotEng"][0] > 1
 
 
 def test_the_temperature_is_that_of_the_fluid(tmp_path):
     """Ten particles in a box of 1.5 cutoffs, over 100 independent stretches of 10 time units."""
-    deck = one_type(
+    script = one_type(
         "create_atoms 1 random 10 5 NULL",
         "block 0 1.5 0 1.5 0 1.5",
         "1.0 1.0 7",
         timestep=0.005,
     )
-    deck += """
+    script += """
 velocity all create 1.0 6 mom yes
 run 2000
 compute t all temp
@@ -122,7 +124,7 @@ variable p equal "abs(vcm(all,x)) + abs(vcm(all,y)) + abs(vcm(all,z))"
 run 200000
 print "momentum $p"
 """
-    run = run_lammps(deck, tmp_path)
+    run = run_lammps(script, tmp_path)
     means = np.loadtxt(run.directory / "temperature")[:, 1]
     assert len(means) == 100
     error = means.std(ddof=1) / math.sqrt(len(means))
@@ -135,9 +137,9 @@ print "momentum $p"
 
 
 def test_the_engines_leave_it_to_the_host(device, tmp_path):
-    deck = system("one narrow edge", 1.0)
-    host = run_lammps(deck + "run 5\n", tmp_path)
-    kept = run_lammps(deck + resident(device) + "run 5\n", tmp_path)
+    script = system("one narrow edge", 1.0)
+    host = run_lammps(script + "run 5\n", tmp_path)
+    kept = run_lammps(script + resident(device) + "run 5\n", tmp_path)
     assert STAYS not in kept.output
     assert f"{WARNING}: the periodic box is 1.7 wide along x, less than twice" in kept.output
     assert (kept.forces() == host.forces()).all()
@@ -145,10 +147,10 @@ def test_the_engines_leave_it_to_the_host(device, tmp_path):
 
 def test_the_reason_for_the_host_is_a_phrase(tmp_path):
     """Another command comes first in the warning, and the box is why its steps need the host."""
-    deck = system("one narrow edge") + "fix again all nve\n" + resident("cpu")
+    script = system("one narrow edge") + "fix again all nve\n" + resident("cpu")
     (warning,) = (
         line
-        for line in run_lammps(deck + "run 0\n", tmp_path).output.splitlines()
+        for line in run_lammps(script + "run 0\n", tmp_path).output.splitlines()
         if WARNING in line
     )
     assert ", because of a periodic box narrower than twice the cutoff along x" in warning

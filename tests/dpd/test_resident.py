@@ -6,11 +6,11 @@ import re
 
 import numpy as np
 import pytest
-from dpd_decks import (
+from dpd_scripts import (
     BONDS,
-    DECKS,
     END,
     NARROW,
+    SCRIPTS,
     STAYS,
     THROWN,
     TOLERANCE,
@@ -33,10 +33,10 @@ pytestmark = needs_lammps
 
 
 @pytest.mark.parametrize("precision", ["double", "mixed"])
-@pytest.mark.parametrize("deck", DECKS)
-def test_a_few_steps_are_those_of_the_host(deck, precision, device, tmp_path):
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_few_steps_are_those_of_the_host(script, precision, device, tmp_path):
     # Forces, energies and pressures after steps long enough to build lists anew.
-    start = DECKS[deck].replace("precision double", f"precision {precision}")
+    start = SCRIPTS[script].replace("precision double", f"precision {precision}")
     end = THERMO + "thermo 3\nrun 6\n" + END
     host = run_lammps(start + end, tmp_path)
     ours = run_lammps(start + resident(device) + end, tmp_path)
@@ -44,12 +44,12 @@ def test_a_few_steps_are_those_of_the_host(deck, precision, device, tmp_path):
     assert_same_steps(ours, host, TOLERANCE[precision])
 
 
-@pytest.mark.parametrize("deck", ["one type", "triclinic", "bonds", "walls and body forces"])
-def test_lists_that_look_ahead_hold_longer_and_miss_nobody(deck, device, tmp_path):
+@pytest.mark.parametrize("script", ["one type", "triclinic", "bonds", "walls and body forces"])
+def test_lists_that_look_ahead_hold_longer_and_miss_nobody(script, device, tmp_path):
     # A pair that is missing in a single step changes the trajectory by far more than rounding.
     end = "run 100\n" + END
-    host = run_lammps(DECKS[deck] + end, tmp_path)
-    ours = run_lammps(DECKS[deck] + resident(device) + end, tmp_path)
+    host = run_lammps(SCRIPTS[script] + end, tmp_path)
+    ours = run_lammps(SCRIPTS[script] + resident(device) + end, tmp_path)
     assert_stays(ours)
     assert_close(state(ours), state(host), 1e-8)
     builds = [
@@ -82,10 +82,10 @@ fix c all ave/chunk 1 1 2 c vx density/number file chunks
 
 
 @pytest.mark.parametrize("precision", ["double", "mixed"])
-@pytest.mark.parametrize("deck", ["several types", "triclinic", "walls and body forces"])
-def test_looking_does_not_change_the_trajectory(deck, precision, device, tmp_path):
-    start = DECKS[deck].replace("precision double", f"precision {precision}") + resident(device)
-    looks = LOOKS + ([] if deck == "triclinic" else [CHUNKS])
+@pytest.mark.parametrize("script", ["several types", "triclinic", "walls and body forces"])
+def test_looking_does_not_change_the_trajectory(script, precision, device, tmp_path):
+    start = SCRIPTS[script].replace("precision double", f"precision {precision}") + resident(device)
+    looks = LOOKS + ([] if script == "triclinic" else [CHUNKS])
     results = []
     for look in looks:
         run = run_lammps(start + look + "run 40\n" + END, tmp_path)
@@ -97,10 +97,10 @@ def test_looking_does_not_change_the_trajectory(deck, precision, device, tmp_pat
 
 # 9,000 particles are several parts for each thread also where they are sorted.
 @pytest.mark.parametrize("precision", ["mixed", "double"])
-@pytest.mark.parametrize("deck", ["walls and body forces", "many"])
-def test_the_number_of_threads_does_not_change_a_bit(deck, precision, tmp_path):
+@pytest.mark.parametrize("script", ["walls and body forces", "many"])
+def test_the_number_of_threads_does_not_change_a_bit(script, precision, tmp_path):
     many = system("block 0 14 0 14 0 15", 9000) + fluid()
-    text = DECKS.get(deck, many).replace("precision double", f"precision {precision}") + THERMO
+    text = SCRIPTS.get(script, many).replace("precision double", f"precision {precision}") + THERMO
     runs = [
         run_lammps(text + resident("cpu", f"threads {n}") + "run 30\n" + END, tmp_path)
         for n in (1, 2, 3, 8)
@@ -111,9 +111,9 @@ def test_the_number_of_threads_does_not_change_a_bit(deck, precision, tmp_path):
 
 
 @pytest.mark.parametrize("precision", ["mixed", "double"])
-@pytest.mark.parametrize("deck", ["several types", "one type", "triclinic", "bonds"])
-def test_simd_levels_give_the_same_bits(deck, precision, tmp_path, monkeypatch):
-    text = DECKS[deck].replace("precision double", f"precision {precision}") + THERMO
+@pytest.mark.parametrize("script", ["several types", "one type", "triclinic", "bonds"])
+def test_simd_levels_give_the_same_bits(script, precision, tmp_path, monkeypatch):
+    text = SCRIPTS[script].replace("precision double", f"precision {precision}") + THERMO
     runs = []
     for level in runnable_simd_levels():
         monkeypatch.setenv("MANYMOVE_SIMD", level)
@@ -126,16 +126,16 @@ def test_simd_levels_give_the_same_bits(deck, precision, tmp_path, monkeypatch):
 # Within the cutoff are 170 neighbors of a particle, more than are computed at a time.
 @pytest.mark.parametrize("precision", ["mixed", "double"])
 def test_a_dense_fluid_is_that_of_the_host(precision, device, tmp_path):
-    deck = system("block 0 4 0 4 0 4", 2560) + fluid(precision).replace("25.0 4.5", "2.0 4.5")
-    ours, host = compare(deck, "run 3\n", device, tmp_path)
+    script = system("block 0 4 0 4 0 4", 2560) + fluid(precision).replace("25.0 4.5", "2.0 4.5")
+    ours, host = compare(script, "run 3\n", device, tmp_path)
     # A GPU's functions in mixed precision, in sums of 170 pairs, not of a dozen.
     looser = 2 if (device, precision) == ("cuda", "mixed") else 1
     assert_close(state(ours), state(host), looser * TOLERANCE[precision])
 
 
-def test_the_same_deck_gives_the_same_bits(device, tmp_path):
-    deck = DECKS["walls and body forces"] + THERMO + resident(device) + "run 30\n" + END
-    one, two = (run_lammps(deck, tmp_path) for _ in range(2))
+def test_the_same_script_gives_the_same_bits(device, tmp_path):
+    script = SCRIPTS["walls and body forces"] + THERMO + resident(device) + "run 30\n" + END
+    one, two = (run_lammps(script, tmp_path) for _ in range(2))
     assert (state(one) == state(two)).all()
     assert (one.thermo()["Press"] == two.thermo()["Press"]).all()
 
@@ -165,9 +165,9 @@ fix walls all manymove/wall xlo EDGE xhi EDGE ylo EDGE yhi EDGE zlo EDGE zhi EDG
 """
 
 
-def test_a_vesicle_deck_is_served(device, tmp_path):
-    deck = VESICLE + THERMO + resident(device) + "thermo 50\nrun 100\n" + END
-    run = run_lammps(deck, tmp_path)
+def test_a_vesicle_script_is_served(device, tmp_path):
+    script = VESICLE + THERMO + resident(device) + "thermo 50\nrun 100\n" + END
+    run = run_lammps(script, tmp_path)
     assert_stays(run)
     positions = pick(run, "xu", "yu", "zu")
     assert len(positions) == 1000
@@ -177,10 +177,10 @@ def test_a_vesicle_deck_is_served(device, tmp_path):
 
 
 def test_momentum_is_conserved(device, tmp_path):
-    deck = system() + fluid("mixed") + BONDS + resident(device)
+    script = system() + fluid("mixed") + BONDS + resident(device)
     momentum = "variable p equal vcm(all,x)*mass(all)\nthermo_style custom step temp v_p\n"
     run = run_lammps(
-        deck + "velocity all zero linear\n" + momentum + "thermo 200\nrun 400\n", tmp_path
+        script + "velocity all zero linear\n" + momentum + "thermo 200\nrun 400\n", tmp_path
     )
     assert_stays(run)
     # In float32 each of 1028 particles rounds its velocity by 1e-7 per step, at random.
@@ -197,14 +197,14 @@ def test_runs_follow_each_other(device, tmp_path):
         + 'run 4 every 2 "velocity all scale 1.2"\n'
     )
     forces = "fix drag all addforce 0.1 0.0 -0.1\n"
-    ours, host = compare(DECKS["several types"] + forces, more, device, tmp_path)
+    ours, host = compare(SCRIPTS["several types"] + forces, more, device, tmp_path)
     assert_close(state(ours), state(host), 1e-8)
 
 
 def test_a_run_without_setup_continues(device, tmp_path):
-    deck = DECKS["walls and body forces"] + resident(device) + THERMO
-    whole = run_lammps(deck + "run 16\n" + END, tmp_path)
-    parts = run_lammps(deck + "run 8\nrun 8 pre no\n" + END, tmp_path)
+    script = SCRIPTS["walls and body forces"] + resident(device) + THERMO
+    whole = run_lammps(script + "run 16\n" + END, tmp_path)
+    parts = run_lammps(script + "run 8\nrun 8 pre no\n" + END, tmp_path)
     assert_close(state(parts), state(whole), 1e-10)
 
 
@@ -213,16 +213,16 @@ def test_from_the_device_to_the_host_and_back(device, tmp_path):
     more = THERMO + "neigh_modify check no every 100 delay 0\n"
     more += "run 8\ngroup some dynamic all every 1\nrun 3 pre no\ngroup some static\nrun 6\n"
     host = run_lammps(
-        DECKS["bonds"] + more.replace("check no every 100", "every 1") + END, tmp_path
+        SCRIPTS["bonds"] + more.replace("check no every 100", "every 1") + END, tmp_path
     )
-    ours = run_lammps(DECKS["bonds"] + resident(device) + more + END, tmp_path)
+    ours = run_lammps(SCRIPTS["bonds"] + resident(device) + more + END, tmp_path)
     assert ours.output.count(STAYS) == 2 and ours.output.count(WARNING) == 1
     assert_close(state(ours), state(host), 1e-8)
 
 
 def test_restart_continues(device, tmp_path):
     whole = run_lammps(
-        DECKS["bonds"] + resident(device) + THERMO + "restart 8 half\nrun 16\n", tmp_path
+        SCRIPTS["bonds"] + resident(device) + THERMO + "restart 8 half\nrun 16\n", tmp_path
     )
     resumed = run_lammps(
         f"read_restart {whole.directory / 'half'}.8\ncomm_modify vel yes\n"
@@ -231,15 +231,15 @@ def test_restart_continues(device, tmp_path):
         tmp_path,
     )
     again = run_lammps(
-        DECKS["bonds"] + resident(device) + THERMO + "run 8\nrun 8\n" + END, tmp_path
+        SCRIPTS["bonds"] + resident(device) + THERMO + "run 8\nrun 8\n" + END, tmp_path
     )
     assert_stays(resumed)
     assert_close(state(resumed), state(again), 1e-9)
 
 
 def test_time_runs_out(device, tmp_path):
-    deck = DECKS["bonds"] + resident(device) + THERMO + "timer timeout 0:00:01\nrun 100000000\n"
-    run = run_lammps(deck + "timer timeout unlimited\nrun 1\n", tmp_path)
+    script = SCRIPTS["bonds"] + resident(device) + THERMO + "timer timeout 0:00:01\nrun 100000000\n"
+    run = run_lammps(script + "timer timeout unlimited\nrun 1\n", tmp_path)
     assert "Wall time limit reached" in run.output
     steps = int(re.search(r"for (\d+) steps with", run.output)[1])
     assert 0 < steps < 100000000
@@ -251,11 +251,11 @@ def test_time_runs_out(device, tmp_path):
 
 
 def test_two_dimensions_need_a_plane_that_is_kept(tmp_path):
-    deck = DECKS["two dimensions"] + resident("cpu")
+    script = SCRIPTS["two dimensions"] + resident("cpu")
     for spoilt, text in (
-        (deck.replace("fix flat", "#"), "dimension 2 without fix enforce2d"),
-        (deck + "set atom 1 z 0.1\n", "dimension 2 with atoms at different heights"),
-        (deck + "fix up all addforce 0.0 0.0 0.1\n", "fix up addforce out of the plane"),
+        (script.replace("fix flat", "#"), "dimension 2 without fix enforce2d"),
+        (script + "set atom 1 z 0.1\n", "dimension 2 with atoms at different heights"),
+        (script + "fix up all addforce 0.0 0.0 0.1\n", "fix up addforce out of the plane"),
     ):
         output = run_lammps(spoilt + "run 2\n", tmp_path).output
         assert output.count(WARNING) == 1
@@ -263,10 +263,10 @@ def test_two_dimensions_need_a_plane_that_is_kept(tmp_path):
 
 
 def test_the_style_leaves_as_it_came(tmp_path):
-    deck = (
+    script = (
         system() + fluid() + resident("cpu") + "run 1\nplugin unload run manymove/verlet\nrun 1\n"
     )
-    output = run_lammps(deck, tmp_path).output
+    output = run_lammps(script, tmp_path).output
     assert output.count(STAYS) == 1
 
 
@@ -315,38 +315,38 @@ def test_a_particle_exactly_at_a_wall_is_inside(precision, device, tmp_path):
 
 def thrown_at_walls(walls: str, precision: str) -> str:
     """Two free particles, up from z = 6.5 and down from 1.5, by 3 in a step."""
-    deck = one_type(
+    script = one_type(
         THROWN,
         pair=f"0.0 1.0 4711 precision {precision}",
         law="0.0 0.0",
         before="boundary p p f",
         timestep=0.25,
     )
-    return f"{deck}set atom 2 vz -12.0\nfix walls all manymove/wall {walls}\n"
+    return f"{script}set atom 2 vz -12.0\nfix walls all manymove/wall {walls}\n"
 
 
 @pytest.mark.parametrize("precision", ["double", "mixed"])
 @pytest.mark.parametrize("walls", ["zlo 1 zhi 7", "zhi 7 zlo 1"])
 def test_walls_within_the_box_mirror_what_comes_beyond_the_box(walls, precision, device, tmp_path):
-    deck = thrown_at_walls(walls, precision) + resident(device) + "run 1\n" + END
-    run = run_lammps(deck, tmp_path)
+    script = thrown_at_walls(walls, precision) + resident(device) + "run 1\n" + END
+    run = run_lammps(script, tmp_path)
     assert_stays(run)
     assert pick(run, "zu", "vz").tolist() == [[4.5, -12.0], [3.5, 12.0]]
 
 
 def test_a_wall_does_not_hold_what_leaves_at_the_other_side(device, tmp_path):
-    deck = thrown_at_walls("zlo EDGE", "double") + resident(device) + "run 2\n"
-    run = run_lammps(deck, tmp_path, fails=True)
+    script = thrown_at_walls("zlo EDGE", "double") + resident(device) + "run 2\n"
+    run = run_lammps(script, tmp_path, fails=True)
     assert "Lost atoms: particle 1 was lost before step 1" in run.output
 
 
 def test_a_lost_particle_is_an_error(device, tmp_path):
-    deck = system(before="boundary f p p") + fluid() + resident(device) + "run 5000\n"
-    run = run_lammps(deck, tmp_path, fails=True)
+    script = system(before="boundary f p p") + fluid() + resident(device) + "run 5000\n"
+    run = run_lammps(script, tmp_path, fails=True)
     assert re.search(r"ERROR.*Lost atoms: particle \d+ was lost before step \d+", run.output)
 
 
 def test_an_exploding_system_is_an_error(device, tmp_path):
-    deck = system() + fluid() + resident(device) + "timestep 30.0\nrun 500\n"
-    run = run_lammps(deck, tmp_path, fails=True)
+    script = system() + fluid() + resident(device) + "timestep 30.0\nrun 500\n"
+    run = run_lammps(script, tmp_path, fails=True)
     assert re.search(r"ERROR.*(Lost atoms|outside the box)", run.output), run.output

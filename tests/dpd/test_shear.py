@@ -7,7 +7,7 @@ import signal
 
 import numpy as np
 import pytest
-from dpd_decks import (
+from dpd_scripts import (
     BONDS,
     END,
     STAYS,
@@ -48,10 +48,10 @@ def fluid(temperature: float, style: str = "dpd", precision: str = "double") -> 
 def test_steps_under_shear_are_those_of_lammps(style, rate, device, tmp_path):
     # At the higher rates the box flips. No atom here crosses the box along y in a step in which
     # LAMMPS flips it: LAMMPS wraps such an atom without a change of its velocity.
-    deck = fluid(1.0, style) + SHEAR.format(rate) + "thermo 10\n"
+    script = fluid(1.0, style) + SHEAR.format(rate) + "thermo 10\n"
     more = "run 20\nrun 30\n"
-    host = run_lammps(deck + more + END, tmp_path)
-    ours = run_lammps(deck + resident(device) + more + END, tmp_path)
+    host = run_lammps(script + more + END, tmp_path)
+    ours = run_lammps(script + resident(device) + more + END, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-8)
 
@@ -59,12 +59,12 @@ def test_steps_under_shear_are_those_of_lammps(style, rate, device, tmp_path):
 @pytest.mark.parametrize(("style", "rate", "due"), [("dpd", 2.2, 19), ("dpd/ext", -1.2, 35)])
 def test_the_box_flips_in_the_step_in_which_that_of_lammps_does(style, rate, due, device, tmp_path):
     # The box of each step, and the positions in it. The first run ends where a flip is due.
-    deck = fluid(1.0, style) + SHEAR.format(rate) + "thermo_style custom step xy\nthermo 1\n"
-    deck += "dump d all custom 1 dump id x y z ix iy iz\n"
-    deck += "dump_modify d sort id format float %.17g\n"
+    script = fluid(1.0, style) + SHEAR.format(rate) + "thermo_style custom step xy\nthermo 1\n"
+    script += "dump d all custom 1 dump id x y z ix iy iz\n"
+    script += "dump_modify d sort id format float %.17g\n"
     runs = f"run {due}\nrun {50 - due}\n"
-    host = run_lammps(deck + runs, tmp_path)
-    ours = run_lammps(deck + resident(device) + runs, tmp_path)
+    host = run_lammps(script + runs, tmp_path)
+    ours = run_lammps(script + resident(device) + runs, tmp_path)
     assert_stays(ours)
     tilt = host.thermo(0)["Xy"]
     assert abs(tilt[-1]) > 2.5
@@ -87,12 +87,12 @@ ONE_TYPE = (
 )
 
 
-@pytest.mark.parametrize("deck", [fluid(1.0, precision="mixed"), ONE_TYPE])
-def test_mixed_precision_and_threads(deck, device, tmp_path):
+@pytest.mark.parametrize("script", [fluid(1.0, precision="mixed"), ONE_TYPE])
+def test_mixed_precision_and_threads(script, device, tmp_path):
     # One type with weight exponent 1 has kernels of its own on a GPU.
-    deck = deck + SHEAR.format(1.0) + "thermo 5\n"
-    host = run_lammps(deck + "run 15\n" + END, tmp_path)
-    ours = run_lammps(deck + resident(device, "threads 2") + "run 15\n" + END, tmp_path)
+    script = script + SHEAR.format(1.0) + "thermo 5\n"
+    host = run_lammps(script + "run 15\n" + END, tmp_path)
+    ours = run_lammps(script + resident(device, "threads 2") + "run 15\n" + END, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-4)
 
@@ -103,17 +103,17 @@ def test_lists_have_the_pairs_that_shear_brings_closer(device, tmp_path):
     towards = np.array([-1.0, 1.0]) / np.sqrt(2)
     places = [(2.5, 2.5), tuple(np.array([2.5, 2.5]) + 1.2643 * towards)]
     rate, speed = 0.4, 1.0
-    deck = one_type(
+    script = one_type(
         "\n".join(f"create_atoms 1 single {x:.17g} {y:.17g} 3" for x, y in places),
         BOX,
         law="25.0 0.0",
     )
     for k, (_, y) in enumerate(places):
         vx, vy = (1 - 2 * k) * speed * towards
-        deck += f"set atom {k + 1} vx {vx + rate * y:.17g} vy {vy:.17g}\n"
-    deck += SHEAR.format(rate) + OFTEN + THERMO
-    host = run_lammps(deck + "run 12\n" + END, tmp_path)
-    ours = run_lammps(deck + resident(device) + "run 12\n" + END, tmp_path)
+        script += f"set atom {k + 1} vx {vx + rate * y:.17g} vy {vy:.17g}\n"
+    script += SHEAR.format(rate) + OFTEN + THERMO
+    host = run_lammps(script + "run 12\n" + END, tmp_path)
+    ours = run_lammps(script + resident(device) + "run 12\n" + END, tmp_path)
     assert_stays(ours)
     assert abs(pick(host, "fx", "fy")).max() > 0.05
     assert_same_steps(ours, host, 1e-10)
@@ -125,28 +125,28 @@ bond_style harmonic
 bond_coeff * 20.0 0.5
 create_bonds many all all 1 0.1 0.22
 """
-    deck = fluid(0.0) + bonds + SHEAR.format(1.0)
-    host = run_lammps(deck + "run 30\n" + END, tmp_path)
-    ours = run_lammps(deck + resident(device) + "run 30\n" + END, tmp_path)
+    script = fluid(0.0) + bonds + SHEAR.format(1.0)
+    host = run_lammps(script + "run 30\n" + END, tmp_path)
+    ours = run_lammps(script + resident(device) + "run 30\n" + END, tmp_path)
     assert_stays(ours)
     assert_same_steps(ours, host, 1e-9)
 
 
 def test_output_between_does_not_change_the_steps(device, tmp_path):
     # Fixes that read, and a fix that changes velocities on the host.
-    deck = fluid(1.0) + SHEAR.format(-1.5)
+    script = fluid(1.0) + SHEAR.format(-1.5)
     reads = (
         "compute t all temp/deform\nfix a all ave/time 3 2 6 c_t file t\n"
         "dump d all custom 7 d id x y z vx vy vz\n"
     )
     plain, busy = (
-        run_lammps(deck + more + resident(device) + "run 42\n" + END, tmp_path)
+        run_lammps(script + more + resident(device) + "run 42\n" + END, tmp_path)
         for more in ("", reads)
     )
     assert np.array_equal(state(plain), state(busy))
     drift = "fix m all momentum 5 linear 1 1 1\n"
     host, ours = (
-        run_lammps(deck + drift + more + "run 30\n" + END, tmp_path)
+        run_lammps(script + drift + more + "run 30\n" + END, tmp_path)
         for more in ("", resident(device))
     )
     assert_stays(ours)
@@ -156,7 +156,7 @@ def test_output_between_does_not_change_the_steps(device, tmp_path):
 def test_the_velocity_profile_is_linear_and_the_stress_is_that_of_lammps(device, tmp_path):
     # 30 time units after 10, in 10 blocks: both shear stresses within 5 standard errors of their
     # difference (one false alarm in 10,000 seeds), both slopes within 5 standard errors of 0.013.
-    deck = (
+    script = (
         system(BOX, 630).replace("timestep 0.01", "timestep 0.02")
         + "pair_style manymove/dpd 1.0 1.0 {} precision mixed\n"
         + "pair_coeff * * 25.0 4.5\nmass * 1.0\n"
@@ -168,7 +168,7 @@ def test_the_velocity_profile_is_linear_and_the_stress_is_that_of_lammps(device,
     )
     stress, error, slope = [], [], []
     for seed, more in ((3, ""), (4, resident(device))):
-        run = run_lammps(deck.format(seed, more), tmp_path)
+        run = run_lammps(script.format(seed, more), tmp_path)
         values = run.thermo(1)["c_p[4]"][1:]
         blocks = values[: len(values) // 10 * 10].reshape(10, -1).mean(axis=1)
         stress.append(blocks.mean())
@@ -212,10 +212,10 @@ NOT_ON_THE_DEVICE = {
 @pytest.mark.parametrize("line", NOT_ON_THE_DEVICE)
 def test_what_stays_on_the_host_is_named(line, tmp_path):
     box = "0 7 0.5 0 0" if "trate" in line else "0 7 0 0 0"
-    deck = fluid(1.0).replace("0 7 0 0 0", box) + line + "\n"
+    script = fluid(1.0).replace("0 7 0 0 0", box) + line + "\n"
     # Without a setup, the second run begins with the rates that the first one left.
-    host = run_lammps(deck + "run 3\nrun 2 pre no\n" + END, tmp_path)
-    ours = run_lammps(deck + resident("cpu") + "run 3\nrun 2 pre no\n" + END, tmp_path)
+    host = run_lammps(script + "run 3\nrun 2 pre no\n" + END, tmp_path)
+    ours = run_lammps(script + resident("cpu") + "run 3\nrun 2 pre no\n" + END, tmp_path)
     assert STAYS not in ours.output
     assert NOT_ON_THE_DEVICE[line] in " ".join(ours.output.split()), ours.output
     assert_close(pick(ours, "vx", "vy", "vz"), pick(host, "vx", "vy", "vz"), 1e-10)
@@ -230,17 +230,17 @@ def test_ranks_share_a_sheared_box(processors, bonds, device, tmp_path):
     box = "prism 0 6 0 6 0 6 2.9 0 0"
     create = fluid(1.0).replace(BOX, box) + bonds
     started = run_lammps(create + "write_restart start\n", tmp_path).directory / "start"
-    deck = (
+    script = (
         f"comm_modify vel yes\nread_restart {started}\ncomm_modify vel yes\nneighbor 0.3 bin\n"
         "timestep 0.01\nfix nve all nve\n"
         + OFTEN
         + THERMO.replace("pyz", "pyz xy")
         + SHEAR.format(0.9)
     )
-    deck += resident(device) + "thermo 4\nrun 8\nrun 5\n" + END
-    one = run_lammps(deck, tmp_path)
+    script += resident(device) + "thermo 4\nrun 8\nrun 5\n" + END
+    one = run_lammps(script, tmp_path)
     ranks = int(np.prod([int(n) for n in processors.split()]))
-    many = run_lammps(f"processors {processors}\n" + deck, tmp_path, ranks=ranks)
+    many = run_lammps(f"processors {processors}\n" + script, tmp_path, ranks=ranks)
     for run in (one, many):
         assert_stays(run)
     assert one.thermo(0)["Xy"][0] > 0 > one.thermo(0)["Xy"][-1]
@@ -251,18 +251,18 @@ def test_ranks_share_a_sheared_box(processors, bonds, device, tmp_path):
 @pytest.mark.parametrize("precision", ["double", "mixed"])
 def test_ranks_and_gpus_make_the_steps_of_one_cpu(style, precision, device, tmp_path):
     # The box flips in steps 1 and 39; 15 steps are few enough for mixed precision.
-    deck = fluid(1.0, style, precision) if style != "mdpd" else many_bodies(precision)
+    script = fluid(1.0, style, precision) if style != "mdpd" else many_bodies(precision)
     start = run_lammps(
-        deck.replace(BOX, "prism 0 5 0 6 0 7 2.4 0 0") + "write_restart start\n", tmp_path
+        script.replace(BOX, "prism 0 5 0 6 0 7 2.4 0 0") + "write_restart start\n", tmp_path
     )
-    deck = (
+    script = (
         f"comm_modify vel yes\nread_restart {start.directory / 'start'}\ncomm_modify vel yes\n"
         "neighbor 0.3 bin\ntimestep 0.01\nfix nve all nve\n"
         f"{OFTEN}{THERMO}{SHEAR.format(2.2)}"
     )
     steps = "run 25\nrun 15\n" if precision == "double" else "run 15\n"
-    one = run_lammps(deck + resident("cpu") + steps + END, tmp_path)
-    two = run_lammps(deck + resident(device) + steps + END, tmp_path, ranks=2)
+    one = run_lammps(script + resident("cpu") + steps + END, tmp_path)
+    two = run_lammps(script + resident(device) + steps + END, tmp_path, ranks=2)
     for run in (one, two):
         assert_stays(run)
     assert_same_steps(two, one, 1e-8 if precision == "double" else 1e-3)
@@ -279,10 +279,10 @@ def many_bodies(precision: str) -> str:
 
 @on_gpu
 def test_the_way_of_ghosts_does_not_change_a_bit_of_a_sheared_run(tmp_path):
-    deck = fluid(1.0) + SHEAR.format(2.2)
+    script = fluid(1.0) + SHEAR.format(2.2)
     ways = ("", "overlap no", "transport host", "transport shared", "transport peer")
     first, *others = (
-        run_lammps(deck + resident("cuda", way) + "run 60\n" + END, tmp_path, ranks=2)
+        run_lammps(script + resident("cuda", way) + "run 60\n" + END, tmp_path, ranks=2)
         for way in ways
     )
     assert_stays(first)
@@ -292,9 +292,9 @@ def test_the_way_of_ghosts_does_not_change_a_bit_of_a_sheared_run(tmp_path):
 
 def test_time_runs_out_under_shear(device, tmp_path):
     # On two ranks, of which each has its own clock.
-    deck = fluid(1.0, precision="mixed") + SHEAR.format(2.2) + resident(device)
-    deck += "thermo_style custom step xy press\ntimer timeout 0:00:01\nrun 100000000\n"
-    run = run_lammps(deck + "timer timeout unlimited\nrun 1\n", tmp_path, ranks=2)
+    script = fluid(1.0, precision="mixed") + SHEAR.format(2.2) + resident(device)
+    script += "thermo_style custom step xy press\ntimer timeout 0:00:01\nrun 100000000\n"
+    run = run_lammps(script + "timer timeout unlimited\nrun 1\n", tmp_path, ranks=2)
     assert "Wall time limit reached" in run.output
     steps = int(re.search(r"for (\d+) steps with", run.output)[1])
     assert 0 < steps < 100000000
@@ -309,9 +309,9 @@ def test_time_runs_out_under_shear(device, tmp_path):
 def test_an_interrupted_run_continues_from_its_last_restart_file(tmp_path):
     # Ctrl-C ends LAMMPS at once. The box flips every 38 steps, and the files are 50 steps apart.
     shear = SHEAR.format(2.2) + resident("cpu")
-    deck = fluid(1.0) + shear + "thermo 50\nthermo_modify flush yes\n"
+    script = fluid(1.0) + shear + "thermo 50\nthermo_modify flush yes\n"
     folder = tmp_path / "interrupted"
-    job = start_lammps(deck + "restart 50 half.*\nrun 100000000\n", folder, 2, 150)
+    job = start_lammps(script + "restart 50 half.*\nrun 100000000\n", folder, 2, 150)
     job.process.send_signal(signal.SIGINT)
     job.failure()
     done = sorted(int(file.name[5:]) for file in folder.glob("half.*"))
@@ -320,7 +320,7 @@ def test_an_interrupted_run_continues_from_its_last_restart_file(tmp_path):
         f"read_restart {folder / 'half.100'}\ncomm_modify vel yes\nneighbor 0.3 bin\n"
         "timestep 0.01\nfix nve all nve\n" + OFTEN + THERMO + shear + "run 50\n" + END
     )
-    whole = run_lammps(deck + "run 100\nrun 50\n" + END, tmp_path, ranks=2)
+    whole = run_lammps(script + "run 100\nrun 50\n" + END, tmp_path, ranks=2)
     again = run_lammps(rest, tmp_path, ranks=2)
     for run in (whole, again):
         assert_stays(run)
@@ -331,10 +331,10 @@ def test_an_interrupted_run_continues_from_its_last_restart_file(tmp_path):
 
 def test_output_on_ranks_does_not_change_the_steps(device, tmp_path):
     # Atoms are sent to their sub-domains for LAMMPS' neighbor lists, and in flips.
-    deck = fluid(1.0) + SHEAR.format(2.2) + resident(device)
+    script = fluid(1.0) + SHEAR.format(2.2) + resident(device)
     reads = "compute rdf all rdf 20\nfix look all ave/time 3 1 3 c_rdf[*] mode vector file rdf\n"
     plain, busy = (
-        run_lammps(deck + more + "run 50\n" + END, tmp_path, ranks=2) for more in ("", reads)
+        run_lammps(script + more + "run 50\n" + END, tmp_path, ranks=2) for more in ("", reads)
     )
     for run in (plain, busy):
         assert_stays(run)
@@ -346,10 +346,10 @@ def test_output_on_ranks_does_not_change_the_steps(device, tmp_path):
 @pytest.mark.parametrize("precision", ["double", "mixed"])
 def test_shear_continues_from_a_restart_file(precision, device, tmp_path):
     # At this rate the box has flipped twice before the file is written, and flips again after it.
-    deck = fluid(1.0, precision=precision)
+    script = fluid(1.0, precision=precision)
     shear = SHEAR.format(2.2) + resident(device)
-    whole = run_lammps(deck + shear + "run 70\nrun 30\n" + END, tmp_path)
-    first = run_lammps(deck + shear + "run 70\nwrite_restart half\n", tmp_path)
+    whole = run_lammps(script + shear + "run 70\nrun 30\n" + END, tmp_path)
+    first = run_lammps(script + shear + "run 70\nwrite_restart half\n", tmp_path)
     rest = (
         f"read_restart {first.directory / 'half'}\ncomm_modify vel yes\nneighbor 0.3 bin\n"
         "timestep 0.01\nfix nve all nve\n" + OFTEN + THERMO + shear + "run 30\n" + END
@@ -372,10 +372,10 @@ CHAIN = (
 )
 def test_sllod_is_that_of_lammps(rate, chain, style, device, tmp_path):
     # Steps, the chain of thermostats and its energy. At the higher rates the box flips.
-    deck = fluid(0.0, style) + SHEAR.format(rate) + SLLOD.format(chain) + CHAIN + "thermo 10\n"
+    script = fluid(0.0, style) + SHEAR.format(rate) + SLLOD.format(chain) + CHAIN + "thermo 10\n"
     more = "run 20\nrun 30\n"
-    host = run_lammps(deck + more + END, tmp_path)
-    ours = run_lammps(deck + resident(device) + more + END, tmp_path)
+    host = run_lammps(script + more + END, tmp_path)
+    ours = run_lammps(script + resident(device) + more + END, tmp_path)
     assert_stays(ours)
     for names in (("xu", "yu", "zu"), ("vx", "vy", "vz"), ("fx", "fy", "fz")):
         assert_close(pick(ours, *names), pick(host, *names), 1e-8)
@@ -385,8 +385,8 @@ def test_sllod_is_that_of_lammps(rate, chain, style, device, tmp_path):
 
 
 def test_sllod_on_ranks_with_output_and_from_a_restart_file(device, tmp_path):
-    deck = fluid(0.0) + SHEAR.format(2.2) + SLLOD.format("")
-    start = run_lammps(deck + "write_restart start\n", tmp_path).directory / "start"
+    script = fluid(0.0) + SHEAR.format(2.2) + SLLOD.format("")
+    start = run_lammps(script + "write_restart start\n", tmp_path).directory / "start"
     begin = (
         f"read_restart {start}\ncomm_modify vel yes\nneighbor 0.3 bin\ntimestep 0.01\n"
         "fix nve all nve\n" + OFTEN + SHEAR.format(2.2) + SLLOD.format("") + resident(device)
@@ -404,9 +404,11 @@ def test_sllod_on_ranks_with_output_and_from_a_restart_file(device, tmp_path):
 def test_sllod_keeps_its_temperature(device, tmp_path):
     # A fluid of conservative forces, which shear heats: 40 damping times after 20. Five standard
     # errors of ten blocks (Student's t): one false alarm in 1,300 seeds.
-    deck = fluid(0.0, precision="mixed").replace("25.0 4.5", "25.0 0.0") + SHEAR.format(0.5)
-    deck += SLLOD.format("") + "thermo_style custom step c_nve_temp\nthermo 4\n" + resident(device)
-    run = run_lammps(deck + "run 400\nrun 800\n", tmp_path)
+    script = fluid(0.0, precision="mixed").replace("25.0 4.5", "25.0 0.0") + SHEAR.format(0.5)
+    script += (
+        SLLOD.format("") + "thermo_style custom step c_nve_temp\nthermo 4\n" + resident(device)
+    )
+    run = run_lammps(script + "run 400\nrun 800\n", tmp_path)
     assert_stays(run)
     blocks = run.thermo(1)["c_nve_temp"][1:].reshape(10, 20).mean(axis=1)
     error = blocks.std(ddof=1) / np.sqrt(10)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dpd_decks import (
+from dpd_scripts import (
     BONDS,
     END,
     assert_close,
@@ -32,16 +32,16 @@ CHAINS = (
 COMMANDS = ("comm_modify", "neighbor", "fix", "timestep", "pair_", "bond_style", "bond_coeff")
 
 
-def as_data(deck: str, directory: Path, ids=None) -> str:
-    """The deck with the atoms that one rank creates, read from a data file with other IDs."""
-    run = run_lammps(deck + "write_data start nocoeff\n", directory)
+def as_data(script: str, directory: Path, ids=None) -> str:
+    """The script with the atoms that one rank creates, read from a data file with other IDs."""
+    run = run_lammps(script + "write_data start nocoeff\n", directory)
     text = (run.directory / "start").read_text()
     if ids:
         text = renumbered(text, ids)
     file = directory / f"start{len(list(directory.iterdir()))}.data"
     file.write_text(text)
     before, rest = ["units lj", "atom_style bond"], []
-    for line in deck.splitlines():
+    for line in script.splitlines():
         if line.startswith(("boundary", "newton")):
             before.append(line)
         elif line.startswith((*COMMANDS, "special_bonds")):
@@ -66,10 +66,10 @@ def renumbered(text: str, ids) -> str:
     return "\n".join(lines) + "\n"
 
 
-def one_and_many(deck: str, processors: str, device: str, tmp_path: Path) -> tuple[Run, Run]:
+def one_and_many(script: str, processors: str, device: str, tmp_path: Path) -> tuple[Run, Run]:
     ranks = int(np.prod([int(n) for n in processors.split()]))
-    one = run_lammps(deck, tmp_path)
-    many = run_lammps(f"processors {processors}\n{deck}", tmp_path, ranks=ranks)
+    one = run_lammps(script, tmp_path)
+    many = run_lammps(f"processors {processors}\n{script}", tmp_path, ranks=ranks)
     assert_stays(many)
     return one, many
 
@@ -78,8 +78,10 @@ def one_and_many(deck: str, processors: str, device: str, tmp_path: Path) -> tup
 @pytest.mark.parametrize("processors", ["2 1 1", "3 1 1", "2 2 1"])
 def test_bonds_and_special_neighbors_travel_with_particles(newton, processors, device, tmp_path):
     start = as_data(f"newton {newton}\n" + CHAINS, tmp_path)
-    deck = start + resident(device) + THERMO + "write_dump all custom first id xu modify sort id\n"
-    one, many = one_and_many(deck + "run 60\n" + END, processors, device, tmp_path)
+    script = (
+        start + resident(device) + THERMO + "write_dump all custom first id xu modify sort id\n"
+    )
+    one, many = one_and_many(script + "run 60\n" + END, processors, device, tmp_path)
     assert_close(state(many), state(one), 1e-6)
     assert one.thermo()["Press"] == pytest.approx(many.thermo()["Press"], rel=1e-6)
     # At least a third of the particles have moved to another part of the box.
@@ -92,8 +94,8 @@ def test_bonds_and_special_neighbors_travel_with_particles(newton, processors, d
 def test_ids_up_to_the_largest(last, device, tmp_path):
     # The IDs are spread over all that LAMMPS allows. Memory must not depend on the largest one.
     start = as_data(CHAINS, tmp_path, lambda k: last - 4_000_037 * (k - 1))
-    deck = start + resident(device) + THERMO + "run 30\n" + END
-    one, many = one_and_many(deck, "2 1 1", device, tmp_path)
+    script = start + resident(device) + THERMO + "run 30\n" + END
+    one, many = one_and_many(script, "2 1 1", device, tmp_path)
     assert pick(one, "id").max() == last
     assert_close(state(many), state(one), 1e-8)
 
@@ -119,9 +121,9 @@ create_bonds single/bond 2 2 3
 @pytest.mark.parametrize("ends", [(3.8, 4.2), (4.2, 3.8)])
 def test_a_chain_across_the_face_between_ranks(newton, ends, device, tmp_path):
     # The chain moves through the whole box, so that each rank has a part and all of it in turn.
-    deck = PAIR.replace("NEWTON", newton).replace("LEFT", str(ends[0]))
-    deck = deck.replace("RIGHT", str(ends[1])) + resident(device) + THERMO + "run 300\n" + END
-    one, many = one_and_many(deck, "2 1 1", device, tmp_path)
+    script = PAIR.replace("NEWTON", newton).replace("LEFT", str(ends[0]))
+    script = script.replace("RIGHT", str(ends[1])) + resident(device) + THERMO + "run 300\n" + END
+    one, many = one_and_many(script, "2 1 1", device, tmp_path)
     assert pick(one, "xu").min() > 12
     assert_close(state(many), state(one), 1e-9)
     assert many.thermo()["PotEng"] == pytest.approx(one.thermo()["PotEng"], rel=1e-9)
@@ -129,12 +131,12 @@ def test_a_chain_across_the_face_between_ranks(newton, ends, device, tmp_path):
 
 def test_ranks_without_bonds(device, tmp_path):
     # Only the corner of one of four ranks has bonds, which the flow carries to the other ranks.
-    deck = CHAINS.replace("create_bonds many all all", "create_bonds many corner corner")
+    script = CHAINS.replace("create_bonds many all all", "create_bonds many corner corner")
     corner = (
         "region corner block 0 2 0 2 INF INF\ngroup corner region corner\nspecial_bonds lj 0 1 1"
     )
-    deck = deck.replace("special_bonds lj 0 1 1", corner)
-    start = as_data(deck, tmp_path) + resident(device) + THERMO
+    script = script.replace("special_bonds lj 0 1 1", corner)
+    start = as_data(script, tmp_path) + resident(device) + THERMO
     one, many = one_and_many(start + "run 40\n" + END, "2 2 1", device, tmp_path)
     assert_close(state(many), state(one), 1e-7)
 

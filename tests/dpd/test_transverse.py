@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from dpd_decks import (
+from dpd_scripts import (
     BONDS,
     END,
     WARNING,
@@ -89,7 +89,7 @@ def test_friction_and_noise_have_the_moments_of_the_law(style, tmp_path):
         coefficients += f"{gamma_across} {exponent} {exponent_across}"
     else:
         coefficients += f"1.0 weight_exponent {exponent}"
-    deck = f"""
+    script = f"""
 units lj
 atom_modify map yes
 comm_modify vel yes
@@ -114,7 +114,7 @@ $(v_g2:%.10g) $(v_g3:%.10g)" screen yes
 thermo 100000
 run {draws}
 """
-    output = run_lammps(deck, tmp_path).output
+    output = run_lammps(script, tmp_path).output
     values = np.array([line.split()[1:] for line in re.findall("^FORCES .*", output, re.M)], float)
     assert len(values) >= draws
     force, other = values[:, :3], values[:, 3:]
@@ -144,8 +144,8 @@ run {draws}
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("precision", ["double", "mixed"])
 def test_the_engine_does_what_the_host_does(style, precision, device, tmp_path):
-    deck = system(atoms=600, box="block 0 5 0 6 0 7") + law(style, 1.3, f"precision {precision}")
-    ours, host = compare(deck + BONDS + THERMO, "run 6\n", device, tmp_path)
+    script = system(atoms=600, box="block 0 5 0 6 0 7") + law(style, 1.3, f"precision {precision}")
+    ours, host = compare(script + BONDS + THERMO, "run 6\n", device, tmp_path)
     assert_same_steps(ours, host, {"double": 1e-10, "mixed": 3e-5}[precision])
 
 
@@ -168,38 +168,38 @@ def test_cpu_and_gpu_have_the_same_bits_in_double_precision(lanes, tmp_path):
     edge = (lanes / 3) ** (1 / 3)
     plain = PLAIN.replace("0 6 0 6 0 6", " ".join(3 * [f"0 {edge:.10g}"]))
     plain = plain.replace("648", str(lanes))
-    deck = plain + (
+    script = plain + (
         "pair_style manymove/dpd/ext 1.0 1.0 3 precision double\npair_coeff * * 25 4.5 3 1 0.5\n"
     )
-    runs = [run_lammps(deck + resident(d) + "run 10\n" + END, tmp_path) for d in ("cpu", "cuda")]
+    runs = [run_lammps(script + resident(d) + "run 10\n" + END, tmp_path) for d in ("cpu", "cuda")]
     assert np.array_equal(state(runs[0]), state(runs[1]))
 
 
 def test_mixed_precision_of_plain_fluids(device, tmp_path):
     # Kernels of their own on a GPU: one type, exponents 1.
-    deck = PLAIN + (
+    script = PLAIN + (
         "pair_style manymove/dpd/ext 1.0 1.0 3 precision mixed\npair_coeff * * 25 4.5 3 1 1\n"
     )
-    ours, host = compare(deck + THERMO, "run 6\n", device, tmp_path)
+    ours, host = compare(script + THERMO, "run 6\n", device, tmp_path)
     assert_same_steps(ours, host, 3e-5)
 
 
 @pytest.mark.parametrize("style", ["dpd/tstat", "dpd/ext/tstat"])
 @pytest.mark.parametrize("types", [1, 2])
 def test_the_temperature_changes_during_a_run(style, types, device, tmp_path):
-    deck = system(atoms=600, box="block 0 5 0 6 0 7")
+    script = system(atoms=600, box="block 0 5 0 6 0 7")
     if types == 1:
-        deck = deck.replace("create_atoms 2", "create_atoms 1")
+        script = script.replace("create_atoms 2", "create_atoms 1")
     ramp = law(style, 1.0, "precision double").replace("1.0 1.0 1.0 4711", "0.4 2.5 1.0 4711", 1)
-    ours, host = compare(deck + ramp + THERMO, "run 8\n", device, tmp_path)
+    ours, host = compare(script + ramp + THERMO, "run 8\n", device, tmp_path)
     assert_same_steps(ours, host, 1e-10)
     constant = run_lammps(
-        deck + law(style, 2.5, "precision double") + resident(device) + "run 8\n" + END, tmp_path
+        script + law(style, 2.5, "precision double") + resident(device) + "run 8\n" + END, tmp_path
     )
     assert not np.allclose(state(constant), state(ours), rtol=1e-3)
     # With positions on the host, pairs alone are computed by the engine.
     pairs = run_lammps(
-        deck + ramp + "fix hold all spring/self 1e-12\n" + resident(device) + "run 8\n" + END,
+        script + ramp + "fix hold all spring/self 1e-12\n" + resident(device) + "run 8\n" + END,
         tmp_path,
     )
     assert WARNING in pairs.output
@@ -210,14 +210,14 @@ def test_the_fluid_is_that_of_lammps(tmp_path):
     # Temperature and pressure of a small fluid, by 20 blocks of 1.5 time units. Five standard
     # errors of the difference (Student's t of 38 degrees): one false alarm in 35,000 seeds.
     plain = PLAIN.replace("0 6 0 6 0 6", "0 5 0 5 0 5").replace("648", "375")
-    deck = plain.replace("0.01", "0.02") + (
+    script = plain.replace("0.01", "0.02") + (
         "{}pair_coeff * * 25 4.5 3.0 0.53 0.53\n"
         "thermo_style custom step temp press\nthermo 5\n{}run 300\nrun 1500\n"
     )
     means = []
     for style in ("dpd/ext 1.0 1.0 11", "manymove/dpd/ext 1.0 1.0 12"):
         more = resident("cpu") if "manymove" in style else ""
-        thermo = run_lammps(deck.format(f"pair_style {style}\n", more), tmp_path).thermo(1)
+        thermo = run_lammps(script.format(f"pair_style {style}\n", more), tmp_path).thermo(1)
         values = np.stack([thermo["Temp"][1:], thermo["Press"][1:]], axis=1)
         blocks = values.reshape(20, -1, 2).mean(axis=1)
         means.append((blocks.mean(axis=0), blocks.std(axis=0, ddof=1) / np.sqrt(20)))
@@ -230,24 +230,24 @@ def test_on_two_ranks_it_is_the_same(style, device, tmp_path):
     # On a host of two ranks, which finds atoms on one rank, with their IDs; and in the engine.
     start = tmp_path / "start"
     run_lammps(system(atoms=600, box="block 0 5 0 6 0 7") + f"write_restart {start}\n", tmp_path)
-    deck = (
+    script = (
         f"comm_modify vel yes\nread_restart {start}\ncomm_modify vel yes\ntimestep 0.01\n"
         "fix nve all nve\n" + law(style, 1.3, "precision double")
     )
-    one = run_lammps(deck + "run 6\n" + END, tmp_path)
+    one = run_lammps(script + "run 6\n" + END, tmp_path)
     for more in ("", resident(device)):
-        two = run_lammps(deck + more + "run 6\n" + END, tmp_path, ranks=2)
+        two = run_lammps(script + more + "run 6\n" + END, tmp_path, ranks=2)
         assert_close(state(two), state(one), 1e-10)
     assert_stays(two)
 
 
 @pytest.mark.parametrize("exponent", ["1 1", "0.5 2"])
 def test_four_ranks_in_mixed_precision(exponent, device, tmp_path):
-    deck = PLAIN.replace("0 6 0 6 0 6", "0 6 0 12 0 12").replace("648", "2592")
-    deck += "pair_style manymove/dpd/ext 1.0 1.0 3 precision mixed\n"
-    deck += f"pair_coeff * * 25 4.5 3 {exponent}\n"
+    script = PLAIN.replace("0 6 0 6 0 6", "0 6 0 12 0 12").replace("648", "2592")
+    script += "pair_style manymove/dpd/ext 1.0 1.0 3 precision mixed\n"
+    script += f"pair_coeff * * 25 4.5 3 {exponent}\n"
     start = tmp_path / "start"
-    run_lammps(deck + f"write_restart {start}\n", tmp_path)
+    run_lammps(script + f"write_restart {start}\n", tmp_path)
     again = f"comm_modify vel yes\nread_restart {start}\ncomm_modify vel yes\n"
     again += "timestep 0.01\nfix nve all nve\n" + resident(device) + THERMO + "run 5\n" + END
     one, four = (
@@ -260,12 +260,12 @@ def test_four_ranks_in_mixed_precision(exponent, device, tmp_path):
 
 @pytest.mark.parametrize("style", STYLES)
 def test_restart_continues(style, tmp_path):
-    deck = system(atoms=600, box="block 0 5 0 6 0 7") + law(style, 1.3, "precision double")
+    script = system(atoms=600, box="block 0 5 0 6 0 7") + law(style, 1.3, "precision double")
     if style.endswith("tstat"):
-        deck = deck.replace("1.3 1.3 1.0 4711", "0.5 1.3 1.0 4711")
-    through = run_lammps(deck + "run 3 stop 6\nrun 3 start 0\n" + END, tmp_path)
+        script = script.replace("1.3 1.3 1.0 4711", "0.5 1.3 1.0 4711")
+    through = run_lammps(script + "run 3 stop 6\nrun 3 start 0\n" + END, tmp_path)
     half = tmp_path / "half"
-    run_lammps(deck + f"run 3 stop 6\nwrite_restart {half}\n", tmp_path)
+    run_lammps(script + f"run 3 stop 6\nwrite_restart {half}\n", tmp_path)
     again = run_lammps(
         f"comm_modify vel yes\nread_restart {half}\ncomm_modify vel yes\n"
         "fix nve all nve\nrun 3 start 0\n" + END,
@@ -275,8 +275,8 @@ def test_restart_continues(style, tmp_path):
 
 
 def test_data_files_have_the_coefficients(tmp_path):
-    deck = two_types("block 0 4 0 5 0 4", 200)
-    run = run_lammps(deck + law("dpd/ext", 0.0) + "run 0\nwrite_data out pair ij\n", tmp_path)
+    script = two_types("block 0 4 0 5 0 4", 200)
+    run = run_lammps(script + law("dpd/ext", 0.0) + "run 0\nwrite_data out pair ij\n", tmp_path)
     lines = (run.directory / "out").read_text().split("PairIJ Coeffs")[1].splitlines()[2:5]
     assert [line.split() for line in lines] == [
         ["1", "1", "25", "4.5", "3", "0.53", "0.8", "1"],
@@ -289,15 +289,15 @@ def test_data_files_have_the_coefficients(tmp_path):
 def test_as_a_thermostat_of_another_model(style, device, tmp_path):
     base = system(atoms=300, box="block 0 5 0 6 0 7")
 
-    def deck(ours: bool) -> str:
+    def script(ours: bool) -> str:
         own = law(style, 0.0, "precision double", ours)
         name = ("manymove/" if ours else "") + style
         own = own.replace("pair_style ", "pair_style hybrid/overlay soft 1.0 ")
         own = re.sub(r"pair_coeff (\d) (\d)", rf"pair_coeff \1 \2 {name}", own)
         return base + own + "pair_coeff * * soft 10.0\n" + THERMO
 
-    theirs = run_lammps(deck(False) + "run 5\n" + END, tmp_path)
-    ours = run_lammps(deck(True) + resident(device) + "run 5\n" + END, tmp_path)
+    theirs = run_lammps(script(False) + "run 5\n" + END, tmp_path)
+    ours = run_lammps(script(True) + resident(device) + "run 5\n" + END, tmp_path)
     assert_same_steps(ours, theirs, 1e-10)
     assert "Pair forces are computed on" in ours.output
 

@@ -8,9 +8,9 @@ import re
 
 import numpy as np
 import pytest
-from dpd_decks import (
-    DECKS,
+from dpd_scripts import (
     END,
+    SCRIPTS,
     assert_close,
     assert_stays,
     compare,
@@ -53,7 +53,7 @@ def builds(run: Run) -> int:
 @pytest.mark.parametrize("fix", FIXES)
 def test_a_few_steps_are_those_of_the_host(fix, name, device, tmp_path):
     more = FIXES[fix] + THERMO + "thermo 3\nrun 8\n" + END
-    ours, host = compare(DECKS[name], more, device, tmp_path)
+    ours, host = compare(SCRIPTS[name], more, device, tmp_path)
     assert_close(state(ours), state(host), 1e-9)
     for column, expected in host.thermo().items():
         assert ours.thermo()[column] == pytest.approx(expected, rel=1e-8, abs=1e-8), column
@@ -63,7 +63,7 @@ def test_a_few_steps_are_those_of_the_host(fix, name, device, tmp_path):
 def test_the_energy_of_a_thermostat_is_that_of_the_host(fix, device, tmp_path):
     more = FIXES[fix] + "thermo_style custom step temp f_v\nthermo_modify format float %.12g\n"
     more += "thermo 3\nrun 7\nrun 4\n" + END
-    ours, host = compare(DECKS["several types"], more, device, tmp_path)
+    ours, host = compare(SCRIPTS["several types"], more, device, tmp_path)
     assert abs(host.thermo()["f_v"][-1]) > 0.1
     assert ours.thermo()["f_v"] == pytest.approx(host.thermo()["f_v"], rel=1e-8)
 
@@ -73,7 +73,7 @@ def test_a_thermostat_after_an_average_acts_on_the_host(device, tmp_path):
     more = FIXES["in another order"] + "run 5\n" + END
     averages = []
     for start in (resident(device), ""):
-        done = run_lammps(DECKS["several types"] + start + more, tmp_path)
+        done = run_lammps(SCRIPTS["several types"] + start + more, tmp_path)
         averages.append(np.loadtxt(done.directory / "average"))
     assert averages[0] == pytest.approx(averages[1], rel=1e-9)
 
@@ -81,14 +81,14 @@ def test_a_thermostat_after_an_average_acts_on_the_host(device, tmp_path):
 @pytest.mark.parametrize("fix", ["momentum", "rescale", "berendsen", "several"])
 @pytest.mark.parametrize("name", ["several types", "bonds"])
 def test_lists_are_kept(fix, name, device, tmp_path):
-    deck = DECKS[name] + FIXES[fix] + resident(device)
-    run = run_lammps(deck + "run 40\nrun 100 pre no\n", tmp_path)
+    script = SCRIPTS[name] + FIXES[fix] + resident(device)
+    run = run_lammps(script + "run 40\nrun 100 pre no\n", tmp_path)
     assert_stays(run)
     assert builds(run) < 60
 
 
 def test_fixes_and_output_at_other_intervals_do_not_change_the_trajectory(device, tmp_path):
-    start = DECKS["walls and body forces"] + FIXES["berendsen"] + resident(device)
+    start = SCRIPTS["walls and body forces"] + FIXES["berendsen"] + resident(device)
     looks = [
         "",
         "thermo 1\n",
@@ -103,10 +103,10 @@ def test_fixes_and_output_at_other_intervals_do_not_change_the_trajectory(device
 
 @pytest.mark.parametrize("precision", ["mixed", "double"])
 def test_threads_give_the_same_bits(precision, tmp_path):
-    deck = DECKS["bonds"].replace("precision double", f"precision {precision}")
-    deck += FIXES["several"] + THERMO
+    script = SCRIPTS["bonds"].replace("precision double", f"precision {precision}")
+    script += FIXES["several"] + THERMO
     one, three = (
-        run_lammps(deck + resident("cpu", f"threads {n}") + "run 40\n" + END, tmp_path)
+        run_lammps(script + resident("cpu", f"threads {n}") + "run 40\n" + END, tmp_path)
         for n in (1, 3)
     )
     assert (state(one) == state(three)).all()
@@ -116,8 +116,8 @@ def test_threads_give_the_same_bits(precision, tmp_path):
 @pytest.mark.parametrize("fix", ["angular momentum", "several"])
 def test_several_ranks_are_those_of_the_host(fix, device, tmp_path):
     more = FIXES[fix] + THERMO + "thermo 3\nrun 12\n" + END
-    ours = run_lammps(DECKS["bonds"] + resident(device) + more, tmp_path, ranks=2)
-    host = run_lammps(DECKS["bonds"] + more, tmp_path, ranks=2)
+    ours = run_lammps(SCRIPTS["bonds"] + resident(device) + more, tmp_path, ranks=2)
+    host = run_lammps(SCRIPTS["bonds"] + more, tmp_path, ranks=2)
     assert_stays(ours)
     assert_close(state(ours), state(host), 1e-9)
 
@@ -129,7 +129,7 @@ def test_groups_of_fixes_within_a_step_come_first(device, tmp_path):
         f"group g{k} id {k}:{200 + k}\nfix f{k} g{k} addforce 0.{k} 0 0\n" for k in range(1, 7)
     )
     more = "group h id 1:500\nfix v h temp/berendsen 1.3 0.9 0.5\n" + more + "run 6\n" + END
-    ours, host = compare(DECKS["several types"], more, device, tmp_path)
+    ours, host = compare(SCRIPTS["several types"], more, device, tmp_path)
     assert_stays(ours)
     assert_close(state(ours), state(host), 1e-9)
 
@@ -137,7 +137,7 @@ def test_groups_of_fixes_within_a_step_come_first(device, tmp_path):
 def test_a_run_that_a_fix_ends_leaves_all_arrays_current(device, tmp_path):
     # Momentum is removed at every step, and fix halt ends the run at one of them.
     more = FIXES["momentum"] + "variable s equal step\nfix h all halt 5 v_s >= 5 error continue\n"
-    ours, host = compare(DECKS["bonds"], more + "run 20\n" + END, device, tmp_path)
+    ours, host = compare(SCRIPTS["bonds"], more + "run 20\n" + END, device, tmp_path)
     assert "for 5 steps" in ours.output
     assert_close(state(ours), state(host), 1e-9)
 
@@ -147,27 +147,27 @@ def test_velocities_change_where_targets_are_computed_ahead_again(device, tmp_pa
     """The targets of a ramp are computed for 4096 steps; the particles never meet."""
     create = "".join(f"create_atoms 1 single {2 * k + 1} {2 * k + 1} 4\n" for k in range(4))
     create += "".join(f"set atom {k + 1} vz {v}\n" for k, v in enumerate((1.2, -0.9, 0.4, -0.7)))
-    deck = one_type(create) + "fix v all temp/rescale 4096 1.3 0.9 0.001 1.0\n"
-    ours, host = compare(deck, THERMO + "thermo 10000\nrun 4100\n", device, tmp_path)
+    script = one_type(create) + "fix v all temp/rescale 4096 1.3 0.9 0.001 1.0\n"
+    ours, host = compare(script, THERMO + "thermo 10000\nrun 4100\n", device, tmp_path)
     assert_close(state(ours), state(host), 1e-9)
     assert ours.thermo()["Temp"][-1] == pytest.approx(1.3 - 0.4 * 4096 / 4100)
 
 
 def test_a_velocity_that_is_not_finite_is_an_error(device, tmp_path):
-    deck = system() + fluid() + "group one id 7\ncompute t one temp\n"
-    deck += "compute_modify t extra/dof 0\nfix r one temp/berendsen 1e308 1e308 1e-10\n"
-    deck += "fix_modify r temp t\n" + resident(device) + "run 4\n"
+    script = system() + fluid() + "group one id 7\ncompute t one temp\n"
+    script += "compute_modify t extra/dof 0\nfix r one temp/berendsen 1e308 1e308 1e-10\n"
+    script += "fix_modify r temp t\n" + resident(device) + "run 4\n"
     for ranks in (1, 2):
-        run = run_lammps(deck, tmp_path, fails=True, ranks=ranks)
+        run = run_lammps(script, tmp_path, fails=True, ranks=ranks)
         text = "a velocity change has the factor inf, which is not finite"
         assert text in run.output and "rank 0 of" not in run.output, run.output
 
 
 def test_a_thermostat_of_particles_at_rest_is_an_error(device, tmp_path):
-    deck = one_type("create_atoms 1 single 2 2 2\ncreate_atoms 1 single 6 6 6\n")
-    deck += "fix r all temp/rescale 1 1 1 0.01 1\n" + resident(device) + "run 4\n"
+    script = one_type("create_atoms 1 single 2 2 2\ncreate_atoms 1 single 6 6 6\n")
+    script += "fix r all temp/rescale 1 1 1 0.01 1\n" + resident(device) + "run 4\n"
     for ranks in (1, 2):
-        run = run_lammps(deck, tmp_path, fails=True, ranks=ranks)
+        run = run_lammps(script, tmp_path, fails=True, ranks=ranks)
         text = "the temperature of a thermostat's particles is 0, or too low for the time step"
         assert text in run.output and "rank 0 of" not in run.output, run.output
 
@@ -179,8 +179,8 @@ def test_a_thermostat_of_particles_at_rest_is_an_error(device, tmp_path):
     [("rescale", 0), ("berendsen", 0), ("momentum", 0), ("angular momentum", 84)],
 )
 def test_only_what_is_needed_is_copied(fix, bytes_per_step, tmp_path):
-    deck = DECKS["bonds"] + FIXES[fix] + resident("cuda")
-    run = run_lammps(deck + "thermo 0\nrun 100\nrun 400 pre no\n", tmp_path)
+    script = SCRIPTS["bonds"] + FIXES[fix] + resident("cuda")
+    run = run_lammps(script + "thermo 0\nrun 100\nrun 400 pre no\n", tmp_path)
     found = re.findall(
         r"verlet: (\d+) bytes between host and device in (\d+) steps, (\d+) for", run.output
     )

@@ -1,4 +1,4 @@
-"""The vesicle example: start, deck, restart, pictures."""
+"""The vesicle example: start, input script, restart, pictures."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def test_a_tenth_of_the_particles_is_in_chains(example):
 
 @needs_lammps
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_the_deck_runs_goes_on_and_is_drawn(ranks, example, tmp_path):
+def test_the_script_runs_goes_on_and_is_drawn(ranks, example, tmp_path):
     render, vesicle = example
     count = vesicle.write_data(tmp_path / "start", 6.0, 1)
-    deck = (HERE / "in.vesicle").read_text()
+    script = (HERE / "in.vesicle").read_text()
 
     def run(file: str, source: str, steps: int):
         start = f"variable from index {source}\nvariable file index {file}\n"
         start += (
             f"variable steps index {steps}\nvariable frame index 100\nvariable thermo index 50\n"
         )
-        return run_lammps(start + deck, tmp_path, ranks)
+        return run_lammps(start + script, tmp_path, ranks)
 
     first = run(str(tmp_path / "start"), "data", 300)
     table = first.thermo()

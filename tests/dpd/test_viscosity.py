@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dpd_decks import assert_stays, resident
+from dpd_scripts import assert_stays, resident
 from lammps_host import needs_lammps, run_lammps
 
 from manymove.analysis import green_kubo_viscosity

@@ -1,8 +1,7 @@
-"""`manymove electrolyte` and `manymove bench electrolyte`: files, resuming, and mistakes."""
+"""`manymove electrolyte`: files, resuming, and mistakes."""
 
 from __future__ import annotations
 
-import json
 import re
 import warnings
 
@@ -179,31 +178,6 @@ def test_autocorrelation_time_is_that_of_equation_10():
 def test_a_checkpoint_of_another_run_is_refused(finished, capsys, option, value, message):
     assert electrolyte(*SMALL, "--output", finished, "--resume", option, value) == 2
     assert message in capsys.readouterr().err
-
-
-def test_bench_times_what_it_says(tmp_path, capsys):
-    file = tmp_path / "speed.json"
-    arguments = ["--sizes", "128", "--device", "cpu", "--threads", "1", "--seconds", "0.01"]
-    arguments += ["--methods", "brush,serial", "--equilibrate", "2", "--json", str(file)]
-    assert cli.run(["bench", "electrolyte", *arguments]) == 0
-    report = json.loads(file.read_text())
-    assert [(r["method"], r["precision"]) for r in report["results"]] == [
-        ("brush", "mixed"),
-        ("brush", "double"),
-        ("serial", "mixed"),
-        ("serial", "double"),
-    ]
-    for r in report["results"]:
-        assert r["lowest"] <= r["seconds_per_sweep"] <= r["highest"]
-        assert 0 < r["acceptance"] <= r["evaluated_share"] <= 1
-        rate = r["evaluated_share"] * 128**2 / r["seconds_per_sweep"]
-        assert r["pair_terms_per_second"] == pytest.approx(rate)
-    assert "brush, mixed, 1 thread" in capsys.readouterr().out
-
-
-def test_bench_refuses_too_few_repeats(capsys):
-    assert cli.run(["bench", "electrolyte", "--repeats", "2"]) == 2
-    assert "--repeats is 2" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("size", ["--ions 256 --sweeps 30", "--ions 16 --sweeps 2"])

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 import pytest
-from coulomb_decks import deck_of
+from coulomb_scripts import script_of
 from electrolytes import trivalent
 from lammps_host import needs_lammps, run_lammps
 from laws import assert_follows
@@ -135,7 +135,7 @@ def test_the_energy_is_that_of_lammps(tmp_path):
         device="cpu",
     )
     # LAMMPS has erfc(x) to 1e-7 exp(-x^2), therefore most of the sum is left to its wave vectors.
-    deck = deck_of(
+    script = script_of(
         tmp_path,
         ions,
         extra="pair_style coul/long 14.0\npair_coeff * *\nkspace_style ewald 1e-8\n"
@@ -143,7 +143,7 @@ def test_the_energy_is_that_of_lammps(tmp_path):
         fix="1000000 1 3 7.117 7.5 7.5 boundary ewald device cpu",
         steps=1,
     ).replace("thermo_style custom step", "thermo_style custom step ecoul elong")
-    thermo = run_lammps(deck, tmp_path).thermo()
+    thermo = run_lammps(script, tmp_path).thermo()
     # In units lj, charges of 1 have the energy 1 / r.
     theirs = 7.117 * (thermo["E_coul"][0] + thermo["E_long"][0])
     assert thermo["f_mc[4]"][0] == pytest.approx(theirs, rel=1e-8)

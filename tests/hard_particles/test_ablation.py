@@ -66,7 +66,7 @@ def test_the_trajectory_is_the_one_that_engines_with_these_switches_made(ablatio
     disks = HardDisks(*start, seed=12345, device="cpu", threads=1, **settings)
     chain = ablation.AblatedDisks(disks, ablation.function, **left_out)
     chain.run_cycles(200)
-    engine = _core.HardDisks.from_snapshot(chain.snapshot, disks.N, *disks._where())
+    engine = _core.HardParticles.from_snapshot(chain.snapshot, disks.N, *disks._where())
     assert f"{engine.state_hash():016x}" == expected
 
 
@@ -113,7 +113,7 @@ def test_the_pressure_is_within_the_error_that_is_documented(ablation):
     reference = HardDisks(*start, seed=3, device="cpu", threads=1)
     reference.run(2000)
     reference.sample_pressure(every=14, record=200)
-    reference.run(40_000)
+    reference.run(80_000)
     chain = ablation.AblatedDisks(
         HardDisks(reference.positions, reference.box, seed=4, device="cpu", threads=1, **PAPER),
         ablation.function,
@@ -122,7 +122,7 @@ def test_the_pressure_is_within_the_error_that_is_documented(ablation):
         shift_along_axis=True,
     )
     chain.run(500)
-    result = ablation.measured(chain, 20_000, math.inf, 14)
+    result = ablation.measured(chain, 40_000, math.inf, 14)
     error = math.hypot(result["pressure_error"], reference.pressure.error)
     assert error < 0.05
     assert abs(result["pressure"] - reference.pressure.value) < 0.005 + 4 * error

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from manymove import _core
+from manymove import HardSpheres, _core, random_sphere_packing, replicate
+from manymove.hard_particles import copies
 from manymove.hard_particles.packing import hexagonal_packing, random_packing, square_packing
 
 
@@ -132,6 +133,31 @@ def test_hexagonal_packing_up_to_touching_disks(N):
 def test_lattices_refuse(packing, N, phi, message):
     with pytest.raises(ValueError, match=message):
         packing(N, phi)
+
+
+def test_large_packings_of_spheres_are_copies_of_a_smaller_one(monkeypatch):
+    monkeypatch.setattr(copies, "_FEWEST_IN_A_COPY", 60)
+    positions, box = random_sphere_packing(512, 0.4, seed=1, device="cpu")
+    assert positions.shape == (512, 3)
+    assert 512 * math.pi / 6 / math.prod(box) == pytest.approx(0.4)
+    spheres = HardSpheres(positions, box, seed=1, device="cpu", threads=1)
+    assert spheres.repaired["count"] == 0 and spheres.max_overlap() == 0
+    first = spheres.positions[:64]
+    shifts = spheres.positions.reshape(8, 64, 3) - first
+    edges = np.array(box) / 2
+    assert np.allclose(shifts, np.rint(shifts / edges) * edges, atol=1e-5)
+
+
+def test_copies_lie_side_by_side():
+    positions, box = replicate([[-1.5, 0.0], [1.0, 0.5]], (4.0, 2.0), (3, 1))
+    assert box == (12.0, 2.0)
+    assert positions.tolist() == [
+        [-5.5, 0.0], [-3.0, 0.5], [-1.5, 0.0], [1.0, 0.5], [2.5, 0.0], [5.0, 0.5],
+    ]  # fmt: skip
+    with pytest.raises(ValueError, match="copies must be positive"):
+        replicate(positions, box, (0, 1))
+    with pytest.raises(ValueError, match="do not fit together"):
+        replicate(positions, box, (1, 1, 1))
 
 
 def test_relax_overlaps_mends_float32_rounding_by_moves_of_its_size():

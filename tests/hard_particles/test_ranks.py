@@ -5,7 +5,6 @@ Nothing here is statistical: whatever one rank samples right, several do.
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import subprocess
@@ -215,18 +214,3 @@ def test_the_command_tells_what_cannot_be(tmp_path):
     end = manymove(2, *SMALL, "--output", tmp_path / "none", "--decompose", "--resume")
     assert end.returncode == 2
     assert "--resume: no checkpoint" in end.stderr
-
-
-def test_bench_times_ranks(tmp_path):
-    arguments = (
-        "bench disks --device cpu --sizes 2500 --threads 1 --equilibrate 1 --seconds 0.02".split()
-    )
-    end = manymove(2, *arguments, "--ranks", "1,2", "--weak", "--json", tmp_path / "b.json")
-    assert end.returncode == 0, end.stderr
-    one, two = json.loads((tmp_path / "b.json").read_text())["results"]
-    assert (one["ranks"], one["particles"], two["ranks"], two["particles"]) == (1, 2500, 2, 5000)
-    assert one["efficiency"] == 1 and two["efficiency"] == pytest.approx(
-        two["trial_moves_per_second"] / one["trial_moves_per_second"] / 2
-    )
-    end = manymove(2, *arguments, "--ranks", "1,3")
-    assert end.returncode == 2 and "the number of ranks that mpirun started" in end.stderr

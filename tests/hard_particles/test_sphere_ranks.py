@@ -3,7 +3,6 @@ number of them. What they have in common with disks is tested in test_ranks.py."
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 from pathlib import Path
@@ -169,19 +168,6 @@ def test_a_killed_rank_ends_the_job_of_a_mixture_and_others_resume_it(alone, tmp
     end = manymove(3, *arguments, "--resume")
     assert end.returncode == 0, end.stderr
     assert summary_of(tmp_path)["state_hash"] == alone["disks"]["state_hash"]
-
-
-def test_bench_times_ranks_of_spheres(tmp_path):
-    words = (
-        "bench spheres --device cpu --sizes 500 --threads 1 --equilibrate 1 --seconds 0.02".split()
-    )
-    end = manymove(2, *words, "--ranks", "1,2", "--weak", "--json", tmp_path / "b.json")
-    assert end.returncode == 0, end.stderr
-    one, two = json.loads((tmp_path / "b.json").read_text())["results"]
-    assert (one["ranks"], one["particles"], two["ranks"], two["particles"]) == (1, 500, 2, 1000)
-    assert one["efficiency"] == 1 and two["efficiency"] == pytest.approx(
-        two["trial_moves_per_second"] / one["trial_moves_per_second"] / 2
-    )
 
 
 def test_one_rank_needs_no_other():

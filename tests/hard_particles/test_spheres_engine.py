@@ -181,7 +181,7 @@ def test_the_trajectory_is_that_of_the_model(device, name):
         assert spheres.counters == model.counters()
         places = spheres.snapshot()["places"].reshape(-1, len(box))
         assert np.array_equal(places, model.places)
-    assert tuple(model.origin) == spheres.snapshot()["origin"]
+    assert tuple(model.origin) == spheres.snapshot()["origin"][: len(box)]
     if name in SYSTEMS and name != "one sphere":
         assert 0 < spheres.counters[2] < spheres.counters[1]
 

@@ -88,5 +88,5 @@ def test_overlaps_are_counted(dimensions):
         vectors -= np.rint(vectors / edge) * edge
         expected = (np.sqrt((vectors**2).sum(1)) < (diameters[i] + diameters[j]) / 2).sum()
         assert expected > 0
-        found = _core.HardSpheres.count_overlaps(positions, [edge] * dimensions, diameters)
+        found = _core.count_overlaps(positions, [edge] * dimensions, diameters)
         assert found == expected

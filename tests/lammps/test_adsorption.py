@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from adsorption_decks import BOX, deck
 from adsorption_model import agrees, make, nearest, pair_energy
+from adsorption_scripts import BOX, script
 from lammps_host import needs_lammps, run_lammps
 
 pytestmark = needs_lammps
@@ -13,7 +13,7 @@ pytestmark = needs_lammps
 
 def test_energy_and_profile_are_those_of_the_engine_alone(tmp_path):
     """Five joint standard errors; LAMMPS' from blocks of a thousand steps."""
-    text = deck("profile z 10", steps=1000)
+    text = script("profile z 10", steps=1000)
     text += 'run 48\nprint "sum $(f_w[1][2]+f_w[2][2]+f_w[5][2]) $(f_w[10][1])"\n'
     run = run_lammps(text, tmp_path)
     first = next(x for x in run.output.splitlines() if x.startswith("sum")).split()
@@ -28,7 +28,7 @@ def test_energy_and_profile_are_those_of_the_engine_alone(tmp_path):
 
 @pytest.mark.parametrize(("method", "ranks"), [("plj", 3), ("mup", 2), ("mdp", 4)])
 def test_ranks_make_the_same_moves_and_lose_no_atom(method, ranks, tmp_path):
-    text = deck(f"method {method}") + "run 12\n"
+    text = script(f"method {method}") + "run 12\n"
     one, many = (run_lammps(text, tmp_path, ranks=n) for n in (1, ranks))
     for frame in range(13):
         a, b = one.dump(frame=frame), many.dump(frame=frame)
@@ -37,7 +37,7 @@ def test_ranks_make_the_same_moves_and_lose_no_atom(method, ranks, tmp_path):
 
 
 def test_only_the_group_moves_and_the_energy_is_that_of_its_positions(tmp_path):
-    run = run_lammps(deck() + "run 20\n", tmp_path)
+    run = run_lammps(script() + "run 20\n", tmp_path)
     first, last = run.dump(frame=0), run.dump(frame=-1)
     at = [np.stack([d[c] for c in "xyz"], axis=-1) for d in (first, last)]
     gas = first["type"] == 3
@@ -51,7 +51,7 @@ def test_only_the_group_moves_and_the_energy_is_that_of_its_positions(tmp_path):
 
 def test_images_follow_and_averages_go_on_over_runs(tmp_path):
     run = run_lammps(
-        deck("method plj max_displacement 1.0", steps=1) + "run 200\nrun 100\n", tmp_path
+        script("method plj max_displacement 1.0", steps=1) + "run 200\nrun 100\n", tmp_path
     )
     frames = [run.dump(frame=k) for k in range(300)]
     unwrapped = np.array([[f["xu"], f["yu"], f["zu"]] for f in frames])
@@ -81,7 +81,7 @@ def test_images_follow_and_averages_go_on_over_runs(tmp_path):
     ],
 )
 def test_mistakes_are_named(change, message, tmp_path):
-    text = deck() + "run 1\n"
+    text = script() + "run 1\n"
     assert change[0] in text
     assert message in run_lammps(text.replace(*change), tmp_path, fails=True).output
 
@@ -95,17 +95,17 @@ def test_mistakes_are_named(change, message, tmp_path):
     ],
 )
 def test_parameters_that_are_hardly_meant_are_warnings(change, message, tmp_path):
-    text = deck() + "run 0\n"
+    text = script() + "run 0\n"
     assert change[0] in text
     output = " ".join(run_lammps(text.replace(*change), tmp_path).output.split())
     assert message in output if message else "kT" not in output
 
 
 def test_framework_that_moves_is_refused(tmp_path):
-    text = deck() + "velocity all set 0.1 0 0\nfix n all nve\nrun 5\n"
+    text = script() + "velocity all set 0.1 0 0\nfix n all nve\nrun 5\n"
     assert "must be rigid" in run_lammps(text, tmp_path, fails=True).output
 
 
 def test_more_than_three_ranks_along_an_axis_are_refused(tmp_path):
-    text = deck().replace("units lj", "units lj\nprocessors 4 1 1") + "run 1\n"
+    text = script().replace("units lj", "units lj\nprocessors 4 1 1") + "run 1\n"
     assert "4 processors along x" in run_lammps(text, tmp_path, ranks=4, fails=True).output

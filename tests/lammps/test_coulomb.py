@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from coulomb_decks import BJERRUM, deck_of, positions
+from coulomb_scripts import BJERRUM, positions, script_of
 from electrolytes import pair_energy, trivalent
 from lammps_host import needs_lammps, run_lammps
 
@@ -18,8 +18,8 @@ pytestmark = needs_lammps
 def test_the_chain_is_that_of_the_engine(tmp_path, shift, boundary):
     ions = trivalent(200, periodic=True, boundary=boundary, precision="double", device="cpu")
     fix = f"1 2 3 7.117 7.5 7.5 boundary {boundary} precision double device cpu"
-    deck = deck_of(tmp_path, ions, fix, shift=shift)
-    run = run_lammps(deck, tmp_path)
+    script = script_of(tmp_path, ions, fix, shift=shift)
+    run = run_lammps(script, tmp_path)
     ions.run(10)
     edge = np.array(ions.box)
     difference = positions(run) - shift - edge / 2 - ions.positions
@@ -43,7 +43,7 @@ def test_the_tree_makes_the_chain_of_the_brush(tmp_path, place):
     found = {}
     for method in ("brush precision double", "tree", "auto"):
         fix = f"1 1 3 7.117 7.5 7.5 {words} device cpu method {method}"
-        run = run_lammps(deck_of(tmp_path, ions, fix, extra=extra), tmp_path)
+        run = run_lammps(script_of(tmp_path, ions, fix, extra=extra), tmp_path)
         found[method] = (positions(run).tobytes(), run.thermo()["f_mc[3]"].tolist())
     assert found["tree"] == found["brush precision double"] == found["auto"]
 
@@ -56,7 +56,7 @@ def test_a_vacuum_around_takes_the_images_of_the_atoms(tmp_path, ranks):
     ions = trivalent(60, periodic=True, images=images, device="cpu", **settings)
     edge = np.array(ions.box)
     fix = "1 7 3 7.117 7.5 7.5 boundary ewald surrounding vacuum precision double device cpu"
-    run = run_lammps(deck_of(tmp_path, ions, fix, images=ions.images), tmp_path, ranks=ranks)
+    run = run_lammps(script_of(tmp_path, ions, fix, images=ions.images), tmp_path, ranks=ranks)
     ions.run(35)
     columns = run.dump()
     found = np.stack([columns[c] for c in ("ix", "iy", "iz")], axis=-1)
@@ -71,8 +71,8 @@ def test_several_ranks_make_the_same_chain(tmp_path, ranks):
     """Atoms cross several subdomains in a sweep; none is lost, and ghosts are made anew."""
     ions = trivalent(200, periodic=True, precision="double", device="cpu")
     fix = "1 1 3 7.117 7.5 7.5 precision double device cpu"
-    one = run_lammps(deck_of(tmp_path, ions, fix), tmp_path)
-    many = run_lammps(deck_of(tmp_path, ions, fix), tmp_path, ranks=ranks)
+    one = run_lammps(script_of(tmp_path, ions, fix), tmp_path)
+    many = run_lammps(script_of(tmp_path, ions, fix), tmp_path, ranks=ranks)
     assert np.array_equal(positions(one), positions(many))
     assert one.thermo()["f_mc[4]"].tolist() == many.thermo()["f_mc[4]"].tolist()
 
@@ -81,12 +81,12 @@ def test_ghosts_and_lists_are_made_anew(tmp_path):
     """LAMMPS' own pair energy, cut off where the box is smallest, against brute force."""
     ions = trivalent(100, periodic=True, device="cpu")
     extra = "pair_style coul/cut 60\npair_coeff * *\ncomm_modify cutoff 70"
-    deck = deck_of(tmp_path, ions, extra=extra).replace(
+    script = script_of(tmp_path, ions, extra=extra).replace(
         "thermo_style custom step", "thermo_style custom step pe"
     )
-    deck = deck.replace("fix still all nve", "")
+    script = script.replace("fix still all nve", "")
     for ranks in (1, 2):
-        run = run_lammps(deck, tmp_path, ranks=ranks)
+        run = run_lammps(script, tmp_path, ranks=ranks)
         columns, box = run.dump(), np.array(ions.box)
         at = np.stack([columns[c] for c in "xyz"], axis=-1)
         energy = 0.0
@@ -100,7 +100,7 @@ def test_ghosts_and_lists_are_made_anew(tmp_path):
 
 def test_rejected_atoms_keep_their_coordinates_and_images_follow(tmp_path):
     ions = trivalent(100, periodic=True, device="cpu")
-    run = run_lammps(deck_of(tmp_path, ions, steps=1), tmp_path)
+    run = run_lammps(script_of(tmp_path, ions, steps=1), tmp_path)
     columns = run.dump()
     edge = np.array(ions.box)
     start = ions.positions + edge / 2
@@ -114,7 +114,9 @@ def test_rejected_atoms_keep_their_coordinates_and_images_follow(tmp_path):
 def test_a_spherical_cell(tmp_path):
     ions = trivalent(100, precision="double", device="cpu")
     fix = f"1 1 3 7.117 7.5 7.5 precision double device cpu radius {ions.radius!r}"
-    run = run_lammps(deck_of(tmp_path, ions, fix, extra="change_box all boundary f f f"), tmp_path)
+    run = run_lammps(
+        script_of(tmp_path, ions, fix, extra="change_box all boundary f f f"), tmp_path
+    )
     ions.run(5)
     assert np.abs(positions(run) - ions.radius - 1 - ions.positions).max() < 1e-4
 
@@ -123,7 +125,7 @@ def test_molecular_dynamics_in_between_is_noticed(tmp_path):
     ions = trivalent(100, periodic=True, device="cpu")
     fix = "4 1 3 7.117 1.0 1.0 precision double device cpu"
     extra = "velocity all create 1.0 5\ntimestep 0.05"
-    run = run_lammps(deck_of(tmp_path, ions, fix, steps=12, extra=extra), tmp_path)
+    run = run_lammps(script_of(tmp_path, ions, fix, steps=12, extra=extra), tmp_path)
     charges = run.dump()["q"]
     assert run.thermo()["f_mc[1]"][-1] == 3
     exact = pair_energy(positions(run), charges, BJERRUM, ions.box)
@@ -134,9 +136,9 @@ def test_molecular_dynamics_in_between_is_noticed(tmp_path):
 def test_a_restarted_run_is_the_same_run(tmp_path):
     ions = trivalent(100, periodic=True, device="cpu")
     fix = "1 1 3 7.117 7.5 7.5 precision double device cpu"
-    whole = run_lammps(deck_of(tmp_path, ions, fix, steps=6), tmp_path)
+    whole = run_lammps(script_of(tmp_path, ions, fix, steps=6), tmp_path)
     restart = tmp_path / "state.restart"
-    run_lammps(deck_of(tmp_path, ions, fix, steps=3, after=f"write_restart {restart}"), tmp_path)
+    run_lammps(script_of(tmp_path, ions, fix, steps=3, after=f"write_restart {restart}"), tmp_path)
     rest = f"""
 read_restart {restart}
 pair_style zero 8.0
@@ -185,7 +187,7 @@ BAD = {
 @pytest.mark.parametrize("fix", BAD)
 def test_bad_arguments_are_named(tmp_path, fix):
     ions = trivalent(40, periodic=True, device="cpu")
-    run = run_lammps(deck_of(tmp_path, ions, fix), tmp_path, fails=True)
+    run = run_lammps(script_of(tmp_path, ions, fix), tmp_path, fails=True)
     assert re.search(BAD[fix], run.output), run.output
 
 
@@ -201,12 +203,12 @@ def test_bad_arguments_are_named(tmp_path, fix):
 )
 def test_bad_surroundings_are_named(tmp_path, extra, ranks, message):
     ions = trivalent(40, periodic=True, device="cpu")
-    run = run_lammps(deck_of(tmp_path, ions, extra=extra), tmp_path, ranks=ranks, fails=True)
+    run = run_lammps(script_of(tmp_path, ions, extra=extra), tmp_path, ranks=ranks, fails=True)
     assert message in run.output
 
 
 def test_more_than_three_ranks_along_an_axis_are_refused(tmp_path):
     ions = trivalent(40, periodic=True, device="cpu")
-    deck = "processors 4 1 1\n" + deck_of(tmp_path, ions)
-    run = run_lammps(deck, tmp_path, ranks=4, fails=True)
+    script = "processors 4 1 1\n" + script_of(tmp_path, ions)
+    run = run_lammps(script, tmp_path, ranks=4, fails=True)
     assert "4 processors along x" in run.output

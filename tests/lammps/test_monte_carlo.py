@@ -1,12 +1,12 @@
 """The Monte Carlo fixes in LAMMPS: bad input before the first step, contradictions with other
-fixes, the deck's IDs and units in messages and output."""
+fixes, the input script's IDs and units in messages and output."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from coulomb_decks import BJERRUM, deck_of, positions
+from coulomb_scripts import BJERRUM, positions, script_of
 from electrolytes import pair_energy, trivalent
 from lammps_errors import errors_of
 from lammps_host import needs_lammps, run_lammps
@@ -100,8 +100,8 @@ def test_bad_ions_are_found_before_the_first_step(tmp_path):
 )
 def test_a_missing_gpu_is_found_when_the_fix_is_created(ranks, fix, tmp_path):
     (tmp_path / "ions.data").write_text(DATA)
-    deck = IONS.replace("ions.data", str(tmp_path / "ions.data")) + fix + " device cuda:0\n"
-    run = run_lammps(deck, tmp_path, ranks=ranks, fails=True)
+    script = IONS.replace("ions.data", str(tmp_path / "ions.data")) + fix + " device cuda:0\n"
+    run = run_lammps(script, tmp_path, ranks=ranks, fails=True)
     message = r"ERROR: Fix manymove/\w+: device cuda:0 is not available: .+; use device cpu"
     assert re.search(message, run.output)
 
@@ -109,8 +109,8 @@ def test_a_missing_gpu_is_found_when_the_fix_is_created(ranks, fix, tmp_path):
 def test_two_fixes_of_one_model_sample_together(tmp_path):
     data = trivalent(100, periodic=True, device="cpu")
     second = "fix more all manymove/coulomb 1 1 4 7.117 7.5 7.5 max_displacement 1 device cpu"
-    deck = deck_of(tmp_path, data, "1 1 3 7.117 7.5 7.5 device cpu")
-    run = run_lammps(deck.replace("thermo 1\n", f"{second}\nthermo 1\n"), tmp_path)
+    script = script_of(tmp_path, data, "1 1 3 7.117 7.5 7.5 device cpu")
+    run = run_lammps(script.replace("thermo 1\n", f"{second}\nthermo 1\n"), tmp_path)
     assert run.thermo()["f_mc[1]"][-1] == 5
 
 
@@ -118,8 +118,8 @@ def test_two_fixes_of_one_model_sample_together(tmp_path):
 def test_the_energy_at_step_0_is_that_of_the_start(ranks, tmp_path):
     data = trivalent(100, periodic=True, device="cpu")
     fix = "1000 1 3 7.117 7.5 7.5 precision double device cpu"
-    deck = deck_of(tmp_path, data, fix, steps=1).replace("run 1\n", "run 0\n")
-    run = run_lammps(deck, tmp_path, ranks)
+    script = script_of(tmp_path, data, fix, steps=1).replace("run 1\n", "run 0\n")
+    run = run_lammps(script, tmp_path, ranks)
     exact = pair_energy(positions(run), run.dump()["q"], BJERRUM, data.box)
     assert run.thermo()["f_mc[4]"][0] == pytest.approx(exact, rel=1e-5)
 
@@ -187,8 +187,8 @@ BAD_GAS = {
 }
 
 
-def test_bad_adsorbates_are_named_in_the_units_of_the_deck(tmp_path):
-    answers = errors_of([deck for deck, _ in BAD_GAS.values()], tmp_path)
+def test_bad_adsorbates_are_named_in_the_units_of_the_script(tmp_path):
+    answers = errors_of([script for script, _ in BAD_GAS.values()], tmp_path)
     for (name, (_, message)), answer in zip(BAD_GAS.items(), answers, strict=True):
         assert answer is not None, name
         assert answer.startswith("ERROR") and re.search(message, answer), (name, answer)
@@ -213,13 +213,13 @@ def test_an_atom_on_a_hill_is_named_with_its_energy(when, tmp_path):
 
 def test_the_numbers_at_step_0_are_those_of_the_start(tmp_path):
     """They are the energies of the start; acceptance and profile are 0 because no step was made."""
-    deck = gas('run 0\nprint "P $(f_w[3][2])"\n', more="profile x 4")
-    thermo = run_lammps(deck, tmp_path).thermo()
+    script = gas('run 0\nprint "P $(f_w[3][2])"\n', more="profile x 4")
+    thermo = run_lammps(script, tmp_path).thermo()
     for name in ("f_w", "f_w[2]", "f_w[3]", "f_w[6]"):
         assert thermo[name][0] == pytest.approx(law(3.0), rel=0.02)
     assert thermo["f_w[4]"][0] == thermo["f_w[5]"][0] == 0
 
 
-def test_the_profile_has_the_coordinates_of_the_deck(tmp_path):
-    deck = gas('run 2\nprint "at $(f_w[1][1]) $(f_w[4][1])"\n', every=1, more="profile x 4")
-    assert "at -36 -30" in run_lammps(deck, tmp_path).output
+def test_the_profile_has_the_coordinates_of_the_script(tmp_path):
+    script = gas('run 2\nprint "at $(f_w[1][1]) $(f_w[4][1])"\n', every=1, more="profile x 4")
+    assert "at -36 -30" in run_lammps(script, tmp_path).output

@@ -42,7 +42,7 @@ thermo 1
 dump d all custom 1 dump id mol type q x y z xu yu zu vx vy vz
 dump_modify d sort id format float %.14g
 """
-DECK = (
+SCRIPT = (
     HEAD
     + """
 group gas type 3 4
@@ -90,8 +90,8 @@ def written(folder, change=None) -> str:
     return str(path)
 
 
-def deck(folder, tail="", before="", more="", steps=20, change=None) -> str:
-    return DECK.format(data=written(folder, change), before=before, more=more, steps=steps) + tail
+def script(folder, tail="", before="", more="", steps=20, change=None) -> str:
+    return SCRIPT.format(data=written(folder, change), before=before, more=more, steps=steps) + tail
 
 
 def at(dump, names="xyz"):
@@ -114,7 +114,7 @@ def poses(dump):
 
 
 def test_the_energy_is_that_of_the_atoms_at_each_step(tmp_path):
-    run = run_lammps(deck(tmp_path, "run 5\n"), tmp_path)
+    run = run_lammps(script(tmp_path, "run 5\n"), tmp_path)
     for frame in (0, 5):
         places, turns = poses(run.dump(frame=frame))
         exact = alone(positions=(places % BOX)[None], orientations=turns[None], precision="double")
@@ -122,14 +122,14 @@ def test_the_energy_is_that_of_the_atoms_at_each_step(tmp_path):
     assert run.thermo()["f_w[5]"][-1] == 100 and run.thermo()["f_w[4]"][-1] > 0
 
 
-def test_units_and_conventions_are_those_of_the_deck(tmp_path):
+def test_units_and_conventions_are_those_of_the_script(tmp_path):
     """The energy of the start in kcal/mol, with charges in e."""
     calorie = 0.0019872067  # kcal/mol per kelvin
 
     def change(rows):
         return [[*row[:3], row[3] / UNIT, *row[4:]] for row in rows]
 
-    text = deck(tmp_path, "run 0\n", change=change).replace("units lj", "units real")
+    text = script(tmp_path, "run 0\n", change=change).replace("units lj", "units real")
     laws = (("site 3 80", 80), ("site 4 60", 60), ("framework 1 90", 90), ("framework 2 60", 60))
     for words, epsilon in laws:
         name = words.rpartition(" ")[0]
@@ -150,7 +150,7 @@ def test_units_and_conventions_are_those_of_the_deck(tmp_path):
 @pytest.mark.parametrize(("spacing", "warns"), [(0.19, False), (0.2, True)])
 def test_a_spacing_is_compared_with_the_sigmas_of_the_mixing_rule(spacing, warns, tmp_path):
     """A site of 0.4, like hydrogen atoms of some models of water, has 1.4 with the framework."""
-    text = deck(tmp_path, "run 0\n").replace("site 4 60 2.4", "site 4 60 0.4")
+    text = script(tmp_path, "run 0\n").replace("site 4 60 2.4", "site 4 60 0.4")
     text = text.replace("spacing 0.25", f"spacing {spacing}")
     output = " ".join(run_lammps(text, tmp_path).output.split())
     assert (f"spacing {spacing} is large for a smallest sigma of 1.4" in output) == warns
@@ -159,7 +159,7 @@ def test_a_spacing_is_compared_with_the_sigmas_of_the_mixing_rule(spacing, warns
 
 def test_the_mean_energy_is_that_of_the_engine_alone(tmp_path):
     """Five joint standard errors; LAMMPS' from blocks of 800 steps."""
-    text = deck(tmp_path, "undump d\nthermo 10\nrun 330\n", steps=80)
+    text = script(tmp_path, "undump d\nthermo 10\nrun 330\n", steps=80)
     run = run_lammps(text, tmp_path)
     sums = run.thermo()["f_w"] * run.thermo()["f_w[5]"]
     blocks = np.diff(sums)[3:] / np.diff(run.thermo()["f_w[5]"])[3:]
@@ -173,7 +173,7 @@ def test_the_mean_energy_is_that_of_the_engine_alone(tmp_path):
 @pytest.mark.parametrize("ranks", [2, 3])
 def test_ranks_make_the_same_moves_and_lose_no_atom(ranks, tmp_path):
     tail = 'variable v atom "sin(id)"\nvelocity gas set v_v v_v 0.1\nrun 8\n'
-    text = deck(tmp_path, tail)
+    text = script(tmp_path, tail)
     one, many = (run_lammps(text, tmp_path, ranks=n) for n in (1, ranks))
     for frame in range(9):
         a, b = one.dump(frame=frame), many.dump(frame=frame)
@@ -183,7 +183,7 @@ def test_ranks_make_the_same_moves_and_lose_no_atom(ranks, tmp_path):
 
 @on_gpu
 def test_a_gpu_makes_the_moves_of_the_cpu(tmp_path):
-    text = deck(tmp_path, "run 4\n")
+    text = script(tmp_path, "run 4\n")
     one, other = (
         run_lammps(text.replace("device cpu", f"device {d}"), tmp_path) for d in ("cpu", "cuda:0")
     )
@@ -193,7 +193,7 @@ def test_a_gpu_makes_the_moves_of_the_cpu(tmp_path):
 
 def test_molecules_stay_rigid_and_whole_and_velocities_turn_with_them(tmp_path):
     tail = "velocity gas create 300 5\nrun 40\n"
-    run = run_lammps(deck(tmp_path, tail, more="max_displacement 1.0"), tmp_path)
+    run = run_lammps(script(tmp_path, tail, more="max_displacement 1.0"), tmp_path)
     first = run.dump(frame=0)
     bonds, along, centers = [], [], []
     for frame in (0, 10, 40):
@@ -384,17 +384,17 @@ MISTAKES = {
 
 
 def test_mistakes_are_named(tmp_path):
-    decks = []
+    scripts = []
     for k, (settings, _) in enumerate(MISTAKES.values()):
         (tmp_path / str(k)).mkdir()
-        decks.append(deck(tmp_path / str(k), **{"tail": "run 1\n", **settings}))
-    decks.append(
-        decks[0].replace("atom_style full", "atom_style charge").split("read_data")[0]
+        scripts.append(script(tmp_path / str(k), **{"tail": "run 1\n", **settings}))
+    scripts.append(
+        scripts[0].replace("atom_style full", "atom_style charge").split("read_data")[0]
         + "region b block 0 9 0 9 0 9\ncreate_box 2 b\ncreate_atoms 1 single 1 1 1\n"
         "create_atoms 2 single 4 4 4\nmass * 1\npair_coeff * *\ngroup g type 2\n"
         "fix w g manymove/wrmc/rigid 1 1 7 1.0 4.0 site 2 1 1 inert 1 device cpu\nrun 0\n"
     )
-    answers = errors_of(decks, tmp_path)
+    answers = errors_of(scripts, tmp_path)
     expected = [(name, message) for name, (_, message) in MISTAKES.items()]
     expected.append(("style", "needs an atom style with molecule IDs, such as full"))
     for (name, message), answer in zip(expected, answers, strict=True):
@@ -405,21 +405,21 @@ def test_charges_that_change_between_runs_have_an_effect(tmp_path):
     set_charges = "set type 1*2 charge 0\n"
     energies = []
     for before, tail in (("", "run 0\n" + set_charges), (set_charges, "")):
-        run = run_lammps(deck(tmp_path, tail + "run 0\n", before=before), tmp_path)
+        run = run_lammps(script(tmp_path, tail + "run 0\n", before=before), tmp_path)
         energies.append(run.thermo()["f_w[6]"][0])
     assert run.thermo(0)["f_w[6]"][0] == energies[0] == energies[1]
-    first = run_lammps(deck(tmp_path, "run 0\n"), tmp_path).thermo()["f_w[6]"][0]
+    first = run_lammps(script(tmp_path, "run 0\n"), tmp_path).thermo()["f_w[6]"][0]
     assert abs(first - energies[0]) > 1
 
 
 def test_molecules_that_bend_during_the_run_are_refused(tmp_path):
     tail = "velocity gas set 0.4 0 0\ngroup one id 6\nvelocity one set -0.4 0 0\nfix n gas nve\n"
-    run = run_lammps(deck(tmp_path, tail + "run 50\n"), tmp_path, fails=True)
+    run = run_lammps(script(tmp_path, tail + "run 50\n"), tmp_path, fails=True)
     assert re.search(r"molecule 9 is not rigid: atom \d+ is", run.output)
 
 
 def test_fixes_that_keep_rigid_bodies_are_refused(tmp_path):
-    text = deck(tmp_path, "run 1\n", before="fix r gas rigid/small molecule")
+    text = script(tmp_path, "run 1\n", before="fix r gas rigid/small molecule")
     run = run_lammps(text, tmp_path, fails=True)
     if "Unrecognized fix style" in run.output:
         pytest.skip("this LAMMPS has no fix rigid/small")

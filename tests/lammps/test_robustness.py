@@ -1,4 +1,4 @@
-"""Bad decks and damaged files of LAMMPS: one ERROR that names the argument, and no crash.
+"""Bad input scripts and damaged files of LAMMPS: one ERROR that names the argument, and no crash.
 
 74 bad commands and 66 damaged files, in a process each for the commands, the data files and the
 restart files. 84 more are in dpd/test_errors.py, lammps/test_coulomb.py and
@@ -58,7 +58,7 @@ FLOAT, WHOLE = "Expected floating point parameter instead of '{}'", "Expected in
 RANGE = "{} in input script or data file is out of range"
 MISSING = "missing argument"
 
-# Deck, command with {}, what follows it: {words: message}.
+# Input script, command with {}, what follows it: {words: message}.
 BAD = [
     (
         DPD,
@@ -204,9 +204,9 @@ def test_bad_commands_are_named(tmp_path):
         for words, message in lines.items()
     ]
     assert len(cases) > 70
-    answers = errors_of([deck for deck, _ in cases], tmp_path)
-    for (deck, message), answer in zip(cases, answers, strict=True):
-        what = deck.splitlines()[-2:]
+    answers = errors_of([script for script, _ in cases], tmp_path)
+    for (script, message), answer in zip(cases, answers, strict=True):
+        what = script.splitlines()[-2:]
         assert answer is not None, what
         assert answer.startswith("ERROR") and re.search(message, answer), (what, answer)
 
@@ -263,13 +263,13 @@ def test_damaged_coefficients_in_data_files_are_refused(tmp_path):
     """Words of our own sections: LAMMPS' reader answers for the others."""
     before, ours = DATA.split("1 1 25.0", 1)
     ours, after = ours.split("\n\nAtoms", 1)
-    decks = []
+    scripts = []
     for k, (_, text) in enumerate(damaged_words("1 1 25.0" + ours, 40, seed=2)):
         path = tmp_path / f"{k}.data"
         path.write_text(f"{before}{text}\n\nAtoms{after}".replace("\0", "?"))
-        decks.append(READ.format(path))
+        scripts.append(READ.format(path))
     (tmp_path / "whole.data").write_text(DATA)
-    *answers, whole = errors_of([*decks, READ.format(tmp_path / "whole.data")], tmp_path)
+    *answers, whole = errors_of([*scripts, READ.format(tmp_path / "whole.data")], tmp_path)
     assert whole is None
     refused = [answer for answer in answers if answer is not None]
     assert len(refused) > 25  # others, as two sigmas swapped, make another valid file
@@ -280,7 +280,7 @@ def test_damaged_restart_files_are_refused(tmp_path):
     """Each of our numbers in turn, and files cut in our part."""
     numbers = [1.375, 1.125, 0.8125, 25.5, 4.625, 1.0625, 0.6875, 20.25, 0.4375]
     temperature, cutoff, s, a, gamma, own, own_s, k, r0 = numbers
-    deck = (
+    script = (
         FLUID
         + f"""
 pair_style manymove/dpd {temperature} {cutoff} 7 weight_exponent {s}
@@ -291,24 +291,24 @@ run 0
 write_restart state
 """
     )
-    folder = run_lammps(deck, tmp_path).directory
+    folder = run_lammps(script, tmp_path).directory
     whole = (folder / "state").read_bytes()
     read = "read_restart {}\ncomm_modify vel yes\nfix nve all nve\nrun 1\n"
-    decks, kept = [], whole
+    scripts, kept = [], whole
     for number in numbers:
         at = whole.index(struct.pack("<d", number))
         for wrong in (np.nan, -number):
             if number == a and wrong == -a:
                 continue  # attraction is allowed
             kept = whole[:at] + struct.pack("<d", wrong) + whole[at + 8 :]
-            decks.append((f"{number} {wrong}", kept))
-        decks.append((f"cut at {number}", whole[: at + 4]))
+            scripts.append((f"{number} {wrong}", kept))
+        scripts.append((f"cut at {number}", whole[: at + 4]))
     files = []
-    for i, (_, data) in enumerate(decks):
+    for i, (_, data) in enumerate(scripts):
         (tmp_path / f"state{i}").write_bytes(data)
         files.append(read.format(tmp_path / f"state{i}"))
     *answers, good = errors_of([*files, read.format(folder / "state")], tmp_path)
     assert good is None
-    for (name, _), answer in zip(decks, answers, strict=True):
+    for (name, _), answer in zip(scripts, answers, strict=True):
         assert answer is not None and answer.startswith("ERROR"), name
         assert re.search("damaged|end of file|Unexpected", answer), (name, answer)

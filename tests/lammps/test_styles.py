@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from documents import ROOT
-from dpd_decks import compare, fluid, system
+from dpd_scripts import compare, fluid, system
 from lammps_host import ask_lammps, needs_lammps
 
 pytestmark = needs_lammps
@@ -90,7 +90,7 @@ READERS_OF_GHOSTS = {
 
 
 def own_atoms_only() -> set[str]:
-    source = ROOT / "lammps_ext/src/deck_translation.cpp"
+    source = ROOT / "lammps_ext/src/translation/readers.cpp"
     (body,) = re.findall(r"kOwnAtomsOnly\{(.*?)\};", source.read_text(), re.DOTALL)
     return set(re.findall(r'"([^"]+)"', body))
 

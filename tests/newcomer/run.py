@@ -27,7 +27,7 @@ FOLDER = ROOT / "build/newcomer"
 # What is tried in each environment: selections of the tests, which use what is installed there.
 TRIALS = {
     "quick start": ["tests/newcomer/test_readme.py"],
-    "snippets": ["tests/docs/test_pages.py", "-k", "snippets or commands_run or decks or styles"],
+    "snippets": ["tests/docs/test_pages.py", "-k", "snippets or commands_run or scripts or styles"],
     "examples": ["tests/docs/test_examples.py"],
     "bad calls": ["tests/cli/test_bad_options.py", "-k", "installed"],
     "interrupted and resumed": ["tests/cli/test_interrupted.py", "-k", "how_to_continue"],

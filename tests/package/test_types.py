@@ -23,7 +23,7 @@ from manymove import (
     METHANE, Adsorbate, Adsorption, DPDFluid, Electrolyte, Estimate, Framework, HardDisks,
     HardSpheres, IonOverlapError, OverlapError, PairCorrelations, PressureEstimate, Profile,
     RankLost, Salt, Species, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing,
-    random_packing, read_framework, square_packing,
+    random_packing, random_sphere_packing, read_framework, replicate, square_packing,
 )
 from manymove.analysis import autocorrelation_time, charge_density
 from manymove.io import Frame, TrajectoryWriter, read_frame
@@ -72,7 +72,10 @@ def hard_spheres(folder: Path) -> float:
         positions, edges = packing
         HardSpheres(positions, edges, seed=1)
     crystal: HardSpheres = HardSpheres.fcc(108, 0.55, seed=1)
-    return float(pressure) + float(contact) + tried[0].acceptance + lx + again.N + crystal.N
+    HardSpheres(*random_sphere_packing(1000, 0.4, seed=1), seed=1)
+    many, wide = replicate(crystal.positions, crystal.box, (2, 2, 2))
+    total: int = len(many) + len(wide) + again.N + crystal.N
+    return float(pressure) + float(contact) + tried[0].acceptance + lx + total
 
 
 def electrolyte(folder: Path) -> float:

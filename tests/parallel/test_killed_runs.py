@@ -201,16 +201,16 @@ def test_a_fluid_in_lammps_that_is_killed_ends_with_the_same_bits(precision, sty
     start = FLUID.format(precision=precision) + rest
     go_on = "read_restart state\ncomm_modify vel yes\n" + rest
 
-    def launch(folder, deck):
+    def launch(folder, script):
         (tmp_path / folder).mkdir(exist_ok=True)
-        (tmp_path / folder / "in").write_text(deck)
+        (tmp_path / folder / "in").write_text(script)
         command = [*host.command(), "-in", "in", "-log", "none", "-screen", "none"]
         return processes.start(command, cwd=tmp_path / folder, env=environment())
 
     whole = launch("whole", start)
-    deck, killed = start, 0
+    script, killed = start, 0
     for _ in range(3):
-        process = launch("cut", deck)
+        process = launch("cut", script)
         until = time.monotonic() + 60
         state = tmp_path / "cut" / "state"
         before = state.stat().st_mtime_ns if state.exists() else 0
@@ -222,9 +222,9 @@ def test_a_fluid_in_lammps_that_is_killed_ends_with_the_same_bits(precision, sty
         killed += process.poll() is None
         process.kill()
         process.wait()
-        deck = go_on
+        script = go_on
     assert killed == 3, "the run was over before it could be killed"
-    assert launch("cut", deck).wait(timeout=120) == 0
+    assert launch("cut", script).wait(timeout=120) == 0
     assert whole.wait(timeout=120) == 0
     one, other = ((tmp_path / f / "last").read_text() for f in ("whole", "cut"))
     assert one.count("\n") > 1000 and one == other

@@ -10,7 +10,7 @@ import signal
 import processes
 import pytest
 from commands import COMMAND, arguments, summary_of
-from dpd_decks import fluid, resident, system
+from dpd_scripts import fluid, resident, system
 from lammps_host import needs_lammps, start_lammps
 from processes import Job
 
@@ -41,9 +41,9 @@ def test_a_killed_rank_ends_the_job(command, mpiexec, tmp_path):
 @needs_lammps
 @pytest.mark.parametrize("more", ["", resident("cpu")], ids=["pair style", "resident"])
 def test_a_killed_rank_ends_lammps(more, tmp_path):
-    deck = system("block 0 6 0 6 0 6", 600) + fluid("mixed") + more
-    deck += "thermo 1\nthermo_modify flush yes\nrun 1000000\n"
-    job = start_lammps(deck, tmp_path, 2, 5)
+    script = system("block 0 6 0 6 0 6", 600) + fluid("mixed") + more
+    script += "thermo 1\nthermo_modify flush yes\nrun 1000000\n"
+    job = start_lammps(script, tmp_path, 2, 5)
     job.send(signal.SIGKILL, last_only=True)
     job.failure()
 

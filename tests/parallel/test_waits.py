@@ -15,7 +15,7 @@ from pathlib import Path
 import processes
 import pytest
 from commands import CLEAN, MPIEXEC
-from dpd_decks import fluid, one_type, resident, system
+from dpd_scripts import fluid, one_type, resident, system
 from lammps_host import needs_lammps, run_lammps
 from machine import limits_address_space
 from processes import LIMIT, LIMITED, SOON, Job, on_ranks
@@ -96,18 +96,18 @@ def test_a_rank_that_is_silent_before_a_run_style_is_named(before, tmp_path):
 @needs_lammps
 def test_what_one_rank_refuses_is_named_by_all(tmp_path):
     # Only atom 1 is integrated twice.
-    deck = system() + fluid() + "group first id 1\nfix again first nve\n"
-    run = run_lammps(deck + resident("cpu") + "run 1\n", tmp_path, ranks=2)
+    script = system() + fluid() + "group first id 1\nfix again first nve\n"
+    run = run_lammps(script + resident("cpu") + "run 1\n", tmp_path, ranks=2)
     assert "cannot keep the particles on the device: fix nve twice for the same atoms" in run.output
 
 
 @needs_lammps
 def test_heights_that_differ_between_ranks_are_refused(tmp_path):
-    deck = system("block 0 9 0 8 -0.5 0.5", 300, "dimension 2\nprocessors 2 1 1") + fluid()
-    deck += "region left block INF 4.5 INF INF INF INF\ngroup left region left\n"
-    deck += "set group all z 0.0\nset group left z 0.1\nvelocity all set NULL NULL 0.0\n"
+    script = system("block 0 9 0 8 -0.5 0.5", 300, "dimension 2\nprocessors 2 1 1") + fluid()
+    script += "region left block INF 4.5 INF INF INF INF\ngroup left region left\n"
+    script += "set group all z 0.0\nset group left z 0.1\nvelocity all set NULL NULL 0.0\n"
     run = run_lammps(
-        deck + "fix flat all enforce2d\n" + resident("cpu") + "run 1\n", tmp_path, ranks=2
+        script + "fix flat all enforce2d\n" + resident("cpu") + "run 1\n", tmp_path, ranks=2
     )
     assert "dimension 2 with atoms at different heights" in run.output
 
@@ -142,7 +142,8 @@ NO_MEMORY = """
 
 // One rank gets no memory of this size.
 void* operator new(std::size_t size) {
-  static const char* const rank = std::getenv("PMI_RANK");
+  static const char* const mpich = std::getenv("PMI_RANK");
+  static const char* const rank = mpich ? mpich : std::getenv("OMPI_COMM_WORLD_RANK");
   static const bool fails = rank && !std::strcmp(rank, "1");
   if (fails && size == SIZE) throw std::bad_alloc();
   if (void* memory = std::malloc(size)) return memory;
@@ -167,11 +168,11 @@ def test_an_error_of_one_rank_while_bonds_are_delivered_is_one_of_all(tmp_path):
         for k in range(pairs)
         for x in (12.0, 12.4)
     )
-    deck = CHAIN.replace("0 20 0 8 0 8", "0 20 0 14 0 14").replace("lost/bond ignore", "norm yes")
-    deck = re.sub(r"(create_atoms .*\n)+", "create_atoms 1 single 3 4 4\n" + atoms, deck)
-    deck = deck.replace("single/bond 1 1 2", "many all all 1 0.35 0.45")
-    deck += resident("cpu") + "run 1\n"
-    output = run_lammps(deck, tmp_path, ranks=2, fails=True, LD_PRELOAD=str(library)).output
+    script = CHAIN.replace("0 20 0 8 0 8", "0 20 0 14 0 14").replace("lost/bond ignore", "norm yes")
+    script = re.sub(r"(create_atoms .*\n)+", "create_atoms 1 single 3 4 4\n" + atoms, script)
+    script = script.replace("single/bond 1 1 2", "many all all 1 0.35 0.45")
+    script += resident("cpu") + "run 1\n"
+    output = run_lammps(script, tmp_path, ranks=2, fails=True, LD_PRELOAD=str(library)).output
     error = f"rank 1 of 2: out of memory for {2 * pairs} atoms"
     assert f"ERROR: Run style manymove/verlet on cpu: {error}" in output, output
     assert "ERROR on proc" not in output

@@ -1,12 +1,12 @@
-"""A process of `manymove bench all` whose parts take no time: one hangs, one needs a program that
-is missing, one crashes and one fails with its peers."""
+"""A process of `python -m benchmarks all` whose parts take no time: one hangs, one needs a program
+that is missing, one crashes and one fails with its peers."""
 
 import json
 import os
 import sys
 from pathlib import Path
 
-from manymove.bench import suite
+from benchmarks import suite
 
 
 def row(size, variant, rate, spread=0.0):

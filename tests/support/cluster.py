@@ -277,11 +277,11 @@ class Mpi:
 
 
 def lammps_on(
-    cluster: Cluster, ranks: int, deck: str, log: str = "none", **environment: str
+    cluster: Cluster, ranks: int, script: str, log: str = "none", **environment: str
 ) -> tuple[list[str], dict]:
-    """The words that start LAMMPS with so many ranks on each host, and their environment. The deck
-    is in the cluster's folder."""
-    (cluster.folder / "in").write_text(deck)
+    """The words that start LAMMPS with so many ranks on each host, and their environment. The
+    script is in the cluster's folder."""
+    (cluster.folder / "in").write_text(script)
     found = lammps.environment()
     needed = {name: found[name] for name in ("LD_LIBRARY_PATH", "LAMMPS_PLUGIN_PATH")}
     words, everything = mpi_of("MPICH").on(cluster, ranks, **needed, **environment)
@@ -289,7 +289,7 @@ def lammps_on(
 
 
 def lammps_of_open_mpi(
-    cluster: Cluster, ranks: int, deck: str, **environment: str
+    cluster: Cluster, ranks: int, script: str, **environment: str
 ) -> tuple[list[str], dict]:
     """The same for a LAMMPS that was built with Open MPI: MANYMOVE_OPENMPI_LAMMPS names its
     executable, and MANYMOVE_OPENMPI_PLUGIN the folder of the plugin that was built for it. Skips
@@ -304,7 +304,7 @@ def lammps_of_open_mpi(
         "LD_LIBRARY_PATH": f"{mpi.environment['OPAL_PREFIX']}/lib",
         "OMP_NUM_THREADS": "1",
     }
-    (cluster.folder / "in").write_text(deck)
+    (cluster.folder / "in").write_text(script)
     words, everything = mpi.on(cluster, ranks, **needed, **environment)
     return [*words, "--wdir", str(cluster.folder), lmp, "-in", "in", "-log", "none"], everything
 

@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 from cluster import Cluster, lammps_on, mpi_of
-from dpd_decks import fluid, resident, system
+from dpd_scripts import fluid, resident, system
 
 from manymove import __version__
 from manymove.devices import usable_cores
@@ -78,7 +78,7 @@ if comm.rank == 0:
 """
 
 
-def deck(particles: int, style: str) -> str:
+def script(particles: int, style: str) -> str:
     edge = round((particles / 3) ** (1 / 3))
     head = system(f"block 0 {edge} 0 {edge} 0 {edge}", particles, "processors 2 1 1")
     steps = max(10, 240_000 // particles)
@@ -90,7 +90,7 @@ def dpd(cluster: Cluster, ranks: int, style: str) -> list[dict]:
     found = []
     for particles in PARTICLES:
         time.sleep(PAUSE)
-        words, environment = lammps_on(cluster, ranks, deck(particles, style))
+        words, environment = lammps_on(cluster, ranks, script(particles, style))
         said = cluster.run(words, environment, cwd=cluster.folder, seconds=600)
         loops = re.findall(r"Loop time of (\S+) on 2 procs for (\d+) steps", said)[1:]
         best = min(float(seconds) / int(steps) for seconds, steps in loops)

@@ -13,11 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import ROOT
 
 from manymove.jobs.progress import Interrupted
 from manymove.jobs.replica import Replica
 
 COMMAND = [sys.executable, "-c", "import sys; from manymove.cli import run; sys.exit(run())"]
+BENCHMARKS = [  # `python -m benchmarks` in any folder
+    sys.executable,
+    "-c",
+    f"import sys; sys.path.insert(0, {str(ROOT)!r}); from benchmarks.cli import run; "
+    "sys.exit(run())",
+]
 MPIEXEC = shutil.which("mpiexec", path=f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}")
 # Not that of a rank of another job.
 CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("PMI", "PRTE", "OMPI", "HYDI"))}

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 
 SUPPORT = Path(__file__).resolve().parent
 ROOT = SUPPORT.parents[1]
-PATTERNS = ("*.md", "docs/**/*.md", "examples/*/*.md", "hoomd_ext/*.md", "lammps_ext/**/*.md")
+PATTERNS = (
+    "*.md",
+    "docs/**/*.md",
+    "examples/*/*.md",
+    "benchmarks/*.md",
+    "hoomd_ext/*.md",
+    "lammps_ext/**/*.md",
+)
 PAGES = sorted({page for pattern in PATTERNS for page in ROOT.glob(pattern)})
 FENCE = re.compile(r"^```+ *\{?([\w-]*)\}?[^\n]*\n(.*?)^```+ *$", re.MULTILINE | re.DOTALL)
 INDENTED = re.compile(r"(?:^ {4}\S.*\n(?:\s*\n(?= {4}))?)+", re.MULTILINE)

@@ -1,5 +1,5 @@
-"""Decks with chains in a DPD fluid, in the manner of LAMMPS' examples: bonds and angles of LAMMPS'
-own styles, charges, and everything that fixes of such decks do."""
+"""Input scripts with chains in a DPD fluid, in the manner of LAMMPS' examples: bonds and angles
+of LAMMPS' own styles, charges, and everything that fixes of such scripts do."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def chains(
     before: str = "",
     special: str = "special_bonds lj 0.0 0.5 1.0",
 ) -> str:
-    """The deck of such a file, with fix nve."""
+    """The input script of such a file, with fix nve."""
     style = "full" if data.name.startswith("charged") else "angle"
     return f"""
 units lj

@@ -1,4 +1,4 @@
-"""One rank of LAMMPS with a fault of its GPU: `python dpd_fault_program.py DECK FAULT RANK STEPS`.
+"""One rank of LAMMPS with a fault of its GPU: `python dpd_fault_program.py INPUT FAULT RANK STEPS`.
 
 FAULT is "trap" (another kernel of this process faults one second after the run has begun) or "full"
 (the GPU has no memory left when the run begins); it happens on rank RANK alone. Each rank prints a
@@ -18,9 +18,9 @@ from lammps import lammps
 from manymove import _core
 
 
-def main(deck: str, fault: str, rank: int, steps: str) -> None:
+def main(script: str, fault: str, rank: int, steps: str) -> None:
     lmp = lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
-    lmp.file(deck)
+    lmp.file(script)
     here = lmp.extract_setting("world_rank")
     full: contextlib.AbstractContextManager = contextlib.nullcontext()
     if here == rank:

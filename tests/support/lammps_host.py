@@ -24,7 +24,7 @@ ERROR = "ERROR"
 
 @dataclass
 class Run:
-    """The results of a deck.
+    """The results of an input script.
 
     Attributes:
         output: standard output.
@@ -86,17 +86,17 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 def run_lammps(
-    deck: str,
+    script: str,
     directory: Path,
     ranks: int = 1,
     fails: bool = False,
     arguments: Sequence[str] = (),
     **variables: str,
 ) -> Run:
-    """Runs a deck in a fresh folder of its own.
+    """Runs an input script in a fresh folder of its own.
 
     Args:
-        deck: the commands.
+        script: the commands.
         directory: the parent of that folder.
         ranks: MPI processes.
         fails: an error is expected; else it is an assertion that fails.
@@ -104,7 +104,7 @@ def run_lammps(
         variables: environment variables.
     """
     directory = Path(tempfile.mkdtemp(dir=directory))
-    (directory / "in").write_text(deck)
+    (directory / "in").write_text(script)
     command = [*host.command(ranks), "-in", "in", "-log", "none", "-nocite", *arguments]
     done = run(command, cwd=directory, env=environment(**variables), timeout=300)
     output = done.stdout + done.stderr
@@ -115,11 +115,11 @@ def run_lammps(
     return Run(output, directory)
 
 
-def start_lammps(deck: str, folder: Path, ranks: int, step: int, **variables: str) -> Job:
-    """Start LAMMPS on a deck, and wait until its thermodynamic output, which the deck flushes,
-    contains a step."""
+def start_lammps(script: str, folder: Path, ranks: int, step: int, **variables: str) -> Job:
+    """Start LAMMPS on an input script, and wait until its thermodynamic output, which the script
+    flushes, contains a step."""
     folder.mkdir(exist_ok=True)
-    (folder / "in").write_text(deck)
+    (folder / "in").write_text(script)
     log, line = folder / "log", re.compile(rf"^ +{step} +[-\d]", re.MULTILINE)
     command = [*host.command(ranks), "-in", "in", "-log", "log", "-nocite"]
     job = Job(command, b"lmp", cwd=folder, env=environment(**variables))

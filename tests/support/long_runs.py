@@ -162,7 +162,7 @@ run {steps}
 
 def dpd(device: str, scale: float) -> dict:
     particles, steps = int(100_000 * min(1, 10 * scale)), int(1_000_000 * scale)
-    deck = FLUID.format(
+    script = FLUID.format(
         L=(particles / 3) ** (1 / 3),
         particles=particles,
         device=device,
@@ -170,7 +170,7 @@ def dpd(device: str, scale: float) -> dict:
         steps=steps,
     )
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "in").write_text(deck)
+        (Path(folder) / "in").write_text(script)
         watch = Watch(device)
         with open(Path(folder) / "screen", "w") as screen:
             process = subprocess.Popen(

@@ -89,11 +89,11 @@ def two_fail(comm, folder: Path) -> dict:
 
 def start_fails(comm, folder: Path) -> dict:
     """One rank fails before the ranks divide the disks; later ones can start."""
-    before, disks = _core.HardDisks, random_packing(1200, 0.698, seed=1)
+    before, disks = _core.HardParticles, random_packing(1200, 0.698, seed=1)
     if comm.rank == 1:
-        _core.HardDisks = SimpleNamespace(of_ranks=fail_to_start)
+        _core.HardParticles = SimpleNamespace(of_ranks=fail_to_start)
     found = message(lambda: HardDisks(*disks, seed=9, device="cpu", tile=5, comm=comm))
-    _core.HardDisks = before
+    _core.HardParticles = before
     return {"found": found, "later": small(comm).state_hash}
 
 

@@ -32,9 +32,12 @@ DEFAULTS = {
 }
 
 
-def parameters(box: Iterable[float], settings: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as the binding takes them."""
+def parameters(box: Iterable[float], count: int, settings: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as the binding takes them. Disks of one size have a table of one type, because
+    without it they are moved by the policy of equal disks."""
     known = {**DEFAULTS, "box": [float(edge) for edge in box], **settings}
+    if len(known["box"]) == 2 and known["diameters"] is None and known["types"] is None:
+        known |= {"types": np.zeros(count), "contacts": [[known["diameter"]]], "diameter": None}
     for name, kind in (("diameters", float), ("types", np.int32), ("contacts", float)):
         if known[name] is not None:
             known[name] = np.ascontiguousarray(known[name], dtype=kind)
@@ -48,9 +51,9 @@ def first(device: str) -> str:
 
 def engine(positions: Any, box: Any, device: str = "cpu", threads: int = 1, **settings: Any):
     """An engine from positions."""
-    return _core.HardSpheres.from_positions(
+    return _core.HardParticles.from_positions(
         np.ascontiguousarray(positions, dtype=float),
-        parameters(box, settings),
+        parameters(box, len(positions), settings),
         first(device),
         threads,
     )
@@ -59,8 +62,8 @@ def engine(positions: Any, box: Any, device: str = "cpu", threads: int = 1, **se
 def resumed(snapshot: dict, box: Any, device: str = "cpu", threads: int = 1, **settings: Any):
     """An engine from a snapshot."""
     particles = settings.pop("particles", len(snapshot["places"]) // len(box))
-    return _core.HardSpheres.from_snapshot(
-        snapshot, particles, parameters(box, settings), first(device), threads
+    return _core.HardParticles.from_snapshot(
+        snapshot, particles, parameters(box, particles, settings), first(device), threads
     )
 
 
@@ -133,7 +136,7 @@ class Model:
         self.D = len(box)
         self.seed = settings.get("seed", 1)
         self.cycle, self.trial_moves, self.accepted_moves = snapshot["counters"]
-        self.origin = list(snapshot["origin"])
+        self.origin = list(snapshot["origin"][: self.D])
         self.places = snapshot["places"].reshape(-1, self.D).tolist()
         self.cells, self.tiles = grid["cells"], grid["tiles"]
         tile = grid["tile"]

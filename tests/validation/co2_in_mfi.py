@@ -16,9 +16,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from manymove import Adsorption
+from manymove import Adsorption, script
 from manymove.adsorption import CO2, N2, TRAPPE_ZEO, GasPhase
-from manymove.bench import example
 
 TEMPERATURE = 313.0
 # Pressure in bar: loading in mol/kg.
@@ -85,7 +84,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
     def add(row: dict[str, Any]) -> None:
         rows.append(row)
-        example.save(options, result)  # a run that is cut short keeps its points
+        script.save(options, result)  # a run that is cut short keeps its points
         print(row, flush=True)
 
     for molecule in () if options.only == "mixtures" else (CO2, N2):
@@ -154,13 +153,13 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=1)
     quick = {"systems": 4, "steps": 40, "equilibrate": 4, "every": 11, "framework": "LTA"}
-    options = example.parse(parser, "co2_in_mfi", quick)
+    options = script.parse(parser, "co2_in_mfi", quick)
     if options.draw:
-        result = example.read(options)[0]
+        result = script.read(options)[0]
     else:
-        result = example.save(options, measure(options))
+        result = script.save(options, measure(options))
     print(table(result))
-    example.picture(options, draw(result))
+    script.picture(options, draw(result))
 
 
 if __name__ == "__main__":

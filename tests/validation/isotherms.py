@@ -1,13 +1,14 @@
 """Loadings of methane, CO2 and a mixture of CO2 and N2 against RASPA3 (raspalib).
 
-    python isotherms.py --framework MFI --seconds 60
+    PYTHONPATH=../.. python isotherms.py --framework MFI --seconds 60
 
 The frameworks are LTA and MFI of silica with the force field TraPPE-zeo at 300 K. The box of MFI
 has 1 x 1 x 2 cells and a cutoff of 9.9 angstrom. Both programs get the same fugacities. RASPA3
 samples once in a cycle of max(20, N) moves: with up to 20 molecules all cycles have 20 moves, so
 that the average is one over moves, as ours. States with more molecules get the weight of their
 cycle; the script prints the share of such cycles. Errors of RASPA3 are those of the autocorrelation
-time, and --seconds is time of its core.
+time, and --seconds is time of its core. `benchmarks`, which runs RASPA3, is at the root of the
+repository.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import argparse
 
 import numpy as np
 
+from benchmarks import raspa as bench_raspa
 from manymove import Adsorption
 from manymove.adsorption import CH4, CO2, N2, TRAPPE_ZEO, Molecule, read_framework
-from manymove.bench import raspa as bench_raspa
 
 TEMPERATURE = 300.0
 Points = list[tuple[list[Molecule], list[float]]]

@@ -23,9 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from manymove import Adsorption
+from manymove import Adsorption, script
 from manymove.adsorption import ForceField, GasPhase, Molecule, Site
-from manymove.bench import example
 
 MIXTURE = "examples/Advanced/10_CFCMC_N2_CO2_Binary_Mixture_in_DMOF"
 
@@ -169,7 +168,7 @@ def experiment(options: argparse.Namespace) -> None:
                      "from_insertions": a.loading_from_insertions[0].value,
                      "heat_kJ_per_mol": a.heat_of_adsorption.value, "device": a.device_name,
                      "seconds": a.seconds, "state_hash": a.state_hash})  # fmt: skip
-        example.save(options, {"rows": rows})
+        script.save(options, {"rows": rows})
         print(f"{p:g} bar: {n} mol/kg, published {published:g}, ratio {n.value / published:.2f}; "
               f"{a.loading[0]} molecules, from insertions {a.loading_from_insertions[0]}",
               flush=True)  # fmt: skip
@@ -195,7 +194,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--seed", type=int, default=1)
     quick = {"systems": 4, "steps": 8, "equilibrate": 4, "sample": 4, "points": [0]}
-    options = example.parse(parser, "published", quick)
+    options = script.parse(parser, "published", quick)
     if options.experiment:
         for name in ("raspa2", "sample", "points"):
             if getattr(options, name) != parser.get_default(name):
@@ -207,7 +206,7 @@ def main() -> None:
     for k, case in chosen:
         if options.points is None or k in options.points:
             runs.append(measure(case, options))
-            example.save(options, {"runs": runs})
+            script.save(options, {"runs": runs})
             for row in runs[-1]["rows"]:
                 print(
                     f"{row['source']}: {row['species']} {row['per_cycle']:.3f} +- "

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "../runtime/devices.h"
-#include "../runtime/text.h"
+#include "../runtime/errors.h"
 #include "grid.h"
 #include "rigid/state.h"
 
@@ -26,7 +26,8 @@ void check_framework(const Parameters& p) {
     if (!positive(f.cell[a]))
       refuse("the framework's cell edges must be positive and finite, got ", f.cell[a]);
     if (p.cells[a] < 1 || p.cells[a] > 1000)
-      refuse("cells must be from 1 to 1000 along each axis, got ", p.cells[a], " along ", kAxis[a]);
+      refuse(Parameter{"cells"}, "must be from 1 to 1000 along each axis, got ", p.cells[a],
+             " along ", kAxis[a]);
     const double edge = f.cell[a] * p.cells[a];
     if (edge < 2 * p.cutoff)
       refuse("the box is ", edge, " angstrom along ", kAxis[a], ", less than twice the cutoff of ",
@@ -99,7 +100,7 @@ void check_trials(const Parameters& p) {
         "exchange, reinsertion, identity_change and regrowth must leave some steps for other "
         "moves");
   if (p.identity_change > 0 && !(p.exchange > 0 && p.species.size() > 1))
-    refuse("identity_change needs an open system of several species");
+    refuse(Parameter{"identity_change"}, "needs an open system of several species");
   if (k * m == 1 && p.reinsertion == 0 && p.identity_change == 0 && p.regrowth == 0) return;
   if (!p.rigid) refuse("trials, reinsertions and identity changes are for rigid molecules");
   if (p.method != Method::metropolis && p.method != Method::plj)
@@ -129,7 +130,7 @@ void check_molecules(const Parameters& p) {
       refuse("the number of molecules must be from 0 to the capacity ", s.capacity, ", got ",
              s.molecules);
     if (p.exchange > 0 && !positive(s.activity))
-      refuse("exchange needs a fugacity of each species");
+      refuse(Parameter{"exchange"}, "needs a fugacity of each species");
     slots += s.capacity;
   }
   if (slots < 1 && !(p.exchange > 0))
@@ -142,9 +143,10 @@ void check_method(const Parameters& p) {
   const bool multiple = p.method == Method::mup || p.method == Method::mdp;
   if (multiple &&
       (p.proposals < kWidth || p.proposals > kMostProposals || (p.proposals & (p.proposals - 1))))
-    refuse("proposals must be a power of two from 32 to ", kMostProposals, ", got ", p.proposals);
+    refuse(Parameter{"proposals"}, "must be a power of two from 32 to ", kMostProposals, ", got ",
+           p.proposals);
   if (!(p.exchange >= 0) || !(p.exchange < 1))
-    refuse("exchange must be in [0, 1), got ", p.exchange);
+    refuse(Parameter{"exchange"}, "must be in [0, 1), got ", p.exchange);
   if (p.exchange > 0 && p.method != Method::metropolis && p.method != Method::plj)
     refuse("insertions and deletions go with the methods metropolis and plj");
   check_trials(p);
@@ -152,8 +154,10 @@ void check_method(const Parameters& p) {
   if (p.systems > kMostSystems)
     refuse(p.systems, " systems are too many, at most ", kMostSystems, " are possible");
   if (p.groups < 1 || p.groups > p.systems)
-    refuse("groups must be from 1 to the number of systems, ", p.systems, ", got ", p.groups);
-  if (p.bins < 0 || p.bins > 1024) refuse("bins must be from 1 to 1024, got ", p.bins);
+    refuse(Parameter{"groups"}, "must be from 1 to the number of systems, ", p.systems, ", got ",
+           p.groups);
+  if (p.bins < 0 || p.bins > 1024)
+    refuse(Parameter{"bins"}, "must be from 1 to 1024, got ", p.bins);
   if (p.bins && !p.direction[0] && !p.direction[1] && !p.direction[2])
     refuse("the direction of the profile must not be zero");
 }
@@ -320,8 +324,8 @@ void check_place(const State& s, const double* xyz, int molecule, int system, do
 void check_displacement(const State& s, double d) {
   const double half = 0.5 * *std::min_element(s.edge, s.edge + 3);
   if (!(d > 0) || !(d < half))
-    refuse(
-        text_of("max_displacement must be positive and below half the box, ", half, ", got ", d));
+    refuse(Parameter{"max_displacement"}, "must be positive and below half the box, ", half,
+           ", got ", d);
 }
 
 namespace {

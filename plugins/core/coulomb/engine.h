@@ -15,13 +15,14 @@
 #include <vector>
 
 #include "../runtime/api.h"
+#include "../runtime/errors.h"
 #include "../runtime/fields.h"
 
 namespace manymove::coulomb {
 
 // Two ions of the start overlap.
-struct MANYMOVE_API OverlapError : std::invalid_argument {
-  using std::invalid_argument::invalid_argument;
+struct MANYMOVE_API OverlapError : ParticleError {
+  using ParticleError::ParticleError;
 };
 
 enum class Method {

@@ -6,23 +6,22 @@
 #include <limits>
 
 #include "../runtime/devices.h"
-#include "../runtime/text.h"
+#include "../runtime/errors.h"
 
 namespace manymove::coulomb {
 namespace {
 
 void require_positive(const char* name, double value) {
   if (!(value > 0) || !std::isfinite(value))
-    refuse(name, " must be positive and finite, got ", value);
+    refuse(Parameter{name}, "must be positive and finite, got ", value);
 }
 
 // Ions in messages.
-std::string name_of(const State& s, std::size_t i) {
-  return s.atom_id.empty() ? text_of("ion ", i) : text_of("atom ", s.atom_id[i]);
+Particles name_of(const State& s, std::size_t i) {
+  return s.atom_id.empty() ? Particles("ion", i) : Particles("atom", s.atom_id[i]);
 }
-std::string names_of(const State& s, std::size_t i, std::size_t j) {
-  return s.atom_id.empty() ? text_of("ions ", i, " and ", j)
-                           : text_of("atoms ", s.atom_id[i], " and ", s.atom_id[j]);
+Particles names_of(const State& s, std::size_t i, std::size_t j) {
+  return s.atom_id.empty() ? Particles("ion", i, j) : Particles("atom", s.atom_id[i], s.atom_id[j]);
 }
 
 void choose_units(State& s) {
@@ -74,7 +73,7 @@ std::uint32_t steps(const State& s, const char* name, double length) {
   double most = kHalf;
   for (const float edge : s.rules.extent) most = std::min(most, edge / 2.0);
   if (!(length > 0) || length > most * s.unit * (1 + 1e-12))
-    refuse(name, " must be positive and at most ", most * s.unit, ", got ", length);
+    refuse(Parameter{name}, "must be positive and at most ", most * s.unit, ", got ", length);
   return static_cast<std::uint32_t>(std::clamp(std::nearbyint(length / s.unit), 1.0, most));
 }
 
@@ -85,7 +84,7 @@ void choose_moves(State& s) {
     p.max_displacement = p.periodic ? *std::min_element(p.box, p.box + 3) / 6 : p.radius / 3;
   r.step = steps(s, "max_displacement", p.max_displacement);
   if (!(p.short_fraction >= 0 && p.short_fraction <= 1))
-    refuse("short_fraction must be from 0 to 1, got ", p.short_fraction);
+    refuse(Parameter{"short_fraction"}, "must be from 0 to 1, got ", p.short_fraction);
   if (p.short_fraction > 0) {
     r.short_step = steps(s, "short_displacement", p.short_displacement);
     r.short_below = static_cast<std::uint32_t>(
@@ -94,7 +93,7 @@ void choose_moves(State& s) {
   r.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
   const int eta = p.threads_per_particle;
   if (eta < 0 || eta > 16 || (eta & (eta - 1)))
-    refuse("threads_per_particle must be 1, 2, 4, 8 or 16, got ", eta);
+    refuse(Parameter{"threads_per_particle"}, "must be 1, 2, 4, 8 or 16, got ", eta);
   if (p.method == Method::tree && !p.double_precision)
     refuse("method tree decides as double precision does; mixed precision is for method brush");
 }
@@ -131,11 +130,11 @@ void read_ions(State& s, const Ions& ions) {
   for (std::size_t i = 0; i < n; ++i) {
     const double q = ions.valence[i], d = ions.diameter[i];
     if (q == 0 || !std::isfinite(q))
-      refuse(name_of(s, i), " has valence ", q, "; it must not be 0 and be finite");
+      refuse(name_of(s, i), "has valence ", q, "; it must not be 0 and be finite");
     if (static_cast<double>(static_cast<float>(q)) != q)
-      refuse(name_of(s, i), " has valence ", q, ", which float32 cannot hold exactly");
+      refuse(name_of(s, i), "has valence ", q, ", which float32 cannot hold exactly");
     if (!(d > 0) || !std::isfinite(d))
-      refuse(name_of(s, i), " has diameter ", d, "; it must be positive and finite");
+      refuse(name_of(s, i), "has diameter ", d, "; it must be positive and finite");
     sum += q;
     magnitude += std::abs(q);
     most = std::max(most, std::abs(q));
@@ -186,17 +185,17 @@ void check_inside(const State& s, std::size_t i, const double* positions) {
   const Parameters& p = s.parameters;
   const double* xyz = positions + 3 * i;
   for (int a = 0; a < 3; ++a)
-    if (!std::isfinite(xyz[a])) refuse(name_of(s, i), " has a position that is not finite");
+    if (!std::isfinite(xyz[a])) refuse(name_of(s, i), "has a position that is not finite");
   if (p.periodic) {
     for (int a = 0; a < 3; ++a)
       if (std::abs(xyz[a]) > p.box[a] / 2 * (1 + 1e-7))
-        refuse(name_of(s, i), " is outside the box: ", "xyz"[a], " = ", xyz[a],
+        refuse(name_of(s, i), "is outside the box: ", "xyz"[a], " = ", xyz[a],
                ", half the edge is ", p.box[a] / 2,
                remedy_for(positions, s.sites.size(), p.box, 3));
   } else {
     const double r = std::sqrt(xyz[0] * xyz[0] + xyz[1] * xyz[1] + xyz[2] * xyz[2]);
     if (r > p.radius * (1 + 1e-7))
-      refuse(name_of(s, i), " is outside the spherical cell: at ", r, " from the center, radius ",
+      refuse(name_of(s, i), "is outside the spherical cell: at ", r, " from the center, radius ",
              p.radius);
   }
 }
@@ -310,9 +309,9 @@ void separate(State& s) {
                                                                 s.sites[i].z, s.sites[j]));
     // Two roundings, of half a unit along each axis each.
     if (contact - distance > 1.8 * s.unit || !nudge(s, lists, ion))
-      throw OverlapError(text_of(names_of(s, i, static_cast<std::size_t>(j)),
-                                 " overlap: their distance is ", distance, ", contact is at ",
-                                 contact));
+      throw OverlapError(
+          names_of(s, i, static_cast<std::size_t>(j)),
+          text_of("overlap: their distance is ", distance, ", contact is at ", contact));
   }
 }
 
@@ -342,7 +341,7 @@ void place_images(State& s, const double* xyz, const std::int32_t* image) {
     for (std::size_t a = 0; a < 3; ++a) {
       const int given = image ? image[3 * i + a] : 0;
       if (std::abs(given) > kMost)
-        refuse(name_of(s, i), " has the image ", given, "; at most ", kMost, " is possible");
+        refuse(name_of(s, i), "has the image ", given, "; at most ", kMost, " is possible");
       // Rounding may have put an ion on the opposite face.
       const double ahead =
           std::nearbyint((xyz[3 * i + a] / s.axis_unit[a] - c[a]) / double{s.rules.extent[a]});

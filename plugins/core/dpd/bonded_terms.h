@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Forces of bonds and angles on one particle, for decks that have more than harmonic bonds: the sum
-// over its terms, the same for every backend. All of it is in double precision, also where pairs
-// are in float32, because an angle near 180 degrees loses half of its digits otherwise.
+// Forces of bonds and angles on one particle, for input scripts that have more than harmonic bonds:
+// the sum over its terms, the same for every backend. All of it is in double precision, also where
+// pairs are in float32, because an angle near 180 degrees loses half of its digits otherwise.
 #pragma once
 
 #include "step.h"

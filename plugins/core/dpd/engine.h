@@ -58,7 +58,7 @@ struct SpeedLimit {
 // 1/2) with u uniform in (0, 1), independent for each particle, component and step. It is added to
 // the forces of pairs and bonds before body forces. Random numbers are functions of seed, tag and
 // draw (Clock).
-struct Bath {
+struct LangevinThermostat {
   std::vector<double> friction, noise;  // [types + 1], by type
   double temperature;
   std::uint32_t seed;
@@ -160,7 +160,7 @@ struct Settings {
   std::vector<AngleCoefficients> angles;  // [angle types + 1]; empty if there are none
   std::vector<Wall> walls;
   std::vector<BodyForce> body_forces;
-  std::vector<Bath> baths;
+  std::vector<LangevinThermostat> langevin_thermostats;
   SpeedLimit speed_limit;
   std::vector<VelocityChange> velocity_changes;  // in the order in which they act
   // Between GPUs of several ranks: "peer" (straight into the memory of the other GPU), "shared"
@@ -178,7 +178,7 @@ struct HostArrays {
   int count;
   double (*position)[3];  // wrapped into the box on the way out; anywhere on the way in
   double (*velocity)[3];
-  double (*force)[3];  // of pairs, bonds and baths, without body forces
+  double (*force)[3];  // of pairs, bonds and Langevin thermostats, without body forces
   int (*image)[3];     // times that a periodic face was crossed
 };
 
@@ -224,9 +224,9 @@ struct Coefficients {
 };
 
 // Parameters that change from step to step. values: for each step from `first` on, the temperature
-// of each bath, then the three components of each body force, then the temperature of each change
-// of velocities. coefficients: in the order of their steps, which come after step().
-struct Course {
+// of each Langevin thermostat, then the three components of each body force, then the temperature
+// of each change of velocities. coefficients: in the order of their steps, which come after step().
+struct ParameterSeries {
   std::int64_t first = 0;
   std::vector<double> values;
   std::vector<Coefficients> coefficients;
@@ -234,7 +234,7 @@ struct Course {
 
 // Sums over all pairs, bonds and angles, of several ranks this one's share; virial in the order
 // xx, yy, zz, xy, xz, yz.
-struct Tally {
+struct EnergyAndVirial {
   double pair_energy = 0, pair_virial[6] = {};
   double bond_energy = 0, bond_virial[6] = {};
   double angle_energy = 0, angle_virial[6] = {};
@@ -295,12 +295,12 @@ class MANYMOVE_API Engine {
   // finite and for particles outside a box that is not periodic there; std::bad_alloc.
   virtual void upload(const HostArrays& arrays, const Topology& topology, Clock clock) = 0;
 
-  // Replaces temperatures and body forces in the steps that the course has; in all others
+  // Replaces temperatures and body forces in the steps that the series has; in all others
   // they are those of the settings. The body force of the present step still acts in the first half
-  // of the next one. The coefficients of a course replace the earlier ones permanently, unless
-  // their step comes after step() when the next course is set. Local, the same on all ranks. Throws
+  // of the next one. The coefficients of a series replace the earlier ones permanently, unless
+  // their step comes after step() when the next series is set. Local, the same on all ranks. Throws
   // std::invalid_argument for coefficients of other types or with another largest cutoff.
-  virtual void set_course(Course course) = 0;
+  virtual void set_parameter_series(ParameterSeries series) = 0;
 
   // Advances by `steps` time steps; afterwards all arrays and the tally are those of time step
   // step(). interrupted, asked now and then, ends the call early at a whole step, on all ranks when
@@ -317,12 +317,12 @@ class MANYMOVE_API Engine {
   virtual const NoseHooverState& thermostat() const = 0;
   // By how much each thermostat has lowered its temperature so far, summed over its steps. Local.
   virtual const std::vector<double>& temperature_drops() const = 0;
-  // The time step of the present state. Local, as are tally() and counters().
+  // The time step of the present state. Local, as are energy_and_virial() and counters().
   virtual std::int64_t step() const = 0;
   // The tilt xy of the box at a time step. Under shear it is the equivalent tilt whose magnitude is
   // at most half of Box::extent[0].
   virtual double tilt(std::int64_t step) const = 0;
-  virtual Tally tally() const = 0;
+  virtual EnergyAndVirial energy_and_virial() const = 0;
 
   // Writes the arrays that are not null, in the order of upload(), or of set_origins().
   virtual void download(const HostArrays& arrays) = 0;

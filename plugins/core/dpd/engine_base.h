@@ -29,7 +29,7 @@ inline int checked_count(std::int64_t particles) {
   return static_cast<int>(particles);
 }
 
-inline void add_to(Tally& sum, const Tally& part) {
+inline void add_to(EnergyAndVirial& sum, const EnergyAndVirial& part) {
   sum.pair_energy += part.pair_energy;
   sum.bond_energy += part.bond_energy;
   sum.angle_energy += part.angle_energy;
@@ -64,23 +64,23 @@ class EngineBase : public Engine {
     return tilt_since_begin(step) -
            static_cast<double>(periods_of_tilt(step)) * settings_.box.extent[0];
   }
-  Tally tally() const override { return tally_; }
-  void set_course(Course course) final {
+  EnergyAndVirial energy_and_virial() const override { return energy_and_virial_; }
+  void set_parameter_series(ParameterSeries series) final {
     std::vector<Coefficients> tables(1, tables_[table_of(step_)]);
-    for (Coefficients& each : course.coefficients) {
+    for (Coefficients& each : series.coefficients) {
       if (each.pairs.size() != tables[0].pairs.size() ||
           each.bonds.size() != tables[0].bonds.size() ||
           each.angles.size() != tables[0].angles.size() || each.from <= step_ ||
           each.from < tables.back().from)
-        throw std::invalid_argument("a course has coefficients of other types or steps");
+        throw std::invalid_argument("a series has coefficients of other types or steps");
       check_settings(settings_with(each));
       tables.push_back(std::move(each));
     }
-    course.coefficients.clear();
-    if (tables.size() > 1 || tables_.size() > 1 || !course.values.empty() ||
-        !course_.values.empty())
-      course_changes();
-    course_ = std::move(course);
+    series.coefficients.clear();
+    if (tables.size() > 1 || tables_.size() > 1 || !series.values.empty() ||
+        !series_.values.empty())
+      parameters_change();
+    series_ = std::move(series);
     if (tables.size() == 1 && tables_.size() == 1) return;
     tables_ = std::move(tables);
     settings_ = settings_with(tables_[0]);
@@ -137,9 +137,9 @@ class EngineBase : public Engine {
   virtual void apply_map(const VelocityMap& map, std::uint32_t flag) = 0;
   // tables() has changed.
   virtual void take_coefficients() = 0;
-  // Steps before the present one can no longer be repeated, because the course of their values and
+  // Steps before the present one can no longer be repeated, because the series of their values and
   // coefficients is lost.
-  virtual void course_changes() {}
+  virtual void parameters_change() {}
 
   // Coefficients in the order of their steps; the first ones are those of the settings and of the
   // present step.
@@ -181,8 +181,8 @@ class EngineBase : public Engine {
   // The temperature that change k has as its target.
   double target_of(std::size_t k, std::int64_t step) const {
     const std::size_t changes = settings_.velocity_changes.size();
-    const double* values = course_values(step);
-    return values ? values[course_width() - changes + k]
+    const double* values = parameters_of_step(step);
+    return values ? values[parameters_per_step() - changes + k]
                   : settings_.velocity_changes[k].temperature;
   }
 
@@ -207,7 +207,7 @@ class EngineBase : public Engine {
   }
   // During or after an advance(); stretched and broken are those of all ranks.
   void judge_bonds(std::uint32_t stretched, std::uint32_t broken) {
-    tally_.stretched = stretched;
+    energy_and_virial_.stretched = stretched;
     if (broken)
       throw BrokenBond(text_of("bad FENE bond: a bond of particle ", broken,
                                " was longer than twice its largest length before step ", step_));
@@ -248,13 +248,13 @@ class EngineBase : public Engine {
     const std::uint64_t draw = draw_of(step);
     motion.draw[0] = static_cast<std::uint32_t>(draw);
     motion.draw[1] = static_cast<std::uint32_t>(draw >> 32);
-    const std::size_t baths = settings_.baths.size();
-    const double* value = course_values(step);
-    for (std::size_t k = 0; k < baths; ++k)
-      motion.bath[k].root =
-          square_root(static_cast<Real>(value ? value[k] : settings_.baths[k].temperature));
+    const std::size_t thermostats = settings_.langevin_thermostats.size();
+    const double* value = parameters_of_step(step);
+    for (std::size_t k = 0; k < thermostats; ++k)
+      motion.thermostat[k].root = square_root(
+          static_cast<Real>(value ? value[k] : settings_.langevin_thermostats[k].temperature));
     for (std::size_t k = 0; k < settings_.body_forces.size(); ++k) {
-      const double* force = value ? value + baths + 3 * k : settings_.body_forces[k].force;
+      const double* force = value ? value + thermostats + 3 * k : settings_.body_forces[k].force;
       motion.body[k].x = static_cast<Real>(force[0]);
       motion.body[k].y = static_cast<Real>(force[1]);
       motion.body[k].z = static_cast<Real>(force[2]);
@@ -297,7 +297,7 @@ class EngineBase : public Engine {
   NoseHooverChain chain_;
   BoxFrame frame_;
   std::int64_t step_ = 0;
-  Tally tally_;
+  EnergyAndVirial energy_and_virial_;
   EngineCounters counters_;
 
   // ---- shear ----
@@ -405,10 +405,8 @@ class EngineBase : public Engine {
     chain_.measure(settings_.thermostat.temperature_of_sum * moment_units_.scale().square(sums));
   }
   void follow_chain() {
-    VelocityMap map;
-    map.scale = chain_.half_step();
-    map.slope = -0.5 * settings_.time_step * settings_.shear.rate;
-    apply_map(map, kIntegrated);
+    apply_map(sllod_half_step(chain_.half_step(), settings_.time_step, settings_.shear.rate),
+              kIntegrated);
   }
   std::int64_t next_change() const {
     const auto after = [this](std::int64_t step) {
@@ -424,18 +422,18 @@ class EngineBase : public Engine {
       next = after(next);
     return next;
   }
-  std::size_t course_width() const {
-    return settings_.baths.size() + 3 * settings_.body_forces.size() +
+  std::size_t parameters_per_step() const {
+    return settings_.langevin_thermostats.size() + 3 * settings_.body_forces.size() +
            settings_.velocity_changes.size();
   }
-  // What the course has for a step; null if it has nothing.
-  const double* course_values(std::int64_t step) const {
-    if (step < course_.first) return nullptr;
-    const std::size_t at = static_cast<std::size_t>(step - course_.first) * course_width();
-    return at < course_.values.size() ? course_.values.data() + at : nullptr;
+  // What the series has for a step; null if it has nothing.
+  const double* parameters_of_step(std::int64_t step) const {
+    if (step < series_.first) return nullptr;
+    const std::size_t at = static_cast<std::size_t>(step - series_.first) * parameters_per_step();
+    return at < series_.values.size() ? series_.values.data() + at : nullptr;
   }
 
-  Course course_;
+  ParameterSeries series_;
   double reach_ = settings_.cutoff + settings_.skin;  // how far a rank knows others' particles
   std::int64_t periods_ = 0;                          // periods_of_tilt() of the positions
   double share_of_shear_ = 0;                         // in the skin of the present lists

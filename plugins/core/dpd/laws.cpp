@@ -113,7 +113,7 @@ bool is_plain(const Settings& s, bool has_special, bool in_any_box) {
   return s.pairs.types == 1 && !general_exponent(s.pairs) && !has_special &&
          s.pairs.ramp.is_constant() &&
          (in_any_box || (s.shear.rate == 0 && !frame_of<Mixed>(s.box).tilted)) &&
-         !(s.speed_limit.speed > 0) && s.baths.empty();
+         !(s.speed_limit.speed > 0) && s.langevin_thermostats.empty();
 }
 
 template <class P>
@@ -152,10 +152,10 @@ std::vector<typename P::Real> half_kicks_of(const Settings& s) {
 }
 
 template <class P>
-std::vector<typename P::Real> bath_coefficients_of(const Settings& s) {
+std::vector<typename P::Real> thermostat_coefficients_of(const Settings& s) {
   std::vector<typename P::Real> values;
-  for (const Bath& bath : s.baths)
-    for (const auto* coefficients : {&bath.friction, &bath.noise})
+  for (const LangevinThermostat& thermostat : s.langevin_thermostats)
+    for (const auto* coefficients : {&thermostat.friction, &thermostat.noise})
       for (const double value : *coefficients)
         values.push_back(static_cast<typename P::Real>(value));
   return values;
@@ -163,7 +163,7 @@ std::vector<typename P::Real> bath_coefficients_of(const Settings& s) {
 
 template <class P>
 Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
-                    const typename P::Real* baths) {
+                    const typename P::Real* thermostats) {
   using Real = typename P::Real;
   Motion<P> motion{};
   motion.frame = frame_of<P>(s.box);
@@ -187,12 +187,12 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
   for (const Wall& wall : s.walls)
     motion.wall[motion.walls++] = {place(wall.axis, wall.position), wall.axis, wall.high,
                                    wall.flag};
-  for (const Bath& bath : s.baths) {
+  for (const LangevinThermostat& thermostat : s.langevin_thermostats) {
     const Real* const friction =
-        baths + 2 * bath.friction.size() * static_cast<std::size_t>(motion.baths);
-    motion.bath[motion.baths++] = {friction, friction + bath.friction.size(),
-                                   square_root(static_cast<Real>(bath.temperature)), bath.seed,
-                                   bath.flag};
+        thermostats + 2 * thermostat.friction.size() * static_cast<std::size_t>(motion.thermostats);
+    motion.thermostat[motion.thermostats++] = {
+        friction, friction + thermostat.friction.size(),
+        square_root(static_cast<Real>(thermostat.temperature)), thermostat.seed, thermostat.flag};
   }
   motion.limited = s.speed_limit.speed > 0 ? s.speed_limit.flag : 0;
   motion.limit_squared = static_cast<Real>(s.speed_limit.speed * s.speed_limit.speed);
@@ -271,7 +271,7 @@ BondedTerms bonded_terms_of(const Box& box, const BondedLaw* bonds, const Bonded
   template Forces<P> forces_of<P>(const Settings&, const PairLaw<P::Real>*,         \
                                   const TransverseLaw<P::Real>*);                   \
   template std::vector<P::Real> half_kicks_of<P>(const Settings&);                  \
-  template std::vector<P::Real> bath_coefficients_of<P>(const Settings&);           \
+  template std::vector<P::Real> thermostat_coefficients_of<P>(const Settings&);     \
   template Motion<P> motion_of<P>(const Settings&, const P::Real*, const P::Real*); \
   template std::vector<BondLaw<P::Real>> bond_laws_of<P>(const Settings&);          \
   template BondedTerms bonded_terms_of<P>(const Box&, const BondedLaw*, const BondedLaw*);

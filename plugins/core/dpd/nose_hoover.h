@@ -12,6 +12,18 @@
 
 namespace manymove::dpd {
 
+inline bool are_near(double a, double b, double tolerance) {
+  return std::fabs(a - b) <= tolerance * (std::fabs(a) + std::fabs(b));
+}
+// Whether two states of the same chain are equal but for rounding errors.
+inline bool agree(const NoseHooverState& a, const NoseHooverState& b) {
+  bool same = are_near(a.temperature, b.temperature, 1e-12);
+  for (std::size_t k = 0; k < a.position.size(); ++k)
+    same = same && are_near(a.position[k], b.position[k], 1e-10) &&
+           are_near(a.velocity[k], b.velocity[k], 1e-10);
+  return same;
+}
+
 class NoseHooverChain {
  public:
   NoseHooverChain(const NoseHoover& settings, double time_step)

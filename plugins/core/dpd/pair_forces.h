@@ -76,11 +76,19 @@ struct NeighborList {
 };
 
 // Called for each pair within the cutoff: energy, force over distance, r_ij.
-struct PairTally {
+struct PairCallback {
   // force: the force on i, [3], if it is not along r_ij; otherwise null.
   void (*call)(void* context, int i, int j, double energy, double force_over_distance,
                const double* force, double dx, double dy, double dz);
   void* context;
+};
+
+// Where PairForces puts what it computes.
+struct PairResult {
+  int reacting;        // only particles j below it (all or the owned) feel the reaction
+  double (*force)[3];  // is added to
+  double* energy;      // of all pairs, half of it for those with j >= reacting; may be null
+  const PairCallback* callback;  // may be null; with it there is one thread
 };
 
 class MANYMOVE_API PairForces {
@@ -89,13 +97,10 @@ class MANYMOVE_API PairForces {
   explicit PairForces(int threads);
   ~PairForces();
 
-  // Adds the forces to force[], for j only if j < reacting (all or the owned), in an order that
-  // does not depend on the number of threads. energy, if it is not null, is that of all pairs, half
-  // of it for those with j >= reacting. With a tally, which may be null, there is one thread.
+  // Adds the forces to result.force in an order that does not depend on the number of threads.
   // draw: as in noise_key().
   void add(const PairTable& table, const Particles& particles, const NeighborList& list,
-           std::uint64_t seed, std::uint64_t draw, int reacting, double (*force)[3], double* energy,
-           const PairTally* tally);
+           std::uint64_t seed, std::uint64_t draw, const PairResult& result);
 
   // Writes density[i], the local density of each i = particle[k], k below list.count. The list must
   // contain all neighbors of i (a full list). The result does not depend on the number of threads.

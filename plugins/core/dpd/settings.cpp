@@ -91,7 +91,7 @@ void check_shear(const Settings& s) {
       std::fabs(s.shear.rate) * s.time_step * (s.cutoff + s.skin) > 0.1 * s.skin)
     refuse("the rate of shear ", s.shear.rate, " is too high for the time step ", s.time_step,
            " and the skin ", s.skin, ": use a shorter time step or a wider skin");
-  if (!s.walls.empty() || !s.baths.empty() || s.speed_limit.speed > 0 ||
+  if (!s.walls.empty() || !s.langevin_thermostats.empty() || s.speed_limit.speed > 0 ||
       !s.velocity_changes.empty() || has_bonded_terms(s) ||
       std::any_of(s.body_forces.begin(), s.body_forces.end(),
                   [](const BodyForce& body) { return body.in_block; }))
@@ -143,19 +143,21 @@ void check_bonded(const Settings& s) {
       refuse("coefficients of angle type ", k, " are out of range");
 }
 
-void check_baths(const Settings& s) {
+void check_thermostats(const Settings& s) {
   const auto types = static_cast<std::size_t>(s.pairs.types);
-  if (s.baths.size() > kMostBaths)
-    refuse("at most ", kMostBaths, " Langevin thermostats are possible, got ", s.baths.size());
-  for (const Bath& bath : s.baths) {
-    if (bath.friction.size() != types + 1 || bath.noise.size() != types + 1)
-      refuse("coefficients of a Langevin thermostat for ", bath.friction.size() - 1, " types");
+  if (s.langevin_thermostats.size() > kMostThermostats)
+    refuse("at most ", kMostThermostats, " Langevin thermostats are possible, got ",
+           s.langevin_thermostats.size());
+  for (const LangevinThermostat& thermostat : s.langevin_thermostats) {
+    if (thermostat.friction.size() != types + 1 || thermostat.noise.size() != types + 1)
+      refuse("coefficients of a Langevin thermostat for ", thermostat.friction.size() - 1,
+             " types");
     for (std::size_t i = 1; i <= types; ++i)
-      if (!std::isfinite(bath.friction[i]) || !std::isfinite(bath.noise[i]))
+      if (!std::isfinite(thermostat.friction[i]) || !std::isfinite(thermostat.noise[i]))
         refuse("coefficients of a Langevin thermostat are not finite");
-    if (!(bath.temperature >= 0) || !std::isfinite(bath.temperature))
+    if (!(thermostat.temperature >= 0) || !std::isfinite(thermostat.temperature))
       refuse("the temperature of a Langevin thermostat must not be negative, got ",
-             bath.temperature);
+             thermostat.temperature);
   }
 }
 
@@ -172,7 +174,7 @@ void check_settings(const Settings& s) {
   if (!(s.speed_limit.speed >= 0))
     refuse("the limit of speeds must not be negative, got ", s.speed_limit.speed);
   check_bonded(s);
-  check_baths(s);
+  check_thermostats(s);
   for (const VelocityChange& change : s.velocity_changes)
     if (change.every < 1 || (change.kind == VelocityChange::kStop && !(change.mass > 0)))
       refuse("a change of velocities needs a positive interval and mass, got every ", change.every,

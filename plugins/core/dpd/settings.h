@@ -63,18 +63,18 @@ Forces<P> forces_of(const Settings& settings, const PairLaw<typename P::Real>* l
 // with a noise of 7 feels, or of a slow pair's friction if that is more.
 double force_unit(const Settings& settings);
 // One pair of types with weight exponent 1 and a constant temperature in an upright box, without
-// special neighbors, baths and limits of speeds. in_any_box: also in a tilted or sheared box.
+// special neighbors, thermostats and limits of speeds. in_any_box: also in a tilted or sheared box.
 bool is_plain(const Settings& settings, bool has_special, bool in_any_box = false);
 
 template <class P>
 std::vector<typename P::Real> half_kicks_of(const Settings& settings);
-// Of each bath the friction by type, then the noise by type.
+// Of each thermostat the friction by type, then the noise by type.
 template <class P>
-std::vector<typename P::Real> bath_coefficients_of(const Settings& settings);
-// half_kicks and baths: of the functions above, in whatever memory the engine works on.
+std::vector<typename P::Real> thermostat_coefficients_of(const Settings& settings);
+// half_kicks and thermostats: of the functions above, in whatever memory the engine works on.
 template <class P>
 Motion<P> motion_of(const Settings& settings, const typename P::Real* half_kicks,
-                    const typename P::Real* baths);
+                    const typename P::Real* thermostats);
 template <class P>
 std::vector<BondLaw<typename P::Real>> bond_laws_of(const Settings& settings);
 

@@ -208,7 +208,7 @@ MM_HD void add_bond(Sum<typename P::Real>& sum, const Frame<P>& frame,
 
 // ---- motion ----
 
-constexpr int kMostWalls = 6, kMostBodyForces = 8, kMostBaths = 4;
+constexpr int kMostWalls = 6, kMostBodyForces = 8, kMostThermostats = 4;
 
 template <class P>
 struct Motion {
@@ -232,13 +232,13 @@ struct Motion {
     std::uint8_t replaced;  // bit a: component a replaces the force
     std::uint32_t flag;
   } body[kMostBodyForces];
-  int baths;
+  int thermostats;
   struct {
     const Real *friction, *noise;  // [types + 1]
     Real root;                     // of the temperature
     std::uint32_t seed, flag;
-  } bath[kMostBaths];
-  std::uint32_t draw[2];  // of the step, for baths
+  } thermostat[kMostThermostats];
+  std::uint32_t draw[2];  // of the step, for thermostats
   std::uint32_t limited;  // flag of particles whose speed is limited; 0: there are none
   Real limit_squared;
 };
@@ -260,19 +260,19 @@ MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
   return force;
 }
 
-// Adds the forces of baths on a particle with the velocity in the middle of the step.
+// Adds the forces of thermostats on a particle with the velocity in the middle of the step.
 template <class P>
-MM_HD void add_baths(const Motion<P>& motion, const typename P::Position& r,
-                     const typename P::Velocity& v, Vector<typename P::Real>& force) {
+MM_HD void add_thermostats(const Motion<P>& motion, const typename P::Position& r,
+                           const typename P::Velocity& v, Vector<typename P::Real>& force) {
   using Real = typename P::Real;
-  for (int k = 0; k < motion.baths; ++k) {
-    const auto& bath = motion.bath[k];
-    if (!(r.kind >> 16 & bath.flag)) continue;
+  for (int k = 0; k < motion.thermostats; ++k) {
+    const auto& thermostat = motion.thermostat[k];
+    if (!(r.kind >> 16 & thermostat.flag)) continue;
     std::uint32_t word[4] = {motion.draw[0], motion.draw[1], v.tag,
                              0x6c677600u /* "lgv" */ + static_cast<std::uint32_t>(k)};
-    philox(word, {bath.seed, 0});
-    const Real friction = bath.friction[r.kind & 0xffffu],
-               noise = bath.noise[r.kind & 0xffffu] * bath.root;
+    philox(word, {thermostat.seed, 0});
+    const Real friction = thermostat.friction[r.kind & 0xffffu],
+               noise = thermostat.noise[r.kind & 0xffffu] * thermostat.root;
     // Odd multiples of 2^-32 in (-1/2, 1/2), which are symmetric.
     const auto uniform = [](std::uint32_t w) {
       return static_cast<Real>(static_cast<std::int32_t>(w | 1u)) * Real(0x1p-32);
@@ -317,6 +317,16 @@ MM_HD int advance_coordinate(typename P::Unsigned& u, typename P::Real by) {
   return static_cast<int>(wrapped) - static_cast<int>(down);
 }
 
+// Bounce-forward at a wall: a coordinate beyond it, in the frame's own order (a difference would
+// wrap beyond the far face of the box), is mirrored, and its velocity reversed.
+template <class P>
+MM_HD void mirror(typename P::Unsigned wall, bool high, typename P::Unsigned& u,
+                  typename P::Real& v) {
+  if (high ? u <= wall : u >= wall) return;
+  u = wall + (wall - u);
+  v = -v;
+}
+
 // A step of the position, then the walls.
 template <class P>
 MM_HD Crossing drift(const Motion<P>& motion, typename P::Position& r, typename P::Velocity& v) {
@@ -342,12 +352,13 @@ MM_HD Crossing drift(const Motion<P>& motion, typename P::Position& r, typename 
   for (int k = 0; k < motion.walls; ++k) {
     const auto& wall = motion.wall[k];
     if (!(r.kind >> 16 & wall.flag)) continue;
-    auto& u = wall.axis == 0 ? r.x : wall.axis == 1 ? r.y : r.z;
-    // In the frame's own order: a difference would wrap beyond the far face of the box.
-    if (wall.high ? u <= wall.position : u >= wall.position) continue;
-    u = wall.position + (wall.position - u);
-    auto& w = wall.axis == 0 ? v.x : wall.axis == 1 ? v.y : v.z;
-    w = -w;
+    // Without a reference to one of three coordinates, which would keep them in memory.
+    if (wall.axis == 0)
+      mirror<P>(wall.position, wall.high, r.x, v.x);
+    else if (wall.axis == 1)
+      mirror<P>(wall.position, wall.high, r.y, v.y);
+    else
+      mirror<P>(wall.position, wall.high, r.z, v.z);
   }
   return crossing;
 }

@@ -85,16 +85,28 @@ struct VelocityMap {
   MM_HD bool changes_something() const {
     return scale != 1 || shift[0] != 0 || shift[1] != 0 || shift[2] != 0 || slope != 0;
   }
+  template <class Real>
+  MM_HD void act_on(Real& x, Real& y, Real& z) const {
+    x = static_cast<Real>(
+        fused(static_cast<double>(x), scale, fused(static_cast<double>(y), slope, shift[0])));
+    y = static_cast<Real>(fused(static_cast<double>(y), scale, shift[1]));
+    z = static_cast<Real>(fused(static_cast<double>(z), scale, shift[2]));
+  }
 };
+
+// Half a step of SLLOD with a thermostat that multiplies velocities relative to the flow by
+// `factor`: v_x also loses half a time step times the rate of shear times v_y.
+inline VelocityMap sllod_half_step(double factor, double time_step, double rate) {
+  VelocityMap map;
+  map.scale = factor;
+  map.slope = -0.5 * time_step * rate;
+  return map;
+}
 
 template <class Position, class Velocity>
 MM_HD void apply(const VelocityMap& map, std::uint32_t flag, const Position& r, Velocity& v) {
   if (!(r.kind >> 16 & flag)) return;
-  using Real = decltype(v.x);
-  v.x = static_cast<Real>(fused(static_cast<double>(v.x), map.scale,
-                                fused(static_cast<double>(v.y), map.slope, map.shift[0])));
-  v.y = static_cast<Real>(fused(static_cast<double>(v.y), map.scale, map.shift[1]));
-  v.z = static_cast<Real>(fused(static_cast<double>(v.z), map.scale, map.shift[2]));
+  map.act_on(v.x, v.y, v.z);
 }
 
 enum class ChangeState : int { kMade, kAtRest, kNotFinite };

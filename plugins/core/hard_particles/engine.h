@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The interface of the hard-disk engines: plain C++17, no CUDA types, for any host program's
-// compiler.
+// The interface of the engines of hard particles: plain C++17, no CUDA types, for any host
+// program's compiler.
+//
+// One engine has two policies. `EqualDisks` (equal_disks.h) moves disks of one size at constant
+// volume, `Particles` (particles.h) everything else: spheres, mixtures in two and three dimensions,
+// and disks at constant pressure. make_engine() chooses by the parameters. The policies differ in
+// the order of their random draws and in what they store, and therefore in their trajectories.
 //
 // Lengths are in the caller's unit. Arrays are dense, in C order, in the memory of the host unless
 // HostParticles says otherwise; they belong to the caller, are used during the call, and no pointer
-// is kept. Disks are known by their index in the input. What is collective stands with
-// make_engine() for several ranks; on one rank nothing is.
+// is kept. Particles are known by their index in the input, D is the number of dimensions. What is
+// collective stands with make_engine() for several ranks; on one rank nothing is.
 #pragma once
 
 #include <array>
@@ -17,29 +22,69 @@
 
 #include "../parallel/communicator.h"
 #include "../runtime/api.h"
+#include "../runtime/errors.h"
+#include "../runtime/fields.h"
+#include "../runtime/watchdog.h"
 
 namespace manymove::hard_particles {
 
-// Two disks of the start overlap; indices and depth (in diameters) of the worst pair.
-struct MANYMOVE_API OverlapError : std::invalid_argument {
-  OverlapError(const std::string& what, std::size_t i, std::size_t j, double depth)
-      : std::invalid_argument(what), first(i), second(j), depth(depth) {}
-  std::size_t first, second;
+// Two particles of the start overlap; indices and depth (in contact distances of the pair) of the
+// worst pair.
+struct MANYMOVE_API OverlapError : ParticleError {
+  OverlapError(const manymove::Particles& pair, const std::string& problem, double depth)
+      : ParticleError(pair, problem), depth(depth) {}
   double depth;
 };
 
-// Lengths in the caller's unit. Zero means: choose from the input.
+// At constant pressure, thrown by all ranks: the box has become too large or too small for the
+// lattice of the coordinates, which belongs to the box of the start.
+struct MANYMOVE_API OutgrownLattice : std::runtime_error, Agreed {
+  using std::runtime_error::runtime_error;
+};
+
+// Zero means: choose from the input. Two particles overlap if they are closer than their contact
+// distance, which is
+// - the diameter, if neither diameters nor types are given;
+// - half the sum of their diameters, if `diameters` [N] are given;
+// - contacts[a][b] for particles of types a and b, if `types` [N] and `contacts` [T][T] are given.
 struct Parameters {
-  double box[2] = {0, 0};  // periodic, centered on the origin
-  double diameter = 1;
-  double max_displacement = 0;  // moves are uniform in a square of twice this edge
-  double cell_width = 0;        // wanted width of a cell, from one to below sqrt(2) diameters
-  int moves_per_cell = 0;       // n_m, trial moves of a cell's disks per visit
-  int rounds = 0;               // passes over the four checkerboard sets between two grid shifts
-  int tile = 0;  // widest tile in cells; one column and one row of each are frozen in a cycle
+  int dimensions = 3;         // 2 or 3
+  double box[3] = {0, 0, 0};  // periodic, centered on the origin
+  double diameter = 1;        // of all particles
+  std::vector<double> diameters;
+  std::vector<std::int32_t> types;  // from 0 to T - 1
+  std::vector<double> contacts;     // symmetric
+  double max_displacement = 0;      // moves are uniform in a cube (square) of twice this edge
+  // Wanted width of a cell: at least the largest contact distance; of equal disks below sqrt(2)
+  // diameters, otherwise below 4/3 of the largest contact distance.
+  double cell_width = 0;
+  int moves_per_cell = 0;  // n_m, trial moves per visit of a cell
+  int rounds = 0;          // passes over the 2^D checkerboard sets between two grid shifts
+  // Widest tile in cells along each axis, of equal disks the first number along both. The first
+  // layer of a tile along each axis is frozen in a cycle.
+  std::array<int, 3> tile{};
   std::uint64_t seed = 0;
   std::uint64_t first_cycle = 0;  // where the counter of cycles, and so the random numbers, begins
-  double repair_depth = 1e-4;  // overlaps of the start up to this depth, in diameters, are repaired
+  double repair_depth = 1e-4;     // overlaps of the start up to this depth are repaired
+  // Constant pressure: trial changes of the volume, all edges together, after every `volume_every`
+  // cycles. The edges of the start are then realized to 1e-4 of their ratios, the volume exactly.
+  double beta_pressure = 0;  // pressure over kT; 0: constant volume
+  bool ln_volume = true;     // steps uniform in ln V, otherwise in V
+  bool edges_apart = false;  // steps of one edge at a time, uniform in its length; not in ln V
+  double volume_delta = 0;   // largest step, of ln V, V or an edge
+  double edge_shares[3] = {1, 1, 1};  // of volume_delta, for each edge; 0: a fixed edge
+  int volume_repeats = 0;             // trial changes at a time
+  int volume_every = 0;
+  // Swap moves of diameters [N] after every `swap_every` cycles: rounds of pairs for each set of
+  // cells, 0 for none, and the largest difference of the diameters of a pair, 0 for any.
+  int swap_rounds = 0, swap_every = 0;
+  double swap_range = 0;
+
+  // Whether the policy is that of equal disks.
+  bool equal_disks() const {
+    return dimensions == 2 && diameters.empty() && types.empty() && contacts.empty() &&
+           beta_pressure == 0 && swap_rounds == 0;
+  }
 };
 
 struct Counters {
@@ -47,37 +92,85 @@ struct Counters {
   std::uint64_t trial_moves = 0;
   std::uint64_t accepted_moves = 0;
 };
+template <class Fields, class Visitor, FieldsOf<Fields, Counters> = 0>
+void for_each_field(Fields& c, Visitor&& visit) {
+  visit("cycles", c.cycles);
+  visit("trial_moves", c.trial_moves);
+  visit("accepted_moves", c.accepted_moves);
+}
 
-// Everything that a trajectory depends on, in host memory, or one rank's strip of it. Lists keep
-// their order.
+// Trial changes of the volume, or swap moves.
+struct TrialCounters {
+  std::uint64_t trials = 0, accepted = 0;
+};
+
+// Everything that a trajectory depends on besides the parameters, in host memory, or what one rank
+// has of it.
 struct Snapshot {
   Counters counters;
-  std::array<std::int64_t, 2> origin{};  // lower left corner of cell (0, 0), integer units
-  int first_row = 0;                     // of a strip
-  std::vector<float> cells;              // [rows][columns][4][2], kEmpty where there is no disk
-  std::vector<std::int32_t> ids;         // [rows][columns][4], -1 where there is no disk
+  std::array<std::int64_t, 3> origin{};  // lower corner of the first cell, integer units
+  // Equal disks, whose order in a cell the trajectory depends on.
+  std::vector<float> cells;       // [rows][columns][4][2], out of reach where there is no disk
+  std::vector<std::int32_t> ids;  // [rows][columns][4], -1 where there is no disk
+  int first_row = 0;              // of a rank's strip
+  // All others, in integer units from the box's lower corner.
+  std::vector<std::int64_t> places;  // [N][D]
+  // Constant pressure: V or ln V, and the trial changes of it.
+  double volume = 0;
+  std::uint64_t volume_trials = 0, volume_accepted = 0;
+  std::array<std::int64_t, 3> extent{};  // with edges apart, the box in integer units
+  // Swap moves: the present diameters [N], with which a run continues, and the trials.
+  std::vector<double> diameters;
+  std::uint64_t swap_trials = 0, swap_accepted = 0;
+  // On a rank: indices [N] of the particles to which the places and diameters belong.
+  std::vector<std::uint32_t> indices;
+
+  std::uint32_t index(std::size_t i) const {
+    return indices.empty() ? static_cast<std::uint32_t>(i) : indices[i];
+  }
 };
+// What a checkpoint holds. Rows and indices are of ranks, which share one checkpoint.
+template <class Fields, class Visitor, FieldsOf<Fields, Snapshot> = 0>
+void for_each_field(Fields& s, Visitor&& visit) {
+  // A visitor may take the arrays away.
+  const bool disks = !s.ids.empty(), swaps = !s.diameters.empty();
+  visit("counters", s.counters);
+  visit("origin", s.origin);
+  visit(OptionalField{"cells", disks}, s.cells);
+  visit(OptionalField{"ids", disks}, s.ids);
+  visit(OptionalField{"places", !disks}, s.places);
+  visit(OptionalField{"volume", !disks}, s.volume, s.volume_trials, s.volume_accepted);
+  visit(OptionalField{"extent", !disks}, s.extent);
+  visit(OptionalField{"diameters", swaps}, s.diameters);
+  visit(OptionalField{"swaps", swaps}, s.swap_trials, s.swap_accepted);
+}
 
 // The grid that the engine chose.
 struct Grid {
-  int cells[2];
-  double cell_width[2];
-  int tiles[2];
-  int tile, moves_per_cell, rounds;
+  int dimensions;
+  int cells[3], tiles[3], tile[3];
+  double cell_width[3];
+  int moves_per_cell, rounds;
+  int slots;                // particles for which a cell has room, by a proven bound
   double max_displacement;  // as realized
   double unit;              // length of one integer unit
-  std::int64_t extent[2];   // of the box, in integer units
+  double box[3];            // present edges
+  std::int64_t extent[3];   // and in integer units
+  // Constant pressure: as chosen, and the largest volume_delta.
+  double volume_delta, largest_volume_delta;
+  int volume_repeats, volume_every;
 };
 
 struct Repair {
   std::size_t count = 0;  // overlapping pairs found in the input
-  double depth = 0;       // of the deepest, in diameters
+  double depth = 0;       // of the deepest, in contact distances
 };
 
-// Histogram of pair distances from contact on (section 4), accumulated every `every` cycles, a row
-// every `record` cycles (a multiple of `every`). A sample adds up to 3 N.
+// Histograms of pair distances from contact on (section 4): bin k counts the pairs whose distance,
+// in contact distances, is within bin_width of 1 + k bin_width; bin_width * bins is at most 1. They
+// are accumulated every `every` cycles, a row every `record` cycles (a multiple of `every`).
 struct Sampling {
-  double bin_width = 0;  // in diameters
+  double bin_width = 0;
   int bins = 0;
   std::uint64_t every = 0, record = 0;
 };
@@ -98,16 +191,13 @@ struct ParticlePosition {
   std::int32_t type = -1;   // of a host program, where swap moves exchange them
 };
 
-// What a host program needs of an engine, of disks of one size (below) or of spheres and mixtures
-// (spheres/engine.h).
-//
 // To be used by one thread at a time. What a CUDA engine does is ordered with the legacy default
 // stream of its device, where host programs work, and the calling thread's current device is
 // afterwards what it was. An error of the device is a std::runtime_error of the call that notices
 // it; the engine can only be destroyed then.
-class MANYMOVE_API HostedEngine {
+class MANYMOVE_API Engine {
  public:
-  virtual ~HostedEngine() = default;
+  virtual ~Engine() = default;
 
   // Runs whole cycles: shift the grid, then `rounds` passes over the sets. Blocks until done.
   void run(std::uint64_t cycles) {
@@ -123,8 +213,7 @@ class MANYMOVE_API HostedEngine {
   }
 
   // Whether a host program's positions are those that write_positions() or enqueue() left there, in
-  // any order. An engine of spheres or of a mixture looks at the fourth component too, where
-  // HOOMD-blue has the type.
+  // any order. `Particles` compares the fourth component too, where HOOMD-blue has the type.
   virtual bool same_positions(const HostParticles& particles) const = 0;
   // enqueue() if same_positions(), otherwise nothing. An engine on a GPU does not wait for the
   // answer before it enqueues.
@@ -136,21 +225,56 @@ class MANYMOVE_API HostedEngine {
   // Images follow the particles, which must not have gone farther than half the box since the last
   // time: at most cycles_between_writes() cycles.
   virtual void write_positions(const HostParticles& particles) = 0;
-  virtual int cycles_between_writes() const = 0;
+  // In a cycle a particle stays in its cell.
+  int cycles_between_writes() const {
+    const Grid g = grid();
+    int fewest = g.cells[0];
+    for (int a = 1; a < g.dimensions; ++a) fewest = g.cells[a] < fewest ? g.cells[a] : fewest;
+    return (fewest - 1) / 2;
+  }
 
-  // Pairs by distance in the present configuration.
+  // Takes effect with the next cycle; rows not yet taken are dropped, and so is a first row that
+  // would be incomplete (intervals are counted from cycle 0, so that a resumed run has the same
+  // rows).
+  virtual void set_sampling(const Sampling& sampling) = 0;
+  // Finished rows, [rows][kinds][bins], and the cycle at which each ended; they are handed over
+  // once. There is one kind of pairs, or one for each pair of types in the order (0, 0), (0, 1),
+  // ... (1, 1), ...
+  virtual std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
+  // The same histograms of the present configuration, [kinds][bins].
   virtual std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const = 0;
+
+  // Constant pressure: means over the cycles of records, from the next cycle on, as for the
+  // histograms; 0 for none. take_volumes() hands over [rows][3], the means of V, V^2 and 1/V, and
+  // the cycle at which each row ended.
+  virtual void set_volume_sampling(std::uint64_t) {}
+  virtual std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) {
+    cycles.clear();
+    return {};
+  }
+  virtual TrialCounters volume_counters() const { return {}; }
+  virtual TrialCounters swap_counters() const { return {}; }
+  // With swap moves the present diameters [N], on all ranks.
+  virtual std::vector<double> diameters() const { return snapshot().diameters; }
+  // With swap moves: the diameters of a host program's particle types, no two of them equal. From
+  // then on write_positions() leaves the type of a particle's present diameter in the fourth
+  // component, as HOOMD-blue has it.
+  virtual void set_type_diameters(const std::vector<double>&) {}
 
   virtual Counters counters() const = 0;
   virtual Repair repair() const = 0;
   virtual std::size_t particles() const = 0;
-  virtual int dimensions() const = 0;
+  virtual Grid grid() const = 0;
+  int dimensions() const { return grid().dimensions; }
   // Along each axis.
-  virtual std::array<double, 3> cell_widths() const = 0;
+  std::array<double, 3> cell_widths() const {
+    const Grid g = grid();
+    return {g.cell_width[0], g.cell_width[1], g.dimensions == 3 ? g.cell_width[2] : 0};
+  }
   // [N][D], in the order of the input, in [-L/2, L/2).
   virtual void positions(double* coordinates) const = 0;
   // The places of this rank's particles, in no particular order; not collective, but other ranks
-  // hear of an error in their next collective call. An undivided engine has all particles.
+  // get its error in their next collective call. An undivided engine has all particles.
   virtual std::vector<ParticlePosition> own_positions() const {
     const auto d = static_cast<std::size_t>(dimensions());
     std::vector<double> r(d * particles());
@@ -162,47 +286,26 @@ class MANYMOVE_API HostedEngine {
     }
     return own;
   }
+  // The share of cells that hold at least one particle in the present grid.
+  virtual double occupied() const = 0;
+  // Mean of psi_6 over equal disks, with neighbors closer than `reach` (at most twice the cell
+  // width).
+  virtual std::array<double, 2> bond_order(double) const {
+    throw std::logic_error("psi_6 is the order of equal disks at constant volume");
+  }
+  // Depth of the deepest overlap in contact distances, in float64; 0 if there is none.
+  virtual double max_overlap() const = 0;
+  virtual Snapshot snapshot() const = 0;
   // For people: what rows of cells travel through from rank to rank. Empty on one rank.
   virtual std::string transport() const { return ""; }
   // Hash of the integer positions by index and of the counters: the same on every machine.
   virtual std::uint64_t state_hash() const = 0;
 };
 
-class MANYMOVE_API Engine : public HostedEngine {
- public:
-  int cycles_between_writes() const final {  // in a cycle a disk stays in its cell
-    const Grid g = grid();
-    return ((g.cells[0] < g.cells[1] ? g.cells[0] : g.cells[1]) - 1) / 2;
-  }
-  int dimensions() const final { return 2; }
-  std::array<double, 3> cell_widths() const final {
-    const Grid g = grid();
-    return {g.cell_width[0], g.cell_width[1], 0};
-  }
-
-  // Takes effect with the next cycle; rows not yet taken are dropped, and so is a first row that
-  // would be incomplete (intervals are counted from cycle 0, so that a resumed run has the same
-  // rows).
-  virtual void set_sampling(const Sampling& sampling) = 0;
-  // Finished rows, [rows][bins], and the cycle at which each ended; they are handed over once.
-  virtual std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) = 0;
-
-  virtual Grid grid() const = 0;
-  // The share of cells that hold at least one disk in the present grid.
-  virtual double occupied() const = 0;
-
-  // Mean of psi_6 over the disks, with neighbors closer than `reach` (at most twice the cell
-  // width).
-  virtual std::array<double, 2> bond_order(double reach) const = 0;
-  // Depth of the deepest overlap in diameters, in float64; 0 if there is none.
-  virtual double max_overlap() const = 0;
-  virtual Snapshot snapshot() const = 0;
-};
-
-// xy: [N][2]. device: "cpu" or "cuda:<index>". threads: of the CPU engine, 0 for all.
+// coordinates: [N][D]. device: "cpu" or "cuda:<index>". threads: of the CPU engine, 0 for all.
 // Throws std::invalid_argument (OverlapError) for bad input, std::bad_alloc when memory runs out,
 // std::runtime_error for device errors.
-MANYMOVE_API std::unique_ptr<Engine> make_engine(const double* xy, std::size_t particles,
+MANYMOVE_API std::unique_ptr<Engine> make_engine(const double* coordinates, std::size_t particles,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads);
 
@@ -214,33 +317,36 @@ MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::
 
 // ---- a system that is divided among ranks ----
 
-// What an engine of these disks begins with; and whether a snapshot is one of a system with these
-// parameters. Errors are those of make_engine().
-MANYMOVE_API Snapshot make_snapshot(const double* xy, std::size_t particles,
+// What an engine of these particles begins with; and whether a snapshot is one of a system with
+// these parameters. Errors are those of make_engine().
+MANYMOVE_API Snapshot make_snapshot(const double* coordinates, std::size_t particles,
                                     const Parameters& parameters, Repair& repair);
 MANYMOVE_API void check_snapshot(const Snapshot& snapshot, std::size_t particles,
                                  const Parameters& parameters);
 // One rank's engine, from a snapshot of the whole, which rank 0 has and has checked; the others may
-// pass null. Parameters are the same on all ranks, and the communicator must outlive the engine.
-// The trajectory is that of an engine of the whole. This call, enqueue(), positions(),
-// bond_order(), contact_histogram(), max_overlap(), occupied(), snapshot() and state_hash() are
-// collective: all ranks succeed or all throw the same error, which is a RankFailure unless it is
-// std::invalid_argument because the ranks cannot share the box or use these devices. They answer
-// for the whole, but snapshot() has cells on rank 0 only. A host program's particles are not
-// supported (std::logic_error). The ranks' devices are all CPUs or all GPUs; the environment
-// variable MANYMOVE_TRANSPORT chooses how rows go from GPU to GPU, see parallel/transport.cuh.
+// pass null. Ranks have slabs of whole layers of tiles along z, or strips along y in two
+// dimensions. Parameters, those by particle included, are the same on all ranks, and the
+// communicator must outlive the engine. The trajectory is that of an engine of the whole. This
+// call, enqueue(), positions(), bond_order(), contact_histogram(), max_overlap(), occupied(),
+// diameters(), snapshot() and state_hash() are collective: all ranks succeed or all throw the same
+// error, which is a RankFailure unless it is std::invalid_argument because the ranks cannot share
+// the box or use these devices. They answer for the whole, but the arrays of snapshot() are on rank
+// 0 only. A host program's particles are not supported (std::logic_error). The ranks' devices are
+// all CPUs or all GPUs; the environment variable MANYMOVE_TRANSPORT chooses how rows go from GPU to
+// GPU, see parallel/transport.cuh.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot* whole, std::size_t particles,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads,
                                                  Communicator& ranks);
 
-// The largest max_displacement that an engine accepts: the width of its narrowest cells. Depends on
-// the box, the diameter and the cell width. Throws std::invalid_argument if these are bad.
-MANYMOVE_API double largest_displacement(Parameters parameters);
+// The largest max_displacement that an engine accepts: the width of its narrowest cells. Throws
+// std::invalid_argument for bad parameters.
+MANYMOVE_API double largest_displacement(const Parameters& parameters, std::size_t particles);
 
-// Pairs of disks closer than `diameter` by more than rounding; xy: [N][2]. Of a heap of hundreds
-// not all.
-MANYMOVE_API std::size_t count_overlaps(const double* xy, std::size_t particles,
-                                        const double box[2], double diameter);
+// Number of pairs that are closer than their contact distance by more than rounding; coordinates:
+// [N][D]. Where thousands of particles are in one place, not all of their pairs are counted. Only
+// the box and the sizes of the parameters matter.
+MANYMOVE_API std::size_t count_overlaps(const double* coordinates, std::size_t particles,
+                                        const Parameters& parameters);
 
 }  // namespace manymove::hard_particles

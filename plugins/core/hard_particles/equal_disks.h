@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Massively parallel Monte Carlo (MPMC) of hard disks: parameters and physics, the same for every
-// backend. J. A. Anderson, E. Jankowski, T. L. Grubb, M. Engel, S. C. Glotzer, J. Comput. Phys.
-// 254, 27 (2013), "the paper" below. Why the chain is right: docs/theory/hard_disks.md.
+// The policy `EqualDisks`: the grid and the laws of motion of disks of one size at constant volume,
+// the same for every backend. Why the chain is right: docs/theory/hard_disks.md. Sections,
+// equations and algorithms are those of the paper (model.h).
 //
 // Lengths are integers, held exactly in float32: a cell is 2 H units wide (H about 2^21), a disk
 // sits on an odd unit relative to the center of its cell, grid shifts and moves are even. So shifts
@@ -9,14 +9,11 @@
 // (section 3.2).
 #pragma once
 
-#include "../runtime/macros.h"
-#include "../runtime/philox.h"
-#include "displacement.h"
+#include "model.h"
 
-namespace manymove::hard_particles {
+namespace manymove::hard_particles::equal_disks {
 
 inline constexpr int kSlots = 4;  // disks that fit a cell narrower than sqrt(2) diameters (Fig. 3)
-inline constexpr int kMaxRounds = 16;
 inline constexpr int kMaxTile = 41;     // so that a cell's index in its tile fits the list entry
 inline constexpr float kEmpty = 1e15f;  // coordinate of an empty slot: out of reach of all disks
 
@@ -49,6 +46,9 @@ struct Geometry {
   float surely_free, surely_overlap;
   int moves_per_cell;  // n_m
   int rounds;          // passes over the four sets between two grid shifts
+  // The size of this struct decides where the other arguments of a kernel lie. With 16 bytes less,
+  // nvcc 13.0 spills 194 bytes of registers of a cycle's kernel instead of 8.
+  int unused[3];
   PhiloxKey key;
 };
 
@@ -59,35 +59,6 @@ struct Draw {
   float shift_rest[2];             // even, in [0, 2H)
   std::uint8_t order[kMaxRounds];  // four sets, two bits each, first set lowest
 };
-
-enum class Purpose : std::uint32_t { displacement = 0, shuffle = 1, shift = 2, set_order = 3 };
-
-MM_HD std::uint32_t counter_of(Purpose purpose, int round, int call) {
-  return static_cast<std::uint32_t>(purpose) << 28 | static_cast<std::uint32_t>(round) << 16 |
-         static_cast<std::uint32_t>(call);
-}
-
-template <class U>
-MM_HD void random_words(U word[4], const Geometry& g, U where, std::uint64_t cycle, Purpose purpose,
-                        int round, int call) {
-  word[0] = where;
-  word[1] = U{} + static_cast<std::uint32_t>(cycle);
-  word[2] = U{} + static_cast<std::uint32_t>(cycle >> 32);
-  word[3] = U{} + counter_of(purpose, round, call);
-  philox(word, g.key);
-}
-
-// A permutation of 0..n-1 (n <= 4), two bits each, by Fisher-Yates from three random words.
-MM_HD unsigned permutation(int n, const std::uint32_t word[3]) {
-  unsigned order = 0xe4;  // 3 2 1 0
-  for (int i = n - 1; i > 0; --i) {
-    const int j = static_cast<int>(uniform_below(word[i - 1], static_cast<std::uint32_t>(i + 1)));
-    const unsigned a = order >> (2 * i) & 3u, b = order >> (2 * j) & 3u;
-    order ^= (a ^ b) << (2 * i);
-    order ^= (a ^ b) << (2 * j);
-  }
-  return order;
-}
 
 // ---- one trial move ----
 
@@ -150,20 +121,20 @@ MM_HD TileBounds tile_bounds(const int cells[2], const int tiles[2], int tile) {
 }
 
 // Maps the local rows and tiles of a strip (strip.h) to those of the whole grid.
-struct Part {
+struct StripView {
   int cells[2], tiles[2];  // of the whole grid
   int first_tile;          // of those that are to be done
   int first_row;           // of the strip in the whole grid
 };
 
 // Rows count from the strip's first.
-MM_HD TileBounds tile_bounds(const Part& p, int tile) {
+MM_HD TileBounds tile_bounds(const StripView& p, int tile) {
   TileBounds b = tile_bounds(p.cells, p.tiles, tile);
   b.first[1] -= p.first_row;
   if (b.first[1] < 0) b.first[1] += p.cells[1];
   return b;
 }
-MM_HD int tile_of(const Part& p, int item) {
+MM_HD int tile_of(const StripView& p, int item) {
   const int tile = p.first_tile + item, tiles = p.tiles[0] * p.tiles[1];
   return tile < tiles ? tile : tile - tiles;
 }
@@ -298,26 +269,35 @@ MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const Pla
   const int n = entry_count(entry);
   Surroundings<float, K> around;
   int used, accepted = 0, turn = 0;
+  // The disks around stay where they are during the visit, because no two neighbors of a cell
+  // belong to its set (section 2.1).
   const std::uint32_t rest = look_around(g, at, odd, entry_extras(entry), around, used);
   unsigned order = 0xe4;
   std::uint32_t word[4];
+  // Line 5: the order is drawn for each visit. An order that is kept from visit to visit remembers
+  // earlier configurations (section 2.4, point 2).
   if (n > 2) {
     random_words(word, g, where, cycle, Purpose::shuffle, round, 0);
-    order = permutation(n, word);
+    order = permutation<2>(n, word);
   }
   MM_NO_UNROLL
   for (int made = 0; made < g.moves_per_cell; ++made) {
     if ((made & 3) == 0)
       random_words(word, g, where, cycle, Purpose::displacement, round, made >> 2);
     if (made == 0 && n == 2 && first_of_pair(word[0])) order = 0x1;  // 0 1 from the top: 1, 0
+    // Line 7: disk sigma(made mod n).
     const int slot = static_cast<int>(order >> (2 * turn) & 3u);
     turn = turn + 1 == n ? 0 : turn + 1;
     const Position p = at.slot[slot * at.plane];
+    // Line 8: r' = r + delta, with delta uniform in a square about 0, so that a move and its
+    // reverse are equally likely.
     const float x = p.x + displacement(word[0], g.step),
                 y = p.y + displacement(other_half(word[0]), g.step);
     word[0] = word[1];
     word[1] = word[2];
     word[2] = word[3];
+    // Line 9: exp(-beta dU) is 1 if |r_j - r'| >= d for all j and 0 otherwise, so that only the
+    // smallest |r_j - r'|^2 matters.
     float closest = nearest(around, x, y, 8 + used);
     for (std::uint32_t left = rest; left;)
       closest = min_of(closest, squared_distance(next_extra(at, left), x, y));
@@ -325,7 +305,11 @@ MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const Pla
     for (int other = 0; other < kSlots; ++other)
       if (other != slot)
         closest = min_of(closest, squared_distance(at.slot[other * at.plane], x, y));
+    // |x'|, |y'| < H: a center that left the cell could not come back by the reverse of this visit
+    // (section 2.4, point 1).
     const bool inside = abs_of(x) < g.half[0] && abs_of(y) < g.half[1];
+    // The float32 estimate decides unless d^2 is within its error; then x^2 + y^2 >= d^2 is decided
+    // in integers.
     bool free = closest > g.surely_free;
     if (inside && !free && closest >= g.surely_overlap)
       free = exactly_free(at.slot, at.near, at.plane, slot, x, y, g.contact);
@@ -352,6 +336,7 @@ struct Landing {
 
 MM_HD Landing land(const Geometry& g, const Draw& d, Position p, int slot) {
   Landing l;
+  // In the shifted grid r' = r - shift; below -H the disk is in the cell before, at r' + 2 H.
   const float x = p.x - d.shift_rest[0], y = p.y - d.shift_rest[1];
   l.before[0] = x < -g.half[0];
   l.before[1] = y < -g.half[1];
@@ -380,18 +365,11 @@ inline Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
   d.cycle = cycle;
   std::uint32_t word[4];
   random_words(word, g, 0u, cycle, Purpose::shift, 0, 0);
-  for (int a = 0; a < 2; ++a) {
-    const auto width = static_cast<std::uint64_t>(g.half[a]);  // even positions in a cell
-    const std::uint64_t random = static_cast<std::uint64_t>(word[2 * a]) << 32 | word[2 * a + 1];
-    const auto even = static_cast<std::uint64_t>(
-        static_cast<unsigned __int128>(random) * (width * static_cast<std::uint64_t>(g.cells[a])) >>
-        64);
-    d.shift_cells[a] = static_cast<int>(even / width);
-    d.shift_rest[a] = 2.0f * static_cast<float>(even % width);
-  }
+  for (int a = 0; a < 2; ++a)
+    draw_shift(word + 2 * a, g.half[a], g.cells[a], d.shift_cells[a], d.shift_rest[a]);
   for (int round = 0; round < g.rounds; ++round) {
     random_words(word, g, 0u, cycle, Purpose::set_order, round, 0);
-    d.order[round] = static_cast<std::uint8_t>(permutation(4, word));
+    d.order[round] = static_cast<std::uint8_t>(permutation<2>(4, word));
   }
   return d;
 }
@@ -408,8 +386,8 @@ MM_HD void load_cell(const Geometry& g, const Position* cells, int column, int r
 
 // Calls pair(dx, dy) for each disk `slot` of a cell and every other disk in the cells (column + i,
 // row + j) with |i|, |j| <= 2; half: each pair of disks once, not twice. Differences are exact.
-template <bool Half, class Cells, class Pair>
-MM_HD void for_pairs(const Geometry& g, Cells cells, int column, int row, int slot, Pair&& pair) {
+template <bool Half, class Storage, class Pair>
+MM_HD void for_pairs(const Geometry& g, Storage cells, int column, int row, int slot, Pair&& pair) {
   Position own[kSlots];
   load_cell(g, cells, column, row, own);
   const Position p = own[slot];
@@ -448,8 +426,8 @@ MM_HD int contact_bin(const Geometry& g, const ContactBins& law, float dx, float
 }
 
 // psi_6 of one disk: the mean of exp(6 i theta) over the neighbors within a squared distance.
-template <class Cells>
-MM_HD void bond_order(const Geometry& g, Cells cells, int column, int row, int slot, float reach2,
+template <class Storage>
+MM_HD void bond_order(const Geometry& g, Storage cells, int column, int row, int slot, float reach2,
                       double psi[2]) {
   double re = 0, im = 0;
   int n = 0;
@@ -467,5 +445,23 @@ MM_HD void bond_order(const Geometry& g, Cells cells, int column, int row, int s
   psi[0] = n ? re / n : 0.0;
   psi[1] = n ? im / n : 0.0;
 }
+
+}  // namespace manymove::hard_particles::equal_disks
+
+namespace manymove::hard_particles {
+
+// Cells of one diameter, most of which hold at most one disk; a cell narrower than sqrt(2)
+// diameters holds four at most (Fig. 3). The order of the disks in a cell is part of the state.
+struct EqualDisks {
+  static constexpr int kDimensions = 2;
+  static constexpr GridRules kGrid{std::int64_t{1} << 21, 1.4142135623730951, 0.16, 4, 3,
+                                   equal_disks::kMaxTile};
+  using Geometry = equal_disks::Geometry;
+  using Draw = equal_disks::Draw;
+  static Draw draw(const Geometry& g, std::uint64_t cycle) {
+    return equal_disks::draw_cycle(g, cycle);
+  }
+};
+static_assert(Policy<EqualDisks>);
 
 }  // namespace manymove::hard_particles

@@ -3,19 +3,43 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../runtime/text.h"
-#include "dilute.h"
-#include "tiles.h"
+#include "../runtime/errors.h"
 #include "constant_pressure/edges.h"
-#include "grid.h"
 #include "constant_pressure/volume.h"
+#include "grid.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 namespace {
+
+// Multiprocessors of an H100. Default tiles suit this card on all devices, because the trajectory
+// must not depend on the device.
+inline constexpr int kMultiprocessors = 132;
+
+// Cells are about as wide as the largest contact distance, because a cell has room for all
+// particles that fit into it. Their memory is therefore proportional to the volume of the box.
+// Refuses a box that needs much memory for few particles; zero if their number is not known.
+void check_dilution(double cells, double bytes_per_cell, std::size_t particles) {
+  constexpr double kAnySystem = 1e9;   // bytes
+  constexpr double kMostCells = 1000;  // for each particle, beyond these bytes
+  const double bytes = cells * bytes_per_cell, most = kMostCells * static_cast<double>(particles);
+  if (particles == 0 || bytes <= kAnySystem || cells <= most) return;
+  refuse("the box is too dilute for ", particles,
+         particles == 1 ? " particle: its " : " particles: its ", cells, " cells need ",
+         std::round(bytes / 1e8) / 10, " GB of memory; more than ", kAnySystem / 1e9,
+         " GB needs at least one particle for ", kMostCells,
+         " cells: use a smaller box or more particles");
+}
 
 void check_length(const char* name, double value) {
   if (!(value > 0) || !std::isfinite(value))
-    refuse(name, " must be positive and finite, got ", value);
+    refuse(Parameter{name}, "must be positive and finite, got ", value);
+}
+
+// A positive setting that is zero for the default.
+void settle(const char* name, int& value, int standard, int most) {
+  if (value == 0) value = standard;
+  if (value < 1 || value > most)
+    refuse(Parameter{name}, "must be from 1 to ", most, ", got ", value);
 }
 
 Distances distances_of(const Parameters& p, std::size_t particles) {
@@ -24,23 +48,25 @@ Distances distances_of(const Parameters& p, std::size_t particles) {
     refuse("give diameters by particle, or types and contacts, not both");
   if (!p.diameters.empty()) {
     if (p.diameters.size() != particles)
-      refuse("diameters must be one for each of ", particles, " particles, got ",
+      refuse(Parameter{"diameters"}, "must be one for each of ", particles, " particles, got ",
              p.diameters.size());
     d.contact = Contact::additive;
     for (std::size_t i = 0; i < particles; ++i)
       if (!(p.diameters[i] > 0) || !std::isfinite(p.diameters[i]))
-        refuse("diameter of particle ", i, " must be positive and finite, got ", p.diameters[i]);
+        refuse(manymove::Particles("particle", i, "diameter"), "must be positive and finite, got ",
+               p.diameters[i]);
     const auto [least, most] = std::minmax_element(p.diameters.begin(), p.diameters.end());
     d.smallest = *least;
     d.largest = *most;
     d.of_types = {d.smallest};
   } else if (!p.types.empty() || !p.contacts.empty()) {
     if (p.types.size() != particles)
-      refuse("types must be one for each of ", particles, " particles, got ", p.types.size());
+      refuse(Parameter{"types"}, "must be one for each of ", particles, " particles, got ",
+             p.types.size());
     const auto T = static_cast<std::size_t>(std::lround(std::sqrt(p.contacts.size())));
     if (T == 0 || T * T != p.contacts.size() || T > kMaxTypes)
-      refuse("contacts must be a table of T by T contact distances with T from 1 to ", kMaxTypes,
-             ", got ", p.contacts.size(), " values");
+      refuse(Parameter{"contacts"}, "must be a table of T by T contact distances with T from 1 to ",
+             kMaxTypes, ", got ", p.contacts.size(), " values");
     d.contact = Contact::table;
     for (std::size_t a = 0; a < T; ++a)
       for (std::size_t b = 0; b < T; ++b) {
@@ -48,12 +74,13 @@ Distances distances_of(const Parameters& p, std::size_t particles) {
         if (!(sigma > 0) || !std::isfinite(sigma))
           refuse("contacts[", a, "][", b, "] must be positive and finite, got ", sigma);
         if (sigma != p.contacts[b * T + a])
-          refuse("contacts must be symmetric: [", a, "][", b, "] is ", sigma, ", [", b, "][", a,
-                 "] is ", p.contacts[b * T + a]);
+          refuse(Parameter{"contacts"}, "must be symmetric: [", a, "][", b, "] is ", sigma, ", [",
+                 b, "][", a, "] is ", p.contacts[b * T + a]);
       }
     for (std::size_t i = 0; i < particles; ++i)
       if (p.types[i] < 0 || static_cast<std::size_t>(p.types[i]) >= T)
-        refuse("type of particle ", i, " is ", p.types[i], ", must be from 0 to ", T - 1);
+        refuse(manymove::Particles("particle", i, "type"), "is ", p.types[i],
+               ", must be from 0 to ", T - 1);
     const auto [least, most] = std::minmax_element(p.contacts.begin(), p.contacts.end());
     d.smallest = *least;
     d.largest = *most;
@@ -69,10 +96,11 @@ Distances distances_of(const Parameters& p, std::size_t particles) {
 // Even H along each axis whose ratios are those of the cell widths. The widest edge is kept
 // exactly; for the others the best of all H of the widest is taken, with a relative error of some
 // 1e-9 as a rule, and of at most 1.4e-6 in every box (section 1.5 of docs/theory/hard_spheres.md).
-std::array<std::int64_t, 3> half_widths(const double* width, int dimensions, int widest) {
+std::array<std::int64_t, 3> half_widths(const double* width, int dimensions, int widest,
+                                        std::int64_t most) {
   std::array<std::int64_t, 3> half{}, best{};
   double least = 1;
-  for (std::int64_t h = kMaxHalfWidth; h > kMaxHalfWidth / 2 && least > 1e-15; h -= 2) {
+  for (std::int64_t h = most; h > most / 2 && least > 1e-15; h -= 2) {
     double error = 0;
     for (int a = 0; a < dimensions; ++a) {
       const double wanted = static_cast<double>(h) * (width[a] / width[widest]);
@@ -123,6 +151,31 @@ std::string widths_of(const Geometry& g, int dimensions) {
   return text;
 }
 
+// The width for which the busiest multiprocessor has least to do, in proportion to the cells that
+// are not frozen. Its cost is the number of cells of its tiles, and 300 more for each two tiles:
+// with this number the rule finds the best width at each size that was measured.
+int default_tile(const int* cells) {
+  constexpr int kNarrowest = 17, kWidest = 35;
+  int best = kNarrowest;
+  double least = std::numeric_limits<double>::infinity();
+  for (int width = kNarrowest; width <= kWidest; ++width) {
+    double tiles = 1, own = 1, active = 1;
+    for (int a = 0; a < 2; ++a) {
+      const int along = (cells[a] + width - 1) / width, edge = (cells[a] + along - 1) / along;
+      tiles *= along;
+      own *= edge;
+      active *= 1 - 1.0 / edge;
+    }
+    const double each = std::ceil(tiles / kMultiprocessors);
+    const double cost = (each * own + 300 * std::ceil(each / 2)) / active;
+    if (cost < least) {
+      least = cost;
+      best = width;
+    }
+  }
+  return best;
+}
+
 // The tiles of a mixture in three dimensions if cubes would be between two and three for each
 // multiprocessor of an H100, which then waits for those with three: at most two for each, in
 // numbers per axis that leave most cells active.
@@ -155,10 +208,14 @@ void balance_tiles(State& state) {
 void choose_tile(State& state) {
   Parameters& p = state.parameters;
   const int D = p.dimensions;
+  if (state.equal_disks() && p.tile[0] == 0) p.tile[0] = default_tile(state.geometry.cells);
+  if (state.equal_disks()) p.tile = {p.tile[0], p.tile[0], 0};
   const bool given = p.tile != std::array<int, 3>{};
   for (int a = 0; a < D; ++a)
-    if (given && (p.tile[a] < 2 || p.tile[a] > kMaxTile))
-      refuse("tile must be from 2 to ", kMaxTile, " cells, got ", p.tile[a]);
+    if (given &&
+        (p.tile[a] < state.rules().narrowest_tile || p.tile[a] > state.rules().widest_tile))
+      refuse(Parameter{"tile"}, "must be from ", state.rules().narrowest_tile, " to ",
+             state.rules().widest_tile, " cells, got ", p.tile[a]);
   if (!given) {
     int width = D == 2 ? kMaxTile : state.cells() > 150000 ? 9 : 8;
     const auto set = [&](int to) {
@@ -172,6 +229,7 @@ void choose_tile(State& state) {
     if (D == 3 && state.distances.contact != Contact::one_size) balance_tiles(state);
   }
   set_tile(state, p.tile);
+  if (state.equal_disks()) return;
   if (most_in_tile(state) > kMostInTile)
     refuse("a tile of ", widths_of(state.geometry, D), " cells has room for ", most_in_tile(state),
            " particles; at most ", kMostInTile, " are supported: choose a narrower tile");
@@ -222,12 +280,14 @@ void choose_cells(State& state) {
   Geometry& g = state.geometry;
   const int D = p.dimensions;
   const double sigma = state.distances.largest;
+  const GridRules rules = state.rules();
   double width[3] = {0, 0, 0}, all = 1;
   for (int a = 0; a < 3; ++a) {
     g.cells[a] = 1;
     if (a >= D) continue;
     double cells = std::max(3.0, std::floor(p.box[a] / p.cell_width));
-    while (p.box[a] / cells >= kWidestCell * sigma) ++cells;
+    // Few cells may come out much wider than wanted.
+    while (p.box[a] / cells >= rules.widest_cell * sigma) ++cells;
     if (cells > 30000)
       refuse("box edge ", "xyz"[a], " holds more than 30000 cells: use a smaller box");
     g.cells[a] = static_cast<int>(cells);
@@ -236,15 +296,20 @@ void choose_cells(State& state) {
   }
   if (all > 1e9) refuse("the box holds ", all, " cells, more than 1e9: use a smaller box");
   const auto widest = static_cast<int>(std::max_element(width, width + D) - width);
-  const auto half = half_widths(width, D, widest);
+  const auto half = half_widths(width, D, widest, rules.most_half_width);
   for (int a = 0; a < 3; ++a) {
     g.half[a] = a < D ? static_cast<float>(half[a]) : 1.0f;
     state.extent[a] = a < D ? 2 * half[a] * g.cells[a] : 2;
   }
-  state.unit = p.box[widest] / static_cast<double>(state.extent[widest]);
+  const int kept = state.equal_disks() ? 0 : widest;  // the edge that is kept exactly
+  state.unit = p.box[kept] / static_cast<double>(state.extent[kept]);
 }
 
 void choose_slots(State& state) {
+  if (state.equal_disks()) {
+    state.geometry.slots = equal_disks::kSlots;
+    return;
+  }
   const auto slots_of = [&](const double* width) {
     const double slots = std::min(most_in_cell(state.distances, width, state.dimensions()),
                                   static_cast<double>(state.particles));
@@ -303,18 +368,25 @@ void choose_grid(State& state) {
   if (p.dimensions != 2 && p.dimensions != 3)
     refuse("the number of dimensions must be 2 or 3, got ", p.dimensions);
   const int D = p.dimensions;
+  const bool disks = state.equal_disks();
+  const GridRules rules = state.rules();
   state.distances = distances_of(p, state.particles);
   const double sigma = state.distances.largest;
   for (int a = 0; a < D; ++a) {
     check_length("box", p.box[a]);
     if (p.box[a] < 3 * sigma)
       refuse("box too small for the checkerboard: edge ", "xyz"[a], " is ", p.box[a],
-             ", three times the largest contact distance are ", 3 * sigma);
+             disks ? ", three diameters are " : ", three times the largest contact distance are ",
+             3 * sigma);
   }
   if (p.cell_width == 0) p.cell_width = sigma;
-  if (!(p.cell_width >= sigma) || !(p.cell_width < kWidestCell * sigma))
-    refuse("cell_width must be at least the largest contact distance ", sigma, " and below ",
-           kWidestCell * sigma, ", got ", p.cell_width);
+  if (!(p.cell_width >= sigma) || !(p.cell_width < rules.widest_cell * sigma)) {
+    if (disks)
+      refuse(Parameter{"cell_width"},
+             "must be at least one diameter and below sqrt(2) diameters, got ", p.cell_width);
+    refuse(Parameter{"cell_width"}, "must be at least the largest contact distance ", sigma,
+           " and below ", kWidestCell * sigma, ", got ", p.cell_width);
+  }
   if (state.constant_pressure() && p.edges_apart) {
     choose_edges(state);
   } else if (state.constant_pressure()) {
@@ -326,34 +398,34 @@ void choose_grid(State& state) {
   }
   choose_slots(state);
   // The engine reads one array of cells and writes another one.
-  check_dilution(static_cast<double>(state.cells()),
-                 2.0 * (g.slots * sizeof(Sphere) + sizeof(std::uint32_t)), state.particles);
+  const std::size_t bytes =
+      disks ? equal_disks::kSlots * (sizeof(equal_disks::Position) + sizeof(std::int32_t))
+            : g.slots * sizeof(Sphere) + sizeof(std::uint32_t);
+  check_dilution(static_cast<double>(state.cells()), 2.0 * static_cast<double>(bytes),
+                 state.particles);
 
   double narrow = sigma;  // as narrow as cells become
   if (!state.constant_pressure()) {
     narrow = p.box[0] / g.cells[0];
     for (int a = 1; a < D; ++a) narrow = std::min(narrow, p.box[a] / g.cells[a]);
   }
-  if (p.max_displacement == 0) p.max_displacement = std::min(0.12 * sigma, 0.25 * narrow);
+  if (p.max_displacement == 0)
+    p.max_displacement = std::min(rules.displacement * sigma, 0.25 * narrow);
   // The realized displacement, which checkpoints hold, may be larger by one part in 128.
   if (!(p.max_displacement > 0) || p.max_displacement > 1.0079 * narrow)
-    refuse("max_displacement must be positive and at most the cell width ", narrow, ", got ",
-           p.max_displacement);
+    refuse(Parameter{"max_displacement"}, "must be positive and at most the cell width ", narrow,
+           ", got ", p.max_displacement);
   p.max_displacement = std::min(p.max_displacement, narrow);
   g.step = displacement_step(p.max_displacement / state.unit);
 
-  if (p.moves_per_cell == 0) p.moves_per_cell = 8;
-  if (p.moves_per_cell < 1 || p.moves_per_cell > 1024)
-    refuse("moves_per_cell must be from 1 to 1024, got ", p.moves_per_cell);
-  if (p.rounds == 0) p.rounds = state.constant_pressure() ? 1 : 4;
-  if (p.rounds < 1 || p.rounds > kMaxRounds)
-    refuse("rounds must be from 1 to ", kMaxRounds, ", got ", p.rounds);
+  settle("moves_per_cell", p.moves_per_cell, rules.moves_per_cell, 1024);
+  settle("rounds", p.rounds, state.constant_pressure() ? 1 : 4, kMaxRounds);
   g.moves_per_cell = p.moves_per_cell;
   g.rounds = p.rounds;
   g.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
   choose_tile(state);
   if (p.swap_rounds < 0 || p.swap_rounds > 1000)
-    refuse("swap_rounds must be from 0 to 1000, got ", p.swap_rounds);
+    refuse(Parameter{"swap_rounds"}, "must be from 0 to 1000, got ", p.swap_rounds);
   if (state.swaps() && state.distances.contact != Contact::additive)
     refuse("swap moves exchange the diameters of particles: give diameters");
   int across = 0;  // the most cells of a tile along an axis
@@ -361,7 +433,7 @@ void choose_grid(State& state) {
   if (state.swaps() && across < 4)
     refuse("swap moves need tiles of at least four cells along an edge, got ", across,
            ": choose a larger box or tile");
-  if (!(p.swap_range >= 0)) refuse("swap_range must be positive, got ", p.swap_range);
+  if (!(p.swap_range >= 0)) refuse(Parameter{"swap_range"}, "must be positive, got ", p.swap_range);
   if (p.swap_every == 0) p.swap_every = 1;
   fill_contacts(state);
   fill_diameters(state);
@@ -397,6 +469,11 @@ Law law_of(const State& s) {
   law.contacts = s.contacts.data();
   law.sigmas = s.sigmas.data();
   return law;
+}
+
+void check_sizes(State& state) {
+  state.distances = distances_of(state.parameters, state.particles);
+  for (int a = 0; a < state.dimensions(); ++a) check_length("box", state.parameters.box[a]);
 }
 
 Grid grid_of(const State& s) {
@@ -438,4 +515,4 @@ double largest_displacement(const Parameters& parameters, std::size_t particles)
   return *std::min_element(grid.cell_width, grid.cell_width + grid.dimensions);
 }
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

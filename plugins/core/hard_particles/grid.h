@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The choice of the grid from the parameters and the number of particles of a state.
+// The choice of the grid from the parameters and the number of particles of a state, by the rules
+// of its policy.
 #pragma once
 
 #include "state.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 
-inline constexpr double kWidestCell = 4.0 / 3;  // in largest contact distances
+inline constexpr double kWidestCell = Particles<3, Contact::additive>::kGrid.widest_cell;
 inline constexpr int kMaxSlots = 1024;
 inline constexpr std::size_t kMaxTypes = 64;
+
+// The contact distances alone. Throws std::invalid_argument for bad sizes or a bad box.
+void check_sizes(State& state);
 
 // Sets everything but the particles. Throws std::invalid_argument for bad parameters.
 void choose_grid(State& state);
@@ -23,4 +27,4 @@ void follow_box(State& state);
 // The diameters of particles in integer units, on the host.
 void fill_diameters(State& state);
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

@@ -1,20 +1,47 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the grid lies in the caller's box: positions in its unit, and a host program's arrays.
+// The particles of a host program: positions in its unit, written to its arrays and known again.
 #pragma once
 
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include "../runtime/fingerprint.h"
 #include "equal_disks.h"
+#include "state.h"
 
 namespace manymove::hard_particles {
 
 // Where the grid lies in the box.
 struct Frame {
-  double origin[2], extent[2];  // lower left corner of cell (0, 0); the box; integer units
-  double box[2], unit[2];       // edges, and what they are over `extent`
+  int dimensions;
+  double origin[3], extent[3];  // lower corner of the first cell; the box; integer units
+  double box[3], unit[3];       // edges, and what they are over `extent`
+  // With swap moves the diameters of the host program's particle types and of the particles, of
+  // which types follow; otherwise `types` is 0.
+  int types;
+  const double *of_types, *of_particles;
 };
+
+inline Frame host_frame(const State& s) {
+  Frame f{};
+  f.dimensions = s.dimensions();
+  for (int a = 0; a < f.dimensions; ++a) {
+    f.origin[a] = static_cast<double>(s.data.origin[a]);
+    f.extent[a] = static_cast<double>(s.extent[a]);
+    f.box[a] = s.parameters.box[a];
+    f.unit[a] = f.box[a] / f.extent[a];
+  }
+  f.types = static_cast<int>(s.type_diameters.size());
+  f.of_types = s.type_diameters.data();
+  f.of_particles = s.parameters.diameters.data();
+  return f;
+}
 
 // Along an axis, in integer units from the box's lower edge. All of these are integers below 2^53,
 // so that nothing rounds.
-MM_HD double place_in_box(const Geometry& g, const Frame& f, int axis, int cell, float local) {
+template <class AnyGeometry>
+MM_HD double place_in_box(const AnyGeometry& g, const Frame& f, int axis, int cell, float local) {
   const double center = (2.0 * cell + 1.0) * static_cast<double>(g.half[axis]);
   const double x = f.origin[axis] + center + static_cast<double>(local);
   return x >= f.extent[axis] ? x - f.extent[axis] : x;
@@ -25,21 +52,12 @@ MM_HD double coordinate(const Frame& f, int axis, double x) {
   return multiply_add_unfused(x, f.unit[axis], -0.5 * f.box[axis]);
 }
 
-template <class Real>
-struct alignas(2 * sizeof(Real)) HostPair {
-  Real x, y;
-};
-
 // What a host program is given; a float32 that rounds to the upper edge is kept below it.
-template <class Real>
-MM_HD HostPair<Real> host_position(const Geometry& g, const Frame& f, int column, int row,
-                                   Position p) {
-  const auto along = [&](int axis, int cell, float local) {
-    const auto r = static_cast<Real>(coordinate(f, axis, place_in_box(g, f, axis, cell, local)));
-    const auto edge = static_cast<Real>(0.5 * f.box[axis]);
-    return r < edge ? r : edge * (1 - (sizeof(Real) == 4 ? Real(1.2e-7) : Real(2.3e-16)));
-  };
-  return {along(0, column, p.x), along(1, row, p.y)};
+template <class Real, class AnyGeometry>
+MM_HD Real host_coordinate(const AnyGeometry& g, const Frame& f, int axis, int cell, float local) {
+  const auto r = static_cast<Real>(coordinate(f, axis, place_in_box(g, f, axis, cell, local)));
+  const auto edge = static_cast<Real>(0.5 * f.box[axis]);
+  return r < edge ? r : edge * (1 - (sizeof(Real) == 4 ? Real(1.2e-7) : Real(2.3e-16)));
 }
 
 // Crossings of the periodic boundary on the shortest way from one coordinate to another.
@@ -47,6 +65,76 @@ template <class Real>
 MM_HD int crossings(Real from, Real to, double box) {
   const double d = static_cast<double>(to) - static_cast<double>(from);
   return d > 0.5 * box ? -1 : d < -0.5 * box ? 1 : 0;
+}
+
+// A position as a host program has it, with a fourth component that belongs to the host program.
+template <class Real>
+struct alignas(2 * sizeof(Real)) HostPosition {
+  Real r[4];
+};
+
+// The sum of these over all particles tells whether one of them has been changed.
+template <class Real>
+MM_HD std::uint64_t trace_of(std::uint32_t id, const HostPosition<Real>& position) {
+  std::uint64_t h = murmur_mix(id + std::uint64_t{1});
+  for (const Real component : position.r) {
+    std::uint64_t bits = 0;
+    memcpy(&bits, &component, sizeof component);
+    h = murmur_mix(h ^ bits);
+  }
+  return h;
+}
+
+// The fourth component of a particle of a type, as HOOMD-blue has it.
+template <class Real>
+MM_HD Real type_as_real(std::int32_t type) {
+  Real stuffed = 0;
+  memcpy(&stuffed, &type, sizeof type);
+  return stuffed;
+}
+
+// Writes a particle of a cell, and its image, to the host program's arrays; returns its part of the
+// trace.
+template <class Real>
+MM_HD std::uint64_t write_host_particle(const Geometry& g, const Frame& f, const int cell[3],
+                                        const Sphere& particle, const HostParticles& host) {
+  const std::size_t at = host.index[particle.id];
+  HostPosition<Real> now = static_cast<const HostPosition<Real>*>(host.position)[at];
+  const float local[3] = {particle.x, particle.y, particle.z};
+  for (int a = 0; a < 3; ++a) {
+    if (a >= f.dimensions) break;
+    const Real r = host_coordinate<Real>(g, f, a, cell[a], local[a]);
+    if (host.image) {
+      if (const int n = crossings(now.r[a], r, f.box[a])) host.image[3 * at + a] += n;
+    }
+    now.r[a] = r;
+  }
+  for (std::int32_t type = 0; type < f.types; ++type)
+    if (f.of_types[type] == f.of_particles[particle.id]) now.r[3] = type_as_real<Real>(type);
+  static_cast<HostPosition<Real>*>(host.position)[at] = now;
+  return trace_of(particle.id, now);
+}
+
+namespace equal_disks {
+
+// Of equal disks the host program's third and fourth components are neither read nor written.
+template <class Real>
+struct alignas(2 * sizeof(Real)) HostPair {
+  Real x, y;
+};
+
+template <class Real>
+MM_HD HostPair<Real> host_position(const Geometry& g, const Frame& f, int column, int row,
+                                   Position p) {
+  return {host_coordinate<Real>(g, f, 0, column, p.x), host_coordinate<Real>(g, f, 1, row, p.y)};
+}
+
+// How far a disk may have gone along an axis between two cycles.
+inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
+inline double reach_of(const State& s, std::uint64_t from, std::uint64_t to) {
+  if (from == kNever) return std::numeric_limits<double>::infinity();
+  const Grid g = grid_of(s);
+  return std::max(g.cell_width[0], g.cell_width[1]) * static_cast<double>(to - from);
 }
 
 // The position at place `at` of a host program's array becomes `r`; the image follows. `reach`: no
@@ -65,9 +153,9 @@ MM_HD void move_host_particle(const Frame& f, double reach, HostPair<Real>* posi
   positions[2 * at] = r;
 }
 
-// The sum of these over all disks tells whether one of them has been moved. Products of 32-bit
-// words with keys of the disk, as in the hash NH (J. Black, S. Halevi, H. Krawczyk, T. Krovetz, P.
-// Rogaway, CRYPTO '99), cost a tenth of what murmur_mix() would. Each word is in two products.
+// Products of 32-bit words with keys of the disk, as in the hash NH (J. Black, S. Halevi, H.
+// Krawczyk, T. Krovetz, P. Rogaway, CRYPTO '99), cost a tenth of what murmur_mix() would, because a
+// cycle's kernel makes them. Each word is in two products.
 template <class Real>
 MM_HD std::uint64_t trace_of(std::uint32_t id, HostPair<Real> r) {
   const std::uint32_t key = id + 1;
@@ -81,4 +169,5 @@ MM_HD std::uint64_t trace_of(std::uint32_t id, HostPair<Real> r) {
          product(high(x) + key * 0xfd7046c5u, high(y) + key * 0xb55a4f09u);
 }
 
+}  // namespace equal_disks
 }  // namespace manymove::hard_particles

@@ -7,7 +7,7 @@
 #include "grid.h"
 #include "state.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 namespace {
 
 constexpr std::size_t kCrowd = 2000;  // far above the particles that fit a cell of the list
@@ -87,7 +87,7 @@ std::size_t count_overlaps(const double* coordinates, std::size_t particles,
   State s;
   s.parameters = parameters;
   s.particles = particles;
-  choose_grid(s);  // checks the parameters
+  check_sizes(s);
   std::size_t count = 0;
   for_close_pairs(s, coordinates, s.distances.largest, [&](std::size_t i, std::size_t j) {
     const double contact = contact_distance(s, i, j);
@@ -144,4 +144,4 @@ bool push_apart(const State& s, std::vector<double>& r, double margin) {
   return false;
 }
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

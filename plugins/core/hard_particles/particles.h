@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Massively parallel Monte Carlo of hard spheres and of mixtures in D = 2 or 3 dimensions:
-// parameters and physics, the same for every backend. Why the chain is right, and the proofs of the
-// bounds below: docs/theory/hard_spheres.md, to which the numbers of sections refer.
+// The policy `Particles`: the grid and the laws of motion of hard spheres and of mixtures in D = 2
+// or 3 dimensions, also of disks at constant pressure, the same for every backend. Why the chain is
+// right, and the proofs of the bounds below: docs/theory/hard_spheres.md, to which the numbers of
+// sections refer.
 //
 // Lengths are integers, held exactly in float32. Along axis a, a cell is 2 H_a units wide, a
 // particle sits on an odd unit relative to the center of its cell, and relative to the center of
@@ -9,13 +10,12 @@
 // ever on a cell's boundary, and none can be lost.
 #pragma once
 
-#include "../runtime/macros.h"
-#include "../runtime/philox.h"
-#include "displacement.h"
+#include <type_traits>
 
-namespace manymove::hard_particles::particles {
+#include "model.h"
 
-inline constexpr int kMaxRounds = 16;
+namespace manymove::hard_particles {
+
 // With tiles of at most 16 cells and one more, coordinates relative to the tile's center stay below
 // 17 H < 2^24.
 inline constexpr int kMaxTile = 16;
@@ -63,7 +63,7 @@ struct Law {
 // What a rank has of a system that ranks divide (../strip.h): a strip of the rows of cells along y
 // in two dimensions, or a slab of the layers along z in three; these are the grid's rows along its
 // last axis. All zero where nothing is divided.
-struct Part {
+struct StripView {
   int whole;       // rows of the whole grid, of which cells[] has those of the local storage
   int rows;        // of the strip
   int first_row;   // of the strip in the whole grid
@@ -83,7 +83,7 @@ struct Geometry {
   int moves_per_cell;  // n_m
   int rounds;          // passes over the sets between two grid shifts
   PhiloxKey key;
-  Part part;
+  StripView part;
 };
 
 // What all tiles of one cycle share: the shift of the grid and the order of the sets in each round.
@@ -93,26 +93,6 @@ struct Draw {
   float shift_rest[3];              // even, in [0, 2H)
   std::uint32_t order[kMaxRounds];  // eight sets, three bits each, first set lowest
 };
-
-enum class Purpose : std::uint32_t {
-  displacement = 0,
-  shift = 2,
-  set_order = 3,
-  volume = 4,
-  swap = 5,
-  swap_order = 6,
-  offset = 7
-};
-
-MM_HD void random_words(std::uint32_t word[4], const Geometry& g, std::uint32_t where,
-                        std::uint64_t cycle, Purpose purpose, int round, int call) {
-  word[0] = where;
-  word[1] = static_cast<std::uint32_t>(cycle);
-  word[2] = static_cast<std::uint32_t>(cycle >> 32);
-  word[3] = static_cast<std::uint32_t>(purpose) << 28 | static_cast<std::uint32_t>(round) << 16 |
-            static_cast<std::uint32_t>(call);
-  philox(word, g.key);
-}
 
 // ---- trial moves (section 1.4) ----
 
@@ -309,18 +289,6 @@ MM_HD int set_of(const int cell[3]) {
 
 // ---- what the host draws for a cycle (sections 2 and 3) ----
 
-// A permutation of 0..n-1 (n <= 8), three bits each, by Fisher-Yates from n - 1 random words.
-inline std::uint32_t permutation(int n, const std::uint32_t* word) {
-  std::uint32_t order = 076543210u;
-  for (int i = n - 1; i > 0; --i) {
-    const auto j = static_cast<int>(uniform_below(word[i - 1], static_cast<std::uint32_t>(i + 1)));
-    const std::uint32_t a = order >> (3 * i) & 7u, b = order >> (3 * j) & 7u;
-    order ^= (a ^ b) << (3 * i);
-    order ^= (a ^ b) << (3 * j);
-  }
-  return order;
-}
-
 // The shift of the grid, uniform over the box, and the order of the sets in each round.
 template <int D>
 Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
@@ -329,19 +297,13 @@ Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
   for (int a = 0; a < D; ++a) {
     std::uint32_t word[4];
     random_words(word, g, 0u, cycle, Purpose::shift, 0, a);
-    const auto width = static_cast<std::uint64_t>(g.half[a]);  // even positions in a cell
-    const std::uint64_t random = static_cast<std::uint64_t>(word[0]) << 32 | word[1];
-    const auto even = static_cast<std::uint64_t>(
-        static_cast<unsigned __int128>(random) * (width * static_cast<std::uint64_t>(g.cells[a])) >>
-        64);
-    d.shift_cells[a] = static_cast<int>(even / width);
-    d.shift_rest[a] = 2.0f * static_cast<float>(even % width);
+    draw_shift(word, g.half[a], g.cells[a], d.shift_cells[a], d.shift_rest[a]);
   }
   for (int round = 0; round < g.rounds; ++round) {
     std::uint32_t word[8];
     for (int call = 0; call < 2; ++call)
       random_words(word + 4 * call, g, 0u, cycle, Purpose::set_order, round, call);
-    d.order[round] = permutation(1 << D, word);
+    d.order[round] = permutation<3>(1 << D, word);
   }
   return d;
 }
@@ -407,4 +369,37 @@ MM_HD int contact_bin(const Law& law, const ContactBins& bins, std::uint32_t i, 
   return pair_kind<C>(law, i, j) * bins.bins + (bin < 0 ? 0 : static_cast<int>(bin));
 }
 
-}  // namespace manymove::hard_particles::particles
+// ---- the policy ----
+
+// Particles of any sizes in cells of the largest contact distance. In a cell they are in the order
+// of their indices, so that their places are the whole state.
+template <int D, Contact C>
+struct Particles {
+  static constexpr int kDimensions = D;
+  static constexpr Contact kContact = C;
+  static constexpr GridRules kGrid{kMaxHalfWidth, 4.0 / 3, 0.12, 8, 2, kMaxTile};
+  using Geometry = hard_particles::Geometry;
+  using Draw = hard_particles::Draw;
+  static Draw draw(const Geometry& g, std::uint64_t cycle) { return draw_cycle<D>(g, cycle); }
+};
+static_assert(Policy<Particles<2, Contact::additive>>);
+
+// Calls task(policy) with the policy of these dimensions and contact distances.
+template <class Task>
+auto with_particles(int dimensions, Contact contact, Task&& task) {
+  const auto of = [&](auto d) {
+    constexpr int D = decltype(d)::value;
+    switch (contact) {
+      case Contact::one_size:
+        return task(Particles<D, Contact::one_size>{});
+      case Contact::additive:
+        return task(Particles<D, Contact::additive>{});
+      default:
+        return task(Particles<D, Contact::table>{});
+    }
+  };
+  return dimensions == 2 ? of(std::integral_constant<int, 2>{})
+                         : of(std::integral_constant<int, 3>{});
+}
+
+}  // namespace manymove::hard_particles

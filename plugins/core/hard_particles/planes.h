@@ -8,7 +8,7 @@
 #include "engine.h"
 #include "equal_disks.h"
 
-namespace manymove::hard_particles {
+namespace manymove::hard_particles::equal_disks {
 
 // The place of a cell's first slot; the others follow at distances of `columns`. A grid has at most
 // 30000 x 30000 cells, so that 32 bits are enough.
@@ -87,4 +87,4 @@ inline void from_planes(int columns, const Position* cells, const std::int32_t* 
   }
 }
 
-}  // namespace manymove::hard_particles
+}  // namespace manymove::hard_particles::equal_disks

@@ -6,13 +6,15 @@
 #include <limits>
 
 #include "../runtime/devices.h"
+#include "../runtime/errors.h"
 #include "../runtime/fingerprint.h"
-#include "../runtime/text.h"
+#include "cells_of_disks.h"
 #include "constant_pressure/edges.h"
-#include "grid.h"
 #include "constant_pressure/volume.h"
+#include "grid.h"
+#include "packing.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 namespace {
 
 constexpr std::size_t kMostParticles = 2000000000;
@@ -33,13 +35,10 @@ std::vector<std::int64_t> to_units(const State& s, const double* coordinates) {
   return places;
 }
 
-struct Overlaps {
-  std::size_t count = 0, first = 0, second = 0;
-  double ratio = 1;  // of the deepest: distance over contact distance
-};
-
-template <int D, Contact C>
+template <class Policy>
 Overlaps overlaps_in(const State& s, const Cells& cells) {
+  constexpr int D = Policy::kDimensions;
+  constexpr Contact C = Policy::kContact;
   const Geometry& g = s.geometry;
   const Law law = law_of(s);
   Overlaps found;
@@ -63,22 +62,6 @@ Overlaps overlaps_in(const State& s, const Cells& cells) {
                          found.second = std::max(i, j);
                        });
   return found;
-}
-
-Overlaps overlaps_of(const State& s, const Cells& cells) {
-  const auto with = [&](auto dimensions) {
-    constexpr int D = decltype(dimensions)::value;
-    switch (s.distances.contact) {
-      case Contact::one_size:
-        return overlaps_in<D, Contact::one_size>(s, cells);
-      case Contact::additive:
-        return overlaps_in<D, Contact::additive>(s, cells);
-      default:
-        return overlaps_in<D, Contact::table>(s, cells);
-    }
-  };
-  return s.dimensions() == 2 ? with(std::integral_constant<int, 2>{})
-                             : with(std::integral_constant<int, 3>{});
 }
 
 // The cells, or none if one of them overflows, which only overlapping particles can cause.
@@ -112,14 +95,15 @@ Cells try_cells(const State& s, const Snapshot& data) {
 
 void check_positions(const State& s, const double* coordinates) {
   const int D = s.dimensions();
+  const char* const noun = s.noun();
   const double* box = s.parameters.box;
   for (std::size_t i = 0; i < s.particles; ++i)
     for (int a = 0; a < D; ++a) {
       const double r = coordinates[D * i + a];
-      if (!std::isfinite(r)) refuse("position of particle ", i, " is not finite");
+      if (!std::isfinite(r)) refuse(manymove::Particles(noun, i, "position"), "is not finite");
       if (std::abs(r) > 0.5 * box[a] * (1 + 1e-6))
-        refuse("particle ", i, " is outside the box: ", "xyz"[a], " = ", r, ", the edge is at ",
-               0.5 * box[a], remedy_for(coordinates, s.particles, box, D));
+        refuse(manymove::Particles(noun, i), "is outside the box: ", "xyz"[a], " = ", r,
+               ", the edge is at ", 0.5 * box[a], remedy_for(coordinates, s.particles, box, D));
     }
 }
 
@@ -131,18 +115,41 @@ void check_density(const State& s) {
   double fraction = std::acos(-1.0) / (2 * D) * static_cast<double>(s.particles);
   for (int a = 0; a < D; ++a) fraction *= s.distances.largest / s.parameters.box[a];
   if (fraction > densest * (1 + 1e-9))
-    refuse("packing fraction ", fraction, " is above that of the densest packing, ", densest);
+    refuse("packing fraction ", fraction, " is above that of the densest packing, ",
+           D == 2 ? "0.9069" : "0.7405");
+}
+
+void check_origin(const State& s, const Snapshot& data) {
+  const int D = s.dimensions();
+  for (int a = 0; a < 3; ++a)
+    if (a < D ? data.origin[a] < 0 || data.origin[a] >= s.extent[a] || data.origin[a] % 2
+              : data.origin[a] != 0)
+      refuse("checkpoint: the grid's origin is not in the box");
+}
+
+// Positions without overlaps, in place, by a policy's own way: pairs are pushed a little farther
+// apart than contact, so that rounding to the grid makes no new overlap. False if that fails.
+bool push_apart_by(const State& s, std::vector<double>& r, double margin) {
+  if (!s.equal_disks()) return push_apart(s, r, margin);
+  const double* box = s.parameters.box;
+  relax_overlaps(r.data(), s.particles, box[0], box[1], s.parameters.diameter * (1 + margin), 2000);
+  return true;
 }
 
 }  // namespace
+
+Overlaps overlaps_of(const State& s, const Cells& cells) {
+  return with_particles(s.dimensions(), s.distances.contact,
+                        [&](auto policy) { return overlaps_in<decltype(policy)>(s, cells); });
+}
 
 State make_state(const double* coordinates, std::size_t particles, const Parameters& parameters) {
   State s;
   s.parameters = parameters;
   s.particles = particles;
   s.data.counters.cycles = parameters.first_cycle;
-  if (particles == 0) refuse("positions must hold at least one particle");
-  if (particles > kMostParticles) refuse("at most 2e9 particles, got ", particles);
+  if (particles == 0) refuse(Parameter{"positions"}, "must hold at least one ", s.noun());
+  if (particles > kMostParticles) refuse("at most 2e9 ", s.noun(), "s, got ", particles);
   choose_grid(s);
   // At constant pressure the edges are realized with a small error; fractions of them are kept.
   std::vector<double> scaled;
@@ -160,10 +167,13 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   const double most = s.parameters.repair_depth;
   const auto complain = [&](std::size_t i, std::size_t j, double ratio, const char* why) {
     const double depth = 1 - ratio;
+    const manymove::Particles pair(s.noun(), static_cast<std::int64_t>(i),
+                                   static_cast<std::int64_t>(j));
     throw OverlapError(
-        text_of("particles ", i, " and ", j, " overlap by ", depth, " contact distances",
+        pair,
+        text_of("overlap by ", depth, s.equal_disks() ? " diameters" : " contact distances",
                 depth > most ? text_of(", more than repair_depth = ", most) : why),
-        i, j, depth);
+        depth);
   };
   s.data.places = to_units(s, coordinates);
   Cells cells = try_cells(s, s.data);
@@ -171,17 +181,22 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
     const ClosePair pair = closest_pair(s, coordinates);
     complain(pair.first, pair.second, pair.ratio, "");
   }
+  const auto ready = [&] {
+    if (s.equal_disks()) to_disks(s, cells, s.data);
+    return std::move(s);
+  };
   const Overlaps found = overlaps_of(s, cells);
-  if (found.count == 0) return s;
+  if (found.count == 0) return ready();
   s.repair = {found.count, 1 - found.ratio};
   if (s.repair.depth > most) complain(found.first, found.second, found.ratio, "");
-  // Push a little farther apart than contact, so that rounding to the grid makes no new overlap.
-  for (const double margin : {8e-6, 4e-6}) {
+  const std::vector<double> margins =
+      s.equal_disks() ? std::vector{4e-6, 2e-6, 1e-6} : std::vector{8e-6, 4e-6};
+  for (const double margin : margins) {
     std::vector<double> r(coordinates, coordinates + particles * s.dimensions());
-    if (!push_apart(s, r, margin)) continue;
+    if (!push_apart_by(s, r, margin)) continue;
     s.data.places = to_units(s, r.data());
     cells = try_cells(s, s.data);
-    if (!cells.counts.empty() && overlaps_of(s, cells).count == 0) return s;
+    if (!cells.counts.empty() && overlaps_of(s, cells).count == 0) return ready();
   }
   complain(found.first, found.second, found.ratio, " and could not be pushed apart");
   return s;
@@ -193,6 +208,12 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   s.particles = particles;
   choose_grid(s);
   const int D = s.dimensions();
+  if (s.equal_disks()) {
+    check_origin(s, data);
+    check_disks(s, data);
+    s.data = data;
+    return s;
+  }
   if (particles == 0 || particles > kMostParticles || data.places.size() != particles * D)
     refuse("checkpoint has ", data.places.size(), " coordinates, expected ", D, " for each of ",
            particles, " particles");
@@ -200,10 +221,7 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
     adopt_edges(s, data.extent);
   else if (s.constant_pressure())
     adopt_volume(s, data.volume);
-  for (int a = 0; a < 3; ++a)
-    if (a < D ? data.origin[a] < 0 || data.origin[a] >= s.extent[a] || data.origin[a] % 2
-              : data.origin[a] != 0)
-      refuse("checkpoint: the grid's origin is not in the box");
+  check_origin(s, data);
   for (std::size_t k = 0; k < data.places.size(); ++k)
     if (data.places[k] < 0 || data.places[k] >= s.extent[k % D] || data.places[k] % 2 != 1)
       refuse("checkpoint: particle ", k / D, " is not on the integer grid");
@@ -212,6 +230,7 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   const Overlaps found = overlaps_of(s, cells);
   if (found.count) refuse("checkpoint: particles ", found.first, " and ", found.second, " overlap");
   s.data = data;
+  s.data.diameters = {};  // they are those of the parameters
   return s;
 }
 
@@ -259,7 +278,7 @@ Snapshot snapshot_of(const State& s, const Counters& counters,
         place[a] = x >= s.extent[a] ? x - s.extent[a] : x;
       }
       if (s.strip) {
-        data.ids.push_back(p.id);
+        data.indices.push_back(p.id);
         data.places.insert(data.places.end(), place, place + D);
       } else {
         std::int64_t* const to = &data.places[p.id * static_cast<std::size_t>(D)];
@@ -272,10 +291,19 @@ Snapshot snapshot_of(const State& s, const Counters& counters,
   return data;
 }
 
+void copy_header(const State& s, Snapshot& data) {
+  data.volume = s.data.volume;
+  data.volume_trials = s.data.volume_trials;
+  data.volume_accepted = s.data.volume_accepted;
+  data.extent = s.extent;
+  data.swap_trials = s.data.swap_trials;
+  data.swap_accepted = s.data.swap_accepted;
+}
+
 std::vector<double> diameters_of(const State& s, const Snapshot& data) {
   if (!s.strip) return s.parameters.diameters;
-  std::vector<double> found(data.ids.size());
-  for (std::size_t i = 0; i < found.size(); ++i) found[i] = s.parameters.diameters[data.ids[i]];
+  std::vector<double> found(data.indices.size());
+  for (std::size_t i = 0; i < found.size(); ++i) found[i] = s.parameters.diameters[data.indices[i]];
   return found;
 }
 
@@ -403,14 +431,6 @@ ContactBins contact_bins(const State& s, const Sampling& sampling) {
   return law;
 }
 
-void move_origin(const State& s, const Draw& draw, std::array<std::int64_t, 3>& origin) {
-  for (int a = 0; a < s.dimensions(); ++a) {
-    const auto half = static_cast<std::int64_t>(s.geometry.half[a]);
-    origin[a] += 2 * half * draw.shift_cells[a] + static_cast<std::int64_t>(draw.shift_rest[a]);
-    if (origin[a] >= s.extent[a]) origin[a] -= s.extent[a];
-  }
-}
-
 Draw draw_cycle(const State& s, std::uint64_t cycle) {
   return s.dimensions() == 2 ? draw_cycle<2>(s.geometry, cycle) : draw_cycle<3>(s.geometry, cycle);
 }
@@ -421,7 +441,7 @@ SwapRules swap_rules(const State& s, std::uint64_t cycle) {
     random_words(word + 4 * call, s.geometry, 0u, cycle, Purpose::swap_order, 0, call);
   SwapRules rules{};
   rules.cycle = cycle;
-  rules.order = permutation(1 << s.dimensions(), word);
+  rules.order = permutation<3>(1 << s.dimensions(), word);
   rules.rounds = s.parameters.swap_rounds;
   rules.range = s.parameters.swap_range > 0 ? s.parameters.swap_range / s.unit : 1e30;
   rules.clearance = 0x1p-40 * s.distances.largest / s.unit;
@@ -449,10 +469,22 @@ std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t partic
   return engine_on(device, threads, [&] { return make_state(snapshot, particles, parameters); });
 }
 
+Snapshot make_snapshot(const double* coordinates, std::size_t particles,
+                       const Parameters& parameters, Repair& repair) {
+  State s = make_state(coordinates, particles, parameters);
+  repair = s.repair;
+  s.data.extent = s.extent;
+  return std::move(s.data);
+}
+
+void check_snapshot(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters) {
+  make_state(snapshot, particles, parameters);
+}
+
 #if !defined(MANYMOVE_HAVE_CUDA)
 std::unique_ptr<Engine> make_cuda_engine(State, int) {
   throw std::invalid_argument(why_no_cuda_devices());
 }
 #endif
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

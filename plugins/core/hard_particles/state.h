@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the engines of spheres share on the host: input to grid, grid to output.
+// What the engines share on the host, for both policies: input to grid, grid to output. Equal disks
+// are `Particles<2, Contact::one_size>` here, but for the rules of their grid and their snapshot,
+// which has their order in the cells (cells_of_disks.h).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
@@ -9,12 +12,13 @@
 #include <vector>
 
 #include "../runtime/devices.h"
-#include "strip.h"
-#include "particles_engine_interface.h"
+#include "engine.h"
+#include "equal_disks.h"
 #include "particles.h"
+#include "strip.h"
 #include "swaps.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 
 // The contact distances of all pairs in the caller's unit.
 struct Distances {
@@ -52,6 +56,12 @@ struct State {
   std::vector<Label> labels;
 
   int dimensions() const { return parameters.dimensions; }
+  bool equal_disks() const { return parameters.equal_disks(); }
+  // For messages.
+  const char* noun() const { return equal_disks() ? "disk" : "particle"; }
+  GridRules rules() const {
+    return equal_disks() ? EqualDisks::kGrid : Particles<3, Contact::additive>::kGrid;
+  }
   bool constant_pressure() const { return parameters.beta_pressure != 0; }
   bool swaps() const { return parameters.swap_rounds != 0; }
   std::size_t cells() const {
@@ -95,10 +105,14 @@ struct Cells {
 // Chooses the grid, puts the particles on it, repairs shallow overlaps, checks everything.
 State make_state(const double* coordinates, std::size_t particles, const Parameters& parameters);
 State make_state(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters);
-// This rank's part of a system, without its particles; `header` has the volume or the edges of
-// constant pressure. Throws std::invalid_argument if the box is too small for so many ranks.
-State make_part(std::size_t particles, const Parameters& parameters, const Snapshot& header,
-                Communicator& ranks);
+
+// Overlapping pairs of particles in cells, and the deepest one: distance over contact distance.
+struct Overlaps {
+  std::size_t count = 0, first = 0, second = 0;
+  double ratio = 1;
+};
+Overlaps overlaps_of(const State& state, const Cells& cells);
+
 // What the places of particles depend on.
 State frame_of(const State& state);
 // After a change of the grid: new strips, whose ranks take their particles from what each had, with
@@ -133,12 +147,16 @@ Snapshot snapshot_of(const State& state, const Counters& counters,
                      const std::array<std::int64_t, 3>& origin, const Sphere* spheres,
                      const std::uint32_t* counts);
 
+// What a snapshot has of the state besides its particles: the volume, the edges, the trials.
+void copy_header(const State& state, Snapshot& data);
 // The diameters of the particles of a snapshot, in the order of its particles.
 std::vector<double> diameters_of(const State& state, const Snapshot& data);
 // A particle's diameter in the caller's unit, in integer units and as a label.
 void set_diameter(State& state, std::uint32_t id, double diameter);
 
 Grid grid_of(const State& state);
+// ---- what leaves the grid; snapshots have places here (with_places() of cells_of_disks.h) ----
+
 void export_positions(const State& state, const Snapshot& data, double* coordinates);
 double deepest_overlap(const State& state, const Snapshot& data);
 double deepest_overlap(const State& state, const double* coordinates);
@@ -149,8 +167,27 @@ std::uint64_t hash_of(std::uint64_t sum, const Counters& counters);
 // And what constant pressure and swap moves add to it, of which `data` has all diameters.
 std::uint64_t hash_of(const State& state, std::uint64_t sum, const Snapshot& data);
 std::vector<ParticlePosition> particle_positions(const State& state, const Snapshot& data);
+
+// The share of the grid's cells that hold a particle, of the cells of some rows.
+template <class Counts>
+double occupied_share(const State& state, const Counts& counts) {
+  const auto first =
+      counts.begin() + static_cast<std::ptrdiff_t>(state.first_row() * state.row_cells());
+  const auto end = first + static_cast<std::ptrdiff_t>(state.rows() * state.row_cells());
+  const auto some = std::count_if(first, end, [](std::uint32_t n) { return n > 0; });
+  return static_cast<double>(some) / static_cast<double>(state.cells());
+}
+
 ContactBins contact_bins(const State& state, const Sampling& sampling);
-void move_origin(const State& state, const Draw& draw, std::array<std::int64_t, 3>& origin);
+// The grid moves by the shift of a cycle.
+template <class AnyDraw>
+void move_origin(const State& state, const AnyDraw& draw, std::array<std::int64_t, 3>& origin) {
+  for (int a = 0; a < state.dimensions(); ++a) {
+    const auto cell = 2 * static_cast<std::int64_t>(state.geometry.half[a]);
+    origin[a] += cell * draw.shift_cells[a] + static_cast<std::int64_t>(draw.shift_rest[a]);
+    if (origin[a] >= state.extent[a]) origin[a] -= state.extent[a];
+  }
+}
 Draw draw_cycle(const State& state, std::uint64_t cycle);
 SwapRules swap_rules(const State& state, std::uint64_t cycle);
 // After Strip::advance(): the draw in local storage.
@@ -186,4 +223,4 @@ std::unique_ptr<Engine> engine_on(const std::string& device, int threads, MakeSt
   return make_cpu_engine(state(), threads);
 }
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

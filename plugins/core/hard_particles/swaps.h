@@ -5,7 +5,7 @@
 
 #include "particles.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 
 // What all tiles share in the swap moves after a cycle. Lengths in integer units.
 struct SwapRules {
@@ -19,7 +19,7 @@ struct SwapRules {
 
 // The particle of an active cell that takes part, and the largest diameter that its neighbors allow
 // it. A cell without particles has none.
-inline constexpr std::uint32_t kNobody = 0xffffffffu;
+inline constexpr std::uint32_t kNoParticle = 0xffffffffu;
 struct Swapper {
   double room;
   std::uint32_t id;
@@ -130,7 +130,8 @@ MM_HD bool swaps(const SwapRules& rules, const Swapper& a, const Swapper& b, dou
                  double of_b) {
   const double larger = of_a > of_b ? of_a : of_b, smaller = of_a > of_b ? of_b : of_a;
   const double room = a.room < b.room ? a.room : b.room;
+  // Both may have the larger diameter: sigma <= min_j (2 |d_j| - sigma_j) for either (section 6).
   return larger - smaller <= rules.range && larger <= room - rules.clearance;
 }
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "communicator.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <new>
@@ -8,15 +9,26 @@
 #include <string>
 #include <unordered_map>
 
-#include "../runtime/text.h"
+#include "../runtime/errors.h"
 #include "rendezvous.h"
 
 namespace manymove {
 namespace {
 
 struct Message {
-  enum Kind : std::int32_t { kOther, kInvalidArgument, kLogicError, kOutOfMemory } kind = kOther;
-  char text[508] = {};
+  enum Kind : std::int32_t {
+    kOther,
+    kParameter,
+    kParticle,
+    kInvalidArgument,
+    kLogicError,
+    kOutOfMemory
+  } kind = kOther;
+  std::int32_t problem = 0;  // where it begins in `text`
+  std::int64_t particles[2] = {};
+  char subject[32] = {};  // the parameter, or the kind of particles
+  char quantity[24] = {};
+  char text[504] = {};
 };
 
 template <class Error>
@@ -37,8 +49,22 @@ Message message_of(const std::exception_ptr& error) {
     message.kind = kind;
     copy_text(message.text, text);
   };
+  const auto write_about = [&](Message::Kind kind, const char* text, const std::string& subject,
+                               const std::string& problem) {
+    write(kind, text);
+    copy_text(message.subject, subject);
+    message.problem = static_cast<std::int32_t>(std::strlen(text) - problem.size());
+  };
   try {
     std::rethrow_exception(error);
+  } catch (const ParameterError& failure) {
+    write_about(Message::kParameter, failure.what(), failure.about.name, failure.problem);
+  } catch (const ParticleError& failure) {
+    const Particles& about = failure.about;
+    write_about(Message::kParticle, failure.what(), about.kind, failure.problem);
+    copy_text(message.quantity, about.quantity);
+    message.particles[0] = about.first;
+    message.particles[1] = about.second;
   } catch (const std::bad_alloc& failure) {
     const bool plain = std::strcmp(failure.what(), "std::bad_alloc") == 0;
     write(Message::kOutOfMemory, plain ? "out of memory" : failure.what());
@@ -54,6 +80,29 @@ Message message_of(const std::exception_ptr& error) {
   return message;
 }
 
+// `place`: the rank that the message is from.
+[[noreturn]] void throw_common(const Message& message, const std::string& place) {
+  const std::string text = message.text;
+  const std::string problem = text.substr(std::min<std::size_t>(message.problem, text.size()));
+  switch (message.kind) {
+    case Message::kParameter:
+      throw Common<ParameterError>(Parameter{message.subject}, problem);
+    case Message::kParticle: {
+      Particles about(message.subject, message.particles[0], message.particles[1]);
+      about.quantity = message.quantity;
+      throw Common<ParticleError>(about, problem);
+    }
+    case Message::kInvalidArgument:
+      throw Common<std::invalid_argument>(message.text);
+    case Message::kLogicError:
+      throw Common<std::logic_error>(message.text);
+    case Message::kOutOfMemory:
+      throw Common<std::bad_alloc>(message.text);
+    default:  // such as a device that has failed
+      throw Common<std::runtime_error>(place + ": " + text);
+  }
+}
+
 }  // namespace
 
 void agree(Communicator& communicator, std::exception_ptr error) {
@@ -67,18 +116,10 @@ void agree(Communicator& communicator, std::exception_ptr error) {
   if (worst < 0 || worst > ranks)
     throw std::runtime_error(text_of("a rank announces an error of rank ", ranks - worst));
   Message& first = all[static_cast<std::size_t>(ranks - worst)];
+  first.subject[sizeof first.subject - 1] = 0;
+  first.quantity[sizeof first.quantity - 1] = 0;
   first.text[sizeof first.text - 1] = 0;
-  switch (first.kind) {
-    case Message::kInvalidArgument:
-      throw Common<std::invalid_argument>(first.text);
-    case Message::kLogicError:
-      throw Common<std::logic_error>(first.text);
-    case Message::kOutOfMemory:
-      throw Common<std::bad_alloc>(first.text);
-    default:  // such as a device that has failed
-      throw Common<std::runtime_error>(
-          text_of("rank ", ranks - worst, " of ", ranks, ": ", first.text).c_str());
-  }
+  throw_common(first, text_of("rank ", ranks - worst, " of ", ranks));
 }
 
 std::int64_t total_of(const std::vector<std::int64_t>& numbers, std::size_t bytes) {

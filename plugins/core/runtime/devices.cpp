@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "text.h"
+#include "errors.h"
 
 namespace manymove {
 
@@ -29,7 +29,7 @@ std::vector<int> cuda_indices(const std::string& device, bool several) {
 }
 
 int cpu_threads(int asked) {
-  if (asked < 0) refuse("threads must not be negative, got ", asked);
+  if (asked < 0) refuse(Parameter{"threads"}, "must not be negative, got ", asked);
   return asked ? asked : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 

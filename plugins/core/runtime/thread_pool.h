@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "errors.h"
+
 namespace manymove {
 
 class ThreadPool {
@@ -29,9 +31,7 @@ class ThreadPool {
   // So many threads, including the caller of run(). Throws std::invalid_argument for more than
   // kMost, std::runtime_error if the system does not start them all.
   explicit ThreadPool(int threads) {
-    if (threads > kMost)
-      throw std::invalid_argument("threads must be at most " + std::to_string(kMost) + ", got " +
-                                  std::to_string(threads));
+    if (threads > kMost) refuse(Parameter{"threads"}, "must be at most ", kMost, ", got ", threads);
     try {
       for (int t = 1; t < threads; ++t)
         shared_->workers.emplace_back([shared = shared_.get(), t] { work(*shared, t); });

@@ -15,6 +15,7 @@ import numpy as np
 from manymove.adsorption.adsorbates import COULOMB
 from manymove.adsorption.force_field import ForceField, Law, names_of, words_of
 from manymove.adsorption.frameworks import Framework
+from manymove.errors import ParameterError
 
 Given = Mapping[str, float] | str | os.PathLike[str] | None
 CIF = "cif"
@@ -46,9 +47,9 @@ def charges_of_framework(
     own = None if framework.charges is None else [float(q) for q in framework.charges]
     if isinstance(given, str) and given == CIF:
         if own is None:
-            raise ValueError(
-                f'framework_charges is "cif", but {framework.name} has no charges: '
-                "give them by label"
+            raise ParameterError(
+                "framework_charges",
+                f'is "cif", but {framework.name} has no charges: give them by label',
             )
         return own
     labels = framework.labels or framework.elements

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from manymove import arguments, files
+from manymove.errors import ParameterError
 
 Law = tuple[float, float]
 MIXING = ("lorentz-berthelot", "geometric")
@@ -236,7 +237,9 @@ class ForceField:
             ValueError: a file cannot be parsed, or has potentials other than Lennard-Jones.
         """
         if remove_atom_number_code and not Path(path).is_dir():
-            raise ValueError(f"remove_atom_number_code is for a folder of RASPA2, not for {path}")
+            raise ParameterError(
+                "remove_atom_number_code", f"is for a folder of RASPA2, not for {path}"
+            )
         if str(path) in SHIPPED_FORCE_FIELDS:
             return SHIPPED_FORCE_FIELDS[str(path)]
         path = Path(path)

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from manymove.errors import ParameterError
+
 BOLTZMANN = 1.380649e-23  # J / K
 AVOGADRO = 6.02214076e23  # 1 / mol
 GAS_CONSTANT = BOLTZMANN * AVOGADRO  # J / (mol K)
@@ -140,11 +142,13 @@ def fractions_of(given: Sequence[float] | None, count: int) -> np.ndarray:
         return np.full(count, 1 / count)
     x = np.array([float(part) for part in given])
     if len(x) != count:
-        raise ValueError(
-            f"mole_fractions needs one number for each of {count} species, got {len(x)}"
+        raise ParameterError(
+            "mole_fractions", f"needs one number for each of {count} species, got {len(x)}"
         )
     if not (x > 0).all() or abs(x.sum() - 1) > _ONE:
-        raise ValueError(f"mole_fractions must be positive with the sum 1, got {list(given)}")
+        raise ParameterError(
+            "mole_fractions", f"must be positive with the sum 1, got {list(given)}"
+        )
     return x
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from manymove.adsorption.gas import fractions_of
+from manymove.errors import ParameterError
 
 Isotherm = tuple[Sequence[float], Sequence[float]]
 
@@ -42,7 +43,7 @@ def iast(
     """
     x = fractions_of(mole_fractions, len(isotherms))
     if not 0 < pressure < math.inf:
-        raise ValueError(f"pressure must be positive and finite, got {pressure:g}")
+        raise ParameterError("pressure", f"must be positive and finite, got {pressure:g}")
     if len(isotherms) < 2:
         raise ValueError("a mixture needs the isotherms of at least two species")
     curves = [_checked(k, *each) for k, each in enumerate(isotherms)]

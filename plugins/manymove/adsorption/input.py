@@ -16,6 +16,7 @@ from manymove.adsorption.chains import Chain
 from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.gas import BOLTZMANN
 from manymove.adsorption.rigid import empty_framework
+from manymove.errors import ParameterError
 
 METHODS = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj")
 OPEN_METHODS = ("metropolis", "plj")  # those with insertions and deletions
@@ -59,8 +60,9 @@ def cells_of(
     cells = tuple(int(n) for n in cells)
     if not all(0 < n <= 1000 for n in cells):
         got = ", ".join(str(n) if n < 10**9 else "more than 10^9" for n in cells)
-        raise ValueError(
-            f"cells must be from 1 to 1000 along each axis, got {got} (for a cutoff of {cutoff:g})"
+        raise ParameterError(
+            "cells",
+            f"must be from 1 to 1000 along each axis, got {got} (for a cutoff of {cutoff:g})",
         )
     return cells
 
@@ -72,7 +74,7 @@ def grid_points(
     wanted = SPACING[interpolation] if spacing is None else spacing
     spacings = list(wanted) if isinstance(wanted, Sequence) else 3 * [wanted]
     if len(spacings) != 3 or not all(0 < h < math.inf for h in spacings):
-        raise ValueError(f"grid_spacing must be positive and finite, got {spacing}")
+        raise ParameterError("grid_spacing", f"must be positive and finite, got {spacing}")
     if not all(edge / h < 2**31 for edge, h in zip(cell, spacings, strict=True)):
         raise ValueError(f"grid_spacing {spacing} makes more than 2^31 points")
     return tuple(max(4, math.ceil(edge / h - 1e-9)) for edge, h in zip(cell, spacings, strict=True))
@@ -84,8 +86,8 @@ def as_list(value: Any, species: Sequence[Adsorbate], name: str) -> list[Any]:
     if not species:
         raise ValueError("there must be at least one adsorbate")
     if len(values) != len(species):
-        raise ValueError(
-            f"{name} needs one number for each of {len(species)} adsorbates, got {len(values)}"
+        raise ParameterError(
+            name, f"needs one number for each of {len(species)} adsorbates, got {len(values)}"
         )
     return values
 
@@ -95,7 +97,7 @@ def per_species(name: str, value: Any, species: Sequence[Adsorbate]) -> list[int
     values = as_list(value, species, name)
     for number in values:
         if arguments.integer(name, number) >= 2**31:
-            raise ValueError(f"{name} must be below 2**31, got {number}")
+            raise ParameterError(name, f"must be below 2**31, got {number}")
     return [int(number) for number in values]
 
 
@@ -103,7 +105,7 @@ def fugacities_of(value: Any, species: Sequence[Adsorbate]) -> list[float]:
     """The fugacity of each species in bar."""
     fugacities = [float(f) for f in as_list(value, species, "fugacity")]
     if any(not 0 < f < math.inf for f in fugacities):
-        raise ValueError(f"fugacity must be positive and finite, got {value}")
+        raise ParameterError("fugacity", f"must be positive and finite, got {value}")
     return fugacities
 
 
@@ -119,18 +121,18 @@ def gas_of(
     for which the engine has memory at first; the engine estimates it where it is 0."""
     if fugacity is None:
         if capacity is not None:
-            raise ValueError("capacity is for open systems: give a fugacity")
+            raise ParameterError("capacity", "is for open systems: give a fugacity")
         return [0.0] * len(species), counts
     fugacities = fugacities_of(fugacity, species)
     if method not in OPEN_METHODS:
         raise ValueError(f"open systems need one of the methods {' and '.join(OPEN_METHODS)}")
     if not 0 < exchange < 1:
-        raise ValueError(f"exchange must lie between 0 and 1, got {exchange}")
+        raise ParameterError("exchange", f"must lie between 0 and 1, got {exchange}")
     if capacity is None:
         return fugacities, [0] * len(species)
     rooms = per_species("capacity", capacity, species)
     if min(rooms) < 1:
-        raise ValueError(f"capacity must be positive, got {capacity}")
+        raise ParameterError("capacity", f"must be positive, got {capacity}")
     return fugacities, [max(room, count) for room, count in zip(rooms, counts, strict=True)]
 
 
@@ -145,9 +147,9 @@ def start_of(
     arrays = [np.ascontiguousarray(values, dtype=np.float64) for values in start]
     for values, name, width in zip(arrays, ("positions", "orientations"), (3, 4), strict=False):
         if values.shape != (*molecules, width):
-            raise ValueError(
-                f"{name} must have shape ({molecules[0]}, {molecules[1]}, {width}), got "
-                f"{values.shape}"
+            raise ParameterError(
+                name,
+                f"must have shape ({molecules[0]}, {molecules[1]}, {width}), got {values.shape}",
             )
     return [values.reshape(-1, values.shape[-1]) for values in arrays]
 
@@ -184,7 +186,7 @@ def trials_of(
     }
     for name in ("reinsertion", "identity_change", "regrowth"):
         if not 0 <= trials[name] < 1:
-            raise ValueError(f"{name} must be in [0, 1), got {trials[name]}")
+            raise ParameterError(name, f"must be in [0, 1), got {trials[name]}")
     if not has_trials(trials):
         return trials
     given = ", ".join(name for name in TRIALS if trials[name] != TRIALS[name])
@@ -197,7 +199,7 @@ def trials_of(
             f"{positions} and {orientations}"
         )
     if identity_change and (exchange is None or species < 2):
-        raise ValueError("identity_change needs a fugacity and several adsorbates")
+        raise ParameterError("identity_change", "needs a fugacity and several adsorbates")
     if exchange is None and not reinsertion:
         # Partial regrowths have trials of orientations alone.
         unused = given if not regrowth else "trial_positions" if positions != 1 else ""
@@ -205,11 +207,9 @@ def trials_of(
             raise ValueError(f"{unused}: the systems are closed; give a fugacity, or reinsertion")
     all_shares = (exchange or 0.0) + reinsertion + identity_change + regrowth
     if all_shares >= 1:
-        which = "exchange, reinsertion" + (
-            ", identity_change and regrowth" if regrowth else " and identity_change"
-        )
-        raise ValueError(
-            f"{which} must leave some steps for other moves: their sum is {all_shares:g}"
+        which = ["exchange", "reinsertion", "identity_change", *["regrowth"] * bool(regrowth)]
+        raise ParameterError(
+            which, f"must leave some steps for other moves: their sum is {all_shares:g}"
         )
     return trials
 
@@ -221,7 +221,7 @@ def check_chains(
     """Raise ValueError for settings that chains do not support, or that need a chain."""
     if not chains:
         if regrowth:
-            raise ValueError("regrowth is for chains, and no adsorbate is one")
+            raise ParameterError("regrowth", "is for chains, and no adsorbate is one")
         return
     name = chains[0].name
     if method not in OPEN_METHODS:
@@ -244,11 +244,13 @@ def direction_of(profile: str | tuple[int, int, int] | None) -> tuple[int, int, 
         return (0, 0, 1)
     if isinstance(profile, str):
         if profile not in ("x", "y", "z"):
-            raise ValueError(f'profile must be "x", "y", "z" or Miller indices, got "{profile}"')
+            raise ParameterError(
+                "profile", f'must be "x", "y", "z" or Miller indices, got "{profile}"'
+            )
         return tuple(int(axis == profile) for axis in ("x", "y", "z"))
     indices = tuple(profile)
     if len(indices) != 3 or not all(isinstance(i, Integral) and abs(i) < 100 for i in indices):
-        raise ValueError(f"profile must be three Miller indices below 100, got {profile}")
+        raise ParameterError("profile", f"must be three Miller indices below 100, got {profile}")
     if not any(indices):
-        raise ValueError("profile must not be (0, 0, 0)")
+        raise ParameterError("profile", "must not be (0, 0, 0)")
     return tuple(int(i) for i in indices)

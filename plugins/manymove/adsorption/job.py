@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -371,16 +373,34 @@ def run_isotherm(
                         point=(count, len(pressures)))  # fmt: skip
         points.append(point)
 
-    def so_far(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    earlier = _earlier_points(settings.output, pressures) if settings.resume else []
+
+    def so_far(runs: list[dict[str, Any]], rest: Sequence[dict[str, Any]] = ()) -> dict[str, Any]:
         complete = len(runs) == len(points) and all(r["complete"] for r in runs)
-        return _isotherm(settings, runs, unit, complete)
+        return _isotherm(settings, [*runs, *rest], unit, complete)
 
     def write(runs: list[dict[str, Any]]) -> None:
+        # A resumed isotherm comes to its later points again; until then their results stay.
         if world.rank == 0:
-            _write_isotherm(settings, so_far(runs), points_of_others)
+            _write_isotherm(settings, so_far(runs, earlier[len(runs) :]), points_of_others)
 
     runs, complete = replica.run_in_turn(run, points, world, resumed=settings.resume, after=write)
     return so_far(runs), complete
+
+
+def _earlier_points(output: Path, pressures: Sequence[float]) -> list[dict[str, Any]]:
+    """The summaries of the first points that an isotherm has found, if they have these pressures;
+    none if there is no summary of this version."""
+    try:
+        runs = json.loads((output / "summary.json").read_text())["runs"]
+        pairs = zip(runs, pressures, strict=False)
+        found = [
+            run for run, _ in takewhile(lambda pair: pair[0]["pressure_bar"] == pair[1], pairs)
+        ]
+        _ = list(_rows(found))
+    except (OSError, ValueError, LookupError, TypeError):
+        return []
+    return found
 
 
 def _isotherm(

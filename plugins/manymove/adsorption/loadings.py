@@ -12,6 +12,7 @@ import numpy as np
 from manymove import arguments
 from manymove.adsorption.gas import AVOGADRO, GAS_CONSTANT, GasPhase, fractions_of
 from manymove.analysis.notation import Estimate
+from manymove.errors import ParameterError
 
 # Volume of a mole of an ideal gas at 273.15 K and 101325 Pa in cm^3.
 MOLAR_VOLUME = GAS_CONSTANT * 273.15 / 101325 * 1e6
@@ -81,7 +82,9 @@ class Loadings:
         void = as_estimate(void_fraction)
         # Helium that is attracted has a Boltzmann factor, and a void fraction, above 1.
         if not 0 <= void.value < math.inf:
-            raise ValueError(f"void_fraction must be at least 0 and finite, got {void.value:g}")
+            raise ParameterError(
+                "void_fraction", f"must be at least 0 and finite, got {void.value:g}"
+            )
         if len(gas.densities) != len(self.loading):
             raise ValueError(f"the gas has {len(gas.densities)} species, not {len(self.loading)}")
         if gas.temperature != self._parameters["temperature"]:

@@ -19,6 +19,7 @@ from manymove.adsorption.molecules import HELIUM, Molecule
 from manymove.adsorption.places import STEPS_TO_PLACES
 from manymove.adsorption.simulation import Adsorption
 from manymove.analysis.notation import Estimate
+from manymove.errors import ParameterError
 
 NITROGEN = 3.681  # angstrom, the probe of T. Düren et al.
 _SYSTEMS = 64  # whose differences give the error of the void fraction
@@ -134,7 +135,7 @@ def surface_area(
     """
     arguments.count("samples", samples, most=10**7)
     if not 0 <= probe < math.inf:
-        raise ValueError(f"probe must be at least 0 and finite, got {probe:g}")
+        raise ParameterError("probe", f"must be at least 0 and finite, got {probe:g}")
     radii = 0.5 * (_diameters(framework, diameters) + probe)
     present = ~np.isnan(radii)
     radii, fractional = radii[present], framework.fractional[present]

@@ -166,12 +166,13 @@ class Replica(replica.Replica):
             a = Adsorption.load(s.start / self._state.name, self._device, self._threads)
             a.set_fugacity(s.fugacity)
             return a
-        with of_option("--framework", containing=s.framework):
-            a = Adsorption(
-                s.framework, list(s.molecules), adsorbates=list(s.adsorbates), method=s.method,
-                systems=self._systems, fugacity=s.fugacity, seed=self._seed, device=self._device,
-                threads=self._threads, **s.options,
-            )  # fmt: skip
+        with of_option("--framework"):
+            framework = read_framework(s.framework)
+        a = Adsorption(
+            framework, list(s.molecules), adsorbates=list(s.adsorbates), method=s.method,
+            systems=self._systems, fugacity=s.fugacity, seed=self._seed, device=self._device,
+            threads=self._threads, **s.options,
+        )  # fmt: skip
         if self._index == 0 and not s.quiet:
             for line in lines_of(a.framework_atoms):
                 print(f"framework {line}", file=sys.stderr)

@@ -16,6 +16,7 @@ from manymove.adsorption.force_field import NONE, ForceField, Law
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.labels import framework_atoms, tell_rules
 from manymove.adsorption.molecule_files import Species
+from manymove.errors import ParameterError
 
 _SCREENED = 3.2  # alpha times the cutoff: erfc is 6e-6
 _NET = 1e-3  # e per unit cell: charges of files are rounded
@@ -75,7 +76,7 @@ def ewald_of(ewald: tuple[float, float] | None, cutoff: float) -> tuple[float, f
         return _SCREENED / cutoff, 2 * _SCREENED**2 / cutoff
     numbers = tuple(float(x) for x in ewald)
     if len(numbers) != 2 or not all(0 < x < math.inf for x in numbers):
-        raise ValueError(f"ewald must be (alpha, k_max), both positive, got {ewald}")
+        raise ParameterError("ewald", f"must be (alpha, k_max), both positive, got {ewald}")
     if numbers[0] * cutoff > 7:
         raise ValueError(
             f"ewald: alpha is {numbers[0]:g}, more than 7 / cutoff: the pairs within the cutoff "

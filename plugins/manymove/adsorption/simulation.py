@@ -47,6 +47,7 @@ from manymove.adsorption.molecule_files import Species, species_of
 from manymove.adsorption.places import Places
 from manymove.adsorption.rigid import settled
 from manymove.checkpoint import PathLike
+from manymove.errors import ParameterError
 from manymove.simulation import Callback, counter, of_engine, parameter
 
 _TUNE = 256  # steps between two adaptations of the displacement
@@ -206,7 +207,7 @@ class Adsorption(Places, Equilibration):
         species = species_of(adsorbates, force_field)
         counts = per_species("molecules", molecules, species)
         if any(count < 0 for count in counts) or (fugacity is None and sum(counts) == 0):
-            raise ValueError(f"molecules must be positive, got {molecules}")
+            raise ParameterError("molecules", f"must be positive, got {molecules}")
         if known_method(method) not in MULTIPLE and proposals is not None:
             raise ValueError(f'method "{method}" has one proposal per step: leave out proposals')
         arguments.one_of("interpolation", interpolation, tuple(SPACING))
@@ -215,7 +216,7 @@ class Adsorption(Places, Equilibration):
         arguments.positive_and_finite("cutoff", cutoff)
         barrier = barrier_of(barrier, temperature)
         if barrier is not None and not 0 < barrier < math.inf:
-            raise ValueError(f"barrier must be positive and finite, or None, got {barrier}")
+            raise ParameterError("barrier", f"must be positive and finite, or None, got {barrier}")
         cells = cells_of(cells, framework, cutoff)
         bins = arguments.count("bins", bins, most=1024)
         systems = arguments.count_or_default("systems", systems)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from manymove.analysis.autocorrelation import correlation_of
+from manymove.errors import ParameterError
 
 _FEWEST_TIMES = 5  # relaxation times of a flow in a measurement
 _LARGEST_DRIFT = 4  # standard errors: one false alarm in 16,000
@@ -66,7 +67,7 @@ def green_kubo_viscosity(
     }
     for name, value in arguments.items():
         if not 0 < value < np.inf:
-            raise ValueError(f"{name} must be positive, got {value}")
+            raise ParameterError(name, f"must be positive, got {value}")
     lags = round(window / interval)
     if len(pressure) < 10 * max(lags, 1):
         raise ValueError(

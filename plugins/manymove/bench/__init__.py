@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The benchmarks behind `manymove bench`."""
+"""The speed of the engines, and the harness of the benchmarks."""

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import platform
 import re
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +12,8 @@ from statistics import median
 from typing import Any
 
 from manymove.bench import status
-from manymove.info import collect
-from manymove.jobs.report import made_by, write_json
+from manymove.info import record
+from manymove.jobs.report import write_json
 
 Row = dict[str, Any]
 
@@ -98,7 +96,7 @@ class Variant:
         }
 
 
-def check(repeats: int, seconds: float, equilibrate: int, decorrelation: int) -> None:
+def check(repeats: int, seconds: float, equilibrate: int = 0, decorrelation: int = 0) -> None:
     """Refuse the settings of a benchmark that are out of range."""
     if repeats < 3:
         raise ValueError(f"--repeats is {repeats}; a spread needs at least 3")
@@ -169,7 +167,7 @@ class Report:
     ) -> None:
         self._table, self._file, self._silent = table, json_file, silent
         self.rows: list[Row] = []
-        self._content = {**machine(), **about, "results": self.rows}
+        self._content = {**record(), **about, "results": self.rows}
         if not silent:
             print(table.header)
 
@@ -187,44 +185,3 @@ class Report:
         if not self._silent:
             status.print_warnings(self.rows)
         return self._content
-
-
-def machine() -> dict[str, Any]:
-    """Machine, driver, date, version and commit, which each file of results has."""
-    described = collect()
-    return {
-        **made_by(),
-        "commit": _commit(),
-        "machine": platform.machine(),
-        "cpu": described["cpu"],
-        "gpus": described["cuda"]["devices"],
-        "driver": _driver(),
-        "build": described["build"],
-        "hoomd": described["hoomd"],
-    }
-
-
-def _output_of(*command: str) -> str | None:
-    folder = Path(__file__).resolve().parent
-    try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=20, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.strip() or None
-
-
-def _commit() -> str | None:
-    """Commit of the checkout of manymove in which the command runs or from which it was
-    installed."""
-    for folder in (Path.cwd(), Path(__file__).resolve().parent):
-        project = _output_of("git", "-C", str(folder), "rev-parse", "--show-toplevel")
-        if project and (Path(project) / "plugins" / "manymove").is_dir():
-            return _output_of("git", "-C", project, "describe", "--always", "--dirty", "--tags")
-    return None
-
-
-def _driver() -> str | None:
-    lines = _output_of("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
-    return lines.splitlines()[0] if lines else None

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command `manymove bench`."""
+"""The command `manymove bench`, and what it shares with `python -m benchmarks`."""
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from manymove.cli.options import command, gathered, help_without_command
+from manymove.cli.options import command
 from manymove.cli.texts import HELP
 
-app = typer.Typer(help="Measure the speed of each algorithm.", rich_markup_mode=None)
-app.callback(invoke_without_command=True)(help_without_command)
+app = typer.Typer()
+ALGORITHMS = ("disks", "spheres", "electrolyte", "adsorption", "dpd")
 
 
-def new_file(name: str) -> Any:
+def new_file(name: str, texts: Mapping[str, str] = HELP) -> Any:
     """An option for the path of a file that must not exist yet."""
 
     def check(path: Path | None) -> Path | None:
@@ -24,346 +24,43 @@ def new_file(name: str) -> Any:
             raise FileExistsError(f"{path} holds results: remove it, or choose another name")
         return path
 
-    return typer.Option(f"--{name}", help=HELP[name], callback=check)
+    return typer.Option(f"--{name}", help=texts[name], callback=check)
 
 
-def _of_all(
-    repeats: int = 3,
+def _completed(incomplete: str) -> list[str]:
+    return [name for name in ALGORITHMS if name.startswith(incomplete)]
+
+
+@command(app)
+def bench(
+    algorithms: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME", help=HELP["algorithms"], autocompletion=_completed),
+    ] = None,
+    sizes: tuple[int, ...] | None = None,
+    device: str = "auto",
     seconds: float = 1.0,
-    seed: int = 1,
+    repeats: int = 3,
     json_file: Annotated[Path | None, new_file("json")] = None,
-    plot_file: Annotated[Path | None, new_file("plot")] = None,
-) -> None:
-    """The options that all benchmarks have."""
+) -> int:
+    """Measure the speed of the engines on this machine.
 
+    The algorithms are disks, spheres, electrolyte, adsorption and dpd; without names all are timed.
+    The table has the median of the timed runs, and half the distance of the fastest and the slowest
+    one. Comparisons with other programs, scaling over ranks and further settings are in the folder
+    benchmarks of the sources: python -m benchmarks.
 
-def _alone(name: str) -> None:
+    Examples:
+      manymove bench
+      manymove bench disks --sizes 4096,65536 --json disks.json
+      manymove bench dpd adsorption --device cuda
+    """
+    from manymove.bench import engines
     from manymove.jobs.world import require_one_process
 
-    require_one_process(f"manymove bench {name}", "it starts its own processes")
-
-
-def _timed(part: str, options: dict[str, Any], module: str | None = None) -> int:
-    """Run a benchmark, and draw our fastest variant and the peers at each size."""
-    from manymove.bench import suite
-    from manymove.jobs import figures
-
-    _alone(part)
-    plot_file = options.pop("plot_file")
-    if plot_file is not None:
-        figures.need_matplotlib()
-    results = import_module(f"manymove.bench.{module or part}").run(**options)["results"]
-    if plot_file is not None:
-        suite.plot(plot_file, suite.summarize(suite.PARTS[part], results))
-    return 0
-
-
-def _timed_on_ranks(part: str, options: dict[str, Any]) -> int:
-    """Run the benchmark of disks or spheres, under mpirun that of the ranks that share them."""
-    from manymove.bench import ranks as bench_ranks
-    from manymove.jobs.world import World
-
-    world = World.connect()
-    ranks, weak, threads = options.pop("ranks"), options.pop("weak"), options["threads"]
-    if world.size == 1 and not ranks and not weak:
-        return _timed(part, options, "disks")
-    unknown = [options.pop(name, None) for name in ("plot_file", "decorrelation", "mixture_ratio")]
-    if any(unknown) or len(threads or ()) > 1:
-        raise ValueError(
-            "--ranks and --weak go with one number of --threads, of each rank, without --plot, "
-            "--decorrelation and --mixture-ratio"
-        )
-    options |= {"threads": threads and threads[0], "sizes": options["sizes"] or (1048576,)}
-    bench_ranks.disks(world, ranks=ranks or (1, world.size), weak=weak, **options)
-    return 0
-
-
-@command(app, None, _of_all)
-def bench_disks(
-    sizes: tuple[int, ...] | None = None,
-    packing_fraction: float = 0.698,
-    device: str = "auto",
-    threads: tuple[int, ...] | None = None,
-    ranks: tuple[int, ...] | None = None,
-    weak: bool = False,
-    max_displacement: float | None = None,
-    moves_per_cell: int | None = None,
-    equilibrate: int = 200,
-    decorrelation: int = 0,
-    **common: Any,
-) -> int:
-    """Time hard disks: trial moves per second.
-
-    HOOMD-blue's HPMC is timed as well if it is installed. Under mpirun the ranks share the disks,
-    and --threads is the number of threads of each rank.
-
-    Examples:
-      manymove bench disks --sizes 4096,65536 --threads 1,2
-      mpirun -n 4 manymove bench disks --ranks 1,2,4 --weak --sizes 1048576
-    """
-    return _timed_on_ranks("disks", gathered(locals()))
-
-
-@command(app, None, _of_all)
-def bench_spheres(
-    sizes: tuple[int, ...] | None = None,
-    packing_fraction: float = 0.5,
-    device: str = "auto",
-    threads: tuple[int, ...] | None = None,
-    ranks: tuple[int, ...] | None = None,
-    weak: bool = False,
-    max_displacement: float | None = None,
-    moves_per_cell: int | None = None,
-    equilibrate: int = 200,
-    decorrelation: int = 0,
-    mixture_ratio: float | None = None,
-    **common: Any,
-) -> int:
-    """Time hard spheres: trial moves per second.
-
-    HOOMD-blue's HPMC is timed as well if it is installed, with several numbers of moves per step.
-    Under mpirun the ranks share the spheres, and --threads is the number of threads of each rank.
-
-    Examples:
-      manymove bench spheres --sizes 4096,65536 --threads 1,2
-      manymove bench spheres --device cuda --decorrelation 2000 --json spheres.json
-      manymove bench spheres --device cuda --mixture-ratio 0.714
-    """
-    options = gathered(locals())
-    from manymove.hard_particles.spheres import HardSpheres
-
-    return _timed_on_ranks("spheres", options | {"kind": HardSpheres})
-
-
-@command(app, None, _of_all)
-def bench_hoomd(
-    spheres: bool = False,
-    sizes: tuple[int, ...] | None = None,
-    packing_fraction: float | None = None,
-    device: str = "auto",
-    threads: int | None = None,
-    max_displacement: float | None = None,
-    equilibrate: int = 200,
-    decorrelation: int = 0,
-    **common: Any,
-) -> int:
-    """Time hard disks or hard spheres in HOOMD-blue.
-
-    The component, the updater in Python and HPMC are timed on one rank.
-
-    Examples:
-      manymove bench hoomd --sizes 16384 --threads 1
-      manymove bench hoomd --spheres --device cuda --json hoomd.json --plot hoomd.png
-    """
-    return _timed("hoomd", gathered(locals()), "disks_hoomd")
-
-
-@command(app, None, _of_all)
-def bench_adsorption(
-    context: typer.Context,
-    framework: str = "MFI",
-    adsorbate: str = "methane",
-    molecules: tuple[int, ...] = (32, 128),
-    methods: tuple[str, ...] = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj"),
-    proposals: tuple[int, ...] = (64,),
-    systems: int | None = None,
-    interpolation: str = "cubic",
-    grid_spacing: float | None = None,
-    precision: str = "mixed",
-    device: str = "auto",
-    cpu: bool = False,
-    threads: int | None = None,
-    raspa: bool = True,
-    ranks: tuple[int, ...] | None = None,
-    weak: bool = False,
-    equilibrate: int = 2000,
-    temperature: float = 300.0,
-    fugacity: float | None = None,
-    exchange: float = 0.5,
-    reinsertion: float = 0.0,
-    trial_positions: tuple[int, ...] = (1,),
-    trial_orientations: tuple[int, ...] = (1,),
-    merit: float | None = None,
-    **common: Any,
-) -> int:
-    """Time adsorption: steps per second and precision.
-
-    The precision is 1 / (variance x seconds) of each method. Under mpirun the ranks divide the
-    systems of one method, and steps per second are measured. With --fugacity the systems are open,
-    and the table has 1 / (variance x seconds) of the plain mean of the loading and of the estimator
-    that uses all trials. --merit also measures gRASPA, if the environment variable MANYMOVE_GRASPA
-    is the path of its program, and RASPA3, if raspalib is installed.
-
-    Examples:
-      manymove bench adsorption --molecules 32 --methods metropolis,mdp
-      manymove bench adsorption --adsorbate CO2 --methods plj --molecules 60 --fugacity 1
-      mpirun -n 4 manymove bench adsorption --methods mdp --ranks 1,2,4
-    """
-    options = gathered(locals())
-    from manymove.bench import ranks as bench_ranks
-    from manymove.jobs.world import World
-
-    world = World.connect()
-    del options["ranks"], options["weak"], options["context"]
-
-    def is_given(name: str) -> bool:
-        return context.get_parameter_source(name).name == "COMMANDLINE"
-
-    if world.size == 1 and not ranks and not weak:
-        if fugacity is not None:
-            if not is_given("raspa"):
-                options["raspa"] = False
-            if not is_given("molecules"):
-                options["molecules"] = molecules[:1]
-        return _timed("adsorption", options)
-    for name in ("temperature", "exchange", "reinsertion", "raspa"):
-        if is_given(name) and options[name] is not False:
-            raise ValueError(f"--{name} cannot be combined with --ranks or --weak")
-    del options["methods"], options["raspa"], options["temperature"]
-    if max(*options.pop("trial_positions"), *options.pop("trial_orientations")) > 1 or (
-        fugacity is not None
-    ):
-        raise ValueError("--ranks and --weak time closed systems: leave out --fugacity")
-    del options["fugacity"], options["exchange"], options["reinsertion"]
-    if options.pop("merit") is not None:
-        raise ValueError("--merit needs --fugacity")
-    if options.pop("adsorbate") != "methane":
-        raise ValueError("--ranks and --weak time methane: leave out --adsorbate")
-    if options.pop("plot_file") or options.pop("cpu") or len(methods) > 1 or len(proposals) > 1:
-        raise ValueError(
-            "--ranks and --weak go with one of --methods and one of --proposals, without "
-            "--cpu and --plot"
-        )
-    options |= {"method": methods[0], "proposals": proposals[0]}
-    bench_ranks.adsorption(world, ranks=ranks or (1, world.size), weak=weak, **options)
-    return 0
-
-
-@command(app, None, _of_all)
-def bench_electrolyte(
-    sizes: tuple[int, ...] | None = None,
-    debye_length: float = 28.53,
-    diameter: float = 7.5,
-    device: str = "auto",
-    threads: tuple[int, ...] | None = None,
-    methods: tuple[str, ...] = ("brush",),
-    precisions: tuple[str, ...] = ("mixed", "double"),
-    threads_per_particle: tuple[int, ...] | None = None,
-    equilibrate: int = 10,
-    **common: Any,
-) -> int:
-    """Time the 3:-1 electrolyte: seconds per sweep.
-
-    The table also has pair terms per second. Numbers of ions are multiples of 4.
-
-    Examples:
-      manymove bench electrolyte --sizes 4096,16384 --precision mixed
-      manymove bench electrolyte --device cpu --threads 1,2 --methods brush,serial
-    """
-    return _timed("electrolyte", gathered(locals()))
-
-
-@command(app, None, _of_all)
-def bench_dpd(
-    sizes: tuple[int, ...] | None = None,
-    densities: tuple[float, ...] | None = None,
-    cutoffs: tuple[float, ...] = (1,),
-    timestep: float = 0.005,
-    skins: tuple[float, ...] = (0.3,),
-    weight_exponent: float = 1.0,
-    pairs: tuple[str, ...] = ("dpd",),
-    shear: tuple[float, ...] = (0,),
-    device: str = "auto",
-    precisions: tuple[str, ...] = ("mixed", "double"),
-    figure_11: bool = False,
-    ranks: tuple[int, ...] | None = None,
-    threads: tuple[int, ...] = (1,),
-    lammps: tuple[Path, ...] | None = None,
-    equilibrate: int = 1000,
-    seconds: float = 2.0,
-    **common: Any,
-) -> int:
-    """Time DPD: million particle-steps per second (MPS).
-
-    The peers are styles of LAMMPS and HOOMD-blue.
-
-    Examples:
-      manymove bench dpd --pair dpd,dpd/tstat,dpd/ext,mdpd --sizes 24000 --skin 0.3,0.4
-      manymove bench dpd --shear 0,0.1 --device cpu --ranks 1,2 --threads 1,2
-      manymove bench dpd --figure-11 --device cuda --json figure_11.json
-    """
-    options = gathered(locals())
-    from manymove.bench import dpd
-
-    _alone("dpd")
-    del options["figure_11"]
-    if figure_11:
-        if sizes is not None or densities is not None or cutoffs != (1,):
-            raise ValueError("--figure-11 sets --sizes, --density and --cutoff")
-        options |= dpd.FIGURE_11
-    dpd.run(**options | {"lammps": lammps or ()})
-    return 0
-
-
-@command(app, None, _of_all)
-def bench_scaling(
-    algorithms: tuple[str, ...] = (
-        "disks",
-        "spheres",
-        "dpd",
-        "bonded",
-        "electrolyte",
-        "tree",
-        "adsorption",
-    ),
-    ranks: tuple[int, ...] | None = None,
-    weak: bool = False,
-    strong: bool = False,
-    sizes: tuple[int, ...] | None = None,
-    device: str = "auto",
-    launcher: str | None = None,
-    transport: str = "auto",
-    limit: float = 3600.0,
-    read: tuple[Path, ...] | None = None,
-    **common: Any,
-) -> int:
-    """Time weak and strong scaling over GPUs or CPU ranks.
-
-    --sizes needs a single algorithm. It is the size of each rank with --weak, and that of all ranks
-    together with --strong. On GPUs the default of --ranks is 1,2,4,8, and measurements that need
-    more GPUs than the machine has are listed as not run.
-
-    Examples:
-      manymove bench scaling --json scaling.json
-      manymove bench scaling --algorithms disks,dpd --ranks 1,2 --weak
-      manymove bench scaling --read scaling.json --plot scaling.png
-    """
-    options = gathered(locals())
-    from manymove.bench import scaling
-
-    _alone("scaling")
-    if options.pop("read"):
-        scaling.read(read, options["plot_file"])
-    else:
-        scaling.run(**options | {"weak": weak or not strong, "strong": strong or not weak})
-    return 0
-
-
-@command(app, None, _of_all)
-def bench_all(
-    parts: tuple[str, ...] | None = None,
-    device: str = "auto",
-    limit: float = 600.0,
-    **common: Any,
-) -> int:
-    """Time everything, and every peer that is installed.
-
-    Each benchmark runs with its defaults; adsorbates use the linear grid, as in the records.
-
-    Examples:
-      manymove bench all --json all.json --plot all.png
-      manymove bench all --parts disks,dpd --limit 120
-    """
-    _alone("all")
-    import_module("manymove.bench.suite").run(**gathered(locals()))
+    require_one_process("manymove bench", "python -m benchmarks of the sources times ranks")
+    engines.run(
+        algorithms, sizes=sizes, device=device, seconds=seconds, repeats=repeats,
+        json_file=json_file,
+    )  # fmt: skip
     return 0

@@ -35,7 +35,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(bench.app, name="bench")
+app.add_typer(bench.app)
 app.add_typer(adsorbents.app)
 
 # Exit code of a job that has reported its interruption. Typer returns 130 for Ctrl-C elsewhere.
@@ -225,7 +225,7 @@ def dpd(
 ) -> int:
     """Simulate a fluid of dissipative particles in LAMMPS.
 
-    The command writes the deck in.dpd, log.lammps, thermo.csv, final.data, restart files,
+    The command writes the input script in.dpd, log.lammps, thermo.csv, final.data, restart files,
     summary.json and the picture thermo.png into --output, and runs the installed LAMMPS. Ctrl-C
     stops it; --resume continues from the last restart file, with the same bits in double precision.
 

@@ -9,7 +9,7 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
@@ -18,17 +18,10 @@ import typer
 from typer.core import TyperCommand
 
 from manymove.cli.texts import HELP
+from manymove.errors import ParameterError
 from manymove.jobs import errors
 from manymove.jobs.options import OPTIONS_FILE
 
-# Names of options that differ from those of their arguments.
-NAMES = {
-    "precisions": "precision",
-    "densities": "density",
-    "cutoffs": "cutoff",
-    "skins": "skin",
-    "pairs": "pair",
-}
 REPEATING = (  # lists in which a value may occur twice
     "molecules", "capacity", "profile", "diameters", "fractions", "contacts", "mole_fractions",
     "tile", "volume_delta",
@@ -60,17 +53,18 @@ class Command(TyperCommand):
                 continue
             several = name in names and (names[name].metavar or "").endswith(SEVERAL)
             words.append(arg)
+        ctx.allow_extra_args = True
         try:
-            return super().parse_args(ctx, words)
+            extra = super().parse_args(ctx, words)
         except Exception as error:
-            if hasattr(error, "possibilities"):  # typer's error for an unknown option
-                raise ValueError(_unknown(error.option_name, list(names))) from None
-            extra = re.search(r"unexpected extra argument\S* \((.*)\)", str(error))
-            if extra is None:
+            if not hasattr(error, "possibilities"):  # typer's error for an unknown option
                 raise
+            raise ValueError(_unknown(error.option_name, list(names))) from None
+        if extra:
             raise ValueError(
-                f"{extra[1]!r} follows no option; a value follows the name of its option"
-            ) from None
+                f"{' '.join(extra)!r} follows no option; a value follows the name of its option"
+            )
+        return extra
 
 
 def _unknown(option: str, known: list[str]) -> str:
@@ -82,12 +76,15 @@ def _unknown(option: str, known: list[str]) -> str:
 
 
 def command(
-    app: typer.Typer, changeable: str | None = None, *like: Callable[..., Any]
+    app: typer.Typer,
+    changeable: str | None = None,
+    *like: Callable[..., Any],
+    texts: Mapping[str, str] = HELP,
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Make a function a command of an application.
 
-    Its docstring is the help, with examples. Its arguments are the options, whose help texts are in
-    `HELP`. An argument that is a tuple takes a list.
+    Its docstring is the help, with examples. Its arguments are the options. An argument that is a
+    tuple takes a list.
 
     Args:
         app: the application.
@@ -95,6 +92,7 @@ def command(
             for a command without `--resume`.
         like: functions whose arguments are options of the command as well; the command receives
             them as keyword arguments.
+        texts: help texts of the options.
     """
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
@@ -104,18 +102,12 @@ def command(
                 options = _continued(options, changeable.split())
             try:
                 return function(**options)
-            except ValueError as error:
-                subject, verb, rest = re.fullmatch(
-                    "(.*?)( must | is | needs |$)(.*)", str(error), re.DOTALL
-                ).groups()  # type: ignore[union-attr]
-                names = {NAMES.get(each, each) for each in options}
-                parts = re.split("(, | and )", subject)
-                if parts == ["N"]:
-                    parts = [each for each in ("particles", "ions", "sizes") if each in names]
-                if not verb or names.isdisjoint(parts):
-                    raise
-                flags = "".join(_flag(each) if each in names else each for each in parts)
-                raise ValueError(f"{flags}{verb}{rest}") from error  # with the names of the options
+            except ParameterError as error:
+                flags = {name: _flag(name) for name in options}
+                of_size = (each for each in ("particles", "ions", "sizes") if each in flags)
+                if size := next(of_size, None):
+                    flags["N"] = flags[size]
+                raise ValueError(error.with_names(flags)) from error
 
         found = dict(inspect.signature(function, eval_str=True).parameters)
         if like:
@@ -124,24 +116,26 @@ def command(
             for each in like:
                 found = found | dict(inspect.signature(each, eval_str=True).parameters)
             found |= own
-        parameters = [_option(function.__name__, parameter) for parameter in found.values()]
+        name = function.__name__.rstrip("_")
+        parameters = [_option(name, parameter, texts) for parameter in found.values()]
         resumed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         resumed.__annotations__ = {p.name: p.annotation for p in parameters}
         text, _, examples = (inspect.getdoc(function) or "").partition("\nExamples:\n")
-        name = function.__name__.removeprefix("bench_")
         epilog = f"\b\nExamples:\n{examples}"
         return app.command(name, cls=Command, help=text, epilog=epilog)(resumed)
 
     return decorate
 
 
-def _option(function: str, parameter: inspect.Parameter) -> inspect.Parameter:
+def _option(
+    function: str, parameter: inspect.Parameter, texts: Mapping[str, str]
+) -> inspect.Parameter:
     """The option of an argument of a function."""
     kind, default = parameter.annotation, parameter.default
     if get_origin(kind) is Annotated or kind is typer.Context:
         return parameter.replace(kind=parameter.KEYWORD_ONLY)
-    name = NAMES.get(parameter.name, parameter.name.rstrip("_"))
-    settings = {"help": HELP.get(f"{function}.{name}") or HELP[name]}
+    name = parameter.name.rstrip("_")
+    settings = {"help": texts.get(f"{function}.{name}") or texts[name]}
     choices = (kind, *get_args(kind))  # a type, or an optional one
     one = next((k for k in choices if k is int or get_origin(k) is tuple), kind)
     if one is int:

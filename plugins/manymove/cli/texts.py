@@ -11,10 +11,8 @@ HELP = {
     "particles": "Number of particles N (default 65536, or that of --input).",
     "disks.packing_fraction": "Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks "
     "(default 0.698, or from --input).",
-    "bench_disks.packing_fraction": "Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks.",
     "spheres.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres "
     "(default 0.49, or from --input).",
-    "bench_spheres.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres.",
     "input": "GSD file whose last frame is the initial configuration (default none).",
     "disks.start": "Initial configuration without --input: random, hexagonal or square.",
     "spheres.start": "Initial configuration without --input: random, fcc, hcp or bcc.",
@@ -60,33 +58,19 @@ HELP = {
     "iast.mole_fractions": "Mole fractions of the species in the gas (default equal).",
     "henry.systems": "Number of independent sets of test molecules, which give the errors.",
     "molecules": "Number of molecules of each species in a system (default 32, or 0 if open).",
-    "adsorbate": "Adsorbate: methane (one site), CO2, N2, CH4, C2H6, H2O or He, which are rigid, "
-    "or ethane to n-hexane, which are flexible chains, with the force field TraPPE.",
-    "bench_adsorption.molecules": "Numbers of molecules in a system, one variant for each. "
-    "With --fugacity there is one, 32 if it is not given.",
     "temperature": "Temperature in kelvin.",
     "dpd.temperature": "Temperature in reduced units, kT.",
     "cells": "Numbers of unit cells along a, b and c (default the fewest that fit the cutoff).",
     "cutoff": "Cutoff radius in angstrom.",
     "dpd.cutoff": "Cutoff radius in reduced units.",
-    "bench_dpd.cutoff": "Cutoff radius in reduced units.",
     "barrier": "Energy barrier in kelvin behind which pockets are blocked, auto (20 T) or none.",
     "capacity": "Initial capacity of open systems in molecules per species (default estimated).",
     "trial_positions": "Number of positions that an insertion, deletion or reinsertion tries.",
     "trial_orientations": "Number of orientations that are tried at each trial position.",
-    "bench_adsorption.trial_positions": "Numbers of positions that an insertion "
-    "tries, one variant for each.",
-    "bench_adsorption.trial_orientations": "Numbers of orientations at each position, "
-    "one variant for each.",
-    "fugacity": "Fugacity of open systems in bar (default closed systems).",
-    "merit": "Time in seconds for which gRASPA and RASPA3 measure the same open system (default "
-    "not run).",
-    "exchange": "Share of insertions and deletions among the steps of open systems.",
     "reinsertion": "Share of reinsertions among the steps.",
     "identity_change": "Share of identity changes among the steps of an open mixture.",
     "regrowth": "Share of partial regrowths among the steps (default 0.2 for chains).",
     "density": "Number density N / V in reduced units.",
-    "bench_dpd.density": "Number density N / V in reduced units (default 3; 6.1 for mdpd).",
     "a": "Repulsion parameter a in reduced units.",
     "gamma": "Friction coefficient in reduced units.",
     "weight_exponent": "Exponent s of the weight functions.",
@@ -100,8 +84,6 @@ HELP = {
     "equilibrate": "Length of the equilibration in sweeps.",
     "adsorption.equilibrate": "Length of the equilibration in steps.",
     "dpd.equilibrate": "Length of the equilibration in steps.",
-    "bench_adsorption.equilibrate": "Length of the equilibration in steps.",
-    "bench_dpd.equilibrate": "Length of the equilibration in steps.",
     "isotherm": "Gas pressures of an isotherm in bar. Each point continues from the previous one "
     "and equilibrates in rounds of doubling length until its loading agrees with test molecules "
     "(default closed systems).",
@@ -137,24 +119,16 @@ HELP = {
     "0.1,0.2,0.3,0.4,0.45,0.49).",
     "disks.max_displacement": "Maximum trial displacement along each axis, in diameters (default "
     "0.16; with --pressure 0.12, and in a mixture 0.12 of the largest contact distance).",
-    "bench_disks.max_displacement": "Maximum trial displacement along each axis, in diameters "
-    "(default 0.16).",
-    "bench_hoomd.max_displacement": "Maximum trial displacement along each axis, in diameters "
-    "(default 0.16 of disks, 0.12 of spheres).",
     "spheres.max_displacement": "Maximum trial displacement along each axis, in diameters (default "
     "0.12, or in a mixture 0.12 of the largest contact distance; less is faster near freezing and "
     "in crystals).",
-    "bench_spheres.max_displacement": "Maximum trial displacement along each axis, in diameters "
-    "(default 0.12).",
     "electrolyte.max_displacement": "Maximum trial displacement along each axis, in angstrom "
     "(default radius / 3 or L / 6).",
     "adsorption.max_displacement": "Maximum trial displacement along each axis, in angstrom "
     "(default 0.65, which the equilibration adapts).",
     "disks.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4, or 8 for "
     "mixtures and with --pressure).",
-    "bench_disks.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4).",
     "spheres.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 8).",
-    "bench_spheres.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 8).",
     "disks.tile": "Maximum width of a tile in cells, from 3 to 41, or for mixtures and with "
     "--pressure from 2 to 16, one width or one for each axis (default from N and the box). "
     "Narrower tiles allow more ranks with --decompose.",
@@ -170,7 +144,6 @@ HELP = {
     "proposals": "Number of states per step of mup and mdp, a power of two from 32 to 512 "
     "(default 64).",
     "systems": "Number of independent systems; auto chooses as many as fill the device.",
-    "bench_adsorption.systems": "Number of independent systems (default enough for the device).",
     "interpolation": "Interpolation on the energy grid: cubic or linear.",
     "grid_spacing": "Spacing of the energy grid in angstrom (default 0.2, or 0.08 if linear).",
     "henry.grid_spacing": "Spacing of the energy grid in angstrom (default 0.2).",
@@ -181,30 +154,14 @@ HELP = {
     "spheres.seed": "Seed of the random number generator; replica k adds k.",
     "electrolyte.seed": "Seed of the random number generator; replica k adds k.",
     "adsorption.seed": "Seed of the random number generator; rank k adds k.",
-    "bench_adsorption.seed": "Seed of the random number generator; rank k adds k.",
     "replicas": "Number of independent runs, which are pooled (default 1 per MPI rank).",
     "decompose": "Divide one system among the MPI ranks.",
     "device": "Device: auto, cpu, cuda or cuda:<index>.",
     "dpd.device": "Device: auto, cpu or cuda.",
-    "bench_dpd.device": "Device: auto, cpu or cuda.",
-    "bench_scaling.device": "Device: auto, cpu or cuda.",
-    "bench_electrolyte.device": "Device: auto, cpu, cuda or cuda:<index>; cuda:0,1 shares one "
-    "chain between two GPUs.",
     "electrolyte.device": "Device: auto, cpu, cuda or cuda:<index>; cuda:0,1 shares one chain "
     "between two GPUs.",
     "threads": "Number of CPU threads of the whole command (default all cores).",
-    "bench_disks.threads": "Numbers of CPU threads, one variant for each (default all cores).",
-    "bench_spheres.threads": "Numbers of CPU threads, one variant for each (default all cores).",
-    "bench_electrolyte.threads": "Numbers of CPU threads, one variant for each (default all "
-    "cores).",
-    "bench_dpd.threads": "Numbers of CPU threads of one rank, one variant for each.",
     "ranks": "Number of MPI ranks.",
-    "bench_disks.ranks": "Numbers of MPI ranks (default 1 and all of mpirun).",
-    "bench_spheres.ranks": "Numbers of MPI ranks (default 1 and all of mpirun).",
-    "bench_adsorption.ranks": "Numbers of MPI ranks (default 1 and all of mpirun).",
-    "bench_dpd.ranks": "Numbers of MPI ranks on the CPU (default all cores).",
-    "bench_scaling.ranks": "Numbers of MPI ranks (default powers of two up to the number of cores, "
-    "or 1,2,4,8 GPUs).",
     # ---- results
     "sample_every": "Time between two samples of g(r) in sweeps.",
     "bin_width": "Width of the bins of g(r) in angstrom.",
@@ -228,45 +185,9 @@ HELP = {
     "quiet": "Print neither progress nor a table.",
     # ---- benchmarks
     "sizes": "Numbers of particles N (default depends on the device).",
-    "bench_electrolyte.sizes": "Numbers of ions N (default depends on the device).",
-    "bench_scaling.sizes": "Numbers of particles N (default depends on the algorithm and the "
-    "device).",
-    "methods": "Methods to time; metropolis is the serial reference.",
-    "bench_electrolyte.methods": "Methods to time: brush, tree, reduction and serial.",
-    "algorithms": "Algorithms to time: disks, spheres, dpd, bonded (DPD of chains of ten "
-    "particles), electrolyte, tree (electrolytes with `--methods tree`), adsorption or component "
-    "(hard disks in HOOMD-blue).",
-    "parts": "Benchmarks to run: disks, spheres, hoomd, dpd, electrolyte and adsorption (default "
-    "all).",
-    "bench_hoomd.spheres": "Time hard spheres instead of hard disks.",
-    "bench_hoomd.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
-    "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
-    "shear": "Rates of shear by fix deform in reduced units; 0 is the fluid at rest (default 0).",
-    "pair": "Pair styles to time: dpd, dpd/tstat, dpd/ext and mdpd, the many-body liquid of "
-    "Warren. LAMMPS' styles of the same names are timed for comparison. dpd/tstat has no "
-    "repulsion: it starts from the liquid of dpd, which becomes an ideal gas in the run.",
-    "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
-    "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
-    "cpu": "Time the CPU engine as well as the GPU engine.",
-    "raspa": "Time RASPA3 as well, if raspalib is installed; not with --fugacity.",
-    "lammps": "LAMMPS executables whose styles for GPUs, such as dpd/kk, are timed as well "
-    "(default none).",
-    "launcher": "Launcher of MPI processes (default mpiexec).",
-    "transport": "Transport of run_style manymove/verlet: auto, peer, shared, nccl, mpi or host.",
-    "weak": "Weak scaling: the size is that of each rank.",
-    "strong": "Strong scaling: the size is that of all ranks together.",
+    "algorithms": "Algorithms to time: disks, spheres, electrolyte, adsorption and dpd "
+    "(default all).",
     "repeats": "Number of timed runs of each variant, at least 3.",
     "seconds": "Minimum duration of a timed run in seconds.",
-    "limit": "Time limit of a benchmark in seconds, after which the rest is left out.",
-    "bench_disks.decorrelation": "Length of a run for the autocorrelation time of psi_6 in sweeps; "
-    "0 for none.",
-    "bench_hoomd.decorrelation": "Length of a run for the autocorrelation time of psi_6 of disks, "
-    "or of the longest density modes of spheres, in sweeps; 0 for none.",
-    "bench_spheres.decorrelation": "Length of a run for the autocorrelation time of the longest "
-    "density modes in sweeps; 0 for none.",
-    "mixture_ratio": "Ratio of the two diameters of an equimolar mixture that is also timed "
-    "(default no mixture).",
     "json": "Path of a new JSON file of the results (default none).",
-    "plot": "Path of a new picture of the results (default none).",
-    "read": "JSON files of earlier results to show instead of a measurement (default none).",
 }

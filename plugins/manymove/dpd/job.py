@@ -16,7 +16,14 @@ from manymove.analysis.notation import with_error
 from manymove.analysis.pressure import blocking_error, drift
 from manymove.devices import device_name
 from manymove.dpd.model import QUANTITIES
-from manymove.dpd.replica import MEASURED, Settings, cut_records, deck, last_restart, simulate
+from manymove.dpd.replica import (
+    MEASURED,
+    Settings,
+    cut_records,
+    input_script,
+    last_restart,
+    simulate,
+)
 from manymove.jobs import figures, output_folder, report
 from manymove.jobs.options import OPTIONS_FILE, refuse_shorter
 from manymove.lammps import host
@@ -71,7 +78,9 @@ def run(
                 "or start again with --overwrite"
             )
         earlier = cut_records(output / "thermo.csv", step, settings)
-    text, complete = simulate(settings, command, deck(settings, step, earlier), step, output, quiet)
+    text, complete = simulate(
+        settings, command, input_script(settings, step, earlier), step, output, quiet
+    )
     last = settings.equilibrate + settings.steps if complete else last_restart(output)
     if (output / "thermo.csv").exists():
         cut_records(output / "thermo.csv", last)

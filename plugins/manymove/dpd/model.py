@@ -11,6 +11,7 @@ from numbers import Integral
 
 from manymove import arguments
 from manymove.devices import on_gpu, thread_count
+from manymove.errors import ParameterError
 
 QUANTITIES = ("temperature", "pressure", "potential_energy")  # of the records
 TITLE = ",".join(("step", *QUANTITIES))
@@ -86,10 +87,12 @@ class Model:
         for name in ("a", "gamma", "temperature", "cutoff", "weight_exponent", "timestep"):
             value = arguments.number(name, getattr(self, name))
             if not abs(value) <= _LARGEST:
-                raise ValueError(f"{name} must be finite and at most {_LARGEST:g}, got {value}")
+                raise ParameterError(name, f"must be finite and at most {_LARGEST:g}, got {value}")
             object.__setattr__(self, name, value)
         if self.timestep < 1 / _LARGEST:
-            raise ValueError(f"timestep must be at least {1 / _LARGEST:g}, got {self.timestep}")
+            raise ParameterError(
+                "timestep", f"must be at least {1 / _LARGEST:g}, got {self.timestep}"
+            )
         object.__setattr__(self, "seed", arguments.count("seed", self.seed))
         arguments.one_of("precision", self.precision, arguments.PRECISIONS)
         arguments.one_of("device", self.device, _DEVICES)

@@ -120,8 +120,8 @@ def interval(settings: Settings, earlier: int | None = None) -> int:
     return every if earlier is None else earlier * max(1, math.ceil(every / earlier))
 
 
-def deck(settings: Settings, step: int = 0, earlier: int | None = None) -> str:
-    """The input deck for LAMMPS; it writes thermo.csv, final.data and restart files.
+def input_script(settings: Settings, step: int = 0, earlier: int | None = None) -> str:
+    """The input script for LAMMPS; it writes thermo.csv, final.data and restart files.
 
     A restart file contains positions and velocities of whole steps. Within a run the forces are
     those with velocities of the half step; at the start of a run they are recomputed. Therefore
@@ -134,7 +134,7 @@ def deck(settings: Settings, step: int = 0, earlier: int | None = None) -> str:
         earlier: interval of the records of the run that it continues; None without records.
 
     Returns:
-        the text of the deck.
+        the text of the input script.
     """
     every = interval(settings, earlier)
     measured = settings.equilibrate + settings.steps - max(step, settings.equilibrate)
@@ -164,7 +164,7 @@ def deck(settings: Settings, step: int = 0, earlier: int | None = None) -> str:
 def simulate(
     settings: Settings, command: list[str], text: str, step: int, output: Path, quiet: bool
 ) -> tuple[str, bool]:
-    """Run LAMMPS with a deck.
+    """Run LAMMPS with an input script.
 
     Ctrl-C ends the run at the next step at which a restart file can be written. If this step is not
     reached within five seconds, the steps after the last restart file are lost.
@@ -172,8 +172,8 @@ def simulate(
     Args:
         settings: settings of the fluid.
         command: command that starts LAMMPS.
-        text: the deck.
-        step: step of the restart file with which the deck begins, or 0.
+        text: the input script.
+        step: step of the restart file with which the input script begins, or 0.
         output: folder of the results.
         quiet: whether to show no progress.
 

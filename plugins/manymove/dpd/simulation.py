@@ -20,6 +20,7 @@ from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import blocking_error
 from manymove.dpd import model as fluid
 from manymove.dpd.engine import SEGMENT, Engine, Stopped
+from manymove.errors import ParameterError
 from manymove.simulation import Callback, PathLike, Simulation, counter, parameter
 
 _ARRAYS = {"tags": np.int32} | dict.fromkeys(
@@ -132,9 +133,10 @@ class DPDFluid(Simulation):
     def _settle(self, device: Any, threads: int | None) -> None:
         super()._settle(device, threads)
         if self._device not in ("cpu", "cuda:0"):
-            raise ValueError(
-                f'device must be "auto", "cpu" or "cuda", got "{device}": LAMMPS takes the first '
-                "GPU, and CUDA_VISIBLE_DEVICES selects another one"
+            raise ParameterError(
+                "device",
+                f'must be "auto", "cpu" or "cuda", got "{device}": LAMMPS takes the first '
+                "GPU, and CUDA_VISIBLE_DEVICES selects another one",
             )
 
     def _model(self, **settings: Any) -> fluid.Model:
@@ -317,7 +319,7 @@ class DPDFluid(Simulation):
             every = arguments.count("record_every", every)
             (step,) = header["counters"]
             if arguments.steps("steps", step) > _MOST_STEPS:
-                raise ValueError(f"steps must be at most 2**62, got {step}")
+                raise ParameterError("steps", f"must be at most 2**62, got {step}")
             state["measured"] = _three("measured", header["measured"]).tolist()
             _check_arrays(state, low, edges)
             fluid.check_lists(model, state["tags"].size, edges)
@@ -333,7 +335,7 @@ class DPDFluid(Simulation):
 def _three(name: str, values: Any) -> np.ndarray:
     found = np.array([arguments.number(name, value) for value in values])
     if found.shape != (3,) or not (np.abs(found) < _LARGEST).all():
-        raise ValueError(f"{name} must be three numbers below {_LARGEST:g}, got {values}")
+        raise ParameterError(name, f"must be three numbers below {_LARGEST:g}, got {values}")
     return found
 
 
@@ -347,7 +349,7 @@ def _check_arrays(state: dict[str, Any], low: np.ndarray, edges: np.ndarray) -> 
         if len(points) != tags.size:
             raise ValueError(f"it has {len(points)} {name} for {tags.size} particles")
         if not (np.abs(points) < _LARGEST).all():
-            raise ValueError(f"{name} must be below {_LARGEST:g}")
+            raise ParameterError(name, f"must be below {_LARGEST:g}")
     # Particles leave the box until they are sorted again. LAMMPS moves them back by one edge at a
     # time, which takes forever if they are far away.
     far = (np.abs(state["positions"] - (low + edges / 2)) > edges).any(axis=1)
@@ -383,10 +385,12 @@ def _points(name: str, values: Any) -> np.ndarray:
     try:
         points = np.array(values, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be an array of shape (N, 3): {error}") from None
+        raise ParameterError(name, f"must be an array of shape (N, 3): {error}") from None
     if points.ndim != 2 or points.shape[1] != 3 or not len(points):
-        raise ValueError(f"{name} must have shape (N, 3), got {points.shape}")
+        raise ParameterError(name, f"must have shape (N, 3), got {points.shape}")
     if not np.isfinite(points).all():
         wrong = int(np.argmax(~np.isfinite(points).all(axis=1)))
-        raise ValueError(f"{name} must be finite, got {points[wrong].tolist()} of particle {wrong}")
+        raise ParameterError(
+            name, f"must be finite, got {points[wrong].tolist()} of particle {wrong}"
+        )
     return points

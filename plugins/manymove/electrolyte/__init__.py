@@ -4,7 +4,8 @@
 from manymove.analysis.ions import Salt, Species
 from manymove.analysis.pair_correlations import PairCorrelations
 from manymove.analysis.structure_factors import StructureFactors
-from manymove.electrolyte.simulation import METHODS, WATER_300K, Electrolyte, IonOverlapError
+from manymove.electrolyte.simulation import METHODS, WATER_300K, Electrolyte
+from manymove.errors import IonOverlapError
 
 __all__ = [
     "METHODS",

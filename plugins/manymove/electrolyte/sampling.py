@@ -10,6 +10,7 @@ from manymove import arguments
 from manymove.analysis.ions import Species
 from manymove.analysis.pair_correlations import PairCorrelations, PairSampling
 from manymove.analysis.structure_factors import StructureFactors, StructureSampling
+from manymove.errors import ParameterError
 
 
 class Sampling:
@@ -65,10 +66,12 @@ class Sampling:
             if margin is None:
                 margin = min(10 * self.debye_length, radius / 2)
             if not 0 <= margin < radius:
-                raise ValueError(f"margin must be from 0 to below {radius}, got {margin}")
+                raise ParameterError("margin", f"must be from 0 to below {radius}, got {margin}")
             interior, most = radius - margin, 2 * (radius - margin)
         if not 0 < bin_width <= most:
-            raise ValueError(f"bin_width must be positive and at most {most:.6g}, got {bin_width}")
+            raise ParameterError(
+                "bin_width", f"must be positive and at most {most:.6g}, got {bin_width}"
+            )
         if farthest is None:
             farthest = min(most, 20 * self.debye_length)
         if not bin_width <= farthest <= most * (1 + 1e-12):

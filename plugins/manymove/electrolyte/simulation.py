@@ -24,8 +24,6 @@ from manymove.checkpoint import PathLike
 from manymove.electrolyte.sampling import Sampling
 from manymove.simulation import Callback, MonteCarlo, counter, of_engine, parameter
 
-IonOverlapError = _core.IonOverlapError
-
 WATER_300K = 7.117  # Bjerrum length in angstrom: relative permittivity 78.3, 300 K
 METHODS = ("brush", "tree", "reduction", "serial", "auto")
 BOUNDARIES = ("nearest_image", "ewald")

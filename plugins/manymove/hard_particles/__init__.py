@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Hard disks and spheres by massively parallel Monte Carlo (MPMC)."""
 
+from manymove.errors import OverlapError
+from manymove.hard_particles.copies import random_sphere_packing, replicate
 from manymove.hard_particles.crystals import bcc_packing, fcc_packing, hcp_packing
 from manymove.hard_particles.packing import hexagonal_packing, random_packing, square_packing
-from manymove.hard_particles.simulation import HardDisks, OverlapError
+from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
 from manymove.hard_particles.tuning import Tuning
 
@@ -17,5 +19,7 @@ __all__ = [
     "hcp_packing",
     "hexagonal_packing",
     "random_packing",
+    "random_sphere_packing",
+    "replicate",
     "square_packing",
 ]

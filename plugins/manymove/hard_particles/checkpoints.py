@@ -9,7 +9,7 @@ import numpy as np
 
 from manymove import arguments, checkpoint
 
-# The arrays of a checkpoint: those of equal disks, those of the engine of spheres and mixtures, and
+# The arrays of a checkpoint: those of equal disks, those of all other particles, and
 # the sizes of the particles of a mixture.
 _TYPES = {
     "cells": np.float32,
@@ -40,7 +40,7 @@ def read_checkpoint(
             **{name: arrays[name] for name in (("places",) if general else ("cells", "ids"))},
             **{name: arrays[name] for name in _SIZES & arrays.keys()},
             "counters": tuple(header["counters"]),
-            "origin": tuple(header["origin"]),
+            "origin": (*header["origin"], 0)[:3],  # of two dimensions with a third
         }
         if constant_pressure:
             state["volume"] = tuple(header["volume"])

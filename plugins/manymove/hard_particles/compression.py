@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from manymove import _core, arguments
+from manymove import arguments
+from manymove.errors import OverlapError, ParameterError
 from manymove.hard_particles.crystals import simple_sites
 from manymove.hard_particles.sizes import Sizes
 
@@ -68,9 +69,9 @@ def random_configuration(
     check_random(D, arguments.number("packing_fraction", packing_fraction))
     seed = arguments.uint64("seed", seed)
     if arguments.integer("N", N) < 1:
-        raise ValueError(f"N must be at least 1, got {N}")
+        raise ParameterError("N", f"must be at least 1, got {N}")
     if given.count not in (None, N):
-        raise ValueError(f"N is {N}, but there are sizes of {given.count} particles")
+        raise ParameterError("N", f"is {N}, but there are sizes of {given.count} particles")
     if not all(math.isfinite(ratio) and ratio > 0 for ratio in shape):
         raise ValueError(f"the edges of the box have ratios {shape}; they must be positive")
     volume = float((given.of_each(N) ** D).sum()) * math.pi / (2 * D) / packing_fraction
@@ -111,7 +112,7 @@ def random_configuration(
 
     try:
         positions = run(positions, factor, _MELTING_SWEEPS, 0.0)
-    except _core.OverlapError:  # neighbors on the sites touch, up to the rounding to the grid
+    except OverlapError:  # neighbors on the sites touch, up to the rounding to the grid
         factor *= 1 - 1e-5
         positions = run(positions, factor, _MELTING_SWEEPS, 0.0)
     while factor < final:
@@ -121,7 +122,7 @@ def random_configuration(
         try:
             positions = run(positions, larger, _SWEEPS[dense], _REPAIR)
             factor = larger
-        except _core.OverlapError:
+        except OverlapError:
             failures += 1
             if failures == _FAILURES:
                 raise ValueError(
@@ -146,10 +147,11 @@ def check_random(dimensions: int, packing_fraction: float) -> None:
         ValueError: the packing fraction is too high, or not positive.
     """
     if not packing_fraction > 0:
-        raise ValueError(f"packing_fraction must be positive, got {packing_fraction}")
+        raise ParameterError("packing_fraction", f"must be positive, got {packing_fraction}")
     most = MAX_RANDOM[dimensions]
     if packing_fraction > most:
-        raise ValueError(
-            f"packing_fraction is {packing_fraction}; random packings go up to {most}, start "
-            "denser systems from a crystal"
+        raise ParameterError(
+            "packing_fraction",
+            f"is {packing_fraction}; random packings go up to {most}, start "
+            "denser systems from a crystal",
         )

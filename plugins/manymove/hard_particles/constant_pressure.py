@@ -14,6 +14,7 @@ import numpy as np
 from manymove import arguments
 from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
+from manymove.errors import ParameterError
 from manymove.hard_particles.sizes import Sizes
 from manymove.jobs.report import ENOUGH
 
@@ -53,14 +54,14 @@ def _steps(delta: float | Sequence[float] | None, mode: str, dimensions: int) ->
         return {"volume_delta": arguments.positive_or_default("volume_delta", delta)}  # type: ignore[arg-type]
     deltas = [float(each) for each in delta]  # type: ignore[union-attr]
     if mode != "length":
-        raise ValueError('volume_delta must be a number unless volume_mode is "length"')
+        raise ParameterError("volume_delta", 'must be a number unless volume_mode is "length"')
     if len(deltas) != dimensions or not all(0 <= each < math.inf for each in deltas):
-        raise ValueError(
-            f"volume_delta must have {dimensions} numbers that are finite and not negative, got "
-            f"{tuple(deltas)}"
+        raise ParameterError(
+            "volume_delta",
+            f"must have {dimensions} numbers that are finite and not negative, got {tuple(deltas)}",
         )
     if not (most := max(deltas)):
-        raise ValueError("volume_delta is 0 for all edges; at least one must be positive")
+        raise ParameterError("volume_delta", "is 0 for all edges; at least one must be positive")
     return {"volume_delta": most, "edge_shares": [each / most for each in deltas]}
 
 

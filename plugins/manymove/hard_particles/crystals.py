@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from manymove.errors import ParameterError
 from manymove.hard_particles.packing import MAX_DISKS
 
 Box3 = tuple[float, float, float]
@@ -116,9 +117,9 @@ def crystal(
 ) -> tuple[np.ndarray, Box3]:
     """The crystal "fcc", "hcp" or "bcc"; see `fcc_packing`."""
     if not 1 <= N <= MAX_DISKS:
-        raise ValueError(f"N must be from 1 to {MAX_DISKS}, got {N}")
+        raise ParameterError("N", f"must be from 1 to {MAX_DISKS}, got {N}")
     if not (math.isfinite(diameter) and diameter > 0):
-        raise ValueError(f"diameter must be positive, got {diameter}")
+        raise ParameterError("diameter", f"must be positive, got {diameter}")
     check_crystal(kind, packing_fraction)
     lattice = CRYSTALS[kind]
     counts = _cells(lattice, N)
@@ -139,11 +140,12 @@ def check_crystal(kind: str, packing_fraction: float) -> None:
     """
     lattice = CRYSTALS[kind]
     if not packing_fraction > 0:
-        raise ValueError(f"packing_fraction must be positive, got {packing_fraction}")
+        raise ParameterError("packing_fraction", f"must be positive, got {packing_fraction}")
     if packing_fraction > lattice.densest * (1 + 1e-12):
-        raise ValueError(
-            f"packing_fraction is {packing_fraction}; the {lattice.name} crystal of touching "
-            f"spheres has {lattice.densest:.7f}"
+        raise ParameterError(
+            "packing_fraction",
+            f"is {packing_fraction}; the {lattice.name} crystal of touching "
+            f"spheres has {lattice.densest:.7f}",
         )
 
 

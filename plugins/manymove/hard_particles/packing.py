@@ -10,6 +10,7 @@ import numpy as np
 from numpy.random import Generator, default_rng  # as in analysis/ions.py
 
 from manymove import _core, arguments
+from manymove.errors import ParameterError
 
 MAX_DISKS = 2_000_000_000
 MAX_RANDOM = 0.72
@@ -188,11 +189,11 @@ def hexagonal_packing(
 
 def _check(N: int, packing_fraction: float, diameter: float) -> None:
     if not 1 <= arguments.integer("N", N) <= MAX_DISKS:
-        raise ValueError(f"N must be from 1 to {MAX_DISKS}, got {N}")
+        raise ParameterError("N", f"must be from 1 to {MAX_DISKS}, got {N}")
     if not arguments.number("packing_fraction", packing_fraction) > 0:
-        raise ValueError(f"packing_fraction must be positive, got {packing_fraction}")
+        raise ParameterError("packing_fraction", f"must be positive, got {packing_fraction}")
     if not 0 < arguments.number("diameter", diameter) < math.inf:
-        raise ValueError(f"diameter must be positive, got {diameter}")
+        raise ParameterError("diameter", f"must be positive, got {diameter}")
 
 
 def check_density(start: str, packing_fraction: float) -> None:
@@ -202,15 +203,16 @@ def check_density(start: str, packing_fraction: float) -> None:
         ValueError: the packing fraction is too high.
     """
     if start == "random" and packing_fraction > MAX_RANDOM:
-        raise ValueError(
-            f"packing_fraction is {packing_fraction}; random packings go up to {MAX_RANDOM}, "
-            "start denser systems from the hexagonal lattice"
+        raise ParameterError(
+            "packing_fraction",
+            f"is {packing_fraction}; random packings go up to {MAX_RANDOM}, "
+            "start denser systems from the hexagonal lattice",
         )
     largest = {"square": MAX_SQUARE, "hexagonal": MAX_HEXAGONAL}.get(start, 1.0)
     if packing_fraction > largest * (1 + 1e-12):
-        raise ValueError(
-            f"packing_fraction is {packing_fraction}; the {start} lattice of touching disks has "
-            f"{largest:.7f}"
+        raise ParameterError(
+            "packing_fraction",
+            f"is {packing_fraction}; the {start} lattice of touching disks has {largest:.7f}",
         )
 
 

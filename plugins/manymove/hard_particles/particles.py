@@ -16,6 +16,7 @@ from manymove import arguments
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
 from manymove.checkpoint import PathLike
+from manymove.errors import ParameterError
 from manymove.hard_particles import constant_pressure, swaps
 from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles.compression import random_configuration
@@ -118,7 +119,8 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
 
     @property
     def _general(self) -> bool:
-        """Whether the engine is that of spheres and mixtures."""
+        """Whether these are not equal disks at constant volume, for which the engine has a policy
+        of its own."""
         return (
             self._DIMENSIONS == 3 or self._sizes.mixed or self._parameters.get("beta_pressure", 0)
         ) != 0
@@ -165,7 +167,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         """
         sweeps = arguments.number("sweeps", sweeps)
         if not (math.isfinite(sweeps) and sweeps >= 0):
-            raise ValueError(f"sweeps must be finite and not negative, got {sweeps}")
+            raise ParameterError("sweeps", f"must be finite and not negative, got {sweeps}")
         self._run_to(self._goal + sweeps, callback, progress)
 
     def run_until(
@@ -186,7 +188,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         """
         sweeps = arguments.number("sweeps", sweeps)
         if not math.isfinite(sweeps):
-            raise ValueError(f"sweeps must be finite, got {sweeps}")
+            raise ParameterError("sweeps", f"must be finite, got {sweeps}")
         if sweeps > self._cycles_done * self._sweeps_per_cycle:
             self._run_to(sweeps, callback, progress)
 
@@ -372,7 +374,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
             raise RuntimeError("the pressure is constant: sample the volume with sample_volume")
         for name, value in (("every", every), ("record", record)):
             if value is not None and not 0 < arguments.number(name, value) < 1e15:
-                raise ValueError(f"{name} must be positive and below 1e15 sweeps, got {value}")
+                raise ParameterError(name, f"must be positive and below 1e15 sweeps, got {value}")
         self._sampling = None
         ratio = self._sizes.largest() / self._sizes.smallest()
         if every is not None and ratio > _LARGEST_RATIO:
@@ -503,7 +505,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
                 "cell_width": self._parameters["cell_width"] or self._sizes.largest(),
             },
             "particles": self.N,
-            "origin": state["origin"],
+            "origin": state["origin"][: self._DIMENSIONS],
             **(
                 {}
                 if self.constant_pressure is None

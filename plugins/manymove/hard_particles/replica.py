@@ -16,6 +16,7 @@ from manymove import checkpoint
 from manymove.analysis import pressure
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pressure import PressureEstimate
+from manymove.errors import OutgrownLattice
 from manymove.hard_particles import sizes
 from manymove.hard_particles.kinds import make_start
 from manymove.hard_particles.particles import HardParticles
@@ -290,9 +291,7 @@ class Replica(replica.Replica):
         depend on the moves made or on the box, because that would bias the final states."""
         try:
             engine.run_cycles(max(0, cycles - engine._cycles_done), callback=self._pause)
-        except RuntimeError as error:
-            if "for the lattice of its start" not in str(error):
-                raise
+        except OutgrownLattice:
             s = self._settings
             raise ValueError(
                 f"--packing-fraction {s.packing_fraction:.3g} of the start is too far from that of "

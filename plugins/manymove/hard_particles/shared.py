@@ -55,14 +55,10 @@ class SharedParticles(MonteCarlo):
                 threads = self._ranks.world.cores
         super()._settle(device, threads)
 
-    @property
-    def _core_class(self) -> Any:
-        return _core.HardSpheres if self._general else _core.HardDisks
-
     def _begin(self, read: Callable[[], Any]) -> None:
         """Make the engine from the positions that `read` returns; of several ranks only the first
         calls it."""
-        make = self._core_class
+        make = _core.HardParticles
         if self._ranks is None:
             self._adopt(make.from_positions(read(), *self._where()))
             return
@@ -98,12 +94,12 @@ class SharedParticles(MonteCarlo):
             lambda: whole() if ranks.rank == 0 else (None, 0, None), patient=True
         )
         particles, repaired = ranks.first(rest)
-        self._adopt(self._core_class.of_ranks(snapshot, particles, *self._where(), ranks.core))
+        self._adopt(_core.HardParticles.of_ranks(snapshot, particles, *self._where(), ranks.core))
         self._repaired = repaired
 
     def _adopt_snapshot(self, snapshot: dict[str, Any]) -> None:
         """Continue with an engine from a snapshot of the present one, which rank 0 has."""
-        make = self._core_class
+        make = _core.HardParticles
         if self._ranks is None:
             self._adopt(make.from_snapshot(snapshot, self.N, *self._where()))
             return
@@ -156,14 +152,14 @@ class SharedParticles(MonteCarlo):
         ranks = self._ranks
         if ranks is None:
             state, particles, self._parameters, run = self._read(path)
-            self._adopt(self._core_class.from_snapshot(state, particles, *self._where()))
+            self._adopt(_core.HardParticles.from_snapshot(state, particles, *self._where()))
             self._proceed(run)
             return
         read = ranks.together(lambda: self._read(path) if ranks.rank == 0 else None, patient=True)
         self._parameters, run, self._sizes = ranks.first(read and (*read[2:], self._sizes))
 
         def whole() -> tuple[dict[str, Any], int, tuple[int, float]]:
-            self._core_class.check_snapshot(*read[:2], self._where()[0])
+            _core.HardParticles.check_snapshot(*read[:2], self._where()[0])
             return *read[:2], (0, 0.0)
 
         with ranks.collective():

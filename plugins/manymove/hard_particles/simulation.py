@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from manymove import _core, arguments
+from manymove import arguments
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.particles import HardParticles
-
-OverlapError = _core.OverlapError
 
 _NEIGHBOR_REACH = 1.5  # diameters; the first shell, for psi6
 

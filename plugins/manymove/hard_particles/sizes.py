@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from manymove.errors import ParameterError
 from manymove.io import Frame
 
 MOST_TYPES = 64
@@ -118,10 +119,12 @@ def read(diameter: float, diameters: Any = None, types: Any = None, contacts: An
     if diameters is None and types is None and contacts is None:
         diameter = float(diameter)
         if not 0 < diameter < math.inf:
-            raise ValueError(f"diameter must be positive and finite, got {diameter}")
+            raise ParameterError("diameter", f"must be positive and finite, got {diameter}")
         return Sizes(diameter=diameter)
     if diameter != 1.0:
-        raise ValueError("diameter is that of equal particles: give diameter or the sizes of each")
+        raise ParameterError(
+            "diameter", "is that of equal particles: give diameter or the sizes of each"
+        )
     if diameters is not None:
         if types is not None or contacts is not None:
             raise ValueError(
@@ -132,14 +135,17 @@ def read(diameter: float, diameters: Any = None, types: Any = None, contacts: An
         raise ValueError("types and contacts belong together: give both")
     table = _lengths("contacts", contacts, 2)
     if table.shape[0] != table.shape[1]:
-        raise ValueError(f"contacts must be a symmetric table (T, T), got shape {table.shape}")
+        raise ParameterError(
+            "contacts", f"must be a symmetric table (T, T), got shape {table.shape}"
+        )
     for i, j in np.argwhere(table != table.T)[:1]:
-        raise ValueError(
-            f"contacts must be a symmetric table (T, T), got {table[i, j]} for types {i}-{j} and "
-            f"{table[j, i]} for {j}-{i}"
+        raise ParameterError(
+            "contacts",
+            f"must be a symmetric table (T, T), got {table[i, j]} for types {i}-{j} and "
+            f"{table[j, i]} for {j}-{i}",
         )
     if len(table) > MOST_TYPES:
-        raise ValueError(f"contacts must have at most {MOST_TYPES} types, got {len(table)}")
+        raise ParameterError("contacts", f"must have at most {MOST_TYPES} types, got {len(table)}")
     kinds = np.asarray(types)
     if kinds.ndim != 1 or kinds.dtype.kind not in "iu" or not kinds.size:
         raise ValueError(
@@ -158,15 +164,15 @@ def _lengths(name: str, value: Any, dimensions: int) -> np.ndarray:
     try:
         found = np.array(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers: {error}") from None
+        raise ParameterError(name, f"must be numbers: {error}") from None
     if found.ndim != dimensions or not found.size:
         shape = {1: "(N,)", 2: "(T, T)"}[dimensions]
-        raise ValueError(f"{name} must have shape {shape}, got {found.shape}")
+        raise ParameterError(name, f"must have shape {shape}, got {found.shape}")
     bad = ~(np.isfinite(found) & (found > 0))
     if bad.any():
         where = np.argwhere(bad)[0].tolist()
-        raise ValueError(
-            f"{name} must be positive and finite, got {found[tuple(where)]} at {where}"
+        raise ParameterError(
+            name, f"must be positive and finite, got {found[tuple(where)]} at {where}"
         )
     return found
 

@@ -11,8 +11,9 @@ run loop.
         hoomd.update.CustomUpdater(hoomd.trigger.Periodic(1), disks)
     )
 
-The component `hoomd.manymove` makes the same trajectories of hard disks and spheres faster; it must
-be compiled.
+For hard disks and spheres use the component `hoomd.manymove` if you can compile it for your
+HOOMD-blue: it makes the same trajectories faster. These updaters are for a HOOMD-blue that was
+installed as a binary, on a machine without a compiler.
 """
 
 try:

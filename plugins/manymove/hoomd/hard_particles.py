@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from hoomd.logging import log
 from manymove import _core, arguments, hard_particles
 from manymove.analysis.pressure import BINS, DELTA_R, pressure_from_histogram
 from manymove.attributes import ReadOnly
+from manymove.errors import ParameterError
 from manymove.hoomd import moves
 from manymove.hoomd.action import EngineAction
 
@@ -236,7 +236,7 @@ class HardParticlesUpdater(EngineAction):
         diameters = self._by_particle(sizes)
         if diameters is None:
             diameters = np.full(len(positions), sizes["diameter"])
-        return _core.HardSpheres.count_overlaps(positions, list(edges), diameters)
+        return _core.count_overlaps(positions, list(edges), diameters)
 
     @log(requires_run=True)
     def pressure(self) -> float:
@@ -353,11 +353,10 @@ class HardParticlesUpdater(EngineAction):
                 first_cycle=first_cycle,
                 **settings,
             )
-        except ValueError as error:  # in the words of the settings here
+        except ParameterError as error:
             kind = "length" if settings.get("volume_mode") == "length" else "volume"
-            text = re.sub("^max_displacement", "d", str(error))
-            text = re.sub("^volume_delta", f"box_moves['{kind}']['delta']", text)
-            raise type(error)(text) from None
+            names = {"max_displacement": "d", "volume_delta": f"box_moves['{kind}']['delta']"}
+            raise ValueError(error.with_names(names)) from None
         if self._swap is not None:
             self._engine.core.set_type_diameters(present["diameters_of_types"])
         self._made_with = present

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from hoomd.logging import log
 from manymove import _core, arguments
 from manymove.adsorption.averages import MULTIPLE, Pooled
 from manymove.adsorption.input import TRIALS, direction_of
+from manymove.errors import PlaceError
 from manymove.hoomd.action import EngineAction, number_or_variant, setting, value_at
 
 _METHODS = ("pmc", "plj", *MULTIPLE)
@@ -277,13 +277,10 @@ class WasteRecyclingUpdater(EngineAction):
         """Replace the engine's indices of molecules in errors by tags."""
         try:
             yield
-        except ValueError as error:
-            found = re.match(r"molecule (\d+) of system 0 is", str(error))
-            if not found:
-                raise
-            where = "in a pocket" if "pocket" in str(error) else "on a hill"
+        except PlaceError as error:
+            where = "in a pocket" if error.in_pocket else "on a hill"
             raise ValueError(
-                f"the particle with tag {self._tags[int(found[1])]} is {where} of the framework's "
+                f"the particle with tag {self._tags[error.molecule]} is {where} of the framework's "
                 "energy, which particles cannot leave or reach"
             ) from None
 

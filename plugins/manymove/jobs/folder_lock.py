@@ -17,6 +17,7 @@ import fcntl
 import json
 import os
 import platform
+import sys
 import tempfile
 import threading
 import time
@@ -31,6 +32,7 @@ _BEAT = 5.0  # seconds between two settings of the time
 _SILENT = 60.0  # without an update for so many seconds, a process on another host is taken for dead
 _ENDING = 10.0  # seconds until a holder has its name written, or programs of a killed one end
 _PAUSE = 0.25  # seconds between two checks of the time
+_SILENT_WAIT = 3.0  # seconds after which a wait for such a process is announced
 _UNSUPPORTED = (errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK)
 
 _held: dict[Path, _Lock] = {}
@@ -129,7 +131,7 @@ class _Lock:
             if free is False and not (ending and time.monotonic() < self._patience):
                 self._refuse(holder)
             # A holder on this machine has ended, because the kernel has granted the lock.
-            if free is not False and holder and not (free and here) and self._beats():
+            if free is not False and holder and not (free and here) and self._beats(holder):
                 self._refuse(holder)
             # The holder may just have removed the file, or not yet have written it.
             if free is not False and self._is_file_of(descriptor):
@@ -142,18 +144,24 @@ class _Lock:
         return None
 
     def _refuse(self, holder: dict[str, Any]) -> None:
-        who = "a process"
-        if holder:
-            told = (files.printable(str(holder.get(key))) for key in ("pid", "host", "since"))
-            who = "process {} on {} (since {})".format(*told)
         raise OSError(
-            f"{self._name} is in use by {who}: wait until it ends, or choose another --output"
+            f"{self._name} is in use by {_description(holder)}: wait until it ends, or choose "
+            "another --output"
         )
 
-    def _beats(self) -> bool:
+    def _beats(self, holder: dict[str, Any]) -> bool:
         """Whether the time of the file advances. A time that is old enough is known at once."""
         first, began = self._time(), time.monotonic()
-        while first is not None and time.monotonic() - began < _SILENT:
+        announced = False
+        while first is not None and (waited := time.monotonic() - began) < _SILENT:
+            if waited >= _SILENT_WAIT and not announced:
+                print(
+                    f"manymove: {self._name} was in use by {_description(holder)}: waiting up to "
+                    f"{_SILENT:g} s to see whether this process has ended",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                announced = True
             with tempfile.TemporaryFile(dir=self._path.parent) as new:
                 if os.fstat(new.fileno()).st_mtime - first >= _SILENT:
                     return False
@@ -191,6 +199,13 @@ class _Lock:
         with contextlib.suppress(OSError):  # a folder that is not empty ends the loop
             for folder in self._made:
                 os.rmdir(folder)
+
+
+def _description(holder: dict[str, Any]) -> str:
+    if not holder:
+        return "a process"
+    words = (files.printable(str(holder.get(key))) for key in ("pid", "host", "since"))
+    return "process {} on {} (since {})".format(*words)
 
 
 def _lock(descriptor: int) -> bool | None:

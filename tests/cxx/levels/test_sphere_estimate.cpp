@@ -12,7 +12,7 @@
 #include "support/level.h"
 
 using namespace manymove;
-using namespace manymove::hard_particles::spheres;
+using namespace manymove::hard_particles;
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "../../runtime/text.h"
+#include "../../runtime/errors.h"
 #include "cell.h"
 #include "state.h"
 
@@ -234,7 +234,8 @@ void make_chains(RigidState& s) {
   const Parameters& p = s.parameters;
   const Rigid& r = *p.rigid;
   if (r.chains.empty()) {
-    if (p.regrowth > 0) refuse("regrowth is for chains, and there is none: leave it out");
+    if (p.regrowth > 0)
+      refuse(Parameter{"regrowth"}, "is for chains, and there is none: leave it out");
     return;
   }
   if (r.chains.size() != r.bodies.size()) refuse("chains cannot be mixed with rigid molecules");

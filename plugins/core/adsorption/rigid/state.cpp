@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "../../runtime/devices.h"
-#include "../../runtime/text.h"
+#include "../../runtime/errors.h"
 #include "cell.h"
 
 namespace manymove::adsorption {
@@ -72,7 +72,8 @@ void check_cell(const RigidState& s) {
     if (!positive(p.framework.cell[a]) || !std::isfinite(p.rigid->tilt[a]))
       refuse("the cell's edges must be positive and finite");
     if (p.cells[a] < 1 || p.cells[a] > 1000)
-      refuse("cells must be from 1 to 1000 along each axis, got ", p.cells[a], " along ", kEdge[a]);
+      refuse(Parameter{"cells"}, "must be from 1 to 1000 along each axis, got ", p.cells[a],
+             " along ", kEdge[a]);
     const double wide = width(s.inverse, a);
     if (wide < 2 * p.cutoff * (1 - 1e-12))
       refuse("the box is ", wide, " angstrom wide along ", kEdge[a],

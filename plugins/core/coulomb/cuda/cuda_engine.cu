@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "device_share.cuh"
-#include "walk.cuh"
+#include "device_chain.cuh"
+#include "brush.cuh"
 
 namespace manymove::coulomb {
 namespace {

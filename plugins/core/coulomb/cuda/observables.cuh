@@ -2,7 +2,7 @@
 // Device code beside the chain: energies, pair correlations, the particles of host programs.
 #pragma once
 
-#include "kernels.cuh"
+#include "trials.cuh"
 
 namespace manymove::coulomb {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The method "tree" on GPUs: memory and launches; the kernels are in tree_lists.cuh and tree.cuh.
+// The method "tree" on GPUs: memory and launches; the kernels are in tree_*.cuh.
 #include "tree.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-#include "device_field.cuh"
-#include "tree.cuh"
+#include "tree_far_field.cuh"
+#include "tree_decisions.cuh"
 
 namespace manymove::coulomb {
 namespace {

@@ -39,13 +39,13 @@ class CpuEngine final : public EngineBase {
         shares_(pool_.size()),
         kernels_(best_level<StepKernels<P>>(MANYMOVE_LEVELS)),
         half_kicks_(half_kicks_of<P>(settings)),
-        baths_(bath_coefficients_of<P>(settings)),
+        thermostats_(thermostat_coefficients_of<P>(settings)),
         terms_(bonded_terms_of<P>(settings.box, nullptr, nullptr)),
         candidates_(static_cast<std::size_t>(pool_.size())) {
     take_coefficients();
     laws_.choose(0, rows_, terms_);
     rows_.transverse = settings.pairs.transverse;
-    rows_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
+    rows_.motion = motion_of<P>(settings, half_kicks_.data(), thermostats_.data());
     has_densities_ = settings.pairs.has_densities();
     if (communicator) ranks_.emplace(settings_of_tilted_box(), *communicator);
   }
@@ -99,7 +99,7 @@ class CpuEngine final : public EngineBase {
     lists_built_ = -1;
     expired_ = true;
     lost_ = 0;
-    tally_ = {};
+    energy_and_virial_ = {};
   }
 
   void download(const HostArrays& arrays) override {
@@ -294,8 +294,8 @@ class CpuEngine final : public EngineBase {
       place_.swap(next_place_);
       return;
     }
-    tally_ = {};
-    for (const Chunk& chunk : chunk_) add_to(tally_, chunk.tally);
+    energy_and_virial_ = {};
+    for (const Chunk& chunk : chunk_) add_to(energy_and_virial_, chunk.tally);
   }
 
   // Lists reach farther than the cutoff under shear, because pairs come closer until the next ones.
@@ -556,7 +556,7 @@ class CpuEngine final : public EngineBase {
   SharedLoop shares_;
   const StepKernels<P> kernels_;
   LawTables<P> laws_;
-  const std::vector<Real> half_kicks_, baths_;
+  const std::vector<Real> half_kicks_, thermostats_;
   BondedTerms terms_;
   StepRows<P> rows_ = {};
   Frame<P> sheared_{};  // of the present step

@@ -76,8 +76,8 @@ template <class F>
 class PairLoop {
  public:
   PairLoop(const PairTable& table, const Particles& particles, const NoiseKey& key,
-           const Rows& rows, const PairTally* tally)
-      : table_(table), particles_(particles), key_(key), rows_(rows), tally_(tally) {
+           const Rows& rows, const PairCallback* callback)
+      : table_(table), particles_(particles), key_(key), rows_(rows), callback_(callback) {
     for (int k = 0; k < 4; ++k) {
       special_[k] = static_cast<F>(table.special[k]);
       root_[k] = square_root(static_cast<F>(table.special[k]));
@@ -250,7 +250,7 @@ class PairLoop {
       for (int n = 0; n < b.count; ++n)
         energy_ += (b.j[n] < rows_.reacting ? 1.0 : 0.5) * static_cast<double>(b.energy[n]);
     }
-    if (tally_) {
+    if (callback_) {
       for (int n = 0; n < b.count; ++n) report(n);
     }
     b.count = 0;
@@ -260,9 +260,9 @@ class PairLoop {
     const Batch<F>& b = batch_;
     double force[3];
     force_of(n, force);
-    tally_->call(tally_->context, b.i[n], b.j[n], static_cast<double>(b.energy[n]),
-                 static_cast<double>(b.force[n]), table_.transverse ? force : nullptr, b.dx[n],
-                 b.dy[n], b.dz[n]);
+    callback_->call(callback_->context, b.i[n], b.j[n], static_cast<double>(b.energy[n]),
+                    static_cast<double>(b.force[n]), table_.transverse ? force : nullptr, b.dx[n],
+                    b.dy[n], b.dz[n]);
   }
 
   // On particle i of a pair.
@@ -311,7 +311,7 @@ class PairLoop {
   const Particles& particles_;
   const NoiseKey key_;
   const Rows rows_;
-  const PairTally* const tally_;
+  const PairCallback* const callback_;
   int stored_ = 0;
   double energy_ = 0;
   bool general_ = false;
@@ -360,11 +360,11 @@ void find_densities_of_rows(const PairTable& table, const Particles& particles,
 }
 
 void add_rows(const PairTable& table, const Particles& particles, const NeighborList& list,
-              const NoiseKey& key, const Rows& rows, const PairTally* tally) {
+              const NoiseKey& key, const Rows& rows, const PairCallback* callback) {
   if (table.double_precision)
-    PairLoop<double>(table, particles, key, rows, tally).run(list);
+    PairLoop<double>(table, particles, key, rows, callback).run(list);
   else
-    PairLoop<float>(table, particles, key, rows, tally).run(list);
+    PairLoop<float>(table, particles, key, rows, callback).run(list);
 }
 
 void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,

@@ -85,7 +85,7 @@ struct PairForces::State {
   const PairTable* table;
   const Particles* particles;
   const NeighborList* list;
-  const PairTally* tally;
+  const PairCallback* callback;
   NoiseKey key;
   decltype(Kernels::add_rows) add_rows;
   int reacting, first_block, blocks_in_wave;
@@ -99,7 +99,7 @@ struct PairForces::State {
     add_rows(*table, *particles, *list, key,
              {first, std::min(first + kRows, list->count), reacting, force, contributions, &count,
               energies.empty() ? nullptr : &energies[block]},
-             tally);
+             callback);
     return count;
   }
 
@@ -158,21 +158,20 @@ PairForces::PairForces(int threads) : state_(std::make_unique<State>(threads)) {
 PairForces::~PairForces() = default;
 
 void PairForces::add(const PairTable& table, const Particles& particles, const NeighborList& list,
-                     std::uint64_t seed, std::uint64_t draw, int reacting, double (*force)[3],
-                     double* energy, const PairTally* tally) {
+                     std::uint64_t seed, std::uint64_t draw, const PairResult& result) {
   State& s = *state_;
   const int blocks = (list.count + kRows - 1) / kRows, wave = static_cast<int>(s.wave.size());
   s.table = &table;
   s.particles = &particles;
   s.list = &list;
-  s.tally = tally;
+  s.callback = result.callback;
   s.key = noise_key(seed, draw);
   s.add_rows = kernels().add_rows;
-  s.reacting = reacting;
-  s.force = force;
+  s.reacting = result.reacting;
+  s.force = result.force;
   s.out_of_memory = false;
-  s.energies.assign(energy ? blocks : 0, 0.0);
-  if (tally || s.pool.size() == 1) {
+  s.energies.assign(result.energy ? blocks : 0, 0.0);
+  if (result.callback || s.pool.size() == 1) {
     for (int block = 0; block < blocks; ++block) s.rows(block, nullptr);
   } else {
     for (s.first_block = 0; s.first_block < blocks; s.first_block += wave) {
@@ -180,7 +179,7 @@ void PairForces::add(const PairTable& table, const Particles& particles, const N
       s.run_wave();
     }
   }
-  if (energy) *energy = std::accumulate(s.energies.begin(), s.energies.end(), 0.0);
+  if (result.energy) *result.energy = std::accumulate(s.energies.begin(), s.energies.end(), 0.0);
 }
 
 void PairForces::find_densities(const PairTable& table, const Particles& particles,

@@ -29,7 +29,7 @@ struct Rows {
 
 struct Kernels {
   void (*add_rows)(const PairTable& table, const Particles& particles, const NeighborList& list,
-                   const NoiseKey& key, const Rows& rows, const PairTally* tally);
+                   const NoiseKey& key, const Rows& rows, const PairCallback* callback);
   // Densities of particle[first] to particle[last - 1] of the list, which is a full one.
   void (*find_densities)(const PairTable& table, const Particles& particles,
                          const NeighborList& list, int first, int last, double* density);

@@ -503,7 +503,7 @@ class StepLoop {
       for (int k = b.bonds.first[slot]; k < b.bonds.first[slot + 1]; ++k)
         add_bond<P>(bonded, s_.forces.frame, r, s_.position[b.where[b.bonds.partner[k]]],
                     b.laws[b.bonds.kind[k]], reading);
-    if constexpr (!plain) add_baths(s_.motion, r, v, bonded.force);
+    if constexpr (!plain) add_thermostats(s_.motion, r, v, bonded.force);
     const Vector<Real> force = with_body_forces(s_.motion, r, bonded.force);
     kick<!plain>(s_.motion, r, v, force);
     if constexpr (reading) {

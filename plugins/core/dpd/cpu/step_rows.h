@@ -31,7 +31,7 @@ struct Chunk {
   std::uint32_t lost = 0;                   // the largest tag of those that are
   std::uint32_t stretched = 0, broken = 0;  // the largest tags of those with such FENE bonds
   std::int64_t entries = 0;                 // of its lists
-  Tally tally;
+  EnergyAndVirial tally;
 };
 
 // Bonds, angles and special neighbors, by slot: particles that have some are numbered.

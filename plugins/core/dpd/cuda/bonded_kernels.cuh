@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernel that sums bonds and angles before a step, for decks that have more than harmonic
-// bonds.
+// The kernel that sums bonds and angles before a step, for input scripts that have more than
+// harmonic bonds.
 #pragma once
 
 #include <algorithm>
@@ -126,8 +126,9 @@ class BondedSums {
 
   // What the last step of an advance() found. wait() waits for what is in the stream.
   template <class Wait>
-  void add_to(Tally& tally, int blocks, cudaStream_t stream, const Wait& wait) const {
-    const Tally sums = tally_of(blocks, partial_.data(), total_, stream, wait);
+  void add_to(EnergyAndVirial& tally, int blocks, cudaStream_t stream, const Wait& wait) const {
+    const EnergyAndVirial sums =
+        energy_and_virial_of(blocks, partial_.data(), total_, stream, wait);
     tally.bond_energy = sums.pair_energy;
     tally.angle_energy = sums.bond_energy;
     std::copy_n(sums.pair_virial, 6, tally.bond_virial);

@@ -61,7 +61,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     lists_end();
     set_clock(clock);
     set_tilt(step_);
-    tally_ = {};
+    energy_and_virial_ = {};
     const auto n = static_cast<std::size_t>(count_);
     allocate(n);
     std::vector<unsigned> kind(n);
@@ -444,10 +444,11 @@ class CudaEngine final : OnDevice, public EngineBase {
     lists_hold_ = true;
     const int blocks = blocks_for(count_ * lanes_);
     const auto wait = [this] { finish("download"); };
-    tally_ = tally_of(blocks, partial_.data(), total_, stream_, wait);
+    energy_and_virial_ = energy_and_virial_of(blocks, partial_.data(), total_, stream_, wait);
     if (!temperature_drops_.empty())
       fetch(in_stride_.drops(), temperature_drops_.data(), temperature_drops_.size());
-    if (links_.any_bonds() && bonded_.wanted()) bonded_.add_to(tally_, blocks, stream_, wait);
+    if (links_.any_bonds() && bonded_.wanted())
+      bonded_.add_to(energy_and_virial_, blocks, stream_, wait);
     look_at_bonds();
   }
 

@@ -10,6 +10,21 @@ namespace manymove::dpd {
 constexpr int kThreads = 256;
 constexpr unsigned kWarp = 0xffffffffu;
 
+// Words of shared memory by their addresses, which have 32 bits. With pointers and indices the
+// compiler adds the base of the array to each address again, which costs 2 % more instructions in
+// the kernel of a step: hence the assembler.
+__device__ inline unsigned shared_address(const unsigned* word) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(word));
+}
+__device__ inline void store_shared(unsigned address, unsigned value) {
+  asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+__device__ inline unsigned load_shared(unsigned address) {
+  unsigned value;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+  return value;
+}
+
 // ---- what kernels tell each other and the host ----
 
 struct Control {
@@ -310,12 +325,11 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
     for (int p = 0; p < 4; ++p) {
       const int begun = fresh ? 0 : __shfl_sync(kWarp, number, q + p) % kGroup;
       unsigned* const its = m.row_of(p) + begun;
-      // Addresses in shared memory are of 32 bits.
-      auto at = static_cast<unsigned>(__cvta_generic_to_shared(its + of(before, p)));
+      unsigned at = shared_address(its + of(before, p));
 #pragma unroll
       for (int b = 0; b < batches; ++b)
         if (in[p] & 1u << b) {
-          asm volatile("st.shared.u32 [%0], %1;" ::"r"(at), "r"(index[b]) : "memory");
+          store_shared(at, index[b]);
           at += sizeof(unsigned);
         }
       // What the last group has room for is the particle itself: a place that can be read.

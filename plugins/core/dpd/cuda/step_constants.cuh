@@ -33,8 +33,8 @@ class StepConstants {
  public:
   StepConstants(const Settings& settings, cudaStream_t stream)
       : half_kicks_(on_device(half_kicks_of<P>(settings), stream)),
-        baths_(on_device(bath_coefficients_of<P>(settings), stream)) {
-    step_.motion = motion_of<P>(settings, half_kicks_.data(), baths_.data());
+        thermostats_(on_device(thermostat_coefficients_of<P>(settings), stream)) {
+    step_.motion = motion_of<P>(settings, half_kicks_.data(), thermostats_.data());
     step_.shorts = shorts_of(settings);
     step_.density_shorts = shorts_of_densities(settings);
     take({settings}, stream);
@@ -104,7 +104,7 @@ class StepConstants {
     return laws;
   }
 
-  const DeviceBuffer<Real> half_kicks_, baths_;
+  const DeviceBuffer<Real> half_kicks_, thermostats_;
   DeviceBuffer<PairLaw<Real>> laws_;  // of all tables
   DeviceBuffer<TransverseLaw<Real>> laws_across_;
   DeviceBuffer<BondLaw<Real>> bond_laws_;  // the same
@@ -117,14 +117,15 @@ class StepConstants {
 // Sums over the blocks of the last step, whose kernels have written `partial`. wait() waits for
 // what is in the stream.
 template <class Wait>
-Tally tally_of(int blocks, const double* partial, const DeviceBuffer<double>& total,
-               cudaStream_t stream, const Wait& wait) {
+EnergyAndVirial energy_and_virial_of(int blocks, const double* partial,
+                                     const DeviceBuffer<double>& total, cudaStream_t stream,
+                                     const Wait& wait) {
   total_kernel<<<1, 64 * kTallies, 0, stream>>>(blocks, partial, total.data());
   check_launch();
   double sum[kTallies];
   copy_out(sum, total.data(), sizeof sum, stream);
   wait();
-  Tally tally;
+  EnergyAndVirial tally;
   tally.pair_energy = sum[0];
   tally.bond_energy = sum[7];
   std::copy_n(sum + 1, 6, tally.pair_virial);

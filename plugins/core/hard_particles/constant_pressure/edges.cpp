@@ -5,11 +5,11 @@
 #include <cmath>
 #include <vector>
 
-#include "../../runtime/text.h"
+#include "../../runtime/errors.h"
 #include "../grid.h"
 #include "volume.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 namespace {
 
 // A cell is 4 m units wide with m >= kFinest, where 4 kFinest units are the largest contact
@@ -116,16 +116,18 @@ void choose_edges(State& s) {
   if (p.volume_every == 0) p.volume_every = 1;
   if (p.volume_repeats == 0) p.volume_repeats = 1;
   if (p.volume_repeats < 1 || p.volume_repeats > 1000)
-    refuse("volume_repeats must be from 1 to 1000, got ", p.volume_repeats);
+    refuse(Parameter{"volume_repeats"}, "must be from 1 to 1000, got ", p.volume_repeats);
   const double stiffness = std::max(p.beta_pressure * volume - n, std::sqrt(n));
   if (p.volume_delta == 0) p.volume_delta = shortest * std::min(0.03, 1.5 / stiffness);
   if (!(p.volume_delta > 0) || p.volume_delta > sigma)
-    refuse("volume_delta must be positive and at most ", sigma, ", got ", p.volume_delta);
+    refuse(Parameter{"volume_delta"}, "must be positive and at most ", sigma, ", got ",
+           p.volume_delta);
   if (!set_edges(s)) refuse("the box holds more than 1e9 cells");
   double most = 0;
   for (int a = 0; a < s.dimensions(); ++a) {
     const double share = p.edge_shares[a];
-    if (!(share >= 0) || share > 1) refuse("edge_shares must be from 0 to 1, got ", share);
+    if (!(share >= 0) || share > 1)
+      refuse(Parameter{"edge_shares"}, "must be from 0 to 1, got ", share);
     most = std::max(most, share);
     const double delta = p.volume_delta * share;
     s.lattice.steps[a] = 0;
@@ -188,4 +190,4 @@ bool change_edges(State& s, Snapshot& now) {
   return changed;
 }
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

@@ -6,7 +6,7 @@
 
 #include "../state.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 
 // Chooses the unit of length, the first edges and the largest steps (section 7). Throws
 // std::invalid_argument for bad parameters.
@@ -21,4 +21,4 @@ void adopt_edges(State& state, const std::array<std::int64_t, 3>& extent);
 // changed. Collective if ranks divide the system, which then has to be divided again.
 bool change_edges(State& state, Snapshot& now);
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

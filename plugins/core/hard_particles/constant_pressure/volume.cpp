@@ -5,10 +5,10 @@
 #include <cmath>
 #include <utility>
 
-#include "../../runtime/text.h"
+#include "../../runtime/errors.h"
 #include "../grid.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 namespace {
 
 // Elementary functions from IEEE operations alone, to a relative error of a few 1e-16: those of the
@@ -109,12 +109,13 @@ void choose_step(State& s, double volume) {
   const double stiffness = std::max(p.beta_pressure * volume - n, std::sqrt(n));
   if (p.volume_repeats == 0) p.volume_repeats = 10;
   if (p.volume_repeats < 1 || p.volume_repeats > 1000)
-    refuse("volume_repeats must be from 1 to 1000, got ", p.volume_repeats);
+    refuse(Parameter{"volume_repeats"}, "must be from 1 to 1000, got ", p.volume_repeats);
   const double most = largest_volume_delta(s);
   if (p.volume_delta == 0)
     p.volume_delta = std::min(most, (p.ln_volume ? 1.0 : volume) * std::min(0.1, 1.5 / stiffness));
   if (!(p.volume_delta > 0) || p.volume_delta > most)
-    refuse("volume_delta must be positive and at most ", most, ", got ", p.volume_delta);
+    refuse(Parameter{"volume_delta"}, "must be positive and at most ", most, ", got ",
+           p.volume_delta);
 }
 
 }  // namespace
@@ -136,10 +137,10 @@ void check_pressure(const State& s) {
   if (!std::isfinite(p.beta_pressure))
     refuse("the pressure must be positive and finite, got ", p.beta_pressure);
   if (p.cell_width != s.distances.largest)
-    refuse(
-        "cell_width must be left to its default at constant pressure, where cells follow the "
-        "box, got ",
-        p.cell_width);
+    refuse(Parameter{"cell_width"},
+           "must be left to its default at constant pressure, where cells follow the "
+           "box, got ",
+           p.cell_width);
 }
 
 double natural_logarithm(double positive) { return logarithm(positive); }
@@ -299,7 +300,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
     if (!wide || !legal(unit)) continue;
     for (int a = 0; a < D; ++a)
       if (cells_for(s, a, static_cast<double>(s.extent[a]) * unit) == 0)
-        throw std::runtime_error(
+        throw OutgrownLattice(
             text_of("the box has become too ", to < now ? "small" : "large",
                     " for the lattice of its start; continue with a new simulation from the "
                     "present positions and box"));
@@ -392,4 +393,4 @@ std::vector<double> VolumeRows::take(std::vector<std::uint64_t>& cycles) {
   return std::exchange(rows_, {});
 }
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

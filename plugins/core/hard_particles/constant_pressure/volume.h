@@ -6,7 +6,7 @@
 
 #include "../state.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 
 // Chooses the points of the lattice along each edge, the numbers of cells that fit them, and the
 // first coordinate of the volume (section 2). Throws std::invalid_argument for bad parameters.
@@ -168,4 +168,4 @@ class VolumeRows {
   std::vector<std::uint64_t> cycles_;
 };
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

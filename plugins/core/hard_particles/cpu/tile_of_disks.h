@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// MPMC of hard disks on a core: a tile's cycle, with kLanes cells of a set side by side in SIMD
-// registers. Compiled once per SIMD level; nothing here may instantiate what other sources also
-// instantiate.
-#include "../../runtime/vec.h"  // first: the templates of model.h must see its operators
-//
-#include "disks_kernels.h"
+// The policy `EqualDisks` on a core: a tile's cycle, with kLanes cells of a set side by side in
+// SIMD registers. Compiled once per SIMD level, by kernels.cpp; nothing here may instantiate what
+// other sources also instantiate.
+#pragma once
 
-namespace manymove::hard_particles::MANYMOVE_SIMD {
+#include "kernels.h"
+
+namespace manymove::hard_particles::equal_disks::MANYMOVE_SIMD {
 namespace {
 
 constexpr int kMostExtras = 8 * (kSlots - 1);
@@ -59,9 +59,11 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
     for (int m = 0; m < moves; ++m) {
       const FloatLanes new_x = x + displacement(word[m], g.step);
       const FloatLanes new_y = y + displacement(other_half(word[m]), g.step);
+      // Line 9 of Algorithm 1, as in visit_any(): min_j |r_j - r'|^2 against d^2, then the cell.
       const FloatLanes closest = nearest(around, new_x, new_y, 8 + used);
       const IntLanes inside = (abs_of(new_x) < g.half[0]) & (abs_of(new_y) < g.half[1]);
       IntLanes accept = inside & (closest > g.surely_free);
+      // Lanes whose estimate is within its error of d^2, about one of a million.
       const IntLanes unsure = inside & ~accept & (closest >= g.surely_overlap);
       for (std::uint32_t left = lane_bits(unsure) & real; left; left &= left - 1) {
         const int lane = __builtin_ctz(left);
@@ -79,7 +81,7 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
 }
 
 void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& bounds,
-              const CycleBuffers& b, const Workspace& w, TileTally& tally) {
+              const CycleArrays& b, const Workspace& w, MoveCounts& counts) {
   const int columns = bounds.size[0], rows = bounds.size[1];
   const auto where = static_cast<std::uint32_t>(tile_id) * static_cast<std::uint32_t>(g.plane);
   const auto new_cell = [&](int column, int row) {
@@ -106,7 +108,7 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
         const int index = local_index(g, c, r);
         auto at = static_cast<int>(w.count[index]);
         if (at == kSlots) {
-          tally.corrupt = true;
+          counts.corrupt = true;
           continue;
         }
         ++w.count[index];
@@ -139,17 +141,17 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
       const int set = d.order[round] >> (2 * turn) & 3, odd = set & 1;
       const std::uint32_t* list = w.list + set * g.plane;
       for (int i = 0; i < alone[set]; i += kLanes)
-        tally.accepted_moves += static_cast<std::uint64_t>(
+        counts.accepted_moves += static_cast<std::uint64_t>(
             visit_lanes(g, d.cycle, round, w.tile, list + i,
                         alone[set] - i < kLanes ? alone[set] - i : kLanes, odd, where));
       for (int i = 1; i <= crowded[set]; ++i) {
         const std::uint32_t entry = list[g.plane - i];
-        tally.accepted_moves += static_cast<std::uint64_t>(
+        counts.accepted_moves += static_cast<std::uint64_t>(
             visit_any<16>(g, d.cycle, round, {w.tile + entry_index(entry), g.near[odd], g.plane},
                           entry, odd, where + static_cast<std::uint32_t>(entry_index(entry))));
       }
-      tally.trial_moves += static_cast<std::uint64_t>(alone[set] + crowded[set]) *
-                           static_cast<std::uint64_t>(g.moves_per_cell);
+      counts.trial_moves += static_cast<std::uint64_t>(alone[set] + crowded[set]) *
+                            static_cast<std::uint64_t>(g.moves_per_cell);
     }
 
   for (int row = 0; row < rows; ++row)
@@ -162,6 +164,4 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
 
 }  // namespace
 
-void use(Kernels& kernels) { kernels = {&run_tile}; }
-
-}  // namespace manymove::hard_particles::MANYMOVE_SIMD
+}  // namespace manymove::hard_particles::equal_disks::MANYMOVE_SIMD

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Monte Carlo of spheres on a core: a tile's cycle, with the neighbors of a particle side by side
-// in SIMD registers. Compiled once per SIMD level; nothing here may instantiate what other sources
-// also instantiate.
-#include "../../runtime/vec.h"  // first: the templates of model.h must see its operators
-//
-#include "particles_kernels.h"
+// The policy `Particles` on a core: a tile's cycle, with the neighbors of a particle side by side
+// in SIMD registers. Compiled once per SIMD level, by kernels.cpp; nothing here may instantiate
+// what other sources also instantiate.
+#pragma once
 
-namespace manymove::hard_particles::particles::MANYMOVE_SIMD {
+#include "kernels.h"
+
+namespace manymove::hard_particles::MANYMOVE_SIMD {
 namespace {
 
 constexpr int kChunk = 16;  // trial moves for which neighbors are listed at once
@@ -28,7 +28,7 @@ int cells_of_tile(const TileBounds& b) {
 }
 
 template <int D>
-std::size_t count(const Geometry& g, const Draw& d, const TileBounds& bounds, const CycleBuffers& b,
+std::size_t count(const Geometry& g, const Draw& d, const TileBounds& bounds, const CycleArrays& b,
                   std::uint32_t* first) {
   const int cells = cells_of_tile<D>(bounds);
   for (int i = 0; i <= cells; ++i) first[i] = 0;
@@ -50,7 +50,7 @@ std::size_t count(const Geometry& g, const Draw& d, const TileBounds& bounds, co
 // Puts the particles into the tile, each cell's in the order of their indices.
 template <int D, Contact C>
 void land_all(const Geometry& g, const Law& law, const Draw& d, const TileBounds& bounds,
-              const CycleBuffers& b, const Workspace& w) {
+              const CycleArrays& b, const Workspace& w) {
   const int cells = cells_of_tile<D>(bounds);
   for (int i = 0; i < cells; ++i) w.next[i] = w.first[i];
   for_old_cells<D>(g, d, bounds, [&](std::int64_t from, const int at[3]) {
@@ -96,7 +96,7 @@ inline __attribute__((always_inline)) FloatLanes sigmas_of(const Law& law, Label
 
 // One particle's visit: `chunk` of its trial moves, from `made` on.
 template <int D, Contact C>
-struct Visit {
+struct ParticleVisit {
   const Geometry& g;
   const Law& law;
   const Workspace& w;
@@ -121,6 +121,7 @@ struct Visit {
           for (int a = 0; a < D; ++a) d[a] = load(w.at[a] + j) - from[a];
           const FloatLanes square = squared_length<D>(d);
           const FloatLanes sigma = sigmas_of<C>(law, mine, w.label + j);
+          // A particle farther than sigma + reach cannot be met on the way.
           const FloatLanes far = sigma + reach;
           std::uint32_t near = lane_bits(square < far * far);
           if (end - j < static_cast<std::uint32_t>(kLanes)) near &= (1u << (end - j)) - 1;
@@ -145,6 +146,8 @@ struct Visit {
 
   // Whether the particle, moved by u, overlaps no other.
   inline __attribute__((always_inline)) bool free(const float u[D]) const {
+    // |d_j - u|^2 - sigma_j^2 = gap_j - 2 d_j . u + |u|^2, with d_j from the particle to neighbor j
+    // and gap_j = |d_j|^2 - sigma_j^2 (section 1.3). |u|^2 is on the other side of the comparisons.
     const float square = squared_length<D>(u);
     FloatLanes least = broadcast(1e30f), minus_2u[D];
     for (int a = 0; a < D; ++a) minus_2u[a] = broadcast(-2.0f * u[a]);
@@ -155,6 +158,8 @@ struct Visit {
     }
     if (!lane_bits(least <= law.margin - square)) return true;
     if (lane_bits(least < -law.margin - square)) return false;
+    // Within the error the squares are compared exactly, sum_a (d_a - u_a)^2 >= sigma^2
+    // (section 1.2).
     for (int k = 0; k < listed; ++k) {
       const float z = D == 3 ? w.near[D - 1][k] - u[D - 1] : 0.0f;
       if (!apart<C>(law, w.id[self], w.near_id[k], w.near[0][k] - u[0], w.near[1][k] - u[1], z))
@@ -192,6 +197,7 @@ struct Visit {
         to[a] = u[a] + by[m][a];
         inside = inside && to[a] > low[a] && to[a] < high[a];
       }
+      // A move that leaves the cell, or into an overlap, is rejected; the particle stays at u.
       if (!inside || !free(to)) continue;
       for (int a = 0; a < D; ++a) u[a] = to[a];
       ++accepted;
@@ -206,7 +212,7 @@ int visit(const Geometry& g, const Law& law, const TileBounds& b, std::uint64_t 
           std::uint32_t where, const int cell[3], const Workspace& w) {
   const std::uint32_t first = w.first[local_index<D>(b, cell)],
                       n = w.first[local_index<D>(b, cell) + 1] - first;
-  Visit<D, C> visit{g, law, w, first, {}, {}};
+  ParticleVisit<D, C> visit{g, law, w, first, {}, {}};
   int accepted = 0, in_chunk = 0;
   float by[kChunk][D];
   for (int made = 0, call = 0; made < g.moves_per_cell; ++call) {
@@ -225,7 +231,7 @@ int visit(const Geometry& g, const Law& law, const TileBounds& b, std::uint64_t 
 
 template <int D, Contact C>
 void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const TileBounds& bounds,
-              const CycleBuffers& b, const Workspace& w, TileTally& tally) {
+              const CycleArrays& b, const Workspace& w, MoveCounts& counts) {
   land_all<D, C>(g, law, d, bounds, b, w);
   constexpr int kSets = 1 << D;
   int members[kSets] = {};
@@ -248,10 +254,10 @@ void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const 
         const int cell[3] = {static_cast<int>(entry & 1023u), static_cast<int>(entry >> 10 & 1023u),
                              static_cast<int>(entry >> 20)};
         const auto where = base + static_cast<std::uint32_t>(local_index<D>(bounds, cell));
-        tally.accepted_moves +=
+        counts.accepted_moves +=
             static_cast<std::uint64_t>(visit<D, C>(g, law, bounds, d.cycle, round, where, cell, w));
       }
-      tally.trial_moves +=
+      counts.trial_moves +=
           static_cast<std::uint64_t>(members[set]) * static_cast<std::uint64_t>(g.moves_per_cell);
     }
 
@@ -262,7 +268,7 @@ void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const 
         const std::int64_t to = grid_cell<D>(g, bounds, at);
         std::uint32_t n = w.first[index + 1] - w.first[index];
         if (n > static_cast<std::uint32_t>(g.slots)) {
-          tally.corrupt = true;
+          counts.corrupt = true;
           n = static_cast<std::uint32_t>(g.slots);
         }
         b.new_counts[to] = n;
@@ -275,7 +281,7 @@ void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const 
 }
 
 template <int D>
-void use_dimension(Kernels to[3]) {
+void use_dimension(ParticleKernels to[3]) {
   to[0] = {&count<D>, &run_tile<D, Contact::one_size>};
   to[1] = {&count<D>, &run_tile<D, Contact::additive>};
   to[2] = {&count<D>, &run_tile<D, Contact::table>};
@@ -283,9 +289,4 @@ void use_dimension(Kernels to[3]) {
 
 }  // namespace
 
-void use(AllKernels& kernels) {
-  use_dimension<2>(kernels.of[0]);
-  use_dimension<3>(kernels.of[1]);
-}
-
-}  // namespace manymove::hard_particles::particles::MANYMOVE_SIMD
+}  // namespace manymove::hard_particles::MANYMOVE_SIMD

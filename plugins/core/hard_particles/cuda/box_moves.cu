@@ -6,7 +6,7 @@
 #include "../../runtime/launch.cuh"
 #include "../../runtime/waits.cuh"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 namespace {
 
 constexpr int kThreads = 128;
@@ -252,4 +252,4 @@ void BoxMoves::change_cells(const Geometry& from, const Sphere* spheres,
   check_launch();
 }
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

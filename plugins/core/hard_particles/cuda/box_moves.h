@@ -6,11 +6,11 @@
 #include <memory>
 
 #include "../../runtime/device.cuh"
-#include "../state.h"
 #include "../constant_pressure/volume.h"
+#include "../state.h"
 #include "schedule.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 
 // What the device has chosen.
 struct BoxChoice {
@@ -71,4 +71,4 @@ class BoxMoves {
   VolumeChoice next_{};
 };
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

@@ -7,27 +7,20 @@
 #include "../../runtime/device.cuh"
 #include "../../runtime/launch.cuh"
 #include "../engine.h"
-#include "../host_particles.h"
 #include "../planes.h"
+#include "host_disks.cuh"
 #include "visit_disks.cuh"
 
-namespace manymove::hard_particles {
+namespace manymove::hard_particles::equal_disks {
 namespace {
 
-// Two of them: moves of a cycle that compares wait in the second one, because they do not count if
-// positions differ.
-struct Tally {
-  unsigned long long trial_moves, accepted_moves;
-  unsigned int corrupt;
-};
-
 // Positions and identities are stored in planes (planes.h).
-struct Buffers {
+struct LaunchArrays {
   const Position* old_cells;
   const std::int32_t* old_ids;
   Position* new_cells;
   std::int32_t* new_ids;
-  Tally* tally;
+  MoveCounts* counts;
 };
 
 constexpr int kThreads = 256;  // of a block at most
@@ -43,58 +36,6 @@ enum class Mode {
   host,  // cycles of a host program's step, which compare or write its positions in float64
   strip  // tiles of a strip, whose rows alone are in local storage
 };
-
-using Sum = unsigned long long;
-
-// What a comparison finds in a host program's particles: the sum of trace_of(), and whether a bit
-// is set in the components of positions that are not coordinates.
-struct Found {
-  Sum trace, others;
-};
-
-// The traces of what was written and found, and their places the next time.
-struct Traces {
-  Sum written[2];
-  Found found[2];
-};
-
-// What a kernel does with the particles of a host program. It compares, or it writes positions.
-struct HostWork {
-  HostParticles particles;
-  int compared;  // their number, or 0
-  Found* found;  // by the comparison
-  Frame frame;
-  double reach;       // of move_host_particle()
-  Sum* written;       // the trace is added to it
-  const Sum* others;  // null, or: positions are written whole, with zeros, if no bit is set. Parts
-                      // of a sector (32 bytes) would make the memory read the rest of it.
-  // Set to zero by a comparison, for the next ones.
-  Sum* next_written;
-  Found* next_found;
-};
-
-// A comparison in a former kernel. If positions differ, this kernel does nothing.
-struct Comparison {
-  const Sum *written, *found;  // null, or traces of the particles
-  const Sum* others;           // of Found
-  // The first kernel after the comparison tells the result: twice the number of the question, plus
-  // one if the positions are the same. It also counts the moves that wait in the second tally.
-  unsigned question;
-  volatile unsigned* answer;
-};
-__device__ bool same_traces(const Comparison& c) {
-  return !c.written || __ldcg(c.written) == __ldcg(c.found);
-}
-// By one thread.
-__device__ void tell(const Comparison& c, bool same, Tally* tally) {
-  if (!c.answer) return;
-  if (same) {
-    atomicAdd(&tally[0].trial_moves, __ldcg(&tally[1].trial_moves));
-    atomicAdd(&tally[0].accepted_moves, __ldcg(&tally[1].accepted_moves));
-  }
-  tally[1] = {};
-  *c.answer = 2 * c.question + same;
-}
 
 // A tile in shared memory.
 struct TileMemory {
@@ -127,16 +68,16 @@ struct TileMemory {
   }
 };
 
-// The work of a set: places below `quiet` are single disks without extras, those below `calm` with
-// one at most; below `quick` are all that visit_by_estimates() can do, from `others` to `end` the
-// other cells. The gap lets a warp be of one kind; a list has none.
-struct alignas(16) Plan {
-  int quiet, calm, quick, others, end, unused[3];
+// The work of a set: places below `alone` are single disks without extras, those below `one_extra`
+// with one at most; below `by_estimates` are all that visit_by_estimates() can do, from `others` to
+// `end` the other cells. The gap lets a warp be of one kind; a list has none.
+struct alignas(16) ListBounds {
+  int alone, one_extra, by_estimates, others, end, unused[3];
 };
 
 struct TileControl {
   Neighbor near[2][8];
-  Plan plan[4];
+  ListBounds lists[4];
   TileBounds bounds;
   int members[4][kClasses], next[4][kClasses];
   int visits, crowded;
@@ -157,9 +98,9 @@ __device__ int quotient(unsigned n, int d) {
 }
 
 // The cells of a rectangle, one after the other for each thread of a block.
-struct Walk {
+struct CellsOfThread {
   int width, row, column, rows, columns;
-  __device__ explicit Walk(int width_)
+  __device__ explicit CellsOfThread(int width_)
       : width(width_),
         row(quotient(threadIdx.x, width_)),
         column(static_cast<int>(threadIdx.x) - row * width_),
@@ -190,8 +131,8 @@ __device__ void swap_values(T& a, T& b) {
 // Each disk of the old cells under this tile lands in its new cell.
 // The first disk of the next cell is loaded before that of this one is looked at; the other disks
 // of a cell, which few have, land a turn later, when they have been loaded.
-__device__ void land_disks(const Geometry& g, const Draw& d, const Buffers& b, const TileMemory& m,
-                           TileControl& control) {
+__device__ void land_disks(const Geometry& g, const Draw& d, const LaunchArrays& b,
+                           const TileMemory& m, TileControl& control) {
   const TileBounds& bounds = control.bounds;
   const int columns = bounds.size[0], rows = bounds.size[1], apart = g.cells[0];
   struct Disk {
@@ -214,20 +155,20 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const Buffers& b, c
         m.crowded()[atomicAdd(&control.crowded, 1)] = static_cast<std::uint16_t>(c | r << 6);
       if (c < columns && r < rows) b.new_ids[new_slot(g, bounds, c, r) + at * apart] = disk.id;
     } else {
-      b.tally->corrupt = 1;
+      b.counts->corrupt = 1;
     }
   };
   Disk next{}, other{};
   std::uint32_t next_at = 0, other_at = 0;
   int other_disks = 0, other_column = 0, other_row = 0;  // of the cell whose others have to land
-  const auto fetch = [&](const Walk& w) {
+  const auto fetch = [&](const CellsOfThread& w) {
     next.p.x = kEmpty;
     if (w.row >= rows + 2) return;
     const CellPlace old = old_cell(g, d, bounds, w.column, w.row);
     next_at = first_slot(apart, old.column, old.row);
     next = load(next_at);
   };
-  Walk ahead(columns + 2);
+  CellsOfThread ahead(columns + 2);
   fetch(ahead);
   while (ahead.row < rows + 2 || other_disks > 1) {
     const int row = ahead.row, column = ahead.column;
@@ -255,7 +196,7 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const Buffers& b, c
 
 // Threads raced for the slots of crowded cells: put those in order, and tell the neighbors of the
 // extras (list_entry() of model.h).
-__device__ void order_disks(const Geometry& g, const Buffers& b, const TileMemory& m,
+__device__ void order_disks(const Geometry& g, const LaunchArrays& b, const TileMemory& m,
                             const TileControl& control) {
   const TileBounds& bounds = control.bounds;
   const int columns = bounds.size[0], rows = bounds.size[1], apart = g.cells[0];
@@ -290,7 +231,7 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
   const int active = (columns - 1) * (rows - 1);
   if (threadIdx.x == 0) control.crowded = 0;
   int i = threadIdx.x;
-  for (Walk w(columns - 1); i < active; w.next(), i += blockDim.x) {
+  for (CellsOfThread w(columns - 1); i < active; w.next(), i += blockDim.x) {
     const int column = 1 + w.column, row = 1 + w.row, index = local_index(g, column, row);
     const std::uint32_t entry = list_entry(index, m.count[index], m.found[i] >> 16);
     m.found[i] = entry;
@@ -304,13 +245,14 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
     int* const next = control.next[threadIdx.x];
     const int first = threadIdx.x * set_cells(g);
     for (int c = 0, sum = 0; c < kClasses; sum += members[c++]) next[c] = first + sum;
-    const int quick = next[4] - first, others = (quick + 31) & -32;
+    const int by_estimates = next[4] - first, others = (by_estimates + 31) & -32;
     // A warp with cells of two classes goes the way of the busier.
     const auto whole = [&](int c) {
-      return next[c] - first == quick ? quick : (next[c] - first) & -32;
+      return next[c] - first == by_estimates ? by_estimates : (next[c] - first) & -32;
     };
-    control.plan[threadIdx.x] = {whole(1), whole(2), quick, others, others + members[4], {}};
-    atomicAdd(&control.visits, quick + members[4]);
+    control.lists[threadIdx.x] = {whole(1), whole(2), by_estimates, others, others + members[4],
+                                  {}};
+    atomicAdd(&control.visits, by_estimates + members[4]);
   }
   __syncthreads();
   for (int j = threadIdx.x; j < active; j += blockDim.x) {
@@ -334,7 +276,7 @@ __device__ int visit_together(const Geometry& g, std::uint64_t cycle, int round,
   unsigned order = 0xe4;
   if (n > 2) {
     random_words(word, g, where, cycle, Purpose::shuffle, round, 0);
-    order = permutation(n, word);
+    order = permutation<2>(n, word);
   }
   int accepted = 0, turn = 0;
 #pragma unroll 1
@@ -366,29 +308,29 @@ __device__ int visit_together(const Geometry& g, std::uint64_t cycle, int round,
 template <int K, int Teams>
 __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw& d, int tile_id,
                                 const TileMemory& m, const TileControl& control) {
-  enum { kQuiet, kCalm, kMixed, kOther, kNothing };
+  enum { kAlone, kOneExtra, kSomeExtras, kOther, kNothing };
   const std::uint32_t tile = static_cast<std::uint32_t>(tile_id * g.plane);
   const auto set_of = [&](int step) { return d.order[step >> 2] >> (2 * (step & 3)) & 3; };
   int kind = kNothing, end = 0;
-  Visit v{};
+  CellVisit v{};
   Extras ahead{};
   const auto prepare = [&](int step, int i) {
     const int set = set_of(step), warp = i & -32;
-    const Plan plan = control.plan[set];
-    kind = warp < plan.quiet   ? kQuiet
-           : warp < plan.calm  ? kCalm
-           : warp < plan.quick ? kMixed
-                               : kOther;
-    end = plan.end;
-    if (i >= (kind == kOther ? end : plan.quick)) kind = kNothing;
+    const ListBounds list = control.lists[set];
+    kind = warp < list.alone          ? kAlone
+           : warp < list.one_extra    ? kOneExtra
+           : warp < list.by_estimates ? kSomeExtras
+                                      : kOther;
+    end = list.end;
+    if (i >= (kind == kOther ? end : list.by_estimates)) kind = kNothing;
     if (warp >= end) return;
-    const int at = kind == kNothing ? 0 : kind == kOther ? i - plan.others + plan.quick : i;
+    const int at = kind == kNothing ? 0 : kind == kOther ? i - list.others + list.by_estimates : i;
     v.entry = m.list[set * set_cells(g) + at];
     v.where = tile + entry_index(v.entry);
     v.odd = set & 1;
-    if (Teams == 2 && kind == kCalm)
+    if (Teams == 2 && kind == kOneExtra)
       find_extras<1>(s, control.near[v.odd], g.plane, v.entry, ahead);
-    if (Teams == 2 && kind == kMixed)
+    if (Teams == 2 && kind == kSomeExtras)
       find_extras<kExtras>(s, control.near[v.odd], g.plane, v.entry, ahead);
     displacement_words(v.word, s, v.where, d.cycle, step >> 2, 0);
   };
@@ -410,11 +352,11 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
                                                       Teams == 1 ? here : ahead, accepted);
         };
         bool done = true;
-        if (kind == kQuiet)
+        if (kind == kAlone)
           done = visit.template operator()<0, false>();
-        else if (kind == kCalm)
+        else if (kind == kOneExtra)
           done = visit.template operator()<1, false>();
-        else if (kind == kMixed)
+        else if (kind == kSomeExtras)
           done = visit.template operator()<kExtras, true>();
         if (kind == kOther)
           accepted +=
@@ -439,21 +381,10 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
   return static_cast<unsigned>(accepted);
 }
 
-// A disk goes to place `at` of the host program's arrays; returns its part of the trace.
-template <class Real>
-__device__ Sum write_disk(const Geometry& g, const HostWork& to, int column, int row, Position p,
-                          std::int32_t id, std::uint32_t at, bool whole) {
-  auto* const position = static_cast<HostPair<Real>*>(to.particles.position);
-  const HostPair<Real> r = host_position<Real>(g, to.frame, column, row, p);
-  move_host_particle(to.frame, to.reach, position, to.particles.image, at, r);
-  if (whole) position[2 * at + 1] = {0, 0};
-  return trace_of(id, r);
-}
-
 // All disks of a tile go to the host program's arrays; `b.new_ids` has their numbers. The first
 // disks of the cells come first, those of several cells at once, because a thread has to wait for
 // what it reads.
-__device__ Sum write_tile(const Geometry& g, const HostWork& to, const Buffers& b,
+__device__ Sum write_tile(const Geometry& g, const HostWork& to, const LaunchArrays& b,
                           const TileMemory& m, TileControl& control) {
   constexpr int kAtOnce = 3;
   const TileBounds& bounds = control.bounds;
@@ -465,7 +396,7 @@ __device__ Sum write_tile(const Geometry& g, const HostWork& to, const Buffers& 
                               whole);
   };
   Sum sum = 0;
-  for (Walk w(columns); w.row < rows;) {
+  for (CellsOfThread w(columns); w.row < rows;) {
     int column[kAtOnce], row[kAtOnce];
     std::int32_t id[kAtOnce];
     std::uint32_t at[kAtOnce];
@@ -500,72 +431,14 @@ __device__ Sum write_tile(const Geometry& g, const HostWork& to, const Buffers& 
   return sum;
 }
 
-// This thread's part of a comparison.
-constexpr int kCompared = 4;  // particles at a time
-template <class Real>
-__device__ Found look_at_particles(const HostParticles& host, int particles) {
-  const auto* const position = static_cast<const HostPair<Real>*>(host.position);
-  const int threads = static_cast<int>(gridDim.x * blockDim.x);
-  Found found{};
-  for (int first = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); first < particles;
-       first += kCompared * threads) {
-    HostPair<Real> r[kCompared], others[kCompared];
-    std::uint32_t tag[kCompared];
-#pragma unroll
-    for (int k = 0; k < kCompared; ++k) {
-      const int at = first + k * threads;
-      if (at >= particles) continue;
-      r[k] = position[2 * at];
-      others[k] = position[2 * at + 1];
-      tag[k] = host.tag[at];
-    }
-#pragma unroll
-    for (int k = 0; k < kCompared; ++k) {
-      if (first + k * threads >= particles) continue;
-      found.trace += trace_of(tag[k], r[k]);
-      found.others |= Sum{bits_of(others[k].x)} | Sum{bits_of(others[k].y)};
-    }
-  }
-  return found;
-}
-
-// The sum over the threads of a block; only the first thread gets it.
-__device__ Sum sum_of_block(Sum mine) {
-  __shared__ Sum part[32];
-  for (int lane = 16; lane > 0; lane /= 2) mine += __shfl_down_sync(~0u, mine, lane);
-  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = mine;
-  __syncthreads();
-  if (threadIdx.x == 0)
-    for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) mine += part[warp];
-  return mine;
-}
-
-__device__ void end_writing(const HostWork& work, Sum mine) {
-  const Sum sum = sum_of_block(mine);
-  if (threadIdx.x == 0) atomicAdd(work.written, sum);
-}
-
-template <class Real>
-__device__ void compare_particles(const HostWork& work) {
-  const Found mine = look_at_particles<Real>(work.particles, work.compared);
-  const Sum sum = sum_of_block(mine.trace);
-  const int others = __syncthreads_or(mine.others != 0);
-  if (threadIdx.x != 0) return;
-  atomicAdd(&work.found->trace, sum);
-  if (others) work.found->others = 1;
-  if (blockIdx.x != 0) return;
-  *work.next_written = 0;
-  *work.next_found = {};
-}
-
 // One block per tile, a thread of each team per active cell. K - 8: extras that visit_any() keeps
 // in registers.
 template <int K, int Teams, int Threads, int BlocksPerMultiprocessor, Mode M>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Doubled s,
-                 const __grid_constant__ Draw d, const Buffers b,
+                 const __grid_constant__ Draw d, const LaunchArrays b,
                  const __grid_constant__ HostWork host, const Comparison former,
-                 const __grid_constant__ Part part) {
+                 const __grid_constant__ StripView part) {
   extern __shared__ float4 memory[];
   const TileMemory m(g, memory);
   __shared__ TileControl control;
@@ -585,7 +458,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   __syncthreads();
   wait_for_former_kernel();
   if (M == Mode::host && !same_traces(former)) {
-    if (tile_id == 0 && threadIdx.x == 0) tell(former, false, b.tally);
+    if (tile_id == 0 && threadIdx.x == 0) answer_host(former, false, b.counts);
     return;
   }
   land_disks(g, d, b, m, control);
@@ -599,7 +472,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   const unsigned accepted = visit_cells<K, Teams>(g, s, d, tile_id, m, control);
 
   const int columns = control.bounds.size[0], rows = control.bounds.size[1];
-  for (Walk w(columns); w.row < rows; w.next()) {
+  for (CellsOfThread w(columns); w.row < rows; w.next()) {
     const int index = local_index(g, w.column, w.row);
     const Position* const p = m.tile + index;
     const int disks = min(static_cast<int>(m.count[index]), kSlots);
@@ -612,11 +485,11 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   atomicAdd(&control.accepted, accepted);
   __syncthreads();
   if (threadIdx.x == 0) {
-    Tally& tally = b.tally[M == Mode::host && host.compared > 0];
-    atomicAdd(&tally.trial_moves,
+    MoveCounts& counts = b.counts[M == Mode::host && host.compared > 0];
+    atomicAdd(&counts.trial_moves,
               static_cast<unsigned long long>(control.visits) * g.rounds * g.moves_per_cell);
-    atomicAdd(&tally.accepted_moves, static_cast<unsigned long long>(control.accepted));
-    if (M == Mode::host && tile_id == 0) tell(former, true, b.tally);
+    atomicAdd(&counts.accepted_moves, static_cast<unsigned long long>(control.accepted));
+    if (M == Mode::host && tile_id == 0) answer_host(former, true, b.counts);
   }
   if (M == Mode::host && host.compared)
     compare_particles<double>(host);
@@ -643,22 +516,14 @@ __global__ void write_kernel(const Geometry g, const HostWork host, const Planes
   end_writing(host, sum);
 }
 
-// A thread for every kCompared particles of a host program.
-template <class Real>
-__global__ void compare_kernel(const HostWork host) {
-  let_next_kernel_start();
-  wait_for_former_kernel();
-  compare_particles<Real>(host);
-}
-
 // A range of cells.
-struct Cells {
+struct CellRange {
   int first, end;
   __device__ int mine() const { return first + blockIdx.x * blockDim.x + threadIdx.x; }
 };
 
 // One thread per cell; the block's histogram is in shared memory.
-__global__ void histogram_kernel(const Geometry g, const Cells range, const ContactBins law,
+__global__ void histogram_kernel(const Geometry g, const CellRange range, const ContactBins law,
                                  const Planes cells, std::uint64_t* row_of_bins) {
   extern __shared__ std::uint32_t bins[];
   for (int i = threadIdx.x; i < law.bins; i += blockDim.x) bins[i] = 0;
@@ -681,7 +546,7 @@ __global__ void histogram_kernel(const Geometry g, const Cells range, const Cont
 }
 
 // One thread per cell; sums[block] in a fixed order.
-__global__ void bond_order_kernel(const Geometry g, const Cells range, const Planes cells,
+__global__ void bond_order_kernel(const Geometry g, const CellRange range, const Planes cells,
                                   float reach2, double2* sums) {
   __shared__ double2 part[kThreads];
   const int cell = range.mine();
@@ -709,4 +574,4 @@ __global__ void bond_order_kernel(const Geometry g, const Cells range, const Pla
 }
 
 }  // namespace
-}  // namespace manymove::hard_particles
+}  // namespace manymove::hard_particles::equal_disks

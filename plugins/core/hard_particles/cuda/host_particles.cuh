@@ -5,17 +5,17 @@
 #include <cstdint>
 
 #include "../../runtime/device.cuh"
-#include "../host_of_particles.h"
-#include "trace.cuh"
+#include "../host_particles.h"
+#include "block_sum.cuh"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 
 inline constexpr int kHostThreads = 256;
 
 // A thread for each cell.
 template <class Real>
 __global__ void write_kernel(const __grid_constant__ Geometry g,
-                             const __grid_constant__ HostFrame frame, const HostParticles host,
+                             const __grid_constant__ Frame frame, const HostParticles host,
                              const Sphere* spheres, const std::uint32_t* counts, Trace* trace,
                              const unsigned int* skip) {
   if (skip && *skip) return;
@@ -50,7 +50,7 @@ __global__ void compare_kernel(const HostParticles host, std::size_t particles, 
 class HostArrays {
  public:
   // Does nothing if `skip` is given and points at something else than 0.
-  void write(const State& state, const HostFrame& frame, const HostParticles& host,
+  void write(const State& state, const Frame& frame, const HostParticles& host,
              const Sphere* spheres, const std::uint32_t* counts, const unsigned int* skip,
              cudaStream_t stream) {
     if (trace_.size() == 0) {
@@ -90,4 +90,4 @@ class HostArrays {
   Event compared_;
 };
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

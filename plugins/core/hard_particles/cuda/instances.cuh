@@ -4,7 +4,7 @@
 
 #include "particles_kernels.cuh"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 namespace {
 
 template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce, int Threads,
@@ -40,4 +40,4 @@ KernelsOfLaw kernels_here(int dimensions) {
 }
 
 }  // namespace
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

@@ -9,7 +9,7 @@
 
 #include "../particles.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 
 // Tiles differ by a cell along each axis, and the time of a launch is that of the busiest
 // multiprocessor. On an empty GPU block b is on multiprocessor b % `multiprocessors`, so that some
@@ -49,4 +49,4 @@ std::vector<std::uint16_t> balanced_order(const Geometry& g, int tiles, int mult
   return order;
 }
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

@@ -8,7 +8,7 @@
 #include "schedule.h"
 #include "visit_particles.cuh"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 namespace {
 
 // What a block has in shared memory (shared_bytes() of schedule.h). The slots of the particles that
@@ -85,11 +85,12 @@ template <int D>
 struct OldCells {
   const Geometry& g;
   const Draw& d;
-  const Buffers& b;
+  const LaunchArrays& b;
   const TileBounds& bounds;
   CellOf<D> cell_of;
 
-  __device__ OldCells(const Geometry& g, const Draw& d, const Buffers& b, const TileBounds& bounds)
+  __device__ OldCells(const Geometry& g, const Draw& d, const LaunchArrays& b,
+                      const TileBounds& bounds)
       : g(g), d(d), b(b), bounds(bounds), cell_of(bounds.size[0] + 2, bounds.size[1] + 2) {}
   __device__ int number() const {
     return product<D>(bounds.size[0] + 2, bounds.size[1] + 2, bounds.size[2] + 2);
@@ -102,7 +103,7 @@ struct OldCells {
   __device__ Landing<D> land(const Sphere& p, int i) const {
     int at[3];
     cell_of(i, at);
-    return particles::land<D>(g, d, bounds, p, at);
+    return hard_particles::land<D>(g, d, bounds, p, at);
   }
   // Calls particle(sphere, i, slot) for every particle. A thread asks for several cells at once,
   // and for two particles of each, for the latency.
@@ -294,7 +295,7 @@ __device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
 // From the order of the particles to the writing back of a tile whose particles are in the places
 // of their cells in `spheres`, in shared memory or in the scratch.
 template <int D, Contact C, class V>
-__device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
+__device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& b,
                           const Schedule& schedule, TileControl& control, float4* spheres,
                           std::uint32_t* ids, const SharedTile<D, C>& m) {
   const TileBounds& bounds = control.bounds;
@@ -345,7 +346,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
     const std::uint32_t begin = m.first[index];
     std::uint32_t n = m.first[index + 1] - begin;
     if (n > static_cast<std::uint32_t>(g.slots)) {
-      b.tally->corrupt = 1;
+      b.counts->corrupt = 1;
       n = static_cast<std::uint32_t>(g.slots);
     }
     b.new_counts[to] = n;
@@ -366,7 +367,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const Buffers& b,
 template <int D, Contact C, class V, int Threads, int BlocksPerMultiprocessor>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
-                 const __grid_constant__ Draw d, const Buffers b, const Schedule schedule,
+                 const __grid_constant__ Draw d, const LaunchArrays b, const Schedule schedule,
                  const __grid_constant__ VolumeChoice choice) {
   extern __shared__ float4 memory[];
   __shared__ TileControl control;
@@ -469,9 +470,9 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   if (threadIdx.x == 0) {
     unsigned int visits = 0;
     for (int set = 0; set < 1 << D; ++set) visits += control.members[set];
-    atomicAdd(&b.tally->trial_moves,
+    atomicAdd(&b.counts->trial_moves,
               static_cast<unsigned long long>(visits) * g.rounds * g.moves_per_cell);
-    atomicAdd(&b.tally->accepted_moves, static_cast<unsigned long long>(control.accepted));
+    atomicAdd(&b.counts->accepted_moves, static_cast<unsigned long long>(control.accepted));
   }
 }
 
@@ -512,4 +513,4 @@ __global__ void histogram_kernel(const Geometry g, const Law law, const ContactB
 }
 
 }  // namespace
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

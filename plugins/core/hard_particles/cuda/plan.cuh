@@ -10,7 +10,7 @@
 #include "order.h"
 #include "schedule.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 
 struct Plan {
   CycleKernel kernel{};
@@ -67,4 +67,4 @@ inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occu
   return plan;
 }
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "row_diameters.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 namespace {
 
 constexpr int kThreads = 128;
@@ -48,4 +48,4 @@ void take_diameters(const StoredCells& cells, std::size_t number, double unit,
   check_launch();
 }
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

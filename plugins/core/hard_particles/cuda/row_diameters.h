@@ -5,7 +5,7 @@
 #include "../../runtime/device.cuh"
 #include "swaps.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 
 // Cells of local storage one after the other, each with `slots` slots.
 struct StoredCells {
@@ -26,4 +26,4 @@ void pack_diameters(const StoredCells& cells, std::size_t number, const double* 
 void take_diameters(const StoredCells& cells, std::size_t number, double unit,
                     const SwappedDiameters& of, cudaStream_t stream);
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

@@ -5,18 +5,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "../constant_pressure/volume.h"
 #include "../particles.h"
 #include "../state.h"
-#include "../constant_pressure/volume.h"
 
 struct float4;
 
-namespace manymove::hard_particles::particles {
-
-struct Tally {
-  unsigned long long trial_moves, accepted_moves;
-  unsigned int corrupt;
-};
+namespace manymove::hard_particles {
 
 // Global memory for tiles with more particles than fit into shared memory, in parts that blocks
 // lock for a cycle.
@@ -66,12 +61,12 @@ MM_HD bool for_host(const VolumeOutcomes& all, int outcome) {
 
 inline constexpr unsigned long long kNoRatio = 0x7ff0000000000000ull;
 
-struct Buffers {
+struct LaunchArrays {
   const Sphere* old_spheres;
   const std::uint32_t* old_counts;
   Sphere* new_spheres;
   std::uint32_t* new_counts;
-  Tally* tally;
+  MoveCounts* counts;
   Scratch scratch;
   const unsigned int* skip;  // null, or: do nothing if it points at something else than 0
   const Scale* scale;        // null, or: what the device has chosen instead of the arguments'
@@ -92,7 +87,7 @@ struct Schedule {
 
 // A kernel for each number of threads that visit a cell together.
 struct CycleKernel {
-  void (*run)(Geometry, Law, Draw, Buffers, Schedule, VolumeChoice);
+  void (*run)(Geometry, Law, Draw, LaunchArrays, Schedule, VolumeChoice);
   int lanes, most_threads;
   int list, moves;  // of a thread, as in Schedule
 };
@@ -137,4 +132,4 @@ inline std::size_t shared_bytes(const State& s, const Schedule& schedule) {
          (static_cast<std::size_t>(set_cells(g, s.dimensions())) << s.dimensions()) * 2;
 }
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

@@ -3,7 +3,7 @@
 
 #include "../../runtime/launch.cuh"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 namespace {
 
 constexpr int kLanes = 16;       // threads that look for the room of a swapper
@@ -30,7 +30,7 @@ __device__ void make_rounds(const Geometry& g, const SwapRules& rules, int tile,
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
         const int pair = first + 32 * k;
-        a[k].id = kNobody;
+        a[k].id = kNoParticle;
         if (pair >= pairs) continue;
         one[k] = pair < low ? pair : offset + 1 + pair - low;
         two[k] = swap_partner(offset, one[k], cells);
@@ -41,7 +41,7 @@ __device__ void make_rounds(const Geometry& g, const SwapRules& rules, int tile,
       }
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
-        if (a[k].id == kNobody || b[k].id == kNobody) continue;
+        if (a[k].id == kNoParticle || b[k].id == kNoParticle) continue;
         ++trials;
         if (!swaps(rules, a[k], b[k], of_a[k], of_b[k])) continue;
         diameters[one[k]] = of_b[k];
@@ -68,7 +68,7 @@ __device__ void make_rounds_in_registers(const Geometry& g, const SwapRules& rul
 #pragma unroll
   for (int e = 0; e < Each; ++e) {
     const int k = lane + 32 * e;
-    const bool is = k < cells && swappers[k].id != kNobody;
+    const bool is = k < cells && swappers[k].id != kNoParticle;
     room[e] = is ? swappers[k].room : 0;
     diameter[e] = is ? diameters[k] : 0;
     source[e] = k;
@@ -287,7 +287,7 @@ template <int D, int Threads, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks)
     swap_kernel(const __grid_constant__ Geometry g, const __grid_constant__ SwapRules rules,
                 const Sphere* spheres, const std::uint32_t* counts, const SwappedDiameters of,
-                unsigned long long* tally, int capacity) {
+                unsigned long long* sums, int capacity) {
   static_assert(kMostCells <= Threads);
   extern __shared__ float4 memory[];
   __shared__ Swapper swappers[kMostCells];
@@ -308,7 +308,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
     if (cells < 2) continue;
     for (int first = 0; first < cells; first += Threads / kLanes) {
       const int k = first + mine / kLanes;
-      Swapper swapper{1e30, kNobody};
+      Swapper swapper{1e30, kNoParticle};
       double diameter = 0;
       std::uint32_t who = 0;
       if (k < cells) {
@@ -388,8 +388,8 @@ __global__ void __launch_bounds__(Threads, Blocks)
     accepted += __shfl_down_sync(~0u, accepted, lane);
   }
   if (mine == 0) {
-    atomicAdd(tally, static_cast<unsigned long long>(trials));
-    atomicAdd(tally + 1, static_cast<unsigned long long>(accepted));
+    atomicAdd(sums, static_cast<unsigned long long>(trials));
+    atomicAdd(sums + 1, static_cast<unsigned long long>(accepted));
   }
 }
 
@@ -397,7 +397,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
 
 void swap_diameters(const State& s, const SwapRules& rules, const Sphere* spheres,
                     const std::uint32_t* counts, const SwappedDiameters& of,
-                    unsigned long long* tally, cudaStream_t stream) {
+                    unsigned long long* sums, cudaStream_t stream) {
   const Geometry g = s.local();
   const int tiles = s.tiles();
   int most = 1;  // cells of a set in a tile
@@ -415,7 +415,7 @@ void swap_diameters(const State& s, const SwapRules& rules, const Sphere* sphere
     allow_shared_memory(kernel, bytes, "shared memory for swap moves");
     launch_kernel(kernel, static_cast<unsigned>(tiles), static_cast<unsigned>(threads), bytes,
                   stream, !s.ranks && waits_for_former_kernel(kernel), g, rules, spheres, counts,
-                  of, tally, capacity);
+                  of, sums, capacity);
   };
   if (s.dimensions() == 2)
     launch(&swap_kernel<2, 512, 2>, 512);
@@ -427,4 +427,4 @@ void swap_diameters(const State& s, const SwapRules& rules, const Sphere* sphere
     launch(&swap_kernel<3, 1024, 1>, 1024);
 }
 
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

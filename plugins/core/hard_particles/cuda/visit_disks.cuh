@@ -6,7 +6,7 @@
 
 #include "../equal_disks.h"
 
-namespace manymove::hard_particles {
+namespace manymove::hard_particles::equal_disks {
 
 inline constexpr int kExtras = 4;  // of the neighbors, at most
 
@@ -76,7 +76,7 @@ MM_HD int least_of(int a, int b) { return a < b ? a : b; }
 MM_HD int least_of(int a, int b, int c) { return least_of(least_of(a, b), c); }
 
 // A cell of a list and the random words of its first four moves.
-struct Visit {
+struct CellVisit {
   std::uint32_t entry, where, word[4];
   int odd;  // whether its column is
 };
@@ -107,7 +107,7 @@ MM_HD void find_extras(const Doubled& s, const Neighbor* near, int plane, std::u
 // extras, n_m a multiple of 4, and adds to the accepted moves; or does nothing and returns false.
 template <int K, bool Mixed>
 MM_HD bool visit_by_estimates(const Geometry& g, const Doubled& s, std::uint64_t cycle, int round,
-                              const Place& at, Visit& visit, const Extras& extras,
+                              const Place& at, CellVisit& visit, const Extras& extras,
                               float& accepted) {
   float x[K], y[K], c[K];  // c = |r_j|^2 + lift
   const char* const here = reinterpret_cast<const char*>(at.slot);
@@ -140,6 +140,7 @@ MM_HD bool visit_by_estimates(const Geometry& g, const Doubled& s, std::uint64_t
   };
   Position p = load(first, -kShift), q{};  // p: less kShift
   if (Mixed) q = load(1 - first, 0);
+  // The least |t| of all trials; if it is within the error of t, nothing of this visit counts.
   float least = kEmpty, moved = 0;
   for (int made = 0;;) {
     MM_UNROLL
@@ -152,6 +153,8 @@ MM_HD bool visit_by_estimates(const Geometry& g, const Doubled& s, std::uint64_t
       const auto term = [&](int k) {
         return static_cast<int>(bits_of(fast_fma(-x[k], a, fast_fma(-y[k], b, c[k]))));
       };
+      // c_j - 2 r_j . r' = |r_j - r'|^2 - |r'|^2 + lift; the least of these decides, by
+      // t = 4 (min_j |r_j - r'|^2 - d^2).
       // Integers, because an instruction finds the least of three; two chains, for the latency.
       int even = least_of(term(0), term(1), term(2)), odd_one = least_of(term(3), term(4), term(5));
       MM_UNROLL
@@ -164,10 +167,14 @@ MM_HD bool visit_by_estimates(const Geometry& g, const Doubled& s, std::uint64_t
       float t = fast_fma(4.0f, as_float(static_cast<std::uint32_t>(nearest_one)),
                          fast_fma(a, a, fast_fma(b, b, -s.beyond)));
       if (Mixed) {
+        // Also of the other disk of the cell, whose coordinates are doubled: |2 r' - 2 q|^2 - 4
+        // d^2.
         const float u = a - q.x, v = b - q.y;
         t = min_of(t, fast_fma(u, u, fast_fma(v, v, -s.contact)));
       }
       least = min_of(least, abs_of(t));
+      // 0 <= 2 x', 2 y' < 4 H as comparisons of bits, because those of negative floats are larger
+      // (the disk stays in the cell); and no overlap, t > 0.
       if (bits_of(a) < s.edge[0] && bits_of(b) < s.edge[1] && t > 0) {
         p = {a - kShift, b - kShift};
         moved += 1.0f;
@@ -191,4 +198,4 @@ MM_HD bool visit_by_estimates(const Geometry& g, const Doubled& s, std::uint64_t
   return true;
 }
 
-}  // namespace manymove::hard_particles
+}  // namespace manymove::hard_particles::equal_disks

@@ -4,7 +4,7 @@
 
 #include "../particles.h"
 
-namespace manymove::hard_particles::particles {
+namespace manymove::hard_particles {
 namespace {
 
 // A tile in local storage.
@@ -311,12 +311,14 @@ struct Visit {
           take(near[k], x, y, z, gap);
           even = fminf(even, term(x, y, z, gap));
         }
+        // min_j (|d_j - u|^2 - sigma_j^2) = min_j (gap_j - 2 d_j . u) + |u|^2 (section 1.3).
         const float least = fminf(even, odd) + squared_length<D>(to);
         bool free = least > sure, overlaps = least < -margin;
         if (Lanes > 1) {
           free = (__ballot_sync(kWarp, !free) & group) == 0;
           overlaps = (__ballot_sync(kWarp, overlaps) & group) != 0;
         }
+        // Undecided: some |d_j - u|^2 - sigma_j^2 is within the error of the estimate.
         if (inside && !free && !overlaps) {
           const float4 r = make_float4(p.x + to[0], p.y + to[1], p.z + to[2], 0.0f);
           free = exactly_free(tile, self, r, cell, list, listed, room);
@@ -353,4 +355,4 @@ struct Visit {
 };
 
 }  // namespace
-}  // namespace manymove::hard_particles::particles
+}  // namespace manymove::hard_particles

@@ -4,7 +4,7 @@
 // Lists are built by all ranks in the same steps, a number of steps apart that follows from how far
 // particles came before and, shortly before the end, from how far they have come by then: no rank
 // asks in between. If a particle did come too far, all ranks return to the state of the last build
-// and take fewer steps, or to the state after it in which velocities or the course of values were
+// and take fewer steps, or to the state after it in which velocities or the series of values were
 // changed, and build there; forces never come from lists in which a neighbor is missing.
 //
 // A rank's outer particles, those with ghosts among their neighbors or with copies elsewhere, come
@@ -66,7 +66,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
       s_.ghosts = s_.outer = s_.near = s_.slots_left = 0;
       set_clock(clock);
       set_tilt(step_);
-      tally_ = {};
+      energy_and_virial_ = {};
       lists_hold_ = changed_ = false;
       s_.now = 0;
       c_.report.forget();
@@ -182,7 +182,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
       look_at_laws();
     });
   }
-  void course_changes() override { changed_ = true; }
+  void parameters_change() override { changed_ = true; }
   // Which kernels serve.
   void look_at_laws() {
     plain_ = is_plain_with(s_.links.specials > 0, extra_of(settings_) == Extra::shear);
@@ -222,9 +222,10 @@ class DistributedEngine final : OnDevice, public EngineBase {
     frame_.box.tilt[0] = tilt(step_);
     const int blocks = blocks_of(0, s_.count);
     const auto wait = [this] { c_.streams.finish("download"); };
-    tally_ = tally_of(blocks, s_.partial.data(), total_, c_.streams.main, wait);
+    energy_and_virial_ =
+        energy_and_virial_of(blocks, s_.partial.data(), total_, c_.streams.main, wait);
     if (bonded_.wanted() && s_.links.bonds > 0 && s_.count > 0)
-      bonded_.add_to(tally_, blocks, c_.streams.main, wait);
+      bonded_.add_to(energy_and_virial_, blocks, c_.streams.main, wait);
     look_at_bonds();
   }
 
@@ -368,7 +369,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   // Whether no rank's lists expired before `step`, or at it if no build follows. If one's did, all
   // are back at the last build, and the next one comes in time; or they are back at step_ without
-  // lists, if velocities or the course were changed there after the last build. If a
+  // lists, if velocities or the series were changed there after the last build. If a
   // partner was missing, they are at the last build without lists. again_ is the first step that is
   // repeated.
   bool vote(std::int64_t step, bool before_build, bool& stop) {
@@ -581,7 +582,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   DeviceBuffer<double> total_{kTallies};
   double all_ = 0;  // particles of all ranks
   bool plain_ = true, lists_hold_ = false;
-  bool changed_ = false;      // velocities or the course, since the last build
+  bool changed_ = false;      // velocities or the series, since the last build
   bool keeps_start_ = false;  // start_ is that of step_
   StartState<P> start_;
   bool migrated_ = false;                  // who leaves for the next build has

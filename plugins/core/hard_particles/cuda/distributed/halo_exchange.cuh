@@ -110,7 +110,7 @@ class HaloExchange {
     event.record(work_);
   }
   // Waits for all that is enqueued. To be called before CUDA waits for it, as in a download: CUDA
-  // does not hear that another rank has failed.
+  // does not know that another rank has failed.
   void finish() {
     guarded([&] {
       wait_(work_, "cycle");

@@ -1,0 +1,398 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command `python -m benchmarks`, for the root of the repository."""
+
+from __future__ import annotations
+
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.texts import TEXTS
+from manymove.cli import options as cli
+from manymove.cli.bench import new_file
+from manymove.cli.options import gathered, help_without_command
+from manymove.jobs import errors
+
+app = typer.Typer(
+    help="Measure the speed of each algorithm, of its variants and of other programs.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.callback(invoke_without_command=True)(help_without_command)
+command = partial(cli.command, texts=TEXTS)
+# Names of options, and those of the arguments of the benchmarks.
+PLURALS = {
+    "precision": "precisions",
+    "density": "densities",
+    "cutoff": "cutoffs",
+    "skin": "skins",
+    "pair": "pairs",
+}
+
+
+def _of_all(
+    repeats: int = 3,
+    seconds: float = 1.0,
+    seed: int = 1,
+    json_file: Annotated[Path | None, new_file("json", TEXTS)] = None,
+    plot_file: Annotated[Path | None, new_file("plot", TEXTS)] = None,
+) -> None:
+    """The options that all benchmarks have."""
+
+
+def _plural(options: dict[str, Any]) -> dict[str, Any]:
+    return {PLURALS.get(name, name): value for name, value in options.items()}
+
+
+def _alone(name: str) -> None:
+    from manymove.jobs.world import require_one_process
+
+    require_one_process(f"python -m benchmarks {name}", "it starts its own processes")
+
+
+def _timed(part: str, options: dict[str, Any], module: str | None = None) -> int:
+    """Run a benchmark, and draw our fastest variant and the peers at each size."""
+    from benchmarks import suite
+    from manymove.jobs import figures
+
+    _alone(part)
+    plot_file = options.pop("plot_file")
+    if plot_file is not None:
+        figures.need_matplotlib()
+    results = import_module(f"benchmarks.{module or part}").run(**options)["results"]
+    if plot_file is not None:
+        suite.plot(plot_file, suite.summarize(suite.PARTS[part], results))
+    return 0
+
+
+def _timed_on_ranks(part: str, options: dict[str, Any]) -> int:
+    """Run the benchmark of disks or spheres, under mpirun that of the ranks that share them."""
+    from benchmarks import ranks as on_ranks
+    from manymove.jobs.world import World
+
+    world = World.connect()
+    ranks, weak, threads = options.pop("ranks"), options.pop("weak"), options["threads"]
+    if world.size == 1 and not ranks and not weak:
+        return _timed(part, options, "disks")
+    unknown = [options.pop(name, None) for name in ("plot_file", "decorrelation", "mixture_ratio")]
+    if any(unknown) or len(threads or ()) > 1:
+        raise ValueError(
+            "--ranks and --weak go with one number of --threads, of each rank, without --plot, "
+            "--decorrelation and --mixture-ratio"
+        )
+    options |= {"threads": threads and threads[0], "sizes": options["sizes"] or (1048576,)}
+    on_ranks.disks(world, ranks=ranks or (1, world.size), weak=weak, **options)
+    return 0
+
+
+@command(app, None, _of_all)
+def disks(
+    sizes: tuple[int, ...] | None = None,
+    packing_fraction: float = 0.698,
+    device: str = "auto",
+    threads: tuple[int, ...] | None = None,
+    ranks: tuple[int, ...] | None = None,
+    weak: bool = False,
+    max_displacement: float | None = None,
+    moves_per_cell: int | None = None,
+    equilibrate: int = 200,
+    decorrelation: int = 0,
+    **common: Any,
+) -> int:
+    """Time hard disks: trial moves per second.
+
+    HOOMD-blue's HPMC is timed as well if it is installed. Under mpirun the ranks share the disks,
+    and --threads is the number of threads of each rank.
+
+    Examples:
+      python -m benchmarks disks --sizes 4096,65536 --threads 1,2
+      mpirun -n 4 python -m benchmarks disks --ranks 1,2,4 --weak --sizes 1048576
+    """
+    return _timed_on_ranks("disks", gathered(locals()))
+
+
+@command(app, None, _of_all)
+def spheres(
+    sizes: tuple[int, ...] | None = None,
+    packing_fraction: float = 0.5,
+    device: str = "auto",
+    threads: tuple[int, ...] | None = None,
+    ranks: tuple[int, ...] | None = None,
+    weak: bool = False,
+    max_displacement: float | None = None,
+    moves_per_cell: int | None = None,
+    equilibrate: int = 200,
+    decorrelation: int = 0,
+    mixture_ratio: float | None = None,
+    **common: Any,
+) -> int:
+    """Time hard spheres: trial moves per second.
+
+    HOOMD-blue's HPMC is timed as well if it is installed, with several numbers of moves per step.
+    Under mpirun the ranks share the spheres, and --threads is the number of threads of each rank.
+
+    Examples:
+      python -m benchmarks spheres --sizes 4096,65536 --threads 1,2
+      python -m benchmarks spheres --device cuda --decorrelation 2000 --json spheres.json
+      python -m benchmarks spheres --device cuda --mixture-ratio 0.714
+    """
+    options = gathered(locals())
+    from manymove.hard_particles.spheres import HardSpheres
+
+    return _timed_on_ranks("spheres", options | {"kind": HardSpheres})
+
+
+@command(app, None, _of_all)
+def hoomd(
+    spheres: bool = False,
+    sizes: tuple[int, ...] | None = None,
+    packing_fraction: float | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    max_displacement: float | None = None,
+    equilibrate: int = 200,
+    decorrelation: int = 0,
+    **common: Any,
+) -> int:
+    """Time hard disks or hard spheres in HOOMD-blue.
+
+    The component, the updater in Python and HPMC are timed on one rank.
+
+    Examples:
+      python -m benchmarks hoomd --sizes 16384 --threads 1
+      python -m benchmarks hoomd --spheres --device cuda --json hoomd.json --plot hoomd.png
+    """
+    return _timed("hoomd", gathered(locals()), "disks_hoomd")
+
+
+@command(app, None, _of_all)
+def adsorption(
+    context: typer.Context,
+    framework: str = "MFI",
+    adsorbate: str = "methane",
+    molecules: tuple[int, ...] = (32, 128),
+    methods: tuple[str, ...] = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj"),
+    proposals: tuple[int, ...] = (64,),
+    systems: int | None = None,
+    interpolation: str = "cubic",
+    grid_spacing: float | None = None,
+    precision: str = "mixed",
+    device: str = "auto",
+    cpu: bool = False,
+    threads: int | None = None,
+    raspa: bool = True,
+    ranks: tuple[int, ...] | None = None,
+    weak: bool = False,
+    equilibrate: int = 2000,
+    temperature: float = 300.0,
+    fugacity: float | None = None,
+    exchange: float = 0.5,
+    reinsertion: float = 0.0,
+    trial_positions: tuple[int, ...] = (1,),
+    trial_orientations: tuple[int, ...] = (1,),
+    merit: float | None = None,
+    **common: Any,
+) -> int:
+    """Time adsorption: steps per second and precision.
+
+    The precision is 1 / (variance x seconds) of each method. Under mpirun the ranks divide the
+    systems of one method, and steps per second are measured. With --fugacity the systems are open,
+    and the table has 1 / (variance x seconds) of the plain mean of the loading and of the estimator
+    that uses all trials. --merit also measures gRASPA, if the environment variable MANYMOVE_GRASPA
+    is the path of its program, and RASPA3, if raspalib is installed.
+
+    Examples:
+      python -m benchmarks adsorption --molecules 32 --methods metropolis,mdp
+      python -m benchmarks adsorption --adsorbate CO2 --methods plj --molecules 60 --fugacity 1
+      mpirun -n 4 python -m benchmarks adsorption --methods mdp --ranks 1,2,4
+    """
+    options = gathered(locals())
+    from benchmarks import ranks as on_ranks
+    from manymove.jobs.world import World
+
+    world = World.connect()
+    del options["ranks"], options["weak"], options["context"]
+
+    def is_given(name: str) -> bool:
+        return context.get_parameter_source(name).name == "COMMANDLINE"
+
+    if world.size == 1 and not ranks and not weak:
+        if fugacity is not None:
+            if not is_given("raspa"):
+                options["raspa"] = False
+            if not is_given("molecules"):
+                options["molecules"] = molecules[:1]
+        return _timed("adsorption", options)
+    for name in ("temperature", "exchange", "reinsertion", "raspa"):
+        if is_given(name) and options[name] is not False:
+            raise ValueError(f"--{name} cannot be combined with --ranks or --weak")
+    del options["methods"], options["raspa"], options["temperature"]
+    if max(*options.pop("trial_positions"), *options.pop("trial_orientations")) > 1 or (
+        fugacity is not None
+    ):
+        raise ValueError("--ranks and --weak time closed systems: leave out --fugacity")
+    del options["fugacity"], options["exchange"], options["reinsertion"]
+    if options.pop("merit") is not None:
+        raise ValueError("--merit needs --fugacity")
+    if options.pop("adsorbate") != "methane":
+        raise ValueError("--ranks and --weak time methane: leave out --adsorbate")
+    if options.pop("plot_file") or options.pop("cpu") or len(methods) > 1 or len(proposals) > 1:
+        raise ValueError(
+            "--ranks and --weak go with one of --methods and one of --proposals, without "
+            "--cpu and --plot"
+        )
+    options |= {"method": methods[0], "proposals": proposals[0]}
+    on_ranks.adsorption(world, ranks=ranks or (1, world.size), weak=weak, **options)
+    return 0
+
+
+@command(app, None, _of_all)
+def electrolyte(
+    sizes: tuple[int, ...] | None = None,
+    debye_length: float = 28.53,
+    diameter: float = 7.5,
+    device: str = "auto",
+    threads: tuple[int, ...] | None = None,
+    methods: tuple[str, ...] = ("brush",),
+    precision: tuple[str, ...] = ("mixed", "double"),
+    threads_per_particle: tuple[int, ...] | None = None,
+    equilibrate: int = 10,
+    **common: Any,
+) -> int:
+    """Time the 3:-1 electrolyte: seconds per sweep.
+
+    The table also has pair terms per second. Numbers of ions are multiples of 4.
+
+    Examples:
+      python -m benchmarks electrolyte --sizes 4096,16384 --precision mixed
+      python -m benchmarks electrolyte --device cpu --threads 1,2 --methods brush,serial
+    """
+    return _timed("electrolyte", _plural(gathered(locals())))
+
+
+@command(app, None, _of_all)
+def dpd(
+    sizes: tuple[int, ...] | None = None,
+    density: tuple[float, ...] | None = None,
+    cutoff: tuple[float, ...] = (1,),
+    timestep: float = 0.005,
+    skin: tuple[float, ...] = (0.3,),
+    weight_exponent: float = 1.0,
+    pair: tuple[str, ...] = ("dpd",),
+    shear: tuple[float, ...] = (0,),
+    device: str = "auto",
+    precision: tuple[str, ...] = ("mixed", "double"),
+    figure_11: bool = False,
+    ranks: tuple[int, ...] | None = None,
+    threads: tuple[int, ...] = (1,),
+    lammps: tuple[Path, ...] | None = None,
+    equilibrate: int = 1000,
+    seconds: float = 2.0,
+    **common: Any,
+) -> int:
+    """Time DPD: million particle-steps per second (MPS).
+
+    The peers are styles of LAMMPS and HOOMD-blue.
+
+    Examples:
+      python -m benchmarks dpd --pair dpd,dpd/tstat,dpd/ext,mdpd --sizes 24000 --skin 0.3,0.4
+      python -m benchmarks dpd --shear 0,0.1 --device cpu --ranks 1,2 --threads 1,2
+      python -m benchmarks dpd --figure-11 --device cuda --json figure_11.json
+    """
+    options = _plural(gathered(locals()))
+    from benchmarks import dpd
+
+    _alone("dpd")
+    del options["figure_11"]
+    if figure_11:
+        if sizes is not None or density is not None or cutoff != (1,):
+            raise ValueError("--figure-11 sets --sizes, --density and --cutoff")
+        options |= dpd.FIGURE_11
+    dpd.run(**options | {"lammps": lammps or ()})
+    return 0
+
+
+@command(app, None, _of_all)
+def scaling(
+    algorithms: tuple[str, ...] = (
+        "disks",
+        "spheres",
+        "dpd",
+        "bonded",
+        "electrolyte",
+        "tree",
+        "adsorption",
+    ),
+    ranks: tuple[int, ...] | None = None,
+    weak: bool = False,
+    strong: bool = False,
+    sizes: tuple[int, ...] | None = None,
+    device: str = "auto",
+    launcher: str | None = None,
+    transport: str = "auto",
+    limit: float = 3600.0,
+    read: tuple[Path, ...] | None = None,
+    **common: Any,
+) -> int:
+    """Time weak and strong scaling over GPUs or CPU ranks.
+
+    --sizes needs a single algorithm. It is the size of each rank with --weak, and that of all ranks
+    together with --strong. On GPUs the default of --ranks is 1,2,4,8, and measurements that need
+    more GPUs than the machine has are listed as not run.
+
+    Examples:
+      python -m benchmarks scaling --json scaling.json
+      python -m benchmarks scaling --algorithms disks,dpd --ranks 1,2 --weak
+      python -m benchmarks scaling --read scaling.json --plot scaling.png
+    """
+    options = gathered(locals())
+    from benchmarks import scaling
+
+    _alone("scaling")
+    if options.pop("read"):
+        scaling.read(read, options["plot_file"])
+    else:
+        scaling.run(**options | {"weak": weak or not strong, "strong": strong or not weak})
+    return 0
+
+
+@command(app, None, _of_all)
+def all_(
+    parts: tuple[str, ...] | None = None,
+    device: str = "auto",
+    limit: float = 600.0,
+    **common: Any,
+) -> int:
+    """Time everything, and every peer that is installed.
+
+    Each benchmark runs with its defaults; adsorbates use the linear grid, as in the records.
+
+    Examples:
+      python -m benchmarks all --json all.json --plot all.png
+      python -m benchmarks all --parts disks,dpd --limit 120
+    """
+    _alone("all")
+    import_module("benchmarks.suite").run(**gathered(locals()))
+    return 0
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command.
+
+    Returns:
+        the exit code: 0 if the command has finished, 2 after an error, which is printed in one
+        line, and 130 if it was interrupted.
+    """
+
+    def work() -> int:
+        try:
+            return app(arguments, prog_name="python -m benchmarks", standalone_mode=False) or 0
+        except typer.Abort:
+            raise KeyboardInterrupt from None
+
+    return errors.reported("benchmarks", work)

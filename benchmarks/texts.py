@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Help texts of the options of `python -m benchmarks`, as `manymove.cli.texts` has them."""
+
+from manymove.cli.texts import HELP
+
+SHARED = """
+diameter debye_length framework molecules temperature trial_positions trial_orientations
+reinsertion weight_exponent equilibrate timestep proposals systems interpolation
+grid_spacing precision seed device threads ranks sizes repeats seconds json
+"""
+TEXTS = {name: HELP[name] for name in SHARED.split()} | {
+    "disks.packing_fraction": "Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks.",
+    "spheres.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres.",
+    "adsorbate": "Adsorbate: methane (one site), CO2, N2, CH4, C2H6, H2O or He, which are rigid, "
+    "or ethane to n-hexane, which are flexible chains, with the force field TraPPE.",
+    "adsorption.molecules": "Numbers of molecules in a system, one variant for each. "
+    "With --fugacity there is one, 32 if it is not given.",
+    "dpd.cutoff": "Cutoff radius in reduced units.",
+    "adsorption.trial_positions": "Numbers of positions that an insertion "
+    "tries, one variant for each.",
+    "adsorption.trial_orientations": "Numbers of orientations at each position, "
+    "one variant for each.",
+    "fugacity": "Fugacity of open systems in bar (default closed systems).",
+    "merit": "Time in seconds for which gRASPA and RASPA3 measure the same open system (default "
+    "not run).",
+    "exchange": "Share of insertions and deletions among the steps of open systems.",
+    "dpd.density": "Number density N / V in reduced units (default 3; 6.1 for mdpd).",
+    "adsorption.equilibrate": "Length of the equilibration in steps.",
+    "dpd.equilibrate": "Length of the equilibration in steps.",
+    "disks.max_displacement": "Maximum trial displacement along each axis, in diameters "
+    "(default 0.16).",
+    "hoomd.max_displacement": "Maximum trial displacement along each axis, in diameters "
+    "(default 0.16 of disks, 0.12 of spheres).",
+    "spheres.max_displacement": "Maximum trial displacement along each axis, in diameters "
+    "(default 0.12).",
+    "disks.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4).",
+    "spheres.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 8).",
+    "adsorption.systems": "Number of independent systems (default enough for the device).",
+    "adsorption.seed": "Seed of the random number generator; rank k adds k.",
+    "dpd.device": "Device: auto, cpu or cuda.",
+    "scaling.device": "Device: auto, cpu or cuda.",
+    "electrolyte.device": "Device: auto, cpu, cuda or cuda:<index>; cuda:0,1 shares one "
+    "chain between two GPUs.",
+    "disks.threads": "Numbers of CPU threads, one variant for each (default all cores).",
+    "spheres.threads": "Numbers of CPU threads, one variant for each (default all cores).",
+    "electrolyte.threads": "Numbers of CPU threads, one variant for each (default all cores).",
+    "dpd.threads": "Numbers of CPU threads of one rank, one variant for each.",
+    "disks.ranks": "Numbers of MPI ranks (default 1 and all of mpirun).",
+    "spheres.ranks": "Numbers of MPI ranks (default 1 and all of mpirun).",
+    "adsorption.ranks": "Numbers of MPI ranks (default 1 and all of mpirun).",
+    "dpd.ranks": "Numbers of MPI ranks on the CPU (default all cores).",
+    "scaling.ranks": "Numbers of MPI ranks (default powers of two up to the number of cores, "
+    "or 1,2,4,8 GPUs).",
+    "electrolyte.sizes": "Numbers of ions N (default depends on the device).",
+    "scaling.sizes": "Numbers of particles N (default depends on the algorithm and the device).",
+    "methods": "Methods to time; metropolis is the serial reference.",
+    "electrolyte.methods": "Methods to time: brush, tree, reduction and serial.",
+    "parts": "Benchmarks to run: disks, spheres, hoomd, dpd, electrolyte and adsorption (default "
+    "all).",
+    "hoomd.spheres": "Time hard spheres instead of hard disks.",
+    "hoomd.packing_fraction": "Packing fraction (default 0.698 of disks, 0.5 of spheres).",
+    "skin": "Skin of the neighbor list in reduced units; each variant uses the fastest given.",
+    "shear": "Rates of shear by fix deform in reduced units; 0 is the fluid at rest (default 0).",
+    "pair": "Pair styles to time: dpd, dpd/tstat, dpd/ext and mdpd, the many-body liquid of "
+    "Warren. LAMMPS' styles of the same names are timed for comparison. dpd/tstat has no "
+    "repulsion: it starts from the liquid of dpd, which becomes an ideal gas in the run.",
+    "figure_11": "Use the densities, cutoffs and sizes of Figure 11 of the paper.",
+    "threads_per_particle": "Number of GPU threads per trial move, eta (default chosen from N).",
+    "cpu": "Time the CPU engine as well as the GPU engine.",
+    "raspa": "Time RASPA3 as well, if raspalib is installed; not with --fugacity.",
+    "lammps": "LAMMPS executables whose styles for GPUs, such as dpd/kk, are timed as well "
+    "(default none).",
+    "launcher": "Launcher of MPI processes (default mpiexec).",
+    "transport": "Transport of run_style manymove/verlet: auto, peer, shared, nccl, mpi or host.",
+    "weak": "Weak scaling: the size is that of each rank.",
+    "strong": "Strong scaling: the size is that of all ranks together.",
+    "limit": "Time limit of a benchmark in seconds, after which the rest is left out.",
+    "disks.decorrelation": "Length of a run for the autocorrelation time of psi_6 in sweeps; "
+    "0 for none.",
+    "hoomd.decorrelation": "Length of a run for the autocorrelation time of psi_6 of disks, "
+    "or of the longest density modes of spheres, in sweeps; 0 for none.",
+    "spheres.decorrelation": "Length of a run for the autocorrelation time of the longest "
+    "density modes in sweeps; 0 for none.",
+    "mixture_ratio": "Ratio of the two diameters of an equimolar mixture that is also timed "
+    "(default no mixture).",
+    "plot": "Path of a new picture of the results (default none).",
+    "read": "JSON files of earlier results to show instead of a measurement (default none).",
+    "algorithms": "Algorithms to time: disks, spheres, dpd, bonded (DPD of chains of ten "
+    "particles), electrolyte, tree (electrolytes with `--methods tree`), adsorption or component "
+    "(hard disks in HOOMD-blue).",
+}

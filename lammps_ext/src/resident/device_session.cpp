@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "resident/device_session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "atom.h"
+#include "comm.h"
+#include "core/dpd/packed_image.h"
+#include "core/runtime/digest.h"
+#include "domain.h"
+#include "error.h"
+#include "timer.h"
+#include "update.h"
+
+using namespace LAMMPS_NS;
+using manymove::Digest;
+using manymove::dpd::HostArrays;
+
+namespace {
+
+thread_local Timer* asked_timer = nullptr;
+
+bool time_is_up() {
+  return asked_timer->has_timeout() &&
+         (asked_timer->is_timeout() || asked_timer->get_timeout_remain() <= 0);
+}
+
+}  // namespace
+
+DeviceSession::DeviceSession(LAMMPS* lmp, ScriptTranslation& script, const DeviceWishes& wishes)
+    : DevicePhase(lmp, wishes), script_(script) {
+  make_engine();
+}
+
+void DeviceSession::make_engine() {
+  if (engine_) earlier_ = counters();
+  engine_.reset();
+  time_step_ = update->dt;
+  guarded([&] { engine_ = engine_of(script_.settings()); });
+  drops_.assign(engine_->temperature_drops().size(), 0.0);
+}
+
+HostArrays DeviceSession::arrays_with_images() {
+  image_.resize(static_cast<std::size_t>(atom->nlocal));
+  HostArrays arrays = DevicePhase::arrays();
+  arrays.image = reinterpret_cast<int (*)[3]>(image_.data());
+  return arrays;
+}
+
+void DeviceSession::renew() {
+  make_engine();
+  upload();
+}
+
+void DeviceSession::upload() {
+  bool changed = false;
+  guarded([&] { changed = script_.has_new_classes(communicator_); });
+  if (changed || update->dt != time_step_) make_engine();
+  guarded([&] {
+    script_.read_particles(communicator_);
+    HostArrays from = arrays_with_images();
+    for (int i = 0; i < atom->nlocal; ++i) image_[i] = manymove::dpd::unpack_image(atom->image[i]);
+    std::vector<double> relative;
+    if (script_.shearing().rate() != 0) {
+      relative = relative_velocities();
+      from.velocity = reinterpret_cast<double (*)[3]>(relative.data());
+      convert_images(update->ntimestep, 1);
+    }
+    std::vector<std::array<double, 3>> force;
+    if (script_.forces().has_body_forces()) {
+      if (body_.empty()) find_body_forces();
+      force = body_;
+      for (int i = 0; i < atom->nlocal; ++i)
+        for (int a = 0; a < 3; ++a) force[i][a] = atom->f[i][a] - body_[i][a];
+      from.force = reinterpret_cast<double (*)[3]>(force.data());
+    }
+    body_.clear();
+    engine_->upload(from, script_.topology(), {update->ntimestep, script_.draw()});
+    if (script_.thermostat().present()) engine_->set_thermostat(script_.thermostat().state());
+  });
+}
+
+bigint DeviceSession::advance(bigint stop) {
+  asked_timer = timer;
+  bool due = false;  // the engine leaves the changes of velocities at its last step to the caller
+  while (engine_->step() < stop && !timer->is_timeout()) {
+    const bool varies = script_.has_series();
+    const bigint first = engine_->step(),
+                 last = varies ? std::min(stop, first + script_.series_length()) : stop;
+    manymove::dpd::ParameterSeries series;
+    if (varies) series = script_.series(first, last);
+    guarded([&] {
+      if (due) engine_->change_velocities();  // with the targets of the series before
+      engine_->set_parameter_series(std::move(series));
+      engine_->advance(last - first, &time_is_up);
+    });
+    if (engine_->step() < last) {
+      script_.readapt(engine_->step());
+      break;
+    }
+    due = true;
+  }
+  if (engine_->step() < stop && !timer->is_timeout()) {
+    error->warning(FLERR, "Wall time limit reached");
+    timer->force_timeout();
+  }
+  warn_of_stretched_bonds();
+  count_drops();
+  if (script_.thermostat().present()) script_.thermostat().set_state(engine_->thermostat());
+  return engine_->step();
+}
+
+void DeviceSession::change_velocities(unsigned what) {
+  guarded([&] { engine_->change_velocities(); });
+  count_drops();
+  if (what & kVelocities) download(kVelocities);
+}
+
+// What the engine's thermostats did since the last time.
+void DeviceSession::count_drops() {
+  std::vector<double> more = engine_->temperature_drops();
+  for (std::size_t k = 0; k < more.size(); ++k) more[k] -= drops_[k];
+  drops_ = engine_->temperature_drops();
+  script_.velocities().count_drops(more);
+}
+
+// LAMMPS' own style warns in each step.
+void DeviceSession::warn_of_stretched_bonds() {
+  const std::uint32_t tag = engine_->energy_and_virial().stretched;
+  if (tag == 0 || std::exchange(warned_, true) || comm->me != 0) return;
+  error->warning(FLERR,
+                 "Run style manymove/verlet: FENE bond too long before step {}: a bond of atom {}",
+                 engine_->step(), tag);
+}
+
+std::vector<double> DeviceSession::relative_velocities() const {
+  const auto n = static_cast<std::size_t>(atom->nlocal);
+  std::vector<double> velocity(3 * n);
+  if (n > 0) std::copy_n(atom->v[0], 3 * n, velocity.begin());
+  for (std::size_t i = 0; i < n; ++i)
+    velocity[3 * i] -= script_.shearing().rate() * (atom->x[i][1] - domain->boxlo[1]);
+  return velocity;
+}
+
+// A position is the same in boxes whose tilts differ by n periods if its images along x differ by n
+// times its image along y.
+void DeviceSession::convert_images(bigint step, int sign) {
+  const double period = domain->prd[0], periods = (domain->xy - engine_->tilt(step)) / period,
+               of_step = script_.shearing().rate() * domain->prd[1] * update->dt / period;
+  const double whole = std::round(periods);
+  if (std::fabs(periods - whole) > 1e-6 + 1.01 * std::fabs(of_step))
+    throw std::runtime_error("fix deform does not shear the box at a constant rate");
+  for (int i = 0; i < atom->nlocal; ++i)
+    image_[i][0] += sign * static_cast<int>(whole) * image_[i][1];
+}
+
+// Velocities under shear need the positions.
+void DeviceSession::download(unsigned what) {
+  if (script_.shearing().rate() != 0 && (what & kVelocities)) what |= kPositions;
+  download_again(what);
+}
+void DeviceSession::download_again(unsigned what) {
+  const bool sheared = script_.shearing().rate() != 0;
+  guarded([&] {
+    HostArrays to = arrays_with_images();
+    if (!(what & kVelocities)) to.velocity = nullptr;
+    if (!(what & kForces)) to.force = nullptr;
+    if (!(what & kPositions)) to.position = nullptr, to.image = nullptr;
+    engine_->download(to);
+    if (sheared && (what & kPositions)) convert_images(engine_->step(), -1);
+  });
+  for (int i = 0; sheared && (what & kVelocities) && i < atom->nlocal; ++i)
+    atom->v[i][0] += script_.shearing().rate() * (atom->x[i][1] - domain->boxlo[1]);
+  if (!(what & kPositions)) return;
+  for (int i = 0; i < atom->nlocal; ++i)
+    atom->image[i] = manymove::dpd::pack_image<imageint>(image_[i]);
+}
+
+void DeviceSession::set_origins() {
+  guarded([&] {
+    script_.read_tags();
+    engine_->set_origins(atom->nlocal, script_.tags().data());
+  });
+}
+
+// ---- what others change ----
+
+std::uint64_t DeviceSession::fingerprint_of_velocities() const {
+  Digest digest;
+  digest.add(atom->v[0], 3 * static_cast<std::size_t>(atom->nlocal) * sizeof(double));
+  return digest.value();
+}
+
+std::uint64_t DeviceSession::fingerprint_of_others() const {
+  const auto n = static_cast<std::size_t>(atom->nlocal);
+  Digest digest;
+  digest.add(atom->x[0], 3 * n * sizeof(double));
+  digest.add(atom->f[0], 3 * n * sizeof(double));
+  digest.add(atom->image, n * sizeof(imageint));
+  digest.add(atom->tag, n * sizeof(tagint));
+  digest.add(atom->type, n * sizeof(int));
+  digest.add(atom->mask, n * sizeof(int));
+  digest.add(&update->dt, sizeof(double));
+  return digest.value();
+}
+
+void DeviceSession::remember(unsigned what) {
+  only_velocities_ = what != kEverything;
+  velocities_ = fingerprint_of_velocities();
+  if (only_velocities_) return;
+  others_ = fingerprint_of_others();
+  if (script_.forces().has_body_forces()) find_body_forces();
+}
+
+void DeviceSession::find_body_forces() {
+  script_.forces().evaluate();
+  body_.resize(static_cast<std::size_t>(atom->nlocal));
+  for (int i = 0; i < atom->nlocal; ++i) script_.forces().body_force(i, body_[i].data());
+}
+
+void DeviceSession::accept_changes() {
+  std::int64_t changed[2] = {!only_velocities_ && fingerprint_of_others() != others_,
+                             fingerprint_of_velocities() != velocities_};
+  guarded([&] { communicator_.maximum(changed, 2); });
+  if (changed[0])
+    upload();
+  else if (changed[1])
+    guarded([&] {
+      std::vector<double> relative;
+      auto* velocity = reinterpret_cast<const double (*)[3]>(atom->v[0]);
+      if (script_.shearing().rate() != 0) {
+        relative = relative_velocities();
+        velocity = reinterpret_cast<const double (*)[3]>(relative.data());
+      }
+      engine_->set_velocities(atom->nlocal, script_.tags().data(), velocity);
+    });
+  body_.clear();
+}
+
+manymove::dpd::EngineCounters DeviceSession::counters() const {
+  manymove::dpd::EngineCounters counters = engine_->counters();
+  counters.steps += earlier_.steps;
+  counters.builds += earlier_.builds;
+  counters.intervals += earlier_.intervals;
+  return counters;
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The particles of LAMMPS in an engine: uploaded from the arrays of LAMMPS, and downloaded when
+// these arrays are read. What the engine cannot do is an error of LAMMPS.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/dpd/engine.h"
+#include "resident/device_phase.h"
+#include "translation/script_translation.h"
+
+namespace LAMMPS_NS {
+
+class DeviceSession : private DevicePhase {
+ public:
+  DeviceSession(class LAMMPS* lmp, ScriptTranslation& script, const DeviceWishes& wishes);
+
+  std::string transport() const { return engine_->transport(); }
+  manymove::dpd::EnergyAndVirial energy_and_virial() const { return engine_->energy_and_virial(); }
+
+  // Gives the host's arrays of the present step to the engine.
+  void upload();
+  // The same after coefficients have changed.
+  void renew();
+  // Returns the step that was reached; before `stop` if LAMMPS' timer has run out.
+  bigint advance(bigint stop);
+  // Makes the engine's changes of velocities at the end of the present step, of which the host has
+  // the arrays `what`.
+  void change_velocities(unsigned what);
+  // Some of ReadArrays; forces are those of pairs and bonds alone.
+  void download(unsigned what);
+  // The same where the positions of the arrays are still those of the step.
+  void download_again(unsigned what);
+
+  // The host's atoms are on other ranks now, or in another order.
+  void set_origins();
+
+  // remember() is called before others act on the host's arrays, of which `what` is current, and
+  // accept_changes() afterwards, which gives the engine what has changed. Unless all arrays are
+  // current, only velocities may change.
+  void remember(unsigned what);
+  void accept_changes();
+
+  manymove::dpd::EngineCounters counters() const;
+
+ private:
+  std::uint64_t fingerprint_of_velocities() const;
+  std::uint64_t fingerprint_of_others() const;
+  void make_engine();
+  void find_body_forces();
+  // Under shear: velocities of the atoms relative to the flow. convert_images() replaces images in
+  // LAMMPS' box by those in the engine's box, or the reverse for a sign of -1.
+  std::vector<double> relative_velocities() const;
+  void convert_images(bigint step, int sign);
+  void warn_of_stretched_bonds();
+  void count_drops();
+  manymove::dpd::HostArrays arrays_with_images();
+
+  ScriptTranslation& script_;
+  std::unique_ptr<manymove::dpd::Engine> engine_;
+  double time_step_ = 0;                       // of engine_
+  bool warned_ = false;                        // of stretched bonds
+  std::vector<std::array<int, 3>> image_;      // LAMMPS' images, unpacked
+  std::vector<std::array<double, 3>> body_;    // body forces within atom->f
+  std::uint64_t velocities_ = 0, others_ = 0;  // fingerprints
+  bool only_velocities_ = false;               // may have changed
+  std::vector<double> drops_;                  // of the engine's temperatures, counted
+  manymove::dpd::EngineCounters earlier_;      // of the engines before this one
+};
+
+}  // namespace LAMMPS_NS

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "translation/dpd_pairs.h"
+
+#include <algorithm>
+
+#include "atom.h"
+#include "force.h"
+#include "lammps.h"
+#include "neighbor.h"
+#include "styles/pair_manymove_dpd.h"
+#include "styles/pair_manymove_mdpd.h"
+
+using namespace LAMMPS_NS;
+
+std::vector<PairManymoveDPD*> LAMMPS_NS::dpd_pairs(LAMMPS* lmp) {
+  std::vector<PairManymoveDPD*> pairs;
+  if (auto* pair = dynamic_cast<PairManymoveDPD*>(lmp->force->pair)) return {pair};
+  for (const char* style :
+       {"manymove/dpd", "manymove/dpd/tstat", "manymove/dpd/ext", "manymove/dpd/ext/tstat"})
+    for (int instance = 1;; ++instance) {
+      Pair* const found = lmp->force->pair_match(style, 1, instance);
+      auto* pair = dynamic_cast<PairManymoveDPD*>(found);
+      if (!pair || std::find(pairs.begin(), pairs.end(), pair) != pairs.end()) break;
+      pairs.push_back(pair);
+    }
+  return pairs;
+}
+
+std::string LAMMPS_NS::why_no_densities(LAMMPS* lmp) {
+  if (!dynamic_cast<PairManymoveMDPD*>(lmp->force->pair)) return "";
+  if (lmp->atom->rho_flag) return "densities of atoms (instead: atom_style atomic)";
+  if (lmp->neighbor->nex_type > 0 || lmp->neighbor->nex_group > 0)
+    return "neigh_modify exclude with pair_style manymove/mdpd";
+  return "";
+}

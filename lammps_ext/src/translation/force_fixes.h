@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Fixes that add to forces, replace them, reflect particles at walls, limit velocities or are a
+// Langevin thermostat within a step, as an engine has them. What is read from their members is
+// compared with what the fixes do.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/dpd/engine.h"
+#include "pointers.h"
+#include "translation/refusals.h"
+#include "translation/step_variables.h"
+
+namespace LAMMPS_NS {
+
+class Fix;
+class FixManymoveWall;
+class Region;
+
+class ForceFixes : protected Pointers {
+ public:
+  explicit ForceFixes(class LAMMPS* lmp) : Pointers(lmp), variables_(lmp) {}
+
+  // Takes a fix if it is one of those that act on particles within a step, and returns whether it
+  // is. What no engine serves is appended to the refusals.
+  bool take(Fix* fix, Refusals& refusals);
+  // Compares the fixes with what they do, when all have been taken. Local.
+  void check(Refusals& refusals);
+
+  // Adds them to the settings; flags are those that flags_of() sets. types: LAMMPS' type of each of
+  // the engine's. The masses of the settings must be known.
+  void describe(manymove::dpd::Settings& settings, const std::vector<int>& types);
+  std::uint32_t flags_of(int mask) const;
+  // An integrator of all forces that the engine knows.
+  void take_nve(Fix* fix);
+  // The flag of the particles of a group, a new one for a group that has none.
+  std::uint32_t flag_of(int groupbit);
+  // Whether there are flags left for so many groups more.
+  bool has_flags_for(std::size_t groups) const { return group_flags_.size() + groups <= 7; }
+
+  // Forces and temperatures that change from step to step: whether there are any, and those of the
+  // present step.
+  bool has_series() const;
+  void add_to_series(std::vector<double>& values);
+
+  // Lets the fixes of the host act on its forces, except for Langevin thermostats, whose forces the
+  // engine has added.
+  void add_on_host(int vflag) const;
+
+  bool has_body_forces() const { return !body_forces_.empty(); }
+  // Evaluates the forces of the present step, which body_force() is about.
+  void evaluate();
+  // The sum of what is added to the force on local atom i where it is now.
+  void body_force(int i, double sum[3]) const;
+
+  // Whether a wall for all atoms closes a face of the box.
+  bool closes(int axis, bool high) const;
+
+ private:
+  struct BodyForce {
+    Fix* fix;
+    double force[3];
+    unsigned replaced;  // bit a: component a replaces the force
+    Region* block;      // null: everywhere
+    int variable[3];    // of each component; -1: it is constant
+  };
+  struct Langevin {
+    Fix* fix;
+    double first, last;  // temperatures of the run's ends
+    int variable;        // of the temperature; -1: there is none
+    double period;
+    std::vector<double> ratio;  // by type
+    int seed;
+    std::size_t replaced_before;  // body forces that act before it
+  };
+  struct Wall {
+    Fix* fix;
+    int axis;
+    bool high;
+    double position;
+  };
+
+  void take_addforce(Fix* fix, Refusals& refusals);
+  void take_setforce(Fix* fix, Refusals& refusals);
+  void take_body_force(const BodyForce& body, bool in_region, Refusals& refusals);
+  void take_wall(const Wall& wall, Refusals& refusals);
+  void take_reflecting_walls(Fix* fix, Refusals& refusals);
+  void take_langevin(Fix* fix, Refusals& refusals);
+  bool take_variables(const std::array<const char*, 3>& name, BodyForce& body,
+                      Refusals& refusals) const;
+  bool is_langevin(const Fix* fix) const;
+  double temperature_of(const Langevin& thermostat) const;
+  double friction_of(const Langevin& thermostat, int type, double mass) const;
+  double noise_of(const Langevin& thermostat, int type, double mass) const;
+  bool acts_as_read(const Langevin& thermostat);
+  void check_order(Refusals& refusals) const;
+  void take_limited_nve(Fix* fix, Refusals& refusals);
+  bool body_forces_act_as_read();
+  bool reflects_as_read(Fix* fix);
+  bool acts_on(const BodyForce& body, int i) const;
+  void check_integrated_once(Refusals& refusals) const;
+  bool is_block(Region* region) const;
+
+  const StepVariables variables_;
+  std::vector<Fix*> integrators_;
+  const Fix* limiter_ = nullptr;  // of the integrators, one that limits velocities
+  double largest_step_ = 0;
+  std::vector<FixManymoveWall*> own_walls_;
+  std::vector<Wall> walls_;  // of fix wall/reflect
+  std::vector<BodyForce> body_forces_;
+  std::vector<Langevin> thermostats_;
+  std::vector<std::pair<int, std::uint32_t>> group_flags_;  // group's bit, particle's flag
+};
+
+}  // namespace LAMMPS_NS

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "translation/readers.h"
+
+#include <set>
+#include <string>
+
+#include "compute.h"
+#include "fix.h"
+#include "input.h"
+#include "library.h"
+#include "modify.h"
+#include "neigh_list.h"
+#include "neighbor.h"
+#include "variable.h"
+
+using namespace LAMMPS_NS;
+
+namespace {
+
+// Computes and fixes known to look at a rank's own atoms only. What is not here may read ghost
+// atoms or neighbor lists, which are then made on the host whenever it may look.
+const std::set<std::string> kOwnAtomsOnly{
+    // computes
+    "bond", "angle", "centroid/stress/atom", "chunk/atom", "chunk/spread/atom", "com", "com/chunk",
+    "count/type", "displace/atom", "global/atom", "gyration", "gyration/chunk", "heat/flux", "ke",
+    "ke/atom", "momentum", "msd", "msd/chunk", "pair", "pe", "pe/atom", "pressure", "property/atom",
+    "property/chunk", "reduce", "reduce/chunk", "reduce/region", "slice", "stress/atom", "temp",
+    "temp/chunk", "temp/com", "temp/deform", "temp/partial", "temp/profile", "temp/ramp",
+    "temp/region", "vacf", "vcm/chunk",
+    // fixes
+    "addforce", "ave/atom", "ave/chunk", "ave/correlate", "ave/histo", "ave/time", "dt/reset",
+    "halt", "manymove/wall", "momentum", "nve", "print", "store/state", "temp/berendsen",
+    "temp/csvr", "temp/rescale", "vector"};
+
+}  // namespace
+
+void Readers::find(const std::vector<Fix*>& end_of_step) {
+  for (int k = 0; k < neighbor->nlist; ++k)
+    if (neighbor->lists[k]->requestor_type != NeighList::PAIR) reads_neighbors_ = true;
+  for (int k = 0; k < modify->ncompute; ++k)
+    if (!kOwnAtomsOnly.count(modify->compute[k]->style)) reads_neighbors_ = true;
+  for (const Fix* fix : end_of_step)
+    if (!kOwnAtomsOnly.count(fix->style)) reads_neighbors_ = true;
+
+  const std::set<std::string> of_velocities{"temp", "pressure", "pe", "ke"};
+  reads_positions_ = false;
+  for (int k = 0; k < modify->ncompute; ++k)
+    if (!of_velocities.count(modify->compute[k]->style)) reads_positions_ = true;
+  Variable* variables = input->variable;
+  const int count = lammps_id_count(lmp, "variable");  // its own name for it has changed
+  for (int k = 0; k < count; ++k)
+    if (variables->equalstyle(k) || variables->atomstyle(k) || variables->vectorstyle(k))
+      reads_positions_ = true;
+}
+
+// If there are body forces, LAMMPS adds them to the forces, and some depend on positions. A column
+// of a fix may be a sum over forces; other columns that are not known read velocities.
+unsigned Readers::of_thermo(bool has_body_forces) const {
+  if (reads_positions_ || has_body_forces) return kEverything;
+  const std::set<std::string> of_sums{"Step",   "Time",   "CPU",     "Atoms", "PotEng", "E_vdwl",
+                                      "E_pair", "E_bond", "E_angle", "E_mol", "Volume", "Density"};
+  const int columns = *static_cast<const int*>(lammps_last_thermo(lmp, "num", 0));
+  unsigned what = 0;
+  for (int k = 0; k < columns; ++k) {
+    const std::string name = static_cast<const char*>(lammps_last_thermo(lmp, "keyword", k));
+    if (name == "Fmax" || name == "Fnorm" || name.rfind("f_", 0) == 0) what |= kForces;
+    if (!of_sums.count(name)) what |= kVelocities;
+  }
+  return what;
+}
+
+unsigned Readers::of(const Fix* fix) const {
+  const std::string style = fix->style;
+  if (style == "momentum") return kVelocities | kPositions;
+  const bool thermostat = style == "temp/berendsen" || style == "temp/csld" ||
+                          style == "temp/csvr" || style == "temp/rescale";
+  return thermostat && !reads_positions_ ? kVelocities : kEverything;
+}

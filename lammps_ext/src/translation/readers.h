@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What computes, fixes at the end of a step and output read from the particles.
+#pragma once
+
+#include <vector>
+
+#include "pointers.h"
+
+namespace LAMMPS_NS {
+
+class Fix;
+
+// What is read from the particles; positions with images.
+enum ReadArrays : unsigned { kVelocities = 1, kForces = 2, kPositions = 4, kEverything = 7 };
+
+class Readers : protected Pointers {
+ public:
+  explicit Readers(class LAMMPS* lmp) : Pointers(lmp) {}
+
+  // Looks at all computes, and at these fixes.
+  void find(const std::vector<Fix*>& end_of_step);
+
+  // Whether computes, or fixes at the end of a step, may look at ghost atoms or neighbor lists.
+  bool read_neighbors() const { return reads_neighbors_; }
+  // What thermodynamic output, or a fix at the end of a step, may read: bits of ReadArrays. A fix
+  // that does not need everything changes no more than velocities.
+  unsigned of_thermo(bool has_body_forces) const;
+  unsigned of(const Fix* fix) const;
+
+ private:
+  bool reads_neighbors_ = false, reads_positions_ = true;
+};
+
+}  // namespace LAMMPS_NS

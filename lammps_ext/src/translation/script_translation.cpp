@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "translation/script_translation.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "atom.h"
+#include "core/dpd/settings.h"
+#include "domain.h"
+#include "fix.h"
+#include "fix_nvt_sllod.h"
+#include "force.h"
+#include "modify.h"
+#include "styles/pair_manymove_dpd.h"
+#include "translation/box.h"
+#include "translation/lammps_members.h"
+#include "translation/served_commands.h"
+#include "update.h"
+
+using namespace LAMMPS_NS;
+using manymove::dpd::Settings;
+
+namespace {
+
+constexpr bigint kLongestSeries = 4096;          // steps whose changing forces are known ahead
+constexpr bigint kMostCoefficients = 1'000'000;  // of pairs, bonds and angles, in a series
+
+// When fixes act while the particles are with the engine.
+constexpr int kWithinStep = FixConst::INITIAL_INTEGRATE | FixConst::POST_INTEGRATE |
+                            FixConst::PRE_EXCHANGE | FixConst::PRE_NEIGHBOR |
+                            FixConst::POST_NEIGHBOR | FixConst::PRE_FORCE | FixConst::PRE_REVERSE |
+                            FixConst::POST_FORCE | FixConst::FINAL_INTEGRATE;
+
+}  // namespace
+
+ScriptTranslation::ScriptTranslation(LAMMPS* lmp, const LastSetup& last_setup)
+    : Pointers(lmp),
+      last_setup_(last_setup),
+      refusals_(lmp),
+      styles_(lmp),
+      forces_(lmp),
+      velocities_(lmp),
+      thermostat_(lmp),
+      classes_(lmp, true),
+      topology_(lmp),
+      shearing_(lmp),
+      adapting_(lmp),
+      readers_(lmp) {
+  if (comm->nprocs > 1 && comm->layout == Comm::LAYOUT_TILED)
+    refusals_.add("comm_style tiled (instead: comm_style brick)");
+  pair_ = dynamic_cast<PairManymoveDPD*>(force->pair);
+  ServedCommands commands(lmp, refusals_);
+  commands.check_interactions(styles_);
+  commands.check_atoms();
+  commands.check_box();
+  check_fixes();
+  refusals_.share();
+  if (refusals_.empty()) find_classes();
+  if (!refusals_.empty()) return;
+  if (const std::string why = why_no_engine(); !why.empty()) {
+    refusals_.add(why);
+    return;
+  }
+  forces_.check(refusals_);
+  refusals_.share();
+  readers_.find(end_of_step_);
+}
+
+// What the engine says of the settings; empty if it takes them.
+std::string ScriptTranslation::why_no_engine() {
+  try {
+    manymove::dpd::check_settings(settings());
+  } catch (const std::invalid_argument& refusal) {
+    return refusal.what();
+  }
+  return "";
+}
+
+void ScriptTranslation::find_classes() {
+  std::string why;
+  MpiCommunicator communicator = communicator_of(lmp);
+  reported(lmp, "Run style manymove/verlet", [&] {
+    const auto find = [&] { why = classes_.find(communicator); };
+    if (comm->nprocs == 1) return find();
+    manymove::collective(communicator, find);
+  });
+  if (!why.empty()) refusals_.add(why);
+}
+
+// ---- fixes ----
+
+void ScriptTranslation::check_fixes() {
+  for (int k = 0; k < modify->nfix; ++k) check_fix(modify->fix[k], modify->fmask[k]);
+  for (int k = 0; k < modify->nfix; ++k)
+    if ((modify->fmask[k] & FixConst::END_OF_STEP) && modify->fix[k] != shearing_.fix() &&
+        !engine_changes_velocities(modify->fix[k]))
+      end_of_step_.push_back(modify->fix[k]);
+  adapting_.find_whether_known_ahead();
+  // It acts on the flow of a fix deform that is served.
+  if (sllod_ && !shearing_.fix()) refusals_.add(name_of(sllod_));
+  if (!shearing_.fix()) return;
+  const auto is_left_out = [this](int mask) {
+    return !(forces_.flags_of(mask) & manymove::dpd::kIntegrated);
+  };
+  if (std::any_of(atom->mask, atom->mask + atom->nlocal, is_left_out))
+    refusals_.add(name_of(shearing_.fix()) + " with atoms that are not integrated");
+}
+
+void ScriptTranslation::check_fix(Fix* fix, int mask) {
+  const std::string style = fix->style;
+  if (auto* sllod = as_exactly<FixNVTSllod>(fix); sllod && !sllod_ && fix->igroup == 0) {
+    sllod_ = sllod;
+    forces_.take_nve(fix);
+    return;
+  }
+  const bool taken = forces_.take(fix, refusals_);
+  if (style == "enforce2d" && domain->dimension == 2)
+    return;                      // ServedCommands looks whether it is for all
+  if (style == "GROUP") return;  // a dynamic group, which ServedCommands names
+  if (style == "OMP")
+    return;  // memory for force styles of the OPENMP package, which are refused by their own names
+  if (style == "deform" && last_setup_.may_shear && !shearing_.fix() && shearing_.take(fix)) return;
+  // Coefficients count for the forces of a step; masses would count for half of its motion.
+  if (style == "adapt" && atom->rmass)
+    refusals_.add(name_of(fix) + " with masses by particle");
+  else if (style == "adapt" && (mask & kWithinStep) == FixConst::PRE_FORCE)
+    adapting_.add(fix);
+  else if (!taken && ((mask & kWithinStep) || fix->box_change))
+    refusals_.add(name_of(fix));
+}
+
+// At the end of a step fixes act in their order: after one of the host, the engine is late. Flags
+// are for the groups of fixes that act within a step first.
+bool ScriptTranslation::engine_changes_velocities(Fix* fix) {
+  if (shearing_.fix() || !end_of_step_.empty() || !forces_.has_flags_for(2) ||
+      !refusals_.all_agree(velocities_.can_take(fix)))
+    return false;
+  velocities_.take(fix, forces_);
+  return true;
+}
+
+std::string ScriptTranslation::take_thermostat() {
+  if (!sllod_ || thermostat_.present()) return "";
+  if (!refusals_.all_agree(comm->me != 0 || SllodThermostat::has_known_layout(sllod_)))
+    return name_of(sllod_) + " of another release of LAMMPS than 22 Jul 2025";
+  if (!refusals_.all_agree(thermostat_.take(sllod_, shearing_.rate()))) return name_of(sllod_);
+  return why_no_engine();
+}
+
+std::string ScriptTranslation::risk() const {
+  for (int face = 0; face < 6; ++face) {
+    const int axis = face / 2;
+    const bool high = face % 2 != 0;
+    if (!domain->periodicity[axis] && !forces_.closes(axis, high))
+      return std::string("device auto with the face ") + "xyz"[axis] + (high ? "hi" : "lo") +
+             ", which is not periodic and has no fix manymove/wall or wall/reflect of all atoms "
+             "(device cpu keeps them)";
+  }
+  return "";
+}
+
+// ---- the description for the engine ----
+
+Settings ScriptTranslation::settings() {
+  Settings settings;
+  describe_box(lmp, settings);
+  shearing_.describe(settings);
+  settings.pairs = pair_->table();
+  coefficients_ = classes_.expanded(settings.pairs);
+  settings.pairs.types = classes_.count();
+  settings.pairs.coefficients = coefficients_.data();
+  settings.cutoff = settings.pairs.largest_cutoff;
+  // LAMMPS finds bonds up to this length. Both bonds of an angle may be as long.
+  settings.bonded_reach = (styles_.has_angles() ? 2 : 1) * comm->get_comm_cutoff();
+  settings.force_to_acceleration = force->ftm2v;
+  settings.mass = classes_.masses();
+  settings.seed = pair_->seed();
+  settings.bonds = styles_.bonds();
+  settings.angles = styles_.angles();
+  forces_.describe(settings, classes_.types());
+  velocities_.describe(settings);
+  if (thermostat_.present()) thermostat_.describe(settings);
+  return settings;
+}
+
+manymove::dpd::Coefficients ScriptTranslation::coefficients(bigint from) const {
+  return {from, classes_.expanded(pair_->table()), styles_.bonds(), styles_.angles()};
+}
+
+bigint ScriptTranslation::series_length() const {
+  if (!adapting_.known_ahead()) return kLongestSeries;
+  bigint of_step = static_cast<bigint>(classes_.count()) * classes_.count();
+  if (styles_.has_bonds()) of_step += atom->nbondtypes;
+  if (styles_.has_angles()) of_step += atom->nangletypes;
+  return std::clamp<bigint>(kMostCoefficients / std::max<bigint>(of_step, 1), 1, kLongestSeries);
+}
+
+manymove::dpd::ParameterSeries ScriptTranslation::series(bigint first, bigint last) {
+  manymove::dpd::ParameterSeries series{first, {}, {}};
+  const bool changes = forces_.has_series() || velocities_.has_series();
+  if (std::exchange(adapted_, false)) series.coefficients.push_back(coefficients(first + 1));
+  const bigint now = update->ntimestep;
+  for (update->ntimestep = first; update->ntimestep <= last; ++update->ntimestep) {
+    if (changes) {
+      forces_.add_to_series(series.values);
+      velocities_.add_to_series(series.values);
+    }
+    if (!adapting_.known_ahead() || update->ntimestep == first ||
+        !adapting_.acts_at(update->ntimestep))
+      continue;
+    adapting_.act(0);
+    series.coefficients.push_back(coefficients(update->ntimestep));
+  }
+  update->ntimestep = now;
+  forces_.evaluate();
+  return series;
+}
+
+void ScriptTranslation::adapt(int vflag) {
+  adapting_.act(vflag);
+  adapted_ = true;
+}
+
+bool ScriptTranslation::is_integrated(int i) const {
+  return (forces_.flags_of(atom->mask[i]) & manymove::dpd::kIntegrated) != 0;
+}
+
+std::uint64_t ScriptTranslation::draw() { return pair_->draw(); }
+
+bool ScriptTranslation::has_new_classes(MpiCommunicator& communicator) {
+  std::int64_t unknown = 0;
+  for (int i = 0; i < atom->nlocal; ++i) unknown += classes_.of(i) == 0;
+  if (comm->nprocs > 1) communicator.maximum(&unknown, 1);
+  if (unknown == 0) return false;
+  if (const std::string why = classes_.find(communicator); !why.empty())
+    throw std::runtime_error(why);
+  return true;
+}
+
+void ScriptTranslation::read_particles(MpiCommunicator& communicator) {
+  topology_.read_tags();
+  topology_.read_types(classes_);
+  flags_.resize(static_cast<std::size_t>(atom->nlocal));
+  for (int i = 0; i < atom->nlocal; ++i) flags_[i] = forces_.flags_of(atom->mask[i]);
+  topology_.read_bonded(communicator, styles_.has_bonds(), styles_.has_angles());
+  topology_.read_special();
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What an input script asks of an engine that keeps the particles, or why no engine can serve it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/dpd/engine.h"
+#include "pointers.h"
+#include "translation/adapting_fixes.h"
+#include "translation/atom_topology.h"
+#include "translation/bonded_styles.h"
+#include "translation/force_fixes.h"
+#include "translation/particle_classes.h"
+#include "translation/readers.h"
+#include "translation/refusals.h"
+#include "translation/shearing_box.h"
+#include "translation/sllod_thermostat.h"
+#include "translation/velocity_fixes.h"
+
+namespace LAMMPS_NS {
+
+class Fix;
+class FixNVTSllod;
+class PairManymoveDPD;
+
+// What runs without a setup (pre no) have to know of the last one: its step, and whether rates of
+// fix deform in the domain are constant, as they are after its init(), and in a run that is
+// sheared.
+struct LastSetup {
+  bigint step = 0;
+  bool may_shear = false;
+};
+
+class ScriptTranslation : protected Pointers {
+ public:
+  // Reads the input script of the run that is set up.
+  ScriptTranslation(class LAMMPS* lmp, const LastSetup& last_setup);
+
+  // The commands that no engine serves, separated by commas; empty if all are served.
+  const std::string& unserved() const { return refusals_.text(); }
+
+  // What LAMMPS' own Verlet tolerates but an engine reports as an error during the run; empty if
+  // there is nothing.
+  std::string risk() const;
+
+  // Takes fix nvt/sllod. Returns why it is not served, or "". The fix acts for this, and its action
+  // is undone: call it when a device is to keep the particles of an input script that has nothing
+  // unserved. Collective.
+  std::string take_thermostat();
+
+  // With the present length of the time step. The table of pairs belongs to this object.
+  manymove::dpd::Settings settings();
+
+  // Reads what belongs to particles from the host's arrays. Collective; throws std::runtime_error,
+  // possibly on some ranks only.
+  void read_particles(MpiCommunicator& communicator);
+  // Reads only the IDs: the particles are the same, perhaps on other ranks.
+  void read_tags() { topology_.read_tags(); }
+  const std::vector<std::uint32_t>& tags() const { return topology_.tags(); }
+  bool is_integrated(int i) const;
+  manymove::dpd::Topology topology() const { return topology_.view(flags_); }
+  // Whether the masses, types or groups of some particles are such that settings() has changed.
+  // Collective.
+  bool has_new_classes(MpiCommunicator& communicator);
+  // Number of the present step's random numbers.
+  std::uint64_t draw();
+
+  // Forces, temperatures and coefficients that change from step to step, known for at most
+  // series_length() steps.
+  bool has_series() const {
+    return forces_.has_series() || velocities_.has_series() || adapting_.known_ahead() || adapted_;
+  }
+  bigint series_length() const;
+  manymove::dpd::ParameterSeries series(bigint first, bigint last);
+
+  // Lets fixes adapt coefficients in the present step.
+  void adapt(int vflag);
+  // The coefficients of the host become those of this step, if a series has contained later ones.
+  void readapt(bigint step) const { adapting_.act_again(step, last_setup_.step); }
+
+  ForceFixes& forces() { return forces_; }
+  const ForceFixes& forces() const { return forces_; }
+  const VelocityFixes& velocities() const { return velocities_; }
+  const SllodThermostat& thermostat() const { return thermostat_; }
+  const ShearingBox& shearing() const { return shearing_; }
+  const AdaptingFixes& adapting() const { return adapting_; }
+  const Readers& readers() const { return readers_; }
+  // Other fixes that act at the end of steps that are multiples of their nevery.
+  const std::vector<Fix*>& end_of_step() const { return end_of_step_; }
+
+ private:
+  std::string why_no_engine();
+  void find_classes();
+  void check_fixes();
+  void check_fix(Fix* fix, int mask);
+  bool engine_changes_velocities(Fix* fix);
+  manymove::dpd::Coefficients coefficients(bigint from) const;
+
+  const LastSetup last_setup_;
+  Refusals refusals_;
+  PairManymoveDPD* pair_ = nullptr;
+  BondedStyles styles_;
+  ForceFixes forces_;
+  VelocityFixes velocities_;
+  SllodThermostat thermostat_;
+  ParticleClasses classes_;
+  AtomTopology topology_;
+  ShearingBox shearing_;
+  AdaptingFixes adapting_;
+  Readers readers_;
+  std::vector<manymove::dpd::PairCoefficients> coefficients_;
+  std::vector<Fix*> end_of_step_;
+  bool adapted_ = false;  // fixes have changed coefficients that are not in a series yet
+  FixNVTSllod* sllod_ = nullptr;
+  std::vector<std::uint32_t> flags_;
+};
+
+}  // namespace LAMMPS_NS

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "translation/sllod_thermostat.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "atom.h"
+#include "compute.h"
+#include "core/dpd/nose_hoover.h"
+#include "core/dpd/velocity_changes.h"
+#include "domain.h"
+#include "fix_nvt_sllod.h"
+#include "force.h"
+#include "modify.h"
+#include "translation/thermostat_units.h"
+#include "update.h"
+
+using namespace LAMMPS_NS;
+using namespace manymove::dpd;
+
+namespace {
+
+struct OfNVTSllod : FixNVTSllod {
+  using FixNVTSllod::ke_target, FixNVTSllod::t_current, FixNVTSllod::t_freq, FixNVTSllod::t_target;
+};
+
+// Length of the chain; 0 if the fix has none, or does not return its state.
+int chain_of(Fix* fix) {
+  int dimension;
+  const auto* chain = static_cast<int*>(fix->extract("mtchain", dimension));
+  return chain && *chain > 0 && fix->vector_flag && fix->size_vector / 2 >= *chain ? *chain : 0;
+}
+
+// What the fix writes to a restart file after the number of bytes; empty if that is another one.
+std::vector<double> stored(Fix* fix) {
+  char* text = nullptr;
+  std::size_t size = 0;
+  FILE* const file = open_memstream(&text, &size);
+  if (!file) return {};
+  fix->write_restart(file);
+  std::vector<double> values;
+  if (std::fclose(file) == 0 && size > sizeof(int)) {
+    const std::size_t bytes = size - sizeof(int);
+    int announced;
+    std::memcpy(&announced, text, sizeof announced);
+    if (announced >= 0 && static_cast<std::size_t>(announced) == bytes &&
+        bytes % sizeof(double) == 0) {
+      values.resize(bytes / sizeof(double));
+      std::memcpy(values.data(), text + sizeof announced, bytes);
+    }
+  }
+  std::free(text);
+  return values;
+}
+
+// The layout of restart files: there is a thermostat, its chain, and there is no barostat.
+std::vector<double> in_file(const NoseHooverState& state) {
+  std::vector<double> file{1, static_cast<double>(state.position.size())};
+  file.insert(file.end(), state.position.begin(), state.position.end());
+  file.insert(file.end(), state.velocity.begin(), state.velocity.end());
+  file.push_back(0);
+  return file;
+}
+
+NoseHooverState state_of(Fix* fix, int chain) {
+  NoseHooverState state;
+  for (int k = 0; k < chain; ++k) state.position.push_back(fix->compute_vector(k));
+  for (int k = 0; k < chain; ++k) state.velocity.push_back(fix->compute_vector(chain + k));
+  return state;
+}
+
+}  // namespace
+
+bool SllodThermostat::has_known_layout(Fix* fix) {
+  const int chain = chain_of(fix);
+  return chain > 0 && stored(fix) == in_file(state_of(fix, chain));
+}
+
+bool SllodThermostat::take(FixNVTSllod* fix, double rate) {
+  fix_ = fix;
+  int dimension;
+  if (fix->extract("t_target", dimension) == &(fix->*(&OfNVTSllod::t_target))) {
+    // A run without a setup continues with the temperature that the last one left.
+    const double measured = fix->*(&OfNVTSllod::t_current);
+    const bool taken = read() && acts_as_read(rate);
+    fix->*(&OfNVTSllod::t_current) = measured;
+    if (taken) return true;
+  }
+  fix_ = nullptr;
+  return false;
+}
+
+bool SllodThermostat::read() {
+  int dimension;
+  const auto* first = static_cast<double*>(fix_->extract("t_start", dimension));
+  const auto* last = static_cast<double*>(fix_->extract("t_stop", dimension));
+  const int chain = chain_of(fix_);
+  Compute* measured = modify->get_compute_by_id(std::string(fix_->id) + "_temp");
+  if (!first || !last || chain < 1 || !measured || *first != *last ||
+      std::strcmp(measured->style, "temp/deform") != 0)
+    return false;
+  measured->setup();  // counts the degrees of freedom
+  if (measured->dof < 1) return false;
+  fix_->setup(0);
+  const double target = fix_->*(&OfNVTSllod::t_target), rate = fix_->*(&OfNVTSllod::t_freq);
+  if (target != *first || fix_->*(&OfNVTSllod::t_current) != measured->scalar || !(rate > 0) ||
+      !are_near(fix_->*(&OfNVTSllod::ke_target), measured->dof * force->boltz * target, 1e-12))
+    return false;
+  settings_.chain = chain;
+  settings_.damping_time = 1 / rate;
+  settings_.temperature = target;
+  settings_.boltzmann = force->boltz;
+  settings_.degrees_of_freedom = measured->dof;
+  settings_.temperature_of_sum = temperature_of_sum(thermostat_units_of(*force), measured->dof);
+  return true;
+}
+
+NoseHooverState SllodThermostat::state() const {
+  NoseHooverState state = state_of(fix_, settings_.chain);
+  state.temperature = fix_->*(&OfNVTSllod::t_current);
+  return state;
+}
+
+void SllodThermostat::set_state(const NoseHooverState& state) const {
+  std::vector<double> file = in_file(state);
+  fix_->restart(reinterpret_cast<char*>(file.data()));
+  fix_->*(&OfNVTSllod::t_current) = state.temperature;
+}
+
+// Lets the fix make the first half of a step on the atoms, without forces.
+bool SllodThermostat::acts_as_read(double rate) const {
+  const std::size_t values = 3 * static_cast<std::size_t>(atom->nlocal);
+  const auto copy_of = [&](double** array) {
+    double* const begin = values > 0 ? array[0] : nullptr;
+    return std::vector<double>(begin, begin + values);
+  };
+  const std::vector<double> x = copy_of(atom->x), v = copy_of(atom->v), f = copy_of(atom->f);
+  if (values > 0) std::fill_n(atom->f[0], values, 0.0);
+  const NoseHooverState before = state();
+  manymove::dpd::NoseHooverChain chain(settings_, update->dt);
+  chain.start(before);
+  const double factor = chain.half_step();
+  fix_->initial_integrate(0);
+  bool same = agree(state(), chain.state());
+  const VelocityMap map = sllod_half_step(factor, update->dt, rate);
+  for (std::size_t k = 0; k < values; k += 3) {
+    const double flow = rate * (x[k + 1] - domain->boxlo[1]);
+    double expected[3] = {v[k] - flow, v[k + 1], v[k + 2]};
+    map.act_on(expected[0], expected[1], expected[2]);
+    expected[0] += flow;
+    for (std::size_t a = 0; a < 3; ++a)
+      same = same && std::fabs(atom->v[0][k + a] - expected[a]) <=
+                         1e-9 * (1e-3 + std::fabs(v[k]) + std::fabs(v[k + a]) + std::fabs(flow));
+  }
+  if (values > 0) {
+    std::copy(x.begin(), x.end(), atom->x[0]);
+    std::copy(v.begin(), v.end(), atom->v[0]);
+    std::copy(f.begin(), f.end(), atom->f[0]);
+  }
+  set_state(before);
+  fix_->setup(0);
+  const NoseHooverState again = state();
+  return same && again.position == before.position && again.velocity == before.velocity;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// fix nvt/sllod of all atoms, as an engine has it.
+#pragma once
+
+#include "core/dpd/engine.h"
+#include "pointers.h"
+
+namespace LAMMPS_NS {
+
+class Fix;
+class FixNVTSllod;
+
+class SllodThermostat : protected Pointers {
+ public:
+  explicit SllodThermostat(class LAMMPS* lmp) : Pointers(lmp) {}
+
+  // Whether the state of the fix is stored as set_state() restores it, in the layout of LAMMPS
+  // 22 Jul 2025; later releases have another one. For the first rank: the fix stores nothing on
+  // the others.
+  static bool has_known_layout(Fix* fix);
+  // Whether an engine can do what the fix does at this rate of shear, with a constant temperature:
+  // it has to act as expected on the atoms, which are restored. The layout must be known.
+  // Collective; ranks may disagree.
+  bool take(FixNVTSllod* fix, double rate);
+  bool present() const { return fix_ != nullptr; }
+  void describe(manymove::dpd::Settings& settings) const { settings.thermostat = settings_; }
+
+  // The state of the fix.
+  manymove::dpd::NoseHooverState state() const;
+  void set_state(const manymove::dpd::NoseHooverState& state) const;
+
+ private:
+  bool read();
+  bool acts_as_read(double rate) const;
+
+  FixNVTSllod* fix_ = nullptr;
+  manymove::dpd::NoseHoover settings_;
+};
+
+}  // namespace LAMMPS_NS

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The walk: a group of trials is the work of one block, which decides them one after the other when
+// the group before is decided.
+#pragma once
+
+#include "trials.cuh"
+
+namespace manymove::coulomb {
+namespace {
+
+// What a block holds in shared memory.
+template <bool Double, int S>
+struct WalkMemory {
+  alignas(16) Partner<Double> tile[2][S];
+  alignas(16) Site own[S];
+  alignas(16) Site trial[S];
+  // For two warps of trials in turn: what trial i's change of potential, times the sign of its
+  // charge, gains from ion l if l stays or moves, [l][i], 0 unless i > l; and whether they overlap
+  // then, a bit per i.
+  std::int64_t stays[2][32 * 32], moves[2][32 * 32];
+  unsigned stays_overlap[2][32], moves_overlap[2][32];
+  std::int64_t change[S], most[S];
+  unsigned overlap[S];
+  std::int32_t ion[S];
+  Dipole dipole;
+  unsigned known, block;
+};
+
+// How a block sees the progress of those before it. On each device blocks take their numbers from a
+// ticket when they begin, so the first undecided group has begun or is the next to begin on its
+// device, and it waits for none: one of them always continues, whatever the number of blocks that
+// run at a time, and however fast the devices are beside each other.
+struct Progress {
+  template <cuda::thread_scope Scope>
+  using Counter = cuda::atomic_ref<unsigned, Scope>;
+  const Buffers& b;
+  const Devices& devices;
+
+  __device__ unsigned groups() const {
+    return devices.count == 1
+               ? Counter<cuda::thread_scope_device>(*b.decided).load(cuda::memory_order_acquire)
+               : Counter<cuda::thread_scope_system>(*b.decided).load(cuda::memory_order_acquire);
+  }
+  // Until `group` is decided.
+  __device__ unsigned wait(unsigned group) const {
+    unsigned known;
+    while ((known = groups()) <= group)
+      if (group - known > 2) __nanosleep(300);
+    return known;
+  }
+  // The device of the next group hears it last, with all that was written before: what that group
+  // announces then comes after this on every device, so that no counter goes back.
+  __device__ void announce(unsigned group) const {
+    if (devices.count == 1) {
+      Counter<cuda::thread_scope_device>(*b.decided).store(group + 1, cuda::memory_order_release);
+      return;
+    }
+    cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_system);
+    for (int ahead = 2; ahead <= devices.count; ++ahead)
+      counter(ahead).store(group + 1, cuda::memory_order_relaxed);
+    counter(1).store(group + 1, cuda::memory_order_release);
+  }
+  __device__ Counter<cuda::thread_scope_system> counter(int ahead) const {
+    return Counter<cuda::thread_scope_system>(
+        *devices.decided[(devices.own + ahead) % devices.count]);
+  }
+};
+
+template <bool Double, Space B, int S, int Eta>
+struct Walk {
+  using Memory = WalkMemory<Double, S>;
+  static constexpr int kWarps = S * Eta / 32;
+
+  using Rest = SmoothRest<typename Partner<Double>::Real>;
+
+  const Rules& r;
+  const Buffers& b;
+  const Devices& devices;
+  Memory& m;
+  const Rest& rest;
+  const int tid = threadIdx.x, i = tid / Eta, e = tid % Eta, lane = tid % 32, warp = tid / 32;
+  unsigned group;
+  int ion;  // of row i
+  Site from, to;
+  int buffer = 0;
+  std::int64_t change = 0;
+  bool overlap = false;
+
+  __device__ Walk(const Rules& r, const Buffers& b, const Devices& devices, Memory& m,
+                  const Rest& rest, unsigned group)
+      : r(r), b(b), devices(devices), m(m), rest(rest), group(group) {
+    const unsigned row = group * S + i;
+    ion = b.ion[row];
+    from = load(row);
+    to = from;
+    if (ion >= 0) {
+      const float4 t = b.trial[ion];
+      to = {t.x, t.y, t.z, from.charge};
+    }
+    if (e == 0) {
+      m.own[i] = from;
+      m.trial[i] = to;
+      m.ion[i] = ion;
+      m.most[i] = ion >= 0 ? b.most[ion] : 0;
+    }
+    __syncthreads();
+  }
+
+  // Past the first-level cache, which does not see what other blocks write.
+  __device__ Site load(unsigned place) const {
+    const float4 v = __ldcg(reinterpret_cast<const float4*>(b.partner) + place);
+    return {v.x, v.y, v.z, v.w};
+  }
+
+  template <bool Check>
+  __device__ void add_pairs_of_tile(const Pairs<Double, B>& pairs, unsigned tile) {
+    float nearest2 = 3e38f;
+    add_tile<Check, Double, B, S, Eta>(pairs, m.tile[buffer], e, change, nearest2);
+    if constexpr (Check)
+      if (nearest2 < r.surely_free)
+        for (int j = e; j < S; j += Eta) {
+          const Partner<Double>& g = m.tile[buffer][j];
+          const Site other{static_cast<float>(g.x), static_cast<float>(g.y),
+                           static_cast<float>(g.z), 0};
+          overlap = overlap || exact_overlap(r, b, to, ion, other, b.ion[tile * S + j]);
+        }
+    buffer = 1 - buffer;
+  }
+
+  // Tiles of ions that stand still meanwhile.
+  template <bool Check>
+  __device__ void add_tiles(const Pairs<Double, B>& pairs, unsigned begin, unsigned end) {
+    if (begin >= end) return;
+    Site ahead;
+    if (tid < S) ahead = load(begin * S + tid);
+    for (unsigned tile = begin; tile < end; ++tile) {
+      if (tid < S) m.tile[buffer][tid] = as_partner<Double>(ahead);
+      __syncthreads();
+      if (tid < S && tile + 1 < end) ahead = load((tile + 1) * S + tid);
+      add_pairs_of_tile<Check>(pairs, tile);
+    }
+  }
+
+  // Tiles of groups as they are decided.
+  __device__ void add_decided(const Pairs<Double, B>& pairs) {
+    const Progress progress{b, devices};
+    unsigned known = 0;
+    Site ahead;
+    bool have = false;
+    for (unsigned tile = 0; tile < group; ++tile) {
+      if (tile >= known) {
+        if (tid == 0) m.known = progress.wait(tile);
+        __syncthreads();
+        known = m.known;
+      }
+      if (tid < S) {
+        if (!have) ahead = load(tile * S + tid);
+        m.tile[buffer][tid] = as_partner<Double>(ahead);
+      }
+      __syncthreads();
+      have = tile + 1 < group && tile + 1 < known;
+      if (tid < S && have) ahead = load((tile + 1) * S + tid);
+      add_pairs_of_tile<true>(pairs, tile);
+    }
+  }
+
+  __device__ void upper_triangle(const Pairs<Double, B>& pairs) {
+    for (int j = e; j < S; j += Eta) {
+      const Partner<Double> g = as_partner<Double>(m.own[j]);
+      const std::int64_t term = pairs.change(g, pairs.to(g));
+      if (j > i) change = wrapping_sum(change, term);
+    }
+  }
+
+  // m.stays and m.moves of 32 trials from 32 `part` on; a warp per ion l, a lane per trial.
+  __device__ void prepare(int part, int first_warp) {
+    const int row = 32 * part + lane, which = part & 1;
+    const Site mine = m.own[row], mine_to = m.trial[row];
+    const Pairs<Double, B> pairs(r, rest, mine, mine_to);
+    const int mine_ion = m.ion[row];
+    for (int l = warp - first_warp; l < 32; l += kWarps - first_warp) {
+      const Site other[2] = {m.own[32 * part + l], m.trial[32 * part + l]};
+      const int other_ion = m.ion[32 * part + l];
+      for (int k = 0; k < 2; ++k) {
+        const Partner<Double> g = as_partner<Double>(other[k]);
+        const auto now = pairs.to(g);
+        const std::int64_t gain = signed_for(mine, pairs.change(g, now));
+        (k ? m.moves : m.stays)[which][32 * l + lane] = lane > l ? gain : 0;
+        const bool hit = lane > l && static_cast<float>(now.squared) < r.surely_free &&
+                         exact_overlap(r, b, mine_to, mine_ion, other[k], other_ion);
+        const unsigned hits = __ballot_sync(0xffffffffu, hit);
+        if (lane == 0) (k ? m.moves_overlap : m.stays_overlap)[which][l] = hits;
+      }
+    }
+  }
+
+  // With a vacuum around: the dipole moment after all groups before this one, past the first-level
+  // cache.
+  __device__ Dipole dipole_before() const {
+    const double* at = &b.dipole->x;
+    return {__ldcg(at), __ldcg(at + 1), __ldcg(at + 2)};
+  }
+  __device__ static Dipole of_lane(const Dipole& d, int lane) {
+    constexpr unsigned all = 0xffffffffu;
+    return {__shfl_sync(all, d.x, lane), __shfl_sync(all, d.y, lane), __shfl_sync(all, d.z, lane)};
+  }
+
+  // The decisions of 32 trials in order, by one warp: a decided one tells the others, who take
+  // what they gain from that. In a vacuum each decision also takes the dipole moment of its time.
+  template <bool Vacuum>
+  __device__ void decide(int part, Tally& tally) {
+    const int row = 32 * part + lane, which = part & 1;
+    const int mine = m.ion[row];
+    const Site at = m.own[row];
+    const Site then = m.trial[row];
+    const std::int64_t most = m.most[row];
+    std::int64_t change = signed_for(at, m.change[row]);
+    unsigned blocked = m.overlap[row] || mine < 0, moved = 0;
+    [[maybe_unused]] Dipole dipole{}, gain{};
+    [[maybe_unused]] std::int64_t from_vacuum = 0;
+    if constexpr (Vacuum) {
+      dipole = part == 0 ? dipole_before() : m.dipole;
+      if (mine >= 0) gain = dipole_gain(r, at, then, b.image + 3 * static_cast<std::size_t>(mine));
+    }
+#pragma unroll(Vacuum ? 1 : 8)
+    for (int l = 0; l < 32; ++l) {
+      const std::int64_t if_stays = m.stays[which][32 * l + lane],
+                         if_moves = m.moves[which][32 * l + lane];
+      const unsigned stays_overlap = m.stays_overlap[which][l] >> lane & 1,
+                     moves_overlap = m.moves_overlap[which][l] >> lane & 1;
+      std::int64_t whole = change;
+      if constexpr (Vacuum) {
+        if (lane >= l) from_vacuum = signed_for(at, dipole_term(r, at.charge, dipole, gain));
+        whole = wrapping_sum(change, from_vacuum);
+      }
+      const unsigned votes = __ballot_sync(0xffffffffu, (blocked == 0) & (whole <= most));
+      const unsigned moves = votes >> l & 1;
+      moved |= moves << l;
+      if constexpr (Vacuum)
+        if (moves) dipole = dipole + of_lane(gain, l);
+      change = wrapping_sum(change, moves ? if_moves : if_stays);
+      blocked |= moves ? moves_overlap : stays_overlap;
+    }
+    if constexpr (Vacuum) {
+      change = wrapping_sum(change, from_vacuum);
+      if (lane == 0) m.dipole = dipole;
+      if (lane == 0 && 32 * (part + 1) == S)
+        for (int d = 0; d < devices.count; ++d) *devices.dipole[d] = dipole;
+    }
+    if (moved >> lane & 1) {
+      m.own[row] = then;
+      for (int d = 0; d < devices.count; ++d) {
+        __stcg(reinterpret_cast<float4*>(devices.partner[d]) + group * S + row,
+               make_float4(then.x, then.y, then.z, then.charge));
+        devices.site[d][mine] = then;
+        if constexpr (Vacuum)
+          follow(r, at, then, devices.image[d] + 3 * static_cast<std::size_t>(mine));
+      }
+      const std::int64_t energy = nearest_integer(abs_of(at.charge) * static_cast<double>(change));
+      ++tally.accepted;
+      tally.low += static_cast<unsigned long long>(energy) & 0xffffffffu;
+      tally.high += energy >> 32;
+    }
+  }
+
+  // Rows after part `part` of the group see its ions as decided.
+  __device__ void lower_triangle(const Pairs<Double, B>& pairs, int part) {
+    if (i < 32 * (part + 1)) return;  // whole bundles of Eta threads
+    std::int64_t gained = 0;
+    bool hit = false;
+    for (int l = e; l < 32; l += Eta) {
+      const int j = 32 * part + l;
+      const Partner<Double> g = as_partner<Double>(m.own[j]);
+      const auto now = pairs.to(g);
+      gained = wrapping_sum(gained, pairs.change(g, now));
+      if (static_cast<float>(now.squared) < r.surely_free)
+        hit = hit || exact_overlap(r, b, to, ion, m.own[j], m.ion[j]);
+    }
+    store(gained, hit, true);
+  }
+
+  // Sums over the threads of a trial; only whole bundles of Eta threads come here.
+  __device__ void store(std::int64_t sum, bool hit, bool on_top) {
+    const unsigned bundle = ((1u << Eta) - 1) << (lane / Eta * Eta);
+    MM_UNROLL
+    for (int step = Eta / 2; step > 0; step /= 2)
+      sum = wrapping_sum(sum, __shfl_xor_sync(bundle, sum, step, Eta));
+    const bool any = __ballot_sync(bundle, hit) != 0;
+    if (e != 0) return;
+    m.change[i] = on_top ? wrapping_sum(m.change[i], sum) : sum;
+    m.overlap[i] = (on_top && m.overlap[i]) || any;
+  }
+
+  __device__ void run(unsigned groups, unsigned tiles) {
+    Tally tally{};
+    const Pairs<Double, B> pairs(r, rest, from, to);
+    add_tiles<false>(pairs, group + 1, groups);  // overlaps with later ions have been found already
+    add_tiles<true>(pairs, groups, tiles);
+    upper_triangle(pairs);
+    prepare(0, 0);
+    add_decided(pairs);
+    store(change, overlap, false);
+    __syncthreads();
+    for (int part = 0; part < S / 32; ++part) {
+      if (warp == 0)
+        B == Space::ewald&& r.vacuum != 0 ? decide<B == Space::ewald>(part, tally)
+                                          : decide<false>(part, tally);
+      else if (32 * (part + 1) < S)
+        prepare(part + 1, 1);
+      __syncthreads();
+      if (32 * (part + 1) < S) {
+        lower_triangle(pairs, part);
+        __syncthreads();
+      }
+    }
+    if (tid == 0) Progress{b, devices}.announce(group);
+    if (warp == 0 && tally.accepted) {
+      atomicAdd(&b.tally->accepted, tally.accepted);
+      atomicAdd(&b.tally->low, tally.low);
+      atomicAdd(reinterpret_cast<unsigned long long*>(&b.tally->high),
+                static_cast<unsigned long long>(tally.high));
+    }
+  }
+};
+
+template <bool Double, Space B, int S, int Eta>
+__global__ void __launch_bounds__(S* Eta, blocks_side_by_side(Double, B, S* Eta))
+    walk_kernel(const __grid_constant__ Rules r, const __grid_constant__ Buffers b,
+                const __grid_constant__ Devices devices) {
+  extern __shared__ float4 memory[];
+  auto& m = *reinterpret_cast<WalkMemory<Double, S>*>(memory);
+  if (threadIdx.x == 0) m.block = atomicAdd(b.ticket, 1u);
+  __syncthreads();
+  const unsigned count = *b.count, groups = groups_of<S>(count),
+                 group = m.block * devices.count + devices.own;
+  if (group >= groups) return;
+  const unsigned places = groups * S + (b.particles - count);
+  auto rest = rest_for<Double>(r);
+  if constexpr (B == Space::ewald) rest = in_shared_memory(rest, &m + 1);
+  Walk<Double, B, S, Eta>(r, b, devices, m, rest, group).run(groups, (places + S - 1) / S);
+}
+
+}  // namespace
+}  // namespace manymove::coulomb

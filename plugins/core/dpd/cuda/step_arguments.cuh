@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the kernels of a time step on a GPU take, and how a particle moves.
+#pragma once
+
+#include "../settings.h"
+#include "../velocity_changes.h"
+#include "fast_math.cuh"
+#include "list_kernels.cuh"
+
+namespace manymove::dpd {
+
+// Sums at the end of a step over the particles with this bit in their flags, for a change of
+// velocities in stride (drive_kernel). Warps add to one of several copies.
+struct Meter {
+  static constexpr int kCopies = 32, kWords = 2 * Moments::kSums;
+  unsigned long long* total;  // [kCopies][kWords]
+  const double* units;        // of add_moments()
+  std::uint32_t flag;
+  int wanted;  // so many of the sums
+
+  // All threads of a warp; of those without a particle, `here` is false.
+  template <class Position, class Velocity>
+  __device__ void add(bool here, const Position& r, const Velocity& v) const {
+    Moments own;
+    if (here) add_moments(own, flag, units, r, v);
+    unsigned long long* const to =
+        total + (blockIdx.x * (kThreads / 32) + threadIdx.x / 32) % kCopies * kWords;
+#pragma unroll
+    for (int k = 0; k < Moments::kSums; ++k) {
+      if (k >= wanted) break;
+#pragma unroll
+      for (int word = k; word < kWords; word += Moments::kSums) {
+        // The lower and the upper half of what fits into 33 bits.
+        const std::int64_t value = own.word[word];
+        const unsigned low = __reduce_add_sync(kWarp, static_cast<unsigned>(value) & 0xffffu);
+        const int high = __reduce_add_sync(kWarp, static_cast<int>(value >> 16));
+        if (threadIdx.x % 32 == 0)
+          atomicAdd(&to[word],
+                    static_cast<unsigned long long>(static_cast<long long>(high)) * 0x10000u + low);
+      }
+    }
+  }
+  // All threads of a warp: the sums of all copies.
+  __device__ Moments sums() const {
+    Moments sums;
+    for (int k = 0; k < wanted; ++k)
+      for (int word = k; word < kWords; word += Moments::kSums) {
+        auto value = static_cast<long long>(total[threadIdx.x % 32 * kWords + word]);
+        for (int d = 16; d > 0; d /= 2) value += __shfl_xor_sync(kWarp, value, d);
+        sums.word[word] = value;
+      }
+    return sums;
+  }
+};
+
+template <class P>
+struct Step {
+  using Precision = P;
+  int count;
+  long long number;
+  Meter meter;  // of AllMetered
+  Watch watch;
+  Cells cells;  // for moved_far()
+  Shorts shorts, density_shorts;
+  Forces<P> forces;
+  Motion<P> motion;
+  Lists lists;
+  Bonds bonds;  // range and pair are null where there are none
+  const BondLaw<typename P::Real>* bond_laws;
+  const Vector<typename P::Real>* added;  // forces of bonds and angles; null if there are none
+  typename P::Real unit;                  // of forces of pairs
+  const Ball* ball;
+  int3* image;  // by index of the host
+  const unsigned* origin;
+  const typename P::Position* position;
+  const typename P::Velocity* velocity;
+  const Short* short_position;
+  const typename P::Real* density;  // of many-body forces
+  typename P::Position* next_position;
+  typename P::Velocity* next_velocity;
+  Short* next_short;
+  Vector<typename P::Real>* force;
+  double* partial;  // [blocks][kTallies]
+  bool ends_lists;  // under shear: the lists do not hold in the next step
+};
+
+constexpr int kTallies = 14;
+
+// From a place to the next, with what this means for images and lists. Returns whether lists end.
+template <bool sheared, class P>
+__device__ bool move(const Step<P>& s, int i, typename P::Position& r, typename P::Velocity& v,
+                     const Ball& ball, long long next) {
+  const Crossing crossing = drift(s.motion, r, v);
+  if constexpr (sheared) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
+  if (crossing.x | crossing.y | crossing.z) {
+    int3& image = s.image[s.origin[i]];
+    image.x += crossing.x;
+    image.y += crossing.y;
+    image.z += crossing.z;
+  }
+  if (crossing.lost) lose(s.watch, v.tag, next);
+  const unsigned x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
+  const bool far = moved_far(s.cells, x - ball.x, y - ball.y, z - ball.z, ball.radius);
+  if (far) expire(s.watch, next);
+  return far || crossing.lost;
+}
+
+// Particles of a step: all, or from the first on to before its count.
+struct AllParticles {
+  static constexpr int first = 0;
+  static constexpr bool follows_a_step = true;  // without a gap, by programmatic launch
+  static constexpr bool metered = false;        // ends at rest, with the sums of Step::meter
+};
+struct AllMetered {
+  static constexpr int first = 0;
+  static constexpr bool follows_a_step = true, metered = true;
+};
+struct From {
+  int first;
+  static constexpr bool follows_a_step = false, metered = false;
+};
+
+}  // namespace manymove::dpd

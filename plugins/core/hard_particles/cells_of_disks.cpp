@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cells_of_disks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "../runtime/text.h"
+
+namespace manymove::hard_particles {
+
+using equal_disks::kEmpty;
+using equal_disks::kSlots;
+
+namespace {
+
+// Largest error of the float32 estimate of a squared distance, in d^2 (docs/theory/hard_disks.md,
+// section 1.3).
+constexpr double kBoundError = 4e-6;
+
+}  // namespace
+
+void to_disks(const State& s, const Cells& cells, Snapshot& data) {
+  const std::size_t slots = s.cells() * kSlots;
+  data.cells.assign(2 * slots, kEmpty);
+  data.ids.assign(slots, -1);
+  for (std::size_t cell = 0; cell < s.cells(); ++cell)
+    for (std::size_t at = cell * kSlots; at < cell * kSlots + cells.counts[cell]; ++at) {
+      data.cells[2 * at] = cells.spheres[at].x;
+      data.cells[2 * at + 1] = cells.spheres[at].y;
+      data.ids[at] = static_cast<std::int32_t>(cells.spheres[at].id);
+    }
+  data.places = {};
+}
+
+void check_disks(const State& s, const Snapshot& data) {
+  const Geometry& g = s.geometry;
+  const std::size_t slots = s.cells() * kSlots;
+  if (data.cells.size() != 2 * slots || data.ids.size() != slots)
+    refuse("checkpoint has ", data.ids.size(), " slots, this grid has ", slots);
+  if (s.particles == 0 || s.particles > slots)
+    refuse("checkpoint: this grid cannot hold ", s.particles, " disks");
+  Cells cells{std::vector<Sphere>(slots), std::vector<std::uint32_t>(s.cells())};
+  std::vector<bool> seen(s.particles);
+  std::size_t found = 0;
+  for (std::size_t at = 0; at < slots; ++at) {
+    const std::int32_t id = data.ids[at];
+    const float x = data.cells[2 * at], y = data.cells[2 * at + 1];
+    if (id < 0) {
+      if (x != kEmpty || y != kEmpty)
+        refuse("checkpoint: slot ", at, " has a position but no disk");
+      continue;
+    }
+    const auto disk = static_cast<std::uint32_t>(id);
+    if (disk >= s.particles || seen[disk])
+      refuse("checkpoint: disk ", id, " is unknown or there twice");
+    if (!(std::abs(x) < g.half[0]) || !(std::abs(y) < g.half[1]) ||
+        std::fmod(std::abs(x), 2.0f) != 1.0f || std::fmod(std::abs(y), 2.0f) != 1.0f)
+      refuse("checkpoint: disk ", id, " is not on the grid of its cell");
+    if (at % kSlots && data.ids[at - 1] < 0)
+      refuse("checkpoint: disk ", id, " follows an empty slot");
+    seen[disk] = true;
+    ++found;
+    cells.spheres[at] = {x, y, 0, disk};
+    ++cells.counts[at / kSlots];
+  }
+  if (found != s.particles) refuse("checkpoint holds ", found, " disks, expected ", s.particles);
+  const Overlaps overlaps = overlaps_of(s, cells);
+  if (overlaps.count)
+    refuse("checkpoint: disks ", overlaps.first, " and ", overlaps.second, " overlap");
+}
+
+Snapshot with_places(const State& s, Snapshot data) {
+  if (!s.equal_disks()) return data;
+  const Geometry& g = s.geometry;
+  const bool part = s.strip.has_value();
+  if (!part) data.places.resize(2 * s.particles);
+  for (std::size_t at = 0; at < data.ids.size(); ++at) {
+    if (data.ids[at] < 0) continue;
+    const auto cell = static_cast<std::int64_t>(at / kSlots);
+    const std::int64_t along[2] = {cell % g.cells[0],
+                                   (data.first_row + cell / g.cells[0]) % g.cells[1]};
+    std::int64_t place[2];
+    for (int a = 0; a < 2; ++a) {
+      place[a] = data.origin[a] + (2 * along[a] + 1) * static_cast<std::int64_t>(g.half[a]) +
+                 static_cast<std::int64_t>(data.cells[2 * at + static_cast<std::size_t>(a)]);
+      if (place[a] >= s.extent[a]) place[a] -= s.extent[a];
+    }
+    const auto disk = static_cast<std::uint32_t>(data.ids[at]);
+    if (part) {
+      data.indices.push_back(disk);
+      data.places.insert(data.places.end(), place, place + 2);
+    } else {
+      std::copy_n(place, 2, &data.places[2 * std::size_t{disk}]);
+    }
+  }
+  return data;
+}
+
+namespace equal_disks {
+
+Geometry geometry_of(const State& s) {
+  Geometry g{};
+  for (int a = 0; a < 2; ++a) {
+    g.cells[a] = s.geometry.cells[a];
+    g.half[a] = s.geometry.half[a];
+  }
+  g.step = s.geometry.step;
+  g.diameter = s.parameters.diameter / s.unit;
+  g.contact = g.diameter * g.diameter;
+  g.surely_free = static_cast<float>(g.contact * (1 + kBoundError));
+  g.surely_overlap = static_cast<float>(g.contact * (1 - kBoundError));
+  g.moves_per_cell = s.geometry.moves_per_cell;
+  g.rounds = s.geometry.rounds;
+  g.key = s.geometry.key;
+  lay_out_tiles(g, s.geometry.tile[0]);
+  if (s.strip) g.cells[1] = s.strip->capacity();
+  return g;
+}
+
+StripView view_of(const Strip& strip, const State& s, int tile_row) {
+  StripView p;
+  for (int a = 0; a < 2; ++a) {
+    p.cells[a] = s.geometry.cells[a];
+    p.tiles[a] = s.geometry.tiles[a];
+  }
+  p.first_tile = strip.tile_row(tile_row) * p.tiles[0];
+  p.first_row = strip.first_row();
+  return p;
+}
+
+ContactBins contact_bins(const Geometry& g, const Sampling& sampling) {
+  ContactBins law;
+  law.bins = sampling.bins;
+  law.per_unit = 1 / (sampling.bin_width * g.diameter);
+  const double farthest = g.diameter * (1 + sampling.bin_width * sampling.bins);
+  law.farthest2 = static_cast<float>(farthest * farthest * (1 + 1e-6));
+  return law;
+}
+
+std::array<double, 2> mean_of(std::span<const std::array<double, 2>> sums, std::size_t particles) {
+  std::array<double, 2> total{};
+  for (const auto& sum : sums)
+    for (std::size_t k = 0; k < 2; ++k) total[k] += sum[k];
+  for (double& t : total) t /= static_cast<double>(particles);
+  return total;
+}
+
+}  // namespace equal_disks
+}  // namespace manymove::hard_particles

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The options and files of a script that runs or draws a simulation, such as those in examples/.
+
+A script writes `summary.json`, with machine, date and commit, and `picture.png` into --output. With
+--quick it makes a short run; with --draw it only draws summaries that exist.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from manymove.info import record
+from manymove.jobs import errors, output_folder
+from manymove.jobs.figures import write_picture
+from manymove.jobs.report import write_json
+
+
+def run_script(main: Callable[[], None]) -> NoReturn:
+    """Run the main function of a script. Errors are one line, as those of the commands."""
+    sys.exit(errors.reported(Path(sys.argv[0]).name, main))
+
+
+def parse(
+    parser: argparse.ArgumentParser,
+    name: str,
+    quick: dict[str, Any],
+    draw: bool = True,
+    without_a_run: tuple[str, ...] = (),
+) -> argparse.Namespace:
+    """Parse the options of a script together with those that all scripts have. A folder that has
+    the summary of an earlier run is an error.
+
+    Args:
+        parser: parser with the script's own options.
+        name: name of the experiment; the default of --output is out/<name>.
+        quick: values that --quick gives to the script's own options, unless they are named as well.
+        draw: whether the script can draw summaries that exist.
+        without_a_run: names of the script's own options with which it runs nothing.
+    """
+    parser.add_argument(
+        "--output", type=Path, default=Path("out") / name, metavar="FOLDER",
+        help=f"Folder of summary.json and picture.png (default out/{name}).",
+    )  # fmt: skip
+    parser.add_argument("--overwrite", action="store_true", help="Replace the results in --output.")
+    parser.add_argument(
+        "--quick", action="store_true", help="Make a short run of less than a minute on two cores."
+    )
+    if draw:
+        parser.add_argument(
+            "--draw", type=Path, nargs="+", metavar="FILE",
+            help="Draw these summaries into --output instead of running anything.",
+        )  # fmt: skip
+    if parser.parse_known_args()[0].quick:
+        parser.set_defaults(**quick)
+    options = parser.parse_args()
+    try:
+        output_folder.claim(options.output, resume=True, overwrite=False)  # writable
+    except OSError as error:
+        parser.error(str(error))
+    runs = not any(getattr(options, other, None) for other in ("draw", *without_a_run))
+    if runs and not options.overwrite and (options.output / "summary.json").exists():
+        parser.error(
+            f"{options.output} holds the results of an earlier run (summary.json): --overwrite "
+            "replaces them, and another --output keeps them"
+        )
+    return options
+
+
+def need(parser: argparse.ArgumentParser, *modules: str) -> None:
+    """End with an error of the command line if one of these modules is not installed."""
+    remedies = {
+        "hoomd": "conda install -c conda-forge hoomd, or build it from source",
+        "hoomd.manymove": "build the component, see hoomd_ext/README.md",
+        "hoomd.hpmc": "this HOOMD-blue was built without it",
+    }
+    for module in modules:
+        try:
+            found = find_spec(module)
+        except ModuleNotFoundError:  # its parent
+            found = None
+        if found is None:
+            remedy = remedies.get(module, f"pip install {module}")
+            parser.error(f"this run needs {module}, which is not installed ({remedy})")
+
+
+class _Entries(dict[str, Any]):
+    """Entries of a summary. One that is missing is an error that names the file."""
+
+    def __init__(self, path: Path, entries: dict[str, Any]) -> None:
+        super().__init__(entries)
+        self._path = path
+
+    def __missing__(self, name: str) -> NoReturn:
+        raise ValueError(f"--draw: {self._path} is not a summary of this script: no {name!r}")
+
+
+def read(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """The summaries that --draw names.
+
+    Raises:
+        OSError, ValueError: a file cannot be read, or it is not a summary.
+    """
+
+    def summary(path: Path) -> dict[str, Any]:
+        try:
+            found = json.loads(path.read_text(), object_hook=partial(_Entries, path))
+        except ValueError as error:
+            raise ValueError(f"--draw: {path} is not a summary: {error}") from None
+        if not isinstance(found, dict):
+            raise ValueError(f"--draw: {path} is not a summary")
+        return found
+
+    return [summary(path) for path in options.draw]
+
+
+def fractions(options: argparse.Namespace, *names: str) -> None:
+    """Refuse packing fractions of the script that do not lie between 0 and 1.
+
+    Raises:
+        ValueError: a value is out of range; the text names the option.
+    """
+    for name in names:
+        for value in np.atleast_1d(getattr(options, name)):
+            if not 0 < value < 1:
+                raise ValueError(
+                    f"--{name.replace('_', '-')} has {value:g}; it must lie between 0 and 1"
+                )
+
+
+def at_least(options: argparse.Namespace, **least: float) -> None:
+    """Refuse options of the script that are smaller than these numbers, also in lists.
+
+    Raises:
+        ValueError: an option is too small or not a number; the text names it.
+    """
+    for name, bound in least.items():
+        for value in np.atleast_1d(getattr(options, name)):
+            if not value >= bound:
+                raise ValueError(
+                    f"--{name.replace('_', '-')} is {value:g}; it must be at least {bound:g}"
+                )
+
+
+def save(options: argparse.Namespace, result: dict[str, Any]) -> dict[str, Any]:
+    """Write summary.json: machine, date and commit, the options, and the result.
+
+    Returns:
+        what the file contains.
+    """
+    hidden = ("output", "overwrite", "quick", "draw")
+    settings = {key: value for key, value in vars(options).items() if key not in hidden}
+    summary = {**record(), **settings, **result}
+    write_json(options.output / "summary.json", summary)
+    return summary
+
+
+def picture(options: argparse.Namespace, figure: Any, dpi: int = 130) -> None:
+    """Write picture.png and print the path of the folder."""
+    write_picture(options.output / "picture.png", figure, dpi)
+    print(f"results in {options.output}/")
