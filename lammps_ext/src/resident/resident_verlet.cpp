@@ -455,8 +455,8 @@ void VerletManymove::migrate_to_owners(DeviceSession& session) {
 // To the ranks to which LAMMPS has sent them.
 void VerletManymove::follow_atoms(DeviceSession& session) {
   session.set_origins();
-  // What computes have by atom is of other atoms, or of none: commands between runs compute them
-  // again.
+  // Atoms have changed ranks, so that values by atom in computes belong to other atoms or to none:
+  // commands between runs compute them again.
   for (int k = 0; k < modify->ncompute; ++k) {
     Compute* compute = modify->compute[k];
     compute->invoked_flag &= ~(Compute::INVOKED_PERATOM | Compute::INVOKED_LOCAL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A system of point particles, whose work a team of lanes shares: team.h. Memory says where the
-// particles are: in a GPU's shared memory, or on a CPU in the state with coordinates beside it.
+// particles are: in a GPU's shared memory, or on a CPU in the state, with a copy of the
+// coordinates.
 #pragma once
 
 #include "averages.h"
@@ -167,8 +168,8 @@ class PointSystem {
     counts = memory.counts;
   }
 
-  // The molecules from begin on that some place in there may feel, in their order, in the memory's
-  // list; how many. The others would add zero to the energies of all places.
+  // Lists the molecules from begin on that may be within the cutoff of some place there, in their
+  // order, and returns their number. The others would add zero to the energies of all places.
   MM_TEAM int gather_near(const Surroundings<F>& around, F cutoff2, int begin, int count) {
     team.sync();  // the last list has been read
     const int near = team.compact(
@@ -188,7 +189,7 @@ class PointSystem {
   MM_TEAM F add_pairs(int species, int slot, const Energy& energy) {
     Lane<F> part;
     team.each([&](int l) { part[l] = 0; });
-    // The lanes of a SIMD register had rather add zero than skip one.
+    // For the lanes of a SIMD register it is faster to add zero than to skip a molecule.
     const bool hides = Memory::kHides && slot >= 0;
     if (hides) memory.put_far(slot);
     for (int b = 0; b < m.species; ++b) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rigid molecules among atoms of a host program: which atoms each has, the shape that all of a
-// kind share, the poses that the present positions are, and the way back.
+// The rigid molecules among atoms of a host program: which atoms each of them has, the shape that
+// all molecules of a kind share, the poses that fit the present positions, and the positions that
+// follow from poses.
 #pragma once
 
 #include <array>

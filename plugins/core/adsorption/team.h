@@ -7,11 +7,13 @@
 //
 // A team has
 //   width, Lane<T>: a value of each lane; each(f): f(lane) by every lane of every warp
-//   strided(begin, end, f): f(lane, i) for all i from begin below end, i - begin = lane modulo
-//   width share(count, f): f(i) for all i below count in any order, by all warps tasks(counters,
-//   count, f): f(t) for all t below count, each by a whole warp, which takes another
-//     when it is done; total(counters, amount): the sum over all threads, with a sync(). For both,
-//     where there are several warps, reset(counters) some sync() before
+//   strided(begin, end, f): f(lane, i) for all i from begin below end with i - begin equal to lane
+//     modulo width
+//   share(count, f): f(i) for all i below count in any order, by all warps
+//   tasks(counters, count, f): f(t) for all t below count, each by a whole warp, which takes
+//     another one when it is done
+//   total(counters, amount): the sum over all threads, with a sync(). Several warps need
+//     reset(counters) and a sync() before tasks() and total()
 //   bring(from, count, to): a copy in fast memory, where that is another memory
 //   first_warp(): whether this warp does what only one should do; one(): a team of one warp
 //   sum(values), lowest(values), highest(values): of all lanes of a warp, by a butterfly

@@ -11,16 +11,16 @@ namespace manymove::dpd {
 
 struct Cells {
   int count[3];  // along each edge of the frame
-  // Of these, the ones that this rank has to do with: `here` from `first` on, around the frame.
+  // The cells of these that this rank needs: `here` from `first` on, around the frame.
   int first[3], here[3];
   int fine;  // each is 2^fine bins wide, which order the particles in it
   int bits;  // of the number of bins along the longest
   // Fewer than four cells along an edge: particles of the cells around one may be farther from each
   // other than half the frame, and only their own difference wraps to the nearest image.
   bool narrow;
-  // Of list_place(): lengths of one unit of 2^-32 of the frame.
+  // For list_place(): lengths of one unit of 2^-32 of the frame.
   float xx, yy, zz, xy, xz, yz;
-  // Of bounding_sphere_of(): units of 2^-32 of the frame per length, and the sphere of a particle
+  // For bounding_sphere_of(): units of 2^-32 of the frame per length, and the sphere of a particle
   // at rest, the largest one, and how far its center is ahead at most; the time until it gets
   // there.
   float to_x, to_y, to_z, to_xy, to_xz, to_yz;

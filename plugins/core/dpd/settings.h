@@ -55,7 +55,7 @@ int lanes_of(int count);
 // Entries for which the list of a particle should have room at first, where `particles` of all
 // ranks are in the box.
 int expected_entries(const Settings& settings, double particles);
-// Bit k: pairs of special kind k feel nothing, and are left out of the lists.
+// Bit k: pairs of special kind k have no forces, and are left out of the lists.
 unsigned excluded_kinds(const PairTable& table);
 
 template <class P>
@@ -79,10 +79,11 @@ bool is_plain(const Settings& settings, bool has_special, bool in_any_box = fals
 
 template <class P>
 std::vector<typename P::Real> half_kicks_of(const Settings& settings);
-// Of each thermostat the friction by type, then the noise by type.
+// Friction by type, then noise by type, for each thermostat.
 template <class P>
 std::vector<typename P::Real> thermostat_coefficients_of(const Settings& settings);
-// half_kicks and thermostats: of the functions above, in whatever memory the engine works on.
+// half_kicks and thermostats are results of the functions above, in whatever memory the engine
+// works on.
 template <class P>
 Motion<P> motion_of(const Settings& settings, const typename P::Real* half_kicks,
                     const typename P::Real* thermostats);

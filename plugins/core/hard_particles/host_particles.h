@@ -117,7 +117,7 @@ MM_HD std::uint64_t write_host_particle(const Geometry& g, const Frame& f, const
 
 namespace equal_disks {
 
-// Of equal disks the host program's third and fourth components are neither read nor written.
+// For equal disks, the host program's third and fourth components are neither read nor written.
 template <class Real>
 struct alignas(2 * sizeof(Real)) HostPair {
   Real x, y;

@@ -2,12 +2,12 @@
 // Ends a process whose host program waits in MPI for a rank that is silent.
 //
 // The waits of the engines have a watchdog of their own (watchdog.h), but a host program waits in
-// MPI by itself, for instance in MPI_Allreduce for its output, and MPI waits for ever. Therefore a
-// thread of each process exchanges datagrams with rank 0, beside MPI, and rank 0 sends the others
-// which rank is silent. A rank whose datagrams came before and that is silent for MANYMOVE_TIMEOUT
-// has ended, is stopped or cannot be reached. If this process is in a call of MPI then, it ends
-// with a message that names the rank and the call. Calls that only ask whether a message has come
-// do not count, because their callers have a limit of their own.
+// MPI by itself, for instance in MPI_Allreduce for its output, and MPI waits without a limit.
+// Therefore a thread of each process exchanges datagrams with rank 0, in addition to MPI, and rank
+// 0 sends the others which rank is silent. A rank whose datagrams came before and that is silent
+// for MANYMOVE_TIMEOUT has ended, is stopped or cannot be reached. If this process is in a call of
+// MPI then, it ends with a message that names the rank and the call. Calls that only ask whether a
+// message has come do not count, because their callers have a limit of their own.
 //
 // Only seconds of this process count, so that a job that is suspended as a whole continues. Where
 // datagrams do not arrive, nothing is watched.

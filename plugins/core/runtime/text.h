@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages from their parts, without iostreams: those break where a module carries its own
-// libstdc++ beside another.
+// libstdc++ next to another.
 #pragma once
 
 #include <algorithm>

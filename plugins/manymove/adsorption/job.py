@@ -380,7 +380,7 @@ def run_isotherm(
         return _isotherm(settings, [*runs, *rest], unit, complete)
 
     def write(runs: list[dict[str, Any]]) -> None:
-        # A resumed isotherm comes to its later points again; until then their results stay.
+        # A resumed isotherm repeats its later points; until then their earlier results stay.
         if world.rank == 0:
             _write_isotherm(settings, so_far(runs, earlier[len(runs) :]), points_of_others)
 

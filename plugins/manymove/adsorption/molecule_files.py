@@ -27,7 +27,6 @@ _INTERNAL = (
     "bondbonds", "bondbends", "bondtorsions", "bendbends", "bendtorsions",
 )  # fmt: skip
 _FIXED = ("fixed", "rigid", "fixed_bond", "rigid_bond")
-_GAS = ("critical_temperature", "critical_pressure", "acentric_factor")
 
 
 @dataclass(frozen=True)

@@ -328,7 +328,7 @@ class Replica(replica.Replica):
             a.equilibrate(s.equilibrate - a.steps, callback=self._pause)
         elif is_open and s.equilibrate and a.samples == 0:
             a.equilibrate_loading(s.equilibrate, callback=self._pause)
-        # Of a shorter run that is resumed: comparisons then were closer together.
+        # A shorter run that is resumed had comparisons that were closer together.
         more = max(0, a.comparisons - a.samples // every)
         while True:
             if is_open and a.comparisons < a.samples // every + more:

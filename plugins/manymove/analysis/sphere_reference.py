@@ -29,13 +29,6 @@ def fluid_factor(packing_fraction: float) -> float:
     return sum(c * x**power for power, c in published()["fluid"]["terms"])
 
 
-def carnahan_starling_factor(packing_fraction: float) -> float:
-    """Compressibility factor of the fluid by N. F. Carnahan and K. E. Starling, J. Chem. Phys. 51,
-    635 (1969); near freezing it is too small by a thousandth."""
-    phi = packing_fraction
-    return (1 + phi + phi**2 - phi**3) / (1 - phi) ** 3
-
-
 def solid_factor(packing_fraction: float, crystal: str = "fcc") -> float:
     """Compressibility factor of the FCC or HCP crystal by Speedy."""
     z = packing_fraction / CLOSE_PACKED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands for empty frameworks and gases: `manymove henry`, `pores` and `iast`."""
+"""Commands for empty frameworks and gases: `manymove henry` and `pores`."""
 
 from __future__ import annotations
 
@@ -217,61 +217,3 @@ def pores(
         ("surface area", f"{area.per_mass} m2/g, {area.per_volume} m2/cm3 (probe {probe:g} Å)"),
     ]
     return _done(json_file, content, report.lines(rows), quiet)
-
-
-@command(app)
-def iast(
-    isotherms: tuple[Path, ...] = (),
-    mole_fractions: tuple[float, ...] | None = None,
-    pressures: tuple[float, ...] = (1.0,),
-    json_file: Annotated[Path | None, new_file("json")] = None,
-    quiet: bool = False,
-) -> int:
-    """Predict loadings of a mixture from pure gases (IAST).
-
-    The files are those that `manymove adsorption --isotherm` writes, one for each gas. Ideal
-    adsorbed solution theory (IAST) needs the library pyGAPS (pip install 'manymove[iast]'). The
-    selectivity of each gas is that over the last one. All isotherms must have one temperature.
-
-    Examples:
-      manymove iast --isotherms co2/isotherm.csv,n2/isotherm.csv --mole-fractions 0.15,0.85
-      manymove iast --isotherms co2/isotherm.csv,n2/isotherm.csv --pressures 0.5,1,2
-    """
-    from manymove.adsorption.gas import fractions_of
-    from manymove.adsorption.iast import check_temperatures, doubtful_points, read_isotherm
-    from manymove.adsorption.iast import iast as solve
-
-    _alone("iast")
-    with of_option("--isotherms"):
-        curves = [read_isotherm(path) for path in isotherms or ()]
-        if len(curves) < 2:
-            raise ValueError("give the isotherms of at least two gases")
-        check_temperatures(isotherms)
-        names = [name for name, _, _ in curves]
-        if len(set(names)) < len(names):
-            raise ValueError(f"give one isotherm of each gas, got those of {', '.join(names)}")
-    with of_option("--mole-fractions"):
-        x = fractions_of(mole_fractions, len(curves))
-    lines = ["pressure (bar)  " + "  ".join(f"{name} (mol/kg)" for name in names) + "  selectivity"]
-    points = []
-    for p in pressures:
-        loadings = solve([(each, n) for _, each, n in curves], p, x.tolist())
-        ratios = [
-            float(n / loadings[-1] * x[-1] / part) if loadings[-1] else None
-            for n, part in zip(loadings[:-1], x[:-1], strict=True)
-        ]
-        points.append({"pressure_bar": p, "loading_mol_per_kg": loadings, "selectivity": ratios})
-        numbers = [f"{n:<{len(name) + 9}.4g}" for n, name in zip(loadings, names, strict=True)]
-        ends = ", ".join("-" if r is None else f"{r:.4g}" for r in ratios)
-        lines.append(f"{p:<14g}  " + "  ".join(numbers) + f"  {ends}")
-    doubts = [
-        f'{path}: the status of the points at {", ".join(doubtful)} bar is not "ok"; the column '
-        "status of the file says why"
-        for path in isotherms
-        if (doubtful := doubtful_points(path))
-    ]
-    lines += [f"warning: {text}" for text in doubts]
-    content = {
-        "adsorbates": names, "mole_fractions": x.tolist(), "points": points, "warnings": doubts,
-    }  # fmt: skip
-    return _done(json_file, content, "\n".join(lines), quiet)

@@ -242,7 +242,8 @@ def dpd(
     require_one_process("manymove dpd", "--ranks sets the number of ranks of LAMMPS")
     for name in ("context", "output", "quiet", "resume", "overwrite"):
         del options[name]
-    # A run that continues another one has its possible restart files, and therefore its bits.
+    # A continued run keeps the interval of possible restart files of the earlier run, because the
+    # bits of the trajectory depend on it.
     every = job.stored_checkpoint_steps(output) if resume else 0
     settings = Settings(**options, checkpoint_steps=every)
     cores = len(usable_cores())

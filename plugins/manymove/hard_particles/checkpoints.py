@@ -19,7 +19,8 @@ _TYPES = {
     "types": np.int32,
 }
 _SIZES = {"diameters", "types"}
-# Parts that could once be left out of the algorithm, with their values where nothing was.
+# Switches of earlier versions that left parts of the algorithm out, with the values of the whole
+# algorithm.
 _ABLATIONS = {"shuffle_particles": True, "shuffle_sets": True, "shift_along_axis": False}
 
 

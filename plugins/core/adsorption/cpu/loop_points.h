@@ -44,7 +44,7 @@ struct LoopBatch {
   void each(const Function& f) const {
     for (int i = 0; i < count(); ++i) f(i, memory->proposals[i]);
   }
-  // Of energies and weights; those of a lane come in the order of its sums.
+  // Calls f(energy, weight) for all proposals; a lane takes its own in the order of its sums.
   template <class Team, class Function>
   void each_item(const Team&, const Function& f) const {
     F *const energy = memory->energy, *const weights = memory->weights;
@@ -129,7 +129,7 @@ struct LoopBatch {
   }
 };
 
-// The memory of a PointSystem: sites in the state, coordinates beside it.
+// The memory of a PointSystem: sites in the state, and a copy of their coordinates.
 template <class F>
 struct LoopPoints {
   static constexpr bool kHides = true;

@@ -37,7 +37,7 @@ struct RegisterBatch {
     MM_UNROLL
     for (int c = 0; c < Own; ++c) f(Warp::lane() * Own + c, site[c]);
   }
-  // Of energies and weights; those of a lane come in the order of its sums.
+  // Calls f(energy, weight) for all proposals; a lane takes its own in the order of its sums.
   template <class Function>
   __device__ void each_item(const Warp&, const Function& f) {
     each_of(0, f);

@@ -15,7 +15,7 @@ struct MoleculeArrays : SystemArrays<F> {
   MoleculeModel<F> r;
   ChainModel chains;
   int trial_positions, trial_orientations;
-  // Of common_draw()'s kind, after m.exchange.
+  // Upper limits of common_draw()'s kind for these moves, after m.exchange.
   std::uint32_t reinsert_below, identity_below, regrow_below;
   int places;         // slots of sites of a system: of each species, its sites times its slots
   int most_sites;     // of a molecule
@@ -71,7 +71,7 @@ struct MoleculeScratch {
   MeshScratch<F> mesh;
 
   MM_HD static std::size_t align(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-  // TeamPointer memory of a worker.
+  // Bytes of a worker's memory for the arrays of TeamPointers.
   MM_HD static std::size_t bytes(const MoleculeArrays<F>& w) {
     const MeshModel<F>& m = w.r.mesh;
     std::size_t sum = align(kMostRuns * sizeof(NearRun)) + align(sizeof(Choice)) +

@@ -78,7 +78,7 @@ struct PoseBatch {
   MeshRegion region{};
 
   MM_HD F first_energy() const { return energy[0]; }
-  // Of energies and weights; those of a lane come in the order of its sums.
+  // Calls f(energy, weight) for all proposals; a lane takes its own in the order of its sums.
   template <class One, class Function>
   MM_TEAM void each_item(const One& one, const Function& f) const {
     one.each([&](int l) { each_of(l, f); });

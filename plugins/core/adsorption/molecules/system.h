@@ -488,7 +488,7 @@ class MoleculeSystem {
     team.sync();
     energy = w.energies[id];
   }
-  // Of one molecule more with those that are there.
+  // Energy of one molecule more with those that are there.
   MM_TEAM F tail_with_others(int species, int without) const {
     double sum = r.body[species].own;
     for (int b = 0; b < m.species; ++b)

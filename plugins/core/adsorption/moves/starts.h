@@ -9,9 +9,9 @@
 namespace manymove::adsorption {
 
 // Each molecule goes to the best of kWidth random places where the framework's energy is below the
-// hill, of as many rounds as it takes to find one where it is bound at all. The long-range part of
-// the molecules' own interaction does not count here. gave_up(): whether to stop, which returns
-// false as a molecule without a place does.
+// hill. Rounds of kWidth places follow each other until one has a place where the molecule is
+// bound. The long-range part of the molecules' own interaction does not count here. Returns false
+// if a molecule finds no place, or if gave_up() says that another system has found none.
 template <class System, class GaveUp>
 MM_TEAM bool place_points_or_poses(System& s, const GaveUp& gave_up) {
   using F = typename System::Real;

@@ -28,7 +28,7 @@ MM_TEAM bool one_proposal(System& s, std::uint64_t step, const CommonDraw& draw,
   return true;
 }
 
-// Kind: steps_of() the system's arrays, so that a GPU has a kernel for each.
+// Kind is steps_of() of the system's arrays; a GPU has a kernel for each kind.
 template <Steps Kind, MoleculesOfTeam System, CountsMoves Counts>
 MM_TEAM void run_steps(System& s, Counts& moves) {
   const auto& w = s.w;

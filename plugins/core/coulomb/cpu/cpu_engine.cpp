@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The CPU engine: a sweep by one of the schedules, and what is measured beside it.
+// The CPU engine: a sweep by one of the schedules, and what is measured between sweeps.
 #include <memory>
 #include <optional>
 #include <utility>

@@ -12,7 +12,7 @@ struct Partners {
   const float *x, *y, *z, *charge;
 };
 
-// Of partners, from begin to the one before end.
+// Partners from begin to the one before end.
 struct IndexRange {
   std::size_t begin, end;
 };

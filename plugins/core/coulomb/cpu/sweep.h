@@ -18,7 +18,7 @@ struct CpuSweep {
   Kernels kernels = best_level<Kernels>(MANYMOVE_LEVELS);
   std::vector<float> x, y, z, charge;  // of the ions, in the order of a sweep
   std::vector<Trial> trials;           // in the order of the input
-  // Of this sweep; energy in quanta
+  // Counts of this sweep; energy in quanta
   std::uint64_t accepted = 0, evaluated = 0, direct = 0;
   __int128 energy = 0;
 

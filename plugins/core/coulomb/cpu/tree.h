@@ -127,7 +127,7 @@ class Tree {
                                    static_cast<int>(moves.size()), range, estimates_.data());
   }
 
-  // Of trial k in the order of a sweep, when its turn has come.
+  // For trial k in the order of a sweep, when its turn has come.
   bool decide(std::size_t k) {
     const auto i = static_cast<std::size_t>(order_[k]);
     if (crowded_[k] && overlaps_now(order_[k])) return false;

@@ -12,7 +12,7 @@ namespace manymove::coulomb {
 inline constexpr int kRing = 256;  // sweeps whose counts a device keeps
 inline constexpr int kMostDevices = 8;
 
-// Of one sweep; the energy is high 2^32 + low quanta.
+// Counts of one sweep; the energy is high 2^32 + low quanta.
 struct MoveCounts {
   unsigned long long accepted, evaluated, direct, low;
   long long high;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Device code beside the chain: energies, pair correlations, the particles of host programs.
+// Device code besides the chain: energies, pair correlations, the particles of host programs.
 #pragma once
 
 #include "trials.cuh"

@@ -14,7 +14,7 @@ namespace {
 
 // As measured on an H100 (docs/benchmarks/electrolyte.md): where the sums at short range cost as
 // much as the transforms, and the parts of a sweep in seconds. In small systems transforms take
-// their time beside other kernels, so that the mesh may be finer.
+// their time while other kernels run, so that the mesh may be finer.
 constexpr std::size_t kSmall = 32768;  // ions at most
 constexpr double ions_per_point(Space space, std::size_t ions) {
   return space == Space::ewald ? 0.35 : ions > kSmall ? 0.5 : 0.25;
@@ -93,7 +93,7 @@ class Tree final : public DeviceTree {
     moved_.clear(stream_);
     check(cudaMemsetAsync(new_head_.data(), 0xff, new_head_.size() * sizeof(std::int32_t), stream_),
           "clear");
-    // While the host waits for the number of candidates
+    // These run while the host waits for the number of candidates.
     const int blocks = blocks_for(ions_, kThreads);
     arrange_kernel<<<blocks, kThreads, 0, stream_>>>(r, arrays_);
     conflicts_used_.clear(stream_);

@@ -53,7 +53,7 @@ __device__ double ratio_of(unsigned long long bits) {
   return __longlong_as_double(static_cast<long long>(bits));
 }
 
-// Of one thread, after a cycle that has looked for the least ratio.
+// For one thread, after a cycle that has looked for the least ratio.
 __global__ void choose_kernel(double most, unsigned int search,
                               const __grid_constant__ PendingVolume pending) {
   let_next_kernel_start();
