@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Visits by estimates (visit.h), which a GPU makes, against the visits that the CPU makes.
+// Visits by estimates (visit_disks.cuh), which a GPU makes, against the visits that the CPU makes.
 #include <bit>
 #include <cstdint>
 #include <random>

@@ -99,7 +99,7 @@ void run_whole(State& state, std::uint64_t steps, bool measure,
                const std::function<void(unsigned)>& enlarge);
 // Throws if some systems had to stop before the end of a run.
 void check_whole(const State& state);
-// Throws the error that the counts of the moves report.
+// Throws std::runtime_error if a molecule has found no place.
 void check_placed(const State& state, const MoveCounts& moves);
 void set_activities(State& state, const std::vector<double>& activities);
 

@@ -127,7 +127,7 @@ MM_HD void add_bond_term(BondedSum& sum, const BondedTerms& terms, const BondedL
 
 // The angle between the bonds from its center to two ends. r1, r2: from the center to the ends.
 struct AngleForces {
-  double on_first, shared, on_second;  // factors of r1 and r2; see add_angle_term()
+  double on_first, shared, on_second;  // factors of r1 and r2; see add_angle_center()
   double energy;
 };
 // With c = cos theta = r1 . r2 / (|r1| |r2|), the force on the first end is -dE/dc (r2 / (|r1|

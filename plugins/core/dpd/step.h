@@ -140,8 +140,7 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
 
 // The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
 // pair of types, weight exponent 1, no special neighbors, and except for Extra::shear an upright
-// box. densities = rho_i + rho_j, of many-body
-// forces.
+// box. densities = rho_i + rho_j, of many-body forces.
 template <class P, PairMath Math, bool plain, bool with_energy, Extra extra = Extra::none>
 MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typename P::Position& i,
                     const typename P::Velocity& vi, const typename P::Position& j,

@@ -2,6 +2,7 @@
 // The choice of the grid: contact distances, cells, slots, integer units, tiles.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "../runtime/errors.h"
 #include "constant_pressure/edges.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "../runtime/devices.h"
 #include "../runtime/errors.h"

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
-#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>

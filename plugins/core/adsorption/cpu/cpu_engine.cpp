@@ -19,7 +19,7 @@ template <class F>
 std::size_t scratch_bytes(const PointArrays<F>& w) {
   const std::size_t side = static_cast<std::size_t>(w.slots) * kTogether;
   return side * (3 * sizeof(F) + sizeof(Site)) +
-         kMostProposals * (2 * sizeof(F) + sizeof(Site) + 4 * sizeof(std::uint32_t)) + 16 * 64;
+         kMostProposals * (2 * sizeof(F) + sizeof(Site) + 3 * sizeof(std::uint32_t)) + 16 * 64;
 }
 template <class F>
 std::size_t scratch_bytes(const MoleculeArrays<F>& w) {

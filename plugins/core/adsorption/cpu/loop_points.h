@@ -29,7 +29,7 @@ struct Scratch {
     sites = reinterpret_cast<Site*>(take(side * sizeof(Site)));
     for (F** p : {&energy, &weights}) *p = reinterpret_cast<F*>(take(kMostProposals * sizeof(F)));
     proposals = reinterpret_cast<Site*>(take(kMostProposals * sizeof(Site)));
-    words = reinterpret_cast<std::uint32_t*>(take(4 * kMostProposals * sizeof(std::uint32_t)));
+    words = reinterpret_cast<std::uint32_t*>(take(3 * kMostProposals * sizeof(std::uint32_t)));
   }
 };
 

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <stdexcept>
 
-#include "../../runtime/devices.h"
 #include "../../runtime/errors.h"
 #include "cell.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernels of a GPU tell each other and the host, and their shared memory.
+// What the kernels of a GPU report to each other and to the host, and their shared memory.
 #pragma once
 
 #include "../../runtime/warp.cuh"
@@ -23,7 +23,7 @@ __device__ inline unsigned load_shared(unsigned address) {
   return value;
 }
 
-// ---- what kernels tell each other and the host ----
+// ---- what kernels report to each other and to the host ----
 
 struct DeviceStatus {
   long long expired;  // from this step on the lists do not hold

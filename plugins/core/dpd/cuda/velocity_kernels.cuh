@@ -42,7 +42,7 @@ struct Drive {
   double* drop;
 };
 
-// One thread per particle, after a step that was with_moments: changes the velocities that the
+// One thread per particle, after a step with sums of moments: changes the velocities that the
 // particles have at its end, and takes them to the next step. The map is the same for all blocks.
 template <class P>
 __global__ void __launch_bounds__(kThreads)
@@ -123,8 +123,8 @@ class VelocitySums {
   DeviceBuffer<unsigned long long> total_;
 };
 
-// Changes of velocities in stride: sums that steps have with_moments, and by how much each
-// thermostat has lowered its temperature.
+// Changes of velocities in stride: sums of moments of the steps, and by how much each thermostat
+// has lowered its temperature.
 class StrideChanges {
  public:
   // kept: sums of so many steps are kept while later ones are launched.

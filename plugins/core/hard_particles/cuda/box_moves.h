@@ -3,8 +3,6 @@
 // cells after it.
 #pragma once
 
-#include <memory>
-
 #include "../../runtime/device.cuh"
 #include "../constant_pressure/volume.h"
 #include "../state.h"

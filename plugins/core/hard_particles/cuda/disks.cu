@@ -329,8 +329,8 @@ class CudaDisks final : public CudaEngine {
     cells_[now_].upload(cells.data(), stream_);
     ids_[now_].upload(ids.data(), stream_);
     seen_ = {data.counters.trial_moves, data.counters.accepted_moves, 0};
-    const MoveCounts tallies[2] = {seen_, {}};
-    moves_.upload(tallies, stream_);
+    const MoveCounts counts[2] = {seen_, {}};
+    moves_.upload(counts, stream_);
   }
 
   // The draws are those of the whole grid.

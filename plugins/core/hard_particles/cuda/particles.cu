@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The policy `Particles` on a GPU: memory, launches and transfers.
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <optional>
 #include <tuple>

@@ -437,8 +437,8 @@ class DistributedEngine final : OnDevice, public EngineBase {
     check_launch();
   }
 
-  // Two steps before the next build: how long will all particles stay in their spheres? Hosts agree
-  // on it while the GPU takes the step that follows.
+  // Two steps before the next build: how long will all particles stay in their spheres? Hosts
+  // exchange this while the GPU takes the step that follows.
   void look_before_build(std::int64_t earliest) {
     look_ = std::max(built_ + 1, until_ - 2);
     if (look_ < earliest || look_ + 1 >= until_) look_ = -1;

@@ -244,8 +244,8 @@ class GhostExchange {
     return {reached_.data(), c_.report.bounds().data(), s_.sphere.data()};
   }
   // In answers(), for each neighbor: the particles that it knows. These are outer ones, of which
-  // there are about as many as before; the host hears only now. Returns how many have been looked
-  // at.
+  // there are about as many as before; the host gets their number only now. Returns how many have
+  // been looked at.
   int count_known(bool had_lists) {
     const int boxes = static_cast<int>(c_.ranks.neighbors().size());
     int suspects = had_lists ? std::min(s_.outer + s_.outer / 8 + 1024, s_.count) : s_.count;

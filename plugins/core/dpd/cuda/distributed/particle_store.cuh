@@ -133,7 +133,7 @@ class ParticleStore {
     ensure(bond_range, links.bonds ? room : 0);
   }
 
-  // tile: as in Lists.
+  // tile: as in NeighborLists.
   NeighborLists lists(int tile) const {
     return {entry.data(), number.data(), list_capacity, owned_capacity, tile};
   }

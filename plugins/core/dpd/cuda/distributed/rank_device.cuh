@@ -24,9 +24,9 @@ struct Bounds {
 
 // Steps that a particle stays in its sphere if it keeps its velocity.
 template <class P>
-__device__ float steps_in_ball(const Cells& cells, const BoundingSphere& sphere, float time_step,
-                               const typename P::Position& r,
-                               const typename P::Velocity& velocity) {
+__device__ float steps_in_sphere(const Cells& cells, const BoundingSphere& sphere, float time_step,
+                                 const typename P::Position& r,
+                                 const typename P::Velocity& velocity) {
   const ListPlace d = list_place(cells, high_word(r.x) - sphere.x, high_word(r.y) - sphere.y,
                                  high_word(r.z) - sphere.z),
                   v = {static_cast<float>(velocity.x) * time_step,
@@ -66,7 +66,7 @@ __global__ void rebuild_flags_kernel(int count, Cells cells, unsigned open,
     const typename P::Position p = position[i];
     if (outside(open, high_word(p.x), high_word(p.y), high_word(p.z)))
       atomicMax(&flags->beyond, velocity[i].tag);
-    steps = steps_in_ball<P>(cells, sphere[i], time_step, p, velocity[i]);
+    steps = steps_in_sphere<P>(cells, sphere[i], time_step, p, velocity[i]);
   }
   note_soonest(steps, &flags->soonest);
 }
@@ -77,7 +77,7 @@ __global__ void soonest_kernel(int count, Cells cells, const BoundingSphere* sph
                                float time_step, const typename P::Position* position,
                                const typename P::Velocity* velocity, unsigned* soonest) {
   const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  note_soonest(i < count ? steps_in_ball<P>(cells, sphere[i], time_step, position[i], velocity[i])
+  note_soonest(i < count ? steps_in_sphere<P>(cells, sphere[i], time_step, position[i], velocity[i])
                          : kForever,
                soonest);
 }

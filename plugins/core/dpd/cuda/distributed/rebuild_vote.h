@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What ranks tell each other before lists are built, or at the end of a run.
+// What ranks exchange before lists are built, or at the end of a run.
 #pragma once
 
 #include <algorithm>
