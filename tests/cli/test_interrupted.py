@@ -121,15 +121,15 @@ def test_a_fluid_that_is_resumed_has_the_same_bits(ranks, precision, tmp_path):
     options = "--particles 1500 --equilibrate 1600 --device cpu --quiet"
     common = ["dpd", *options.split(), "--precision", precision, "--ranks", str(ranks)]
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    assert cli.run([*common, "--steps", "240", "--output", str(whole)]) == 0
-    process = start([*COMMAND, *common, "--steps", "120", "--output", cut])
+    assert cli.run([*common, "--steps", "400", "--output", str(whole)]) == 0
+    process = start([*COMMAND, *common, "--steps", "200", "--output", cut])
     until(lambda: any(cut.glob("checkpoint-*")), process, 120, interval=0.002)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130
     assert summary_of(cut)["equilibration_steps"] < 1600
     assert cli.run(["dpd", "--resume", "--quiet", "--output", str(cut)]) == 0
-    assert summary_of(cut)["steps"] == 120
-    resumed = ["dpd", "--resume", "--steps", "240", "--quiet", "--output", str(cut)]
+    assert summary_of(cut)["steps"] == 200
+    resumed = ["dpd", "--resume", "--steps", "400", "--quiet", "--output", str(cut)]
     assert cli.run(resumed) == 0
     assert (whole / "final.data").read_bytes() == (cut / "final.data").read_bytes()
     one, other = (np.loadtxt(f / "thermo.csv", delimiter=",", skiprows=1) for f in (whole, cut))
