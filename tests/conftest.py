@@ -1,4 +1,4 @@
-"""Fixtures that the tests share: devices, and the GPU among several processes."""
+"""Fixtures that the tests share: devices, and what several processes of pytest share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import fcntl
 import os
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,17 @@ def mpiexec() -> list[str]:
     return on_ranks(2) if MPIEXEC else pytest.skip("no mpiexec")
 
 
-# Among several processes those that need the GPU for themselves come last, not to wait for others.
+def has(item: pytest.Item, marker: str) -> bool:
+    return item.get_closest_marker(marker) is not None
+
+
+# Among several processes those that need the GPU or the machine for themselves come last, so that
+# none waits for them. Those that mostly wait come first: other processes compute in the meantime.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.get_closest_marker("whole_gpu") is not None)
+    def place(item: pytest.Item) -> tuple[bool, ...]:
+        return has(item, "timing"), has(item, "whole_gpu"), not has(item, "waits")
+
+    items.sort(key=place)
 
 
 @pytest.fixture(autouse=True)
@@ -60,13 +69,25 @@ def without_segments_of_killed_processes() -> None:
     remove_segments()
 
 
-@pytest.fixture(autouse=True)
-def share_of_the_gpu(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Where several processes run tests (pytest -n), one that fills the GPU has it for itself."""
-    if request.node.get_closest_marker("gpu") is None or not _core.cuda_devices():
-        yield
-        return
-    alone = request.node.get_closest_marker("whole_gpu") is not None
-    with open(Path(tempfile.gettempdir()) / f"manymove-gpu-{os.getuid()}.lock", "w") as file:
+@contextmanager
+def share(lock: Path, alone: bool) -> Iterator[None]:
+    """Wait until no other process of pytest uses something alone, or none uses it at all."""
+    with open(lock, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def share_of_the_machine(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """Where several processes run tests (pytest -n), one that measures time has the machine for
+    itself, and one that fills the GPU has that."""
+    with ExitStack() as shares:
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            folder = tmp_path_factory.getbasetemp().parent  # of all processes of this run
+            shares.enter_context(share(folder / "machine.lock", has(request.node, "timing")))
+        if has(request.node, "gpu") and _core.cuda_devices():
+            lock = Path(tempfile.gettempdir()) / f"manymove-gpu-{os.getuid()}.lock"
+            shares.enter_context(share(lock, has(request.node, "whole_gpu")))
         yield

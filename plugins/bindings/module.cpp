@@ -18,6 +18,7 @@ void bind_dpd(nb::module_& module);
 void bind_adsorption(nb::module_& module);
 
 NB_MODULE(_core, module) {
+  manymove::require_simd_level();  // its error becomes an ImportError
 #if defined(MANYMOVE_HAVE_CUDA)
   module.attr("cuda_compiled") = true;
 #else
@@ -27,6 +28,10 @@ NB_MODULE(_core, module) {
   module.def(
       "simd_level", [] { return manymove::simd_level_name(manymove::simd_level()); },
       "The SIMD level in use.");
+  module.def(
+      "machine_simd_level",
+      [] { return manymove::simd_level_name(manymove::machine_simd_level()); },
+      "The best SIMD level that this machine runs, compiled or not.");
   module.def(
       "cuda_devices",
       [] {

@@ -146,7 +146,11 @@ endif()
 
 # ---- SIMD levels -------------------------------------------------------------------------------
 # cpu/kernels.cpp of each algorithm is compiled once per level; its CPU engine picks one at run time.
-set(manymove_simd_levels baseline)
+# By default there is one level, because most of the time of a build goes there: the best one that this
+# machine runs. Wheels for other machines need all of them.
+set(MANYMOVE_SIMD_LEVELS native CACHE STRING
+    "SIMD levels to compile: native (the best one of this machine), all, or baseline,avx2,avx512")
+set(known_levels baseline)
 set(simd_flags_avx2 -mavx2 -mfma -mbmi2)
 set(simd_flags_avx512 -mavx512f -mavx512vl -mavx512dq -mavx512bw -mfma -mbmi2
                       -Wno-uninitialized -Wno-maybe-uninitialized)  # GCC 12's own headers
@@ -160,17 +164,67 @@ if(MANYMOVE_X86_64)
     string(TOUPPER ${level} LEVEL)
     check_cxx_compiler_flag("${flags}" MANYMOVE_COMPILER_KNOWS_${LEVEL})
     if(MANYMOVE_COMPILER_KNOWS_${LEVEL})
-      list(APPEND manymove_simd_levels ${level})
-      target_compile_definitions(manymove_flags INTERFACE MANYMOVE_HAVE_${LEVEL})
+      list(APPEND known_levels ${level})
     endif()
   endforeach()
+endif()
+
+# runtime/simd.cpp itself tells the best level of this machine. No result is cached: several machines
+# may share the build folder.
+if(CMAKE_CROSSCOMPILING)
+  set(native_levels ${known_levels})
+else()
+  set(have "")
+  foreach(level ${known_levels})
+    string(TOUPPER ${level} LEVEL)
+    string(APPEND have "#define MANYMOVE_HAVE_${LEVEL}\n")
+  endforeach()
+  file(WRITE ${CMAKE_BINARY_DIR}/native_level.cpp "${have}#include \"${CMAKE_CURRENT_LIST_DIR}/runtime/simd.cpp\"
+#include <cstdio>
+int main() {
+  unsetenv(\"MANYMOVE_SIMD\");
+  std::fputs(manymove::simd_level_name(manymove::simd_level()).c_str(), stdout);
+}
+")
+  try_run(exit_code compiles ${CMAKE_BINARY_DIR}/native_level ${CMAKE_BINARY_DIR}/native_level.cpp
+          CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
+          COMPILE_OUTPUT_VARIABLE trial_output RUN_OUTPUT_VARIABLE native_levels)
+  if(NOT compiles OR NOT exit_code EQUAL 0)
+    message(FATAL_ERROR "The SIMD level of this machine is unknown; -DMANYMOVE_SIMD_LEVELS=all compiles "
+                        "all of them\n${trial_output}${native_levels}")
+  endif()
+endif()
+string(REGEX REPLACE "[ ,]+" ";" wanted_levels "${MANYMOVE_SIMD_LEVELS}")
+foreach(level ${wanted_levels})
+  if(NOT level MATCHES "^(native|all|baseline|avx2|avx512)$")
+    message(FATAL_ERROR "MANYMOVE_SIMD_LEVELS has \"${level}\"; it must name native, all, baseline, avx2 "
+                        "or avx512")
+  elseif(level STREQUAL "native")
+    list(APPEND wanted_levels ${native_levels})
+  elseif(level STREQUAL "all")
+    list(APPEND wanted_levels ${known_levels})
+  elseif(NOT level IN_LIST known_levels)
+    message(FATAL_ERROR "MANYMOVE_SIMD_LEVELS has ${level}, which this compiler or architecture lacks")
+  endif()
+endforeach()
+set(manymove_simd_levels "")
+add_library(manymove_levels INTERFACE)
+foreach(level ${known_levels})
+  if(level IN_LIST wanted_levels)
+    list(APPEND manymove_simd_levels ${level})
+    string(TOUPPER ${level} LEVEL)
+    target_compile_definitions(manymove_levels INTERFACE MANYMOVE_HAVE_${LEVEL})
+  endif()
+endforeach()
+if(NOT manymove_simd_levels)
+  message(FATAL_ERROR "MANYMOVE_SIMD_LEVELS is empty; it must name native, all, baseline, avx2 or avx512")
 endif()
 list(JOIN manymove_simd_levels " " levels)
 message(STATUS "manymove: SIMD levels ${levels}")
 
 # ---- the core: per algorithm plain C++ files, cpu/kernels.cpp (once per level) and *.cu ---------
-# The objects of the baseline come first: where several levels emit the same inline function of
-# the standard library, the linker keeps the first, which must run on every machine.
+# The plain objects come first, then those of the lowest level: where several emit the same inline
+# function of the standard library, the linker keeps the first, which must run wherever a level does.
 foreach(folder runtime parallel ${MANYMOVE_ALGORITHMS})
   if(NOT IS_DIRECTORY ${CMAKE_CURRENT_LIST_DIR}/${folder})
     message(FATAL_ERROR "MANYMOVE_ALGORITHMS names \"${folder}\", which is not an algorithm; remove "
@@ -189,7 +243,7 @@ set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/runtime/build.cpp PROPERTI
 set_source_files_properties(${CMAKE_CURRENT_LIST_DIR}/runtime/devices.cpp PROPERTIES
                             COMPILE_DEFINITIONS MANYMOVE_WHY_NO_CUDA="${why_no_cuda}")
 add_library(manymove_plain OBJECT ${plain_sources})
-target_link_libraries(manymove_plain PRIVATE manymove_flags)
+target_link_libraries(manymove_plain PRIVATE manymove_flags manymove_levels)
 set(core_objects $<TARGET_OBJECTS:manymove_plain>)
 foreach(level ${manymove_simd_levels})
   add_library(manymove_${level} OBJECT ${kernel_sources})
@@ -216,4 +270,4 @@ target_link_options(manymove_core PRIVATE LINKER:--exclude-libs,libcudart_static
 
 add_library(manymove_internals INTERFACE)
 target_sources(manymove_internals INTERFACE ${core_objects})
-target_link_libraries(manymove_internals INTERFACE manymove_flags Threads::Threads ${CMAKE_DL_LIBS})
+target_link_libraries(manymove_internals INTERFACE manymove_flags manymove_levels Threads::Threads ${CMAKE_DL_LIBS})

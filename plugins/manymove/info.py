@@ -48,6 +48,7 @@ def collect() -> dict[str, Any]:
             "name": _cpu_name(),
             "threads": len(usable_cores()),
             "simd_level": _core.simd_level(),
+            "best_simd_level": _core.machine_simd_level(),
         },
         "cuda": {
             "compiled": _core.cuda_compiled,
@@ -89,13 +90,17 @@ def format(info: dict[str, Any]) -> str:
         compiled_cuda = f"CUDA {build['cuda']} for {build['cuda_architectures']}"
     else:
         compiled_cuda = "without CUDA"
+    simd = f"{', '.join(build['simd'])} (in use: {cpu['simd_level']})"
+    if cpu["best_simd_level"] not in build["simd"]:
+        best = cpu["best_simd_level"]
+        simd += f"; this CPU also runs {best}, which is faster: install manymove again on it"
     rows = [
         ("manymove", f"{info['version']} in {info['package']}"),
         ("core", build["core"]),
         ("Python", info["python"]),
         ("compiler", build["compiler"]),
         ("CUDA", compiled_cuda),
-        ("SIMD levels", f"{', '.join(build['simd'])} (in use: {cpu['simd_level']})"),
+        ("SIMD levels", simd),
         ("CPU", f"{cpu['name']}, {cpu['threads']} threads available"),
     ]
     rows += [(f"cuda:{i}", _describe_device(device)) for i, device in enumerate(cuda["devices"])]

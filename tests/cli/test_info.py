@@ -49,9 +49,16 @@ def test_what_is_collected_can_be_stored_and_shown():
     collected = info.collect()
     assert json.loads(json.dumps(collected))["version"] == collected["version"]
     assert collected["version"] in info.format(collected)
-    assert "baseline" in collected["build"]["simd"]
     assert bool(collected["cuda"]["why_none"]) != bool(collected["cuda"]["devices"])
     assert collected["cpu"]["simd_level"] in collected["build"]["simd"]
+
+
+def test_a_build_for_a_lesser_cpu_is_told():
+    collected = info.collect()
+    collected["cpu"]["best_simd_level"] = collected["build"]["simd"][-1]
+    assert "install manymove again" not in info.format(collected)
+    collected["cpu"]["best_simd_level"] = "avx1024"
+    assert "; this CPU also runs avx1024, which is faster" in info.format(collected)
 
 
 def test_hoomd_is_found_without_importing_it(hoomd_on_path):

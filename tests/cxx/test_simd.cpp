@@ -12,11 +12,33 @@
 
 using namespace manymove;
 
-TEST("the compiled SIMD levels begin with the one that every machine runs") {
+TEST("each compiled SIMD level that this machine runs can be chosen, and there is one") {
+  require_simd_level();
   const auto levels = simd_levels();
-  CHECK(!levels.empty() && levels[0] == "baseline");
-  setenv("MANYMOVE_SIMD", "baseline", 1);
-  CHECK(simd_level() == SimdLevel::baseline);
+  CHECK(!levels.empty());
+  setenv("MANYMOVE_SIMD", levels[0].c_str(), 1);
+  CHECK(simd_level_name(simd_level()) == levels[0]);
+}
+
+TEST("the best compiled SIMD level is taken that the machine runs") {
+  const std::vector<std::string> all{"baseline", "avx2", "avx512"};
+  for (const SimdLevel machine : {SimdLevel::baseline, SimdLevel::avx2, SimdLevel::avx512})
+    CHECK(choose_simd_level(all, machine, "") == machine);
+  CHECK(choose_simd_level({"avx2"}, SimdLevel::avx512, "") == SimdLevel::avx2);
+  CHECK(choose_simd_level({"baseline"}, SimdLevel::avx2, "") == SimdLevel::baseline);
+  CHECK(choose_simd_level(all, SimdLevel::avx512, "avx2") == SimdLevel::avx2);
+  CHECK_THROWS(choose_simd_level(all, SimdLevel::avx2, "avx512"), std::runtime_error,
+               "MANYMOVE_SIMD=avx512 does not run on this machine");
+  CHECK_THROWS(choose_simd_level({"avx2"}, SimdLevel::avx2, "baseline"), std::runtime_error,
+               "MANYMOVE_SIMD=baseline is not among the compiled");
+}
+
+TEST("a build for a better CPU is refused with the command that compiles it again") {
+  for (const char* message :
+       {"compiled for CPUs with the SIMD level avx2, but this CPU has baseline",
+        "pip install --force-reinstall --no-deps .", "-Ccmake.define.MANYMOVE_SIMD_LEVELS=all"})
+    CHECK_THROWS(choose_simd_level({"avx2", "avx512"}, SimdLevel::baseline, ""), std::runtime_error,
+                 message);
 }
 
 TEST("MANYMOVE_SIMD names a level that runs, or the error says what is wrong with it") {

@@ -166,7 +166,8 @@ def try_clone(newcomer: Newcomer) -> Path:
     built = next(newcomer.source.glob("build/cp3*"), "build/wheel")
     newcomer.step(
         "clone: wheels",
-        f"pip wheel -q --no-deps -w {wheels} -Cbuild-dir={built} .\n"
+        f"pip wheel -q --no-deps -w {wheels} -Cbuild-dir={built}"
+        " -Ccmake.define.MANYMOVE_SIMD_LEVELS=all .\n"
         f"pip wheel -q --no-deps -w {wheels} ./lammps_ext",
         bin,
     )

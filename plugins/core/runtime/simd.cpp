@@ -8,19 +8,6 @@
 namespace manymove {
 namespace {
 
-bool runs(const std::string& level) {
-#if defined(__x86_64__)
-  if (level == "avx512")
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  if (level == "avx2")
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("bmi2");
-#endif
-  return level == "baseline";
-}
-
 SimdLevel by_name(const std::string& level) {
   return level == "avx512" ? SimdLevel::avx512
          : level == "avx2" ? SimdLevel::avx2
@@ -31,7 +18,9 @@ SimdLevel by_name(const std::string& level) {
 
 std::vector<std::string> simd_levels() {
   return {
+#if defined(MANYMOVE_HAVE_BASELINE)
       "baseline",
+#endif
 #if defined(MANYMOVE_HAVE_AVX2)
       "avx2",
 #endif
@@ -41,21 +30,44 @@ std::vector<std::string> simd_levels() {
   };
 }
 
-SimdLevel simd_level() {
-  const auto levels = simd_levels();
-  if (const char* wanted = std::getenv("MANYMOVE_SIMD"); wanted && *wanted) {
-    if (std::find(levels.begin(), levels.end(), wanted) == levels.end())
-      throw std::runtime_error(std::string("MANYMOVE_SIMD=") + wanted +
-                               " is not among the compiled SIMD levels");
-    if (!runs(wanted))
-      throw std::runtime_error(std::string("MANYMOVE_SIMD=") + wanted +
-                               " does not run on this machine");
-    return by_name(wanted);
-  }
-  for (auto level = levels.rbegin(); level != levels.rend(); ++level)
-    if (runs(*level)) return by_name(*level);
+SimdLevel machine_simd_level() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+      __builtin_cpu_supports("bmi2"))
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                   __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw")
+               ? SimdLevel::avx512
+               : SimdLevel::avx2;
+#endif
   return SimdLevel::baseline;
 }
+
+SimdLevel choose_simd_level(const std::vector<std::string>& compiled, SimdLevel machine,
+                            const std::string& wanted) {
+  if (!wanted.empty()) {
+    if (std::find(compiled.begin(), compiled.end(), wanted) == compiled.end())
+      throw std::runtime_error("MANYMOVE_SIMD=" + wanted +
+                               " is not among the compiled SIMD levels");
+    if (by_name(wanted) > machine)
+      throw std::runtime_error("MANYMOVE_SIMD=" + wanted + " does not run on this machine");
+    return by_name(wanted);
+  }
+  for (auto level = compiled.rbegin(); level != compiled.rend(); ++level)
+    if (by_name(*level) <= machine) return by_name(*level);
+  throw std::runtime_error(
+      "manymove was compiled for CPUs with the SIMD level " + compiled.front() +
+      ", but this CPU has " + simd_level_name(machine) +
+      ". Compile manymove again on this machine, in the folder of its repository (pip install "
+      "--force-reinstall --no-deps .), or for all CPUs (with "
+      "-Ccmake.define.MANYMOVE_SIMD_LEVELS=all before the dot)");
+}
+
+SimdLevel simd_level() {
+  const char* wanted = std::getenv("MANYMOVE_SIMD");
+  return choose_simd_level(simd_levels(), machine_simd_level(), wanted ? wanted : "");
+}
+
+void require_simd_level() { choose_simd_level(simd_levels(), machine_simd_level(), ""); }
 
 std::string simd_level_name(SimdLevel level) {
   return level == SimdLevel::avx512 ? "avx512" : level == SimdLevel::avx2 ? "avx2" : "baseline";

@@ -11,12 +11,23 @@ namespace manymove {
 
 enum class SimdLevel { baseline, avx2, avx512 };
 
-// Compiled levels, lowest first.
+// Compiled levels, lowest first. Builds for the machine that compiles them have a single one.
 MANYMOVE_API std::vector<std::string> simd_levels();
 // The best compiled level that this machine runs, or the one that MANYMOVE_SIMD names in the
-// environment. Throws std::runtime_error if that one does not exist or does not run here.
+// environment. Throws std::runtime_error if that one does not exist or does not run here, or if
+// this machine runs no compiled level.
 MANYMOVE_API SimdLevel simd_level();
 MANYMOVE_API std::string simd_level_name(SimdLevel level);
+// The best level that this machine runs, whether it is compiled or not.
+MANYMOVE_API SimdLevel machine_simd_level();
+// Throws std::runtime_error, with the command that compiles the core again, if this machine runs
+// no compiled level.
+MANYMOVE_API void require_simd_level();
+
+// The best of the levels in `compiled` (lowest first) up to the one of the machine; an empty
+// `wanted` names none. Throws as simd_level() does, which this is for the compiled levels here.
+SimdLevel choose_simd_level(const std::vector<std::string>& compiled, SimdLevel machine,
+                            const std::string& wanted);
 
 // A source that is compiled once per level defines use(Kernels&) in the level's namespace, which
 // sets the function pointers of an algorithm's struct Kernels; this declares it.
@@ -32,13 +43,22 @@ MANYMOVE_API std::string simd_level_name(SimdLevel level);
   }
 
 // best_level<Kernels>(MANYMOVE_LEVELS): the kernels of simd_level(), which is a compiled level.
-#if defined(MANYMOVE_HAVE_AVX512)
-#define MANYMOVE_LEVELS &baseline::use, &avx2::use, &avx512::use
-#elif defined(MANYMOVE_HAVE_AVX2)
-#define MANYMOVE_LEVELS &baseline::use, &avx2::use, nullptr
+#if defined(MANYMOVE_HAVE_BASELINE)
+#define MANYMOVE_USE_BASELINE &baseline::use
 #else
-#define MANYMOVE_LEVELS &baseline::use, nullptr, nullptr
+#define MANYMOVE_USE_BASELINE nullptr
 #endif
+#if defined(MANYMOVE_HAVE_AVX2)
+#define MANYMOVE_USE_AVX2 &avx2::use
+#else
+#define MANYMOVE_USE_AVX2 nullptr
+#endif
+#if defined(MANYMOVE_HAVE_AVX512)
+#define MANYMOVE_USE_AVX512 &avx512::use
+#else
+#define MANYMOVE_USE_AVX512 nullptr
+#endif
+#define MANYMOVE_LEVELS MANYMOVE_USE_BASELINE, MANYMOVE_USE_AVX2, MANYMOVE_USE_AVX512
 template <class Kernels>
 Kernels best_level(void (*baseline)(Kernels&), void (*avx2)(Kernels&), void (*avx512)(Kernels&)) {
   const SimdLevel level = simd_level();
