@@ -1,6 +1,8 @@
 # make demo   installs everything into .venv, measures the equation of state of hard disks on the
 #             available device and prints the paths of the pictures
-# make test   installs everything into .venv and runs the test suite
+# make test   installs everything into .venv and runs the tests of every law and contract on the CPU
+# make test-rest   the other tests: four ranks, time-outs, clusters, benchmarks, examples
+# make test-all    both;  make test-gpu   the tests that need a GPU
 # make sanitize-address   runs the C++ tests and the tests of the CPU engines with AddressSanitizer
 #             and UndefinedBehaviorSanitizer;  make sanitize-threads runs the C++ tests with
 #             ThreadSanitizer;  make sanitize does both
@@ -10,30 +12,32 @@
 # make lint   checks format and style;  make format formats;  make clean removes what was built
 #
 # Needed: Python >= 3.10 with its headers, a C++20 compiler, make. CMake and ninja are fetched as
-# wheels where they are missing. PYTHON=..., CUDA=ON|OFF and ARCH=... override what is found.
+# wheels where they are missing. PYTHON=..., CUDA=ON|OFF and ARCH=... override what is found, and
+# SIMD=all compiles the CPU engines for all CPUs (SIMD=baseline,native for two kinds of them).
 
 SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+INSTALL := $(BIN)/python packaging/install.py
 
 usable := import os, sys, sysconfig as s; \
 	sys.exit(sys.version_info < (3, 10) or not os.path.exists(s.get_path("include") + "/Python.h"))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python3.10 python; do \
 	$$p -c '$(usable)' >/dev/null 2>&1 && { echo $$p; break; }; done)
 
-# The tests compile the CUDA sources wherever nvcc is; the demo only where a GPU can run them.
+# CUDA is compiled where a GPU can run it; CUDA=ON compiles it wherever nvcc is.
 NVCC := $(firstword $(shell command -v nvcc 2>/dev/null) \
 	$(wildcard $(CUDA_HOME)/bin/nvcc /usr/local/cuda/bin/nvcc))
 GPU := $(shell nvidia-smi -L 2>/dev/null | grep '^GPU' | head -n 1)
 ARCH ?= $(if $(GPU),native,90)
 ifdef CUDA
   test-device := $(if $(filter OFF,$(CUDA)),cpu,cuda)
-  demo-device := $(test-device)
 else
-  test-device := $(if $(NVCC),cuda,cpu)
-  demo-device := $(if $(and $(NVCC),$(GPU)),cuda,cpu)
+  test-device := $(if $(and $(NVCC),$(GPU)),cuda,cpu)
 endif
+SIMD ?= native
+simd-cmake := -Ccmake.define.MANYMOVE_SIMD_LEVELS="$(SIMD)"
 cpu-cmake := -Ccmake.define.MANYMOVE_CUDA=OFF
 test-cmake := -Ccmake.define.MANYMOVE_TESTS=ON \
 	-Ccmake.define.MANYMOVE_TESTS_DIR="$(CURDIR)/build/cxx"
@@ -41,27 +45,41 @@ plot-cmake := -Ccmake.define.MANYMOVE_TESTS=OFF
 cuda-cmake := -Ccmake.define.MANYMOVE_CUDA=$(or $(CUDA),AUTO) \
 	-Ccmake.define.CMAKE_CUDA_ARCHITECTURES="$(ARCH)"
 
-ifeq ($(and $(GPU),$(filter cuda,$(demo-device))),)
-  demo-size := --particles 4096 --sweeps 60000 --equilibrate 5000
+ifeq ($(and $(GPU),$(filter cuda,$(test-device))),)
+  demo-size := --particles 4096 --sweeps 15000 --equilibrate 3000
 else
   demo-size := --particles 65536 --sweeps 20000 --equilibrate 5000
 endif
 
-.PHONY: demo test sanitize sanitize-address sanitize-threads docs newcomer lint format clean
+.PHONY: demo test test-rest test-all test-gpu sanitize sanitize-address sanitize-threads docs newcomer lint format clean
 
-demo: $(VENV)/.$(demo-device)-plot
+demo: $(VENV)/.$(test-device)-plot
 	$(BIN)/manymove disks $(demo-size) --equation-of-state --packing-fractions 0.3,0.4,0.5,0.55,0.6 \
 		--seed 1 --device auto --output out/demo --overwrite
-	@echo "Between the liquid and the solid (0.70 to 0.72) 65,536 disks need one to ten million sweeps."
 	@echo "The pictures of the equation of state, and of the disks and the pressure at 0.6:"
 	@ls out/demo/*.png out/demo/packing_fraction_0.6/*.png
+	@echo "Next:  $(BIN)/manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 20000"
+	@echo "       $(BIN)/manymove disks --help, and the quick start in README.md for Python"
+	@echo "       make test, which tries all laws and contracts in about ten minutes"
 
-# JOBS=2, JOBS=auto: processes of pytest. Tests that measure time may fail beside others.
-workers := $(if $(JOBS),-n $(JOBS))
+# Processes of pytest: one more than there are cores, because some tests wait most of the time. One
+# that measures time has the machine for itself. JOBS=0 runs all tests in one process.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+workers := -n $(JOBS) --dist worksteal
+# Without byte code each process compiles all tests again.
+pytest := PYTHONDONTWRITEBYTECODE= MANYMOVE_CXX_TESTS="$(CURDIR)/build/cxx/manymove_tests" \
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest
 
 test: $(VENV)/.$(test-device)-test $(VENV)/.lammps
-	MANYMOVE_CXX_TESTS="$(CURDIR)/build/cxx/manymove_tests" \
-		PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest $(workers) $(PYTEST_ARGS)
+	$(pytest) $(workers) -m 'not thorough and not gpu' $(PYTEST_ARGS)
+
+test-rest: $(VENV)/.$(test-device)-test $(VENV)/.lammps
+	$(pytest) $(workers) -m 'thorough and not gpu' $(PYTEST_ARGS)
+
+test-all: test test-rest
+
+test-gpu: $(VENV)/.$(test-device)-test $(VENV)/.lammps
+	$(pytest) $(workers) -m gpu $(PYTEST_ARGS)
 
 # GCC's runtime libraries have to be in the process before Python is. The first finding ends it.
 # ThreadSanitizer runs the C++ tests only.
@@ -72,7 +90,7 @@ sanitized := --no-build-isolation --no-deps --upgrade --target build/sanitize \
 sanitize: sanitize-threads sanitize-address
 
 sanitize-address: $(VENV)/.$(test-device)-test $(VENV)/.lammps
-	$(PIP) install $(sanitized) -Cbuild-dir=build/sanitize-objects $(cpu-cmake) \
+	$(PIP) install $(sanitized) -Cbuild-dir=build/sanitize-objects $(cpu-cmake) $(simd-cmake) \
 		-Ccmake.define.MANYMOVE_TESTS=ON .
 	$(PIP) install $(sanitized) -Cbuild-dir="$(CURDIR)/build/sanitize-lammps" ./lammps_ext
 	LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
@@ -107,10 +125,15 @@ marks-cpu-test := cpu-test cpu-plot
 marks-cpu-plot := cpu-plot
 marks := $(addprefix $(VENV)/.,$(marks-cuda-test))
 
-$(marks): $(VENV)/.%: $(sources) $(VENV)/.tools
-	@echo "Compiling and installing manymove ($*) into $(VENV), which takes some minutes ..."
-	$(PIP) install --no-build-isolation -Cbuild-dir=build/{wheel_tag}-$(word 1,$(subst -, ,$*)) \
-		$($(word 1,$(subst -, ,$*))-cmake) $($(word 2,$(subst -, ,$*))-cmake) \
+# The levels of the last build; another choice compiles again.
+$(VENV)/.simd-$(SIMD): | $(VENV)/.pip
+	@rm -f $(VENV)/.simd-*
+	@touch $@
+
+$(marks): $(VENV)/.%: $(sources) $(VENV)/.tools $(VENV)/.simd-$(SIMD)
+	@echo "Compiling manymove into $(VENV) ($*): about two minutes on two cores, five more with CUDA"
+	@$(INSTALL) build/install-$*.log --no-build-isolation -Cbuild-dir=build/{wheel_tag}-$(word 1,$(subst -, ,$*)) \
+		$($(word 1,$(subst -, ,$*))-cmake) $($(word 2,$(subst -, ,$*))-cmake) $(simd-cmake) \
 		'.[$(word 2,$(subst -, ,$*))]'
 	@rm -f $(marks)
 	@touch $(addprefix $(VENV)/.,$(marks-$*))
@@ -118,14 +141,14 @@ $(marks): $(VENV)/.%: $(sources) $(VENV)/.tools
 # The plugin for LAMMPS: the extra "test" has brought the LAMMPS and the MPI that it is built for.
 $(VENV)/.lammps: $(call files,lammps_ext) $(filter %.h %.cmake,$(call files,plugins/core)) \
 		| $(VENV)/.$(test-device)-test
-	@echo "Compiling and installing manymove-lammps into $(VENV) ..."
-	$(PIP) install --no-build-isolation -Cbuild-dir="$(CURDIR)/build/{wheel_tag}-lammps" ./lammps_ext
+	@echo "Compiling the plugin for LAMMPS into $(VENV): about half a minute on two cores"
+	@$(INSTALL) build/install-lammps.log --no-build-isolation -Cbuild-dir="$(CURDIR)/build/{wheel_tag}-lammps" ./lammps_ext
 	@touch $@
 
 # scikit-build-core says whether it misses CMake or ninja.
 $(VENV)/.tools: $(VENV)/.pip
-	@echo "Fetching the build tools ..."
-	$(PIP) install 'pip>=23.1' 'scikit-build-core>=0.11' 'nanobind>=2.2'
+	@echo "Fetching the build tools: some seconds"
+	@$(PIP) install 'pip>=23.1' 'scikit-build-core>=0.11' 'nanobind>=2.2'
 	@needed=$$($(BIN)/python -c 'from scikit_build_core.build import get_requires_for_build_wheel as r; \
 		print(*(t.replace(" ", "") for t in r()))') && \
 	if [ -n "$$needed" ]; then $(PIP) install $$needed; fi

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import tempfile
 from collections.abc import Iterator
@@ -51,13 +52,50 @@ def mpiexec() -> list[str]:
     return on_ranks(2) if MPIEXEC else pytest.skip("no mpiexec")
 
 
+HERE = Path(__file__).parent
+# Folders and files that `make test` leaves to `make test-rest`: time-outs and lost ranks, clusters,
+# benchmarks, examples, damage of files at random.
+THOROUGH = (
+    "benchmarks",
+    "clusters",
+    "docs/test_examples.py",
+    "hoomd/test_silent_ranks.py",
+    "io/test_fuzz.py",
+    "parallel",
+)
+# These wait for time-outs and for programs that are stopped.
+WAITS = ("clusters", "hoomd/test_silent_ranks.py", "parallel")
+
+
+def stands_in(item: pytest.Item, places: tuple[str, ...]) -> bool:
+    path = item.path.relative_to(HERE).as_posix()
+    return any(path == place or path.startswith(f"{place}/") for place in places)
+
+
+def has_many_ranks(item: pytest.Item) -> bool:
+    """Whether a test runs with more ranks than two, which each contract of ranks is tested with."""
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    ranks = parameters.get("ranks", parameters.get("count"))
+    if isinstance(processors := parameters.get("processors"), str):
+        ranks = math.prod(map(int, processors.split()))
+    return isinstance(ranks, int) and ranks > 2
+
+
 def has(item: pytest.Item, marker: str) -> bool:
     return item.get_closest_marker(marker) is not None
 
 
-# Among several processes those that need the GPU or the machine for themselves come last, so that
-# none waits for them. Those that mostly wait come first: other processes compute in the meantime.
+# First of all, so that -m sees the markers. Among several processes tests that need the GPU or the
+# machine for themselves come last, so that none waits for them. Those that mostly wait come first:
+# other processes compute in the meantime.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if stands_in(item, THOROUGH) or has_many_ranks(item):
+            item.add_marker("thorough")
+        if stands_in(item, WAITS):
+            item.add_marker("waits")
+
     def place(item: pytest.Item) -> tuple[bool, ...]:
         return has(item, "timing"), has(item, "whole_gpu"), not has(item, "waits")
 

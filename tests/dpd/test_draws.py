@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import re
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,12 +46,15 @@ thermo_modify format float %.17g
 """
 
 
+@functools.cache
+def noise_of_draws() -> list[float]:
+    return [float(_core.dpd.noise(SEED, k, np.uint32([1]), np.uint32([2]))[0]) for k in range(2000)]
+
+
 def draws(run: Run) -> list[list[int]]:
     """The numbers of the draws behind the forces in each table of thermodynamic output."""
     unit = -math.sqrt(2 * 4.5) * WEIGHT / math.sqrt(0.01)
-    of_draws = [
-        float(_core.dpd.noise(SEED, k, np.uint32([1]), np.uint32([2]))[0]) for k in range(2000)
-    ]
+    of_draws = noise_of_draws()
     result = []
     for part in range(run.output.count("v_force")):
         noise = run.thermo(part)["v_force"] / unit
@@ -58,20 +64,28 @@ def draws(run: Run) -> list[list[int]]:
     return result
 
 
-@pytest.fixture(params=["verlet", "engine", "two ranks", "engine on two ranks"])
-def lammps(request, device, tmp_path):
-    """Runs an input script with LAMMPS' own verlet or with an engine."""
-    engine = resident(device) if "engine" in request.param else ""
-    if device == "cuda" and not engine:
+HOSTS = ["verlet", "engine", "two ranks", "engine on two ranks"]
+
+
+def run_on(host: str, device: str, script: str, folder: Path) -> Run:
+    """Run an input script with LAMMPS' own verlet or with an engine."""
+    engine = resident(device) if "engine" in host else ""
+    ranks = 2 if "two ranks" in host else 1
+    done = run_lammps(script.replace("OUTPUT", OUTPUT + engine), folder, ranks)
+    assert (STAYS in done.output) == (engine != "")
+    return done
+
+
+@pytest.fixture(params=HOSTS)
+def host(request, device):
+    if device == "cuda" and "engine" not in request.param:
         pytest.skip("the same on the CPU")
+    return request.param
 
-    def run(script: str) -> list[list[int]]:
-        ranks = 2 if "two ranks" in request.param else 1
-        done = run_lammps(script.replace("OUTPUT", OUTPUT + engine), tmp_path, ranks)
-        assert (STAYS in done.output) == (engine != "")
-        return draws(done)
 
-    return run
+@pytest.fixture
+def lammps(host, device, tmp_path):
+    return lambda script: draws(run_on(host, device, script, tmp_path))
 
 
 RUNS = {
@@ -102,9 +116,28 @@ RUNS = {
 }
 
 
+NEXT = "the next case"
+
+
+@pytest.fixture(scope="module")
+def outputs_of_runs(tmp_path_factory):
+    """What one LAMMPS prints for each of the runs, one after the other."""
+
+    @functools.cache
+    def outputs(host: str, device: str) -> dict[str, Run]:
+        script = f'\nclear\nprint "{NEXT}"\n'.join(f"{PAIR}OUTPUT\n{text}" for text in RUNS)
+        done = run_on(host, device, script + "\n", tmp_path_factory.mktemp("runs"))
+        parts = re.split(rf"^{NEXT}$", done.output, flags=re.MULTILINE)
+        return {text: Run(part, done.directory) for text, part in zip(RUNS, parts, strict=True)}
+
+    return outputs
+
+
 @pytest.mark.parametrize("commands", RUNS, ids=lambda text: text.replace("\n", "; "))
-def test_every_draw_is_used_once(commands, lammps):
-    assert lammps(f"{PAIR}OUTPUT\n{commands}\n") == RUNS[commands]
+def test_every_draw_is_used_once(commands, host, device, outputs_of_runs):
+    run = outputs_of_runs(host, device)[commands]
+    assert (STAYS in run.output) == ("engine" in host)
+    assert draws(run) == RUNS[commands]
 
 
 # ---- restart files ----

@@ -153,6 +153,7 @@ def try_clone(newcomer: Newcomer) -> Path:
     """Use a clean clone; the folder of the wheels that are built there."""
     lines = commands_of_readme(newcomer.source)
     newcomer.step("clone: make demo", "make demo")
+    newcomer.step("clone: make test", "make test")
     bin = newcomer.environment("source")
     for line in lines:
         if line.startswith("pip ") or line == "manymove info":
