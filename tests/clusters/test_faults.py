@@ -122,7 +122,7 @@ def test_a_cable_that_is_connected_again(kind, cluster, tmp_path, undisturbed):
     cluster.hosts[1].plug(False)
     time.sleep(2)
     cluster.hosts[1].plug(True)
-    said = job.ends(90)
+    said = job.ends(240)
     assert job.process.returncode == 0, said
     assert summary_of(tmp_path)["state_hash"] == undisturbed(kind)
 
@@ -151,7 +151,7 @@ def test_a_host_that_pauses(kind, cluster, tmp_path, undisturbed):
     cluster.hosts[1].signal(signal.SIGSTOP)
     time.sleep(3)
     cluster.hosts[1].signal(signal.SIGCONT)
-    said = job.ends(90)
+    said = job.ends(240)
     assert job.process.returncode == 0, said
     assert summary_of(tmp_path)["state_hash"] == undisturbed(kind)
 
@@ -189,7 +189,7 @@ def test_clocks_that_differ(cluster, tmp_path, undisturbed):
     on_second = f"LD_PRELOAD={found[0]} FAKETIME='-3 days' exec \"$@\""
     choice = f'test "$(hostname)" != node2 || {on_second}; exec "$@"'
     job = command(cluster, ["sh", "-c", choice, "sh", *words])
-    said = job.ends(90)
+    said = job.ends(240)
     assert job.process.returncode == 0, said
     assert summary_of(tmp_path)["state_hash"] == undisturbed("shared disks")
 
@@ -274,5 +274,5 @@ def test_lammps_that_is_suspended_as_a_whole_continues(cluster):
         for where in cluster.hosts:
             where.signal(number)
         time.sleep(seconds)
-    said = job.ends(90)
+    said = job.ends(240)
     assert job.process.returncode == 0, said

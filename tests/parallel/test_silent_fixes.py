@@ -74,11 +74,14 @@ def test_sweeps_that_take_longer_than_the_limit_are_waited_for(tmp_path):
     began = time.monotonic()
     ions.run(1000)
     sweeps = int(4 * LIMIT * 1000 / (time.monotonic() - began))
-    began = time.monotonic()
-    job = start(coulomb(tmp_path, sweeps, 1), 2, tmp_path)
-    said = job.success(200)
-    assert re.search(rf"^ +1 +{sweeps} ", said, re.MULTILINE), said
-    assert time.monotonic() - began > LIMIT
+    seconds = 0.0
+    while seconds < 2 * LIMIT:  # other programs may have slowed the measurement down
+        began = time.monotonic()
+        job = start(coulomb(tmp_path, sweeps, 1), 2, tmp_path)
+        said = job.success(200)
+        assert re.search(rf"^ +1 +{sweeps} ", said, re.MULTILINE), said
+        seconds = time.monotonic() - began
+        sweeps *= 4
 
 
 _RANK = """
