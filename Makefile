@@ -183,6 +183,7 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror $(cxx-sources)
+	$(BIN)/python tests/support/words.py
 
 format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .

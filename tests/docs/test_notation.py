@@ -1,16 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers and their errors have one notation, 9.200(8), in outputs, examples and pages."""
+"""Numbers and their errors have one notation, 9.200(8). `make lint` checks pages and sources."""
 
 from __future__ import annotations
 
-import re
-
-import pytest
-from documents import ROOT
-
 from manymove.adsorption.averages import Estimate
-
-PLACES = ("README.md", "CHANGELOG.md", "docs", "examples", "plugins", "hoomd_ext", "lammps_ext")
 
 
 def test_an_estimate_is_printed_with_the_error_of_its_last_digit():
@@ -25,16 +18,3 @@ def test_small_numbers_have_an_exponent():
     assert str(Estimate(2.5e-4, 1e-5)) == "0.00025(1)"
     assert str(Estimate(3e-120, 1e-121)) == "3.0(1)e-120"
     assert str(Estimate(5e-324, 5e-324)) == "4.94066e-324(0)"  # beyond the normal numbers
-
-
-def test_no_number_is_followed_by_plus_or_minus():
-    if not (ROOT / "docs").is_dir():
-        pytest.skip("not in a checkout")
-    files = [path for place in PLACES for path in (ROOT / place, *(ROOT / place).glob("**/*"))]
-    wrong = []
-    for path in files:
-        if path.suffix in (".py", ".md", ".cpp", ".h", ".cuh", ".cu") and path.is_file():
-            for number, line in enumerate(path.read_text().splitlines(), 1):
-                if re.search(r"[\d}] ?(\+-|\+/-|±) ?[\d{]", line):
-                    wrong.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
-    assert wrong == []

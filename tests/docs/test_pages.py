@@ -437,12 +437,3 @@ def test_commands_of_the_command_line_are_on_a_page():
 def test_versions_agree():
     assert f"version: {INSTALLED['Version']}" in (ROOT / "CITATION.cff").read_text()
     assert f"## {INSTALLED['Version']}" in (ROOT / "CHANGELOG.md").read_text()
-
-
-# Pages for users; lines of output may be longer, and so may those of README that name what is
-# installed.
-@pytest.mark.parametrize("page", having([p for p in GUIDES if p.name != "clusters.md"], blocks))
-def test_commands_and_snippets_fit_80_columns(page):
-    code = [block for block in blocks(page) if block.language in ("sh", "python", "lammps")]
-    lines = [line for block in code for line in block.text.splitlines()]
-    assert [x for x in lines if len(x) > 80 and not x.startswith(("pip", "manymove info"))] == []
