@@ -14,7 +14,8 @@ from manymove import cli
 from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
 from manymove.analysis.reference import virial_pressure
-from manymove.hard_particles.job import known_relaxation, relaxation_of
+from manymove.hard_particles.freezing import known_relaxation
+from manymove.hard_particles.job import relaxation_of
 from manymove.jobs import report
 
 COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for name in SMALL]

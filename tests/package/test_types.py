@@ -21,7 +21,7 @@ from pathlib import Path
 import manymove
 from manymove import (
     METHANE, Adsorbate, Adsorption, DPDFluid, Electrolyte, Estimate, Framework, HardDisks,
-    HardSpheres, IonOverlapError, OverlapError, PairCorrelations, PressureEstimate, Profile,
+    HardSpheres, IonOverlapError, OverlapError, PairCorrelations, Profile,
     RankLost, Salt, Species, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing,
     random_packing, random_sphere_packing, read_framework, replicate, square_packing,
 )
@@ -42,7 +42,10 @@ def hard_disks(folder: Path) -> float:
     except (OverlapError, RankLost) as error:
         print(error)
     disks.sample_pressure(every=1)
-    pressure: PressureEstimate = disks.pressure
+    pressure: Estimate = disks.pressure
+    value, error = round(2 * pressure - 1, 2)
+    larger: bool = max(pressure, pressure**2) > error / (1 + pressure)
+    print(f"{pressure:.2f}", value, larger, pressure.to_dict())
     tried: list[Tuning] = disks.tune(sweeps=100)
     box: tuple[float, float] = disks.box
     disks.save(folder / "disks.npz", keep_previous=True)
@@ -63,7 +66,7 @@ def hard_spheres(folder: Path) -> float:
                                  seed=1, device="cpu")
     spheres.sample_pressure(every=1)
     spheres.run(10, callback=lambda one: print(one.cycles), progress=True)
-    pressure: PressureEstimate = spheres.pressure
+    pressure: Estimate = spheres.pressure
     contact: Estimate = spheres.contact_values[0, 1]
     tried: list[Tuning] = spheres.tune(sweeps=100)
     lx, _, _ = spheres.box

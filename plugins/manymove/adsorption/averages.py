@@ -486,13 +486,8 @@ class Averages(Loadings):
         unit = (
             self._volume * 1e-30 / (BOLTZMANN * self._parameters["temperature"] * AVOGADRO * mass)
         )
-        coefficient = mean_and_error(factors * unit)
-        mean = energies.sum() / factors.sum()
-        spread = mean_and_error((energies - mean * factors) / factors.mean()).error
-        kilojoule = GAS_CONSTANT / 1000
-        return coefficient, Estimate(
-            float(self._parameters["temperature"] - mean) * kilojoule, spread * kilojoule
-        )
+        heat = self._parameters["temperature"] - ratio(energies, factors)
+        return mean_and_error(factors * unit), heat * (GAS_CONSTANT / 1000)
 
 
 class Pooled(Averages):

@@ -22,8 +22,8 @@ from manymove.adsorption.places import coarse_grid
 from manymove.adsorption.plots import published
 from manymove.adsorption.pores import helium_void_fraction
 from manymove.adsorption.replica import Replica, Result, Settings
-from manymove.analysis import pressure
 from manymove.analysis.autocorrelation import relaxation_time
+from manymove.analysis.blocking import drift
 from manymove.analysis.notation import Estimate, with_error
 from manymove.jobs import figures, replica, report
 from manymove.jobs.options import of_option
@@ -155,13 +155,12 @@ def _equilibration(settings: Settings, results: list[Result], pooled: Pooled) ->
     are computed over independent systems."""
     is_open = settings.pressure is not None
     energies = _energy_records(results)
-    drift = pressure.drift([energies[:, 1]]) if len(energies) else (math.nan, math.nan)
     every = float(energies[0, 0]) if len(energies) else 1.0
     found = report.equilibration(
         min(r.steps if is_open else r.samples for r in results),
         "steps",
         {"the energy": relaxation_time([energies[:, 1]], every)},
-        [("the energy", *map(number, drift), " K")],
+        [("the energy", *map(number, drift([energies[:, 1]])), " K")],
         None,
     )
     if is_open:

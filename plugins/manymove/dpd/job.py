@@ -13,8 +13,8 @@ import numpy as np
 
 from manymove import files
 from manymove.analysis.autocorrelation import relaxation_time
+from manymove.analysis.blocking import blocking_error, drift
 from manymove.analysis.notation import with_error
-from manymove.analysis.pressure import blocking_error, drift
 from manymove.devices import device_name
 from manymove.dpd.model import QUANTITIES
 from manymove.dpd.replica import (

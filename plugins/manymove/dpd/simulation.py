@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments, checkpoint
+from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
-from manymove.analysis.pressure import blocking_error
 from manymove.dpd import model as fluid
 from manymove.dpd.engine import SEGMENT, Engine, Stopped
 from manymove.errors import ParameterError
@@ -300,7 +300,7 @@ class DPDFluid(Simulation):
         values = self._engine.records()[:, column]
         if not values.size:
             raise RuntimeError(f"nothing measured yet: run {self.record_every} steps or more")
-        return Estimate(float(values.mean()), blocking_error(values)[0])
+        return estimate(values)
 
     # ---- checkpoints -----------------------------------------------------------------------------
 

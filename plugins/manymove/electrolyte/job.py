@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from manymove.analysis import pressure
 from manymove.analysis.autocorrelation import autocorrelation_time, relaxation_time
+from manymove.analysis.blocking import drift, estimate, pool
 from manymove.analysis.dressed_ion import DressedIons, dressed_ions
 from manymove.analysis.notation import with_error
 from manymove.analysis.structure_factors import StructureFactors
@@ -80,8 +80,8 @@ def summarize(
     started = [r for r in results if r.state_hash is not None]
     first = (started or results)[0]
     per_ion = [r.energies / settings.ions for r in started if r.energies.size]
-    pooled = pressure.pool([pressure.estimate(e) for e in per_ion]) if per_ion else None
-    drift, drift_error = pressure.drift(per_ion)
+    pooled = pool([estimate(e) for e in per_ion]) if per_ion else None
+    change, change_error = drift(per_ion)
     trial_moves = sum(r.trial_moves for r in started)
     moves = sum(r.session_moves for r in started)
     drifts = [abs(r.energy_drift / r.energy) for r in started if r.energy and r.energy_drift]
@@ -89,17 +89,17 @@ def summarize(
         min(r.sweeps for r in results),
         "sweeps",
         {"the energy": relaxation_time(per_ion, 1.0)},
-        [("the energy per ion", number(drift), number(drift_error), " kT")],
-        pooled.plateau if pooled else None,
+        [("the energy per ion", number(change), number(change_error), " kT")],
+        pooled.converged if pooled else None,
     )
     time_, time_reason = _autocorrelation(per_ion)
     return {
         "energy_per_ion_kT": pooled.value if pooled else None,
         "energy_per_ion_error_kT": number(pooled.error) if pooled else None,
-        "energy_per_ion_error_converged": pooled.plateau if pooled else None,
+        "energy_per_ion_error_converged": pooled.converged if pooled else None,
         **relaxation,
-        "energy_per_ion_drift_kT": number(drift),
-        "energy_per_ion_drift_error_kT": number(drift_error),
+        "energy_per_ion_drift_kT": number(change),
+        "energy_per_ion_drift_error_kT": number(change_error),
         "autocorrelation_time": time_,
         "autocorrelation_time_missing": time_reason,
         "evaluated_moves_share": (

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from manymove import _core, arguments, checkpoint
+from manymove.analysis.blocking import estimate
 from manymove.analysis.ions import Salt, Species, debye_length, random_box, random_sphere
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pair_correlations import PairSampling
-from manymove.analysis.pressure import blocking_error
 from manymove.analysis.structure_factors import StructureSampling
 from manymove.checkpoint import PathLike
 from manymove.electrolyte.sampling import Sampling
@@ -435,7 +435,7 @@ class Electrolyte(Sampling, MonteCarlo):
         energies = self.energies
         if not energies.size:
             raise RuntimeError("nothing measured yet: call run")
-        return Estimate(float(energies.mean()), blocking_error(energies)[0])
+        return estimate(energies)
 
     def _collect_energies(self) -> None:
         """Fetch the energies of the engine. Arrays of similar size are joined, so that their number

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from manymove import arguments
+from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
-from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
 from manymove.hard_particles import constant_pressure, swaps
@@ -22,6 +22,7 @@ from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.constant_pressure import ConstantPressure
 from manymove.hard_particles.cycles import expected_sweeps
+from manymove.hard_particles.freezing import relaxations
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.shared import SharedParticles
 from manymove.hard_particles.sizes import Sizes, of_frame
@@ -431,11 +432,12 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         return found.sum(axis=0) if self._sizes.contacts is None else found.copy()
 
     @property
-    def pressure(self) -> PressureEstimate:
+    def pressure(self) -> Estimate:
         """Pressure P* = beta P d^D with its standard error by blocking of the records (section 4).
 
-        At packing fractions of disks from 0.695 to 0.722 this error is too small for most runs. The
-        command `manymove disks` therefore multiplies it by a factor.
+        At packing fractions of equal disks from 0.695 to 0.722 the blocking error of most runs is
+        too small, because the pressure follows psi_6, which relaxes very slowly. There it is
+        multiplied by a factor of up to 3 (see docs/benchmarks/hard_disks_physics.md).
 
         Raises:
             RuntimeError: no record is finished.
@@ -443,7 +445,16 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         records = self.pressure_records
         if not len(records):
             raise RuntimeError("no pressure record is finished: run longer")
-        return estimate(records)
+        sampling = self._collected()
+        return self._average(records, sampling.every * sampling.samples, self.packing_fraction)
+
+    def _average(self, records: np.ndarray, cycles: int, packing_fraction: float) -> Estimate:
+        """Mean of records of this number of cycles, whose error contains the relaxations of equal
+        disks near freezing."""
+        if self._DIMENSIONS == 3 or self.mixed:
+            return estimate(records)
+        sweeps = len(records) * cycles * self._sweeps_per_cycle
+        return estimate(records, relaxations(sweeps, self.N, packing_fraction))
 
     @property
     def pairs_of_types(self) -> list[tuple[int, int]]:
@@ -487,10 +498,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         records = self.contact_value_records
         if not len(records):
             raise RuntimeError("no pressure record is finished: run longer")
-        return {
-            pair: Estimate(float(column.mean()), blocking_error(column)[0])
-            for pair, column in zip(self.pairs_of_types, records.T, strict=True)
-        }
+        return dict(zip(self.pairs_of_types, map(estimate, records.T), strict=True))
 
     # ---- checkpoints -----------------------------------------------------------------------------
 

@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from manymove import checkpoint
-from manymove.analysis import pressure
+from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
-from manymove.analysis.pressure import PressureEstimate
 from manymove.errors import OutgrownLattice
 from manymove.hard_particles import sizes
 from manymove.hard_particles.kinds import make_start
@@ -61,10 +60,6 @@ class Result(replica.Result):
     course: np.ndarray = field(default_factory=lambda: np.empty((0, 3)))
     contact_values: dict[tuple[int, int], Estimate] = field(default_factory=dict)
     positions: np.ndarray | None = None  # of replica 0, for the picture
-
-    @property
-    def estimate(self) -> PressureEstimate | None:
-        return pressure.estimate(self.records) if self.records.size else None
 
 
 def is_mixture_of(engine: HardParticles, given: Sizes) -> bool:
@@ -492,10 +487,7 @@ def _contact_values(engine: HardParticles, records: np.ndarray) -> dict[tuple[in
     if not len(records):
         return {}
     columns = zip(engine.pairs_of_types, records.T, strict=False)  # no columns without types
-    return {
-        pair: Estimate(float(column.mean()), pressure.blocking_error(column)[0])
-        for pair, column in columns
-    }
+    return {pair: estimate(column) for pair, column in columns}
 
 
 def _order(engine: HardParticles) -> dict[str, float]:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from manymove import files
+from manymove.analysis.blocking import ENOUGH
 from manymove.analysis.notation import with_error
 
 
@@ -54,8 +55,6 @@ def lines(rows: Sequence[tuple[str, str]]) -> str:
 
 
 # ---- equilibrium -------------------------------------------------------------------------------
-
-ENOUGH = 20  # length of a run in relaxation times that is sufficient
 
 
 def equilibration(
