@@ -9,15 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from manymove import arguments
 from manymove.adsorption.estimates import Profile, controlled, heats, mean_and_error, ratio
 from manymove.adsorption.gas import AVOGADRO, BOLTZMANN, GAS_CONSTANT
-from manymove.adsorption.loadings import Loadings
+from manymove.adsorption.loadings import Loadings, in_all_units
 from manymove.analysis.notation import Estimate
+from manymove.tables import dataframe
+
+if TYPE_CHECKING:
+    import pandas
 
 MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
 # Rows of the engine's sums (core/adsorption/model.h).
@@ -215,6 +219,30 @@ class Averages(Loadings):
             (np.arange(p["bins"]) + 0.5) * (period / p["bins"]),
             mean, error, free_energy, free_energy_error,
         )  # fmt: skip
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Averages as a table of pandas with a row per species, whose columns are named as those
+        of `isotherm.csv`: `adsorbate`, `temperature_K`, `fugacity_bar` (NaN for closed systems),
+        loadings in all units with their errors (such as `loading_mol_per_kg` and
+        `loading_error_mol_per_kg`; an empty box has molecules only), and the mean energy of a
+        system, `energy_K` and `energy_error_K`. The table of an isotherm is ``pandas.concat`` of
+        those at several fugacities.
+
+        Raises:
+            ImportError: pandas is not installed.
+            RuntimeError: nothing was measured.
+        """
+        energy, names = self.energy_average, self._about["adsorbates"]
+        return dataframe(
+            {
+                "adsorbate": names,
+                "temperature_K": self._parameters["temperature"],
+                "fugacity_bar": self._about["fugacity"] or [math.nan] * len(names),
+                **in_all_units(self),
+                "energy_K": energy.value,
+                "energy_error_K": energy.error,
+            }
+        )
 
     # ---- estimators that use all trials ----------------------------------------------------------
 

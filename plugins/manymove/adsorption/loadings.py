@@ -149,9 +149,11 @@ def in_all_units(
 ) -> dict[str, list[float]]:
     """The loadings of a summary: the entries `loading_<unit>` and `loading_error_<unit>`, and with
     a void fraction and the gas those of `excess_loading` as well. Units that need a molar mass are
-    left out without it."""
+    left out without it, and those of a framework in an empty box."""
     found: dict[str, list[float]] = {}
     for unit, name in UNITS.items():
+        if unit != "molecules" and not averages._about["mass"]:
+            continue
         try:
             kinds = {"loading": averages.loading_in(unit)}
             if void_fraction is not None and gas is not None:

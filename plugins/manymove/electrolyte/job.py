@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -204,7 +203,10 @@ def write_outputs(
         report.write_csv(settings.output / "g.csv", ",".join(header), rows, "%.10g")
     structure = _structure(results)
     if structure is not None:
-        _write_structure(settings.output / "structure_factors.csv", structure)
+        columns = structure.columns
+        rows, formats = np.column_stack([*columns.values()]), ["%.10g", "%d"] + 6 * ["%.6g"]
+        path = settings.output / "structure_factors.csv"
+        report.write_csv(path, ",".join(columns), rows, formats)
     if summary["complete"] and correlations:
         with figures.pictures(settings.quiet):
             from manymove.electrolyte import plots
@@ -217,15 +219,6 @@ def _structure(results: list[Result]) -> StructureFactors | None:
     """Structure factors of all replicas, or None without samples."""
     runs = [r.structure for r in results if r.structure is not None]
     return StructureFactors.pool(runs) if runs else None
-
-
-def _write_structure(path: Path, found: StructureFactors) -> None:
-    values = np.stack((found.charge, found.number, found.cross))
-    pairs = [column for both in zip(values, found.errors, strict=True) for column in both]
-    names = [f"{name}{end}" for name in ("S_ZZ", "S_NN", "S_NZ") for end in ("", "_error")]
-    rows = np.column_stack((found.k, found.vectors, *pairs))
-    formats = ["%.10g", "%d"] + 6 * ["%.6g"]
-    report.write_csv(path, ",".join(["k_per_angstrom", "vectors", *names]), rows, formats)
 
 
 def _second_moment(results: list[Result], debye_length: float | None) -> dict[str, float | None]:

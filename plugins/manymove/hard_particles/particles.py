@@ -8,11 +8,11 @@ import math
 import warnings
 from collections.abc import Iterable
 from contextlib import nullcontext
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from manymove import arguments
+from manymove import arguments, devices
 from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
 from manymove.checkpoint import PathLike
@@ -29,6 +29,10 @@ from manymove.hard_particles.sizes import Sizes, of_frame
 from manymove.hard_particles.swaps import SwapMoves
 from manymove.hard_particles.tuning import Tuning
 from manymove.simulation import Callback, counter, parameter
+from manymove.tables import dataframe
+
+if TYPE_CHECKING:
+    import pandas
 
 P = TypeVar("P", bound="HardParticles")
 
@@ -328,6 +332,27 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
             return self._engine.positions().reshape(self.N, self._DIMENSIONS)
 
     @property
+    def points(self) -> np.ndarray:
+        """`positions` as float32 (N, 3), where z is 0 for disks. With `box` they are a system of
+        freud, which takes the object itself."""
+        points = np.zeros((self.N, 3), dtype=np.float32)
+        points[:, : self._DIMENSIONS] = self.positions
+        return points
+
+    @property
+    def device_positions(self) -> Any:
+        """Copy of `positions` in the memory of the device, float64 (N, D), for libraries that take
+        DLPack, such as ``cupy.from_dlpack`` and ``torch.from_dlpack``. The GPU writes it, without
+        the host. On a CPU it is in the memory of the host.
+
+        Raises:
+            RuntimeError: several ranks share the system.
+        """
+        if self._ranks:
+            raise RuntimeError("positions on a device are those of one rank: use positions")
+        return self._engine.device_positions(devices.first_index(self._device))
+
+    @property
     def repaired(self) -> dict[str, Any]:
         """Repaired overlaps of the input: their `count`, and the `depth` of the deepest in contact
         distances."""
@@ -499,6 +524,30 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         if not len(records):
             raise RuntimeError("no pressure record is finished: run longer")
         return dict(zip(self.pairs_of_types, map(estimate, records.T), strict=True))
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Records as a table of pandas. The columns are the number of `sweeps` at the end of each
+        record and its `pressure` P*; with types also the contact values `contact_value_00`,
+        `contact_value_01`, ... of the pairs of types. At constant pressure they are `sweeps`,
+        `volume` and `packing_fraction`.
+
+        Raises:
+            ImportError: pandas is not installed.
+            RuntimeError: nothing is sampled.
+        """
+        if self.constant_pressure is not None:
+            return dataframe(
+                {
+                    "sweeps": self.volume_sweeps,
+                    "volume": self.volume_records,
+                    "packing_fraction": self.packing_fraction_records,
+                }
+            )
+        columns = {"sweeps": self.pressure_sweeps, "pressure": self.pressure_records}
+        if self.contacts is not None:
+            values = zip(self.pairs_of_types, self.contact_value_records.T, strict=True)
+            columns |= {f"contact_value_{a}{b}": column for (a, b), column in values}
+        return dataframe(columns)
 
     # ---- checkpoints -----------------------------------------------------------------------------
 

@@ -49,9 +49,7 @@ def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
         raise ImportError("psi_6 needs freud: pip install 'manymove[plot]'") from error
     points = np.column_stack((positions, np.zeros(len(positions))))
     hexatic = freud.order.Hexatic(k=6)
-    hexatic.compute(
-        (freud.Box(Lx=box[0], Ly=box[1], is2D=True), points), neighbors={"num_neighbors": 6}
-    )
+    hexatic.compute((box, points), neighbors={"num_neighbors": 6})
     return np.asarray(hexatic.particle_order)
 
 
