@@ -65,9 +65,9 @@ def test_a_series_shorter_than_its_relaxation_is_recognized(mean):
 
 
 def test_warnings_and_status():
-    drifting = report.equilibration(100, "sweeps", {"E": 1.0}, [("E", 1.0, 0.1, "")], True)
+    drifting = report.equilibration(100, "sweeps", {"E": 1.0}, [("E", Estimate(1.0, 0.1), "")], True)
     assert drifting["equilibrated"] is False and "raise --equilibrate" in drifting["warnings"][0]
-    good = report.equilibration(100, "sweeps", {"E": 1.0}, [("E", 0.1, 0.1, "")], True)
+    good = report.equilibration(100, "sweeps", {"E": 1.0}, [("E", Estimate(0.1, 0.1), "")], True)
     assert good["equilibrated"] and report.status(good | {"complete": True}) == "ok"
     few = report.equilibration(100, "sweeps", {"E": None}, [], False)
     assert few["equilibrated"] is None and report.status(few) == "too few records"

@@ -9,6 +9,7 @@ from importlib.resources import files
 from types import ModuleType
 
 import pytest
+from documents import ROOT
 
 import manymove
 
@@ -43,8 +44,8 @@ def hard_disks(folder: Path) -> float:
         print(error)
     disks.sample_pressure(every=1)
     pressure: Estimate = disks.pressure
-    value, error = round(2 * pressure - 1, 2)
-    larger: bool = max(pressure, pressure**2) > error / (1 + pressure)
+    value, spread = round(2 * pressure - 1, 2)
+    larger: bool = max(pressure, pressure**2) > spread / (1 + pressure)
     print(f"{pressure:.2f}", value, larger, pressure.to_dict())
     tried: list[Tuning] = disks.tune(sweeps=100)
     box: tuple[float, float] = disks.box
@@ -101,6 +102,8 @@ def electrolyte(folder: Path) -> float:
     tau = autocorrelation_time(ions.energies)
     rho = charge_density(found.g, found.densities, found.valences)
     first = float(found.of(0, 1)[0]) + float(rho[0, 0])
+    table = found.to_dataframe()
+    print(table.describe(), ions.device_positions.__dlpack_device__(), ions.points.dtype)
     return float(average) + ions.energy + drift + radius + tau + first
 
 
@@ -148,6 +151,15 @@ def test_a_script_with_all_public_names_passes_mypy_strict(tmp_path):
         assert name in SCRIPT
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", "script.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_package_passes_mypy(tmp_path):
+    """With the settings of pyproject.toml."""
+    if not (ROOT / "pyproject.toml").is_file():
+        pytest.skip("not in a checkout")
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

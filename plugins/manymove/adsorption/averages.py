@@ -98,7 +98,7 @@ class Averages(Loadings):
         return self._engine.counters[6]
 
     @property
-    def _volume(self) -> float:
+    def _volume(self) -> float:  # type: ignore[override]
         """Volume of the box in cubic angstrom."""
         return math.prod(self._parameters["cell"]) * math.prod(self._parameters["cells"])
 
@@ -337,7 +337,7 @@ class Averages(Loadings):
     # ---- open systems and test molecules ---------------------------------------------------------
 
     @property
-    def loading(self) -> list[Estimate]:
+    def loading(self) -> list[Estimate]:  # type: ignore[override]
         """Mean number of molecules of each species in a system."""
         species = self._parameters["species"]
         if not self._parameters["exchange"]:
@@ -346,7 +346,7 @@ class Averages(Loadings):
         return [mean_and_error(means[_OF_SPECIES + kind]) for kind in range(len(species))]
 
     @property
-    def _loadings_of_systems(self) -> np.ndarray:
+    def _loadings_of_systems(self) -> np.ndarray:  # type: ignore[override]
         """Mean number of molecules of each species in each system, (species, systems)."""
         species = self._parameters["species"]
         if not self._parameters["exchange"]:

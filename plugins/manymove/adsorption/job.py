@@ -160,7 +160,7 @@ def _equilibration(settings: Settings, results: list[Result], pooled: Pooled) ->
         min(r.steps if is_open else r.samples for r in results),
         "steps",
         {"the energy": relaxation_time([energies[:, 1]], every)},
-        [("the energy", *map(number, drift([energies[:, 1]])), " K")],
+        [("the energy", drift([energies[:, 1]]), " K")],
         None,
     )
     if is_open:
@@ -284,7 +284,7 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
         with figures.pictures(settings.quiet):
             from manymove.adsorption import plots
 
-            if maps is not None:
+            if maps is not None and settings.density_map is not None:
                 plots.density(output / "density.png", *maps, settings.density_map, summary)
             plots.energy(output / "energy.png", records, summary)
             if profile is not None:
@@ -298,7 +298,8 @@ def _density(results: list[Result]) -> tuple[np.ndarray, np.ndarray] | None:
     if not found:
         return None
     cells = math.prod(results[0].run[0]["cells"])
-    counts = sum(each[0] for each in found) / (cells * sum(each[1] for each in found))
+    counts = np.sum([each[0] for each in found], axis=0)
+    counts = counts / (cells * sum(each[1] for each in found))
     return counts, found[0][2]
 
 

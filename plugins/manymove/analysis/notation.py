@@ -123,7 +123,7 @@ class Estimate:
         return self._with(other, _power)
 
     def __rpow__(self, other: Any) -> Estimate:
-        return self._with(other, lambda a, b: (lambda v, x, y: (v, y, x))(*_power(b, a)))
+        return Estimate(float(other), 0.0) ** self if isinstance(other, Real) else NotImplemented
 
     __radd__, __rmul__ = __add__, __mul__
 

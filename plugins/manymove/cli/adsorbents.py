@@ -188,6 +188,7 @@ def pores(
         raise ValueError("give a --force-field, for example TraPPE-zeo for a zeolite of silica")
     with of_option("--force-field"):
         field = of_options(force_field, None, None, remove_atom_number_code)
+    assert field is not None  # there is a --force-field
     crystal = read_framework(framework)
     area = surface_area(crystal, field, probe=probe, samples=samples, seed=seed)
     void = helium_void_fraction(

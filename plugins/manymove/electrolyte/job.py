@@ -80,7 +80,7 @@ def summarize(
     first = (started or results)[0]
     per_ion = [r.energies / settings.ions for r in started if r.energies.size]
     pooled = pool([estimate(e) for e in per_ion]) if per_ion else None
-    change, change_error = drift(per_ion)
+    change = drift(per_ion)
     trial_moves = sum(r.trial_moves for r in started)
     moves = sum(r.session_moves for r in started)
     drifts = [abs(r.energy_drift / r.energy) for r in started if r.energy and r.energy_drift]
@@ -88,7 +88,7 @@ def summarize(
         min(r.sweeps for r in results),
         "sweeps",
         {"the energy": relaxation_time(per_ion, 1.0)},
-        [("the energy per ion", number(change), number(change_error), " kT")],
+        [("the energy per ion", change, " kT")],
         pooled.converged if pooled else None,
     )
     time_, time_reason = _autocorrelation(per_ion)
@@ -97,8 +97,8 @@ def summarize(
         "energy_per_ion_error_kT": number(pooled.error) if pooled else None,
         "energy_per_ion_error_converged": pooled.converged if pooled else None,
         **relaxation,
-        "energy_per_ion_drift_kT": number(change),
-        "energy_per_ion_drift_error_kT": number(change_error),
+        "energy_per_ion_drift_kT": number(change.value),
+        "energy_per_ion_drift_error_kT": number(change.error),
         "autocorrelation_time": time_,
         "autocorrelation_time_missing": time_reason,
         "evaluated_moves_share": (
@@ -199,8 +199,8 @@ def write_outputs(
             (correlations[0].r, (counts / np.maximum(ideal, 1e-300)).T, counts.T)
         )
         names = [f"{a}{b}" for a, b in correlations[0].pairs]
-        header = ["r_angstrom", *(f"g_{n}" for n in names), *(f"pairs_{n}" for n in names)]
-        report.write_csv(settings.output / "g.csv", ",".join(header), rows, "%.10g")
+        titles = ["r_angstrom", *(f"g_{n}" for n in names), *(f"pairs_{n}" for n in names)]
+        report.write_csv(settings.output / "g.csv", ",".join(titles), rows, "%.10g")
     structure = _structure(results)
     if structure is not None:
         columns = structure.columns

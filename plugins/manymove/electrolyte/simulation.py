@@ -353,7 +353,7 @@ class Electrolyte(Sampling, MonteCarlo):
         return 4 / 3 * math.pi * float(self.radius or 0) ** 3
 
     @property
-    def debye_length(self) -> float:
+    def debye_length(self) -> float:  # type: ignore[override]
         """Bare Debye length from the mean densities (Eq. 5), in angstrom."""
         counts = np.bincount(self._types, minlength=len(self._species))
         return debye_length(

@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def _steps(delta: float | Sequence[float] | None, mode: str, dimensions: int) ->
 class ConstantPressure:
     """What hard particles at constant pressure have in addition."""
 
-    _DIMENSIONS: int
+    _DIMENSIONS: ClassVar[int]
     _engine: Any
     _grid: dict[str, Any]
     _parameters: dict[str, Any]
@@ -155,15 +155,16 @@ class ConstantPressure:
         cycles = 0 if record is None else max(1, self._cycles_in(record))  # type: ignore[attr-defined]
         self._engine.set_volume_sampling(cycles)
         self._volume_record = cycles
-        self._volumes = None if record is None else np.empty((0, 3))
+        self._volumes: np.ndarray | None = None if record is None else np.empty((0, 3))
         self._volume_cycles = np.empty(0)
 
     def _volume_means(self) -> np.ndarray:
         """Means of V, V^2 and 1/V of each finished record, float64 (K, 3)."""
-        if getattr(self, "_volumes", None) is None:
+        known = getattr(self, "_volumes", None)
+        if known is None:
             raise RuntimeError("nothing sampled: call sample_volume(record=...) and run")
         rows, cycles = self._engine.take_volumes()
-        self._volumes = np.concatenate((self._volumes, rows.reshape(-1, 3)))
+        self._volumes = np.concatenate((known, rows.reshape(-1, 3)))
         self._volume_cycles = np.concatenate((self._volume_cycles, cycles))
         return self._volumes
 

@@ -51,7 +51,9 @@ def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result
         settings,
         world,
         mine,
-        lambda *where: Replica(*where, frame, ranks),
+        lambda index, settings, device, threads, stop: Replica(
+            index, settings, device, threads, stop, frame, ranks
+        ),
         f"{settings.particles:,} {settings.kind.particles} at {settings.packing_fraction:.4g}",
         (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
     )
@@ -72,7 +74,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     estimates = [found for r in started if (found := _estimate(settings, r))]
     pooled = pool(estimates) if estimates else None
     seconds = replica.seconds_of(started)
-    change, change_error = drift([r.records for r in started if r.records.size])
+    change = drift([r.records for r in started if r.records.size])
     sweeps = min(r.sweeps for r in results)
     packing_fraction = _packing_fraction(settings, first)
     freezing = _equal_disks(settings, first) and near_freezing(packing_fraction)
@@ -85,7 +87,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         sweeps,
         "sweeps",
         judged,
-        [(_measured(settings), number(change), number(change_error), "")],
+        [(_measured(settings), change, "")],
         pooled.converged if pooled else None,
     ) | report.slow_modes(sweeps, slow)
     paper = (
@@ -99,8 +101,8 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "pressure": pooled.value if pooled else None,
         "pressure_error": number(pooled.error) if pooled else None,
         "pressure_error_converged": pooled.converged if pooled else None,
-        "pressure_drift": number(change),
-        "pressure_drift_error": number(change_error),
+        "pressure_drift": number(change.value),
+        "pressure_drift_error": number(change.error),
         "pressure_records": sum(r.records.size for r in started),
         **relaxation,
         "near_freezing": freezing,
@@ -121,7 +123,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "max_displacement": first.max_displacement,
         "moves_per_cell": first.moves_per_cell,
         "tile": first.tile,
-        "max_overlap": max((r.max_overlap for r in started), default=None),
+        "max_overlap": max((r.max_overlap or 0.0 for r in started), default=None),
         "repaired": first.repaired,
         "psi6": first.psi6,
         "decomposed": settings.decompose,
@@ -248,7 +250,7 @@ def _contact_values(started: list[Result]) -> list[dict[str, Any]]:
         return []
     entries = []
     for pair in found[0]:
-        value, error = sum(values[pair] for values in found) / len(found)
+        value, error = sum((values[pair] for values in found), Estimate(0, 0)) / len(found)
         entries.append({"types": list(pair), "value": number(value), "error": number(error)})
     return entries
 
@@ -320,7 +322,8 @@ def _write_pictures(settings: Settings, measured: list[Result]) -> None:
         picture = settings.output / "configuration.png"
         sizes = first.sizes or settings.sizes
         if settings.kind is DISKS and not sizes.mixed:
-            plots.configuration(picture, first.positions, first.box, first.diameter)
+            edges = first.box[0], first.box[1]
+            plots.configuration(picture, first.positions, edges, first.diameter)
         else:
             each = sizes.of_each(settings.particles)
             plots.slice_of(picture, first.positions, first.box, each, sizes.types)

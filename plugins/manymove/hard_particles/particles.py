@@ -8,7 +8,7 @@ import math
 import warnings
 from collections.abc import Iterable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -46,7 +46,6 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
     for separate use."""
 
     _COUNTER = "cycles"
-    _DIMENSIONS: ClassVar[int]
 
     def _keep(self, box: Any, given: Sizes, settings: dict[str, Any]) -> None:
         """Check the settings that all engines have, and keep them with the sizes."""
@@ -123,7 +122,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         return cls(found.positions, found.box, **given, seed=seed, **options)  # type: ignore[call-arg]
 
     @property
-    def _general(self) -> bool:
+    def _general(self) -> bool:  # type: ignore[override]
         """Whether these are not equal disks at constant volume, for which the engine has a policy
         of its own."""
         return (
@@ -131,16 +130,16 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         ) != 0
 
     @property
-    def _grid(self) -> dict[str, Any]:
+    def _grid(self) -> dict[str, Any]:  # type: ignore[override]
         """The grid of the engine, which changes with the volume."""
         return self._engine.grid
 
     def _where(self) -> tuple[dict[str, Any], str, int]:
-        parameters, *place = super()._where()
+        parameters, device, threads = super()._where()
         if self._general:
             arrays = {"diameters": self._sizes.diameters, "types": self._sizes.types}
             parameters = {**parameters, **arrays, "contacts": self._sizes.contacts}
-        return parameters, *place
+        return parameters, device, threads
 
     def _adopt(self, engine: Any) -> None:
         super()._adopt(engine)
@@ -234,15 +233,14 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         ranks = self._ranks
         with (
             ranks.collective() if ranks else nullcontext(),
-            ranks.interrupts() if ranks else nullcontext() as check_interrupt,
+            ranks.interrupts() if ranks else nullcontext(lambda: None) as check_interrupt,
         ):
             for _ in self._pieces(cycles, self._engine.run, ranks.first if ranks else int):
                 if callback is not None and ranks:
                     ranks.together(lambda: callback(self))
                 elif callback is not None:
                     callback(self)
-                if ranks:
-                    check_interrupt()
+                check_interrupt()
 
     # ---- properties ------------------------------------------------------------------------------
 
@@ -608,7 +606,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
             "first_cycle": 0,
         }
         place = {"device": self._device, "threads": self._threads or None}
-        return type(self)(self.positions, **settings, **place)
+        return type(self)(self.positions, **settings, **place)  # type: ignore[call-arg]
 
     def tune(
         self,

@@ -219,7 +219,7 @@ def slice_of(
     listed = len(sizes) <= _MOST_TYPES_IN_LEGEND
     if listed:
         colors = colormaps["viridis"](np.linspace(0.1, 0.95, max(2, len(sizes))))
-        disks.set_facecolor(colors[kinds[shown]])
+        disks.set_facecolor(colors[kinds[shown]].tolist())
         for kind, size in enumerate(sizes):
             share = f", {(kinds == kind).mean():.3g}" if len(sizes) > 1 else ""
             axes.plot([], [], "o", color=colors[kind], label=f"{size:.4g}{share}")
@@ -306,7 +306,7 @@ def equation_of_state(
     range_ = [point[0] for point in points]
     if not mixed and min(range_) < VIRIAL_LIMIT:
         curve = np.linspace(min(range_), min(max(range_), VIRIAL_LIMIT), 50)
-        values = [float(virial_pressure(fraction)) for fraction in curve]
+        values = [p.value for p in map(virial_pressure, curve) if p is not None]
         axes.plot(curve, values, lw=1, label="virial series (Clisby and McCoy, 2006)")
     table = published()
     if not mixed and max(range_) > VIRIAL_LIMIT:
