@@ -10,7 +10,7 @@ import pytest
 from commands import SMALL, summary_of
 from lammps_host import needs_lammps
 
-from manymove import cli
+from manymove import Estimate, cli
 from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
 from manymove.analysis.reference import virial_pressure
