@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from docutils import nodes
-from myst_parser.sphinx_ import MystParser
+from myst_parser.parsers.sphinx_ import MystParser
 from sphinx.application import Sphinx
 
 
