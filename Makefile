@@ -148,7 +148,7 @@ $(VENV)/.lammps: $(call files,lammps_ext) $(filter %.h %.cmake,$(call files,plug
 # scikit-build-core says whether it misses CMake or ninja.
 $(VENV)/.tools: $(VENV)/.pip
 	@echo "Fetching the build tools: some seconds"
-	@$(PIP) install 'pip>=23.1' 'scikit-build-core>=0.11' 'nanobind>=2.2'
+	@$(PIP) install 'pip>=23.1' 'scikit-build-core>=0.11' 'nanobind>=2.9'
 	@needed=$$($(BIN)/python -c 'from scikit_build_core.build import get_requires_for_build_wheel as r; \
 		print(*(t.replace(" ", "") for t in r()))') && \
 	if [ -n "$$needed" ]; then $(PIP) install $$needed; fi

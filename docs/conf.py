@@ -36,6 +36,7 @@ extensions = [
     "gallery",
     "lammps_messages",
     "local_mathjax",
+    "notebooks",
     "redirects",
 ]
 
@@ -45,6 +46,7 @@ include_patterns = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "docs/**.md",
+    "docs/notebooks/*.ipynb",
     "examples/*/README.md",
     "hoomd_ext/README.md",
     "lammps_ext/README.md",

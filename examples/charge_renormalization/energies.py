@@ -11,10 +11,9 @@ import argparse
 from matplotlib.figure import Figure
 
 from manymove import Electrolyte, script
-from manymove.analysis import hypernetted_chain
+from manymove.analysis import blocking_error, hypernetted_chain
 from manymove.analysis.ions import Salt
 from manymove.analysis.notation import with_error
-from manymove.analysis.pressure import blocking_error
 
 DIAMETER, BJERRUM_LENGTH = 4.25, 7.1432  # angstrom
 # J. C. Rasaiah, D. N. Card, J. P. Valleau, J. Chem. Phys. 56, 248 (1972), Table II, as tabulated in

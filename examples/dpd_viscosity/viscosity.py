@@ -21,9 +21,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from manymove import script
-from manymove.analysis import DoublePoiseuille, blocking_error, green_kubo_viscosity
+from manymove.analysis import DoublePoiseuille, blocking_error, drift, green_kubo_viscosity
 from manymove.analysis.notation import with_error
-from manymove.analysis.pressure import drift
 from manymove.lammps import host
 
 SCRIPT = Path(__file__).parent / "in.viscosity"

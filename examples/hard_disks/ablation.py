@@ -41,16 +41,9 @@ import numpy as np
 from equation_of_state import crystal
 from matplotlib.figure import Figure
 
-from manymove import HardDisks, script
+from manymove import Estimate, HardDisks, script
+from manymove.analysis import BINS, DELTA_R, estimate, pool, pressure_from_histogram
 from manymove.analysis.notation import with_error
-from manymove.analysis.pressure import (
-    BINS,
-    DELTA_R,
-    PressureEstimate,
-    estimate,
-    pool,
-    pressure_from_histogram,
-)
 
 PAPER = {  # (particles shuffled, sets shuffled): P* and error in the three columns
     (True, True): [(9.17079, 0.00005), (9.18214, 0.00006), (9.1774, 0.0002)],
@@ -187,7 +180,7 @@ def measured(
         "sweeps": disks.sweeps - before,
         "pressure": result.value,
         "pressure_error": result.error,
-        "error_converged": result.plateau,
+        "error_converged": result.converged,
         "quarters": [float(part.mean()) for part in np.array_split(records, 4)],
         "trial_moves_per_second": disks.trial_moves / disks.seconds,
         "records": [
@@ -237,10 +230,7 @@ def measure(
 def pooled(chains: list[dict[str, Any]]) -> dict[str, Any]:
     """Mean over chains, with its error."""
     result = pool(
-        [
-            PressureEstimate(r["pressure"], r["pressure_error"], 0, r["error_converged"])
-            for r in chains
-        ]
+        [Estimate(r["pressure"], r["pressure_error"], r["error_converged"]) for r in chains]
     )
     return {
         "packing_fraction": chains[0]["packing_fraction"],

@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import HardDisks, script
+from manymove import Estimate, HardDisks, script
+from manymove.analysis import estimate, pool, published_pressure
 from manymove.analysis.notation import with_error
-from manymove.analysis.pressure import PressureEstimate, estimate, pool
-from manymove.analysis.reference import published_pressure
 from manymove.hard_particles import plots
 from manymove.hard_particles.packing import random_packing
 from manymove.jobs.figures import write_picture
@@ -75,7 +74,7 @@ def measure(phi: float, start: str, options: argparse.Namespace) -> dict[str, An
         "start": start,
         "pressure": result.value,
         "pressure_error": result.error,
-        "error_converged": result.plateau,
+        "error_converged": result.converged,
         "quarters": [float(part.mean()) for part in np.array_split(records, 4)],
         "psi6": order[-1][1],
         "seconds": disks.seconds,
@@ -121,7 +120,7 @@ def states(report: dict[str, Any]) -> list[tuple[float, float, float]]:
     points = []
     for phi in sorted({r["packing_fraction"] for r in report["results"]}):
         runs = [r for r in report["results"] if r["packing_fraction"] == phi]
-        mean = pool([PressureEstimate(r["pressure"], r["pressure_error"], 0) for r in runs])
+        mean = pool([Estimate(r["pressure"], r["pressure_error"]) for r in runs])
         values = [r["pressure"] for r in runs]
         points.append((phi, mean.value, max(mean.error, (max(values) - min(values)) / 2)))
     return points

@@ -35,8 +35,8 @@ PIECES = 20  # of a run, after each of which --seconds is compared with the time
 def pressure_of(kind: str, phi: float) -> float:
     """P* in the literature."""
     if kind == "spheres":
-        return sphere_reference.literature_pressure(phi, None)[0]
-    return reference.literature_pressure(1, phi)[0]
+        return sphere_reference.literature_pressure(phi, None).value
+    return reference.literature_pressure(1, phi).value
 
 
 def compressibility(pressure: Callable[[float], float], kind: str, phi: float) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from manymove import script
-from manymove.analysis.reference import virial_pressure
+from manymove.analysis import virial_pressure
 
 if TYPE_CHECKING:  # a picture of a record needs none of them
     import h5py

@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import script
-from manymove.analysis import DoublePoiseuille
+from manymove import Estimate, script
+from manymove.analysis import DoublePoiseuille, pool
 from manymove.analysis.notation import with_error
-from manymove.analysis.pressure import PressureEstimate, pool
 from manymove.lammps import host
 
 DENSITY, FORCE, HALF, TEMPERATURE, PARTICLES, TIMESTEP = 6.0, 0.055, 6.0, 0.5, 4608, 0.001
@@ -51,7 +50,7 @@ def viscosities(flow: DoublePoiseuille, x: np.ndarray, velocities: np.ndarray) -
 def evaluate(flow: DoublePoiseuille, runs: list[list[float]]) -> dict[str, Any]:
     """Mean of the runs with its error, and the warnings."""
     whole, first, second = np.transpose(runs)
-    mean = pool([PressureEstimate(value, flow.error(value), 1) for value in whole])
+    mean = pool([Estimate(value, flow.error(value)) for value in whole])
     warnings = flow.warnings(mean.value, mean.error, len(runs), float(np.mean(second - first)))
     return {
         "viscosities": whole.tolist(),

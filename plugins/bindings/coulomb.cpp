@@ -147,6 +147,21 @@ void bind_coulomb(nb::module_& module) {
              return array_of(std::move(xyz));
            })
       .def(
+          "device_positions",
+          [](const Engine& e, int device) {
+            const std::size_t n = e.particles();
+            const auto positions = released([&] {
+              auto memory = memory_on(device, 3 * n * sizeof(double));
+              e.positions_on_device(static_cast<double*>(memory.get()));
+              if (device >= 0) manymove::wait_for_device(device);
+              return memory;
+            });
+            return device_array(positions, n, 3, 3, device);
+          },
+          "device"_a,
+          "float64 [N][3] in the memory of the engine's first device, whose index is -1 for the "
+          "host.")
+      .def(
           "set_positions",
           [](Engine& e, nb::object positions, Column<std::int32_t> images) {
             const auto input = read_positions(positions, 3);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -227,6 +228,24 @@ void bind_running(nb::class_<Engine>& engine) {
              released([&] { e.positions(r.data()); });
              return array_of(std::move(r));
            })
+      .def(
+          "device_positions",
+          [](Engine& e, int device) {
+            const std::size_t n = e.particles();
+            const auto positions = released([&] {
+              std::vector<std::uint32_t> order(n);
+              std::iota(order.begin(), order.end(), 0u);
+              const auto index = memory_on(device, n * sizeof order[0], order.data());
+              auto memory = memory_on(device, 4 * n * sizeof(double));
+              const auto* const same = static_cast<const std::uint32_t*>(index.get());
+              e.write_positions({memory.get(), true, nullptr, same, same});
+              if (device >= 0) manymove::wait_for_device(device);
+              return memory;
+            });
+            return device_array(positions, n, static_cast<std::size_t>(e.dimensions()), 4, device);
+          },
+          "device"_a,
+          "float64 [N][D] in the memory of the engine's device, whose index is -1 for the host.")
       .def("max_overlap", &Engine::max_overlap, nb::call_guard<nb::gil_scoped_release>())
       .def("state_hash", &Engine::state_hash, nb::call_guard<nb::gil_scoped_release>())
       .def("snapshot",

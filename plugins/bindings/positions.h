@@ -8,7 +8,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -146,6 +149,29 @@ nb::ndarray<nb::numpy, T, nb::ndim<1>> array_of(std::vector<T>&& values) {
   auto* owned = new std::vector<T>(std::move(values));
   const nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return {owned->data(), {owned->size()}, owner};
+}
+
+// Memory of a CUDA device, or of the host if the index is negative: zeros, or a copy of as many
+// bytes of the host.
+inline std::shared_ptr<void> memory_on(int device, std::size_t bytes,
+                                       const void* content = nullptr) {
+  if (device >= 0) return device_memory(device, bytes, content);
+  const auto memory = std::make_shared<std::vector<std::byte>>(bytes);
+  if (content) std::memcpy(memory->data(), content, bytes);
+  return {memory, memory->data()};
+}
+
+// Float64 [rows][columns], with rows `stride` numbers apart, in memory_on() a device, for all
+// libraries that take DLPack.
+inline nb::object device_array(std::shared_ptr<void> memory, std::size_t rows, std::size_t columns,
+                               std::int64_t stride, int device) {
+  auto* owned = new std::shared_ptr<void>(std::move(memory));
+  const nb::capsule owner(owned,
+                          [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
+  const int type = device < 0 ? nb::device::cpu::value : nb::device::cuda::value;
+  return nb::cast(nb::ndarray<nb::array_api, double>(owned->get(), {rows, columns}, owner,
+                                                     {stride, 1}, nb::dtype<double>(), type,
+                                                     std::max(device, 0)));
 }
 
 // What a function returns that works without Python.

@@ -4,7 +4,6 @@ from importlib.metadata import version as _version
 
 from manymove.adsorption import METHANE, Adsorbate, Adsorption, Framework, Profile, read_framework
 from manymove.analysis.notation import Estimate
-from manymove.analysis.pressure import PressureEstimate
 from manymove.dpd import DPDFluid
 from manymove.electrolyte import Electrolyte, IonOverlapError, PairCorrelations, Salt, Species
 from manymove.hard_particles import (
@@ -37,7 +36,6 @@ __all__ = [
     "IonOverlapError",
     "OverlapError",
     "PairCorrelations",
-    "PressureEstimate",
     "Profile",
     "RankLost",
     "Salt",

@@ -42,7 +42,8 @@ def write(
     """
     text = json.dumps({"kind": kind, "format": FORMAT, **header})
     with files.replace(path, keep_previous=keep_previous) as file:
-        np.savez(file, header=text, **arrays)
+        contents: dict[str, Any] = {"header": text, **arrays}
+        np.savez(file, **contents)
 
 
 def damage(path: PathLike) -> str | None:

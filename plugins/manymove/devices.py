@@ -63,3 +63,8 @@ def device_name(device: str, threads: int) -> str:
     used = device.removeprefix("cuda:").split(",")
     name = _core.cuda_devices()[int(used[0])]["name"]
     return name if len(set(used)) == 1 else f"{len(set(used))} x {name}"
+
+
+def first_index(device: str) -> int:
+    """Index of the (first) GPU of "cuda:<index>" or "cuda:<index>,<index>..."; -1 for "cpu"."""
+    return -1 if device == "cpu" else int(device.removeprefix("cuda:").partition(",")[0])

@@ -25,7 +25,7 @@ def run(folder, *options, command="spheres"):
 
 def test_the_pressure_of_a_packing_fraction_returns_it(tmp_path):
     """Five standard errors and 1/N: a false alarm in a million seeds; the seed is fixed."""
-    pressure = literature_pressure(0.3, "random")[0]
+    pressure = literature_pressure(0.3, "random").value
     assert run(tmp_path, *START, "--pressure", pressure, "--sweeps", 40_000) == 0
     summary = summary_of(tmp_path)
     found, error = summary["mean_packing_fraction"], summary["mean_packing_fraction_error"]

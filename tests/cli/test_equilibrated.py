@@ -10,11 +10,12 @@ import pytest
 from commands import SMALL, summary_of
 from lammps_host import needs_lammps
 
-from manymove import cli
+from manymove import Estimate, cli
 from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.notation import with_error
 from manymove.analysis.reference import virial_pressure
-from manymove.hard_particles.job import known_relaxation, relaxation_of
+from manymove.hard_particles.freezing import known_relaxation
+from manymove.hard_particles.job import relaxation_of
 from manymove.jobs import report
 
 COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for name in SMALL]
@@ -64,9 +65,10 @@ def test_a_series_shorter_than_its_relaxation_is_recognized(mean):
 
 
 def test_warnings_and_status():
-    drifting = report.equilibration(100, "sweeps", {"E": 1.0}, [("E", 1.0, 0.1, "")], True)
+    times, drift = {"E": 1.0}, Estimate(1.0, 0.1)
+    drifting = report.equilibration(100, "sweeps", times, [("E", drift, "")], True)
     assert drifting["equilibrated"] is False and "raise --equilibrate" in drifting["warnings"][0]
-    good = report.equilibration(100, "sweeps", {"E": 1.0}, [("E", 0.1, 0.1, "")], True)
+    good = report.equilibration(100, "sweeps", times, [("E", drift / 10, "")], True)
     assert good["equilibrated"] and report.status(good | {"complete": True}) == "ok"
     few = report.equilibration(100, "sweeps", {"E": None}, [], False)
     assert few["equilibrated"] is None and report.status(few) == "too few records"

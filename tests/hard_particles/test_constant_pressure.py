@@ -20,7 +20,7 @@ from laws import assert_follows
 from machine import on_gpu
 
 from manymove import HardDisks, HardSpheres
-from manymove.analysis.pressure import blocking_error
+from manymove.analysis import blocking_error
 from manymove.analysis.sphere_reference import fluid_factor, mixture_pressure
 from manymove.hard_particles.constant_pressure import ConstantPressure
 
@@ -271,10 +271,10 @@ def test_errors_of_the_compressibility_hold_for_volumes_that_are_correlated():
 
 def test_a_run_in_which_volumes_stay_correlated_says_that_its_errors_are_too_small():
     with pytest.warns(UserWarning, match="error of the compressibility is a lower bound"):
-        assert not Volumes(200, 50, seed=1).compressibility.plateau
+        assert not Volumes(200, 50, seed=1).compressibility.converged
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert Volumes(2000, 20, seed=1).compressibility.plateau
+        assert Volumes(2000, 20, seed=1).compressibility.converged
 
 
 # ---- edges apart ---------------------------------------------------------------------------------

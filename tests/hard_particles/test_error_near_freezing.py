@@ -11,18 +11,16 @@ import pytest
 from commands import summary_of
 
 from manymove import HardDisks, cli
-from manymove.analysis.pressure import blocking_error
-from manymove.hard_particles.job import error_factor, known_relaxation
+from manymove.analysis.blocking import blocking_error, error_factor
+from manymove.hard_particles.freezing import relaxations
 from manymove.hard_particles.packing import random_packing
 
 
 def test_the_factor_is_that_of_the_relaxations_that_are_missing():
-    tau = known_relaxation(4096, 0.70)
-    assert error_factor(4096, 0.70, 16000) == 3
-    assert error_factor(4096, 0.70, 20 * tau) == pytest.approx(np.sqrt(2))
-    assert error_factor(4096, 0.70, 2000 * tau) == pytest.approx(1, abs=0.01)
-    assert error_factor(4096, 0.65, 100) == 1
-    assert error_factor(4096, 0.70, 0) == 1
+    assert error_factor(relaxations(16000, 4096, 0.70)) == 3
+    assert error_factor(20) == pytest.approx(np.sqrt(2))
+    assert error_factor(2000) == pytest.approx(1, abs=0.01)
+    assert error_factor(relaxations(100, 4096, 0.65)) == 1
 
 
 def test_errors_of_short_runs_are_honest():
@@ -31,14 +29,30 @@ def test_errors_of_short_runs_are_honest():
     positions, box = random_packing(256, 0.70, seed=1)
     disks = HardDisks(positions, box, seed=1, device="cpu", threads=1)
     disks.run(50_000)
-    disks.sample_pressure(every=1, record=100)
-    disks.run(20 * 20_000)
-    runs = np.array_split(disks.pressure_records, 20)
-    deviations = np.array([abs(run.mean() - 8.86) / blocking_error(run)[0] for run in runs])
-    assert np.mean(deviations > 2) > 0.3  # of the blocking error alone
-    factor = error_factor(256, 0.70, 20_000)
-    assert np.mean(deviations > 2 * factor) < 0.1
-    assert np.sqrt(np.mean((deviations / factor) ** 2)) == pytest.approx(1, abs=0.4)
+    deviations = []
+    for _ in range(20):
+        disks.sample_pressure(every=1, record=100)
+        disks.run(20_000)
+        found = disks.pressure - 8.86
+        deviations.append(abs(found.value) / found.error)
+    factor = error_factor(relaxations(20_000, 256, 0.70))
+    assert np.mean(np.array(deviations) * factor > 2) > 0.3  # of the blocking error alone
+    assert np.mean(np.array(deviations) > 2) < 0.1
+    assert np.sqrt(np.mean(np.square(deviations))) == pytest.approx(1, abs=0.4)
+
+
+@pytest.mark.filterwarnings("ignore:the error of the mean packing fraction")
+@pytest.mark.parametrize(("packing_fraction", "factor"), [(0.5, 1), (0.7, 3)])
+def test_constant_pressure_has_the_same_estimator(packing_fraction, factor):
+    """The mean packing fraction decides whether the disks are near freezing."""
+    disks = HardDisks.random(64, packing_fraction, pressure=9.0, seed=1, device="cpu", threads=1)
+    disks.sample_volume(10)
+    # Records of runs without moves of the volume, which would leave the range of densities.
+    noise = np.random.default_rng(1).normal(1, 1e-4, (100, 3))
+    disks._volumes, disks._volume_cycles = disks.volume * noise, np.arange(100.0)
+    disks._volumes[:, 2] = noise[:, 2] / disks.volume
+    error = blocking_error(disks.packing_fraction_records)[0]
+    assert disks.mean_packing_fraction.error == factor * error
 
 
 def test_tables_and_summaries_have_the_factor(tmp_path, monkeypatch, capsys):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
-from manymove.analysis.pressure import PressureEstimate
+from manymove import Estimate
 from manymove.hard_particles import plots
 
 BOX = (6.0, 6.0, 6.0)
@@ -75,8 +75,8 @@ def test_equal_spheres_need_no_legend(drawn, tmp_path):
 def test_records_have_their_mean_and_its_error(drawn, tmp_path):
     rng = np.random.default_rng(1)
     series = [(np.arange(200.0), rng.normal(9, 0.5, 200)) for _ in range(3)]
-    estimate = PressureEstimate(9.0, 0.02, True)
-    plots.records_against_sweeps(tmp_path / "a.png", series, estimate, "", "P", (9.1, 0.01))
+    estimate = Estimate(9.0, 0.02)
+    plots.records_against_sweeps(tmp_path / "a.png", series, estimate, "", "P", Estimate(9.1, 0.01))
     axes = drawn[0][1]
     assert axes.get_legend_handles_labels()[1] == [
         "records", "running mean", "standard error", "mean 9.00(2)", "literature 9.10(1)"

@@ -56,8 +56,8 @@ def test_pressure_agrees_with_the_equation_of_state(device, packing_fraction, ma
     disks.sample_pressure(every=2, record=100)
     disks.run(30_000)
     found = disks.pressure
-    assert found.records > 200
-    assert found.plateau
+    assert len(disks.pressure_records) > 200
+    assert found.converged
     ideal = 4 * packing_fraction / math.pi
     expected = ideal * compressibility_factor(packing_fraction)
     assert found.error < 0.01 * (expected - ideal) + 0.002

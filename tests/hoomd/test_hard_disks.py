@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hard_disks import compressibility_factor, lattice
 
-from manymove.analysis.pressure import estimate
+from manymove.analysis import estimate
 from manymove.hard_particles import OverlapError, hexagonal_packing, random_packing
 
 hoomd = pytest.importorskip("hoomd", reason="HOOMD-blue is not installed")

@@ -12,7 +12,7 @@ import pytest
 from commands import MPIEXEC
 from processes import on_ranks, run, with_support
 
-from manymove.analysis.pressure import BINS, DELTA_R, estimate, pressure_from_histogram
+from manymove.analysis import BINS, DELTA_R, estimate, pressure_from_histogram
 from manymove.analysis.sphere_reference import fluid_factor
 from manymove.hard_particles import OverlapError
 

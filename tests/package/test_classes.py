@@ -18,11 +18,10 @@ from manymove import (
     Estimate,
     Framework,
     HardDisks,
-    PressureEstimate,
     Salt,
     random_packing,
 )
-from manymove.analysis import autocorrelation_time, blocking_error
+from manymove.analysis import autocorrelation_time, estimate
 from manymove.arguments import positions as converted
 
 CPU = {"seed": 1, "device": "cpu", "threads": 1}
@@ -142,8 +141,7 @@ def test_the_average_energy_of_ions_is_over_the_sweeps_and_its_error_by_blocking
     one = ions()
     one.run(300)
     energies = one.energies
-    error, _ = blocking_error(energies)
-    assert one.energy_average == Estimate(energies.mean(), error)
+    assert one.energy_average == estimate(energies)
     one.forget_energies()
     with pytest.raises(RuntimeError, match="nothing measured yet"):
         _ = one.energy_average
@@ -157,12 +155,6 @@ def test_the_energy_of_adsorbates_is_the_mean_over_systems():
     one.run(50)
     assert one.energy == one.energies.mean()
     assert one.energy_average == one.energy_plain
-
-
-@pytest.mark.parametrize("one", [Estimate(9.2, 0.0008), PressureEstimate(9.2, 0.0008, 100)])
-def test_estimates_are_numbers_with_errors(one):
-    assert (float(one), one.value, one.error, str(one)) == (9.2, 9.2, 0.0008, "9.2000(8)")
-    assert math.sqrt(one) == math.sqrt(9.2)
 
 
 # ---- positions -----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from importlib.resources import files
 from types import ModuleType
 
 import pytest
+from documents import ROOT
 
 import manymove
 
@@ -21,7 +22,7 @@ from pathlib import Path
 import manymove
 from manymove import (
     METHANE, Adsorbate, Adsorption, DPDFluid, Electrolyte, Estimate, Framework, HardDisks,
-    HardSpheres, IonOverlapError, OverlapError, PairCorrelations, PressureEstimate, Profile,
+    HardSpheres, IonOverlapError, OverlapError, PairCorrelations, Profile,
     RankLost, Salt, Species, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing,
     random_packing, random_sphere_packing, read_framework, replicate, square_packing,
 )
@@ -42,7 +43,10 @@ def hard_disks(folder: Path) -> float:
     except (OverlapError, RankLost) as error:
         print(error)
     disks.sample_pressure(every=1)
-    pressure: PressureEstimate = disks.pressure
+    pressure: Estimate = disks.pressure
+    value, spread = round(2 * pressure - 1, 2)
+    larger: bool = max(pressure, pressure**2) > spread / (1 + pressure)
+    print(f"{pressure:.2f}", value, larger, pressure.to_dict())
     tried: list[Tuning] = disks.tune(sweeps=100)
     box: tuple[float, float] = disks.box
     disks.save(folder / "disks.npz", keep_previous=True)
@@ -63,7 +67,7 @@ def hard_spheres(folder: Path) -> float:
                                  seed=1, device="cpu")
     spheres.sample_pressure(every=1)
     spheres.run(10, callback=lambda one: print(one.cycles), progress=True)
-    pressure: PressureEstimate = spheres.pressure
+    pressure: Estimate = spheres.pressure
     contact: Estimate = spheres.contact_values[0, 1]
     tried: list[Tuning] = spheres.tune(sweeps=100)
     lx, _, _ = spheres.box
@@ -98,6 +102,8 @@ def electrolyte(folder: Path) -> float:
     tau = autocorrelation_time(ions.energies)
     rho = charge_density(found.g, found.densities, found.valences)
     first = float(found.of(0, 1)[0]) + float(rho[0, 0])
+    table = found.to_dataframe()
+    print(table.describe(), ions.device_positions.__dlpack_device__(), ions.points.dtype)
     return float(average) + ions.energy + drift + radius + tau + first
 
 
@@ -145,6 +151,15 @@ def test_a_script_with_all_public_names_passes_mypy_strict(tmp_path):
         assert name in SCRIPT
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", "script.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_package_passes_mypy(tmp_path):
+    """With the settings of pyproject.toml."""
+    if not (ROOT / "pyproject.toml").is_file():
+        pytest.skip("not in a checkout")
+    command = [sys.executable, "-m", "mypy", "--cache-dir", str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

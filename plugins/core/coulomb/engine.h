@@ -139,6 +139,8 @@ class MANYMOVE_API Engine {
   virtual double energy() const = 0;
   // [N][3], in the order of the input.
   virtual void positions(double* xyz) const = 0;
+  // The same into the memory of the engine's (first) device, after the work of the default stream.
+  virtual void positions_on_device(double* xyz) const { positions(xyz); }
   // The same coordinates as integers in float32; changed ones have moved.
   virtual Snapshot snapshot() const = 0;
   // How many boxes each ion has gone ahead along each axis, [N][3]; with `vacuum` only.

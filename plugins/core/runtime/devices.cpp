@@ -45,6 +45,12 @@ std::uint64_t copied_bytes() { return 0; }
 void copy_from_device(void*, const void*, std::size_t, std::optional<std::uintptr_t>) {
   throw std::runtime_error("a CUDA array, but this build of manymove has no CUDA");
 }
+
+std::shared_ptr<void> device_memory(int, std::size_t, const void*) {
+  throw std::runtime_error(why_no_cuda_devices());
+}
+
+void wait_for_device(int) { throw std::runtime_error(why_no_cuda_devices()); }
 #endif
 
 }  // namespace manymove

@@ -107,4 +107,27 @@ void copy_from_device(void* host, const void* device, std::size_t bytes,
   check(cudaMemcpy(host, device, bytes, cudaMemcpyDefault), kWhat);
 }
 
+std::shared_ptr<void> device_memory(int device, std::size_t bytes, const void* content) {
+  const DeviceGuard guard(existing_device(device));
+  DeviceBuffer<char> buffer(bytes);
+  if (content)
+    buffer.upload(static_cast<const char*>(content), nullptr);
+  else
+    buffer.clear(nullptr);
+  wait_for_device(device);
+  char* const data = buffer.data();
+  const auto free_on_device =
+      [device, memory = std::make_shared<DeviceBuffer<char>>(std::move(buffer))](void*) mutable {
+        const DeviceGuard before;
+        select_device(device);
+        memory.reset();
+      };
+  return {data, free_on_device};
+}
+
+void wait_for_device(int device) {
+  const DeviceGuard guard(device);
+  check(cudaDeviceSynchronize(), "work of the device");
+}
+
 }  // namespace manymove

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,5 +42,12 @@ MANYMOVE_API std::uint64_t copied_bytes();
 // std::invalid_argument if it is no memory of a device, std::runtime_error for CUDA's errors.
 MANYMOVE_API void copy_from_device(void* host, const void* device, std::size_t bytes,
                                    std::optional<std::uintptr_t> stream);
+// Memory of a CUDA device, which is freed with the last copy of the pointer: zeros, or a copy of as
+// many bytes of the host. Throws std::bad_alloc if there is too little, std::runtime_error for
+// CUDA's errors.
+MANYMOVE_API std::shared_ptr<void> device_memory(int device, std::size_t bytes,
+                                                 const void* content = nullptr);
+// Waits for all work of a CUDA device.
+MANYMOVE_API void wait_for_device(int device);
 
 }  // namespace manymove

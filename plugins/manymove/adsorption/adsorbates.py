@@ -86,11 +86,12 @@ def mixed_laws(
         if tuple(cross.get((b, a), law)) != tuple(law):
             raise ValueError(f"cross has two laws for {a} and {b}")
     laws = []
-    for a in adsorbates:
-        for b in adsorbates:
-            given = cross.get((a.name, b.name)) or cross.get((b.name, a.name))
-            mean = (math.sqrt(a.epsilon * b.epsilon), 0.5 * (a.sigma + b.sigma))
-            laws.append(tuple(given or mean))
+    for one in adsorbates:
+        for other in adsorbates:
+            given = cross.get((one.name, other.name)) or cross.get((other.name, one.name))
+            mean = (math.sqrt(one.epsilon * other.epsilon), 0.5 * (one.sigma + other.sigma))
+            epsilon, sigma = given or mean
+            laws.append((epsilon, sigma))
     return laws
 
 

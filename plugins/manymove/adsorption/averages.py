@@ -9,15 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from manymove import arguments
 from manymove.adsorption.estimates import Profile, controlled, heats, mean_and_error, ratio
 from manymove.adsorption.gas import AVOGADRO, BOLTZMANN, GAS_CONSTANT
-from manymove.adsorption.loadings import Loadings
+from manymove.adsorption.loadings import Loadings, in_all_units
 from manymove.analysis.notation import Estimate
+from manymove.tables import dataframe
+
+if TYPE_CHECKING:
+    import pandas
 
 MULTIPLE = ("mup", "mdp", "mdp-dj")  # methods with several proposals per step
 # Rows of the engine's sums (core/adsorption/model.h).
@@ -94,7 +98,7 @@ class Averages(Loadings):
         return self._engine.counters[6]
 
     @property
-    def _volume(self) -> float:
+    def _volume(self) -> float:  # type: ignore[override]
         """Volume of the box in cubic angstrom."""
         return math.prod(self._parameters["cell"]) * math.prod(self._parameters["cells"])
 
@@ -216,6 +220,30 @@ class Averages(Loadings):
             mean, error, free_energy, free_energy_error,
         )  # fmt: skip
 
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Averages as a table of pandas with a row per species, whose columns are named as those
+        of `isotherm.csv`: `adsorbate`, `temperature_K`, `fugacity_bar` (NaN for closed systems),
+        loadings in all units with their errors (such as `loading_mol_per_kg` and
+        `loading_error_mol_per_kg`; an empty box has molecules only), and the mean energy of a
+        system, `energy_K` and `energy_error_K`. The table of an isotherm is ``pandas.concat`` of
+        those at several fugacities.
+
+        Raises:
+            ImportError: pandas is not installed.
+            RuntimeError: nothing was measured.
+        """
+        energy, names = self.energy_average, self._about["adsorbates"]
+        return dataframe(
+            {
+                "adsorbate": names,
+                "temperature_K": self._parameters["temperature"],
+                "fugacity_bar": self._about["fugacity"] or [math.nan] * len(names),
+                **in_all_units(self),
+                "energy_K": energy.value,
+                "energy_error_K": energy.error,
+            }
+        )
+
     # ---- estimators that use all trials ----------------------------------------------------------
 
     def _recycles(self) -> np.ndarray:
@@ -309,7 +337,7 @@ class Averages(Loadings):
     # ---- open systems and test molecules ---------------------------------------------------------
 
     @property
-    def loading(self) -> list[Estimate]:
+    def loading(self) -> list[Estimate]:  # type: ignore[override]
         """Mean number of molecules of each species in a system."""
         species = self._parameters["species"]
         if not self._parameters["exchange"]:
@@ -318,7 +346,7 @@ class Averages(Loadings):
         return [mean_and_error(means[_OF_SPECIES + kind]) for kind in range(len(species))]
 
     @property
-    def _loadings_of_systems(self) -> np.ndarray:
+    def _loadings_of_systems(self) -> np.ndarray:  # type: ignore[override]
         """Mean number of molecules of each species in each system, (species, systems)."""
         species = self._parameters["species"]
         if not self._parameters["exchange"]:
@@ -486,13 +514,8 @@ class Averages(Loadings):
         unit = (
             self._volume * 1e-30 / (BOLTZMANN * self._parameters["temperature"] * AVOGADRO * mass)
         )
-        coefficient = mean_and_error(factors * unit)
-        mean = energies.sum() / factors.sum()
-        spread = mean_and_error((energies - mean * factors) / factors.mean()).error
-        kilojoule = GAS_CONSTANT / 1000
-        return coefficient, Estimate(
-            float(self._parameters["temperature"] - mean) * kilojoule, spread * kilojoule
-        )
+        heat = self._parameters["temperature"] - ratio(energies, factors)
+        return mean_and_error(factors * unit), heat * (GAS_CONSTANT / 1000)
 
 
 class Pooled(Averages):

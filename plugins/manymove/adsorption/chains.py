@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from importlib import resources
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 from manymove.adsorption.gas import Gas
 from manymove.adsorption.molecules import MOST_SITES, Site
@@ -84,7 +84,7 @@ class Chain(Gas):
             raise ValueError(f"{self.name}: a chain has from 1 to {MOST_SITES} beads, got {n}")
         for less, (name, width) in enumerate((("bonds", 1), ("bends", 2), ("torsions", 4)), 1):
             object.__setattr__(self, name, self._each(name, width, max(0, n - less)))
-        for length in self.bonds:
+        for length in cast("Sequence[float]", self.bonds):
             if not 0 < length < math.inf:
                 raise ValueError(f"{self.name}: bonds must be positive and finite, got {length}")
         for k, angle in self.bends:
@@ -128,7 +128,7 @@ class Chain(Gas):
         """The beads as sites at their positions in the all-trans conformation, in a plane, with the
         middle bead, which is the center of the molecule, at the origin."""
         places, direction = [(0.0, 0.0)], 0.0
-        for k, length in enumerate(self.bonds):
+        for k, length in enumerate(cast("Sequence[float]", self.bonds)):
             if k:
                 turn = math.pi - math.radians(self.bends[k - 1][1])
                 direction += turn if k % 2 else -turn
@@ -144,7 +144,7 @@ class Chain(Gas):
     def laws(self) -> dict[str, list[Any]]:
         """Bonds, bends (angles in radians) and torsions for the engine."""
         return {
-            "bonds": list(self.bonds),
+            "bonds": list(cast("Sequence[float]", self.bonds)),
             "bends": [(k, math.radians(angle)) for k, angle in self.bends],
             "torsions": [list(torsion) for torsion in self.torsions],
         }

@@ -80,7 +80,9 @@ def charges_of_framework(
 
 
 def _given_charges(
-    framework: Framework, atoms: Sequence[tuple[str, str]], given: Given
+    framework: Framework,
+    atoms: Sequence[tuple[str, str]],
+    given: Mapping[str, float] | str | os.PathLike[str],
 ) -> list[float | None]:
     """The charge of each atom (label, element) in `framework_charges`; None if it is not listed."""
     table = dict(given) if isinstance(given, Mapping) else read_charges(given)
@@ -128,9 +130,10 @@ def tell_bare_charges(
                 wall = 0.0
                 for other, y in body:
                     away = math.dist(x, y)
-                    wall += _repulsion(*np.delete(parameters[other], atom, axis=1), r + away)
+                    epsilons, sigmas = np.delete(parameters[other], atom, axis=1)
+                    wall += _repulsion(epsilons, sigmas, r + away)
                     if away > 0:
-                        wall += _repulsion(*laws[other][kinds[atom]], away)
+                        wall += _repulsion(*laws[other][kinds[int(atom)]], away)
                 if wall < wells[atom]:
                     found[f"{types[t]['label']} and {framework.elements[atom]}"] = None
     if found:

@@ -27,7 +27,7 @@ def test_molecules(steps: int) -> int:
 class Equilibration(MonteCarlo, Averages):
     """The part of `manymove.Adsorption` that equilibrates open systems; not for separate use."""
 
-    counts: np.ndarray
+    counts: Any
     _relax_to: Callable[..., None]
 
     def _forget_comparison(self, **known: Any) -> None:
@@ -84,6 +84,7 @@ class Equilibration(MonteCarlo, Averages):
             self._forget_comparison(first=first, round=0, began=self.timestep)
         while True:
             now = self._comparison
+            assert now.round is not None
             length = now.first << now.round
             with self._watched(
                 "steps", now.began + length - self.timestep, callback, progress

@@ -6,10 +6,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from manymove.analysis.notation import Estimate
+from manymove.tables import dataframe
+
+if TYPE_CHECKING:
+    import pandas
 
 _PER_COEFFICIENT = 8  # systems for each coefficient of control variates
 
@@ -33,6 +38,14 @@ class Profile:
     probability_error: np.ndarray
     free_energy: np.ndarray
     free_energy_error: np.ndarray
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Table of pandas with a row per bin and a column per attribute.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        return dataframe(vars(self))
 
 
 def heats(moments: np.ndarray, kinds: int, temperature: float) -> np.ndarray:

@@ -175,8 +175,7 @@ class ForceField:
         with the charge 0 or, by RASPA2's rules, if the force field lacks its exact label."""
         names = self.names_of(label, element)
         names = names[:1] if has_own and self.matching != "names" else names
-        listed = (key for name in names if (key := self._spelled(name)) in self._charges)
-        key = next(listed, None)
+        key = next((each for each in map(self._spelled, names) if each in self._charges), None)
         if key is None or (has_own and key not in map(self._spelled, self.charges)):
             return None
         return self._charges[key]
@@ -283,8 +282,8 @@ def of_options(
     found = None
     if path is not None:
         found = ForceField.read(path, remove_atom_number_code=remove_atom_number_code)
-    given = {"potential": potential, "mixing": mixing}
-    given = {name: value for name, value in given.items() if value is not None}
+    options = {"potential": potential, "mixing": mixing}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     return replace(found or ForceField(), **given) if given else found
 
 

@@ -84,7 +84,8 @@ class Framework:
     def cells_for(self, cutoff: float) -> tuple[int, int, int]:
         """Smallest numbers of unit cells along each axis for which the box is at least twice as
         wide as the cutoff (in angstrom)."""
-        return tuple(max(1, math.ceil(2 * cutoff / w - 1e-9)) for w in widths(self.edges))
+        a, b, c = (max(1, math.ceil(2 * cutoff / w - 1e-9)) for w in widths(self.edges))
+        return a, b, c
 
     @property
     def edges(self) -> np.ndarray:
@@ -199,15 +200,15 @@ def _from_structure(
     copies = round(abs(np.linalg.det(wider)))
     source = [int(site.label) for site in sites for _ in range(copies)]
     fractional = np.array([site.fract.tolist() for site in sites]).reshape(-1, 3) % 1.0
+    lengths = np.diag(lattice) if skewed else np.linalg.norm(wider @ lattice, axis=1)
+    a, b, c = map(float, lengths)
     return Framework(
         name=name,
-        cell=tuple(float(x) for x in np.diag(lattice))
-        if skewed
-        else tuple(float(np.linalg.norm(edge)) for edge in wider @ lattice),
+        cell=(a, b, c),
         fractional=_in_wider_cell(fractional, wider),
         elements=tuple(site.element.name for site in sites for _ in range(copies)),
         mass=copies * sum(site.element.weight for site in sites),
-        tilt=tuple(float(lattice[i, j]) for i, j in ((1, 0), (2, 0), (2, 1)))
+        tilt=(float(lattice[1, 0]), float(lattice[2, 0]), float(lattice[2, 1]))
         if skewed
         else (0.0, 0.0, 0.0),
         labels=tuple(names[index] for index in source),

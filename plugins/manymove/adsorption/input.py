@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments
-from manymove.adsorption.adsorbates import Adsorbate
 from manymove.adsorption.chains import Chain
 from manymove.adsorption.frameworks import Framework, read_framework
 from manymove.adsorption.gas import BOLTZMANN
+from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.rigid import empty_framework
 from manymove.errors import ParameterError
 
@@ -37,7 +37,9 @@ def known_method(method: str) -> str:
 
 def barrier_of(barrier: float | str | None, temperature: float) -> float | None:
     """The barrier in kelvin; "auto" is 20 T."""
-    return BARRIER * temperature if barrier == "auto" else barrier
+    if barrier == "auto":
+        return BARRIER * temperature
+    return None if barrier is None else arguments.number("barrier", barrier)
 
 
 def given_framework(
@@ -57,14 +59,14 @@ def cells_of(
     """The number of unit cells along each axis."""
     if cells is None:  # an empty box is one cell, as long as it is
         cells = framework.cells_for(cutoff) if framework.elements else (1, 1, 1)
-    cells = tuple(int(n) for n in cells)
-    if not all(0 < n <= 1000 for n in cells):
-        got = ", ".join(str(n) if n < 10**9 else "more than 10^9" for n in cells)
+    a, b, c = (int(n) for n in cells)
+    if not all(0 < n <= 1000 for n in (a, b, c)):
+        got = ", ".join(str(n) if n < 10**9 else "more than 10^9" for n in (a, b, c))
         raise ParameterError(
             "cells",
             f"must be from 1 to 1000 along each axis, got {got} (for a cutoff of {cutoff:g})",
         )
-    return cells
+    return a, b, c
 
 
 def grid_points(
@@ -80,7 +82,7 @@ def grid_points(
     return tuple(max(4, math.ceil(edge / h - 1e-9)) for edge, h in zip(cell, spacings, strict=True))
 
 
-def as_list(value: Any, species: Sequence[Adsorbate], name: str) -> list[Any]:
+def as_list(value: Any, species: Sequence[Species], name: str) -> list[Any]:
     """One value for each species; a single value stands for a list of one."""
     values = list(value) if isinstance(value, (Sequence, np.ndarray)) else [value]
     if not species:
@@ -92,7 +94,7 @@ def as_list(value: Any, species: Sequence[Adsorbate], name: str) -> list[Any]:
     return values
 
 
-def per_species(name: str, value: Any, species: Sequence[Adsorbate]) -> list[int]:
+def per_species(name: str, value: Any, species: Sequence[Species]) -> list[int]:
     """A number of molecules for each species."""
     values = as_list(value, species, name)
     for number in values:
@@ -101,7 +103,7 @@ def per_species(name: str, value: Any, species: Sequence[Adsorbate]) -> list[int
     return [int(number) for number in values]
 
 
-def fugacities_of(value: Any, species: Sequence[Adsorbate]) -> list[float]:
+def fugacities_of(value: Any, species: Sequence[Species]) -> list[float]:
     """The fugacity of each species in bar."""
     fugacities = [float(f) for f in as_list(value, species, "fugacity")]
     if any(not 0 < f < math.inf for f in fugacities):
@@ -114,7 +116,7 @@ def gas_of(
     capacity: Any,
     exchange: float,
     method: str,
-    species: Sequence[Adsorbate],
+    species: Sequence[Species],
     counts: list[int],
 ) -> tuple[list[float], list[int]]:
     """The fugacity of each species in bar, 0 for closed systems, and the number of its molecules
@@ -247,10 +249,11 @@ def direction_of(profile: str | tuple[int, int, int] | None) -> tuple[int, int, 
             raise ParameterError(
                 "profile", f'must be "x", "y", "z" or Miller indices, got "{profile}"'
             )
-        return tuple(int(axis == profile) for axis in ("x", "y", "z"))
+        return int(profile == "x"), int(profile == "y"), int(profile == "z")
     indices = tuple(profile)
     if len(indices) != 3 or not all(isinstance(i, Integral) and abs(i) < 100 for i in indices):
         raise ParameterError("profile", f"must be three Miller indices below 100, got {profile}")
     if not any(indices):
         raise ParameterError("profile", "must not be (0, 0, 0)")
-    return tuple(int(i) for i in indices)
+    h, k, l = map(int, indices)  # noqa: E741
+    return h, k, l

@@ -22,8 +22,8 @@ from manymove.adsorption.places import coarse_grid
 from manymove.adsorption.plots import published
 from manymove.adsorption.pores import helium_void_fraction
 from manymove.adsorption.replica import Replica, Result, Settings
-from manymove.analysis import pressure
 from manymove.analysis.autocorrelation import relaxation_time
+from manymove.analysis.blocking import drift
 from manymove.analysis.notation import Estimate, with_error
 from manymove.jobs import figures, replica, report
 from manymove.jobs.options import of_option
@@ -155,13 +155,12 @@ def _equilibration(settings: Settings, results: list[Result], pooled: Pooled) ->
     are computed over independent systems."""
     is_open = settings.pressure is not None
     energies = _energy_records(results)
-    drift = pressure.drift([energies[:, 1]]) if len(energies) else (math.nan, math.nan)
     every = float(energies[0, 0]) if len(energies) else 1.0
     found = report.equilibration(
         min(r.steps if is_open else r.samples for r in results),
         "steps",
         {"the energy": relaxation_time([energies[:, 1]], every)},
-        [("the energy", *map(number, drift), " K")],
+        [("the energy", drift([energies[:, 1]]), " K")],
         None,
     )
     if is_open:
@@ -285,7 +284,7 @@ def write_outputs(settings: Settings, results: list[Result], summary: dict[str, 
         with figures.pictures(settings.quiet):
             from manymove.adsorption import plots
 
-            if maps is not None:
+            if maps is not None and settings.density_map is not None:
                 plots.density(output / "density.png", *maps, settings.density_map, summary)
             plots.energy(output / "energy.png", records, summary)
             if profile is not None:
@@ -299,7 +298,8 @@ def _density(results: list[Result]) -> tuple[np.ndarray, np.ndarray] | None:
     if not found:
         return None
     cells = math.prod(results[0].run[0]["cells"])
-    counts = sum(each[0] for each in found) / (cells * sum(each[1] for each in found))
+    counts = np.sum([each[0] for each in found], axis=0)
+    counts = counts / (cells * sum(each[1] for each in found))
     return counts, found[0][2]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from manymove import arguments
+from manymove.adsorption.estimates import ratio
 from manymove.adsorption.gas import AVOGADRO, GAS_CONSTANT, GasPhase, fractions_of
 from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
@@ -56,10 +57,7 @@ class Loadings:
         Raises:
             ValueError: there is no such unit, the box is empty, or a molar mass is missing.
         """
-        return [
-            Estimate(n.value * factor, n.error * factor)
-            for n, factor in zip(self.loading, self._factors(unit), strict=True)
-        ]
+        return [n * factor for n, factor in zip(self.loading, self._factors(unit), strict=True)]
 
     def excess_loading_in(
         self, unit: str, void_fraction: Estimate | float, gas: GasPhase
@@ -79,11 +77,10 @@ class Loadings:
             ValueError: an error of `loading_in`, the void fraction is negative or not finite, or
                 the gas has another temperature or number of species.
         """
-        void = as_estimate(void_fraction)
         # Helium that is attracted has a Boltzmann factor, and a void fraction, above 1.
-        if not 0 <= void.value < math.inf:
+        if not 0 <= float(void_fraction) < math.inf:
             raise ParameterError(
-                "void_fraction", f"must be at least 0 and finite, got {void.value:g}"
+                "void_fraction", f"must be at least 0 and finite, got {float(void_fraction):g}"
             )
         if len(gas.densities) != len(self.loading):
             raise ValueError(f"the gas has {len(gas.densities)} species, not {len(self.loading)}")
@@ -94,10 +91,7 @@ class Loadings:
             )
         full = [rho * AVOGADRO * self._volume * 1e-30 for rho in gas.densities]  # phi = 1
         return [
-            Estimate(
-                (n.value - void.value * most) * factor,
-                math.hypot(n.error, void.error * most) * factor,
-            )
+            (n - void_fraction * most) * factor
             for n, most, factor in zip(self.loading, full, self._factors(unit), strict=True)
         ]
 
@@ -123,12 +117,7 @@ class Loadings:
                 raise ValueError(f"there is no species {index}, only {len(means)}")
         x = fractions_of(mole_fractions, len(means))
         a, b = means[first], means[second]
-        if not b.mean():
-            return Estimate(math.nan, math.nan)
-        ratio, n = a.mean() / b.mean(), len(a)
-        spread = (a - ratio * b).std(ddof=1) / b.mean() / math.sqrt(n) if n > 1 else math.nan
-        unit = x[second] / x[first]
-        return Estimate(float(ratio * unit), float(spread * unit))
+        return ratio(a, b) * (x[second] / x[first])
 
     def _factors(self, unit: str) -> list[float]:
         """Numbers by which molecules in a system are multiplied, for each species."""
@@ -155,19 +144,16 @@ class Loadings:
         return [MOLAR_VOLUME / (AVOGADRO * self._volume * _CUBIC_CENTIMETER)] * kinds
 
 
-def as_estimate(value: Estimate | float) -> Estimate:
-    """The number with its error, which is zero if it has none."""
-    return value if isinstance(value, Estimate) else Estimate(float(value), 0.0)
-
-
 def in_all_units(
     averages: Loadings, void_fraction: Estimate | float | None = None, gas: GasPhase | None = None
 ) -> dict[str, list[float]]:
     """The loadings of a summary: the entries `loading_<unit>` and `loading_error_<unit>`, and with
     a void fraction and the gas those of `excess_loading` as well. Units that need a molar mass are
-    left out without it."""
+    left out without it, and those of a framework in an empty box."""
     found: dict[str, list[float]] = {}
     for unit, name in UNITS.items():
+        if unit != "molecules" and not averages._about["mass"]:
+            continue
         try:
             kinds = {"loading": averages.loading_in(unit)}
             if void_fraction is not None and gas is not None:

@@ -33,7 +33,7 @@ _FIXED = ("fixed", "rigid", "fixed_bond", "rigid_bond")
 class _Shape:
     """The contents of a molecule file of RASPA, which has neither parameters nor charges."""
 
-    atoms: list[tuple[str, tuple[float, ...]]]  # label and position
+    atoms: Sequence[tuple[str, tuple[float, ...]]]  # label and position
     gas: tuple[float, float, float]  # critical temperature, critical pressure in Pa, acentric f.
 
 
@@ -185,21 +185,24 @@ def _with_parameters(path: Path, shape: _Shape, field: ForceField | None) -> Mol
     positions = np.array([x for _, x in shape.atoms])
     positions -= positions.mean(axis=0)
     labels = [label for label, _ in shape.atoms]
-    rules = {label: field.match(label) for label in labels}
-    for label, rule in rules.items():
+    laws = {}
+    for label in labels:
+        rule = field.match(label)
         if rule is None or field.charge_of_site(label) is None:
             what = "parameters" if rule is None else "charge"
             raise OfFile(f"{path}: the force field has no {what} for the site {label}")
+        laws[label] = rule.law or NONE
     temperature, pressure, acentric = shape.gas
-    gas = (temperature, pressure * PASCAL, acentric) if temperature and pressure else 3 * (None,)
+    gas: list[Any] = [None] * 3
+    if temperature and pressure:
+        gas = [temperature, pressure * PASCAL, acentric]
     masses = [field.masses.get(label, 0.0) for label in labels]
     try:
         sites = [
-            Site(label, tuple(x.tolist()), *(rules[label].law or NONE),
-                 field.charge_of_site(label) or 0.0)
-            for label, x in zip(labels, positions, strict=True)
+            Site(label, (x, y, z), *laws[label], field.charge_of_site(label) or 0.0)
+            for label, (x, y, z) in zip(labels, positions.tolist(), strict=True)
         ]  # fmt: skip
-        return Molecule(path.stem, sites, *gas, math.fsum(masses) or None)
+        return Molecule(path.stem, sites, gas[0], gas[1], gas[2], math.fsum(masses) or None)
     except ValueError as error:
         raise OfFile(f"{path}: {error}") from None
 

@@ -116,6 +116,25 @@ class Places:
         turned = rotated(self.orientations[:, part, None], offsets)
         return centers[:, :, None] + turned
 
+    def freud_system(self, system: int = 0, species: int = 0) -> tuple[np.ndarray, np.ndarray]:
+        """Box and centers of the molecules of a species in a system, as freud takes them.
+
+        Args:
+            system: index of the system.
+            species: index of the adsorbate.
+
+        Returns:
+            edges of the box as columns, float64 (3, 3), and the centers in angstrom relative to the
+            center of the box, float32 (molecules, 3).
+
+        Raises:
+            IndexError: there is no such system or species.
+        """
+        first = sum(self.capacity[:species])
+        count = self.counts[system, species]
+        centers = self.positions[system, first : first + count] - self.edges.sum(axis=0) / 2
+        return self.edges.T.copy(), centers.astype(np.float32)
+
     def sites_of(self, species: int = 0) -> tuple[list[str], list[float]]:
         """Names and charges (e) of the sites of a species, in the order of `site_positions`.
 

@@ -154,7 +154,7 @@ def isotherm(
     unit = summary.get("unit", "mol/kg")
     loadings = np.array(summary[f"loading_{UNITS[unit]}"]).T
     errors = np.array(summary[f"loading_error_{UNITS[unit]}"], dtype=float).T
-    pressures = np.array(summary["pressure_bar"])
+    pressures = summary["pressure_bar"]
     warned = [status != "ok" for status in summary["status"]]
     for k, (name, loading, error) in enumerate(
         zip(summary["adsorbates"], loadings, errors, strict=True)
@@ -162,7 +162,7 @@ def isotherm(
         axes.errorbar(pressures, loading, np.nan_to_num(error), fmt="o-", ms=4, mfc=f"C{k}",
                       color=f"C{k}", lw=0.8, capsize=3,
                       label=f"{name} in {summary['framework']}")  # fmt: skip
-        hollow(axes, pressures, loading, warned, "o", f"C{k}")
+        hollow(axes, pressures, loading.tolist(), warned, "o", f"C{k}")
     if any(warned):
         axes.plot([], [], "o", ms=4, mfc="white", mec="k", label="not known to be equilibrated")
     markers = "sD^vPX"

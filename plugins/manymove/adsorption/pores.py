@@ -14,7 +14,6 @@ from manymove import arguments
 from manymove.adsorption.force_field import ForceField, names_of
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.gas import AVOGADRO
-from manymove.adsorption.loadings import as_estimate
 from manymove.adsorption.molecules import HELIUM, Molecule
 from manymove.adsorption.places import STEPS_TO_PLACES
 from manymove.adsorption.simulation import Adsorption
@@ -79,8 +78,7 @@ def pore_volume(framework: Framework, void_fraction: Estimate | float) -> Estima
         void_fraction: share of its volume (see `helium_void_fraction`).
     """
     unit = volume_of(framework) * 1e-24 * AVOGADRO / framework.mass
-    phi = as_estimate(void_fraction)
-    return Estimate(phi.value * unit, phi.error * unit)
+    return Estimate(unit, 0.0) * void_fraction
 
 
 def volume_of(framework: Framework) -> float:
@@ -151,8 +149,7 @@ def surface_area(
             variance += whole**2 * share * (1 - share) / (samples - 1)
     error = math.sqrt(variance) if samples > 1 else math.nan
     squares = np.array([1.0, 1e-20 * AVOGADRO / framework.mass, 1e4 / volume_of(framework)])
-    values = [Estimate(float(area * unit), float(error * unit)) for unit in squares]
-    return SurfaceArea(*values)
+    return SurfaceArea(*(Estimate(area, error) * unit for unit in squares.tolist()))
 
 
 def _diameters(framework: Framework, given: ForceField | Mapping[str, float]) -> np.ndarray:

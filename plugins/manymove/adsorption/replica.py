@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,10 +28,12 @@ from manymove.adsorption.rigid import settled
 from manymove.adsorption.simulation import Adsorption
 from manymove.adsorption.structures import check_pdb, element_of, write_structure
 from manymove.analysis.notation import Estimate
-from manymove.io import FrameWriter
 from manymove.jobs import limits, replica
 from manymove.jobs.options import of_option, refuse_shorter
 from manymove.jobs.replica import at_least
+
+if TYPE_CHECKING:
+    from manymove.adsorption.trajectory import AdsorptionTrajectory
 
 RECORDS = 200  # approximate number of energy records in a complete run
 INSERTIONS = 100  # test molecules of a system between two looks at the clock
@@ -147,7 +149,7 @@ class Replica(replica.Replica):
         self._systems = settings.systems_of(part, parts)
         self._every = max(1, settings.steps // RECORDS)  # steps of a record
         self._records: list[tuple[float, ...]] = []  # steps and sums so far, per system
-        self._trajectory: FrameWriter | None = None
+        self._trajectory: AdsorptionTrajectory | None = None
         self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
         # Sums over the test molecules so far, (species, systems, 2), and their number.
         self._henry: np.ndarray | None = None
@@ -253,11 +255,13 @@ class Replica(replica.Replica):
         ]
         tail = other is not None and other["tail"]
         potential = "shifted" if asked["shifted"] else "tail" if tail else "truncated"
-        found = {"potential": (held["potential"], potential), "adsorbates (kind)": tuple(kinds)}
+        found: dict[str, Any] = {
+            "potential": (held["potential"], potential), "adsorbates (kind)": tuple(kinds)
+        }  # fmt: skip
         if one is None or other is None:
             laws = [*asked["pairs"], *(law for each in asked["with_framework"] for law in each)]
-            both = (held["laws"], laws)
-            return {**found, "adsorbates (epsilon, sigma)": tuple([*map(list, x)] for x in both)}
+            pair = tuple([*map(list, x)] for x in (held["laws"], laws))
+            return {**found, "adsorbates (epsilon, sigma)": pair}
         of_types = [[t["charge"] for t in r["types"]] for r in (one, other)]
         laws = [[r["pairs"], *(t["with_framework"] for t in r["types"])] for r in (one, other)]
         both = [(r["alpha"], r["wave_cutoff"]) for r in (one, other)]
@@ -294,7 +298,7 @@ class Replica(replica.Replica):
         if self._settings.henry:
             self._insert(a)
 
-    def _opened(self, a: Adsorption) -> FrameWriter:
+    def _opened(self, a: Adsorption) -> AdsorptionTrajectory:
         """The trajectory, new or as it was at the checkpoint."""
         from manymove.adsorption.trajectory import AdsorptionTrajectory
 
@@ -339,8 +343,9 @@ class Replica(replica.Replica):
             target = min([target, *(step for step in of_frames if step > a.samples)])
             a.run(target - a.samples, callback=self._pause)
             self._record(a)
-            if target in of_frames and a.steps > self._trajectory.last_step:
-                self._trajectory.append()
+            frames_to = self._trajectory
+            if frames_to and target in of_frames and a.steps > frames_to.last_step:
+                frames_to.append()
 
     def _thin(self, rows: list[tuple[float, ...]], every: int) -> None:
         """Take over the records of the runs that this one resumes, `every` so many steps. A longer

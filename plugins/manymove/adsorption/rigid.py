@@ -41,8 +41,8 @@ def empty_framework(box: Sequence[float] | None) -> Framework:
             f"without a framework, box must be three lengths in angstrom, or six numbers with the "
             f"tilts b_x, c_x, c_y, got {box}"
         )
-    tilt = tuple(numbers[3:]) or (0.0, 0.0, 0.0)
-    return Unchecked("empty", tuple(numbers[:3]), np.zeros((0, 3)), (), 0.0, tilt)
+    x, y, z, xy, xz, yz = [*numbers, 0.0, 0.0, 0.0][:6]
+    return Unchecked("empty", (x, y, z), np.zeros((0, 3)), (), 0.0, (xy, xz, yz))
 
 
 def framework_of(*values: Any) -> Framework:

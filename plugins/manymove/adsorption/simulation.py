@@ -445,7 +445,7 @@ class Adsorption(Places, Equilibration):
         return {"framework": self._framework.name, "systems": str(self.systems)}
 
     @property
-    def N(self) -> int:
+    def N(self) -> int:  # type: ignore[override]
         """Number of molecules of all systems together."""
         if self._about["fugacity"] is not None:
             return int(self.counts.sum())
@@ -502,7 +502,7 @@ class Adsorption(Places, Equilibration):
         return self.steps - self._about["began"] - self.samples
 
     @property
-    def trial_moves(self) -> int:
+    def trial_moves(self) -> int:  # type: ignore[override]
         """Number of steps of all systems without insertions, deletions, identity changes,
         reinsertions and partial regrowths."""
         _, _, _, exchanges, _, _, _, reinsertions = self._engine.counters

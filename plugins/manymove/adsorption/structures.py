@@ -83,14 +83,14 @@ def _atoms(a: Adsorption, system: int) -> list[Atom]:
         sites = a.site_positions(species)[system]
         names, own = a.sites_of(species)
         short = [name.rpartition(".")[2] for name in names]
-        elements = [element_of(name) for name in short]
+        symbols = [element_of(name) for name in short]
         for molecule in sites[~np.isnan(sites[:, 0, 0])]:
-            for name, element, place, charge in zip(
-                short, elements, molecule @ inverse, own, strict=True
+            for name, symbol, place, charge in zip(
+                short, symbols, molecule @ inverse, own, strict=True
             ):
-                if element is not None:
+                if symbol is not None:
                     title = names[0].partition(".")[0]
-                    atoms.append((name, element, place, charge, count, title))
+                    atoms.append((name, symbol, place, charge, count, title))
             count += 1
     return atoms
 

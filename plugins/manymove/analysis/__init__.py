@@ -1,6 +1,7 @@
 """Estimators for configurations and time series."""
 
 from manymove.analysis.autocorrelation import autocorrelation_time
+from manymove.analysis.blocking import blocking_error, drift, estimate, pool
 from manymove.analysis.dressed_ion import (
     DressedIons,
     charge_density,
@@ -17,11 +18,10 @@ from manymove.analysis.pressure import (
     BINS,
     DEGREE,
     DELTA_R,
-    PressureEstimate,
-    blocking_error,
     pressure_from_histogram,
     pressure_weights,
 )
+from manymove.analysis.reference import published_pressure, virial_pressure
 from manymove.analysis.scattering import self_intermediate_scattering
 from manymove.analysis.viscosity import DoublePoiseuille, green_kubo_viscosity
 
@@ -32,17 +32,21 @@ __all__ = [
     "DoublePoiseuille",
     "DressedIons",
     "IntegralEquation",
-    "PressureEstimate",
     "Screening",
     "autocorrelation_time",
     "blocking_error",
     "charge_density",
     "continue_pair_correlations",
     "dressed_ions",
+    "drift",
+    "estimate",
     "green_kubo_viscosity",
     "hypernetted_chain",
+    "pool",
     "potential_of_mean_force",
     "pressure_from_histogram",
     "pressure_weights",
+    "published_pressure",
     "self_intermediate_scattering",
+    "virial_pressure",
 ]

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 _MOST_BLOCKS = 64
+
+
+def error_over(blocks: np.ndarray) -> np.ndarray:
+    """Standard errors of the mean over blocks (blocks, ...); NaN for fewer than two blocks."""
+    if len(blocks) < 2:
+        return np.full(blocks.shape[1:], np.nan)
+    return blocks.std(axis=0, ddof=1) / math.sqrt(len(blocks))
 
 
 class BlockSums:

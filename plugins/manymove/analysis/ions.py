@@ -72,8 +72,8 @@ class Salt:
                 f"{ions} ions of valences {first} and {second} are not neutral: "
                 f"their number must be a multiple of {sum(per_unit)}"
             )
-        species = tuple(Species(z, d) for z, d in zip(valences, diameters, strict=True))
-        return cls(species, (units * per_unit[0], units * per_unit[1]))
+        one, other = (Species(z, d) for z, d in zip(valences, diameters, strict=True))
+        return cls((one, other), (units * per_unit[0], units * per_unit[1]))
 
     @property
     def mean_square_valence(self) -> float:
@@ -96,7 +96,9 @@ class Salt:
         return concentration * AVOGADRO_PER_LITER * sum(self.counts) / units
 
 
-def debye_length(densities: Sequence[float], valences: Sequence[float], bjerrum: float) -> float:
+def debye_length(
+    densities: Sequence[float] | np.ndarray, valences: Sequence[float] | np.ndarray, bjerrum: float
+) -> float:
     """Bare Debye length 1 / kappa with kappa^2 = 4 pi l_B sum n z^2 (Eq. 5 of Liang, Xing and Li).
 
     Args:

@@ -152,8 +152,8 @@ def hypernetted_chain(
 def continue_pair_correlations(
     r: np.ndarray,
     g: np.ndarray,
-    densities: Sequence[float],
-    valences: Sequence[float],
+    densities: Sequence[float] | np.ndarray,
+    valences: Sequence[float] | np.ndarray,
     bjerrum_length: float,
     distance: float,
     *,
@@ -222,8 +222,8 @@ class _Grid:
         self,
         spacing: float,
         points: int,
-        densities: Sequence[float],
-        valences: Sequence[float],
+        densities: Sequence[float] | np.ndarray,
+        valences: Sequence[float] | np.ndarray,
         bjerrum_length: float,
     ) -> None:
         self.r = (np.arange(points) + 0.5) * spacing
@@ -231,7 +231,7 @@ class _Grid:
         self._k_spacing = math.pi / (points * spacing)
         self._k = (np.arange(points) + 0.5) * self._k_spacing
         self._n = np.array(densities, dtype=float)
-        self._z = tuple(float(z) for z in valences)
+        self._z = (float(valences[0]), float(valences[1]))
         self._bjerrum = bjerrum_length
         self._bare = 1 / debye_length(self._n, self._z, bjerrum_length)
         self._split = 4 * self._bare

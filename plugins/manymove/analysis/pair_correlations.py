@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manymove.analysis.blocks import BlockSums
+from manymove.analysis.blocks import BlockSums, error_over
+from manymove.tables import dataframe
+
+if TYPE_CHECKING:
+    import pandas
 
 
 def species_pairs(species: int) -> list[tuple[int, int]]:
@@ -50,6 +54,25 @@ class PairCorrelations:
             ValueError: there is no such species.
         """
         return self.g[self.pairs.index((min(a, b), max(a, b)))]
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Standard errors of g from the blocks, float64 (pairs, bins); NaN for fewer than two
+        blocks. They are too small for runs whose blocks are shorter than the correlation times."""
+        return error_over(self.blocks)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Table of pandas with a row per bin: `r_angstrom`, and for each pair of species such as
+        01 its `g_01`, `g_01_error` and number of counted pairs `pairs_01`.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        columns: dict[str, np.ndarray] = {"r_angstrom": self.r}
+        rows = zip(self.pairs, self.g, self.errors, self.counts, strict=True)
+        for (a, b), g, error, counts in rows:
+            columns |= {f"g_{a}{b}": g, f"g_{a}{b}_error": error, f"pairs_{a}{b}": counts}
+        return dataframe(columns)
 
 
 def distance_distribution(

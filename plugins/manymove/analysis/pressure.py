@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.polynomial import Polynomial
@@ -25,32 +24,6 @@ from numpy.polynomial import Polynomial
 DELTA_R = 2.0**-10
 BINS = 77
 DEGREE = 4
-
-
-@dataclass(frozen=True)
-class PressureEstimate:
-    """A mean pressure with its statistics.
-
-    Attributes:
-        value: mean pressure P* = beta P d^2, or beta P d^3 of spheres.
-        error: one standard error; NaN if there are too few records.
-        records: number of averaged records (of all replicas if they are pooled).
-        plateau: whether the blocking error has converged; if not, it is a lower bound.
-    """
-
-    value: float
-    error: float
-    records: int
-    plateau: bool = field(default=True)
-
-    def __str__(self) -> str:
-        # The HOOMD-blue component contains this file and works without the package.
-        from manymove.analysis.notation import with_error
-
-        return with_error(self.value, self.error)
-
-    def __float__(self) -> float:
-        return self.value
 
 
 @functools.cache
@@ -163,91 +136,3 @@ def pressure_from_histogram(
         dimensions=dimensions,
     )
     return constant + counts @ weights / samples
-
-
-def blocking_error(records: np.ndarray) -> tuple[float, bool]:
-    """Standard error of the mean of correlated records, by blocking, and whether it has converged.
-
-    Neighboring records are averaged in pairs again and again (Flyvbjerg and Petersen, J. Chem.
-    Phys. 91, 461, 1989). The errors s_B for blocks of B of the n records are considered up
-    to the smallest B that fulfils B^3 > 2 n (s_B / s_1)^4, which balances the bias of short blocks
-    against the noise of few (Lee, Das, Kim, Yan, Phys. Rev. E 83, 066706, 2011), and the largest is
-    taken. If there is no such B the series is too short and the error a lower bound.
-
-    Args:
-        records: (n,), in the order of time.
-
-    Returns:
-        error (NaN for fewer than two records), converged.
-    """
-    records = np.asarray(records, dtype=np.float64)
-    n = records.size
-    if n < 2:
-        return math.nan, False
-    blocks, size = records, 1
-    errors: list[float] = []
-    while blocks.size >= 2:
-        errors.append(float(blocks.std(ddof=1) / math.sqrt(blocks.size)))
-        if errors[0] == 0 or size**3 > 2 * n * (errors[-1] / errors[0]) ** 4:
-            return max(errors), True
-        even = blocks.size // 2 * 2
-        blocks = blocks[:even].reshape(-1, 2).mean(axis=1)
-        size *= 2
-    return max(errors), False
-
-
-def estimate(records: np.ndarray) -> PressureEstimate:
-    """Mean and blocking error of the pressure records of one run, float64 (n,).
-
-    Raises:
-        ValueError: there is no record.
-    """
-    records = np.asarray(records, dtype=np.float64)
-    if records.size == 0:
-        raise ValueError("no pressure was recorded")
-    error, plateau = blocking_error(records)
-    return PressureEstimate(float(records.mean()), error, records.size, plateau)
-
-
-def drift(runs: list[np.ndarray]) -> tuple[float, float]:
-    """How far the pressure still drifts: mean of the second half of the records minus the first.
-
-    Args:
-        runs: the records of each replica, (n,) each, in the order of time.
-
-    Returns:
-        the drift, averaged over the replicas, and its standard error (by blocking each half; NaN
-        for fewer than four records). Beyond three errors the runs were not at equilibrium.
-    """
-    halves = [(records[: records.size // 2], records[records.size // 2 :]) for records in runs]
-    if not halves or min(early.size for early, _ in halves) < 2:
-        return math.nan, math.nan
-    drifts = [late.mean() - early.mean() for early, late in halves]
-    variances = [blocking_error(part)[0] ** 2 for pair in halves for part in pair]
-    return float(np.mean(drifts)), math.sqrt(sum(variances)) / len(halves)
-
-
-def pool(replicas: list[PressureEstimate]) -> PressureEstimate:
-    """Mean of independent replicas of equal length.
-
-    The error is the larger of the replicas' own errors combined and, from three replicas on, of the
-    standard error of their spread: the second sees what the first cannot, a run that is stuck.
-
-    Raises:
-        ValueError: the list is empty.
-    """
-    if not replicas:
-        raise ValueError("no replica to pool")
-    if len(replicas) == 1:
-        return replicas[0]
-    values = np.array([r.value for r in replicas])
-    error = float(np.sqrt(np.sum([r.error**2 for r in replicas])) / len(replicas))
-    if len(replicas) >= 3:
-        spread = float(values.std(ddof=1) / math.sqrt(len(replicas)))
-        error = spread if math.isnan(error) else max(error, spread)
-    return PressureEstimate(
-        float(values.mean()),
-        error,
-        sum(r.records for r in replicas),
-        all(r.plateau for r in replicas),
-    )

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from manymove.analysis.notation import Estimate
 from manymove.analysis.reference import virial_pressure
 
 CLOSE_PACKED = math.pi / (3 * math.sqrt(2))
@@ -36,8 +37,8 @@ def solid_factor(packing_fraction: float, crystal: str = "fcc") -> float:
     return 3 / (1 - z) - a * (z - b) / (z - c)
 
 
-def literature_pressure(packing_fraction: float, start: str | None) -> tuple[float, float] | None:
-    """P* = beta P d^3 of equal spheres and its error.
+def literature_pressure(packing_fraction: float, start: str | None) -> Estimate | None:
+    """P* = beta P d^3 of equal spheres.
 
     Args:
         packing_fraction: packing fraction.
@@ -63,7 +64,7 @@ def literature_pressure(packing_fraction: float, start: str | None) -> tuple[flo
     else:
         return None
     pressure = 6 * packing_fraction / math.pi * factor
-    return pressure, pressure * limits[phase]["relative_error"]
+    return Estimate(pressure, pressure * limits[phase]["relative_error"])
 
 
 def mixture_pressure(
@@ -91,7 +92,7 @@ def mixture_pressure(
             return None
         ideal = 4 * phi / math.pi
         alike = float(d.mean() ** 2 / (d**2).mean())
-        return ideal * ((1 - alike) / (1 - phi)) + alike * equal[0]
+        return ideal * ((1 - alike) / (1 - phi)) + alike * equal.value
     moments = [phi * float((d**k).mean() / (d**3).mean()) for k in range(4)]
     x0, x1, x2, x3 = moments
     free = 1 - x3

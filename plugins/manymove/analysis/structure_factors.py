@@ -6,11 +6,15 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from manymove.analysis.blocks import BlockSums
+from manymove.analysis.blocks import BlockSums, error_over
+from manymove.tables import dataframe
+
+if TYPE_CHECKING:
+    import pandas
 
 _MOST_VECTORS = 1_000_000
 
@@ -56,10 +60,25 @@ class StructureFactors:
         They are too small for runs whose blocks are shorter than the correlation times, and NaN for
         fewer than two blocks.
         """
-        count = len(self.blocks)
-        if count < 2:
-            return np.full(self.blocks.shape[1:], np.nan)
-        return self.blocks.std(axis=0, ddof=1) / math.sqrt(count)
+        return error_over(self.blocks)
+
+    @property
+    def columns(self) -> dict[str, np.ndarray]:
+        """Columns of `structure_factors.csv` and of the table: `k_per_angstrom`, `vectors`, and
+        S_ZZ, S_NN and S_NZ, each with its error (`S_ZZ_error`)."""
+        found = {"k_per_angstrom": self.k, "vectors": self.vectors}
+        values = {"S_ZZ": self.charge, "S_NN": self.number, "S_NZ": self.cross}
+        for (name, value), error in zip(values.items(), self.errors, strict=True):
+            found |= {name: value, f"{name}_error": error}
+        return found
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Table of pandas with a row per length of wave vectors and the `columns`.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        return dataframe(self.columns)
 
     @staticmethod
     def pool(runs: Sequence[StructureFactors]) -> StructureFactors:

@@ -72,8 +72,8 @@ class Variant:
         if not self.shortest:
             return self._run(self.sweeps)
         short, long = self._run(self.shortest), self._run(self.shortest + self.sweeps)
-        elapsed, trial, accepted = (b - a for a, b in zip(short, long, strict=True))
-        return max(elapsed, long[0] / 10), trial, accepted  # a disturbed short one leaves some time
+        elapsed = max(long[0] - short[0], long[0] / 10)  # a disturbed short one leaves some time
+        return elapsed, long[1] - short[1], long[2] - short[2]
 
     def _run(self, sweeps: int) -> tuple[float, int, int]:
         began = time.perf_counter()

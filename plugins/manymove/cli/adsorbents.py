@@ -116,8 +116,6 @@ def henry(
             if factor.value else math.inf,
             temperature * relative * GAS_CONSTANT / 1000,
         )  # fmt: skip
-        ratio = k.value / last.value if last.value else math.nan
-        spread = math.hypot(relative, last.error / last.value) if last.value else math.nan
         entry = {"adsorbate": one.name, **_pair("henry", "mol_per_kg_Pa", k),
                  **_pair("heat", "kJ_per_mol", heat),
                  **_pair("chemical_potential", "kJ_per_mol", potential_)}  # fmt: skip
@@ -126,8 +124,9 @@ def henry(
             f"{potential_} kJ/mol"
         )
         if kind + 1 < len(species):
-            entry |= _pair("selectivity", "", Estimate(ratio, ratio * spread))
-            text += f", selectivity over {species[-1].name} {Estimate(ratio, ratio * spread)}"
+            selectivity = k / last if last.value else Estimate(math.nan, math.nan)
+            entry |= _pair("selectivity", "", selectivity)
+            text += f", selectivity over {species[-1].name} {selectivity}"
         entries.append(entry)
         rows.append((one.name, text))
         if relative > LARGE_ERROR:
@@ -189,6 +188,7 @@ def pores(
         raise ValueError("give a --force-field, for example TraPPE-zeo for a zeolite of silica")
     with of_option("--force-field"):
         field = of_options(force_field, None, None, remove_atom_number_code)
+    assert field is not None  # there is a --force-field
     crystal = read_framework(framework)
     area = surface_area(crystal, field, probe=probe, samples=samples, seed=seed)
     void = helium_void_fraction(

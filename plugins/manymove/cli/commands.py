@@ -358,16 +358,17 @@ def adsorption(
         count = world.size * filling_systems(method, max(1, sum(counts)), *where)
     else:
         count = number("--systems", systems, int, "auto")
+    direction: Any = profile
     if profile is not None and profile not in (("x",), ("y",), ("z",)):
-        profile = values("--profile", ",".join(profile), int, 3, or_else="x, y, z or ")
+        direction = values("--profile", ",".join(profile), int, 3, or_else="x, y, z or ")
     elif profile is not None:
-        profile = profile[0]
+        direction = profile[0]
     if barrier not in ("auto", "none"):
         barrier = number("--barrier", barrier, float, "auto or none")
     of_the_job = {one.name for one in fields(Settings)} | {"context", "isotherm"}
     of_the_job |= {"potential", "mixing", "remove_atom_number_code", "unit", "literature"}
     of_the_engine = {name: v for name, v in options.items() if name not in of_the_job}
-    of_the_engine |= {"profile": profile, "barrier": None if barrier == "none" else barrier}
+    of_the_engine |= {"profile": direction, "barrier": None if barrier == "none" else barrier}
     of_the_engine |= {"force_field": field, "framework_charges": charges}
     settings = _settings(
         Settings,

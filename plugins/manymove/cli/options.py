@@ -34,6 +34,7 @@ class Command(TyperCommand):
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
+        parameter: Any
         for parameter in self.params:
             parameter.show_default = False
             default = parameter.opts[0] if parameter.default is True else parameter.default
@@ -57,9 +58,10 @@ class Command(TyperCommand):
         try:
             extra = super().parse_args(ctx, words)
         except Exception as error:
-            if not hasattr(error, "possibilities"):  # typer's error for an unknown option
+            unknown = getattr(error, "option_name", None)
+            if unknown is None or not hasattr(error, "possibilities"):  # of an unknown option
                 raise
-            raise ValueError(_unknown(error.option_name, list(names))) from None
+            raise ValueError(_unknown(unknown, list(names))) from None
         if extra:
             raise ValueError(
                 f"{' '.join(extra)!r} follows no option; a value follows the name of its option"
@@ -135,7 +137,7 @@ def _option(
     if get_origin(kind) is Annotated or kind is typer.Context:
         return parameter.replace(kind=parameter.KEYWORD_ONLY)
     name = parameter.name.rstrip("_")
-    settings = {"help": texts.get(f"{function}.{name}") or texts[name]}
+    settings: dict[str, Any] = {"help": texts.get(f"{function}.{name}") or texts[name]}
     choices = (kind, *get_args(kind))  # a type, or an optional one
     one = next((k for k in choices if k is int or get_origin(k) is tuple), kind)
     if one is int:
@@ -160,7 +162,7 @@ def _option(
     flag = _flag(name)
     if default is True:
         flag += f"/--no-{name}"
-    option = Annotated[kind, typer.Option(flag, **settings)]
+    option = Annotated[kind, typer.Option(flag, **settings)]  # type: ignore[valid-type]
     return parameter.replace(annotation=option, default=default, kind=parameter.KEYWORD_ONLY)
 
 

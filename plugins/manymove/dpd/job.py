@@ -13,8 +13,8 @@ import numpy as np
 
 from manymove import files
 from manymove.analysis.autocorrelation import relaxation_time
+from manymove.analysis.blocking import blocking_error, drift
 from manymove.analysis.notation import with_error
-from manymove.analysis.pressure import blocking_error, drift
 from manymove.devices import device_name
 from manymove.dpd.model import QUANTITIES
 from manymove.dpd.replica import (
@@ -121,7 +121,7 @@ def summarize(
         step - settings.equilibrate,
         "steps",
         {name: relaxation_time([records[name]], every) for name in QUANTITIES},
-        [(name, *map(report.number, drift([records[name]])), "") for name in QUANTITIES],
+        [(name, drift([records[name]]), "") for name in QUANTITIES],
         all(summary[f"{name}_error_converged"] for name in QUANTITIES),
     )
     measured = text.partition(MEASURED)[2]
@@ -145,7 +145,7 @@ def summarize(
         "equilibration_steps": min(step, settings.equilibrate),
         "box": [settings.edge] * 3,
         "device": "cuda" if gpu else "cpu",
-        "device_name": gpu.group(1) if gpu else device_name("cpu", settings.threads),
+        "device_name": gpu.group(1) if gpu else device_name("cpu", settings.threads or 1),
         "lammps": lammps.group(1) if lammps else None,
         **report.made_by(),
     }

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 
+import numpy as np
+
 from manymove import arguments
 from manymove.devices import on_gpu, thread_count
 from manymove.errors import ParameterError
@@ -109,7 +111,7 @@ def run_style(model: Model, ranks: int = 1) -> str:
     return "manymove/verlet device cuda" if model.device == "cuda" else "manymove/verlet"
 
 
-def check_lists(model: Model, particles: int, edges: Sequence[float]) -> None:
+def check_lists(model: Model, particles: int, edges: Sequence[float] | np.ndarray) -> None:
     """Refuse particles for which LAMMPS cannot build neighbor lists, or only within minutes.
 
     Raises:
@@ -133,10 +135,10 @@ def check_lists(model: Model, particles: int, edges: Sequence[float]) -> None:
 
 
 def _threads_of_rank(model: Model, ranks: int) -> int:
-    return max(1, model.threads // ranks)
+    return max(1, (model.threads or 1) // ranks)
 
 
-def box(low: Sequence[float], edges: Sequence[float]) -> str:
+def box(low: Sequence[float] | np.ndarray, edges: Sequence[float] | np.ndarray) -> str:
     """Commands for an empty box with one particle type."""
     faces = [face for x, edge in zip(low, edges, strict=True) for face in (x, x + edge)]
     return line("region box block", *faces) + "create_box 1 box\nmass 1 1.0\n"

@@ -191,7 +191,7 @@ def simulate(
     restarts = Restarts(output, settings.checkpoint_every, step)
 
     def follow(process: subprocess.Popen[str]) -> None:
-        for printed in process.stdout:
+        for printed in process.stdout or ():
             lines.append(printed)
             if found := re.match(r"\s*(\d+)\s+[-\d.]+\s", printed):
                 at[0] = int(found.group(1))

@@ -11,17 +11,21 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from manymove import arguments, checkpoint
+from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
-from manymove.analysis.pressure import blocking_error
 from manymove.dpd import model as fluid
 from manymove.dpd.engine import SEGMENT, Engine, Stopped
 from manymove.errors import ParameterError
 from manymove.simulation import Callback, PathLike, Simulation, counter, parameter
+from manymove.tables import dataframe
+
+if TYPE_CHECKING:
+    import pandas
 
 _ARRAYS = {"tags": np.int32} | dict.fromkeys(
     ("positions", "velocities", "forces", "records"), np.float64
@@ -238,6 +242,11 @@ class DPDFluid(Simulation):
         return np.where(points >= edges / 2, points - edges, points)
 
     @property
+    def points(self) -> np.ndarray:
+        """`positions` as float32 (N, 3). With `box` they are a system of freud."""
+        return self.positions.astype(np.float32)
+
+    @property
     def velocities(self) -> np.ndarray:
         """Velocities of the particles, float64 (N, 3), in the order of the input."""
         return self._engine.by_number("v")
@@ -264,6 +273,16 @@ class DPDFluid(Simulation):
         """Step, temperature, pressure and energy of each record, float64 (K, 4), since this object
         was made or since `reset_averages`."""
         return self._engine.records().copy()
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """`records` as a table of pandas with the columns `step`, `temperature`, `pressure` and
+        `energy`, in LAMMPS' units lj.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        names = ("step", "temperature", "pressure", "energy")
+        return dataframe(dict(zip(names, self.records.T, strict=True)))
 
     def reset_averages(self) -> None:
         """Delete the records, for example after the equilibration."""
@@ -300,7 +319,7 @@ class DPDFluid(Simulation):
         values = self._engine.records()[:, column]
         if not values.size:
             raise RuntimeError(f"nothing measured yet: run {self.record_every} steps or more")
-        return Estimate(float(values.mean()), blocking_error(values)[0])
+        return estimate(values)
 
     # ---- checkpoints -----------------------------------------------------------------------------
 

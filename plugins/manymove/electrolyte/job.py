@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from manymove.analysis import pressure
 from manymove.analysis.autocorrelation import autocorrelation_time, relaxation_time
+from manymove.analysis.blocking import drift, estimate, pool
 from manymove.analysis.dressed_ion import DressedIons, dressed_ions
 from manymove.analysis.notation import with_error
 from manymove.analysis.structure_factors import StructureFactors
@@ -80,8 +79,8 @@ def summarize(
     started = [r for r in results if r.state_hash is not None]
     first = (started or results)[0]
     per_ion = [r.energies / settings.ions for r in started if r.energies.size]
-    pooled = pressure.pool([pressure.estimate(e) for e in per_ion]) if per_ion else None
-    drift, drift_error = pressure.drift(per_ion)
+    pooled = pool([estimate(e) for e in per_ion]) if per_ion else None
+    change = drift(per_ion)
     trial_moves = sum(r.trial_moves for r in started)
     moves = sum(r.session_moves for r in started)
     drifts = [abs(r.energy_drift / r.energy) for r in started if r.energy and r.energy_drift]
@@ -89,17 +88,17 @@ def summarize(
         min(r.sweeps for r in results),
         "sweeps",
         {"the energy": relaxation_time(per_ion, 1.0)},
-        [("the energy per ion", number(drift), number(drift_error), " kT")],
-        pooled.plateau if pooled else None,
+        [("the energy per ion", change, " kT")],
+        pooled.converged if pooled else None,
     )
     time_, time_reason = _autocorrelation(per_ion)
     return {
         "energy_per_ion_kT": pooled.value if pooled else None,
         "energy_per_ion_error_kT": number(pooled.error) if pooled else None,
-        "energy_per_ion_error_converged": pooled.plateau if pooled else None,
+        "energy_per_ion_error_converged": pooled.converged if pooled else None,
         **relaxation,
-        "energy_per_ion_drift_kT": number(drift),
-        "energy_per_ion_drift_error_kT": number(drift_error),
+        "energy_per_ion_drift_kT": number(change.value),
+        "energy_per_ion_drift_error_kT": number(change.error),
         "autocorrelation_time": time_,
         "autocorrelation_time_missing": time_reason,
         "evaluated_moves_share": (
@@ -200,11 +199,14 @@ def write_outputs(
             (correlations[0].r, (counts / np.maximum(ideal, 1e-300)).T, counts.T)
         )
         names = [f"{a}{b}" for a, b in correlations[0].pairs]
-        header = ["r_angstrom", *(f"g_{n}" for n in names), *(f"pairs_{n}" for n in names)]
-        report.write_csv(settings.output / "g.csv", ",".join(header), rows, "%.10g")
+        titles = ["r_angstrom", *(f"g_{n}" for n in names), *(f"pairs_{n}" for n in names)]
+        report.write_csv(settings.output / "g.csv", ",".join(titles), rows, "%.10g")
     structure = _structure(results)
     if structure is not None:
-        _write_structure(settings.output / "structure_factors.csv", structure)
+        columns = structure.columns
+        rows, formats = np.column_stack([*columns.values()]), ["%.10g", "%d"] + 6 * ["%.6g"]
+        path = settings.output / "structure_factors.csv"
+        report.write_csv(path, ",".join(columns), rows, formats)
     if summary["complete"] and correlations:
         with figures.pictures(settings.quiet):
             from manymove.electrolyte import plots
@@ -217,15 +219,6 @@ def _structure(results: list[Result]) -> StructureFactors | None:
     """Structure factors of all replicas, or None without samples."""
     runs = [r.structure for r in results if r.structure is not None]
     return StructureFactors.pool(runs) if runs else None
-
-
-def _write_structure(path: Path, found: StructureFactors) -> None:
-    values = np.stack((found.charge, found.number, found.cross))
-    pairs = [column for both in zip(values, found.errors, strict=True) for column in both]
-    names = [f"{name}{end}" for name in ("S_ZZ", "S_NN", "S_NZ") for end in ("", "_error")]
-    rows = np.column_stack((found.k, found.vectors, *pairs))
-    formats = ["%.10g", "%d"] + 6 * ["%.6g"]
-    report.write_csv(path, ",".join(["k_per_angstrom", "vectors", *names]), rows, formats)
 
 
 def _second_moment(results: list[Result], debye_length: float | None) -> dict[str, float | None]:

@@ -58,14 +58,14 @@ class Settings(replica.Settings):
         ):
             if value is not None and not (value > 0 and math.isfinite(value)):
                 raise ValueError(f"{name} is {value}; it must be positive")
-        for name, value, words in (
+        for name, word, words in (
             ("--geometry", self.geometry, ("sphere", "periodic")),
             ("--method", self.method, METHODS),
             ("--precision", self.precision or PRECISIONS[0], PRECISIONS),
         ):
-            if value not in words:
+            if word not in words:
                 raise ValueError(
-                    f"{name} is {value}; it must be {', '.join(words[:-1])} or {words[-1]}"
+                    f"{name} is {word}; it must be {', '.join(words[:-1])} or {words[-1]}"
                 )
         if self.geometry == "periodic" and self.margin is not None:
             raise ValueError("--margin is for --geometry sphere")
@@ -78,8 +78,8 @@ class Settings(replica.Settings):
         if self.surrounding is not None and self.boundary != "ewald":
             raise ValueError("--surrounding is for --boundary ewald")
         if self.surrounding not in (None, *SURROUNDINGS):
-            words = " or ".join(SURROUNDINGS)
-            raise ValueError(f"--surrounding is {self.surrounding}; it must be {words}")
+            known = " or ".join(SURROUNDINGS)
+            raise ValueError(f"--surrounding is {self.surrounding}; it must be {known}")
         _ = self.salt
         # The tree takes as long as the brush would for some N^1.5 pairs.
         exponent = 1.5 if self.method in ("tree", "auto") else 2

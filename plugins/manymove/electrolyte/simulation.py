@@ -10,19 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from manymove import _core, arguments, checkpoint
+from manymove import _core, arguments, checkpoint, devices
+from manymove.analysis.blocking import estimate
 from manymove.analysis.ions import Salt, Species, debye_length, random_box, random_sphere
 from manymove.analysis.notation import Estimate
 from manymove.analysis.pair_correlations import PairSampling
-from manymove.analysis.pressure import blocking_error
 from manymove.analysis.structure_factors import StructureSampling
 from manymove.checkpoint import PathLike
 from manymove.electrolyte.sampling import Sampling
 from manymove.simulation import Callback, MonteCarlo, counter, of_engine, parameter
+from manymove.tables import dataframe
+
+if TYPE_CHECKING:
+    import pandas
 
 WATER_300K = 7.117  # Bjerrum length in angstrom: relative permittivity 78.3, 300 K
 METHODS = ("brush", "tree", "reduction", "serial", "auto")
@@ -349,7 +353,7 @@ class Electrolyte(Sampling, MonteCarlo):
         return 4 / 3 * math.pi * float(self.radius or 0) ** 3
 
     @property
-    def debye_length(self) -> float:
+    def debye_length(self) -> float:  # type: ignore[override]
         """Bare Debye length from the mean densities (Eq. 5), in angstrom."""
         counts = np.bincount(self._types, minlength=len(self._species))
         return debye_length(
@@ -360,6 +364,19 @@ class Electrolyte(Sampling, MonteCarlo):
     def positions(self) -> np.ndarray:
         """Centers of the ions in angstrom, float64 (N, 3), in the order of the input."""
         return self._engine.positions().reshape(self.N, 3)
+
+    @property
+    def points(self) -> np.ndarray:
+        """`positions` as float32 (N, 3). With the `box` of a periodic system they are a system of
+        freud."""
+        return self.positions.astype(np.float32)
+
+    @property
+    def device_positions(self) -> Any:
+        """Copy of `positions` in the memory of the (first) device, float64 (N, 3), for libraries
+        that take DLPack, such as ``cupy.from_dlpack`` and ``torch.from_dlpack``. The GPU writes it,
+        without the host. On a CPU it is in the memory of the host."""
+        return self._engine.device_positions(devices.first_index(self._device))
 
     @property
     def images(self) -> np.ndarray:
@@ -435,7 +452,17 @@ class Electrolyte(Sampling, MonteCarlo):
         energies = self.energies
         if not energies.size:
             raise RuntimeError("nothing measured yet: call run")
-        return Estimate(float(energies.mean()), blocking_error(energies)[0])
+        return estimate(energies)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """`energies` as a table of pandas with the columns `sweep` and `energy_kT`.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        energies = self.energies
+        sweeps = self.sweeps - np.arange(energies.size)[::-1]
+        return dataframe({"sweep": sweeps, "energy_kT": energies})
 
     def _collect_energies(self) -> None:
         """Fetch the energies of the engine. Arrays of similar size are joined, so that their number

@@ -57,7 +57,8 @@ def read_checkpoint(
                     "examples/hard_disks/ablation.py runs"
                 )
         parameters["box"] = tuple(parameters["box"])
-        run = {key: float(header[key]) for key in ("goal", "sweeps_per_cycle") if key in header}
+        keys = ("goal", "sweeps_per_cycle")
+        run: dict[str, float] = {key: float(header[key]) for key in keys if key in header}
         if not 0 <= run["goal"] < 1e300:
             raise ValueError(f"goal is {run['goal']}")
         if not 1e-6 < run.get("sweeps_per_cycle", 1) < 1e9:  # an earlier version did not store it

@@ -7,16 +7,16 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from manymove import arguments
 from manymove.analysis.autocorrelation import relaxation_time
-from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
+from manymove.analysis.blocking import ENOUGH, estimate
+from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
 from manymove.hard_particles.sizes import Sizes
-from manymove.jobs.report import ENOUGH
 
 MODES = ("ln", "standard", "length")
 ACCEPTANCE = 0.3  # the default of `tune_volume`
@@ -68,7 +68,7 @@ def _steps(delta: float | Sequence[float] | None, mode: str, dimensions: int) ->
 class ConstantPressure:
     """What hard particles at constant pressure have in addition."""
 
-    _DIMENSIONS: int
+    _DIMENSIONS: ClassVar[int]
     _engine: Any
     _grid: dict[str, Any]
     _parameters: dict[str, Any]
@@ -154,15 +154,17 @@ class ConstantPressure:
             raise ValueError(f"record must be positive and below 1e15 sweeps, got {record}")
         cycles = 0 if record is None else max(1, self._cycles_in(record))  # type: ignore[attr-defined]
         self._engine.set_volume_sampling(cycles)
-        self._volumes = None if record is None else np.empty((0, 3))
+        self._volume_record = cycles
+        self._volumes: np.ndarray | None = None if record is None else np.empty((0, 3))
         self._volume_cycles = np.empty(0)
 
     def _volume_means(self) -> np.ndarray:
         """Means of V, V^2 and 1/V of each finished record, float64 (K, 3)."""
-        if getattr(self, "_volumes", None) is None:
+        known = getattr(self, "_volumes", None)
+        if known is None:
             raise RuntimeError("nothing sampled: call sample_volume(record=...) and run")
         rows, cycles = self._engine.take_volumes()
-        self._volumes = np.concatenate((self._volumes, rows.reshape(-1, 3)))
+        self._volumes = np.concatenate((known, rows.reshape(-1, 3)))
         self._volume_cycles = np.concatenate((self._volume_cycles, cycles))
         return self._volumes
 
@@ -188,12 +190,12 @@ class ConstantPressure:
         return self._volume_cycles - self._parameters["first_cycle"]
 
     @property
-    def mean_packing_fraction(self) -> PressureEstimate:
+    def mean_packing_fraction(self) -> Estimate:
         """Mean packing fraction with its standard error by blocking of the records.
 
         The volume relaxes over hundreds of sweeps. If the blocking error has not converged, or the
-        records are shorter than 20 relaxation times, the error is a lower bound. Then `plateau` is
-        False, and a UserWarning is issued.
+        records are shorter than 20 relaxation times, the error is a lower bound. Then `converged`
+        is False, and a UserWarning is issued.
 
         Raises:
             RuntimeError: no record is finished.
@@ -201,10 +203,12 @@ class ConstantPressure:
         records = self.packing_fraction_records
         if not len(records):
             raise RuntimeError("no record of the volume is finished: run longer")
-        return self._warned(estimate(records), "mean packing fraction")
+        mean = float(records.mean())
+        found = self._average(records, self._volume_record, mean)  # type: ignore[attr-defined]
+        return self._warned(found, "mean packing fraction")
 
     @property
-    def compressibility(self) -> PressureEstimate:
+    def compressibility(self) -> Estimate:
         """Isothermal compressibility rho kT kappa_T = N (<V^2> - <V>^2) / <V>^2 of the records,
         with its standard error. The error is the larger one of the blocking error and the error of
         a Gaussian volume with an exponential correlation. If it is a lower bound, a warning is
@@ -220,7 +224,7 @@ class ConstantPressure:
         # The variance about the mean of all records, a linear average of the records. The variance
         # about the exact mean is larger by the variance of the mean, which is not negligible,
         # because volumes are correlated over many records.
-        missing = blocking_error(means[:, 0])[0] ** 2 if len(means) > 1 else 0.0
+        missing = estimate(means[:, 0]).error ** 2 if len(means) > 1 else 0.0
         squares = means[:, 1] - 2 * V * means[:, 0] + V**2 + missing
         found = estimate(squares * (self.N / V**2))  # type: ignore[attr-defined]
         # A volume with n independent values has the variance of its mean, sigma^2 / n. Its squares
@@ -228,17 +232,17 @@ class ConstantPressure:
         gaussian = found.value * math.sqrt(missing / squares.mean()) if missing else 0.0
         return self._warned(replace(found, error=max(found.error, gaussian)), "compressibility")
 
-    def _warned(self, found: PressureEstimate, what: str) -> PressureEstimate:
+    def _warned(self, found: Estimate, what: str) -> Estimate:
         """The estimate, with a warning if its error is a lower bound."""
         volumes = self._volume_means()[:, 0]
-        if found.plateau and len(volumes) >= ENOUGH * (relaxation_time([volumes], 1.0) or 0.0):
+        if found.converged and len(volumes) >= ENOUGH * (relaxation_time([volumes], 1.0) or 0.0):
             return found
         warnings.warn(
             f"the error of the {what} is a lower bound, because the volume is correlated over much "
             "of the run: run longer",
             stacklevel=3,
         )
-        return replace(found, plateau=False)
+        return replace(found, converged=False)
 
     # ---- tuning ----------------------------------------------------------------------------------
 

@@ -129,7 +129,7 @@ def crystal(
     cells = np.stack(np.meshgrid(*map(np.arange, counts), indexing="ij"), axis=-1).reshape(-1, 1, 3)
     # The offset keeps the sites off the faces of the box.
     places = (cells + np.array(lattice.sites) + 1 / 12).reshape(-1, 3) / counts
-    return (places - 0.5) * box, box  # type: ignore[return-value]
+    return (places - 0.5) * box, box
 
 
 def check_crystal(kind: str, packing_fraction: float) -> None:

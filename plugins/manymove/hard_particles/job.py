@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from manymove.analysis import pressure, reference, sphere_reference
+from manymove.analysis import reference, sphere_reference
 from manymove.analysis.autocorrelation import relaxation_time
-from manymove.analysis.notation import with_error
+from manymove.analysis.blocking import drift, error_factor, estimate, pool
+from manymove.analysis.notation import Estimate, with_error
+from manymove.hard_particles.freezing import known_relaxation, near_freezing, relaxations
 from manymove.hard_particles.kinds import DISKS, literature_pressure
 from manymove.hard_particles.replica import Replica, Result
 from manymove.hard_particles.settings import Settings
@@ -49,7 +51,9 @@ def _share(settings: Settings, world: World, ranks: Ranks | None) -> list[Result
         settings,
         world,
         mine,
-        lambda *where: Replica(*where, frame, ranks),
+        lambda index, settings, device, threads, stop: Replica(
+            index, settings, device, threads, stop, frame, ranks
+        ),
         f"{settings.particles:,} {settings.kind.particles} at {settings.packing_fraction:.4g}",
         (settings.sweeps + settings.equilibrate) * settings.particles * len(mine),
     )
@@ -68,22 +72,23 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     started = [r for r in results if r.state_hash is not None]
     first = (started or results)[0]
     estimates = [found for r in started if (found := _estimate(settings, r))]
-    pooled = pressure.pool(estimates) if estimates else None
+    pooled = pool(estimates) if estimates else None
     seconds = replica.seconds_of(started)
-    drift, drift_error = pressure.drift([r.records for r in started if r.records.size])
+    change = drift([r.records for r in started if r.records.size])
     sweeps = min(r.sweeps for r in results)
-    near_freezing = _equal_disks(settings, first) and _near_freezing(settings.packing_fraction)
+    packing_fraction = _packing_fraction(settings, first)
+    freezing = _equal_disks(settings, first) and near_freezing(packing_fraction)
     slow = {_order(settings, first): relaxation_of([r.course for r in started])}
     judged = {f"the {_name(settings)}": _relaxation_of_records(started)}
-    if near_freezing:  # where the pressure follows psi_6
-        known = known_relaxation(settings.particles, settings.packing_fraction)
+    if freezing:  # where the pressure follows psi_6
+        known = known_relaxation(settings.particles, packing_fraction)
         judged |= slow | {"psi_6 as tabulated near freezing": known}
     relaxation = report.equilibration(
         sweeps,
         "sweeps",
         judged,
-        [(_measured(settings), number(drift), number(drift_error), "")],
-        pooled.plateau if pooled else None,
+        [(_measured(settings), change, "")],
+        pooled.converged if pooled else None,
     ) | report.slow_modes(sweeps, slow)
     paper = (
         reference.published_pressure(settings.particles, settings.packing_fraction)
@@ -95,15 +100,15 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
     summary = {
         "pressure": pooled.value if pooled else None,
         "pressure_error": number(pooled.error) if pooled else None,
-        "pressure_error_converged": pooled.plateau if pooled else None,
-        "pressure_drift": number(drift),
-        "pressure_drift_error": number(drift_error),
-        "pressure_records": pooled.records if pooled else 0,
+        "pressure_error_converged": pooled.converged if pooled else None,
+        "pressure_drift": number(change.value),
+        "pressure_drift_error": number(change.error),
+        "pressure_records": sum(r.records.size for r in started),
         **relaxation,
-        "near_freezing": near_freezing,
-        "pressure_error_factor": _factor(settings, first, sweeps),
+        "near_freezing": freezing,
+        "pressure_error_factor": error_factor(_relaxations(settings, first, sweeps)),
         "paper_pressure": list(paper) if paper else None,
-        "literature_pressure": list(literature) if literature else None,
+        "literature_pressure": [*map(number, literature)] if literature else None,
         "packing_fraction": settings.packing_fraction,
         "contact_values": _contact_values(started),
         "contacts": None if sizes.contacts is None else sizes.contacts.tolist(),
@@ -118,7 +123,7 @@ def summarize(settings: Settings, results: list[Result], ranks: int) -> dict[str
         "max_displacement": first.max_displacement,
         "moves_per_cell": first.moves_per_cell,
         "tile": first.tile,
-        "max_overlap": max((r.max_overlap for r in started), default=None),
+        "max_overlap": max((r.max_overlap or 0.0 for r in started), default=None),
         "repaired": first.repaired,
         "psi6": first.psi6,
         "decomposed": settings.decompose,
@@ -225,7 +230,7 @@ def _sizes(settings: Settings, result: Result) -> Sizes:
     return result.sizes or settings.sizes
 
 
-def _literature(settings: Settings, first: Result) -> tuple[float, float | None] | None:
+def _literature(settings: Settings, first: Result) -> Estimate | None:
     if settings.pressure is not None:
         return None
     start = settings.start if settings.input is None else None
@@ -245,68 +250,41 @@ def _contact_values(started: list[Result]) -> list[dict[str, Any]]:
         return []
     entries = []
     for pair in found[0]:
-        value = float(np.mean([values[pair].value for values in found]))
-        error = math.sqrt(sum(values[pair].error ** 2 for values in found)) / len(found)
+        value, error = sum((values[pair] for values in found), Estimate(0, 0)) / len(found)
         entries.append({"types": list(pair), "value": number(value), "error": number(error)})
     return entries
-
-
-def _near_freezing(packing_fraction: float) -> bool:
-    """Whether disks are near the transitions of liquid, hexatic phase and solid."""
-    return 0.695 <= packing_fraction <= 0.722
 
 
 def _equal_disks(settings: Settings, result: Result) -> bool:
     return settings.kind is DISKS and not _sizes(settings, result).mixed
 
 
-def known_relaxation(particles: int, packing_fraction: float) -> float | None:
-    """The autocorrelation time of psi_6 in sweeps near freezing, as docs/benchmarks/hard_disks.md
-    has it at 0.698: 1.6e5 with 4,096 disks and 7e5 with 65,536, therefore as the root of the
-    number. None at other densities."""
-    if not _near_freezing(packing_fraction):
-        return None
-    return 1.6e5 * math.sqrt(particles / 4096)
+def _packing_fraction(settings: Settings, result: Result) -> float:
+    """The packing fraction, which at constant pressure is the mean of the records."""
+    constant = settings.pressure is None or not result.records.size
+    return settings.packing_fraction if constant else float(result.records.mean())
 
 
-def error_factor(particles: int, packing_fraction: float, sweeps: float) -> float:
-    """Factor of the blocking error near freezing, for the relaxations that a run is too short to
-    show: sqrt(1 + 20 tau / sweeps) with tau of `known_relaxation`, at most 3; elsewhere 1.
-
-    Measured on pieces of long chains (docs/benchmarks/hard_disks_physics.md): blocking errors are
-    too small by a factor of up to 3.2 below 2 tau, 1.9 at 8 tau and 1.2 at 34 tau. With this factor
-    at most 7 % of the pieces are off by more than two errors.
-    """
-    tau = known_relaxation(particles, packing_fraction)
-    if tau is None or not sweeps:
-        return 1.0
-    return min(3.0, math.sqrt(1 + report.ENOUGH * tau / sweeps))
-
-
-def _factor(settings: Settings, result: Result, sweeps: float) -> float:
-    """`error_factor` of equal disks; 1 for other particles."""
+def _relaxations(settings: Settings, result: Result, sweeps: float) -> float:
+    """Length of a run in relaxation times that are known, for the error of its result."""
     if not _equal_disks(settings, result):
-        return 1.0
-    return error_factor(settings.particles, settings.packing_fraction, sweeps)
+        return math.inf
+    return relaxations(sweeps, settings.particles, _packing_fraction(settings, result))
 
 
-def _estimate(settings: Settings, result: Result) -> pressure.PressureEstimate | None:
-    """The pressure of a replica; its error contains the factor near freezing."""
-    found = result.estimate
-    if found is None:
+def _estimate(settings: Settings, result: Result) -> Estimate | None:
+    """The measured quantity of a replica."""
+    if not result.records.size:
         return None
-    factor = _factor(settings, result, result.sweeps)
-    return replace(found, error=factor * found.error)
+    return estimate(result.records, _relaxations(settings, result, result.sweeps))
 
 
-def _summarize_replica(
-    result: Result, estimate: pressure.PressureEstimate | None, name: str
-) -> dict[str, Any]:
+def _summarize_replica(result: Result, found: Estimate | None, name: str) -> dict[str, Any]:
     return {
         "replica": result.replica,
         "seed": result.seed,
-        name: estimate.value if estimate else None,
-        f"{name}_error": number(estimate.error) if estimate else None,
+        name: found.value if found else None,
+        f"{name}_error": number(found.error) if found else None,
         "sweeps": result.sweeps,
         "state_hash": result.state_hash,
     }
@@ -344,7 +322,8 @@ def _write_pictures(settings: Settings, measured: list[Result]) -> None:
         picture = settings.output / "configuration.png"
         sizes = first.sizes or settings.sizes
         if settings.kind is DISKS and not sizes.mixed:
-            plots.configuration(picture, first.positions, first.box, first.diameter)
+            edges = first.box[0], first.box[1]
+            plots.configuration(picture, first.positions, edges, first.diameter)
         else:
             each = sizes.of_each(settings.particles)
             plots.slice_of(picture, first.positions, first.box, each, sizes.types)
@@ -357,7 +336,7 @@ def _write_pictures(settings: Settings, measured: list[Result]) -> None:
     plots.records_against_sweeps(
         settings.output / ("pressure.png" if constant_volume else "packing_fraction.png"),
         [(r.record_sweeps, r.records) for r in measured],
-        pressure.pool([found for r in measured if (found := _estimate(settings, r))]),
+        pool([found for r in measured if (found := _estimate(settings, r))]),
         f"{settings.particles:,} hard {settings.kind.particles}, {at}",
         rf"pressure $P^* = \beta P d^{settings.kind.dimensions}$"
         if constant_volume

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from manymove.analysis import reference, sphere_reference
+from manymove.analysis.notation import Estimate
 from manymove.hard_particles import packing
 from manymove.hard_particles.compression import check_random, random_configuration
 from manymove.hard_particles.crystals import check_crystal, crystal
@@ -87,15 +89,15 @@ def make_start(
 
 def literature_pressure(
     kind: Kind, N: int, packing_fraction: float, start: str | None, given: Sizes
-) -> tuple[float, float | None] | None:
-    """P* and its error in the literature; an equation of state of mixtures has no error."""
+) -> Estimate | None:
+    """P* in the literature; the error of an equation of state of mixtures is unknown."""
     if given.mixed:
         if not given.additive:
             return None
         found = sphere_reference.mixture_pressure(
             packing_fraction, given.of_each(N), kind.dimensions
         )
-        return None if found is None else (found, None)
+        return None if found is None else Estimate(found, math.nan)
     if kind is SPHERES:
         return sphere_reference.literature_pressure(packing_fraction, start)
     return reference.literature_pressure(N, packing_fraction)

@@ -8,13 +8,13 @@ import math
 import warnings
 from collections.abc import Iterable
 from contextlib import nullcontext
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from manymove import arguments
+from manymove import arguments, devices
+from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
-from manymove.analysis.pressure import PressureEstimate, blocking_error, estimate
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
 from manymove.hard_particles import constant_pressure, swaps
@@ -22,12 +22,17 @@ from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.constant_pressure import ConstantPressure
 from manymove.hard_particles.cycles import expected_sweeps
+from manymove.hard_particles.freezing import relaxations
 from manymove.hard_particles.sampling import PressureSampling
 from manymove.hard_particles.shared import SharedParticles
 from manymove.hard_particles.sizes import Sizes, of_frame
 from manymove.hard_particles.swaps import SwapMoves
 from manymove.hard_particles.tuning import Tuning
 from manymove.simulation import Callback, counter, parameter
+from manymove.tables import dataframe
+
+if TYPE_CHECKING:
+    import pandas
 
 P = TypeVar("P", bound="HardParticles")
 
@@ -41,7 +46,6 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
     for separate use."""
 
     _COUNTER = "cycles"
-    _DIMENSIONS: ClassVar[int]
 
     def _keep(self, box: Any, given: Sizes, settings: dict[str, Any]) -> None:
         """Check the settings that all engines have, and keep them with the sizes."""
@@ -118,7 +122,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         return cls(found.positions, found.box, **given, seed=seed, **options)  # type: ignore[call-arg]
 
     @property
-    def _general(self) -> bool:
+    def _general(self) -> bool:  # type: ignore[override]
         """Whether these are not equal disks at constant volume, for which the engine has a policy
         of its own."""
         return (
@@ -126,16 +130,16 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         ) != 0
 
     @property
-    def _grid(self) -> dict[str, Any]:
+    def _grid(self) -> dict[str, Any]:  # type: ignore[override]
         """The grid of the engine, which changes with the volume."""
         return self._engine.grid
 
     def _where(self) -> tuple[dict[str, Any], str, int]:
-        parameters, *place = super()._where()
+        parameters, device, threads = super()._where()
         if self._general:
             arrays = {"diameters": self._sizes.diameters, "types": self._sizes.types}
             parameters = {**parameters, **arrays, "contacts": self._sizes.contacts}
-        return parameters, *place
+        return parameters, device, threads
 
     def _adopt(self, engine: Any) -> None:
         super()._adopt(engine)
@@ -229,15 +233,14 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         ranks = self._ranks
         with (
             ranks.collective() if ranks else nullcontext(),
-            ranks.interrupts() if ranks else nullcontext() as check_interrupt,
+            ranks.interrupts() if ranks else nullcontext(lambda: None) as check_interrupt,
         ):
             for _ in self._pieces(cycles, self._engine.run, ranks.first if ranks else int):
                 if callback is not None and ranks:
                     ranks.together(lambda: callback(self))
                 elif callback is not None:
                     callback(self)
-                if ranks:
-                    check_interrupt()
+                check_interrupt()
 
     # ---- properties ------------------------------------------------------------------------------
 
@@ -325,6 +328,27 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         """Centers of the particles, float64 (N, D), in the order of the input, in [-L/2, L/2)."""
         with self._ranks.collective() if self._ranks else nullcontext():
             return self._engine.positions().reshape(self.N, self._DIMENSIONS)
+
+    @property
+    def points(self) -> np.ndarray:
+        """`positions` as float32 (N, 3), where z is 0 for disks. With `box` they are a system of
+        freud, which takes the object itself."""
+        points = np.zeros((self.N, 3), dtype=np.float32)
+        points[:, : self._DIMENSIONS] = self.positions
+        return points
+
+    @property
+    def device_positions(self) -> Any:
+        """Copy of `positions` in the memory of the device, float64 (N, D), for libraries that take
+        DLPack, such as ``cupy.from_dlpack`` and ``torch.from_dlpack``. The GPU writes it, without
+        the host. On a CPU it is in the memory of the host.
+
+        Raises:
+            RuntimeError: several ranks share the system.
+        """
+        if self._ranks:
+            raise RuntimeError("positions on a device are those of one rank: use positions")
+        return self._engine.device_positions(devices.first_index(self._device))
 
     @property
     def repaired(self) -> dict[str, Any]:
@@ -431,11 +455,12 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         return found.sum(axis=0) if self._sizes.contacts is None else found.copy()
 
     @property
-    def pressure(self) -> PressureEstimate:
+    def pressure(self) -> Estimate:
         """Pressure P* = beta P d^D with its standard error by blocking of the records (section 4).
 
-        At packing fractions of disks from 0.695 to 0.722 this error is too small for most runs. The
-        command `manymove disks` therefore multiplies it by a factor.
+        At packing fractions of equal disks from 0.695 to 0.722 the blocking error of most runs is
+        too small, because the pressure follows psi_6, which relaxes very slowly. There it is
+        multiplied by a factor of up to 3 (see docs/benchmarks/hard_disks_physics.md).
 
         Raises:
             RuntimeError: no record is finished.
@@ -443,7 +468,16 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         records = self.pressure_records
         if not len(records):
             raise RuntimeError("no pressure record is finished: run longer")
-        return estimate(records)
+        sampling = self._collected()
+        return self._average(records, sampling.every * sampling.samples, self.packing_fraction)
+
+    def _average(self, records: np.ndarray, cycles: int, packing_fraction: float) -> Estimate:
+        """Mean of records of this number of cycles, whose error contains the relaxations of equal
+        disks near freezing."""
+        if self._DIMENSIONS == 3 or self.mixed:
+            return estimate(records)
+        sweeps = len(records) * cycles * self._sweeps_per_cycle
+        return estimate(records, relaxations(sweeps, self.N, packing_fraction))
 
     @property
     def pairs_of_types(self) -> list[tuple[int, int]]:
@@ -487,10 +521,31 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         records = self.contact_value_records
         if not len(records):
             raise RuntimeError("no pressure record is finished: run longer")
-        return {
-            pair: Estimate(float(column.mean()), blocking_error(column)[0])
-            for pair, column in zip(self.pairs_of_types, records.T, strict=True)
-        }
+        return dict(zip(self.pairs_of_types, map(estimate, records.T), strict=True))
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """Records as a table of pandas. The columns are the number of `sweeps` at the end of each
+        record and its `pressure` P*; with types also the contact values `contact_value_00`,
+        `contact_value_01`, ... of the pairs of types. At constant pressure they are `sweeps`,
+        `volume` and `packing_fraction`.
+
+        Raises:
+            ImportError: pandas is not installed.
+            RuntimeError: nothing is sampled.
+        """
+        if self.constant_pressure is not None:
+            return dataframe(
+                {
+                    "sweeps": self.volume_sweeps,
+                    "volume": self.volume_records,
+                    "packing_fraction": self.packing_fraction_records,
+                }
+            )
+        columns = {"sweeps": self.pressure_sweeps, "pressure": self.pressure_records}
+        if self.contacts is not None:
+            values = zip(self.pairs_of_types, self.contact_value_records.T, strict=True)
+            columns |= {f"contact_value_{a}{b}": column for (a, b), column in values}
+        return dataframe(columns)
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
@@ -551,7 +606,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
             "first_cycle": 0,
         }
         place = {"device": self._device, "threads": self._threads or None}
-        return type(self)(self.positions, **settings, **place)
+        return type(self)(self.positions, **settings, **place)  # type: ignore[call-arg]
 
     def tune(
         self,

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from manymove.analysis import sphere_reference
-from manymove.analysis.notation import with_error
-from manymove.analysis.pressure import PressureEstimate
+from manymove.analysis.notation import Estimate
 from manymove.analysis.reference import VIRIAL_LIMIT, published, virial_pressure
 from manymove.jobs.figures import draw_records, new_figure, new_panels, write_picture
 
@@ -50,9 +49,7 @@ def local_psi6(positions: np.ndarray, box: tuple[float, float]) -> np.ndarray:
         raise ImportError("psi_6 needs freud: pip install 'manymove[plot]'") from error
     points = np.column_stack((positions, np.zeros(len(positions))))
     hexatic = freud.order.Hexatic(k=6)
-    hexatic.compute(
-        (freud.Box(Lx=box[0], Ly=box[1], is2D=True), points), neighbors={"num_neighbors": 6}
-    )
+    hexatic.compute((box, points), neighbors={"num_neighbors": 6})
     return np.asarray(hexatic.particle_order)
 
 
@@ -156,10 +153,10 @@ def _color_wheel(wheel: Any) -> None:
 def records_against_sweeps(
     path: str | Path,
     series: Sequence[tuple[np.ndarray, np.ndarray]],
-    estimate: PressureEstimate,
+    estimate: Estimate,
     title: str,
     quantity: str,
-    reference: tuple[float, float] | None = None,
+    reference: Estimate | None = None,
 ) -> None:
     """Picture of the records of each replica, their running means and the result.
 
@@ -169,13 +166,13 @@ def records_against_sweeps(
         estimate: pooled estimate of all replicas.
         title: state point of the run.
         quantity: label of the values.
-        reference: published value and its error.
+        reference: published value.
     """
     figure, axes = new_figure(7.0, 4.2)
-    draw_records(axes, series, (estimate.value, estimate.error))
+    draw_records(axes, series, estimate)
     if reference is not None:
-        label = f"literature {with_error(*reference)}"
-        axes.axhline(reference[0], color="C3", ls="--", lw=1, label=label)
+        label = f"literature {reference}"
+        axes.axhline(reference.value, color="C3", ls="--", lw=1, label=label)
     axes.set(xlabel="sweeps since the start", ylabel=quantity, title=title)
     axes.legend(fontsize=8, markerscale=3)
     write_picture(path, figure, dpi=160)
@@ -222,7 +219,7 @@ def slice_of(
     listed = len(sizes) <= _MOST_TYPES_IN_LEGEND
     if listed:
         colors = colormaps["viridis"](np.linspace(0.1, 0.95, max(2, len(sizes))))
-        disks.set_facecolor(colors[kinds[shown]])
+        disks.set_facecolor(colors[kinds[shown]].tolist())
         for kind, size in enumerate(sizes):
             share = f", {(kinds == kind).mean():.3g}" if len(sizes) > 1 else ""
             axes.plot([], [], "o", color=colors[kind], label=f"{size:.4g}{share}")
@@ -267,10 +264,10 @@ def of_spheres(
                 phi = np.linspace(*ends, 100)
                 axes.plot(phi, [6 * x / np.pi * factor(x) for x in phi], lw=1, label=name)
         if high > limits["freezing"]:
-            pressure, error = limits["pressure"]
+            pressure = Estimate(*limits["pressure"])
             ends = (limits["freezing"], limits["melting"])
-            label = f"coexistence, {with_error(pressure, error)}"
-            axes.plot(ends, (pressure, pressure), "k:", lw=1, label=label)
+            label = f"coexistence, {pressure}"
+            axes.plot(ends, 2 * (pressure.value,), "k:", lw=1, label=label)
     _draw_runs(axes, points, N)
     axes.set(
         xlabel=r"packing fraction $\phi$", ylabel=r"pressure $P^* = \beta P d^3$",
@@ -309,7 +306,7 @@ def equation_of_state(
     range_ = [point[0] for point in points]
     if not mixed and min(range_) < VIRIAL_LIMIT:
         curve = np.linspace(min(range_), min(max(range_), VIRIAL_LIMIT), 50)
-        values = [virial_pressure(fraction)[0] for fraction in curve]
+        values = [p.value for p in map(virial_pressure, curve) if p is not None]
         axes.plot(curve, values, lw=1, label="virial series (Clisby and McCoy, 2006)")
     table = published()
     if not mixed and max(range_) > VIRIAL_LIMIT:

@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from manymove import checkpoint
-from manymove.analysis import pressure
+from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
-from manymove.analysis.pressure import PressureEstimate
 from manymove.errors import OutgrownLattice
 from manymove.hard_particles import sizes
 from manymove.hard_particles.kinds import make_start
@@ -62,10 +61,6 @@ class Result(replica.Result):
     contact_values: dict[tuple[int, int], Estimate] = field(default_factory=dict)
     positions: np.ndarray | None = None  # of replica 0, for the picture
 
-    @property
-    def estimate(self) -> PressureEstimate | None:
-        return pressure.estimate(self.records) if self.records.size else None
-
 
 def is_mixture_of(engine: HardParticles, given: Sizes) -> bool:
     """Whether these are as many particles of each type, with these contact distances."""
@@ -75,6 +70,8 @@ def is_mixture_of(engine: HardParticles, given: Sizes) -> bool:
     found = engine.contacts
     return (
         found is not None
+        and given.contacts is not None
+        and given.types is not None
         and found.shape == given.contacts.shape
         and bool(np.allclose(found, given.contacts, rtol=1e-12, atol=0))
         and np.array_equal(np.bincount(engine.types), np.bincount(given.types))
@@ -142,7 +139,8 @@ class Replica(replica.Replica):
     def _started(self) -> HardParticles:
         s = self._settings
         positions, *shape = self._once(self._start) or (None,)
-        box, given = self._shared(shape)
+        shape_of_first: Any = self._shared(shape)
+        box, given = shape_of_first
         self._check_stop()
         diameter = given.mean(s.kind.dimensions)
         disks = s.kind.make(
@@ -173,7 +171,7 @@ class Replica(replica.Replica):
         s, frame = self._settings, self._frame
         if frame is not None:
             return frame.positions, frame.box, s.exchangeable(sizes.of_frame(frame))
-        place = {"device": self._device, "threads": self._threads}
+        place: dict[str, Any] = {"device": self._device, "threads": self._threads}
         stopped = lambda: bool(self._stop.requested)  # noqa: E731
         where = (s.kind, s.start, s.particles, s.packing_fraction, s.sizes)
         return *make_start(*where, self._seed, stopped, **place), s.sizes
@@ -189,6 +187,7 @@ class Replica(replica.Replica):
         engine = s.kind.make.load(state, **self._where)
 
         def earlier() -> tuple[np.ndarray, dict[str, Any]]:
+            assert path is not None  # on the rank that reads
             return checkpoint.read_records(path, columns=2 + _contact_columns(engine))
 
         records, about = self._once(earlier) or (None, {})
@@ -389,10 +388,10 @@ class Replica(replica.Replica):
         self, trajectory: TrajectoryWriter | None, engine: HardParticles, step: int
     ) -> None:
         log = {"trial_moves": float(engine.trial_moves), **_order(engine)}
-        now = {"positions": engine.positions, "box": engine.box}
+        now: dict[str, Any] = {"positions": engine.positions, "box": engine.box, **log}
         if engine.swap_rounds:
             now["diameters"] = engine.diameters
-        self._once(lambda: trajectory.append(step=step, **now, **log))
+        self._once(lambda: trajectory.append(step=step, **now) if trajectory else None)
 
     def _records(self, engine: HardParticles) -> np.ndarray:
         """Cycles at the end, P* (at constant pressure the packing fraction) and the contact values
@@ -407,10 +406,10 @@ class Replica(replica.Replica):
         if engine.constant_pressure is not None:
             new = (engine._cycles_of_volumes, engine.packing_fraction_records)
             return np.concatenate((earlier, np.column_stack(new)))
-        new = (engine._pressure_cycles, engine.pressure_records)
+        parts = [engine._pressure_cycles, engine.pressure_records]
         if columns:
-            new += (engine.contact_value_records,)
-        return np.concatenate((earlier, np.column_stack(new)))
+            parts.append(engine.contact_value_records)
+        return np.concatenate((earlier, np.column_stack(parts)))
 
     def _write_records(self, engine: HardParticles) -> None:
         def write() -> None:
@@ -492,10 +491,7 @@ def _contact_values(engine: HardParticles, records: np.ndarray) -> dict[tuple[in
     if not len(records):
         return {}
     columns = zip(engine.pairs_of_types, records.T, strict=False)  # no columns without types
-    return {
-        pair: Estimate(float(column.mean()), pressure.blocking_error(column)[0])
-        for pair, column in columns
-    }
+    return {pair: estimate(column) for pair, column in columns}
 
 
 def _order(engine: HardParticles) -> dict[str, float]:

@@ -208,7 +208,7 @@ class Settings(replica.Settings):
 
     def _types(self) -> np.ndarray:
         """The type of each particle of a mixture."""
-        kinds = len(self.mixture)
+        kinds = len(self.mixture or ())
         shares = np.cumsum(self.fractions or kinds * (1 / kinds,))
         ends = np.rint(shares / shares[-1] * self.particles).astype(int)
         return np.repeat(np.arange(kinds, dtype=np.int32), np.diff(ends, prepend=0))

@@ -77,12 +77,12 @@ class SharedParticles(MonteCarlo):
         positions, box = ranks.together(
             lambda: make() if ranks.rank == 0 else (None, None), patient=True
         )
-        return positions, ranks.first(box)
+        return positions, ranks.first(box)  # type: ignore[arg-type]
 
     def _divide(self, whole: Callable[[], tuple[dict[str, Any], int, tuple[int, float]]]) -> None:
         """Distribute the system of rank 0, which is given by a snapshot, the number of particles,
         and the number and depth of repaired overlaps."""
-        ranks = self._ranks
+        ranks: Any = self._ranks
         settings = ranks.all((self._parameters, self._digest_of_sizes()))
         if any(other != settings[0] for other in settings):
             raise ranks.all_raise(
@@ -123,7 +123,8 @@ class SharedParticles(MonteCarlo):
         with ranks.collective():
             whole = self._engine.snapshot()
             ranks.together(
-                lambda: ranks.rank or self._write(Path(path), whole, keep_previous), patient=True
+                lambda: None if ranks.rank else self._write(Path(path), whole, keep_previous),
+                patient=True,
             )
 
     @classmethod
@@ -155,7 +156,9 @@ class SharedParticles(MonteCarlo):
             self._adopt(_core.HardParticles.from_snapshot(state, particles, *self._where()))
             self._proceed(run)
             return
-        read = ranks.together(lambda: self._read(path) if ranks.rank == 0 else None, patient=True)
+        read: Any = ranks.together(
+            lambda: self._read(path) if ranks.rank == 0 else None, patient=True
+        )
         self._parameters, run, self._sizes = ranks.first(read and (*read[2:], self._sizes))
 
         def whole() -> tuple[dict[str, Any], int, tuple[int, float]]:

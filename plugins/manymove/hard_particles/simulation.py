@@ -193,7 +193,7 @@ class HardDisks(HardParticles):
             ),
             options,
         )
-        return cls(positions, box, diameter, seed=seed, **options)
+        return cls(positions, box, diameter, seed=seed, **options)  # type: ignore[arg-type]
 
     @classmethod
     def from_gsd(

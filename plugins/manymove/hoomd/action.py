@@ -70,6 +70,7 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
     _dimensions = 3
     _tilts = False  # whether the box may be tilted
     _settings: dict[str, Any]
+    _simulation_reference: weakref.ref[hoomd.Simulation] | None
 
     def __init__(self, threads: int | None = None) -> None:
         super().__init__()
@@ -142,7 +143,7 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
     # ---- the simulation --------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        self._simulation_reference: weakref.ref[hoomd.Simulation] | None = None
+        self._simulation_reference = None
         self._engine: Any = None
         self._past: tuple[int, ...] = (0, 0)  # moves of earlier engines
         self._past_step = 0  # last step of the last of them
@@ -162,6 +163,7 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
 
     @property
     def _simulation(self) -> hoomd.Simulation:
+        assert self._simulation_reference is not None
         return self._simulation_reference()
 
     @property

@@ -244,12 +244,13 @@ class CoulombMC(EngineAction):
                 f"the cell of radius {self.radius} does not fit into the box "
                 f"({', '.join(f'{edge:g}' for edge in edges)})"
             )
-        return edges
+        x, y, z = edges
+        return x, y, z
 
     @contextmanager
     def _particles(self) -> Iterator[dict[str, Any]]:
         """Addresses of HOOMD-blue's arrays, and the highest coordinates inside the box."""
         with self._where("charge", "diameter") as where:
             real = np.float64 if where["double_precision"] else np.float32
-            half = np.array(self._box(), dtype=real) / 2
+            half = np.array([edge / 2 for edge in self._box()], dtype=real)
             yield {**where, "highest": np.nextafter(half, 0, dtype=real).tolist()}

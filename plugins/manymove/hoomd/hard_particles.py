@@ -28,6 +28,7 @@ class HardParticlesUpdater(EngineAction):
     __module__ = "manymove.hoomd"
     _make_engine: ClassVar[type[hard_particles.HardDisks] | type[hard_particles.HardSpheres]]
     _DEFAULT_D: ClassVar[float]  # in largest diameters
+    _made_with: dict[str, Any] | None
 
     def __init__(
         self,
@@ -70,7 +71,7 @@ class HardParticlesUpdater(EngineAction):
     @diameter.setter
     def diameter(self, value: float | Mapping[str, float]) -> None:
         if not isinstance(value, Mapping):
-            self._diameter = arguments.positive_and_finite("diameter", value)
+            self._diameter: Any = arguments.positive_and_finite("diameter", value)
         elif not value:
             raise ValueError("diameter must have an entry for each particle type, got none")
         else:
@@ -180,7 +181,7 @@ class HardParticlesUpdater(EngineAction):
         for name, edge in zip(("Lx", "Ly", "Lz"), self._engine.box, strict=False):
             setattr(box, name, edge)
         self._simulation.state.set_box(box)
-        self._made_with["box"] = self._edges()
+        self._made_with = {**(self._made_with or {}), "box": self._edges()}
 
     # ---- loggable --------------------------------------------------------------------------------
 
@@ -269,11 +270,12 @@ class HardParticlesUpdater(EngineAction):
 
     def _forget(self) -> None:
         super()._forget()
-        self._made_with: dict[str, Any] | None = None
+        self._made_with = None
         self._run_first_step: int | None = None
         self._past = (0,) * 6
-        self._run_moves = self._past  # of all engines when the run began
-        self._run_started = self._run_seconds = 0.0
+        self._run_moves: tuple[int, ...] = self._past  # of all engines when the run began
+        self._run_started: float = 0.0
+        self._run_seconds = 0.0
 
     @property
     def _rounds(self) -> int:
@@ -344,7 +346,7 @@ class HardParticlesUpdater(EngineAction):
         diameters = self._by_particle(present)
         if "betaP" in present:
             D = self._dimensions
-            sizes = present.get("diameter") if diameters is None else diameters
+            sizes = np.asarray(present["diameter"] if diameters is None else diameters)
             settings["pressure"] = present["betaP"] * float(np.mean(np.power(sizes, D)))
         try:
             self._engine = self._make_engine(

@@ -176,7 +176,10 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
         self._field = ForceField(
             scaled, {}, pairs, field.mixing, field.potential, matching=field.matching
         )
-        self._ewald = None if self.ewald is None else tuple(k / self._length for k in self.ewald)
+        self._ewald = None
+        if self.ewald is not None:
+            alpha, k_max = self.ewald
+            self._ewald = (alpha / self._length, k_max / self._length)
 
     def _scaled(self, law: Law | None) -> Law | None:
         return None if law is None else self._law(law)
@@ -290,7 +293,7 @@ class RigidWasteRecyclingMC(WasteRecyclingUpdater):
             apart -= np.rint(apart @ self._inverse) @ self._box
             distances = np.linalg.norm(apart, axis=2)
             if not distances.max() < _SHAPE * self._sigma:
-                k, site = np.unravel_index(int(distances.argmax()), distances.shape)
+                k, site = map(int, np.unravel_index(int(distances.argmax()), distances.shape))
                 raise ValueError(
                     f"the particle with tag {parts[k, site]} is {distances[k, site]:.3g} away from "
                     f"site {site} ({self._molecules[species].sites[site].label}) of its molecule, "

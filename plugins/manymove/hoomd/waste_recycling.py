@@ -53,6 +53,7 @@ class WasteRecyclingUpdater(EngineAction):
     """The common base of `WasteRecyclingMC` and `RigidWasteRecyclingMC`, not for separate use."""
 
     __module__ = "manymove.hoomd"
+    _made_with: tuple[Any, ...]
 
     # ---- settings --------------------------------------------------------------------------------
 
@@ -214,7 +215,7 @@ class WasteRecyclingUpdater(EngineAction):
         super()._forget()
         self._seconds = 0.0
         self._past = (0, 0, 0)
-        self._made_with: tuple[Any, ...] = ()
+        self._made_with = ()
         self._outdated = False  # whether a setting has changed since the engine was made
 
     def _retire(self) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from manymove import files
-from manymove.analysis.notation import with_error
+from manymove.analysis.notation import Estimate, with_error
 
 
 def need_matplotlib() -> None:
@@ -54,7 +54,7 @@ def new_figure(width: float, height: float) -> tuple[Any, Any]:
 def draw_records(
     axes: Any,
     runs: Sequence[tuple[np.ndarray, np.ndarray]],
-    mean: tuple[float, float | None] | None,
+    mean: Estimate | tuple[float, float | None] | None,
     unit: str = "",
 ) -> None:
     """Draw the records of runs, their running means, and the mean of all with a band of plus and
@@ -72,11 +72,11 @@ def draw_records(
         running = np.cumsum(values) / np.arange(1, len(values) + 1)
         axes.plot(x, running, lw=1.5, color=color, label="running mean" if first else None)
     if mean is not None:
-        value, error = mean[0], mean[1] if mean[1] is not None else math.nan
-        if math.isfinite(error):
+        value, error = mean
+        if error is not None and math.isfinite(error):
             axes.axhspan(value - error, value + error, color="k", alpha=0.15, lw=0,
                          label="standard error")  # fmt: skip
-        label = f"mean {with_error(value, mean[1])} {unit}".strip()
+        label = f"mean {with_error(value, error)} {unit}".strip()
         axes.axhline(value, color="k", lw=1, label=label)
     everything = np.concatenate([values for _, values in runs])
     if len(everything):

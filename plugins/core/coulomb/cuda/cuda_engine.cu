@@ -170,6 +170,11 @@ class CudaEngine final : OnDevice, public EngineBase {
     trace_ = first().trace(host);
   }
 
+  void positions_on_device(double* xyz) const override {
+    const DeviceGuard here = use();
+    first().positions(state_, xyz);
+  }
+
   void count_pairs(const Histogram& histogram, std::uint64_t* counts,
                    std::uint64_t* interior_ions) const override {
     const DeviceGuard here = use();

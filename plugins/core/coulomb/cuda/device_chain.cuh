@@ -197,6 +197,14 @@ class DeviceChain {
     check_launch();
   }
 
+  void positions(const State& state, double* xyz) const {
+    use();
+    const double* unit = state.axis_unit;
+    positions_kernel<<<blocks(), kThreads, 0, stream_>>>(double3{unit[0], unit[1], unit[2]},
+                                                         site_.data(), n_, xyz);
+    check_launch();
+  }
+
   void count_pairs(const State& state, const Bins& b, std::uint64_t* counts,
                    std::uint64_t* interior_ions) const {
     use();

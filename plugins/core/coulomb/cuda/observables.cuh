@@ -24,6 +24,15 @@ __global__ void write_kernel(Rules r, double3 axis_unit, HostParticles host, int
   if (i < n) write_ion<Real>(r, unit, host, i, image, site[i], left[i]);
 }
 
+// One thread per ion: positions [n][3].
+__global__ void positions_kernel(double3 axis_unit, const Site* site, int n, double* xyz) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  xyz[3 * i] = site[i].x * axis_unit.x;
+  xyz[3 * i + 1] = site[i].y * axis_unit.y;
+  xyz[3 * i + 2] = site[i].z * axis_unit.z;
+}
+
 // ---- measurements ----
 
 // Twice the energy in quanta; always in float64.

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Relaxation of equal disks near the transitions of liquid, hexatic phase and solid."""
+
+from __future__ import annotations
+
+import math
+
+
+def near_freezing(packing_fraction: float) -> bool:
+    """Whether equal disks relax so slowly that blocking errors of most runs are too small."""
+    return 0.695 <= packing_fraction <= 0.722
+
+
+def known_relaxation(particles: int, packing_fraction: float) -> float | None:
+    """The autocorrelation time of psi_6 in sweeps near freezing, as docs/benchmarks/hard_disks.md
+    has it at 0.698: 1.6e5 with 4,096 disks and 7e5 with 65,536, therefore as the root of the
+    number. None at other densities."""
+    return 1.6e5 * math.sqrt(particles / 4096) if near_freezing(packing_fraction) else None
+
+
+def relaxations(sweeps: float, particles: int, packing_fraction: float) -> float:
+    """Length of a run of equal disks in relaxation times of the pressure, for
+    `manymove.analysis.estimate`; infinite at densities where the records show these times."""
+    time = known_relaxation(particles, packing_fraction)
+    return math.inf if time is None else sweeps / time
