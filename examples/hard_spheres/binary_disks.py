@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import HardDisks, script
+from manymove import HardDisks, Mixture, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import mixture_pressure
 from manymove.jobs.figures import new_panels, write_picture
@@ -28,8 +28,8 @@ SHOWN = 12.0  # edge of the part of the box that is drawn, in small diameters
 
 def measure(phi: float, options: argparse.Namespace) -> dict[str, Any]:
     disks = HardDisks.random(
-        options.disks, phi, types=np.arange(options.disks) % 2,
-        contacts=(DIAMETERS[:, None] + DIAMETERS) / 2, seed=options.seed, device=options.device,
+        options.disks, phi, seed=options.seed, device=options.device,
+        diameter=Mixture(np.arange(options.disks) % 2, (DIAMETERS[:, None] + DIAMETERS) / 2),
         max_displacement=0.1 / phi,
     )  # fmt: skip
     disks.run(options.equilibrate)

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from crystallization import crystalline
 
-from manymove import HardSpheres, fcc_packing, script
+from manymove import Grid, HardSpheres, fcc_packing, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, published, solid_factor
 from manymove.jobs.figures import new_panels, write_picture
@@ -96,7 +96,7 @@ def measure(state: dict[str, float], options: argparse.Namespace, report: Report
         phi = state["packing_fraction"]
     positions, box = slab(crystal_phi, phi, options)
     constant = "constant_pressure" in state
-    settings = {"pressure": pressure, "rounds": 4} if constant else {}
+    settings = {"pressure": pressure, "grid": Grid(rounds=4)} if constant else {}
     spheres = HardSpheres(
         positions, box, seed=options.seed, device=options.device, max_displacement=0.06, **settings
     )

@@ -22,26 +22,33 @@ from manymove.hard_particles import (
     square_packing,
 )
 from manymove.jobs.channel import RankLost
+from manymove.settings import ConstantPressure, Grid, Mixture, Ranks, Start, Swaps
 
 __version__ = _version("manymove")
 __all__ = [
     "METHANE",
     "Adsorbate",
     "Adsorption",
+    "ConstantPressure",
     "DPDFluid",
     "Electrolyte",
     "Estimate",
     "Framework",
+    "Grid",
     "HardDisks",
     "HardSpheres",
     "IonOverlapError",
+    "Mixture",
     "OverlapError",
     "PairCorrelations",
     "PressureEstimate",
     "Profile",
     "RankLost",
+    "Ranks",
     "Salt",
     "Species",
+    "Start",
+    "Swaps",
     "Tuning",
     "__version__",
     "bcc_packing",

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
-from manymove import checkpoint, devices, files
+from manymove import checkpoint, devices, files, settings
 from manymove.attributes import CheckedAttributes
 from manymove.checkpoint import PathLike
 from manymove.exclusive import Exclusive
@@ -54,6 +54,9 @@ class Simulation(CheckedAttributes, ABC):
     _parameters: dict[str, Any]
     _quiet = False  # whether another rank shows the progress
     box: Any
+
+    def __init_subclass__(cls) -> None:
+        settings.declare(cls)
 
     def _settle(self, device: Any, threads: int | None) -> None:
         """Choose the device, or several GPUs if the engine supports it, and the threads."""

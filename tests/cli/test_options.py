@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import typer
 from commands import SMALL, summary_of
+from flat_settings import of_hard_particles
 
 from manymove import HardDisks, HardSpheres, cli
 from manymove.cli.texts import HELP
@@ -160,7 +161,7 @@ def test_the_defaults_of_hard_particles_in_the_help_are_those_of_the_engines(
     lattice = np.stack(np.meshgrid(*axes * [np.arange(edge) + 0.5], indexing="ij"), -1)
     box = axes * (2.0 * edge,)
     positions = 2 * lattice.reshape(-1, axes) - edge
-    engine = kind(positions, box, seed=1, device="cpu", threads=1, **given)
+    engine = kind(positions, box, seed=1, device="cpu", threads=1, **of_hard_particles(**given))
     shown = default_of(name, "--max-displacement", pattern)
     assert engine.max_displacement == pytest.approx(shown, rel=0.01)
     if moves is not None:

@@ -12,9 +12,10 @@ import math
 
 import numpy as np
 import pytest
+from flat_settings import of_hard_particles
 from hard_disks import compressibility_factor, lattice, neighbour_pairs
 
-from manymove import HardDisks
+from manymove import Grid, HardDisks
 from manymove.analysis.pressure import BINS, DELTA_R
 from manymove.hard_particles import hexagonal_packing, random_packing, square_packing
 
@@ -68,7 +69,7 @@ def melted(positions, box, device, diameter=1.0, **settings):
     positions = np.asarray(positions) * diameter
     box = (box[0] * diameter, box[1] * diameter)
     settings = {"seed": 3, "threads": 2, "max_displacement": 0.05 * diameter, **settings}
-    disks = HardDisks(positions, box, diameter, device=device, **settings)
+    disks = HardDisks(positions, box, diameter, device=device, **of_hard_particles(**settings))
     disks.run_cycles(30)
     return disks
 
@@ -192,14 +193,18 @@ def test_psi6_of_lattices(device, cell_width):
     """1 for hexagonal rows along x, -1 along y; 0 for the four neighbors of a square lattice.
     Positions are rounded to 1e-6 d."""
     positions, box = hexagonal_packing(240, 0.8)
-    disks = HardDisks(positions, box, seed=1, device=device, cell_width=cell_width)
+    disks = HardDisks(positions, box, seed=1, device=device, grid=Grid(cell_width=cell_width))
     assert disks.psi6() == pytest.approx(1, abs=1e-6)
     turned = HardDisks(
-        positions[:, ::-1].copy(), box[::-1], seed=1, device=device, cell_width=cell_width
+        positions[:, ::-1].copy(),
+        box[::-1],
+        seed=1,
+        device=device,
+        grid=Grid(cell_width=cell_width),
     )
     assert turned.psi6() == pytest.approx(-1, abs=1e-6)
     positions, box = square_packing(256, 0.7)
-    disks = HardDisks(positions, box, seed=1, device=device, cell_width=cell_width)
+    disks = HardDisks(positions, box, seed=1, device=device, grid=Grid(cell_width=cell_width))
     assert disks.psi6() == pytest.approx(0, abs=1e-6)
 
 

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 import pytest
+from flat_settings import of_hard_particles
 from hard_spheres import assert_valid, make, sites, three_by_integration, three_by_samples
 from laws import assert_follows
 from machine import on_gpu
@@ -40,7 +41,9 @@ def mixture(dimensions, device="cpu", phi=None, N=200, **settings):
     np.random.default_rng(2).shuffle(diameters)
     make = HardDisks if dimensions == 2 else HardSpheres
     phi = phi or (0.5 if dimensions == 2 else 0.4)
-    return make.random(N, phi, diameters=diameters, seed=3, device=device, **settings)
+    return make.random(
+        N, phi, diameters=diameters, seed=3, device=device, **of_hard_particles(**settings)
+    )
 
 
 @pytest.mark.parametrize("dimensions", [2, 3])
@@ -176,13 +179,13 @@ def test_tiles_beyond_the_shared_memory_of_a_gpu_make_the_same_trajectory():
 
 
 BAD = [
-    ({"swap_rounds": 0}, ValueError, "swap_rounds must be from 1 to 1000"),
-    ({"swap_rounds": 1001}, ValueError, "swap_rounds must be from 1 to 1000"),
-    ({"swap_rounds": 1.5}, TypeError, "swap_rounds"),
-    ({"swap_rounds": 1, "swap_range": -0.1}, ValueError, "swap_range must be positive"),
-    ({"swap_rounds": 1, "swap_every": 0}, ValueError, "swap_every must be positive"),
-    ({"swap_range": 0.1}, ValueError, "swap_range belongs to swap_rounds"),
-    ({"swap_every": 2}, ValueError, "swap_every belongs to swap_rounds"),
+    ({"swap_rounds": 0}, ValueError, "rounds must be from 1 to 1000"),
+    ({"swap_rounds": 1001}, ValueError, "rounds must be from 1 to 1000"),
+    ({"swap_rounds": 1.5}, TypeError, "rounds"),
+    ({"swap_rounds": 1, "swap_range": -0.1}, ValueError, "range must be positive"),
+    ({"swap_rounds": 1, "swap_every": 0}, ValueError, "every must be positive"),
+    ({"swap_range": 0.1}, TypeError, "rounds"),
+    ({"swap_every": 2}, TypeError, "rounds"),
 ]
 
 

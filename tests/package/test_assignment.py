@@ -77,7 +77,7 @@ def test_no_result_and_no_method_can_be_assigned(made):
         (Electrolyte, "bjerum_length", "the nearest name is bjerrum_length"),
         (Adsorption, "temprature", "the nearest name is temperature"),
         (Adsorption, "fugacity", r"call set_fugacity\(\)"),
-        (HardDisks, "tile", "HardDisks.tile is fixed: give tile when the object is created"),
+        (HardDisks, "tile", "HardDisks.tile is a result and cannot be assigned"),
         (HardDisks, "sweeps", "HardDisks.sweeps is a result and cannot be assigned"),
         (HardDisks, "run", "HardDisks.run is a method and cannot be assigned"),
         (HardDisks, "xyzzy", "HardDisks has no attribute xyzzy$"),

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import manymove
 from manymove import (
-    METHANE, Adsorbate, Adsorption, DPDFluid, Electrolyte, Estimate, Framework, HardDisks,
-    HardSpheres, IonOverlapError, OverlapError, PairCorrelations, PressureEstimate, Profile,
-    RankLost, Salt, Species, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing,
+    METHANE, Adsorbate, Adsorption, ConstantPressure, DPDFluid, Electrolyte, Estimate, Framework,
+    Grid, HardDisks, HardSpheres, IonOverlapError, Mixture, OverlapError, PairCorrelations,
+    PressureEstimate, Profile, RankLost, Ranks, Salt, Species, Start, Swaps, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing,
     random_packing, random_sphere_packing, read_framework, replicate, square_packing,
 )
 from manymove.analysis import autocorrelation_time, charge_density
@@ -59,8 +59,12 @@ def hard_disks(folder: Path) -> float:
 
 
 def hard_spheres(folder: Path) -> float:
-    spheres = HardSpheres.random(64, 0.4, types=[0] * 32 + [1] * 32, contacts=[[1, 1.2], [1.2, 1]],
-                                 seed=1, device="cpu")
+    sizes = Mixture(np.arange(64) % 2, np.array([[1, 1.2], [1.2, 1]]))
+    spheres = HardSpheres.random(64, 0.4, diameter=sizes, seed=1, device="cpu")
+    HardSpheres.random(
+        64, 0.3, diameter=np.ones(64), seed=1, swaps=Swaps(2, range=0.5), comm=Ranks(None),
+        pressure=ConstantPressure(2.0, mode="length"), grid=Grid(tile=4), start=Start(3),
+    )
     spheres.sample_pressure(every=1)
     spheres.run(10, callback=lambda one: print(one.cycles), progress=True)
     pressure: PressureEstimate = spheres.pressure

@@ -21,7 +21,15 @@ import numpy as np
 from adsorption_model import GAS
 from damage import damaged, damaged_words
 
-from manymove import Adsorption, DPDFluid, Electrolyte, HardDisks, HardSpheres, checkpoint
+from manymove import (
+    Adsorption,
+    ConstantPressure,
+    DPDFluid,
+    Electrolyte,
+    HardDisks,
+    HardSpheres,
+    checkpoint,
+)
 from manymove.adsorption import CO2, TRAPPE_ZEO
 from manymove.adsorption.force_field import ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
@@ -51,12 +59,12 @@ def disks() -> HardDisks:
 
 
 def pressure() -> HardSpheres:
-    return HardSpheres.random(40, 0.3, pressure=2.0, volume_delta=0.05, **HERE)
+    return HardSpheres.random(40, 0.3, pressure=ConstantPressure(2.0, delta=0.05), **HERE)
 
 
 def mixture() -> HardSpheres:
     sizes = np.linspace(0.8, 1.2, 600)
-    return HardSpheres.random(600, 0.3, diameters=sizes, swap_rounds=1, **HERE)
+    return HardSpheres.random(600, 0.3, diameter=sizes, swaps=1, **HERE)
 
 
 def ions() -> Electrolyte:

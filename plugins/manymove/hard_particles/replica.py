@@ -28,6 +28,7 @@ from manymove.jobs.options import refuse_shorter
 from manymove.jobs.progress import Interrupted, StopRequest
 from manymove.jobs.ranks import Ranks
 from manymove.jobs.report import number
+from manymove.settings import Grid
 
 T = TypeVar("T")
 
@@ -148,16 +149,11 @@ class Replica(replica.Replica):
         disks = s.kind.make(
             positions,
             box,
-            **given.given(),
+            given.given,
             max_displacement=s.max_displacement and s.max_displacement * diameter,
-            moves_per_cell=s.moves_per_cell,
-            tile=s.tile_for(given),
-            pressure=s.pressure,
-            volume_mode="length" if s.edges_apart else "ln",
-            volume_delta=s.volume_delta_for(given),
-            swap_rounds=s.swap_rounds,
-            swap_range=s.swap_range,
-            swap_every=s.swap_every,
+            grid=Grid(s.moves_per_cell, tile=s.tile_for(given)),
+            pressure=s.constant_pressure_for(given),
+            swaps=s.swaps,
             seed=self._seed,
             **self._where,
         )

@@ -14,6 +14,7 @@ from manymove.hard_particles.kinds import DISKS, SPHERES, Kind, check_start
 from manymove.hard_particles.sizes import Sizes
 from manymove.jobs import limits, replica
 from manymove.jobs.replica import at_least
+from manymove.settings import ConstantPressure, Swaps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,6 +123,20 @@ class Settings(replica.Settings):
             raise ValueError("--tune-volume needs an equilibration; --equilibrate is 0")
         if self.input is None:
             self.volume_delta_for(self._of_types())
+
+    def constant_pressure_for(self, given: Sizes) -> ConstantPressure | None:
+        """The constant pressure of particles of these sizes."""
+        if self.pressure is None:
+            return None
+        mode = "length" if self.edges_apart else "ln"
+        return ConstantPressure(self.pressure, mode, self.volume_delta_for(given))
+
+    @property
+    def swaps(self) -> Swaps | None:
+        """The swap moves."""
+        if self.swap_rounds is None:
+            return None
+        return Swaps(self.swap_rounds, self.swap_range, self.swap_every or 1)
 
     def volume_delta_for(self, given: Sizes) -> float | tuple[float, ...] | None:
         """The maximum trial change of ln V or of the edges, for particles of these sizes.
