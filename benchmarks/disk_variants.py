@@ -55,7 +55,7 @@ def melted_engines(
             positions,
             box,
             max_displacement=max_displacement,
-            moves_per_cell=moves_per_cell,
+            grid=Grid(moves_per_cell),
             seed=seed,
             device=device,
             threads=count,

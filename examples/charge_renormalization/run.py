@@ -16,7 +16,7 @@ from dataclasses import asdict
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import Electrolyte, script
+from manymove import Electrolyte, Sphere, script
 from manymove.analysis import charge_density, dressed_ions, potential_of_mean_force
 from manymove.analysis.autocorrelation import autocorrelation_time
 from manymove.analysis.ions import Salt
@@ -35,7 +35,7 @@ def simulate(options: argparse.Namespace) -> dict:
     radius = (3 * options.ions / salt.density(DEBYE_LENGTH, BJERRUM) / (4 * np.pi)) ** (1 / 3)
     ions = Electrolyte.random(
         salt,
-        radius=radius,
+        box=Sphere(radius),
         bjerrum_length=BJERRUM,
         precision=options.precision,
         method=options.method,

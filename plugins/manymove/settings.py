@@ -13,15 +13,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from manymove import arguments
+from manymove.analysis.ions import Species
 from manymove.errors import ParameterError
 
 MOST_TYPES = 64
 VOLUME_MODES = ("ln", "standard", "length")
+SURROUNDINGS = ("conductor", "vacuum")
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,17 @@ class Parameter:
         text: a sentence with the quantity, its unit, and its default if that is not a value.
         check: function of the name and the value that returns the value in the right type, or
             raises a ValueError or a TypeError.
+        option: type of the option of a command, if it differs from that of the parameter.
         optional: whether None stands for a default and is not checked, which the type says.
     """
 
     text: str
     check: Callable[[str, Any], Any] | None = None
+    option: Any = None
     optional: bool = False
+
+
+G = TypeVar("G", bound="Group")
 
 
 class Group:
@@ -54,6 +61,26 @@ class Group:
     def __post_init__(self) -> None:
         for name, value in _checked(self.declared, vars(self)).items():
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_options(cls: type[G], options: Mapping[str, Any], prefix: str = "") -> G | None:
+        """The group from the options of a command, whose names have this prefix; None if none of
+        them is given.
+
+        Raises:
+            ParameterError: a value is out of range, or an option needs another one.
+        """
+        values = {name: options.get(prefix + name) for name in cls.declared}
+        given = {name: v for name, v in values.items() if v != getattr(cls, name, None)}
+        needed = next(name for name in cls.declared)
+        if given and needed not in given and not hasattr(cls, needed):
+            flag = f"--{prefix}{needed}".replace("_", "-")
+            raise ParameterError(prefix + next(iter(given)), f"needs {flag}")
+        try:
+            return cls(**given) if given else None
+        except ParameterError as error:
+            names = [prefix + name for name in error.parameters]
+            raise ParameterError(names, error.problem) from None
 
 
 def declare(kind: type) -> None:
@@ -329,6 +356,7 @@ class Grid(Group):
             "width for each axis (default from N and the box). A GPU block or a CPU thread works "
             "on one tile during a cycle; narrower tiles allow more ranks.",
             widths,
+            tuple[int, ...] | None,
         ),
     ] = None
     cell_width: Annotated[
@@ -385,3 +413,340 @@ class Ranks(Group):
             arguments.positive_and_finite,
         ),
     ] = None
+
+
+# ---- ions ----------------------------------------------------------------------------------------
+
+
+def _indices(name: str, value: Any) -> np.ndarray:
+    """Check the indices of the species of ions."""
+    array = np.asarray(value)
+    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(
+            f"{name} must be integers of shape (N,), got {array.dtype} of shape {array.shape}"
+        )
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Ions(Group):
+    """Species of ions, and the species of each ion."""
+
+    types: Annotated[
+        np.ndarray, Parameter("Index of the species of each ion, integers (N,).", _indices)
+    ]
+    species: Annotated[
+        Sequence[Species],
+        Parameter("Species of ions; the system must be neutral.", lambda name, value: tuple(value)),
+    ]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        types, count = self.types, len(self.species)
+        if types.size and not (types.min() >= 0 and types.max() < count):
+            raise ValueError(
+                f"types must be from 0 to {count - 1}, the species given, got {types.min()} to "
+                f"{types.max()}"
+            )
+
+
+@dataclass(frozen=True)
+class Sphere(Group):
+    """A spherical cell around the origin, whose hard wall keeps all centers inside."""
+
+    radius: Annotated[float, Parameter("Radius of the cell in angstrom.", arguments.positive)]
+
+
+@dataclass(frozen=True, eq=False)
+class Ewald(Group):
+    """Energy of all periodic images of a box, as in Ewald's sum.
+
+    The pair potential is exact to 1e-10 / L ("mixed": 2e-6 / L) for the longest edge L, which may
+    be twice as long as the shortest. A trial move takes several times as long as with nearest
+    images, and longer in other boxes than in a cube (docs/theory/coulomb.md, section 7).
+    """
+
+    surrounding: Annotated[
+        str,
+        Parameter(
+            'Medium around the images: "conductor" (also known as tin foil) or "vacuum", in which '
+            "the dipole moment M of the ions has the energy 2 pi l_B M^2 / (3 V) with unwrapped "
+            "coordinates.",
+            one_of(*SURROUNDINGS),
+        ),
+    ] = SURROUNDINGS[0]
+    images: Annotated[
+        Any,
+        Parameter(
+            "Image flags of the ions in a vacuum: the number of boxes that each ion has crossed "
+            "along each axis, integers (N, 3) (default 0)."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Displacements(Group):
+    """Trial displacements of two sizes, between which each trial move chooses at random."""
+
+    short: Annotated[
+        float, Parameter("Maximum displacement of short moves in angstrom.", arguments.positive)
+    ]
+    short_fraction: Annotated[
+        float, Parameter("Share of short moves among the trial moves.", arguments.number)
+    ]
+    long: Annotated[
+        float | None,
+        Parameter(
+            "Maximum displacement of the other moves in angstrom (default radius / 3 or L / 6).",
+            arguments.positive,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Brush(Group):
+    """The method "brush" with a number of GPU threads."""
+
+    threads_per_particle: Annotated[
+        int,
+        Parameter(
+            "Number of GPU threads per trial, eta: 1, 2, 4, 8 or 16 (Table 1; the default of the "
+            "method follows from N).",
+            arguments.count,
+        ),
+    ]
+
+
+# ---- dissipative particles -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Forces(Group):
+    """Forces of dissipative particles in LAMMPS' lj units."""
+
+    a: Annotated[float, Parameter("Maximum repulsion a, a force in reduced units (Eq. 3).")] = 25.0
+    gamma: Annotated[
+        float, Parameter("Friction coefficient, a force divided by a velocity (Eq. 4).")
+    ] = 4.5
+    cutoff: Annotated[
+        float, Parameter("Cutoff radius in reduced units, the range r_c of the forces.")
+    ] = 1.0
+    weight_exponent: Annotated[float, Parameter("Exponent s of the weight functions (Eq. 8).")] = (
+        1.0
+    )
+
+
+# ---- adsorbates ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Supercell(Group):
+    """A framework with a number of unit cells along each axis."""
+
+    framework: Annotated[
+        Any, Parameter("Framework, as for the class: a name, a path or a `Framework`.")
+    ]
+    cells: Annotated[tuple[int, int, int], Parameter("Number of unit cells along each axis.")]
+
+
+@dataclass(frozen=True, eq=False)
+class Molecules(Group):
+    """Numbers of molecules, and the start of closed systems from given positions."""
+
+    number: Annotated[
+        int | Sequence[int],
+        Parameter(
+            "Number of molecules of each species in a system, one number per species. With a "
+            "fugacity these are the initial numbers."
+        ),
+    ]
+    capacity: Annotated[
+        int | Sequence[int] | None,
+        Parameter(
+            "Initial number of molecules for which an open system has memory, one number per "
+            "species (default an estimate from the volume of the pores). It grows when a system "
+            "needs more, and does not influence the trajectory."
+        ),
+    ] = None
+    positions: Annotated[
+        Any,
+        Parameter(
+            "Initial positions in angstrom, float64 (systems, molecules, 3), species by species, "
+            "in [0, L) (default random positions)."
+        ),
+    ] = None
+    orientations: Annotated[
+        Any,
+        Parameter(
+            "Initial orientations of rigid molecules as unit quaternions (w, x, y, z), float64 "
+            "(systems, molecules, 4) (default not rotated, if positions are given)."
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class EnergyGrid(Group):
+    """Grid of the energies of the framework, and the barrier around its pockets."""
+
+    spacing: Annotated[
+        float | Sequence[float] | None,
+        Parameter(
+            "Maximum spacing of the grid in angstrom; one number, or one for each axis (default "
+            "0.2 for cubic and 0.08 for linear interpolation)."
+        ),
+    ] = None
+    interpolation: Annotated[
+        str,
+        Parameter(
+            'Interpolation on the grid: "cubic" (a tricubic spline of asinh(E / 8000 K)), or '
+            '"linear" as in the paper, which needs a far finer grid.',
+            one_of("linear", "cubic"),
+        ),
+    ] = "cubic"
+    barrier: Annotated[
+        float | str | None,
+        Parameter(
+            "Energy barrier in kelvin. Regions that molecules can leave only over higher framework "
+            "energies are blocked for all methods, and molecules start below the barrier (default "
+            '"auto", 20 T). With None no region is blocked.'
+        ),
+    ] = "auto"
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions(Group):
+    """Interactions of molecules with each other and with the framework."""
+
+    cutoff: Annotated[
+        float,
+        Parameter(
+            "Cutoff radius of all potentials between sites in angstrom.",
+            arguments.positive_and_finite,
+        ),
+    ] = 12.0
+    force_field: Annotated[
+        Any,
+        Parameter(
+            "A `ForceField`, or the path of one of RASPA's, see `ForceField.read` (default mixing "
+            "by the Lorentz-Berthelot rules, and potentials that are shifted to zero at the "
+            "cutoff, Eq. 1)."
+        ),
+    ] = None
+    cross: Annotated[
+        Mapping[tuple[str, str], tuple[float, float]] | None,
+        Parameter(
+            "{(name, name): (epsilon, sigma)} for pairs of adsorbates, or of labels of the sites "
+            "of molecules, in kelvin and angstrom (default the mixing rule)."
+        ),
+    ] = None
+    ewald: Annotated[
+        tuple[float, float] | None,
+        Parameter(
+            "(alpha, k_max) of Ewald's sum of the molecules in 1/angstrom: the damping of the "
+            "real-space part, and the largest wave number (default (3.2, 20.5) / cutoff, which "
+            "neglects 6e-6 of the energy of two charges at the cutoff)."
+        ),
+    ] = None
+    framework_charges: Annotated[
+        Any,
+        Parameter(
+            "Charges of the framework: {label: charge}, the path of a text file with a label and "
+            'its charge on each line, or "cif" (default those of the force field, or of the CIF '
+            "file)."
+        ),
+    ] = None
+    grid: Annotated[
+        EnergyGrid | None,
+        Parameter("Grid of framework energies (default EnergyGrid()).", group(EnergyGrid)),
+    ] = None
+    precision: Annotated[
+        str,
+        Parameter(
+            '"mixed" (float32 energies, float64 sums) or "double".',
+            one_of(*arguments.PRECISIONS),
+        ),
+    ] = "mixed"
+
+
+@dataclass(frozen=True)
+class Steps(Group):
+    """Steps of adsorbates: the method, and the moves among which each step chooses."""
+
+    method: Annotated[str, Parameter("Method of the steps, as for the class.")] = "mdp"
+    proposals: Annotated[
+        int | None,
+        Parameter(
+            'Number of states per step of the methods "mup" and "mdp", N_prop, including the old '
+            "state; a power of two from 32 to 512 (default 64).",
+            arguments.count,
+        ),
+    ] = None
+    max_displacement: Annotated[
+        float | None,
+        Parameter(
+            "Maximum trial displacement along each axis in angstrom. Rotations are so large that "
+            "they move the outermost site about as far (default 0.65, which `equilibrate` adapts "
+            "for methods with one proposal).",
+            arguments.positive,
+        ),
+    ] = None
+    exchange: Annotated[
+        float,
+        Parameter("Share of insertions and deletions among the steps of an open system."),
+    ] = 0.5
+    reinsertion: Annotated[
+        float,
+        Parameter(
+            "Share of reinsertions among the steps, which move a molecule to a trial anywhere in "
+            'the box (methods "metropolis" and "plj").'
+        ),
+    ] = 0.0
+    identity_change: Annotated[
+        float,
+        Parameter(
+            "Share of identity changes among the steps of an open system of several species, in "
+            "which a molecule becomes one of another species."
+        ),
+    ] = 0.0
+    regrowth: Annotated[
+        float | None,
+        Parameter(
+            "Share of partial regrowths of chains among the steps, in which one end of a molecule, "
+            "up to the middle bead, grows again (default 0.2 for chains)."
+        ),
+    ] = None
+    trial_positions: Annotated[
+        int,
+        Parameter(
+            "Number of positions of the center that an insertion tries. A deletion considers "
+            "equally many, and a reinsertion equally many besides the present one. One of the "
+            "trials is chosen by its Rosenbluth weight (configurational bias); more trials "
+            "increase the share of accepted insertions, see `docs/theory/open_systems.md`."
+        ),
+    ] = 1
+    trial_orientations: Annotated[
+        int,
+        Parameter(
+            "Number of orientations that are tried at each position. (trial_positions + 1) times "
+            "trial_orientations must be at most 1024. Molecules of one site have one orientation. "
+            "For chains it is the number of trials of each bead after the first one; the product "
+            "is not limited, and 8 to 32 are recommended for both."
+        ),
+    ] = 1
+
+
+@dataclass(frozen=True)
+class ProfileAxis(Group):
+    """Direction and bins of the profile of the probability P."""
+
+    direction: Annotated[
+        str | tuple[int, int, int],
+        Parameter('Direction of the profile: "x", "y", "z" or Miller indices (h, k, l).'),
+    ]
+    bins: Annotated[
+        int,
+        Parameter(
+            "Number of bins of the profile in one unit cell (a period).",
+            partial(arguments.count, most=1024),
+        ),
+    ] = 100

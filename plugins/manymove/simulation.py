@@ -44,7 +44,7 @@ class Simulation(CheckedAttributes, ABC):
 
     Assignment to an attribute that does not exist, or cannot change, raises an AttributeError.
 
-    A subclass defines `_KIND`, the kind of its checkpoints, `_COUNTER`, its own name of `timestep`,
+    A subclass defines `_KIND`, the kind of its checkpoints, `_COUNTER`, its own name of `elapsed`,
     and `_several`, whether several GPUs can share a chain.
     """
 
@@ -135,7 +135,7 @@ class Simulation(CheckedAttributes, ABC):
 
     def _described(self) -> dict[str, str]:
         """The quantities that `repr` and notebooks show."""
-        counter = {self._COUNTER: str(self.timestep)}
+        counter = {self._COUNTER: str(self.elapsed)}
         return {"N": str(self.N), **self._place(), **counter, "device": self.device}
 
     def __repr__(self) -> str:
@@ -174,8 +174,8 @@ class Simulation(CheckedAttributes, ABC):
     N: int = of_engine(
         "particles", "Number of particles: disks, ions, or molecules of all systems together."
     )
-    timestep: int = counter(
-        0, "Counter of the engine (`cycles`, `sweeps` or `steps`), for code that serves all."
+    elapsed: int = counter(
+        0, "Number of `cycles`, `sweeps` or `steps` so far, for code that serves all classes."
     )
 
     @property

@@ -14,7 +14,7 @@ from electrolytes import dense, pair_energy, trivalent
 from laws import assert_follows
 from machine import runnable_simd_levels
 
-from manymove import Electrolyte
+from manymove import Electrolyte, Ions, Sphere
 from manymove.analysis import hypernetted_chain
 from manymove.analysis.ions import Salt, Species, debye_length
 from manymove.analysis.pair_correlations import distance_distribution
@@ -25,9 +25,8 @@ def test_two_ions_in_a_sphere_follow_the_exact_distance_distribution(device, pre
     radius, bjerrum, contact = 20.0, 7.0, 4.0
     ions = Electrolyte(
         np.array([[0, 0, 0], [5.0, 0, 0]]),
-        np.array([0, 1]),
-        [Species(1, 3.0), Species(-1, 5.0)],
-        radius=radius,
+        ions=Ions(np.array([0, 1]), [Species(1, 3.0), Species(-1, 5.0)]),
+        box=Sphere(radius),
         bjerrum_length=bjerrum,
         max_displacement=radius,
         precision=precision,
@@ -68,9 +67,8 @@ def test_three_ions_have_the_mean_energy_of_direct_sampling(device):
     start = np.array([[0, 0, 0], [5.0, 0, 0], [-5.0, 0, 0]])
     ions = Electrolyte(
         start,
-        np.array([0, 1, 1]),
-        [Species(2, diameter), Species(-1, diameter)],
-        radius=radius,
+        ions=Ions(np.array([0, 1, 1]), [Species(2, diameter), Species(-1, diameter)]),
+        box=Sphere(radius),
         bjerrum_length=bjerrum,
         seed=2,
         device=device,
@@ -139,9 +137,8 @@ def test_simd_levels_and_threads_make_the_same_chain(monkeypatch, precision, met
 def copy_of(ions: Electrolyte, precision: str, first_sweep: int) -> Electrolyte:
     return Electrolyte(
         ions.positions,
-        ions.types,
-        ions.species,
-        radius=ions.radius,
+        ions=Ions(ions.types, ions.species),
+        box=Sphere(ions.radius),
         precision=precision,
         seed=3,
         first_sweep=first_sweep,
@@ -216,8 +213,9 @@ def test_energies_begin_anew_where_they_are_forgotten(device):
 def test_no_energy_of_a_long_run_is_lost():
     """The engine itself keeps a million."""
     ions = Electrolyte(
-        np.array([[5.0, 0, 0], [-5.0, 0, 0]]), [0, 1], [Species(1, 4.0), Species(-1, 4.0)],
-        radius=20.0, seed=1, device="cpu", threads=1,
+        np.array([[5.0, 0, 0], [-5.0, 0, 0]]),
+        ions=Ions([0, 1], [Species(1, 4.0), Species(-1, 4.0)]),
+        box=Sphere(20.0), seed=1, device="cpu", threads=1,
     )  # fmt: skip
     ions.run(3)
     first = ions.energies
@@ -253,7 +251,7 @@ def test_uncorrelated_ions_have_flat_pair_correlations(device):
     salt = Salt.of(60, (1, -1), (1e-3, 1e-3))
     ions = Electrolyte.random(
         salt,
-        radius=10.0,
+        box=Sphere(10.0),
         bjerrum_length=1e-6,
         max_displacement=10.0,
         seed=4,

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from flat_settings import of_adsorption
 
 from manymove import (
     Adsorbate,
@@ -18,8 +19,10 @@ from manymove import (
     Estimate,
     Framework,
     HardDisks,
+    Ions,
     PressureEstimate,
     Salt,
+    Sphere,
     random_packing,
 )
 from manymove.analysis import autocorrelation_time, blocking_error
@@ -41,7 +44,11 @@ def ions():
 
 
 def gas(**options):
-    return Adsorption.random(CELL, 2, **{**COARSE, **CPU, "method": "plj", **options})
+    return Adsorption.random(
+        **of_adsorption(
+            framework=CELL, molecules=2, **{**COARSE, **CPU, "method": "plj", **options}
+        )
+    )
 
 
 def open_gas():
@@ -53,11 +60,11 @@ COUNTERS = {disks: "cycles", ions: "sweeps", gas: "steps"}
 
 
 @ALL
-def test_the_timestep_is_the_counter_of_the_class(make):
+def test_elapsed_is_the_counter_of_the_class(make):
     one = make()
-    assert one.timestep == getattr(one, COUNTERS[make]) == 0
+    assert one.elapsed == getattr(one, COUNTERS[make]) == 0
     one.run(40)
-    assert one.timestep == getattr(one, COUNTERS[make]) > 0
+    assert one.elapsed == getattr(one, COUNTERS[make]) > 0
 
 
 def test_the_number_of_particles():
@@ -80,14 +87,14 @@ def test_it_shows_what_it_is(make):
     assert text.startswith(f"<{type(one).__name__}: N = {one.N}, {place[make]}")
     assert text.endswith(f"{COUNTERS[make]} = 0, device = cpu>")
     one.run(40)
-    assert f"{COUNTERS[make]} = {one.timestep}, " in repr(one)
+    assert f"{COUNTERS[make]} = {one.elapsed}, " in repr(one)
     table = one._repr_html_()
     assert table.startswith("<table>") and table.endswith("</table>")
     assert f"<th>N</th><td>{one.N}</td>" in table and one.device_name in table
 
 
 def test_a_spherical_cell_is_shown_by_its_radius():
-    one = Electrolyte.random(Salt.of(8, (1, -1), (4.0, 4.0)), radius=30.0, **CPU)
+    one = Electrolyte.random(Salt.of(8, (1, -1), (4.0, 4.0)), box=Sphere(30.0), **CPU)
     assert ", radius = 30, " in repr(one)
 
 
@@ -174,7 +181,9 @@ def of_disks(positions, box):
 
 def of_ions(positions, box):
     types = np.arange(len(positions)) % 2
-    return Electrolyte(positions, types, Salt.of(2, (1, -1), (4.0, 4.0)).species, box=box, **CPU)
+    return Electrolyte(
+        positions, ions=Ions(types, Salt.of(2, (1, -1), (4.0, 4.0)).species), box=box, **CPU
+    )
 
 
 def of_gas(positions, box):
@@ -182,7 +191,9 @@ def of_gas(positions, box):
     given = points.tolist() if isinstance(positions, list) else points
     if isinstance(positions, np.ndarray) and not positions.flags.c_contiguous:
         given = np.asfortranarray(points)
-    return Adsorption(CELL, 2, positions=given, **COARSE, **CPU)
+    return Adsorption(
+        **of_adsorption(framework=CELL, molecules=2, positions=given, **COARSE, **CPU)
+    )
 
 
 def points_in(box, spacing):
@@ -261,11 +272,13 @@ def test_random_disks_are_a_random_packing():
 def test_random_adsorbates_are_those_without_positions():
     options = {**COARSE, **CPU}
     assert (
-        Adsorption.random(CELL, 2, **options).state_hash
-        == Adsorption(CELL, 2, **options).state_hash
+        Adsorption.random(**of_adsorption(framework=CELL, molecules=2, **options)).state_hash
+        == Adsorption(**of_adsorption(framework=CELL, molecules=2, **options)).state_hash
     )
     with pytest.raises(TypeError, match="positions"):
-        Adsorption.random(CELL, 2, positions=np.zeros((8, 2, 3)), **options)
+        Adsorption.random(
+            **of_adsorption(framework=CELL, molecules=2, positions=np.zeros((8, 2, 3)), **options)
+        )
 
 
 # ---- autocorrelation -----------------------------------------------------------------------------

@@ -20,17 +20,19 @@ from pathlib import Path
 
 import manymove
 from manymove import (
-    METHANE, Adsorbate, Adsorption, ConstantPressure, DPDFluid, Electrolyte, Estimate, Framework,
-    Grid, HardDisks, HardSpheres, IonOverlapError, Mixture, OverlapError, PairCorrelations,
-    PressureEstimate, Profile, RankLost, Ranks, Salt, Species, Start, Swaps, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing,
-    random_packing, random_sphere_packing, read_framework, replicate, square_packing,
+    METHANE, Adsorbate, Adsorption, Brush, ConstantPressure, DPDFluid, Displacements, Electrolyte,
+    Estimate, Ewald, Forces, Framework, Grid, HardDisks, HardSpheres, IonOverlapError, Ions,
+    Mixture, OverlapError, PairCorrelations, PressureEstimate, Profile, RankLost, Ranks, Salt,
+    Species, Sphere, Start, Swaps, Tuning, bcc_packing, fcc_packing, hcp_packing,
+    hexagonal_packing, random_packing, random_sphere_packing, read_framework, replicate,
+    square_packing,
 )
 from manymove.analysis import autocorrelation_time, charge_density
 from manymove.io import Frame, TrajectoryWriter, read_frame
 
 
 def show(disks: HardDisks) -> None:
-    print(disks.cycles, disks.timestep, manymove.__version__)
+    print(disks.cycles, disks.elapsed, manymove.__version__)
 
 
 def hard_disks(folder: Path) -> float:
@@ -84,7 +86,9 @@ def hard_spheres(folder: Path) -> float:
 
 def electrolyte(folder: Path) -> float:
     salt = Salt.of(64, (1, -1), (4.0, 4.0))
-    ions = Electrolyte.random(salt, radius=60.0, seed=1)
+    ions = Electrolyte.random(salt, Sphere(60.0), seed=1, boundary=None, method=Brush(8))
+    Electrolyte(ions.positions, (99.0, 99.0, 99.0), Ions(ions.types, ions.species), seed=1,
+                boundary=Ewald(), max_displacement=Displacements(1.0, 0.5))
     try:
         ions.set_positions([[0.0, 0.0, 0.0]] * ions.N)
     except IonOverlapError as error:
@@ -117,13 +121,13 @@ def adsorption(folder: Path) -> float:
     again: Adsorption = Adsorption.load(folder / "gas.npz")
     values: list[float] = [float(one) for one in again.loading]
     drift: float = gas.energy_drift()
-    total: int = gas.N + gas.steps + gas.timestep
+    total: int = gas.N + gas.steps + gas.elapsed
     lowest: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = profile.free_energy
     return float(average) + gas.energy + drift + total + sum(values) + float(lowest.min())
 
 
 def dpd(folder: Path) -> float:
-    fluid = DPDFluid.random(375, 3.0, seed=1, precision="double")
+    fluid = DPDFluid.random(375, 3.0, seed=1, precision="double", forces=Forces(a=20.0))
     fluid.run(10, callback=lambda one: print(one.steps), progress=True)
     fluid.reset_averages()
     average: Estimate = fluid.temperature_average
@@ -131,7 +135,7 @@ def dpd(folder: Path) -> float:
     again: DPDFluid = DPDFluid.load(folder / "fluid.npz", threads=1)
     lx, _, _ = DPDFluid.from_gsd(folder / "fluid.gsd", seed=1).box
     DPDFluid(again.positions, (lx, lx, lx), velocities=again.velocities, seed=1)
-    total: int = fluid.N + fluid.steps + fluid.timestep + fluid.records.size
+    total: int = fluid.N + fluid.steps + fluid.elapsed + fluid.records.size
     return float(average) + fluid.energy + fluid.pressure + total
 
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from manymove import ConstantPressure, Grid, Mixture, Ranks, Start, Swaps
+from manymove import (
+    Brush,
+    ConstantPressure,
+    Displacements,
+    Ewald,
+    Grid,
+    Mixture,
+    Ranks,
+    Sphere,
+    Start,
+    Swaps,
+)
+from manymove.adsorption.input import arguments_of
 
 _GROUPS = {
     "pressure": (ConstantPressure, "volume_", ("pressure", "mode", "delta", "repeats", "every")),
@@ -31,3 +43,29 @@ def of_hard_particles(**flat: Any) -> dict[str, Any]:
         if given:
             found[name] = given[name] if given.keys() == {name} else group(**given)
     return found
+
+
+def of_electrolytes(**flat: Any) -> dict[str, Any]:
+    """The arguments of `Electrolyte`."""
+    found = dict(flat)
+    if (radius := found.pop("radius", None)) is not None:
+        found["box"] = Sphere(radius)
+    around = {name: found.pop(name) for name in ("surrounding", "images") if name in found}
+    if around:
+        found["boundary"] = Ewald(**around)
+    if "short_displacement" in found:
+        found["max_displacement"] = Displacements(
+            found.pop("short_displacement"),
+            found.pop("short_fraction"),
+            found.pop("max_displacement", None),
+        )
+    if "threads_per_particle" in found:
+        found["method"] = Brush(found.pop("threads_per_particle"))
+    return found
+
+
+def of_adsorption(**flat: Any) -> dict[str, Any]:
+    """The arguments of `Adsorption`; the box of molecules without a framework is `box`."""
+    if "box" in flat:
+        flat["framework"] = flat.pop("box")
+    return arguments_of(flat)

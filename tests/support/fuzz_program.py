@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from adsorption_model import GAS
 from damage import damaged, damaged_words
+from flat_settings import of_adsorption
 
 from manymove import (
     Adsorption,
@@ -28,6 +29,7 @@ from manymove import (
     Electrolyte,
     HardDisks,
     HardSpheres,
+    Sphere,
     checkpoint,
 )
 from manymove.adsorption import CO2, TRAPPE_ZEO
@@ -68,7 +70,7 @@ def mixture() -> HardSpheres:
 
 
 def ions() -> Electrolyte:
-    made = Electrolyte.random(Salt.of(40, (3, -1), (7.5, 7.5)), radius=60.0, **HERE)
+    made = Electrolyte.random(Salt.of(40, (3, -1), (7.5, 7.5)), box=Sphere(60.0), **HERE)
     made.sample_pair_correlations(1, bin_width=5.0)
     return made
 
@@ -81,18 +83,46 @@ def ewald() -> Electrolyte:
 
 
 def closed() -> Adsorption:
-    return Adsorption(ATOMS, 2, adsorbates=GAS, method="mdp", profile="z", bins=4, **SMALL, **HERE)
+    return Adsorption(
+        **of_adsorption(
+            framework=ATOMS,
+            molecules=2,
+            adsorbates=GAS,
+            method="mdp",
+            profile="z",
+            bins=4,
+            **SMALL,
+            **HERE,
+        )
+    )
 
 
 def opened() -> Adsorption:
     return Adsorption(
-        ATOMS, 1, adsorbates=GAS, method="plj", fugacity=5.0, capacity=4, **SMALL, **HERE
+        **of_adsorption(
+            framework=ATOMS,
+            molecules=1,
+            adsorbates=GAS,
+            method="plj",
+            fugacity=5.0,
+            capacity=4,
+            **SMALL,
+            **HERE,
+        )
     )
 
 
 def rigid() -> Adsorption:
     return Adsorption(
-        ATOMS, 2, adsorbates=CO2, force_field=TRAPPE_ZEO, method="mdp", **SMALL, **HERE
+        **of_adsorption(
+            framework=ATOMS,
+            molecules=2,
+            adsorbates=CO2,
+            force_field=TRAPPE_ZEO,
+            method="mdp",
+            **SMALL,
+            **HERE,
+        )
     )
 
 

@@ -14,6 +14,7 @@ from manymove import arguments
 from manymove.adsorption.force_field import ForceField, names_of
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.gas import AVOGADRO
+from manymove.adsorption.input import arguments_of
 from manymove.adsorption.loadings import as_estimate
 from manymove.adsorption.molecules import HELIUM, Molecule
 from manymove.adsorption.places import STEPS_TO_PLACES
@@ -52,17 +53,19 @@ def helium_void_fraction(
         helium: the molecule that is inserted.
         systems: number of independent sets of insertions, whose differences give the error.
         seed: seed of the random number generator.
-        options: other arguments of `manymove.Adsorption`, for example `cutoff` or `device`.
+        options: other parameters of `manymove.Adsorption` by the names of the options of
+            `manymove adsorption`, for example `cutoff`, `grid_spacing` or `device`.
 
     Raises:
         ValueError: an error of `manymove.Adsorption`, insertions is not positive, or the energy
             grid is too coarse.
     """
     arguments.count("insertions", insertions)
-    probe = Adsorption(
-        framework, 1, adsorbates=helium, force_field=force_field, temperature=temperature,
-        systems=systems, method="plj", seed=seed, **options,
-    )  # fmt: skip
+    given = {
+        "framework": framework, "molecules": 1, "adsorbates": helium, "force_field": force_field,
+        "temperature": temperature, "systems": systems, "method": "plj", "seed": seed, **options,
+    }  # fmt: skip
+    probe = Adsorption(**arguments_of(given))
     found = probe.boltzmann_factor(insertions)
     if framework is not None:
         probe.run(STEPS_TO_PLACES)
