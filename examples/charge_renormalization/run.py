@@ -65,7 +65,7 @@ def simulate(options: argparse.Namespace) -> dict:
         "energy_drift": ions.energy_drift() / ions.energy if with_energy else None,
         "state_hash": ions.state_hash,
     }
-    energies = ions.energies[options.equilibrate :] / ions.N if with_energy else None
+    energies = ions.energy_records[options.equilibrate :] / ions.N if with_energy else None
     return script.save(options, {**run, **analyze(ions.pair_correlations, energies)})
 
 

@@ -38,8 +38,8 @@ def measure(phi: float, options: argparse.Namespace) -> dict[str, Any]:
     near = (np.abs(disks.positions) < SHOWN / 2 + 1).all(axis=1)
     return {
         "packing_fraction": phi,
-        "pressure": disks.pressure.value,
-        "pressure_error": disks.pressure.error,
+        "pressure": disks.pressure_average.value,
+        "pressure_error": disks.pressure_average.error,
         "literature": mixture_pressure(phi, disks.diameters, 2),
         "contact_values": [[*pair, g.value, g.error] for pair, g in disks.contact_values.items()],
         "acceptance": disks.acceptance,

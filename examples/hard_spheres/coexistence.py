@@ -117,8 +117,8 @@ def measure(state: dict[str, float], options: argparse.Namespace, report: Report
             found = {"volume_acceptance": spheres.volume_acceptance}
         else:
             found = {
-                "pressure": spheres.pressure.value,
-                "pressure_error": spheres.pressure.error,
+                "pressure": spheres.pressure_average.value,
+                "pressure_error": spheres.pressure_average.error,
                 "records": [round(float(p), 4) for p in spheres.pressure_records],
             }
         report(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Settings of the four classes: small groups of parameters, each of which is declared once.
 
-The type, the default, the sentence and the check of a parameter stand on its field. The signature,
-the documentation, the options of the commands and their help follow from them.
+The docstring has the sentence of a parameter, and the field its type, its check and its default.
+The documentation, the checks, and the options of the commands with their help follow from them.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, TypeVar, get_args, get_origin, get_type_hints
 
@@ -34,14 +35,12 @@ class Parameter:
         text: a sentence with the quantity, its unit, and its default if that is not a value.
         check: function of the name and the value that returns the value in the right type, or
             raises a ValueError or a TypeError.
-        option: type of the option of a command, if it differs from that of the parameter.
         optional: whether None stands for a default and is not checked, which the type says.
     """
 
     text: str
-    check: Callable[[str, Any], Any] | None = None
-    option: Any = None
-    optional: bool = False
+    check: Callable[[str, Any], Any] | None
+    optional: bool
 
 
 G = TypeVar("G", bound="Group")
@@ -53,10 +52,7 @@ class Group:
     declared: ClassVar[dict[str, Parameter]] = {}
 
     def __init_subclass__(cls) -> None:
-        own = _declared(cls)
-        cls.declared = cls.declared | own
-        defaults = {name: getattr(cls, name, None) for name in own}
-        cls.__doc__ = f"{inspect.cleandoc(cls.__doc__ or '')}\n\nArgs:\n{_lines(own, defaults)}"
+        cls.declared = _declared(cls)
 
     def __post_init__(self) -> None:
         for name, value in _checked(self.declared, vars(self)).items():
@@ -84,7 +80,8 @@ class Group:
 
 
 def declare(kind: type) -> None:
-    """Document the keyword arguments of a class whose `__init__` declares them, and check them."""
+    """Let a class check the keyword arguments that its `__init__` declares, and let its docstring
+    describe all arguments."""
     if "__init__" in vars(kind):
         bare = kind.__init__  # type: ignore[misc]
         declared = _declared(bare)
@@ -93,26 +90,31 @@ def declare(kind: type) -> None:
         def __init__(self: Any, *values: Any, **others: Any) -> None:
             bare(self, *values, **{**others, **_checked(declared, others)})
 
-        __init__.declared = declared  # type: ignore[attr-defined]
         kind.__init__ = __init__  # type: ignore[misc]
-    text, raises, rest = inspect.cleandoc(kind.__doc__ or "").partition("\nRaises:\n")
-    declared = getattr(kind.__init__, "declared", {})  # type: ignore[misc]
-    if declared and raises:
-        signature = inspect.signature(kind.__init__)  # type: ignore[misc]
-        defaults = {name: signature.parameters[name].default for name in declared}
-        kind.__doc__ = f"{text}\nArgs:\n{_lines(declared, defaults)}\n{raises}{rest}"
+    _, args, described = inspect.cleandoc(kind.__init__.__doc__ or "").partition("Args:\n")  # type: ignore[misc]
+    text, raises, rest = inspect.cleandoc(kind.__doc__ or "").partition("Raises:\n")
+    if args and raises:
+        kind.__doc__ = f"{text}{args}{described}\n\n{raises}{rest}"
 
 
 def _declared(owner: Any) -> dict[str, Parameter]:
-    """The declarations in the annotations of a class or function, which keep the types alone."""
+    """The declarations of a class or function: sentences in its docstring, and checks in its
+    annotations, which keep the types alone."""
     hints = get_type_hints(owner, include_extras=True)
-    own = [name for name in owner.__annotations__ if get_origin(hints[name]) is Annotated]
-    types = {name: get_args(hints[name])[0] for name in own}
-    owner.__annotations__ |= types
-    return {
-        name: replace(get_args(hints[name])[1], optional=type(None) in get_args(types[name]))
-        for name in own
-    }
+    _, _, described = inspect.cleandoc(owner.__doc__ or "").partition("Args:\n")
+    found = {}
+    for name, text in re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", described, re.MULTILINE):
+        kind, *checks = (
+            get_args(hints[name]) if get_origin(hints[name]) is Annotated else (hints[name],)
+        )
+        owner.__annotations__[name] = kind
+        sentence = " ".join(text.split())
+        found[name] = Parameter(
+            sentence[0].upper() + sentence[1:],
+            checks[0] if checks else None,
+            type(None) in get_args(kind),
+        )
+    return found
 
 
 def _checked(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,17 +125,6 @@ def _checked(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dic
             skip = parameter.optional and value is None
             found[name] = value if skip else parameter.check(name, value)
     return found
-
-
-def _lines(declared: Mapping[str, Parameter], defaults: Mapping[str, Any]) -> str:
-    """The lines of parameters in a docstring; their sentences end with defaults that are values."""
-    lines = []
-    for name, parameter in declared.items():
-        default, text = defaults[name], parameter.text
-        if default not in (None, inspect.Parameter.empty) and "(default " not in text:
-            text = f"{text.rstrip('.')} (default {default!r})."
-        lines.append(f"    {name}: {text}")
-    return "\n".join(lines)
 
 
 def one_of(*words: str) -> Callable[[str, Any], str]:
@@ -207,18 +198,7 @@ def widths(name: str, value: Any) -> int | tuple[int, ...]:
     return arguments.count(name, value)
 
 
-# Parameters of all classes.
-Seed = Annotated[
-    int,
-    Parameter("Seed of the random number generator, an integer in [0, 2**64).", arguments.uint64),
-]
-Device = Annotated[
-    str, Parameter('Device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".')
-]
-Threads = Annotated[
-    int | None,
-    Parameter("Number of threads of the CPU engine (default all cores)."),
-]
+Seed = Annotated[int, arguments.uint64]
 
 
 # ---- hard particles ------------------------------------------------------------------------------
@@ -226,15 +206,15 @@ Threads = Annotated[
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Group):
-    """Sizes of a mixture of hard particles by their types."""
+    """Sizes of a mixture of hard particles by their types.
 
-    types: Annotated[np.ndarray, Parameter("Type of each particle, integers (N,) from 0.", _types)]
-    contacts: Annotated[
-        np.ndarray,
-        Parameter(
-            "Contact distances of the pairs of types, (T, T). They need not be additive.", _table
-        ),
-    ]
+    Args:
+        types: type of each particle, integers (N,) from 0.
+        contacts: contact distances of the pairs of types, (T, T). They need not be additive.
+    """
+
+    types: Annotated[np.ndarray, _types]
+    contacts: Annotated[np.ndarray, _table]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -249,42 +229,27 @@ class Mixture(Group):
 
 @dataclass(frozen=True)
 class ConstantPressure(Group):
-    """Constant pressure: trial changes of the volume between cycles."""
+    """Constant pressure: trial changes of the volume between cycles.
 
-    pressure: Annotated[
-        float,
-        Parameter(
-            "Imposed pressure P* = beta P d^D in D dimensions, where d is the diameter, or d^D its "
-            "mean over a mixture.",
-            arguments.positive_and_finite,
-        ),
-    ]
-    mode: Annotated[
-        str,
-        Parameter(
-            'Coordinate in which trial changes are uniform: "ln" for ln V, "standard" for V, or '
-            '"length" for the length of one edge at a time, which needs a search over all pairs on '
-            "the host.",
-            one_of(*VOLUME_MODES),
-        ),
-    ] = "ln"
-    delta: Annotated[
-        float | Sequence[float] | None,
-        Parameter(
-            "Maximum trial change of ln V, of V or of an edge (default from N and the pressure). "
-            'In the mode "length" it may be one number for each edge, 0 for a fixed edge; it '
-            "applies to the initial edges and grows in proportion to the edge."
-        ),
-    ] = None
-    repeats: Annotated[
-        int | None,
-        Parameter(
-            "Number of trial changes at a time (default 10, which need one search over the pairs, "
-            'or 1 in the mode "length").',
-            arguments.count,
-        ),
-    ] = None
-    every: Annotated[int, Parameter("Number of cycles between trial changes.", arguments.count)] = 1
+    Args:
+        pressure: imposed pressure P* = beta P d^D in D dimensions, where d is the diameter, or d^D
+            its mean over a mixture.
+        mode: coordinate in which trial changes are uniform: "ln" for ln V, "standard" for V, or
+            "length" for the length of one edge at a time, which needs a search over all pairs on
+            the host.
+        delta: maximum trial change of ln V, of V or of an edge (default from N and the pressure).
+            In the mode "length" it may be one number for each edge, 0 for a fixed edge; it applies
+            to the initial edges and grows in proportion to the edge.
+        repeats: number of trial changes at a time (default 10, which need one search over the
+            pairs, or 1 in the mode "length").
+        every: number of cycles between trial changes.
+    """
+
+    pressure: Annotated[float, arguments.positive_and_finite]
+    mode: Annotated[str, one_of(*VOLUME_MODES)] = "ln"
+    delta: float | Sequence[float] | None = None
+    repeats: Annotated[int | None, arguments.count] = None
+    every: Annotated[int, arguments.count] = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -309,110 +274,71 @@ class Swaps(Group):
 
     A tile must have at least four cells along an axis. At constant pressure a box may shrink until
     no tile has four; then there are no swap moves, and `swap_trials` stays the same.
+
+    Args:
+        rounds: number of rounds of swap moves for each set of cells, in which pairs of particles
+            exchange their diameters if there is room (default no swap moves).
+        range: largest difference of the diameters of a pair in swap moves (default any).
+        every: number of cycles between swap moves.
     """
 
-    rounds: Annotated[
-        int,
-        Parameter(
-            "Number of rounds of swap moves for each set of cells, in which pairs of particles "
-            "exchange their diameters if there is room (default no swap moves).",
-            partial(arguments.count, most=1000),
-        ),
-    ]
-    range: Annotated[
-        float | None,
-        Parameter(
-            "Largest difference of the diameters of a pair in swap moves (default any).",
-            arguments.positive_and_finite,
-        ),
-    ] = None
-    every: Annotated[int, Parameter("Number of cycles between swap moves.", arguments.count)] = 1
+    rounds: Annotated[int, partial(arguments.count, most=1000)]
+    range: Annotated[float | None, arguments.positive_and_finite] = None
+    every: Annotated[int, arguments.count] = 1
 
 
 @dataclass(frozen=True)
 class Grid(Group):
-    """Grid of cells of hard particles, and the trial moves in a cell."""
+    """Grid of cells of hard particles, and the trial moves in a cell.
 
-    moves_per_cell: Annotated[
-        int | None,
-        Parameter(
-            "Number of trial moves per visit of a cell, n_m (default 4 for equal disks at constant "
-            "area, otherwise 8).",
-            arguments.count,
-        ),
-    ] = None
-    rounds: Annotated[
-        int | None,
-        Parameter(
-            "Number of passes over the sets of cells in a cycle, between two shifts of the grid "
-            "(default 4, or 1 at constant pressure).",
-            arguments.count,
-        ),
-    ] = None
-    tile: Annotated[
-        int | tuple[int, ...] | None,
-        Parameter(
-            "Maximum width of a tile in cells, or except for equal disks at constant area one "
-            "width for each axis (default from N and the box). A GPU block or a CPU thread works "
-            "on one tile during a cycle; narrower tiles allow more ranks.",
-            widths,
-            tuple[int, ...] | None,
-        ),
-    ] = None
-    cell_width: Annotated[
-        float | None,
-        Parameter(
-            "Desired width of a cell, from the largest contact distance (default) to below 4/3 of "
-            "it, or below sqrt(2) of it for equal disks at constant area.",
-            arguments.positive,
-        ),
-    ] = None
+    Args:
+        moves_per_cell: number of trial moves per visit of a cell, n_m (default 4 for equal disks at
+            constant area, otherwise 8).
+        rounds: number of passes over the sets of cells in a cycle, between two shifts of the grid
+            (default 4, or 1 at constant pressure).
+        tile: maximum width of a tile in cells, or except for equal disks at constant area one width
+            for each axis (default from N and the box). A GPU block or a CPU thread works on one
+            tile during a cycle; narrower tiles allow more ranks.
+        cell_width: desired width of a cell, from the largest contact distance (default) to below
+            4/3 of it, or below sqrt(2) of it for equal disks at constant area.
+    """
+
+    moves_per_cell: Annotated[int | None, arguments.count] = None
+    rounds: Annotated[int | None, arguments.count] = None
+    tile: Annotated[int | tuple[int, ...] | None, widths, tuple[int, ...] | None] = None
+    cell_width: Annotated[float | None, arguments.positive] = None
 
 
 @dataclass(frozen=True)
 class Start(Group):
-    """Start of hard particles from given positions."""
+    """Start of hard particles from given positions.
 
-    first_cycle: Annotated[
-        int,
-        Parameter(
-            "Value of `cycles` at the start. Random numbers belong to a seed and a cycle, "
-            "therefore a run that continues from positions instead of a checkpoint should begin "
-            "with the `cycles` at which the last run ended.",
-            arguments.uint64,
-        ),
-    ] = 0
-    repair_depth: Annotated[
-        float,
-        Parameter(
-            "Depth in contact distances up to which overlaps of the input are repaired by pushing "
-            "particles apart, and reported in `repaired`. float32 files of large boxes have such "
-            "overlaps.",
-            arguments.not_negative,
-        ),
-    ] = 1e-4
+    Args:
+        first_cycle: value of `cycles` at the start. Random numbers belong to a seed and a cycle,
+            therefore a run that continues from positions instead of a checkpoint should begin with
+            the `cycles` at which the last run ended.
+        repair_depth: depth in contact distances up to which overlaps of the input are repaired by
+            pushing particles apart, and reported in `repaired`. float32 files of large boxes have
+            such overlaps.
+    """
+
+    first_cycle: Annotated[int, arguments.uint64] = 0
+    repair_depth: Annotated[float, arguments.not_negative] = 1e-4
 
 
 @dataclass(frozen=True)
 class Ranks(Group):
-    """MPI ranks that share a system."""
+    """MPI ranks that share a system.
 
-    comm: Annotated[
-        Any,
-        Parameter(
-            "Communicator of mpi4py, for instance ``MPI.COMM_WORLD``. Each rank uses the GPU of "
-            "its rank on the machine, or its part of the cores."
-        ),
-    ]
-    timeout: Annotated[
-        float | None,
-        Parameter(
-            "Time in seconds after which a silent rank is an error (default the environment "
-            "variable MANYMOVE_TIMEOUT, or 60). Time for which the job is suspended does not "
-            "count.",
-            arguments.positive_and_finite,
-        ),
-    ] = None
+    Args:
+        comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``. Each rank uses the GPU of its
+            rank on the machine, or its part of the cores.
+        timeout: time in seconds after which a silent rank is an error (default the environment
+            variable MANYMOVE_TIMEOUT, or 60). Time for which the job is suspended does not count.
+    """
+
+    comm: Any
+    timeout: Annotated[float | None, arguments.positive_and_finite] = None
 
 
 # ---- ions ----------------------------------------------------------------------------------------
@@ -430,15 +356,15 @@ def _indices(name: str, value: Any) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Ions(Group):
-    """Species of ions, and the species of each ion."""
+    """Species of ions, and the species of each ion.
 
-    types: Annotated[
-        np.ndarray, Parameter("Index of the species of each ion, integers (N,).", _indices)
-    ]
-    species: Annotated[
-        Sequence[Species],
-        Parameter("Species of ions; the system must be neutral.", lambda name, value: tuple(value)),
-    ]
+    Args:
+        types: index of the species of each ion, integers (N,).
+        species: species of ions; the system must be neutral.
+    """
+
+    types: Annotated[np.ndarray, _indices]
+    species: Annotated[Sequence[Species], lambda name, value: tuple(value)]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -452,9 +378,13 @@ class Ions(Group):
 
 @dataclass(frozen=True)
 class Sphere(Group):
-    """A spherical cell around the origin, whose hard wall keeps all centers inside."""
+    """A spherical cell around the origin, whose hard wall keeps all centers inside.
 
-    radius: Annotated[float, Parameter("Radius of the cell in angstrom.", arguments.positive)]
+    Args:
+        radius: radius of the cell in angstrom.
+    """
+
+    radius: Annotated[float, arguments.positive]
 
 
 @dataclass(frozen=True, eq=False)
@@ -464,57 +394,44 @@ class Ewald(Group):
     The pair potential is exact to 1e-10 / L ("mixed": 2e-6 / L) for the longest edge L, which may
     be twice as long as the shortest. A trial move takes several times as long as with nearest
     images, and longer in other boxes than in a cube (docs/theory/coulomb.md, section 7).
+
+    Args:
+        surrounding: medium around the images: "conductor" (also known as tin foil) or "vacuum", in
+            which the dipole moment M of the ions has the energy 2 pi l_B M^2 / (3 V) with unwrapped
+            coordinates.
+        images: image flags of the ions in a vacuum: the number of boxes that each ion has crossed
+            along each axis, integers (N, 3) (default 0).
     """
 
-    surrounding: Annotated[
-        str,
-        Parameter(
-            'Medium around the images: "conductor" (also known as tin foil) or "vacuum", in which '
-            "the dipole moment M of the ions has the energy 2 pi l_B M^2 / (3 V) with unwrapped "
-            "coordinates.",
-            one_of(*SURROUNDINGS),
-        ),
-    ] = SURROUNDINGS[0]
-    images: Annotated[
-        Any,
-        Parameter(
-            "Image flags of the ions in a vacuum: the number of boxes that each ion has crossed "
-            "along each axis, integers (N, 3) (default 0)."
-        ),
-    ] = None
+    surrounding: Annotated[str, one_of(*SURROUNDINGS)] = SURROUNDINGS[0]
+    images: Any = None
 
 
 @dataclass(frozen=True)
 class Displacements(Group):
-    """Trial displacements of two sizes, between which each trial move chooses at random."""
+    """Trial displacements of two sizes, between which each trial move chooses at random.
 
-    short: Annotated[
-        float, Parameter("Maximum displacement of short moves in angstrom.", arguments.positive)
-    ]
-    short_fraction: Annotated[
-        float, Parameter("Share of short moves among the trial moves.", arguments.number)
-    ]
-    long: Annotated[
-        float | None,
-        Parameter(
-            "Maximum displacement of the other moves in angstrom (default radius / 3 or L / 6).",
-            arguments.positive,
-        ),
-    ] = None
+    Args:
+        short: maximum displacement of short moves in angstrom.
+        short_fraction: share of short moves among the trial moves.
+        long: maximum displacement of the other moves in angstrom (default radius / 3 or L / 6).
+    """
+
+    short: Annotated[float, arguments.positive]
+    short_fraction: Annotated[float, arguments.number]
+    long: Annotated[float | None, arguments.positive] = None
 
 
 @dataclass(frozen=True)
 class Brush(Group):
-    """The method "brush" with a number of GPU threads."""
+    """The method "brush" with a number of GPU threads.
 
-    threads_per_particle: Annotated[
-        int,
-        Parameter(
-            "Number of GPU threads per trial, eta: 1, 2, 4, 8 or 16 (Table 1; the default of the "
-            "method follows from N).",
-            arguments.count,
-        ),
-    ]
+    Args:
+        threads_per_particle: number of GPU threads per trial, eta: 1, 2, 4, 8 or 16 (Table 1; the
+            default of the method follows from N).
+    """
+
+    threads_per_particle: Annotated[int, arguments.count]
 
 
 # ---- dissipative particles -----------------------------------------------------------------------
@@ -522,18 +439,19 @@ class Brush(Group):
 
 @dataclass(frozen=True)
 class Forces(Group):
-    """Forces of dissipative particles in LAMMPS' lj units."""
+    """Forces of dissipative particles in LAMMPS' lj units.
 
-    a: Annotated[float, Parameter("Maximum repulsion a, a force in reduced units (Eq. 3).")] = 25.0
-    gamma: Annotated[
-        float, Parameter("Friction coefficient, a force divided by a velocity (Eq. 4).")
-    ] = 4.5
-    cutoff: Annotated[
-        float, Parameter("Cutoff radius in reduced units, the range r_c of the forces.")
-    ] = 1.0
-    weight_exponent: Annotated[float, Parameter("Exponent s of the weight functions (Eq. 8).")] = (
-        1.0
-    )
+    Args:
+        a: maximum repulsion a, a force in reduced units (Eq. 3).
+        gamma: friction coefficient, a force divided by a velocity (Eq. 4).
+        cutoff: cutoff radius in reduced units, the range r_c of the forces.
+        weight_exponent: exponent s of the weight functions (Eq. 8).
+    """
+
+    a: float = 25.0
+    gamma: float = 4.5
+    cutoff: float = 1.0
+    weight_exponent: float = 1.0
 
 
 # ---- adsorbates ----------------------------------------------------------------------------------
@@ -541,212 +459,135 @@ class Forces(Group):
 
 @dataclass(frozen=True)
 class Supercell(Group):
-    """A framework with a number of unit cells along each axis."""
+    """A framework with a number of unit cells along each axis.
 
-    framework: Annotated[
-        Any, Parameter("Framework, as for the class: a name, a path or a `Framework`.")
-    ]
-    cells: Annotated[tuple[int, int, int], Parameter("Number of unit cells along each axis.")]
+    Args:
+        framework: framework, as for the class: a name, a path or a `Framework`.
+        cells: number of unit cells along each axis.
+    """
+
+    framework: Any
+    cells: tuple[int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
 class Molecules(Group):
-    """Numbers of molecules, and the start of closed systems from given positions."""
+    """Numbers of molecules, and the start of closed systems from given positions.
 
-    number: Annotated[
-        int | Sequence[int],
-        Parameter(
-            "Number of molecules of each species in a system, one number per species. With a "
-            "fugacity these are the initial numbers."
-        ),
-    ]
-    capacity: Annotated[
-        int | Sequence[int] | None,
-        Parameter(
-            "Initial number of molecules for which an open system has memory, one number per "
-            "species (default an estimate from the volume of the pores). It grows when a system "
-            "needs more, and does not influence the trajectory."
-        ),
-    ] = None
-    positions: Annotated[
-        Any,
-        Parameter(
-            "Initial positions in angstrom, float64 (systems, molecules, 3), species by species, "
-            "in [0, L) (default random positions)."
-        ),
-    ] = None
-    orientations: Annotated[
-        Any,
-        Parameter(
-            "Initial orientations of rigid molecules as unit quaternions (w, x, y, z), float64 "
-            "(systems, molecules, 4) (default not rotated, if positions are given)."
-        ),
-    ] = None
+    Args:
+        number: number of molecules of each species in a system, one number per species. With a
+            fugacity these are the initial numbers.
+        capacity: initial number of molecules for which an open system has memory, one number per
+            species (default an estimate from the volume of the pores). It grows when a system needs
+            more, and does not influence the trajectory.
+        positions: initial positions in angstrom, float64 (systems, molecules, 3), species by
+            species, in [0, L) (default random positions).
+        orientations: initial orientations of rigid molecules as unit quaternions (w, x, y, z),
+            float64 (systems, molecules, 4) (default not rotated, if positions are given).
+    """
+
+    number: int | Sequence[int]
+    capacity: int | Sequence[int] | None = None
+    positions: Any = None
+    orientations: Any = None
 
 
 @dataclass(frozen=True)
 class EnergyGrid(Group):
-    """Grid of the energies of the framework, and the barrier around its pockets."""
+    """Grid of the energies of the framework, and the barrier around its pockets.
 
-    spacing: Annotated[
-        float | Sequence[float] | None,
-        Parameter(
-            "Maximum spacing of the grid in angstrom; one number, or one for each axis (default "
-            "0.2 for cubic and 0.08 for linear interpolation)."
-        ),
-    ] = None
-    interpolation: Annotated[
-        str,
-        Parameter(
-            'Interpolation on the grid: "cubic" (a tricubic spline of asinh(E / 8000 K)), or '
-            '"linear" as in the paper, which needs a far finer grid.',
-            one_of("linear", "cubic"),
-        ),
-    ] = "cubic"
-    barrier: Annotated[
-        float | str | None,
-        Parameter(
-            "Energy barrier in kelvin. Regions that molecules can leave only over higher framework "
-            "energies are blocked for all methods, and molecules start below the barrier (default "
-            '"auto", 20 T). With None no region is blocked.'
-        ),
-    ] = "auto"
+    Args:
+        spacing: maximum spacing of the grid in angstrom; one number, or one for each axis (default
+            0.2 for cubic and 0.08 for linear interpolation).
+        interpolation: interpolation on the grid: "cubic" (a tricubic spline of asinh(E / 8000 K)),
+            or "linear" as in the paper, which needs a far finer grid.
+        barrier: energy barrier in kelvin. Regions that molecules can leave only over higher
+            framework energies are blocked for all methods, and molecules start below the barrier
+            (default "auto", 20 T). With None no region is blocked.
+    """
+
+    spacing: float | Sequence[float] | None = None
+    interpolation: Annotated[str, one_of("linear", "cubic")] = "cubic"
+    barrier: float | str | None = "auto"
 
 
 @dataclass(frozen=True, eq=False)
 class Interactions(Group):
-    """Interactions of molecules with each other and with the framework."""
+    """Interactions of molecules with each other and with the framework.
 
-    cutoff: Annotated[
-        float,
-        Parameter(
-            "Cutoff radius of all potentials between sites in angstrom.",
-            arguments.positive_and_finite,
-        ),
-    ] = 12.0
-    force_field: Annotated[
-        Any,
-        Parameter(
-            "A `ForceField`, or the path of one of RASPA's, see `ForceField.read` (default mixing "
-            "by the Lorentz-Berthelot rules, and potentials that are shifted to zero at the "
-            "cutoff, Eq. 1)."
-        ),
-    ] = None
-    cross: Annotated[
-        Mapping[tuple[str, str], tuple[float, float]] | None,
-        Parameter(
-            "{(name, name): (epsilon, sigma)} for pairs of adsorbates, or of labels of the sites "
-            "of molecules, in kelvin and angstrom (default the mixing rule)."
-        ),
-    ] = None
-    ewald: Annotated[
-        tuple[float, float] | None,
-        Parameter(
-            "(alpha, k_max) of Ewald's sum of the molecules in 1/angstrom: the damping of the "
-            "real-space part, and the largest wave number (default (3.2, 20.5) / cutoff, which "
-            "neglects 6e-6 of the energy of two charges at the cutoff)."
-        ),
-    ] = None
-    framework_charges: Annotated[
-        Any,
-        Parameter(
-            "Charges of the framework: {label: charge}, the path of a text file with a label and "
-            'its charge on each line, or "cif" (default those of the force field, or of the CIF '
-            "file)."
-        ),
-    ] = None
-    grid: Annotated[
-        EnergyGrid | None,
-        Parameter("Grid of framework energies (default EnergyGrid()).", group(EnergyGrid)),
-    ] = None
-    precision: Annotated[
-        str,
-        Parameter(
-            '"mixed" (float32 energies, float64 sums) or "double".',
-            one_of(*arguments.PRECISIONS),
-        ),
-    ] = "mixed"
+    Args:
+        cutoff: cutoff radius of all potentials between sites in angstrom.
+        force_field: a `ForceField`, or the path of one of RASPA's, see `ForceField.read` (default
+            mixing by the Lorentz-Berthelot rules, and potentials that are shifted to zero at the
+            cutoff, Eq. 1).
+        cross: {(name, name): (epsilon, sigma)} for pairs of adsorbates, or of labels of the sites
+            of molecules, in kelvin and angstrom (default the mixing rule).
+        ewald: (alpha, k_max) of Ewald's sum of the molecules in 1/angstrom: the damping of the
+            real-space part, and the largest wave number (default (3.2, 20.5) / cutoff, which
+            neglects 6e-6 of the energy of two charges at the cutoff).
+        framework_charges: charges of the framework: {label: charge}, the path of a text file with a
+            label and its charge on each line, or "cif" (default those of the force field, or of the
+            CIF file).
+        grid: grid of framework energies (default EnergyGrid()).
+        precision: "mixed" (float32 energies, float64 sums) or "double".
+    """
+
+    cutoff: Annotated[float, arguments.positive_and_finite] = 12.0
+    force_field: Any = None
+    cross: Mapping[tuple[str, str], tuple[float, float]] | None = None
+    ewald: tuple[float, float] | None = None
+    framework_charges: Any = None
+    grid: Annotated[EnergyGrid | None, group(EnergyGrid)] = None
+    precision: Annotated[str, one_of(*arguments.PRECISIONS)] = "mixed"
 
 
 @dataclass(frozen=True)
 class Steps(Group):
-    """Steps of adsorbates: the method, and the moves among which each step chooses."""
+    """Steps of adsorbates: the method, and the moves among which each step chooses.
 
-    method: Annotated[str, Parameter("Method of the steps, as for the class.")] = "mdp"
-    proposals: Annotated[
-        int | None,
-        Parameter(
-            'Number of states per step of the methods "mup" and "mdp", N_prop, including the old '
-            "state; a power of two from 32 to 512 (default 64).",
-            arguments.count,
-        ),
-    ] = None
-    max_displacement: Annotated[
-        float | None,
-        Parameter(
-            "Maximum trial displacement along each axis in angstrom. Rotations are so large that "
-            "they move the outermost site about as far (default 0.65, which `equilibrate` adapts "
-            "for methods with one proposal).",
-            arguments.positive,
-        ),
-    ] = None
-    exchange: Annotated[
-        float,
-        Parameter("Share of insertions and deletions among the steps of an open system."),
-    ] = 0.5
-    reinsertion: Annotated[
-        float,
-        Parameter(
-            "Share of reinsertions among the steps, which move a molecule to a trial anywhere in "
-            'the box (methods "metropolis" and "plj").'
-        ),
-    ] = 0.0
-    identity_change: Annotated[
-        float,
-        Parameter(
-            "Share of identity changes among the steps of an open system of several species, in "
-            "which a molecule becomes one of another species."
-        ),
-    ] = 0.0
-    regrowth: Annotated[
-        float | None,
-        Parameter(
-            "Share of partial regrowths of chains among the steps, in which one end of a molecule, "
-            "up to the middle bead, grows again (default 0.2 for chains)."
-        ),
-    ] = None
-    trial_positions: Annotated[
-        int,
-        Parameter(
-            "Number of positions of the center that an insertion tries. A deletion considers "
-            "equally many, and a reinsertion equally many besides the present one. One of the "
-            "trials is chosen by its Rosenbluth weight (configurational bias); more trials "
-            "increase the share of accepted insertions, see `docs/theory/open_systems.md`."
-        ),
-    ] = 1
-    trial_orientations: Annotated[
-        int,
-        Parameter(
-            "Number of orientations that are tried at each position. (trial_positions + 1) times "
-            "trial_orientations must be at most 1024. Molecules of one site have one orientation. "
-            "For chains it is the number of trials of each bead after the first one; the product "
-            "is not limited, and 8 to 32 are recommended for both."
-        ),
-    ] = 1
+    Args:
+        method: method of the steps, as for the class.
+        proposals: number of states per step of the methods "mup" and "mdp", N_prop, including the
+            old state; a power of two from 32 to 512 (default 64).
+        max_displacement: maximum trial displacement along each axis in angstrom. Rotations are so
+            large that they move the outermost site about as far (default 0.65, which `equilibrate`
+            adapts for methods with one proposal).
+        exchange: share of insertions and deletions among the steps of an open system.
+        reinsertion: share of reinsertions among the steps, which move a molecule to a trial
+            anywhere in the box (methods "metropolis" and "plj").
+        identity_change: share of identity changes among the steps of an open system of several
+            species, in which a molecule becomes one of another species.
+        regrowth: share of partial regrowths of chains among the steps, in which one end of a
+            molecule, up to the middle bead, grows again (default 0.2 for chains).
+        trial_positions: number of positions of the center that an insertion tries. A deletion
+            considers equally many, and a reinsertion equally many besides the present one. One of
+            the trials is chosen by its Rosenbluth weight (configurational bias); more trials
+            increase the share of accepted insertions, see `docs/theory/open_systems.md`.
+        trial_orientations: number of orientations that are tried at each position. (trial_positions
+            + 1) times trial_orientations must be at most 1024. Molecules of one site have one
+            orientation. For chains it is the number of trials of each bead after the first one; the
+            product is not limited, and 8 to 32 are recommended for both.
+    """
+
+    method: str = "mdp"
+    proposals: Annotated[int | None, arguments.count] = None
+    max_displacement: Annotated[float | None, arguments.positive] = None
+    exchange: float = 0.5
+    reinsertion: float = 0.0
+    identity_change: float = 0.0
+    regrowth: float | None = None
+    trial_positions: int = 1
+    trial_orientations: int = 1
 
 
 @dataclass(frozen=True)
 class ProfileAxis(Group):
-    """Direction and bins of the profile of the probability P."""
+    """Direction and bins of the profile of the probability P.
 
-    direction: Annotated[
-        str | tuple[int, int, int],
-        Parameter('Direction of the profile: "x", "y", "z" or Miller indices (h, k, l).'),
-    ]
-    bins: Annotated[
-        int,
-        Parameter(
-            "Number of bins of the profile in one unit cell (a period).",
-            partial(arguments.count, most=1024),
-        ),
-    ] = 100
+    Args:
+        direction: direction of the profile: "x", "y", "z" or Miller indices (h, k, l).
+        bins: number of bins of the profile in one unit cell (a period).
+    """
+
+    direction: str | tuple[int, int, int]
+    bins: Annotated[int, partial(arguments.count, most=1024)] = 100

@@ -197,8 +197,8 @@ class Simulation(CheckedAttributes, ABC):
 
         The checkpoint contains everything that the trajectory depends on, the averages of
         adsorbates, the pair correlations of ions and the records of a DPD fluid. It does not
-        contain pressure records and `energies`. Ranks that share a system write the same file as a
-        single rank, and any number of ranks can continue from it.
+        contain records of the pressure and of the energy. Ranks that share a system write the same
+        file as a single rank, and any number of ranks can continue from it.
 
         Args:
             path: path of the file.

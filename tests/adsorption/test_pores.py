@@ -32,7 +32,7 @@ from manymove.analysis.notation import Estimate
 
 
 def test_helium_fills_an_empty_box():
-    fraction = helium_void_fraction(None, box=(30, 30, 30), insertions=10, device="cpu")
+    fraction = helium_void_fraction((30, 30, 30), insertions=10, device="cpu")
     assert fraction == Estimate(1.0, 0.0)
 
 

@@ -102,7 +102,8 @@ def test_a_parameter_of_a_class_has_one_sentence():
         for name, parameter in group.declared.items():
             flag = f"--{prefix}{name.replace('_', '-')}"
             if flag in found and name not in ("cutoff", "method", "max_displacement"):
-                assert found[flag].startswith(parameter.text.rstrip(".").partition(" (default")[0])
+                sentence = parameter.text.rstrip(".").partition(". ")[0]
+                assert found[flag].startswith(sentence.partition(" (default")[0])
 
 
 def noun(text):

@@ -77,7 +77,7 @@ def test_three_ions_have_the_mean_energy_of_direct_sampling(device):
     ions.run(200)
     sweeps = 60_000 if device == "cpu" else 20_000
     ions.run(sweeps)
-    blocks = np.array_split(ions.energies[200:], 40)
+    blocks = np.array_split(ions.energy_records[200:], 40)
     means = np.array([b.mean() for b in blocks])
     error = math.hypot(means.std(ddof=1) / math.sqrt(len(means)), exact_error)
     assert abs(means.mean() - exact) < 5 * error
@@ -198,7 +198,7 @@ def test_energies_are_those_after_each_sweep(device):
     for _ in range(4):
         ions.run(1)
         expected.append(ions.core.energy())
-    assert ions.energies == pytest.approx(expected, rel=1e-12)
+    assert ions.energy_records == pytest.approx(expected, rel=1e-12)
 
 
 def test_energies_begin_anew_where_they_are_forgotten(device):
@@ -207,7 +207,7 @@ def test_energies_begin_anew_where_they_are_forgotten(device):
     ions.forget_energies()
     ions.run(2)
     same.run(5)
-    assert np.array_equal(ions.energies, same.energies[3:])
+    assert np.array_equal(ions.energy_records, same.energy_records[3:])
 
 
 def test_no_energy_of_a_long_run_is_lost():
@@ -218,9 +218,9 @@ def test_no_energy_of_a_long_run_is_lost():
         box=Sphere(20.0), seed=1, device="cpu", threads=1,
     )  # fmt: skip
     ions.run(3)
-    first = ions.energies
+    first = ions.energy_records
     ions.run(1 << 20)
-    energies = ions.energies
+    energies = ions.energy_records
     assert energies.size == ions.sweeps
     assert energies[:3] == pytest.approx(first, rel=1e-12)
     assert energies[-1] == pytest.approx(ions.energy, rel=1e-12)
@@ -287,7 +287,7 @@ def test_weak_coupling_follows_debye_hueckel():
     system.sample_pair_correlations(2, bin_width=1.0, farthest=edge / 2)
     system.run(800)
     theory = -kappa * bjerrum / 2 / (1 + kappa * diameter)
-    assert system.energies[40:].mean() / ions == pytest.approx(theory, rel=0.05)
+    assert system.energy_records[40:].mean() / ions == pytest.approx(theory, rel=0.05)
     g = system.pair_correlations
     like = (g.of(0, 0) + g.of(1, 1)) / 2
     difference = g.of(0, 1) - like
@@ -308,7 +308,7 @@ def test_restricted_primitive_model_has_the_energy_of_hypernetted_chains(concent
     edge = (384 / salt.density_at(concentration)) ** (1 / 3)
     ions = Electrolyte.random(salt, box=3 * (edge,), bjerrum_length=7.1432, seed=1, device="cpu")
     ions.run(600)
-    means = ions.energies[100:].reshape(20, 25).mean(axis=1) / ions.N
+    means = ions.energy_records[100:].reshape(20, 25).mean(axis=1) / ions.N
     own = means.std(ddof=1) / math.sqrt(len(means))
     assert own < 0.005 * abs(expected)
     assert 1.01 * expected - 5 * own < means.mean() < expected + 5 * own

@@ -17,7 +17,7 @@ LEVELS = runnable_simd_levels()
 
 
 def random(N, packing_fraction, aspect_ratio=1.0):
-    return random_packing(N, packing_fraction, seed=1, aspect_ratio=aspect_ratio)
+    return random_packing(N, packing_fraction, seed=1, aspect_ratios=(1.0, aspect_ratio))
 
 
 CONFIGURATIONS = {

@@ -207,7 +207,7 @@ def test_the_pressure_of_an_equation_of_state_returns_its_density_and_compressib
     spheres.run(100_000)
     trials, accepted = np.array(spheres.core.volume_counters) - before
     assert 0.2 < accepted / trials < 0.45  # 0.3 is wanted
-    found = spheres.mean_packing_fraction
+    found = spheres.packing_fraction_average
     assert abs(found.value - phi) < 5 * found.error + 2e-3
     assert found.error < 2e-3
     slope = (pressure(phi + h) - pressure(phi - h)) / (2 * h)
@@ -223,7 +223,7 @@ def test_constant_pressure_returns_the_density_of_constant_volume(device):
     disks.run(2000)
     disks.sample_pressure(every=4, record=400)
     disks.run(30_000)
-    pressure = disks.pressure
+    pressure = disks.pressure_average
     at_pressure = HardDisks.random(
         96, 0.47, diameter=diameters, seed=9, device=device, pressure=pressure.value
     )
@@ -231,7 +231,7 @@ def test_constant_pressure_returns_the_density_of_constant_volume(device):
     at_pressure.tune_volume(2000)
     at_pressure.sample_volume(400)
     at_pressure.run(80_000)
-    found = at_pressure.mean_packing_fraction
+    found = at_pressure.packing_fraction_average
     h = 1e-3
     high, low = (mixture_pressure(0.5 + sign * h, diameters, 2) for sign in (1, -1))
     error = math.hypot(found.error, pressure.error / ((high - low) / (2 * h)))
@@ -350,7 +350,7 @@ def test_edges_apart_have_the_density_of_edges_together(device):
         spheres.tune_volume(1000)
         spheres.sample_volume(100)
         spheres.run(15_000)
-        found.append(spheres.mean_packing_fraction)
+        found.append(spheres.packing_fraction_average)
     error = math.hypot(*(one.error for one in found))
     assert abs(found[0].value - found[1].value) < 5 * error
     assert error < 6e-3

@@ -148,7 +148,7 @@ def test_energies_are_of_one_kind(make):
 def test_the_average_energy_of_ions_is_over_the_sweeps_and_its_error_by_blocking():
     one = ions()
     one.run(300)
-    energies = one.energies
+    energies = one.energy_records
     error, _ = blocking_error(energies)
     assert one.energy_average == Estimate(energies.mean(), error)
     one.forget_energies()
@@ -261,9 +261,9 @@ def test_coordinates_from_0_to_the_edge_are_refused_with_the_remedy(make, box, s
 
 
 def test_random_disks_are_a_random_packing():
-    positions, box = random_packing(64, 0.6, seed=3, diameter=0.5, aspect_ratio=2.0)
+    positions, box = random_packing(64, 0.6, seed=3, diameter=0.5, aspect_ratios=(1.0, 2.0))
     settings = {"max_displacement": 0.05, "device": "cpu", "threads": 1}
-    one = HardDisks.random(64, 0.6, seed=3, diameter=0.5, aspect_ratio=2.0, **settings)
+    one = HardDisks.random(64, 0.6, seed=3, diameter=0.5, aspect_ratios=(1.0, 2.0), **settings)
     assert (one.box, one.diameter, one.seed) == (box, 0.5, 3)
     assert one.packing_fraction == pytest.approx(0.6, rel=1e-12)
     assert one.state_hash == HardDisks(positions, box, 0.5, seed=3, **settings).state_hash
@@ -275,10 +275,8 @@ def test_random_adsorbates_are_those_without_positions():
         Adsorption.random(**of_adsorption(framework=CELL, molecules=2, **options)).state_hash
         == Adsorption(**of_adsorption(framework=CELL, molecules=2, **options)).state_hash
     )
-    with pytest.raises(TypeError, match="positions"):
-        Adsorption.random(
-            **of_adsorption(framework=CELL, molecules=2, positions=np.zeros((8, 2, 3)), **options)
-        )
+    with pytest.raises(TypeError, match="positions"):  # the former name
+        Adsorption.random(CELL, 2, positions=np.zeros((8, 2, 3)), seed=1)
 
 
 # ---- autocorrelation -----------------------------------------------------------------------------

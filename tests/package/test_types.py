@@ -21,11 +21,11 @@ from pathlib import Path
 import manymove
 from manymove import (
     METHANE, Adsorbate, Adsorption, Brush, ConstantPressure, DPDFluid, Displacements, Electrolyte,
-    Estimate, Ewald, Forces, Framework, Grid, HardDisks, HardSpheres, IonOverlapError, Ions,
-    Mixture, OverlapError, PairCorrelations, PressureEstimate, Profile, RankLost, Ranks, Salt,
-    Species, Sphere, Start, Swaps, Tuning, bcc_packing, fcc_packing, hcp_packing,
-    hexagonal_packing, random_packing, random_sphere_packing, read_framework, replicate,
-    square_packing,
+    EnergyGrid, Estimate, Ewald, Forces, Framework, Grid, HardDisks, HardSpheres, Interactions,
+    IonOverlapError, Ions, Mixture, Molecules, OverlapError, PairCorrelations, PressureEstimate,
+    Profile, ProfileAxis, RankLost, Ranks, Salt, Species, Sphere, Start, Steps, Supercell, Swaps,
+    Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing, random_packing,
+    random_sphere_packing, read_framework, replicate, square_packing,
 )
 from manymove.analysis import autocorrelation_time, charge_density
 from manymove.io import Frame, TrajectoryWriter, read_frame
@@ -44,7 +44,7 @@ def hard_disks(folder: Path) -> float:
     except (OverlapError, RankLost) as error:
         print(error)
     disks.sample_pressure(every=1)
-    pressure: PressureEstimate = disks.pressure
+    pressure: PressureEstimate = disks.pressure_average
     tried: list[Tuning] = disks.tune(sweeps=100)
     box: tuple[float, float] = disks.box
     disks.save(folder / "disks.npz", keep_previous=True)
@@ -69,7 +69,7 @@ def hard_spheres(folder: Path) -> float:
     )
     spheres.sample_pressure(every=1)
     spheres.run(10, callback=lambda one: print(one.cycles), progress=True)
-    pressure: PressureEstimate = spheres.pressure
+    pressure: PressureEstimate = spheres.pressure_average
     contact: Estimate = spheres.contact_values[0, 1]
     tried: list[Tuning] = spheres.tune(sweeps=100)
     lx, _, _ = spheres.box
@@ -103,7 +103,7 @@ def electrolyte(folder: Path) -> float:
     Electrolyte.from_gsd(folder / "ions.gsd", seed=1, species=species)
     radius: float = ions.radius  # type: ignore[assignment]
     drift: float = ions.energy_drift()
-    tau = autocorrelation_time(ions.energies)
+    tau = autocorrelation_time(ions.energy_records)
     rho = charge_density(found.g, found.densities, found.valences)
     first = float(found.of(0, 1)[0]) + float(rho[0, 0])
     return float(average) + ions.energy + drift + radius + tau + first
@@ -112,7 +112,12 @@ def electrolyte(folder: Path) -> float:
 def adsorption(folder: Path) -> float:
     cell: Framework = read_framework("LTA")
     krypton = Adsorbate("krypton", epsilon=166.4, sigma=3.636, framework={"O": (109.6, 3.45)})
-    gas = Adsorption.random(cell, [4, 4], adsorbates=[METHANE, krypton], profile="z", seed=1)
+    gas = Adsorption.random(
+        Supercell(cell, (2, 2, 2)), [4, 4], adsorbates=[METHANE, krypton], seed=1,
+        profile=ProfileAxis("z", 50), method=Steps("plj", reinsertion=0.1),
+        interactions=Interactions(cutoff=10.0, grid=EnergyGrid(spacing=0.3)),
+    )
+    Adsorption(cell, Molecules(8, capacity=10), seed=1, profile="z", method="plj")
     gas.equilibrate(10, progress=True)
     gas.run(10)
     profile: Profile = gas.profile

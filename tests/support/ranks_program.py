@@ -32,7 +32,7 @@ CASES = {
 def trajectory(name: str, device: str, comm=None) -> dict:
     """What must not depend on the number of ranks, and psi_6, which may in its last digits."""
     N, packing_fraction, settings = CASES[name]
-    positions, box = random_packing(N, packing_fraction, seed=1, aspect_ratio=0.8)
+    positions, box = random_packing(N, packing_fraction, seed=1, aspect_ratios=(1.0, 0.8))
     if comm is not None and comm.rank > 0:
         positions = None
     settings = of_hard_particles(**{"seed": 1, **settings})

@@ -154,8 +154,8 @@ def starts(comm: Any, folder: Path) -> list[str]:
     mixture = {"types": np.arange(300) % 3, "contacts": TABLE}
     every = [
         HardSpheres.random(400, 0.2, aspect_ratios=(1, 1, 4), **where),
-        HardDisks.random(300, 0.3, aspect_ratio=2, **mixture, **where),
-        HardDisks.random(400, 0.3, aspect_ratio=2, **where),
+        HardDisks.random(300, 0.3, aspect_ratios=(1.0, 2), **mixture, **where),
+        HardDisks.random(400, 0.3, aspect_ratios=(1.0, 2), **where),
     ]
     for each in every:
         each.run_cycles(3)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ _AT_ONCE = 2**22  # distances computed together
 
 
 def helium_void_fraction(
-    framework: Framework | str | None,
+    framework: Framework | str | Sequence[float],
     force_field: ForceField | str | None = None,
     *,
     temperature: float = 298.15,
@@ -45,7 +45,7 @@ def helium_void_fraction(
     20 T are blocked, as for adsorbates.
 
     Args:
-        framework: as for `manymove.Adsorption`; None for an empty `box`, whose void fraction is 1.
+        framework: as for `manymove.Adsorption`; an empty box has the void fraction 1.
         force_field: Lennard-Jones parameters of the framework's atoms, which mix with those of
             helium.
         temperature: temperature in kelvin.
@@ -67,7 +67,7 @@ def helium_void_fraction(
     }  # fmt: skip
     probe = Adsorption(**arguments_of(given))
     found = probe.boltzmann_factor(insertions)
-    if framework is not None:
+    if probe.framework.elements:
         probe.run(STEPS_TO_PLACES)
         if (coarse := probe.coarse_grid()) is not None:
             raise ValueError(coarse)

@@ -47,16 +47,13 @@ from manymove.adsorption.rigid import settled
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
 from manymove.settings import (
-    Device,
     EnergyGrid,
     Interactions,
     Molecules,
-    Parameter,
     ProfileAxis,
     Seed,
     Steps,
     Supercell,
-    Threads,
     group,
 )
 from manymove.simulation import Callback, counter, of_engine, parameter
@@ -100,79 +97,53 @@ class Adsorption(Places, Equilibration):
 
     def __init__(
         self,
-        framework: Annotated[
-            str | os.PathLike[str] | Framework | Sequence[float] | Supercell,
-            Parameter(
-                '"MFI", "LTA", the path of a CIF file, a `Framework`, or a `Supercell`, which sets '
-                "the number of unit cells (default the fewest that make the box twice as wide as "
-                "the cutoff). Without a framework it is the box in angstrom: three edges, or six "
-                "numbers with the tilts b_x, c_x, c_y."
-            ),
-        ],
-        molecules: Annotated[
-            int | Sequence[int] | Molecules,
-            Parameter(
-                "Number of molecules of each species in a system, one number per species, or "
-                "`Molecules`. With a fugacity these are the initial numbers."
-            ),
-        ],
+        framework: str | os.PathLike[str] | Framework | Sequence[float] | Supercell,
+        molecules: int | Sequence[int] | Molecules,
         *,
         seed: Seed,
-        adsorbates: Annotated[
-            Species | PathLike | Sequence[Species | PathLike],
-            Parameter(
-                "Species of the molecules, one to four: an `Adsorbate`, which has its own "
-                "parameters for elements of the framework, or a `Molecule`, whose parameters "
-                "follow from the force field, or a `Chain`, which is flexible; also the name of a "
-                'shipped molecule ("CO2", "N2", "CH4", "C2H6", "H2O", "propane", "n-butane", '
-                '"n-pentane", "n-hexane") or the path of a file, see `read_molecule` (default '
-                "methane of one site). Chains need the "
-                'method "metropolis" or "plj", and can be mixed with other chains and with single '
-                "sites without charges."
-            ),
-        ] = METHANE,
-        temperature: Annotated[
-            float, Parameter("Temperature in kelvin.", arguments.positive_and_finite)
-        ] = 300.0,
-        fugacity: Annotated[
-            float | Sequence[float] | None,
-            Parameter(
-                "Fugacity of a gas in bar, one number per species, with which the systems exchange "
-                'molecules (methods "metropolis" and "plj"; default None: the number of molecules '
-                "is fixed)."
-            ),
-        ] = None,
-        interactions: Annotated[
-            Interactions | None,
-            Parameter(
-                "Cutoff, force field, charges and energy grid (default Interactions()).",
-                group(Interactions),
-            ),
-        ] = None,
-        method: Annotated[
-            str | Steps,
-            Parameter("Method of the steps (see above), or `Steps`.", group(Steps, alone=True)),
-        ] = "mdp",
-        systems: Annotated[
-            int | None,
-            Parameter(
-                'Number of independent systems (default 1024, and 16384 for "pmc"); '
-                "`filling_systems` of `manymove.adsorption.occupancy` returns the number that "
-                "fills a device.",
-                arguments.count,
-            ),
-        ] = None,
+        adsorbates: Species | PathLike | Sequence[Species | PathLike] = METHANE,
+        temperature: Annotated[float, arguments.positive_and_finite] = 300.0,
+        fugacity: float | Sequence[float] | None = None,
+        interactions: Annotated[Interactions | None, group(Interactions)] = None,
+        method: Annotated[str | Steps, group(Steps, alone=True)] = "mdp",
+        systems: Annotated[int | None, arguments.count] = None,
         profile: Annotated[
-            str | tuple[int, int, int] | ProfileAxis | None,
-            Parameter(
-                'Direction of the profile of the probability P: "x", "y", "z", Miller indices '
-                "(h, k, l), or a `ProfileAxis` (default no profile).",
-                group(ProfileAxis, alone=True),
-            ),
+            str | tuple[int, int, int] | ProfileAxis | None, group(ProfileAxis, alone=True)
         ] = None,
-        device: Device = "auto",
-        threads: Threads = None,
+        device: str = "auto",
+        threads: int | None = None,
     ) -> None:
+        """Create systems of molecules.
+
+        Args:
+            framework: "MFI", "LTA", the path of a CIF file, a `Framework`, or a `Supercell`, which
+                sets the number of unit cells (default the fewest that make the box twice as wide as
+                the cutoff). Without a framework it is the box in angstrom: three edges, or six
+                numbers with the tilts b_x, c_x, c_y.
+            molecules: number of molecules of each species in a system, one number per species, or
+                `Molecules`. With a fugacity these are the initial numbers.
+            seed: seed of the random number generator, an integer in [0, 2**64).
+            adsorbates: species of the molecules, one to four: an `Adsorbate`, which has its own
+                parameters for elements of the framework, or a `Molecule`, whose parameters follow
+                from the force field, or a `Chain`, which is flexible; also the name of a shipped
+                molecule ("CO2", "N2", "CH4", "C2H6", "H2O", "propane", "n-butane", "n-pentane",
+                "n-hexane") or the path of a file, see `read_molecule` (default methane of one
+                site). Chains need the method "metropolis" or "plj", and can be mixed with other
+                chains and with single sites without charges.
+            temperature: temperature in kelvin.
+            fugacity: fugacity of a gas in bar, one number per species, with which the systems
+                exchange molecules (methods "metropolis" and "plj"; default None: the number of
+                molecules is fixed).
+            interactions: cutoff, force field, charges and energy grid (default Interactions()).
+            method: method of the steps (see above), or `Steps`.
+            systems: number of independent systems (default 1024, and 16384 for "pmc");
+                `filling_systems` of `manymove.adsorption.occupancy` returns the number that fills a
+                device.
+            profile: direction of the profile of the probability P: "x", "y", "z", Miller indices
+                (h, k, l), or a `ProfileAxis` (default no profile).
+            device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
+            threads: number of threads of the CPU engine (default all cores).
+        """
         steps: Any = method if isinstance(method, Steps) else Steps(method)
         laws_of = interactions or Interactions()
         energy_grid = laws_of.grid or EnergyGrid()

@@ -111,10 +111,10 @@ class OptionsOf:
         signature = inspect.signature(self.group).parameters
         found = {}
         for name in self.names.split() or signature:
-            one, declared = signature[name], self.group.declared[name]
-            optional = one.default is one.empty
-            kind = declared.option or (one.annotation | None if optional else one.annotation)
-            default = None if optional else one.default
+            one = signature[name]
+            default, kind = (None if one.default is one.empty else one.default), one.annotation
+            several = next((k for k in get_args(kind) if get_origin(k) is tuple), kind)
+            kind = several | None if default is None else several
             found[self.prefix + name] = inspect.Parameter(
                 self.prefix + name, one.KEYWORD_ONLY, default=default, annotation=kind
             )

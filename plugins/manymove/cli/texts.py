@@ -10,8 +10,11 @@ from manymove.settings import Forces, Group, Steps, Swaps
 
 
 def _declared(group: type[Group], names: str, prefix: str = "") -> dict[str, str]:
-    """The sentences of parameters of a settings class."""
-    return {prefix + name: group.declared[name].text for name in names.split()}
+    """The first sentences of parameters of a settings class."""
+    texts = {name: group.declared[name].text for name in names.split()}
+    return {
+        prefix + name: f"{text.rstrip('.').partition('. ')[0]}." for name, text in texts.items()
+    }
 
 
 HELP = {

@@ -21,7 +21,7 @@ from manymove.analysis.pressure import blocking_error
 from manymove.dpd import model as fluid
 from manymove.dpd.engine import SEGMENT, Engine, Stopped
 from manymove.errors import ParameterError
-from manymove.settings import Forces, Parameter, Threads, group
+from manymove.settings import Forces, group
 from manymove.simulation import Callback, PathLike, Simulation, counter, parameter
 
 _ARRAYS = {"tags": np.int32} | dict.fromkeys(
@@ -61,56 +61,37 @@ class DPDFluid(Simulation):
 
     def __init__(
         self,
-        positions: Annotated[
-            Any,
-            Parameter(
-                "Positions of the particles, (N, 3), in [-L/2, L/2], as an array or a list; or an "
-                "integer N for random positions."
-            ),
-        ],
-        box: Annotated[
-            tuple[float, float, float],
-            Parameter(
-                "Edges (Lx, Ly, Lz), each at least twice the cutoff; the origin is at the center."
-            ),
-        ],
+        positions: Any,
+        box: tuple[float, float, float],
         *,
-        seed: Annotated[
-            int,
-            Parameter("Seed of the random number generator, an integer from 1 to 2**31 - 1."),
-        ],
-        forces: Annotated[
-            Forces | None,
-            Parameter("Forces of the particles, `Forces` (default Forces()).", group(Forces)),
-        ] = None,
-        temperature: Annotated[
-            float,
-            Parameter("Thermal energy kT of the random forces and of velocities that are drawn."),
-        ] = 1.0,
-        timestep: Annotated[float, Parameter("Length of a time step.", arguments.positive)] = 0.01,
-        velocities: Annotated[
-            Any,
-            Parameter(
-                "Velocities of the particles, (N, 3) (default drawn from the Maxwell distribution, "
-                "without motion of the center of mass)."
-            ),
-        ] = None,
-        record_every: Annotated[
-            int,
-            Parameter(
-                "Number of steps between two records of temperature, pressure and energy, which "
-                "take time on a GPU.",
-                arguments.count,
-            ),
-        ] = 10,
-        precision: Annotated[
-            str, Parameter('Floating-point precision, "mixed" or "double".')
-        ] = "mixed",
-        device: Annotated[
-            str, Parameter('Device: "auto" (a GPU if there is one), "cpu" or "cuda".')
-        ] = "auto",
-        threads: Threads = None,
+        seed: int,
+        forces: Annotated[Forces | None, group(Forces)] = None,
+        temperature: float = 1.0,
+        timestep: Annotated[float, arguments.positive] = 0.01,
+        velocities: Any = None,
+        record_every: Annotated[int, arguments.count] = 10,
+        precision: str = "mixed",
+        device: str = "auto",
+        threads: int | None = None,
     ) -> None:
+        """Create particles at positions.
+
+        Args:
+            positions: positions of the particles, (N, 3), in [-L/2, L/2], as an array or a list; or
+                an integer N for random positions.
+            box: edges (Lx, Ly, Lz), each at least twice the cutoff; the origin is at the center.
+            seed: seed of the random number generator, an integer from 1 to 2**31 - 1.
+            forces: forces of the particles, `Forces` (default Forces()).
+            temperature: thermal energy kT of the random forces and of velocities that are drawn.
+            timestep: length of a time step.
+            velocities: velocities of the particles, (N, 3) (default drawn from the Maxwell
+                distribution, without motion of the center of mass).
+            record_every: number of steps between two records of temperature, pressure and energy,
+                which take time on a GPU.
+            precision: floating-point precision, "mixed" or "double".
+            device: "auto" (a GPU if there is one), "cpu" or "cuda".
+            threads: number of threads of the CPU engine (default all cores).
+        """
         self._settle(device, threads)
         model = self._model(
             **asdict(forces or Forces()),

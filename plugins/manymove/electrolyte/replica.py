@@ -247,7 +247,7 @@ class Replica(replica.Replica):
 
     def _energies(self, engine: Electrolyte) -> np.ndarray:
         """Energies after each sweep, including those of the resumed runs."""
-        return np.concatenate((self._earlier, engine.energies))
+        return np.concatenate((self._earlier, engine.energy_records))
 
     def _write_records(self, engine: Electrolyte) -> None:
         self._replace_records(self._energies(engine), equilibrate=self._settings.equilibrate)

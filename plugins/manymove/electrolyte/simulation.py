@@ -27,10 +27,8 @@ from manymove.settings import (
     Displacements,
     Ewald,
     Ions,
-    Parameter,
     Seed,
     Sphere,
-    Threads,
     group,
     one_of,
 )
@@ -70,95 +68,61 @@ class Electrolyte(Sampling, MonteCarlo):
 
     def __init__(
         self,
-        positions: Annotated[
-            Any,
-            Parameter(
-                "Centers of the ions, (N, 3), in angstrom, in any order of species, with the "
-                "origin at the center; a list or an array as for `HardDisks`. They are rounded to "
-                "a grid of radius / 2**23 (or the longest edge / 2**24), on which differences are "
-                "exact."
-            ),
-        ],
-        box: Annotated[
-            tuple[float, float, float] | Sphere,
-            Parameter(
-                "Edges (Lx, Ly, Lz) in angstrom of a periodic box centered on the origin, or a "
-                "`Sphere`."
-            ),
-        ],
-        ions: Annotated[
-            Ions,
-            Parameter("Species of the ions and the species of each, `Ions`.", group(Ions)),
-        ],
+        positions: Any,
+        box: tuple[float, float, float] | Sphere,
+        ions: Annotated[Ions, group(Ions)],
         *,
         seed: Seed,
-        boundary: Annotated[
-            str | Ewald | None,
-            Parameter(
-                'Energy of a periodic box. With "nearest_image" (default) only the nearest image '
-                "of each ion interacts, therefore the box should be much longer than the screening "
-                'length. With "ewald" or an `Ewald` all images interact.'
-            ),
-        ] = None,
-        bjerrum_length: Annotated[
-            float,
-            Parameter(
-                "Bjerrum length l_B = beta e^2 / (4 pi epsilon) in angstrom (default that of water "
-                "at 300 K, 7.117).",
-                arguments.number,
-            ),
-        ] = WATER_300K,
-        max_displacement: Annotated[
-            float | Displacements | None,
-            Parameter(
-                "Maximum trial displacement along each axis, in angstrom, or `Displacements` of "
-                "two sizes; moves are uniform in a cube (default radius / 3 or L / 6, so that the "
-                "edge of the cube is a third of the size of the system, section 5.2)."
-            ),
-        ] = None,
-        method: Annotated[
-            str | Brush,
-            Parameter(
-                '"brush" (section 3 of the paper) computes all pairs; `Brush` sets its number of '
-                'GPU threads. "tree" makes the same decisions as the brush in double precision, '
-                "trial by trial, in a time that grows as N^1.5: it estimates the change of the "
-                "energy by a particle mesh whose error is bounded, and computes all pairs only for "
-                "trials that the bound leaves open (`direct_moves`; see docs/theory/coulomb.md, "
-                'section 8). It is for spherical cells and for Ewald\'s energy. "auto" chooses '
-                "between the two by the number of ions, with decisions of double precision (if "
-                '`precision` is "mixed", the brush). "reduction" (section 4 of the paper) and '
-                '"serial" (CPU only) are for comparison.'
-            ),
-        ] = "brush",
-        precision: Annotated[
-            str | None,
-            Parameter(
-                '"mixed" (float32 pair terms, exact sums) or "double" (default "mixed"; the tree '
-                "makes the decisions of double precision, which is its default and all that it "
-                "has).",
-                one_of(*arguments.PRECISIONS),
-            ),
-        ] = None,
-        first_sweep: Annotated[
-            int,
-            Parameter(
-                "Value of `sweeps` at the start. Random numbers belong to a seed and a sweep.",
-                arguments.uint64,
-            ),
-        ] = 0,
-        device: Annotated[
-            str,
-            Parameter(
-                'Device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>". With '
-                '"cuda:0,1" several GPUs of this machine share the chain (methods "brush" and '
-                '"tree"), which is the same. With the brush two GPUs are 1.9 times as fast as one '
-                "at a million ions, but not faster at 100,000. The GPUs must have peer access to "
-                "each other, and two processes should not have such chains on the same GPUs under "
-                "CUDA MPS."
-            ),
-        ] = "auto",
-        threads: Threads = None,
+        boundary: str | Ewald | None = None,
+        bjerrum_length: Annotated[float, arguments.number] = WATER_300K,
+        max_displacement: float | Displacements | None = None,
+        method: str | Brush = "brush",
+        precision: Annotated[str | None, one_of(*arguments.PRECISIONS)] = None,
+        first_sweep: Annotated[int, arguments.uint64] = 0,
+        device: str = "auto",
+        threads: int | None = None,
     ) -> None:
+        """Create ions at positions.
+
+        Args:
+            positions: centers of the ions, (N, 3), in angstrom, in any order of species, with the
+                origin at the center; a list or an array as for `HardDisks`. They are rounded to a
+                grid of radius / 2**23 (or the longest edge / 2**24), on which differences are
+                exact.
+            box: edges (Lx, Ly, Lz) in angstrom of a periodic box centered on the origin, or a
+                `Sphere`.
+            ions: species of the ions and the species of each, `Ions`.
+            seed: seed of the random number generator, an integer in [0, 2**64).
+            boundary: energy of a periodic box. With "nearest_image" (default) only the nearest
+                image of each ion interacts, therefore the box should be much longer than the
+                screening length. With "ewald" or an `Ewald` all images interact.
+            bjerrum_length: Bjerrum length l_B = beta e^2 / (4 pi epsilon) in angstrom (default that
+                of water at 300 K, 7.117).
+            max_displacement: maximum trial displacement along each axis, in angstrom, or
+                `Displacements` of two sizes; moves are uniform in a cube (default radius / 3 or L /
+                6, so that the edge of the cube is a third of the size of the system, section 5.2).
+            method: "brush" (section 3 of the paper) computes all pairs; `Brush` sets its number of
+                GPU threads. "tree" makes the same decisions as the brush in double precision, trial
+                by trial, in a time that grows as N^1.5: it estimates the change of the energy by a
+                particle mesh whose error is bounded, and computes all pairs only for trials that
+                the bound leaves open (`direct_moves`; see docs/theory/coulomb.md, section 8). It is
+                for spherical cells and for Ewald's energy. "auto" chooses between the two by the
+                number of ions, with decisions of double precision (if `precision` is "mixed", the
+                brush). "reduction" (section 4 of the paper) and "serial" (CPU only) are for
+                comparison.
+            precision: "mixed" (float32 pair terms, exact sums) or "double" (default "mixed"; the
+                tree makes the decisions of double precision, which is its default and all that it
+                has).
+            first_sweep: value of `sweeps` at the start. Random numbers belong to a seed and a
+                sweep.
+            device: device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>". With
+                "cuda:0,1" several GPUs of this machine share the chain (methods "brush" and
+                "tree"), which is the same. With the brush two GPUs are 1.9 times as fast as one at
+                a million ions, but not faster at 100,000. The GPUs must have peer access to each
+                other, and two processes should not have such chains on the same GPUs under CUDA
+                MPS.
+            threads: number of threads of the CPU engine (default all cores).
+        """
         sphere = isinstance(box, Sphere)
         ewald = Ewald() if boundary == "ewald" else boundary
         if sphere and boundary is not None:
@@ -405,7 +369,7 @@ class Electrolyte(Sampling, MonteCarlo):
     def set_positions(self, positions: Any, images: Any = None) -> None:
         """Set the positions of the ions.
 
-        Counters and random numbers continue, and `energies` are reset.
+        Counters and random numbers continue, and `energy_records` are reset.
 
         Args:
             positions: centers in angstrom, (N, 3), as for the class.
@@ -434,7 +398,7 @@ class Electrolyte(Sampling, MonteCarlo):
         return self._start_energy + self._engine.energy_change
 
     @property
-    def energies(self) -> np.ndarray:
+    def energy_records(self) -> np.ndarray:
         """Energy in kT after each sweep, float64 (K,), since this object was made or loaded, or
         since `forget_energies`."""
         return np.concatenate([np.empty(0), *self._energies]) + (
@@ -442,18 +406,18 @@ class Electrolyte(Sampling, MonteCarlo):
         )
 
     def forget_energies(self) -> None:
-        """Reset `energies` and their average, for example after the equilibration. The energies
-        take eight bytes per sweep."""
+        """Reset `energy_records` and their average, for example after the equilibration. The
+        energies take eight bytes per sweep."""
         self._energies = []
 
     @property
     def energy_average(self) -> Estimate:
-        """Mean of `energies` in kT, with its standard error by blocking.
+        """Mean of `energy_records` in kT, with its standard error by blocking.
 
         Raises:
             RuntimeError: there are no energies.
         """
-        energies = self.energies
+        energies = self.energy_records
         if not energies.size:
             raise RuntimeError("nothing measured yet: call run")
         return Estimate(float(energies.mean()), blocking_error(energies)[0])

@@ -168,7 +168,7 @@ class VolumeMoves:
         return self._volume_cycles - self._parameters["first_cycle"]
 
     @property
-    def mean_packing_fraction(self) -> PressureEstimate:
+    def packing_fraction_average(self) -> PressureEstimate:
         """Mean packing fraction with its standard error by blocking of the records.
 
         The volume relaxes over hundreds of sweeps. If the blocking error has not converged, or the
@@ -188,7 +188,7 @@ class VolumeMoves:
         """Isothermal compressibility rho kT kappa_T = N (<V^2> - <V>^2) / <V>^2 of the records,
         with its standard error. The error is the larger one of the blocking error and the error of
         a Gaussian volume with an exponential correlation. If it is a lower bound, a warning is
-        issued as by `mean_packing_fraction`.
+        issued as by `packing_fraction_average`.
 
         Raises:
             RuntimeError: no record is finished.

@@ -30,13 +30,10 @@ from manymove.hard_particles.swaps import SwapMoves
 from manymove.hard_particles.tuning import Tuning
 from manymove.settings import (
     ConstantPressure,
-    Device,
     Grid,
-    Parameter,
     Seed,
     Start,
     Swaps,
-    Threads,
     group,
 )
 from manymove.simulation import Callback, counter, parameter
@@ -57,78 +54,53 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
 
     def __init__(
         self,
-        positions: Annotated[
-            Any,
-            Parameter(
-                "Centers of the particles, (N, D), in [-L/2, L/2]: a float32 or float64 array, a "
-                "list of points, or an object with DLPack or ``__cuda_array_interface__``, which "
-                "is read after the work of the CUDA stream that it names. A C-contiguous float64 "
-                "array in host memory is not copied; arrays on a device must be C-contiguous."
-            ),
-        ],
-        box: Annotated[
-            tuple[float, ...],
-            Parameter(
-                "Edges, D numbers, at least three times the largest contact distance each; the "
-                "origin is at the center."
-            ),
-        ],
-        diameter: Annotated[
-            Any,
-            Parameter(
-                "Diameter d of equal particles in the unit of the positions; or the diameters of "
-                "the particles of a mixture, (N,), which are in contact at the mean of two; or a "
-                "`Mixture` of types, which gives partial contact values as well."
-            ),
-        ] = 1.0,
+        positions: Any,
+        box: tuple[float, ...],
+        diameter: Any = 1.0,
         *,
         seed: Seed,
-        max_displacement: Annotated[
-            float | None,
-            Parameter(
-                "Maximum trial displacement along each axis, in the unit of the positions; moves "
-                "are uniform in a square or a cube (default 0.16 d for equal disks at constant "
-                "area, otherwise 0.12 of the largest contact distance). Smaller values are faster "
-                "near freezing and in crystals. The value is rounded to eight significant bits.",
-                arguments.positive,
-            ),
-        ] = None,
+        max_displacement: Annotated[float | None, arguments.positive] = None,
         pressure: Annotated[
-            float | ConstantPressure | None,
-            Parameter(
-                "Imposed pressure P* = beta P d^D in D dimensions, or a `ConstantPressure`; then "
-                "the box changes between cycles (default constant volume).",
-                group(ConstantPressure, alone=True),
-            ),
+            float | ConstantPressure | None, group(ConstantPressure, alone=True)
         ] = None,
-        swaps: Annotated[
-            int | Swaps | None,
-            Parameter(
-                "Number of rounds of swap moves of the diameters of a mixture for each set of "
-                "cells, or a `Swaps` (default no swap moves).",
-                group(Swaps, alone=True),
-            ),
-        ] = None,
-        grid: Annotated[
-            Grid | None,
-            Parameter("Cells and trial moves in a cell, a `Grid`.", group(Grid)),
-        ] = None,
-        start: Annotated[
-            Start | None,
-            Parameter("First cycle and repair of overlaps, a `Start`.", group(Start)),
-        ] = None,
-        comm: Annotated[
-            Any,
-            Parameter(
-                "Communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, which share "
-                "the system in strips along y or slabs along z. The trajectory is that of one "
-                "rank, bit for bit. Only the `positions` of rank 0 are read; other ranks may pass "
-                "None (default one rank)."
-            ),
-        ] = None,
-        device: Device = "auto",
-        threads: Threads = None,
+        swaps: Annotated[int | Swaps | None, group(Swaps, alone=True)] = None,
+        grid: Annotated[Grid | None, group(Grid)] = None,
+        start: Annotated[Start | None, group(Start)] = None,
+        comm: Any = None,
+        device: str = "auto",
+        threads: int | None = None,
     ) -> None:
+        """Create particles at positions.
+
+        Args:
+            positions: centers of the particles, (N, D), in [-L/2, L/2]: a float32 or float64 array,
+                a list of points, or an object with DLPack or ``__cuda_array_interface__``, which is
+                read after the work of the CUDA stream that it names. A C-contiguous float64 array
+                in host memory is not copied; arrays on a device must be C-contiguous.
+            box: edges, D numbers, at least three times the largest contact distance each; the
+                origin is at the center.
+            diameter: diameter d of equal particles in the unit of the positions; or the diameters
+                of the particles of a mixture, (N,), which are in contact at the mean of two; or a
+                `Mixture` of types, which gives partial contact values as well.
+            seed: seed of the random number generator, an integer in [0, 2**64).
+            max_displacement: maximum trial displacement along each axis, in the unit of the
+                positions; moves are uniform in a square or a cube (default 0.16 d for equal disks
+                at constant area, otherwise 0.12 of the largest contact distance). Smaller values
+                are faster near freezing and in crystals. The value is rounded to eight significant
+                bits.
+            pressure: imposed pressure P* = beta P d^D in D dimensions, or a `ConstantPressure`;
+                then the box changes between cycles (default constant volume).
+            swaps: number of rounds of swap moves of the diameters of a mixture for each set of
+                cells, or a `Swaps` (default no swap moves).
+            grid: cells and trial moves in a cell, a `Grid`.
+            start: first cycle and repair of overlaps, a `Start`.
+            comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, which share
+                the system in strips along y or slabs along z. The trajectory is that of one rank,
+                bit for bit. Only the `positions` of rank 0 are read; other ranks may pass None
+                (default one rank).
+            device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
+            threads: number of threads of the CPU engine (default all cores).
+        """
         D, self._sizes = self._DIMENSIONS, sizes.read(diameter)
         grid, start = grid or Grid(), start or Start()
         self._parameters: dict[str, Any] = constant_pressure.read(
@@ -515,7 +487,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         return found.sum(axis=0) if self._sizes.contacts is None else found.copy()
 
     @property
-    def pressure(self) -> PressureEstimate:
+    def pressure_average(self) -> PressureEstimate:
         """Pressure P* = beta P d^D with its standard error by blocking of the records (section 4).
 
         At packing fractions of disks from 0.695 to 0.722 this error is too small for most runs. The

@@ -64,7 +64,7 @@ class HardDisks(HardParticles):
         *,
         seed: int,
         diameter: Any = 1.0,
-        aspect_ratio: float = 1.0,
+        aspect_ratios: tuple[float, float] = (1.0, 1.0),
         **options: Any,
     ) -> HardDisks:
         """Create disks at random positions without overlaps, which have to be equilibrated.
@@ -77,7 +77,7 @@ class HardDisks(HardParticles):
             packing_fraction: packing fraction N pi d^2 / (4 Lx Ly), up to 0.72.
             seed: seed of the positions and of the trajectory.
             diameter: sizes of the disks, as for the class.
-            aspect_ratio: aspect ratio Ly / Lx of the box.
+            aspect_ratios: ratios of the edges of the box.
             options: the other arguments of the class.
 
         Raises:
@@ -86,11 +86,10 @@ class HardDisks(HardParticles):
         """
         given = sizes.read(diameter)
         if given.mixed:
-            shape = (1.0, aspect_ratio)
-            return cls._grown(N, packing_fraction, given, shape, seed, options)
+            return cls._grown(N, packing_fraction, given, aspect_ratios, seed, options)
         positions, box = cls._on_first(
             lambda: random_packing(
-                N, packing_fraction, seed=seed, diameter=diameter, aspect_ratio=aspect_ratio
+                N, packing_fraction, seed=seed, diameter=diameter, aspect_ratios=aspect_ratios
             ),
             options,
         )
