@@ -21,7 +21,7 @@ from manymove.adsorption.averages import MULTIPLE
 from manymove.adsorption.chains import SHIPPED_CHAINS, shipped_chain
 from manymove.adsorption.force_field import TRAPPE_ZEO
 from manymove.adsorption.frameworks import read_framework
-from manymove.adsorption.input import METHODS
+from manymove.adsorption.input import METHODS, arguments_of
 from manymove.adsorption.molecules import SHIPPED_MOLECULES
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.simulation import Adsorption
@@ -265,17 +265,17 @@ def _timed(
     equilibrate: int,
     settings: dict[str, Any],
 ) -> Timed:
-    a = Adsorption(
-        framework,
-        molecules,
-        method=method,
-        proposals=proposals,
-        systems=systems
+    own = {
+        "framework": framework,
+        "molecules": molecules,
+        "method": method,
+        "proposals": proposals,
+        "systems": systems
         or filling_systems(method, molecules, device, settings["precision"], threads),
-        device=device,
-        threads=1 if method == "metropolis" else threads,
-        **settings,
-    )
+        "device": device,
+        "threads": 1 if method == "metropolis" else threads,
+    }
+    a = Adsorption(**arguments_of({**own, **settings}))
     a.equilibrate(equilibrate)
 
     def run(steps: int) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from manymove.hard_particles.particles import HardParticles
 from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
 from manymove.jobs.report import too_short
+from manymove.settings import Grid
 
 if TYPE_CHECKING:
     import hoomd
@@ -54,7 +55,7 @@ def melted_engines(
             positions,
             box,
             max_displacement=max_displacement,
-            moves_per_cell=moves_per_cell,
+            grid=Grid(moves_per_cell),
             seed=seed,
             device=device,
             threads=count,
@@ -79,15 +80,15 @@ def melted_mixture(
     N, device, copies = of_one_size.N, of_one_size.device, copies_of(of_one_size.N)
     diameters = np.where(np.arange(N // copies**3) % 2, 1.0, ratio)
     part = HardSpheres.random(
-        len(diameters), packing_fraction, diameters=diameters, seed=seed, device=device
+        len(diameters), packing_fraction, diameter=diameters, seed=seed, device=device
     )
     positions, (lx, ly, lz) = replicate(part.positions, part.box, 3 * (copies,))
     mixture = HardSpheres(
         positions,
         (lx, ly, lz),
-        diameters=np.tile(diameters, N // len(diameters)),
+        diameter=np.tile(diameters, N // len(diameters)),
         max_displacement=of_one_size.max_displacement,
-        moves_per_cell=of_one_size.moves_per_cell,
+        grid=Grid(moves_per_cell=of_one_size.moves_per_cell),
         seed=seed,
         device=device,
         threads=of_one_size.threads,

@@ -16,6 +16,7 @@ from manymove.arguments import PRECISIONS
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
 from manymove.devices import on_gpu
 from manymove.electrolyte.simulation import WATER_300K, Electrolyte
+from manymove.settings import Ions, Sphere
 
 GPU_SIZES = [16384, 131072, 1048576]
 CPU_SIZES = [4096, 16384]
@@ -59,15 +60,14 @@ def run(
     for ions in sizes or (GPU_SIZES if on_gpu(device) else CPU_SIZES):
         salt = Salt.of(ions, (3, -1), (diameter, diameter))
         radius = (3 * ions / salt.density(debye_length, WATER_300K) / (4 * math.pi)) ** (1 / 3)
-        start = Electrolyte.random(salt, radius=radius, seed=seed, device=device)
+        start = Electrolyte.random(salt, box=Sphere(radius), seed=seed, device=device)
         start.run(equilibrate)
         positions = start.positions
         engines = [
             Electrolyte(
                 positions,
-                start.types,
-                salt.species,
-                radius=radius,
+                ions=Ions(start.types, salt.species),
+                box=Sphere(radius),
                 precision=precision,
                 method=method,
                 threads_per_particle=eta,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import graspa, raspa
-from manymove.adsorption.input import OPEN_METHODS
+from manymove.adsorption.input import OPEN_METHODS, arguments_of
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.simulation import Adsorption
 from manymove.analysis.notation import Estimate, with_error
@@ -141,13 +141,14 @@ def run(
         for k in trial_positions:
             for m in trial_orientations:
                 room = max(1, molecules)
-                a = Adsorption(
-                    framework, molecules, method=method, fugacity=fugacity, trial_positions=k,
-                    trial_orientations=m, device=where,
-                    systems=systems
+                own = {
+                    "framework": framework, "molecules": molecules, "method": method,
+                    "fugacity": fugacity, "trial_positions": k, "trial_orientations": m,
+                    "device": where, "threads": 1 if method == "metropolis" else threads,
+                    "systems": systems
                     or filling_systems(method, room, where, settings["precision"], threads),
-                    threads=1 if method == "metropolis" else threads, **settings,
-                )  # fmt: skip
+                }  # fmt: skip
+                a = Adsorption(**arguments_of({**own, **settings}))
                 a.equilibrate(equilibrate)
                 timed.append(_timed(a, f"{method} {k} x {m}, {a.device}"))
     time_in_turn([t.variant for t in timed], repeats, seconds)

@@ -19,6 +19,7 @@ import numpy as np
 from benchmarks.disk_variants import standalone
 from benchmarks.disks import COLUMNS
 from manymove.adsorption.averages import MULTIPLE
+from manymove.adsorption.input import arguments_of
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.simulation import Adsorption
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread
@@ -28,6 +29,7 @@ from manymove.hard_particles.simulation import HardDisks
 from manymove.hard_particles.spheres import HardSpheres
 from manymove.jobs.ranks import Ranks
 from manymove.jobs.world import World
+from manymove.settings import Grid
 
 T = TypeVar("T")
 Kind = type[HardDisks] | type[HardSpheres]
@@ -70,7 +72,7 @@ def disks(
     report = Report(_table(kind), json_file, silent=world.rank > 0, **about)
     settings = {
         "max_displacement": max_displacement,
-        "moves_per_cell": moves_per_cell,
+        "grid": Grid(moves_per_cell),
         "seed": seed,
         "device": world.device(device),
         "threads": world.cores if threads is None else threads,
@@ -148,7 +150,9 @@ def adsorption(
 
         def make(some: Any, count: int, N: int = N, total: int = total) -> Variant:
             mine = total if weak else len(range(total)[world.rank :: count])
-            engine = Adsorption(framework, N, systems=mine, seed=seed + world.rank, **settings)
+            own = {"framework": framework, "molecules": N, "systems": mine}
+            own["seed"] = seed + world.rank
+            engine = Adsorption(**arguments_of({**own, **settings}))
             engine.equilibrate(equilibrate)
             return _systems(some, count, engine, total * count if weak else total)
 

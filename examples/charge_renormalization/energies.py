@@ -34,7 +34,7 @@ def state(options: argparse.Namespace, concentration: float) -> dict[str, float]
         device=options.device,
     )
     ions.run(options.equilibrate + options.sweeps)
-    energies = -ions.energies[options.equilibrate :] / ions.N
+    energies = -ions.energy_records[options.equilibrate :] / ions.N
     error, converged = blocking_error(energies)
     chains = hypernetted_chain((density / 2, density / 2), (1, -1), DIAMETER, BJERRUM_LENGTH)
     return {

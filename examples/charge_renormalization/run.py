@@ -16,7 +16,7 @@ from dataclasses import asdict
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import Electrolyte, script
+from manymove import Electrolyte, Sphere, script
 from manymove.analysis import charge_density, dressed_ions, potential_of_mean_force
 from manymove.analysis.autocorrelation import autocorrelation_time
 from manymove.analysis.ions import Salt
@@ -35,7 +35,7 @@ def simulate(options: argparse.Namespace) -> dict:
     radius = (3 * options.ions / salt.density(DEBYE_LENGTH, BJERRUM) / (4 * np.pi)) ** (1 / 3)
     ions = Electrolyte.random(
         salt,
-        radius=radius,
+        box=Sphere(radius),
         bjerrum_length=BJERRUM,
         precision=options.precision,
         method=options.method,
@@ -65,7 +65,7 @@ def simulate(options: argparse.Namespace) -> dict:
         "energy_drift": ions.energy_drift() / ions.energy if with_energy else None,
         "state_hash": ions.state_hash,
     }
-    energies = ions.energies[options.equilibrate :] / ions.N if with_energy else None
+    energies = ions.energy_records[options.equilibrate :] / ions.N if with_energy else None
     return script.save(options, {**run, **analyze(ions.pair_correlations, energies)})
 
 

@@ -16,7 +16,7 @@ from dataclasses import asdict
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import Electrolyte, script
+from manymove import Electrolyte, Sphere, script
 from manymove.analysis import dressed_ions
 from manymove.analysis.ions import Salt
 from manymove.analysis.notation import with_error
@@ -31,7 +31,7 @@ def state(options: argparse.Namespace, diameter: float, debye_length: float) -> 
     salt = Salt.of(options.ions, (3, -1), (diameter, diameter))
     radius = (3 * options.ions / salt.density(debye_length, BJERRUM) / (4 * np.pi)) ** (1 / 3)
     ions = Electrolyte.random(
-        salt, radius=radius, bjerrum_length=BJERRUM, seed=options.seed, device=options.device
+        salt, box=Sphere(radius), bjerrum_length=BJERRUM, seed=options.seed, device=options.device
     )
     ions.run(options.equilibrate)
     ions.sample_pair_correlations(2, bin_width=0.25)

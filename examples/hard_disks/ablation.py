@@ -41,7 +41,7 @@ import numpy as np
 from equation_of_state import crystal
 from matplotlib.figure import Figure
 
-from manymove import Estimate, HardDisks, script
+from manymove import Estimate, Grid, HardDisks, script
 from manymove.analysis import BINS, DELTA_R, estimate, pool, pressure_from_histogram
 from manymove.analysis.notation import with_error
 
@@ -208,9 +208,7 @@ def measure(
     """One chain of one variant at one packing fraction."""
     disks = HardDisks(
         *start,
-        cell_width=1.41,
-        rounds=1,
-        moves_per_cell=options.moves_per_cell,
+        grid=Grid(moves_per_cell=options.moves_per_cell, rounds=1, cell_width=1.41),
         max_displacement=0.16,
         seed=options.seed + replica,
         device="cpu",

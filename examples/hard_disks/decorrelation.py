@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import HardDisks, script
+from manymove import Grid, HardDisks, script
 from manymove.analysis.autocorrelation import autocorrelation_time
 from manymove.hard_particles.packing import random_packing
 
@@ -87,8 +87,7 @@ def main() -> None:
             start,
             box,
             max_displacement=d,
-            moves_per_cell=n,
-            rounds=r,
+            grid=Grid(moves_per_cell=n, rounds=r),
             seed=options.seed + k,
             device=options.device,
         )

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from manymove import HardDisks, script
+from manymove import HardDisks, Mixture, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import mixture_pressure
 from manymove.jobs.figures import new_panels, write_picture
@@ -28,8 +28,8 @@ SHOWN = 12.0  # edge of the part of the box that is drawn, in small diameters
 
 def measure(phi: float, options: argparse.Namespace) -> dict[str, Any]:
     disks = HardDisks.random(
-        options.disks, phi, types=np.arange(options.disks) % 2,
-        contacts=(DIAMETERS[:, None] + DIAMETERS) / 2, seed=options.seed, device=options.device,
+        options.disks, phi, seed=options.seed, device=options.device,
+        diameter=Mixture(np.arange(options.disks) % 2, (DIAMETERS[:, None] + DIAMETERS) / 2),
         max_displacement=0.1 / phi,
     )  # fmt: skip
     disks.run(options.equilibrate)
@@ -38,8 +38,8 @@ def measure(phi: float, options: argparse.Namespace) -> dict[str, Any]:
     near = (np.abs(disks.positions) < SHOWN / 2 + 1).all(axis=1)
     return {
         "packing_fraction": phi,
-        "pressure": disks.pressure.value,
-        "pressure_error": disks.pressure.error,
+        "pressure": disks.pressure_average.value,
+        "pressure_error": disks.pressure_average.error,
         "literature": mixture_pressure(phi, disks.diameters, 2),
         "contact_values": [[*pair, g.value, g.error] for pair, g in disks.contact_values.items()],
         "acceptance": disks.acceptance,

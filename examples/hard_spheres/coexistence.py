@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from crystallization import crystalline
 
-from manymove import HardSpheres, fcc_packing, script
+from manymove import Grid, HardSpheres, fcc_packing, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, published, solid_factor
 from manymove.jobs.figures import new_panels, write_picture
@@ -96,7 +96,7 @@ def measure(state: dict[str, float], options: argparse.Namespace, report: Report
         phi = state["packing_fraction"]
     positions, box = slab(crystal_phi, phi, options)
     constant = "constant_pressure" in state
-    settings = {"pressure": pressure, "rounds": 4} if constant else {}
+    settings = {"pressure": pressure, "grid": Grid(rounds=4)} if constant else {}
     spheres = HardSpheres(
         positions, box, seed=options.seed, device=options.device, max_displacement=0.06, **settings
     )
@@ -117,8 +117,8 @@ def measure(state: dict[str, float], options: argparse.Namespace, report: Report
             found = {"volume_acceptance": spheres.volume_acceptance}
         else:
             found = {
-                "pressure": spheres.pressure.value,
-                "pressure_error": spheres.pressure.error,
+                "pressure": spheres.pressure_average.value,
+                "pressure_error": spheres.pressure_average.error,
                 "records": [round(float(p), 4) for p in spheres.pressure_records],
             }
         report(

@@ -61,7 +61,7 @@ def measure(kind: str, phi: float, options: argparse.Namespace) -> dict[str, Any
         particles.run(options.sweeps / PIECES)
         if time.perf_counter() - began > options.seconds:
             break
-    found, swollen = particles.mean_packing_fraction, particles.compressibility
+    found, swollen = particles.packing_fraction_average, particles.compressibility
     return {
         "kind": kind,
         "pressure": pressure,

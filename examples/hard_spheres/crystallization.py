@@ -64,8 +64,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             {
                 "sweeps": spheres.sweeps,
                 "diffusion": float((moved**2).sum(axis=1).mean() / 6 / (spheres.sweeps - sweeps)),
-                "pressure": spheres.pressure.value,
-                "pressure_error": spheres.pressure.error,
+                "pressure": spheres.pressure_average.value,
+                "pressure_error": spheres.pressure_average.error,
                 "crystalline": crystalline(now, spheres.box),
             }
         )

@@ -52,7 +52,7 @@ def measure(phi: float, start: str, options: argparse.Namespace) -> dict[str, An
     spheres.run(options.equilibrate)
     spheres.sample_pressure(every=1, record=max(20, options.sweeps / 256))
     spheres.run(options.sweeps)
-    found = spheres.pressure
+    found = spheres.pressure_average
     reference, uncertainty = literature_pressure(phi, start)
     return {
         "packing_fraction": phi,

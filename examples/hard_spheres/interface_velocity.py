@@ -32,7 +32,7 @@ import numpy as np
 from coexistence import density, slab
 from crystallization import crystalline
 
-from manymove import HardSpheres, script
+from manymove import Grid, HardSpheres, script
 from manymove.analysis.notation import with_error
 from manymove.analysis.sphere_reference import fluid_factor, published, solid_factor
 from manymove.jobs.figures import new_panels
@@ -52,7 +52,7 @@ def measure(state: dict[str, Any], options: argparse.Namespace, report: Any) -> 
     positions, box = slab(phis[0], sum(phis) / 2, settings)
     spheres = HardSpheres(
         positions, box, seed=seed, device=options.device, threads=1, max_displacement=0.06,
-        pressure=pressure, rounds=2,
+        pressure=pressure, grid=Grid(rounds=2),
     )  # fmt: skip
     spheres.tune_volume(options.equilibrate)
     first = spheres.sweeps

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from sequential import SequentialSpheres
 
-from manymove import HardSpheres, script
+from manymove import Grid, HardSpheres, Start, script
 from manymove.analysis.notation import with_error
 from manymove.jobs.figures import new_panels, write_picture
 
@@ -44,8 +44,8 @@ START, GROWTH = 0.54, 0.005  # packing fraction of random starts, and its steps 
 FRAMES = 4096  # configurations that are kept at most
 ORIGINS = 256  # of time, averaged over
 # A fifth of the trials are swaps, as in the paper; passes over the cells cost little.
-SETTINGS = {"rounds": 4, "moves_per_cell": 4, "max_displacement": 0.07, "threads": 1}
-SWAPS = {"swap_rounds": 8}
+SETTINGS = {"grid": Grid(moves_per_cell=4, rounds=4), "max_displacement": 0.07, "threads": 1}
+SWAPS = {"swaps": 8}
 SWAP_SHARE = 0.2  # of sequential trials
 METHODS = {"checkerboard": "o-", "sequential": "s--"}  # and their markers
 
@@ -64,14 +64,14 @@ def compressed(N: int, phi: float, seed: int, settings: dict[str, Any]) -> HardS
     Random starts above about 0.58 would be glasses; swap moves keep the spheres fluid.
     """
     spheres = HardSpheres.random(
-        N, min(START, phi), diameters=diameters(N), seed=seed, **SWAPS, **settings
+        N, min(START, phi), diameter=diameters(N), seed=seed, **SWAPS, **settings
     )
     spheres.run(500)
     while spheres.packing_fraction < phi - 1e-9:
         factor = (spheres.packing_fraction / min(phi, spheres.packing_fraction + GROWTH)) ** (1 / 3)
         spheres = HardSpheres(
             spheres.positions * factor, tuple(factor * edge for edge in spheres.box),
-            diameters=spheres.diameters, seed=seed, first_cycle=spheres.cycles, repair_depth=0.02,
+            spheres.diameters, seed=seed, start=Start(spheres.cycles, repair_depth=0.02),
             **SWAPS, **settings,
         )  # fmt: skip
         spheres.run(100)
@@ -120,7 +120,7 @@ def relaxation_time(curve: np.ndarray) -> float | None:
 def measure(phi: float, swaps: bool, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """Relaxation time and pressure of one run. Starts are compressed on a CPU."""
     began = time.perf_counter()
-    settings = {**SETTINGS, "moves_per_cell": options.moves_per_cell}
+    settings = {**SETTINGS, "grid": Grid(options.moves_per_cell, rounds=4)}
 
     def follow(start: Any, swaps: bool) -> Any:
         if options.method == "sequential":
@@ -129,8 +129,8 @@ def measure(phi: float, swaps: bool, seed: int, options: argparse.Namespace) -> 
                 SETTINGS["max_displacement"], SWAP_SHARE if swaps else 0.0,
             )  # fmt: skip
         return HardSpheres(
-            start.positions, start.box, diameters=start.diameters, seed=seed,
-            first_cycle=start.cycles, device=options.device, **settings, **(SWAPS if swaps else {}),
+            start.positions, start.box, start.diameters, seed=seed, start=Start(start.cycles),
+            device=options.device, **settings, **(SWAPS if swaps else {}),
         )  # fmt: skip
 
     start = compressed(options.spheres, phi, seed, {**settings, "device": "cpu"})
@@ -165,8 +165,8 @@ def measure(phi: float, swaps: bool, seed: int, options: argparse.Namespace) -> 
         "seed": seed,
         "relaxation_time": found and found * unit,
         "length": sweeps * unit,
-        "pressure": spheres.pressure.value if records else None,
-        "pressure_error": spheres.pressure.error if records > 8 else None,
+        "pressure": spheres.pressure_average.value if records else None,
+        "pressure_error": spheres.pressure_average.error if records > 8 else None,
         "curve": [[round(t * unit, 2), round(f, 4)] for t, f in curve.tolist()],
         "acceptance": spheres.acceptance,
         "swap_acceptance": spheres.swap_acceptance if swaps else None,

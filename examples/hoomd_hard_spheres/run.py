@@ -37,7 +37,7 @@ def mixture(particles: int, packing_fraction: float, seed: int) -> hoomd.Snapsho
 
     typeid = np.arange(particles) % len(DIAMETERS)
     sizes = np.array([*DIAMETERS.values()])[typeid]
-    start = HardSpheres.random(particles, packing_fraction, seed=seed, diameters=sizes)
+    start = HardSpheres.random(particles, packing_fraction, seed=seed, diameter=sizes)
     snapshot = hoomd.Snapshot()
     snapshot.configuration.box = [*start.box, 0, 0, 0]
     snapshot.particles.N = particles

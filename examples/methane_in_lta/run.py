@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import Adsorption, script
+from manymove import Adsorption, EnergyGrid, Interactions, Molecules, ProfileAxis, Steps, script
 
 MOLECULES = 32
 METHODS = (("pmc", None), ("plj", None), ("mup", 32), ("mdp", 32), ("mdp", 64), ("mdp", 128))
@@ -47,7 +47,8 @@ def add_barrier(rows: list[dict[str, Any]]) -> None:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    settings = {"interpolation": options.interpolation, "device": options.device}
+    grid = EnergyGrid(interpolation=options.interpolation)
+    settings = {"interactions": Interactions(grid=grid), "device": options.device}
     start = Adsorption("LTA", MOLECULES, method="mdp", systems=options.systems, seed=options.seed,
                        **settings)  # fmt: skip
     start.equilibrate(options.relax * MOLECULES)
@@ -56,8 +57,9 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         share = 1 if method == "pmc" else 8
         positions = start.positions[: options.systems // share]
         a = Adsorption(
-            "LTA", MOLECULES, method=method, proposals=proposals, systems=len(positions),
-            positions=positions, profile="z", bins=options.bins, seed=options.seed + 1, **settings,
+            "LTA", Molecules(MOLECULES, positions=positions), method=Steps(method, proposals),
+            systems=len(positions), profile=ProfileAxis("z", options.bins), seed=options.seed + 1,
+            **settings,
         )  # fmt: skip
         run_for(a, options.seconds)
         p = a.profile

@@ -21,7 +21,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from manymove import Adsorption, script
+from manymove import Adsorption, Interactions, script
 from manymove.adsorption.adsorbates import METHANE, Adsorbate
 from manymove.adsorption.gas import GAS_CONSTANT
 from manymove.analysis.notation import with_error
@@ -105,7 +105,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     for name in options.force_fields:
         field = FORCE_FIELDS[name]
         gas, t = field["adsorbate"], field["temperature"]
-        common = dict(adsorbates=gas, temperature=t, cutoff=field["cutoff"], method="plj",
+        laws = Interactions(field["cutoff"])
+        common = dict(adsorbates=gas, temperature=t, interactions=laws, method="plj",
                       systems=options.systems, seed=options.seed,
                       device=options.device)  # fmt: skip
         empty = Adsorption("MFI", 1, **common)

@@ -21,7 +21,7 @@ from typing import Any
 import figures
 import numpy as np
 
-from manymove import Adsorption, script
+from manymove import Adsorption, EnergyGrid, Interactions, Molecules, Steps, Supercell, script
 from manymove.adsorption.adsorbates import Adsorbate
 from manymove.adsorption.occupancy import filling_systems
 from manymove.analysis.notation import with_error
@@ -36,8 +36,8 @@ REFERENCE_STEPS = 14e6  # of all systems, to which standard deviations are scale
 def equilibrated(molecules: int, options: argparse.Namespace, framework: str = "MFI", **settings):
     """Positions (systems, molecules, 3) after a run along random walks."""
     a = Adsorption(
-        framework, molecules, method="mdp", proposals=64, systems=options.systems,
-        interpolation="cubic", seed=options.seed, device=options.device, **settings,
+        framework, molecules, method=Steps("mdp", proposals=64), systems=options.systems,
+        seed=options.seed, device=options.device, **settings,
     )  # fmt: skip
     a.equilibrate(int(RELAXATION * molecules * options.relax))
     if a.on_hills():
@@ -45,12 +45,11 @@ def equilibrated(molecules: int, options: argparse.Namespace, framework: str = "
     return a.positions
 
 
-def started(method: str, positions: np.ndarray, options: argparse.Namespace, **settings):
+def started(method: str | Steps, positions: np.ndarray, options: argparse.Namespace, **settings):
     """An engine of that method in those positions."""
-    settings = {"interpolation": "cubic", **settings}
     return Adsorption(
-        "MFI", positions.shape[1], method=method, systems=len(positions), positions=positions,
-        seed=options.seed + 1, device=options.device, **settings,
+        "MFI", Molecules(positions.shape[1], positions=positions), systems=len(positions),
+        method=method, seed=options.seed + 1, device=options.device, **settings,
     )  # fmt: skip
 
 
@@ -71,7 +70,7 @@ def energies(options: argparse.Namespace) -> dict[str, Any]:
         variants = [("pmc", None), ("plj", None), ("mup", 32), ("mdp", 32)]
         for method, proposals in variants + [("mdp-dj", p) for p in options.proposals]:
             some = start if method == "pmc" else start[: options.systems // 4]
-            a = started(method, some, options, proposals=proposals)
+            a = started(Steps(method, proposals), some, options)
             run_for(a, options.seconds)
             rows.append({
                 "molecules": molecules, "method": method, "proposals": proposals,
@@ -95,20 +94,20 @@ def deviation(a: Adsorption, steps: int) -> tuple[float, float]:
 
 def displacement(options: argparse.Namespace) -> dict[str, Any]:
     bare = Adsorbate("CH4", 148.0, 3.73, {"O": None, "Si": None})
+    open_pores = Interactions(grid=EnergyGrid(barrier=None))
     rows = []
     for name, settings, all_proposals in (
         ("MFI", {}, options.proposals),
-        ("fluid", {"adsorbates": bare, "barrier": None}, options.proposals[::2]),
+        ("fluid", {"adsorbates": bare, "interactions": open_pores}, options.proposals[::2]),
     ):
         start = equilibrated(options.molecules, options, **settings)[: options.systems // 16]
         for proposals in all_proposals:
-            a = started("mup", start, options, proposals=proposals, **settings)
+            a = started(Steps("mup", proposals), start, options, **settings)
             value, error = deviation(a, options.steps)
             rows.append({"system": name, "method": "mup", "proposals": proposals,
                          "deviation_K": value, "error_K": error})  # fmt: skip
             for d in DISPLACEMENTS:
-                a = started("mdp", start, options, proposals=proposals, max_displacement=d,
-                            **settings)  # fmt: skip
+                a = started(Steps("mdp", proposals, d), start, options, **settings)
                 a.equilibrate(options.steps // 10)
                 value, error = deviation(a, options.steps)
                 rows.append({"system": name, "method": "mdp", "proposals": proposals,
@@ -123,7 +122,7 @@ def estimator(options: argparse.Namespace) -> dict[str, Any]:
     for molecules in options.loadings:
         start = equilibrated(molecules, options)[: options.systems // 4]
         for proposals in (32, 128):
-            a = started("mdp-dj", start, options, proposals=proposals)
+            a = started(Steps("mdp-dj", proposals), start, options)
             a.equilibrate(options.steps // 10)
             a.run(options.steps)
             parts = {
@@ -146,7 +145,7 @@ def blocks(options: argparse.Namespace) -> dict[str, Any]:
         start = equilibrated(molecules, options)
         for proposals in options.proposals:
             some = start[: options.systems // 2 * 32 // proposals]
-            a = started("mdp-dj", some, options, proposals=proposals)
+            a = started(Steps("mdp-dj", proposals), some, options)
             run_for(a, options.seconds)
             error = a.energy_average.error
             rows.append({"molecules": molecules, "proposals": proposals, "systems": len(some),
@@ -167,9 +166,9 @@ def speedup(options: argparse.Namespace) -> dict[str, Any]:
             device = "cpu" if serial else options.device
             systems = min(filling_systems(method, molecules, device), 2**25 // molecules)
             a = Adsorption(
-                "MFI", molecules, cells=cells, method=method, systems=systems, seed=options.seed,
-                interpolation="linear", grid_spacing=0.15, threads=1 if serial else None,
-                device=device,
+                Supercell("MFI", cells), molecules, method=method, systems=systems,
+                interactions=Interactions(grid=EnergyGrid(0.15, "linear")), seed=options.seed,
+                threads=1 if serial else None, device=device,
             )  # fmt: skip
             run_for(a, options.seconds, equilibrate=1.0)
             began, states = time.perf_counter(), a.trial_states
@@ -189,11 +188,12 @@ def grid(options: argparse.Namespace) -> dict[str, Any]:
     for molecules in options.loadings:
         start = equilibrated(molecules, options)
         results = {}
-        for name, settings in (
-            ("linear", {"interpolation": "linear", "grid_spacing": papers}),
-            ("cubic", {"interpolation": "cubic", "grid_spacing": 0.15}),
+        for name, grid in (
+            ("linear", EnergyGrid(papers, "linear")),
+            ("cubic", EnergyGrid(0.15)),
         ):
-            a = started("mdp-dj", start, options, proposals=32, **settings)
+            laws = Interactions(grid=grid)
+            a = started(Steps("mdp-dj", 32), start, options, interactions=laws)
             run_for(a, options.seconds, equilibrate=0.6)
             results[name] = a.energy_average
             rows.append({"molecules": molecules, "grid": name, "points": a.grid["points"],
@@ -229,8 +229,7 @@ def main() -> None:
         result = script.read(options)[0]
     else:
         found = COMMANDS[options.what](options)
-        device = Adsorption("LTA", 1, systems=1, interpolation="cubic", seed=0,
-                            device=options.device).device_name  # fmt: skip
+        device = Adsorption("LTA", 1, systems=1, seed=0, device=options.device).device_name
         result = script.save(options, {**found, "device": device})
     script.picture(options, figures.draw(result))
 

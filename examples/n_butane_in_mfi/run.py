@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from manymove import Adsorption, script
+from manymove import Adsorption, EnergyGrid, Interactions, Steps, script
 from manymove.adsorption import TRAPPE_ZEO, GasPhase, read_molecule
 
 TEMPERATURE = 300.0
@@ -34,10 +34,11 @@ def isotherm(name: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     pressures = sorted(options.pressures)
     fugacities = [GasPhase([chain], p, TEMPERATURE).fugacities[0] for p in pressures]
     a = Adsorption(
-        "MFI", 0, adsorbates=chain, force_field=field, temperature=TEMPERATURE,
-        cutoff=options.cutoff, grid_spacing=options.spacing, method="plj", systems=options.systems,
-        fugacity=fugacities[0], exchange=0.5, reinsertion=0.1, trial_positions=options.trials,
-        trial_orientations=options.trials, seed=options.seed, device=options.device,
+        "MFI", 0, adsorbates=chain, temperature=TEMPERATURE, fugacity=fugacities[0],
+        interactions=Interactions(options.cutoff, field, grid=EnergyGrid(options.spacing)),
+        method=Steps("plj", exchange=0.5, reinsertion=0.1, trial_positions=options.trials,
+                     trial_orientations=options.trials),
+        systems=options.systems, seed=options.seed, device=options.device,
     )  # fmt: skip
     coefficient, heat = a.henry(options.insertions)
     print(f"{name}: Henry coefficient {coefficient} mol/(kg Pa), heat {heat} kJ/mol", flush=True)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
-from manymove import checkpoint, devices, files
+from manymove import checkpoint, devices, files, settings
 from manymove.attributes import CheckedAttributes
 from manymove.checkpoint import PathLike
 from manymove.exclusive import Exclusive
@@ -44,7 +44,7 @@ class Simulation(CheckedAttributes, ABC):
 
     Assignment to an attribute that does not exist, or cannot change, raises an AttributeError.
 
-    A subclass defines `_KIND`, the kind of its checkpoints, `_COUNTER`, its own name of `timestep`,
+    A subclass defines `_KIND`, the kind of its checkpoints, `_COUNTER`, its own name of `elapsed`,
     and `_several`, whether several GPUs can share a chain.
     """
 
@@ -54,6 +54,9 @@ class Simulation(CheckedAttributes, ABC):
     _parameters: dict[str, Any]
     _quiet = False  # whether another rank shows the progress
     box: Any
+
+    def __init_subclass__(cls) -> None:
+        settings.declare(cls)
 
     def _settle(self, device: Any, threads: int | None) -> None:
         """Choose the device, or several GPUs if the engine supports it, and the threads."""
@@ -132,7 +135,7 @@ class Simulation(CheckedAttributes, ABC):
 
     def _described(self) -> dict[str, str]:
         """The quantities that `repr` and notebooks show."""
-        counter = {self._COUNTER: str(self.timestep)}
+        counter = {self._COUNTER: str(self.elapsed)}
         return {"N": str(self.N), **self._place(), **counter, "device": self.device}
 
     def __repr__(self) -> str:
@@ -171,8 +174,8 @@ class Simulation(CheckedAttributes, ABC):
     N: int = of_engine(
         "particles", "Number of particles: disks, ions, or molecules of all systems together."
     )
-    timestep: int = counter(
-        0, "Counter of the engine (`cycles`, `sweeps` or `steps`), for code that serves all."
+    elapsed: int = counter(
+        0, "Number of `cycles`, `sweeps` or `steps` so far, for code that serves all classes."
     )
 
     @property
@@ -194,8 +197,8 @@ class Simulation(CheckedAttributes, ABC):
 
         The checkpoint contains everything that the trajectory depends on, the averages of
         adsorbates, the pair correlations of ions and the records of a DPD fluid. It does not
-        contain pressure records and `energies`. Ranks that share a system write the same file as a
-        single rank, and any number of ranks can continue from it.
+        contain records of the pressure and of the energy. Ranks that share a system write the same
+        file as a single rank, and any number of ranks can continue from it.
 
         Args:
             path: path of the file.

@@ -25,6 +25,7 @@ from chain_growth import (
     torsion_density,
     torsions_of,
 )
+from flat_settings import of_adsorption
 from machine import on_gpu, runnable_simd_levels
 
 from manymove import Adsorption, cli
@@ -55,13 +56,17 @@ def alone(chain: str | Chain, molecules=1, **settings) -> Adsorption:
     """Molecules in an empty box."""
     defaults = dict(adsorbates=chain, box=(30.0, 31.0, 32.0), method="plj", seed=5, device="cpu",
                     threads=2, temperature=TEMPERATURE, systems=4000)  # fmt: skip
-    return Adsorption(None, molecules, **{**defaults, **settings})
+    return Adsorption(**of_adsorption(molecules=molecules, **{**defaults, **settings}))
 
 
 def inside(chain=ROUND, molecules=0, **settings) -> Adsorption:
     """Molecules in the small framework."""
     defaults = dict(adsorbates=chain, force_field=LAWS, **INSIDE)
-    return Adsorption(small_framework(), molecules, **{**defaults, **settings})
+    return Adsorption(
+        **of_adsorption(
+            framework=small_framework(), molecules=molecules, **{**defaults, **settings}
+        )
+    )
 
 
 def chi_squared(values: np.ndarray, edges: np.ndarray, density) -> float:

@@ -13,7 +13,7 @@ from commands import COMMAND, summary_of
 from documents import ROOT
 from processes import run
 
-from manymove import Adsorption, cli
+from manymove import Adsorption, EnergyGrid, Interactions, cli
 from manymove.adsorption.adsorbates import METHANE
 from manymove.adsorption.molecule_files import read_species
 from manymove.adsorption.occupancy import filling_systems, systems_of_multiprocessor
@@ -201,8 +201,17 @@ def test_an_isotherm_says_whether_it_is_equilibrated(tmp_path, capsys):
     assert (cold["equilibrated"], relaxed["equilibrated"]) == (False, True)
     assert cold["test_molecules_loading"][0] > cold["loading_molecules"][0]
     (fugacity,) = relaxed["fugacity_bar"]
-    full = Adsorption("LTA", 50, method="plj", fugacity=fugacity, systems=60, grid_spacing=0.4,
-                      seed=99, device="cpu", threads=2)  # fmt: skip
+    full = Adsorption(
+        "LTA",
+        50,
+        method="plj",
+        fugacity=fugacity,
+        systems=60,
+        interactions=Interactions(grid=EnergyGrid(spacing=0.4)),
+        seed=99,
+        device="cpu",
+        threads=2,
+    )
     full.equilibrate(20000)
     full.run(10000)
     value, error = relaxed["loading_molecules"][0], relaxed["loading_error_molecules"][0]
@@ -350,7 +359,15 @@ def test_the_cubic_grid_is_the_default(tmp_path):
     words = [word for word in SMALL if word not in ("--interpolation", "cubic")]
     assert adsorption(*words, "--steps", 1, "--equilibrate", 0, "--output", tmp_path) == 0
     assert Adsorption.load(tmp_path / "checkpoint-0.state").settings["interpolation"] == "cubic"
-    a = Adsorption("LTA", 1, systems=1, seed=1, grid_spacing=0.5, device="cpu", threads=1)
+    a = Adsorption(
+        "LTA",
+        1,
+        systems=1,
+        seed=1,
+        interactions=Interactions(grid=EnergyGrid(spacing=0.5)),
+        device="cpu",
+        threads=1,
+    )
     assert a.settings["interpolation"] == "cubic"
 
 

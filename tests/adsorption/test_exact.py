@@ -14,8 +14,9 @@ from functools import cache
 import numpy as np
 import pytest
 from adsorption_model import CUTOFF, GAS, agrees, field, make, nearest, pair_energy, places
+from flat_settings import of_adsorption
 
-from manymove import Adsorption
+from manymove import Adsorption, EnergyGrid, Interactions, ProfileAxis, Steps
 from manymove.adsorption import METHODS
 from manymove.adsorption.adsorbates import METHANE, Adsorbate
 from manymove.adsorption.gas import BOLTZMANN, GAS_CONSTANT
@@ -210,8 +211,15 @@ def test_metropolis_acceptance_of_each_proposal_is_wrong_with_several():
 
 
 def test_direct_energies_are_the_sum_over_all_atoms_within_the_cutoff():
-    a = Adsorption("MFI", 1, method="plj", systems=1, grid_spacing=1.0, barrier=None, seed=1,
-                   device="cpu")  # fmt: skip
+    a = Adsorption(
+        "MFI",
+        1,
+        method="plj",
+        systems=1,
+        interactions=Interactions(grid=EnergyGrid(spacing=1.0, barrier=None)),
+        seed=1,
+        device="cpu",
+    )
     f = a.framework
     oxygen = f.fractional[[e == "O" for e in f.elements]]
     images = np.array([(i, j, k) for i in range(-2, 4) for j in range(-2, 4) for k in range(-2, 4)])
@@ -229,8 +237,17 @@ def test_direct_energies_are_the_sum_over_all_atoms_within_the_cutoff():
 def test_the_spline_is_far_closer_to_the_sum_than_the_linear_grid():
     errors = {}
     for interpolation, spacing in (("linear", 0.3), ("linear", 0.15), ("cubic", 0.2)):
-        a = Adsorption("MFI", 32, method="mdp", systems=4, interpolation=interpolation,
-                       grid_spacing=spacing, seed=1, device="cpu")  # fmt: skip
+        a = Adsorption(
+            "MFI",
+            32,
+            method="mdp",
+            systems=4,
+            interactions=Interactions(
+                grid=EnergyGrid(spacing=spacing, interpolation=interpolation)
+            ),
+            seed=1,
+            device="cpu",
+        )
         a.equilibrate(200)
         errors[interpolation, spacing] = a.grid_error()
     assert errors["linear", 0.3][1] / errors["linear", 0.15][1] == pytest.approx(4, rel=0.4)
@@ -242,8 +259,10 @@ def test_the_spline_is_far_closer_to_the_sum_than_the_linear_grid():
 def test_no_molecule_enters_the_sodalite_cages_of_lta():
     """Uniform proposals would jump into them; displacements would not."""
     settings = dict(interpolation="cubic", grid_spacing=0.3, systems=16, seed=1, device="cpu")
-    open_ = Adsorption("LTA", 16, method="mup", barrier=None, **settings)
-    shut = Adsorption("LTA", 16, method="mup", **settings)
+    open_ = Adsorption(
+        **of_adsorption(framework="LTA", molecules=16, method="mup", barrier=None, **settings)
+    )
+    shut = Adsorption(**of_adsorption(framework="LTA", molecules=16, method="mup", **settings))
     inside = {}
     for name, a in (("open", open_), ("shut", shut)):
         a.equilibrate(1000)
@@ -259,9 +278,17 @@ def test_no_molecule_enters_the_sodalite_cages_of_lta():
 def test_lta_has_the_same_profile_by_uniform_and_by_displaced_proposals():
     energies, profiles = {}, {}
     for method in ("mup", "mdp", "pmc"):
-        a = Adsorption("LTA", 8, method=method, interpolation="cubic", grid_spacing=0.3,
-                       systems=96, profile="z", bins=10, temperature=600, seed=2, device="cpu",
-                       proposals=None if method == "pmc" else 32)  # fmt: skip
+        a = Adsorption(
+            "LTA",
+            8,
+            method=Steps(method, proposals=None if method == "pmc" else 32),
+            interactions=Interactions(grid=EnergyGrid(spacing=0.3, interpolation="cubic")),
+            systems=96,
+            profile=ProfileAxis("z", 10),
+            temperature=600,
+            seed=2,
+            device="cpu",
+        )
         a.equilibrate(2000 if method == "pmc" else 500)
         a.run(6000 if method == "pmc" else 600)
         energies[method], profiles[method] = a.energy_average, a.profile
@@ -346,8 +373,17 @@ def test_one_methane_in_mfi_is_that_of_raspa3():
         return math.sqrt(epsilon * 158.5), (sigma + 3.72) / 2
 
     law = Adsorbate("CH4", 158.5, 3.72, {"O": mixed(53.0, 3.30), "Si": mixed(22.0, 2.30)})
-    a = Adsorption("MFI", 1, adsorbates=law, method="plj", systems=64, interpolation="cubic",
-                   barrier=None, seed=3, device="cpu", threads=2)  # fmt: skip
+    a = Adsorption(
+        "MFI",
+        1,
+        adsorbates=law,
+        method="plj",
+        systems=64,
+        interactions=Interactions(grid=EnergyGrid(interpolation="cubic", barrier=None)),
+        seed=3,
+        device="cpu",
+        threads=2,
+    )
     henry, heat = a.henry(8000)
     per_cell = 1e-3 * a.framework.mass  # kg/mol
     assert agrees(henry.value * per_cell, henry.error * per_cell, 3.526013e-05, 7.5e-08)
@@ -358,8 +394,15 @@ def test_one_methane_in_mfi_is_that_of_raspa3():
 def test_energy_of_32_methanes_in_mfi_is_the_papers_to_within_its_coordinates():
     """Table 2: -68354 K. The paper prints no coordinates; with those of van Koningsveld other
     programs lie 0.4 % below it."""
-    a = Adsorption("MFI", 32, method="mup", proposals=32, systems=64, interpolation="cubic",
-                   seed=1, device="cpu")  # fmt: skip
+    a = Adsorption(
+        "MFI",
+        32,
+        method=Steps("mup", proposals=32),
+        systems=64,
+        interactions=Interactions(grid=EnergyGrid(interpolation="cubic")),
+        seed=1,
+        device="cpu",
+    )
     a.equilibrate(1500)
     a.run(1500)
     assert a.box == pytest.approx((40.044, 39.798, 26.766))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from adsorption_model import cif, small_framework
 
-from manymove import Adsorption, cli
+from manymove import Adsorption, Interactions, cli
 from manymove.adsorption import CO2, TRAPPE_ZEO, ForceField, Framework, Molecule, Site
 from manymove.adsorption.charges import charges_of_framework
 from manymove.adsorption.labels import framework_atoms, lines_of, tell_rules
@@ -256,7 +256,15 @@ def test_the_parameters_and_charges_of_each_label_are_told():
 
 
 def test_an_object_and_its_checkpoint_have_the_atoms_of_the_framework(tmp_path):
-    a = Adsorption(small_framework(), 1, cutoff=4.0, systems=2, seed=1, device="cpu", threads=1)
+    a = Adsorption(
+        small_framework(),
+        1,
+        interactions=Interactions(cutoff=4.0),
+        systems=2,
+        seed=1,
+        device="cpu",
+        threads=1,
+    )
     found = {row["label"]: (row["atoms"], row["epsilon_K"]) for row in a.framework_atoms}
     assert found == {"O": (4, 115.0), "Si": (1, None)}
     assert lines_of(a.framework_atoms)[1] == "Si (1 atom): no interaction with CH4"

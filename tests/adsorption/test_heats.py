@@ -13,6 +13,7 @@ import math
 import numpy as np
 import pytest
 from adsorption_model import agrees, small_framework, state
+from flat_settings import of_adsorption
 from machine import on_gpu
 
 from manymove import Adsorption, cli
@@ -38,9 +39,16 @@ OPEN = dict(
 
 def mixture(kinds, fugacity, *, steps=500, systems=256, device="cpu", **settings) -> Adsorption:
     a = Adsorption(
-        small_framework(), [0] * len(kinds), adsorbates=kinds, fugacity=fugacity, systems=systems,
-        device=device, **{**OPEN, **settings},
-    )  # fmt: skip
+        **of_adsorption(
+            framework=small_framework(),
+            molecules=[0] * len(kinds),
+            adsorbates=kinds,
+            fugacity=fugacity,
+            systems=systems,
+            device=device,
+            **{**OPEN, **settings},
+        )
+    )
     a.equilibrate(400)
     a.run(steps)
     return a
@@ -167,7 +175,9 @@ def test_checkpoints_keep_the_sums(tmp_path):
 
 
 def test_closed_systems_and_single_heats_of_mixtures_are_refused():
-    closed = Adsorption(small_framework(), 2, systems=4, device="cpu", **OPEN)
+    closed = Adsorption(
+        **of_adsorption(framework=small_framework(), molecules=2, systems=4, device="cpu", **OPEN)
+    )
     closed.run(1)
     with pytest.raises(RuntimeError, match="heats of adsorption need an open system"):
         _ = closed.heats_of_adsorption

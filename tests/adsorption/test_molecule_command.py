@@ -16,7 +16,7 @@ from commands import COMMAND, summary_of
 from machine import on_gpu
 from processes import run
 
-from manymove import Adsorption, cli
+from manymove import Adsorption, EnergyGrid, Interactions, cli
 from manymove.adsorption import CO2, TRAPPE_ZEO
 from manymove.adsorption.replica import Replica
 from manymove.adsorption.trajectory import AdsorptionTrajectory
@@ -79,9 +79,21 @@ def test_files_of_raspa_make_the_run_of_the_shipped_molecule(files):
     assert a["complete"] and b["complete"]
     for key in ("state_hash", "energy_K", "adsorbates", "henry_mol_per_kg_Pa"):
         assert a[key] == b[key]
-    alone = Adsorption("small.cif", 1, adsorbates=CO2, force_field=TRAPPE_ZEO, systems=10, seed=5,
-                       grid_spacing=0.5, cutoff=4.0, barrier=None, ewald=(0.3, 1.9), device="cpu",
-                       framework_charges={"O": -0.05, "Si": 0.1})  # fmt: skip
+    alone = Adsorption(
+        "small.cif",
+        1,
+        adsorbates=CO2,
+        interactions=Interactions(
+            cutoff=4.0,
+            force_field=TRAPPE_ZEO,
+            ewald=(0.3, 1.9),
+            framework_charges={"O": -0.05, "Si": 0.1},
+            grid=EnergyGrid(spacing=0.5, barrier=None),
+        ),
+        systems=10,
+        seed=5,
+        device="cpu",
+    )
     coefficient, heat = alone.henry(2000)
     (k,), (error,) = a["henry_mol_per_kg_Pa"], a["henry_error_mol_per_kg_Pa"]
     assert agrees(k, error, coefficient.value, coefficient.error)
@@ -153,8 +165,17 @@ def test_trajectories_have_the_framework_and_whole_molecules(tmp_path):
 
 
 def test_trajectories_of_open_systems_and_single_sites(tmp_path):
-    a = Adsorption("small.cif", 2, method="plj", fugacity=500.0, systems=2, seed=1, cutoff=4.0,
-                   grid_spacing=0.6, barrier=None, device="cpu", threads=1)  # fmt: skip
+    a = Adsorption(
+        "small.cif",
+        2,
+        method="plj",
+        fugacity=500.0,
+        systems=2,
+        seed=1,
+        interactions=Interactions(cutoff=4.0, grid=EnergyGrid(spacing=0.6, barrier=None)),
+        device="cpu",
+        threads=1,
+    )
     with AdsorptionTrajectory(tmp_path / "a.gsd", a, 1) as trajectory:
         for _ in range(2):
             a.run(300)

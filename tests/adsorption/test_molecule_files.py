@@ -10,8 +10,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from adsorption_model import small_framework
+from flat_settings import of_adsorption
 
-from manymove import Adsorption
+from manymove import Adsorption, EnergyGrid, Interactions
 from manymove.adsorption import CO2, WATER, Adsorbate, ForceField, Framework, read_molecule
 from manymove.adsorption.charges import charges_of_framework, read_charges, tell_bare_charges
 from manymove.adsorption.molecule_files import read_species
@@ -133,9 +134,17 @@ def test_a_file_of_the_package_has_molecules_and_adsorbates(tmp_path):
 def test_names_and_paths_are_adsorbates(tmp_path):
     def energy(given, **more):
         return Adsorption(
-            None, (2, 1), adsorbates=given, box=(25.0, 25.0, 25.0), systems=2, seed=1,
-            device="cpu", threads=1, **more,
-        ).energies.tolist()  # fmt: skip
+            **of_adsorption(
+                molecules=(2, 1),
+                adsorbates=given,
+                box=(25.0, 25.0, 25.0),
+                systems=2,
+                seed=1,
+                device="cpu",
+                threads=1,
+                **more,
+            )
+        ).energies.tolist()
 
     path = written(tmp_path, "CO2.json", RASPA3)
     assert energy([path, "H2O"], force_field=FIELD) == energy([CO2, WATER], force_field=FIELD)
@@ -183,8 +192,16 @@ def test_charges_without_a_core_are_told(parameters, told):
     def build(species):
         with warnings.catch_warnings(record=True) as found:
             warnings.simplefilter("always")
-            Adsorption(crystal, 1, adsorbates=species, force_field=field, cutoff=6.0, seed=1,
-                       device="cpu", barrier=None)  # fmt: skip
+            Adsorption(
+                crystal,
+                1,
+                adsorbates=species,
+                interactions=Interactions(
+                    cutoff=6.0, force_field=field, grid=EnergyGrid(barrier=None)
+                ),
+                seed=1,
+                device="cpu",
+            )
         return [str(w.message) for w in found]
 
     assert build(CO2) == told * [
@@ -219,8 +236,14 @@ def test_molecules_fall_into_no_atoms_of_an_empty_box():
 )
 def test_bad_charges_of_a_framework_are_refused(given, message):
     with pytest.raises(ValueError, match=message):
-        Adsorption(small_framework(), 1, adsorbates=CO2, force_field=FIELD, cutoff=4.0, seed=1,
-                   framework_charges=given, device="cpu")  # fmt: skip
+        Adsorption(
+            small_framework(),
+            1,
+            adsorbates=CO2,
+            interactions=Interactions(cutoff=4.0, force_field=FIELD, framework_charges=given),
+            seed=1,
+            device="cpu",
+        )
 
 
 def test_bad_files_of_charges_are_refused(tmp_path):
@@ -236,18 +259,45 @@ def test_bad_files_of_charges_are_refused(tmp_path):
 
 def test_charges_without_effect_are_refused():
     with pytest.raises(ValueError, match="the molecules have no charges, so it has no effect"):
-        Adsorption(small_framework(), 1, adsorbates="CH4", cutoff=4.0, seed=1, device="cpu",
-                   force_field=ForceField({"O": (90.0, 2.6), "Si": None}),
-                   framework_charges={"O": 0.0})  # fmt: skip
+        Adsorption(
+            small_framework(),
+            1,
+            adsorbates="CH4",
+            interactions=Interactions(
+                cutoff=4.0,
+                force_field=ForceField({"O": (90.0, 2.6), "Si": None}),
+                framework_charges={"O": 0.0},
+            ),
+            seed=1,
+            device="cpu",
+        )
 
 
 def test_an_ewald_sum_without_charges_is_refused():
     with pytest.raises(ValueError, match="ewald: the molecules have no charges, so it has no eff"):
-        Adsorption(None, 2, adsorbates="C2H6", box=(25.0, 25.0, 25.0), ewald=(0.3, 2.0), systems=1,
-                   seed=1, device="cpu")  # fmt: skip
+        Adsorption(
+            **of_adsorption(
+                molecules=2,
+                adsorbates="C2H6",
+                box=(25.0, 25.0, 25.0),
+                ewald=(0.3, 2.0),
+                systems=1,
+                seed=1,
+                device="cpu",
+            )
+        )
 
 
 def test_an_ewald_sum_without_waves_is_refused():
     with pytest.raises(ValueError, match=r"k_max is 0\.2 / angstrom, below the smallest"):
-        Adsorption(None, 1, adsorbates=CO2, box=(25.0, 25.0, 25.0), ewald=(0.3, 0.2), systems=1,
-                   seed=1, device="cpu")  # fmt: skip
+        Adsorption(
+            **of_adsorption(
+                molecules=1,
+                adsorbates=CO2,
+                box=(25.0, 25.0, 25.0),
+                ewald=(0.3, 0.2),
+                systems=1,
+                seed=1,
+                device="cpu",
+            )
+        )

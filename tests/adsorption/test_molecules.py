@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from adsorption_model import GAS, agrees, cif, small_framework, state
 from ewald_sum import ewald_energy, framework_energy
+from flat_settings import of_adsorption
 from machine import on_gpu, runnable_simd_levels
 
-from manymove import Adsorption
+from manymove import Adsorption, EnergyGrid, Interactions
 from manymove.adsorption import (
     CO2,
     ETHANE,
@@ -82,7 +83,14 @@ def in_small(method: str, molecules: int = 1, **settings) -> Adsorption:
         barrier=None, seed=1, device="cpu", threads=2, temperature=300.0, profile="y", bins=20,
         ewald=(0.7, 3.0),
     )  # fmt: skip
-    return Adsorption(small_framework(), molecules, method=method, **{**defaults, **settings})
+    return Adsorption(
+        **of_adsorption(
+            framework=small_framework(),
+            molecules=molecules,
+            method=method,
+            **{**defaults, **settings},
+        )
+    )
 
 
 # ---- energies ------------------------------------------------------------------------------------
@@ -96,10 +104,22 @@ def test_waters_have_the_energy_of_an_independent_ewald_sum():
     turns = random.normal(size=(n, 4))
     turns /= np.linalg.norm(turns, axis=1)[:, None]
     a = Adsorption(
-        None, n, adsorbates=WATER, box=3 * (edge,), cutoff=7.1, cells=(1, 1, 1), systems=1,
-        precision="double", barrier=1e9, positions=places[None], orientations=turns[None], seed=1,
-        ewald=(0.72, 7.4), device="cpu",
-    )  # fmt: skip
+        **of_adsorption(
+            molecules=n,
+            adsorbates=WATER,
+            box=3 * (edge,),
+            cutoff=7.1,
+            cells=(1, 1, 1),
+            systems=1,
+            precision="double",
+            barrier=1e9,
+            positions=places[None],
+            orientations=turns[None],
+            seed=1,
+            ewald=(0.72, 7.4),
+            device="cpu",
+        )
+    )
     # Another split between real space and waves, with all terms above 1e-12.
     assert a.energies[0] == pytest.approx(reference(a, alpha=0.68, waves=6.9), rel=1e-8)
 
@@ -108,9 +128,20 @@ def test_waters_have_the_energy_of_an_independent_ewald_sum():
 @pytest.mark.parametrize("method", METHODS)
 def test_energies_are_those_of_the_configuration(method, box):
     a = Adsorption(
-        None, (12, 9), adsorbates=[CO2, ETHANE], box=box, cutoff=9.0, cells=(1, 1, 1), systems=2,
-        method=method, precision="double", seed=4, barrier=None, device="cpu",
-    )  # fmt: skip
+        **of_adsorption(
+            molecules=(12, 9),
+            adsorbates=[CO2, ETHANE],
+            box=box,
+            cutoff=9.0,
+            cells=(1, 1, 1),
+            systems=2,
+            method=method,
+            precision="double",
+            seed=4,
+            barrier=None,
+            device="cpu",
+        )
+    )
     for steps in (0, 60):
         a.run(steps)
         for energies in (updated_energies(a), a.energies):
@@ -122,9 +153,20 @@ def test_energies_are_those_of_the_configuration(method, box):
 @pytest.mark.parametrize("method", ["mdp", "mup"])
 def test_walks_by_the_mesh_change_the_energy_as_the_waves_do(method, box):
     a = Adsorption(
-        None, (30, 4), adsorbates=[CO2, WATER], box=box, cutoff=9.0, cells=(1, 1, 1), systems=2,
-        method=method, seed=4, barrier=None, device="cpu", max_displacement=0.8,
-    )  # fmt: skip
+        **of_adsorption(
+            molecules=(30, 4),
+            adsorbates=[CO2, WATER],
+            box=box,
+            cutoff=9.0,
+            cells=(1, 1, 1),
+            systems=2,
+            method=method,
+            seed=4,
+            barrier=None,
+            device="cpu",
+            max_displacement=0.8,
+        )
+    )
     start, exact = updated_energies(a)[1], reference(a, 1)
     assert start == pytest.approx(exact, abs=0.2)
     a.run(120)
@@ -138,7 +180,7 @@ def test_reading_energies_does_not_change_the_run(device):
     """They are sums over all interactions, whichever moves led to the state."""
     settings = dict(adsorbates=[CO2, WATER], box=(30.0, 27.0, 28.0), cutoff=9.0, cells=(1, 1, 1),
                     systems=3, seed=4, barrier=None, device=device)  # fmt: skip
-    a, b = (Adsorption(None, (20, 4), **settings) for _ in range(2))
+    a, b = (Adsorption(**of_adsorption(molecules=(20, 4), **settings)) for _ in range(2))
     for _ in range(3):
         a.run(8)
         a.energies  # noqa: B018
@@ -147,7 +189,7 @@ def test_reading_energies_does_not_change_the_run(device):
     assert a.energy_average == b.energy_average
     assert a.state_hash == b.state_hash
     moved = dict(positions=a.positions, orientations=a.orientations)
-    again = Adsorption(None, (20, 4), **settings, **moved)
+    again = Adsorption(**of_adsorption(molecules=(20, 4), **settings, **moved))
     assert a.energies == pytest.approx(again.energies, abs=1e-3)
     assert not np.array_equal(a.energies, updated_energies(a))
 
@@ -156,9 +198,19 @@ def co2_by_mesh(**settings):
     """k_max in units of its default: with 1.0 mdp takes the mesh, with 0.6 it does not."""
     alpha, k_max = 3.2 / 9.0, settings.pop("k_max", 1.0)
     return Adsorption(
-        None, 32, adsorbates=CO2, box=(30.0, 27.0, 28.0), cutoff=9.0, systems=8, seed=4,
-        barrier=None, device="cpu", ewald=(alpha, k_max * 6.4 * alpha), **settings,
-    )  # fmt: skip
+        **of_adsorption(
+            molecules=32,
+            adsorbates=CO2,
+            box=(30.0, 27.0, 28.0),
+            cutoff=9.0,
+            systems=8,
+            seed=4,
+            barrier=None,
+            device="cpu",
+            ewald=(alpha, k_max * 6.4 * alpha),
+            **settings,
+        )
+    )
 
 
 @pytest.mark.parametrize(("method", "k_max"), [("mdp", 1.0), ("plj", 1.0), ("mdp", 0.6)])
@@ -206,9 +258,21 @@ def test_framework_energies_are_those_of_an_independent_ewald_sum(tilt):
     small = small_framework()
     f = Framework("small", small.cell, small.fractional, small.elements, 92.0, tilt)
     a = Adsorption(
-        f, 20, adsorbates=DIPOLE, force_field=FIELD, cutoff=4.0, systems=1, grid_spacing=0.1,
-        barrier=None, seed=2, device="cpu", precision="double", cells=(2, 2, 2),
-    )  # fmt: skip
+        **of_adsorption(
+            framework=f,
+            molecules=20,
+            adsorbates=DIPOLE,
+            force_field=FIELD,
+            cutoff=4.0,
+            systems=1,
+            grid_spacing=0.1,
+            barrier=None,
+            seed=2,
+            device="cpu",
+            precision="double",
+            cells=(2, 2, 2),
+        )
+    )
     sites = a.site_positions()[0]
     cells = np.stack(np.meshgrid(*3 * [[-1, 0, 1, 2]]), -1).reshape(-1, 3)
     atoms = (f.fractional[:, None] + cells) @ f.edges
@@ -236,7 +300,9 @@ def test_a_cell_and_a_skewed_cell_of_the_same_crystal_are_one():
         adsorbates=DIPOLE, force_field=FIELD, cutoff=4.0, grid_spacing=0.15, barrier=None, seed=2,
         device="cpu", systems=64,
     )  # fmt: skip
-    a, b = (Adsorption(f, 1, **settings) for f in (small, skewed))
+    a, b = (
+        Adsorption(**of_adsorption(framework=f, molecules=1, **settings)) for f in (small, skewed)
+    )
     places = np.random.default_rng(1).uniform(0, 9, (50, 3))
     for kind in (0, 1):
         x, y = (c.core.framework_energies(places, kind, True) for c in (a, b))
@@ -254,21 +320,36 @@ def test_single_sites_in_a_skewed_cell_have_the_henry_coefficient_of_right_angle
     )  # fmt: skip
     both = [
         Adsorption(
-            f, 1, adsorbates=GAS, cutoff=4.0, grid_spacing=0.15, barrier=None, seed=2,
-            device="cpu", systems=64,
+            f,
+            1,
+            adsorbates=GAS,
+            interactions=Interactions(cutoff=4.0, grid=EnergyGrid(spacing=0.15, barrier=None)),
+            seed=2,
+            device="cpu",
+            systems=64,
         ).henry(5000)[0]
         for f in (small, skewed)
-    ]  # fmt: skip
+    ]
     assert agrees(both[0].value, both[0].error, both[1].value, both[1].error)
 
 
 def test_conventions_change_energies_as_they_should():
     def energy(field: ForceField) -> float:
         a = Adsorption(
-            None, 2, adsorbates=ETHANE, force_field=field, box=(30.0, 30.0, 30.0), cutoff=6.0,
-            cells=(1, 1, 1), positions=[[[1.0, 1, 1], [1, 5, 1]]], systems=1, precision="double",
-            seed=1, device="cpu",
-        )  # fmt: skip
+            **of_adsorption(
+                molecules=2,
+                adsorbates=ETHANE,
+                force_field=field,
+                box=(30.0, 30.0, 30.0),
+                cutoff=6.0,
+                cells=(1, 1, 1),
+                positions=[[[1.0, 1, 1], [1, 5, 1]]],
+                systems=1,
+                precision="double",
+                seed=1,
+                device="cpu",
+            )
+        )
         return a.energies[0]
 
     def lj(r, eps=98.0, sigma=3.75):
@@ -322,12 +403,14 @@ def test_two_molecules_have_the_energy_of_weighted_random_poses(method):
     turns /= np.linalg.norm(turns, axis=2)[..., None]
     places = random.uniform(size=(n, 2, 3)) @ edges
     energies = Adsorption(
-        None, 2, systems=n, positions=places, orientations=turns, seed=1, **settings
+        **of_adsorption(
+            molecules=2, systems=n, positions=places, orientations=turns, seed=1, **settings
+        )
     ).energies
     weights = np.exp(-(energies - energies.min()) / 120)
     exact = (weights @ energies) / weights.sum()
     error = math.sqrt(weights**2 @ (energies - exact) ** 2) / weights.sum()
-    a = Adsorption(None, 2, systems=64, method=method, seed=5, **settings)
+    a = Adsorption(**of_adsorption(molecules=2, systems=64, method=method, seed=5, **settings))
     a.equilibrate(200)
     a.run(300 if method in ("mup", "mdp", "mdp-dj") else 2000)
     mean = a.energy_average
@@ -348,9 +431,20 @@ def test_open_systems_have_the_loading_of_test_molecules():
 def test_an_ideal_gas_fills_an_empty_box():
     ideal = Molecule("ideal", (Site("a", (0, 0, 0.5)), Site("b", (0, 0, -0.5))))
     a = Adsorption(
-        None, 0, adsorbates=ideal, box=(20.0, 20.0, 20.0), cutoff=5.0, cells=(1, 1, 1),
-        fugacity=20.0, method="plj", systems=64, seed=2, device="cpu", barrier=None,
-    )  # fmt: skip
+        **of_adsorption(
+            molecules=0,
+            adsorbates=ideal,
+            box=(20.0, 20.0, 20.0),
+            cutoff=5.0,
+            cells=(1, 1, 1),
+            fugacity=20.0,
+            method="plj",
+            systems=64,
+            seed=2,
+            device="cpu",
+            barrier=None,
+        )
+    )
     a.equilibrate(500)
     a.run(2000)
     exact = 20e5 * 8000e-30 / (1.380649e-23 * 300)
@@ -397,9 +491,19 @@ def test_gpu_gives_the_same_bits_as_the_cpu(method, precision):
 def test_gpu_gives_the_same_bits_for_a_mixture_in_mfi(method, precision):
     def run(device):
         a = Adsorption(
-            "MFI", (8, 6), adsorbates=[CO2, N2], force_field=TRAPPE_ZEO, systems=3, seed=5,
-            grid_spacing=0.4, barrier=None, method=method, precision=precision, device=device,
-        )  # fmt: skip
+            "MFI",
+            (8, 6),
+            adsorbates=[CO2, N2],
+            interactions=Interactions(
+                force_field=TRAPPE_ZEO,
+                precision=precision,
+                grid=EnergyGrid(spacing=0.4, barrier=None),
+            ),
+            systems=3,
+            seed=5,
+            method=method,
+            device=device,
+        )
         a.run(60)
         return state(a), updated_energies(a).tolist(), a.orientations.tolist()
 
@@ -417,12 +521,20 @@ def test_net_charges_are_named():
 
 
 def test_an_empty_box_keeps_its_edges():
-    a = Adsorption(None, 2, adsorbates=CO2, box=(26.0, 27.0, 28.0), systems=1, seed=1, device="cpu")
+    a = Adsorption(
+        **of_adsorption(
+            molecules=2, adsorbates=CO2, box=(26.0, 27.0, 28.0), systems=1, seed=1, device="cpu"
+        )
+    )
     assert a.box == (26.0, 27.0, 28.0)
     with pytest.raises(ValueError, match="no loading per mass"):
         _ = a.loading_mol_per_kg
     with pytest.raises(ValueError, match="cutoff"):
-        Adsorption(None, 2, adsorbates=CO2, box=(20.0, 20.0, 20.0), systems=1, seed=1, device="cpu")
+        Adsorption(
+            **of_adsorption(
+                molecules=2, adsorbates=CO2, box=(20.0, 20.0, 20.0), systems=1, seed=1, device="cpu"
+            )
+        )
 
 
 def test_charged_molecules_need_charges_of_the_framework():
@@ -474,13 +586,34 @@ def test_rigid_molecules_that_meet_their_own_image_are_refused(one, length):
             match=f"adsorbate 2: a molecule is {re.escape(str(length))} angstrom long, .* more "
             "than the width of the box, 26, minus the cutoff of 12: it would meet its own",
         ):
-            Adsorption(None, [1, 1], adsorbates=[N2, one], box=3 * (26.0,), cells=(1, 1, 1),
-                       systems=2, method=method, seed=1, device="cpu")  # fmt: skip
+            Adsorption(
+                **of_adsorption(
+                    molecules=[1, 1],
+                    adsorbates=[N2, one],
+                    box=3 * (26.0,),
+                    cells=(1, 1, 1),
+                    systems=2,
+                    method=method,
+                    seed=1,
+                    device="cpu",
+                )
+            )
 
 
 def test_the_longest_rigid_molecule_has_the_energy_of_ewald():
-    a = Adsorption(None, 1, adsorbates=stick(13.99), box=(26.0, 26, 26), cells=(1, 1, 1), seed=1,
-                   systems=3, precision="double", ewald=(0.3, 3.0), device="cpu")  # fmt: skip
+    a = Adsorption(
+        **of_adsorption(
+            molecules=1,
+            adsorbates=stick(13.99),
+            box=(26.0, 26, 26),
+            cells=(1, 1, 1),
+            seed=1,
+            systems=3,
+            precision="double",
+            ewald=(0.3, 3.0),
+            device="cpu",
+        )
+    )
     for system in range(3):
         exact = reference(a, system, alpha=0.45, waves=4.5)
         assert a.energies[system] == pytest.approx(exact, abs=0.01)
@@ -491,16 +624,33 @@ def test_bad_input_is_refused():
         in_small("mdp", force_field=ForceField({"Si": None}))
     with pytest.raises(ValueError, match="not a unit quaternion"):
         Adsorption(
-            None, 1, adsorbates=N2, box=(25.0, 25, 25), cells=(1, 1, 1), systems=1, seed=1,
-            positions=np.ones((1, 1, 3)), orientations=np.ones((1, 1, 4)), device="cpu",
-        )  # fmt: skip
+            **of_adsorption(
+                molecules=1,
+                adsorbates=N2,
+                box=(25.0, 25, 25),
+                cells=(1, 1, 1),
+                systems=1,
+                seed=1,
+                positions=np.ones((1, 1, 3)),
+                orientations=np.ones((1, 1, 4)),
+                device="cpu",
+            )
+        )
     with pytest.raises(ValueError, match="more than 7 / cutoff"):
         in_small("mdp", ewald=(2.0, 3.0))
     with pytest.raises(ValueError, match="box must be three lengths"):
         Adsorption(None, 1, adsorbates=N2, seed=1)
     with pytest.raises(ValueError, match="wide along a, less than twice the cutoff"):
-        Adsorption(None, 1, adsorbates=N2, box=(25.0, 25, 25, 20, 0, 0), cells=(1, 1, 1), seed=1,
-                   device="cpu")  # fmt: skip
+        Adsorption(
+            **of_adsorption(
+                molecules=1,
+                adsorbates=N2,
+                box=(25.0, 25, 25, 20, 0, 0),
+                cells=(1, 1, 1),
+                seed=1,
+                device="cpu",
+            )
+        )
     with pytest.raises(ValueError, match="from 1 to 8 sites, got 0"):
         Molecule("none", ())
 
@@ -580,7 +730,16 @@ def test_force_fields_of_raspa_are_read(tmp_path):
 
 def test_carbon_dioxide_in_silicalite_has_a_known_heat():
     """25.9 kJ/mol at 300 K, of this package's own direct sums; literature: 24 to 28 kJ/mol."""
-    a = Adsorption("MFI", 1, adsorbates=CO2, force_field=TRAPPE_ZEO, systems=32, seed=1,
-                   barrier=None, device="cpu", grid_spacing=0.3)  # fmt: skip
+    a = Adsorption(
+        "MFI",
+        1,
+        adsorbates=CO2,
+        interactions=Interactions(
+            force_field=TRAPPE_ZEO, grid=EnergyGrid(spacing=0.3, barrier=None)
+        ),
+        systems=32,
+        seed=1,
+        device="cpu",
+    )
     _, heat = a.henry(10000)
     assert 24 < heat.value < 28

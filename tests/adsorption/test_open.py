@@ -11,7 +11,7 @@ import pytest
 from adsorption_model import GAS, agrees, make, state
 from machine import on_gpu
 
-from manymove import Adsorption
+from manymove import Adsorption, EnergyGrid, Interactions
 from manymove.adsorption.adsorbates import Adsorbate, mixed_laws
 from manymove.adsorption.averages import Pooled
 
@@ -74,8 +74,17 @@ def test_a_system_that_cannot_grow_ends_the_run(tmp_path):
 
 def test_capacity_is_estimated_from_the_pores():
     """The earlier estimate, one molecule in 20 cubic angstrom, is 2,131 in the box of MFI."""
-    a = Adsorption("MFI", 0, method="plj", systems=1, fugacity=1.0, grid_spacing=0.3, seed=1,
-                   device="cpu", threads=1)  # fmt: skip
+    a = Adsorption(
+        "MFI",
+        0,
+        method="plj",
+        systems=1,
+        fugacity=1.0,
+        interactions=Interactions(grid=EnergyGrid(spacing=0.3)),
+        seed=1,
+        device="cpu",
+        threads=1,
+    )
     assert 124 < a.capacity[0] < 300
 
 

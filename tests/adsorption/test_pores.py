@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from adsorption_model import agrees, small_framework
 
-from manymove import Adsorption, cli
+from manymove import Adsorption, EnergyGrid, Interactions, cli
 from manymove.adsorption import (
     CH4,
     ETHANE,
@@ -32,7 +32,7 @@ from manymove.analysis.notation import Estimate
 
 
 def test_helium_fills_an_empty_box():
-    fraction = helium_void_fraction(None, box=(30, 30, 30), insertions=10, device="cpu")
+    fraction = helium_void_fraction((30, 30, 30), insertions=10, device="cpu")
     assert fraction == Estimate(1.0, 0.0)
 
 
@@ -46,9 +46,17 @@ def test_helium_void_fraction_is_the_mean_boltzmann_factor(device):
     found = helium_void_fraction(
         frame, field, cutoff=4.0, insertions=4000, barrier=None, grid_spacing=0.2, device=device
     )
-    helium = Adsorption(frame, 1, adsorbates=HELIUM, force_field=field, temperature=298.15,
-                        cutoff=4.0, barrier=None, systems=1, method="plj", seed=1,
-                        device="cpu")  # fmt: skip
+    helium = Adsorption(
+        frame,
+        1,
+        adsorbates=HELIUM,
+        interactions=Interactions(cutoff=4.0, force_field=field, grid=EnergyGrid(barrier=None)),
+        temperature=298.15,
+        systems=1,
+        method="plj",
+        seed=1,
+        device="cpu",
+    )
     u = (np.arange(60) + 0.5) / 60
     places = np.stack(np.meshgrid(u, u, u, indexing="ij"), -1).reshape(-1, 3) * helium.box
     energies = helium._engine.framework_energies(np.ascontiguousarray(places), 0, True)
@@ -127,9 +135,16 @@ def test_henry_prints_what_test_molecules_give(tmp_path, capsys):
     assert cli.run([*HENRY, "--json", str(path)]) == 0
     one, other = json.loads(path.read_text())["species"]
     a = Adsorption(
-        "LTA", [1, 1], adsorbates=[CH4, ETHANE], force_field=TRAPPE_ZEO, method="plj", systems=8,
-        temperature=300.0, grid_spacing=0.4, seed=1, device="cpu",
-    )  # fmt: skip
+        "LTA",
+        [1, 1],
+        adsorbates=[CH4, ETHANE],
+        interactions=Interactions(force_field=TRAPPE_ZEO, grid=EnergyGrid(spacing=0.4)),
+        method="plj",
+        systems=8,
+        temperature=300.0,
+        seed=1,
+        device="cpu",
+    )
     k, heat = a.henry(300)
     assert one["henry_mol_per_kg_Pa"] == k.value and one["heat_kJ_per_mol"] == heat.value
     volume = math.prod(a.box) * 1e-30 / (a.framework.mass * math.prod(a.cells) / AVOGADRO * 1e-3)

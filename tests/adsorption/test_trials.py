@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from adsorption_model import GAS, agrees, is_poisson, make, places, small_framework, state
+from flat_settings import of_adsorption
 from machine import on_gpu, runnable_simd_levels
 from trial_chain import Chain
 
@@ -40,7 +41,14 @@ ALONE = Adsorbate("alone", 0.0, 3.0, {"O": (160.0, 2.6), "Si": None})
 
 
 def opened(method: str = "plj", molecules=0, **settings) -> Adsorption:
-    return Adsorption(small_framework(), molecules, method=method, **{**LOADED, **settings})
+    return Adsorption(
+        **of_adsorption(
+            framework=small_framework(),
+            molecules=molecules,
+            method=method,
+            **{**LOADED, **settings},
+        )
+    )
 
 
 def without_interactions(name: str) -> Molecule:
@@ -55,10 +63,22 @@ def test_an_ideal_gas_has_a_poisson_distribution(method, device):
     if method == "metropolis" and device != "cpu":
         pytest.skip("metropolis is for CPUs")
     a = Adsorption(
-        None, 0, adsorbates=without_interactions("i"), box=(20.0, 20.0, 20.0), cutoff=9.0,
-        method=method, systems=2000, fugacity=20.0, trial_positions=3, trial_orientations=2,
-        reinsertion=0.1, seed=3, device=device, threads=2,
-    )  # fmt: skip
+        **of_adsorption(
+            molecules=0,
+            adsorbates=without_interactions("i"),
+            box=(20.0, 20.0, 20.0),
+            cutoff=9.0,
+            method=method,
+            systems=2000,
+            fugacity=20.0,
+            trial_positions=3,
+            trial_orientations=2,
+            reinsertion=0.1,
+            seed=3,
+            device=device,
+            threads=2,
+        )
+    )
     activity = a._parameters["species"][0]["activity"]
     a.equilibrate(120)
     a.run(80)
@@ -204,10 +224,22 @@ def test_reinsertions_of_closed_systems_keep_the_energy():
 def test_identity_changes_of_an_ideal_mixture_are_exact():
     kinds = [without_interactions(name) for name in "ab"]
     a = Adsorption(
-        None, [0, 0], adsorbates=kinds, box=(20.0, 20.0, 20.0), cutoff=9.0, method="plj",
-        systems=1000, fugacity=[12.0, 4.0], trial_positions=2, exchange=0.2, identity_change=0.6,
-        seed=3, device="cpu", threads=2,
-    )  # fmt: skip
+        **of_adsorption(
+            molecules=[0, 0],
+            adsorbates=kinds,
+            box=(20.0, 20.0, 20.0),
+            cutoff=9.0,
+            method="plj",
+            systems=1000,
+            fugacity=[12.0, 4.0],
+            trial_positions=2,
+            exchange=0.2,
+            identity_change=0.6,
+            seed=3,
+            device="cpu",
+            threads=2,
+        )
+    )
     a.equilibrate(150)
     a.run(150)
     for found, species in zip(a.loading, a._parameters["species"], strict=True):
@@ -401,10 +433,23 @@ def test_the_command_has_trials(tmp_path, capsys):
 def test_molecules_without_sites_at_their_center_turn_about_it():
     """Test molecules and weights of insertions agree for CO2, whose trials turn about carbon."""
     a = Adsorption(
-        None, 0, adsorbates=CO2, box=(18.5, 18.5, 18.5), cutoff=9.0, method="plj", systems=128,
-        fugacity=30.0, temperature=300.0, trial_positions=4, trial_orientations=2, seed=2,
-        force_field=ForceField(), device="cpu", threads=2,
-    )  # fmt: skip
+        **of_adsorption(
+            molecules=0,
+            adsorbates=CO2,
+            box=(18.5, 18.5, 18.5),
+            cutoff=9.0,
+            method="plj",
+            systems=128,
+            fugacity=30.0,
+            temperature=300.0,
+            trial_positions=4,
+            trial_orientations=2,
+            seed=2,
+            force_field=ForceField(),
+            device="cpu",
+            threads=2,
+        )
+    )
     a.equilibrate(60)
     a.run(60)
     a.compare_loading(100)

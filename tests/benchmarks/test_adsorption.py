@@ -12,7 +12,7 @@ from adsorption_model import nearest, pair_energy
 
 from benchmarks import adsorption, raspa
 from benchmarks.cli import run as bench
-from manymove import Adsorption
+from manymove import Adsorption, EnergyGrid, Interactions
 from manymove.adsorption.adsorbates import METHANE
 from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.gas import GAS_CONSTANT
@@ -67,8 +67,18 @@ def test_raspa_has_the_same_force_field():
     moves = raspalib.MCMoveProbabilities(translation_probability=1.0)
     system = raspa.methane_system(raspalib, read_framework("MFI"), 3, moves)
     places = np.array([atom.position for atom in system.atom_data[-3:]])
-    a = Adsorption("MFI", 3, method="plj", systems=1, interpolation="cubic", barrier=None,
-                   precision="double", seed=1, device="cpu", threads=1)  # fmt: skip
+    a = Adsorption(
+        "MFI",
+        3,
+        method="plj",
+        systems=1,
+        interactions=Interactions(
+            precision="double", grid=EnergyGrid(interpolation="cubic", barrier=None)
+        ),
+        seed=1,
+        device="cpu",
+        threads=1,
+    )
     field = a.core.framework_energies(np.ascontiguousarray(places % a.box), 0, True).sum()
     pairs = sum(
         pair_energy(nearest(places[i] - places[j], a.box), METHANE, 12.0)

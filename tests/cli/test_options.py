@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 import typer
 from commands import SMALL, summary_of
+from flat_settings import of_hard_particles
 
 from manymove import HardDisks, HardSpheres, cli
 from manymove.cli.texts import HELP
 from manymove.jobs.world import World
+from manymove.settings import Forces, Steps, Swaps
 
 
 def all_commands(group=None, name=""):
@@ -79,6 +81,29 @@ def test_help_is_a_sentence_with_its_default(name, option):
         shown = option.opts[0] if option.default is True else option.default
         shown = f"{shown:g}" if isinstance(shown, float) else shown
         assert text.endswith(f"(default {shown}).")
+
+
+@pytest.mark.parametrize("name", ["disks", "spheres", "electrolyte", "adsorption", "dpd"])
+def test_options_stand_in_groups(name, capsys):
+    assert cli.run([name, "--help"]) == 0
+    printed = capsys.readouterr().out
+    titles = re.findall(r"^(\w[\w ]*):$", printed, re.MULTILINE)
+    groups = ["System", "Moves", "Run", "Sampling", "Files", "Device"]
+    found = [title for title in titles if title in groups]
+    assert found == [title for title in groups if title in found] and len(found) >= 5
+    for flag in ("--seed", "--output", "--device"):
+        assert printed.count(f"  {flag} ") == 1
+
+
+def test_a_parameter_of_a_class_has_one_sentence():
+    """The options of swap moves and trials are declared by the settings classes."""
+    found = {option.opts[0]: option.help for name, option in OPTIONS if name != "bench"}
+    for group, prefix in ((Swaps, "swap-"), (Forces, ""), (Steps, "")):
+        for name, parameter in group.declared.items():
+            flag = f"--{prefix}{name.replace('_', '-')}"
+            if flag in found and name not in ("cutoff", "method", "max_displacement"):
+                sentence = parameter.text.rstrip(".").partition(". ")[0]
+                assert found[flag].startswith(sentence.partition(" (default")[0])
 
 
 def noun(text):
@@ -160,7 +185,7 @@ def test_the_defaults_of_hard_particles_in_the_help_are_those_of_the_engines(
     lattice = np.stack(np.meshgrid(*axes * [np.arange(edge) + 0.5], indexing="ij"), -1)
     box = axes * (2.0 * edge,)
     positions = 2 * lattice.reshape(-1, axes) - edge
-    engine = kind(positions, box, seed=1, device="cpu", threads=1, **given)
+    engine = kind(positions, box, seed=1, device="cpu", threads=1, **of_hard_particles(**given))
     shown = default_of(name, "--max-displacement", pattern)
     assert engine.max_displacement == pytest.approx(shown, rel=0.01)
     if moves is not None:

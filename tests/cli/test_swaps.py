@@ -88,10 +88,13 @@ def test_the_checkpoint_keeps_the_diameters(finished):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([*START, "--swap-rounds", 0], "--swap-rounds is 0"),
-        ([*START, "--swap-rounds", 1001], "--swap-rounds is 1001; it must be at most 1000"),
-        ([*START, "--swap-rounds", 2, "--swap-range", -1], "--swap-range is -1"),
-        ([*START, "--swap-rounds", 2, "--swap-every", 0], "--swap-every is 0"),
+        ([*START, "--swap-rounds", 0], "--swap-rounds must be from 1 to 1000, got 0"),
+        ([*START, "--swap-rounds", 1001], "--swap-rounds must be from 1 to 1000, got 1001"),
+        (
+            [*START, "--swap-rounds", 2, "--swap-range", -1],
+            "--swap-range must be positive and finite, got -1",
+        ),
+        ([*START, "--swap-rounds", 2, "--swap-every", 0], "--swap-every must be positive"),
         ([*START, "--swap-every", 2], "--swap-every needs --swap-rounds"),
         ([*START[:-2], "--swap-rounds", 2], "swap moves are for a mixture"),
         ([*START[:-2], "--contacts", "1,1,1.4", "--swap-rounds", 2], "the contacts must be their"),

@@ -17,7 +17,7 @@ from hard_disks import lattice
 from machine import GPU
 from processes import LIMITED, run, with_support
 
-from manymove import Adsorption, HardDisks, _core
+from manymove import Adsorption, EnergyGrid, HardDisks, Interactions, _core
 from manymove.lammps import host
 
 DEVICES = len(_core.cuda_devices())
@@ -98,7 +98,14 @@ def calls_of_electrolyte(cupy, device: int):
 
 
 def calls_of_adsorption(cupy, device: int):
-    systems = Adsorption("LTA", 8, systems=100, grid_spacing=0.4, seed=1, device=f"cuda:{device}")
+    systems = Adsorption(
+        "LTA",
+        8,
+        systems=100,
+        interactions=Interactions(grid=EnergyGrid(spacing=0.4)),
+        seed=1,
+        device=f"cuda:{device}",
+    )
     yield "make", systems
     yield "run", systems.run(3)
     core = systems.core

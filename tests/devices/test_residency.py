@@ -11,7 +11,7 @@ from hard_disks import lattice
 from lammps_host import needs_lammps, run_lammps
 from machine import GPU
 
-from manymove import Adsorption, Electrolyte, HardDisks, _core
+from manymove import Adsorption, Electrolyte, EnergyGrid, HardDisks, Interactions, _core
 from manymove.analysis.ions import Salt
 
 pytestmark = GPU
@@ -63,7 +63,14 @@ def electrolyte(N: int):
 
 
 def adsorption(N: int):
-    return Adsorption("LTA", 8, systems=N, grid_spacing=0.4, seed=1, device="cuda")
+    return Adsorption(
+        "LTA",
+        8,
+        systems=N,
+        interactions=Interactions(grid=EnergyGrid(spacing=0.4)),
+        seed=1,
+        device="cuda",
+    )
 
 
 @pytest.mark.parametrize("make", [disks, electrolyte, adsorption])

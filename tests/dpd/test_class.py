@@ -20,7 +20,7 @@ from processes import SOON
 
 import manymove
 from benchmarks import dpd_variants
-from manymove import DPDFluid
+from manymove import DPDFluid, Forces
 from manymove.dpd import job, replica
 from manymove.lammps import host
 
@@ -92,7 +92,7 @@ def test_temperature_and_pressure_are_those_of_the_fluid():
     assert fluid.pressure_average.value == pytest.approx(23.7, abs=0.6)
     assert 0 < fluid.temperature_average.error < 0.02
     assert fluid.energy_average.value / N == pytest.approx(4.55, abs=0.15)
-    assert fluid.seconds > 0 and fluid.steps == fluid.timestep == 3500
+    assert fluid.seconds > 0 and fluid.steps == fluid.elapsed == 3500
 
 
 def test_pieces_are_one_run(device):
@@ -227,9 +227,9 @@ BOX = (5.0, 5.0, 5.0)
             "4 positions, but 2 velocities",
         ),
         (lambda: small(velocities=POINTS), ValueError, "velocities need positions"),
-        (lambda: small(a=np.inf), ValueError, "a must be finite"),
-        (lambda: small(gamma=-1), ValueError, "gamma must not be negative"),
-        (lambda: small(timestep_length=0), ValueError, "timestep_length must be positive"),
+        (lambda: small(forces=Forces(a=np.inf)), ValueError, "a must be finite"),
+        (lambda: small(forces=Forces(gamma=-1)), ValueError, "gamma must not be negative"),
+        (lambda: small(timestep=0), ValueError, "timestep must be positive"),
         (lambda: small(record_every=0), ValueError, "record_every must be positive"),
         (lambda: small(seed=0), ValueError, "seed must be positive"),
         (lambda: small(precision="half"), ValueError, 'precision must be "mixed" or "double"'),
@@ -249,7 +249,7 @@ def test_what_is_refused(make, kind, message):
 
 
 def test_an_error_of_lammps_is_passed_on_and_ends_the_object():
-    fluid = small(timestep_length=50.0)  # nothing holds together at such a step
+    fluid = small(timestep=50.0)  # nothing holds together at such a step
     with pytest.raises(RuntimeError, match="LAMMPS: "):
         fluid.run(500)
     for use in (lambda: fluid.run(1), lambda: fluid.positions, lambda: fluid.temperature):

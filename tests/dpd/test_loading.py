@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from lammps_host import needs_lammps
 
-from manymove import DPDFluid
+from manymove import DPDFluid, Forces
 from manymove.dpd.model import Quoted, line
 
 N = 81  # in a box of edge 3
@@ -169,9 +169,12 @@ def test_a_folder_of_temporary_files_may_have_any_name(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"N": 24000, "cutoff": 5.0}, "cutoff 5 is too long for 24000 particles .* neighbors"),
+        (
+            {"N": 24000, "forces": Forces(cutoff=5.0)},
+            "cutoff 5 is too long for 24000 particles .* neighbors",
+        ),
         ({"N": 64, "density": 1e-9}, "cutoff 1 is too short for 64 particles .* cells"),
-        ({"N": 24000, "cutoff": 1000.0}, "at least twice the cutoff 1000"),
+        ({"N": 24000, "forces": Forces(cutoff=1000.0)}, "at least twice the cutoff 1000"),
     ],
 )
 def test_a_cutoff_that_does_not_fit_the_particles_is_named(settings, message):

@@ -11,7 +11,7 @@ import pytest
 from electrolytes import dense, trivalent
 from machine import on_gpu
 
-from manymove import Electrolyte
+from manymove import Electrolyte, Ions
 from manymove.analysis.ions import Species
 
 FEW, MANY = 416, 12_800
@@ -27,8 +27,9 @@ def crowd(ions: int, spacing: float, **options: Any) -> Electrolyte:
         options["radius"] = side * spacing * math.sqrt(3) / 2
     return Electrolyte(
         (lattice - side / 2) * spacing,
-        (np.arange(ions) >= ions // 4).astype(np.int32),
-        [Species(3, 5.0), Species(-1, 5.0)],
+        ions=Ions(
+            (np.arange(ions) >= ions // 4).astype(np.int32), [Species(3, 5.0), Species(-1, 5.0)]
+        ),
         bjerrum_length=7.117,
         seed=11,
         precision="double",

@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 from coulomb_scripts import script_of
 from electrolytes import trivalent
+from flat_settings import of_electrolytes
 from lammps_host import needs_lammps, run_lammps
 from laws import assert_follows
 
-from manymove import Electrolyte
+from manymove import Electrolyte, Ewald, Ions
 from manymove.analysis.ions import Salt, Species
-from manymove.electrolyte.simulation import SURROUNDINGS
+from manymove.settings import SURROUNDINGS
 
 PAIR = [Species(1, 0.5), Species(-1, 0.5)]
 # Edges that the grid of positions holds exactly; others are rounded by up to 6e-8 of the longest.
@@ -90,8 +91,7 @@ def test_crystals_have_the_madelung_energy(crystal, madelung, cells, device):
     positions = (corners[:, None] + sites).reshape(-1, 3) * edge - cells * edge / 2
     ions = Electrolyte(
         positions,
-        np.tile(types, cells**3),
-        PAIR,
+        ions=Ions(np.tile(types, cells**3), PAIR),
         box=3 * (cells * edge,),
         boundary="ewald",
         bjerrum_length=1.0,
@@ -109,9 +109,10 @@ def test_energies_are_those_of_independent_sums(box, surrounding, device):
     ions = Electrolyte.random(
         Salt.of(60, (2, -1), (2.0, 2.0)),
         box=box,
-        boundary="ewald",
-        surrounding=surrounding,
-        images=np.random.default_rng(2).integers(-1, 2, (60, 3)) if vacuum else None,
+        boundary=Ewald(
+            surrounding,
+            images=np.random.default_rng(2).integers(-1, 2, (60, 3)) if vacuum else None,
+        ),
         bjerrum_length=7.0,
         seed=4,
         device=device,
@@ -196,16 +197,14 @@ def test_the_energy_follows_the_moves(precision, surrounding, device):
 def two_ions(edge: float, contact: float, bjerrum: float, device: str, **options) -> Electrolyte:
     return Electrolyte(
         np.array([[0, 0, 0], [5.0, 0, 0]]),
-        np.array([0, 1]),
-        [Species(1, contact), Species(-1, contact)],
+        ions=Ions(np.array([0, 1]), [Species(1, contact), Species(-1, contact)]),
         box=3 * (edge,),
-        boundary="ewald",
         bjerrum_length=bjerrum,
         max_displacement=edge / 2,
         seed=5,
         device=device,
         threads=1,
-        **options,
+        **of_electrolytes(boundary="ewald", **options),
     )
 
 
@@ -337,8 +336,7 @@ def test_a_net_charge_is_refused():
     with pytest.raises(ValueError, match="the ions are not neutral: valences sum to 1"):
         Electrolyte(
             np.array([[0, 0, 0], [2.0, 0, 0], [-2.0, 0, 0]]),
-            np.array([0, 1, 0]),
-            PAIR,
+            ions=Ions(np.array([0, 1, 0]), PAIR),
             box=(10, 10, 10),
             boundary="ewald",
             seed=1,
@@ -348,7 +346,6 @@ def test_a_net_charge_is_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"surrounding": "vacuum"}, "surrounding 'vacuum' is for boundary 'ewald'"),
         ({"boundary": "ewald", "surrounding": "water"}, "surrounding must be"),
         ({"boundary": "ewald", "images": np.zeros((64, 3), int)}, "images are for"),
         (

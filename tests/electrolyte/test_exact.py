@@ -14,7 +14,7 @@ from electrolytes import dense, pair_energy, trivalent
 from laws import assert_follows
 from machine import runnable_simd_levels
 
-from manymove import Electrolyte
+from manymove import Electrolyte, Ions, Sphere
 from manymove.analysis import hypernetted_chain
 from manymove.analysis.ions import Salt, Species, debye_length
 from manymove.analysis.pair_correlations import distance_distribution
@@ -25,9 +25,8 @@ def test_two_ions_in_a_sphere_follow_the_exact_distance_distribution(device, pre
     radius, bjerrum, contact = 20.0, 7.0, 4.0
     ions = Electrolyte(
         np.array([[0, 0, 0], [5.0, 0, 0]]),
-        np.array([0, 1]),
-        [Species(1, 3.0), Species(-1, 5.0)],
-        radius=radius,
+        ions=Ions(np.array([0, 1]), [Species(1, 3.0), Species(-1, 5.0)]),
+        box=Sphere(radius),
         bjerrum_length=bjerrum,
         max_displacement=radius,
         precision=precision,
@@ -68,9 +67,8 @@ def test_three_ions_have_the_mean_energy_of_direct_sampling(device):
     start = np.array([[0, 0, 0], [5.0, 0, 0], [-5.0, 0, 0]])
     ions = Electrolyte(
         start,
-        np.array([0, 1, 1]),
-        [Species(2, diameter), Species(-1, diameter)],
-        radius=radius,
+        ions=Ions(np.array([0, 1, 1]), [Species(2, diameter), Species(-1, diameter)]),
+        box=Sphere(radius),
         bjerrum_length=bjerrum,
         seed=2,
         device=device,
@@ -79,7 +77,7 @@ def test_three_ions_have_the_mean_energy_of_direct_sampling(device):
     ions.run(200)
     sweeps = 60_000 if device == "cpu" else 20_000
     ions.run(sweeps)
-    blocks = np.array_split(ions.energies[200:], 40)
+    blocks = np.array_split(ions.energy_records[200:], 40)
     means = np.array([b.mean() for b in blocks])
     error = math.hypot(means.std(ddof=1) / math.sqrt(len(means)), exact_error)
     assert abs(means.mean() - exact) < 5 * error
@@ -139,9 +137,8 @@ def test_simd_levels_and_threads_make_the_same_chain(monkeypatch, precision, met
 def copy_of(ions: Electrolyte, precision: str, first_sweep: int) -> Electrolyte:
     return Electrolyte(
         ions.positions,
-        ions.types,
-        ions.species,
-        radius=ions.radius,
+        ions=Ions(ions.types, ions.species),
+        box=Sphere(ions.radius),
         precision=precision,
         seed=3,
         first_sweep=first_sweep,
@@ -201,7 +198,7 @@ def test_energies_are_those_after_each_sweep(device):
     for _ in range(4):
         ions.run(1)
         expected.append(ions.core.energy())
-    assert ions.energies == pytest.approx(expected, rel=1e-12)
+    assert ions.energy_records == pytest.approx(expected, rel=1e-12)
 
 
 def test_energies_begin_anew_where_they_are_forgotten(device):
@@ -210,19 +207,20 @@ def test_energies_begin_anew_where_they_are_forgotten(device):
     ions.forget_energies()
     ions.run(2)
     same.run(5)
-    assert np.array_equal(ions.energies, same.energies[3:])
+    assert np.array_equal(ions.energy_records, same.energy_records[3:])
 
 
 def test_no_energy_of_a_long_run_is_lost():
     """The engine itself keeps a million."""
     ions = Electrolyte(
-        np.array([[5.0, 0, 0], [-5.0, 0, 0]]), [0, 1], [Species(1, 4.0), Species(-1, 4.0)],
-        radius=20.0, seed=1, device="cpu", threads=1,
+        np.array([[5.0, 0, 0], [-5.0, 0, 0]]),
+        ions=Ions([0, 1], [Species(1, 4.0), Species(-1, 4.0)]),
+        box=Sphere(20.0), seed=1, device="cpu", threads=1,
     )  # fmt: skip
     ions.run(3)
-    first = ions.energies
+    first = ions.energy_records
     ions.run(1 << 20)
-    energies = ions.energies
+    energies = ions.energy_records
     assert energies.size == ions.sweeps
     assert energies[:3] == pytest.approx(first, rel=1e-12)
     assert energies[-1] == pytest.approx(ions.energy, rel=1e-12)
@@ -253,7 +251,7 @@ def test_uncorrelated_ions_have_flat_pair_correlations(device):
     salt = Salt.of(60, (1, -1), (1e-3, 1e-3))
     ions = Electrolyte.random(
         salt,
-        radius=10.0,
+        box=Sphere(10.0),
         bjerrum_length=1e-6,
         max_displacement=10.0,
         seed=4,
@@ -289,7 +287,7 @@ def test_weak_coupling_follows_debye_hueckel():
     system.sample_pair_correlations(2, bin_width=1.0, farthest=edge / 2)
     system.run(800)
     theory = -kappa * bjerrum / 2 / (1 + kappa * diameter)
-    assert system.energies[40:].mean() / ions == pytest.approx(theory, rel=0.05)
+    assert system.energy_records[40:].mean() / ions == pytest.approx(theory, rel=0.05)
     g = system.pair_correlations
     like = (g.of(0, 0) + g.of(1, 1)) / 2
     difference = g.of(0, 1) - like
@@ -310,7 +308,7 @@ def test_restricted_primitive_model_has_the_energy_of_hypernetted_chains(concent
     edge = (384 / salt.density_at(concentration)) ** (1 / 3)
     ions = Electrolyte.random(salt, box=3 * (edge,), bjerrum_length=7.1432, seed=1, device="cpu")
     ions.run(600)
-    means = ions.energies[100:].reshape(20, 25).mean(axis=1) / ions.N
+    means = ions.energy_records[100:].reshape(20, 25).mean(axis=1) / ions.N
     own = means.std(ddof=1) / math.sqrt(len(means))
     assert own < 0.005 * abs(expected)
     assert 1.01 * expected - 5 * own < means.mean() < expected + 5 * own

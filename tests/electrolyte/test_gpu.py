@@ -9,7 +9,7 @@ import pytest
 from electrolytes import dense, trivalent
 from machine import GPU
 
-from manymove import Electrolyte, _core
+from manymove import Electrolyte, Ewald, Ions, Sphere, _core
 from manymove.analysis.ions import Salt
 
 pytestmark = GPU
@@ -113,7 +113,7 @@ def boxed(ions: int, surrounding: str = "conductor", **options: Any) -> Electrol
     """A 2:-1 salt with Ewald's energy, in which many moves cross faces."""
     salt = Salt.of(ions, (2, -1), (4.0, 4.0))
     edge = 45.0 * (ions / 120) ** (1 / 3)
-    where = {"box": 3 * (edge,), "boundary": "ewald", "surrounding": surrounding}
+    where = {"box": 3 * (edge,), "boundary": Ewald(surrounding)}
     return Electrolyte.random(salt, seed=2, **where, **options)
 
 
@@ -214,6 +214,9 @@ def test_device_arrays_are_taken():
     cupy = pytest.importorskip("cupy")
     start = trivalent(100, device="cpu")
     ions = Electrolyte(
-        cupy.asarray(start.positions), start.types, start.species, radius=start.radius, seed=1
+        cupy.asarray(start.positions),
+        ions=Ions(start.types, start.species),
+        box=Sphere(start.radius),
+        seed=1,
     )
     assert np.array_equal(ions.positions, start.positions)

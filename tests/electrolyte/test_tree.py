@@ -11,7 +11,7 @@ from electrolytes import dense, trivalent
 from machine import runnable_simd_levels
 from processes import start, until
 
-from manymove import Electrolyte, _core, checkpoint, cli
+from manymove import Displacements, Electrolyte, Ewald, Ions, Sphere, _core, checkpoint, cli
 from manymove.analysis.ions import Salt, Species
 
 SALTS = {
@@ -52,7 +52,7 @@ def test_tree_and_brush_make_the_same_chain(device, salt, moves, place):
     ions = 600 if place == "sphere" else 240
     kinds = Salt.of(ions, valences, diameters)
     edge = (ions / kinds.density_at(0.1)) ** (1 / 3)
-    where: dict[str, Any] = {"radius": 0.62 * edge}
+    where: dict[str, Any] = {"box": Sphere(0.62 * edge)}
     if place == "ewald":
         where = {"box": (edge, edge, edge), "boundary": "ewald"}
 
@@ -76,7 +76,7 @@ def test_any_number_of_threads_makes_the_same_chain(threads, where):
 
 
 def test_long_boxes_and_short_moves_among_long_ones(device):
-    options = {"short_displacement": 2.0, "short_fraction": 0.4, "boundary": "ewald"}
+    options = {"max_displacement": Displacements(2.0, 0.4), "boundary": "ewald"}
     salt = Salt.of(200, (1, -1), (4.0, 5.0))
 
     def build(**more: Any) -> Electrolyte:
@@ -97,7 +97,7 @@ def test_a_vacuum_around_the_images(device):
 
     def build(**options: Any) -> Electrolyte:
         return Electrolyte.random(
-            salt, box=(45.0, 45.0, 45.0), boundary="ewald", surrounding="vacuum", seed=2,
+            salt, box=(45.0, 45.0, 45.0), boundary=Ewald("vacuum"), seed=2,
             device=device, **options,
         )  # fmt: skip
 
@@ -137,7 +137,13 @@ def test_adversarial_starts(device, start, moves):
     def build(**options: Any) -> Electrolyte:
         species = [Species(1, 5.0), Species(-1, 5.0)]
         return Electrolyte(
-            positions, types, species, radius=160.0, seed=4, device=device, **moves, **options
+            positions,
+            ions=Ions(types, species),
+            box=Sphere(160.0),
+            seed=4,
+            device=device,
+            **moves,
+            **options,
         )
 
     tree = same_chain(4, build)

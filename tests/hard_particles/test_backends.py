@@ -6,17 +6,18 @@ import math
 
 import numpy as np
 import pytest
+from flat_settings import of_hard_particles
 from hard_disks import lattice
 from machine import on_gpu, runnable_simd_levels
 
-from manymove import HardDisks
+from manymove import Grid, HardDisks
 from manymove.hard_particles import hexagonal_packing, random_packing, square_packing
 
 LEVELS = runnable_simd_levels()
 
 
 def random(N, packing_fraction, aspect_ratio=1.0):
-    return random_packing(N, packing_fraction, seed=1, aspect_ratio=aspect_ratio)
+    return random_packing(N, packing_fraction, seed=1, aspect_ratios=(1.0, aspect_ratio))
 
 
 CONFIGURATIONS = {
@@ -39,7 +40,13 @@ CONFIGURATIONS = {
 
 def trajectory(positions, box, cycles=40, device="cpu", threads=1, **settings):
     """What must agree bit for bit, and psi_6, which need not."""
-    disks = HardDisks(positions, box, device=device, threads=threads, **{"seed": 1, **settings})
+    disks = HardDisks(
+        positions,
+        box,
+        device=device,
+        threads=threads,
+        **of_hard_particles(**{"seed": 1, **settings}),
+    )
     disks.sample_pressure(every=1e-9, record=1e-9)  # each cycle
     disks.run_cycles(cycles)
     assert disks.accepted_moves > 0
@@ -108,7 +115,9 @@ def test_cycles_without_samples_are_those_of_the_cpu(name):
     positions, box, settings = case(name)
     found = []
     for device, parts in (("cpu", [75]), ("cuda", [75]), ("cuda", [2, 31, 1, 41])):
-        disks = HardDisks(positions, box, device=device, threads=1, **{"seed": 1, **settings})
+        disks = HardDisks(
+            positions, box, device=device, threads=1, **of_hard_particles(**{"seed": 1, **settings})
+        )
         for cycles in parts:
             disks.run_cycles(cycles)
         found.append(
@@ -130,7 +139,7 @@ def test_many_tiles_make_the_cycles_of_the_cpu(tile, cycles):
     positions, box = random(65536, 0.6)
     hashes = set()
     for device in ("cpu", "cuda"):
-        disks = HardDisks(positions, box, seed=2, device=device, tile=tile)
+        disks = HardDisks(positions, box, seed=2, device=device, grid=Grid(tile=tile))
         disks.run_cycles(cycles)
         hashes.add(disks.state_hash)
     assert len(hashes) == 1
@@ -163,7 +172,9 @@ GOLDEN = [
 @pytest.mark.parametrize(("positions", "box", "settings", "expected"), GOLDEN)
 def test_the_trajectory_is_the_one_it_was(device, positions, box, settings, expected):
     """Pinned: a change here changes every seeded result and the meaning of old checkpoints."""
-    disks = HardDisks(positions, box, seed=12345, device=device, threads=1, **settings)
+    disks = HardDisks(
+        positions, box, seed=12345, device=device, threads=1, **of_hard_particles(**settings)
+    )
     disks.run_cycles(200)
     assert disks.state_hash == expected
 

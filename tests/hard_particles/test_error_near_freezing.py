@@ -33,7 +33,7 @@ def test_errors_of_short_runs_are_honest():
     for _ in range(20):
         disks.sample_pressure(every=1, record=100)
         disks.run(20_000)
-        found = disks.pressure - 8.86
+        found = disks.pressure_average - 8.86
         deviations.append(abs(found.value) / found.error)
     factor = error_factor(relaxations(20_000, 256, 0.70))
     assert np.mean(np.array(deviations) * factor > 2) > 0.3  # of the blocking error alone
@@ -52,7 +52,7 @@ def test_constant_pressure_has_the_same_estimator(packing_fraction, factor):
     disks._volumes, disks._volume_cycles = disks.volume * noise, np.arange(100.0)
     disks._volumes[:, 2] = noise[:, 2] / disks.volume
     error = blocking_error(disks.packing_fraction_records)[0]
-    assert disks.mean_packing_fraction.error == factor * error
+    assert disks.packing_fraction_average.error == factor * error
 
 
 def test_tables_and_summaries_have_the_factor(tmp_path, monkeypatch, capsys):

@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from flat_settings import of_hard_particles
 from hard_disks import lattice, sample, separations
 from laws import (
     FALSE_ALARM,
@@ -22,7 +23,7 @@ from laws import (
     symmetry,
 )
 
-from manymove import HardDisks
+from manymove import Grid, HardDisks
 
 SAMPLES = 20_000
 
@@ -31,7 +32,7 @@ def tiny(device, count, box, **settings):
     """A few disks on sites of a 3 x 3 lattice, with large moves, melted."""
     settings = {"max_displacement": 0.6, "seed": 1, "threads": 1, **settings}
     sites = lattice(3, 3, box)[[0, 4, 8, 2, 6, 1, 3, 5, 7][:count]]
-    disks = HardDisks(sites, box, device=device, **settings)
+    disks = HardDisks(sites, box, device=device, **of_hard_particles(**settings))
     disks.run_cycles(1000)
     return disks
 
@@ -115,9 +116,7 @@ def test_one_disk_is_active_and_stays_in_its_cell_as_often_as_geometry_says(devi
         np.zeros((1, 2)),
         box,
         max_displacement=delta,
-        moves_per_cell=1,
-        rounds=1,
-        tile=3,
+        grid=Grid(moves_per_cell=1, rounds=1, tile=3),
         seed=2,
         device=device,
         threads=1,
@@ -139,9 +138,7 @@ def test_every_place_of_the_box_is_frozen_equally_often(device):
         np.zeros((1, 2)),
         box,
         max_displacement=1.0,
-        moves_per_cell=8,
-        rounds=4,
-        tile=5,
+        grid=Grid(moves_per_cell=8, rounds=4, tile=5),
         seed=3,
         device=device,
         threads=1,
@@ -168,8 +165,7 @@ def single_moves(device, delta, box, cycles, seed):
         np.zeros((1, 2)),
         box,
         max_displacement=delta,
-        moves_per_cell=1,
-        rounds=1,
+        grid=Grid(moves_per_cell=1, rounds=1),
         seed=seed,
         device=device,
         threads=1,
@@ -377,9 +373,7 @@ def test_every_disk_moves_equally_often(device):
         lattice(8, 8, box),
         box,
         max_displacement=0.02,
-        moves_per_cell=8,
-        rounds=2,
-        tile=7,
+        grid=Grid(moves_per_cell=8, rounds=2, tile=7),
         seed=7,
         device=device,
         threads=2,

@@ -11,14 +11,12 @@ from manymove import HardDisks, HardSpheres
 
 BOX = (10.0, 10.0)
 CUBE = np.stack(np.meshgrid(*3 * [np.arange(-2, 2) * 1.3 + 0.65], indexing="ij"), -1).reshape(-1, 3)
-SIZES = {"diameters": np.linspace(0.8, 1.0, 64)}
+SIZES = {"diameter": np.linspace(0.8, 1.0, 64)}
 MAKE = {
     "equal disks": lambda: HardDisks(lattice(8, 8, BOX), BOX, seed=2, device="cpu"),
     "mixture": lambda: HardDisks(lattice(8, 8, BOX), BOX, seed=2, device="cpu", **SIZES),
     "constant pressure": lambda: HardSpheres(CUBE, 3 * (5.2,), seed=2, device="cpu", pressure=4),
-    "swap moves": lambda: HardSpheres(
-        CUBE, 3 * (5.2,), seed=2, device="cpu", swap_rounds=2, **SIZES
-    ),
+    "swap moves": lambda: HardSpheres(CUBE, 3 * (5.2,), seed=2, device="cpu", swaps=2, **SIZES),
 }
 NAMES = {
     "equal disks": {"cells", "ids"},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from machine import GPU
 
-from manymove import HardDisks
+from manymove import HardDisks, Start
 from manymove.hard_particles import random_packing
 
 pytestmark = GPU
@@ -32,7 +32,7 @@ def test_positions_on_the_device_are_those_on_the_host(device, dtype):
         cupy.asarray(positions),
         OnlyCudaArrayInterface(cupy.asarray(positions)),
     ):
-        disks = HardDisks(given, box, seed=1, device=device, repair_depth=1e-3)
+        disks = HardDisks(given, box, seed=1, device=device, start=Start(repair_depth=1e-3))
         disks.run(20)
         hashes.add(disks.state_hash)
     assert len(hashes) == 1

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from flat_settings import of_hard_particles
 from hard_disks import closest_distance, lattice, make
 from machine import on_gpu
 
@@ -142,7 +143,7 @@ def test_boxes_whose_empty_cells_fill_the_memory_are_refused_at_once(
 ):
     positions = np.array([[-2.0] * len(edges), [2.0] * len(edges)])
     with pytest.raises(ValueError, match=f"too dilute for 2 particles: .*{memory} of memory"):
-        kind(positions, edges, seed=1, device=device, threads=1, **settings)
+        kind(positions, edges, seed=1, device=device, threads=1, **of_hard_particles(**settings))
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def assert_inside(positions, box):
 def test_random_packing_has_no_overlap(N, phi, aspect_ratio):
     if (N, aspect_ratio) in [(1, 0.5), (2, 0.5), (7, 0.5)]:
         phi = 0.3
-    positions, box = random_packing(N, phi, seed=1, aspect_ratio=aspect_ratio)
+    positions, box = random_packing(N, phi, seed=1, aspect_ratios=(1.0, aspect_ratio))
     assert positions.shape == (N, 2)
     assert_inside(positions, box)
     assert packing_fraction(N, box) == pytest.approx(phi, rel=1e-12)
@@ -83,10 +83,10 @@ def test_random_packing_is_disordered_and_even():
             "diameter must be positive, got -1.0",
         ),
         (
-            {"N": 10, "packing_fraction": 0.5, "aspect_ratio": 0.0},
-            "aspect_ratio must be positive, got 0.0",
+            {"N": 10, "packing_fraction": 0.5, "aspect_ratios": (1.0, 0.0)},
+            "aspect_ratios must be positive",
         ),
-        ({"N": 10, "packing_fraction": 0.5, "aspect_ratio": 100.0}, "narrower than a disk"),
+        ({"N": 10, "packing_fraction": 0.5, "aspect_ratios": (1.0, 100.0)}, "narrower than a disk"),
         # the densest packing of three disks in a square torus has 3 pi (2 - sqrt 3) / 4 = 0.631
         ({"N": 3, "packing_fraction": 0.7}, "found no packing of 3 disks"),
     ],

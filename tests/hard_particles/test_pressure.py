@@ -12,9 +12,10 @@ import math
 
 import numpy as np
 import pytest
+from flat_settings import of_hard_particles
 from hard_disks import compressibility_factor, lattice, neighbour_pairs
 
-from manymove import HardDisks
+from manymove import Grid, HardDisks
 from manymove.analysis.pressure import BINS, DELTA_R
 from manymove.hard_particles import hexagonal_packing, random_packing, square_packing
 
@@ -55,7 +56,7 @@ def test_pressure_agrees_with_the_equation_of_state(device, packing_fraction, ma
     disks.run(500)
     disks.sample_pressure(every=2, record=100)
     disks.run(30_000)
-    found = disks.pressure
+    found = disks.pressure_average
     assert len(disks.pressure_records) > 200
     assert found.converged
     ideal = 4 * packing_fraction / math.pi
@@ -68,14 +69,14 @@ def melted(positions, box, device, diameter=1.0, **settings):
     positions = np.asarray(positions) * diameter
     box = (box[0] * diameter, box[1] * diameter)
     settings = {"seed": 3, "threads": 2, "max_displacement": 0.05 * diameter, **settings}
-    disks = HardDisks(positions, box, diameter, device=device, **settings)
+    disks = HardDisks(positions, box, diameter, device=device, **of_hard_particles(**settings))
     disks.run_cycles(30)
     return disks
 
 
 STARTS = {
     "fluid": (lambda: random_packing(300, 0.7, seed=1), {}),
-    "rectangular": (lambda: random_packing(200, 0.7, seed=1, aspect_ratio=0.4), {}),
+    "rectangular": (lambda: random_packing(200, 0.7, seed=1, aspect_ratios=(1.0, 0.4)), {}),
     "cells of one diameter": (lambda: (lattice(11, 11, (12.0, 12.0)), (12.0, 12.0)), {}),
     "wide cells": (lambda: random_packing(300, 0.7, seed=1), {"cell_width": 1.4}),
     "three cells of one diameter": (lambda: (lattice(3, 2, (3.0, 3.0)), (3.0, 3.0)), {}),
@@ -143,16 +144,16 @@ def test_records_are_the_pressures_of_their_histograms(device):
         disks.pair_histogram, per_record * len(records), disks.N, disks.packing_fraction
     )
     assert records.mean() == pytest.approx(float(total), rel=1e-12)
-    assert disks.pressure.value == pytest.approx(records.mean())
+    assert disks.pressure_average.value == pytest.approx(records.mean())
 
 
 def test_pressure_asks_for_samples(device):
     disks = melted(*random_packing(100, 0.5, seed=1), device)
     with pytest.raises(RuntimeError, match=r"nothing sampled: call sample_pressure\(every="):
-        disks.pressure  # noqa: B018
+        disks.pressure_average  # noqa: B018
     disks.sample_pressure(every=1, record=1000)
     with pytest.raises(RuntimeError, match="no pressure record is finished"):
-        disks.pressure  # noqa: B018
+        disks.pressure_average  # noqa: B018
     assert disks.pressure_records.size == 0
     for every, record in ((0, None), (-1, None), (math.nan, None), (1, 0), (1, -2)):
         with pytest.raises(ValueError, match="must be positive and below"):
@@ -192,14 +193,18 @@ def test_psi6_of_lattices(device, cell_width):
     """1 for hexagonal rows along x, -1 along y; 0 for the four neighbors of a square lattice.
     Positions are rounded to 1e-6 d."""
     positions, box = hexagonal_packing(240, 0.8)
-    disks = HardDisks(positions, box, seed=1, device=device, cell_width=cell_width)
+    disks = HardDisks(positions, box, seed=1, device=device, grid=Grid(cell_width=cell_width))
     assert disks.psi6() == pytest.approx(1, abs=1e-6)
     turned = HardDisks(
-        positions[:, ::-1].copy(), box[::-1], seed=1, device=device, cell_width=cell_width
+        positions[:, ::-1].copy(),
+        box[::-1],
+        seed=1,
+        device=device,
+        grid=Grid(cell_width=cell_width),
     )
     assert turned.psi6() == pytest.approx(-1, abs=1e-6)
     positions, box = square_packing(256, 0.7)
-    disks = HardDisks(positions, box, seed=1, device=device, cell_width=cell_width)
+    disks = HardDisks(positions, box, seed=1, device=device, grid=Grid(cell_width=cell_width))
     assert disks.psi6() == pytest.approx(0, abs=1e-6)
 
 

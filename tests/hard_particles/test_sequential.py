@@ -32,7 +32,7 @@ def example():
 
 def fluid(example, seed=5, share=0.2, N=150):
     diameters = np.linspace(0.7, 1.5, N)
-    start = HardSpheres.random(N, 0.45, diameters=diameters, seed=1, device="cpu", threads=1)
+    start = HardSpheres.random(N, 0.45, diameter=diameters, seed=1, device="cpu", threads=1)
     return example.SequentialSpheres(start.positions, start.box, start.diameters, seed, 0.1, share)
 
 

@@ -180,4 +180,4 @@ def test_one_rank_needs_no_other():
     with pytest.raises(TypeError, match="comm must be a communicator of mpi4py, got 7"):
         HardSpheres(positions, box, seed=1, comm=7)
     with pytest.raises(TypeError, match="comm must be a communicator"):
-        HardDisks(positions[:, :2], box[:2], diameters=[1.0], seed=1, comm=7)
+        HardDisks(positions[:, :2], box[:2], diameter=[1.0], seed=1, comm=7)

@@ -12,10 +12,11 @@ import time
 
 import numpy as np
 import pytest
+from flat_settings import of_hard_particles
 from hard_spheres import assert_valid, make
 from processes import SOON, start
 
-from manymove import HardDisks, HardSpheres, fcc_packing
+from manymove import HardDisks, HardSpheres, Mixture, fcc_packing
 from manymove.hard_particles.checkpoints import read_checkpoint
 
 CONTACTS = [[1.0, 1.2], [1.2, 1.4]]
@@ -23,19 +24,19 @@ SYSTEMS = {
     "spheres": lambda **o: HardSpheres.random(300, 0.45, **o),
     "crystal": lambda **o: HardSpheres.fcc(256, 0.6, **o),
     "binary": lambda **o: HardSpheres.random(
-        200, 0.5, types=np.arange(200) % 2, contacts=CONTACTS, **o
+        200, 0.5, diameter=Mixture(np.arange(200) % 2, CONTACTS), **o
     ),
     "not additive": lambda **o: HardSpheres.random(
-        200, 0.3, types=np.arange(200) % 2, contacts=[[1, 1.3], [1.3, 1]], **o
+        200, 0.3, diameter=Mixture(np.arange(200) % 2, [[1, 1.3], [1.3, 1]]), **o
     ),
     "polydisperse": lambda **o: HardSpheres.random(
-        200, 0.5, diameters=np.linspace(0.7, 1.61, 200), **o
+        200, 0.5, diameter=np.linspace(0.7, 1.61, 200), **o
     ),
     "disks": lambda **o: HardDisks.random(
-        200, 0.65, types=np.arange(200) % 2, contacts=CONTACTS, **o
+        200, 0.65, diameter=Mixture(np.arange(200) % 2, CONTACTS), **o
     ),
     "polydisperse disks": lambda **o: HardDisks.random(
-        200, 0.65, diameters=np.linspace(0.7, 1.61, 200), **o
+        200, 0.65, diameter=np.linspace(0.7, 1.61, 200), **o
     ),
 }
 
@@ -48,7 +49,9 @@ def starts():
 
 def like(first, device, **settings):
     """The same particles with other settings."""
-    return make((first.positions, first.box), device, **first._sizes.given(), **settings)
+    return make(
+        (first.positions, first.box), device, **{"diameter": first._sizes.given, **settings}
+    )
 
 
 # ---- invariants --------------------------------------------------------------------------------
@@ -102,12 +105,12 @@ def test_the_diameter_of_a_mixture_is_that_of_the_mean_volume():
     options = {"seed": 1, "device": "cpu", "threads": 1}
     d = np.array([1.0, 2.0, 1.0, 1.5])
     positions = np.array([[-3.0, 0, 0], [0, 0, 0], [3.0, 0, 0], [0, 3.0, 0]])
-    spheres = HardSpheres(positions, (9.0, 9.0, 9.0), diameters=d, **options)
+    spheres = HardSpheres(positions, (9.0, 9.0, 9.0), diameter=d, **of_hard_particles(**options))
     assert spheres.diameter == pytest.approx((d**3).mean() ** (1 / 3))
     assert spheres.packing_fraction == pytest.approx(math.pi / 6 * (d**3).sum() / 729)
     assert np.array_equal(spheres.diameters, d)
     assert spheres.contacts is None and not spheres.types.any() and spheres.mixed
-    disks = HardDisks(positions[:, :2], (9.0, 9.0), diameters=d, **options)
+    disks = HardDisks(positions[:, :2], (9.0, 9.0), diameter=d, **of_hard_particles(**options))
     assert disks.diameter == pytest.approx(math.sqrt((d**2).mean()))
     assert disks.packing_fraction == pytest.approx(math.pi / 4 * (d**2).sum() / 81)
 
@@ -166,7 +169,7 @@ def test_random_packings_are_not_crystals():
 def test_random_packings_that_do_not_exist_are_refused(arguments, message):
     arguments = {"N": 100, "packing_fraction": 0.4, **arguments}
     with pytest.raises(ValueError, match=message):
-        HardSpheres.random(**arguments, seed=1, device="cpu", threads=1)
+        HardSpheres.random(**of_hard_particles(**arguments), seed=1, device="cpu", threads=1)
 
 
 def test_the_box_may_be_long():

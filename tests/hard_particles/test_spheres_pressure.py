@@ -7,10 +7,11 @@ import math
 
 import numpy as np
 import pytest
+from flat_settings import of_hard_particles
 from hard_disks import compressibility_factor
 from hard_spheres import contact_table, gaps, make
 
-from manymove import HardDisks, HardSpheres
+from manymove import HardDisks, HardSpheres, Mixture
 from manymove.analysis.pressure import BINS, DEGREE, DELTA_R, contact_weights
 from manymove.analysis.sphere_reference import fluid_factor, mixture_pressure, solid_factor
 
@@ -21,7 +22,7 @@ def measured(particles, equilibrate, sweeps):
     particles.run(equilibrate)
     particles.sample_pressure(every=1, record=60)
     particles.run(sweeps)
-    return particles.pressure
+    return particles.pressure_average
 
 
 @pytest.mark.parametrize(
@@ -32,7 +33,7 @@ def test_pressure_agrees_with_the_equation_of_state(device, packing_fraction, ma
     spheres). The errors are known to about 15 %: by Student's t, false alarms of about 6e-5 each
     with other seeds; the seed is fixed."""
     options = {"device": device, "threads": 2, "max_displacement": max_displacement, **OFTEN}
-    spheres = HardSpheres.random(2048, packing_fraction, seed=1, **options)
+    spheres = HardSpheres.random(2048, packing_fraction, seed=1, **of_hard_particles(**options))
     found = measured(spheres, 300, 2700)
     ideal = 6 * packing_fraction / math.pi
     expected = ideal * fluid_factor(packing_fraction)
@@ -62,7 +63,13 @@ def test_pressure_of_mixtures_agrees_with_their_equations_of_state(device):
     types = np.repeat([0, 1], [700, 300])
     options = {"types": types, "contacts": contacts, "device": device, "threads": 2, "seed": 1}
     for kind, phi in ((HardSpheres, 0.3), (HardDisks, 0.5)):
-        particles = kind.random(1000, phi, max_displacement=0.3, **options, **OFTEN)
+        particles = kind.random(
+            1000,
+            phi,
+            max_displacement=0.3,
+            **of_hard_particles(**options),
+            **of_hard_particles(**OFTEN),
+        )
         found = measured(particles, 300, 5000)
         D = len(particles.box)
         expected = mixture_pressure(phi, particles.diameters, D)
@@ -75,7 +82,7 @@ def test_equal_particles_are_a_mixture_of_one_kind(device):
     too: five errors and a thousandth. The two types of a mixture of equal disks have the same
     contact value, which follows from the pressure: a false alarm of about 3e-6."""
     disks = HardDisks.random(
-        1000, 0.5, types=np.arange(1000) % 2, contacts=np.ones((2, 2)), seed=1, device=device,
+        1000, 0.5, diameter=Mixture(np.arange(1000) % 2, np.ones((2, 2))), seed=1, device=device,
         max_displacement=0.3,
     )  # fmt: skip
     found = measured(disks, 300, 5000)
@@ -110,24 +117,23 @@ STARTS = {
     "spheres": lambda: make(_random(HardSpheres, 120, 0.5)),
     "a small box": lambda: make(_random(HardSpheres, 20, 0.3)),
     "a binary mixture": lambda: HardSpheres.random(
-        90, 0.45, types=[0, 1] * 45, contacts=[[1, 1.2], [1.2, 1.6]], seed=1, device="cpu"
+        90, 0.45, diameter=Mixture([0, 1] * 45, [[1, 1.2], [1.2, 1.6]]), seed=1, device="cpu"
     ),
     "three types": lambda: HardSpheres.random(
         90,
         0.45,
-        types=[0, 1, 2] * 30,
-        contacts=[[1, 1.2, 1.3], [1.2, 1.4, 1.5], [1.3, 1.5, 1.6]],
+        diameter=Mixture([0, 1, 2] * 30, [[1, 1.2, 1.3], [1.2, 1.4, 1.5], [1.3, 1.5, 1.6]]),
         seed=1,
         device="cpu",
     ),
     "diameters": lambda: HardSpheres.random(
-        90, 0.45, diameters=np.linspace(0.6, 1.4, 90), seed=1, device="cpu"
+        90, 0.45, diameter=np.linspace(0.6, 1.4, 90), seed=1, device="cpu"
     ),
     "a mixture of disks": lambda: HardDisks.random(
-        90, 0.6, types=[0, 1] * 45, contacts=[[1, 1.1], [1.1, 1.6]], seed=1, device="cpu"
+        90, 0.6, diameter=Mixture([0, 1] * 45, [[1, 1.1], [1.1, 1.6]]), seed=1, device="cpu"
     ),
     "disks of many diameters": lambda: HardDisks.random(
-        90, 0.6, diameters=np.linspace(0.6, 1.4, 90), seed=1, device="cpu"
+        90, 0.6, diameter=np.linspace(0.6, 1.4, 90), seed=1, device="cpu"
     ),
 }
 
@@ -172,11 +178,11 @@ def test_sampling_leaves_the_trajectory_alone(device):
 
 def test_contact_values_need_types():
     spheres = HardSpheres.random(
-        50, 0.2, diameters=np.linspace(0.8, 1.2, 50), seed=1, device="cpu", threads=1
+        50, 0.2, diameter=np.linspace(0.8, 1.2, 50), seed=1, device="cpu", threads=1
     )
     spheres.sample_pressure(every=1, record=2)
     spheres.run(50)
-    assert spheres.pressure.value > 0
+    assert spheres.pressure_average.value > 0
     with pytest.raises(RuntimeError, match="contact values are those of types"):
         spheres.contact_values  # noqa: B018
     equal = HardSpheres.random(50, 0.2, seed=1, device="cpu", threads=1)

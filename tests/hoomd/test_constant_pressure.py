@@ -48,15 +48,16 @@ def test_the_run_is_that_of_manymove_alone(hoomd_device, way, name, volume):
     each = np.array([sizes[types[k % len(types)]] for k in range(len(start[0]))])
     alone = (manymove.HardDisks if D == 2 else manymove.HardSpheres)(
         *start,
-        **({"diameters": each} if len(types) > 1 else {"diameter": 1.0}),
+        diameter=each if len(types) > 1 else 1.0,
         max_displacement=0.15,
-        moves_per_cell=8,
-        rounds=1,
+        grid=manymove.Grid(moves_per_cell=8, rounds=1),
         seed=simulation.seed,
-        first_cycle=simulation.timestep << 20,
-        pressure=betaP * np.mean(each**D),
-        volume_mode="length" if "length" in volume else volume.get("mode", "ln"),
-        volume_delta=volume["delta"][:D] if "length" in volume else volume.get("delta"),
+        start=manymove.Start(first_cycle=simulation.timestep << 20),
+        pressure=manymove.ConstantPressure(
+            betaP * np.mean(each**D),
+            mode="length" if "length" in volume else volume.get("mode", "ln"),
+            delta=volume["delta"][:D] if "length" in volume else volume.get("delta"),
+        ),
         device="cpu",
     )
     for _ in range(6):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from adsorption_model import agrees
+from flat_settings import of_adsorption
 
 from manymove import Adsorption
 from manymove.adsorption import ForceField, Framework, Molecule, Site
@@ -138,10 +139,21 @@ def test_molecules_of_an_empty_box():
     simulation.run(2)
     p = particles_of(simulation)
     exact = Adsorption(
-        None, 2, adsorbates=dipole(1.0), box=(12.0, 12.0, 12.0), cutoff=4.0, systems=1, seed=1,
-        positions=(p.position + 6.0)[None].astype(float), ewald=(0.7, 3.0), device="cpu",
-        orientations=_unit(p.orientation)[None], precision="double", barrier=None,
-    )  # fmt: skip
+        **of_adsorption(
+            molecules=2,
+            adsorbates=dipole(1.0),
+            box=(12.0, 12.0, 12.0),
+            cutoff=4.0,
+            systems=1,
+            seed=1,
+            positions=(p.position + 6.0)[None].astype(float),
+            ewald=(0.7, 3.0),
+            device="cpu",
+            orientations=_unit(p.orientation)[None],
+            precision="double",
+            barrier=None,
+        )
+    )
     assert action.potential_energy == pytest.approx(exact.energies[0], rel=1e-4, abs=0.02)
 
 
@@ -181,11 +193,24 @@ def test_molecules_of_a_tilted_box(method):
     atom = Framework("one", (12.0, 13.0, 14.0), fixed @ np.linalg.inv(edges)[None] + 0.5, ("O",),
                      16.0, (0.15 * 13, -0.1 * 14, 0.2 * 14))  # fmt: skip
     exact = Adsorption(
-        atom, n, adsorbates=dipole(1.0), force_field=ForceField(LAWS, {"O": 0.0}), cutoff=4.0,
-        positions=((p.position[:n] + edges.sum(axis=0) / 2)[None]).astype(float), seed=1, systems=1,
-        orientations=turns[None], ewald=(0.7, 3.0), grid_spacing=0.25, cells=(1, 1, 1),
-        barrier=None, device="cpu", precision="double",
-    )  # fmt: skip
+        **of_adsorption(
+            framework=atom,
+            molecules=n,
+            adsorbates=dipole(1.0),
+            force_field=ForceField(LAWS, {"O": 0.0}),
+            cutoff=4.0,
+            positions=((p.position[:n] + edges.sum(axis=0) / 2)[None]).astype(float),
+            seed=1,
+            systems=1,
+            orientations=turns[None],
+            ewald=(0.7, 3.0),
+            grid_spacing=0.25,
+            cells=(1, 1, 1),
+            barrier=None,
+            device="cpu",
+            precision="double",
+        )
+    )
     assert action.potential_energy == pytest.approx(exact.energies[0], rel=1e-3, abs=0.5)
 
 
@@ -249,12 +274,24 @@ def test_mixtures_have_the_energy_of_their_particles_and_their_bodies_stay_whole
     atom = Framework("one", (12.0, 13.0, 14.0), fixed @ np.linalg.inv(edges)[None] + 0.5, ("O",),
                      16.0, (edges[1, 0], edges[2, 0], edges[2, 1]))  # fmt: skip
     exact = Adsorption(
-        atom, (2, 2), adsorbates=[bent(1.0), dipole(1.0)], cutoff=4.0, seed=1, systems=1,
-        force_field=ForceField(LAWS, {"O": 0.0}), ewald=(0.7, 3.0), grid_spacing=0.25,
-        positions=((p.position[order] + edges.sum(axis=0) / 2)[None]).astype(float),
-        orientations=turns[order][None], cells=(1, 1, 1), barrier=None, device="cpu",
-        precision="double",
-    )  # fmt: skip
+        **of_adsorption(
+            framework=atom,
+            molecules=(2, 2),
+            adsorbates=[bent(1.0), dipole(1.0)],
+            cutoff=4.0,
+            seed=1,
+            systems=1,
+            force_field=ForceField(LAWS, {"O": 0.0}),
+            ewald=(0.7, 3.0),
+            grid_spacing=0.25,
+            positions=((p.position[order] + edges.sum(axis=0) / 2)[None]).astype(float),
+            orientations=turns[order][None],
+            cells=(1, 1, 1),
+            barrier=None,
+            device="cpu",
+            precision="double",
+        )
+    )
     assert action.potential_energy == pytest.approx(exact.energies[0], rel=1e-3, abs=0.5)
 
 
@@ -272,10 +309,24 @@ def test_the_mean_energy_of_a_mixture_is_that_of_the_engine_alone():
     atom = Framework("one", (12.0, 13.0, 14.0), fixed @ np.linalg.inv(edges)[None] + 0.5, ("O",),
                      16.0)  # fmt: skip
     other = Adsorption(
-        atom, (2, 2), adsorbates=[bent(1.0), dipole(1.0)], cutoff=4.0, seed=1, systems=32,
-        force_field=ForceField(LAWS, {"O": 0.0}), ewald=(0.7, 3.0), grid_spacing=0.25,
-        cells=(1, 1, 1), barrier=None, device="cpu", method="plj", threads=2, temperature=800.0,
-    )  # fmt: skip
+        **of_adsorption(
+            framework=atom,
+            molecules=(2, 2),
+            adsorbates=[bent(1.0), dipole(1.0)],
+            cutoff=4.0,
+            seed=1,
+            systems=32,
+            force_field=ForceField(LAWS, {"O": 0.0}),
+            ewald=(0.7, 3.0),
+            grid_spacing=0.25,
+            cells=(1, 1, 1),
+            barrier=None,
+            device="cpu",
+            method="plj",
+            threads=2,
+            temperature=800.0,
+        )
+    )
     other.equilibrate(500)
     other.run(1500)
     error, exact = np.std(blocks, ddof=1) / np.sqrt(len(blocks)), other.energy_average

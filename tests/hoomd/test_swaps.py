@@ -48,12 +48,11 @@ def alone(name, simulation, betaP=None, **settings):
         settings["pressure"] = betaP * np.mean(diameters**D)
     return (manymove.HardDisks if D == 2 else manymove.HardSpheres)(
         *start,
-        diameters=diameters,
+        diameter=diameters,
         max_displacement=0.12,
-        moves_per_cell=8,
-        rounds=2,
+        grid=manymove.Grid(moves_per_cell=8, rounds=2),
         seed=simulation.seed,
-        first_cycle=simulation.timestep << 20,
+        start=manymove.Start(first_cycle=simulation.timestep << 20),
         device="cpu",
         **settings,
     )
@@ -65,9 +64,7 @@ def test_the_run_is_that_of_manymove_alone(hoomd_device, way, name, constant_pre
     betaP = SYSTEMS[name][1] if constant_pressure else None
     swap = {"rounds": 3, "range": 0.2, "every": 2}
     simulation, action = attached(name, way, hoomd_device, betaP, **swap)
-    expected = alone(
-        name, simulation, betaP, **{f"swap_{word}": value for word, value in swap.items()}
-    )
+    expected = alone(name, simulation, betaP, swaps=manymove.Swaps(**swap))
     first = types_of(simulation)
     for _ in range(4):
         trials = expected.swap_trials

@@ -14,9 +14,10 @@ import gsd.hoomd
 import numpy as np
 import pytest
 from commands import summary_of
+from flat_settings import of_adsorption
 from power_cuts import Recorder, image_of, materialize
 
-from manymove import Adsorption, Electrolyte, HardDisks, checkpoint, cli, files, simulation
+from manymove import Adsorption, Electrolyte, HardDisks, Sphere, checkpoint, cli, files, simulation
 from manymove.analysis.ions import Salt
 from manymove.hard_particles.packing import random_packing
 from manymove.io import TrajectoryWriter
@@ -32,14 +33,26 @@ def disks():
 
 def ions():
     salt = Salt.of(40, (3, -1), (7.5, 7.5))
-    return Electrolyte.random(salt, radius=60.0, seed=1, device="cpu", threads=1)
+    return Electrolyte.random(salt, box=Sphere(60.0), seed=1, device="cpu", threads=1)
 
 
 def gas():
     return Adsorption(
-        "LTA", 2, method="mdp", systems=4, cells=(1, 1, 1), cutoff=11.0, temperature=300.0,
-        interpolation="cubic", grid_spacing=0.8, seed=1, device="cpu", threads=1,
-    )  # fmt: skip
+        **of_adsorption(
+            framework="LTA",
+            molecules=2,
+            method="mdp",
+            systems=4,
+            cells=(1, 1, 1),
+            cutoff=11.0,
+            temperature=300.0,
+            interpolation="cubic",
+            grid_spacing=0.8,
+            seed=1,
+            device="cpu",
+            threads=1,
+        )
+    )
 
 
 class Figure:

@@ -7,7 +7,7 @@ import gsd.hoomd
 import numpy as np
 import pytest
 
-from manymove import Electrolyte, HardDisks, Salt, Species
+from manymove import Electrolyte, HardDisks, Ions, Salt, Species, Sphere
 from manymove.io import TrajectoryWriter, read_frame
 
 CPU = {"seed": 1, "device": "cpu", "threads": 1}
@@ -61,9 +61,11 @@ def test_ions_have_types_charges_and_diameters_of_the_file(salt, tmp_path):
     one = Electrolyte.from_gsd(write(tmp_path / "ions.gsd", positions, **kinds, **values), **CPU)
     assert one.species == (Species(-1, 5.0), Species(3, 7.5))
     assert (one.types == types // 2).all() and one.box == BOX
-    expected = Electrolyte(positions, one.types, one.species, box=BOX, **CPU)
+    expected = Electrolyte(positions, ions=Ions(one.types, one.species), box=BOX, **CPU)
     assert one.state_hash == expected.state_hash
-    in_a_cell = Electrolyte.from_gsd(tmp_path / "ions.gsd", radius=60.0, precision="double", **CPU)
+    in_a_cell = Electrolyte.from_gsd(
+        tmp_path / "ions.gsd", box=Sphere(60.0), precision="double", **CPU
+    )
     assert (in_a_cell.radius, in_a_cell.box, in_a_cell.precision) == (60.0, None, "double")
 
 

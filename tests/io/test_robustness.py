@@ -22,8 +22,9 @@ from adsorption_model import GAS, cif
 from adsorption_model import make as make_adsorption
 from commands import SMALL
 from damage import damaged, damaged_words
+from flat_settings import of_electrolytes
 
-from manymove import Adsorption, Electrolyte, HardDisks, checkpoint, cli
+from manymove import Adsorption, Electrolyte, HardDisks, Ions, Sphere, checkpoint, cli
 from manymove.adsorption.adsorbates import METHANE, Adsorbate
 from manymove.adsorption.force_field import ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
@@ -47,7 +48,7 @@ def disks(positions=((0.0, 0.0),), box=(9.0, 9.0), **settings):
 
 def ions(types=(0, 1), species=PAIR, **settings):
     settings = {"radius": 20.0, "seed": 1, "device": "cpu", "threads": 1} | settings
-    return Electrolyte(APART, np.array(types), species, **settings)
+    return Electrolyte(APART, ions=Ions(np.array(types), species), **of_electrolytes(**settings))
 
 
 BAD_ARGUMENTS = {
@@ -163,7 +164,7 @@ def make_disks():
 
 def make_ions():
     made = Electrolyte.random(
-        Salt.of(40, (3, -1), (7.5, 7.5)), radius=60.0, seed=1, device="cpu", threads=1
+        Salt.of(40, (3, -1), (7.5, 7.5)), box=Sphere(60.0), seed=1, device="cpu", threads=1
     )
     _ = made.energy
     made.sample_pair_correlations(1, bin_width=5.0)

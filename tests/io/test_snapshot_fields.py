@@ -8,14 +8,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manymove import Electrolyte, Salt, _core
+from manymove import Electrolyte, Ewald, Salt, _core
 
 
 def make_ions():
     """Ions with images, which only Ewald's energy with a vacuum around them has."""
     ions = Electrolyte.random(
-        Salt.of(20, (1, -1), (4.0, 4.0)), box=(40.0, 40.0, 40.0), boundary="ewald",
-        surrounding="vacuum", max_displacement=15.0, seed=1, device="cpu", threads=1,
+        Salt.of(20, (1, -1), (4.0, 4.0)), box=(40.0, 40.0, 40.0), boundary=Ewald("vacuum"),
+        max_displacement=15.0, seed=1, device="cpu", threads=1,
     )  # fmt: skip
     ions.run(20)
     return ions._engine.snapshot(), lambda state: _core.Electrolyte.from_snapshot(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from adsorption_model import agrees, small_framework
 from ewald_sum import COULOMB, ewald_energy
+from flat_settings import of_adsorption
 from lammps_errors import errors_of
 from lammps_host import needs_lammps, run_lammps
 from machine import on_gpu
@@ -56,10 +57,26 @@ fix w gas manymove/wrmc/rigid 1 {steps} 7 300.0 4.0 site 3 80 2.6 site 4 60 2.4 
 
 def alone(molecules: int = 3, **settings) -> Adsorption:
     return Adsorption(
-        FRAMEWORK, molecules, adsorbates=DIPOLE,
-        **{**dict(cutoff=4.0, systems=1, seed=1, ewald=(0.7, 3.0), grid_spacing=0.25, threads=1,
-                  barrier=6000.0, device="cpu", force_field=ForceField(LAWS, CHARGES)), **settings},
-    )  # fmt: skip
+        **of_adsorption(
+            framework=FRAMEWORK,
+            molecules=molecules,
+            adsorbates=DIPOLE,
+            **{
+                **dict(
+                    cutoff=4.0,
+                    systems=1,
+                    seed=1,
+                    ewald=(0.7, 3.0),
+                    grid_spacing=0.25,
+                    threads=1,
+                    barrier=6000.0,
+                    device="cpu",
+                    force_field=ForceField(LAWS, CHARGES),
+                ),
+                **settings,
+            },
+        )
+    )
 
 
 def data_of(rows, box, types, masses, origin=(0.0, 0.0, 0.0)) -> str:

@@ -9,6 +9,7 @@ import inspect
 
 import numpy as np
 import pytest
+from flat_settings import of_adsorption
 
 from manymove import (
     Adsorption,
@@ -34,9 +35,18 @@ def gas():
     crystal = Framework("small", (9.0, 9.0, 9.0), np.array([[0.1, 0.2, 0.3]]), ("O",), 16.0)
     argon = adsorption.Adsorbate("Ar", epsilon=120.0, sigma=3.0, framework={"O": (160.0, 2.6)})
     return Adsorption(
-        crystal, 2, adsorbates=argon, cutoff=4.0, systems=2, grid_spacing=1.0, method="plj",
-        fugacity=50.0, **CPU,
-    )  # fmt: skip
+        **of_adsorption(
+            framework=crystal,
+            molecules=2,
+            adsorbates=argon,
+            cutoff=4.0,
+            systems=2,
+            grid_spacing=1.0,
+            method="plj",
+            fugacity=50.0,
+            **CPU,
+        )
+    )
 
 
 MAKE = {
@@ -77,7 +87,7 @@ def test_no_result_and_no_method_can_be_assigned(made):
         (Electrolyte, "bjerum_length", "the nearest name is bjerrum_length"),
         (Adsorption, "temprature", "the nearest name is temperature"),
         (Adsorption, "fugacity", r"call set_fugacity\(\)"),
-        (HardDisks, "tile", "HardDisks.tile is fixed: give tile when the object is created"),
+        (HardDisks, "tile", "HardDisks.tile is a result and cannot be assigned"),
         (HardDisks, "sweeps", "HardDisks.sweeps is a result and cannot be assigned"),
         (HardDisks, "run", "HardDisks.run is a method and cannot be assigned"),
         (HardDisks, "xyzzy", "HardDisks has no attribute xyzzy$"),

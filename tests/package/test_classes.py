@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+from flat_settings import of_adsorption
 
 from manymove import (
     Adsorbate,
@@ -18,7 +19,9 @@ from manymove import (
     Estimate,
     Framework,
     HardDisks,
+    Ions,
     Salt,
+    Sphere,
     random_packing,
 )
 from manymove.analysis import autocorrelation_time, estimate
@@ -40,7 +43,11 @@ def ions():
 
 
 def gas(**options):
-    return Adsorption.random(CELL, 2, **{**COARSE, **CPU, "method": "plj", **options})
+    return Adsorption.random(
+        **of_adsorption(
+            framework=CELL, molecules=2, **{**COARSE, **CPU, "method": "plj", **options}
+        )
+    )
 
 
 def open_gas():
@@ -52,11 +59,11 @@ COUNTERS = {disks: "cycles", ions: "sweeps", gas: "steps"}
 
 
 @ALL
-def test_the_timestep_is_the_counter_of_the_class(make):
+def test_elapsed_is_the_counter_of_the_class(make):
     one = make()
-    assert one.timestep == getattr(one, COUNTERS[make]) == 0
+    assert one.elapsed == getattr(one, COUNTERS[make]) == 0
     one.run(40)
-    assert one.timestep == getattr(one, COUNTERS[make]) > 0
+    assert one.elapsed == getattr(one, COUNTERS[make]) > 0
 
 
 def test_the_number_of_particles():
@@ -79,14 +86,14 @@ def test_it_shows_what_it_is(make):
     assert text.startswith(f"<{type(one).__name__}: N = {one.N}, {place[make]}")
     assert text.endswith(f"{COUNTERS[make]} = 0, device = cpu>")
     one.run(40)
-    assert f"{COUNTERS[make]} = {one.timestep}, " in repr(one)
+    assert f"{COUNTERS[make]} = {one.elapsed}, " in repr(one)
     table = one._repr_html_()
     assert table.startswith("<table>") and table.endswith("</table>")
     assert f"<th>N</th><td>{one.N}</td>" in table and one.device_name in table
 
 
 def test_a_spherical_cell_is_shown_by_its_radius():
-    one = Electrolyte.random(Salt.of(8, (1, -1), (4.0, 4.0)), radius=30.0, **CPU)
+    one = Electrolyte.random(Salt.of(8, (1, -1), (4.0, 4.0)), box=Sphere(30.0), **CPU)
     assert ", radius = 30, " in repr(one)
 
 
@@ -140,7 +147,7 @@ def test_energies_are_of_one_kind(make):
 def test_the_average_energy_of_ions_is_over_the_sweeps_and_its_error_by_blocking():
     one = ions()
     one.run(300)
-    energies = one.energies
+    energies = one.energy_records
     assert one.energy_average == estimate(energies)
     one.forget_energies()
     with pytest.raises(RuntimeError, match="nothing measured yet"):
@@ -166,7 +173,9 @@ def of_disks(positions, box):
 
 def of_ions(positions, box):
     types = np.arange(len(positions)) % 2
-    return Electrolyte(positions, types, Salt.of(2, (1, -1), (4.0, 4.0)).species, box=box, **CPU)
+    return Electrolyte(
+        positions, ions=Ions(types, Salt.of(2, (1, -1), (4.0, 4.0)).species), box=box, **CPU
+    )
 
 
 def of_gas(positions, box):
@@ -174,7 +183,9 @@ def of_gas(positions, box):
     given = points.tolist() if isinstance(positions, list) else points
     if isinstance(positions, np.ndarray) and not positions.flags.c_contiguous:
         given = np.asfortranarray(points)
-    return Adsorption(CELL, 2, positions=given, **COARSE, **CPU)
+    return Adsorption(
+        **of_adsorption(framework=CELL, molecules=2, positions=given, **COARSE, **CPU)
+    )
 
 
 def points_in(box, spacing):
@@ -242,9 +253,9 @@ def test_coordinates_from_0_to_the_edge_are_refused_with_the_remedy(make, box, s
 
 
 def test_random_disks_are_a_random_packing():
-    positions, box = random_packing(64, 0.6, seed=3, diameter=0.5, aspect_ratio=2.0)
+    positions, box = random_packing(64, 0.6, seed=3, diameter=0.5, aspect_ratios=(1.0, 2.0))
     settings = {"max_displacement": 0.05, "device": "cpu", "threads": 1}
-    one = HardDisks.random(64, 0.6, seed=3, diameter=0.5, aspect_ratio=2.0, **settings)
+    one = HardDisks.random(64, 0.6, seed=3, diameter=0.5, aspect_ratios=(1.0, 2.0), **settings)
     assert (one.box, one.diameter, one.seed) == (box, 0.5, 3)
     assert one.packing_fraction == pytest.approx(0.6, rel=1e-12)
     assert one.state_hash == HardDisks(positions, box, 0.5, seed=3, **settings).state_hash
@@ -253,11 +264,11 @@ def test_random_disks_are_a_random_packing():
 def test_random_adsorbates_are_those_without_positions():
     options = {**COARSE, **CPU}
     assert (
-        Adsorption.random(CELL, 2, **options).state_hash
-        == Adsorption(CELL, 2, **options).state_hash
+        Adsorption.random(**of_adsorption(framework=CELL, molecules=2, **options)).state_hash
+        == Adsorption(**of_adsorption(framework=CELL, molecules=2, **options)).state_hash
     )
-    with pytest.raises(TypeError, match="positions"):
-        Adsorption.random(CELL, 2, positions=np.zeros((8, 2, 3)), **options)
+    with pytest.raises(TypeError, match="positions"):  # the former name
+        Adsorption.random(CELL, 2, positions=np.zeros((8, 2, 3)), seed=1)
 
 
 # ---- autocorrelation -----------------------------------------------------------------------------

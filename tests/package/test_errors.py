@@ -42,7 +42,9 @@ def test_overlapping_ions_are_named():
     with pytest.raises(IonOverlapError, match=r"^ions 0 and 1 overlap: their distance") as caught:
         species = [manymove.Species(1, 3.0), manymove.Species(-1, 3.0)]
         places = [(0.0, 0.0, 0.0), (1.0, 0.0, 0.0)]
-        manymove.Electrolyte(places, [0, 1], species, box=(30.0,) * 3, seed=1, device="cpu")
+        manymove.Electrolyte(
+            places, ions=manymove.Ions([0, 1], species), box=(30.0,) * 3, seed=1, device="cpu"
+        )
     assert caught.value.particles == (0, 1)
 
 

@@ -9,9 +9,10 @@ import time
 
 import numpy as np
 import pytest
+from flat_settings import of_adsorption
 from lammps_host import needs_lammps
 
-from manymove import Adsorption, DPDFluid, Electrolyte, HardDisks, HardSpheres
+from manymove import Adsorption, DPDFluid, Electrolyte, HardDisks, HardSpheres, Sphere
 from manymove.analysis.ions import Salt
 
 HERE = {"seed": 1, "device": "cpu", "threads": 2}
@@ -19,14 +20,23 @@ MAKE = {
     "HardDisks": lambda: HardDisks.random(2000, 0.5, **HERE),
     "HardSpheres": lambda: HardSpheres.random(2000, 0.3, **HERE),
     "Electrolyte": lambda: Electrolyte.random(
-        Salt.of(200, (1, -1), (4.0, 4.0)), radius=60.0, **HERE
+        Salt.of(200, (1, -1), (4.0, 4.0)), box=Sphere(60.0), **HERE
     ),
     "Adsorption": lambda: Adsorption(
-        "LTA", 2, method="mdp", systems=64, cells=(1, 1, 1), cutoff=11.0,
-        interpolation="cubic", grid_spacing=0.8, **HERE,
+        **of_adsorption(
+            framework="LTA",
+            molecules=2,
+            method="mdp",
+            systems=64,
+            cells=(1, 1, 1),
+            cutoff=11.0,
+            interpolation="cubic",
+            grid_spacing=0.8,
+            **HERE,
+        )
     ),
     "DPDFluid": lambda: DPDFluid.random(500, 3.0, **HERE),
-}  # fmt: skip
+}
 CLASSES = [pytest.param(name, marks=needs_lammps if "DPD" in name else ()) for name in MAKE]
 
 
@@ -67,9 +77,9 @@ def test_a_forked_process_gets_an_error_and_ends(name):
         return 0
 
     assert child_of(task) == 0
-    before = objects[0].timestep
+    before = objects[0].elapsed
     objects[0].run(30)  # in the parent, as ever
-    assert objects[0].timestep > before
+    assert objects[0].elapsed > before
 
 
 def test_a_forked_process_can_make_its_own():
@@ -99,7 +109,7 @@ def test_a_second_thread_gets_an_error(name):
     thread.start()
     assert inside.wait(30)
     try:
-        for use in (lambda: one.run(1), lambda: one.state_hash, lambda: one.timestep):
+        for use in (lambda: one.run(1), lambda: one.state_hash, lambda: one.elapsed):
             with pytest.raises(RuntimeError, match=f"this {name} is in use by another thread"):
                 use()
     finally:

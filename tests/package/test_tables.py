@@ -13,9 +13,12 @@ from manymove import (
     Adsorption,
     DPDFluid,
     Electrolyte,
+    EnergyGrid,
     Framework,
     HardDisks,
     HardSpheres,
+    Interactions,
+    Mixture,
     Salt,
 )
 
@@ -34,7 +37,7 @@ def disks(device="cpu"):
 def spheres(device="cpu"):
     contacts = [[1.0, 1.1], [1.1, 1.2]]
     one = HardSpheres.random(
-        64, 0.3, types=[0] * 32 + [1] * 32, contacts=contacts, seed=1, device=device
+        64, 0.3, diameter=Mixture([0] * 32 + [1] * 32, contacts), seed=1, device=device
     )
     one.sample_pressure(every=1)
     one.run(100)
@@ -56,8 +59,8 @@ def ions(device="cpu"):
 @pytest.fixture(scope="module")
 def gas():
     one = Adsorption(
-        CELL, 2, adsorbates=ARGON, cutoff=4.0, systems=8, grid_spacing=0.5, barrier=None,
-        fugacity=50.0, method="plj", profile="z", **CPU,
+        CELL, 2, adsorbates=ARGON, fugacity=50.0, method="plj", systems=8, profile="z",
+        interactions=Interactions(cutoff=4.0, grid=EnergyGrid(0.5, barrier=None)), **CPU,
     )  # fmt: skip
     one.run(300)
     return one
@@ -71,7 +74,7 @@ def test_records_of_hard_particles():
     one = disks()
     table = one.to_dataframe()
     assert list(table) == ["sweeps", "pressure"]
-    assert table["pressure"].mean() == one.pressure.value
+    assert table["pressure"].mean() == one.pressure_average.value
     one = spheres()
     table = one.to_dataframe()
     assert list(table)[2:] == [f"contact_value_{pair}" for pair in ("00", "01", "11")]
@@ -118,8 +121,9 @@ def test_averages_of_adsorbates_are_a_row_of_an_isotherm(gas):
 def test_an_empty_box_has_no_loading_per_mass():
     pytest.importorskip("pandas")
     one = Adsorption(
-        None, 2, box=(9.0,) * 3, adsorbates=ARGON, cutoff=4.0, systems=4, method="plj", **CPU
-    )
+        (9.0,) * 3, 2, adsorbates=ARGON, interactions=Interactions(cutoff=4.0), systems=4,
+        method="plj", **CPU,
+    )  # fmt: skip
     one.run(10)
     table = one.to_dataframe()
     assert table["loading_molecules"].tolist() == [2.0] and np.isnan(table["fugacity_bar"]).all()

@@ -21,17 +21,19 @@ from pathlib import Path
 
 import manymove
 from manymove import (
-    METHANE, Adsorbate, Adsorption, DPDFluid, Electrolyte, Estimate, Framework, HardDisks,
-    HardSpheres, IonOverlapError, OverlapError, PairCorrelations, Profile,
-    RankLost, Salt, Species, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing,
-    random_packing, random_sphere_packing, read_framework, replicate, square_packing,
+    METHANE, Adsorbate, Adsorption, Brush, ConstantPressure, DPDFluid, Displacements, Electrolyte,
+    EnergyGrid, Estimate, Ewald, Forces, Framework, Grid, HardDisks, HardSpheres, Interactions,
+    IonOverlapError, Ions, Mixture, Molecules, OverlapError, PairCorrelations,
+    Profile, ProfileAxis, RankLost, Ranks, Salt, Species, Sphere, Start, Steps, Supercell, Swaps,
+    Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing, random_packing,
+    random_sphere_packing, read_framework, replicate, square_packing,
 )
 from manymove.analysis import autocorrelation_time, charge_density
 from manymove.io import Frame, TrajectoryWriter, read_frame
 
 
 def show(disks: HardDisks) -> None:
-    print(disks.cycles, disks.timestep, manymove.__version__)
+    print(disks.cycles, disks.elapsed, manymove.__version__)
 
 
 def hard_disks(folder: Path) -> float:
@@ -43,7 +45,7 @@ def hard_disks(folder: Path) -> float:
     except (OverlapError, RankLost) as error:
         print(error)
     disks.sample_pressure(every=1)
-    pressure: Estimate = disks.pressure
+    pressure: Estimate = disks.pressure_average
     value, spread = round(2 * pressure - 1, 2)
     larger: bool = max(pressure, pressure**2) > spread / (1 + pressure)
     print(f"{pressure:.2f}", value, larger, pressure.to_dict())
@@ -63,11 +65,15 @@ def hard_disks(folder: Path) -> float:
 
 
 def hard_spheres(folder: Path) -> float:
-    spheres = HardSpheres.random(64, 0.4, types=[0] * 32 + [1] * 32, contacts=[[1, 1.2], [1.2, 1]],
-                                 seed=1, device="cpu")
+    sizes = Mixture(np.arange(64) % 2, np.array([[1, 1.2], [1.2, 1]]))
+    spheres = HardSpheres.random(64, 0.4, diameter=sizes, seed=1, device="cpu")
+    HardSpheres.random(
+        64, 0.3, diameter=np.ones(64), seed=1, swaps=Swaps(2, range=0.5), comm=Ranks(None),
+        pressure=ConstantPressure(2.0, mode="length"), grid=Grid(tile=4), start=Start(3),
+    )
     spheres.sample_pressure(every=1)
     spheres.run(10, callback=lambda one: print(one.cycles), progress=True)
-    pressure: Estimate = spheres.pressure
+    pressure: Estimate = spheres.pressure_average
     contact: Estimate = spheres.contact_values[0, 1]
     tried: list[Tuning] = spheres.tune(sweeps=100)
     lx, _, _ = spheres.box
@@ -84,7 +90,9 @@ def hard_spheres(folder: Path) -> float:
 
 def electrolyte(folder: Path) -> float:
     salt = Salt.of(64, (1, -1), (4.0, 4.0))
-    ions = Electrolyte.random(salt, radius=60.0, seed=1)
+    ions = Electrolyte.random(salt, Sphere(60.0), seed=1, boundary=None, method=Brush(8))
+    Electrolyte(ions.positions, (99.0, 99.0, 99.0), Ions(ions.types, ions.species), seed=1,
+                boundary=Ewald(), max_displacement=Displacements(1.0, 0.5))
     try:
         ions.set_positions([[0.0, 0.0, 0.0]] * ions.N)
     except IonOverlapError as error:
@@ -99,7 +107,7 @@ def electrolyte(folder: Path) -> float:
     Electrolyte.from_gsd(folder / "ions.gsd", seed=1, species=species)
     radius: float = ions.radius  # type: ignore[assignment]
     drift: float = ions.energy_drift()
-    tau = autocorrelation_time(ions.energies)
+    tau = autocorrelation_time(ions.energy_records)
     rho = charge_density(found.g, found.densities, found.valences)
     first = float(found.of(0, 1)[0]) + float(rho[0, 0])
     table = found.to_dataframe()
@@ -110,7 +118,12 @@ def electrolyte(folder: Path) -> float:
 def adsorption(folder: Path) -> float:
     cell: Framework = read_framework("LTA")
     krypton = Adsorbate("krypton", epsilon=166.4, sigma=3.636, framework={"O": (109.6, 3.45)})
-    gas = Adsorption.random(cell, [4, 4], adsorbates=[METHANE, krypton], profile="z", seed=1)
+    gas = Adsorption.random(
+        Supercell(cell, (2, 2, 2)), [4, 4], adsorbates=[METHANE, krypton], seed=1,
+        profile=ProfileAxis("z", 50), method=Steps("plj", reinsertion=0.1),
+        interactions=Interactions(cutoff=10.0, grid=EnergyGrid(spacing=0.3)),
+    )
+    Adsorption(cell, Molecules(8, capacity=10), seed=1, profile="z", method="plj")
     gas.equilibrate(10, progress=True)
     gas.run(10)
     profile: Profile = gas.profile
@@ -119,13 +132,13 @@ def adsorption(folder: Path) -> float:
     again: Adsorption = Adsorption.load(folder / "gas.npz")
     values: list[float] = [float(one) for one in again.loading]
     drift: float = gas.energy_drift()
-    total: int = gas.N + gas.steps + gas.timestep
+    total: int = gas.N + gas.steps + gas.elapsed
     lowest: np.ndarray[tuple[int, ...], np.dtype[np.float64]] = profile.free_energy
     return float(average) + gas.energy + drift + total + sum(values) + float(lowest.min())
 
 
 def dpd(folder: Path) -> float:
-    fluid = DPDFluid.random(375, 3.0, seed=1, precision="double")
+    fluid = DPDFluid.random(375, 3.0, seed=1, precision="double", forces=Forces(a=20.0))
     fluid.run(10, callback=lambda one: print(one.steps), progress=True)
     fluid.reset_averages()
     average: Estimate = fluid.temperature_average
@@ -133,7 +146,7 @@ def dpd(folder: Path) -> float:
     again: DPDFluid = DPDFluid.load(folder / "fluid.npz", threads=1)
     lx, _, _ = DPDFluid.from_gsd(folder / "fluid.gsd", seed=1).box
     DPDFluid(again.positions, (lx, lx, lx), velocities=again.velocities, seed=1)
-    total: int = fluid.N + fluid.steps + fluid.timestep + fluid.records.size
+    total: int = fluid.N + fluid.steps + fluid.elapsed + fluid.records.size
     return float(average) + fluid.energy + fluid.pressure + total
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from flat_settings import of_adsorption
 
 from manymove import Adsorption
 from manymove.adsorption.adsorbates import Adsorbate
@@ -30,7 +31,14 @@ def make(method: str = "mdp", molecules: int = 1, **settings: Any) -> Adsorption
         adsorbates=GAS, cutoff=CUTOFF, systems=64, interpolation="cubic", grid_spacing=0.25,
         barrier=None, seed=1, device="cpu", threads=2,
     )  # fmt: skip
-    return Adsorption(small_framework(), molecules, method=method, **{**defaults, **settings})
+    return Adsorption(
+        **of_adsorption(
+            framework=small_framework(),
+            molecules=molecules,
+            method=method,
+            **{**defaults, **settings},
+        )
+    )
 
 
 def places(box: tuple[float, float, float], points: int) -> np.ndarray:

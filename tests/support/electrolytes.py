@@ -7,8 +7,9 @@ import math
 from typing import Any
 
 import numpy as np
+from flat_settings import of_electrolytes
 
-from manymove import Electrolyte
+from manymove import Electrolyte, Sphere
 from manymove.analysis.ions import Salt
 
 DILUTE = {"bjerrum_length": 7.117}
@@ -21,8 +22,8 @@ def trivalent(ions: int = 512, seed: int = 3, **options: Any) -> Electrolyte:
     if options.pop("periodic", False):
         options["box"] = 3 * (volume ** (1 / 3),)
     else:
-        options["radius"] = (3 * volume / (4 * math.pi)) ** (1 / 3)
-    return Electrolyte.random(salt, seed=seed, **options)
+        options["box"] = Sphere((3 * volume / (4 * math.pi)) ** (1 / 3))
+    return Electrolyte.random(salt, seed=seed, **of_electrolytes(**options))
 
 
 def dense(ions: int = 400, **options: Any) -> Electrolyte:
@@ -30,7 +31,7 @@ def dense(ions: int = 400, **options: Any) -> Electrolyte:
     salt = Salt.of(ions, (2, -2), (6.0, 4.0))
     volume = ions * math.pi / 6 * (6**3 + 4**3) / 2 / 0.25
     radius = (3 * volume / (4 * math.pi)) ** (1 / 3)
-    return Electrolyte.random(salt, radius=radius, seed=5, bjerrum_length=7.0, **options)
+    return Electrolyte.random(salt, box=Sphere(radius), seed=5, bjerrum_length=7.0, **options)
 
 
 def pair_energy(

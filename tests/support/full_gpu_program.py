@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from hard_disks import lattice
 
-from manymove import Adsorption, Electrolyte, HardDisks
+from manymove import Adsorption, Electrolyte, EnergyGrid, HardDisks, Interactions, Sphere
 from manymove.analysis.ions import Salt
 
 # Each of them needs more than this, in one piece or in several.
@@ -94,11 +94,18 @@ def disks(device: str) -> None:
 
 def electrolyte(device: str) -> None:
     salt = Salt.of(100_000, (1, -1), (4.0, 4.0))
-    Electrolyte.random(salt, radius=2000.0, seed=1, device=device, precision="mixed").run(1)
+    Electrolyte.random(salt, box=Sphere(2000.0), seed=1, device=device, precision="mixed").run(1)
 
 
 def adsorption(device: str) -> None:
-    Adsorption("MFI", 8, systems=4096, grid_spacing=0.15, seed=1, device=device).run(10)
+    Adsorption(
+        "MFI",
+        8,
+        systems=4096,
+        interactions=Interactions(grid=EnergyGrid(spacing=0.15)),
+        seed=1,
+        device=device,
+    ).run(10)
 
 
 def dpd(device: str) -> None:

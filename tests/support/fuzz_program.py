@@ -20,8 +20,18 @@ from typing import Any
 import numpy as np
 from adsorption_model import GAS
 from damage import damaged, damaged_words
+from flat_settings import of_adsorption
 
-from manymove import Adsorption, DPDFluid, Electrolyte, HardDisks, HardSpheres, checkpoint
+from manymove import (
+    Adsorption,
+    ConstantPressure,
+    DPDFluid,
+    Electrolyte,
+    HardDisks,
+    HardSpheres,
+    Sphere,
+    checkpoint,
+)
 from manymove.adsorption import CO2, TRAPPE_ZEO
 from manymove.adsorption.force_field import ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
@@ -51,16 +61,16 @@ def disks() -> HardDisks:
 
 
 def pressure() -> HardSpheres:
-    return HardSpheres.random(40, 0.3, pressure=2.0, volume_delta=0.05, **HERE)
+    return HardSpheres.random(40, 0.3, pressure=ConstantPressure(2.0, delta=0.05), **HERE)
 
 
 def mixture() -> HardSpheres:
     sizes = np.linspace(0.8, 1.2, 600)
-    return HardSpheres.random(600, 0.3, diameters=sizes, swap_rounds=1, **HERE)
+    return HardSpheres.random(600, 0.3, diameter=sizes, swaps=1, **HERE)
 
 
 def ions() -> Electrolyte:
-    made = Electrolyte.random(Salt.of(40, (3, -1), (7.5, 7.5)), radius=60.0, **HERE)
+    made = Electrolyte.random(Salt.of(40, (3, -1), (7.5, 7.5)), box=Sphere(60.0), **HERE)
     made.sample_pair_correlations(1, bin_width=5.0)
     return made
 
@@ -73,18 +83,46 @@ def ewald() -> Electrolyte:
 
 
 def closed() -> Adsorption:
-    return Adsorption(ATOMS, 2, adsorbates=GAS, method="mdp", profile="z", bins=4, **SMALL, **HERE)
+    return Adsorption(
+        **of_adsorption(
+            framework=ATOMS,
+            molecules=2,
+            adsorbates=GAS,
+            method="mdp",
+            profile="z",
+            bins=4,
+            **SMALL,
+            **HERE,
+        )
+    )
 
 
 def opened() -> Adsorption:
     return Adsorption(
-        ATOMS, 1, adsorbates=GAS, method="plj", fugacity=5.0, capacity=4, **SMALL, **HERE
+        **of_adsorption(
+            framework=ATOMS,
+            molecules=1,
+            adsorbates=GAS,
+            method="plj",
+            fugacity=5.0,
+            capacity=4,
+            **SMALL,
+            **HERE,
+        )
     )
 
 
 def rigid() -> Adsorption:
     return Adsorption(
-        ATOMS, 2, adsorbates=CO2, force_field=TRAPPE_ZEO, method="mdp", **SMALL, **HERE
+        **of_adsorption(
+            framework=ATOMS,
+            molecules=2,
+            adsorbates=CO2,
+            force_field=TRAPPE_ZEO,
+            method="mdp",
+            **SMALL,
+            **HERE,
+        )
     )
 
 

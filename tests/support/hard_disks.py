@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+from flat_settings import of_hard_particles
 
 from manymove import HardDisks
 
@@ -31,7 +32,8 @@ KOLAFA_ROTTNER = {  # powers of x = phi / (1 - phi)
 def make(start: Any, device: str = "cpu", **settings: Any) -> HardDisks:
     """Disks from positions and box."""
     positions, box = start
-    return HardDisks(positions, box, device=device, **{"seed": 1, "threads": 1, **settings})
+    settings = of_hard_particles(**{"seed": 1, "threads": 1, **settings})
+    return HardDisks(positions, box, device=device, **settings)
 
 
 def lattice(columns: int, rows: int, box: tuple[float, float], count: int | None = None):

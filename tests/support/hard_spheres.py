@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from flat_settings import of_hard_particles
 
 from manymove import HardDisks, HardSpheres
 
@@ -17,7 +18,8 @@ def make(start: Any, device: str = "cpu", **settings: Any) -> HardSpheres | Hard
     """Spheres, or disks in a box with two edges, from positions and box."""
     positions, box = start
     kind = HardDisks if len(box) == 2 else HardSpheres
-    return kind(positions, box, device=device, **{"seed": 1, "threads": 1, **settings})
+    settings = of_hard_particles(**{"seed": 1, "threads": 1, **settings})
+    return kind(positions, box, device=device, **settings)
 
 
 def contact_table(particles: HardSpheres | HardDisks) -> np.ndarray:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import hoomd
 import numpy as np
 from adsorption_model import CUTOFF, GAS, make, small_framework
+from flat_settings import of_adsorption
 
 from manymove import Adsorption
 from manymove.adsorption import ForceField, Molecule, Site
@@ -52,10 +53,26 @@ MOLECULES = dict(adsorbate="A", molecule=dipole(), force_field=ForceField(LAWS),
 
 def alone(molecules=3, **settings):
     return Adsorption(
-        FRAMEWORK, molecules, adsorbates=dipole(1.0), force_field=ForceField(LAWS, CHARGES),
-        **{**dict(cutoff=4.0, systems=1, seed=1, ewald=(0.7, 3.0), grid_spacing=0.25,
-                  barrier=6000.0, device="cpu", threads=1), **settings},
-    )  # fmt: skip
+        **of_adsorption(
+            framework=FRAMEWORK,
+            molecules=molecules,
+            adsorbates=dipole(1.0),
+            force_field=ForceField(LAWS, CHARGES),
+            **{
+                **dict(
+                    cutoff=4.0,
+                    systems=1,
+                    seed=1,
+                    ewald=(0.7, 3.0),
+                    grid_spacing=0.25,
+                    barrier=6000.0,
+                    device="cpu",
+                    threads=1,
+                ),
+                **settings,
+            },
+        )
+    )
 
 
 def of_molecules(molecules=3, bodies=True, charge=UNIT, device=None):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hoomd
 import numpy as np
+from flat_settings import of_hard_particles
 
 import manymove
 import manymove.hoomd
@@ -60,7 +61,7 @@ def standalone(simulation, cycles, **settings):
     disks = manymove.HardDisks(
         positions_of(simulation),
         box_of(simulation),
-        **{"seed": simulation.seed, "device": "cpu", "threads": 1, **settings},
+        **of_hard_particles(**{"seed": simulation.seed, "device": "cpu", "threads": 1, **settings}),
     )
     disks.run_cycles(cycles)
     return disks

@@ -7,6 +7,7 @@ import importlib
 
 import hoomd
 import numpy as np
+from flat_settings import of_hard_particles
 
 import manymove.hoomd
 from manymove import HardDisks, HardSpheres
@@ -87,15 +88,17 @@ def standalone(simulation, cycles, diameters=None, d=0.12, **settings):
         positions_of(simulation),
         edges_of(simulation),
         max_displacement=d,
-        **{
-            "moves_per_cell": 4,
-            "rounds": 4,
-            "seed": simulation.seed,
-            "device": "cpu",
-            "threads": 1,
-            **given,
-            **settings,
-        },
+        **of_hard_particles(
+            **{
+                "moves_per_cell": 4,
+                "rounds": 4,
+                "seed": simulation.seed,
+                "device": "cpu",
+                "threads": 1,
+                **given,
+                **settings,
+            }
+        ),
     )
     particles.run_cycles(cycles)
     return particles

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from manymove import Adsorption, Electrolyte, HardDisks, _core
+from manymove import Adsorption, Electrolyte, HardDisks, Sphere, _core
 from manymove.analysis.ions import Salt
 from manymove.hard_particles.packing import random_packing
 from manymove.lammps import host
@@ -86,7 +86,7 @@ def electrolyte(device: str, scale: float, precision: str) -> dict:
     salt = Salt.of(ions, (3, -1), (7.5, 7.5))
     radius = (3 * ions / salt.density(28.53, 7.117) / 4 / math.pi) ** (1 / 3)
     run = Electrolyte.random(
-        salt, radius=radius, bjerrum_length=7.117, seed=1, device=device, precision=precision
+        salt, box=Sphere(radius), bjerrum_length=7.117, seed=1, device=device, precision=precision
     )
     run.run(20)
     watch = Watch(device)

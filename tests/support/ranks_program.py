@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from flat_settings import of_hard_particles
 from hard_disks import lattice
 
 from manymove import HardDisks
@@ -31,10 +32,10 @@ CASES = {
 def trajectory(name: str, device: str, comm=None) -> dict:
     """What must not depend on the number of ranks, and psi_6, which may in its last digits."""
     N, packing_fraction, settings = CASES[name]
-    positions, box = random_packing(N, packing_fraction, seed=1, aspect_ratio=0.8)
+    positions, box = random_packing(N, packing_fraction, seed=1, aspect_ratios=(1.0, 0.8))
     if comm is not None and comm.rank > 0:
         positions = None
-    settings = {"seed": 1, **settings}
+    settings = of_hard_particles(**{"seed": 1, **settings})
     disks = HardDisks(positions, box, device=device, threads=1, comm=comm, **settings)
     disks.run(10.5)
     disks.sample_pressure(every=1e-9, record=1e-9)  # each cycle
@@ -59,8 +60,8 @@ def digest(array: np.ndarray) -> str:
 
 def small(comm=None, **settings) -> HardDisks:
     positions, box = random_packing(1200, 0.698, seed=1)
-    settings = {"tile": 5, "seed": 9, "device": "cpu", "threads": 1, **settings}
-    return HardDisks(positions, box, comm=comm, **settings)
+    settings = {"tile": 5, "seed": 9, "device": "cpu", "threads": 1, "comm": comm, **settings}
+    return HardDisks(positions, box, **of_hard_particles(**settings))
 
 
 def trajectories(comm, folder: Path) -> dict:

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 from ranks_program import small
 
-from manymove import HardDisks, _core
+from manymove import Grid, HardDisks, _core
 from manymove.hard_particles.packing import random_packing
 from manymove.jobs.ranks import Ranks
 
@@ -92,7 +92,7 @@ def start_fails(comm, folder: Path) -> dict:
     before, disks = _core.HardParticles, random_packing(1200, 0.698, seed=1)
     if comm.rank == 1:
         _core.HardParticles = SimpleNamespace(of_ranks=fail_to_start)
-    found = message(lambda: HardDisks(*disks, seed=9, device="cpu", tile=5, comm=comm))
+    found = message(lambda: HardDisks(*disks, seed=9, device="cpu", grid=Grid(tile=5), comm=comm))
     _core.HardParticles = before
     return {"found": found, "later": small(comm).state_hash}
 

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from flat_settings import of_hard_particles
 from ranks_program import digest
 
-from manymove import HardDisks, HardSpheres
+from manymove import Grid, HardDisks, HardSpheres
 
 TABLE = [[0.7, 1.0, 0.5], [1.0, 0.6, 0.8], [0.5, 0.8, 0.4]]  # not additive
 # The last edge is so little above 72 diameters that the number of cells along it changes.
@@ -62,7 +63,7 @@ def system(dimensions: int, sizes: str, **settings: Any) -> HardDisks | HardSphe
     first = not hasattr(comm, "rank") or comm.rank == 0
     settings = {"seed": 5, "threads": 1, "device": "cpu", **settings}
     make = HardDisks if dimensions == 2 else HardSpheres
-    return make(positions if first else None, box, **settings)
+    return make(positions if first else None, box, **of_hard_particles(**settings))
 
 
 def trajectory(name: str, device: str, comm: Any = None) -> dict[str, Any]:
@@ -153,8 +154,8 @@ def starts(comm: Any, folder: Path) -> list[str]:
     mixture = {"types": np.arange(300) % 3, "contacts": TABLE}
     every = [
         HardSpheres.random(400, 0.2, aspect_ratios=(1, 1, 4), **where),
-        HardDisks.random(300, 0.3, aspect_ratio=2, **mixture, **where),
-        HardDisks.random(400, 0.3, aspect_ratio=2, **where),
+        HardDisks.random(300, 0.3, aspect_ratios=(1.0, 2), **mixture, **where),
+        HardDisks.random(400, 0.3, aspect_ratios=(1.0, 2), **where),
     ]
     for each in every:
         each.run_cycles(3)
@@ -188,7 +189,9 @@ def errors(comm: Any, folder: Path) -> dict[str, Any]:
             found[name] = f"{type(error).__name__}: {error}"
 
     low = ([[0.0, 0.0, 0.0]], (4.0, 4.0, 20.0))
-    attempt("too many", lambda: HardSpheres(*low, tile=16, seed=1, device="cpu", comm=comm))
+    attempt(
+        "too many", lambda: HardSpheres(*low, grid=Grid(tile=16), seed=1, device="cpu", comm=comm)
+    )
     wide = np.full(1200, 1.0 + 0.01 * comm.rank)
     attempt("other sizes", lambda: system(3, "one", comm=comm, diameters=wide))
     attempt("overlap", lambda: system(3, "one", comm=comm, diameter=1.15))

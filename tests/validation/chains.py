@@ -19,7 +19,7 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from manymove import Adsorption
+from manymove import Adsorption, EnergyGrid, Interactions
 from manymove.adsorption import TRAPPE_ZEO, read_framework
 
 TEMPERATURE = 300.0
@@ -106,9 +106,15 @@ def main() -> None:
     options = parser.parse_args()
     for name in CHAINS:
         a = Adsorption(
-            "MFI", 1, adsorbates=name, force_field=FIELD, temperature=TEMPERATURE, method="plj",
-            systems=32, barrier=None, seed=1,
-        )  # fmt: skip
+            "MFI",
+            1,
+            adsorbates=name,
+            interactions=Interactions(force_field=FIELD, grid=EnergyGrid(barrier=None)),
+            temperature=TEMPERATURE,
+            method="plj",
+            systems=32,
+            seed=1,
+        )
         coefficient, heat = a.henry(options.insertions)
         ideal, ideal_error = raspa2(options.simulate.resolve(), name, options.cycles, True)
         value, error = raspa2(options.simulate.resolve(), name, options.cycles, False)

@@ -16,7 +16,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from manymove import Adsorption, script
+from manymove import Adsorption, Interactions, Steps, script
 from manymove.adsorption import CO2, N2, TRAPPE_ZEO, GasPhase
 
 TEMPERATURE = 313.0
@@ -43,11 +43,17 @@ MIXTURES = {
 def points(options: argparse.Namespace, species: list[Any], gases: list[GasPhase], add: Any) -> Any:
     """The gases one after the other; each starts with the molecules of the one before."""
     a = Adsorption(
-        options.framework, [0] * len(species), adsorbates=species, force_field=TRAPPE_ZEO,
-        temperature=TEMPERATURE, method="plj", systems=options.systems,
-        fugacity=gases[0].fugacities, seed=options.seed, device=options.device, exchange=0.6,
-        reinsertion=0.2, trial_positions=options.trial_positions,
-    )  # fmt: skip
+        options.framework,
+        [0] * len(species),
+        adsorbates=species,
+        interactions=Interactions(force_field=TRAPPE_ZEO),
+        temperature=TEMPERATURE,
+        method=Steps("plj", exchange=0.6, reinsertion=0.2, trial_positions=options.trial_positions),
+        systems=options.systems,
+        fugacity=gases[0].fugacities,
+        seed=options.seed,
+        device=options.device,
+    )
     names = [each.name for each in species]
     for gas in gases:
         a.set_fugacity(gas.fugacities)

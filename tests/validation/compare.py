@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 from direct_sum import ALPHA, LONGEST, Solid, ewald, factors, half_of_waves
+from flat_settings import of_adsorption
 
 from manymove import Adsorption
 from manymove.adsorption import ForceField, Framework, Molecule, Site, read_framework
@@ -51,10 +52,22 @@ class Case:
             Site(label, at, *self.laws[label], self.charge[label]) for label, at in sites
         ))  # fmt: skip
         self.engine = Adsorption(
-            self.framework, molecules, adsorbates=molecule, cutoff=CUTOFF, systems=systems,
-            temperature=TEMPERATURE, force_field=ForceField.read(options.force_field), seed=1,
-            barrier=None, precision="double", ewald=(0.4, 3.6), device="cpu", **settings,
-        )  # fmt: skip
+            **of_adsorption(
+                framework=self.framework,
+                molecules=molecules,
+                adsorbates=molecule,
+                cutoff=CUTOFF,
+                systems=systems,
+                temperature=TEMPERATURE,
+                force_field=ForceField.read(options.force_field),
+                seed=1,
+                barrier=None,
+                precision="double",
+                ewald=(0.4, 3.6),
+                device="cpu",
+                **settings,
+            )
+        )
         p = self.engine._parameters
         rigid = p["rigid"]
         self.types = [t for t, _ in rigid["bodies"][0]]

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from flat_settings import of_adsorption
 
 from benchmarks import raspa as bench_raspa
 from manymove import Adsorption
@@ -39,11 +40,24 @@ BOXES: dict[str, tuple[tuple[int, int, int], float, Points]] = {
 def ours(species: list[Molecule], fugacities: list[float], options: argparse.Namespace) -> str:
     cells, cutoff, _ = BOXES[options.framework]
     a = Adsorption(
-        options.framework, [0] * len(species), adsorbates=species, force_field=TRAPPE_ZEO,
-        method="plj", temperature=TEMPERATURE, systems=options.systems, fugacity=fugacities,
-        barrier=None, seed=options.seed, device=options.device, cells=cells, cutoff=cutoff,
-        trial_positions=options.trial_positions, exchange=0.6,
-    )  # fmt: skip
+        **of_adsorption(
+            framework=options.framework,
+            molecules=[0] * len(species),
+            adsorbates=species,
+            force_field=TRAPPE_ZEO,
+            method="plj",
+            temperature=TEMPERATURE,
+            systems=options.systems,
+            fugacity=fugacities,
+            barrier=None,
+            seed=options.seed,
+            device=options.device,
+            cells=cells,
+            cutoff=cutoff,
+            trial_positions=options.trial_positions,
+            exchange=0.6,
+        )
+    )
     a.equilibrate_loading(options.steps // 4)
     every = max(1, options.steps // 100)
     for _ in range(100):

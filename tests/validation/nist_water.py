@@ -15,6 +15,7 @@ import math
 from pathlib import Path
 
 import numpy as np
+from flat_settings import of_adsorption
 
 from manymove import Adsorption
 from manymove.adsorption import ForceField, Molecule, Site
@@ -98,12 +99,24 @@ def energy(path: Path, ewald: tuple[float, float] | None) -> tuple[str, float, f
         ewald = 0.285, 2 * math.pi / min(box[:3]) * 7 * (1 + 1e-12)
     fractions = centers @ np.linalg.inv(edges)
     water = Adsorption(
-        None, len(places), adsorbates=WATER, force_field=ForceField(potential="tail"), box=box,
-        cells=(1, 1, 1), cutoff=10.0, systems=1, precision="double", seed=1, device="cpu",
-        method="plj", barrier=1e12, ewald=ewald,
-        positions=((fractions - np.floor(fractions)) @ edges)[None],
-        orientations=orientations[None],
-    )  # fmt: skip
+        **of_adsorption(
+            molecules=len(places),
+            adsorbates=WATER,
+            force_field=ForceField(potential="tail"),
+            box=box,
+            cells=(1, 1, 1),
+            cutoff=10.0,
+            systems=1,
+            precision="double",
+            seed=1,
+            device="cpu",
+            method="plj",
+            barrier=1e12,
+            ewald=ewald,
+            positions=((fractions - np.floor(fractions)) @ edges)[None],
+            orientations=orientations[None],
+        )
+    )
     return name, published, float(water.energies[0]), worst
 
 

@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from flat_settings import of_adsorption
 
-from manymove import Adsorption, script
+from manymove import Adsorption, Interactions, Steps, script
 from manymove.adsorption import ForceField, GasPhase, Molecule, Site
 
 MIXTURE = "examples/Advanced/10_CFCMC_N2_CO2_Binary_Mixture_in_DMOF"
@@ -110,10 +111,21 @@ def cases(raspa2: str | None) -> list[Case]:
 
 def measure(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     a = Adsorption(
-        case.framework, case.start, adsorbates=case.species, method="plj", barrier=None,
-        systems=options.systems, trial_positions=options.trial_positions, exchange=0.6,
-        reinsertion=0.2, seed=options.seed, device=options.device, **case.settings,
-    )  # fmt: skip
+        **of_adsorption(
+            framework=case.framework,
+            molecules=case.start,
+            adsorbates=case.species,
+            method="plj",
+            barrier=None,
+            systems=options.systems,
+            trial_positions=options.trial_positions,
+            exchange=0.6,
+            reinsertion=0.2,
+            seed=options.seed,
+            device=options.device,
+            **case.settings,
+        )
+    )
     a.equilibrate(options.equilibrate)
     sums = np.zeros((2, len(case.species) + 1, a.systems))  # over steps, and over cycles
     for _ in range(max(1, options.steps // options.sample)):
@@ -152,11 +164,17 @@ def experiment(options: argparse.Namespace) -> None:
         GasPhase([replace(co2(1.149), **CRITICAL)], p, 298.0) for p in sorted({*BAE[0], *BAE[1]})
     ]
     a = Adsorption(
-        "MFI", 0, adsorbates=co2(1.149), method="plj", temperature=298.0,
-        force_field=ForceField({"O": None, "Si": None}, charges, pairs),
-        fugacity=gas[0].fugacities, systems=options.systems, exchange=0.6, reinsertion=0.2,
-        trial_positions=options.trial_positions, seed=options.seed, device=options.device,
-    )  # fmt: skip
+        "MFI",
+        0,
+        adsorbates=co2(1.149),
+        method=Steps("plj", exchange=0.6, reinsertion=0.2, trial_positions=options.trial_positions),
+        temperature=298.0,
+        interactions=Interactions(force_field=ForceField({"O": None, "Si": None}, charges, pairs)),
+        fugacity=gas[0].fugacities,
+        systems=options.systems,
+        seed=options.seed,
+        device=options.device,
+    )
     for phase in gas:
         a.set_fugacity(phase.fugacities)
         a.equilibrate(options.equilibrate)

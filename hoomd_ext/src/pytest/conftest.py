@@ -77,7 +77,7 @@ def closest_distance(positions, box):
     return np.sqrt((nearest_image(positions[i] - positions[j], np.array(box)) ** 2).sum(1).min())
 
 
-def engine(positions, box, mc, seed=SEED, **settings):
+def engine(positions, box, mc, seed=SEED, first_cycle=0):
     """The engine of the package manymove with the parameters of an integrator."""
     manymove = pytest.importorskip("manymove")
     rounds = max(k for k in (1, 2, 3, 4) if mc.sweeps_per_step % k == 0)
@@ -86,10 +86,9 @@ def engine(positions, box, mc, seed=SEED, **settings):
         box,
         mc.shape["A"]["diameter"],
         max_displacement=mc.d["A"],
-        moves_per_cell=mc.nselect,
-        rounds=rounds,
+        grid=manymove.Grid(moves_per_cell=mc.nselect, rounds=rounds),
         seed=seed,
+        start=manymove.Start(first_cycle),
         device="cpu",
-        **settings,
     )
     return made, mc.sweeps_per_step // rounds

@@ -53,10 +53,9 @@ def test_the_trajectory_is_that_of_manymove(particles, dimensions, types):
     alone = make(
         np.ascontiguousarray(snapshot.particles.position[:, :dimensions], dtype=np.float64),
         snapshot.configuration.box[:dimensions],
-        **({"diameters": sizes} if len(types) > 1 else {"diameter": 1.0}),
+        sizes if len(types) > 1 else 1.0,
         max_displacement=0.12,
-        moves_per_cell=4,
-        rounds=4,
+        grid=manymove.Grid(moves_per_cell=4, rounds=4),
         seed=SEED,
         device="cpu",
     )

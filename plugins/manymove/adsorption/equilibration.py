@@ -81,14 +81,12 @@ class Equilibration(MonteCarlo, Averages):
             if not self._parameters["exchange"]:
                 raise ValueError("the systems are closed: their loading is fixed; give a fugacity")
             self._engine.reset_averages()
-            self._forget_comparison(first=first, round=0, began=self.timestep)
+            self._forget_comparison(first=first, round=0, began=self.steps)
         while True:
             now = self._comparison
             assert now.round is not None
             length = now.first << now.round
-            with self._watched(
-                "steps", now.began + length - self.timestep, callback, progress
-            ) as w:
+            with self._watched("steps", now.began + length - self.steps, callback, progress) as w:
                 while now.moments < _MOMENTS:
                     self._relax_to(now.began + length * (now.moments + 1) // _MOMENTS, w)
                     self.compare_loading(test_molecules(length // _MOMENTS))
@@ -96,7 +94,7 @@ class Equilibration(MonteCarlo, Averages):
             if agree or now.round + 1 == _ROUNDS or self._systems == 1:
                 self._forget_comparison(first=now.first)
                 return agree
-            self._forget_comparison(first=now.first, round=now.round + 1, began=self.timestep)
+            self._forget_comparison(first=now.first, round=now.round + 1, began=self.steps)
 
     @property
     def first_round(self) -> int:

@@ -17,6 +17,15 @@ from manymove.adsorption.gas import BOLTZMANN
 from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.rigid import empty_framework
 from manymove.errors import ParameterError
+from manymove.settings import (
+    EnergyGrid,
+    Group,
+    Interactions,
+    Molecules,
+    ProfileAxis,
+    Steps,
+    Supercell,
+)
 
 METHODS = ("metropolis", "pmc", "plj", "mup", "mdp", "mdp-dj")
 OPEN_METHODS = ("metropolis", "plj")  # those with insertions and deletions
@@ -42,15 +51,36 @@ def barrier_of(barrier: float | str | None, temperature: float) -> float | None:
     return None if barrier is None else arguments.number("barrier", barrier)
 
 
-def given_framework(
-    framework: str | PathLike[str] | Framework | None, box: Sequence[float] | None
-) -> Framework:
+def given_framework(framework: Any) -> Framework:
     """The framework, read from its file if it is not a `Framework`, or an empty box."""
-    if framework is None:
-        return empty_framework(box)
-    if box is not None:
-        raise ValueError("box is for an empty box: leave it out, or give framework=None")
-    return framework if isinstance(framework, Framework) else read_framework(framework)
+    if isinstance(framework, Supercell):
+        framework = framework.framework
+    if isinstance(framework, (str, PathLike)):
+        return read_framework(framework)
+    return framework if isinstance(framework, Framework) else empty_framework(framework)
+
+
+_GROUPS: dict[str, tuple[type[Group], dict[str, str]]] = {  # argument: group, options of it
+    "grid": (EnergyGrid, {"grid_spacing": "spacing"}),
+    "interactions": (Interactions, {}),
+    "method": (Steps, {}),
+    "molecules": (Molecules, {"molecules": "number"}),
+    "profile": (ProfileAxis, {"profile": "direction"}),
+}
+
+
+def arguments_of(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `manymove.Adsorption` from its parameters by the names of the options."""
+    rest = dict(options)
+    for argument, (group, names) in _GROUPS.items():
+        keys = {names.get(key, key): key for key in rest}
+        given = {name: rest.pop(keys[name]) for name in group.declared if name in keys}
+        made = group(**given) if given else None
+        if given.get("direction", given):
+            rest[argument] = made
+    if (cells := rest.pop("cells", None)) is not None:
+        rest["framework"] = Supercell(rest["framework"], cells)
+    return rest
 
 
 def cells_of(

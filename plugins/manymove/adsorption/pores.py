@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from manymove import arguments
 from manymove.adsorption.force_field import ForceField, names_of
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.gas import AVOGADRO
+from manymove.adsorption.input import arguments_of
 from manymove.adsorption.molecules import HELIUM, Molecule
 from manymove.adsorption.places import STEPS_TO_PLACES
 from manymove.adsorption.simulation import Adsorption
@@ -26,7 +27,7 @@ _AT_ONCE = 2**22  # distances computed together
 
 
 def helium_void_fraction(
-    framework: Framework | str | None,
+    framework: Framework | str | Sequence[float],
     force_field: ForceField | str | None = None,
     *,
     temperature: float = 298.15,
@@ -43,7 +44,7 @@ def helium_void_fraction(
     20 T are blocked, as for adsorbates.
 
     Args:
-        framework: as for `manymove.Adsorption`; None for an empty `box`, whose void fraction is 1.
+        framework: as for `manymove.Adsorption`; an empty box has the void fraction 1.
         force_field: Lennard-Jones parameters of the framework's atoms, which mix with those of
             helium.
         temperature: temperature in kelvin.
@@ -51,19 +52,21 @@ def helium_void_fraction(
         helium: the molecule that is inserted.
         systems: number of independent sets of insertions, whose differences give the error.
         seed: seed of the random number generator.
-        options: other arguments of `manymove.Adsorption`, for example `cutoff` or `device`.
+        options: other parameters of `manymove.Adsorption` by the names of the options of
+            `manymove adsorption`, for example `cutoff`, `grid_spacing` or `device`.
 
     Raises:
         ValueError: an error of `manymove.Adsorption`, insertions is not positive, or the energy
             grid is too coarse.
     """
     arguments.count("insertions", insertions)
-    probe = Adsorption(
-        framework, 1, adsorbates=helium, force_field=force_field, temperature=temperature,
-        systems=systems, method="plj", seed=seed, **options,
-    )  # fmt: skip
+    given = {
+        "framework": framework, "molecules": 1, "adsorbates": helium, "force_field": force_field,
+        "temperature": temperature, "systems": systems, "method": "plj", "seed": seed, **options,
+    }  # fmt: skip
+    probe = Adsorption(**arguments_of(given))
     found = probe.boltzmann_factor(insertions)
-    if framework is not None:
+    if probe.framework.elements:
         probe.run(STEPS_TO_PLACES)
         if (coarse := probe.coarse_grid()) is not None:
             raise ValueError(coarse)

@@ -20,7 +20,7 @@ from manymove.adsorption.density import AXES, DensityMap
 from manymove.adsorption.equilibration import test_molecules
 from manymove.adsorption.frameworks import read_framework
 from manymove.adsorption.gas import GasPhase
-from manymove.adsorption.input import barrier_of, grid_points, has_trials
+from manymove.adsorption.input import arguments_of, barrier_of, grid_points, has_trials
 from manymove.adsorption.labels import lines_of
 from manymove.adsorption.molecule_files import Species
 from manymove.adsorption.molecules import Molecule
@@ -170,11 +170,12 @@ class Replica(replica.Replica):
             return a
         with of_option("--framework"):
             framework = read_framework(s.framework)
-        a = Adsorption(
-            framework, list(s.molecules), adsorbates=list(s.adsorbates), method=s.method,
-            systems=self._systems, fugacity=s.fugacity, seed=self._seed, device=self._device,
-            threads=self._threads, **s.options,
-        )  # fmt: skip
+        given = {
+            "framework": framework, "molecules": list(s.molecules), "method": s.method,
+            "adsorbates": list(s.adsorbates), "systems": self._systems, "fugacity": s.fugacity,
+            "seed": self._seed, "device": self._device, "threads": self._threads, **s.options,
+        }  # fmt: skip
+        a = Adsorption(**arguments_of(given))
         if self._index == 0 and not s.quiet:
             for line in lines_of(a.framework_atoms):
                 print(f"framework {line}", file=sys.stderr)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -19,14 +19,12 @@ from manymove import _core, arguments, checkpoint
 from manymove.adsorption.adsorbates import METHANE
 from manymove.adsorption.averages import DRIFT, MULTIPLE
 from manymove.adsorption.chains import REGROWTH, Chain
-from manymove.adsorption.charges import Given
 from manymove.adsorption.checkpoints import ARRAYS, read_checkpoint
 from manymove.adsorption.equilibration import Equilibration
 from manymove.adsorption.force_field import ForceField
 from manymove.adsorption.frameworks import Framework
 from manymove.adsorption.input import (
     BARRIER,
-    SPACING,
     TRIALS,
     activity_of,
     barrier_of,
@@ -48,6 +46,16 @@ from manymove.adsorption.places import Places
 from manymove.adsorption.rigid import settled
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
+from manymove.settings import (
+    EnergyGrid,
+    Interactions,
+    Molecules,
+    ProfileAxis,
+    Seed,
+    Steps,
+    Supercell,
+    group,
+)
 from manymove.simulation import Callback, counter, of_engine, parameter
 
 _TUNE = 256  # steps between two adaptations of the displacement
@@ -71,82 +79,6 @@ class Adsorption(Places, Equilibration):
     - "mdp": multiple proposals along two random walks (section 4.4).
     - "mdp-dj": as "mdp" with the optimal estimator of Delmas and Jourdain (Eqs. 6 to 8).
 
-    Args:
-        framework: "MFI", "LTA", the path of a CIF file, a `Framework`, or None for an empty `box`.
-        molecules: number of molecules of each species in a system, one number per species. With a
-            fugacity these are the initial numbers.
-        adsorbates: species of the molecules, one to four: an `Adsorbate`, which has its own
-            parameters for elements of the framework, or a `Molecule`, whose parameters follow from
-            `force_field`, or a `Chain`, which is flexible; also the name of a shipped molecule
-            ("CO2", "N2", "CH4", "C2H6", "H2O", "propane", "n-butane", "n-pentane", "n-hexane") or
-            the path of a file (see `read_molecule`). Chains need the method "metropolis" or "plj",
-            and can be mixed with other chains and with single sites without charges.
-        force_field: a `ForceField`, or the path of one of RASPA's (see `ForceField.read`). Default
-            mixing by the Lorentz-Berthelot rules, and potentials that are shifted to zero at the
-            cutoff (Eq. 1).
-        cross: {(name, name): (epsilon, sigma)} for pairs of adsorbates, or of labels of the sites
-            of molecules, in kelvin and angstrom. Other pairs follow the mixing rule.
-        ewald: (alpha, k_max) of Ewald's sum of the molecules in 1/angstrom: the damping of the
-            real-space part, and the largest wave number. Default (3.2, 20.5) / cutoff, which
-            neglects 6e-6 of the energy of two charges at the cutoff.
-        framework_charges: charges of the framework in place of those of the force field and of the
-            CIF file: {label: charge}, the path of a text file with a label and its charge on each
-            line, or "cif" for those of the CIF file.
-        box: edges of the box in angstrom without a framework: three lengths, or six numbers with
-            the tilts b_x, c_x, c_y.
-        temperature: temperature in kelvin.
-        cutoff: cutoff radius of all potentials between sites in angstrom.
-        cells: number of unit cells along each axis; default the fewest that make the box twice as
-            wide as the cutoff.
-        method: method of the steps (see above).
-        proposals: number of states per step, N_prop, including the old state; a power of two from
-            32 to 512. Default 64.
-        systems: number of independent systems. Default 1024, and 16384 for "pmc";
-            `filling_systems` of `manymove.adsorption.occupancy` returns the number that fills a
-            device.
-        max_displacement: maximum trial displacement along each axis in angstrom. Rotations are so
-            large that they move the outermost site about as far. Default 0.65,
-            which `equilibrate` adapts for methods with one proposal unless a value is given.
-        interpolation: interpolation on the grid of framework energies: "cubic" (default; a tricubic
-            spline of asinh(E / 8000 K)), or "linear" as in the paper, which needs a far finer grid.
-        grid_spacing: maximum spacing of the grid in angstrom; one number, or one for each axis
-            (default 0.2 for cubic and 0.08 for linear).
-        precision: "mixed" (float32 energies, float64 sums) or "double".
-        barrier: energy barrier in kelvin. Regions that molecules can leave only over higher
-            framework energies are blocked for all methods, and molecules start below the barrier.
-            Default 20 T; with None no region is blocked.
-        profile: direction of the profile of the probability P: "x", "y", "z" or Miller indices
-            (h, k, l). Default no profile.
-        bins: number of bins of the profile in one unit cell (a period).
-        fugacity: fugacity of a gas in bar, one number per species, with which the systems exchange
-            molecules (methods "metropolis" and "plj"). Default None: the number of molecules is
-            fixed.
-        exchange: share of insertions and deletions among the steps of an open system.
-        trial_positions: number of positions of the center that an insertion tries (default 1). A
-            deletion considers equally many, and a reinsertion equally many besides the present one.
-            One of the trials is chosen by its Rosenbluth weight (configurational bias); more trials
-            increase the share of accepted insertions, see `docs/theory/open_systems.md`.
-        trial_orientations: number of orientations that are tried at each position (default 1).
-            (trial_positions + 1) times trial_orientations must be at most 1024. Molecules of
-            one site have one orientation. For chains it is the number of trials of each bead after
-            the first one; the product is not limited, and 8 to 32 are recommended for both.
-        reinsertion: share of reinsertions among the steps, which move a molecule to a trial
-            anywhere in the box (methods "metropolis" and "plj", default 0).
-        regrowth: share of the steps that are partial regrowths of chains, in which one end of a
-            molecule, up to the middle bead, grows again (default 0.2 for chains).
-        identity_change: share of identity changes among the steps of an open system of several
-            species, in which a molecule becomes one of another species (default 0).
-        capacity: initial number of molecules for which an open system has memory, one number per
-            species (default: an estimate from the volume of the pores). It grows when a system
-            needs more, and does not influence the trajectory.
-        positions: initial positions in angstrom, float64 (systems, molecules, 3), species by
-            species, in [0, L). Default random positions.
-        orientations: initial orientations of rigid molecules as unit quaternions (w, x, y, z),
-            float64 (systems, molecules, 4). Default not rotated, if `positions` is given.
-        seed: seed of the random number generator, an integer in [0, 2**64).
-        device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
-        threads: number of threads of the CPU engine; default all cores.
-
     Raises:
         ValueError: an argument is bad, or a molecule of `positions` is in a blocked pocket or at an
             energy above the barrier.
@@ -165,77 +97,96 @@ class Adsorption(Places, Equilibration):
 
     def __init__(
         self,
-        framework: str | os.PathLike[str] | Framework | None,
-        molecules: int | Sequence[int],
+        framework: str | os.PathLike[str] | Framework | Sequence[float] | Supercell,
+        molecules: int | Sequence[int] | Molecules,
         *,
+        seed: Seed,
         adsorbates: Species | PathLike | Sequence[Species | PathLike] = METHANE,
-        force_field: ForceField | PathLike | None = None,
-        cross: Mapping[tuple[str, str], tuple[float, float]] | None = None,
-        temperature: float = 300.0,
-        cutoff: float = 12.0,
-        cells: tuple[int, int, int] | None = None,
-        method: str = "mdp",
-        proposals: int | None = None,
-        systems: int | None = None,
-        max_displacement: float | None = None,
-        interpolation: str = "cubic",
-        grid_spacing: float | Sequence[float] | None = None,
-        precision: str = "mixed",
-        barrier: float | str | None = "auto",
-        profile: str | tuple[int, int, int] | None = None,
-        bins: int = 100,
+        temperature: Annotated[float, arguments.positive_and_finite] = 300.0,
         fugacity: float | Sequence[float] | None = None,
-        exchange: float = 0.5,
-        trial_positions: int = 1,
-        trial_orientations: int = 1,
-        reinsertion: float = 0.0,
-        identity_change: float = 0.0,
-        regrowth: float | None = None,
-        capacity: int | Sequence[int] | None = None,
-        ewald: tuple[float, float] | None = None,
-        framework_charges: Given = None,
-        box: Sequence[float] | None = None,
-        positions: Any = None,
-        orientations: Any = None,
-        seed: int,
+        interactions: Annotated[Interactions | None, group(Interactions)] = None,
+        method: Annotated[str | Steps, group(Steps, alone=True)] = "mdp",
+        systems: Annotated[int | None, arguments.count] = None,
+        profile: Annotated[
+            str | tuple[int, int, int] | ProfileAxis | None, group(ProfileAxis, alone=True)
+        ] = None,
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
-        framework = given_framework(framework, box)
+        """Create systems of molecules.
+
+        Args:
+            framework: "MFI", "LTA", the path of a CIF file, a `Framework`, or a `Supercell`, which
+                sets the number of unit cells (default the fewest that make the box twice as wide as
+                the cutoff). Without a framework it is the box in angstrom: three edges, or six
+                numbers with the tilts b_x, c_x, c_y.
+            molecules: number of molecules of each species in a system, one number per species, or
+                `Molecules`. With a fugacity these are the initial numbers.
+            seed: seed of the random number generator, an integer in [0, 2**64).
+            adsorbates: species of the molecules, one to four: an `Adsorbate`, which has its own
+                parameters for elements of the framework, or a `Molecule`, whose parameters follow
+                from the force field, or a `Chain`, which is flexible; also the name of a shipped
+                molecule ("CO2", "N2", "CH4", "C2H6", "H2O", "propane", "n-butane", "n-pentane",
+                "n-hexane") or the path of a file, see `read_molecule` (default methane of one
+                site). Chains need the method "metropolis" or "plj", and can be mixed with other
+                chains and with single sites without charges.
+            temperature: temperature in kelvin.
+            fugacity: fugacity of a gas in bar, one number per species, with which the systems
+                exchange molecules (methods "metropolis" and "plj"; default None: the number of
+                molecules is fixed).
+            interactions: cutoff, force field, charges and energy grid (default Interactions()).
+            method: method of the steps (see above), or `Steps`.
+            systems: number of independent systems (default 1024, and 16384 for "pmc");
+                `filling_systems` of `manymove.adsorption.occupancy` returns the number that fills a
+                device.
+            profile: direction of the profile of the probability P: "x", "y", "z", Miller indices
+                (h, k, l), or a `ProfileAxis` (default no profile).
+            device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
+            threads: number of threads of the CPU engine (default all cores).
+        """
+        steps: Any = method if isinstance(method, Steps) else Steps(method)
+        laws_of = interactions or Interactions()
+        energy_grid = laws_of.grid or EnergyGrid()
+        start = molecules if isinstance(molecules, Molecules) else Molecules(molecules)
+        cells = framework.cells if isinstance(framework, Supercell) else None
+        axis: Any = profile
+        bins = axis.bins if axis else 0
+        profile = axis.direction if axis else None
+        method, molecules, regrowth = steps.method, start.number, steps.regrowth
+        cutoff, barrier = laws_of.cutoff, energy_grid.barrier
+        framework = given_framework(framework)
+        force_field = laws_of.force_field
         if isinstance(force_field, (str, os.PathLike)):
             force_field = ForceField.read(force_field)
         species = species_of(adsorbates, force_field)
         counts = per_species("molecules", molecules, species)
         if any(count < 0 for count in counts) or (fugacity is None and sum(counts) == 0):
             raise ParameterError("molecules", f"must be positive, got {molecules}")
-        if known_method(method) not in MULTIPLE and proposals is not None:
+        if known_method(method) not in MULTIPLE and steps.proposals is not None:
             raise ValueError(f'method "{method}" has one proposal per step: leave out proposals')
-        arguments.one_of("interpolation", interpolation, tuple(SPACING))
-        arguments.one_of("precision", precision, arguments.PRECISIONS)
-        arguments.positive_and_finite("temperature", temperature)
-        arguments.positive_and_finite("cutoff", cutoff)
         barrier = barrier_of(barrier, temperature)
         if barrier is not None and not 0 < barrier < math.inf:
             raise ParameterError("barrier", f"must be positive and finite, or None, got {barrier}")
         cells = cells_of(cells, framework, cutoff)
-        bins = arguments.count("bins", bins, most=1024)
-        systems = arguments.count_or_default("systems", systems)
         systems = systems or (16384 if method == "pmc" else 1024)
         chains = [one for one in species if isinstance(one, Chain)]
         if regrowth is None:
             regrowth = REGROWTH if any(len(one.beads) > 1 for one in chains) else 0.0
-        check_chains(chains, method, regrowth, reinsertion, fugacity, positions)
+        check_chains(chains, method, regrowth, steps.reinsertion, fugacity, start.positions)
         trials = trials_of(
-            trial_positions, trial_orientations, reinsertion, identity_change, regrowth,
-            method=method, exchange=None if fugacity is None else exchange, species=len(species),
+            steps.trial_positions, steps.trial_orientations, steps.reinsertion,
+            steps.identity_change, regrowth, method=method,
+            exchange=None if fugacity is None else steps.exchange, species=len(species),
             chains=bool(chains),
         )  # fmt: skip
         laws = settled(
-            framework, species, cross or {}, force_field, ewald, cutoff, cells, framework_charges,
-            biased=has_trials(trials),
+            framework, species, laws_of.cross or {}, force_field, laws_of.ewald, cutoff, cells,
+            laws_of.framework_charges, biased=has_trials(trials),
         )  # fmt: skip
         volume = math.prod(n * edge for n, edge in zip(cells, framework.cell, strict=True))
-        fugacities, rooms = gas_of(fugacity, capacity, exchange, method, species, counts)
+        fugacities, rooms = gas_of(
+            fugacity, start.capacity, steps.exchange, method, species, counts
+        )
         self._framework = framework
         self._about: dict[str, Any] = {
             "framework": framework.name,
@@ -243,14 +194,14 @@ class Adsorption(Places, Equilibration):
             "adsorbates": [s.name for s in species],
             "molar_masses": [s.molar_mass for s in species],
             "method": method,
-            "interpolation": interpolation,
-            "precision": precision,
+            "interpolation": energy_grid.interpolation,
+            "precision": laws_of.precision,
             "barrier": barrier,
             "fugacity": None if fugacity is None else fugacities,
             "profile": profile,
             "mass": framework.mass * math.prod(cells),
             "framework_atoms": laws["framework_atoms"],
-            "adapt": max_displacement is None and method not in MULTIPLE,
+            "adapt": steps.max_displacement is None and method not in MULTIPLE,
             "began": 0,  # step at which the present fugacity was set
         }
         self._parameters: dict[str, Any] = {
@@ -275,27 +226,26 @@ class Adsorption(Places, Equilibration):
             "shifted": laws["shifted"],
             "method": "mdp" if method == "mdp-dj" else method,
             "moments": method == "mdp-dj",
-            "proposals": arguments.count_or_default("proposals", proposals) or 64,
+            "proposals": steps.proposals or 64,
             "systems": systems,
-            "max_displacement": arguments.positive_or_default("max_displacement", max_displacement)
-            or 0.65,
-            "exchange": 0.0 if fugacity is None else float(exchange),
+            "max_displacement": steps.max_displacement or 0.65,
+            "exchange": 0.0 if fugacity is None else float(steps.exchange),
             **trials,
-            "grid": grid_points(framework.cell, grid_spacing, interpolation),
-            "cubic": interpolation == "cubic",
-            "double_precision": precision == "double",
+            "grid": grid_points(framework.cell, energy_grid.spacing, energy_grid.interpolation),
+            "cubic": energy_grid.interpolation == "cubic",
+            "double_precision": laws_of.precision == "double",
             "barrier": barrier or 0.0,
             "hill": barrier or BARRIER * temperature,
             "direction": direction_of(profile),
-            "bins": 0 if profile is None else bins,
+            "bins": bins,
             "groups": min(systems, _GROUPS),
-            "seed": arguments.uint64("seed", seed),
+            "seed": seed,
         }
         if "rigid" in laws:
             self._parameters["rigid"] = laws["rigid"]
             self._about["labels"] = laws["labels"]
         self._settle(device, threads)
-        self._adopt(self._engine_at(positions, orientations, sum(counts)))
+        self._adopt(self._engine_at(start.positions, start.orientations, sum(counts)))
         if chains:
             self._about["ideal_chains"] = self._engine.ideal_chains
 
@@ -313,22 +263,22 @@ class Adsorption(Places, Equilibration):
     @classmethod
     def random(
         cls,
-        framework: str | os.PathLike[str] | Framework,
+        framework: str | os.PathLike[str] | Framework | Sequence[float] | Supercell,
         molecules: int | Sequence[int],
         *,
         seed: int,
         **options: Any,
     ) -> Adsorption:
-        """Create molecules at random positions below the barrier, as the class without `positions`.
+        """Create molecules at random positions below the barrier, as the class without positions.
 
         Args:
-            framework, molecules, options: arguments of the class, except `positions`.
+            framework, molecules, options: arguments of the class.
             seed: seed of the positions and of the trajectory.
 
         Raises:
             ValueError, RuntimeError: an error of the class.
         """
-        return cls(framework, molecules, positions=None, seed=seed, **options)
+        return cls(framework, molecules, seed=seed, **options)
 
     def _adopt(self, engine: _core.Adsorption) -> None:
         super()._adopt(engine)

@@ -122,12 +122,12 @@ def _spheres(N: int, device: str) -> Variant:
 
 def _electrolyte(N: int, device: str) -> Variant:
     """The 3:-1 salt of the paper in a sphere."""
-    from manymove import Electrolyte, Salt
+    from manymove import Electrolyte, Salt, Sphere
     from manymove.electrolyte.simulation import WATER_300K
 
     salt = Salt.of(N, (3, -1), (7.5, 7.5))
     radius = (3 * N / salt.density(28.53, WATER_300K) / (4 * math.pi)) ** (1 / 3)
-    engine = Electrolyte.random(salt, radius=radius, seed=SEED, device=device)
+    engine = Electrolyte.random(salt, box=Sphere(radius), seed=SEED, device=device)
     return _of_moves(engine, 10, method=engine.method, precision=engine.precision)
 
 
@@ -149,7 +149,7 @@ def _adsorption(N: int, device: str) -> Variant:
 def _dpd(N: int, device: str) -> Variant:
     from manymove import DPDFluid
 
-    engine = DPDFluid.random(N, 3.0, timestep_length=0.005, record_every=1000, seed=SEED,
+    engine = DPDFluid.random(N, 3.0, timestep=0.005, record_every=1000, seed=SEED,
                              device=device.partition(":")[0])  # fmt: skip
     engine.run(500)
     return _variant(engine, lambda: 2 * (engine.steps * N,), precision=engine.precision)

@@ -85,6 +85,7 @@ def henry(
     from manymove.analysis.notation import Estimate
     from manymove.cli.options import number
     from manymove.jobs import report
+    from manymove.settings import EnergyGrid, Interactions
 
     _alone("henry")
     with of_option("--force-field"):
@@ -97,10 +98,12 @@ def henry(
     if barrier not in ("auto", "none"):
         walls = number("--barrier", barrier, float, "auto or none")
     a = Adsorption(
-        framework, [1] * len(species), adsorbates=species, force_field=field, method="plj",
-        framework_charges=charges, temperature=temperature, systems=systems, cutoff=cutoff,
-        barrier=None if barrier == "none" else walls, seed=seed, device=device, threads=threads,
-        grid_spacing=grid_spacing,
+        framework, [1] * len(species), adsorbates=species, method="plj", temperature=temperature,
+        interactions=Interactions(
+            cutoff, field, framework_charges=charges,
+            grid=EnergyGrid(grid_spacing, barrier=None if barrier == "none" else walls),
+        ),
+        systems=systems, seed=seed, device=device, threads=threads,
     )  # fmt: skip
     sums = [a.insert_into_framework(insertions, kind) for kind in range(len(species))]
     found = [a.henry_of(each, insertions) for each in sums]

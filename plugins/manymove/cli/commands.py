@@ -14,6 +14,7 @@ import typer
 
 from manymove.cli import adsorbents, bench
 from manymove.cli.options import (
+    OptionsOf,
     command,
     gathered,
     help_without_command,
@@ -25,6 +26,7 @@ from manymove.cli.options import (
 )
 from manymove.jobs import errors, folder_lock
 from manymove.jobs.options import of_option
+from manymove.settings import Forces, Grid, Steps, Swaps
 
 # The engine, NumPy and the file formats are imported when a command runs, so that --help and a
 # mistyped option answer at once.
@@ -62,8 +64,6 @@ def _of_hard_particles(
     replicas: int | None = None,
     decompose: bool = False,
     max_displacement: float | None = None,
-    moves_per_cell: int | None = None,
-    tile: tuple[int, ...] | None = None,
     frames: int = 10,
     equation_of_state: bool = False,
     packing_fractions: tuple[float, ...] | None = None,
@@ -71,14 +71,18 @@ def _of_hard_particles(
     edges_apart: bool = False,
     volume_delta: tuple[float, ...] | None = None,
     tune_volume: bool = False,
-    swap_rounds: int | None = None,
-    swap_range: float | None = None,
-    swap_every: int | None = None,
 ) -> None:
-    """The options of `disks` and `spheres`."""
+    """The options of `disks` and `spheres` that are no parameters of the classes."""
 
 
-@command(app, _OF_A_FURTHER_RUN, _of_hard_particles, simulation)
+_OF_HARD_PARTICLES = (
+    _of_hard_particles,
+    OptionsOf(Grid, names="moves_per_cell tile"),
+    OptionsOf(Swaps, "swap_"),
+)
+
+
+@command(app, _OF_A_FURTHER_RUN, *_OF_HARD_PARTICLES, simulation)
 def disks(
     particles: int | None = None,
     packing_fraction: float | None = None,
@@ -108,7 +112,7 @@ def disks(
     return _hard_particles(Settings, options, 65536, 0.698, PAPER_FRACTIONS)
 
 
-@command(app, _OF_A_FURTHER_RUN, _of_hard_particles, simulation)
+@command(app, _OF_A_FURTHER_RUN, *_OF_HARD_PARTICLES, simulation)
 def spheres(
     particles: int | None = None,
     packing_fraction: float | None = None,
@@ -176,7 +180,10 @@ def _hard_particles(
     given = options["packing_fraction"]
     defaults = {"particles": particles, "packing_fraction": packing_fraction}
     options |= {key: value for key, value in defaults.items() if options[key] is None}
-    settings = _settings(kind, options, input=input_, given=stored, folder=output, mixture=mixture)
+    swaps = Swaps.of_options(options, "swap_")
+    settings = _settings(
+        kind, options, input=input_, given=stored, folder=output, mixture=mixture, swaps=swaps
+    )
     if options["packing_fractions"] is not None and not options["equation_of_state"]:
         raise ValueError("--packing-fractions is for --equation-of-state")
     if options["equation_of_state"]:
@@ -198,18 +205,14 @@ def _hard_particles(
     return _end(name, text, summary, output, options["quiet"] or world.rank > 0)
 
 
-@command(app, "steps device threads ranks checkpoint_every")
+@command(app, "steps device threads ranks checkpoint_every", OptionsOf(Forces))
 def dpd(
     context: typer.Context,
     particles: int = 100_000,
     density: float = 3.0,
     steps: int = 1000,
     equilibrate: int = 1000,
-    a: float = 25.0,
-    gamma: float = 4.5,
     temperature: float = 1.0,
-    cutoff: float = 1.0,
-    weight_exponent: float = 1.0,
     timestep: float = 0.01,
     seed: int = 1,
     precision: str = "mixed",
@@ -221,6 +224,7 @@ def dpd(
     resume: bool = False,
     overwrite: bool = False,
     quiet: bool = False,
+    **common: Any,
 ) -> int:
     """Simulate a fluid of dissipative particles in LAMMPS.
 
@@ -233,7 +237,7 @@ def dpd(
       manymove dpd --a 18.75 --gamma 4.5 --cutoff 1 --density 3 --output soft
       manymove dpd --resume --steps 20000
     """
-    options = dict(locals())
+    options = gathered(locals())
     from manymove.devices import on_gpu, usable_cores
     from manymove.dpd import job
     from manymove.dpd.replica import Settings
@@ -259,6 +263,10 @@ def dpd(
     app,
     "steps equilibrate isotherm unit void_fraction literature device threads checkpoint_every "
     "frames structures",
+    OptionsOf(
+        Steps,
+        names="proposals trial_positions trial_orientations reinsertion identity_change regrowth",
+    ),
     simulation,
 )
 def adsorption(
@@ -266,7 +274,6 @@ def adsorption(
     molecules: tuple[int, ...] | None = None,
     temperature: float = 300.0,
     method: str | None = None,
-    proposals: int | None = None,
     systems: str = "1024",
     steps: int = 100_000,
     equilibrate: int = 20_000,
@@ -276,11 +283,6 @@ def adsorption(
     void_fraction: str | None = None,
     literature: tuple[Path, ...] | None = None,
     capacity: tuple[int, ...] | None = None,
-    trial_positions: int = 1,
-    trial_orientations: int = 1,
-    reinsertion: float = 0.0,
-    identity_change: float = 0.0,
-    regrowth: float | None = None,
     profile: tuple[str, ...] | None = None,
     bins: int = 100,
     adsorbates: tuple[str, ...] | None = None,

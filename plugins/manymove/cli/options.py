@@ -10,6 +10,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
@@ -17,10 +18,11 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 from typer.core import TyperCommand
 
-from manymove.cli.texts import HELP
+from manymove.cli.texts import HELP, SECTIONS
 from manymove.errors import ParameterError
 from manymove.jobs import errors
 from manymove.jobs.options import OPTIONS_FILE
+from manymove.settings import Group
 
 REPEATING = (  # lists in which a value may occur twice
     "molecules", "capacity", "profile", "diameters", "fractions", "contacts", "mole_fractions",
@@ -42,6 +44,21 @@ class Command(TyperCommand):
                 shown = f"{default:g}" if isinstance(default, float) else default
                 end = f" (default {shown})."
                 parameter.help = re.sub(r"( \(default [^()]*\))?\.$", end, parameter.help)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the options in groups."""
+        records = {
+            parameter.opts[0][2:].replace("-", "_"): record
+            for parameter in self.get_params(ctx)
+            if (record := parameter.get_help_record(ctx)) is not None
+        }
+        for title, names in SECTIONS.items():
+            if rows := [records.pop(name) for name in [*records] if name in names]:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+        if records:
+            with formatter.section("Options"):
+                formatter.write_dl([*records.values()])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         names = {name: parameter for parameter in self.params for name in parameter.opts}
@@ -77,10 +94,39 @@ def _unknown(option: str, known: list[str]) -> str:
     return f"no such option: {option}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
+@dataclass(frozen=True)
+class OptionsOf:
+    """The parameters of a settings class as options of a command.
+
+    Attributes:
+        group: the settings class.
+        prefix: beginning of the names of the options.
+        names: names of the parameters that are options; default all.
+    """
+
+    group: type[Group]
+    prefix: str = ""
+    names: str = ""
+
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The options as arguments of a function."""
+        signature = inspect.signature(self.group).parameters
+        found = {}
+        for name in self.names.split() or signature:
+            one = signature[name]
+            default, kind = (None if one.default is one.empty else one.default), one.annotation
+            several = next((k for k in get_args(kind) if get_origin(k) is tuple), kind)
+            kind = several | None if default is None else several
+            found[self.prefix + name] = inspect.Parameter(
+                self.prefix + name, one.KEYWORD_ONLY, default=default, annotation=kind
+            )
+        return found
+
+
 def command(
     app: typer.Typer,
     changeable: str | None = None,
-    *like: Callable[..., Any],
+    *like: Callable[..., Any] | OptionsOf,
     texts: Mapping[str, str] = HELP,
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Make a function a command of an application.
@@ -92,8 +138,8 @@ def command(
         app: the application.
         changeable: names of the options that may be changed when `--resume` continues a run; None
             for a command without `--resume`.
-        like: functions whose arguments are options of the command as well; the command receives
-            them as keyword arguments.
+        like: functions whose arguments, and settings classes whose parameters, are options of the
+            command as well; the command receives them as keyword arguments.
         texts: help texts of the options.
     """
 
@@ -116,7 +162,11 @@ def command(
             own = found
             own.popitem()  # the keyword arguments
             for each in like:
-                found = found | dict(inspect.signature(each, eval_str=True).parameters)
+                found = found | (
+                    each.parameters()
+                    if isinstance(each, OptionsOf)
+                    else dict(inspect.signature(each, eval_str=True).parameters)
+                )
             found |= own
         name = function.__name__.rstrip("_")
         parameters = [_option(name, parameter, texts) for parameter in found.values()]

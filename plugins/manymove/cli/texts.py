@@ -6,7 +6,33 @@ appends defaults that are values. The text of `function.name` belongs to the opt
 only, because the same quantity has another unit or other choices there.
 """
 
+from manymove.settings import Forces, Group, Steps, Swaps
+
+
+def _declared(group: type[Group], names: str, prefix: str = "") -> dict[str, str]:
+    """The first sentences of parameters of a settings class."""
+    texts = {name: group.declared[name].text for name in names.split()}
+    return {
+        prefix + name: f"{text.rstrip('.').partition('. ')[0]}." for name, text in texts.items()
+    }
+
+
 HELP = {
+    **_declared(Swaps, "rounds range every", "swap_"),
+    "disks.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4, or 8 for "
+    "mixtures and with --pressure).",
+    "spheres.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 8).",
+    "disks.tile": "Maximum width of a tile in cells, from 3 to 41, or for mixtures and with "
+    "--pressure from 2 to 16, one width or one for each axis (default from N and the box). "
+    "Narrower tiles allow more ranks with --decompose.",
+    "spheres.tile": "Maximum width of a tile in cells, from 2 to 16, one width or one for each "
+    "axis (default from N and the box). Narrower tiles allow more ranks with --decompose.",
+    **_declared(
+        Steps,
+        "proposals trial_positions trial_orientations reinsertion identity_change regrowth",
+    ),
+    **_declared(Forces, "a gamma weight_exponent"),
+    **_declared(Forces, "cutoff", "dpd."),
     # ---- what is simulated
     "particles": "Number of particles N (default 65536, or that of --input).",
     "disks.packing_fraction": "Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks "
@@ -59,18 +85,9 @@ HELP = {
     "dpd.temperature": "Temperature in reduced units, kT.",
     "cells": "Numbers of unit cells along a, b and c (default the fewest that fit the cutoff).",
     "cutoff": "Cutoff radius in angstrom.",
-    "dpd.cutoff": "Cutoff radius in reduced units.",
     "barrier": "Energy barrier in kelvin behind which pockets are blocked, auto (20 T) or none.",
     "capacity": "Initial capacity of open systems in molecules per species (default estimated).",
-    "trial_positions": "Number of positions that an insertion, deletion or reinsertion tries.",
-    "trial_orientations": "Number of orientations that are tried at each trial position.",
-    "reinsertion": "Share of reinsertions among the steps.",
-    "identity_change": "Share of identity changes among the steps of an open mixture.",
-    "regrowth": "Share of partial regrowths among the steps (default 0.2 for chains).",
     "density": "Number density N / V in reduced units.",
-    "a": "Repulsion parameter a in reduced units.",
-    "gamma": "Friction coefficient in reduced units.",
-    "weight_exponent": "Exponent s of the weight functions.",
     # ---- how, and for how long
     "sweeps": "Length of the measurement in sweeps of N trial moves each.",
     "disks.sweeps": "Length of the measurement in sweeps of N trial moves each, rounded up "
@@ -105,10 +122,6 @@ HELP = {
     "edge with 0 for a fixed edge (default from N, the pressure and the start).",
     "tune_volume": "Adjust --volume-delta during the equilibration until about 30 % of the trial "
     "changes are accepted. The measurement keeps the last value (default not adjusted).",
-    "swap_rounds": "Number of rounds of swap moves for each set of cells, in which pairs of "
-    "particles exchange their diameters if there is room (default no swap moves).",
-    "swap_range": "Largest difference of the diameters of a pair in swap moves (default any).",
-    "swap_every": "Number of cycles between swap moves (default 1).",
     "equation_of_state": "Simulate several packing fractions and plot P* against them.",
     "disks.packing_fractions": "Packing fractions of --equation-of-state (default "
     "0.698,0.702,0.706,0.71,0.714,0.718).",
@@ -123,14 +136,6 @@ HELP = {
     "(default radius / 3 or L / 6).",
     "adsorption.max_displacement": "Maximum trial displacement along each axis, in angstrom "
     "(default 0.65, which the equilibration adapts).",
-    "disks.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 4, or 8 for "
-    "mixtures and with --pressure).",
-    "spheres.moves_per_cell": "Number of trial moves per visit of a cell, n_m (default 8).",
-    "disks.tile": "Maximum width of a tile in cells, from 3 to 41, or for mixtures and with "
-    "--pressure from 2 to 16, one width or one for each axis (default from N and the box). "
-    "Narrower tiles allow more ranks with --decompose.",
-    "spheres.tile": "Maximum width of a tile in cells, from 2 to 16, one width or one for each "
-    "axis (default from N and the box). Narrower tiles allow more ranks with --decompose.",
     "timestep": "Time step of velocity Verlet in reduced units.",
     "method": "Method: brush, tree, reduction, serial or auto, which chooses brush or tree by the "
     "number of ions.",
@@ -138,8 +143,6 @@ HELP = {
     "methods tree and auto double).",
     "adsorption.method": "Method: metropolis (CPU), pmc, plj, mup, mdp or mdp-dj (default mdp, or "
     "plj with --isotherm and for flexible molecules).",
-    "proposals": "Number of states per step of mup and mdp, a power of two from 32 to 512 "
-    "(default 64).",
     "systems": "Number of independent systems; auto chooses as many as fill the device.",
     "interpolation": "Interpolation on the energy grid: cubic or linear.",
     "grid_spacing": "Spacing of the energy grid in angstrom (default 0.2, or 0.08 if linear).",
@@ -187,4 +190,25 @@ HELP = {
     "repeats": "Number of timed runs of each variant, at least 3.",
     "seconds": "Minimum duration of a timed run in seconds.",
     "json": "Path of a new JSON file of the results (default none).",
+}
+
+# The groups of options in --help, in their order.
+SECTIONS = {
+    title: names.split()
+    for title, names in {
+        "System": """particles packing_fraction input start diameters diameter fractions contacts
+            ions valences bjerrum_length debye_length concentration geometry boundary surrounding
+            framework molecules adsorbates temperature cells density pressure force_field
+            remove_atom_number_code framework_charges potential mixing ewald cutoff barrier
+            interpolation grid_spacing capacity a gamma weight_exponent""",
+        "Moves": """max_displacement moves_per_cell tile edges_apart volume_delta tune_volume
+            swap_rounds swap_range swap_every method proposals trial_positions trial_orientations
+            reinsertion identity_change regrowth timestep""",
+        "Run": """sweeps steps equilibrate systems replicas decompose ranks seed isotherm
+            mole_fractions equation_of_state packing_fractions insertions""",
+        "Sampling": """sample_every bin_width margin structure_factors profile bins henry
+            density_map unit void_fraction literature probe samples""",
+        "Files": "frames structures output checkpoint_every resume overwrite quiet json",
+        "Device": "device threads precision",
+    }.items()
 }

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import asdict
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from manymove.analysis.notation import Estimate
 from manymove.dpd import model as fluid
 from manymove.dpd.engine import SEGMENT, Engine, Stopped
 from manymove.errors import ParameterError
+from manymove.settings import Forces, group
 from manymove.simulation import Callback, PathLike, Simulation, counter, parameter
 from manymove.tables import dataframe
 
@@ -48,25 +49,6 @@ class DPDFluid(Simulation):
     with the fluid. Instead, compare `temperature_average` with the set temperature. Equations are
     those of Y.-H. Tang and G. E. Karniadakis, Comput. Phys. Commun. 185, 2809 (2014).
 
-    Args:
-        positions: positions of the particles, (N, 3), in [-L/2, L/2], as an array or a list; or an
-            integer N for random positions.
-        box: edges (Lx, Ly, Lz), each at least twice the cutoff; the origin is at the center.
-        velocities: velocities of the particles, (N, 3). By default they are drawn from the Maxwell
-            distribution, without motion of the center of mass.
-        a: maximum repulsion, a force (Eq. 3).
-        gamma: friction coefficient, a force divided by a velocity (Eq. 4).
-        temperature: thermal energy kT of the random forces and of velocities that are drawn.
-        cutoff: range r_c of the forces.
-        weight_exponent: exponent s of the weight functions (Eq. 8).
-        timestep_length: length of a time step.
-        record_every: number of steps between two records of temperature, pressure and energy, which
-            take time on a GPU.
-        precision: floating-point precision, "mixed" or "double".
-        seed: seed of the random number generator, an integer from 1 to 2**31 - 1.
-        device: "auto" (a GPU if there is one), "cpu" or "cuda".
-        threads: number of threads of the CPU engine; default all cores.
-
     Raises:
         ValueError: a bad box, number, shape, position or device, or a cutoff that is too long or
             too short for LAMMPS' neighbor lists of these particles.
@@ -86,31 +68,43 @@ class DPDFluid(Simulation):
         positions: Any,
         box: tuple[float, float, float],
         *,
-        velocities: Any = None,
-        a: float = 25.0,
-        gamma: float = 4.5,
-        temperature: float = 1.0,
-        cutoff: float = 1.0,
-        weight_exponent: float = 1.0,
-        timestep_length: float = 0.01,
-        record_every: int = 10,
-        precision: str = "mixed",
         seed: int,
+        forces: Annotated[Forces | None, group(Forces)] = None,
+        temperature: float = 1.0,
+        timestep: Annotated[float, arguments.positive] = 0.01,
+        velocities: Any = None,
+        record_every: Annotated[int, arguments.count] = 10,
+        precision: str = "mixed",
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
+        """Create particles at positions.
+
+        Args:
+            positions: positions of the particles, (N, 3), in [-L/2, L/2], as an array or a list; or
+                an integer N for random positions.
+            box: edges (Lx, Ly, Lz), each at least twice the cutoff; the origin is at the center.
+            seed: seed of the random number generator, an integer from 1 to 2**31 - 1.
+            forces: forces of the particles, `Forces` (default Forces()).
+            temperature: thermal energy kT of the random forces and of velocities that are drawn.
+            timestep: length of a time step.
+            velocities: velocities of the particles, (N, 3) (default drawn from the Maxwell
+                distribution, without motion of the center of mass).
+            record_every: number of steps between two records of temperature, pressure and energy,
+                which take time on a GPU.
+            precision: floating-point precision, "mixed" or "double".
+            device: "auto" (a GPU if there is one), "cpu" or "cuda".
+            threads: number of threads of the CPU engine (default all cores).
+        """
         self._settle(device, threads)
         model = self._model(
-            a=a,
-            gamma=gamma,
+            **asdict(forces or Forces()),
             temperature=temperature,
-            cutoff=cutoff,
-            weight_exponent=weight_exponent,
-            timestep=arguments.positive("timestep_length", timestep_length),
+            timestep=timestep,
             seed=seed,
             precision=precision,
         )
-        every = arguments.count("record_every", record_every)
+        every = record_every
         edges = _edges(box, model.cutoff)
         if isinstance(positions, Integral):
             if velocities is not None:
@@ -224,7 +218,7 @@ class DPDFluid(Simulation):
     set_temperature: float = parameter("temperature", "Thermal energy kT of the random forces.")
     cutoff: float = parameter("cutoff", "Range r_c of the forces.")
     weight_exponent: float = parameter("weight_exponent", "Exponent s of the weight functions.")
-    timestep_length: float = parameter("timestep", "Length of a time step.")
+    timestep: float = parameter("timestep", "Length of a time step.")
     record_every: int = parameter("record_every", "Number of steps between two records.")
     precision: str = parameter("precision", 'Floating-point precision: "mixed" or "double".')
 

@@ -13,10 +13,11 @@ from manymove.analysis.dressed_ion import DressedIons, dressed_ions
 from manymove.analysis.notation import with_error
 from manymove.analysis.structure_factors import StructureFactors
 from manymove.electrolyte.replica import Replica, Result, Settings
-from manymove.electrolyte.simulation import BOUNDARIES, SURROUNDINGS
+from manymove.electrolyte.simulation import BOUNDARIES
 from manymove.jobs import figures, replica, report
 from manymove.jobs.report import number
 from manymove.jobs.world import World
+from manymove.settings import SURROUNDINGS
 
 
 def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:

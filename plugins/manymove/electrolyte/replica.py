@@ -13,10 +13,11 @@ from manymove.analysis.ions import Salt
 from manymove.analysis.pair_correlations import PairCorrelations
 from manymove.analysis.structure_factors import StructureFactors
 from manymove.arguments import PRECISIONS
-from manymove.electrolyte.simulation import BOUNDARIES, METHODS, SURROUNDINGS, Electrolyte
+from manymove.electrolyte.simulation import BOUNDARIES, METHODS, Electrolyte
 from manymove.jobs import limits, replica
 from manymove.jobs.options import refuse_shorter
 from manymove.jobs.replica import at_least
+from manymove.settings import SURROUNDINGS, Ewald, Sphere
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,12 +160,11 @@ class Replica(replica.Replica):
     def _started(self) -> Electrolyte:
         s = self._settings
         self._check_stop()
+        ewald = Ewald(s.surrounding or SURROUNDINGS[0])
         engine = Electrolyte.random(
             s.salt,
-            radius=s.radius,
-            box=s.box,
-            boundary=s.boundary,
-            surrounding=s.surrounding,
+            s.box or Sphere(s.radius),
+            boundary=ewald if s.boundary == "ewald" else s.boundary,
             bjerrum_length=s.bjerrum_length,
             max_displacement=s.max_displacement,
             precision=s.precision,
@@ -247,7 +247,7 @@ class Replica(replica.Replica):
 
     def _energies(self, engine: Electrolyte) -> np.ndarray:
         """Energies after each sweep, including those of the resumed runs."""
-        return np.concatenate((self._earlier, engine.energies))
+        return np.concatenate((self._earlier, engine.energy_records))
 
     def _write_records(self, engine: Electrolyte) -> None:
         self._replace_records(self._energies(engine), equilibrate=self._settings.equilibrate)

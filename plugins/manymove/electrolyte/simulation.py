@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -22,6 +22,16 @@ from manymove.analysis.pair_correlations import PairSampling
 from manymove.analysis.structure_factors import StructureSampling
 from manymove.checkpoint import PathLike
 from manymove.electrolyte.sampling import Sampling
+from manymove.settings import (
+    Brush,
+    Displacements,
+    Ewald,
+    Ions,
+    Seed,
+    Sphere,
+    group,
+    one_of,
+)
 from manymove.simulation import Callback, MonteCarlo, counter, of_engine, parameter
 from manymove.tables import dataframe
 
@@ -31,7 +41,6 @@ if TYPE_CHECKING:
 WATER_300K = 7.117  # Bjerrum length in angstrom: relative permittivity 78.3, 300 K
 METHODS = ("brush", "tree", "reduction", "serial", "auto")
 BOUNDARIES = ("nearest_image", "ewald")
-SURROUNDINGS = ("conductor", "vacuum")
 _MOST_SWEEPS = 1 << 20  # whose energies the engine keeps
 
 
@@ -45,54 +54,6 @@ class Electrolyte(Sampling, MonteCarlo):
     that about one decision in a million differs. Runs with "mixed" are reproducible on one kind of
     device. Equations, sections and tables are those of Y. Liang, X. Xing and Y. Li, J. Comput.
     Phys. (2017), doi:10.1016/j.jcp.2017.02.069.
-
-    Args:
-        positions: centers of the ions, (N, 3), in angstrom, in any order of species, with the
-            origin at the center; a list or an array as for `HardDisks`. They are rounded to a grid
-            of radius / 2**23 (or the longest edge / 2**24), on which differences are exact.
-        types: index of the species of each ion, integers (N,).
-        species: the species of ions; the system must be neutral.
-        radius: radius in angstrom of a spherical cell whose hard wall keeps all centers inside.
-            Either `radius` or `box` is required.
-        box: edges (Lx, Ly, Lz) in angstrom of a periodic box centered on the origin.
-        boundary: energy of a periodic box. With "nearest_image" (default) only the nearest image of
-            each ion interacts, therefore the box should be much longer than the screening length.
-            With "ewald" all images interact, as in Ewald's sum; the pair potential is exact to
-            1e-10 / L ("mixed": 2e-6 / L) for the longest edge L, which may be twice as long as the
-            shortest. A trial move takes several times as long as with nearest images, and longer in
-            other boxes than in a cube (docs/theory/coulomb.md, section 7).
-        surrounding: medium around the images of a box with Ewald's energy: a "conductor" (default;
-            also known as tin foil) or "vacuum". In a vacuum the dipole moment M of the ions has the
-            energy 2 pi l_B M^2 / (3 V), in which coordinates are unwrapped.
-        images: image flags of the ions, that is, the number of boxes that each ion has crossed
-            along each axis, integers (N, 3), for surrounding="vacuum"; default 0.
-        bjerrum_length: Bjerrum length l_B = beta e^2 / (4 pi epsilon) in angstrom. Default that of
-            water at 300 K, 7.117.
-        max_displacement: maximum trial displacement along each axis, in angstrom; moves are uniform
-            in a cube. Default radius / 3 or L / 6, so that the edge of the cube is a third of the
-            size of the system (section 5.2).
-        short_displacement, short_fraction: maximum displacement and share of additional short
-            moves, which are chosen at random. By default there are none.
-        precision: "mixed" (float32 pair terms, exact sums) or "double". Default "mixed"; the tree
-            makes the decisions of double precision, which is its default and all that it has.
-        method: "brush" (section 3 of the paper) computes all pairs. "tree" makes the same decisions
-            as the brush in double precision, trial by trial, in a time that grows as N^1.5: it
-            estimates the change of the energy by a particle mesh whose error is bounded, and
-            computes all pairs only for trials that the bound leaves open (`direct_moves`; see
-            docs/theory/coulomb.md, section 8). It is for spherical cells and for Ewald's energy.
-            "auto" chooses between the two by the number of ions, with decisions of double precision
-            (if `precision` is "mixed", the brush). "reduction" (section 4 of the paper) and
-            "serial" (CPU only) are for comparison.
-        threads_per_particle: number of GPU threads per trial, eta: 1, 2, 4, 8 or 16 (Table 1). The
-            default follows from N.
-        seed: seed of the random number generator, an integer in [0, 2**64).
-        first_sweep: value of `sweeps` at the start. Random numbers belong to a seed and a sweep.
-        device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>". With "cuda:0,1"
-            several GPUs of this machine share the chain (methods "brush" and "tree"), which is the
-            same. With the brush two GPUs are 1.9 times as fast as one at a million ions, but not
-            faster at 100,000. The GPUs must have peer access to each other, and two processes
-            should not have such chains on the same GPUs under CUDA MPS.
-        threads: number of threads of the CPU engine; default all cores.
 
     Raises:
         IonOverlapError: (a ValueError) two ions overlap; the message names them.
@@ -112,79 +73,106 @@ class Electrolyte(Sampling, MonteCarlo):
     def __init__(
         self,
         positions: Any,
-        types: Any,
-        species: Sequence[Species],
+        box: tuple[float, float, float] | Sphere,
+        ions: Annotated[Ions, group(Ions)],
         *,
-        radius: float | None = None,
-        box: tuple[float, float, float] | None = None,
-        boundary: str | None = None,
-        surrounding: str | None = None,
-        images: Any = None,
-        bjerrum_length: float = WATER_300K,
-        max_displacement: float | None = None,
-        short_displacement: float | None = None,
-        short_fraction: float = 0.0,
-        precision: str | None = None,
-        method: str = "brush",
-        threads_per_particle: int | None = None,
-        seed: int,
-        first_sweep: int = 0,
+        seed: Seed,
+        boundary: str | Ewald | None = None,
+        bjerrum_length: Annotated[float, arguments.number] = WATER_300K,
+        max_displacement: float | Displacements | None = None,
+        method: str | Brush = "brush",
+        precision: Annotated[str | None, one_of(*arguments.PRECISIONS)] = None,
+        first_sweep: Annotated[int, arguments.uint64] = 0,
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
-        if (radius is None) == (box is None):
-            raise ValueError("give either a radius or a box")
-        if (short_displacement is None) != (short_fraction == 0):
-            raise ValueError("short_displacement and short_fraction go together")
-        if box is None and boundary is not None:
+        """Create ions at positions.
+
+        Args:
+            positions: centers of the ions, (N, 3), in angstrom, in any order of species, with the
+                origin at the center; a list or an array as for `HardDisks`. They are rounded to a
+                grid of radius / 2**23 (or the longest edge / 2**24), on which differences are
+                exact.
+            box: edges (Lx, Ly, Lz) in angstrom of a periodic box centered on the origin, or a
+                `Sphere`.
+            ions: species of the ions and the species of each, `Ions`.
+            seed: seed of the random number generator, an integer in [0, 2**64).
+            boundary: energy of a periodic box. With "nearest_image" (default) only the nearest
+                image of each ion interacts, therefore the box should be much longer than the
+                screening length. With "ewald" or an `Ewald` all images interact.
+            bjerrum_length: Bjerrum length l_B = beta e^2 / (4 pi epsilon) in angstrom (default that
+                of water at 300 K, 7.117).
+            max_displacement: maximum trial displacement along each axis, in angstrom, or
+                `Displacements` of two sizes; moves are uniform in a cube (default radius / 3 or L /
+                6, so that the edge of the cube is a third of the size of the system, section 5.2).
+            method: "brush" (section 3 of the paper) computes all pairs; `Brush` sets its number of
+                GPU threads. "tree" makes the same decisions as the brush in double precision, trial
+                by trial, in a time that grows as N^1.5: it estimates the change of the energy by a
+                particle mesh whose error is bounded, and computes all pairs only for trials that
+                the bound leaves open (`direct_moves`; see docs/theory/coulomb.md, section 8). It is
+                for spherical cells and for Ewald's energy. "auto" chooses between the two by the
+                number of ions, with decisions of double precision (if `precision` is "mixed", the
+                brush). "reduction" (section 4 of the paper) and "serial" (CPU only) are for
+                comparison.
+            precision: "mixed" (float32 pair terms, exact sums) or "double" (default "mixed"; the
+                tree makes the decisions of double precision, which is its default and all that it
+                has).
+            first_sweep: value of `sweeps` at the start. Random numbers belong to a seed and a
+                sweep.
+            device: device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>". With
+                "cuda:0,1" several GPUs of this machine share the chain (methods "brush" and
+                "tree"), which is the same. With the brush two GPUs are 1.9 times as fast as one at
+                a million ions, but not faster at 100,000. The GPUs must have peer access to each
+                other, and two processes should not have such chains on the same GPUs under CUDA
+                MPS.
+            threads: number of threads of the CPU engine (default all cores).
+        """
+        sphere = isinstance(box, Sphere)
+        ewald = Ewald() if boundary == "ewald" else boundary
+        if sphere and boundary is not None:
             raise ValueError(f"boundary {boundary!r} is for a periodic box, not for a sphere")
-        if box is not None:
+        if isinstance(ewald, Ewald):
+            boundary = "ewald"
+        elif not sphere:
             boundary = arguments.one_of("boundary", boundary or BOUNDARIES[0], BOUNDARIES)
-        if boundary == "ewald":
-            surrounding = arguments.one_of(
-                "surrounding", surrounding or SURROUNDINGS[0], SURROUNDINGS
-            )
-        elif surrounding is not None:
-            raise ValueError(f"surrounding {surrounding!r} is for boundary 'ewald'")
-        self._species = tuple(species)
-        self._types = _types(types, len(self._species))
-        method = arguments.one_of("method", method, METHODS)
+        moves = max_displacement
+        if not isinstance(moves, Displacements):
+            moves = None
+        else:
+            max_displacement = moves.long
+        eta = method.threads_per_particle if isinstance(method, Brush) else 0
+        method = "brush" if isinstance(method, Brush) else method
+        self._species, self._types = tuple(ions.species), ions.types
         if precision is None:
             precision = "double" if method in ("tree", "auto") else "mixed"
         self._parameters: dict[str, Any] = {
-            "radius": None if radius is None else float(radius),
-            "box": None if box is None else arguments.edges(box, 3),
+            "radius": float(box.radius) if isinstance(box, Sphere) else None,
+            "box": None if isinstance(box, Sphere) else arguments.edges(box, 3),
             "boundary": boundary,
-            "surrounding": surrounding,
-            "bjerrum_length": float(bjerrum_length),
+            "surrounding": ewald.surrounding if isinstance(ewald, Ewald) else None,
+            "bjerrum_length": bjerrum_length,
             "max_displacement": arguments.positive_or_default("max_displacement", max_displacement),
-            "short_displacement": arguments.positive_or_default(
-                "short_displacement", short_displacement
-            ),
-            "short_fraction": float(short_fraction),
-            "precision": arguments.one_of("precision", precision, arguments.PRECISIONS),
-            "method": method,
-            "threads_per_particle": arguments.count_or_default(
-                "threads_per_particle", threads_per_particle
-            ),
-            "seed": arguments.uint64("seed", seed),
-            "first_sweep": arguments.uint64("first_sweep", first_sweep),
+            "short_displacement": moves.short if moves else 0.0,
+            "short_fraction": moves.short_fraction if moves else 0.0,
+            "precision": precision,
+            "method": arguments.one_of("method", method, METHODS),
+            "threads_per_particle": eta,
+            "seed": seed,
+            "first_sweep": first_sweep,
         }
         self._settle(device, threads)
         found = arguments.positions(positions)
+        images = _image_column(ewald.images if isinstance(ewald, Ewald) else None)
         self._adopt(
-            _core.Electrolyte.from_positions(
-                found, *self._columns(), *self._where(), _image_column(images)
-            )
+            _core.Electrolyte.from_positions(found, *self._columns(), *self._where(), images)
         )
 
     @classmethod
     def random(
         cls,
         salt: Salt,
+        box: tuple[float, float, float] | Sphere,
         *,
-        radius: float | None = None,
-        box: tuple[float, float, float] | None = None,
         seed: int,
         **options: Any,
     ) -> Electrolyte:
@@ -195,23 +183,20 @@ class Electrolyte(Sampling, MonteCarlo):
 
         Args:
             salt: species and numbers of ions.
-            radius, box: spherical cell or periodic box, as for the class.
+            box: periodic box or spherical cell, as for the class.
             seed: seed of the positions and of the chain.
             options: the other arguments of the class.
 
         Raises:
             ValueError: the density is too high, or an error of the class.
         """
-        if (radius is None) == (box is None):
-            raise ValueError("give either a radius or a box")
-        ions, diameter = sum(salt.counts), max(s.diameter for s in salt.species)
-        if radius is not None:
-            positions = random_sphere(ions, radius, diameter, seed)
+        number, diameter = sum(salt.counts), max(s.diameter for s in salt.species)
+        if isinstance(box, Sphere):
+            positions = random_sphere(number, box.radius, diameter, seed)
         else:
-            assert box is not None
-            positions = random_box(ions, box, diameter, seed)
-        types = np.repeat(np.arange(len(salt.counts)), salt.counts)
-        return cls(positions, types, salt.species, radius=radius, box=box, seed=seed, **options)
+            positions = random_box(number, box, diameter, seed)
+        ions = Ions(np.repeat(np.arange(len(salt.counts)), salt.counts), salt.species)
+        return cls(positions, box, ions, seed=seed, **options)
 
     @classmethod
     def from_gsd(
@@ -221,7 +206,7 @@ class Electrolyte(Sampling, MonteCarlo):
         *,
         seed: int,
         species: Sequence[Species] | None = None,
-        radius: float | None = None,
+        box: Sphere | None = None,
         **options: Any,
     ) -> Electrolyte:
         """Create the ions of a frame of a GSD file, in its rectangular box or in a spherical cell.
@@ -232,7 +217,7 @@ class Electrolyte(Sampling, MonteCarlo):
             seed: seed of the chain.
             species: one for each particle type that occurs, in the order of the file. By default
                 they follow from types, charges (in elementary charges) and diameters in the file.
-            radius: radius of a spherical cell around the origin, instead of the periodic box.
+            box: spherical cell, instead of the periodic box of the file.
             options: the other arguments of the class.
 
         Raises:
@@ -246,8 +231,8 @@ class Electrolyte(Sampling, MonteCarlo):
             columns = np.column_stack((types, found.charges, found.diameters))
             kinds, types = np.unique(columns, axis=0, return_inverse=True)
             species = [Species(*kind) for kind in kinds[:, 1:].tolist()]
-        place: dict[str, Any] = {"box": found.box} if radius is None else {"radius": radius}
-        return cls(found.positions, types.reshape(-1), species, **place, seed=seed, **options)
+        ions = Ions(types.reshape(-1), species)
+        return cls(found.positions, box or found.box, ions, seed=seed, **options)
 
     def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Valence, diameter and species of each ion, in the form that the engine needs."""
@@ -401,7 +386,7 @@ class Electrolyte(Sampling, MonteCarlo):
     def set_positions(self, positions: Any, images: Any = None) -> None:
         """Set the positions of the ions.
 
-        Counters and random numbers continue, and `energies` are reset.
+        Counters and random numbers continue, and `energy_records` are reset.
 
         Args:
             positions: centers in angstrom, (N, 3), as for the class.
@@ -430,7 +415,7 @@ class Electrolyte(Sampling, MonteCarlo):
         return self._start_energy + self._engine.energy_change
 
     @property
-    def energies(self) -> np.ndarray:
+    def energy_records(self) -> np.ndarray:
         """Energy in kT after each sweep, float64 (K,), since this object was made or loaded, or
         since `forget_energies`."""
         return np.concatenate([np.empty(0), *self._energies]) + (
@@ -438,29 +423,29 @@ class Electrolyte(Sampling, MonteCarlo):
         )
 
     def forget_energies(self) -> None:
-        """Reset `energies` and their average, for example after the equilibration. The energies
-        take eight bytes per sweep."""
+        """Reset `energy_records` and their average, for example after the equilibration. The
+        energies take eight bytes per sweep."""
         self._energies = []
 
     @property
     def energy_average(self) -> Estimate:
-        """Mean of `energies` in kT, with its standard error by blocking.
+        """Mean of `energy_records` in kT, with its standard error by blocking.
 
         Raises:
             RuntimeError: there are no energies.
         """
-        energies = self.energies
+        energies = self.energy_records
         if not energies.size:
             raise RuntimeError("nothing measured yet: call run")
         return estimate(energies)
 
     def to_dataframe(self) -> pandas.DataFrame:
-        """`energies` as a table of pandas with the columns `sweep` and `energy_kT`.
+        """`energy_records` as a table of pandas with the columns `sweep` and `energy_kT`.
 
         Raises:
             ImportError: pandas is not installed.
         """
-        energies = self.energies
+        energies = self.energy_records
         sweeps = self.sweeps - np.arange(energies.size)[::-1]
         return dataframe({"sweep": sweeps, "energy_kT": energies})
 
@@ -536,7 +521,7 @@ class Electrolyte(Sampling, MonteCarlo):
         header, arrays = checkpoint.read(path, kind, types, optional)
         with checkpoint.refused(path, kind):
             self._species = tuple(Species(*one) for one in header["species"])
-            self._types = _types(arrays["types"], len(self._species))
+            self._types = Ions(arrays["types"], self._species).types
             self._parameters = header["parameters"]
             if self._parameters["box"] is not None:
                 self._parameters["box"] = tuple(self._parameters["box"])
@@ -585,17 +570,3 @@ def _image_column(images: Any) -> np.ndarray:
             f"images must be at most {1 << 20} boxes away, got {int(np.abs(array).max())}"
         )
     return np.ascontiguousarray(array, dtype=np.int32).reshape(-1)
-
-
-def _types(types: Any, species: int) -> np.ndarray:
-    array = np.asarray(types)
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(
-            f"types must be integers of shape (N,), got {array.dtype} of shape {array.shape}"
-        )
-    if array.size and not (array.min() >= 0 and array.max() < species):
-        raise ValueError(
-            f"types must be from 0 to {species - 1}, the species given, got {array.min()} to "
-            f"{array.max()}"
-        )
-    return np.ascontiguousarray(array, dtype=np.int32)

@@ -13,6 +13,7 @@ from manymove import arguments
 from manymove.errors import OverlapError, ParameterError
 from manymove.hard_particles.crystals import simple_sites
 from manymove.hard_particles.sizes import Sizes
+from manymove.settings import Start
 
 MAX_RANDOM = {2: 0.72, 3: 0.60}  # packing fraction, by the number of dimensions
 _MELTS = {2: 0.30, 3: 0.20}  # packing fraction at which a lattice melts at once
@@ -99,11 +100,10 @@ def random_configuration(
             raise KeyboardInterrupt
         reach = min(0.15, 0.5 * _gap_to_jamming(D, packing_fraction, factor))
         options = {
-            **given.scaled(factor).given(),
+            "diameter": given.scaled(factor).given,
             "max_displacement": reach * factor * given.smallest(),
             "seed": seed,
-            "first_cycle": cycles,
-            "repair_depth": depth,
+            "start": Start(cycles, depth),
         }
         particles = make(positions, box, **options, **place)
         particles.run(sweeps)

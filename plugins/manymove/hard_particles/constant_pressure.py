@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -17,55 +16,36 @@ from manymove.analysis.blocking import ENOUGH, estimate
 from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
 from manymove.hard_particles.sizes import Sizes
+from manymove.settings import ConstantPressure
 
-MODES = ("ln", "standard", "length")
 ACCEPTANCE = 0.3  # the default of `tune_volume`
-_OPTIONS = ("volume_delta", "volume_repeats", "volume_every")
 
 
-def read(settings: dict[str, Any], given: Sizes, dimensions: int) -> dict[str, Any]:
+def read(given: ConstantPressure | None, sizes: Sizes, dimensions: int) -> dict[str, Any]:
     """The parameters of the engine; empty at constant volume.
 
     Raises:
-        ValueError: the pressure is not positive, or an option is out of range.
+        ValueError: the number of maximum changes is not that of the edges.
     """
-    pressure, mode = settings["pressure"], settings["volume_mode"]
-    if mode not in MODES:
-        raise ValueError(f'volume_mode must be "ln", "standard" or "length", got {mode!r}')
-    if pressure is None:
-        wrong = [name for name in _OPTIONS if settings[name] is not None]
-        if wrong or mode != "ln":
-            raise ValueError(f"{(wrong or ['volume_mode'])[0]} belongs to pressure: give both")
+    if given is None:
         return {}
-    pressure = arguments.positive_and_finite("pressure", pressure)
+    delta = {"volume_delta": given.delta or 0.0}
+    if isinstance(given.delta, tuple):
+        if len(given.delta) != dimensions:
+            raise ParameterError("delta", f"must have {dimensions} numbers, got {given.delta}")
+        most = max(given.delta)
+        delta = {"volume_delta": most, "edge_shares": [each / most for each in given.delta]}
     return {
-        "beta_pressure": pressure / given.mean(dimensions) ** dimensions,
-        "ln_volume": mode == "ln",
-        "edges_apart": mode == "length",
-        **_steps(settings["volume_delta"], mode, dimensions),
-        "volume_repeats": arguments.count_or_default("volume_repeats", settings["volume_repeats"]),
-        "volume_every": arguments.count_or_default("volume_every", settings["volume_every"]),
+        "beta_pressure": given.pressure / sizes.mean(dimensions) ** dimensions,
+        "ln_volume": given.mode == "ln",
+        "edges_apart": given.mode == "length",
+        **delta,
+        "volume_repeats": given.repeats or 0,
+        "volume_every": given.every,
     }
 
 
-def _steps(delta: float | Sequence[float] | None, mode: str, dimensions: int) -> dict[str, Any]:
-    """The largest maximum step, and the share of it of each edge if there is one per edge."""
-    if delta is None or np.ndim(delta) == 0:
-        return {"volume_delta": arguments.positive_or_default("volume_delta", delta)}  # type: ignore[arg-type]
-    deltas = [float(each) for each in delta]  # type: ignore[union-attr]
-    if mode != "length":
-        raise ParameterError("volume_delta", 'must be a number unless volume_mode is "length"')
-    if len(deltas) != dimensions or not all(0 <= each < math.inf for each in deltas):
-        raise ParameterError(
-            "volume_delta",
-            f"must have {dimensions} numbers that are finite and not negative, got {tuple(deltas)}",
-        )
-    if not (most := max(deltas)):
-        raise ParameterError("volume_delta", "is 0 for all edges; at least one must be positive")
-    return {"volume_delta": most, "edge_shares": [each / most for each in deltas]}
-
-
-class ConstantPressure:
+class VolumeMoves:
     """What hard particles at constant pressure have in addition."""
 
     _DIMENSIONS: ClassVar[int]
@@ -190,7 +170,7 @@ class ConstantPressure:
         return self._volume_cycles - self._parameters["first_cycle"]
 
     @property
-    def mean_packing_fraction(self) -> Estimate:
+    def packing_fraction_average(self) -> Estimate:
         """Mean packing fraction with its standard error by blocking of the records.
 
         The volume relaxes over hundreds of sweeps. If the blocking error has not converged, or the
@@ -212,7 +192,7 @@ class ConstantPressure:
         """Isothermal compressibility rho kT kappa_T = N (<V^2> - <V>^2) / <V>^2 of the records,
         with its standard error. The error is the larger one of the blocking error and the error of
         a Gaussian volume with an exponential correlation. If it is a lower bound, a warning is
-        issued as by `mean_packing_fraction`.
+        issued as by `packing_fraction_average`.
 
         Raises:
             RuntimeError: no record is finished.

@@ -164,14 +164,15 @@ def _volume_moves(settings: Settings, started: list[Result]) -> dict[str, Any]:
 
 def _swaps(settings: Settings, started: list[Result]) -> dict[str, Any]:
     """The swap moves of all replicas; empty without them."""
-    if settings.swap_rounds is None:
+    swaps = settings.swaps
+    if swaps is None:
         return {}
     trials = sum(r.swap_trials for r in started)
     accepted = sum(r.swap_trials * (r.swap_acceptance or 0) for r in started)
     return {
-        "swap_rounds": settings.swap_rounds,
-        "swap_range": settings.swap_range,
-        "swap_every": settings.swap_every or 1,
+        "swap_rounds": swaps.rounds,
+        "swap_range": swaps.range,
+        "swap_every": swaps.every,
         "swap_trials": trials,
         "swap_acceptance": accepted / trials if trials else None,
     }

@@ -37,7 +37,7 @@ def random_packing(
     *,
     seed: int,
     diameter: float = 1.0,
-    aspect_ratio: float = 1.0,
+    aspect_ratios: tuple[float, float] = (1.0, 1.0),
     interrupted: Callable[[], bool] | None = None,
 ) -> tuple[np.ndarray, Box]:
     """Random configuration of disks without overlaps.
@@ -53,7 +53,7 @@ def random_packing(
         packing_fraction: packing fraction N pi diameter^2 / (4 Lx Ly), up to 0.72.
         seed: seed of the random number generator.
         diameter: diameter of the disks, in any unit of length.
-        aspect_ratio: aspect ratio Ly / Lx of the box.
+        aspect_ratios: ratios of the edges of the box.
         interrupted: function that is called about every second for large N; if it returns True, the
             search ends.
 
@@ -66,8 +66,9 @@ def random_packing(
         KeyboardInterrupt: `interrupted` returned True.
     """
     _check(N, packing_fraction, diameter)
+    aspect_ratio = aspect_ratios[1] / aspect_ratios[0]
     if not (math.isfinite(aspect_ratio) and aspect_ratio > 0):
-        raise ValueError(f"aspect_ratio must be positive, got {aspect_ratio}")
+        raise ValueError(f"aspect_ratios must be positive, got {aspect_ratios}")
     check_density("random", packing_fraction)
     area = N * math.pi * diameter**2 / (4 * packing_fraction)
     box = (math.sqrt(area / aspect_ratio), math.sqrt(area * aspect_ratio))

@@ -8,7 +8,7 @@ import math
 import warnings
 from collections.abc import Iterable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from manymove.analysis.blocking import estimate
 from manymove.analysis.notation import Estimate
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
-from manymove.hard_particles import constant_pressure, swaps
+from manymove.hard_particles import constant_pressure, sizes
+from manymove.hard_particles import swaps as swap_moves
 from manymove.hard_particles import tuning as _tuning
 from manymove.hard_particles.compression import random_configuration
-from manymove.hard_particles.constant_pressure import ConstantPressure
+from manymove.hard_particles.constant_pressure import VolumeMoves
 from manymove.hard_particles.cycles import expected_sweeps
 from manymove.hard_particles.freezing import relaxations
 from manymove.hard_particles.sampling import PressureSampling
@@ -28,6 +29,14 @@ from manymove.hard_particles.shared import SharedParticles
 from manymove.hard_particles.sizes import Sizes, of_frame
 from manymove.hard_particles.swaps import SwapMoves
 from manymove.hard_particles.tuning import Tuning
+from manymove.settings import (
+    ConstantPressure,
+    Grid,
+    Seed,
+    Start,
+    Swaps,
+    group,
+)
 from manymove.simulation import Callback, counter, parameter
 from manymove.tables import dataframe
 
@@ -41,43 +50,90 @@ _LARGEST_RATIO = 4  # of sizes, for the extrapolation to contact
 _PAIRS = 3
 
 
-class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
+class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
     """Hard particles in a periodic box, moved by checkerboard Monte Carlo; a base class that is not
     for separate use."""
 
     _COUNTER = "cycles"
 
-    def _keep(self, box: Any, given: Sizes, settings: dict[str, Any]) -> None:
-        """Check the settings that all engines have, and keep them with the sizes."""
-        self._sizes = given
+    def __init__(
+        self,
+        positions: Any,
+        box: tuple[float, ...],
+        diameter: Any = 1.0,
+        *,
+        seed: Seed,
+        max_displacement: Annotated[float | None, arguments.positive] = None,
+        pressure: Annotated[
+            float | ConstantPressure | None, group(ConstantPressure, alone=True)
+        ] = None,
+        swaps: Annotated[int | Swaps | None, group(Swaps, alone=True)] = None,
+        grid: Annotated[Grid | None, group(Grid)] = None,
+        start: Annotated[Start | None, group(Start)] = None,
+        comm: Any = None,
+        device: str = "auto",
+        threads: int | None = None,
+    ) -> None:
+        """Create particles at positions.
+
+        Args:
+            positions: centers of the particles, (N, D), in [-L/2, L/2]: a float32 or float64 array,
+                a list of points, or an object with DLPack or ``__cuda_array_interface__``, which is
+                read after the work of the CUDA stream that it names. A C-contiguous float64 array
+                in host memory is not copied; arrays on a device must be C-contiguous.
+            box: edges, D numbers, at least three times the largest contact distance each; the
+                origin is at the center.
+            diameter: diameter d of equal particles in the unit of the positions; or the diameters
+                of the particles of a mixture, (N,), which are in contact at the mean of two; or a
+                `Mixture` of types, which gives partial contact values as well.
+            seed: seed of the random number generator, an integer in [0, 2**64).
+            max_displacement: maximum trial displacement along each axis, in the unit of the
+                positions; moves are uniform in a square or a cube (default 0.16 d for equal disks
+                at constant area, otherwise 0.12 of the largest contact distance). Smaller values
+                are faster near freezing and in crystals. The value is rounded to eight significant
+                bits.
+            pressure: imposed pressure P* = beta P d^D in D dimensions, or a `ConstantPressure`;
+                then the box changes between cycles (default constant volume).
+            swaps: number of rounds of swap moves of the diameters of a mixture for each set of
+                cells, or a `Swaps` (default no swap moves).
+            grid: cells and trial moves in a cell, a `Grid`.
+            start: first cycle and repair of overlaps, a `Start`.
+            comm: communicator of mpi4py, for instance ``MPI.COMM_WORLD``, or `Ranks`, which share
+                the system in strips along y or slabs along z. The trajectory is that of one rank,
+                bit for bit. Only the `positions` of rank 0 are read; other ranks may pass None
+                (default one rank).
+            device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>".
+            threads: number of threads of the CPU engine (default all cores).
+        """
+        D, self._sizes = self._DIMENSIONS, sizes.read(diameter)
+        grid, start = grid or Grid(), start or Start()
         self._parameters: dict[str, Any] = constant_pressure.read(
-            settings, given, self._DIMENSIONS
-        ) | swaps.read(settings, given)
+            pressure, self._sizes, D
+        ) | swap_moves.read(swaps, self._sizes)
+        contacts = self._sizes.contacts
         self._parameters |= {
-            "box": arguments.edges(box, self._DIMENSIONS),
-            "diameter": given.diameter,
+            "box": arguments.edges(box, D),
+            "diameter": self._sizes.diameter,
             **(
-                {"contacts": None if given.contacts is None else given.contacts.tolist()}
+                {"contacts": None if contacts is None else contacts.tolist()}
                 if self._general
                 else {}
             ),
-            **{
-                name: arguments.positive_or_default(name, settings[name])
-                for name in ("max_displacement", "cell_width")
-            },
-            **{
-                name: arguments.count_or_default(name, settings[name])
-                for name in ("moves_per_cell", "rounds")
-            },
+            "max_displacement": max_displacement or 0.0,
+            "cell_width": grid.cell_width or 0.0,
+            "moves_per_cell": grid.moves_per_cell or 0,
+            "rounds": grid.rounds or 0,
             "tile": (
-                arguments.counts_or_default("tile", settings["tile"], self._DIMENSIONS)
+                arguments.counts_or_default("tile", grid.tile, D)
                 if self._general
-                else arguments.count_or_default("tile", settings["tile"])
+                else arguments.count_or_default("tile", grid.tile)
             ),
-            "seed": arguments.uint64("seed", settings["seed"]),
-            "first_cycle": arguments.uint64("first_cycle", settings["first_cycle"]),
-            "repair_depth": arguments.not_negative("repair_depth", settings["repair_depth"]),
+            "seed": seed,
+            "first_cycle": start.first_cycle,
+            "repair_depth": start.repair_depth,
         }
+        self._settle(device, threads, comm)
+        self._begin(lambda: arguments.positions(positions))
 
     @classmethod
     def _grown(
@@ -103,14 +159,14 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
             ),
             options,
         )
-        return cls(positions, box, **given.given(), seed=seed, **options)  # type: ignore[call-arg]
+        return cls(positions, box, given.given, seed=seed, **options)
 
     @classmethod
     def _of_file(
         cls: type[P],
         path: PathLike,
         frame: int,
-        diameter: float | None,
+        diameter: Any,
         seed: int,
         options: dict[str, Any],
     ) -> P:
@@ -118,8 +174,8 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         from manymove.io import read_frame
 
         found = read_frame(path, frame, dimensions=cls._DIMENSIONS, mixtures=True)
-        given = of_frame(found).given() if diameter is None else {"diameter": diameter}
-        return cls(found.positions, found.box, **given, seed=seed, **options)  # type: ignore[call-arg]
+        given = of_frame(found).given if diameter is None else diameter
+        return cls(found.positions, found.box, given, seed=seed, **options)
 
     @property
     def _general(self) -> bool:  # type: ignore[override]
@@ -455,7 +511,7 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
         return found.sum(axis=0) if self._sizes.contacts is None else found.copy()
 
     @property
-    def pressure(self) -> Estimate:
+    def pressure_average(self) -> Estimate:
         """Pressure P* = beta P d^D with its standard error by blocking of the records (section 4).
 
         At packing fractions of equal disks from 0.695 to 0.722 the blocking error of most runs is
@@ -594,19 +650,19 @@ class HardParticles(ConstantPressure, SwapMoves, SharedParticles):
 
     def _with(self: P, max_displacement: float, moves_per_cell: int, per_shift: int) -> P:
         """A simulation of the same particles with other settings."""
-        of_sizes = ("diameter", "contacts")
-        settings = {
-            **{name: v for name, v in self._parameters.items() if name not in of_sizes},
-            **self._sizes.given(),
-            "max_displacement": max_displacement,
-            "moves_per_cell": moves_per_cell,
-            "rounds": min(16, max(1, per_shift // moves_per_cell)),
-            "tile": self.tile,
-            "cell_width": self._parameters["cell_width"] or None,
-            "first_cycle": 0,
-        }
-        place = {"device": self._device, "threads": self._threads or None}
-        return type(self)(self.positions, **settings, **place)  # type: ignore[call-arg]
+        p = self._parameters
+        rounds = min(16, max(1, per_shift // moves_per_cell))
+        return type(self)(
+            self.positions,
+            p["box"],
+            self._sizes.given,
+            max_displacement=max_displacement,
+            grid=Grid(moves_per_cell, rounds, self.tile, p["cell_width"] or None),
+            seed=p["seed"],
+            start=Start(repair_depth=p["repair_depth"]),
+            device=self._device,
+            threads=self._threads or None,
+        )
 
     def tune(
         self,

@@ -27,6 +27,7 @@ from manymove.jobs.options import refuse_shorter
 from manymove.jobs.progress import Interrupted, StopRequest
 from manymove.jobs.ranks import Ranks
 from manymove.jobs.report import number
+from manymove.settings import Grid, Swaps
 
 T = TypeVar("T")
 
@@ -146,16 +147,11 @@ class Replica(replica.Replica):
         disks = s.kind.make(
             positions,
             box,
-            **given.given(),
+            given.given,
             max_displacement=s.max_displacement and s.max_displacement * diameter,
-            moves_per_cell=s.moves_per_cell,
-            tile=s.tile_for(given),
-            pressure=s.pressure,
-            volume_mode="length" if s.edges_apart else "ln",
-            volume_delta=s.volume_delta_for(given),
-            swap_rounds=s.swap_rounds,
-            swap_range=s.swap_range,
-            swap_every=s.swap_every,
+            grid=Grid(s.moves_per_cell, tile=s.tile_for(given)),
+            pressure=s.constant_pressure_for(given),
+            swaps=s.swaps,
             seed=self._seed,
             **self._where,
         )
@@ -252,8 +248,13 @@ class Replica(replica.Replica):
             )
         if s.volume_delta is not None:
             self._refuse_other_delta(engine, self._shared(about.get("volume_delta")))
-        swaps = (s.swap_rounds or 0, s.swap_range or math.inf, s.swap_every or 1)
-        if swaps != (engine.swap_rounds, engine.swap_range, engine.swap_every):
+        asked_swaps = s.swaps or Swaps(1)
+        swaps = (asked_swaps.rounds if s.swaps else 0, asked_swaps.range or math.inf)
+        if (*swaps, asked_swaps.every) != (
+            engine.swap_rounds,
+            engine.swap_range,
+            engine.swap_every,
+        ):
             raise ValueError(f"--resume: {state} has other swap moves, which cannot change")
         same = given is not None or abs(engine.packing_fraction - s.packing_fraction) < 1e-6
         if engine.N != s.particles or not same:

@@ -14,6 +14,7 @@ from manymove.hard_particles.kinds import DISKS, SPHERES, Kind, check_start
 from manymove.hard_particles.sizes import Sizes
 from manymove.jobs import limits, replica
 from manymove.jobs.replica import at_least
+from manymove.settings import ConstantPressure, Swaps
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +30,7 @@ class Settings(replica.Settings):
             the diameter; None for the default.
         tune_volume: whether the equilibration adjusts this maximum to an acceptance.
         tile: maximum width of a tile in cells, or one width for each axis; None for the default.
-        swap_rounds: number of rounds of swap moves; None without them.
-        swap_range: largest difference of the diameters of a pair; None for any.
-        swap_every: number of cycles between swap moves; None for 1.
+        swaps: swap moves; None without them.
     """
 
     kind: ClassVar[Kind] = DISKS
@@ -52,9 +51,7 @@ class Settings(replica.Settings):
     volume_delta: tuple[float, ...] | None = None
     tune_volume: bool = False
     tile: tuple[int, ...] | None = None
-    swap_rounds: int | None = None
-    swap_range: float | None = None
-    swap_every: int | None = None
+    swaps: Swaps | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,7 +82,8 @@ class Settings(replica.Settings):
                     f"--input {self.input} would be replaced by the new trajectory: "
                     "choose another --output"
                 )
-        self._check_swaps()
+        if self.swaps is not None and self.input is None:
+            self.exchangeable(self._of_types())
         if self.tile is not None and self.input is None:
             self.tile_for(self._of_types())
         if self.mixture is not None and self.input is None:
@@ -123,6 +121,13 @@ class Settings(replica.Settings):
         if self.input is None:
             self.volume_delta_for(self._of_types())
 
+    def constant_pressure_for(self, given: Sizes) -> ConstantPressure | None:
+        """The constant pressure of particles of these sizes."""
+        if self.pressure is None:
+            return None
+        mode = "length" if self.edges_apart else "ln"
+        return ConstantPressure(self.pressure, mode, self.volume_delta_for(given))
+
     def volume_delta_for(self, given: Sizes) -> float | tuple[float, ...] | None:
         """The maximum trial change of ln V or of the edges, for particles of these sizes.
 
@@ -156,30 +161,13 @@ class Settings(replica.Settings):
             tuple(each * diameter for each in deltas) if len(deltas) > 1 else deltas[0] * diameter
         )
 
-    def _check_swaps(self) -> None:
-        """Refuse swap moves that are out of range, or of particles that cannot have them."""
-        if self.swap_rounds is None:
-            for name in ("swap_range", "swap_every"):
-                if getattr(self, name) is not None:
-                    raise ValueError(f"--{name.replace('_', '-')} needs --swap-rounds")
-            return
-        at_least("--swap-rounds", self.swap_rounds, 1)
-        if self.swap_rounds > 1000:
-            raise ValueError(f"--swap-rounds is {self.swap_rounds}; it must be at most 1000")
-        if self.swap_every is not None:
-            at_least("--swap-every", self.swap_every, 1)
-        if self.swap_range is not None and not 0 < self.swap_range < math.inf:
-            raise ValueError(f"--swap-range is {self.swap_range}; it must be positive and finite")
-        if self.input is None:
-            self.exchangeable(self._of_types())
-
     def exchangeable(self, given: Sizes) -> Sizes:
         """The sizes in the form that swap moves need, if there are any.
 
         Raises:
             ValueError: swap moves are not for these sizes.
         """
-        if self.swap_rounds is None:
+        if self.swaps is None:
             return given
         try:
             return given.by_particle()

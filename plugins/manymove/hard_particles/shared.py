@@ -43,11 +43,9 @@ class SharedParticles(MonteCarlo):
         mpi or host."""
         return self._engine.transport if self._ranks else ""
 
-    def _settle(
-        self, device: str, threads: int | None, comm: Any = None, timeout: float | None = None
-    ) -> None:
+    def _settle(self, device: str, threads: int | None, comm: Any = None) -> None:
         """Find the other ranks, and choose the device and the threads of this rank."""
-        self._ranks = Ranks.of(comm, timeout)
+        self._ranks = Ranks.of(comm)
         if self._ranks is not None:
             self._quiet = self._ranks.rank > 0
             device = self._ranks.world.device(device)
@@ -71,7 +69,7 @@ class SharedParticles(MonteCarlo):
     ) -> tuple[np.ndarray | None, tuple[float, ...]]:
         """Positions and box of a start, which the first of several ranks makes; the others have the
         box only. The options are those of the class."""
-        ranks = Ranks.of(options.get("comm"), options.get("timeout"))
+        ranks = Ranks.of(options.get("comm"))
         if ranks is None:
             return make()
         positions, box = ranks.together(
@@ -134,20 +132,19 @@ class SharedParticles(MonteCarlo):
         device: str = "auto",
         threads: int | None = None,
         comm: Any = None,
-        timeout: float | None = None,
     ) -> P:
         """Create particles from a checkpoint of any number of ranks. The trajectory continues with
         the same bits on all devices and ranks.
 
         Args:
             path: path of the file.
-            device, threads, comm, timeout: arguments of the class.
+            device, threads, comm: arguments of the class.
 
         Raises:
             OSError: the file cannot be read.
             ValueError: the file is not a checkpoint of this class, or it is damaged.
         """
-        return cls._loaded(path, device, threads, comm, timeout)
+        return cls._loaded(path, device, threads, comm)
 
     def _restore(self, path: PathLike) -> None:
         ranks = self._ranks

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from manymove.errors import ParameterError
+from manymove import arguments
 from manymove.io import Frame
-
-MOST_TYPES = 64
+from manymove.settings import Mixture, lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,77 +102,25 @@ class Sizes:
             contacts=None if contacts is None else contacts * factor,
         )
 
-    def given(self) -> dict[str, Any]:
-        """The arguments of a class with these sizes."""
-        names = ("diameter", "diameters", "types", "contacts")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+    @property
+    def given(self) -> Any:
+        """The argument of a class with these sizes."""
+        if self.types is not None:
+            return Mixture(self.types, self.contacts)  # type: ignore[arg-type]
+        return self.diameter if self.diameters is None else self.diameters
 
 
-def read(diameter: float, diameters: Any = None, types: Any = None, contacts: Any = None) -> Sizes:
-    """The sizes from the arguments of a class.
+def read(diameter: Any) -> Sizes:
+    """The sizes from the argument of a class: a number, an array, or a `Mixture`.
 
     Raises:
-        ValueError: the arguments contradict each other, or a value is out of range.
+        ValueError: a value is out of range.
     """
-    if diameters is None and types is None and contacts is None:
-        diameter = float(diameter)
-        if not 0 < diameter < math.inf:
-            raise ParameterError("diameter", f"must be positive and finite, got {diameter}")
-        return Sizes(diameter=diameter)
-    if diameter != 1.0:
-        raise ParameterError(
-            "diameter", "is that of equal particles: give diameter or the sizes of each"
-        )
-    if diameters is not None:
-        if types is not None or contacts is not None:
-            raise ValueError(
-                "diameters are those of the particles: give them or types and contacts"
-            )
-        return Sizes(diameters=_lengths("diameters", diameters, 1))
-    if types is None or contacts is None:
-        raise ValueError("types and contacts belong together: give both")
-    table = _lengths("contacts", contacts, 2)
-    if table.shape[0] != table.shape[1]:
-        raise ParameterError(
-            "contacts", f"must be a symmetric table (T, T), got shape {table.shape}"
-        )
-    for i, j in np.argwhere(table != table.T)[:1]:
-        raise ParameterError(
-            "contacts",
-            f"must be a symmetric table (T, T), got {table[i, j]} for types {i}-{j} and "
-            f"{table[j, i]} for {j}-{i}",
-        )
-    if len(table) > MOST_TYPES:
-        raise ParameterError("contacts", f"must have at most {MOST_TYPES} types, got {len(table)}")
-    kinds = np.asarray(types)
-    if kinds.ndim != 1 or kinds.dtype.kind not in "iu" or not kinds.size:
-        raise ValueError(
-            "types must be integers (N,), from 0 to the number of types less one, got "
-            f"{kinds.dtype} of shape {kinds.shape}"
-        )
-    if kinds.min() < 0 or kinds.max() >= len(table):
-        wrong = int(np.argmax((kinds < 0) | (kinds >= len(table))))
-        raise ValueError(
-            f"types must be from 0 to {len(table) - 1}, got {kinds[wrong]} of particle {wrong}"
-        )
-    return Sizes(types=kinds.astype(np.int32), contacts=table)
-
-
-def _lengths(name: str, value: Any, dimensions: int) -> np.ndarray:
-    try:
-        found = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ParameterError(name, f"must be numbers: {error}") from None
-    if found.ndim != dimensions or not found.size:
-        shape = {1: "(N,)", 2: "(T, T)"}[dimensions]
-        raise ParameterError(name, f"must have shape {shape}, got {found.shape}")
-    bad = ~(np.isfinite(found) & (found > 0))
-    if bad.any():
-        where = np.argwhere(bad)[0].tolist()
-        raise ParameterError(
-            name, f"must be positive and finite, got {found[tuple(where)]} at {where}"
-        )
-    return found
+    if isinstance(diameter, Mixture):
+        return Sizes(types=diameter.types, contacts=diameter.contacts)
+    if np.ndim(diameter) == 0:
+        return Sizes(diameter=arguments.positive_and_finite("diameter", diameter))
+    return Sizes(diameters=lengths("diameter", diameter))
 
 
 def of_frame(frame: Frame) -> Sizes:

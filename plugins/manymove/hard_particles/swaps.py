@@ -6,30 +6,26 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from manymove import arguments
 from manymove.hard_particles.sizes import Sizes
+from manymove.settings import Swaps
 
 
-def read(settings: dict[str, Any], given: Sizes) -> dict[str, Any]:
+def read(given: Swaps | None, sizes: Sizes) -> dict[str, Any]:
     """The parameters of the engine; empty without swap moves.
 
     Raises:
-        ValueError: the particles have no diameters of their own, or an option is out of range.
+        ValueError: the particles have no diameters of their own.
     """
-    rounds = settings["swap_rounds"]
-    if rounds is None:
-        wrong = [name for name in ("swap_range", "swap_every") if settings[name] is not None]
-        if wrong:
-            raise ValueError(f"{wrong[0]} belongs to swap_rounds: give both")
+    if given is None:
         return {}
-    if given.diameters is None:
+    if sizes.diameters is None:
         raise ValueError(
-            "swap_rounds: swap moves exchange the diameters of particles: give diameters"
+            "swap moves exchange the diameters of particles: give an array of them as diameter"
         )
     return {
-        "swap_rounds": arguments.count("swap_rounds", rounds, most=1000),
-        "swap_range": arguments.positive_or_default("swap_range", settings["swap_range"]),
-        "swap_every": arguments.count_or_default("swap_every", settings["swap_every"]),
+        "swap_rounds": given.rounds,
+        "swap_range": given.range or 0.0,
+        "swap_every": given.every,
     }
 
 

@@ -12,8 +12,9 @@ from hoomd.logging import log
 
 from manymove import arguments
 from manymove.analysis.ions import Species
-from manymove.electrolyte.simulation import BOUNDARIES, SURROUNDINGS, Electrolyte
+from manymove.electrolyte.simulation import BOUNDARIES, Electrolyte
 from manymove.hoomd.action import EngineAction, number_or_variant, setting, value_at
+from manymove.settings import SURROUNDINGS, Ewald, Ions, Sphere
 
 _METHODS = ("brush", "tree", "auto")
 
@@ -215,18 +216,23 @@ class CoulombMC(EngineAction):
         species, types = np.unique(
             np.stack((charge, diameter), axis=1), axis=0, return_inverse=True
         )
+        others = ("radius", "boundary", "surrounding")
+        options = {name: value for name, value in made_with[2].items() if name not in others}
         self._engine = Electrolyte(
             position,
-            types.reshape(-1),
-            [Species(*one) for one in species.tolist()],
-            box=made_with[0] if self.radius is None else None,
-            images=images,
+            made_with[0] if self.radius is None else Sphere(self.radius),
+            Ions(types.reshape(-1), [Species(*one) for one in species.tolist()]),
+            boundary=(
+                Ewald(self.surrounding or SURROUNDINGS[0], images)
+                if self.boundary == "ewald"
+                else self.boundary
+            ),
             seed=self._simulation.seed or 0,
             # A step has fewer sweeps than 2**20, so that no random number is used twice.
             first_sweep=max(timestep << 20, self._past_step),
             device=self._device,
             threads=self.threads,
-            **made_with[2],
+            **options,
         )
         self._made_with, self._kinds = made_with, kinds
 

@@ -18,6 +18,7 @@ from manymove.attributes import ReadOnly
 from manymove.errors import ParameterError
 from manymove.hoomd import moves
 from manymove.hoomd.action import EngineAction
+from manymove.settings import ConstantPressure, Grid, Start, Swaps
 
 _MOST_ROUNDS = 4  # in a cycle; with n_m = 4 at most 16 trial moves between two shifts
 
@@ -305,10 +306,8 @@ class HardParticlesUpdater(EngineAction):
             "box": self._edges(),
             **self._sizes(),
             "max_displacement": self.d,
-            "moves_per_cell": self.nselect,
-            "rounds": self._rounds,
+            "grid": Grid(self.nselect, self._rounds, self.tile),
             "repair_depth": self.repair_depth,
-            "tile": self.tile,
             "seed": self._simulation.seed or 0,
             "device": self._device,
             "threads": self._threads,
@@ -322,7 +321,7 @@ class HardParticlesUpdater(EngineAction):
             return {}
         mode, delta = moves.mode_and_delta(self._box_moves, self._dimensions)
         betaP = moves.pressure(self._box_moves["betaP"], timestep)
-        return {"betaP": betaP, "volume_mode": mode, "volume_delta": delta}
+        return {"betaP": betaP, "mode": mode, "delta": delta}
 
     def _swap_moves(self) -> dict[str, Any]:
         """The arguments of an engine with swap moves."""
@@ -333,7 +332,7 @@ class HardParticlesUpdater(EngineAction):
         each = sizes["diameters_of_types"]
         if len({*each}) < len(each):
             raise ValueError("swap needs particle types of which no two have the same diameter")
-        return {f"swap_{name}": value for name, value in self._swap.items()}
+        return {"swaps": Swaps(**self._swap)}
 
     def _make(self, present: dict[str, Any], timestep: int) -> None:
         if self._engine is not None:
@@ -341,22 +340,19 @@ class HardParticlesUpdater(EngineAction):
             self._made_with = None
         # A step has fewer cycles than 2**20, so that no random number is used twice.
         first_cycle = max(timestep << 20, self._past_step)
-        others = ("diameters_of_types", "betaP")
-        settings = {name: value for name, value in present.items() if name not in others}
-        diameters = self._by_particle(present)
-        if "betaP" in present:
-            D = self._dimensions
-            sizes = np.asarray(present["diameter"] if diameters is None else diameters)
-            settings["pressure"] = present["betaP"] * float(np.mean(np.power(sizes, D)))
-        try:
-            self._engine = self._make_engine(
-                self._positions(),
-                diameters=diameters,
-                first_cycle=first_cycle,
-                **settings,
+        settings = dict(present)
+        start = Start(first_cycle, settings.pop("repair_depth"))
+        if settings.pop("diameters_of_types", None) is not None:
+            settings["diameter"] = self._by_particle(present)
+        if (betaP := settings.pop("betaP", None)) is not None:
+            volumes = np.power(settings["diameter"], self._dimensions)
+            settings["pressure"] = ConstantPressure(
+                betaP * float(np.mean(volumes)), settings.pop("mode"), settings.pop("delta")
             )
+        try:
+            self._engine = self._make_engine(self._positions(), start=start, **settings)
         except ParameterError as error:
-            kind = "length" if settings.get("volume_mode") == "length" else "volume"
+            kind = "length" if present.get("mode") == "length" else "volume"
             names = {"max_displacement": "d", "volume_delta": f"box_moves['{kind}']['delta']"}
             raise ValueError(error.with_names(names)) from None
         if self._swap is not None:
@@ -416,7 +412,7 @@ class HardParticlesUpdater(EngineAction):
         core, present = self._engine.core, self._made_with or {}
         now = list(core.counters[1:3])
         now += core.volume_counters if "betaP" in present else (0, 0)
-        now += core.swap_counters if "swap_rounds" in present else (0, 0)
+        now += core.swap_counters if "swaps" in present else (0, 0)
         return tuple(n + m for n, m in zip(now, self._past, strict=True))
 
     def _moves_of_this_run(self) -> tuple[int, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from manymove import settings as settings_of
 from manymove.jobs.channel import Channel, RankLost
 from manymove.jobs.world import World
 
@@ -24,29 +24,26 @@ class Ranks(Channel):
     Args:
         communicator: communicator of mpi4py with at least two ranks.
         timeout: seconds after which a silent rank is an error (default MANYMOVE_TIMEOUT, or 60).
-
-    Raises:
-        ValueError: timeout is not positive.
     """
 
     def __init__(self, communicator: Any, timeout: float | None = None) -> None:
-        if timeout is not None and not 0 < timeout < math.inf:
-            raise ValueError(f"timeout must be positive, got {timeout}")
         super().__init__(communicator, "engines", timeout)
         self.world = World.of(communicator)
 
     @classmethod
-    def of(cls, communicator: Any, timeout: float | None = None) -> Ranks | None:
-        """The ranks of a communicator; None if there is a single rank.
+    def of(cls, given: Any) -> Ranks | None:
+        """The ranks of a communicator or of the settings; None if there is a single rank.
 
         Raises:
             TypeError: the object is not a communicator of mpi4py.
         """
+        settings = given if isinstance(given, settings_of.Ranks) else settings_of.Ranks(given)
+        communicator = settings.comm
         if communicator is None:
             return None
         if not all(hasattr(communicator, name) for name in ("Iallreduce", "rank", "size")):
             raise TypeError(f"comm must be a communicator of mpi4py, got {communicator!r}")
-        return cls(communicator, timeout) if communicator.size > 1 else None
+        return cls(communicator, settings.timeout) if communicator.size > 1 else None
 
     @contextmanager
     def interrupts(self) -> Iterator[Callable[[], None]]:

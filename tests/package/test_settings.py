@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Settings classes: one declaration of each parameter gives its check, its text and its default."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+
+import manymove
+from manymove import settings
+from manymove.settings import Group
+
+CLASSES = (
+    manymove.HardDisks,
+    manymove.HardSpheres,
+    manymove.Electrolyte,
+    manymove.Adsorption,
+    manymove.DPDFluid,
+)
+GROUPS = [
+    each for each in vars(settings).values()
+    if inspect.isclass(each) and issubclass(each, Group) and each is not Group
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_a_class_has_a_dozen_arguments_which_its_page_describes(kind):
+    names = inspect.signature(kind).parameters
+    assert len(names) <= 12
+    described = inspect.getdoc(kind).partition("\nArgs:\n")[2]
+    for name, argument in names.items():
+        assert f"\n    {name}: " in f"\n{described}"
+        assert "Annotated" not in str(argument)
+    assert {"seed", "device", "threads"} <= names.keys()
+
+
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: group.__name__)
+def test_a_group_is_public_and_declares_all_its_parameters(group):
+    assert getattr(manymove, group.__name__) is group
+    assert [*group.declared] == [field.name for field in dataclasses.fields(group)]
+    for parameter in group.declared.values():
+        assert parameter.text.endswith(".") and parameter.text[0] == parameter.text[0].upper()
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)
+def test_an_unknown_keyword_is_an_error_of_python(kind):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'swap_rounds'"):
+        kind(np.zeros((4, 3)), (9.0, 9.0, 9.0), seed=1, swap_rounds=1)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: manymove.Swaps(0), ValueError, "rounds must be from 1 to 1000, got 0"),
+        (lambda: manymove.Swaps(1, every=1.5), TypeError, "every must be an integer, got 1.5"),
+        (lambda: manymove.ConstantPressure(-1), ValueError, "pressure must be positive"),
+        (lambda: manymove.ConstantPressure(1, "x"), ValueError, 'mode must be "ln", "standard"'),
+        (lambda: manymove.Ewald("air"), ValueError, 'surrounding must be "conductor" or "vacuum"'),
+        (lambda: manymove.Ranks(None, timeout=0.0), ValueError, "timeout must be positive"),
+    ],
+)
+def test_values_out_of_range_are_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_equal_groups_are_equal_and_frozen():
+    assert manymove.Grid(4, tile=5) == manymove.Grid(4, tile=5) != manymove.Grid(4)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        manymove.Grid(4).tile = 3
+
+
+def test_a_number_stands_for_a_group():
+    positions, box = manymove.hexagonal_packing(64, 0.5)
+    options = {"seed": 1, "device": "cpu", "threads": 1}
+    one = manymove.HardDisks(positions, box, pressure=2.0, **options)
+    other = manymove.HardDisks(positions, box, pressure=manymove.ConstantPressure(2.0), **options)
+    for each in (one, other):
+        each.run(50)
+    assert one.state_hash == other.state_hash
+    with pytest.raises(TypeError, match="grid must be a manymove.Grid, got 4"):
+        manymove.HardDisks(positions, box, grid=4, **options)
