@@ -81,5 +81,5 @@ def test_a_number_stands_for_a_group():
     for each in (one, other):
         each.run(50)
     assert one.state_hash == other.state_hash
-    with pytest.raises(TypeError, match="grid must be a manymove.Grid, got 4"):
+    with pytest.raises(TypeError, match=r"grid must be a manymove\.Grid, got 4"):
         manymove.HardDisks(positions, box, grid=4, **options)
