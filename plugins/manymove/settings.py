@@ -132,7 +132,7 @@ def one_of(*words: str) -> Callable[[str, Any], str]:
     return lambda name, value: arguments.one_of(name, value, words)
 
 
-def group(kind: type[Group], alone: bool = False) -> Callable[[str, Any], Any]:
+def group(kind: Any, alone: bool = False) -> Callable[[str, Any], Any]:
     """A check that a value is a group of parameters, or the first parameter of the group alone."""
 
     def check(name: str, value: Any) -> Any:

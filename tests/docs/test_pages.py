@@ -150,7 +150,7 @@ def test_scripts_in_commands_exist(page):
 SMALLER = {
     "16384": "1024",
     "4096": "256",
-    "systems=16": "systems=16, grid_spacing=0.5",
+    "systems=16": "systems=16, interactions=manymove.Interactions(grid=manymove.EnergyGrid(0.5))",
     "200_000": "2000",
     "run(20000)": "run(200)",
     "20_000": "2000",

@@ -152,30 +152,30 @@ class Adsorption(Places, Equilibration):
         axis: Any = profile
         bins = axis.bins if axis else 0
         profile = axis.direction if axis else None
-        method, molecules, regrowth = steps.method, start.number, steps.regrowth
+        name, regrowth = steps.method, steps.regrowth
         cutoff, barrier = laws_of.cutoff, energy_grid.barrier
         framework = given_framework(framework)
         force_field = laws_of.force_field
         if isinstance(force_field, (str, os.PathLike)):
             force_field = ForceField.read(force_field)
         species = species_of(adsorbates, force_field)
-        counts = per_species("molecules", molecules, species)
+        counts = per_species("molecules", start.number, species)
         if any(count < 0 for count in counts) or (fugacity is None and sum(counts) == 0):
-            raise ParameterError("molecules", f"must be positive, got {molecules}")
-        if known_method(method) not in MULTIPLE and steps.proposals is not None:
-            raise ValueError(f'method "{method}" has one proposal per step: leave out proposals')
+            raise ParameterError("molecules", f"must be positive, got {start.number}")
+        if known_method(name) not in MULTIPLE and steps.proposals is not None:
+            raise ValueError(f'method "{name}" has one proposal per step: leave out proposals')
         barrier = barrier_of(barrier, temperature)
         if barrier is not None and not 0 < barrier < math.inf:
             raise ParameterError("barrier", f"must be positive and finite, or None, got {barrier}")
         cells = cells_of(cells, framework, cutoff)
-        systems = systems or (16384 if method == "pmc" else 1024)
+        systems = systems or (16384 if name == "pmc" else 1024)
         chains = [one for one in species if isinstance(one, Chain)]
         if regrowth is None:
             regrowth = REGROWTH if any(len(one.beads) > 1 for one in chains) else 0.0
-        check_chains(chains, method, regrowth, steps.reinsertion, fugacity, start.positions)
+        check_chains(chains, name, regrowth, steps.reinsertion, fugacity, start.positions)
         trials = trials_of(
             steps.trial_positions, steps.trial_orientations, steps.reinsertion,
-            steps.identity_change, regrowth, method=method,
+            steps.identity_change, regrowth, method=name,
             exchange=None if fugacity is None else steps.exchange, species=len(species),
             chains=bool(chains),
         )  # fmt: skip
@@ -184,16 +184,14 @@ class Adsorption(Places, Equilibration):
             laws_of.framework_charges, biased=has_trials(trials),
         )  # fmt: skip
         volume = math.prod(n * edge for n, edge in zip(cells, framework.cell, strict=True))
-        fugacities, rooms = gas_of(
-            fugacity, start.capacity, steps.exchange, method, species, counts
-        )
+        fugacities, rooms = gas_of(fugacity, start.capacity, steps.exchange, name, species, counts)
         self._framework = framework
         self._about: dict[str, Any] = {
             "framework": framework.name,
             "formula": framework.formula,
             "adsorbates": [s.name for s in species],
             "molar_masses": [s.molar_mass for s in species],
-            "method": method,
+            "method": name,
             "interpolation": energy_grid.interpolation,
             "precision": laws_of.precision,
             "barrier": barrier,
@@ -201,7 +199,7 @@ class Adsorption(Places, Equilibration):
             "profile": profile,
             "mass": framework.mass * math.prod(cells),
             "framework_atoms": laws["framework_atoms"],
-            "adapt": steps.max_displacement is None and method not in MULTIPLE,
+            "adapt": steps.max_displacement is None and name not in MULTIPLE,
             "began": 0,  # step at which the present fugacity was set
         }
         self._parameters: dict[str, Any] = {
@@ -224,8 +222,8 @@ class Adsorption(Places, Equilibration):
             ],
             "pairs": laws["pairs"],
             "shifted": laws["shifted"],
-            "method": "mdp" if method == "mdp-dj" else method,
-            "moments": method == "mdp-dj",
+            "method": "mdp" if name == "mdp-dj" else name,
+            "moments": name == "mdp-dj",
             "proposals": steps.proposals or 64,
             "systems": systems,
             "max_displacement": steps.max_displacement or 0.65,

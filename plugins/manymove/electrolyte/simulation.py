@@ -135,11 +135,8 @@ class Electrolyte(Sampling, MonteCarlo):
             boundary = "ewald"
         elif not sphere:
             boundary = arguments.one_of("boundary", boundary or BOUNDARIES[0], BOUNDARIES)
-        moves = max_displacement
-        if not isinstance(moves, Displacements):
-            moves = None
-        else:
-            max_displacement = moves.long
+        moves = max_displacement if isinstance(max_displacement, Displacements) else None
+        longest: Any = moves.long if moves else max_displacement
         eta = method.threads_per_particle if isinstance(method, Brush) else 0
         method = "brush" if isinstance(method, Brush) else method
         self._species, self._types = tuple(ions.species), ions.types
@@ -151,7 +148,7 @@ class Electrolyte(Sampling, MonteCarlo):
             "boundary": boundary,
             "surrounding": ewald.surrounding if isinstance(ewald, Ewald) else None,
             "bjerrum_length": bjerrum_length,
-            "max_displacement": arguments.positive_or_default("max_displacement", max_displacement),
+            "max_displacement": arguments.positive_or_default("max_displacement", longest),
             "short_displacement": moves.short if moves else 0.0,
             "short_fraction": moves.short_fraction if moves else 0.0,
             "precision": precision,

@@ -108,8 +108,10 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         D, self._sizes = self._DIMENSIONS, sizes.read(diameter)
         grid, start = grid or Grid(), start or Start()
         self._parameters: dict[str, Any] = constant_pressure.read(
-            pressure, self._sizes, D
-        ) | swap_moves.read(swaps, self._sizes)
+            pressure,  # type: ignore[arg-type]
+            self._sizes,
+            D,
+        ) | swap_moves.read(swaps, self._sizes)  # type: ignore[arg-type]
         contacts = self._sizes.contacts
         self._parameters |= {
             "box": arguments.edges(box, D),

@@ -353,7 +353,8 @@ class HardParticlesUpdater(EngineAction):
             self._engine = self._make_engine(self._positions(), start=start, **settings)
         except ParameterError as error:
             kind = "length" if present.get("mode") == "length" else "volume"
-            names = {"max_displacement": "d", "volume_delta": f"box_moves['{kind}']['delta']"}
+            delta = f"box_moves['{kind}']['delta']"
+            names = {"max_displacement": "d", "volume_delta": delta, "delta": delta}
             raise ValueError(error.with_names(names)) from None
         if self._swap is not None:
             self._engine.core.set_type_diameters(present["diameters_of_types"])

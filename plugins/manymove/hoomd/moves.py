@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import operator
 from collections.abc import Iterable, Mapping
@@ -115,6 +116,8 @@ def swap(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     """Check the settings of `swap` and fill in the defaults."""
     if value is None:
         return None
+    if dataclasses.is_dataclass(value):  # `manymove.Swaps`, which has the same names
+        value = dataclasses.asdict(value)  # type: ignore[call-overload]
     _dictionary("swap", value)
     _refuse_others("swap", value, ("rounds", "range", "every"))
     if "rounds" not in value:
