@@ -76,7 +76,7 @@ void Strip::place() {
   rows_ = (cut(above) - first_row_ + whole_.cells - 1) % whole_.cells + 1;
 }
 
-Crossing Strip::advance(int shift) {
+HaloRows Strip::advance(int shift) {
   const int old_rows = rows_, lower = first_row_, upper = cut(edge(rank_ + 1));
   const int first = cut(edge(0));
   const auto way = [&](int tile_row, int from) { return centered(cut(tile_row) + shift - from); };
@@ -90,7 +90,7 @@ Crossing Strip::advance(int shift) {
   const int moved_above = way(edge(rank_ + 1), upper);
 
   const auto positive = [](int n) { return n > 0 ? n : 0; };
-  const Crossing c{positive(moved_ + 2), positive(-moved_above), positive(-moved_),
+  const HaloRows c{positive(moved_ + 2), positive(-moved_above), positive(-moved_),
                    positive(moved_above + 2)};
   waiting_below_ = waiting_above_ = 0;
   for (int t = 0; t < tile_rows_; ++t) {

@@ -14,7 +14,7 @@
 namespace manymove::hard_particles {
 
 // Rows of cells sent to the ranks below and above, and taken in from them.
-struct Crossing {
+struct HaloRows {
   int to_below, to_above, from_below, from_above;
 };
 
@@ -44,7 +44,7 @@ class Strip {
 
   // The strips of the grid that is shifted by `shift` rows of cells and less than another, and what
   // has to cross before the particles can land in them.
-  Crossing advance(int shift);
+  HaloRows advance(int shift);
   // After advance(): the shift in local storage, of the strip's first row there.
   int local_shift() const { return margin_ + moved_; }
   // And of the strip's rows of tiles, those at the lower and at the upper edge that wait for rows
