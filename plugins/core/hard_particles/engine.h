@@ -28,13 +28,8 @@
 
 namespace manymove::hard_particles {
 
-// Two particles of the start overlap; indices and depth (in contact distances of the pair) of the
-// worst pair.
-struct MANYMOVE_API OverlapError : ParticleError {
-  OverlapError(const manymove::Particles& pair, const std::string& problem, double depth)
-      : ParticleError(pair, problem), depth(depth) {}
-  double depth;
-};
+// Particles of the start overlap; it names the worst pair.
+using manymove::OverlapError;
 
 // At constant pressure, thrown by all ranks: the box has become too large or too small for the
 // lattice of the coordinates, which belongs to the box of the start.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "ranks.h"
-
+// A system that ranks divide (strip.h): how its particles come to the ranks and back. What answers
+// for all ranks together is StateEngine.
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -11,6 +11,7 @@
 #include "../runtime/text.h"
 #include "cells_of_disks.h"
 #include "grid.h"
+#include "state.h"
 
 namespace manymove::hard_particles {
 namespace {

@@ -118,15 +118,6 @@ void check_density(const State& s) {
            D == 2 ? "0.9069" : "0.7405");
 }
 
-// Positions without overlaps, in place, by a policy's own way: pairs are pushed a little farther
-// apart than contact, so that rounding to the grid makes no new overlap. False if that fails.
-bool push_apart_by(const State& s, std::vector<double>& r, double margin) {
-  if (!s.equal_disks()) return push_apart(s, r, margin);
-  const double* box = s.parameters.box;
-  relax_overlaps(r.data(), s.particles, box[0], box[1], s.parameters.diameter * (1 + margin), 2000);
-  return true;
-}
-
 }  // namespace
 
 Overlaps overlaps_of(const State& s, const Cells& cells) {
@@ -180,12 +171,17 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   if (found.count == 0) return s;
   s.repair = {found.count, 1 - found.ratio};
   if (s.repair.depth > most) complain(found.first, found.second, found.ratio, "");
-  const std::vector<double> margins =
-      s.equal_disks() ? std::vector{4e-6, 2e-6, 1e-6} : std::vector{8e-6, 4e-6};
-  for (const double margin : margins) {
+  // Pairs are pushed a little farther apart than contact, so that rounding to the grid makes no new
+  // overlap.
+  const double* const box = s.parameters.box;
+  for (const double margin :
+       s.equal_disks() ? std::vector{4e-6, 2e-6, 1e-6} : std::vector{8e-6, 4e-6}) {
     std::vector<double> r(coordinates, coordinates + particles * s.dimensions());
-    if (push_apart_by(s, r, margin) && fill(r.data()) && overlaps_of(s, s.start).count == 0)
-      return s;
+    if (s.equal_disks())
+      relax_overlaps(r.data(), particles, box[0], box[1], parameters.diameter * (1 + margin), 2000);
+    else if (!push_apart(s, r, margin))
+      continue;
+    if (fill(r.data()) && overlaps_of(s, s.start).count == 0) return s;
   }
   complain(found.first, found.second, found.ratio, " and could not be pushed apart");
   return s;

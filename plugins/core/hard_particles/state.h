@@ -116,6 +116,9 @@ Cells divide_again(State& state, Snapshot mine);
 // Sets the box, the grid and the contact distances to those of a snapshot at constant pressure.
 // Throws std::invalid_argument if there is no such box.
 void adopt_box(State& state, const Snapshot& data);
+// What all ranks have, as the snapshot of the whole on rank 0: in the order of the indices, or of
+// equal disks in that of the ranks, with indices. Collective.
+Snapshot particles_of_all(const State& state, const Snapshot& mine);
 // The rows that ranks divide.
 GridRows rows_of(const State& state);
 // The row of the whole grid in which a particle is, of which this is the place along the last axis.

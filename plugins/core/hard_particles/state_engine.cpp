@@ -8,7 +8,6 @@
 #include "cells_of_disks.h"
 #include "constant_pressure/edges.h"
 #include "constant_pressure/volume.h"
-#include "ranks.h"
 
 namespace manymove::hard_particles {
 

@@ -29,7 +29,8 @@ struct GridRows {
 // grid of its own, of capacity() rows, whose upper and lower edges nothing crosses.
 class Strip {
  public:
-  // Throws std::invalid_argument if the box is too small for so many ranks.
+  // Throws std::invalid_argument if the box is too small for so many ranks, or ParameterError about
+  // `tile` if narrower tiles allow them.
   Strip(const GridRows& whole, int rank, int ranks);
 
   int margin() const { return margin_; }

@@ -42,6 +42,8 @@ class CpuEngine : public StateEngine {
     MoveCounts moves{};
     std::vector<std::uint32_t> bins;
     std::uint64_t trace = 0;
+    double least_ratio = 0;
+    TrialCounters swaps;
   };
 
   // A cycle of a tile by a thread.

@@ -13,7 +13,7 @@ namespace manymove::hard_particles {
 namespace {
 
 // The memory of a thread's tile, which grows with the particles in it.
-class TileMemory {
+class alignas(128) TileMemory {
  public:
   TileMemory(int plane, int dimensions)
       : first_(static_cast<std::size_t>(plane) + 1),
@@ -60,20 +60,14 @@ class CpuParticles final : public CpuEngine {
             best_level<Kernels>(MANYMOVE_LEVELS)
                 .particles[state_.dimensions() - 2][static_cast<int>(state_.distances.contact)]) {
     for (int t = 0; t < pool_.size(); ++t)
-      threads_.push_back({TileMemory(state_.geometry.plane, state_.dimensions()), 0, {}, {}});
+      memory_.emplace_back(state_.geometry.plane, state_.dimensions());
+    candidates_.resize(pool_.size());
   }
 
  private:
-  struct alignas(128) Thread {
-    TileMemory memory;
-    double least = 0;
-    std::vector<SwapCandidate> candidates;
-    TrialCounters swaps;
-  };
-
   void run_tile(const Draw& draw, int tile, const TileBounds& bounds, const CycleArrays& arrays,
                 int thread) override {
-    TileMemory& memory = threads_[thread].memory;
+    TileMemory& memory = memory_[thread];
     const std::size_t n = kernels_.count(local_, draw, bounds, arrays, memory.first());
     kernels_.run_tile(local_, law_, draw, tile, bounds, arrays, memory.workspace(n),
                       workers_[thread].moves);
@@ -105,9 +99,10 @@ class CpuParticles final : public CpuEngine {
     const SwapRules rules = swap_rules(state_, state_.data.counters.cycles);
     const Sphere* const spheres = now_.spheres.data() + first_cell() * g.slots;
     const std::uint32_t* const counts = now_.counts.data() + first_cell();
-    for (Thread& worker : threads_) worker.swaps = {};
+    for (Worker& worker : workers_) worker.swaps = {};
     for_each_item(pool_, state_.tiles(), [&](int item, int thread) {
-      Thread& worker = threads_[thread];
+      Worker& worker = workers_[thread];
+      std::vector<SwapCandidate>& candidates = candidates_[thread];
       const int tile = tile_of<D>(g, item);
       const TileBounds bounds = tile_bounds<D>(g, tile);
       double* const diameters = state_.diameters.data();
@@ -116,25 +111,24 @@ class CpuParticles final : public CpuEngine {
         int n[3];
         const int cells = swap_cells<D>(bounds, set, n);
         if (cells == 0) continue;
-        worker.candidates.resize(cells);
+        candidates.resize(cells);
         for (int k = 0; k < cells; ++k) {
           int at[3];
           swap_cell<D>(n, set, k, at);
           const std::int64_t here = grid_cell<D>(g, bounds, at);
-          worker.candidates[k].id = kNoParticle;
+          candidates[k].id = kNoParticle;
           if (counts[here] == 0) continue;
           const Sphere p = spheres[here * g.slots + candidate_slot<D>(g, bounds, tile, at,
                                                                       rules.cycle, counts[here])];
           int cell[3];
           for (int a = 0; a < 3; ++a) cell[a] = bounds.first[a] + at[a];
-          worker.candidates[k] = {room_of<D, 1>(g, rules, cell, p, spheres, counts, diameters, 0),
-                                  p.id};
+          candidates[k] = {room_of<D, 1>(g, rules, cell, p, spheres, counts, diameters, 0), p.id};
         }
         for (int round = 0; round < rules.rounds; ++round) {
           const int offset = swap_offset<D>(g, tile, rules.cycle, set, round, cells);
           for (int k = 0; k < cells; ++k) {
             const int other = swap_partner(offset, k, cells);
-            const SwapCandidate &a = worker.candidates[k], &b = worker.candidates[other];
+            const SwapCandidate &a = candidates[k], &b = candidates[other];
             if (other <= k || a.id == kNoParticle || b.id == kNoParticle) continue;
             ++worker.swaps.trials;
             if (!swaps(rules, a, b, diameters[a.id], diameters[b.id])) continue;
@@ -146,7 +140,7 @@ class CpuParticles final : public CpuEngine {
         }
       }
     });
-    for (const Thread& worker : threads_) {
+    for (const Worker& worker : workers_) {
       state_.data.swap_trials += worker.swaps.trials;
       state_.data.swap_accepted += worker.swaps.accepted;
     }
@@ -176,14 +170,14 @@ class CpuParticles final : public CpuEngine {
       fetch_neighbors({2, 0, 0, 2});
       const Law reference = reference_law(state_);
       const LeastRatio wanted = least_ratio_wanted(state_);
-      for (Thread& thread : threads_) thread.least = wanted.most;
+      for (Worker& worker : workers_) worker.least_ratio = wanted.most;
       for_cells([&](const int cell[3], std::size_t, int thread) {
-        double& least = threads_[thread].least;
+        double& least = workers_[thread].least_ratio;
         least = least_ratio_of<D, C, 1>(local_, reference, wanted, now_.spheres.data(),
                                         now_.counts.data(), cell, 0, least);
       });
       double least = wanted.most;
-      for (const Thread& thread : threads_) least = std::min(least, thread.least);
+      for (const Worker& worker : workers_) least = std::min(least, worker.least_ratio);
       return least_of_ranks(state_, least);
     });
   }
@@ -207,7 +201,8 @@ class CpuParticles final : public CpuEngine {
 
   Law law_;  // its tables are in state_
   const ParticleKernels kernels_;
-  mutable std::vector<Thread> threads_;
+  std::vector<TileMemory> memory_;  // of each thread
+  std::vector<std::vector<SwapCandidate>> candidates_;
 };
 
 }  // namespace
