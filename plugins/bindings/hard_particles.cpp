@@ -221,7 +221,6 @@ void bind_running(nb::class_<Engine>& engine) {
           [](const Engine& e) { return nb::make_tuple(e.repair().count, e.repair().depth); })
       .def_prop_ro("particles", &Engine::particles)
       .def_prop_ro("transport", &Engine::transport)
-      .def("occupied", &Engine::occupied, nb::call_guard<nb::gil_scoped_release>())
       .def("positions",
            [](const Engine& e) {
              std::vector<double> r(e.particles() * static_cast<std::size_t>(e.dimensions()));

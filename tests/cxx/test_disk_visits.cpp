@@ -68,8 +68,8 @@ Outcome compare(double cell_width, double aspect_ratio, int moves) {
     if (disks_here < 1 || disks_here > 2 || extras > kExtras) continue;
 
     std::vector<Position> expected = tile;
-    const Place here{tile.data() + index, g.near[odd], g.plane};
-    const Place there{expected.data() + index, g.near[odd], g.plane};
+    const LocalCell here{tile.data() + index, g.near[odd], g.plane};
+    const LocalCell there{expected.data() + index, g.near[odd], g.plane};
     CellVisit visit{entry, static_cast<std::uint32_t>(12345 + trial), {}, odd};
     Extras around{};
     find_extras<kExtras>(s, g.near[odd], g.plane, entry, around);
@@ -177,7 +177,7 @@ TEST("a visit by estimates whose moves are too short for estimates does nothing"
   CellVisit visit{list_entry(g, count.data(), index, 0), 7, {}, 0};
   displacement_words(visit.word, s, visit.where, 1, 0, 0);
   float accepted = 0;
-  const Place here{tile.data() + index, g.near[0], g.plane};
+  const LocalCell here{tile.data() + index, g.near[0], g.plane};
   CHECK((!visit_by_estimates<8, false>(g, s, 1, 0, here, visit, {}, accepted)));
   CHECK_EQUAL(accepted, 0.0f);
   for (std::size_t i = 0; i < tile.size(); ++i)

@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/hard_particles/crossing.h"
-#include "core/hard_particles/ranks.h"
+#include "core/hard_particles/halo.h"
 #include "support/disks.h"
 #include "support/ranks.h"
 #include "support/test.h"
@@ -49,13 +48,13 @@ std::unique_ptr<Engine> engine_of(Communicator& ranks, const Snapshot& whole) {
                      "cpu", 1, ranks);
 }
 
-// An engine whose snapshot fails on one of the ranks.
+// An engine whose particles cannot be fetched on one of the ranks.
 class OnePart final : public test::NoDisks {
  public:
-  explicit OnePart(bool fails) : fails_(fails) {}
-  Snapshot snapshot() const override {
+  OnePart(Communicator& ranks, bool fails) : NoDisks(ranks), fails_(fails) {}
+  Cells present_cells() const override {
     if (fails_) throw std::runtime_error("no memory");
-    return {};
+    return NoDisks::present_cells();
   }
 
  private:
@@ -197,10 +196,9 @@ TEST("an error in own_positions of one rank reaches the others where they wait n
     const std::string expected = "rank " + std::to_string(culprit) + " of 3: no memory";
     const auto body = [&](test::Mailboxes& mail, int r) {
       test::InProcess communicator(mail, r);
-      const auto engine = make_engine_of_ranks(
-          communicator, [&](State&) { return std::make_unique<OnePart>(r == culprit); });
-      CHECK(engine->own_positions().empty());
-      engine->state_hash();
+      const OnePart engine(communicator, r == culprit);
+      CHECK(engine.own_positions().empty());
+      engine.state_hash();
     };
     CHECK_THROWS(test::run_ranks(3, body), RankFailure, expected.c_str());
   }

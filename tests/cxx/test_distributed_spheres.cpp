@@ -82,7 +82,6 @@ TEST("spheres and mixtures of any number of ranks end where those of one do") {
       const Snapshot whole = first_of(s);
       const hard_particles::Sampling sampling{1.0 / 64, 9, 2, 6};
       const auto alone = make_engine(whole, s.particles, s.parameters, "cpu", 1);
-      const double occupied = alone->occupied();
       alone->set_sampling(sampling);
       alone->run(25);
       std::vector<std::uint64_t> cycles;
@@ -96,7 +95,6 @@ TEST("spheres and mixtures of any number of ranks end where those of one do") {
       for (const int ranks : {2, 3, 4, 8})
         test::run_communicators(ranks, [&](Communicator& communicator) {
           const auto engine = engine_of(communicator, s, whole);
-          CHECK(std::abs(engine->occupied() - occupied) < 1e-12);
           engine->set_sampling(sampling);
           engine->run(25);
           CHECK_EQUAL(engine->state_hash(), hash);

@@ -11,7 +11,6 @@
 #include "support/test.h"
 
 using namespace manymove::hard_particles;
-using equal_disks::HostPair, equal_disks::trace_of;
 
 namespace {
 
@@ -19,7 +18,7 @@ template <class Real>
 std::uint64_t trace(const std::vector<HostPair<Real>>& positions) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < positions.size(); ++i)
-    sum += trace_of(static_cast<std::uint32_t>(i), positions[i]);
+    sum += trace_of(static_cast<std::uint32_t>(i), positions[i].x, positions[i].y);
   return sum;
 }
 

@@ -11,7 +11,6 @@
 
 #include "core/adsorption/engine.h"
 #include "core/coulomb/engine.h"
-#include "core/hard_particles/ranks.h"
 #include "support/disks.h"
 #include "support/fluid.h"
 #include "support/ranks.h"
@@ -98,27 +97,21 @@ TEST("pairs of disks of all ranks may be more than 2^32") {
   // What each rank counts is given.
   class Part final : public test::NoDisks {
    public:
-    using NoDisks::enqueue;
-    void enqueue(std::uint64_t) override { rows_ = {0xffffffffu, 1, 5'000'000'000u, 0}; }
-    std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) override {
-      cycles.assign(rows_.size() / 2, 100);
-      return std::exchange(rows_, {});
-    }
-    std::vector<std::uint64_t> contact_histogram(double, int) const override {
+    using NoDisks::NoDisks;
+    std::vector<std::uint64_t> ended_rows() override { return std::exchange(rows_, {}); }
+    std::vector<std::uint64_t> histogram(const hard_particles::Sampling&) const override {
       return {0xffffffffu, 7};
     }
 
    private:
-    std::vector<std::uint64_t> rows_;
+    std::vector<std::uint64_t> rows_ = {0xffffffffu, 1, 5'000'000'000u, 0};
   };
   test::run_communicators(3, [](Communicator& ranks) {
-    const auto engine = hard_particles::make_engine_of_ranks(
-        ranks, [](hard_particles::State&) { return std::make_unique<Part>(); });
-    CHECK(engine->contact_histogram(0.1, 2) == std::vector<std::uint64_t>({3 * 0xffffffffull, 21}));
-    engine->enqueue(100);
+    Part engine(ranks);
+    CHECK(engine.contact_histogram(0.1, 2) == std::vector<std::uint64_t>({3 * 0xffffffffull, 21}));
+    engine.enqueue(100);
     std::vector<std::uint64_t> cycles;
-    CHECK(engine->take_rows(cycles) ==
+    CHECK(engine.take_rows(cycles) ==
           std::vector<std::uint64_t>({3 * 0xffffffffull, 3, 15'000'000'000ull, 0}));
-    CHECK(cycles == std::vector<std::uint64_t>({100, 100}));
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The cells as a GPU stores them (planes.h) against the arrays of a Snapshot.
+// The cells as a GPU stores them (planes.h) against those of the host.
 #include <array>
 #include <cstdint>
 #include <random>
@@ -10,7 +10,7 @@
 #include "support/test.h"
 
 using namespace manymove::hard_particles::equal_disks;
-using manymove::hard_particles::Snapshot;
+using manymove::hard_particles::Cells, manymove::hard_particles::Sphere;
 
 namespace {
 
@@ -18,7 +18,7 @@ namespace {
 struct Rows {
   static constexpr int kColumns = 7, kRows = 5;
   Geometry geometry{};
-  Snapshot data;
+  Cells data;
   std::vector<Position> cells;
   std::vector<std::int32_t> ids;
 
@@ -27,22 +27,23 @@ struct Rows {
     geometry.cells[1] = kRows;
     geometry.half[0] = geometry.half[1] = 2097152;  // the largest
     const std::size_t slots = std::size_t{kColumns} * kRows * kSlots;
-    data.cells.assign(2 * slots, kEmpty);
-    data.ids.assign(slots, -1);
+    data.spheres.resize(slots);
+    data.counts.resize(slots / kSlots);
     std::mt19937_64 random(3);
-    std::int32_t id = 1999999999;
+    std::uint32_t id = 1999999999;
     const auto coordinate = [&] {
       constexpr std::array<float, 4> kExtremes = {-2097151, -1, 1, 2097151};
       const std::uint64_t draw = random();
       if (draw % 2) return kExtremes[draw / 2 % 4];
       return static_cast<float>(2 * static_cast<std::int64_t>(draw / 2 % 2097152) - 2097151);
     };
-    for (std::size_t cell = 0; cell < slots / kSlots; ++cell)
-      for (std::size_t at = kSlots * cell; at < kSlots * cell + cell % (kSlots + 1); ++at) {
-        data.cells[2 * at] = coordinate();
-        data.cells[2 * at + 1] = coordinate();
-        data.ids[at] = id--;
+    for (std::size_t cell = 0; cell < slots / kSlots; ++cell) {
+      data.counts[cell] = static_cast<std::uint32_t>(cell % (kSlots + 1));
+      for (std::size_t at = kSlots * cell; at < kSlots * cell + data.counts[cell]; ++at) {
+        const float x = coordinate(), y = coordinate();
+        data.spheres[at] = {x, y, 0, id--};
       }
+    }
     cells.resize(slots);
     ids.resize(slots);
     to_planes(kColumns, data, cells.data(), ids.data());
@@ -55,19 +56,21 @@ struct Rows {
       ids[at] = 17;
     }
   }
-  const Position* slots() const { return reinterpret_cast<const Position*>(data.cells.data()); }
+  Slots slots() const { return {data.spheres.data(), data.counts.data()}; }
 };
 
 }  // namespace
 
 TEST("cells of a GPU come back as they were, whatever is in slots without a disk") {
   const Rows rows;
-  Snapshot back;
-  back.cells.resize(rows.data.cells.size());
-  back.ids.resize(rows.data.ids.size());
-  from_planes(Rows::kColumns, rows.cells.data(), rows.ids.data(), back);
-  CHECK(back.cells == rows.data.cells);
-  CHECK(back.ids == rows.data.ids);
+  const Cells back =
+      from_planes(Rows::kColumns, rows.cells.size(), rows.cells.data(), rows.ids.data());
+  CHECK(back.counts == rows.data.counts);
+  for (std::size_t at = 0; at < rows.cells.size(); ++at) {
+    if (at % kSlots >= back.counts[at / kSlots]) continue;
+    const Sphere &p = back.spheres[at], &q = rows.data.spheres[at];
+    CHECK(p.x == q.x && p.y == q.y && p.z == q.z && p.id == q.id);
+  }
 }
 
 TEST(
@@ -80,7 +83,7 @@ TEST(
       CHECK_EQUAL(disks_of(rows.cells[at]), disks);
       for (int slot = 0; slot < disks; ++slot) {
         const Position p = rows.cells[at + static_cast<std::uint32_t>(slot * Rows::kColumns)];
-        const Position q = rows.slots()[cell * kSlots + slot];
+        const Sphere q = rows.data.spheres[static_cast<std::size_t>(cell * kSlots + slot)];
         CHECK_EQUAL((slot ? p : without_others(p)).x, q.x);
         CHECK_EQUAL(p.y, q.y);
       }

@@ -439,7 +439,7 @@ TEST("a swap needs room for the larger diameter, with a clearance above the roun
 
   rules.clearance = 0x1p-10;
   rules.range = 50;
-  const Swapper enough{100 + 0x1p-10, 0}, wide{1000, 1},
+  const SwapCandidate enough{100 + 0x1p-10, 0}, wide{1000, 1},
       narrow{std::nextafter(enough.room, 0.0), 2};
   for (const double smaller : {50.0, 70.0, 100.0}) {  // either particle may have the larger one
     CHECK(swaps(rules, enough, wide, 100, smaller) && swaps(rules, enough, wide, smaller, 100));
@@ -462,7 +462,7 @@ TEST("a particle lands in one cell of one tile and stays where it is in the box"
         at[a] = (static_cast<double>(random()) * 0x1p-32 - 0.5) * p.box[a];
       State s = make_state(at, 1, p);
       const Geometry& g = s.geometry;
-      const Cells old = cells_of(s, s.data);
+      const Cells old = s.start;
       const Draw d = draw_cycle(s, static_cast<std::uint64_t>(k));
       Cells now = old;
       std::fill(now.counts.begin(), now.counts.end(), 0u);
@@ -491,9 +491,8 @@ TEST("a particle lands in one cell of one tile and stays where it is in the box"
             }
       }
       CHECK_EQUAL(landed, 1);
-      auto origin = s.data.origin;
-      move_origin(s, d, origin);
-      const Snapshot found = snapshot_of(s, {}, origin, now.spheres.data(), now.counts.data());
-      CHECK(found.places == s.data.places);
+      const Snapshot before = snapshot_of(s, old);
+      move_origin(s, d);
+      CHECK(snapshot_of(s, now).places == before.places);
     }
 }

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/hard_particles/cells_of_disks.h"
+#include "core/hard_particles/state.h"
 #include "support/test.h"
 
 using namespace manymove;
@@ -76,15 +76,14 @@ TEST("the first strips are the rows of the grid, each once") {
 
 TEST("over ten thousand cycles the strips tile the rows, and neighbors agree on what crosses") {
   for_each_division([](std::vector<Strip>& strips, const State& s) {
-    const equal_disks::Geometry g = equal_disks::geometry_of(s);
     const std::size_t ranks = strips.size();
     for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
-      const equal_disks::Draw draw = draw_cycle(g, cycle);
-      std::vector<Crossing> crossing;
+      const Draw draw = draw_cycle(s, cycle);
+      std::vector<HaloRows> crossing;
       for (Strip& strip : strips) crossing.push_back(strip.advance(draw.shift_cells[1]));
       check_tiling(strips, s);
       for (std::size_t r = 0; r < ranks; ++r) {
-        const Crossing &here = crossing[r], &above = crossing[(r + 1) % ranks];
+        const HaloRows &here = crossing[r], &above = crossing[(r + 1) % ranks];
         CHECK_EQUAL(here.to_above, above.from_below);
         CHECK_EQUAL(here.from_above, above.to_below);
         for (const int rows : {here.to_below, here.to_above, here.from_below, here.from_above})
@@ -97,19 +96,20 @@ TEST("over ten thousand cycles the strips tile the rows, and neighbors agree on 
 
 TEST("over ten thousand cycles a tile's old rows are in the strip or in what crosses to it") {
   for_each_division([](std::vector<Strip>& strips, const State& s) {
-    const equal_disks::Geometry g = equal_disks::geometry_of(s);
     for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
-      const equal_disks::Draw draw = draw_cycle(g, cycle);
+      const Draw draw = draw_cycle(s, cycle);
       for (Strip& strip : strips) {
         const int old_rows = strip.rows();
-        const Crossing crossing = strip.advance(draw.shift_cells[1]);
-        const equal_disks::Draw local = equal_disks::local_draw(strip, draw);
+        const HaloRows crossing = strip.advance(draw.shift_cells[1]);
+        State part = s;
+        part.strip = strip;
+        const Draw local = local_draw(part, draw);
+        const Geometry g = part.local();
         const int lowest = strip.margin() - crossing.from_below,
                   highest = strip.margin() + old_rows + crossing.from_above;
         int waiting_below = 0, waiting_above = 0;
         for (int t = 0; t < strip.tile_rows(); ++t) {
-          const equal_disks::StripView part = equal_disks::view_of(strip, s, t);
-          const equal_disks::TileBounds b = tile_bounds(part, part.first_tile);
+          const TileBounds b = tile_bounds<2>(g, tile_of<2>(g, t * g.tiles[0]));
           // land() reads from a tile's first row to two beyond its last own one.
           const int first = b.first[1] + local.shift_cells[1], last = first + b.size[1] + 1;
           CHECK(first >= lowest && last < highest);
@@ -129,11 +129,14 @@ TEST("the tiles of a grid are its columns and rows, each once") {
   for (const int cells : {6, 7, 41, 1000, 65536})
     for (const int tiles : {1, 2, 3})
       for (const int axis : {0, 1}) {
-        const int of_cells[2] = {axis ? 5 : cells, axis ? cells : 5},
-                  of_tiles[2] = {axis ? 1 : tiles, axis ? tiles : 1};
+        Geometry g{};
+        for (int a = 0; a < 2; ++a) {
+          g.cells[a] = a == axis ? cells : 5;
+          g.tiles[a] = a == axis ? tiles : 1;
+        }
         int next = 0;
         for (int tile = 0; tile < tiles; ++tile) {
-          const equal_disks::TileBounds b = equal_disks::tile_bounds(of_cells, of_tiles, tile);
+          const TileBounds b = tile_bounds<2>(g, tile);
           CHECK_EQUAL(b.first[axis], next);
           CHECK(b.size[axis] >= cells / tiles && b.size[axis] <= cells / tiles + 1);
           next += b.size[axis];
@@ -143,9 +146,10 @@ TEST("the tiles of a grid are its columns and rows, each once") {
 }
 
 TEST("a shift of the grid is an even number of units within the box") {
-  const equal_disks::Geometry g = equal_disks::geometry_of(system_of(20, 60, 6, 12));
+  const State s = system_of(20, 60, 6, 12);
+  const Geometry& g = s.geometry;
   for (std::uint64_t cycle = 0; cycle < 10000; ++cycle) {
-    const equal_disks::Draw draw = draw_cycle(g, cycle);
+    const Draw draw = draw_cycle(s, cycle);
     for (int a = 0; a < 2; ++a) {
       CHECK(draw.shift_cells[a] >= 0 && draw.shift_cells[a] < g.cells[a]);
       CHECK(draw.shift_rest[a] >= 0 && draw.shift_rest[a] < 2 * g.half[a]);

@@ -64,7 +64,7 @@ def calls_of_disks(cupy, device: int):
     core = disks.core
     for name in ("counters", "grid", "particles", "cycles_between_writes"):
         yield name, getattr(core, name)
-    for name in ("occupied", "positions", "max_overlap", "state_hash", "snapshot", "take_rows"):
+    for name in ("positions", "max_overlap", "state_hash", "snapshot", "take_rows"):
         yield name, getattr(core, name)()
     yield "bond_order", disks.core.bond_order(1.5)
     arrays = host_arrays(cupy, device, 10000)

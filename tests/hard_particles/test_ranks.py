@@ -118,7 +118,7 @@ def test_an_error_is_one_of_all_ranks(tmp_path):
     first, second = found(2, "errors", tmp_path)
     assert first == second
     texts = {
-        "too many": "ValueError: the box is too small for 2 ranks: strips of whole tiles and at "
+        "too many": "the box is too small for 2 ranks: strips of whole tiles and at "
         "least 19 rows of cells, of 36 rows in 2 rows of tiles, allow 1",
         "other settings": "ValueError: the ranks of comm have different settings",
         "overlap": "OverlapError: disks 1 and 41 overlap by 0.15",

@@ -98,7 +98,7 @@ def test_an_error_is_one_of_all_ranks(tmp_path):
     first, second = found(2, "errors", tmp_path)
     assert first == second
     texts = {
-        "too many": "ValueError: the box is too small for 2 ranks: slabs of whole tiles and at "
+        "too many": "the box is too small for 2 ranks: slabs of whole tiles and at "
         "least 11 layers of cells",
         "other sizes": "ValueError: the ranks of comm have different settings",
         "overlap": "OverlapError: particles ",

@@ -162,7 +162,6 @@ def trajectory(start, box, settings, cycles=30, device="cpu", threads=1):
         rows.tobytes(),
         ends.tolist(),
         spheres.max_overlap(),
-        spheres.occupied(),
     )
 
 
@@ -290,7 +289,6 @@ def test_runs_may_be_divided_and_output_leaves_no_trace(device):
         parts.contact_histogram(0.1, 10)
         parts.positions()
         parts.max_overlap()
-        parts.occupied()
     assert parts.state_hash() == whole.state_hash()
 
 

@@ -19,7 +19,9 @@ constexpr double kBoundError = 4e-6;
 
 }  // namespace
 
-void to_disks(const State& s, const Cells& cells, Snapshot& data) {
+Snapshot disks_of_cells(const State& s, const Cells& cells) {
+  Snapshot data = s.data;
+  data.equal_disks = true;
   const std::size_t slots = s.cells() * kSlots;
   data.cells.assign(2 * slots, kEmpty);
   data.ids.assign(slots, -1);
@@ -29,17 +31,15 @@ void to_disks(const State& s, const Cells& cells, Snapshot& data) {
       data.cells[2 * at + 1] = cells.spheres[at].y;
       data.ids[at] = static_cast<std::int32_t>(cells.spheres[at].id);
     }
-  data.places = {};
+  return data;
 }
 
-void check_disks(const State& s, const Snapshot& data) {
+Cells cells_of_disks(const State& s, const Snapshot& data) {
   const Geometry& g = s.geometry;
   const std::size_t slots = s.cells() * kSlots;
   if (data.cells.size() != 2 * slots || data.ids.size() != slots)
     refuse("checkpoint has ", data.ids.size(), " slots, this grid has ", slots);
-  if (s.particles == 0 || s.particles > slots)
-    refuse("checkpoint: this grid cannot hold ", s.particles, " disks");
-  Cells cells{std::vector<Sphere>(slots), std::vector<std::uint32_t>(s.cells())};
+  Cells cells{std::vector<Sphere>(slots), std::vector<std::uint32_t>(slots / kSlots)};
   std::vector<bool> seen(s.particles);
   std::size_t found = 0;
   for (std::size_t at = 0; at < slots; ++at) {
@@ -64,36 +64,7 @@ void check_disks(const State& s, const Snapshot& data) {
     ++cells.counts[at / kSlots];
   }
   if (found != s.particles) refuse("checkpoint holds ", found, " disks, expected ", s.particles);
-  const Overlaps overlaps = overlaps_of(s, cells);
-  if (overlaps.count)
-    refuse("checkpoint: disks ", overlaps.first, " and ", overlaps.second, " overlap");
-}
-
-Snapshot with_places(const State& s, Snapshot data) {
-  if (!s.equal_disks()) return data;
-  const Geometry& g = s.geometry;
-  const bool part = s.strip.has_value();
-  if (!part) data.places.resize(2 * s.particles);
-  for (std::size_t at = 0; at < data.ids.size(); ++at) {
-    if (data.ids[at] < 0) continue;
-    const auto cell = static_cast<std::int64_t>(at / kSlots);
-    const std::int64_t along[2] = {cell % g.cells[0],
-                                   (data.first_row + cell / g.cells[0]) % g.cells[1]};
-    std::int64_t place[2];
-    for (int a = 0; a < 2; ++a) {
-      place[a] = data.origin[a] + (2 * along[a] + 1) * static_cast<std::int64_t>(g.half[a]) +
-                 static_cast<std::int64_t>(data.cells[2 * at + static_cast<std::size_t>(a)]);
-      if (place[a] >= s.extent[a]) place[a] -= s.extent[a];
-    }
-    const auto disk = static_cast<std::uint32_t>(data.ids[at]);
-    if (part) {
-      data.indices.push_back(disk);
-      data.places.insert(data.places.end(), place, place + 2);
-    } else {
-      std::copy_n(place, 2, &data.places[2 * std::size_t{disk}]);
-    }
-  }
-  return data;
+  return cells;
 }
 
 namespace equal_disks {
@@ -113,19 +84,10 @@ Geometry geometry_of(const State& s) {
   g.rounds = s.geometry.rounds;
   g.key = s.geometry.key;
   lay_out_tiles(g, s.geometry.tile[0]);
-  if (s.strip) g.cells[1] = s.strip->capacity();
+  const hard_particles::Geometry local = s.local();
+  g.cells[1] = local.cells[1];
+  g.part = local.part;
   return g;
-}
-
-StripView view_of(const Strip& strip, const State& s, int tile_row) {
-  StripView p;
-  for (int a = 0; a < 2; ++a) {
-    p.cells[a] = s.geometry.cells[a];
-    p.tiles[a] = s.geometry.tiles[a];
-  }
-  p.first_tile = strip.tile_row(tile_row) * p.tiles[0];
-  p.first_row = strip.first_row();
-  return p;
 }
 
 ContactBins contact_bins(const Geometry& g, const Sampling& sampling) {

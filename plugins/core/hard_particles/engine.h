@@ -28,13 +28,8 @@
 
 namespace manymove::hard_particles {
 
-// Two particles of the start overlap; indices and depth (in contact distances of the pair) of the
-// worst pair.
-struct MANYMOVE_API OverlapError : ParticleError {
-  OverlapError(const manymove::Particles& pair, const std::string& problem, double depth)
-      : ParticleError(pair, problem), depth(depth) {}
-  double depth;
-};
+// Particles of the start overlap; it names the worst pair.
+using manymove::OverlapError;
 
 // At constant pressure, thrown by all ranks: the box has become too large or too small for the
 // lattice of the coordinates, which belongs to the box of the start.
@@ -110,9 +105,9 @@ struct Snapshot {
   Counters counters;
   std::array<std::int64_t, 3> origin{};  // lower corner of the first cell, integer units
   // Equal disks, whose order in a cell the trajectory depends on.
+  bool equal_disks = false;
   std::vector<float> cells;       // [rows][columns][4][2], out of reach where there is no disk
   std::vector<std::int32_t> ids;  // [rows][columns][4], -1 where there is no disk
-  int first_row = 0;              // of a rank's strip
   // All others, in integer units from the box's lower corner.
   std::vector<std::int64_t> places;  // [N][D]
   // Constant pressure: V or ln V, and the trial changes of it.
@@ -129,11 +124,11 @@ struct Snapshot {
     return indices.empty() ? static_cast<std::uint32_t>(i) : indices[i];
   }
 };
-// What a checkpoint holds. Rows and indices are of ranks, which share one checkpoint.
+// What a checkpoint holds. Ranks share one, which needs no indices.
 template <class Fields, class Visitor, FieldsOf<Fields, Snapshot> = 0>
 void for_each_field(Fields& s, Visitor&& visit) {
   // A visitor may take the arrays away.
-  const bool disks = !s.ids.empty(), swaps = !s.diameters.empty();
+  const bool disks = s.equal_disks, swaps = !s.diameters.empty();
   visit("counters", s.counters);
   visit("origin", s.origin);
   visit(OptionalField{"cells", disks}, s.cells);
@@ -247,19 +242,16 @@ class MANYMOVE_API Engine {
   // Constant pressure: means over the cycles of records, from the next cycle on, as for the
   // histograms; 0 for none. take_volumes() hands over [rows][3], the means of V, V^2 and 1/V, and
   // the cycle at which each row ended.
-  virtual void set_volume_sampling(std::uint64_t) {}
-  virtual std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) {
-    cycles.clear();
-    return {};
-  }
-  virtual TrialCounters volume_counters() const { return {}; }
-  virtual TrialCounters swap_counters() const { return {}; }
+  virtual void set_volume_sampling(std::uint64_t record) = 0;
+  virtual std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) = 0;
+  virtual TrialCounters volume_counters() const = 0;
+  virtual TrialCounters swap_counters() const = 0;
   // With swap moves the present diameters [N], on all ranks.
-  virtual std::vector<double> diameters() const { return snapshot().diameters; }
+  virtual std::vector<double> diameters() const = 0;
   // With swap moves: the diameters of a host program's particle types, no two of them equal. From
   // then on write_positions() leaves the type of a particle's present diameter in the fourth
   // component, as HOOMD-blue has it.
-  virtual void set_type_diameters(const std::vector<double>&) {}
+  virtual void set_type_diameters(const std::vector<double>& diameters) = 0;
 
   virtual Counters counters() const = 0;
   virtual Repair repair() const = 0;
@@ -275,29 +267,15 @@ class MANYMOVE_API Engine {
   virtual void positions(double* coordinates) const = 0;
   // The places of this rank's particles, in no particular order; not collective, but other ranks
   // get its error in their next collective call. An undivided engine has all particles.
-  virtual std::vector<ParticlePosition> own_positions() const {
-    const auto d = static_cast<std::size_t>(dimensions());
-    std::vector<double> r(d * particles());
-    positions(r.data());
-    std::vector<ParticlePosition> own(particles());
-    for (std::size_t i = 0; i < own.size(); ++i) {
-      own[i].particle = static_cast<std::uint32_t>(i);
-      for (std::size_t a = 0; a < d; ++a) own[i].r[a] = r[d * i + a];
-    }
-    return own;
-  }
-  // The share of cells that hold at least one particle in the present grid.
-  virtual double occupied() const = 0;
+  virtual std::vector<ParticlePosition> own_positions() const = 0;
   // Mean of psi_6 over equal disks, with neighbors closer than `reach` (at most twice the cell
-  // width).
-  virtual std::array<double, 2> bond_order(double) const {
-    throw std::logic_error("psi_6 is the order of equal disks at constant volume");
-  }
+  // width). Throws std::logic_error for others.
+  virtual std::array<double, 2> bond_order(double reach) const = 0;
   // Depth of the deepest overlap in contact distances, in float64; 0 if there is none.
   virtual double max_overlap() const = 0;
   virtual Snapshot snapshot() const = 0;
   // For people: what rows of cells travel through from rank to rank. Empty on one rank.
-  virtual std::string transport() const { return ""; }
+  virtual std::string transport() const = 0;
   // Hash of the integer positions by index and of the counters: the same on every machine.
   virtual std::uint64_t state_hash() const = 0;
 };
@@ -327,7 +305,7 @@ MANYMOVE_API void check_snapshot(const Snapshot& snapshot, std::size_t particles
 // pass null. Ranks have slabs of whole layers of tiles along z, or strips along y in two
 // dimensions. Parameters, those by particle included, are the same on all ranks, and the
 // communicator must outlive the engine. The trajectory is that of an engine of the whole. This
-// call, enqueue(), positions(), bond_order(), contact_histogram(), max_overlap(), occupied(),
+// call, enqueue(), positions(), bond_order(), contact_histogram(), max_overlap(),
 // diameters(), snapshot() and state_hash() are collective: all ranks succeed or all throw the same
 // error, which is a RankFailure unless it is std::invalid_argument because the ranks cannot share
 // the box or use these devices. They answer for the whole, but the arrays of snapshot() are on rank

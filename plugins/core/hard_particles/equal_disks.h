@@ -9,7 +9,7 @@
 // (section 3.2).
 #pragma once
 
-#include "model.h"
+#include "particles.h"
 
 namespace manymove::hard_particles::equal_disks {
 
@@ -48,16 +48,8 @@ struct Geometry {
   int rounds;          // passes over the four sets between two grid shifts
   // The size of this struct decides where the other arguments of a kernel lie. With 16 bytes less,
   // nvcc 13.0 spills 194 bytes of registers of a cycle's kernel instead of 8.
-  int unused[3];
+  StripView part;
   PhiloxKey key;
-};
-
-// What all tiles of one cycle share: the shift of the grid and the order of the sets in each round.
-struct Draw {
-  std::uint64_t cycle;
-  int shift_cells[2];
-  float shift_rest[2];             // even, in [0, 2H)
-  std::uint8_t order[kMaxRounds];  // four sets, two bits each, first set lowest
 };
 
 // ---- one trial move ----
@@ -101,44 +93,6 @@ MM_HD int local_index(const Geometry& g, int column, int row) {
   return row * g.stride + (column & 1) * (g.stride >> 1) + (column >> 1);
 }
 
-struct TileBounds {
-  int first[2];  // its first column and row, both frozen
-  int size[2];   // columns and rows it owns; the next tile's first ones are its far frozen border
-};
-
-MM_HD TileBounds tile_bounds(const int cells[2], const int tiles[2], int tile) {
-  TileBounds b;
-  const int at[2] = {tile % tiles[0], tile / tiles[0]};
-  for (int a = 0; a < 2; ++a) {
-    const auto cut = [&](int i) {
-      return static_cast<int>(static_cast<unsigned>(i) * static_cast<unsigned>(cells[a]) /
-                              static_cast<unsigned>(tiles[a]));
-    };
-    b.first[a] = cut(at[a]);
-    b.size[a] = cut(at[a] + 1) - b.first[a];
-  }
-  return b;
-}
-
-// Maps the local rows and tiles of a strip (strip.h) to those of the whole grid.
-struct StripView {
-  int cells[2], tiles[2];  // of the whole grid
-  int first_tile;          // of those that are to be done
-  int first_row;           // of the strip in the whole grid
-};
-
-// Rows count from the strip's first.
-MM_HD TileBounds tile_bounds(const StripView& p, int tile) {
-  TileBounds b = tile_bounds(p.cells, p.tiles, tile);
-  b.first[1] -= p.first_row;
-  if (b.first[1] < 0) b.first[1] += p.cells[1];
-  return b;
-}
-MM_HD int tile_of(const StripView& p, int item) {
-  const int tile = p.first_tile + item, tiles = p.tiles[0] * p.tiles[1];
-  return tile < tiles ? tile : tile - tiles;
-}
-
 MM_HD constexpr int neighbor_dx(int k) { return k < 3 ? k - 1 : k == 3 ? -1 : k == 4 ? 1 : k - 6; }
 MM_HD constexpr int neighbor_dy(int k) { return k < 3 ? -1 : k < 5 ? 0 : 1; }
 
@@ -179,7 +133,7 @@ MM_HD int entry_count(std::uint32_t entry) { return static_cast<int>(entry >> 13
 MM_HD std::uint32_t entry_extras(std::uint32_t entry) { return entry >> 16; }
 
 // A cell and its neighbors in local storage.
-struct Place {
+struct LocalCell {
   Position* slot;        // first slot of the cell; the next are `plane` apart
   const Neighbor* near;  // [8]
   int plane;
@@ -199,7 +153,7 @@ MM_HD Extra take_extra(std::uint32_t& extras, const Neighbor* near, int plane) {
   return {slot * plane + n.offset, n.x, n.y};
 }
 // The same, relative to the cell's center.
-MM_HD Position next_extra(const Place& at, std::uint32_t& extras) {
+MM_HD Position next_extra(const LocalCell& at, std::uint32_t& extras) {
   const Extra e = take_extra(extras, at.near, at.plane);
   const Position p = at.slot[e.offset];
   return {p.x + e.x, p.y + e.y};
@@ -229,8 +183,8 @@ MM_HD bool exactly_free(const Position* slot, const Neighbor* near, int plane, i
 // Fills the surroundings of a cell: the first disks of its eight neighbors, then up to K - 8
 // extras, counted in `used`. Returns the extras that found no room.
 template <int K>
-MM_HD std::uint32_t look_around(const Geometry& g, const Place& at, int odd, std::uint32_t extras,
-                                Surroundings<float, K>& around, int& used) {
+MM_HD std::uint32_t look_around(const Geometry& g, const LocalCell& at, int odd,
+                                std::uint32_t extras, Surroundings<float, K>& around, int& used) {
   MM_UNROLL
   for (int k = 0; k < 8; ++k) {
     Position p = at.slot[g.near[odd][k].offset];
@@ -264,7 +218,7 @@ MM_HD int first_of_pair(std::uint32_t word) { return static_cast<int>(word >> 23
 
 // Any cell; returns the accepted moves. K - 8 extras are kept at hand.
 template <int K>
-MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const Place& at,
+MM_HD int visit_any(const Geometry& g, std::uint64_t cycle, int round, const LocalCell& at,
                     std::uint32_t entry, int odd, std::uint32_t where) {
   const int n = entry_count(entry);
   Surroundings<float, K> around;
@@ -348,19 +302,19 @@ MM_HD Landing land(const Geometry& g, const Draw& d, Position p, int slot) {
 }
 
 // The old cell that lies `column`, `row` cells from the old place of a tile's first cell.
-struct CellPlace {
+struct OldCell {
   int column, row;
 };
-MM_HD CellPlace old_cell(const Geometry& g, const Draw& d, const TileBounds& b, int column,
-                         int row) {
+MM_HD OldCell old_cell(const Geometry& g, const Draw& d, const TileBounds& b, int column, int row) {
   int at[2] = {b.first[0] + d.shift_cells[0] + column, b.first[1] + d.shift_cells[1] + row};
   for (int a = 0; a < 2; ++a)
     while (at[a] >= g.cells[a]) at[a] -= g.cells[a];
   return {at[0], at[1]};
 }
 
-// The shift of the grid, uniform over the box, and the order of the sets in each round.
-inline Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
+// The shift of the grid, uniform over the box, and the order of the sets in each round. `g` is the
+// whole grid.
+inline Draw draw_cycle(const hard_particles::Geometry& g, std::uint64_t cycle) {
   Draw d{};
   d.cycle = cycle;
   std::uint32_t word[4];
@@ -369,19 +323,25 @@ inline Draw draw_cycle(const Geometry& g, std::uint64_t cycle) {
     draw_shift(word + 2 * a, g.half[a], g.cells[a], d.shift_cells[a], d.shift_rest[a]);
   for (int round = 0; round < g.rounds; ++round) {
     random_words(word, g, 0u, cycle, Purpose::set_order, round, 0);
-    d.order[round] = static_cast<std::uint8_t>(permutation<2>(4, word));
+    d.order[round] = permutation<2>(4, word);
   }
   return d;
 }
 
 // ---- observables, a cell at a time ----
 
-// The slots of a cell that stand side by side; planes.h has the same for a GPU.
-MM_HD void load_cell(const Geometry& g, const Position* cells, int column, int row,
-                     Position slot[kSlots]) {
-  const Position* const at =
-      cells + (static_cast<std::int64_t>(row) * g.cells[0] + column) * kSlots;
-  for (int s = 0; s < kSlots; ++s) slot[s] = at[s];
+// The slots of a cell of `Cells`; planes.h has the same for a GPU.
+struct Slots {
+  const Sphere* spheres;
+  const std::uint32_t* counts;
+};
+MM_HD void load_cell(const Geometry& g, Slots cells, int column, int row, Position slot[kSlots]) {
+  const std::int64_t at = static_cast<std::int64_t>(row) * g.cells[0] + column;
+  for (int s = 0; s < kSlots; ++s) {
+    const Sphere& p = cells.spheres[at * kSlots + s];
+    slot[s] =
+        s < static_cast<int>(cells.counts[at]) ? Position{p.x, p.y} : Position{kEmpty, kEmpty};
+  }
 }
 
 // Calls pair(dx, dy) for each disk `slot` of a cell and every other disk in the cells (column + i,
@@ -456,12 +416,6 @@ struct EqualDisks {
   static constexpr int kDimensions = 2;
   static constexpr GridRules kGrid{std::int64_t{1} << 21, 1.4142135623730951, 0.16, 4, 3,
                                    equal_disks::kMaxTile};
-  using Geometry = equal_disks::Geometry;
-  using Draw = equal_disks::Draw;
-  static Draw draw(const Geometry& g, std::uint64_t cycle) {
-    return equal_disks::draw_cycle(g, cycle);
-  }
 };
-static_assert(Policy<EqualDisks>);
 
 }  // namespace manymove::hard_particles

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 
-#include "../runtime/fingerprint.h"
 #include "equal_disks.h"
 #include "state.h"
 
@@ -21,6 +20,7 @@ struct Frame {
   // which types follow; otherwise `types` is 0.
   int types;
   const double *of_types, *of_particles;
+  bool traces_all;  // see trace_of()
 };
 
 inline Frame host_frame(const State& s) {
@@ -35,6 +35,7 @@ inline Frame host_frame(const State& s) {
   f.types = static_cast<int>(s.type_diameters.size());
   f.of_types = s.type_diameters.data();
   f.of_particles = s.parameters.diameters.data();
+  f.traces_all = !s.equal_disks();
   return f;
 }
 
@@ -73,16 +74,28 @@ struct alignas(2 * sizeof(Real)) HostPosition {
   Real r[4];
 };
 
-// The sum of these over all particles tells whether one of them has been changed.
+// The sum of these over all particles tells whether one of them has been changed. Products of
+// 32-bit words with keys of the particle, as in the hash NH (J. Black, S. Halevi, H. Krawczyk, T.
+// Krovetz, P. Rogaway, CRYPTO '99), cost a tenth of what murmur_mix() would, because a cycle's
+// kernel makes them. Each word is in two products.
 template <class Real>
-MM_HD std::uint64_t trace_of(std::uint32_t id, const HostPosition<Real>& position) {
-  std::uint64_t h = murmur_mix(id + std::uint64_t{1});
-  for (const Real component : position.r) {
-    std::uint64_t bits = 0;
-    memcpy(&bits, &component, sizeof component);
-    h = murmur_mix(h ^ bits);
-  }
-  return h;
+MM_HD std::uint64_t trace_of(std::uint32_t id, Real x, Real y) {
+  const std::uint32_t key = id + 1;
+  const auto low = [](std::uint64_t bits) { return static_cast<std::uint32_t>(bits); };
+  const auto high = [](std::uint64_t bits) { return static_cast<std::uint32_t>(bits >> 32); };
+  const auto product = [](std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} * b; };
+  const std::uint64_t a = bits_of(x), b = bits_of(y);
+  return product(low(a) + key * 0x9e3779b1u, high(a) + key * 0x85ebca77u) +
+         product(low(b) + key * 0xc2b2ae3du, high(b) + key * 0x27d4eb2fu) +
+         product(low(a) + key * 0x165667b1u, low(b) + key * 0xd3a2646du) +
+         product(high(a) + key * 0xfd7046c5u, high(b) + key * 0xb55a4f09u);
+}
+// For equal disks the third and fourth components have no say (all: false). Indices are below 2^31,
+// so that the keys of both halves differ.
+template <class Real>
+MM_HD std::uint64_t trace_of(std::uint32_t id, const HostPosition<Real>& position, bool all) {
+  const std::uint64_t sum = trace_of(id, position.r[0], position.r[1]);
+  return all ? sum + trace_of(~id, position.r[2], position.r[3]) : sum;
 }
 
 // The fourth component of a particle of a type, as HOOMD-blue has it.
@@ -112,29 +125,29 @@ MM_HD std::uint64_t write_host_particle(const Geometry& g, const Frame& f, const
   for (std::int32_t type = 0; type < f.types; ++type)
     if (f.of_types[type] == f.of_particles[particle.id]) now.r[3] = type_as_real<Real>(type);
   static_cast<HostPosition<Real>*>(host.position)[at] = now;
-  return trace_of(particle.id, now);
+  return trace_of(particle.id, now, f.traces_all);
 }
 
-namespace equal_disks {
-
-// For equal disks, the host program's third and fourth components are neither read nor written.
-template <class Real>
-struct alignas(2 * sizeof(Real)) HostPair {
-  Real x, y;
-};
-
-template <class Real>
-MM_HD HostPair<Real> host_position(const Geometry& g, const Frame& f, int column, int row,
-                                   Position p) {
-  return {host_coordinate<Real>(g, f, 0, column, p.x), host_coordinate<Real>(g, f, 1, row, p.y)};
-}
-
-// How far a disk may have gone along an axis between two cycles.
+// How far a particle may have gone along an axis between two cycles.
 inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
 inline double reach_of(const State& s, std::uint64_t from, std::uint64_t to) {
   if (from == kNever) return std::numeric_limits<double>::infinity();
   const Grid g = grid_of(s);
   return std::max(g.cell_width[0], g.cell_width[1]) * static_cast<double>(to - from);
+}
+
+// Half of a HostPosition. Of equal disks the second half is neither read nor written.
+template <class Real>
+struct alignas(2 * sizeof(Real)) HostPair {
+  Real x, y;
+};
+
+namespace equal_disks {
+
+template <class Real>
+MM_HD HostPair<Real> host_position(const Geometry& g, const Frame& f, int column, int row,
+                                   Position p) {
+  return {host_coordinate<Real>(g, f, 0, column, p.x), host_coordinate<Real>(g, f, 1, row, p.y)};
 }
 
 // The position at place `at` of a host program's array becomes `r`; the image follows. `reach`: no
@@ -151,22 +164,6 @@ MM_HD void move_host_particle(const Frame& f, double reach, HostPair<Real>* posi
     if (const int n = crossings(old.y, r.y, f.box[1])) images[3 * at + 1] += n;
   }
   positions[2 * at] = r;
-}
-
-// Products of 32-bit words with keys of the disk, as in the hash NH (J. Black, S. Halevi, H.
-// Krawczyk, T. Krovetz, P. Rogaway, CRYPTO '99), cost a tenth of what murmur_mix() would, because a
-// cycle's kernel makes them. Each word is in two products.
-template <class Real>
-MM_HD std::uint64_t trace_of(std::uint32_t id, HostPair<Real> r) {
-  const std::uint32_t key = id + 1;
-  const auto low = [](std::uint64_t bits) { return static_cast<std::uint32_t>(bits); };
-  const auto high = [](std::uint64_t bits) { return static_cast<std::uint32_t>(bits >> 32); };
-  const auto product = [](std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} * b; };
-  const std::uint64_t x = bits_of(r.x), y = bits_of(r.y);
-  return product(low(x) + key * 0x9e3779b1u, high(x) + key * 0x85ebca77u) +
-         product(low(y) + key * 0xc2b2ae3du, high(y) + key * 0x27d4eb2fu) +
-         product(low(x) + key * 0x165667b1u, low(y) + key * 0xd3a2646du) +
-         product(high(x) + key * 0xfd7046c5u, high(y) + key * 0xb55a4f09u);
 }
 
 }  // namespace equal_disks

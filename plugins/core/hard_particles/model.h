@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What the two policies, `EqualDisks` (equal_disks.h) and `Particles` (particles.h), share: random
-// numbers, trial displacements, and what a policy says to the choice of its grid (grid.cpp).
+// numbers, trial displacements, the tiles of a grid, and what a policy says to the choice of its
+// grid (grid.cpp).
 //
 // Massively parallel Monte Carlo (MPMC): J. A. Anderson, E. Jankowski, T. L. Grubb, M. Engel, S. C.
 // Glotzer, J. Comput. Phys. 254, 27 (2013), "the paper" in this folder.
@@ -8,9 +9,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
 #include <cstdint>
-#include <utility>
+#include <vector>
 
 #include "../runtime/macros.h"
 #include "../runtime/philox.h"
@@ -18,6 +18,13 @@
 namespace manymove::hard_particles {
 
 inline constexpr int kMaxRounds = 16;
+
+template <class T>
+MM_HD void exchange(T& a, T& b) {
+  const T c = a;
+  a = b;
+  b = c;
+}
 
 // ---- random numbers ----
 
@@ -113,6 +120,77 @@ inline float displacement_step(double max_displacement) {
   return static_cast<float>((2 * std::floor(wanted / quantum / 2) + 1) * quantum);
 }
 
+// ---- the grid ----
+
+// A particle in its slot of a cell, relative to the cell's center; z is 0 in two dimensions.
+struct alignas(16) Sphere {
+  float x, y, z;
+  std::uint32_t id;
+};
+
+// Slots of all cells in local storage, [cells][slots], and the number of particles in each cell. Of
+// equal disks the order in a cell is part of the state; others are in the order of their indices,
+// except that a GPU may have any.
+struct Cells {
+  std::vector<Sphere> spheres;
+  std::vector<std::uint32_t> counts;
+};
+
+// What all tiles of one cycle share: the shift of the grid and the order of the sets in each round.
+struct Draw {
+  std::uint64_t cycle;
+  int shift_cells[3];
+  float shift_rest[3];  // even, in [0, 2H)
+  // First set lowest: four sets of equal disks, two bits each; otherwise three bits each.
+  std::uint32_t order[kMaxRounds];
+};
+
+// What a rank has of a system that ranks divide (strip.h): a strip of the rows of cells along y in
+// two dimensions, or a slab of the layers along z in three; these are the grid's rows along its
+// last axis. All zero where nothing is divided.
+struct StripView {
+  int whole;       // rows of the whole grid, of which cells[] has those of the local storage
+  int rows;        // of the strip
+  int first_row;   // of the strip in the whole grid
+  int first_tile;  // of the tiles that are at work
+};
+
+struct TileBounds {
+  int first[3];  // its first cell along each axis, frozen
+  int size[3];   // cells that it owns; the next tile's first ones are its far frozen border
+};
+
+// The tile of the whole grid that is the `item`-th of those at work.
+template <int D, class Geometry>
+MM_HD int tile_of(const Geometry& g, int item) {
+  const int tile = g.part.first_tile + item;
+  const int tiles = D == 3 ? g.tiles[0] * g.tiles[1] * g.tiles[D - 1] : g.tiles[0] * g.tiles[1];
+  return tile < tiles ? tile : tile - tiles;
+}
+
+// Rows of a strip count from its first.
+template <int D, class Geometry>
+MM_HD TileBounds tile_bounds(const Geometry& g, int tile) {
+  TileBounds b{};
+  MM_UNROLL
+  for (int a = 0; a < D; ++a) {
+    const int at = tile % g.tiles[a];
+    tile /= g.tiles[a];
+    const bool divided = a == D - 1 && g.part.whole > 0;
+    const int cells = divided ? g.part.whole : g.cells[a];
+    const auto cut = [&](int i) {
+      return static_cast<int>(static_cast<unsigned>(i) * static_cast<unsigned>(cells) /
+                              static_cast<unsigned>(g.tiles[a]));
+    };
+    b.first[a] = cut(at);
+    b.size[a] = cut(at + 1) - b.first[a];
+    if (!divided) continue;
+    b.first[a] -= g.part.first_row;
+    if (b.first[a] < 0) b.first[a] += cells;
+  }
+  return b;
+}
+
 // ---- policies ----
 
 // What the threads of a CPU or the blocks of a GPU count.
@@ -128,17 +206,6 @@ struct GridRules {
   double displacement;  // default of the maximum displacement
   int moves_per_cell;   // default
   int narrowest_tile, widest_tile;
-};
-
-template <class P>
-concept Policy = requires {
-  { P::kGrid } -> std::convertible_to<GridRules>;
-  { P::kDimensions } -> std::convertible_to<int>;
-  typename P::Geometry;
-  typename P::Draw;
-  {
-    P::draw(std::declval<const typename P::Geometry&>(), std::uint64_t{})
-  } -> std::same_as<typename P::Draw>;
 };
 
 }  // namespace manymove::hard_particles

@@ -27,12 +27,6 @@ inline constexpr double kEstimateError = 2e-5;
 // How the contact distance of a pair follows from its particles.
 enum class Contact { one_size, additive, table };
 
-// A particle in its slot of a cell; z is 0 in two dimensions.
-struct alignas(16) Sphere {
-  float x, y, z;
-  std::uint32_t id;
-};
-
 // A particle's radius (additive) or its type (table), of which contact distances are made.
 union Label {
   float radius;
@@ -60,16 +54,6 @@ struct Law {
   const float* radii;      // table: null, or of types, if each sigma is the sum of two radii
 };
 
-// What a rank has of a system that ranks divide (../strip.h): a strip of the rows of cells along y
-// in two dimensions, or a slab of the layers along z in three; these are the grid's rows along its
-// last axis. All zero where nothing is divided.
-struct StripView {
-  int whole;       // rows of the whole grid, of which cells[] has those of the local storage
-  int rows;        // of the strip
-  int first_row;   // of the strip in the whole grid
-  int first_tile;  // of the tiles that are at work
-};
-
 // The cell grid and the laws of motion. Lengths in units of the integer grid. Axes beyond D have
 // one cell.
 struct Geometry {
@@ -84,14 +68,6 @@ struct Geometry {
   int rounds;          // passes over the sets between two grid shifts
   PhiloxKey key;
   StripView part;
-};
-
-// What all tiles of one cycle share: the shift of the grid and the order of the sets in each round.
-struct Draw {
-  std::uint64_t cycle;
-  int shift_cells[3];
-  float shift_rest[3];              // even, in [0, 2H)
-  std::uint32_t order[kMaxRounds];  // eight sets, three bits each, first set lowest
 };
 
 // ---- trial moves (section 1.4) ----
@@ -166,40 +142,6 @@ MM_HD F gap_after(F gap, const F d[D], const F minus_2u[D]) {
 }
 
 // ---- a tile in local storage (sections 1.1 and 2) ----
-
-struct TileBounds {
-  int first[3];  // its first cell along each axis, frozen
-  int size[3];   // cells that it owns; the next tile's first ones are its far frozen border
-};
-
-// The tile of the whole grid that is the `item`-th of those at work.
-MM_HD int tile_of(const Geometry& g, int item) {
-  const int tile = g.part.first_tile + item, tiles = g.tiles[0] * g.tiles[1] * g.tiles[2];
-  return tile < tiles ? tile : tile - tiles;
-}
-
-// Rows of a strip count from its first.
-template <int D>
-MM_HD TileBounds tile_bounds(const Geometry& g, int tile) {
-  TileBounds b{};
-  MM_UNROLL
-  for (int a = 0; a < D; ++a) {
-    const int at = tile % g.tiles[a];
-    tile /= g.tiles[a];
-    const bool divided = a == D - 1 && g.part.whole > 0;
-    const int cells = divided ? g.part.whole : g.cells[a];
-    const auto cut = [&](int i) {
-      return static_cast<int>(static_cast<unsigned>(i) * static_cast<unsigned>(cells) /
-                              static_cast<unsigned>(g.tiles[a]));
-    };
-    b.first[a] = cut(at);
-    b.size[a] = cut(at + 1) - b.first[a];
-    if (!divided) continue;
-    b.first[a] -= g.part.first_row;
-    if (b.first[a] < 0) b.first[a] += cells;
-  }
-  return b;
-}
 
 // The cells whose particles count, from a strip's first on.
 template <int D>
@@ -347,11 +289,7 @@ template <Contact C>
 MM_HD int pair_kind(const Law& law, std::uint32_t i, std::uint32_t j) {
   if constexpr (C != Contact::table) return 0;
   int a = law.labels[i].type, b = law.labels[j].type;
-  if (a > b) {
-    const int c = a;
-    a = b;
-    b = c;
-  }
+  if (a > b) exchange(a, b);
   return a * law.types - a * (a - 1) / 2 + b - a;
 }
 
@@ -378,11 +316,7 @@ struct Particles {
   static constexpr int kDimensions = D;
   static constexpr Contact kContact = C;
   static constexpr GridRules kGrid{kMaxHalfWidth, 4.0 / 3, 0.12, 8, 2, kMaxTile};
-  using Geometry = hard_particles::Geometry;
-  using Draw = hard_particles::Draw;
-  static Draw draw(const Geometry& g, std::uint64_t cycle) { return draw_cycle<D>(g, cycle); }
 };
-static_assert(Policy<Particles<2, Contact::additive>>);
 
 // Calls task(policy) with the policy of these dimensions and contact distances.
 template <class Task>

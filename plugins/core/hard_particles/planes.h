@@ -5,7 +5,9 @@
 // anything.
 #pragma once
 
-#include "engine.h"
+#include <cstddef>
+#include <vector>
+
 #include "equal_disks.h"
 
 namespace manymove::hard_particles::equal_disks {
@@ -57,34 +59,42 @@ MM_HD void load_cell(const Geometry& g, Planes cells, int column, int row, Posit
 
 // ---- on the host ----
 
-// Whole rows of cells on their way to a GPU and back. Snapshot's arrays are those of engine.h.
-inline void to_planes(int columns, const Snapshot& from, Position* cells, std::int32_t* ids) {
-  const auto* const slot = reinterpret_cast<const Position*>(from.cells.data());
-  const auto apart = static_cast<std::size_t>(columns), row = apart * kSlots;
-  for (std::size_t at = 0; at < from.ids.size(); at += kSlots) {
-    const std::size_t to = at / row * row + at % row / kSlots;
-    int others = 0;
-    for (int s = 1; s < kSlots; ++s) others += from.ids[at + s] >= 0;
-    for (std::size_t s = 0; s < kSlots; ++s) {
-      cells[to + s * apart] = slot[at + s];
-      ids[to + s * apart] = from.ids[at + s];
+// The place of the first slot of the cell with this index.
+inline std::size_t place_in_planes(int columns, std::size_t cell) {
+  const auto row = static_cast<std::size_t>(columns);
+  return cell / row * row * kSlots + cell % row;
+}
+
+// Whole rows of cells on their way to a GPU and back.
+inline void to_planes(int columns, const Cells& from, Position* cells, std::int32_t* ids) {
+  for (std::size_t cell = 0; cell < from.counts.size(); ++cell) {
+    const std::size_t to = place_in_planes(columns, cell);
+    const int disks = static_cast<int>(from.counts[cell]);
+    cells[to] = {kEmpty, kEmpty};
+    for (int s = disks - 1; s >= 0; --s) {
+      const Sphere& disk = from.spheres[cell * kSlots + static_cast<std::size_t>(s)];
+      const Position p{disk.x, disk.y};
+      const std::size_t at = to + static_cast<std::size_t>(s) * static_cast<std::size_t>(columns);
+      cells[at] = s ? p : with_others(p, disks - 1);
+      ids[at] = static_cast<std::int32_t>(disk.id);
     }
-    cells[to] = with_others(slot[at], others);
   }
 }
-// The arrays of `to` have their sizes.
-inline void from_planes(int columns, const Position* cells, const std::int32_t* ids, Snapshot& to) {
-  auto* const slot = reinterpret_cast<Position*>(to.cells.data());
-  const auto apart = static_cast<std::size_t>(columns), row = apart * kSlots;
-  for (std::size_t at = 0; at < to.ids.size(); at += kSlots) {
-    const std::size_t from = at / row * row + at % row / kSlots;
-    const auto disks = static_cast<std::size_t>(disks_of(cells[from]));
-    for (std::size_t s = 0; s < kSlots; ++s) {
-      slot[at + s] = s < disks ? cells[from + s * apart] : Position{kEmpty, kEmpty};
-      to.ids[at + s] = s < disks ? ids[from + s * apart] : -1;
+inline Cells from_planes(int columns, std::size_t slots, const Position* cells,
+                         const std::int32_t* ids) {
+  Cells to{std::vector<Sphere>(slots), std::vector<std::uint32_t>(slots / kSlots)};
+  for (std::size_t cell = 0; cell < to.counts.size(); ++cell) {
+    const std::size_t from = place_in_planes(columns, cell);
+    const int disks = disks_of(cells[from]);
+    to.counts[cell] = static_cast<std::uint32_t>(disks);
+    for (int s = 0; s < disks; ++s) {
+      const std::size_t at = from + static_cast<std::size_t>(s) * static_cast<std::size_t>(columns);
+      const Position p = s ? cells[at] : without_others(cells[at]);
+      to.spheres[cell * kSlots + static_cast<std::size_t>(s)] = {
+          p.x, p.y, 0, static_cast<std::uint32_t>(ids[at])};
     }
-    if (disks) slot[at] = without_others(cells[from]);
   }
+  return to;
 }
 
 }  // namespace manymove::hard_particles::equal_disks

@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The rows of histograms that an engine accumulates while it runs.
+// Rows that an engine accumulates while it runs, each over a number of cycles.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-#include "engine.h"
-
 namespace manymove::hard_particles {
 
+// Rows end with the cycles that are multiples of `record`. The first one is dropped if it began
+// late.
+template <class T>
 class Rows {
  public:
-  void begin(const Sampling& sampling, std::size_t size, std::uint64_t cycle) {
-    sampling_ = sampling;
-    incomplete_ = sampling.record && cycle % sampling.record != 0;
-    row_.assign(size, 0);
+  // record: 0 for no rows.
+  void begin(std::uint64_t record, std::uint64_t cycle) {
+    record_ = record;
+    incomplete_ = record && cycle % record != 0;
     rows_.clear();
     cycles_.clear();
   }
-  const Sampling& sampling() const { return sampling_; }
-  bool wants_sample(std::uint64_t cycle) const {
-    return sampling_.every && cycle % sampling_.every == 0;
+  bool recorded() const { return record_ != 0; }
+  bool ends_with(std::uint64_t cycle) const { return record_ && cycle % record_ == 0; }
+  // Ends the present row; returns whether it is complete and add() must follow.
+  bool end(std::uint64_t cycle) {
+    const bool complete = !std::exchange(incomplete_, false);
+    if (complete) cycles_.push_back(cycle);
+    return complete;
   }
-  std::uint64_t* row() { return row_.data(); }  // to which samples are added
-  void end_cycle(std::uint64_t cycle) {
-    if (!sampling_.record || cycle % sampling_.record != 0) return;
-    if (!incomplete_) {
-      rows_.insert(rows_.end(), row_.begin(), row_.end());
-      cycles_.push_back(cycle);
-    }
-    incomplete_ = false;
-    std::fill(row_.begin(), row_.end(), 0);
+  template <class Values>
+  void add(const Values& values) {
+    rows_.insert(rows_.end(), values.begin(), values.end());
   }
-  std::vector<std::uint64_t> take(std::vector<std::uint64_t>& cycles) {
+  // Finished rows and the cycle at which each ended.
+  std::vector<T> take(std::vector<std::uint64_t>& cycles) {
     cycles = std::exchange(cycles_, {});
     return std::exchange(rows_, {});
   }
 
  private:
-  Sampling sampling_;
-  bool incomplete_ = false;  // the row that is being filled began late
-  std::vector<std::uint64_t> row_, rows_, cycles_;
+  std::uint64_t record_ = 0;
+  bool incomplete_ = false;
+  std::vector<T> rows_;
+  std::vector<std::uint64_t> cycles_;
 };
 
 }  // namespace manymove::hard_particles

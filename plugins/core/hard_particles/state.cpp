@@ -118,23 +118,6 @@ void check_density(const State& s) {
            D == 2 ? "0.9069" : "0.7405");
 }
 
-void check_origin(const State& s, const Snapshot& data) {
-  const int D = s.dimensions();
-  for (int a = 0; a < 3; ++a)
-    if (a < D ? data.origin[a] < 0 || data.origin[a] >= s.extent[a] || data.origin[a] % 2
-              : data.origin[a] != 0)
-      refuse("checkpoint: the grid's origin is not in the box");
-}
-
-// Positions without overlaps, in place, by a policy's own way: pairs are pushed a little farther
-// apart than contact, so that rounding to the grid makes no new overlap. False if that fails.
-bool push_apart_by(const State& s, std::vector<double>& r, double margin) {
-  if (!s.equal_disks()) return push_apart(s, r, margin);
-  const double* box = s.parameters.box;
-  relax_overlaps(r.data(), s.particles, box[0], box[1], s.parameters.diameter * (1 + margin), 2000);
-  return true;
-}
-
 }  // namespace
 
 Overlaps overlaps_of(const State& s, const Cells& cells) {
@@ -174,28 +157,31 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
                 depth > most ? text_of(", more than repair_depth = ", most) : why),
         depth);
   };
-  s.data.places = to_units(s, coordinates);
-  Cells cells = try_cells(s, s.data);
-  if (cells.counts.empty()) {
+  Snapshot start;
+  const auto fill = [&](const double* r) {
+    start.places = to_units(s, r);
+    s.start = try_cells(s, start);
+    return !s.start.counts.empty();
+  };
+  if (!fill(coordinates)) {
     const ClosePair pair = closest_pair(s, coordinates);
     complain(pair.first, pair.second, pair.ratio, "");
   }
-  const auto ready = [&] {
-    if (s.equal_disks()) to_disks(s, cells, s.data);
-    return std::move(s);
-  };
-  const Overlaps found = overlaps_of(s, cells);
-  if (found.count == 0) return ready();
+  const Overlaps found = overlaps_of(s, s.start);
+  if (found.count == 0) return s;
   s.repair = {found.count, 1 - found.ratio};
   if (s.repair.depth > most) complain(found.first, found.second, found.ratio, "");
-  const std::vector<double> margins =
-      s.equal_disks() ? std::vector{4e-6, 2e-6, 1e-6} : std::vector{8e-6, 4e-6};
-  for (const double margin : margins) {
+  // Pairs are pushed a little farther apart than contact, so that rounding to the grid makes no new
+  // overlap.
+  const double* const box = s.parameters.box;
+  for (const double margin :
+       s.equal_disks() ? std::vector{4e-6, 2e-6, 1e-6} : std::vector{8e-6, 4e-6}) {
     std::vector<double> r(coordinates, coordinates + particles * s.dimensions());
-    if (!push_apart_by(s, r, margin)) continue;
-    s.data.places = to_units(s, r.data());
-    cells = try_cells(s, s.data);
-    if (!cells.counts.empty() && overlaps_of(s, cells).count == 0) return ready();
+    if (s.equal_disks())
+      relax_overlaps(r.data(), particles, box[0], box[1], parameters.diameter * (1 + margin), 2000);
+    else if (!push_apart(s, r, margin))
+      continue;
+    if (fill(r.data()) && overlaps_of(s, s.start).count == 0) return s;
   }
   complain(found.first, found.second, found.ratio, " and could not be pushed apart");
   return s;
@@ -206,31 +192,43 @@ State make_state(const Snapshot& data, std::size_t particles, const Parameters& 
   s.parameters = parameters;
   s.particles = particles;
   choose_grid(s);
-  const int D = s.dimensions();
+  if (particles == 0 || particles > kMostParticles)
+    refuse("checkpoint: at most 2e9 ", s.noun(), "s and at least one, got ", particles);
+  adopt_box(s, data);
+  const auto D = static_cast<std::size_t>(s.dimensions());
+  for (std::size_t a = 0; a < 3; ++a)
+    if (a < D ? data.origin[a] < 0 || data.origin[a] >= s.extent[a] || data.origin[a] % 2
+              : data.origin[a] != 0)
+      refuse("checkpoint: the grid's origin is not in the box");
   if (s.equal_disks()) {
-    check_origin(s, data);
-    check_disks(s, data);
-    s.data = data;
-    return s;
+    s.start = cells_of_disks(s, data);
+  } else {
+    if (data.places.size() != particles * D)
+      refuse("checkpoint has ", data.places.size(), " coordinates, expected ", D, " for each of ",
+             particles, " particles");
+    for (std::size_t k = 0; k < data.places.size(); ++k)
+      if (data.places[k] < 0 || data.places[k] >= s.extent[k % D] || data.places[k] % 2 != 1)
+        refuse("checkpoint: particle ", k / D, " is not on the integer grid");
+    s.start = try_cells(s, data);
+    if (s.start.counts.empty()) refuse("checkpoint: a cell holds more particles than fit");
   }
-  if (particles == 0 || particles > kMostParticles || data.places.size() != particles * D)
-    refuse("checkpoint has ", data.places.size(), " coordinates, expected ", D, " for each of ",
-           particles, " particles");
-  if (s.constant_pressure() && parameters.edges_apart)
-    adopt_edges(s, data.extent);
-  else if (s.constant_pressure())
-    adopt_volume(s, data.volume);
-  check_origin(s, data);
-  for (std::size_t k = 0; k < data.places.size(); ++k)
-    if (data.places[k] < 0 || data.places[k] >= s.extent[k % D] || data.places[k] % 2 != 1)
-      refuse("checkpoint: particle ", k / D, " is not on the integer grid");
-  const Cells cells = try_cells(s, data);
-  if (cells.counts.empty()) refuse("checkpoint: a cell holds more particles than fit");
-  const Overlaps found = overlaps_of(s, cells);
-  if (found.count) refuse("checkpoint: particles ", found.first, " and ", found.second, " overlap");
+  const Overlaps found = overlaps_of(s, s.start);
+  if (found.count)
+    refuse("checkpoint: ", s.noun(), "s ", found.first, " and ", found.second, " overlap");
   s.data = data;
-  s.data.diameters = {};  // they are those of the parameters
+  s.data.cells = {};  // the cells have the particles, and the parameters the diameters
+  s.data.ids = {};
+  s.data.places = {};
+  s.data.diameters = {};
   return s;
+}
+
+void adopt_box(State& s, const Snapshot& data) {
+  if (!s.constant_pressure()) return;
+  if (s.parameters.edges_apart)
+    adopt_edges(s, data.extent);
+  else
+    adopt_volume(s, data.volume);
 }
 
 bool is_legal(const State& s, const Snapshot& data) {
@@ -245,65 +243,55 @@ Cells cells_of(const State& s, const Snapshot& data) {
   return cells;
 }
 
-Snapshot snapshot_of(const State& s, const Counters& counters,
-                     const std::array<std::int64_t, 3>& origin, const Sphere* spheres,
-                     const std::uint32_t* counts) {
+// The place of a particle: origin + (2 c + 1) H + local, along each axis.
+Snapshot particles_in(const State& s, const Cells& cells) {
   const Geometry& g = s.geometry;
   const int D = s.dimensions();
-  Snapshot data;
-  data.counters = counters;
-  data.origin = origin;
-  if (!s.strip) data.places.assign(s.particles * static_cast<std::size_t>(D), -1);
-  const auto lost = [] { throw std::runtime_error("a particle is lost: the state is corrupt"); };
-  const std::size_t end = (static_cast<std::size_t>(s.first_row() + s.rows())) * s.row_cells();
-  std::size_t found = 0;
-  for (std::size_t at = static_cast<std::size_t>(s.first_row()) * s.row_cells(); at < end; ++at) {
-    std::int64_t cell[3], place[3] = {0, 0, 0};
+  Snapshot data = s.data;
+  data.extent = s.extent;
+  const std::size_t first = s.first_row() * s.row_cells(), end = first + s.rows() * s.row_cells();
+  for (std::size_t at = first; at < end; ++at) {
+    std::int64_t corner[3];
     auto rest = static_cast<std::int64_t>(at);
     for (int a = 0; a < D; ++a) {
-      cell[a] = a < D - 1 ? rest % g.cells[a] : rest;
+      std::int64_t cell = a < D - 1 ? rest % g.cells[a] : rest;
       rest /= g.cells[a];
+      if (s.strip && a == D - 1) cell = (cell - s.first_row() + s.strip->first_row()) % g.cells[a];
+      corner[a] = s.data.origin[a] + (2 * cell + 1) * static_cast<std::int64_t>(g.half[a]);
     }
-    if (s.strip)
-      cell[D - 1] = (cell[D - 1] - s.first_row() + s.strip->first_row()) % g.cells[D - 1];
-    for (std::uint32_t slot = 0; slot < counts[at]; ++slot, ++found) {
-      const Sphere& p = spheres[at * static_cast<std::size_t>(g.slots) + slot];
+    for (std::uint32_t slot = 0; slot < cells.counts[at]; ++slot) {
+      const Sphere& p = cells.spheres[at * static_cast<std::size_t>(g.slots) + slot];
       const float local[3] = {p.x, p.y, p.z};
-      if (p.id >= s.particles) lost();
+      data.indices.push_back(p.id);
       for (int a = 0; a < D; ++a) {
-        const std::int64_t x = origin[a] +
-                               (2 * cell[a] + 1) * static_cast<std::int64_t>(g.half[a]) +
-                               static_cast<std::int64_t>(local[a]);
-        place[a] = x >= s.extent[a] ? x - s.extent[a] : x;
-      }
-      if (s.strip) {
-        data.indices.push_back(p.id);
-        data.places.insert(data.places.end(), place, place + D);
-      } else {
-        std::int64_t* const to = &data.places[p.id * static_cast<std::size_t>(D)];
-        if (*to >= 0) lost();
-        std::copy_n(place, D, to);
+        const std::int64_t x = corner[a] + static_cast<std::int64_t>(local[a]);
+        data.places.push_back(x >= s.extent[a] ? x - s.extent[a] : x);
       }
     }
   }
-  if (!s.strip && found != s.particles) lost();
   return data;
 }
 
-void copy_header(const State& s, Snapshot& data) {
-  data.volume = s.data.volume;
-  data.volume_trials = s.data.volume_trials;
-  data.volume_accepted = s.data.volume_accepted;
-  data.extent = s.extent;
-  data.swap_trials = s.data.swap_trials;
-  data.swap_accepted = s.data.swap_accepted;
+Snapshot snapshot_of(const State& s, const Cells& cells) {
+  Snapshot data = particles_in(s, cells);
+  return s.strip ? data : by_index(s, data);
 }
 
-std::vector<double> diameters_of(const State& s, const Snapshot& data) {
-  if (!s.strip) return s.parameters.diameters;
-  std::vector<double> found(data.indices.size());
-  for (std::size_t i = 0; i < found.size(); ++i) found[i] = s.parameters.diameters[data.indices[i]];
-  return found;
+Snapshot by_index(const State& s, const Snapshot& data) {
+  const auto D = static_cast<std::size_t>(s.dimensions());
+  const auto lost = [] { throw std::runtime_error("a particle is lost: the state is corrupt"); };
+  Snapshot all = s.data;
+  all.extent = s.extent;
+  all.places.assign(s.particles * D, -1);
+  if (!data.diameters.empty()) all.diameters.resize(s.particles);
+  if (data.indices.size() != s.particles) lost();
+  for (std::size_t i = 0; i < data.indices.size(); ++i) {
+    const std::size_t index = data.indices[i];
+    if (index >= s.particles || all.places[index * D] >= 0) lost();
+    std::copy_n(&data.places[i * D], D, &all.places[index * D]);
+    if (!data.diameters.empty()) all.diameters[index] = data.diameters[i];
+  }
+  return all;
 }
 
 void set_diameter(State& s, std::uint32_t id, double diameter) {
@@ -319,6 +307,7 @@ State frame_of(const State& s) {
   frame.extent = s.extent;
   frame.particles = s.particles;
   frame.strip = s.strip;
+  frame.data = s.data;
   return frame;
 }
 
@@ -365,21 +354,6 @@ double contact_distance(const State& s, std::size_t i, std::size_t j) {
   }
 }
 
-double deepest_overlap(const State& s, const Snapshot& data) {
-  std::vector<double> r(s.particles * static_cast<std::size_t>(s.dimensions()));
-  export_positions(s, data, r.data());
-  if (!data.diameters.empty() && s.parameters.diameters != data.diameters) {
-    State present = s;
-    present.parameters.diameters = data.diameters;
-    return deepest_overlap(present, r.data());
-  }
-  return deepest_overlap(s, r.data());
-}
-
-double deepest_overlap(const State& s, const double* coordinates) {
-  return std::max(0.0, 1 - closest_pair(s, coordinates).ratio);
-}
-
 std::uint64_t sum_over_particles(const State& s, const Snapshot& data) {
   const auto D = static_cast<std::size_t>(s.dimensions());
   std::uint64_t sum = 0;
@@ -392,26 +366,16 @@ std::uint64_t sum_over_particles(const State& s, const Snapshot& data) {
   return sum;
 }
 
-std::uint64_t hash_of(std::uint64_t sum, const Counters& counters) {
-  for (const std::uint64_t v : {counters.cycles, counters.trial_moves, counters.accepted_moves})
-    sum = murmur_mix(sum ^ v);
-  return sum;
-}
-
-std::uint64_t hash_of(const State& s, const Snapshot& data) {
-  return hash_of(s, hash_of(sum_over_particles(s, data), data.counters), data);
-}
-
 std::uint64_t hash_of(const State& s, std::uint64_t sum, const Snapshot& data) {
-  if (s.constant_pressure())
-    for (const std::uint64_t v : {bits_of(data.volume), data.volume_trials, data.volume_accepted})
-      sum = murmur_mix(sum ^ v);
-  if (s.parameters.edges_apart)
-    for (const std::int64_t edge : s.extent)
-      sum = murmur_mix(sum ^ static_cast<std::uint64_t>(edge));
+  const auto add = [&sum](auto... values) {
+    ((sum = murmur_mix(sum ^ static_cast<std::uint64_t>(values))), ...);
+  };
+  add(data.counters.cycles, data.counters.trial_moves, data.counters.accepted_moves);
+  if (s.constant_pressure()) add(bits_of(data.volume), data.volume_trials, data.volume_accepted);
+  if (s.parameters.edges_apart) add(s.extent[0], s.extent[1], s.extent[2]);
   if (s.swaps()) {
-    for (const double diameter : data.diameters) sum = murmur_mix(sum ^ bits_of(diameter));
-    for (const std::uint64_t v : {data.swap_trials, data.swap_accepted}) sum = murmur_mix(sum ^ v);
+    for (const double diameter : data.diameters) add(bits_of(diameter));
+    add(data.swap_trials, data.swap_accepted);
   }
   return sum;
 }
@@ -430,8 +394,19 @@ ContactBins contact_bins(const State& s, const Sampling& sampling) {
   return law;
 }
 
+void move_origin(State& s, const Draw& draw) {
+  for (std::size_t a = 0; a < static_cast<std::size_t>(s.dimensions()); ++a) {
+    std::int64_t& origin = s.data.origin[a];
+    const auto cell = 2 * static_cast<std::int64_t>(s.geometry.half[a]);
+    origin += cell * draw.shift_cells[a] + static_cast<std::int64_t>(draw.shift_rest[a]);
+    if (origin >= s.extent[a]) origin -= s.extent[a];
+  }
+}
+
 Draw draw_cycle(const State& s, std::uint64_t cycle) {
-  return s.dimensions() == 2 ? draw_cycle<2>(s.geometry, cycle) : draw_cycle<3>(s.geometry, cycle);
+  return s.equal_disks()       ? equal_disks::draw_cycle(s.geometry, cycle)
+         : s.dimensions() == 2 ? draw_cycle<2>(s.geometry, cycle)
+                               : draw_cycle<3>(s.geometry, cycle);
 }
 
 SwapRules swap_rules(const State& s, std::uint64_t cycle) {
@@ -470,10 +445,9 @@ std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, std::size_t partic
 
 Snapshot make_snapshot(const double* coordinates, std::size_t particles,
                        const Parameters& parameters, Repair& repair) {
-  State s = make_state(coordinates, particles, parameters);
+  const State s = make_state(coordinates, particles, parameters);
   repair = s.repair;
-  s.data.extent = s.extent;
-  return std::move(s.data);
+  return s.equal_disks() ? disks_of_cells(s, s.start) : snapshot_of(s, s.start);
 }
 
 void check_snapshot(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters) {

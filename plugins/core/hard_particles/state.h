@@ -44,7 +44,8 @@ struct State {
   std::array<std::int64_t, 3> extent{};  // box in integer units
   std::size_t particles = 0;
   Lattice lattice;
-  Snapshot data;
+  Snapshot data;  // without its particles
+  Cells start;    // the particles of the start, which the engine takes
   Repair repair;
   std::vector<double> type_diameters;  // of a host program's types, which follow the swap moves
   std::optional<Strip> strip;          // of a divided system
@@ -95,13 +96,6 @@ struct State {
   }
 };
 
-// Slots of all cells in local storage, [cells][slots], and the number of particles in each cell. In
-// each cell the particles are in the order of their indices.
-struct Cells {
-  std::vector<Sphere> spheres;
-  std::vector<std::uint32_t> counts;
-};
-
 // Chooses the grid, puts the particles on it, repairs shallow overlaps, checks everything.
 State make_state(const double* coordinates, std::size_t particles, const Parameters& parameters);
 State make_state(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters);
@@ -113,12 +107,18 @@ struct Overlaps {
 };
 Overlaps overlaps_of(const State& state, const Cells& cells);
 
-// What the places of particles depend on.
+// What the places of particles depend on, and what a snapshot has besides them.
 State frame_of(const State& state);
 // After a change of the grid: new strips, whose ranks take their particles from what each had, with
 // the diameters of swap moves; returns this rank's cells. Collective. Throws std::runtime_error, on
 // all ranks, if the box has become too small for so many ranks.
 Cells divide_again(State& state, Snapshot mine);
+// Sets the box, the grid and the contact distances to those of a snapshot at constant pressure.
+// Throws std::invalid_argument if there is no such box.
+void adopt_box(State& state, const Snapshot& data);
+// What all ranks have, as the snapshot of the whole on rank 0: in the order of the indices, or of
+// equal disks in that of the ranks, with indices. Collective.
+Snapshot particles_of_all(const State& state, const Snapshot& mine);
 // The rows that ranks divide.
 GridRows rows_of(const State& state);
 // The row of the whole grid in which a particle is, of which this is the place along the last axis.
@@ -141,53 +141,30 @@ Cells cells_of(const State& state, const Snapshot& data);
 bool is_legal(const State& state, const Snapshot& data);
 // The same for a system that ranks divide in any way, each with its part in `mine`. Collective.
 bool is_legal_on_ranks(const State& state, const Snapshot& mine);
-// This rank's particles in the cells of its local storage, as places in the box. Throws
-// std::runtime_error if one is missing, of an undivided system.
-Snapshot snapshot_of(const State& state, const Counters& counters,
-                     const std::array<std::int64_t, 3>& origin, const Sphere* spheres,
-                     const std::uint32_t* counts);
-
-// What a snapshot has of the state besides its particles: the volume, the edges, the trials.
-void copy_header(const State& state, Snapshot& data);
-// The diameters of the particles of a snapshot, in the order of its particles.
-std::vector<double> diameters_of(const State& state, const Snapshot& data);
+// A snapshot with the places of this rank's particles in the order of the cells, with indices.
+Snapshot particles_in(const State& state, const Cells& cells);
+// The same, in the order of the indices unless ranks divide the system.
+Snapshot snapshot_of(const State& state, const Cells& cells);
+// Puts the particles of a snapshot into the order of their indices. Throws std::runtime_error if
+// one is missing.
+Snapshot by_index(const State& state, const Snapshot& data);
 // A particle's diameter in the caller's unit, in integer units and as a label.
 void set_diameter(State& state, std::uint32_t id, double diameter);
 
 Grid grid_of(const State& state);
-// ---- what leaves the grid; snapshots have places here (with_places() of cells_of_disks.h) ----
+
+// ---- what leaves the grid; snapshots have places here, those of equal disks too ----
 
 void export_positions(const State& state, const Snapshot& data, double* coordinates);
-double deepest_overlap(const State& state, const Snapshot& data);
-double deepest_overlap(const State& state, const double* coordinates);
-std::uint64_t hash_of(const State& state, const Snapshot& data);
-// The same in two steps, for what is in several places.
+// The hash of a state from a sum over its particles, which ranks add up, and the counters, the
+// volume and all diameters of a snapshot.
 std::uint64_t sum_over_particles(const State& state, const Snapshot& data);
-std::uint64_t hash_of(std::uint64_t sum, const Counters& counters);
-// And what constant pressure and swap moves add to it, of which `data` has all diameters.
 std::uint64_t hash_of(const State& state, std::uint64_t sum, const Snapshot& data);
 std::vector<ParticlePosition> particle_positions(const State& state, const Snapshot& data);
 
-// The share of the grid's cells that hold a particle, of the cells of some rows.
-template <class Counts>
-double occupied_share(const State& state, const Counts& counts) {
-  const auto first =
-      counts.begin() + static_cast<std::ptrdiff_t>(state.first_row() * state.row_cells());
-  const auto end = first + static_cast<std::ptrdiff_t>(state.rows() * state.row_cells());
-  const auto some = std::count_if(first, end, [](std::uint32_t n) { return n > 0; });
-  return static_cast<double>(some) / static_cast<double>(state.cells());
-}
-
 ContactBins contact_bins(const State& state, const Sampling& sampling);
 // The grid moves by the shift of a cycle.
-template <class AnyDraw>
-void move_origin(const State& state, const AnyDraw& draw, std::array<std::int64_t, 3>& origin) {
-  for (int a = 0; a < state.dimensions(); ++a) {
-    const auto cell = 2 * static_cast<std::int64_t>(state.geometry.half[a]);
-    origin[a] += cell * draw.shift_cells[a] + static_cast<std::int64_t>(draw.shift_rest[a]);
-    if (origin[a] >= state.extent[a]) origin[a] -= state.extent[a];
-  }
-}
+void move_origin(State& state, const Draw& draw);
 Draw draw_cycle(const State& state, std::uint64_t cycle);
 SwapRules swap_rules(const State& state, std::uint64_t cycle);
 // After Strip::advance(): the draw in local storage.

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "../runtime/text.h"
+#include "../runtime/errors.h"
 
 namespace manymove::hard_particles {
 namespace {
@@ -42,12 +42,13 @@ Strip::Strip(const GridRows& whole, int rank, int ranks)
     int most = ranks - 1;
     while (most > 1 && !fits(whole, most)) --most;
     const char* const rows = whole.layers ? " layers" : " rows";
-    const int tile = tile_for(whole, ranks);
-    throw std::invalid_argument(text_of(
-        "the box is too small for ", ranks, " ranks: ", whole.layers ? "slabs" : "strips",
-        " of whole tiles and at least ", margin_, rows, " of cells, of ", whole.cells, rows, " in ",
-        whole.tiles, rows, " of tiles, allow ", most,
-        tile ? text_of("; tile = ", tile, " (--tile ", tile, ") allows ", ranks) : std::string()));
+    const std::string problem =
+        text_of("the box is too small for ", ranks, " ranks: ", whole.layers ? "slabs" : "strips",
+                " of whole tiles and at least ", margin_, rows, " of cells, of ", whole.cells, rows,
+                " in ", whole.tiles, rows, " of tiles, allow ", most);
+    if (const int tile = tile_for(whole, ranks))
+      refuse(Parameter{"tile"}, "must be narrower, for example ", tile, ": ", problem);
+    throw std::invalid_argument(problem);
   }
   const std::int64_t most_tiles = (whole.tiles + ranks - 1) / ranks;
   most_rows_ = static_cast<int>((most_tiles * whole.cells + whole.tiles - 1) / whole.tiles);
@@ -76,7 +77,7 @@ void Strip::place() {
   rows_ = (cut(above) - first_row_ + whole_.cells - 1) % whole_.cells + 1;
 }
 
-Crossing Strip::advance(int shift) {
+HaloRows Strip::advance(int shift) {
   const int old_rows = rows_, lower = first_row_, upper = cut(edge(rank_ + 1));
   const int first = cut(edge(0));
   const auto way = [&](int tile_row, int from) { return centered(cut(tile_row) + shift - from); };
@@ -90,7 +91,7 @@ Crossing Strip::advance(int shift) {
   const int moved_above = way(edge(rank_ + 1), upper);
 
   const auto positive = [](int n) { return n > 0 ? n : 0; };
-  const Crossing c{positive(moved_ + 2), positive(-moved_above), positive(-moved_),
+  const HaloRows c{positive(moved_ + 2), positive(-moved_above), positive(-moved_),
                    positive(moved_above + 2)};
   waiting_below_ = waiting_above_ = 0;
   for (int t = 0; t < tile_rows_; ++t) {

@@ -14,7 +14,7 @@
 namespace manymove::hard_particles {
 
 // Rows of cells sent to the ranks below and above, and taken in from them.
-struct Crossing {
+struct HaloRows {
   int to_below, to_above, from_below, from_above;
 };
 
@@ -29,7 +29,8 @@ struct GridRows {
 // grid of its own, of capacity() rows, whose upper and lower edges nothing crosses.
 class Strip {
  public:
-  // Throws std::invalid_argument if the box is too small for so many ranks.
+  // Throws std::invalid_argument if the box is too small for so many ranks, or ParameterError about
+  // `tile` if narrower tiles allow them.
   Strip(const GridRows& whole, int rank, int ranks);
 
   int margin() const { return margin_; }
@@ -44,7 +45,7 @@ class Strip {
 
   // The strips of the grid that is shifted by `shift` rows of cells and less than another, and what
   // has to cross before the particles can land in them.
-  Crossing advance(int shift);
+  HaloRows advance(int shift);
   // After advance(): the shift in local storage, of the strip's first row there.
   int local_shift() const { return margin_ + moved_; }
   // And of the strip's rows of tiles, those at the lower and at the upper edge that wait for rows

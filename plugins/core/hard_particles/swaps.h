@@ -20,17 +20,10 @@ struct SwapRules {
 // The particle of an active cell that takes part, and the largest diameter that its neighbors allow
 // it. A cell without particles has none.
 inline constexpr std::uint32_t kNoParticle = 0xffffffffu;
-struct Swapper {
+struct SwapCandidate {
   double room;
   std::uint32_t id;
 };
-
-template <class T>
-MM_HD void exchange(T& a, T& b) {
-  const T c = a;
-  a = b;
-  b = c;
-}
 
 // The active cells of a set in a tile form a lattice of n[0] by n[1] (by n[2]) cells.
 template <int D>
@@ -54,8 +47,8 @@ MM_HD void swap_cell(const int n[3], int set, int k, int at[3]) {
 
 // The slot of the particle that takes part from the active cell `at` of a tile, of n > 0 particles.
 template <int D>
-MM_HD std::uint32_t swapper_slot(const Geometry& g, const TileBounds& b, int tile, const int at[3],
-                                 std::uint64_t cycle, std::uint32_t n) {
+MM_HD std::uint32_t candidate_slot(const Geometry& g, const TileBounds& b, int tile,
+                                   const int at[3], std::uint64_t cycle, std::uint32_t n) {
   std::uint32_t word[4];
   random_words(word, g,
                static_cast<std::uint32_t>(tile) * static_cast<std::uint32_t>(g.plane) +
@@ -66,7 +59,7 @@ MM_HD std::uint32_t swapper_slot(const Geometry& g, const TileBounds& b, int til
 
 // The room that the neighbors of particle p leave it with the diameters as they are; `cell` is its
 // cell in the grid. Only particles closer than rules.farthest2 count, because beyond that distance
-// there is room for every diameter. `Lanes` threads that share a swapper have a part of the
+// there is room for every diameter. `Lanes` threads that share a candidate have a part of the
 // neighbors each, and the least of their results is the room.
 template <int D, int Lanes>
 MM_HD double room_of(const Geometry& g, const SwapRules& rules, const int cell[3], const Sphere& p,
@@ -126,8 +119,8 @@ MM_HD int swap_partner(int offset, int k, int n) {
 }
 
 // Whether two particles exchange their diameters; symmetric in old and new (section 6).
-MM_HD bool swaps(const SwapRules& rules, const Swapper& a, const Swapper& b, double of_a,
-                 double of_b) {
+MM_HD bool swaps(const SwapRules& rules, const SwapCandidate& a, const SwapCandidate& b,
+                 double of_a, double of_b) {
   const double larger = of_a > of_b ? of_a : of_b, smaller = of_a > of_b ? of_b : of_a;
   const double room = a.room < b.room ? a.room : b.room;
   // Both may have the larger diameter: sigma <= min_j (2 |d_j| - sigma_j) for either (section 6).

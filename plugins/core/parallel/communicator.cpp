@@ -20,15 +20,17 @@ struct Message {
     kOther,
     kParameter,
     kParticle,
+    kOverlap,
     kInvalidArgument,
     kLogicError,
     kOutOfMemory
   } kind = kOther;
   std::int32_t problem = 0;  // where it begins in `text`
   std::int64_t particles[2] = {};
+  double depth = 0;       // of an overlap
   char subject[32] = {};  // the parameter, or the kind of particles
   char quantity[24] = {};
-  char text[504] = {};
+  char text[496] = {};
 };
 
 template <class Error>
@@ -65,6 +67,10 @@ Message message_of(const std::exception_ptr& error) {
     copy_text(message.quantity, about.quantity);
     message.particles[0] = about.first;
     message.particles[1] = about.second;
+    if (const auto* const overlap = dynamic_cast<const OverlapError*>(&failure)) {
+      message.kind = Message::kOverlap;
+      message.depth = overlap->depth;
+    }
   } catch (const std::bad_alloc& failure) {
     const bool plain = std::strcmp(failure.what(), "std::bad_alloc") == 0;
     write(Message::kOutOfMemory, plain ? "out of memory" : failure.what());
@@ -87,9 +93,12 @@ Message message_of(const std::exception_ptr& error) {
   switch (message.kind) {
     case Message::kParameter:
       throw Common<ParameterError>(Parameter{message.subject}, problem);
-    case Message::kParticle: {
+    case Message::kParticle:
+    case Message::kOverlap: {
       Particles about(message.subject, message.particles[0], message.particles[1]);
       about.quantity = message.quantity;
+      if (message.kind == Message::kOverlap)
+        throw Common<OverlapError>(about, problem, message.depth);
       throw Common<ParticleError>(about, problem);
     }
     case Message::kInvalidArgument:

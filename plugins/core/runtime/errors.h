@@ -56,6 +56,13 @@ struct MANYMOVE_API ParticleError : std::invalid_argument {
   std::string problem;  // "is outside the box: x = 7, the edge is at 5"
 };
 
+// Two particles overlap.
+struct MANYMOVE_API OverlapError : ParticleError {
+  OverlapError(const Particles& pair, const std::string& problem, double depth)
+      : ParticleError(pair, problem), depth(depth) {}
+  double depth;  // in contact distances of the pair
+};
+
 template <class... Parts>
 [[noreturn]] void refuse(const Parameter& about, const Parts&... problem) {
   throw ParameterError(about, text_of(problem...));

@@ -1,37 +1,43 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
-#include "core/hard_particles/engine.h"
+#include "core/hard_particles/state_engine.h"
 
 namespace manymove::test {
 
-// An engine without disks. Tests override the functions that they need.
-class NoDisks : public hard_particles::Engine {
+// An engine without disks, shared among ranks. Tests override the functions that they need.
+class NoDisks : public hard_particles::StateEngine {
  public:
-  void enqueue(std::uint64_t) override {}
-  void enqueue(std::uint64_t, const hard_particles::HostParticles&) override {}
+  explicit NoDisks(Communicator& ranks) : StateEngine(state_of(ranks)) {}
   bool same_positions(const hard_particles::HostParticles&) const override { return true; }
-  bool enqueue_if_same(std::uint64_t, const hard_particles::HostParticles&) override {
-    return true;
-  }
   void write_positions(const hard_particles::HostParticles&) override {}
-  void set_sampling(const hard_particles::Sampling&) override {}
-  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>&) override { return {}; }
-  std::vector<std::uint64_t> contact_histogram(double, int) const override { return {}; }
-  hard_particles::Counters counters() const override { return {}; }
-  hard_particles::Grid grid() const override { return {}; }
-  hard_particles::Repair repair() const override { return {}; }
-  std::size_t particles() const override { return 0; }
-  double occupied() const override { return 0; }
-  void positions(double*) const override {}
-  std::array<double, 2> bond_order(double) const override { return {}; }
-  double max_overlap() const override { return 0; }
-  std::uint64_t state_hash() const override { return 0; }
-  hard_particles::Snapshot snapshot() const override { return {}; }
+
+ protected:
+  void advance(std::uint64_t) override {}
+  hard_particles::Counters own_counters() const override { return {}; }
+  hard_particles::Cells present_cells() const override {
+    return {{}, std::vector<std::uint32_t>(200)};
+  }
+  void begin_rows(std::size_t) override {}
+  void add_sample() override {}
+  void end_row(bool) override {}
+  std::vector<std::uint64_t> ended_rows() override { return {}; }
+  std::vector<std::uint64_t> histogram(const hard_particles::Sampling&) const override {
+    return {};
+  }
+
+ private:
+  static hard_particles::State state_of(Communicator& ranks) {
+    hard_particles::State state;
+    state.parameters.dimensions = 2;
+    for (int& n : state.geometry.cells) n = 1;
+    state.ranks = &ranks;
+    state.strip.emplace(hard_particles::GridRows{100, 10, 10}, 0, 1);
+    return state;
+  }
 };
 
 }  // namespace manymove::test

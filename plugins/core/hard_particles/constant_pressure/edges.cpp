@@ -97,10 +97,8 @@ void round_places(const State& s, Snapshot& now, int axis, std::int64_t from, st
 void choose_edges(State& s) {
   Parameters& p = s.parameters;
   const double sigma = s.distances.largest;
-  check_pressure(s);
   p.ln_volume = false;  // the coordinate of the volume is V itself
   s.unit = sigma / (4.0 * kFinest) * (1 + 1e-12);
-  const auto n = static_cast<double>(s.particles);
   double volume = 1, shortest = p.box[0];
   s.extent = {2, 2, 2};
   for (int a = 0; a < s.dimensions(); ++a) {
@@ -113,15 +111,7 @@ void choose_edges(State& s) {
     volume *= p.box[a];
     shortest = std::min(shortest, p.box[a]);
   }
-  if (p.volume_every == 0) p.volume_every = 1;
-  if (p.volume_repeats == 0) p.volume_repeats = 1;
-  if (p.volume_repeats < 1 || p.volume_repeats > 1000)
-    refuse(Parameter{"volume_repeats"}, "must be from 1 to 1000, got ", p.volume_repeats);
-  const double stiffness = std::max(p.beta_pressure * volume - n, std::sqrt(n));
-  if (p.volume_delta == 0) p.volume_delta = shortest * std::min(0.03, 1.5 / stiffness);
-  if (!(p.volume_delta > 0) || p.volume_delta > sigma)
-    refuse(Parameter{"volume_delta"}, "must be positive and at most ", sigma, ", got ",
-           p.volume_delta);
+  choose_steps(s, volume, 1, shortest, 0.03);
   if (!set_edges(s)) refuse("the box holds more than 1e9 cells");
   double most = 0;
   for (int a = 0; a < s.dimensions(); ++a) {

@@ -3,18 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "../../runtime/errors.h"
 #include "../grid.h"
 
 namespace manymove::hard_particles {
-namespace {
 
 // Elementary functions from IEEE operations alone, to a relative error of a few 1e-16: those of the
 // C library differ from machine to machine.
 
-double logarithm(double a) {
+double natural_logarithm(double a) {
   int exponent;
   double m = std::frexp(a, &exponent);
   if (m < 0.70710678118654752) {
@@ -26,6 +24,8 @@ double logarithm(double a) {
                               1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23);
   return fused(static_cast<double>(exponent), 0.69314718055994531, 2 * s * p);
 }
+
+namespace {
 
 double exponential(double x) {
   const double n = std::nearbyint(x * 1.4426950408889634);
@@ -40,7 +40,7 @@ double exponential(double x) {
 
 double root(double a, int dimensions) {
   if (dimensions == 2) return std::sqrt(a);
-  double x = exponential(logarithm(a) / 3);
+  double x = exponential(natural_logarithm(a) / 3);
   for (int k = 0; k < 2; ++k) x -= (x - a / (x * x)) / 3;  // Newton
   return x;
 }
@@ -83,7 +83,7 @@ double log_weight(const State& s, double coordinate) {
   const auto n = static_cast<double>(s.particles);
   const double volume = volume_of(s, coordinate), pressure = s.parameters.beta_pressure;
   return s.parameters.ln_volume ? (n + 1) * coordinate - pressure * volume
-                                : n * logarithm(volume) - pressure * volume;
+                                : n * natural_logarithm(volume) - pressure * volume;
 }
 
 // The unit of length at a volume.
@@ -102,22 +102,6 @@ double smallest_volume(const State& s) {
   return volume;
 }
 
-void choose_step(State& s, double volume) {
-  Parameters& p = s.parameters;
-  const auto n = static_cast<double>(s.particles);
-  // Contacts and the weight of the ideal gas confine ln V to about one over their difference.
-  const double stiffness = std::max(p.beta_pressure * volume - n, std::sqrt(n));
-  if (p.volume_repeats == 0) p.volume_repeats = 10;
-  if (p.volume_repeats < 1 || p.volume_repeats > 1000)
-    refuse(Parameter{"volume_repeats"}, "must be from 1 to 1000, got ", p.volume_repeats);
-  const double most = largest_volume_delta(s);
-  if (p.volume_delta == 0)
-    p.volume_delta = std::min(most, (p.ln_volume ? 1.0 : volume) * std::min(0.1, 1.5 / stiffness));
-  if (!(p.volume_delta > 0) || p.volume_delta > most)
-    refuse(Parameter{"volume_delta"}, "must be positive and at most ", most, ", got ",
-           p.volume_delta);
-}
-
 }  // namespace
 
 double largest_volume_delta(const State& s) {
@@ -132,25 +116,32 @@ double volume_of(const State& s, double coordinate) {
   return s.parameters.ln_volume ? exponential(coordinate) : coordinate;
 }
 
-void check_pressure(const State& s) {
-  const Parameters& p = s.parameters;
+void choose_steps(State& s, double volume, int repeats, double size, double share) {
+  Parameters& p = s.parameters;
   if (!std::isfinite(p.beta_pressure))
     refuse("the pressure must be positive and finite, got ", p.beta_pressure);
   if (p.cell_width != s.distances.largest)
     refuse(Parameter{"cell_width"},
-           "must be left to its default at constant pressure, where cells follow the "
-           "box, got ",
+           "must be left to its default at constant pressure, where cells follow the box, got ",
            p.cell_width);
+  if (p.volume_every == 0) p.volume_every = 1;
+  if (p.volume_repeats == 0) p.volume_repeats = repeats;
+  if (p.volume_repeats < 1 || p.volume_repeats > 1000)
+    refuse(Parameter{"volume_repeats"}, "must be from 1 to 1000, got ", p.volume_repeats);
+  // Contacts and the weight of the ideal gas confine ln V to about one over their difference.
+  const auto n = static_cast<double>(s.particles);
+  const double stiffness = std::max(p.beta_pressure * volume - n, std::sqrt(n));
+  const double most = largest_volume_delta(s);
+  if (p.volume_delta == 0) p.volume_delta = std::min(most, size * std::min(share, 1.5 / stiffness));
+  if (!(p.volume_delta > 0) || p.volume_delta > most)
+    refuse(Parameter{"volume_delta"}, "must be positive and at most ", most, ", got ",
+           p.volume_delta);
 }
-
-double natural_logarithm(double positive) { return logarithm(positive); }
 
 void choose_lattice(State& s) {
   Parameters& p = s.parameters;
   const int D = s.dimensions();
   const double sigma = s.distances.largest;
-  check_pressure(s);
-  if (p.volume_every == 0) p.volume_every = 1;
   std::int64_t factor[3] = {1, 1, 1}, most[3] = {1, 1, 1};
   int widest = 0;
   for (int a = 0; a < D; ++a) {
@@ -197,9 +188,9 @@ void choose_lattice(State& s) {
   int exponent;
   std::frexp(volume, &exponent);
   s.lattice.quantum = p.ln_volume ? 0x1p-46 : std::ldexp(1.0, exponent - 48);
-  const double start = p.ln_volume ? logarithm(volume) : volume;
+  const double start = p.ln_volume ? natural_logarithm(volume) : volume;
   s.data.volume = std::nearbyint(start / s.lattice.quantum) * s.lattice.quantum;
-  choose_step(s, volume);
+  choose_steps(s, volume, 10, p.ln_volume ? 1.0 : volume, 0.1);
 }
 
 bool set_box(State& s, double coordinate) {
@@ -292,7 +283,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
     const double to = now + (draw.grows ? by : -by) * s.lattice.quantum;
     ++s.data.volume_trials;
     const double weight_to = log_weight(s, to);
-    if (at_rest || logarithm(draw.uniform) >= weight_to - weight) continue;
+    if (at_rest || natural_logarithm(draw.uniform) >= weight_to - weight) continue;
     const double unit = unit_of(s, volume_of(s, to));
     bool wide = true;
     for (int a = 0; a < D; ++a)
@@ -359,38 +350,6 @@ Law reference_law(const State& s) {
   law.diameters = s.parameters.diameters.data();
   law.contacts = s.lattice.contacts.data();
   return law;
-}
-
-// ---- rows ----
-
-void VolumeRows::begin(std::uint64_t record, std::uint64_t cycle) {
-  record_ = record;
-  incomplete_ = record && cycle % record != 0;
-  samples_ = 0;
-  for (double& sum : sums_) sum = 0;
-  rows_.clear();
-  cycles_.clear();
-}
-
-void VolumeRows::end_cycle(std::uint64_t cycle, double volume) {
-  if (!record_) return;
-  ++samples_;
-  sums_[0] += volume;
-  sums_[1] += volume * volume;
-  sums_[2] += 1 / volume;
-  if (cycle % record_ != 0) return;
-  if (!incomplete_) {
-    for (const double sum : sums_) rows_.push_back(sum / static_cast<double>(samples_));
-    cycles_.push_back(cycle);
-  }
-  incomplete_ = false;
-  samples_ = 0;
-  for (double& sum : sums_) sum = 0;
-}
-
-std::vector<double> VolumeRows::take(std::vector<std::uint64_t>& cycles) {
-  cycles = std::exchange(cycles_, {});
-  return std::exchange(rows_, {});
 }
 
 }  // namespace manymove::hard_particles

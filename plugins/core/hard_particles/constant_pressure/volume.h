@@ -19,8 +19,10 @@ bool set_box(State& state, double coordinate);
 // With larger steps, trial changes could halve the edges, beyond what least_ratio_wanted() finds.
 double largest_volume_delta(const State& state);
 
-// Refuses a pressure or a width of cells that does not go with constant pressure.
-void check_pressure(const State& state);
+// Checks the pressure and what a trial change is like, and chooses what is left to be chosen: so
+// many repeats, and steps of a share of `size` unless the system is too stiff for them. Throws
+// std::invalid_argument for bad parameters.
+void choose_steps(State& state, double volume, int repeats, double size, double share);
 
 // The same bits on all machines.
 double natural_logarithm(double positive);
@@ -151,21 +153,5 @@ MM_HD double least_ratio_of(const Geometry& g, const Law& reference, const Least
   }
   return least;
 }
-
-// Means of the volume over the trial changes of records, for an engine to hand out.
-class VolumeRows {
- public:
-  void begin(std::uint64_t record, std::uint64_t cycle);
-  void end_cycle(std::uint64_t cycle, double volume);
-  // [rows][3]: means of V, V^2 and 1/V; and the cycle at which each row ended.
-  std::vector<double> take(std::vector<std::uint64_t>& cycles);
-
- private:
-  std::uint64_t record_ = 0, samples_ = 0;
-  bool incomplete_ = false;
-  double sums_[3] = {0, 0, 0};
-  std::vector<double> rows_;
-  std::vector<std::uint64_t> cycles_;
-};
 
 }  // namespace manymove::hard_particles

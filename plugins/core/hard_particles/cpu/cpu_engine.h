@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The engine on a CPU: threads over tiles. What depends on the policy, the storage of the cells and
-// what is done with it, is in disks.cpp and particles.cpp.
+// The engine on a CPU: threads over tiles. What depends on the policy is in disks.cpp and
+// particles.cpp.
 #pragma once
 
 #include <algorithm>
@@ -12,119 +12,110 @@
 #include "../../runtime/parallel_for.h"
 #include "../../runtime/text.h"
 #include "../cells_of_disks.h"
-#include "../crossing.h"
+#include "../halo.h"
 #include "../host_particles.h"
-#include "../rows.h"
-#include "../state.h"
+#include "../state_engine.h"
 #include "kernels.h"
 
 namespace manymove::hard_particles {
 
-class CpuEngine : public Engine {
+class CpuEngine : public StateEngine {
  public:
-  void enqueue(std::uint64_t cycles) final {
-    Counters& all = state_.data.counters;
-    for (std::uint64_t i = 0; i < cycles; ++i) {
-      for (Counted& counted : counted_) counted.moves = {};
-      make_cycle();
-      ++all.cycles;
-      for (const Counted& counted : counted_) {
-        all.trial_moves += counted.moves.trial_moves;
-        all.accepted_moves += counted.moves.accepted_moves;
-        if (counted.moves.corrupt)
-          throw std::runtime_error(
-              text_of("a cell holds more ", state_.noun(), "s than fit: the state is corrupt"));
-      }
-      change_between_cycles();
-      if (rows_.wants_sample(all.cycles)) add_pairs(rows_.sampling(), rows_.row());
-      rows_.end_cycle(all.cycles);
-    }
-  }
-
   bool same_positions(const HostParticles& host) const final { return written_ == trace(host); }
-  void write_positions(const HostParticles& host) final { written_ = write(host); }
-
-  void set_sampling(const Sampling& sampling) final {
-    rows_.begin(sampling, row_size(sampling), state_.data.counters.cycles);
-  }
-  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) final {
-    return rows_.take(cycles);
-  }
-  std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const final {
-    const Sampling sampling{bin_width, bins, 0, 0};
-    std::vector<std::uint64_t> counts(row_size(sampling));
-    add_pairs(sampling, counts.data());
-    return counts;
-  }
-
-  Counters counters() const final { return state_.data.counters; }
-  Grid grid() const final { return grid_of(state_); }
-  Repair repair() const final { return state_.repair; }
-  std::size_t particles() const final { return state_.particles; }
-  void positions(double* r) const final { export_positions(state_, placed(), r); }
-  double max_overlap() const final { return deepest_overlap(state_, placed()); }
-  std::uint64_t state_hash() const final { return hash_of(state_, placed()); }
+  void write_positions(const HostParticles& host) final;
 
  protected:
   CpuEngine(State state, int threads)
-      : state_(std::move(state)), pool_(threads), loop_(pool_.size()), counted_(pool_.size()) {}
+      : StateEngine(std::move(state)),
+        pool_(threads),
+        loop_(pool_.size()),
+        workers_(pool_.size()),
+        local_(state_.local()),
+        now_(std::move(state_.start)) {
+    spare_.spheres.resize(now_.spheres.size());
+    spare_.counts.resize(now_.counts.size());
+    if (state_.strip && state_.swaps()) row_diameters_.resize(now_.spheres.size());
+  }
 
   // What a thread has counted.
-  struct alignas(128) Counted {
+  struct alignas(128) Worker {
     MoveCounts moves{};
     std::vector<std::uint32_t> bins;
+    std::uint64_t trace = 0;
+    double least_ratio = 0;
+    TrialCounters swaps;
   };
 
-  // The trial moves of a cycle, after which the cells are those of the shifted grid.
-  virtual void make_cycle() = 0;
+  // A cycle of a tile by a thread.
+  virtual void run_tile(const Draw& draw, int tile, const TileBounds& bounds,
+                        const CycleArrays& arrays, int thread) = 0;
   // Swap moves and trial changes of the box.
   virtual void change_between_cycles() {}
-  // Counts the pairs near contact in counted_[thread].bins, with those of the neighbors' rows.
+  // Counts the pairs near contact in workers_[thread].bins.
   virtual void count_pairs(const Sampling& sampling) const = 0;
-  // The trace of a host program's particles, and that of what is written to them.
-  virtual std::uint64_t trace(const HostParticles& host) const = 0;
-  virtual std::uint64_t write(const HostParticles& host) = 0;
 
-  // The sum of part_of(part) over parts, which threads share.
-  template <class PartOf>
-  std::uint64_t sum_over(std::size_t parts, PartOf&& part_of) const {
-    std::atomic<std::uint64_t> sum{0};
-    for_each_item(pool_, static_cast<int>(parts),
-                  [&](int part, int) { sum += part_of(static_cast<std::size_t>(part)); });
-    return sum;
+  void advance(std::uint64_t cycles) final;
+  Counters own_counters() const final { return state_.data.counters; }
+  Cells present_cells() const final { return now_; }
+  void adopt(const Cells& cells) override;
+
+  void begin_rows(std::size_t size) final {
+    row_.assign(size, 0);
+    ended_.clear();
   }
-  // The sum of trace_of(place in the arrays) over a host program's particles.
-  template <class TraceOf>
-  std::uint64_t sum_of_traces(TraceOf&& trace_at) const {
-    constexpr std::size_t kPart = 4096;
-    return sum_over((state_.particles + kPart - 1) / kPart, [&](std::size_t part) {
-      const std::size_t end = std::min(state_.particles, (part + 1) * kPart);
-      std::uint64_t sum = 0;
-      for (std::size_t i = part * kPart; i < end; ++i) sum += trace_at(i);
-      return sum;
+  void add_sample() final { add_pairs(sampling_, row_); }
+  void end_row(bool complete) final {
+    if (complete) ended_.insert(ended_.end(), row_.begin(), row_.end());
+    std::fill(row_.begin(), row_.end(), 0);
+  }
+  std::vector<std::uint64_t> ended_rows() final { return std::exchange(ended_, {}); }
+  std::vector<std::uint64_t> histogram(const Sampling& sampling) const final {
+    std::vector<std::uint64_t> counts(row_size(sampling));
+    add_pairs(sampling, counts);
+    return counts;
+  }
+
+  // Sends rows of the strip, of `rows` rows, to the neighbors and takes theirs into the margins,
+  // with swap moves with the diameters of their particles. Collective.
+  void exchange_rows(const HaloRows& halo, int rows) const;
+  // Pairs reach at most two rows of cells beyond the strip.
+  void fetch_neighbors(const HaloRows& halo = {2, 2, 2, 2}) const {
+    if (state_.strip) exchange_rows(halo, state_.rows());
+  }
+  // Calls task(cell, at, thread) for the cells of this rank that hold particles: the coordinates
+  // and the index of the cell in local storage. A row of cells along x belongs to one thread.
+  template <class Task>
+  void for_cells(Task&& task) const {
+    const Geometry& g = local_;
+    const int lines = state_.dimensions() == 3 ? g.cells[1] : 1;  // of a row of the strip
+    for_each_item(pool_, lines * state_.rows(), [&](int item, int thread) {
+      const int line = lines * state_.first_row() + item;
+      int cell[3] = {0, line % g.cells[1], line / g.cells[1]};
+      for (; cell[0] < g.cells[0]; ++cell[0]) {
+        const std::size_t at = static_cast<std::size_t>(line) * g.cells[0] + cell[0];
+        if (now_.counts[at]) task(cell, at, thread);
+      }
     });
   }
 
-  mutable State state_;  // const functions fill a strip's margins
   mutable ThreadPool pool_;
   SharedLoop loop_;  // over tiles, whose particles stay in the cache of a core
-  mutable std::vector<Counted> counted_;
-  mutable std::vector<std::byte> messages_[4];  // to below, above; from below, above
+  mutable std::vector<Worker> workers_;
+  Geometry local_;     // of this rank
+  mutable Cells now_;  // const functions fill a strip's margins
 
  private:
-  Snapshot placed() const { return with_places(state_, snapshot()); }
-  std::size_t row_size(const Sampling& sampling) const {
-    return static_cast<std::size_t>(sampling.bins) * state_.kinds();
-  }
+  std::uint64_t trace(const HostParticles& host) const;
   // Adds the pairs near contact to a row.
-  void add_pairs(const Sampling& sampling, std::uint64_t* row) const {
-    for (Counted& counted : counted_) counted.bins.assign(row_size(sampling), 0);
-    count_pairs(sampling);
-    for (const Counted& counted : counted_)
-      std::transform(counted.bins.begin(), counted.bins.end(), row, row, std::plus<>());
-  }
+  void add_pairs(const Sampling& sampling, std::vector<std::uint64_t>& row) const;
+  // Calls task(slot, id) for the particles in rows of local storage.
+  template <class Task>
+  void for_particles(int first_row, int rows, Task&& task) const;
 
-  Rows rows_;
+  Cells spare_;
+  mutable std::vector<double> row_diameters_;   // [stored cells][slots], with swap moves on ranks
+  mutable std::vector<std::byte> messages_[4];  // to below, above; from below, above
+  std::vector<std::uint64_t> row_, ended_;
   std::uint64_t written_ = 0;  // trace of write_positions()
 };
 

@@ -8,6 +8,14 @@
 
 namespace manymove::hard_particles {
 
+// The cells in local storage before a cycle, and this rank's own ones after it.
+struct CycleArrays {
+  const Sphere* old_spheres;  // [cells][slots]
+  const std::uint32_t* old_counts;
+  Sphere* new_spheres;
+  std::uint32_t* new_counts;
+};
+
 namespace equal_disks {
 
 // Local storage of a tile; the lists hold the active cells of each set that are not empty.
@@ -18,24 +26,10 @@ struct Workspace {
   std::uint32_t* list;   // [4][plane]: cells of one disk from the front, of several from the back
 };
 
-struct CycleArrays {
-  const Position* old_cells;
-  const std::int32_t* old_ids;
-  Position* new_cells;
-  std::int32_t* new_ids;
-};
-
 using RunTile = void (*)(const Geometry& g, const Draw& d, int tile, const TileBounds& bounds,
                          const CycleArrays& b, const Workspace& w, MoveCounts& counts);
 
 }  // namespace equal_disks
-
-struct CycleArrays {
-  const Sphere* old_spheres;  // [cells][slots]
-  const std::uint32_t* old_counts;
-  Sphere* new_spheres;
-  std::uint32_t* new_counts;
-};
 
 // A tile in local storage: its particles cell by cell (x fastest), in each cell by their indices.
 // Arrays by particle are a vector longer than needed.

@@ -93,16 +93,14 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
       const int index = local_index(g, column, row);
       w.count[index] = 0;
       for (int s = 0; s < kSlots; ++s) w.tile[s * g.plane + index] = {kEmpty, kEmpty};
-      if (column < columns && row < rows)
-        for (int s = 0; s < kSlots; ++s) b.new_ids[new_cell(column, row) * kSlots + s] = -1;
     }
   for (int row = 0; row <= rows + 1; ++row)
     for (int column = 0; column <= columns + 1; ++column) {
-      const CellPlace old = old_cell(g, d, bounds, column, row);
-      const std::int64_t from =
-          (static_cast<std::int64_t>(old.row) * g.cells[0] + old.column) * kSlots;
-      for (int slot = 0; slot < kSlots && b.old_cells[from + slot].x != kEmpty; ++slot) {
-        const Landing l = land(g, d, b.old_cells[from + slot], slot);
+      const OldCell old = old_cell(g, d, bounds, column, row);
+      const std::int64_t from = static_cast<std::int64_t>(old.row) * g.cells[0] + old.column;
+      for (int slot = 0; slot < static_cast<int>(b.old_counts[from]); ++slot) {
+        const Sphere& disk = b.old_spheres[from * kSlots + slot];
+        const Landing l = land(g, d, {disk.x, disk.y}, slot);
         const int c = column - l.before[0], r = row - l.before[1];
         if (c < 0 || c > columns || r < 0 || r > rows) continue;
         const int index = local_index(g, c, r);
@@ -112,15 +110,15 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
           continue;
         }
         ++w.count[index];
-        std::int32_t* ids = c < columns && r < rows ? b.new_ids + new_cell(c, r) * kSlots : nullptr;
+        Sphere* own = c < columns && r < rows ? b.new_spheres + new_cell(c, r) * kSlots : nullptr;
         for (; at > 0 && w.order[(at - 1) * g.plane + index] > l.order; --at) {
           w.order[at * g.plane + index] = w.order[(at - 1) * g.plane + index];
           w.tile[at * g.plane + index] = w.tile[(at - 1) * g.plane + index];
-          if (ids) ids[at] = ids[at - 1];
+          if (own) own[at].id = own[at - 1].id;
         }
         w.order[at * g.plane + index] = static_cast<std::uint8_t>(l.order);
         w.tile[at * g.plane + index] = l.p;
-        if (ids) ids[at] = b.old_ids[from + slot];
+        if (own) own[at].id = disk.id;
       }
     }
 
@@ -156,9 +154,14 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
 
   for (int row = 0; row < rows; ++row)
     for (int column = 0; column < columns; ++column) {
-      for (int s = 0; s < kSlots; ++s)
-        b.new_cells[new_cell(column, row) * kSlots + s] =
-            w.tile[s * g.plane + local_index(g, column, row)];
+      const int index = local_index(g, column, row);
+      const std::int64_t to = new_cell(column, row);
+      b.new_counts[to] = w.count[index];
+      for (std::uint32_t s = 0; s < w.count[index]; ++s) {
+        const Position p = w.tile[static_cast<int>(s) * g.plane + index];
+        Sphere& disk = b.new_spheres[to * kSlots + s];
+        disk = {p.x, p.y, 0, disk.id};
+      }
     }
 }
 

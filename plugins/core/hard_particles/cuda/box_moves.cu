@@ -5,6 +5,7 @@
 
 #include "../../runtime/launch.cuh"
 #include "../../runtime/waits.cuh"
+#include "../../runtime/warp.cuh"
 
 namespace manymove::hard_particles {
 namespace {
@@ -79,7 +80,7 @@ __global__ void __launch_bounds__(kThreads)
     mine = least_ratio_of<D, C, kLanes>(g, reference, wanted, spheres, counts, cell,
                                         static_cast<int>(index % kLanes), mine);
   }
-  for (int lane = 16; lane > 0; lane /= 2) mine = fmin(mine, __shfl_down_sync(~0u, mine, lane));
+  mine = warp_reduce(mine, [](double a, double b) { return fmin(a, b); });
   if (threadIdx.x % 32 == 0 && mine < wanted.most) {
     atomicMin(&choice->least, static_cast<unsigned long long>(__double_as_longlong(mine)));
     __threadfence();

@@ -6,7 +6,7 @@
 #include "../../runtime/device.cuh"
 #include "../constant_pressure/volume.h"
 #include "../state.h"
-#include "schedule.h"
+#include "launch_config.h"
 
 namespace manymove::hard_particles {
 

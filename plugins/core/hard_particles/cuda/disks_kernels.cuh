@@ -4,11 +4,8 @@
 // are made and the tile is written back.
 #pragma once
 
-#include "../../runtime/device.cuh"
-#include "../../runtime/launch.cuh"
-#include "../engine.h"
 #include "../planes.h"
-#include "host_disks.cuh"
+#include "host_particles.cuh"
 #include "visit_disks.cuh"
 
 namespace manymove::hard_particles::equal_disks {
@@ -30,12 +27,6 @@ constexpr int kThreads = 256;  // of a block at most
 constexpr int kClasses = 5;
 
 MM_HD int set_cells(const Geometry& g) { return (g.tile / 2) * (g.tile / 2); }
-
-enum class Mode {
-  plain,
-  host,  // cycles of a host program's step, which compare or write its positions in float64
-  strip  // tiles of a strip, whose rows alone are in local storage
-};
 
 // A tile in shared memory.
 struct TileMemory {
@@ -121,13 +112,6 @@ __device__ std::uint32_t new_slot(const Geometry& g, const TileBounds& b, int co
   return first_slot(g.cells[0], b.first[0] + column, b.first[1] + row);
 }
 
-template <class T>
-__device__ void swap_values(T& a, T& b) {
-  const T c = a;
-  a = b;
-  b = c;
-}
-
 // Each disk of the old cells under this tile lands in its new cell.
 // The first disk of the next cell is loaded before that of this one is looked at; the other disks
 // of a cell, which few have, land a turn later, when they have been loaded.
@@ -164,7 +148,7 @@ __device__ void land_disks(const Geometry& g, const Draw& d, const LaunchArrays&
   const auto fetch = [&](const CellsOfThread& w) {
     next.p.x = kEmpty;
     if (w.row >= rows + 2) return;
-    const CellPlace old = old_cell(g, d, bounds, w.column, w.row);
+    const OldCell old = old_cell(g, d, bounds, w.column, w.row);
     next_at = first_slot(apart, old.column, old.row);
     next = load(next_at);
   };
@@ -217,9 +201,9 @@ __device__ void order_disks(const Geometry& g, const LaunchArrays& b, const Tile
         std::uint8_t* const o = m.order + at * g.plane + index;
         if (o[0] < o[g.plane]) continue;
         Position* const p = m.tile + at * g.plane + index;
-        swap_values(o[0], o[g.plane]);
-        swap_values(p[0], p[g.plane]);
-        if (ids) swap_values(ids[at * apart], ids[(at + 1) * apart]);
+        exchange(o[0], o[g.plane]);
+        exchange(p[0], p[g.plane]);
+        if (ids) exchange(ids[at * apart], ids[(at + 1) * apart]);
       }
   }
 }
@@ -265,8 +249,8 @@ __device__ void list_cells(const Geometry& g, const TileMemory& m, TileControl& 
 
 // Does what visit_any() does, with the exact predicate and all threads of a warp: each has a slot
 // of a neighbor and one of the cell. Returns the accepted moves to each of them.
-__device__ int visit_together(const Geometry& g, std::uint64_t cycle, int round, const Place& at,
-                              std::uint32_t entry, std::uint32_t where) {
+__device__ int visit_together(const Geometry& g, std::uint64_t cycle, int round,
+                              const LocalCell& at, std::uint32_t entry, std::uint32_t where) {
   constexpr unsigned kAll = ~0u;
   const int lane = static_cast<int>(threadIdx.x) & 31, mine = lane & 3, n = entry_count(entry);
   const Neighbor near = at.near[lane >> 2];
@@ -344,7 +328,7 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
     if (turn) {
       const int round = step >> 2;
       for (int i = mine;;) {
-        const Place at{m.tile + entry_index(v.entry), control.near[v.odd], g.plane};
+        const LocalCell at{m.tile + entry_index(v.entry), control.near[v.odd], g.plane};
         const auto visit = [&]<int Extra, bool Mixed>() {
           Extras here;
           if (Teams == 1) find_extras<Extra>(s, at.near, g.plane, v.entry, here);
@@ -365,7 +349,7 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
         for (unsigned again = __ballot_sync(~0u, !done); again; again &= again - 1) {
           const int lane = __ffs(static_cast<int>(again)) - 1;
           const std::uint32_t entry = __shfl_sync(~0u, v.entry, lane);
-          const Place there{m.tile + entry_index(entry), control.near[v.odd], g.plane};
+          const LocalCell there{m.tile + entry_index(entry), control.near[v.odd], g.plane};
           const int moved =
               visit_together(g, d.cycle, round, there, entry, tile + entry_index(entry));
           if (static_cast<int>(threadIdx.x & 31) == lane) accepted += static_cast<float>(moved);
@@ -379,6 +363,17 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
     __syncthreads();
   }
   return static_cast<unsigned>(accepted);
+}
+
+// A disk goes to place `at` of the host program's arrays; returns its part of the trace.
+template <class Real>
+__device__ Sum write_disk(const Geometry& g, const HostWork& to, int column, int row, Position p,
+                          std::int32_t id, std::uint32_t at, bool whole) {
+  auto* const position = static_cast<HostPair<Real>*>(to.particles.position);
+  const HostPair<Real> r = host_position<Real>(g, to.frame, column, row, p);
+  move_host_particle(to.frame, to.reach, position, to.particles.image, at, r);
+  if (whole) position[2 * at + 1] = {0, 0};
+  return trace_of(static_cast<std::uint32_t>(id), r.x, r.y);
 }
 
 // All disks of a tile go to the host program's arrays; `b.new_ids` has their numbers. The first
@@ -432,22 +427,20 @@ __device__ Sum write_tile(const Geometry& g, const HostWork& to, const LaunchArr
 }
 
 // One block per tile, a thread of each team per active cell. K - 8: extras that visit_any() keeps
-// in registers.
-template <int K, int Teams, int Threads, int BlocksPerMultiprocessor, Mode M>
+// in registers. Host: a cycle that compares or writes a host program's positions, in float64.
+template <int K, int Teams, int Threads, int BlocksPerMultiprocessor, bool Host>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Doubled s,
                  const __grid_constant__ Draw d, const LaunchArrays b,
-                 const __grid_constant__ HostWork host, const Comparison former,
-                 const __grid_constant__ StripView part) {
+                 const __grid_constant__ HostWork host, const Comparison former) {
   extern __shared__ float4 memory[];
   const TileMemory m(g, memory);
   __shared__ TileControl control;
-  const int tile_id = M == Mode::strip ? tile_of(part, blockIdx.x) : static_cast<int>(blockIdx.x);
+  const int tile_id = tile_of<2>(g, static_cast<int>(blockIdx.x));
   if (threadIdx.x < 16) (&control.near[0][0])[threadIdx.x] = (&g.near[0][0])[threadIdx.x];
   if (threadIdx.x < 4 * kClasses) (&control.members[0][0])[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
-    control.bounds =
-        M == Mode::strip ? tile_bounds(part, tile_id) : tile_bounds(g.cells, g.tiles, tile_id);
+    control.bounds = tile_bounds<2>(g, tile_id);
     control.visits = 0;
     control.crowded = 0;
     control.accepted = 0;
@@ -457,7 +450,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     memory[i] = {kEmpty, kEmpty, kEmpty, kEmpty};
   __syncthreads();
   wait_for_former_kernel();
-  if (M == Mode::host && !same_traces(former)) {
+  if (Host && !same_traces(former)) {
     if (tile_id == 0 && threadIdx.x == 0) answer_host(former, false, b.counts);
     return;
   }
@@ -485,15 +478,15 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   atomicAdd(&control.accepted, accepted);
   __syncthreads();
   if (threadIdx.x == 0) {
-    MoveCounts& counts = b.counts[M == Mode::host && host.compared > 0];
+    MoveCounts& counts = b.counts[Host && host.compared > 0];
     atomicAdd(&counts.trial_moves,
               static_cast<unsigned long long>(control.visits) * g.rounds * g.moves_per_cell);
     atomicAdd(&counts.accepted_moves, static_cast<unsigned long long>(control.accepted));
-    if (M == Mode::host && tile_id == 0) answer_host(former, true, b.counts);
+    if (Host && tile_id == 0) answer_host(former, true, b.counts);
   }
-  if (M == Mode::host && host.compared)
+  if (Host && host.compared)
     compare_particles<double>(host);
-  else if (M == Mode::host && host.written)
+  else if (Host && host.written)
     end_writing(host, write_tile(g, host, b, m, control));
 }
 

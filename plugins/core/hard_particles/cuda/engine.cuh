@@ -11,26 +11,74 @@
 #include "../../runtime/device.cuh"
 #include "../cells_of_disks.h"
 #include "../host_particles.h"
-#include "../state.h"
-#include "device_rows.cuh"
+#include "../state_engine.h"
 #include "distributed/halo_exchange.cuh"
 
 namespace manymove::hard_particles {
 
-// A policy's class ends its constructor with made() and begins its destructor with leave().
-class CudaEngine : protected OnDevice, public Engine {
+// Policies' classes end with a BetweenCalls, and their destructors begin with end_exchange().
+class CudaEngine : protected OnDevice, public StateEngine {
  public:
-  void set_sampling(const Sampling& sampling) final {
-    const DeviceGuard here = use();
-    rows_.begin(sampling, row_size(sampling), state_.data.counters.cycles);
+  std::string transport() const final { return halo_ ? halo_->transport() : ""; }
+
+ protected:
+  // most_rows: of histograms, kept on the device before they are fetched.
+  CudaEngine(State state, int device, std::size_t most_rows)
+      : OnDevice(device), StateEngine(std::move(state)), most_rows_(most_rows), moves_(2) {
+    const Counters& before = state_.data.counters;
+    seen_ = {before.trial_moves, before.accepted_moves, 0};
+    const MoveCounts counts[2] = {seen_, {}};
+    moves_.upload(counts, stream_);
   }
-  std::vector<std::uint64_t> take_rows(std::vector<std::uint64_t>& cycles) final {
-    const DeviceGuard here = use();
-    return rows_.take(cycles);
+
+  // Enqueues a cycle of some tiles, from a tile of the whole grid on.
+  virtual void launch_tiles(const Draw& local, int first_tile, int tiles, cudaStream_t stream) = 0;
+  // The arrays of the present cells, by rows of local storage.
+  virtual RowArrays rows_here() const = 0;
+  // Rows of the strip for the neighbors, and then theirs.
+  virtual void collect(const HaloRows& halo, int rows) const {
+    halo_->collect(halo, rows, rows_here());
   }
-  std::vector<std::uint64_t> contact_histogram(double bin_width, int bins) const final {
+  virtual void exchange(const HaloRows&, int) const { halo_->exchange(); }
+  // Adds the pairs near contact to a row, with those of the neighbors' rows of cells.
+  virtual void add_pairs(const Sampling& sampling, std::uint64_t* row) const = 0;
+
+  Counters own_counters() const final {
     const DeviceGuard here = use();
-    const Sampling sampling{bin_width, bins, 0, 0};
+    if (pending_) {
+      check(cudaStreamSynchronize(stream_), "cycle");
+      moves_.download(&seen_, stream_, 1);
+      pending_ = 0;
+    }
+    if (seen_.corrupt)
+      throw std::runtime_error(
+          text_of("a cell holds more ", state_.noun(), "s than fit: the state is corrupt"));
+    return {state_.data.counters.cycles, seen_.trial_moves, seen_.accepted_moves};
+  }
+
+  // ---- rows of histograms: a ring of them on the device ----
+  void begin_rows(std::size_t size) final {
+    const DeviceGuard here = use();
+    ring_ = DeviceBuffer<std::uint64_t>((most_rows_ + 1) * size);
+    if (size) ring_.clear(stream_);
+    row_size_ = size;
+    used_ = 0;
+    ended_.clear();
+  }
+  void add_sample() final { add_pairs(sampling_, ring_.data() + used_ * row_size_); }
+  void end_row(bool complete) final {
+    if (!complete)
+      ring_.clear(stream_);  // nothing else is in it yet
+    else if (++used_ == most_rows_)
+      fetch_rows();
+  }
+  std::vector<std::uint64_t> ended_rows() final {
+    const DeviceGuard here = use();
+    if (used_) fetch_rows();
+    return std::exchange(ended_, {});
+  }
+  std::vector<std::uint64_t> histogram(const Sampling& sampling) const final {
+    const DeviceGuard here = use();
     std::vector<std::uint64_t> counts(row_size(sampling));
     DeviceBuffer<std::uint64_t> row(counts.size());
     row.clear(stream_);
@@ -41,59 +89,73 @@ class CudaEngine : protected OnDevice, public Engine {
     return counts;
   }
 
-  Grid grid() const final { return grid_of(state_); }
-  Repair repair() const final { return state_.repair; }
-  std::size_t particles() const final { return state_.particles; }
-  std::string transport() const final { return halo_ ? halo_->transport() : ""; }
-  void positions(double* r) const final { export_positions(state_, placed(), r); }
-  double max_overlap() const final { return deepest_overlap(state_, placed()); }
-  std::uint64_t state_hash() const final { return hash_of(state_, placed()); }
-
- protected:
-  // most_rows: of histograms, kept on the device before they are fetched.
-  CudaEngine(State state, int device, std::size_t most_rows)
-      : OnDevice(device),
-        state_(std::move(state)),
-        rows_(most_rows, stream_, [this] { finish(); }) {}
-  void leave() {
-    destroy();
-    halo_.reset();  // before the memory that it uses
+  // ---- several ranks (distributed/halo_exchange.cuh) ----
+  void begin_exchange() {
+    if (state_.strip)
+      halo_ =
+          std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(), stream_);
   }
-
-  // Adds the pairs near contact to a row, with those of the neighbors' rows of cells.
-  virtual void add_pairs(const Sampling& sampling, std::uint64_t* row) const = 0;
-
-  std::size_t row_size(const Sampling& sampling) const {
-    return static_cast<std::size_t>(sampling.bins) * state_.kinds();
+  // Before the memory that it uses is freed.
+  void end_exchange() {
+    const DeviceGuard here = use();
+    halo_.reset();
   }
   // Waits for what other streams still have to do.
   void finish() const {
     if (halo_) halo_->finish();
   }
-  // A cycle of a strip that has advanced: tiles(first, end, stream) enqueues those of the strip's
-  // rows of tiles, of which the ones that need nothing from the neighbors are at work while rows
-  // are on their way.
-  template <class Collect, class Exchange, class Tiles>
-  void run_strip(Collect&& collect, Exchange&& exchange, Tiles&& tiles) {
-    const Strip& strip = *state_.strip;
+  // The tiles that need nothing from the neighbors are at work while rows are on their way.
+  void cycle_of_strip(const Draw& draw) {
+    Strip& strip = *state_.strip;
+    const int rows = strip.rows(), in_row = state_.tiles_in_row();
+    const HaloRows halo = strip.advance(draw.shift_cells[state_.dimensions() - 1]);
+    const Draw local = local_draw(state_, draw);
     const int below = strip.waiting_below(), above = strip.tile_rows() - strip.waiting_above();
-    collect();
-    tiles(below, above, static_cast<cudaStream_t>(stream_));
-    exchange();
-    tiles(0, below, halo_->stream());
-    tiles(above, strip.tile_rows(), halo_->stream());
+    const auto launch_rows = [&](int first, int end, cudaStream_t stream) {
+      if (end > first)
+        launch_tiles(local, strip.tile_row(first) * in_row, (end - first) * in_row, stream);
+    };
+    collect(halo, rows);
+    launch_rows(below, above, stream_);
+    exchange(halo, rows);
+    launch_rows(0, below, halo_->stream());
+    launch_rows(above, strip.tile_rows(), halo_->stream());
     halo_->join();
     halo_->pace();
   }
+  void fetch_neighbors(const HaloRows& halo) const {
+    if (!halo_) return;
+    collect(halo, state_.rows());
+    exchange(halo, state_.rows());
+    halo_->join();
+  }
 
-  State state_;
+  const std::size_t most_rows_;
   Stream stream_;
-  int now_ = 0;  // which of two copies of the cells is the present one
-  DeviceRows rows_;
-  std::unique_ptr<HaloExchange> halo_;  // of a strip
+  int now_ = 0;                        // which of two copies of the cells is the present one
+  DeviceBuffer<MoveCounts> moves_;     // the counts, and those of a cycle that may not count
+  mutable MoveCounts seen_{};          // the counts as last fetched
+  mutable std::uint64_t pending_ = 0;  // cycles that may not have ended yet
+  std::unique_ptr<HaloExchange> halo_;
 
  private:
-  Snapshot placed() const { return with_places(state_, snapshot()); }
+  // Fetches the rows that have ended; the one that is being filled becomes the first.
+  void fetch_rows() {
+    const std::size_t count = used_ * row_size_;
+    finish();
+    ended_.resize(ended_.size() + count);
+    ring_.download(ended_.data() + ended_.size() - count, stream_, count);
+    check(cudaMemcpyAsync(ring_.data(), ring_.data() + count, row_size_ * sizeof(std::uint64_t),
+                          cudaMemcpyDeviceToDevice, stream_),
+          "rows");
+    check(cudaMemsetAsync(ring_.data() + row_size_, 0, count * sizeof(std::uint64_t), stream_),
+          "rows");
+    used_ = 0;
+  }
+
+  DeviceBuffer<std::uint64_t> ring_;
+  std::size_t row_size_ = 0, used_ = 0;  // rows that have ended
+  std::vector<std::uint64_t> ended_;
 };
 
 std::unique_ptr<Engine> make_cuda_disks(State state, int device);

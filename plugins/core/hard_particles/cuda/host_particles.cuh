@@ -1,93 +1,226 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The particles of a host program in the memory of the GPU.
+// A host program's particles, on a GPU: a kernel compares them with what was left there, or a cycle
+// of equal disks does so, and another kernel writes their positions.
 #pragma once
 
-#include <cstdint>
+#include <utility>
 
-#include "../../runtime/device.cuh"
+#include "../../runtime/launch.cuh"
+#include "../../runtime/waits.cuh"
+#include "../../runtime/warp.cuh"
+#include "../../runtime/watchdog.h"
 #include "../host_particles.h"
-#include "block_sum.cuh"
 
 namespace manymove::hard_particles {
+namespace {
 
-inline constexpr int kHostThreads = 256;
+using Sum = unsigned long long;
 
-// A thread for each cell.
-template <class Real>
-__global__ void write_kernel(const __grid_constant__ Geometry g,
-                             const __grid_constant__ Frame frame, const HostParticles host,
-                             const Sphere* spheres, const std::uint32_t* counts, Trace* trace,
-                             const unsigned int* skip) {
-  if (skip && *skip) return;
-  const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const std::int64_t layer = std::int64_t{g.cells[0]} * g.cells[1];
-  unsigned long long sum = 0;
-  if (at < layer * g.cells[2]) {
-    const int cell[3] = {static_cast<int>(at % g.cells[0]),
-                         static_cast<int>(at / g.cells[0] % g.cells[1]),
-                         static_cast<int>(at / layer)};
-    for (std::uint32_t slot = 0; slot < counts[at]; ++slot)
-      sum += write_host_particle<Real>(g, frame, cell, spheres[at * g.slots + slot], host);
+// What a comparison finds in a host program's particles: the sum of trace_of(), and whether a bit
+// is set in the components of positions that are not coordinates.
+struct Found {
+  Sum trace, others;
+};
+
+// The traces of what was written and found, and their places the next time.
+struct Traces {
+  Sum written[2];
+  Found found[2];
+};
+
+// What a kernel does with the particles of a host program. It compares, or it writes positions.
+struct HostWork {
+  HostParticles particles;
+  int compared;  // their number, or 0
+  Found* found;  // by the comparison
+  Frame frame;
+  double reach;       // of move_host_particle(), for equal disks
+  Sum* written;       // the trace is added to it
+  const Sum* others;  // null, or: positions are written whole, with zeros, if no bit is set. Parts
+                      // of a sector (32 bytes) would make the memory read the rest of it.
+  // Set to zero by a comparison, for the next ones.
+  Sum* next_written;
+  Found* next_found;
+};
+
+// A comparison in a former kernel. If positions differ, this kernel does nothing.
+struct Comparison {
+  const Sum *written, *found;  // null, or traces of the particles
+  const Sum* others;           // of Found
+  // The first kernel after the comparison tells the result: twice the number of the question, plus
+  // one if the positions are the same. It also counts the moves that wait in the second counts.
+  unsigned question;
+  volatile unsigned* answer;
+};
+__device__ bool same_traces(const Comparison& c) {
+  return !c.written || __ldcg(c.written) == __ldcg(c.found);
+}
+// By one thread.
+__device__ void answer_host(const Comparison& c, bool same, MoveCounts* counts) {
+  if (!c.answer) return;
+  if (same) {
+    atomicAdd(&counts[0].trial_moves, __ldcg(&counts[1].trial_moves));
+    atomicAdd(&counts[0].accepted_moves, __ldcg(&counts[1].accepted_moves));
   }
-  unsigned long long total;
-  if (ends_sum(sum, trace, total)) trace->written = total;
+  counts[1] = {};
+  *c.answer = 2 * c.question + same;
 }
 
-// A thread for each particle of a host program: have they been moved since?
+// The sum over the threads of a block; only the first thread gets it.
+__device__ Sum sum_of_block(Sum mine) {
+  __shared__ Sum part[32];
+  mine = warp_sum(mine);
+  if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = mine;
+  __syncthreads();
+  if (threadIdx.x == 0)
+    for (unsigned warp = 1; warp < blockDim.x / 32; ++warp) mine += part[warp];
+  return mine;
+}
+
+// This thread's part of a comparison.
+constexpr int kCompared = 4;  // particles at a time
 template <class Real>
-__global__ void compare_kernel(const HostParticles host, std::size_t particles, Trace* trace,
-                               volatile unsigned* same) {
-  const std::size_t at = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  unsigned long long mine = 0, total;
-  if (at < particles)
-    mine = trace_of(host.tag[at], static_cast<const HostPosition<Real>*>(host.position)[at]);
-  if (!ends_sum(mine, trace, total)) return;
-  trace->differs = total != trace->written;
-  *same = total == trace->written;
+__device__ Found look_at_particles(const HostParticles& host, int particles, bool all) {
+  const auto* const position = static_cast<const HostPair<Real>*>(host.position);
+  const int threads = static_cast<int>(gridDim.x * blockDim.x);
+  Found found{};
+  for (int first = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); first < particles;
+       first += kCompared * threads) {
+    HostPair<Real> r[kCompared], others[kCompared];
+    std::uint32_t tag[kCompared];
+#pragma unroll
+    for (int k = 0; k < kCompared; ++k) {
+      const int at = first + k * threads;
+      if (at >= particles) continue;
+      r[k] = position[2 * at];
+      others[k] = position[2 * at + 1];
+      tag[k] = host.tag[at];
+    }
+#pragma unroll
+    for (int k = 0; k < kCompared; ++k) {
+      if (first + k * threads >= particles) continue;
+      found.trace += trace_of(tag[k], r[k].x, r[k].y);
+      if (all) found.trace += trace_of(~tag[k], others[k].x, others[k].y);
+      found.others |= Sum{bits_of(others[k].x)} | Sum{bits_of(others[k].y)};
+    }
+  }
+  return found;
+}
+
+__device__ void end_writing(const HostWork& work, Sum mine) {
+  const Sum sum = sum_of_block(mine);
+  if (threadIdx.x == 0) atomicAdd(work.written, sum);
+}
+
+template <class Real>
+__device__ void compare_particles(const HostWork& work) {
+  const Found mine = look_at_particles<Real>(work.particles, work.compared, work.frame.traces_all);
+  const Sum sum = sum_of_block(mine.trace);
+  const int others = __syncthreads_or(mine.others != 0);
+  if (threadIdx.x != 0) return;
+  atomicAdd(&work.found->trace, sum);
+  if (others) work.found->others = 1;
+  if (blockIdx.x != 0) return;
+  *work.next_written = 0;
+  *work.next_found = {};
+}
+
+// A thread for every kCompared particles of a host program.
+template <class Real>
+__global__ void compare_kernel(const HostWork host) {
+  let_next_kernel_start();
+  wait_for_former_kernel();
+  compare_particles<Real>(host);
+}
+
+// For one thread, after a comparison: tells the result to the host, and to kernels that do nothing
+// if `differs` is not 0.
+__global__ void decide_kernel(const Comparison comparison, unsigned* differs) {
+  const bool same = same_traces(comparison);
+  *differs = !same;
+  *comparison.answer = 2 * comparison.question + same;
+}
+
+constexpr int kHostThreads = 256;
+inline unsigned host_blocks(std::size_t threads) {
+  return static_cast<unsigned>(blocks_for(threads, std::size_t{kHostThreads}));
 }
 
 // What an engine has left in the arrays of a host program. All calls need the engine's device.
 class HostArrays {
  public:
-  // Does nothing if `skip` is given and points at something else than 0.
-  void write(const State& state, const Frame& frame, const HostParticles& host,
-             const Sphere* spheres, const std::uint32_t* counts, const unsigned int* skip,
-             cudaStream_t stream) {
-    if (trace_.size() == 0) {
-      trace_ = DeviceBuffer<Trace>(1);
-      trace_.clear(stream);
-    }
-    const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
-    kernel<<<blocks(state.cells()), kHostThreads, 0, stream>>>(state.geometry, frame, host, spheres,
-                                                               counts, trace_.data(), skip);
-    check_launch();
+  explicit HostArrays(cudaStream_t stream) : stream_(stream), traces_(1) { traces_.clear(stream); }
+
+  // What was written last: which of the traces, and after which cycle. An engine that undoes what
+  // it has enqueued puts the former one back.
+  struct Written {
+    int trace = 0;
+    std::uint64_t cycle = kNever;
+  };
+  Written written;
+
+  // The works of kernels.
+  HostWork comparing(const State& s, const HostParticles& host) {
+    Traces& traces = *traces_.data();
+    question_ = (question_ + 1) % kQuestions;
+    return {.particles = host,
+            .compared = static_cast<int>(s.particles),
+            .found = &traces.found[question_ % 2],
+            .frame = host_frame(s),
+            .next_written = &traces.written[1 - written.trace],
+            .next_found = &traces.found[1 - question_ % 2]};
+  }
+  HostWork writing(const State& s, const HostParticles& host, const Sum* others) {
+    const std::uint64_t cycle = s.data.counters.cycles;
+    written.trace = 1 - written.trace;
+    return {.particles = host,
+            .frame = host_frame(s),
+            .reach = reach_of(s, std::exchange(written.cycle, cycle), cycle),
+            .written = &traces_.data()->written[written.trace],
+            .others = others};
+  }
+  // Before writing(), where no comparison is on its way.
+  void prepare_to_write() {
+    check(cudaMemsetAsync(&traces_.data()->written[1 - written.trace], 0, sizeof(Sum), stream_),
+          "traces");
   }
 
-  // Whether there is something to compare with; if so, the answer is on its way.
-  bool compare(std::size_t particles, const HostParticles& host, cudaStream_t stream) const {
-    if (trace_.size() == 0) return false;
+  // Enqueues a comparison.
+  void compare(const State& s, const HostParticles& host, bool overlap) {
     const auto kernel = host.double_precision ? &compare_kernel<double> : &compare_kernel<float>;
-    kernel<<<blocks(particles), kHostThreads, 0, stream>>>(host, particles, trace_.data(),
-                                                           same_.get());
-    check_launch();
-    compared_.record(stream);
-    return true;
+    launch_kernel(kernel, host_blocks((s.particles + kCompared - 1) / kCompared), kHostThreads, 0,
+                  stream_, overlap, comparing(s, host));
   }
-  // The last answer, on the device and for the host, which waits for it.
-  const unsigned int* differs() const { return &trace_.data()->differs; }
+  // For the kernels that come after it.
+  Comparison last_comparison() const {
+    const Traces& traces = *traces_.data();
+    const Found& found = traces.found[question_ % 2];
+    return {&traces.written[written.trace], &found.trace, &found.others, question_, answer_.get()};
+  }
+  // The result of the last comparison.
   bool same() const {
-    compared_.wait();
-    return *same_.get() != 0;
+    Traces traces;
+    traces_.download(&traces, stream_);
+    return traces.written[written.trace] == traces.found[question_ % 2].trace;
+  }
+  // The same, from the kernel that tells it. It comes through mapped memory, because an event
+  // between two kernels would not let the second one start early. `pending` cycles that were
+  // enqueued earlier are made first. Therefore the time limit holds for each hundred of them.
+  bool answer(std::uint64_t pending) const {
+    const volatile unsigned* const answer = answer_.get();
+    const double limit = limit_ * (1 + static_cast<double>(pending / 100));
+    wait_alone([&] { return *answer / 2 == question_; }, stream_, limit, "comparison", nullptr);
+    return *answer % 2;
   }
 
  private:
-  static unsigned blocks(std::size_t threads) {
-    return static_cast<unsigned>(blocks_for(threads, std::size_t{kHostThreads}));
-  }
-
-  DeviceBuffer<Trace> trace_;
-  MappedMemory<unsigned> same_;
-  Event compared_;
+  static constexpr unsigned kQuestions = 1u << 31;
+  const cudaStream_t stream_;
+  DeviceBuffer<Traces> traces_;
+  MappedMemory<unsigned> answer_;
+  unsigned question_ = 0;
+  const double limit_ = Watchdog::timeout();  // longest wait for the GPU, in seconds
 };
 
+}  // namespace
 }  // namespace manymove::hard_particles

@@ -34,10 +34,12 @@ KernelsOfLaw kernels_in() {
             cycle<D, C, Sums, 6, 8, 3, 2, 512, 1>(),  histogram};
 }
 
-template <Contact C, bool Sums = false>
-KernelsOfLaw kernels_here(int dimensions) {
+}  // namespace
+
+// Instantiated by a source for each law.
+template <Contact C, bool Sums>
+KernelsOfLaw kernels_of(int dimensions) {
   return dimensions == 2 ? kernels_in<2, C, Sums>() : kernels_in<3, C, Sums>();
 }
 
-}  // namespace
 }  // namespace manymove::hard_particles

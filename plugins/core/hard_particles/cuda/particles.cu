@@ -13,9 +13,8 @@
 #include "box_moves.h"
 #include "engine.cuh"
 #include "host_particles.cuh"
+#include "launch_config.h"
 #include "plan.cuh"
-#include "row_diameters.h"
-#include "schedule.h"
 #include "swaps.h"
 
 namespace manymove::hard_particles {
@@ -35,120 +34,87 @@ KernelsOfLaw choose_kernels(const State& state) {
   }
 }
 
+// A thread for each cell. Does nothing if `skip` points at something else than 0.
+template <class Real>
+__global__ void write_kernel(const __grid_constant__ Geometry g,
+                             const __grid_constant__ HostWork work, const Sphere* spheres,
+                             const std::uint32_t* counts, const unsigned int* skip) {
+  if (skip && *skip) return;
+  const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t layer = std::int64_t{g.cells[0]} * g.cells[1];
+  Sum sum = 0;
+  if (at < layer * g.cells[2]) {
+    const int cell[3] = {static_cast<int>(at % g.cells[0]),
+                         static_cast<int>(at / g.cells[0] % g.cells[1]),
+                         static_cast<int>(at / layer)};
+    for (std::uint32_t slot = 0; slot < counts[at]; ++slot)
+      sum += write_host_particle<Real>(g, work.frame, cell, spheres[at * g.slots + slot],
+                                       work.particles);
+  }
+  end_writing(work, sum);
+}
+
 class CudaParticles final : public CudaEngine {
  public:
   CudaParticles(State state, int device)
       : CudaEngine(std::move(state), device, 256), kernels_(choose_kernels(state_)) {
+    const DeviceGuard here = use();
     const Geometry& g = state_.geometry;
-    const Cells cells = cells_of(state_, state_.data);
-    for (int k = 0; k < 2; ++k) {
-      spheres_[k] = DeviceBuffer<Sphere>(cells.spheres.size());
-      counts_[k] = DeviceBuffer<std::uint32_t>(cells.counts.size());
-    }
-    spheres_[0].upload(cells.spheres.data(), stream_);
-    counts_[0].upload(cells.counts.data(), stream_);
-    upload_law();
-    moves_ = DeviceBuffer<MoveCounts>(1);
-    seen_ = {state_.data.counters.trial_moves, state_.data.counters.accepted_moves, 0};
-    moves_.upload(&seen_, stream_);
-    const auto first = cells.counts.begin() + static_cast<std::ptrdiff_t>(first_cell());
-    const std::ptrdiff_t here = static_cast<std::ptrdiff_t>(state_.row_cells()) * state_.rows();
-    choose_schedule(1 - static_cast<double>(std::count(first, first + here, 0u)) /
-                            static_cast<double>(here));
+    const auto first = state_.start.counts.begin() + static_cast<std::ptrdiff_t>(first_cell());
+    const std::ptrdiff_t own = static_cast<std::ptrdiff_t>(state_.row_cells()) * state_.rows();
     scratch_parts_ = std::min(g.tiles[0] * g.tiles[1] * g.tiles[2], 64);
     const std::size_t scratch = static_cast<std::size_t>(scratch_parts_) * most_in_tile(state_);
     scratch_spheres_ = DeviceBuffer<Sphere>(scratch);
     scratch_ids_ = DeviceBuffer<std::uint32_t>(scratch);
     locks_ = DeviceBuffer<unsigned int>(scratch_parts_);
     locks_.clear(stream_);
-    if (state_.swaps() || state_.constant_pressure())
-      reference_ = on_device(state_.parameters.diameters, stream_);
     if (state_.swaps()) {
-      swap_counts_ = DeviceBuffer<unsigned long long>(2);
       const unsigned long long before[2] = {state_.data.swap_trials, state_.data.swap_accepted};
-      swap_counts_.upload(before, stream_);
+      swap_counts_ = on_device(before, 2, stream_);
     }
     if (state_.constant_pressure() && !state_.parameters.edges_apart)
       box_moves_.emplace(state_, stream_);
-    if (state_.strip && state_.swaps()) row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
-    if (state_.strip)
-      halo_ =
-          std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(), stream_);
-    state_.data.places = {};  // the device has them
-    state_.data.indices = {};
-    made();
+    upload(state_.start,
+           1 - static_cast<double>(std::count(first, first + own, 0u)) / static_cast<double>(own));
+    state_.start = {};
   }
-  ~CudaParticles() override { leave(); }
-
-  using Engine::enqueue;
-  void enqueue(std::uint64_t cycles) override {
-    const DeviceGuard here = use();
-    for (std::uint64_t i = 0; i < cycles; ++i) {
-      const std::uint64_t cycle = next_cycle();
-      if (state_.swaps() && cycle % state_.parameters.swap_every == 0) {
-        look_at_neighbors(1);
-        swap_diameters(state_, swap_rules(state_, cycle), own_spheres(), own_counts(),
-                       swapped_diameters(), swap_counts_.data(), stream_);
-      }
-      if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
-        // Only the next cycle of an undivided system can do without the answer.
-        const bool now = i + 1 == cycles || rows_.wants_sample(cycle) || state_.strip;
-        begin_box_move(!now);
-        if (now) end_box_move();
-      } else if (state_.constant_pressure()) {
-        if (!box_moves_ && cycle % state_.parameters.volume_every == 0) change_edges_here();
-        volumes_.end_cycle(cycle, volume_of(state_, state_.data.volume));
-      }
-      if (rows_.wants_sample(cycle)) add_pairs(rows_.sampling(), rows_.row());
-      rows_.end_cycle(cycle);
-    }
-    check_launch();
-    finish();
-  }
+  ~CudaParticles() override { end_exchange(); }
 
   bool same_positions(const HostParticles& host) const override {
+    check_alone();
     const DeviceGuard here = use();
-    return host_.compare(state_.particles, host, stream_) && host_.same();
+    host_.compare(state_, host, false);
+    return host_.same();
   }
   // Does not wait for the answer: without it, the cycles do nothing.
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
     // What the host decides or counts is not undone.
-    if (rows_.sampling().every || state_.strip || state_.constant_pressure() || state_.swaps())
+    if (sampling_.every || state_.strip || state_.constant_pressure() || state_.swaps())
       return Engine::enqueue_if_same(cycles, host);
-    const auto before = std::make_tuple(state_.data.origin, state_.data.counters.cycles, now_);
-    if (!host_.compare(state_.particles, host, stream_)) return false;
-    skip_ = host_.differs();
+    const auto before =
+        std::make_tuple(state_.data.origin, state_.data.counters.cycles, host_.written, now_);
+    host_.compare(state_, host, false);
+    decide_kernel<<<1, 1, 0, stream_>>>(host_.last_comparison(), differs_.data());
+    skip_ = differs_.data();
     enqueue(cycles);
     write_positions(host);
     skip_ = nullptr;
-    if (host_.same()) return true;
-    std::tie(state_.data.origin, state_.data.counters.cycles, now_) = before;
+    if (host_.answer(pending_)) return true;
+    std::tie(state_.data.origin, state_.data.counters.cycles, host_.written, now_) = before;
     return false;
   }
   void write_positions(const HostParticles& host) override {
+    check_alone();
     const DeviceGuard here = use();
-    Frame frame = host_frame(state_);
-    frame.of_types = type_diameters_.data();
-    frame.of_particles = reference_.data();
-    host_.write(state_, frame, host, spheres_[now_].data(), counts_[now_].data(), skip_, stream_);
-  }
-
-  void set_volume_sampling(std::uint64_t record) override {
-    volumes_.begin(record, state_.data.counters.cycles);
-  }
-  std::vector<double> take_volumes(std::vector<std::uint64_t>& cycles) override {
-    return volumes_.take(cycles);
-  }
-  TrialCounters volume_counters() const override {
-    return {state_.data.volume_trials, state_.data.volume_accepted};
-  }
-  TrialCounters swap_counters() const override {
-    if (!state_.swaps()) return {};
-    const DeviceGuard here = use();
-    unsigned long long counts[2];
-    swap_counts_.download(counts, stream_);
-    return {counts[0], counts[1]};
+    host_.prepare_to_write();
+    HostWork work = host_.writing(state_, host, nullptr);
+    work.frame.of_types = type_diameters_.data();
+    work.frame.of_particles = reference_.data();
+    const auto kernel = host.double_precision ? &write_kernel<double> : &write_kernel<float>;
+    kernel<<<host_blocks(state_.cells()), kHostThreads, 0, stream_>>>(
+        state_.geometry, work, spheres_[now_].data(), counts_[now_].data(), skip_);
+    check_launch();
   }
 
   void set_type_diameters(const std::vector<double>& diameters) override {
@@ -158,47 +124,59 @@ class CudaParticles final : public CudaEngine {
     type_diameters_.swap(on_this);
   }
 
-  Counters counters() const override {
-    const DeviceGuard here = use();
-    check(cudaStreamSynchronize(stream_), "cycle");
-    moves_.download(&seen_, stream_);
-    if (seen_.corrupt)
-      throw std::runtime_error("a cell holds more particles than fit: the state is corrupt");
-    return {state_.data.counters.cycles, seen_.trial_moves, seen_.accepted_moves};
-  }
-  double occupied() const override { return occupied_share(state_, present_counts()); }
-  Snapshot snapshot() const override {
-    const DeviceGuard here = use();
-    const Counters present = counters();
-    std::vector<Sphere> spheres(spheres_[now_].size());
-    spheres_[now_].download(spheres.data(), stream_);
-    Snapshot data =
-        snapshot_of(state_, present, state_.data.origin, spheres.data(), present_counts().data());
-    copy_header(state_, data);
-    if (state_.swaps()) {
-      data.diameters = present_diameters(data);
-      const TrialCounters swaps = swap_counters();
-      data.swap_trials = swaps.trials;
-      data.swap_accepted = swaps.accepted;
-    }
-    return data;
-  }
-
  private:
   static constexpr int kHistogramThreads = 128;
 
-  std::vector<std::uint32_t> present_counts() const {
+  void advance(std::uint64_t cycles) override {
     const DeviceGuard here = use();
-    // After a change of the box there may be more room than cells; ranks have their own rows.
-    std::vector<std::uint32_t> counts(state_.strip ? counts_[now_].size() : state_.cells());
-    counts_[now_].download(counts.data(), stream_, counts.size());
-    return counts;
+    pending_ += cycles;
+    for (std::uint64_t i = 0; i < cycles; ++i) {
+      const std::uint64_t cycle = next_cycle();
+      if (state_.swaps() && cycle % state_.parameters.swap_every == 0) {
+        fetch_neighbors({1, 0, 0, 1});
+        swap_diameters(state_, swap_rules(state_, cycle), own_spheres(), own_counts(),
+                       swapped_diameters(), swap_counts_.data(), stream_);
+      }
+      if (box_moves_ && cycle % state_.parameters.volume_every == 0) {
+        // Only the next cycle of an undivided system can do without the answer.
+        const bool now = i + 1 == cycles || wants_sample(cycle) || state_.strip;
+        begin_box_move(!now);
+        if (now) end_box_move();
+      } else if (state_.constant_pressure()) {
+        if (!box_moves_ && cycle % state_.parameters.volume_every == 0) {
+          if (state_.strip) finish();
+          change_edges_of_box();
+        }
+        record_volume();
+      }
+      end_cycle();
+    }
+    check_launch();
+    finish();
+  }
+  TrialCounters own_swaps() const override {
+    if (!state_.swaps()) return {};
+    const DeviceGuard here = use();
+    unsigned long long counts[2];
+    swap_counts_.download(counts, stream_);
+    return {counts[0], counts[1]};
+  }
+  // After a change of the box there may be more room than cells.
+  Cells present_cells() const override {
+    const DeviceGuard here = use();
+    Cells cells{std::vector<Sphere>(spheres_[now_].size()),
+                std::vector<std::uint32_t>(counts_[now_].size())};
+    spheres_[now_].download(cells.spheres.data(), stream_);
+    counts_[now_].download(cells.counts.data(), stream_);
+    return cells;
+  }
+  std::vector<double> present_diameters() const override {
+    const DeviceGuard here = use();
+    std::vector<double> all(reference_.size());
+    reference_.download(all.data(), stream_);
+    return all;
   }
 
-  // Index of the first cell of this rank's first row.
-  std::size_t first_cell() const {
-    return static_cast<std::size_t>(state_.first_row()) * state_.row_cells();
-  }
   const Sphere* own_spheres() const {
     return spheres_[now_].data() + first_cell() * state_.geometry.slots;
   }
@@ -206,18 +184,8 @@ class CudaParticles final : public CudaEngine {
   SwappedDiameters swapped_diameters() const {
     return {reference_.data(), diameters_.data(), labels_.data()};
   }
-  // The present diameters of a snapshot's particles.
-  std::vector<double> present_diameters(const Snapshot& data) const {
-    std::vector<double> all(reference_.size());
-    reference_.download(all.data(), stream_);
-    if (!state_.strip) return all;
-    std::vector<double> own;
-    for (const std::uint32_t id : data.indices) own.push_back(all[id]);
-    return own;
-  }
-
   // ---- several ranks (distributed/halo_exchange.cuh) ----
-  RowArrays rows_here() const {
+  RowArrays rows_here() const override {
     const std::size_t cells = state_.row_cells();
     const std::size_t slots = cells * state_.geometry.slots;
     return {{{spheres_[now_].data(), slots * sizeof(Sphere)},
@@ -229,8 +197,8 @@ class CudaParticles final : public CudaEngine {
                           state_.geometry.slots};
     return all.from(static_cast<std::size_t>(first) * state_.row_cells());
   }
-  // Rows of the strip for the neighbors, and then theirs, with the diameters of their particles.
-  void collect(const Crossing& c, int rows) const {
+  // With the diameters of their particles.
+  void collect(const HaloRows& c, int rows) const override {
     const auto pack = [&](int first, int count) {
       pack_diameters(stored_rows(first), count * state_.row_cells(), reference_.data(), stream_);
     };
@@ -238,40 +206,42 @@ class CudaParticles final : public CudaEngine {
       pack(state_.first_row(), c.to_below);
       pack(state_.first_row() + rows - c.to_above, c.to_above);
     }
-    halo_->collect(c, rows, rows_here());
+    CudaEngine::collect(c, rows);
   }
-  void exchange(const Crossing& c, int rows) const {
-    halo_->exchange();
+  void exchange(const HaloRows& c, int rows) const override {
+    CudaEngine::exchange(c, rows);
+    if (!state_.swaps()) return;
     const auto take = [&](int first, int count) {
       take_diameters(stored_rows(first), count * state_.row_cells(), state_.unit,
                      swapped_diameters(), halo_->stream());
     };
-    if (!state_.swaps()) return;
     take(state_.first_row() - c.from_below, c.from_below);
     take(state_.first_row() + rows, c.from_above);
   }
-  void cycle_of_strip(const Draw& draw) {
-    Strip& strip = *state_.strip;
-    const int rows = strip.rows();
-    const Crossing crossing = strip.advance(draw.shift_cells[state_.dimensions() - 1]);
-    const Draw local = local_draw(state_, draw);
+  void launch_tiles(const Draw& local, int first_tile, int tiles, cudaStream_t stream) override {
     Geometry g = state_.local();
-    run_strip([&] { collect(crossing, rows); }, [&] { exchange(crossing, rows); },
-              [&](int first, int end, cudaStream_t stream) {
-                g.part.first_tile = strip.tile_row(first) * state_.tiles_in_row();
-                if (end > first)
-                  launch(g, local, (end - first) * state_.tiles_in_row(), stream, false);
-              });
-  }
-  // Fetches the rows above the strip.
-  void look_at_neighbors(int rows) const {
-    if (!halo_) return;
-    const Crossing above{rows, 0, 0, rows};
-    collect(above, state_.rows());
-    exchange(above, state_.rows());
-    halo_->join();
+    g.part.first_tile = first_tile;
+    launch(g, local, tiles, stream, false);
   }
 
+  // Puts cells, the tables of the law and what follows from the grid on the device. occupied: the
+  // share of cells that are not empty.
+  void upload(const Cells& cells, double occupied) {
+    halo_.reset();
+    for (int k = 0; k < 2; ++k) {
+      spheres_[k] = DeviceBuffer<Sphere>(cells.spheres.size());
+      counts_[k] = DeviceBuffer<std::uint32_t>(cells.counts.size());
+    }
+    spheres_[now_].upload(cells.spheres.data(), stream_);
+    counts_[now_].upload(cells.counts.data(), stream_);
+    if (state_.swaps() || state_.constant_pressure())
+      reference_ = on_device(state_.parameters.diameters, stream_);
+    if (state_.strip && state_.swaps()) row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
+    upload_law();
+    begin_exchange();
+    plan_ = plan_of(state_, kernels_, occupied, device_, stream_);
+  }
+  void adopt(const Cells& cells) override { upload(cells, mean_occupation()); }
   void upload_law() {
     diameters_ = on_device(state_.diameters, stream_);
     labels_ = on_device(state_.labels, stream_);
@@ -289,23 +259,19 @@ class CudaParticles final : public CudaEngine {
     law_.radii = radii_.data();
   }
 
-  void choose_schedule(double occupied) {
-    plan_ = plan_of(state_, kernels_, occupied, device_, stream_);
-  }
-
   void launch(const Geometry& g, const Draw& draw, int tiles, cudaStream_t stream, bool overlap) {
     const bool foretold = box_moves_ && box_moves_->begun();
     const Scratch scratch{reinterpret_cast<float4*>(scratch_spheres_.data()), scratch_ids_.data(),
                           locks_.data(), scratch_parts_, most_in_tile(state_)};
     launch_kernel(plan_.kernel.run, static_cast<unsigned>(tiles),
-                  static_cast<unsigned>(plan_.schedule.threads),
-                  shared_bytes(state_, plan_.schedule), stream, overlap, g, law_, draw,
+                  static_cast<unsigned>(plan_.config.threads), shared_bytes(state_, plan_.config),
+                  stream, overlap, g, law_, draw,
                   LaunchArrays{spheres_[now_].data(), counts_[now_].data(),
                                spheres_[1 - now_].data() + first_cell() * g.slots,
                                counts_[1 - now_].data() + first_cell(), moves_.data(), scratch,
                                foretold ? box_moves_->for_host() : skip_,
                                foretold ? box_moves_->scale() : nullptr, search_},
-                  plan_.schedule, foretold ? box_moves_->choice() : VolumeChoice{});
+                  plan_.config, foretold ? box_moves_->choice() : VolumeChoice{});
   }
 
   // Enqueues a cycle and returns how many there are then. What the host keeps of the trial changes
@@ -333,7 +299,7 @@ class CudaParticles final : public CudaEngine {
     else
       launch(state_.geometry, draw, state_.tiles(), stream_, plan_.overlap);
     now_ = 1 - now_;
-    move_origin(state_, draw, state_.data.origin);
+    move_origin(state_, draw);
     ++state_.data.counters.cycles;
   }
 
@@ -350,7 +316,7 @@ class CudaParticles final : public CudaEngine {
 
   // The trial changes of the volume.
   void begin_box_move(bool cycle_follows) {
-    look_at_neighbors(2);  // pairs reach no farther
+    fetch_neighbors({2, 0, 0, 2});  // pairs reach no farther
     if (state_.strip) finish();
     box_moves_->begin(
         state_, reference_.data(),
@@ -365,7 +331,7 @@ class CudaParticles final : public CudaEngine {
     const State frame = frame_of(state_);
     const Geometry& before = frame.geometry;
     if (to != state_.data.volume) set_volume(state_, to);
-    volumes_.end_cycle(state_.data.counters.cycles, volume_of(state_, to));
+    record_volume();
     place_law();
     if (!answer.for_host) return true;
     if (!state_.contacts.empty()) {
@@ -377,7 +343,11 @@ class CudaParticles final : public CudaEngine {
       BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit, diameters_.data(),
                                labels_.data(), stream_);
     if (same_cells(before, state_.geometry)) return false;
-    if (state_.strip) return divide_from(frame), false;
+    if (state_.strip) {
+      const Cells former = present_cells();
+      fill_diameters(state_);
+      return follow_grid(placed(frame, former)), false;
+    }
     const std::size_t cells = state_.cells(), slots = cells * state_.geometry.slots;
     const auto make_room = [&](int k) {
       if (spheres_[k].size() < slots) spheres_[k] = DeviceBuffer<Sphere>(slots);
@@ -389,64 +359,18 @@ class CudaParticles final : public CudaEngine {
                            &moves_.data()->corrupt, stream_);
     make_room(now_);
     now_ = 1 - now_;
-    choose_schedule(mean_occupation());
+    plan_ = plan_of(state_, kernels_, mean_occupation(), device_, stream_);
     return false;
   }
 
-  // After a change of the grid, from the particles in the former one. Collective.
-  void divide_from(const State& frame) {
-    std::vector<Sphere> spheres(spheres_[now_].size());
-    std::vector<std::uint32_t> counts(counts_[now_].size());
-    spheres_[now_].download(spheres.data(), stream_);
-    counts_[now_].download(counts.data(), stream_);
-    Snapshot mine =
-        snapshot_of(frame, counters(), state_.data.origin, spheres.data(), counts.data());
-    if (state_.swaps()) mine.diameters = present_diameters(mine);
-    fill_diameters(state_);
-    divide_this_again(std::move(mine));
-  }
-  void divide_this_again(Snapshot mine) {
-    const Cells cells = divide_again(state_, std::move(mine));
-    halo_.reset();
-    upload_cells(cells);
-    if (state_.swaps()) {
-      reference_ = on_device(state_.parameters.diameters, stream_);
-      row_diameters_ = DeviceBuffer<double>(cells.spheres.size());
-    }
-    upload_law();
-    halo_ = std::make_unique<HaloExchange>(*state_.ranks, state_.first_row(), rows_here(), stream_);
-    choose_schedule(mean_occupation());
-  }
   double mean_occupation() const {
     return std::min(1.0,
                     static_cast<double>(state_.particles) / static_cast<double>(state_.cells()));
   }
-  void upload_cells(const Cells& cells) {
-    for (int k = 0; k < 2; ++k) {
-      spheres_[k] = DeviceBuffer<Sphere>(cells.spheres.size());
-      counts_[k] = DeviceBuffer<std::uint32_t>(cells.counts.size());
-    }
-    spheres_[now_].upload(cells.spheres.data(), stream_);
-    counts_[now_].upload(cells.counts.data(), stream_);
-  }
-
-  void change_edges_here() {
-    if (state_.strip) finish();
-    Snapshot now = snapshot();
-    for (std::size_t i = 0; i < now.diameters.size(); ++i)
-      set_diameter(state_, now.index(i), now.diameters[i]);
-    if (!change_edges(state_, now)) return;
-    state_.data.origin = now.origin;
-    if (state_.strip) return divide_this_again(std::move(now));
-    upload_cells(cells_of(state_, now));
-    upload_law();
-    choose_schedule(mean_occupation());
-  }
-
   void add_pairs(const Sampling& sampling, std::uint64_t* row) const override {
     const std::size_t bytes = row_size(sampling) * sizeof(std::uint32_t);
     const bool in_shared = bytes <= kSharedLimit;
-    look_at_neighbors(2);  // pairs reach no farther
+    fetch_neighbors({2, 0, 0, 2});  // pairs reach no farther
     const std::size_t cells = state_.row_cells() * static_cast<std::size_t>(state_.rows());
     const auto blocks =
         static_cast<unsigned>(blocks_for(cells, static_cast<std::size_t>(kHistogramThreads)));
@@ -472,11 +396,10 @@ class CudaParticles final : public CudaEngine {
   DeviceBuffer<double> row_diameters_;            // [stored cells][slots], with swap moves on ranks
   DeviceBuffer<double> type_diameters_;           // of a host program's types
   DeviceBuffer<unsigned long long> swap_counts_;  // trials, accepted
-  VolumeRows volumes_;
-  DeviceBuffer<MoveCounts> moves_;
-  mutable MoveCounts seen_{};  // the counts as last fetched
-  HostArrays host_;
-  const unsigned int* skip_ = nullptr;  // of what is enqueued, see LaunchArrays
+  mutable HostArrays host_{stream_};
+  DeviceBuffer<unsigned int> differs_{1};  // written by decide_kernel()
+  const unsigned int* skip_ = nullptr;     // of what is enqueued, see LaunchArrays
+  BetweenCalls between_calls_{*this};
 };
 
 }  // namespace

@@ -5,16 +5,17 @@
 #pragma once
 
 #include "../../runtime/launch.cuh"
-#include "schedule.h"
+#include "../../runtime/warp.cuh"
+#include "launch_config.h"
 #include "visit_particles.cuh"
 
 namespace manymove::hard_particles {
 namespace {
 
-// What a block has in shared memory (shared_bytes() of schedule.h). The slots of the particles that
-// land in the tile are in `landed` until it is known where their cells begin; then what a visit
-// writes down has its place. Particles of a mixture have their label in the place of their index,
-// and this elsewhere.
+// What a block has in shared memory (shared_bytes() of launch_config.h). The slots of the particles
+// that land in the tile are in `landed` until it is known where their cells begin; then what a
+// visit writes down has its place. Particles of a mixture have their label in the place of their
+// index, and this elsewhere.
 template <int D, Contact C>
 struct SharedTile {
   float4* spheres;        // [capacity]
@@ -24,7 +25,7 @@ struct SharedTile {
   std::uint32_t* first;  // [plane + 1], the first particle of each cell
   std::uint16_t* sets;   // [2^D][set_cells], the active cells of each set that are not empty
 
-  __device__ SharedTile(const Geometry& g, const Schedule& s, float4* memory) {
+  __device__ SharedTile(const Geometry& g, const LaunchConfig& s, float4* memory) {
     constexpr bool kMixed = C != Contact::one_size;
     spheres = memory;
     landed = reinterpret_cast<std::uint32_t*>(spheres + s.capacity);
@@ -65,9 +66,10 @@ struct CellOf {
   }
 };
 
-__device__ int tile_of_block(const Geometry& g, const Schedule& schedule) {
+template <int D>
+__device__ int tile_of_block(const Geometry& g, const LaunchConfig& config) {
   const auto block = static_cast<int>(blockIdx.x);
-  return schedule.order ? static_cast<int>(schedule.order[block]) : tile_of(g, block);
+  return config.order ? static_cast<int>(config.order[block]) : tile_of<D>(g, block);
 }
 
 template <int D>
@@ -147,11 +149,7 @@ __device__ void scan(std::uint32_t* value, int n, TileControl& control) {
   std::uint32_t mine = 0;
   for (int i = begin; i < end; ++i) mine += value[i];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  std::uint32_t upto = mine;
-  for (int by = 1; by < 32; by *= 2) {
-    const std::uint32_t below = __shfl_up_sync(~0u, upto, by);
-    if (lane >= by) upto += below;
-  }
+  const std::uint32_t upto = warp_prefix_sum(mine, lane);
   if (lane == 31) control.sums[warp] = upto;
   __syncthreads();
   std::uint32_t before = upto - mine;
@@ -296,7 +294,7 @@ __device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
 // of their cells in `spheres`, in shared memory or in the scratch.
 template <int D, Contact C, class V>
 __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& b,
-                          const Schedule& schedule, TileControl& control, float4* spheres,
+                          const LaunchConfig& config, TileControl& control, float4* spheres,
                           std::uint32_t* ids, const SharedTile<D, C>& m) {
   const TileBounds& bounds = control.bounds;
   const Law& law = control.law;
@@ -323,7 +321,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
       spheres,
       ids,
       m.first,
-      static_cast<std::uint32_t>(tile_of_block(g, schedule)) * static_cast<std::uint32_t>(g.plane),
+      static_cast<std::uint32_t>(tile_of_block<D>(g, config)) * static_cast<std::uint32_t>(g.plane),
       bounds.size[0] + 1,
       (bounds.size[0] + 1) * (bounds.size[1] + 1)};
   for (int round = 0; round < g.rounds; ++round)
@@ -333,7 +331,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
                                control.members[set], m.work);
       __syncthreads();
     }
-  if (schedule.order) let_next_kernel_start();
+  if (config.order) let_next_kernel_start();
   if (b.search.least) search_pairs<D, C, V::kSums>(g, law, b.search, bounds, spheres, ids, m.first);
 
   const CellOf<D> cell_of(bounds.size[0], bounds.size[1]);
@@ -367,19 +365,19 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
 template <int D, Contact C, class V, int Threads, int BlocksPerMultiprocessor>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
-                 const __grid_constant__ Draw d, const LaunchArrays b, const Schedule schedule,
+                 const __grid_constant__ Draw d, const LaunchArrays b, const LaunchConfig config,
                  const __grid_constant__ VolumeChoice choice) {
   extern __shared__ float4 memory[];
   __shared__ TileControl control;
-  const SharedTile<D, C> m(g, schedule, memory);
+  const SharedTile<D, C> m(g, config, memory);
   if (threadIdx.x < 8) control.members[threadIdx.x] = 0;
   if (threadIdx.x == 0) {
-    control.bounds = tile_bounds<D>(g, tile_of_block(g, schedule));
+    control.bounds = tile_bounds<D>(g, tile_of_block<D>(g, config));
     control.accepted = control.landed = 0;
   }
   for (int i = threadIdx.x; i <= g.plane; i += blockDim.x) m.first[i] = 0;
   __syncthreads();
-  if (!schedule.order) let_next_kernel_start();
+  if (!config.order) let_next_kernel_start();
   wait_for_former_kernel();
   if (b.skip && __ldcg(b.skip)) return;
   int outcome = 0;
@@ -415,7 +413,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     if (!l.here) return;
     atomicAdd(m.first + local_index<D>(bounds, l.cell) + 1, 1u);
     const auto k = static_cast<int>(atomicAdd(&control.landed, 1u));
-    if (k < schedule.capacity) m.landed[k] = static_cast<std::uint32_t>(i) | slot << 16;
+    if (k < config.capacity) m.landed[k] = static_cast<std::uint32_t>(i) | slot << 16;
   });
   __syncthreads();
   const int cells = product<D>(bounds.size[0] + 1, bounds.size[1] + 1, bounds.size[2] + 1);
@@ -430,7 +428,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   };
   int accepted;
   const auto landed = static_cast<int>(control.landed);
-  if (landed <= schedule.capacity) {
+  if (landed <= config.capacity) {
     constexpr int kAtOnce = 4;
 #pragma unroll 1
     for (int base = threadIdx.x; base < landed; base += kAtOnce * blockDim.x) {
@@ -447,7 +445,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
           place(p[k], static_cast<int>(from[k] & 0xffffu), m.spheres);
     }
     __syncthreads();
-    accepted = tile_cycle<D, C, V>(g, d, b, schedule, control, m.spheres, m.ids, m);
+    accepted = tile_cycle<D, C, V>(g, d, b, config, control, m.spheres, m.ids, m);
   } else {
     if (threadIdx.x == 0) {
       unsigned int part = blockIdx.x % b.scratch.parts;
@@ -460,7 +458,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     float4* const spheres = b.scratch.spheres + at;
     old.for_all([&](const Sphere& p, int i, std::uint32_t) { place(p, i, spheres); });
     __syncthreads();
-    accepted = tile_cycle<D, C, V>(g, d, b, schedule, control, spheres, b.scratch.ids + at, m);
+    accepted = tile_cycle<D, C, V>(g, d, b, config, control, spheres, b.scratch.ids + at, m);
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) atomicExch(b.scratch.locks + control.part, 0u);

@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "../../runtime/launch.cuh"
+#include "launch_config.h"
 #include "order.h"
-#include "schedule.h"
 
 namespace manymove::hard_particles {
 
 struct Plan {
   CycleKernel kernel{};
-  Schedule schedule{};
+  LaunchConfig config{};
   DeviceBuffer<std::uint16_t> order;
   bool overlap = false;  // of one cycle's end and the next one's start
 };
@@ -39,7 +39,7 @@ inline Plan plan_of(const State& state, const KernelsOfLaw& kernels, double occu
                                                            : kernels.few_tiles;
   // Whole warps for the cells of a set that are not empty; if they are too many, they take turns.
   // The few that are more than the expected number may take a second turn.
-  Schedule& s = plan.schedule;
+  LaunchConfig& s = plan.config;
   const int wanted = static_cast<int>(set_cells(state.geometry, state.dimensions()) *
                                       plan.kernel.lanes * std::min(1.0, 1.05 * occupied)),
             most = plan.kernel.most_threads + plan.kernel.most_threads / 20,

@@ -2,23 +2,24 @@
 #include "swaps.h"
 
 #include "../../runtime/launch.cuh"
+#include "../../runtime/warp.cuh"
 
 namespace manymove::hard_particles {
 namespace {
 
-constexpr int kLanes = 16;       // threads that look for the room of a swapper
+constexpr int kLanes = 16;       // threads that look for the room of a candidate
 constexpr int kMostCells = 512;  // of a set in a tile of kMaxTile cells along each of three axes
 static_assert(kMaxTile == 16);
 
-// A set of cells of a tile, with the swapper and the diameter of each, in shared memory.
+// A set of cells of a tile, with the candidate and the diameter of each, in shared memory.
 struct SwapSet {
   const Geometry& g;
   const SwapRules& rules;
   int tile, set, cells;
-  const Swapper* swappers;  // [cells]
-  double* diameters;        // [cells]
-  std::uint16_t* from;      // [cells], the cell whose particle had the present diameter of this
-                            // cell's when the set was begun
+  const SwapCandidate* candidates;  // [cells]
+  double* diameters;                // [cells]
+  std::uint16_t* from;  // [cells], the cell whose particle had the present diameter of this
+                        // cell's when the set was begun
 };
 
 struct SwapCounts {
@@ -28,17 +29,17 @@ struct SwapCounts {
 // The rounds of pairs of a set, by one warp, in shared memory.
 template <int D>
 __device__ void make_rounds(const SwapSet& s, SwapCounts& counts) {
-  const auto& [g, rules, tile, set, cells, swappers, diameters, from] = s;
+  const auto& [g, rules, tile, set, cells, candidates, diameters, from] = s;
   constexpr int kAtOnce = 2;
   const auto lane = static_cast<int>(threadIdx.x);
   int mine = 0;
   for (int round = 0; round < rules.rounds; ++round) {
     if (round % 32 == 0) mine = swap_offset<D>(g, tile, rules.cycle, set, round + lane, cells);
-    const int offset = __shfl_sync(~0u, mine, round % 32);
+    const int offset = value_of_lane(mine, round % 32);
     const int low = (offset + 1) / 2, pairs = low + (cells - offset - 1) / 2;
     for (int first = lane; first < pairs; first += 32 * kAtOnce) {
       int one[kAtOnce], two[kAtOnce];
-      Swapper a[kAtOnce], b[kAtOnce];
+      SwapCandidate a[kAtOnce], b[kAtOnce];
       double of_a[kAtOnce], of_b[kAtOnce];
 #pragma unroll
       for (int k = 0; k < kAtOnce; ++k) {
@@ -47,8 +48,8 @@ __device__ void make_rounds(const SwapSet& s, SwapCounts& counts) {
         if (pair >= pairs) continue;
         one[k] = pair < low ? pair : offset + 1 + pair - low;
         two[k] = swap_partner(offset, one[k], cells);
-        a[k] = swappers[one[k]];
-        b[k] = swappers[two[k]];
+        a[k] = candidates[one[k]];
+        b[k] = candidates[two[k]];
         of_a[k] = diameters[one[k]];
         of_b[k] = diameters[two[k]];
       }
@@ -67,11 +68,11 @@ __device__ void make_rounds(const SwapSet& s, SwapCounts& counts) {
   }
 }
 
-// The same rounds of at most 32 * Each cells, whose swappers are in the registers of a warp: cell k
-// in those of lane k % 32. Both lanes of a pair find the same.
+// The same rounds of at most 32 * Each cells, whose candidates are in the registers of a warp: cell
+// k in those of lane k % 32. Both lanes of a pair find the same.
 template <int D, int Each>
 __device__ void make_rounds_in_registers(const SwapSet& s, SwapCounts& counts) {
-  const auto& [g, rules, tile, set, cells, swappers, diameters, from] = s;
+  const auto& [g, rules, tile, set, cells, candidates, diameters, from] = s;
   const auto lane = static_cast<int>(threadIdx.x);
   double room[Each], diameter[Each];
   int source[Each];
@@ -79,8 +80,8 @@ __device__ void make_rounds_in_registers(const SwapSet& s, SwapCounts& counts) {
 #pragma unroll
   for (int e = 0; e < Each; ++e) {
     const int k = lane + 32 * e;
-    const bool is = k < cells && swappers[k].id != kNoParticle;
-    room[e] = is ? swappers[k].room : 0;
+    const bool is = k < cells && candidates[k].id != kNoParticle;
+    room[e] = is ? candidates[k].room : 0;
     diameter[e] = is ? diameters[k] : 0;
     source[e] = k;
     there[e] = __ballot_sync(~0u, is);
@@ -88,13 +89,13 @@ __device__ void make_rounds_in_registers(const SwapSet& s, SwapCounts& counts) {
   int mine = 0;
   for (int round = 0; round < rules.rounds; ++round) {
     if (round % 32 == 0) mine = swap_offset<D>(g, tile, rules.cycle, set, round + lane, cells);
-    const int offset = __shfl_sync(~0u, mine, round % 32);
+    const int offset = value_of_lane(mine, round % 32);
     double to[Each];
     int to_source[Each];
 #pragma unroll
     for (int e = 0; e < Each; ++e) {
       const int k = lane + 32 * e, partner = k < cells ? swap_partner(offset, k, cells) : k;
-      Swapper other{__shfl_sync(~0u, room[0], partner % 32), 0};
+      SwapCandidate other{__shfl_sync(~0u, room[0], partner % 32), 0};
       double its = __shfl_sync(~0u, diameter[0], partner % 32);
       int its_source = __shfl_sync(~0u, source[0], partner % 32);
       unsigned int others = there[0];
@@ -301,11 +302,12 @@ __global__ void __launch_bounds__(Threads, Blocks)
                 unsigned long long* sums, int capacity) {
   static_assert(kMostCells <= Threads);
   extern __shared__ float4 memory[];
-  __shared__ Swapper swappers[kMostCells];
+  __shared__ SwapCandidate candidates[kMostCells];
   __shared__ double diameters[kMostCells];
   __shared__ std::uint16_t from[kMostCells], places[kMostCells];
   __shared__ unsigned int total;
-  const int tile = tile_of(g, static_cast<int>(blockIdx.x)), mine = static_cast<int>(threadIdx.x);
+  const int tile = tile_of<D>(g, static_cast<int>(blockIdx.x)),
+            mine = static_cast<int>(threadIdx.x);
   const TileBounds bounds = tile_bounds<D>(g, tile);
   const SwapTile here(capacity, memory);
   wait_for_former_kernel();
@@ -319,7 +321,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
     if (cells < 2) continue;
     for (int first = 0; first < cells; first += Threads / kLanes) {
       const int k = first + mine / kLanes;
-      Swapper swapper{1e30, kNoParticle};
+      SwapCandidate candidate{1e30, kNoParticle};
       double diameter = 0;
       std::uint32_t who = 0;
       if (k < cells) {
@@ -329,27 +331,27 @@ __global__ void __launch_bounds__(Threads, Blocks)
         const std::uint32_t place = held ? here.places[local_index<D>(bounds, at)] : 0;
         const std::uint32_t particles = held ? place >> 16 : counts[cell_there];
         if (particles > 0) {
-          const std::uint32_t slot = swapper_slot<D>(g, bounds, tile, at, rules.cycle, particles);
+          const std::uint32_t slot = candidate_slot<D>(g, bounds, tile, at, rules.cycle, particles);
           if (held) {
             who = (place & 0xffffu) + slot;
-            swapper.id = __float_as_uint(here.particles[who].w);
+            candidate.id = __float_as_uint(here.particles[who].w);
             diameter = here.diameters[who];
-            swapper.room = room_in<D, kLanes>(here, g, rules, bounds, at, who, mine % kLanes);
+            candidate.room = room_in<D, kLanes>(here, g, rules, bounds, at, who, mine % kLanes);
           } else {
             const int cell[3] = {bounds.first[0] + at[0], bounds.first[1] + at[1],
                                  bounds.first[2] + at[2]};
             const Sphere p = spheres[cell_there * g.slots + slot];
-            swapper.id = p.id;
+            candidate.id = p.id;
             diameter = of.diameters[p.id];
-            swapper.room =
+            candidate.room =
                 room_of<D, kLanes>(g, rules, cell, p, spheres, counts, of.diameters, mine % kLanes);
           }
         }
       }
-      for (int other = 1; other < kLanes; other *= 2)
-        swapper.room = fmin(swapper.room, __shfl_xor_sync(~0u, swapper.room, other));
+      candidate.room =
+          warp_reduce<kLanes>(candidate.room, [](double a, double b) { return fmin(a, b); });
       if (k < cells && mine % kLanes == 0) {
-        swappers[k] = swapper;
+        candidates[k] = candidate;
         diameters[k] = diameter;
         places[k] = static_cast<std::uint16_t>(who);
         from[k] = static_cast<std::uint16_t>(k);
@@ -358,7 +360,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
     __syncthreads();
     if (mine < 32) {
       const auto make = [&](auto rounds) {
-        rounds({g, rules, tile, set, cells, swappers, diameters, from}, made);
+        rounds({g, rules, tile, set, cells, candidates, diameters, from}, made);
       };
       if (cells <= 32)
         make(make_rounds_in_registers<D, 1>);
@@ -374,7 +376,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
     std::uint16_t source = 0;
     if (moved && held) source = here.source[places[from[mine]]];
     if (moved && !held) {
-      const std::uint32_t former = swappers[from[mine]].id;
+      const std::uint32_t former = candidates[from[mine]].id;
       reference = of.reference[former];
       label = of.labels[former];
     }
@@ -385,7 +387,7 @@ __global__ void __launch_bounds__(Threads, Blocks)
       here.source[places[mine]] = source;
     }
     if (moved && !held) {
-      const std::uint32_t id = swappers[mine].id;
+      const std::uint32_t id = candidates[mine].id;
       of.diameters[id] = diameters[mine];
       of.reference[id] = reference;
       of.labels[id] = label;
@@ -394,13 +396,34 @@ __global__ void __launch_bounds__(Threads, Blocks)
   }
   if (held) write_back(here, of, total);
   if (mine >= 32) return;
-  for (int lane = 16; lane > 0; lane /= 2) {
-    made.trials += __shfl_down_sync(~0u, made.trials, lane);
-    made.accepted += __shfl_down_sync(~0u, made.accepted, lane);
-  }
+  made = {warp_sum(made.trials), warp_sum(made.accepted)};
   if (mine == 0) {
     atomicAdd(sums, static_cast<unsigned long long>(made.trials));
     atomicAdd(sums + 1, static_cast<unsigned long long>(made.accepted));
+  }
+}
+
+constexpr int kCellThreads = 128;
+
+// Both kernels have a thread for each cell.
+__global__ void pack_kernel(const StoredCells cells, std::size_t number, const double* reference) {
+  const std::size_t cell = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (cell >= number) return;
+  const StoredCells mine = cells.from(cell);
+  for (std::uint32_t s = 0; s < *mine.counts; ++s)
+    mine.diameters[s] = reference[mine.spheres[s].id];
+}
+
+__global__ void take_kernel(const StoredCells cells, std::size_t number, double unit,
+                            const SwappedDiameters of) {
+  const std::size_t cell = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (cell >= number) return;
+  const StoredCells mine = cells.from(cell);
+  for (std::uint32_t s = 0; s < *mine.counts; ++s) {
+    const std::uint32_t id = mine.spheres[s].id;
+    of.reference[id] = mine.diameters[s];
+    of.diameters[id] = diameter_in_units(mine.diameters[s], unit);
+    of.labels[id] = radius_in_units(mine.diameters[s], unit);
   }
 }
 
@@ -436,6 +459,22 @@ void swap_diameters(const State& s, const SwapRules& rules, const Sphere* sphere
     launch(&swap_kernel<3, 512, 1>, 512);
   else
     launch(&swap_kernel<3, 1024, 1>, 1024);
+}
+
+void pack_diameters(const StoredCells& cells, std::size_t number, const double* reference,
+                    cudaStream_t stream) {
+  if (number == 0) return;
+  pack_kernel<<<blocks_for(number, std::size_t{kCellThreads}), kCellThreads, 0, stream>>>(
+      cells, number, reference);
+  check_launch();
+}
+
+void take_diameters(const StoredCells& cells, std::size_t number, double unit,
+                    const SwappedDiameters& of, cudaStream_t stream) {
+  if (number == 0) return;
+  take_kernel<<<blocks_for(number, std::size_t{kCellThreads}), kCellThreads, 0, stream>>>(
+      cells, number, unit, of);
+  check_launch();
 }
 
 }  // namespace manymove::hard_particles

@@ -107,7 +107,7 @@ MM_HD void find_extras(const Doubled& s, const Neighbor* near, int plane, std::u
 // extras, n_m a multiple of 4, and adds to the accepted moves; or does nothing and returns false.
 template <int K, bool Mixed>
 MM_HD bool visit_by_estimates(const Geometry& g, const Doubled& s, std::uint64_t cycle, int round,
-                              const Place& at, CellVisit& visit, const Extras& extras,
+                              const LocalCell& at, CellVisit& visit, const Extras& extras,
                               float& accepted) {
   float x[K], y[K], c[K];  // c = |r_j|^2 + lift
   const char* const here = reinterpret_cast<const char*>(at.slot);

@@ -9,7 +9,7 @@
 
 #include "../../../parallel/transport.cuh"
 #include "../../../runtime/device.cuh"
-#include "../../crossing.h"
+#include "../../halo.h"
 
 namespace manymove::hard_particles {
 namespace {
@@ -79,7 +79,7 @@ class HaloExchange {
 
   // Once what is in `work` is done, collects the rows that the neighbors need, of a strip of `rows`
   // rows in these arrays.
-  void collect(const Crossing& c, int rows, const RowArrays& arrays) {
+  void collect(const HaloRows& c, int rows, const RowArrays& arrays) {
     arrays_ = arrays;
     // Two ranks are neighbors at both edges: what one sends below comes from above first.
     const Rows sent[2] = {{below_, margin_, c.to_below},

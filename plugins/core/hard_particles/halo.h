@@ -42,8 +42,8 @@ using RowArrays = std::array<RowArray, 3>;
 
 // Sends rows of a strip, which had `rows` of them, to the neighbors and takes theirs into the
 // margins. `message` keeps its memory for the next time. Collective.
-inline void cross(Communicator& ranks, const Crossing& c, int margin, int rows,
-                  const RowArrays& arrays, std::vector<std::byte> message[4]) {
+inline void exchange_halo(Communicator& ranks, const HaloRows& c, int margin, int rows,
+                          const RowArrays& arrays, std::vector<std::byte> message[4]) {
   const auto copy = [&](std::vector<std::byte>& buffer, int first, int count, bool out) {
     std::byte* there = buffer.data();
     for (const RowArray& array : arrays) {

@@ -74,7 +74,7 @@ struct LaunchArrays {
 };
 
 // How a kernel schedules its work; it has no say in the trajectory.
-struct Schedule {
+struct LaunchConfig {
   int capacity;  // particles of a tile in shared memory
   int list;      // neighbors that a thread has room for
   int moves;     // moves that a thread keeps
@@ -87,9 +87,9 @@ struct Schedule {
 
 // A kernel for each number of threads that visit a cell together.
 struct CycleKernel {
-  void (*run)(Geometry, Law, Draw, LaunchArrays, Schedule, VolumeChoice);
+  void (*run)(Geometry, Law, Draw, LaunchArrays, LaunchConfig, VolumeChoice);
   int lanes, most_threads;
-  int list, moves;  // of a thread, as in Schedule
+  int list, moves;  // of a thread, as in LaunchConfig
 };
 using HistogramKernel = void (*)(Geometry, Law, ContactBins, int kinds, bool in_shared,
                                  const Sphere*, const std::uint32_t*, std::uint64_t*);
@@ -102,14 +102,6 @@ struct KernelsOfLaw {
 // distances are sums of radii.
 template <Contact C, bool Sums = false>
 KernelsOfLaw kernels_of(int dimensions);
-template <>
-KernelsOfLaw kernels_of<Contact::one_size>(int dimensions);
-template <>
-KernelsOfLaw kernels_of<Contact::additive>(int dimensions);
-template <>
-KernelsOfLaw kernels_of<Contact::table>(int dimensions);
-template <>
-KernelsOfLaw kernels_of<Contact::table, true>(int dimensions);
 
 // Cells of one set in a tile, at most.
 MM_HD int set_cells(const Geometry& g, int dimensions) {
@@ -118,16 +110,16 @@ MM_HD int set_cells(const Geometry& g, int dimensions) {
 
 // What the slots of landing particles, and a visit's moves and lists and the indices after them,
 // take in turn.
-MM_HD int work_bytes(const Schedule& s, bool mixed) {
+MM_HD int work_bytes(const LaunchConfig& s, bool mixed) {
   const int landing = s.capacity * 4,
             visits = s.capacity * (mixed ? 4 : 0) + (s.list * 2 + s.moves * 16) * s.threads;
   return ((landing > visits ? landing : visits) + 3) / 4 * 4;
 }
 
-inline std::size_t shared_bytes(const State& s, const Schedule& schedule) {
+inline std::size_t shared_bytes(const State& s, const LaunchConfig& config) {
   const Geometry& g = s.geometry;
-  return static_cast<std::size_t>(schedule.capacity) * 16 +
-         static_cast<std::size_t>(work_bytes(schedule, s.distances.contact != Contact::one_size)) +
+  return static_cast<std::size_t>(config.capacity) * 16 +
+         static_cast<std::size_t>(work_bytes(config, s.distances.contact != Contact::one_size)) +
          (static_cast<std::size_t>(g.plane) + 1) * 4 +
          (static_cast<std::size_t>(set_cells(g, s.dimensions())) << s.dimensions()) * 2;
 }

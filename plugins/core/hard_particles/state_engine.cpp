@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "state_engine.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "cells_of_disks.h"
+#include "constant_pressure/edges.h"
+#include "constant_pressure/volume.h"
+
+namespace manymove::hard_particles {
+
+StateEngine::StateEngine(State state)
+    : state_(std::move(state)),
+      start_(state_.data.counters),
+      start_swaps_{state_.data.swap_trials, state_.data.swap_accepted},
+      total_(start_),
+      total_swaps_(start_swaps_) {}
+
+void StateEngine::check_alone() const {
+  if (state_.ranks)
+    throw std::logic_error("an engine of several ranks does not move a host program's particles");
+}
+
+void StateEngine::enqueue(std::uint64_t cycles) {
+  on_all([&] {
+    advance(cycles);
+    if (!state_.ranks) return;
+    auto rows = ended_rows();
+    sum_over_ranks(rows.data(), rows.size());
+    rows_.add(rows);
+    const Counters own = own_counters();
+    const TrialCounters swaps = own_swaps();
+    std::uint64_t sums[4] = {
+        own.trial_moves - start_.trial_moves, own.accepted_moves - start_.accepted_moves,
+        swaps.trials - start_swaps_.trials, swaps.accepted - start_swaps_.accepted};
+    sum_over_ranks(sums, 4);
+    total_ = {own.cycles, start_.trial_moves + sums[0], start_.accepted_moves + sums[1]};
+    total_swaps_ = {start_swaps_.trials + sums[2], start_swaps_.accepted + sums[3]};
+  });
+}
+
+// ---- rows ----
+
+void StateEngine::end_cycle() {
+  const std::uint64_t cycle = state_.data.counters.cycles;
+  if (wants_sample(cycle)) add_sample();
+  if (rows_.ends_with(cycle)) end_row(rows_.end(cycle));
+}
+
+void StateEngine::set_sampling(const Sampling& sampling) {
+  sampling_ = sampling;
+  rows_.begin(sampling.record, state_.data.counters.cycles);
+  begin_rows(row_size(sampling));
+}
+
+std::vector<std::uint64_t> StateEngine::take_rows(std::vector<std::uint64_t>& cycles) {
+  rows_.add(ended_rows());  // none on ranks, which have shared theirs
+  return rows_.take(cycles);
+}
+
+std::vector<std::uint64_t> StateEngine::contact_histogram(double bin_width, int bins) const {
+  return on_all([&] {
+    auto counts = histogram({bin_width, bins, 0, 0});
+    sum_over_ranks(counts.data(), counts.size());
+    return counts;
+  });
+}
+
+void StateEngine::set_volume_sampling(std::uint64_t record) {
+  volumes_.begin(record, state_.data.counters.cycles);
+  volume_sums_ = {};
+  volume_samples_ = 0;
+}
+
+void StateEngine::record_volume() {
+  if (!volumes_.recorded()) return;
+  const std::uint64_t cycle = state_.data.counters.cycles;
+  const double volume = volume_of(state_, state_.data.volume);
+  ++volume_samples_;
+  volume_sums_[0] += volume;
+  volume_sums_[1] += volume * volume;
+  volume_sums_[2] += 1 / volume;
+  if (!volumes_.ends_with(cycle)) return;
+  for (double& sum : volume_sums_) sum /= static_cast<double>(volume_samples_);
+  if (volumes_.end(cycle)) volumes_.add(volume_sums_);
+  volume_sums_ = {};
+  volume_samples_ = 0;
+}
+
+// ---- changes of the grid ----
+
+void StateEngine::follow_grid(Snapshot now) {
+  adopt(state_.ranks ? divide_again(state_, std::move(now)) : cells_of(state_, now));
+}
+
+void StateEngine::change_edges_of_box() {
+  Snapshot now = placed();
+  for (std::size_t i = 0; i < now.diameters.size(); ++i)
+    set_diameter(state_, now.index(i), now.diameters[i]);
+  if (!change_edges(state_, now)) return;
+  state_.data.origin = now.origin;
+  follow_grid(std::move(now));
+}
+
+// ---- particles ----
+
+Snapshot StateEngine::placed(const State& frame, const Cells& cells) const {
+  Snapshot data = snapshot_of(frame, cells);
+  if (!state_.swaps()) return data;
+  const std::vector<double> all = present_diameters();
+  for (std::size_t i = 0; i < data.places.size() / state_.dimensions(); ++i)
+    data.diameters.push_back(all[data.index(i)]);
+  return data;
+}
+
+std::vector<ParticlePosition> StateEngine::own_positions() const {
+  return on_all([&] { return particle_positions(state_, placed()); });
+}
+
+void StateEngine::positions(double* coordinates) const {
+  if (!state_.ranks) return export_positions(state_, placed(), coordinates);
+  const auto D = static_cast<std::size_t>(state_.dimensions());
+  on_all([&] {
+    for (const ParticlePosition& each :
+         collect(*state_.ranks, particle_positions(state_, placed())))
+      std::copy_n(each.r.begin(), D, coordinates + D * each.particle);
+  });
+}
+
+std::vector<double> StateEngine::diameters_of_all(const Snapshot& mine) const {
+  if (!state_.ranks) return mine.diameters;
+  if (!state_.swaps()) return {};
+  struct Item {
+    std::uint32_t id;
+    double diameter;
+  };
+  std::vector<Item> items;
+  for (std::size_t i = 0; i < mine.indices.size(); ++i)
+    items.push_back({mine.indices[i], mine.diameters[i]});
+  std::vector<double> all(state_.particles);
+  for (const Item& item : collect(*state_.ranks, std::move(items))) all[item.id] = item.diameter;
+  return all;
+}
+
+std::vector<double> StateEngine::diameters() const {
+  return on_all([&] { return diameters_of_all(placed()); });
+}
+
+std::array<double, 2> StateEngine::bond_order(double reach) const {
+  return on_all([&] {
+    auto psi = equal_disks::mean_of(
+        bond_order_sums(static_cast<float>(reach * reach / (state_.unit * state_.unit))),
+        state_.particles);
+    sum_over_ranks(psi.data(), psi.size());
+    return psi;
+  });
+}
+
+double StateEngine::max_overlap() const {
+  std::vector<double> r(state_.particles * static_cast<std::size_t>(state_.dimensions()));
+  positions(r.data());
+  State present = state_;
+  if (state_.swaps()) present.parameters.diameters = diameters();
+  return std::max(0.0, 1 - closest_pair(present, r.data()).ratio);
+}
+
+std::uint64_t StateEngine::state_hash() const {
+  return on_all([&] {
+    Snapshot all = placed();
+    std::uint64_t sums[2] = {sum_over_particles(state_, all),
+                             all.places.size() / static_cast<std::size_t>(state_.dimensions())};
+    sum_over_ranks(sums, 2);
+    if (sums[1] != state_.particles)
+      throw std::runtime_error("a particle is lost: the state is corrupt");
+    all.diameters = diameters_of_all(all);
+    all.counters = counters();
+    const TrialCounters swaps = swap_counters();
+    all.swap_trials = swaps.trials;
+    all.swap_accepted = swaps.accepted;
+    return hash_of(state_, sums[0], all);
+  });
+}
+
+Snapshot StateEngine::snapshot() const {
+  return on_all([&] {
+    const bool disks = state_.equal_disks();
+    Snapshot data = state_.ranks ? particles_of_all(state_, placed())
+                    : disks      ? disks_of_cells(state_, present_cells())
+                                 : placed();
+    if (state_.ranks && disks) {
+      State whole = frame_of(state_);
+      whole.strip.reset();
+      if (state_.ranks->rank() == 0) data = disks_of_cells(whole, cells_of(whole, data));
+      data.equal_disks = true;
+    }
+    data.counters = counters();
+    const TrialCounters swaps = swap_counters();
+    data.swap_trials = swaps.trials;
+    data.swap_accepted = swaps.accepted;
+    return data;
+  });
+}
+
+}  // namespace manymove::hard_particles
