@@ -52,10 +52,6 @@ class DistributedEngine final : public DeviceEngine<P> {
     const DeviceGuard here = use();
     stream_.finish("start");
   }
-  ~DistributedEngine() override {
-    const DeviceGuard here = use();
-    c_.give_up();
-  }
 
   std::string transport() const override { return c_.transport->name(); }
 
@@ -508,7 +504,12 @@ class DistributedEngine final : public DeviceEngine<P> {
   std::int64_t interval_ = 1, until_ = 0;  // steps from build to build; the next one
   std::int64_t shear_until_ = kNever;      // when shear ends the lists
   Cells built_cells_{};
-  std::int64_t look_ = -1;                       // step, if there will be one
+  std::int64_t look_ = -1;  // step, if there will be one
+  // Before memory is freed, which waits for kernels that may wait for other ranks.
+  struct End {
+    RankContext<P>& context;
+    ~End() { context.give_up(); }
+  } end_{c_};
   OnDevice::BetweenCalls between_calls_{*this};  // the last member
 };
 
