@@ -65,7 +65,7 @@ struct CellSort {
 
 // One thread per particle: its key, and a place in its cell.
 template <class P>
-__global__ void count_kernel(int count, long long step, const __grid_constant__ CellSort sort,
+__global__ void cell_count_kernel(int count, long long step, const __grid_constant__ CellSort sort,
                              const __grid_constant__ Motion<P> motion, StepStatus status,
                              const typename P::Position* position,
                              const typename P::Velocity* velocity) {
@@ -217,7 +217,7 @@ class CellSorter {
                         rank_.data(),  number_.data(),
                         start_.data(), key_.data(),
                         place_.data(), member_.data()};
-    launch_each(count, stream, &count_kernel<P>, count, step, sort, base.motion, base.status,
+    launch_each(count, stream, &cell_count_kernel<P>, count, step, sort, base.motion, base.status,
                 move.from.position, move.from.velocity);
     if (sort.in_all <= kFewCells) {
       launch_each(std::max(count, sort.in_all + 1), stream, &few_cells_kernel, count, sort,
