@@ -6,8 +6,14 @@ python noise_speed.py
 from __future__ import annotations
 
 import argparse
+import ctypes
+import os
+import shlex
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,6 +21,35 @@ from matplotlib.figure import Figure
 from manymove import _core, script
 
 PARTICLES = 1 << 16
+SOURCE = Path(__file__).with_name("tea.cpp")
+
+
+class Tea:
+    """The paper's generator, compiled from `tea.cpp` for this processor into a folder."""
+
+    def __init__(self, folder: str):
+        library = f"{folder}/tea.so"
+        options = ["-march=native", "-ffp-contract=off", "-std=c++20", "-O3", "-fPIC", "-shared"]
+        command = [*shlex.split(os.environ.get("CXX", "c++")), *options]
+        command += ["-I", str(SOURCE.parents[2] / "plugins/core"), str(SOURCE), "-o", library]
+        subprocess.run(command, check=True)
+        self._library = ctypes.CDLL(library)
+
+    def _call(self, name: str, seed: int, step: int, *arrays: np.ndarray) -> None:
+        counts = [ctypes.c_uint64(seed), ctypes.c_uint64(step), ctypes.c_int64(len(arrays[0]))]
+        getattr(self._library, name)(*counts, *(ctypes.c_void_p(a.ctypes.data) for a in arrays))
+
+    def signatures(self, seed: int, step: int, tag: np.ndarray, velocity: np.ndarray) -> np.ndarray:
+        """Signatures of particles from tags (uint32) and velocities (float64, (N, 3))."""
+        result = np.empty(len(tag), np.uint32)
+        self._call("tea_signatures", seed, step, tag, velocity, result)
+        return result
+
+    def noise(self, seed: int, step: int, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Normal variables (float32) for pairs of signatures at one step."""
+        result = np.empty(len(i), np.float32)
+        self._call("tea_noise", seed, step, i, j, result)
+        return result
 
 
 def nanoseconds(function: Callable[[], object], items: int, repeats: int = 20) -> float:
@@ -36,13 +71,15 @@ def main() -> None:
     i, j = rng.integers(0, PARTICLES, (2, options.pairs), dtype=np.uint32)
     tags = np.arange(PARTICLES, dtype=np.uint32)
     velocity = rng.normal(size=(PARTICLES, 3))
-    signatures = _core.dpd.tea_signatures(1, 1, tags, velocity)
+    with tempfile.TemporaryDirectory() as folder:
+        tea = Tea(folder)
+    signatures = tea.signatures(1, 1, tags, velocity)
     a, b = signatures[i], signatures[j]
     times = {
         "Philox, per pair": nanoseconds(lambda: _core.dpd.noise(1, 1, i, j), options.pairs),
-        "TEA-4, per pair": nanoseconds(lambda: _core.dpd.tea_noise(1, 1, a, b), options.pairs),
+        "TEA-4, per pair": nanoseconds(lambda: tea.noise(1, 1, a, b), options.pairs),
         "TEA-16, per particle": nanoseconds(
-            lambda: _core.dpd.tea_signatures(1, 1, tags, velocity), PARTICLES
+            lambda: tea.signatures(1, 1, tags, velocity), PARTICLES
         ),
     }
     for name, value in times.items():

@@ -16,7 +16,6 @@ using namespace manymove::bindings;
 namespace {
 
 using Words = Column<std::uint32_t>;
-using Velocities = nb::ndarray<const double, nb::shape<-1, 3>, nb::c_contig, nb::device::cpu>;
 
 int count_of(std::size_t a, std::size_t b) {
   if (a != b) throw std::invalid_argument("the arrays must have equal lengths");
@@ -45,28 +44,6 @@ void bind_dpd(nb::module_& module) {
       },
       "seed"_a, "step"_a, "tag_i"_a, "tag_j"_a,
       "Normal variables for pairs of tags (uint32) at one step, float32.");
-  dpd.def(
-      "tea_signatures",
-      [](std::uint64_t seed, std::uint64_t step, Words tag, Velocities velocity) {
-        const int count = count_of(tag.size(), velocity.shape(0));
-        std::vector<std::uint32_t> result(count);
-        manymove::dpd::make_signatures(seed, step, count, tag.data(), velocity.data(),
-                                       result.data());
-        return array_of(std::move(result));
-      },
-      "seed"_a, "step"_a, "tag"_a, "velocity"_a,
-      "Signatures of particles from tags (uint32) and velocities (float64, (N, 3)).");
-  dpd.def(
-      "tea_noise",
-      [](std::uint64_t seed, std::uint64_t step, Words signature_i, Words signature_j) {
-        const int count = count_of(signature_i.size(), signature_j.size());
-        std::vector<float> result(count);
-        manymove::dpd::draw_tea_noise(seed, step, count, signature_i.data(), signature_j.data(),
-                                      result.data());
-        return array_of(std::move(result));
-      },
-      "seed"_a, "step"_a, "signature_i"_a, "signature_j"_a,
-      "Normal variables for pairs of signatures at one step, float32.");
   dpd.def("power", &raise_array<float>, "base"_a.noconvert(), "exponent"_a,
           "base**exponent for bases in [0, 1], in float32.");
   dpd.def("power", &raise_array<double>, "base"_a.noconvert(), "exponent"_a,

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/dpd/settings.h"
+#include "core/parallel/rendezvous.h"
 #include "support/ranks.h"
 #include "support/test.h"
 
@@ -52,7 +53,7 @@ void for_each_decomposition(Check check) {
       for (const double tilt : {0.0, 3.0})
         run_communicators(parts[0] * parts[1] * parts[2], [&](Communicator& communicator) {
           const Settings settings = settings_of(parts, periodic, tilt, 7);
-          const Decomposition decomposition(settings, communicator);
+          const BrickDecomposition decomposition = decomposition_of(settings, communicator);
           std::mt19937 random(8);  // on all ranks the same
           check(decomposition, settings, random);
         });
@@ -65,19 +66,20 @@ bool knows(const std::vector<int>& ranks, int rank) {
 }  // namespace
 
 TEST("the parts of all ranks fill the frame") {
-  for_each_decomposition([](const Decomposition& decomposition, const Settings&, std::mt19937&) {
-    unsigned __int128 volume = 0;
-    for (const Brick& part : decomposition.parts()) {
-      unsigned __int128 product = 1;
-      for (int a = 0; a < 3; ++a) product *= std::uint64_t{part.beyond[a]} + 1;
-      volume += product;
-    }
-    CHECK(volume == static_cast<unsigned __int128>(1) << 96);
-  });
+  for_each_decomposition(
+      [](const BrickDecomposition& decomposition, const Settings&, std::mt19937&) {
+        unsigned __int128 volume = 0;
+        for (const Brick& part : decomposition.parts()) {
+          unsigned __int128 product = 1;
+          for (int a = 0; a < 3; ++a) product *= std::uint64_t{part.beyond[a]} + 1;
+          volume += product;
+        }
+        CHECK(volume == static_cast<unsigned __int128>(1) << 96);
+      });
 }
 
 TEST("every position is in one part, that of its owner, on both sides of each cut") {
-  for_each_decomposition([](const Decomposition& decomposition, const Settings&,
+  for_each_decomposition([](const BrickDecomposition& decomposition, const Settings&,
                             std::mt19937& random) {
     std::vector<std::uint32_t> edges[3];
     for (const Brick& part : decomposition.parts())
@@ -101,7 +103,7 @@ TEST("every position is in one part, that of its owner, on both sides of each cu
 
 TEST("a rank knows what is within cutoff and skin of its part, and its owner is a neighbor") {
   for_each_decomposition(
-      [](const Decomposition& decomposition, const Settings& settings, std::mt19937& random) {
+      [](const BrickDecomposition& decomposition, const Settings& settings, std::mt19937& random) {
         BoxFrame straight{settings.box};
         std::fill_n(straight.box.low, 3, 0.0);
         const auto self = static_cast<std::size_t>(decomposition.rank());
@@ -131,20 +133,22 @@ TEST("a rank knows what is within cutoff and skin of its part, and its owner is 
 }
 
 TEST("if a rank is another one's neighbor, the other is its neighbor too") {
-  for_each_decomposition([](const Decomposition& decomposition, const Settings&, std::mt19937&) {
-    const int ranks = decomposition.ranks(), self = decomposition.rank();
-    std::vector<std::int64_t> mine(static_cast<std::size_t>(ranks)), theirs(mine);
-    for (const int r : decomposition.neighbors()) {
-      CHECK(r != self);
-      mine[static_cast<std::size_t>(r)] += 1;
-    }
-    decomposition.communicator().transpose(mine.data(), theirs.data());
-    CHECK(mine == theirs);
-  });
+  for_each_decomposition(
+      [](const BrickDecomposition& decomposition, const Settings&, std::mt19937&) {
+        const int ranks = decomposition.ranks(), self = decomposition.rank();
+        std::vector<std::int64_t> mine(static_cast<std::size_t>(ranks)), theirs(mine);
+        for (const int r : decomposition.neighbors()) {
+          CHECK(r != self);
+          mine[static_cast<std::size_t>(r)] += 1;
+        }
+        decomposition.communicator().transpose(mine.data(), theirs.data());
+        CHECK(mine == theirs);
+      });
 }
 
 TEST("what two parts have in common is the same seen from either, and adds up to the whole") {
-  for_each_decomposition([](const Decomposition& decomposition, const Settings&, std::mt19937&) {
+  for_each_decomposition([](const BrickDecomposition& decomposition, const Settings&,
+                            std::mt19937&) {
     const auto& parts = decomposition.parts();
     const Brick& here = decomposition.here();
     for (int axis = 0; axis < 3; ++axis) {
@@ -199,12 +203,12 @@ TEST("every resident particle finds its origin, wherever the hosts have it") {
 TEST("a grid that does not fit the ranks is refused, and so are parts without width") {
   run_communicators(2, [](Communicator& communicator) {
     Settings settings = settings_of({3, 1, 1}, true, 0, 7);
-    CHECK_THROWS(Decomposition(settings, communicator), std::invalid_argument,
+    CHECK_THROWS(decomposition_of(settings, communicator), std::invalid_argument,
                  "a grid of 3 parts for 2 ranks");
     settings = settings_of({2, 1, 1}, true, 0, 7);
     for (const double cut : {0.0, 1.0, -0.5, 1e-11}) {
       settings.grid.cut[0][1] = cut;
-      CHECK_THROWS(Decomposition(settings, communicator), std::invalid_argument,
+      CHECK_THROWS(decomposition_of(settings, communicator), std::invalid_argument,
                    "the parts of ranks along x have no width");
     }
   });

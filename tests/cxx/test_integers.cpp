@@ -11,7 +11,6 @@
 #include "core/adsorption/model.h"
 #include "core/coulomb/state.h"
 #include "core/dpd/cells.h"
-#include "core/dpd/tea.h"
 #include "core/hard_particles/model.h"
 #include "core/runtime/macros.h"
 #include "core/runtime/philox.h"
@@ -281,15 +280,4 @@ TEST("ten bits spread to every third are gathered again") {
     all |= s;
   }
   CHECK_EQUAL(all, 0x09249249u);
-}
-
-TEST("eleven bits spread to every third, and reversed words reverse back") {
-  for (std::uint32_t a = 0; a < 2048; ++a) {
-    std::uint32_t expected = 0;
-    for (int bit = 0; bit < 11; ++bit) expected |= (a >> bit & 1u) << (3 * bit);
-    CHECK_EQUAL(dpd::every_third_bit(a), expected);
-  }
-  CHECK_EQUAL(dpd::reversed(1u), 0x80000000u);
-  CHECK_EQUAL(dpd::reversed(0x0000ffffu), 0xffff0000u);
-  CHECK_EQUAL(dpd::reversed(dpd::reversed(0x12345678u)), 0x12345678u);
 }

@@ -5,10 +5,13 @@ Each statistical comparison has a probability of a false alarm of `FALSE_ALARM`;
 
 from __future__ import annotations
 
+import importlib.util
 import math
+import shutil
 
 import numpy as np
 import pytest
+from documents import ROOT
 from laws import FALSE_ALARM, assert_follows, normal_tail
 from machine import runnable_simd_levels
 
@@ -23,19 +26,37 @@ def pairs(seed: int, step: int, tag_i, tag_j) -> np.ndarray:
     return _core.dpd.noise(seed, step, *(np.ascontiguousarray(t) for t in tags)).astype(float)
 
 
-def tea_pairs(seed: int, step: int, tag_i, tag_j) -> np.ndarray:
+@pytest.fixture(scope="module")
+def tea(tmp_path_factory):
+    """The paper's generator, which examples/dpd/noise_speed.py compiles."""
+    folder = ROOT / "examples/dpd"
+    if not folder.exists() or shutil.which("c++") is None:
+        pytest.skip("there is no example or no compiler")
+    pytest.importorskip("matplotlib")
+    spec = importlib.util.spec_from_file_location("noise_speed", folder / "noise_speed.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Tea(str(tmp_path_factory.mktemp("tea")))
+
+
+@pytest.fixture
+def tea_pairs(tea):
     """The paper's noise for particles at thermal velocities, float64."""
     velocity = np.random.default_rng(7).normal(size=(1 << 16, 3))
-    signatures = _core.dpd.tea_signatures(seed, step, np.arange(1 << 16, dtype=np.uint32), velocity)
-    tags = np.broadcast_arrays(np.asarray(tag_i), np.asarray(tag_j))
-    return _core.dpd.tea_noise(
-        seed, step, *(np.ascontiguousarray(signatures[t]) for t in tags)
-    ).astype(float)
+
+    def noise(seed: int, step: int, tag_i, tag_j) -> np.ndarray:
+        signatures = tea.signatures(seed, step, np.arange(1 << 16, dtype=np.uint32), velocity)
+        tags = np.broadcast_arrays(np.asarray(tag_i), np.asarray(tag_j))
+        return tea.noise(seed, step, *(np.ascontiguousarray(signatures[t]) for t in tags)).astype(
+            float
+        )
+
+    return noise
 
 
-@pytest.fixture(params=[pairs, tea_pairs])
+@pytest.fixture(params=["Philox", "TEA"])
 def noise(request):
-    return request.param
+    return pairs if request.param == "Philox" else request.getfixturevalue("tea_pairs")
 
 
 def assert_mean(values: np.ndarray, mean: float, variance: float) -> None:

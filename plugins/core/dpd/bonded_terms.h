@@ -16,9 +16,9 @@ struct BondedLaw {
   double epsilon, sigma_squared;
 };
 
-// Lengths of one unit of positions, and the laws by type.
+// The matrix from units of positions to lengths, and the laws by type.
 struct BondedTerms {
-  double xx, yy, zz, xy, xz, yz;
+  Matrix<double> edges;
   bool tilted;
   const BondedLaw *bonds, *angles;
 };
@@ -63,11 +63,9 @@ template <class P>
 MM_HD Vector<double> separation(const BondedTerms& t, const typename P::Position& i,
                                 const typename P::Position& j) {
   using Signed = typename P::Signed;
-  const auto a = static_cast<double>(static_cast<Signed>(i.x - j.x)),
-             b = static_cast<double>(static_cast<Signed>(i.y - j.y)),
-             c = static_cast<double>(static_cast<Signed>(i.z - j.z));
-  if (!t.tilted) return {a * t.xx, b * t.yy, c * t.zz};
-  return {fused(a, t.xx, fused(b, t.xy, c * t.xz)), fused(b, t.yy, c * t.yz), c * t.zz};
+  return t.edges.times(static_cast<double>(static_cast<Signed>(i.x - j.x)),
+                       static_cast<double>(static_cast<Signed>(i.y - j.y)),
+                       static_cast<double>(static_cast<Signed>(i.z - j.z)), t.tilted);
 }
 
 MM_HD void add_scaled(Vector<double>& sum, const Vector<double>& r, double factor) {
@@ -190,20 +188,22 @@ MM_HD void add_angle_center(BondedSum& sum, const BondedTerms& terms, const Bond
 }
 
 // All terms of particle i: entries from first to before last, of which kind(k) is the kind and
-// place(k) the position of the partner.
-template <class P, class Kind, class Place>
+// position(k) that of the partner.
+template <class P, class Kind, class PositionOf>
 MM_HD BondedSum bonded_sum(const BondedTerms& terms, const typename P::Position& i, int first,
-                           int last, bool with_energy, const Kind& kind, const Place& place) {
+                           int last, bool with_energy, const Kind& kind,
+                           const PositionOf& position) {
   BondedSum sum;
   for (int k = first; k < last; ++k) {
     const int role = kind(k) & ~kBondedType, type = kind(k) & kBondedType;
     if (role == 0) {
-      add_bond_term<P>(sum, terms, terms.bonds[type], i, place(k), with_energy);
+      add_bond_term<P>(sum, terms, terms.bonds[type], i, position(k), with_energy);
     } else {
       if (role == kAngleCenter)
-        add_angle_center<P>(sum, terms, terms.angles[type], i, place(k), place(k + 1), with_energy);
+        add_angle_center<P>(sum, terms, terms.angles[type], i, position(k), position(k + 1),
+                            with_energy);
       else
-        add_angle_end<P>(sum, terms, terms.angles[type], i, place(k), place(k + 1));
+        add_angle_end<P>(sum, terms, terms.angles[type], i, position(k), position(k + 1));
       ++k;
     }
   }

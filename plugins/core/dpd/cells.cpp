@@ -46,18 +46,8 @@ Cells cells_of(const Settings& s, double count, const Brick* here) {
   cells.fine = bits <= 8 ? std::min(2, 8 - bits) : 0;
   cells.bits = bits + cells.fine;
   const CoordinateFrame<Mixed> frame = frame_of<Mixed>(s.box);
-  cells.xx = frame.xx;
-  cells.yy = frame.yy;
-  cells.zz = frame.zz;
-  cells.xy = frame.xy;
-  cells.xz = frame.xz;
-  cells.yz = frame.yz;
-  cells.to_x = frame.to_x;
-  cells.to_y = frame.to_y;
-  cells.to_z = frame.to_z;
-  cells.to_xy = frame.to_xy;
-  cells.to_xz = frame.to_xz;
-  cells.to_yz = frame.to_yz;
+  cells.edges = frame.edges;
+  cells.to = frame.to;
   lengthen_reach(cells, s, 0);
   // Farther apart than half a width of a tilted box, two places may have nearer images than those
   // that differ least in fractions: there, all pairs of the cells around come into lists.
@@ -85,9 +75,7 @@ void look_ahead(Cells& cells, double time_step, std::int64_t steps) {
   cells.time_ahead = static_cast<float>(0.5 * time_step * static_cast<double>(steps));
 }
 
-namespace {
-
-ShortFormat shorts_within(const Settings& s, double cutoff) {
+ShortFormat shorts_of(const Settings& s, double cutoff) {
   ShortFormat shorts;
   const CoordinateFrame<Mixed> frame = frame_of<Mixed>(s.box);
   double width[3], part[3];
@@ -101,30 +89,22 @@ ShortFormat shorts_within(const Settings& s, double cutoff) {
     }
     part[a] = std::ldexp(1.0, -shorts.shift[a]);
   }
-  shorts.xx = static_cast<float>(frame.xx * part[0]);
-  shorts.yy = static_cast<float>(frame.yy * part[1]);
-  shorts.zz = static_cast<float>(frame.zz * part[2]);
-  shorts.xy = static_cast<float>(frame.xy * part[1]);
-  shorts.xz = static_cast<float>(frame.xz * part[2]);
-  shorts.yz = static_cast<float>(frame.yz * part[2]);
+  const auto scaled = [&](float length, int a) { return static_cast<float>(length * part[a]); };
+  const Matrix<float>& e = frame.edges;
+  Matrix<float>& of_unit = shorts.edges;
+  of_unit = {scaled(e.xx, 0), scaled(e.yy, 1), scaled(e.zz, 2),
+             scaled(e.xy, 1), scaled(e.xz, 2), scaled(e.yz, 2)};
   shorts.tilted = frame.tilted;
   const auto unit = [](float length) { return 2 * 65536.0 * std::fabs(length); };
-  const double margin = std::hypot(unit(shorts.xx) + unit(shorts.xy) + unit(shorts.xz),
-                                   unit(shorts.yy) + unit(shorts.yz), unit(shorts.zz));
+  const double margin = std::hypot(unit(of_unit.xx) + unit(of_unit.xy) + unit(of_unit.xz),
+                                   unit(of_unit.yy) + unit(of_unit.yz), unit(of_unit.zz));
   const double reach = (cutoff + margin) * (1 + 1e-5);
   // In units of zz.
-  const double unit_length = shorts.zz;
-  for (float* length : {&shorts.xx, &shorts.yy, &shorts.xy, &shorts.xz, &shorts.yz})
+  const double unit_length = of_unit.zz;
+  for (float* length : {&of_unit.xx, &of_unit.yy, &of_unit.xy, &of_unit.xz, &of_unit.yz})
     *length = static_cast<float>(*length / unit_length);
   shorts.cutoff_squared = static_cast<float>(reach / unit_length * (reach / unit_length));
   return shorts;
-}
-
-}  // namespace
-
-ShortFormat shorts_of(const Settings& s) { return shorts_within(s, s.cutoff); }
-ShortFormat shorts_of_densities(const Settings& s) {
-  return shorts_within(s, s.pairs.many_body.cutoff);
 }
 
 int lanes_of(int count) { return count < 50'000 ? 4 : count < 400'000 ? 2 : 1; }

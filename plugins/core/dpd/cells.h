@@ -18,12 +18,11 @@ struct Cells {
   // Fewer than four cells along an edge: particles of the cells around one may be farther from each
   // other than half the frame, and only their own difference wraps to the nearest image.
   bool narrow;
-  // For list_place(): lengths of one unit of 2^-32 of the frame.
-  float xx, yy, zz, xy, xz, yz;
-  // For bounding_sphere_of(): units of 2^-32 of the frame per length, and the sphere of a particle
-  // at rest, the largest one, and how far its center is ahead at most; the time until it gets
-  // there.
-  float to_x, to_y, to_z, to_xy, to_xz, to_yz;
+  // From units of 2^-32 of the frame to lengths, for list_position(), and back, for
+  // bounding_sphere_of().
+  Matrix<float> edges, to;
+  // For bounding_sphere_of(): the sphere of a particle at rest, the largest one, and how far its
+  // center is ahead at most; the time until it gets there.
   float rest_radius, largest_radius, farthest_ahead, time_ahead;
   float cutoff;  // a little longer, for the rounding of lists
 };
@@ -107,7 +106,7 @@ MM_HD bool outside(std::uint32_t open, std::uint32_t x, std::uint32_t y, std::ui
 struct ShortFormat {
   int shift[3];  // of the frame's integers, whose top bits are left out
   // Lengths of one unit of 2^-32 of what is left, in terms of zz.
-  float xx, yy, zz, xy, xz, yz;
+  Matrix<float> edges;
   float cutoff_squared;  // with a margin for two units of 2^-16 along each edge
   bool tilted;
 };
@@ -126,10 +125,10 @@ MM_HD bool maybe_within_cutoff(const ShortFormat& shorts, const ShortPosition& i
   const auto a = static_cast<float>(static_cast<std::int32_t>(yx << 16)),
              b = static_cast<float>(static_cast<std::int32_t>(yx)),
              z = static_cast<float>(static_cast<std::int32_t>(i.z - j.z));
-  float x = a * shorts.xx, y = b * shorts.yy;
+  float x = a * shorts.edges.xx, y = b * shorts.edges.yy;
   if (!upright && shorts.tilted) {
-    x = fused(b, shorts.xy, fused(z, shorts.xz, x));
-    y = fused(z, shorts.yz, y);
+    x = fused(b, shorts.edges.xy, fused(z, shorts.edges.xz, x));
+    y = fused(z, shorts.edges.yz, y);
   }
   return fused(x, x, fused(y, y, z * z)) < shorts.cutoff_squared;
 }
@@ -148,28 +147,25 @@ struct alignas(16) BoundingSphere {
 // places relative to a third particle nearby: |r_j - r_i| < cutoff + s_i + s_j with the radii s,
 // multiplied out to -2 r_i . r_j - 2 (cutoff + s_i) s_j + |r_j|^2 - s_j^2 < (cutoff + s_i)^2 -
 // |r_i|^2.
-struct ListPlace {
-  float x, y, z;
-};
-MM_HD ListPlace list_place(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
-  const auto a = static_cast<float>(static_cast<std::int32_t>(x)),
-             b = static_cast<float>(static_cast<std::int32_t>(y)),
-             c = static_cast<float>(static_cast<std::int32_t>(z));
-  return {fused(a, cells.xx, fused(b, cells.xy, c * cells.xz)), fused(b, cells.yy, c * cells.yz),
-          c * cells.zz};
+MM_HD Vector<float> list_position(const Cells& cells, std::uint32_t x, std::uint32_t y,
+                                  std::uint32_t z) {
+  const auto real = [](std::uint32_t u) {
+    return static_cast<float>(static_cast<std::int32_t>(u));
+  };
+  return cells.edges.times(real(x), real(y), real(z));
 }
-MM_HD float list_square(const ListPlace& r) { return fused(r.x, r.x, fused(r.y, r.y, r.z * r.z)); }
+MM_HD float list_square(const Vector<float>& r) { return dot(r, r); }
 struct ListCenter {  // of a list
   float x, y, z, reach, limit;
 };
-MM_HD ListCenter list_center(const Cells& cells, const ListPlace& r, float radius) {
+MM_HD ListCenter list_center(const Cells& cells, const Vector<float>& r, float radius) {
   const float reach = cells.cutoff + radius;
   return {-2 * r.x, -2 * r.y, -2 * r.z, -2 * reach, fused(reach, reach, -list_square(r))};
 }
-MM_HD float list_square(const ListPlace& r, float radius) {
+MM_HD float list_square(const Vector<float>& r, float radius) {
   return fused(-radius, radius, list_square(r));
 }
-MM_HD bool within_reach(const ListCenter& i, const ListPlace& j, float radius_of_j,
+MM_HD bool within_reach(const ListCenter& i, const Vector<float>& j, float radius_of_j,
                         float square_of_j) {
   return fused(i.x, j.x,
                fused(i.y, j.y, fused(i.z, j.z, fused(i.reach, radius_of_j, square_of_j)))) <
@@ -179,7 +175,7 @@ MM_HD bool within_reach(const ListCenter& i, const ListPlace& j, float radius_of
 MM_HD bool within_reach(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z,
                         float radius_i, float radius_j) {
   const float reach = cells.cutoff + radius_i + radius_j;
-  return list_square(list_place(cells, x, y, z)) < reach * reach;
+  return list_square(list_position(cells, x, y, z)) < reach * reach;
 }
 
 // The fastest particles end lists: a sphere's center is where its particle is after half the time
@@ -193,12 +189,10 @@ MM_HD BoundingSphere bounding_sphere_of(const Cells& cells, const Motion<P>& mot
   const float speed = square_root(fused(x, x, fused(y, y, z * z))),
               ahead = min_of(cells.time_ahead * speed, cells.farthest_ahead),
               time = ahead > 0 ? ahead / speed : 0.0f;
-  const float a = time * x, b = time * y, c = time * z;
+  const Vector<float> way = cells.to.times(time * x, time * y, time * z);
   const auto units = [](float u) { return static_cast<std::uint32_t>(nearest_integer(u)); };
-  std::uint32_t at[3] = {
-      high_word(r.x) + units(fused(a, cells.to_x, fused(b, cells.to_xy, c * cells.to_xz))),
-      high_word(r.y) + units(fused(b, cells.to_y, c * cells.to_yz)),
-      high_word(r.z) + units(c * cells.to_z)};
+  std::uint32_t at[3] = {high_word(r.x) + units(way.x), high_word(r.y) + units(way.y),
+                         high_word(r.z) + units(way.z)};
   for (int k = 0; k < motion.walls; ++k) {
     const auto& wall = motion.wall[k];
     if (!(r.kind >> 16 & wall.flag)) continue;
@@ -213,7 +207,7 @@ MM_HD BoundingSphere bounding_sphere_of(const Cells& cells, const Motion<P>& mot
 // Whether a particle has left its sphere.
 MM_HD bool moved_far(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z,
                      float radius) {
-  return list_square(list_place(cells, x, y, z)) > radius * radius;
+  return list_square(list_position(cells, x, y, z)) > radius * radius;
 }
 
 }  // namespace manymove::dpd

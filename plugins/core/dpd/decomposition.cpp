@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "decomposition.h"
 
-#include <algorithm>
-
 #include "settings.h"
 
 namespace manymove::dpd {
-namespace {
 
-BrickDecomposition bricks_of(const Settings& settings, Communicator& communicator, double ahead) {
+BrickDecomposition decomposition_of(const Settings& settings, Communicator& communicator,
+                                    double ahead) {
   std::vector<double> cut[3];
   double width[3], reach[3];
   widths_of(settings.box, width);
@@ -22,17 +20,5 @@ BrickDecomposition bricks_of(const Settings& settings, Communicator& communicato
   }
   return {communicator, cut, settings.grid.rank, reach};
 }
-
-}  // namespace
-
-void Arrival::enter(const HostArrays& arrays) const {
-  if (arrays.position) std::copy_n(position, 3, arrays.position[index]);
-  if (arrays.velocity) std::copy_n(velocity, 3, arrays.velocity[index]);
-  if (arrays.force) std::copy_n(force, 3, arrays.force[index]);
-  if (arrays.image) std::copy_n(image, 3, arrays.image[index]);
-}
-
-Decomposition::Decomposition(const Settings& settings, Communicator& communicator, double ahead)
-    : BrickDecomposition(bricks_of(settings, communicator, ahead)) {}
 
 }  // namespace manymove::dpd

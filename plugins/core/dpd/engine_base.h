@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "../parallel/communicator.h"
 #include "../runtime/text.h"
 #include "engine.h"
 #include "nose_hoover.h"
@@ -39,8 +41,10 @@ struct MissingPartners {
 
 class EngineBase : public Engine, protected ShearedBox {
  public:
-  explicit EngineBase(const Settings& settings)
+  // communicator: null for one rank.
+  EngineBase(const Settings& settings, Communicator* communicator)
       : ShearedBox(settings),
+        communicator_(communicator),
         moment_units_(settings),
         temperature_drops_(settings.velocity_changes.size()),
         chain_(settings.thermostat, settings.time_step) {}
@@ -69,33 +73,11 @@ class EngineBase : public Engine, protected ShearedBox {
     take_coefficients();
   }
 
-  // With a change of velocities in every step, interruption is checked only from time to time.
   void advance(std::int64_t steps, bool (*interrupted)()) final {
-    constexpr std::int64_t kNowAndThen = 64;
-    const std::int64_t end = step_ + std::max<std::int64_t>(steps, 0);
-    const bool chain = settings_.thermostat.chain > 0;
-    while (step_ < end) {
-      const std::int64_t stop = chain ? step_ + 1 : std::min(end, next_change());
-      if (chain) follow_chain();
-      take(stop - step_, interrupted);
-      if (chain) {
-        measure_temperature();
-        follow_chain();
-      }
-      if (step_ == end || step_ != stop) return;
-      if (step_ % kNowAndThen == 0 && wants_to_stop(interrupted)) return;
-      change_velocities();
-    }
+    guarded([&] { advance_guarded(steps, interrupted); });
   }
   void change_velocities() final {
-    for (std::size_t k = 0; k < settings_.velocity_changes.size(); ++k) {
-      const VelocityChange& change = settings_.velocity_changes[k];
-      if (step_ % change.every != 0) continue;
-      const Moments sums = moments(change.measured, moment_units_.by_type());
-      const VelocityMap map =
-          map_of(change, moment_units_.scale(), sums, target_of(k, step_), temperature_drops_[k]);
-      if (map.changes_something()) apply_map(map, change.flag);
-    }
+    guarded([&] { change_velocities_guarded(); });
   }
   const std::vector<double>& temperature_drops() const final { return temperature_drops_; }
   void set_thermostat(NoseHooverState state) final {
@@ -112,10 +94,10 @@ class EngineBase : public Engine, protected ShearedBox {
   virtual void take(std::int64_t steps, bool (*interrupted)()) = 0;
   // Whether take() makes the only change of velocities that is due at a step.
   virtual bool changes_in_stride() const { return false; }
-  // Whether a rank is interrupted.
-  virtual bool wants_to_stop(bool (*interrupted)()) { return interrupted && interrupted(); }
-  // Sums over the particles of all ranks with this bit in their flags.
-  virtual Moments moments(std::uint32_t flag, const std::vector<double>& units) = 0;
+  // Runs the task of a public call that is collective, or uses the device.
+  virtual void guarded(const std::function<void()>& task) { task(); }
+  // Sums over this rank's particles with this bit in their flags.
+  virtual Moments own_moments(std::uint32_t flag) = 0;
   virtual void apply_map(const VelocityMap& map, std::uint32_t flag) = 0;
   // tables() has changed.
   virtual void take_coefficients() = 0;
@@ -134,10 +116,6 @@ class EngineBase : public Engine, protected ShearedBox {
     throw std::invalid_argument(text_of("particle ", tag, " at (", r[0], ", ", r[1], ", ", r[2],
                                         ") is outside the box, or not at a finite place"));
   }
-  [[noreturn]] static void refuse_at_rest(std::uint32_t tag) {
-    throw std::invalid_argument(
-        text_of("particle ", tag, " does not move, but the box is sheared"));
-  }
   static void check_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) {
     for (int i = 0; i < count; ++i) {
       const double* v = velocity[i];
@@ -148,6 +126,24 @@ class EngineBase : public Engine, protected ShearedBox {
   [[noreturn]] void lose_particle(std::uint32_t tag) const {
     throw LostParticle(text_of("particle ", tag, " was lost before step ", step_,
                                ": it left the box or moved by a quarter of it in one step"));
+  }
+  // The values become their maxima over all ranks, of which each makes the same calls.
+  void maximum(std::int64_t* values, std::size_t count) const {
+    if (communicator_) communicator_->maximum(values, count);
+  }
+  // Calls check(); what it throws on one rank is thrown on all.
+  template <class Check>
+  void check_together(const Check& check) const {
+    if (communicator_)
+      together(*communicator_, check);
+    else
+      check();
+  }
+  // Tags of particles with stretched and with broken bonds on this rank, or 0. Collective.
+  void judge_bonds_of_all(std::uint32_t stretched, std::uint32_t broken) {
+    std::int64_t of_all[2] = {stretched, broken};
+    if (has_bonded_terms(settings_)) maximum(of_all, 2);
+    judge_bonds(static_cast<std::uint32_t>(of_all[0]), static_cast<std::uint32_t>(of_all[1]));
   }
   // During or after an advance(); stretched and broken are those of all ranks.
   void judge_bonds(std::uint32_t stretched, std::uint32_t broken) {
@@ -170,6 +166,8 @@ class EngineBase : public Engine, protected ShearedBox {
     constexpr double kGrowth = 1.25;
     reach_ = std::min(kGrowth * reach_, settings_.bonded_reach);
   }
+
+  Communicator* const communicator_;
   const MomentUnits moment_units_;
   std::vector<double> temperature_drops_;
   NoseHooverChain chain_;
@@ -177,9 +175,46 @@ class EngineBase : public Engine, protected ShearedBox {
   EngineCounters counters_;
 
  private:
+  // With a change of velocities in every step, interruption is checked only from time to time.
+  void advance_guarded(std::int64_t steps, bool (*interrupted)()) {
+    constexpr std::int64_t kNowAndThen = 64;
+    const std::int64_t end = step_ + std::max<std::int64_t>(steps, 0);
+    const bool chain = settings_.thermostat.chain > 0;
+    while (step_ < end) {
+      const std::int64_t stop = chain ? step_ + 1 : std::min(end, next_change());
+      if (chain) follow_chain();
+      take(stop - step_, interrupted);
+      if (chain) {
+        measure_temperature();
+        follow_chain();
+      }
+      if (step_ == end || step_ != stop) return;
+      std::int64_t interrupt = 0;
+      if (step_ % kNowAndThen == 0) {
+        interrupt = interrupted && interrupted();
+        maximum(&interrupt, 1);
+      }
+      if (interrupt) return;
+      change_velocities_guarded();
+    }
+  }
+  void change_velocities_guarded() {
+    for (std::size_t k = 0; k < settings_.velocity_changes.size(); ++k) {
+      const VelocityChange& change = settings_.velocity_changes[k];
+      if (step_ % change.every != 0) continue;
+      const VelocityMap map = map_of(change, moment_units_.scale(), moments(change.measured),
+                                     target_of(k, step_), temperature_drops_[k]);
+      if (map.changes_something()) apply_map(map, change.flag);
+    }
+  }
+  Moments moments(std::uint32_t flag) {
+    Moments sums = own_moments(flag);
+    if (communicator_) communicator_->sum(sums.word, 2 * Moments::kSums);
+    return sums;
+  }
   void measure_temperature() {
-    const Moments sums = moments(kIntegrated, moment_units_.by_type());
-    chain_.measure(settings_.thermostat.temperature_of_sum * moment_units_.scale().square(sums));
+    chain_.measure(settings_.thermostat.temperature_of_sum *
+                   moment_units_.scale().square(moments(kIntegrated)));
   }
   void follow_chain() {
     apply_map(sllod_half_step(chain_.half_step(), settings_.time_step, settings_.shear.rate),

@@ -46,6 +46,19 @@ struct Vector {
   Real x, y, z;
 };
 
+// An upper triangular matrix: that of the edges of a box, or its inverse.
+template <class Real>
+struct Matrix {
+  Real xx, yy, zz, xy, xz, yz;
+
+  // x = xx a + xy b + xz c, y = yy b + yz c, z = zz c; tilted: whether a component off the diagonal
+  // is not 0.
+  MM_HD Vector<Real> times(Real a, Real b, Real c, bool tilted = true) const {
+    if (!tilted) return {a * xx, b * yy, c * zz};
+    return {fused(a, xx, fused(b, xy, c * xz)), fused(b, yy, c * yz), c * zz};
+  }
+};
+
 MM_HD std::uint32_t high_word(std::uint32_t a) { return a; }
 MM_HD std::uint32_t high_word(std::uint64_t a) { return static_cast<std::uint32_t>(a >> 32); }
 
@@ -59,22 +72,19 @@ MM_HD double magnitude(double a) { return __builtin_fabs(a); }
 template <class P>
 struct CoordinateFrame {
   using Real = typename P::Real;
-  Real xx, yy, zz, xy, xz, yz;                 // lengths of one unit along the frame's edges
-  Real to_x, to_y, to_z, to_xy, to_xz, to_yz;  // units per length: the inverse matrix
-  std::uint32_t open;                          // bit a: not periodic along a
+  Matrix<Real> edges;  // from units of the frame to lengths
+  Matrix<Real> to;     // the inverse
+  std::uint32_t open;  // bit a: not periodic along a
   std::uint32_t tilted;
 };
 
-// The Cartesian vector of a difference in units of the frame: x = xx a + xy b + xz c,
-// y = yy b + yz c, z = zz c.
+// The Cartesian vector of a difference in units of the frame.
 template <bool upright = false, class P>
 MM_HD Vector<typename P::Real> length_of(const CoordinateFrame<P>& frame, typename P::Signed x,
                                          typename P::Signed y, typename P::Signed z) {
   using Real = typename P::Real;
-  const Real a = static_cast<Real>(x), b = static_cast<Real>(y), c = static_cast<Real>(z);
-  if (upright || !frame.tilted) return {a * frame.xx, b * frame.yy, c * frame.zz};
-  return {fused(a, frame.xx, fused(b, frame.xy, c * frame.xz)), fused(b, frame.yy, c * frame.yz),
-          c * frame.zz};
+  return frame.edges.times(static_cast<Real>(x), static_cast<Real>(y), static_cast<Real>(z),
+                           !upright && frame.tilted);
 }
 
 // r_i - r_j of the nearest images; upright: of a frame that is known to be.

@@ -24,58 +24,23 @@ unsigned excluded_kinds(const PairTable& table) {
 template <class P>
 CoordinateFrame<P> frame_of(const Box& box) {
   using Real = typename P::Real;
+  const auto real = [](double a) { return static_cast<Real>(a); };
   const auto span = [&](int a) { return (box.periodic[a] ? 1.0 : 2.0) / units<P>; };
   const double xx = box.extent[0] * span(0), yy = box.extent[1] * span(1),
                zz = box.extent[2] * span(2), xy = box.tilt[0] * span(1), xz = box.tilt[1] * span(2),
                yz = box.tilt[2] * span(2);
   CoordinateFrame<P> frame;
-  frame.xx = static_cast<Real>(xx);
-  frame.yy = static_cast<Real>(yy);
-  frame.zz = static_cast<Real>(zz);
-  frame.xy = static_cast<Real>(xy);
-  frame.xz = static_cast<Real>(xz);
-  frame.yz = static_cast<Real>(yz);
-  frame.to_x = static_cast<Real>(1 / xx);
-  frame.to_y = static_cast<Real>(1 / yy);
-  frame.to_z = static_cast<Real>(1 / zz);
-  frame.to_xy = static_cast<Real>(-xy / (xx * yy));
-  frame.to_yz = static_cast<Real>(-yz / (yy * zz));
-  frame.to_xz = static_cast<Real>((xy * yz - xz * yy) / (xx * yy * zz));
+  frame.edges = {real(xx), real(yy), real(zz), real(xy), real(xz), real(yz)};
+  frame.to = {real(1 / xx),
+              real(1 / yy),
+              real(1 / zz),
+              real(-xy / (xx * yy)),
+              real((xy * yz - xz * yy) / (xx * yy * zz)),
+              real(-yz / (yy * zz))};
   frame.open =
       (box.periodic[0] ? 0u : 1u) | (box.periodic[1] ? 0u : 2u) | (box.periodic[2] ? 0u : 4u);
   frame.tilted = xy != 0 || xz != 0 || yz != 0;
   return frame;
-}
-
-template <class P>
-std::vector<PairLaw<typename P::Real>> laws_of(const PairTable& table) {
-  using Real = typename P::Real;
-  const auto size = static_cast<std::size_t>(table.types + 1);
-  std::vector<PairLaw<Real>> laws(size * size);
-  for (std::size_t i = 1; i < size; ++i) {
-    for (std::size_t j = 1; j < size; ++j) {
-      const PairCoefficients& c = table.coefficients[i * size + j];
-      laws[i * size + j] = {static_cast<Real>(c.a), static_cast<Real>(c.gamma),
-                            static_cast<Real>(c.sigma), static_cast<Real>(c.inverse_cutoff),
-                            static_cast<Real>(c.weight_exponent)};
-    }
-  }
-  return laws;
-}
-
-template <class P>
-std::vector<TransverseLaw<typename P::Real>> laws_across_of(const PairTable& table) {
-  using Real = typename P::Real;
-  const auto size = static_cast<std::size_t>(table.types + 1);
-  std::vector<TransverseLaw<Real>> laws(table.transverse ? size * size : 0);
-  for (std::size_t i = 1; table.transverse && i < size; ++i)
-    for (std::size_t j = 1; j < size; ++j) {
-      const PairCoefficients& c = table.coefficients[i * size + j];
-      laws[i * size + j] = {static_cast<Real>(c.transverse_gamma),
-                            static_cast<Real>(c.transverse_sigma),
-                            static_cast<Real>(c.transverse_exponent)};
-    }
-  return laws;
 }
 
 namespace {
@@ -116,29 +81,53 @@ bool is_plain(const Settings& s, bool has_special, bool in_any_box) {
 }
 
 template <class P>
-Forces<P> forces_of(const Settings& s, const PairLaw<typename P::Real>* laws,
-                    const TransverseLaw<typename P::Real>* laws_across) {
+Laws<P> laws_of(const Settings& s, double unit) {
   using Real = typename P::Real;
-  Forces<P> forces{};
+  const auto real = [](double a) { return static_cast<Real>(a); };
+  const auto in_units = [&](double a) { return real(real(a) / unit); };
+  const auto size = static_cast<std::size_t>(s.pairs.types + 1);
+  Laws<P> laws;
+  laws.pairs.resize(size * size);
+  laws.across.resize(s.pairs.transverse ? size * size : 0);
+  for (std::size_t i = 1; i < size; ++i)
+    for (std::size_t k = i * size + 1; k < (i + 1) * size; ++k) {
+      const PairCoefficients& c = s.pairs.coefficients[k];
+      laws.pairs[k] = {in_units(c.a), in_units(c.gamma), in_units(c.sigma), real(c.inverse_cutoff),
+                       real(c.weight_exponent)};
+      if (s.pairs.transverse)
+        laws.across[k] = {in_units(c.transverse_gamma), in_units(c.transverse_sigma),
+                          real(c.transverse_exponent)};
+    }
+  for (const BondCoefficients& b : s.bonds) {
+    laws.harmonic.push_back({real(2 * b.stiffness), real(b.length)});
+    laws.bonds.push_back({b.form, b.stiffness, b.form == kFene ? b.length * b.length : b.length,
+                          b.epsilon, b.sigma * b.sigma});
+  }
+  for (const AngleCoefficients& a : s.angles)
+    laws.angles.push_back({a.form, a.stiffness, a.angle, 0, 0});
+  Forces<P>& forces = laws.forces;
   forces.frame = frame_of<P>(s.box);
-  forces.cutoff_squared = static_cast<Real>(s.cutoff * s.cutoff);
+  forces.cutoff_squared = real(s.cutoff * s.cutoff);
   forces.types = s.pairs.types;
-  forces.law = laws_of<P>(s.pairs).back();
-  forces.laws = laws;
+  forces.law = laws.pairs.back();
+  forces.laws = laws.pairs.data();
   forces.noise_scale = 1;
-  forces.shear = static_cast<Real>(s.shear.rate);
+  forces.shear = real(s.shear.rate);
   if (s.pairs.transverse) {
-    forces.across = laws_across_of<P>(s.pairs).back();
+    forces.across = laws.across.back();
     forces.law_beyond = beyond_transverse(forces.law, forces.across);
   }
-  forces.laws_across = laws_across;
+  forces.laws_across = laws.across.data();
   forces.general_exponent = general_exponent(s.pairs);
-  if (s.pairs.has_densities()) forces.many_body = many_body_of<Real>(s.pairs.many_body);
-  for (int k = 0; k < 4; ++k) {
-    forces.special.factor[k] = static_cast<Real>(s.pairs.special[k]);
-    forces.special.root[k] = square_root(static_cast<Real>(s.pairs.special[k]));
+  if (s.pairs.has_densities()) {
+    forces.many_body = many_body_of<Real>(s.pairs.many_body);
+    forces.many_body.b = real(forces.many_body.b / unit);
   }
-  return forces;
+  for (int k = 0; k < 4; ++k) {
+    forces.special.factor[k] = real(s.pairs.special[k]);
+    forces.special.root[k] = square_root(real(s.pairs.special[k]));
+  }
+  return laws;
 }
 
 template <class P>
@@ -219,61 +208,28 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
   return motion;
 }
 
-template <class P>
-std::vector<BondLaw<typename P::Real>> bond_laws_of(const Settings& s) {
-  using Real = typename P::Real;
-  std::vector<BondLaw<Real>> laws;
-  for (const BondCoefficients& bond : s.bonds)
-    laws.push_back({static_cast<Real>(2 * bond.stiffness), static_cast<Real>(bond.length)});
-  return laws;
-}
-
 bool has_bonded_terms(const Settings& s) {
   return !s.angles.empty() ||
          std::any_of(s.bonds.begin(), s.bonds.end(),
                      [](const BondCoefficients& bond) { return bond.form != kHarmonic; });
 }
 
-std::vector<BondedLaw> bonded_laws_of(const std::vector<BondCoefficients>& bonds) {
-  std::vector<BondedLaw> laws;
-  for (const BondCoefficients& b : bonds)
-    laws.push_back({b.form, b.stiffness, b.form == kFene ? b.length * b.length : b.length,
-                    b.epsilon, b.sigma * b.sigma});
-  return laws;
-}
-
-std::vector<BondedLaw> bonded_laws_of(const std::vector<AngleCoefficients>& angles) {
-  std::vector<BondedLaw> laws;
-  for (const AngleCoefficients& a : angles) laws.push_back({a.form, a.stiffness, a.angle, 0, 0});
-  return laws;
-}
-
 template <class P>
-BondedTerms bonded_terms_of(const Box& box, const BondedLaw* bonds, const BondedLaw* angles) {
+BondedTerms bonded_terms_of(const Box& box) {
   const CoordinateFrame<Double> frame = frame_of<Double>(box);
-  const double scale = units<Double> / units<P>;  // a power of two
-  return {frame.xx * scale,
-          frame.yy * scale,
-          frame.zz * scale,
-          frame.xy * scale,
-          frame.xz * scale,
-          frame.yz * scale,
-          frame.tilted != 0,
-          bonds,
-          angles};
+  Matrix<double> edges = frame.edges;
+  for (double* length : {&edges.xx, &edges.yy, &edges.zz, &edges.xy, &edges.xz, &edges.yz})
+    *length *= units<Double> / units<P>;  // a power of two
+  return {edges, frame.tilted != 0, nullptr, nullptr};
 }
 
 #define MANYMOVE_INSTANTIATE(P)                                                     \
   template CoordinateFrame<P> frame_of<P>(const Box&);                              \
-  template std::vector<PairLaw<P::Real>> laws_of<P>(const PairTable&);              \
-  template std::vector<TransverseLaw<P::Real>> laws_across_of<P>(const PairTable&); \
-  template Forces<P> forces_of<P>(const Settings&, const PairLaw<P::Real>*,         \
-                                  const TransverseLaw<P::Real>*);                   \
+  template Laws<P> laws_of<P>(const Settings&, double);                             \
   template std::vector<P::Real> half_kicks_of<P>(const Settings&);                  \
   template std::vector<P::Real> thermostat_coefficients_of<P>(const Settings&);     \
   template Motion<P> motion_of<P>(const Settings&, const P::Real*, const P::Real*); \
-  template std::vector<BondLaw<P::Real>> bond_laws_of<P>(const Settings&);          \
-  template BondedTerms bonded_terms_of<P>(const Box&, const BondedLaw*, const BondedLaw*);
+  template BondedTerms bonded_terms_of<P>(const Box&);
 MANYMOVE_INSTANTIATE(Mixed)
 MANYMOVE_INSTANTIATE(Double)
 #undef MANYMOVE_INSTANTIATE

@@ -232,6 +232,9 @@ void check_topology(const Settings& s, int count, const Topology& topology) {
     if (topology.type[i] < 1 || topology.type[i] > s.pairs.types)
       throw std::invalid_argument(
           text_of("particle ", topology.tag[i], " has type ", topology.type[i]));
+    if (s.shear.rate != 0 && !(topology.flags[i] & kIntegrated))
+      throw std::invalid_argument(
+          text_of("particle ", topology.tag[i], " does not move, but the box is sheared"));
   }
   if (topology.first_bond) check_bonds(s, count, topology);
 }

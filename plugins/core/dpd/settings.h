@@ -41,9 +41,8 @@ void lengthen_reach(Cells& cells, const Settings& settings, double share);
 // Spheres for lists that hold about as many steps as the last ones did; zero: not known.
 void look_ahead(Cells& cells, double time_step, std::int64_t steps);
 
-ShortFormat shorts_of(const Settings& settings);
-// The same for the cutoff of densities: it excludes neighbors that are beyond this cutoff.
-ShortFormat shorts_of_densities(const Settings& settings);
+// It excludes neighbors that are beyond this cutoff.
+ShortFormat shorts_of(const Settings& settings, double cutoff);
 
 // Entries of a neighbor list are read in groups of this size. Lane l of a particle takes the groups
 // l, l + lanes, l + 2 lanes, ..., and the sums of its lanes are added pairwise.
@@ -61,15 +60,19 @@ unsigned excluded_kinds(const PairTable& table);
 template <class P>
 CoordinateFrame<P> frame_of(const Box& box);
 
-// Laws of all pairs of types, [types + 1][types + 1], for Forces::laws.
+// Coefficients by types in the numbers that a step works on.
 template <class P>
-std::vector<PairLaw<typename P::Real>> laws_of(const PairTable& table);
+struct Laws {
+  using Real = typename P::Real;
+  std::vector<PairLaw<Real>> pairs;         // [types + 1][types + 1]
+  std::vector<TransverseLaw<Real>> across;  // the same; empty without transverse forces
+  std::vector<BondLaw<Real>> harmonic;      // by type of bonds, for add_bond()
+  std::vector<BondedLaw> bonds, angles;     // by type, for bonded_sum()
+  Forces<P> forces{};                       // points to the laws of pairs of this object
+};
+// unit: forces of pairs are in multiples of it.
 template <class P>
-std::vector<TransverseLaw<typename P::Real>> laws_across_of(const PairTable& table);
-// laws and laws_across: of these functions, in whatever memory the engine works on.
-template <class P>
-Forces<P> forces_of(const Settings& settings, const PairLaw<typename P::Real>* laws,
-                    const TransverseLaw<typename P::Real>* laws_across);
+Laws<P> laws_of(const Settings& settings, double unit = 1);
 // In mixed precision forces are multiples of this, a power of two: 2^-23 of what the strongest pair
 // with a noise of 7 feels, or of a slow pair's friction if that is more.
 double force_unit(const Settings& settings);
@@ -87,17 +90,11 @@ std::vector<typename P::Real> thermostat_coefficients_of(const Settings& setting
 template <class P>
 Motion<P> motion_of(const Settings& settings, const typename P::Real* half_kicks,
                     const typename P::Real* thermostats);
-template <class P>
-std::vector<BondLaw<typename P::Real>> bond_laws_of(const Settings& settings);
-
 // Whether bonds and angles are summed by bonded_sum() before the pairs, because there are more than
 // harmonic bonds. Otherwise add_bond() adds them to the pairs.
 bool has_bonded_terms(const Settings& settings);
-// Laws by type, of bonds and of angles.
-std::vector<BondedLaw> bonded_laws_of(const std::vector<BondCoefficients>& bonds);
-std::vector<BondedLaw> bonded_laws_of(const std::vector<AngleCoefficients>& angles);
-// laws: in whatever memory the engine works on.
+// Without laws.
 template <class P>
-BondedTerms bonded_terms_of(const Box& box, const BondedLaw* bonds, const BondedLaw* angles);
+BondedTerms bonded_terms_of(const Box& box);
 
 }  // namespace manymove::dpd

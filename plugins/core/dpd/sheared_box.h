@@ -69,8 +69,8 @@ class ShearedBox : protected StepParameters {
   }
   void tilt_cells(Cells& cells, std::int64_t step) const {
     const CoordinateFrame<Mixed> frame = frame_of_step<Mixed>(step, 0);
-    cells.xy = frame.xy;
-    cells.to_xy = frame.to_xy;
+    cells.edges.xy = frame.edges.xy;
+    cells.to.xy = frame.to.xy;
   }
   // Spheres for the next lists, after some that held for so many steps; zero: there were none.
   // Under shear they leave a share of the skin to it, by which lists then reach farther.
@@ -107,8 +107,8 @@ class ShearedBox : protected StepParameters {
     s.motion.frame = frame_of_step<typename Step::Precision>(number, 1);
     tilt_cells(s.cells, number);
     const auto share = static_cast<float>(tilt_of(number) / settings_of_tilted_box().box.tilt[0]);
-    s.shorts.xy *= share;
-    s.density_shorts.xy *= share;
+    s.shorts.edges.xy *= share;
+    s.density_shorts.edges.xy *= share;
   }
 
   BoxFrame frame_;

@@ -339,7 +339,7 @@ MM_HD void mirror(typename P::Unsigned wall, bool high, typename P::Unsigned& u,
 }
 
 // A step of the position, r += v dt, then the walls. In the frame a displacement has the components
-// a = to_x x + to_xy y + to_xz z, b = to_y y + to_yz z and c = to_z z.
+// a = to.xx x + to.xy y + to.xz z, b = to.yy y + to.yz z and c = to.zz z.
 template <class P>
 MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
                           typename P::Velocity& v) {
@@ -348,11 +348,11 @@ MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
   if (!(r.kind >> 16 & kIntegrated)) return crossing;
   const CoordinateFrame<P>& frame = motion.frame;
   const Real x = motion.time_step * v.x, y = motion.time_step * v.y, z = motion.time_step * v.z;
-  Real a = x * frame.to_x, b = y * frame.to_y;
-  const Real c = z * frame.to_z;
+  Real a = x * frame.to.xx, b = y * frame.to.yy;
+  const Real c = z * frame.to.zz;
   if (frame.tilted) {
-    a = fused(y, frame.to_xy, fused(z, frame.to_xz, a));
-    b = fused(z, frame.to_yz, b);
+    a = fused(y, frame.to.xy, fused(z, frame.to.xz, a));
+    b = fused(z, frame.to.yz, b);
   }
   if (!(magnitude(a) < motion.too_far && magnitude(b) < motion.too_far &&
         magnitude(c) < motion.too_far)) {

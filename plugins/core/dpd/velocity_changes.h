@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <stdexcept>
 #include <vector>
 
 #include "../runtime/macros.h"

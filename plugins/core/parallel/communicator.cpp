@@ -211,15 +211,20 @@ std::vector<Origin> find_origins(Communicator& communicator,
 
 std::vector<std::array<double, 3>> fetch_from_origins(Communicator& communicator,
                                                       const std::vector<Origin>& origins,
-                                                      const double (*value)[3]) {
+                                                      std::span<const double[3]> value) {
   using Triple = std::array<double, 3>;
   std::vector<std::int32_t> whom, index;
   for (const Origin& origin : origins) {
     whom.push_back(origin.rank);
     index.push_back(origin.index);
   }
-  return ask<Triple>(communicator, whom, index,
-                     [&](std::int32_t i) { return Triple{value[i][0], value[i][1], value[i][2]}; });
+  return ask<Triple>(communicator, whom, index, [&](std::int32_t i) {
+    if (i < 0 || static_cast<std::size_t>(i) >= value.size())
+      throw std::runtime_error(text_of("a rank asked for particle ", i, " of a host that has ",
+                                       value.size(), " particles"));
+    const auto& triple = value[static_cast<std::size_t>(i)];
+    return Triple{triple[0], triple[1], triple[2]};
+  });
 }
 
 }  // namespace manymove

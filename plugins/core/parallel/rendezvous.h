@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "../runtime/api.h"
@@ -88,9 +89,10 @@ MANYMOVE_API std::vector<Origin> find_origins(Communicator& communicator,
                                               const std::vector<std::uint32_t>& asked, int count,
                                               const std::uint32_t* tag);
 
-// value[origin.index] of the rank origin.rank, for each of the origins. Collective.
+// value[origin.index] of the rank origin.rank, for each of the origins. Collective. Throws
+// std::runtime_error, on the rank that is asked, for an index that its values do not have.
 std::vector<std::array<double, 3>> fetch_from_origins(Communicator& communicator,
                                                       const std::vector<Origin>& origins,
-                                                      const double (*value)[3]);
+                                                      std::span<const double[3]> value);
 
 }  // namespace manymove

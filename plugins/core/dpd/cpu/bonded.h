@@ -9,7 +9,7 @@
 #include "../../runtime/parallel_for.h"
 #include "../decomposition.h"
 #include "../engine_base.h"
-#include "step_rows.h"
+#include "step_arguments.h"
 
 namespace manymove::dpd {
 
@@ -175,26 +175,27 @@ class RankLinks {
 };
 
 // Where the particles that have links, and their partners, are among a rank's particles and ghosts.
-class LinkPlaces {
+class LinkIndices {
  public:
   // velocity: velocities and tags of particles and ghosts; special: as in PairTable. Returns the
-  // rows, without bonded terms.
+  // arguments, without bonded terms.
   template <class P>
-  BondedRows<P> find(ThreadPool& pool, const RankLinks& links,
-                     const std::vector<typename P::Velocity>& velocity, const double special[4]) {
+  BondedArguments<P> find(ThreadPool& pool, const RankLinks& links,
+                          const std::vector<typename P::Velocity>& velocity,
+                          const double special[4]) {
     slot_.resize(velocity.size());
     where_.assign(static_cast<std::size_t>(links.slots().size()), -1);
     for_each_index(pool, static_cast<int>(slot_.size()), [&](int i) {
       slot_[i] = links.slots().find(velocity[i].tag);
       if (slot_[i] >= 0) where_[slot_[i]] = i;
     });
-    BondedRows<P> rows;
-    rows.slot = slot_.data();
-    rows.where = where_.data();
-    rows.bonds = links.bonds();
-    rows.specials = links.specials();
-    for (int kind = 1; kind < 4; ++kind) rows.excluded[kind] = special[kind] == 0;
-    return rows;
+    BondedArguments<P> arguments;
+    arguments.slot = slot_.data();
+    arguments.where = where_.data();
+    arguments.bonds = links.bonds();
+    arguments.specials = links.specials();
+    for (int kind = 1; kind < 4; ++kind) arguments.excluded[kind] = special[kind] == 0;
+    return arguments;
   }
   // After find(): partners that are missing to the first `count` particles, the rank's own.
   template <class Velocity>

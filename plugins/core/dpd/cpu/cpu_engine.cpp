@@ -10,13 +10,11 @@
 
 #include "../../runtime/simd.h"
 #include "../engine_base.h"
+#include "../particle_records.h"
 #include "bonded.h"
-#include "cell_ranges.h"
 #include "ghosts.h"
 #include "key_sort.h"
-#include "law_tables.h"
-#include "travelers.h"
-#include "velocity_sums.h"
+#include "particle_loops.h"
 
 namespace manymove::dpd {
 namespace {
@@ -27,27 +25,24 @@ class CpuEngine final : public EngineBase {
   using Position = typename P::Position;
   using Velocity = typename P::Velocity;
   using Force = Vector<Real>;
-  using Migrant = MigrantOf<P>;
-  using Ghost = GhostOf<P>;
-  using GhostUpdate = GhostUpdateOf<P>;
-  static constexpr bool kPlacesApart = sizeof(typename P::Unsigned) != 4;
+  static constexpr bool kCoarseApart = sizeof(typename P::Unsigned) != 4;
 
  public:
   CpuEngine(const Settings& settings, int threads, Communicator* communicator)
-      : EngineBase(settings),
+      : EngineBase(settings, communicator),
         pool_(threads),
         shares_(pool_.size()),
         kernels_(best_level<StepKernels<P>>(MANYMOVE_LEVELS)),
         half_kicks_(half_kicks_of<P>(settings)),
         thermostats_(thermostat_coefficients_of<P>(settings)),
-        terms_(bonded_terms_of<P>(settings.box, nullptr, nullptr)),
+        terms_(bonded_terms_of<P>(settings.box)),
         candidates_(static_cast<std::size_t>(pool_.size())) {
     take_coefficients();
-    laws_.choose(0, rows_, terms_);
-    rows_.transverse = settings.pairs.transverse;
-    rows_.motion = motion_of<P>(settings, half_kicks_.data(), thermostats_.data());
+    choose_laws(0);
+    arguments_.transverse = settings.pairs.transverse;
+    arguments_.motion = motion_of<P>(settings, half_kicks_.data(), thermostats_.data());
     has_densities_ = settings.pairs.has_densities();
-    if (communicator) ranks_.emplace(settings_of_tilted_box(), *communicator);
+    if (communicator) ranks_ = decomposition_of(settings_of_tilted_box(), *communicator);
   }
 
   std::string device() const override { return "cpu"; }
@@ -55,35 +50,30 @@ class CpuEngine final : public EngineBase {
 
   void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
     const auto n = static_cast<std::size_t>(std::max(arrays.count, 0));
-    std::vector<Position> position;
-    std::vector<Velocity> velocity;
-    std::vector<Force> force;
-    std::vector<Image> image;
+    std::vector<Position> position(n);
+    std::vector<Velocity> velocity(n);
+    std::vector<Force> force(n);
+    std::vector<Image> image(n);
     set_tilt(clock.step);
-    const auto enter = [&] {
+    check_together([&] {
       check_topology(settings_, arrays.count, topology);
-      position.resize(n);
-      velocity.resize(n);
-      force.resize(n);
-      image.resize(n);
+      check_velocities(arrays.count, topology.tag, arrays.velocity);
+      const auto vector_of = [](const double a[3]) {
+        return Force{static_cast<Real>(a[0]), static_cast<Real>(a[1]), static_cast<Real>(a[2])};
+      };
       for (std::size_t i = 0; i < n; ++i) {
         int images[3] = {};
         if (arrays.image) std::copy_n(arrays.image[i], 3, images);
-        const double* v = arrays.velocity[i];
-        if (!enter_frame<P>(frame_, arrays.position[i], position[i], images) ||
-            !std::isfinite(v[0] + v[1] + v[2]))
+        if (!enter_frame<P>(frame_, arrays.position[i], position[i], images))
           refuse_particle(topology.tag[i], arrays.position[i]);
-        if (is_sheared() && !(topology.flags[i] & kIntegrated)) refuse_at_rest(topology.tag[i]);
         image[i] = {images[0], images[1], images[2]};
         position[i].kind = static_cast<std::uint32_t>(topology.type[i]) | topology.flags[i] << 16;
-        velocity[i] = {Real(v[0]), Real(v[1]), Real(v[2]), topology.tag[i]};
-        if (arrays.force)
-          force[i] = {static_cast<Real>(arrays.force[i][0]), static_cast<Real>(arrays.force[i][1]),
-                      static_cast<Real>(arrays.force[i][2])};
+        const Force v = vector_of(arrays.velocity[i]);
+        velocity[i] = {v.x, v.y, v.z, topology.tag[i]};
+        if (arrays.force) force[i] = vector_of(arrays.force[i]);
       }
-    };
-    check_together(enter);
-    links_.take(arrays.count, topology, ranks_ ? &ranks_->communicator() : nullptr);
+    });
+    links_.take(arrays.count, topology, communicator_);
     position_ = std::move(position);
     velocity_ = std::move(velocity);
     force_ = std::move(force);
@@ -93,8 +83,8 @@ class CpuEngine final : public EngineBase {
     count_ = arrays.count;
     everywhere_ = ranks_ ? ranks_->sum(count_) : count_;
     set_cells();
-    rows_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere_ / ranks_->ranks()) : count_);
-    rows_.plain = is_plain_with(links_.any_specials());
+    arguments_.lanes = lanes_of(ranks_ ? static_cast<int>(everywhere_ / ranks_->ranks()) : count_);
+    arguments_.plain = is_plain_with(links_.any_specials());
     set_clock(clock);
     lists_built_ = -1;
     expired_ = true;
@@ -104,8 +94,8 @@ class CpuEngine final : public EngineBase {
 
   void download(const HostArrays& arrays) override {
     const auto arrival_of = [&](int i) {
-      return manymove::dpd::arrival_of<P>(frame_, origin_[i], position_[i], velocity_[i], force_[i],
-                                          image_[i]);
+      return manymove::dpd::arrival_of<P>(frame_, origin_[i].index, position_[i], velocity_[i],
+                                          force_[i], image_[i]);
     };
     const auto stays = [&](int i) { return !ranks_ || origin_[i].rank == rank(); };
     for_each_index(pool_, count_, [&](int i) {
@@ -115,16 +105,17 @@ class CpuEngine final : public EngineBase {
     std::vector<std::vector<Arrival>> leaving(ranks_->ranks());
     for (int i = 0; i < count_; ++i)
       if (!stays(i)) leaving[static_cast<std::size_t>(origin_[i].rank)].push_back(arrival_of(i));
-    for (const Arrival& arrival : deliver(ranks_->communicator(), std::move(leaving)))
+    for (const Arrival& arrival : deliver(*communicator_, std::move(leaving)))
       arrival.enter(arrays);
   }
 
   void set_particles(int count, const std::uint32_t* tag, const double (*position)[3],
                      const double (*velocity)[3]) override {
     check_together([&] { check_velocities(count, tag, velocity); });
+    const auto hosted = static_cast<std::size_t>(count);
     if (position) {
       std::atomic<int> bad = -1;
-      for_each_value(position, [&](int i, const double r[3]) {
+      for_each_value(hosted, position, [&](int i, const double r[3]) {
         int image[3] = {};
         if (!enter_frame<P>(frame_, r, position_[i], image)) bad = i;
       });
@@ -135,7 +126,7 @@ class CpuEngine final : public EngineBase {
         refuse_particle(velocity_[bad].tag, r);
       });
     }
-    for_each_value(velocity, [&](int i, const double v[3]) {
+    for_each_value(hosted, velocity, [&](int i, const double v[3]) {
       velocity_[i] = {Real(v[0]), Real(v[1]), Real(v[2]), velocity_[i].tag};
     });
   }
@@ -144,25 +135,18 @@ class CpuEngine final : public EngineBase {
     if (!ranks_) throw std::logic_error("particles of one rank stay where they are");
     std::vector<std::uint32_t> resident(static_cast<std::size_t>(count_));
     for (int i = 0; i < count_; ++i) resident[i] = velocity_[i].tag;
-    origin_ = find_origins(ranks_->communicator(), resident, count, tag);
+    origin_ = find_origins(*communicator_, resident, count, tag);
   }
 
   EngineCounters counters() const override { return counters_; }
 
  private:
-  // Calls check(); what it throws on one rank is thrown on all.
-  template <class Check>
-  void check_together(Check check) {
-    if (ranks_)
-      together(ranks_->communicator(), check);
-    else
-      check();
-  }
   // Calls work(i, value) with the value that the host of each of the rank's particles has for it.
+  // This host has value[hosted].
   template <class Work>
-  void for_each_value(const double (*value)[3], Work work) {
+  void for_each_value(std::size_t hosted, const double (*value)[3], Work work) {
     std::vector<std::array<double, 3>> fetched;
-    if (ranks_) fetched = fetch_from_origins(ranks_->communicator(), origin_, value);
+    if (ranks_) fetched = fetch_from_origins(*communicator_, origin_, {value, hosted});
     for_each_index(pool_, count_,
                    [&](int i) { work(i, ranks_ ? fetched[i].data() : value[origin_[i].index]); });
   }
@@ -184,9 +168,7 @@ class CpuEngine final : public EngineBase {
       build();
       step(last);
     }
-    std::int64_t of_all[2] = {stretched_, broken_};
-    if (ranks_ && has_bonded_terms(settings_)) ranks_->communicator().maximum(of_all, 2);
-    judge_bonds(static_cast<std::uint32_t>(of_all[0]), static_cast<std::uint32_t>(of_all[1]));
+    judge_bonds_of_all(stretched_, broken_);
   }
 
   // The frame of the present step, and that of the way to the next one.
@@ -201,28 +183,28 @@ class CpuEngine final : public EngineBase {
     if (lists_built_ >= 0 && shear_ends_lists(lists_built_, step_)) expired_ = true;
     frame_.box.tilt[0] = tilt(step_);
     sheared_ = frame_of_step<P>(step_, 0);
-    rows_.motion.frame = frame_of_step<P>(step_, 1);
-    tilt_cells(rows_.cells, step_);
+    arguments_.motion.frame = frame_of_step<P>(step_, 1);
+    tilt_cells(arguments_.cells, step_);
   }
 
   void take_coefficients() override {
-    laws_.take(settings_of_tables());
-    rows_.plain = is_plain_with(links_.any_specials());
+    laws_.clear();
+    for (const Coefficients& table : tables()) laws_.push_back(laws_of<P>(settings_with(table)));
+    arguments_.plain = is_plain_with(links_.any_specials());
+  }
+  void choose_laws(std::size_t table) {
+    const Laws<P>& laws = laws_[table];
+    arguments_.forces = laws.forces;
+    arguments_.bonded.laws = laws.harmonic.data();
+    terms_.bonds = laws.bonds.data();
+    terms_.angles = laws.angles.data();
   }
 
-  bool wants_to_stop(bool (*interrupted)()) override {
-    std::int64_t stop = interrupted && interrupted();
-    if (ranks_) ranks_->communicator().maximum(&stop, 1);
-    return stop != 0;
-  }
-
-  Moments moments(std::uint32_t flag, const std::vector<double>& units) override {
-    Moments sums = moments_of(pool_, count_, flag, units, position_, velocity_);
-    if (ranks_) ranks_->communicator().sum(sums.word, 2 * Moments::kSums);
-    return sums;
+  Moments own_moments(std::uint32_t flag) override {
+    return moments_of(pool_, count_, flag, moment_units_.by_type(), position_, velocity_);
   }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
-    apply_to_all(pool_, count_, map, flag, position_, velocity_);
+    for_each_index(pool_, count_, [&](int i) { apply(map, flag, position_[i], velocity_[i]); });
   }
 
   // Calls work(chunk, number) for each chunk of the rank's particles, in threads.
@@ -249,49 +231,49 @@ class CpuEngine final : public EngineBase {
     return reinterpret_cast<std::uint32_t*>(values.data());
   }
   void point_at_particles() {
-    set_time(rows_.motion, step_);
-    rows_.sphere = expired_ ? nullptr : sphere_.data();
-    rows_.position = position_.data();
-    rows_.velocity = velocity_.data();
-    rows_.near = kPlacesApart ? words(place_) : words(position_);
-    rows_.number = number_.data();
-    rows_.image = image_.data();
-    rows_.force = force_.data();
+    set_time(arguments_.motion, step_);
+    arguments_.sphere = expired_ ? nullptr : sphere_.data();
+    arguments_.position = position_.data();
+    arguments_.velocity = velocity_.data();
+    arguments_.near = kCoarseApart ? words(coarse_) : words(position_);
+    arguments_.number = number_.data();
+    arguments_.image = image_.data();
+    arguments_.force = force_.data();
   }
 
   void move_from_rest() {
     point_at_particles();
-    rows_.next_position = position_.data();
-    rows_.next_velocity = velocity_.data();
-    place_.resize(kPlacesApart ? position_.size() : 0);
-    rows_.next_near = kPlacesApart ? words(place_) : nullptr;
-    for_all_chunks([this](Chunk& chunk, int, int) { kernels_.begin(rows_, chunk); });
+    arguments_.next_position = position_.data();
+    arguments_.next_velocity = velocity_.data();
+    coarse_.resize(kCoarseApart ? position_.size() : 0);
+    arguments_.next_near = kCoarseApart ? words(coarse_) : nullptr;
+    for_all_chunks([this](Chunk& chunk, int, int) { kernels_.begin(arguments_, chunk); });
     look_at_chunks();
   }
 
   // The last one ends at rest, with forces and sums.
   void step(bool last) {
-    laws_.choose(table_of(step_), rows_, terms_);
-    set_noise(rows_.forces, step_);
-    if (is_sheared()) rows_.forces.frame = sheared_;
-    rows_.limit = limit_of(settings_.cutoff);
+    choose_laws(table_of(step_));
+    set_noise(arguments_.forces, step_);
+    if (is_sheared()) arguments_.forces.frame = sheared_;
+    arguments_.limit = limit_of(settings_.cutoff);
     point_at_particles();
     next_velocity_.resize(velocity_.size());
-    rows_.next_velocity = next_velocity_.data();
+    arguments_.next_velocity = next_velocity_.data();
     if (!last) {
       next_position_.resize(position_.size());
-      rows_.next_position = next_position_.data();
-      next_place_.resize(place_.size());
-      rows_.next_near = kPlacesApart ? words(next_place_) : nullptr;
+      arguments_.next_position = next_position_.data();
+      next_coarse_.resize(coarse_.size());
+      arguments_.next_near = kCoarseApart ? words(next_coarse_) : nullptr;
     }
     if (has_densities_) find_densities();
     for_all_chunks(
-        [&](Chunk& chunk, int k, int) { kernels_.step(rows_, last, list_[k].data(), chunk); });
+        [&](Chunk& chunk, int k, int) { kernels_.step(arguments_, last, list_[k].data(), chunk); });
     velocity_.swap(next_velocity_);
     look_at_chunks();
     if (!last) {
       position_.swap(next_position_);
-      place_.swap(next_place_);
+      coarse_.swap(next_coarse_);
       return;
     }
     energy_and_virial_ = {};
@@ -302,17 +284,17 @@ class CpuEngine final : public EngineBase {
   float limit_of(double cutoff) const {
     const float reach = static_cast<float>(cutoff * (1 + 3e-5));
     // Beyond all cutoffs where the nearest image of a place may not be that of the particle.
-    const bool all = rows_.cells.cutoff > 1e14f;
-    return all ? rows_.cells.cutoff * rows_.cells.cutoff : reach * reach;
+    const bool all = arguments_.cells.cutoff > 1e14f;
+    return all ? arguments_.cells.cutoff * arguments_.cells.cutoff : reach * reach;
   }
 
   // Densities at the present positions. Those of ghosts come from the ranks that own the particles.
   void find_densities() {
     density_.resize(position_.size());
-    rows_.density = density_.data();
-    rows_.density_limit = limit_of(settings_.pairs.many_body.cutoff);
+    arguments_.density = density_.data();
+    arguments_.density_limit = limit_of(settings_.pairs.many_body.cutoff);
     for_all_chunks(
-        [&](Chunk& chunk, int k, int) { kernels_.density(rows_, list_[k].data(), chunk); });
+        [&](Chunk& chunk, int k, int) { kernels_.density(arguments_, list_[k].data(), chunk); });
     if (!ranks_) return;
     ghosts_.update<Real>(
         pool_, *ranks_, [&](int i) { return density_[i]; },
@@ -331,23 +313,23 @@ class CpuEngine final : public EngineBase {
   }
 
   // Spheres of particles from first to before last, and their places in memory; then their order.
-  void find_places(int first, int last) {
+  void find_keys(int first, int last) {
     point_at_particles();
     sphere_.resize(position_.size());
     key_.resize(position_.size());
     for_each_range(pool_, last - first, [&](int from, int to) {
-      kernels_.place(rows_, first + from, first + to, sphere_.data(), key_.data());
+      kernels_.place(arguments_, first + from, first + to, sphere_.data(), key_.data());
     });
   }
   const std::vector<std::uint32_t>& order_of(int first, int last) {
-    find_places(first, last);
-    return sort_.run(pool_, key_.data() + first, last - first, 3 * rows_.cells.bits);
+    find_keys(first, last);
+    return sort_.run(pool_, key_.data() + first, last - first, 3 * arguments_.cells.bits);
   }
 
   void look_for_escaped() {
     std::int64_t of_all =
-        largest_outside(pool_, rows_.motion.frame.open, count_, position_, velocity_);
-    if (ranks_) ranks_->communicator().maximum(&of_all, 1);
+        largest_outside(pool_, arguments_.motion.frame.open, count_, position_, velocity_);
+    maximum(&of_all, 1);
     if (of_all) lose_particle(static_cast<std::uint32_t>(of_all));
   }
 
@@ -358,7 +340,7 @@ class CpuEngine final : public EngineBase {
     if (ranks_)
       migrate();
     else if (lists_built_ >= 0)
-      find_bounding_spheres(rows_.cells, step_ - lists_built_);
+      find_bounding_spheres(arguments_.cells, step_ - lists_built_);
     lists_built_ = step_;
     arrange();
     while (!find_partners()) {
@@ -378,23 +360,23 @@ class CpuEngine final : public EngineBase {
     reorder(image_, next_image_, order);
     reorder(origin_, next_origin_, order);
     if (ranks_) find_ghosts();
-    find_places(0, static_cast<int>(position_.size()));
-    if (kPlacesApart) note_places();
-    find_cells(pool_, rows_.cells, count_, key_, cell_, range_);
+    find_keys(0, static_cast<int>(position_.size()));
+    if (kCoarseApart) note_coarse_positions();
+    find_cells(pool_, arguments_.cells, count_, key_, cell_, range_);
   }
 
   void set_cells() {
-    rows_.cells = cells_of(settings_of_tilted_box(), static_cast<double>(everywhere_),
-                           ranks_ ? &ranks_->here() : nullptr);
-    find_bounding_spheres(rows_.cells, 0);
+    arguments_.cells = cells_of(settings_of_tilted_box(), static_cast<double>(everywhere_),
+                                ranks_ ? &ranks_->here() : nullptr);
+    find_bounding_spheres(arguments_.cells, 0);
   }
 
-  void note_places() {
-    place_.resize(position_.size());
-    for_each_index(pool_, static_cast<int>(place_.size()),
-                   [&](int i) { place_[i] = place_of(position_[i]); });
+  void note_coarse_positions() {
+    coarse_.resize(position_.size());
+    for_each_index(pool_, static_cast<int>(coarse_.size()),
+                   [&](int i) { coarse_[i] = coarse_position_of(position_[i]); });
   }
-  static Place place_of(const Position& p) {
+  static CoarsePosition coarse_position_of(const Position& p) {
     return {high_word(p.x), high_word(p.y), high_word(p.z), 0};
   }
 
@@ -407,17 +389,17 @@ class CpuEngine final : public EngineBase {
     }
     most = std::min(most, static_cast<std::int64_t>(position_.size()));
     number_.resize(static_cast<std::size_t>(count_));
-    const ListRows<P> rows{
-        rows_.cells,      sphere_.data(),
+    const ListBuildArguments<P> arguments{
+        arguments_.cells, sphere_.data(),
         cell_.data(),     {range_[0].data(), ranks_ ? range_[1].data() : nullptr},
-        velocity_.data(), rows_.bonded,
+        velocity_.data(), arguments_.bonded,
         number_.data()};
     list_.resize(static_cast<std::size_t>((count_ + kChunk - 1) / kChunk));
     std::atomic<bool> out_of_memory = false;
     for_all_chunks([&](Chunk& chunk, int k, int thread) {
       try {
         const Candidates candidates = candidates_[thread].with_room_for(static_cast<int>(most));
-        chunk.entries = list_chunk(rows, chunk, candidates, list_[k]);
+        chunk.entries = list_chunk(arguments, chunk, candidates, list_[k]);
       } catch (const std::bad_alloc&) {
         out_of_memory = true;
       }
@@ -427,12 +409,12 @@ class CpuEngine final : public EngineBase {
     for (const Chunk& chunk : chunk_) counters_.neighbors += chunk.entries;
   }
 
-  std::int64_t list_chunk(const ListRows<P>& rows, const Chunk& chunk, const Candidates& candidates,
-                          std::vector<std::uint32_t>& list) {
+  std::int64_t list_chunk(const ListBuildArguments<P>& arguments, const Chunk& chunk,
+                          const Candidates& candidates, std::vector<std::uint32_t>& list) {
     for (;;) {
       const auto room = static_cast<std::int64_t>(list.size()) - kReadAhead;
       const std::int64_t wanted =
-          kernels_.list(rows, chunk.first, chunk.last, candidates, list.data(), room);
+          kernels_.list(arguments, chunk.first, chunk.last, candidates, list.data(), room);
       if (wanted <= room) {
         std::fill_n(list.begin() + wanted, kReadAhead, 0u);
         return wanted;
@@ -448,7 +430,7 @@ class CpuEngine final : public EngineBase {
   // All ranks stop, or build lists, when one of them has to.
   void vote(bool& stop) {
     std::int64_t of_all[4] = {expired_, lost_, stop, broken_};
-    ranks_->communicator().maximum(of_all, 4);
+    maximum(of_all, 4);
     expired_ = of_all[0] != 0;
     lost_ = static_cast<std::uint32_t>(of_all[1]);
     stop = of_all[2] != 0;
@@ -457,12 +439,12 @@ class CpuEngine final : public EngineBase {
 
   // Particles that are in other parts of the box go there.
   void migrate() {
-    std::vector<std::vector<Migrant>> leaving(ranks_->ranks());
+    std::vector<std::vector<Migrant<P>>> leaving(ranks_->ranks());
     std::size_t stay = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(count_); ++i) {
       const Position& p = position_[i];
       const int to = ranks_->owner(high_word(p.x), high_word(p.y), high_word(p.z));
-      const Migrant migrant{p, velocity_[i], image_[i], origin_[i]};
+      const Migrant<P> migrant{p, velocity_[i], image_[i], origin_[i]};
       if (to == rank()) {
         settle(stay++, migrant);
         continue;
@@ -470,8 +452,8 @@ class CpuEngine final : public EngineBase {
       leaving[static_cast<std::size_t>(to)].push_back(migrant);
       links_.leave(velocity_[i].tag, to);
     }
-    const auto arrived = deliver(ranks_->communicator(), std::move(leaving));
-    links_.migrate(ranks_->communicator());
+    const auto arrived = deliver(*communicator_, std::move(leaving));
+    links_.migrate(*communicator_);
     count_ = checked_count(static_cast<std::int64_t>(stay + arrived.size()));
     const auto n = static_cast<std::size_t>(count_);
     position_.resize(n);
@@ -479,9 +461,9 @@ class CpuEngine final : public EngineBase {
     force_.resize(n);
     image_.resize(n);
     origin_.resize(n);
-    for (const Migrant& migrant : arrived) settle(stay++, migrant);
+    for (const Migrant<P>& migrant : arrived) settle(stay++, migrant);
   }
-  void settle(std::size_t i, const Migrant& migrant) {
+  void settle(std::size_t i, const Migrant<P>& migrant) {
     position_[i] = migrant.position;
     velocity_[i] = migrant.velocity;
     image_[i] = migrant.image;
@@ -490,9 +472,9 @@ class CpuEngine final : public EngineBase {
 
   // Copies of particles near the parts of other ranks are kept behind the own ones, by cell.
   void find_ghosts() {
-    const std::vector<Ghost> arrived = ghosts_.find<Ghost>(
-        *ranks_, count_, [&](int i) { return Ghost{position_[i], velocity_[i]}; });
-    for (const Ghost& ghost : arrived) {
+    const auto arrived = ghosts_.find<Ghost<P>>(
+        *ranks_, count_, [&](int i) { return Ghost<P>{position_[i], velocity_[i]}; });
+    for (const Ghost<P>& ghost : arrived) {
       position_.push_back(ghost.position);
       velocity_.push_back(ghost.velocity);
     }
@@ -509,44 +491,34 @@ class CpuEngine final : public EngineBase {
 
   // After reach_farther().
   void know_more() {
-    *ranks_ = Decomposition(settings_of_tilted_box(), ranks_->communicator(), beyond_lists());
+    *ranks_ = decomposition_of(settings_of_tilted_box(), *communicator_, beyond_lists());
     set_cells();
-    if (is_sheared()) tilt_cells(rows_.cells, step_);
+    if (is_sheared()) tilt_cells(arguments_.cells, step_);
     position_.resize(static_cast<std::size_t>(count_));
     velocity_.resize(static_cast<std::size_t>(count_));
   }
 
   void refresh_ghosts() {
-    const auto update_of = [&](int i) {
-      const Position& p = position_[i];
-      const Velocity& v = velocity_[i];
-      return GhostUpdate{p.x, p.y, p.z, v.x, v.y, v.z};
-    };
-    ghosts_.update<GhostUpdate>(pool_, *ranks_, update_of, [&](int i, const GhostUpdate& a) {
-      Position& p = position_[i];
-      p.x = a.x;
-      p.y = a.y;
-      p.z = a.z;
-      Velocity& v = velocity_[i];
-      v.x = a.vx;
-      v.y = a.vy;
-      v.z = a.vz;
-      if (kPlacesApart) place_[i] = place_of(p);
-    });
+    ghosts_.update<GhostUpdate<P>>(
+        pool_, *ranks_, [&](int i) { return GhostUpdate<P>::of(position_[i], velocity_[i]); },
+        [&](int i, const GhostUpdate<P>& update) {
+          update.act_on(position_[i], velocity_[i]);
+          if (kCoarseApart) coarse_[i] = coarse_position_of(position_[i]);
+        });
   }
 
   // ---- bonds ----
 
   // Returns whether this rank has all partners. If it does not, the reach of all ranks is extended.
   bool find_partners() {
-    rows_.bonded = {};
+    arguments_.bonded = {};
     if (links_.size() > 0) {
-      rows_.bonded = places_of_links_.find<P>(pool_, links_, velocity_, settings_.pairs.special);
-      if (has_bonded_terms(settings_)) rows_.bonded.terms = &terms_;
+      arguments_.bonded = link_indices_.find<P>(pool_, links_, velocity_, settings_.pairs.special);
+      if (has_bonded_terms(settings_)) arguments_.bonded.terms = &terms_;
     }
     if (!ranks_ || !links_.any_bonds()) return true;
-    MissingPartners missing = places_of_links_.missing(links_, count_, velocity_);
-    ranks_->communicator().maximum(missing.tag, 2);
+    MissingPartners missing = link_indices_.missing(links_, count_, velocity_);
+    maximum(missing.tag, 2);
     if (!missing.any()) return true;
     reach_farther(missing, step_);
     return false;
@@ -555,10 +527,10 @@ class CpuEngine final : public EngineBase {
   ThreadPool pool_;
   SharedLoop shares_;
   const StepKernels<P> kernels_;
-  LawTables<P> laws_;
+  std::vector<Laws<P>> laws_;  // by table of coefficients
   const std::vector<Real> half_kicks_, thermostats_;
   BondedTerms terms_;
-  StepRows<P> rows_ = {};
+  StepArguments<P> arguments_ = {};
   CoordinateFrame<P> sheared_{};  // of the present step
   int count_ = 0;
   std::int64_t everywhere_ = 0;    // particles of all ranks
@@ -568,7 +540,7 @@ class CpuEngine final : public EngineBase {
   // Of the rank, then ghosts; next: of the next step, or in another order.
   std::vector<Position> position_, next_position_;
   std::vector<Velocity> velocity_, next_velocity_;
-  std::vector<Place> place_, next_place_;  // in double precision
+  std::vector<CoarsePosition> coarse_, next_coarse_;  // in double precision
   std::vector<Image> image_, next_image_;
   std::vector<Origin> origin_, next_origin_;
   std::vector<Force> force_;
@@ -583,8 +555,8 @@ class CpuEngine final : public EngineBase {
   std::vector<CandidateMemory> candidates_;       // of each thread
   KeySort sort_;
   RankLinks links_;
-  LinkPlaces places_of_links_;
-  std::optional<Decomposition> ranks_;  // if there are several
+  LinkIndices link_indices_;
+  std::optional<BrickDecomposition> ranks_;  // if there are several
   GhostExchange ghosts_;
 };
 

@@ -16,7 +16,7 @@ class GhostExchange {
   // reach of another rank, and returns those that come, in the order of the ranks. ghost_of(i) has
   // a position. Collective, like update().
   template <class Ghost, class GhostOf>
-  std::vector<Ghost> find(const Decomposition& ranks, int count, const GhostOf& ghost_of) {
+  std::vector<Ghost> find(const BrickDecomposition& ranks, int count, const GhostOf& ghost_of) {
     std::vector<std::vector<Ghost>> leaving(static_cast<std::size_t>(ranks.ranks()));
     border_.clear();
     to_.assign(leaving.size(), 0);
@@ -44,7 +44,7 @@ class GhostExchange {
   // Sends Value value_of(i) of each particle that has been sent, and calls take(i, value) with the
   // value of each ghost, in threads.
   template <class Value, class ValueOf, class Take>
-  void update(ThreadPool& pool, const Decomposition& ranks, const ValueOf& value_of,
+  void update(ThreadPool& pool, const BrickDecomposition& ranks, const ValueOf& value_of,
               const Take& take) const {
     std::vector<Value> leaving(border_.size()), arrived(ghost_.size());
     for_each_index(pool, static_cast<int>(leaving.size()),
@@ -56,7 +56,7 @@ class GhostExchange {
 
  private:
   template <class Value>
-  void exchange(const Decomposition& ranks, std::vector<Value>& leaving,
+  void exchange(const BrickDecomposition& ranks, std::vector<Value>& leaving,
                 std::vector<Value>& arrived) const {
     std::vector<Communicator::Message> out, in;
     Value *to = leaving.data(), *from = arrived.data();

@@ -5,7 +5,6 @@
 #include "../../runtime/vec.h"  // first: the templates of model.h must see its operators
 //
 #include "../settings.h"
-#include "../tea.h"
 #include "pair_kernels.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
@@ -118,6 +117,7 @@ class PairLoop {
     int n = batch_.count;
     for (int k = 0; k < number; ++k) {
       const double* other = particles_.position[neighbor[k] & kIndexMask];
+      // r_ij = r_i - r_j: ghosts of the host are at the nearest images already.
       const double dx = x - other[0], dy = y - other[1], dz = z - other[2];
       const double squared = dx * dx + dy * dy + dz * dz;
       batch_.i[n] = i;
@@ -126,11 +126,13 @@ class PairLoop {
       batch_.dy[n] = dy;
       batch_.dz[n] = dz;
       batch_.squared_distance[n] = static_cast<F>(squared);
-      n += squared < limit ? 1 : 0;
+      n += squared < limit ? 1 : 0;  // the next neighbor overwrites one that is too far
     }
     batch_.count = n;
   }
 
+  // r_ij . v_ij, tags and coefficients of all pairs. For special neighbors, the factor f multiplies
+  // a and gamma, and its root multiplies sigma, so that sigma^2 = 2 gamma k_B T holds (Eq. 9).
   void prepare() {
     Batch<F>& b = batch_;
     for (int n = 0; n < b.count; ++n) {
@@ -168,6 +170,7 @@ class PairLoop {
     }
   }
 
+  // Where several images of a particle are neighbors, each pair has its own random numbers.
   void draw_for_images() {
     Batch<F>& b = batch_;
     for (int n = 0; n < b.count; ++n) {
@@ -194,6 +197,7 @@ class PairLoop {
     }
   }
 
+  // Forces along and across the line of centers, as vectors.
   template <bool general>
   void evaluate_transverse() {
     Batch<F>& b = batch_;
@@ -212,6 +216,7 @@ class PairLoop {
     }
   }
 
+  // Eqs. 3 to 5: f_ij = [a w - gamma w_R^2 (e . v) + sigma w_R xi] e_ij, as force over distance.
   template <bool general>
   void evaluate() {
     if (table_.transverse) return evaluate_transverse<general>();
@@ -226,6 +231,7 @@ class PairLoop {
       b.force[n] = f.over_distance;
       b.energy[n] = f.energy;
     }
+    // Many-body forces: B (rho_i + rho_j) w_d(r) e_ij.
     if (!particles_.density) return;
     for (int n = 0; n < b.count; ++n) {
       PairForce<F> f{b.force[n], b.energy[n]};
@@ -278,6 +284,7 @@ class PairLoop {
     force[2] = static_cast<double>(b.vector[n].z);
   }
 
+  // f_i += f_ij and, by Newton's third law, f_j -= f_ij where j feels the reaction.
   void add() {
     const Batch<F>& b = batch_;
     double (*force)[3] = rows_.force;
@@ -320,7 +327,8 @@ class PairLoop {
   Batch<F> batch_;
 };
 
-// The density of a particle, from all its neighbors.
+// The density of a particle, rho_i = sum_j w_rho(r_ij) with w_rho = 15 / (2 pi r_d^3) (1 - r /
+// r_d)^2, from all its neighbors.
 template <class F>
 double density_of(const PairTable& table, const ManyBody<F>& law, const Particles& particles, int i,
                   const int* neighbor, int number) {
@@ -378,12 +386,6 @@ void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,
   }
 }
 
-void draw_tea_noise(const NoiseKey& key, int count, const std::uint32_t* signature_i,
-                    const std::uint32_t* signature_j, float* noise) {
-  const std::uint32_t words[4] = {key.round[0], key.mask[0], key.mask[1], ~key.round[0]};
-  for (int n = 0; n < count; ++n) noise[n] = tea_pair_noise(signature_i[n], signature_j[n], words);
-}
-
 template <class F>
 void raise(int count, const F* base, F exponent, F* result) {
   for (int n = 0; n < count; ++n) result[n] = power(base[n], exponent);
@@ -392,8 +394,7 @@ void raise(int count, const F* base, F exponent, F* result) {
 }  // namespace
 
 void use(Kernels& kernels) {
-  kernels = {&add_rows,       &find_densities_of_rows, &draw_noise,
-             &draw_tea_noise, &raise<float>,           &raise<double>};
+  kernels = {&add_rows, &find_densities_of_rows, &draw_noise, &raise<float>, &raise<double>};
 }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD

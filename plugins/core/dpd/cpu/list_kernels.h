@@ -2,13 +2,14 @@
 // The places and neighbor lists of a chunk of particles, for kernels.cpp alone.
 #pragma once
 
-#include "step_rows.h"
+#include "step_arguments.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
 template <class P>
-void place(const StepRows<P>& s, int first, int last, BoundingSphere* sphere, std::uint32_t* key) {
+void place(const StepArguments<P>& s, int first, int last, BoundingSphere* sphere,
+           std::uint32_t* key) {
   for (int i = first; i < last; ++i) {
     sphere[i] = bounding_sphere_of<P>(s.cells, s.motion, s.position[i], s.velocity[i]);
     key[i] = morton_key(s.cells, sphere[i].x, sphere[i].y, sphere[i].z);
@@ -18,9 +19,9 @@ void place(const StepRows<P>& s, int first, int last, BoundingSphere* sphere, st
 template <class P>
 class ListLoop {
  public:
-  ListLoop(const ListRows<P>& rows, const Candidates& candidates, std::uint32_t* entries,
-           std::int64_t room)
-      : l_(rows), c_(candidates), entries_(entries), room_(room) {}
+  ListLoop(const ListBuildArguments<P>& arguments, const Candidates& candidates,
+           std::uint32_t* entries, std::int64_t room)
+      : l_(arguments), c_(candidates), entries_(entries), room_(room) {}
 
   std::int64_t run(int first, int last) {
     for (int i = first; i < last;) {
@@ -33,7 +34,7 @@ class ListLoop {
           test_narrow(i);
         else
           test(i);
-        c_.in[own_ + i - l_.range[0][cell].first] = 0;
+        c_.in[own_ + i - l_.range[0][cell].first] = 0;  // the particle itself
         append(i);
         l_.number[i] = static_cast<int>(length_ - before);
       }
@@ -73,19 +74,21 @@ class ListLoop {
       c_.z[n] = as_float(b.z);
       return;
     }
-    const ListPlace place =
-        list_place(l_.cells, b.x - reference_.x, b.y - reference_.y, b.z - reference_.z);
-    c_.x[n] = place.x;
-    c_.y[n] = place.y;
-    c_.z[n] = place.z;
-    c_.square[n] = list_square(place, b.radius);
+    const Vector<float> position =
+        list_position(l_.cells, b.x - reference_.x, b.y - reference_.y, b.z - reference_.z);
+    c_.x[n] = position.x;
+    c_.y[n] = position.y;
+    c_.z[n] = position.z;
+    c_.square[n] = list_square(position, b.radius);
   }
 
+  // Which candidates are in reach: |r_j - r_i| < cutoff + s_i + s_j with the radii s of the
+  // spheres, multiplied out as in cells.h.
   void test(int i) {
     const BoundingSphere& at = l_.sphere[i];
     const ListCenter here = list_center(
         l_.cells,
-        list_place(l_.cells, at.x - reference_.x, at.y - reference_.y, at.z - reference_.z),
+        list_position(l_.cells, at.x - reference_.x, at.y - reference_.y, at.z - reference_.z),
         at.radius);
     const Candidates c = c_;
     const float* __restrict x = c.x;
@@ -97,6 +100,7 @@ class ListLoop {
     for (int n = 0; n < count_; ++n)
       in[n] = within_reach(here, {x[n], y[n], z[n]}, radius[n], square[n]) ? 1 : 0;
   }
+  // The same from the difference of both centers, which wraps to the nearest image.
   void test_narrow(int i) {
     const BoundingSphere& at = l_.sphere[i];
     for (int n = 0; n < count_; ++n)
@@ -107,7 +111,7 @@ class ListLoop {
   }
 
   void append(int i) {
-    const BondedRows<P>& b = l_.bonded;
+    const BondedArguments<P>& b = l_.bonded;
     const int slot = b.slot ? b.slot[i] : -1;
     if (slot >= 0 && b.specials.first[slot] < b.specials.first[slot + 1])
       append_special(slot);
@@ -124,8 +128,9 @@ class ListLoop {
       length_ += store_some(four_at(c_.index + from), bits, entries_ + length_);
     }
   }
+  // Looks up the kind of each candidate in reach, which is in the upper two bits of its entry.
   void append_special(int slot) {
-    const BondedRows<P>& b = l_.bonded;
+    const BondedArguments<P>& b = l_.bonded;
     for (int from = 0; from < count_; from += 8) {
       std::uint64_t eight;
       std::memcpy(&eight, c_.in + from, sizeof eight);
@@ -144,7 +149,7 @@ class ListLoop {
     return kind;
   }
 
-  const ListRows<P>& l_;
+  const ListBuildArguments<P>& l_;
   const Candidates c_;
   std::uint32_t* const entries_;
   const std::int64_t room_;
@@ -154,9 +159,9 @@ class ListLoop {
 };
 
 template <class P>
-std::int64_t list(const ListRows<P>& rows, int first, int last, const Candidates& candidates,
-                  std::uint32_t* entries, std::int64_t room) {
-  return ListLoop<P>(rows, candidates, entries, room).run(first, last);
+std::int64_t list(const ListBuildArguments<P>& arguments, int first, int last,
+                  const Candidates& candidates, std::uint32_t* entries, std::int64_t room) {
+  return ListLoop<P>(arguments, candidates, entries, room).run(first, last);
 }
 
 }  // namespace

@@ -2,14 +2,14 @@
 // The motion of a chunk of particles from one step to the next, for kernels.cpp alone.
 #pragma once
 
-#include "step_rows.h"
+#include "step_arguments.h"
 
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
 // On to the next step's position.
 template <class P>
-void move_on(const StepRows<P>& s, int i, typename P::Position r, typename P::Velocity v,
+void move_on(const StepArguments<P>& s, int i, typename P::Position r, typename P::Velocity v,
              Chunk& chunk) {
   const FaceCrossings crossing = drift(s.motion, r, v);
   // The flow where the particle is now is faster or slower.
@@ -35,7 +35,7 @@ void move_on(const StepRows<P>& s, int i, typename P::Position r, typename P::Ve
 }
 
 template <class P>
-void begin(const StepRows<P>& s, Chunk& chunk) {
+void begin(const StepArguments<P>& s, Chunk& chunk) {
   for (int i = chunk.first; i < chunk.last; ++i) {
     const typename P::Position r = s.position[i];
     typename P::Velocity v = s.velocity[i];

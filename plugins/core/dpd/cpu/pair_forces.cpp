@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "../../runtime/parallel_for.h"
-#include "../tea.h"
 #include "pair_kernels.h"
 
 namespace manymove::dpd {
@@ -199,22 +198,6 @@ double PairForces::bytes() const {
 void draw_noise(std::uint64_t seed, std::uint64_t step, int count, const std::uint32_t* tag_i,
                 const std::uint32_t* tag_j, float* noise) {
   kernels().draw_noise(noise_key(seed, step), count, tag_i, tag_j, noise);
-}
-
-void make_signatures(std::uint64_t seed, std::uint64_t step, int count, const std::uint32_t* tag,
-                     const double* velocity, std::uint32_t* signature) {
-  const NoiseKey key = noise_key(seed, step);
-  const std::uint32_t words[4] = {key.mask[1], key.mask[0], ~key.round[0], key.round[0]};
-  for (int n = 0; n < count; ++n) {
-    const double* v = velocity + 3 * n;
-    signature[n] = tea_signature(tag[n], v[0], v[1], v[2], words);
-  }
-}
-
-void draw_tea_noise(std::uint64_t seed, std::uint64_t step, int count,
-                    const std::uint32_t* signature_i, const std::uint32_t* signature_j,
-                    float* noise) {
-  kernels().draw_tea_noise(noise_key(seed, step), count, signature_i, signature_j, noise);
 }
 
 void raise(int count, const float* base, float exponent, float* result) {

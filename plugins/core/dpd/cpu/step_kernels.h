@@ -10,8 +10,7 @@ namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
 // Lengths of the frame's units, for several at a time.
-struct Lengths {
-  float xx, yy, zz, xy, xz, yz;
+struct Lengths : Matrix<float> {
   bool tilted;
 
   template <class Floats, class Ints>
@@ -49,11 +48,10 @@ class StepLoop {
   static constexpr std::uint32_t kIndex = plain ? ~0u : kIndexBits;
 
  public:
-  StepLoop(const StepRows<P>& rows, Chunk& chunk) : s_(rows), chunk_(chunk) {
-    const Cells& c = s_.cells;
+  StepLoop(const StepArguments<P>& arguments, Chunk& chunk) : s_(arguments), chunk_(chunk) {
     simple_ = is_simple();
     limit_ = density ? s_.density_limit : s_.limit;
-    lengths_ = {c.xx, c.yy, c.zz, c.xy, c.xz, c.yz, s_.forces.frame.tilted != 0};
+    lengths_ = {s_.cells.edges, s_.forces.frame.tilted != 0};
   }
 
   void run(const std::uint32_t* list) {
@@ -76,7 +74,8 @@ class StepLoop {
     if (segments_ == kChunk || !complete) flush();
   }
 
-  // Those of the list that may be within the cutoff.
+  // Those of the list that may be within the cutoff, by the upper 32 bits of their positions: the
+  // limit is longer than the cutoff by more than the rounding.
   void collect(int i, const std::uint32_t* list, int number) {
     const Lengths lengths = lengths_;
     const std::uint32_t* const near = s_.near;
@@ -156,7 +155,7 @@ class StepLoop {
     count_ = segments_ = 0;
   }
 
-  // The differences of the pairs, in the frame's integers.
+  // r_i - r_j in the frame's integers, which wrap to the nearest image, and v_i - v_j.
   void gather() {
     int n = 0;
     for (int k = 0; k < segments_; ++k) {
@@ -227,6 +226,8 @@ class StepLoop {
     }
   }
 
+  // The coefficients of a pair. For special neighbors, the factor f multiplies a and gamma, and its
+  // root multiplies sigma, so that sigma^2 = 2 gamma k_B T holds for them (Eq. 9).
   void look_up(int n, std::uint32_t i, std::uint32_t j) {
     const Forces<P>& f = s_.forces;
     const PairLaw<Real>& law =
@@ -252,7 +253,8 @@ class StepLoop {
     else
       separate_in<true>();
   }
-  // r_ij and r_ij . v_ij of Eqs. 3 to 5.
+  // r_ij and r_ij . v_ij of Eqs. 3 to 5. Velocities are relative to the flow, whose difference is
+  // the rate of shear times y_ij along x.
   template <bool upright>
   void separate_in() {
     const CoordinateFrame<P> frame = s_.forces.frame;
@@ -283,7 +285,8 @@ class StepLoop {
       evaluate_central<general_exponent>();
   }
 
-  // The forces themselves come to where the differences of velocities were.
+  // Forces along and across the line of centers (transverse.h). The forces themselves come to where
+  // the differences of velocities were.
   template <bool general_exponent>
   void evaluate_vectors() {
     const Real cutoff_squared = s_.forces.cutoff_squared;
@@ -322,12 +325,13 @@ class StepLoop {
     }
   }
 
-  // Of the present particle.
+  // f_i += (f / r) r_ij for pairs of the present particle, in the lane that the GPU's thread would
+  // be, because the order of the sums determines their rounding.
   template <bool one_lane>
   int add_up(int n, int end) {
     if constexpr (density) {
       for (; n < end; ++n) {
-        Real& sum = sum_[one_lane ? 0 : lane_[n]].energy;
+        Real& sum = sum_[one_lane ? 0 : lane_[n]].energy;  // rho_i += f w_d^2
         sum = fused(density_.factor[n] * energy_[n], energy_[n], sum);
       }
       return end;
@@ -391,7 +395,7 @@ class StepLoop {
     for (int k = 0; k < 6; ++k) a.virial[k] += b.virial[k];
   }
 
-  // All pairs of a particle are known.
+  // All pairs of a particle are known. Lanes are added pairwise, as the threads of a warp do.
   void finish(int i) {
     if constexpr (in_rows) {
       for (int distance = s_.lanes / 2; distance > 0; distance /= 2)
@@ -425,12 +429,14 @@ class StepLoop {
     force = floats(words(force) & kThree);
     const Motion<P>& m = s_.motion;
     const FourFloats half = FourFloats{} + m.half_kick;
+    // v(t + dt/2) = v(t - dt/2) + 2 f dt / 2m, as two kicks, and r(t + dt) = r(t) + v dt.
     const FourFloats speed = fused(half, force, fused(half, force, floats(v & kThree)));
-    const FourFloats to = {m.frame.to_x, m.frame.to_y, m.frame.to_z, 0};
+    const FourFloats to = {m.frame.to.xx, m.frame.to.yy, m.frame.to.zz, 0};
     const FourFloats by = (speed * m.time_step) * to;
     if (bits_of_four(floats(words(by) & 0x7fffffffu) < m.too_far) != 0xfu) return false;
     const FourInts d = nearest_integers(by);
     const FourWords place = r + reinterpret_cast<FourWords>(d);
+    // As in advance_coordinate(): each is -1 where it is true.
     const FourInts wrapped = place < r, down = d < 0;
     if (bits_of_four(wrapped ^ down)) {
       s_.image[i].x += down[0] - wrapped[0];
@@ -442,7 +448,7 @@ class StepLoop {
       const FourWords center = four_at(&sphere.x);
       const FourFloats apart =
           __builtin_convertvector(reinterpret_cast<FourInts>(place - center), FourFloats) *
-          FourFloats{s_.cells.xx, s_.cells.yy, s_.cells.zz, 0};
+          FourFloats{s_.cells.edges.xx, s_.cells.edges.yy, s_.cells.edges.zz, 0};
       if (list_square({apart[0], apart[1], apart[2]}) > sphere.radius * sphere.radius)
         chunk_.expired = true;
     }
@@ -457,13 +463,14 @@ class StepLoop {
            !s_.bonded.slot && !s_.next_near;
   }
 
-  // The particle whose force is the first sum.
+  // The particle whose force is the first sum: adds bonds, thermostats and body forces, then
+  // v(t) = v(t - dt/2) + f dt / 2m, where it comes to rest, or v(t + dt/2) and the next position.
   void move(int i) {
     const typename P::Position r = s_.position[i];
     typename P::Velocity v = s_.velocity[i];
     Sum<Real> bonded;
     bonded.force = sum_[0].force;
-    const BondedRows<P>& b = s_.bonded;
+    const BondedArguments<P>& b = s_.bonded;
     if (const int slot = b.slot ? b.slot[i] : -1; slot >= 0 && b.terms)
       add_terms(slot, r, v.tag, bonded.force);
     else if (slot >= 0)
@@ -485,7 +492,7 @@ class StepLoop {
   }
 
   void add_terms(int slot, const typename P::Position& r, std::uint32_t tag, Vector<Real>& force) {
-    const BondedRows<P>& b = s_.bonded;
+    const BondedArguments<P>& b = s_.bonded;
     const BondedSum sum = bonded_sum<P>(
         *b.terms, r, b.bonds.first[slot], b.bonds.first[slot + 1], reading,
         [&](int k) { return b.bonds.kind[k]; },
@@ -518,7 +525,7 @@ class StepLoop {
   };
   struct Nothing {};
 
-  const StepRows<P>& s_;
+  const StepArguments<P>& s_;
   Chunk& chunk_;
   EnergyAndVirial& sums_ = chunk_.energy_and_virial;
   float limit_;
@@ -541,26 +548,27 @@ class StepLoop {
 };
 
 template <class P>
-void step(const StepRows<P>& rows, bool reading, const std::uint32_t* entries, Chunk& chunk) {
+void step(const StepArguments<P>& arguments, bool reading, const std::uint32_t* entries,
+          Chunk& chunk) {
   const auto take = [&](auto pass) {
     if (reading)
-      StepLoop<P, pass(), true>(rows, chunk).run(entries);
+      StepLoop<P, pass(), true>(arguments, chunk).run(entries);
     else
-      StepLoop<P, pass(), false>(rows, chunk).run(entries);
+      StepLoop<P, pass(), false>(arguments, chunk).run(entries);
   };
-  if (rows.density)
+  if (arguments.density)
     take(std::integral_constant<Pass, Pass::many_body>{});
-  else if (rows.transverse)
+  else if (arguments.transverse)
     take(std::integral_constant<Pass, Pass::transverse>{});
-  else if (rows.plain)
+  else if (arguments.plain)
     take(std::integral_constant<Pass, Pass::plain>{});
   else
     take(std::integral_constant<Pass, Pass::general>{});
 }
 
 template <class P>
-void find_densities(const StepRows<P>& rows, const std::uint32_t* entries, Chunk& chunk) {
-  StepLoop<P, Pass::density, false>(rows, chunk).run(entries);
+void find_densities(const StepArguments<P>& arguments, const std::uint32_t* entries, Chunk& chunk) {
+  StepLoop<P, Pass::density, false>(arguments, chunk).run(entries);
 }
 
 }  // namespace

@@ -64,28 +64,10 @@ __global__ void bonded_kernel(const BondedStep<P> s, int first) {
 template <class P>
 class BondedSums {
  public:
-  BondedSums(const Settings& settings, cudaStream_t stream)
-      : wanted_(has_bonded_terms(settings)),
-        terms_(bonded_terms_of<P>(settings.box, nullptr, nullptr)),
-        stretch_(1),
-        total_(kStepSums) {
-    take({settings}, stream);
-  }
+  explicit BondedSums(const Settings& settings)
+      : wanted_(has_bonded_terms(settings)), stretch_(1) {}
 
   bool wanted() const { return wanted_; }
-
-  // Tables of coefficients, as in StepConstants.
-  void take(const std::vector<Settings>& tables, cudaStream_t stream) {
-    std::vector<BondedLaw> bonds, angles;
-    for (const Settings& settings : tables) {
-      for (const BondedLaw& law : bonded_laws_of(settings.bonds)) bonds.push_back(law);
-      for (const BondedLaw& law : bonded_laws_of(settings.angles)) angles.push_back(law);
-    }
-    bonds_ = on_device(bonds, stream);
-    angles_ = on_device(angles, stream);
-    bonds_of_table_ = bonds.size() / tables.size();
-    angles_of_table_ = angles.size() / tables.size();
-  }
 
   // Room for so many particles, in blocks of at least `block` of them.
   void reserve(std::size_t particles, std::size_t block) {
@@ -100,13 +82,10 @@ class BondedSums {
   }
 
   // Launches the sums of particles from `first`, a multiple of `block`, to before step.count, and
-  // lets the step take them. table: of coefficients.
-  void launch(Step<P>& step, std::size_t table, int first, int block, bool reading,
+  // lets the step take them.
+  void launch(Step<P>& step, const BondedTerms& terms, int first, int block, bool reading,
               cudaStream_t stream) const {
     if (!wanted_ || !step.bonds.range || first >= step.count) return;
-    BondedTerms terms = terms_;
-    terms.bonds = bonds_.data() + table * bonds_of_table_;
-    terms.angles = angles_.data() + table * angles_of_table_;
     const BondedStep<P> s{step.count,
                           step.number,
                           step.status,
@@ -124,32 +103,21 @@ class BondedSums {
     step.added = added_.data();
   }
 
-  // What the last step of an advance() found. wait() waits for what is in the stream.
-  template <class Wait>
-  void add_to(EnergyAndVirial& total, int blocks, cudaStream_t stream, const Wait& wait) const {
-    const EnergyAndVirial sums =
-        energy_and_virial_of(blocks, partial_.data(), total_, stream, wait);
-    total.bond_energy = sums.pair_energy;
-    total.angle_energy = sums.bond_energy;
-    std::copy_n(sums.pair_virial, 6, total.bond_virial);
-    std::copy_n(sums.bond_virial, 6, total.angle_virial);
+  // Adds the sums of the last step of an advance().
+  void add_to(EnergyAndVirial& all, int blocks, const DeviceBuffer<double>& total,
+              const EngineStream& stream) const {
+    const EnergyAndVirial sums = energy_and_virial_of(blocks, partial_.data(), total, stream);
+    all.bond_energy = sums.pair_energy;
+    all.angle_energy = sums.bond_energy;
+    std::copy_n(sums.pair_virial, 6, all.bond_virial);
+    std::copy_n(sums.bond_virial, 6, all.angle_virial);
   }
-  template <class Wait>
-  StretchReport stretch(cudaStream_t stream, const Wait& wait) const {
-    StretchReport report{};
-    if (!wanted_) return report;
-    copy_out(&report, stretch_.data(), sizeof report, stream);
-    wait();
-    return report;
-  }
+  // Of the steps of an advance(), in the memory of the device.
+  const StretchReport* stretch() const { return stretch_.data(); }
 
  private:
   const bool wanted_;
-  DeviceBuffer<BondedLaw> bonds_, angles_;  // of all tables
-  std::size_t bonds_of_table_ = 0, angles_of_table_ = 0;
-  const BondedTerms terms_;
   DeviceBuffer<StretchReport> stretch_;
-  const DeviceBuffer<double> total_;
   DeviceBuffer<Vector<typename P::Real>> added_;
   DeviceBuffer<double> partial_;
 };

@@ -36,7 +36,7 @@ MM_HD unsigned hilbert_key(unsigned x, unsigned y, unsigned z, int bits) {
 // One thread per cell: its key in the order of a Hilbert curve, or else in the Morton order.
 static __global__ void cell_key_kernel(int cells_in_all, Cells cells, bool hilbert, unsigned* key,
                                        unsigned* order) {
-  const int c = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int c = index_of_thread();
   if (c >= cells_in_all) return;
   const unsigned x = static_cast<unsigned>(c % cells.here[0]),
                  y = static_cast<unsigned>(c / cells.here[0] % cells.here[1]),
@@ -48,7 +48,7 @@ static __global__ void cell_key_kernel(int cells_in_all, Cells cells, bool hilbe
 }
 // One thread per cell: `order` inverted.
 static __global__ void cell_rank_kernel(int cells_in_all, const unsigned* order, unsigned* rank) {
-  const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int k = index_of_thread();
   if (k < cells_in_all) rank[order[k]] = static_cast<unsigned>(k);
 }
 
@@ -65,11 +65,11 @@ struct CellSort {
 
 // One thread per particle: its key, and a place in its cell.
 template <class P>
-__global__ void count_kernel(int count, long long step, const __grid_constant__ CellSort sort,
+__global__ void cell_count_kernel(int count, long long step, const __grid_constant__ CellSort sort,
                              const __grid_constant__ Motion<P> motion, StepStatus status,
                              const typename P::Position* position,
                              const typename P::Velocity* velocity) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int i = index_of_thread();
   if (i >= count) return;
   const typename P::Position p = position[i];
   const typename P::Velocity v = velocity[i];
@@ -85,7 +85,7 @@ __global__ void count_kernel(int count, long long step, const __grid_constant__ 
 // One thread per particle or cell, whichever are more.
 static __global__ void member_kernel(int count, const __grid_constant__ CellSort sort,
                                      int2* range) {
-  const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int k = index_of_thread();
   if (k < count) {
     const uint2 place = sort.place[k];
     sort.member[sort.start[place.x] + place.y] = static_cast<unsigned>(k);
@@ -151,7 +151,7 @@ __global__ void reorder_kernel(int count, const __grid_constant__ CellSort sort,
                                const __grid_constant__ Motion<P> motion, ShortFormat shorts,
                                const __grid_constant__ Reordering<P> move) {
   const auto& [from, to, sphere, where] = move;
-  const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int k = index_of_thread();
   if (sort.in_all <= kFewCells)
     for (int c = k; c < sort.in_all; c += static_cast<int>(gridDim.x * blockDim.x))
       sort.number[c] = 0;
@@ -187,7 +187,7 @@ class CellSorter {
     }
     const std::size_t count =
         static_cast<std::size_t>(cells.here[0]) * cells.here[1] * cells.here[2];
-    const int number = static_cast<int>(count), blocks = blocks_for(number, 256);
+    const int number = static_cast<int>(count);
     range_ = DeviceBuffer<int2>(count);
     rank_ = DeviceBuffer<unsigned>(count);
     number_ = DeviceBuffer<unsigned>(count + 1);
@@ -195,16 +195,14 @@ class CellSorter {
     number_.clear(stream);
     DeviceBuffer<unsigned> key[2]{DeviceBuffer<unsigned>(count), DeviceBuffer<unsigned>(count)},
         order[2]{DeviceBuffer<unsigned>(count), DeviceBuffer<unsigned>(count)};
-    cell_key_kernel<<<blocks, 256, 0, stream>>>(number, cells, kIntegers<P>, key[0].data(),
-                                                order[0].data());
-    check_launch();
+    launch_each(number, stream, &cell_key_kernel, number, cells, kIntegers<P>, key[0].data(),
+                order[0].data());
     const std::size_t bytes = sort_memory(number, 0, 30, stream);
     DeviceBuffer<char> memory(bytes);
     unsigned *const keys[2] = {key[0].data(), key[1].data()}, *const orders[2] = {order[0].data(),
                                                                                   order[1].data()};
     const int sorted = sort_pairs(memory.data(), bytes, keys, orders, number, 0, 30, stream);
-    cell_rank_kernel<<<blocks, 256, 0, stream>>>(number, orders[sorted], rank_.data());
-    check_launch();
+    launch_each(number, stream, &cell_rank_kernel, number, orders[sorted], rank_.data());
     check(cudaStreamSynchronize(stream), "sort");
     sum_memory_ = DeviceBuffer<char>(sum_memory(number + 1, stream));
   }
@@ -219,22 +217,17 @@ class CellSorter {
                         rank_.data(),  number_.data(),
                         start_.data(), key_.data(),
                         place_.data(), member_.data()};
-    const int blocks = blocks_for(count, 256);
-    count_kernel<P><<<blocks, 256, 0, stream>>>(count, step, sort, base.motion, base.status,
-                                                move.from.position, move.from.velocity);
-    check_launch();
+    launch_each(count, stream, &cell_count_kernel<P>, count, step, sort, base.motion, base.status,
+                move.from.position, move.from.velocity);
     if (sort.in_all <= kFewCells) {
-      few_cells_kernel<<<blocks_for(std::max(count, sort.in_all + 1)), kThreads, 0, stream>>>(
-          count, sort, range_.data());
+      launch_each(std::max(count, sort.in_all + 1), stream, &few_cells_kernel, count, sort,
+                  range_.data());
     } else {
       exclusive_sum(sum_memory_.data(), sum_memory_.size(), sort.number, sort.start,
                     sort.in_all + 1, stream);
-      member_kernel<<<blocks_for(std::max(count, sort.in_all), 256), 256, 0, stream>>>(
-          count, sort, range_.data());
+      launch_each(std::max(count, sort.in_all), stream, &member_kernel, count, sort, range_.data());
     }
-    check_launch();
-    reorder_kernel<P><<<blocks, 256, 0, stream>>>(count, sort, base.motion, base.shorts, move);
-    check_launch();
+    launch_each(count, stream, &reorder_kernel<P>, count, sort, base.motion, base.shorts, move);
   }
 
  private:

@@ -2,21 +2,15 @@
 // The engine on one GPU: device memory, launches and what comes back.
 #pragma once
 
-#include <numeric>
 #include <utility>
 
-#include "../../runtime/device.cuh"
+#include "../../runtime/launch.cuh"
 #include "../../runtime/waits.cuh"
 #include "../../runtime/watchdog.h"
-#include "../engine_base.h"
-#include "bonded_kernels.cuh"
 #include "cell_sort.cuh"
+#include "device_engine.cuh"
 #include "intervals.cuh"
-#include "many_body_kernels.cuh"
-#include "shear.cuh"
 #include "sorted_links.cuh"
-#include "transfer_kernels.cuh"
-#include "velocity_kernels.cuh"
 
 namespace manymove::dpd {
 
@@ -28,109 +22,75 @@ constexpr int kMany = 1'000'000;
 constexpr long long kAhead = 3, kAheadOfMany = 1, kFarAhead = 16;
 
 template <class P>
-class CudaEngine final : OnDevice, public EngineBase {
-  using Real = typename P::Real;
-  using Position = typename P::Position;
-  using Velocity = typename P::Velocity;
+class CudaEngine final : public DeviceEngine<P> {
+  using Base = DeviceEngine<P>;
+  using typename Base::State;
   using Triple = double[3];
+  using Base::base_, Base::bonded_, Base::built_, Base::check_velocities, Base::choose_plain,
+      Base::constants_, Base::counters_, Base::device_, Base::draw_of, Base::energy_and_virial_,
+      Base::find_bounding_spheres, Base::frame_, Base::is_sheared, Base::launch_first,
+      Base::lists_end_after, Base::lists_hold_, Base::look_at_bonds, Base::lose_particle,
+      Base::moment_units_, Base::only_change_of, Base::plain_, Base::read_sums,
+      Base::refuse_particle, Base::replace_box, Base::set_clock, Base::set_tilt, Base::settings_,
+      Base::settings_of_tilted_box, Base::step_, Base::step_to, Base::stream_, Base::table_of,
+      Base::tables, Base::target_of, Base::temperature_drops_, Base::tilt, Base::tilt_cells,
+      Base::use, Base::velocity_sums_;
 
  public:
   CudaEngine(const Settings& settings, int device)
-      : OnDevice(device),
-        EngineBase(settings),
-        name_(name_of_device()),
-        constants_(settings, stream_),
-        bonded_(settings, stream_),
+      : Base(settings, device, nullptr),
         device_status_(1),
-        in_stride_(settings, moment_units_, 2 * kFarAhead, stream_),
-        intervals_(stream_),
-        total_(kStepSums),
-        base_(constants_.step()) {
+        in_stride_(settings.velocity_changes.size(), 2 * kFarAhead),
+        intervals_(stream_) {
+    const DeviceGuard here = use();
     base_.status = {device_status_.data(), host_status_.get()};
-    if (is_sheared()) shear_box(base_, settings_of_tilted_box());
-    made();
   }
-  ~CudaEngine() override { destroy(); }
-
-  std::string device() const override { return name_; }
 
   void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
     const DeviceGuard here = use();
     check_topology(settings_, arrays.count, topology);
-    count_ = arrays.count;
+    check_velocities(arrays.count, topology.tag, arrays.velocity);
+    p_.count = arrays.count;
     lists_end();
     set_clock(clock);
     set_tilt(step_);
     energy_and_virial_ = {};
-    const auto n = static_cast<std::size_t>(count_);
+    const auto n = static_cast<std::size_t>(p_.count);
     allocate(n);
-    if (count_ == 0) return;
-    now_ = 0;
-    const unsigned bad =
-        enter_particles<P>(arrays, topology, frame_,
-                           {staging_, image_, position_[0], origin_[0], velocity_[0], force_},
-                           stream_, [this] { finish("upload"); });
+    if (p_.count == 0) return;
+    p_.now = 0;
+    const unsigned bad = enter_particles<P>(arrays, topology, frame_, p_, resting(), stream_);
     if (bad != kNoneBad) {
-      count_ = 0;
+      p_.count = 0;
       refuse_particle(topology.tag[bad], arrays.position[bad]);
     }
     links_.take(n, topology, bonded_.wanted(), stream_);
     if (links_.any_bonds()) bonded_.reserve(n, kThreads / 4);
-    look_at_laws();
-    for (int i = 0; is_sheared() && i < count_; ++i)
-      if (!(topology.flags[i] & kIntegrated)) {
-        count_ = 0;
-        refuse_at_rest(topology.tag[i]);
-      }
+    choose_kernels();
   }
 
   void download(const HostArrays& arrays) override {
     const DeviceGuard here = use();
-    if (count_ == 0) return;
-    const int blocks = blocks_for(count_);
-    const HostOrder order{origin_[origin_now_].data()};
-    if (arrays.position) {
-      leave_kernel<P><<<blocks, kThreads, 0, stream_>>>(count_, frame_, order,
-                                                        position_[now_].data(), staging_.data());
-      receive(arrays.position);
-    }
-    if (arrays.velocity) {
-      leave_vector_kernel<<<blocks, kThreads, 0, stream_>>>(count_, order, velocity_[now_].data(),
-                                                            staging_.data());
-      receive(arrays.velocity);
-    }
-    if (arrays.force) {
-      leave_vector_kernel<<<blocks, kThreads, 0, stream_>>>(count_, order, force_.data(),
-                                                            staging_.data());
-      receive(arrays.force);
-    }
-    if (arrays.image) {
-      copy_out(arrays.image, image_.data(), sizeof(int3) * static_cast<unsigned>(count_), stream_);
-      finish("download");
-    }
+    leave_particles<P>(arrays, p_.count,
+                       {{p_.slot.data(), nullptr, 0},
+                        p_.image.data(),
+                        p_.present().position.data(),
+                        resting(),
+                        p_.force.data()},
+                       frame_, p_, stream_);
   }
 
   void set_particles(int count, const std::uint32_t* tag, const Triple* position,
                      const Triple* velocity) override {
     const DeviceGuard here = use();
     check_velocities(count, tag, velocity);
-    if (count_ == 0) return;
+    if (p_.count == 0) return;
+    ValuesFromHost<P> values(p_, p_.slot.data(), stream_);
     if (position) {
-      bad_.upload(&kNoneBad, stream_);
-      send(position);
-      set_position_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(
-          count_, frame_, origin_[origin_now_].data(), staging_.data(), position_[now_].data(),
-          bad_.data());
-      check_launch();
-      unsigned index;
-      fetch(bad_, &index, 1);
-      if (index != kNoneBad) refuse_particle(tag[index], position[index]);
+      const unsigned bad = values.set_positions(position, frame_, nullptr);
+      if (bad != kNoneBad) refuse_particle(tag[bad], position[bad]);
     }
-    send(velocity);
-    set_velocity_kernel<<<blocks_for(count_), kThreads, 0, stream_>>>(
-        count_, origin_[origin_now_].data(), staging_.data(), velocity_[now_].data());
-    check_launch();
-    finish("upload");
+    values.set_values(velocity, resting());
   }
 
   // The only host has its particles where they were.
@@ -138,75 +98,45 @@ class CudaEngine final : OnDevice, public EngineBase {
     throw std::logic_error("particles of one rank stay where they are");
   }
 
-  EngineCounters counters() const override {
-    const DeviceGuard here = use();
-    EngineCounters counters = counters_;
-    std::vector<int> number(lists_hold_ ? static_cast<std::size_t>(count_) : 0);
-    if (!number.empty()) fetch(number_, number.data(), number.size());
-    counters.neighbors = std::accumulate(number.begin(), number.end(), std::int64_t{0});
-    return counters;
-  }
-
  private:
-  void finish(const char* what) const { check(cudaStreamSynchronize(stream_), what); }
-
-  template <class T>
-  void fetch(const DeviceBuffer<T>& from, T* host, std::size_t count) const {
-    copy_out(host, from.data(), count * sizeof(T), stream_);
-    finish("download");
-  }
-
-  void send(const Triple* host) {
-    copy_in(staging_.data(), host, sizeof(Triple) * static_cast<unsigned>(count_), stream_);
-  }
-  void receive(Triple* host) {
-    check_launch();
-    copy_out(host, staging_.data(), sizeof(Triple) * static_cast<unsigned>(count_), stream_);
-    finish("download");
-  }
-
   void allocate(std::size_t n) {
-    cells_ = cells_of(settings_of_tilted_box(), count_, nullptr);
+    cells_ = cells_of(settings_of_tilted_box(), p_.count, nullptr);
     find_bounding_spheres(cells_, 0);
     base_.cells = cells_;
-    lanes_ = lanes_of(count_);
-    if (n != position_[0].size()) {
-      for (int k = 0; k < 2; ++k) {
-        position_[k] = DeviceBuffer<Position>(n);
-        velocity_[k] = DeviceBuffer<Velocity>(n);
-        short_[k] = DeviceBuffer<ShortPosition>(n);
-        origin_[k] = DeviceBuffer<unsigned>(n);
+    p_.lanes = lanes_of(p_.count);
+    if (n != p_.slot.size()) {
+      for (State* state : {&p_.state[0], &p_.state[1]}) {
+        state->position = DeviceBuffer<typename P::Position>(n);
+        state->velocity = DeviceBuffer<typename P::Velocity>(n);
+        state->shorts = DeviceBuffer<ShortPosition>(n);
       }
-      image_ = DeviceBuffer<int3>(n);
-      force_ = DeviceBuffer<Vector<Real>>(n);
-      sphere_ = DeviceBuffer<BoundingSphere>(n);
-      sphere_.clear(stream_);  // the first step looks, though lists are built after it anyway
-      number_ = DeviceBuffer<int>(n);
-      density_ = DeviceBuffer<Real>(settings_.pairs.has_densities() ? n : 0);
-      staging_ = DeviceBuffer<Triple>(n);
-      partial_ =
-          DeviceBuffer<double>(static_cast<std::size_t>(blocks_for(count_ * lanes_)) * kStepSums);
-      capacity_ = 0;
+      p_.slot = DeviceBuffer<unsigned>(n);
+      p_.slot_there = DeviceBuffer<unsigned>(n);
+      p_.image = DeviceBuffer<Image>(n);
+      p_.force = DeviceBuffer<Vector<typename P::Real>>(n);
+      p_.sphere = DeviceBuffer<BoundingSphere>(n);
+      p_.sphere.clear(stream_);  // the first step looks, though lists are built after it anyway
+      p_.number = DeviceBuffer<int>(n);
+      p_.density = DeviceBuffer<typename P::Real>(settings_.pairs.has_densities() ? n : 0);
+      p_.staging = DeviceBuffer<Triple>(n);
+      p_.partial = DeviceBuffer<double>(static_cast<std::size_t>(blocks()) * kStepSums);
+      p_.list_capacity = 0;
     }
     sorter_.reserve(n, cells_, stream_);
-    origin_now_ = 0;
     make_room(expected_entries(settings_, static_cast<double>(n)));
   }
+  // Of a step.
+  int blocks() const { return blocks_for(p_.count, p_.block()); }
 
   void make_room(int entries) {
     const int capacity = whole_groups(entries);
-    if (capacity <= capacity_) return;
-    entry_ = {};
-    entry_ =
-        DeviceBuffer<unsigned>(static_cast<std::size_t>(capacity) * static_cast<unsigned>(count_));
-    capacity_ = capacity;
+    if (capacity > p_.list_capacity) p_.allocate_lists(capacity, p_.count);
   }
 
   // ---- steps ----
 
   void take(std::int64_t steps, bool (*interrupted)()) override {
-    const DeviceGuard here = use();
-    if (count_ == 0) {
+    if (p_.count == 0) {
       step_ += steps;
       return;
     }
@@ -215,37 +145,18 @@ class CudaEngine final : OnDevice, public EngineBase {
     bonded_.forget(stream_);
     if (steps > 1 && !std::exchange(knows_interval_, true)) find_interval();
     if (!lists_hold_) set_expired(step_ + 1);
-    Step<P> first = step_arguments(step_, table_of(step_));
+    Step<P> first = step_of(step_);
     first.ends_lists = first.ends_lists && lists_hold_;
-    const auto kernel = is_sheared() ? &first_kernel<P, true> : &first_kernel<P>;
-    kernel<<<blocks_for(count_), kThreads, 0, stream_>>>(first);
-    check_launch();
-    now_ ^= 1;
+    launch_first(first);
+    p_.now ^= 1;
     if (!lists_hold_) build(step_ + 1);
     run_to(step_ + 1, step_ + steps, interrupted);
   }
 
-  Moments moments(std::uint32_t flag, const std::vector<double>& units) override {
-    const DeviceGuard here = use();
-    return velocity_sums_.of(count_, flag, units, position_[now_].data(), velocity_[now_].data(),
-                             stream_, [this] { finish("download"); });
-  }
-  void apply_map(const VelocityMap& map, std::uint32_t flag) override {
-    const DeviceGuard here = use();
-    velocity_sums_.apply(count_, map, flag, position_[now_].data(), velocity_[now_].data(),
-                         stream_);
-  }
-
-  void take_coefficients() override {
-    const DeviceGuard here = use();
-    const std::vector<Settings> all = settings_of_tables();
-    constants_.take(all, stream_);
-    bonded_.take(all, stream_);
-    look_at_laws();
-  }
-  // Which kernels serve.
-  void look_at_laws() {
-    plain_ = is_plain_with(links_.any_specials(), extra_of(settings_) == Extra::shear);
+  const DeviceParticles<P>& particles() const override { return p_; }
+  typename P::Velocity* resting() const override { return p_.present().velocity.data(); }
+  void choose_kernels() override {
+    choose_plain(links_.any_specials());
     knows_interval_ = false;
   }
 
@@ -256,78 +167,46 @@ class CudaEngine final : OnDevice, public EngineBase {
     host_status_->lost = 0;
     host_status_->refused = 0;
     host_status_->overfull = 0;
-    const DeviceStatus control{kNever, 0, 0};
-    device_status_.upload(&control, stream_);
+    set_expired(kNever);
   }
   void set_expired(std::int64_t step) {
     const DeviceStatus control{step, 0, 0};
     device_status_.upload(&control, stream_);
   }
 
-  Step<P> step_arguments(std::int64_t number, std::size_t table) {
-    Step<P> s = base_;
-    s.count = count_;
-    s.number = number;
-    constants_.choose(s, table);
-    set_noise(s.forces, number);
-    set_time(s.motion, number);
-    if (is_sheared()) {
-      tilt_step(s, number);
-      s.ends_lists = lists_end_after(built_, number);
-    }
+  Step<P> step_of(std::int64_t number) const {
+    Step<P> s = step_to(p_.state[p_.now ^ 1], number, table_of(number));
+    if (is_sheared()) s.ends_lists = lists_end_after(built_, number);
     s.bonds = links_.bonds();
-    s.lists = lists();
-    s.sphere = sphere_.data();
-    s.image = image_.data();
-    s.origin = origin_[origin_now_].data();
-    s.position = position_[now_].data();
-    s.velocity = velocity_[now_].data();
-    s.next_position = position_[now_ ^ 1].data();
-    s.next_velocity = velocity_[now_ ^ 1].data();
-    s.short_position = short_[now_].data();
-    s.next_short = short_[now_ ^ 1].data();
-    s.force = force_.data();
-    s.partial = partial_.data();
     return s;
-  }
-  NeighborLists lists() const {
-    return {entry_.data(), number_.data(), capacity_, count_, kIntegers<P> ? kThreads / lanes_ : 0};
   }
 
   void launch_step(std::int64_t number, bool reading) {
-    const std::size_t table = table_of(number);
-    Step<P> s = step_arguments(number, table);
-    bonded_.launch(s, table, 0, kThreads / lanes_, reading, stream_);
+    Step<P> s = step_of(number);
+    bonded_.launch(s, constants_.bonded_terms(table_of(number)), 0, p_.block(), reading, stream_);
     const int change = reading || !changes_in_stride() ? -1 : only_change_of(number);
-    if (change >= 0)
-      s.moments = in_stride_.moment_sums(settings_.velocity_changes[change], number, stream_);
-    const int blocks = blocks_for(count_ * lanes_);
+    const unsigned blocks = static_cast<unsigned>(this->blocks());
     if (settings_.pairs.has_densities()) {
-      const auto kernel = density_kernel_of<P, AllParticles>(plain_, lanes_);
-      kernel<<<blocks, kThreads, 0, stream_>>>(s, AllParticles{}, density_.data());
+      const auto kernel = density_kernel_of<P, AllParticles>(plain_, p_.lanes);
+      kernel<<<blocks, kThreads, 0, stream_>>>(s, AllParticles{}, p_.density.data());
       check_launch();
-      s.density = density_.data();
+      s.density = p_.density.data();
     }
-    const auto kernel =
-        step_kernel_of<P, AllParticles>(extra_of(settings_), plain_, reading, lanes_);
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(static_cast<unsigned>(blocks));
-    config.blockDim = dim3(kThreads);
-    config.stream = stream_;
-    cudaLaunchAttribute overlap[1];
-    overlap[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap[0].val.programmaticStreamSerializationAllowed = 1;
-    config.attrs = overlap;
     // What a build wrote is read before the kernel waits for the one before it.
-    config.numAttrs = overlap_ && number != built_ ? 1 : 0;
-    if (change < 0) return check(cudaLaunchKernelEx(&config, kernel, s, AllParticles{}), "launch");
-    const auto with_moments = moments_kernel_of<P>(plain_, lanes_);
-    check(cudaLaunchKernelEx(&config, with_moments, s, AllWithMoments{}), "launch");
+    const bool early = overlap_ && number != built_;
+    if (change < 0) {
+      const auto kernel =
+          step_kernel_of<P, AllParticles>(extra_of(settings_), plain_, reading, p_.lanes);
+      return launch_kernel(kernel, blocks, kThreads, 0, stream_, early, s, AllParticles{});
+    }
     const auto k = static_cast<std::size_t>(change);
-    drive_kernel<P><<<blocks_for(count_), kThreads, 0, stream_>>>(
-        s, {settings_.velocity_changes[k], moment_units_.scale(), target_of(k, number),
-            in_stride_.drops().data() + k});
-    check_launch();
+    const VelocityChange& made = settings_.velocity_changes[k];
+    s.moments = in_stride_.moment_sums(made, velocity_sums_.units(), number, stream_);
+    launch_kernel(moments_kernel_of<P>(plain_, p_.lanes), blocks, kThreads, 0, stream_, early, s,
+                  AllWithMoments{});
+    launch_each(
+        p_.count, stream_, &drive_kernel<P>, s,
+        Drive{made, moment_units_.scale(), target_of(k, number), in_stride_.drops().data() + k});
   }
 
   // ---- all steps between two builds in one kernel ----
@@ -340,7 +219,7 @@ class CudaEngine final : OnDevice, public EngineBase {
                         settings_.velocity_changes.empty() && settings_.body_forces.empty() &&
                         tables().size() == 1;
     if constexpr (kIntegers<P>)
-      if (simple) intervals_.look(device_, count_, lanes_);
+      if (simple) intervals_.look(device_, p_.count, p_.lanes);
   }
 
   // Steps from `begin` on until lists expire, but only those before the step that is returned.
@@ -349,10 +228,11 @@ class CudaEngine final : OnDevice, public EngineBase {
     static_assert(kMost > kFarAhead, "the next one must not be launched before this one ends");
     end = std::min(end, begin + kMost);
     if constexpr (kIntegers<P>) {
-      Interval a{step_arguments(begin, table_of(begin)),
-                 {position_[now_].data(), position_[now_ ^ 1].data()},
-                 {velocity_[now_].data(), velocity_[now_ ^ 1].data()},
-                 {short_[now_].data(), short_[now_ ^ 1].data()}};
+      const State &here = p_.present(), &there = p_.state[p_.now ^ 1];
+      Interval a{step_of(begin),
+                 {here.position.data(), there.position.data()},
+                 {here.velocity.data(), there.velocity.data()},
+                 {here.shorts.data(), there.shorts.data()}};
       a.seed = settings_.seed;
       a.draw = draw_of(begin);
       intervals_.launch(a, end - begin, stream_);
@@ -368,7 +248,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   }
   // The host makes the change that the device could not make, which throws.
   [[noreturn]] void refuse_change(std::int64_t number) {
-    const Moments sums = in_stride_.fetch(number, stream_, [this] { finish("download"); });
+    const Moments sums = in_stride_.fetch(number, stream_);
     const auto k = static_cast<std::size_t>(only_change_of(number));
     map_of(settings_.velocity_changes[k], moment_units_.scale(), sums, target_of(k, number),
            temperature_drops_[k]);
@@ -378,14 +258,14 @@ class CudaEngine final : OnDevice, public EngineBase {
   // Forces and motion of steps from..to. Kernels are launched ahead; when lists turn out to have
   // expired at some step, those from there on do nothing and are launched again.
   void run_to(std::int64_t from, std::int64_t to, bool (*interrupted)()) {
-    const int parity = now_;  // of positions for step `from`
+    const int parity = p_.now;  // of positions for step `from`
     const auto buffer_of = [&](std::int64_t step) {
       return static_cast<int>((step - from) & 1) ^ parity;
     };
     std::int64_t next = from;
     for (;;) {
       while (next <= to) {
-        const long long near = count_ < kMany ? kAhead : kAheadOfMany,
+        const long long near = p_.count < kMany ? kAhead : kAheadOfMany,
                         ahead = next < expected_ ? kFarAhead : near;
         const auto may_launch = [&] { return trouble() || host_status_->started >= next - ahead; };
         wait_alone(may_launch, stream_, limit_, "step", interrupted);
@@ -395,7 +275,7 @@ class CudaEngine final : OnDevice, public EngineBase {
         }
         const bool whole = intervals_.serve() && next < to;
         if (interrupted && next < to && (whole || next % 16 == 0) && interrupted()) to = next;
-        now_ = buffer_of(next);
+        p_.now = buffer_of(next);
         if (whole && next < to) {
           next = launch_interval(next, to);
           continue;
@@ -409,20 +289,16 @@ class CudaEngine final : OnDevice, public EngineBase {
       next = repair(buffer_of);
     }
     // The last one left positions where they were.
-    velocity_[0].swap(velocity_[1]);
+    p_.state[0].velocity.swap(p_.state[1].velocity);
     counters_.steps += to - step_;
     step_ = to;
     frame_.box.tilt[0] = tilt(step_);
-    now_ = buffer_of(to);
+    p_.now = buffer_of(to);
     lists_hold_ = true;
-    const int blocks = blocks_for(count_ * lanes_);
-    const auto wait = [this] { finish("download"); };
-    energy_and_virial_ = energy_and_virial_of(blocks, partial_.data(), total_, stream_, wait);
     if (!temperature_drops_.empty())
-      fetch(in_stride_.drops(), temperature_drops_.data(), temperature_drops_.size());
-    if (links_.any_bonds() && bonded_.wanted())
-      bonded_.add_to(energy_and_virial_, blocks, stream_, wait);
-    look_at_bonds();
+      stream_.fetch(in_stride_.drops().data(), temperature_drops_.data(),
+                    temperature_drops_.size());
+    read_sums(blocks(), links_.any_bonds());
   }
 
   void lists_end() {
@@ -430,14 +306,9 @@ class CudaEngine final : OnDevice, public EngineBase {
     expected_ = -1;
   }
 
-  void look_at_bonds() {
-    const StretchReport stretch = bonded_.stretch(stream_, [this] { finish("download"); });
-    judge_bonds(stretch.stretched, stretch.broken);
-  }
-
   bool trouble() const {
     return host_status_->expired > handled_ ||
-           host_status_->wanted > static_cast<unsigned>(capacity_) || host_status_->lost ||
+           host_status_->wanted > static_cast<unsigned>(p_.list_capacity) || host_status_->lost ||
            host_status_->refused || host_status_->overfull;
   }
 
@@ -454,19 +325,19 @@ class CudaEngine final : OnDevice, public EngineBase {
     if (host_status_->refused) {
       check(cudaStreamSynchronize(stream_), "step");
       step_ = host_status_->refused;
-      now_ = buffer_of(step_);
+      p_.now = buffer_of(step_);
       lists_end();
       refuse_change(step_);
     }
     if (host_status_->lost) {
       check(cudaStreamSynchronize(stream_), "step");
       step_ = host_status_->expired;
-      now_ = buffer_of(step_);
+      p_.now = buffer_of(step_);
       lists_end();
       look_at_bonds();
       lose_particle(host_status_->lost);
     }
-    if (host_status_->wanted > static_cast<unsigned>(capacity_)) {
+    if (host_status_->wanted > static_cast<unsigned>(p_.list_capacity)) {
       check(cudaStreamSynchronize(stream_), "step");
       const unsigned wanted = host_status_->wanted;
       host_status_->wanted = 0;
@@ -478,7 +349,7 @@ class CudaEngine final : OnDevice, public EngineBase {
       built_ = host_status_->expired;
       expected_ = built_ + held - 2;
     }
-    now_ = buffer_of(built_);
+    p_.now = buffer_of(built_);
     build(built_);
     return built_;
   }
@@ -498,74 +369,50 @@ class CudaEngine final : OnDevice, public EngineBase {
     handled_ = built_ = step;
     if (is_sheared()) {
       replace_box(step, [&](bool smaller) {
-        change_tilts<P>(count_, smaller, origin_[origin_now_], image_, position_[now_], stream_);
+        change_tilts<P>(p_.count, smaller, p_.slot, p_.image, p_.present().position, stream_);
       });
       tilt_cells(cells_, step);
     }
-    const int there = now_ ^ 1, origin_there = origin_now_ ^ 1;
+    const State &here = p_.present(), &there = p_.state[p_.now ^ 1];
     sorter_.sort(
-        count_, step, cells_, base_,
-        {{position_[now_].data(), velocity_[now_].data(), nullptr, origin_[origin_now_].data()},
-         {position_[there].data(), velocity_[there].data(), short_[there].data(),
-          origin_[origin_there].data()},
-         sphere_.data(),
+        p_.count, step, cells_, base_,
+        {{here.position.data(), here.velocity.data(), nullptr, p_.slot.data()},
+         {there.position.data(), there.velocity.data(), there.shorts.data(), p_.slot_there.data()},
+         p_.sphere.data(),
          links_.where()},
         stream_);
-    position_[0].swap(position_[1]);
-    velocity_[0].swap(velocity_[1]);
-    short_[0].swap(short_[1]);
-    origin_now_ = origin_there;
+    std::swap(p_.state[0], p_.state[1]);
+    p_.slot.swap(p_.slot_there);
     const auto kernel = links_.any_specials() ? &list_kernel<P, true> : &list_kernel<P, false>;
     ListArguments arguments{cells_,
                             !base_.motion.frame.tilted,
                             base_.status,
                             sorter_.range(),
-                            lists(),
-                            origin_[origin_now_].data(),
+                            p_.lists(),
+                            p_.slot.data(),
                             links_.specials(excluded_kinds(settings_.pairs)),
-                            sphere_.data()};
+                            p_.sphere.data()};
     arguments.shares = list_shares();
-    kernel<<<list_grid(), kThreads, 0, stream_>>>(arguments, velocity_[now_].data());
+    kernel<<<list_grid(), kThreads, 0, stream_>>>(arguments, p_.present().velocity.data());
     check_launch();
-    links_.follow(count_, origin_[origin_now_].data(), stream_);
+    links_.follow(p_.count, p_.slot.data(), stream_);
     ++counters_.builds;
   }
 
-  Stream stream_;
+  DeviceParticles<P> p_;
   const double limit_ = Watchdog::timeout();  // without an answer of the GPU
-  const std::string name_;
   // Overlap of a step's kernel with the end of the one before it.
   const bool overlap_ = waits_for_former_kernel(step_kernel_of<P, true, true, AllParticles>(1));
-  StepConstants<P> constants_;
-  BondedSums<P> bonded_;
-  VelocitySums velocity_sums_;
-  StrideChanges in_stride_;
   DeviceBuffer<DeviceStatus> device_status_;
-  DeviceBuffer<double> total_;
   MappedMemory<HostStatus> host_status_;
-  Step<P> base_;  // what does not change from step to step
-  Cells cells_;
-  int count_ = 0, lanes_ = 1, capacity_ = 0;
+  StrideChanges in_stride_;
   Intervals<P> intervals_;
   bool knows_interval_ = false;
-  int now_ = 0, origin_now_ = 0;  // buffers of the present state
-  bool lists_hold_ = false, plain_ = true;
-  std::int64_t handled_ = -1, built_ = -1, expected_ = -1;  // expected_: lists hold until then
-  DeviceBuffer<Position> position_[2];
-  DeviceBuffer<Velocity> velocity_[2];
-  DeviceBuffer<ShortPosition> short_[2];
-  DeviceBuffer<int3> image_;  // by index of the host
-  DeviceBuffer<unsigned> origin_[2];
+  Cells cells_;
+  std::int64_t handled_ = -1, expected_ = -1;  // the latter: lists hold until then
   CellSorter<P> sorter_;
   SortedLinks links_;
-  DeviceBuffer<Vector<Real>> force_;
-  DeviceBuffer<Real> density_;  // of many-body forces
-  DeviceBuffer<BoundingSphere> sphere_;
-  DeviceBuffer<unsigned> entry_;
-  DeviceBuffer<int> number_;
-  DeviceBuffer<Triple> staging_;
-  DeviceBuffer<unsigned> bad_{1};  // the smallest index of a particle without a place
-  DeviceBuffer<double> partial_;
+  OnDevice::BetweenCalls between_calls_{*this};  // the last member
 };
 
 }  // namespace manymove::dpd

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// For the sources of the kernels with an extra, one for each extra and precision.
+// For the sources of the kernels with an extra, one for each extra and precision: they are the
+// slowest to compile, and are compiled side by side.
 #pragma once
 
 #include "many_body_kernels.cuh"
@@ -17,14 +18,9 @@ StepKernel<P, Who> step_kernel_with(bool plain, bool reading, int lanes) {
 
 template <class P, bool plain, class Who>
 DensityKernel<P, Who> density_kernel_of(int lanes) {
-  switch (lanes) {
-    case 1:
-      return &density_kernel<P, plain, 1, Who>;
-    case 2:
-      return &density_kernel<P, plain, 2, Who>;
-    default:
-      return &density_kernel<P, plain, 4, Who>;
-  }
+  return lanes == 1   ? &density_kernel<P, plain, 1, Who>
+         : lanes == 2 ? &density_kernel<P, plain, 2, Who>
+                      : &density_kernel<P, plain, 4, Who>;
 }
 template <class P, class Who>
 DensityKernel<P, Who> density_kernel_of(bool plain, int lanes) {
@@ -32,5 +28,12 @@ DensityKernel<P, Who> density_kernel_of(bool plain, int lanes) {
     if (plain) return density_kernel_of<P, true, Who>(lanes);
   return density_kernel_of<P, false, Who>(lanes);
 }
+
+#define MANYMOVE_STEP_KERNELS(P, extra)                                                           \
+  template StepKernel<P, AllParticles> step_kernel_with<P, AllParticles, extra>(bool, bool, int); \
+  template StepKernel<P, ParticlesFrom> step_kernel_with<P, ParticlesFrom, extra>(bool, bool, int);
+#define MANYMOVE_DENSITY_KERNELS(P)                                                      \
+  template DensityKernel<P, AllParticles> density_kernel_of<P, AllParticles>(bool, int); \
+  template DensityKernel<P, ParticlesFrom> density_kernel_of<P, ParticlesFrom>(bool, int);
 
 }  // namespace manymove::dpd

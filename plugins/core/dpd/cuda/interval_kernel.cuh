@@ -183,7 +183,7 @@ struct IntervalPairs {
          sum.force.z);
     m.forces.units.add(static_cast<int>(its), units.x, units.y, units.z);
   }
-  // Pairs within the cutoff are computed by whole warps.
+  // Finds pairs with r_ij^2 below the limit; as soon as a warp has 32 of them, it computes these.
   __device__ __forceinline__ void look_at(const unsigned* pairs, int number) {
     const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
     const unsigned below = (1u << lane) - 1u;

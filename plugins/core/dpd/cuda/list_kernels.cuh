@@ -3,8 +3,8 @@
 #pragma once
 
 #include "../engine_base.h"
+#include "engine_stream.cuh"
 #include "link_rows.h"
-#include "step_status.cuh"
 
 namespace manymove::dpd {
 
@@ -66,7 +66,7 @@ struct Specials {
 // (section 3.3 of the paper).
 struct ListMemory {
   static constexpr int kMost = 160;  // candidates whose places are kept in registers
-  float4 candidate[kMost + 32];      // place and index
+  float4 candidate[kMost + 32];      // position and index
   float radius[kMost + 32];
   alignas(16) unsigned row[2][kMost + 2 * kGroup];
   float4 own[32];  // ListCenter without its limit
@@ -80,7 +80,7 @@ struct ListMemory {
   }
 };
 
-struct alignas(8) CellPlace {
+struct alignas(8) CellIndex {
   unsigned short x, y, z, unused;
 };
 
@@ -96,7 +96,7 @@ struct ListArguments {
   // Where there are several ranks: the cells whose lists these are, and ghosts of each cell, or
   // null where none are needed.
   int number = 0;
-  const CellPlace* cell = nullptr;
+  const CellIndex* cell = nullptr;
   const int2* ghosts = nullptr;
   // On one rank: warps among which the particles of a cell are shared.
   int shares = 1;
@@ -109,7 +109,7 @@ template <class P, bool special, bool narrow, bool fresh, int batches>
 __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, int owned, int some,
                        int& number, const typename P::Velocity* velocity) {
   const unsigned below = (1u << lane) - 1u;
-  ListPlace place[batches];
+  Vector<float> position[batches];
   float square[batches], radius[batches];
   int index[batches];
   unsigned out[batches];  // bit q: not in the list of particle i + q
@@ -119,9 +119,9 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
     const float4 c = m.candidate[32 * b + lane];
     const bool there = 32 * b + lane < some;
     index[b] = there ? __float_as_int(c.w) : i;
-    place[b] = there ? ListPlace{c.x, c.y, c.z} : ListPlace{0, 0, 0};
+    position[b] = there ? Vector<float>{c.x, c.y, c.z} : Vector<float>{0, 0, 0};
     radius[b] = there ? m.radius[32 * b + lane] : 0;
-    square[b] = narrow ? 0 : list_square(place[b], radius[b]);
+    square[b] = narrow ? 0 : list_square(position[b], radius[b]);
     out[b] = there ? left_out(a.lists, static_cast<unsigned>(i), static_cast<unsigned>(index[b])) |
                          ~low_bits(owned)
                    : ~0u;
@@ -161,11 +161,11 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
           const auto difference = [](float j, float i) {
             return __float_as_uint(j) - __float_as_uint(i);
           };
-          in = in &&
-               within_reach(a.cells, difference(place[b].x, here.x), difference(place[b].y, here.y),
-                            difference(place[b].z, here.z), here.reach, radius[b]);
+          in = in && within_reach(a.cells, difference(position[b].x, here.x),
+                                  difference(position[b].y, here.y),
+                                  difference(position[b].z, here.z), here.reach, radius[b]);
         } else {
-          in = in && within_reach(here, place[b], radius[b], square[b]);
+          in = in && within_reach(here, position[b], radius[b], square[b]);
         }
         unsigned entry = static_cast<unsigned>(index[b]);
         if (special) {
@@ -182,7 +182,7 @@ __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, i
         filled[p] += __popc(vote);
       }
     }
-    // What the last group has room for is the particle itself: a place that can be read.
+    // What the last group has room for is the particle itself: an index that can be read.
 #pragma unroll
     for (int p = 0; p < 2; ++p)
       if (lane < kGroup - 1) m.row[p][filled[p] + lane] = static_cast<unsigned>(i + p);
@@ -205,7 +205,7 @@ template <bool fresh, int batches>
 __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int i, int owned,
                             int some, int& number) {
   static_assert(32 * batches < 256);  // bits of a number in the word
-  ListPlace place[batches];
+  Vector<float> position[batches];
   float square[batches], radius[batches];
   unsigned index[batches], out[batches];  // bit q of out: not in the list of particle i + q
 #pragma unroll
@@ -214,9 +214,9 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
     const bool there = k < some;
     const float4 c = m.candidate[k];
     index[b] = static_cast<unsigned>(there ? __float_as_int(c.w) : i);
-    place[b] = there ? ListPlace{c.x, c.y, c.z} : ListPlace{0, 0, 0};
+    position[b] = there ? Vector<float>{c.x, c.y, c.z} : Vector<float>{0, 0, 0};
     radius[b] = there ? m.radius[k] : 0;
-    square[b] = list_square(place[b], radius[b]);
+    square[b] = list_square(position[b], radius[b]);
     out[b] = there ? left_out(a.lists, static_cast<unsigned>(i), index[b]) | ~low_bits(owned) : ~0u;
   }
   __syncwarp();  // rows come to where candidates were
@@ -235,7 +235,7 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
       in[p] = 0;
 #pragma unroll
       for (int b = 0; b < batches; ++b)
-        if (!(out[b] & 1u << (q + p)) && within_reach(here, place[b], radius[b], square[b]))
+        if (!(out[b] & 1u << (q + p)) && within_reach(here, position[b], radius[b], square[b]))
           in[p] |= 1u << b;
       numbers |= static_cast<unsigned>(__popc(in[p])) << 8 * p;
     }
@@ -261,7 +261,7 @@ __device__ void append_four(const ListArguments& a, ListMemory& m, int lane, int
           store_shared(at, index[b]);
           at += sizeof(unsigned);
         }
-      // What the last group has room for is the particle itself: a place that can be read.
+      // What the last group has room for is the particle itself: an index that can be read.
       if (lane < kGroup - 1) its[of(all, p) + lane] = static_cast<unsigned>(i + p);
     }
     __syncwarp();
@@ -325,15 +325,15 @@ __device__ inline RelativeSphere relative_to(const BoundingSphere& origin,
   return {static_cast<int>(sphere.x - origin.x), static_cast<int>(sphere.y - origin.y),
           static_cast<int>(sphere.z - origin.z), sphere.radius};
 }
-__device__ inline ListPlace place_of(const Cells& cells, int x, int y, int z) {
-  return list_place(cells, static_cast<unsigned>(x), static_cast<unsigned>(y),
-                    static_cast<unsigned>(z));
+__device__ inline Vector<float> position_of(const Cells& cells, int x, int y, int z) {
+  return list_position(cells, static_cast<unsigned>(x), static_cast<unsigned>(y),
+                       static_cast<unsigned>(z));
 }
 
 // Up to 32 particles of a cell, whose lists a warp makes at a time: the box that bounds them, and
 // how far beyond it the center of a sphere may be, less its radius.
 struct OwnBox {
-  ListPlace low, high;
+  Vector<float> low, high;
   float reach;
 
   // Lanes beyond `owned` are at the place of the first particle of the cell.
@@ -343,24 +343,24 @@ struct OwnBox {
     RelativeSphere r{};
     if (lane < owned) {
       r = relative_to(origin, a.sphere[first + lane]);
-      const ListCenter center = cells.narrow
-                                    ? ListCenter{__int_as_float(r.x), __int_as_float(r.y),
-                                                 __int_as_float(r.z), r.radius, 0}
-                                    : list_center(cells, place_of(cells, r.x, r.y, r.z), r.radius);
+      const ListCenter center =
+          cells.narrow ? ListCenter{__int_as_float(r.x), __int_as_float(r.y), __int_as_float(r.z),
+                                    r.radius, 0}
+                       : list_center(cells, position_of(cells, r.x, r.y, r.z), r.radius);
       m.own[lane] = {center.x, center.y, center.z, center.reach};
       m.limit[lane] = center.limit;
     }
-    low = place_of(cells, __reduce_min_sync(kWholeWarp, r.x), __reduce_min_sync(kWholeWarp, r.y),
-                   __reduce_min_sync(kWholeWarp, r.z));
-    high = place_of(cells, __reduce_max_sync(kWholeWarp, r.x), __reduce_max_sync(kWholeWarp, r.y),
-                    __reduce_max_sync(kWholeWarp, r.z));
+    low = position_of(cells, __reduce_min_sync(kWholeWarp, r.x), __reduce_min_sync(kWholeWarp, r.y),
+                      __reduce_min_sync(kWholeWarp, r.z));
+    high = position_of(cells, __reduce_max_sync(kWholeWarp, r.x),
+                       __reduce_max_sync(kWholeWarp, r.y), __reduce_max_sync(kWholeWarp, r.z));
     const float widest = __uint_as_float(__reduce_max_sync(kWholeWarp, __float_as_uint(r.radius)));
     reach = a.upright && !cells.narrow ? (cells.cutoff + widest) * (1 + 3e-5f) : 1e18f;
   }
-  __device__ bool reaches(const ListPlace& p, float radius) const {
-    const ListPlace beyond = {fmaxf(fmaxf(low.x - p.x, p.x - high.x), 0.0f),
-                              fmaxf(fmaxf(low.y - p.y, p.y - high.y), 0.0f),
-                              fmaxf(fmaxf(low.z - p.z, p.z - high.z), 0.0f)};
+  __device__ bool reaches(const Vector<float>& p, float radius) const {
+    const Vector<float> beyond = {fmaxf(fmaxf(low.x - p.x, p.x - high.x), 0.0f),
+                                  fmaxf(fmaxf(low.y - p.y, p.y - high.y), 0.0f),
+                                  fmaxf(fmaxf(low.z - p.z, p.z - high.z), 0.0f)};
     return list_square(beyond) < (reach + radius) * (reach + radius);
   }
 };
@@ -384,10 +384,10 @@ struct ListWarp {
       bool near = base + lane < around.candidates;
       const int j = around.particle(base, lane, begun);
       RelativeSphere q{};
-      ListPlace p{};
+      Vector<float> p{};
       if (near) {
         q = relative_to(origin, a.sphere[j]);
-        p = place_of(a.cells, q.x, q.y, q.z);
+        p = position_of(a.cells, q.x, q.y, q.z);
         near = box.reaches(p, q.radius);
         if (a.cells.narrow) p = {__int_as_float(q.x), __int_as_float(q.y), __int_as_float(q.z)};
       }
@@ -462,8 +462,8 @@ __device__ __forceinline__ int2 own_range(const ListArguments& a, int lane, int3
   int share = 0;
   if constexpr (ranks) {
     if (cell.x >= a.number) return {0, 0};
-    const CellPlace place = a.cell[cell.x];
-    cell = {place.x, place.y, place.z};
+    const CellIndex index = a.cell[cell.x];
+    cell = {index.x, index.y, index.z};
   } else {
     share = cell.x % a.shares;
     cell.x /= a.shares;
@@ -523,20 +523,20 @@ struct Bonds {
 // One thread per particle: where its bonds are.
 static __global__ void bond_range_kernel(int count, const unsigned* origin, const int* first,
                                          int2* range) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int i = index_of_thread();
   if (i < count) range[i] = {first[origin[i]], first[origin[i] + 1]};
 }
 // One thread per end of a bond: where its partner is.
 static __global__ void bond_index_kernel(int count, const unsigned* partner, const unsigned* where,
                                          unsigned* index) {
-  const int k = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int k = index_of_thread();
   if (k < count) index[k] = where[partner[k]];
 }
 // One thread per particle: Bonds::pair.
 static __global__ void bond_pair_kernel(int count, const unsigned* origin, const int* first,
                                         const unsigned* partner, const int* type,
                                         const unsigned* where, uint4* pair) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int i = index_of_thread();
   if (i >= count) return;
   const unsigned mine = origin[i];
   const int k = first[mine], bonds = first[mine + 1] - k;

@@ -2,10 +2,6 @@
 #include "extra_kernels.cuh"
 
 namespace manymove::dpd {
-template StepKernel<Double, AllParticles> step_kernel_with<Double, AllParticles, Extra::many_body>(
-    bool, bool, int);
-template DensityKernel<Double, AllParticles> density_kernel_of<Double, AllParticles>(bool, int);
-template StepKernel<Double, ParticlesFrom>
-step_kernel_with<Double, ParticlesFrom, Extra::many_body>(bool, bool, int);
-template DensityKernel<Double, ParticlesFrom> density_kernel_of<Double, ParticlesFrom>(bool, int);
+MANYMOVE_STEP_KERNELS(Double, Extra::many_body)
+MANYMOVE_DENSITY_KERNELS(Double)
 }  // namespace manymove::dpd

@@ -2,9 +2,5 @@
 #include "extra_kernels.cuh"
 
 namespace manymove::dpd {
-template StepKernel<Double, AllParticles> step_kernel_with<Double, AllParticles, Extra::shear>(bool,
-                                                                                               bool,
-                                                                                               int);
-template StepKernel<Double, ParticlesFrom> step_kernel_with<Double, ParticlesFrom, Extra::shear>(
-    bool, bool, int);
+MANYMOVE_STEP_KERNELS(Double, Extra::shear)
 }  // namespace manymove::dpd

@@ -61,18 +61,14 @@ class SortedLinks {
   // After a sort.
   void follow(int count, const unsigned* origin, cudaStream_t stream) {
     if (!any_bonds()) return;
-    const int blocks = blocks_for(count, 256), ends = static_cast<int>(bond_partner_.size());
-    if (bonds_.pair) {
-      bond_pair_kernel<<<blocks, 256, 0, stream>>>(count, origin, bond_first_.data(),
-                                                   bond_partner_.data(), bond_type_.data(),
-                                                   where_.data(), pair_.data());
-      return check_launch();
-    }
-    bond_range_kernel<<<blocks, 256, 0, stream>>>(count, origin, bond_first_.data(), range_.data());
-    check_launch();
-    bond_index_kernel<<<blocks_for(ends, 256), 256, 0, stream>>>(ends, bond_partner_.data(),
-                                                                 where_.data(), index_.data());
-    check_launch();
+    if (bonds_.pair)
+      return launch_each(count, stream, &bond_pair_kernel, count, origin, bond_first_.data(),
+                         bond_partner_.data(), bond_type_.data(), where_.data(), pair_.data());
+    const int ends = static_cast<int>(bond_partner_.size());
+    launch_each(count, stream, &bond_range_kernel, count, origin, bond_first_.data(),
+                range_.data());
+    launch_each(ends, stream, &bond_index_kernel, ends, bond_partner_.data(), where_.data(),
+                index_.data());
   }
 
  private:

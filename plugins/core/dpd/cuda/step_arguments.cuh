@@ -4,6 +4,7 @@
 
 #include <concepts>
 
+#include "../particle_records.h"
 #include "../settings.h"
 #include "../velocity_changes.h"
 #include "fast_math.cuh"
@@ -46,7 +47,8 @@ struct MomentSums {
   __device__ Moments sums() const {
     Moments sums;
     for (int k = 0; k < wanted; ++k)
-      for (int word = k; word < kWords; word += Moments::kSums) {
+      MM_NO_UNROLL  // costs registers of all threads
+          for (int word = k; word < kWords; word += Moments::kSums) {
         sums.word[word] = warp_sum(static_cast<long long>(total[threadIdx.x % 32 * kWords + word]));
       }
     return sums;
@@ -70,7 +72,7 @@ struct Step {
   const Vector<typename P::Real>* added;  // forces of bonds and angles; null if there are none
   typename P::Real unit;                  // of forces of pairs
   const BoundingSphere* sphere;
-  int3* image;  // by index of the host
+  Image* image;  // by slot, which is origin
   const unsigned* origin;
   const typename P::Position* position;
   const typename P::Velocity* velocity;
@@ -93,7 +95,7 @@ __device__ bool move(const Step<P>& s, int i, typename P::Position& r, typename 
   const FaceCrossings crossing = drift(s.motion, r, v);
   if constexpr (sheared) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
   if (crossing.x | crossing.y | crossing.z) {
-    int3& image = s.image[s.origin[i]];
+    Image& image = s.image[s.origin[i]];
     image.x += crossing.x;
     image.y += crossing.y;
     image.z += crossing.z;

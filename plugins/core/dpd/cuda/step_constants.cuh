@@ -2,21 +2,15 @@
 // What the steps of an engine take from its settings, in the memory of the device.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "../settings.h"
+#include "engine_stream.cuh"
 #include "step_kernels.cuh"
 
 namespace manymove::dpd {
-
-// At least `count` threads in whole blocks.
-constexpr int blocks_for(int count, int threads = kThreads) {
-  return manymove::blocks_for(count, threads);
-}
-
-// Entries of lists in whole groups.
-constexpr int whole_groups(int entries) { return (entries + kGroup - 1) / kGroup * kGroup; }
 
 inline std::string name_of_device() {
   int device;
@@ -31,12 +25,13 @@ class StepConstants {
   using Real = typename P::Real;
 
  public:
-  StepConstants(const Settings& settings, cudaStream_t stream)
+  StepConstants(const Settings& settings, const EngineStream& stream)
       : half_kicks_(on_device(half_kicks_of<P>(settings), stream)),
-        thermostats_(on_device(thermostat_coefficients_of<P>(settings), stream)) {
+        thermostats_(on_device(thermostat_coefficients_of<P>(settings), stream)),
+        terms_(bonded_terms_of<P>(settings.box)) {
     step_.motion = motion_of<P>(settings, half_kicks_.data(), thermostats_.data());
-    step_.shorts = shorts_of(settings);
-    step_.density_shorts = shorts_of_densities(settings);
+    step_.shorts = shorts_of(settings, settings.cutoff);
+    step_.density_shorts = shorts_of(settings, settings.pairs.many_body.cutoff);
     take({settings}, stream);
     choose(step_, 0);
   }
@@ -46,85 +41,57 @@ class StepConstants {
 
   // Tables of coefficients: those of these settings, which are the same in all else.
   void take(const std::vector<Settings>& tables, cudaStream_t stream) {
-    std::vector<PairLaw<Real>> laws;
-    std::vector<TransverseLaw<Real>> laws_across;
-    std::vector<BondLaw<Real>> bond_laws;
-    forces_.clear();
-    units_.clear();
+    tables_.clear();
     for (const Settings& settings : tables) {
-      units_.push_back(kIntegers<P> ? force_unit(settings) : 1);
-      const auto more = in_units(laws_of<P>(settings.pairs), units_.back());
-      laws.insert(laws.end(), more.begin(), more.end());
-      const auto across = in_units(laws_across_of<P>(settings.pairs), units_.back());
-      laws_across.insert(laws_across.end(), across.begin(), across.end());
-      const auto bonds = bond_laws_of<P>(settings);
-      bond_laws.insert(bond_laws.end(), bonds.begin(), bonds.end());
-      forces_.push_back(forces_of<P>(settings, nullptr, nullptr));
-      forces_.back().law = more.back();
-      if (!across.empty()) {
-        forces_.back().across = across.back();
-        forces_.back().law_beyond = beyond_transverse(more.back(), across.back());
-      }
-      forces_.back().many_body.b = static_cast<Real>(forces_.back().many_body.b / units_.back());
+      const double unit = kIntegers<P> ? force_unit(settings) : 1;
+      const Laws<P> laws = laws_of<P>(settings, unit);
+      tables_.push_back({on_device(laws.pairs, stream), on_device(laws.across, stream),
+                         on_device(laws.harmonic, stream), on_device(laws.bonds, stream),
+                         on_device(laws.angles, stream), laws.forces, static_cast<Real>(unit)});
+      tables_.back().forces.laws = tables_.back().pairs.data();
+      tables_.back().forces.laws_across = tables_.back().across.data();
     }
-    laws_ = on_device(laws, stream);
-    laws_across_ = on_device(laws_across, stream);
-    bond_laws_ = on_device(bond_laws, stream);
-    for (std::size_t k = 0; k < tables.size(); ++k) {
-      forces_[k].laws = laws_.data() + k * (laws.size() / tables.size());
-      forces_[k].laws_across = laws_across_.data() + k * (laws_across.size() / tables.size());
-    }
-    bonds_of_table_ = bond_laws.size() / tables.size();
   }
   // Lets a step have the coefficients of a table.
   void choose(Step<P>& step, std::size_t table) const {
     const NoiseKey noise = step.forces.noise;
-    step.forces = forces_[table];
+    step.forces = tables_[table].forces;
     step.forces.noise = noise;
-    step.unit = static_cast<Real>(units_[table]);
-    step.bond_laws = bond_laws_.data() + table * bonds_of_table_;
+    step.unit = tables_[table].unit;
+    step.bond_laws = tables_[table].harmonic.data();
+  }
+  // The laws of bonds and angles of a table, for bonded_sum().
+  BondedTerms bonded_terms(std::size_t table) const {
+    BondedTerms terms = terms_;
+    terms.bonds = tables_[table].bonds.data();
+    terms.angles = tables_[table].angles.data();
+    return terms;
   }
 
  private:
-  static std::vector<PairLaw<Real>> in_units(std::vector<PairLaw<Real>> laws, double unit) {
-    for (auto& law : laws) {
-      law.a = static_cast<Real>(law.a / unit);
-      law.gamma = static_cast<Real>(law.gamma / unit);
-      law.sigma = static_cast<Real>(law.sigma / unit);
-    }
-    return laws;
-  }
-
-  static std::vector<TransverseLaw<Real>> in_units(std::vector<TransverseLaw<Real>> laws,
-                                                   double unit) {
-    for (auto& law : laws) {
-      law.gamma = static_cast<Real>(law.gamma / unit);
-      law.sigma = static_cast<Real>(law.sigma / unit);
-    }
-    return laws;
-  }
+  struct Table {  // Laws in the memory of the device
+    DeviceBuffer<PairLaw<Real>> pairs;
+    DeviceBuffer<TransverseLaw<Real>> across;
+    DeviceBuffer<BondLaw<Real>> harmonic;
+    DeviceBuffer<BondedLaw> bonds, angles;
+    Forces<P> forces;
+    Real unit;  // of forces
+  };
 
   const DeviceBuffer<Real> half_kicks_, thermostats_;
-  DeviceBuffer<PairLaw<Real>> laws_;  // of all tables
-  DeviceBuffer<TransverseLaw<Real>> laws_across_;
-  DeviceBuffer<BondLaw<Real>> bond_laws_;  // the same
-  std::vector<Forces<P>> forces_;          // by table, like the units of forces
-  std::vector<double> units_;
-  std::size_t bonds_of_table_ = 0;
+  const BondedTerms terms_;
+  std::vector<Table> tables_;
   Step<P> step_{};
 };
 
-// Sums over the blocks of the last step, whose kernels have written `partial`. wait() waits for
-// what is in the stream.
-template <class Wait>
-EnergyAndVirial energy_and_virial_of(int blocks, const double* partial,
-                                     const DeviceBuffer<double>& total, cudaStream_t stream,
-                                     const Wait& wait) {
+// Sums over the blocks of the last step, whose kernels have written `partial`.
+inline EnergyAndVirial energy_and_virial_of(int blocks, const double* partial,
+                                            const DeviceBuffer<double>& total,
+                                            const EngineStream& stream) {
   total_kernel<<<1, 64 * kStepSums, 0, stream>>>(blocks, partial, total.data());
   check_launch();
   double sum[kStepSums];
-  copy_out(sum, total.data(), sizeof sum, stream);
-  wait();
+  stream.fetch(total.data(), sum, kStepSums);
   EnergyAndVirial sums;
   sums.pair_energy = sum[0];
   sums.bond_energy = sum[7];

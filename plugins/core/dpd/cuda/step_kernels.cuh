@@ -2,6 +2,7 @@
 // The kernels of a time step on a GPU.
 #pragma once
 
+#include "../../runtime/launch.cuh"
 #include "pair_sums.cuh"
 
 namespace manymove::dpd {
@@ -9,7 +10,7 @@ namespace manymove::dpd {
 // One thread per particle: from rest, the first half of a step.
 template <class P, bool sheared = false>
 __global__ void first_kernel(Step<P> s) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int i = index_of_thread();
   if (i >= s.count) return;
   if (sheared && i == 0 && s.ends_lists) expire(s.status, s.number + 1);
   typename P::Position r = s.position[i];
@@ -21,6 +22,7 @@ __global__ void first_kernel(Step<P> s) {
   s.next_velocity[i] = v;
 }
 
+// Adds the sums of the threads of one particle, so that all of them have the total.
 template <bool forces_known, class Real>
 __device__ void add_over(Sum<Real>& sum, int lanes, bool with_energy) {
   for (int d = lanes / 2; d > 0; d /= 2) {
@@ -35,7 +37,8 @@ __device__ void add_over(Sum<Real>& sum, int lanes, bool with_energy) {
   }
 }
 
-// Sums over the threads of a block, which has so many warps.
+// Sums over the threads of a block, which has so many warps: within each warp pairwise, then warp
+// after warp, so that their rounding is always the same.
 __device__ inline void add_over_block(double (&value)[kStepSums], int warps, double* total) {
   __shared__ double of_warp[kThreads / 32][kStepSums];
   const int thread = static_cast<int>(threadIdx.x);
@@ -121,6 +124,7 @@ __device__ __forceinline__ void write_energies(const Step<P>& s, bool mine,
                                                const Sum<typename P::Real>& pairs,
                                                const Sum<typename P::Real>& bonded) {
   double value[kStepSums];
+  // E = 1/2 sum_i sum_j E_ij and W = 1/2 sum_i sum_j r_ij f_ij.
   const double share = mine ? 0.5 : 0.0;
   const double unit = share * static_cast<double>(s.unit);
   value[0] = unit * static_cast<double>(pairs.energy);
@@ -161,12 +165,10 @@ __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, l
     groups.read_ahead();
     if constexpr (V::early_sphere) sphere = s.sphere[readable];
   }
-#if __CUDA_ARCH__ >= 900
   if constexpr (Who::follows_a_step) {
-    cudaGridDependencySynchronize();
-    cudaTriggerProgrammaticLaunchCompletion();
+    wait_for_former_kernel();
+    let_next_kernel_start();
   }
-#endif
   own.r = s.position[readable];
   own.v = s.velocity[readable];
   own.about = s.short_position[readable];
@@ -227,14 +229,9 @@ using StepKernel = void (*)(const Step<P>, const Who);
 
 template <class P, bool plain, bool reading, class Who, Extra extra = Extra::none>
 StepKernel<P, Who> step_kernel_of(int lanes) {
-  switch (lanes) {
-    case 1:
-      return &step_kernel<P, plain, reading, 1, Who, extra>;
-    case 2:
-      return &step_kernel<P, plain, reading, 2, Who, extra>;
-    default:
-      return &step_kernel<P, plain, reading, 4, Who, extra>;
-  }
+  return lanes == 1   ? &step_kernel<P, plain, reading, 1, Who, extra>
+         : lanes == 2 ? &step_kernel<P, plain, reading, 2, Who, extra>
+                      : &step_kernel<P, plain, reading, 4, Who, extra>;
 }
 template <class P, bool plain, class Who, Extra extra = Extra::none>
 StepKernel<P, Who> step_kernel_of(bool reading, int lanes) {

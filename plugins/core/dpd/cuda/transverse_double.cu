@@ -2,8 +2,5 @@
 #include "extra_kernels.cuh"
 
 namespace manymove::dpd {
-template StepKernel<Double, AllParticles> step_kernel_with<Double, AllParticles, Extra::transverse>(
-    bool, bool, int);
-template StepKernel<Double, ParticlesFrom>
-step_kernel_with<Double, ParticlesFrom, Extra::transverse>(bool, bool, int);
+MANYMOVE_STEP_KERNELS(Double, Extra::transverse)
 }  // namespace manymove::dpd

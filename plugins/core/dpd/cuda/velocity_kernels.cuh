@@ -9,7 +9,8 @@
 
 namespace manymove::dpd {
 
-// Any number of blocks. total: the words of Moments.
+// Sums of m v^2 and m v over a group, by any number of blocks. Integers have the same sum in any
+// order, so that atomic additions of blocks give the same bits. total: the words of Moments.
 template <class Position, class Velocity>
 __global__ void __launch_bounds__(kThreads)
     moments_kernel(int count, std::uint32_t flag, const double* units, const Position* position,
@@ -71,6 +72,7 @@ __global__ void __launch_bounds__(kThreads)
   const VelocityMap map = {found[0], {found[1], found[2], found[3]}};
   typename P::Position r = s.position[i];
   typename P::Velocity v = s.next_velocity[i];
+  // The velocity at the end of the step becomes scale v + shift; then v(t + dt/2) and r(t + dt).
   if (map.changes_something()) apply(map, drive.change.flag, r, v);
   kick<true>(s.motion, r, v, s.force[i]);
   move<false>(s, i, r, v, s.sphere[i], s.number + 1);
@@ -83,21 +85,18 @@ __global__ void __launch_bounds__(kThreads)
 template <class Position, class Velocity>
 __global__ void map_kernel(int count, VelocityMap map, std::uint32_t flag, const Position* position,
                            Velocity* velocity) {
-  const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  const int i = index_of_thread();
   if (i < count) apply(map, flag, position[i], velocity[i]);
 }
 
 class VelocitySums {
  public:
-  // wait() waits for what is in the stream.
-  template <class Position, class Velocity, class Wait>
-  Moments of(int count, std::uint32_t flag, const std::vector<double>& units,
-             const Position* position, const Velocity* velocity, cudaStream_t stream,
-             const Wait& wait) {
-    if (units_.size() == 0) {
-      units_ = on_device(units, stream);
-      total_ = DeviceBuffer<unsigned long long>(2 * Moments::kSums);
-    }
+  VelocitySums(const MomentUnits& units, cudaStream_t stream)
+      : units_(on_device(units.by_type(), stream)), total_(2 * Moments::kSums) {}
+
+  template <class Position, class Velocity>
+  Moments of(int count, std::uint32_t flag, const Position* position, const Velocity* velocity,
+             const EngineStream& stream) {
     Moments sums;
     if (count == 0) return sums;
     total_.clear(stream);
@@ -105,21 +104,14 @@ class VelocitySums {
     moments_kernel<<<std::min(blocks_for(count), kMostBlocks), kThreads, 0, stream>>>(
         count, flag, units_.data(), position, velocity, total_.data());
     check_launch();
-    copy_out(sums.word, total_.data(), sizeof sums.word, stream);
-    wait();
+    stream.fetch(reinterpret_cast<const std::int64_t*>(total_.data()), sums.word,
+                 2 * Moments::kSums);
     return sums;
   }
-
-  template <class Position, class Velocity>
-  void apply(int count, const VelocityMap& map, std::uint32_t flag, const Position* position,
-             Velocity* velocity, cudaStream_t stream) const {
-    if (count == 0) return;
-    map_kernel<<<blocks_for(count), kThreads, 0, stream>>>(count, map, flag, position, velocity);
-    check_launch();
-  }
+  const double* units() const { return units_.data(); }
 
  private:
-  DeviceBuffer<double> units_;
+  const DeviceBuffer<double> units_;  // of add_moments()
   DeviceBuffer<unsigned long long> total_;
 };
 
@@ -128,31 +120,25 @@ class VelocitySums {
 class StrideChanges {
  public:
   // kept: sums of so many steps are kept while later ones are launched.
-  StrideChanges(const Settings& settings, const MomentUnits& units, std::int64_t kept,
-                cudaStream_t stream)
-      : kept_(kept) {
-    if (settings.velocity_changes.empty()) return;
-    units_ = on_device(units.by_type(), stream);
-    drops_ = DeviceBuffer<double>(settings.velocity_changes.size());
-    sums_ = DeviceBuffer<unsigned long long>(static_cast<std::size_t>(kept) * kWords);
-  }
+  StrideChanges(std::size_t changes, std::int64_t kept)
+      : kept_(kept),
+        drops_(changes),
+        sums_(changes ? static_cast<std::size_t>(kept) * kWords : 0) {}
 
   DeviceBuffer<double>& drops() { return drops_; }
   // Of a step, whose sums are 0 again.
-  MomentSums moment_sums(const VelocityChange& change, std::int64_t step,
+  MomentSums moment_sums(const VelocityChange& change, const double* units, std::int64_t step,
                          cudaStream_t stream) const {
     check(cudaMemsetAsync(sums_of(step), 0, kWords * sizeof *sums_of(step), stream), "clear");
-    return {sums_of(step), units_.data(), change.measured,
+    return {sums_of(step), units, change.measured,
             change.kind == VelocityChange::kStop ? Moments::kSums : 1};
   }
-  // wait() waits for what is in the stream.
-  template <class Wait>
-  Moments fetch(std::int64_t step, cudaStream_t stream, const Wait& wait) const {
-    std::vector<std::int64_t> copies(kWords);
-    copy_out(copies.data(), sums_of(step), kWords * sizeof copies[0], stream);
-    wait();
+  Moments fetch(std::int64_t step, const EngineStream& stream) const {
+    std::vector<unsigned long long> copies(kWords);
+    stream.fetch(sums_of(step), copies.data(), kWords);
     Moments sums;
-    for (std::size_t k = 0; k < kWords; ++k) sums.word[k % MomentSums::kWords] += copies[k];
+    for (std::size_t k = 0; k < kWords; ++k)
+      sums.word[k % MomentSums::kWords] += static_cast<std::int64_t>(copies[k]);
     return sums;
   }
 
@@ -163,7 +149,7 @@ class StrideChanges {
   }
 
   const std::int64_t kept_;
-  DeviceBuffer<double> units_, drops_;
+  DeviceBuffer<double> drops_;
   DeviceBuffer<unsigned long long> sums_;
 };
 

@@ -16,11 +16,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "../../engine_base.h"
-#include "../bonded_kernels.cuh"
-#include "../many_body_kernels.cuh"
-#include "../shear.cuh"
-#include "../velocity_kernels.cuh"
+#include "../device_engine.cuh"
 #include "ghosts.cuh"
 #include "host_transfer.cuh"
 #include "migration.cuh"
@@ -31,36 +27,40 @@
 namespace manymove::dpd {
 
 template <class P>
-class DistributedEngine final : OnDevice, public EngineBase {
-  using State = typename ParticleStore<P>::State;
+class DistributedEngine final : public DeviceEngine<P> {
+  using Base = DeviceEngine<P>;
+  using Base::base_, Base::beyond_lists, Base::bonded_, Base::built_, Base::check_together,
+      Base::check_velocities, Base::choose_plain, Base::constants_, Base::counters_,
+      Base::end_of_sheared_lists, Base::energy_and_virial_, Base::find_bounding_spheres,
+      Base::frame_, Base::has_tilt_of, Base::is_sheared, Base::launch_first, Base::lists_hold_,
+      Base::look_at_bonds, Base::lose_particle, Base::plain_, Base::reach_farther, Base::read_sums,
+      Base::refuse_particle, Base::replace_box, Base::set_clock, Base::set_tilt, Base::settings_,
+      Base::settings_of_tilted_box, Base::step_, Base::step_to, Base::stream_, Base::table_of,
+      Base::tilt, Base::tilt_cells, Base::use;
+  using typename Base::State;
   static constexpr int kBuilt = ParticleStore<P>::kBuilt;
 
  public:
   // Collective.
   DistributedEngine(const Settings& settings, int device, Communicator& communicator)
-      : OnDevice(device),
-        EngineBase(settings),
-        name_(name_of_device()),
-        c_(settings_, settings_of_tilted_box(), communicator),
-        bonded_(settings_, c_.streams.main),
+      : Base(settings, device, &communicator),
+        c_(settings_, settings_of_tilted_box(), communicator, stream_, base_),
         migration_(c_),
         ghosts_(c_),
         lists_(c_),
         transfer_(c_) {
-    c_.streams.finish("start");
-    made();
-  }
-  ~DistributedEngine() override {
-    destroy();
-    c_.give_up();
+    const DeviceGuard here = use();
+    stream_.finish("start");
   }
 
-  std::string device() const override { return name_; }
   std::string transport() const override { return c_.transport->name(); }
 
   void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
     guarded([&] {
-      together(c_.communicator(), [&] { check_topology(settings_, arrays.count, topology); });
+      check_together([&] {
+        check_topology(settings_, arrays.count, topology);
+        check_velocities(arrays.count, topology.tag, arrays.velocity);
+      });
       c_.streams.work = c_.streams.main;
       s_.hosts = s_.count = s_.slots = arrays.count;
       s_.ghosts = s_.outer = s_.near = s_.slots_left = 0;
@@ -72,21 +72,19 @@ class DistributedEngine final : OnDevice, public EngineBase {
       c_.report.forget();
       all_ = static_cast<double>(c_.ranks.sum(s_.count));
       const int mean = static_cast<int>(all_ / c_.ranks.ranks());
-      together(c_.communicator(), [&] {
-        c_.lanes = lanes_of(mean);
+      check_together([&] {
+        s_.lanes = lanes_of(mean);
         lists_.set_cells(settings_of_tilted_box(), all_);
         s_.reserve(std::max(s_.count, mean), 0);
         s_.reserve_lists(expected_entries(settings_, all_));
       });
       c_.transport->expect(ghosts_.expected_segment(all_));
       transfer_.take_links(topology);
-      look_at_laws();
-      together(c_.communicator(), [&] {
+      choose_kernels();
+      check_together([&] {
         if (s_.count == 0) return;
         if (const int bad = transfer_.enter(arrays, topology, frame_); bad >= 0)
           refuse_particle(topology.tag[bad], arrays.position[bad]);
-        for (int i = 0; is_sheared() && i < s_.count; ++i)
-          if (!(topology.flags[i] & kIntegrated)) refuse_at_rest(topology.tag[i]);
       });
     });
   }
@@ -99,15 +97,16 @@ class DistributedEngine final : OnDevice, public EngineBase {
   void set_particles(int count, const std::uint32_t* tag, const double (*position)[3],
                      const double (*velocity)[3]) override {
     guarded([&] {
-      together(c_.communicator(), [&] { check_velocities(count, tag, velocity); });
+      check_together([&] { check_velocities(count, tag, velocity); });
       c_.streams.work = c_.streams.main;
       changed_ = true;
       if (position) {
         lists_hold_ = false;
         c_.report.forget();
       }
-      const auto bad = transfer_.set_particles(position, velocity, frame_);
-      together(c_.communicator(), [&] {
+      const auto bad =
+          transfer_.set_particles(static_cast<std::size_t>(count), position, velocity, frame_);
+      check_together([&] {
         if (bad) refuse_particle(bad->tag, bad->position);
       });
     });
@@ -117,20 +116,10 @@ class DistributedEngine final : OnDevice, public EngineBase {
     guarded([&] { transfer_.set_origins(count, tag); });
   }
 
-  EngineCounters counters() const override {
-    const DeviceGuard here = use();
-    EngineCounters counters = counters_;
-    std::vector<int> number(lists_hold_ ? static_cast<std::size_t>(s_.count) : 0);
-    if (!number.empty()) c_.streams.fetch(s_.number, number.data(), number.size());
-    counters.neighbors = std::accumulate(number.begin(), number.end(), std::int64_t{0});
-    return counters;
-  }
-
  private:
   // A public call. Unless all ranks have agreed on an error, kernels may be left that wait for
   // ranks whose kernels do not come.
-  template <class Task>
-  void guarded(const Task& task) {
+  void guarded(const std::function<void()>& task) override {
     const DeviceGuard here = use();
     try {
       task();
@@ -147,48 +136,16 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   // ---- steps ----
 
-  void take(std::int64_t steps, bool (*interrupted)()) override {
-    guarded([&] { take_steps(steps, interrupted); });
-  }
-  bool wants_to_stop(bool (*interrupted)()) override {
-    std::int64_t stop = interrupted && interrupted();
-    guarded([&] { c_.communicator().maximum(&stop, 1); });
-    return stop != 0;
-  }
-
-  Moments moments(std::uint32_t flag, const std::vector<double>& units) override {
-    Moments sums;
-    guarded([&] {
-      sums = velocity_sums_.of(s_.count, flag, units, s_.present().position.data(), s_.rest.data(),
-                               c_.streams.main, [this] { c_.streams.finish("download"); });
-      c_.communicator().sum(sums.word, 2 * Moments::kSums);
-    });
-    return sums;
-  }
+  const DeviceParticles<P>& particles() const override { return s_; }
+  typename P::Velocity* resting() const override { return s_.rest.data(); }
   void apply_map(const VelocityMap& map, std::uint32_t flag) override {
-    guarded([&] {
-      changed_ = true;
-      velocity_sums_.apply(s_.count, map, flag, s_.present().position.data(), s_.rest.data(),
-                           c_.streams.main);
-    });
-  }
-
-  void take_coefficients() override {
-    guarded([&] {
-      const std::vector<Settings> all = settings_of_tables();
-      c_.constants.take(all, c_.streams.main);
-      bonded_.take(all, c_.streams.main);
-      c_.streams.finish("coefficients");
-      look_at_laws();
-    });
+    changed_ = true;
+    Base::apply_map(map, flag);
   }
   void parameters_change() override { changed_ = true; }
-  // Which kernels serve.
-  void look_at_laws() {
-    plain_ = is_plain_with(s_.links.specials > 0, extra_of(settings_) == Extra::shear);
-  }
+  void choose_kernels() override { choose_plain(s_.links.specials > 0); }
 
-  void take_steps(std::int64_t steps, bool (*interrupted)()) {
+  void take(std::int64_t steps, bool (*interrupted)()) override {
     std::int64_t to = step_ + steps, next = step_ + 1;
     if (!lists_hold_) interval_ = 1;
     bonded_.forget(c_.streams.main);
@@ -220,67 +177,31 @@ class DistributedEngine final : OnDevice, public EngineBase {
     counters_.steps += to - step_;
     step_ = to;
     frame_.box.tilt[0] = tilt(step_);
-    const int blocks = blocks_of(0, s_.count);
-    const auto wait = [this] { c_.streams.finish("download"); };
-    energy_and_virial_ =
-        energy_and_virial_of(blocks, s_.partial.data(), total_, c_.streams.main, wait);
-    if (bonded_.wanted() && s_.links.bonds > 0 && s_.count > 0)
-      bonded_.add_to(energy_and_virial_, blocks, c_.streams.main, wait);
-    look_at_bonds();
+    read_sums(blocks_of(0, s_.count), s_.links.bonds > 0);
   }
 
-  // Collective.
-  void look_at_bonds() {
-    if (!bonded_.wanted()) return;
-    const StretchReport stretch =
-        bonded_.stretch(c_.streams.main, [this] { c_.streams.finish("download"); });
-    std::int64_t of_all[2] = {stretch.stretched, stretch.broken};
-    c_.communicator().maximum(of_all, 2);
-    judge_bonds(static_cast<std::uint32_t>(of_all[0]), static_cast<std::uint32_t>(of_all[1]));
-  }
+  const State& after() const { return s_.state[s_.now == 0 ? 1 : 0]; }
+  void go_on() { s_.now = s_.now == 0 ? 1 : 0; }
 
-  int after(int state) const { return state == 0 ? 1 : 0; }
-
-  Step<P> arguments(std::int64_t number, std::size_t table, int last, bool reading) const {
-    Step<P> s = c_.base;
-    const State &here = s_.present(), &there = s_.state[after(s_.now)];
+  Step<P> arguments(std::int64_t number, int last, bool reading) const {
+    Step<P> s = step_to(after(), number, table_of(number));
     s.count = last;
-    s.number = number;
-    c_.constants.choose(s, table);
-    set_noise(s.forces, number);
-    set_time(s.motion, number);
-    if (is_sheared()) tilt_step(s, number);
-    s.lists = c_.lists();
-    s.sphere = s_.sphere.data();
     s.bonds = {};
     if (s_.links.bonds > 0) {
       const BondsInOrder bonds = s_.bonds();  // which may have grown
       s.bonds = {bonds.range, bonds.index, bonds.type};
     }
-    s.image = s_.image.data();
-    s.origin = s_.slot.data();
-    s.position = here.position.data();
-    s.velocity = here.velocity.data();
-    s.next_position = there.position.data();
-    s.next_velocity = reading ? s_.rest.data() : there.velocity.data();
-    s.short_position = here.shorts.data();
-    s.next_short = there.shorts.data();
-    s.force = s_.force.data();
-    s.partial = s_.partial.data();
+    if (reading) s.next_velocity = s_.rest.data();
     return s;
   }
 
   // From rest at step_ to the positions of the next step.
   void start_moving() {
-    if (s_.count > 0) {
-      Step<P> s = arguments(step_, table_of(step_), s_.count, false);
-      s.velocity = s_.rest.data();
-      const auto kernel = is_sheared() ? &first_kernel<P, true> : &first_kernel<P>;
-      kernel<<<blocks_for(s_.count), kThreads, 0, c_.streams.main>>>(s);
-      check_launch();
-    }
+    Step<P> s = arguments(step_, s_.count, false);
+    s.velocity = s_.rest.data();
+    launch_first(s);
     follow();
-    s_.now = after(s_.now);
+    go_on();
     if (lists_hold_ && step_ + 1 != until_) refresh_ghosts();
   }
 
@@ -298,7 +219,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
       (bonds ? ghosts_there_ : near_done_).hold(main);
     }
     // Whole blocks: those near ones that share a block with outer or far ones wait for both.
-    const int block = c_.block(), outer_end = s_.outer / block * block,
+    const int block = s_.block(), outer_end = s_.outer / block * block,
               near_end = std::min(blocks_of(0, s_.near) * block, s_.count);
     launch_part(step, reading, 0, outer_end, outer);
     outer_done_.record(outer);
@@ -308,7 +229,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     launch_part(step, reading, near_end, s_.count, main);
     far_done_.record(main);
     if (reading) return;
-    s_.now = after(s_.now);
+    go_on();
     if (step + 1 != until_) refresh_ghosts();
   }
   // Outer particles need the densities of ghosts, which travel while the others find theirs. No
@@ -316,7 +237,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   void take_step_with_densities(std::int64_t step, bool reading) {
     const bool overlap = c_.streams.overlap;
     const cudaStream_t main = c_.streams.main, first = c_.streams.ahead();
-    const int outer_end = std::min(blocks_of(0, s_.outer) * c_.block(), s_.count);
+    const int outer_end = std::min(blocks_of(0, s_.outer) * s_.block(), s_.count);
     if (overlap) ghosts_there_.hold(main);  // after all that was in the other stream
     launch_densities(step, 0, outer_end, main);
     if (overlap) {
@@ -332,30 +253,29 @@ class DistributedEngine final : OnDevice, public EngineBase {
     if (step == look_) look(first);
     launch_part(step, reading, outer_end, s_.count, main);
     if (reading) return;
-    s_.now = after(s_.now);
+    go_on();
     if (step + 1 != until_) refresh_ghosts();
   }
-  int blocks_of(int first, int last) const { return blocks_for(last - first, c_.block()); }
+  int blocks_of(int first, int last) const { return blocks_for(last - first, s_.block()); }
 
-  // From a multiple of c_.block() on, so that the members of a block are those of
+  // From a multiple of s_.block() on, so that the members of a block are those of
   // NeighborLists::tile.
   void launch_part(std::int64_t step, bool reading, int first, int last, cudaStream_t stream) {
     if (first == last) return;
-    const std::size_t table = table_of(step);
-    Step<P> s = arguments(step, table, last, reading);
-    bonded_.launch(s, table, first, c_.block(), reading, stream);
-    s.partial += static_cast<std::size_t>(first / c_.block()) * kStepSums;
+    Step<P> s = arguments(step, last, reading);
+    bonded_.launch(s, constants_.bonded_terms(table_of(step)), first, s_.block(), reading, stream);
+    s.partial += static_cast<std::size_t>(first / s_.block()) * kStepSums;
     s.density = s_.density.data();
     const auto kernel =
-        step_kernel_of<P, ParticlesFrom>(extra_of(settings_), plain_, reading, c_.lanes);
+        step_kernel_of<P, ParticlesFrom>(extra_of(settings_), plain_, reading, s_.lanes);
     kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, ParticlesFrom{first});
     check_launch();
   }
 
   void launch_densities(std::int64_t step, int first, int last, cudaStream_t stream) {
     if (first == last) return;
-    const Step<P> s = arguments(step, table_of(step), last, false);
-    const auto kernel = density_kernel_of<P, ParticlesFrom>(plain_, c_.lanes);
+    const Step<P> s = arguments(step, last, false);
+    const auto kernel = density_kernel_of<P, ParticlesFrom>(plain_, s_.lanes);
     kernel<<<blocks_of(first, last), kThreads, 0, stream>>>(s, ParticlesFrom{first},
                                                             s_.density.data());
     check_launch();
@@ -430,11 +350,13 @@ class DistributedEngine final : OnDevice, public EngineBase {
 
   // Whether a particle is outside the box, and when the first will be out of its sphere.
   void take_flags() {
-    if (s_.count == 0) return;
-    rebuild_flags_kernel<P><<<blocks_for(s_.count, kSorters), kSorters, 0, c_.streams.main>>>(
-        s_.count, c_.cells, c_.base.motion.frame.open, s_.present().position.data(),
-        s_.present().velocity.data(), s_.sphere.data(), time_step(), c_.report.flags());
-    check_launch();
+    find_soonest({&c_.report.flags()->soonest, &c_.report.flags()->beyond}, c_.streams.main);
+  }
+  void find_soonest(const FirstToLeave& to, cudaStream_t stream) const {
+    const float time_step = static_cast<float>(settings_.time_step);
+    launch_each(s_.count, stream, &soonest_kernel<P>, s_.count, c_.cells, base_.motion.frame.open,
+                s_.sphere.data(), time_step, s_.present().position.data(),
+                s_.present().velocity.data(), to);
   }
 
   // Two steps before the next build: how long will all particles stay in their spheres? Hosts
@@ -446,12 +368,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
   // In a stream that has waited for the positions of this step.
   void look(cudaStream_t stream) {
     check(cudaMemsetAsync(soonest_.data(), 0x7f, sizeof(unsigned), stream), "clear");
-    if (s_.count > 0) {
-      soonest_kernel<P><<<blocks_for(s_.count, kSorters), kSorters, 0, stream>>>(
-          s_.count, c_.cells, s_.sphere.data(), time_step(), s_.present().position.data(),
-          s_.present().velocity.data(), soonest_.data());
-      check_launch();
-    }
+    find_soonest({soonest_.data(), nullptr}, stream);
     copy_out(&c_.report.answers().soonest, soonest_.data(), sizeof(unsigned), stream);
     looked_.record(stream);
   }
@@ -464,7 +381,6 @@ class DistributedEngine final : OnDevice, public EngineBase {
     has_looked_ = true;
     look_before_build(next + 1);
   }
-  float time_step() const { return static_cast<float>(settings_.time_step); }
 
   // wanted: entries that a list of this rank would have, if there was no room for them.
   void return_to_build(std::int64_t until, unsigned wanted) {
@@ -568,10 +484,7 @@ class DistributedEngine final : OnDevice, public EngineBase {
     ++counters_.builds;
   }
 
-  const std::string name_;
   RankContext<P> c_;
-  BondedSums<P> bonded_;
-  VelocitySums velocity_sums_;
   ParticleStore<P>& s_ = c_.store;
   Migration<P> migration_;
   GhostExchange<P> ghosts_;
@@ -581,19 +494,23 @@ class DistributedEngine final : OnDevice, public EngineBase {
   Event outer_done_, near_done_, far_done_, ghosts_there_, joined_, looked_;
   Event outer_densities_, densities_;  // of this step, of outer and of all particles
   DeviceBuffer<unsigned> soonest_{1};
-  DeviceBuffer<double> total_{kStepSums};
-  double all_ = 0;  // particles of all ranks
-  bool plain_ = true, lists_hold_ = false;
+  double all_ = 0;            // particles of all ranks
   bool changed_ = false;      // velocities or the series, since the last build
   bool keeps_start_ = false;  // start_ is that of step_
   StartState<P> start_;
   bool migrated_ = false;                  // who leaves for the next build has
   bool has_looked_ = false;                // since the last build
-  std::int64_t built_ = -1, again_ = -1;   // step of the last build; as in vote()
+  std::int64_t again_ = -1;                // as in vote()
   std::int64_t interval_ = 1, until_ = 0;  // steps from build to build; the next one
   std::int64_t shear_until_ = kNever;      // when shear ends the lists
   Cells built_cells_{};
   std::int64_t look_ = -1;  // step, if there will be one
+  // Before memory is freed, which waits for kernels that may wait for other ranks.
+  struct End {
+    RankContext<P>& context;
+    ~End() { context.give_up(); }
+  } end_{c_};
+  OnDevice::BetweenCalls between_calls_{*this};  // the last member
 };
 
 }  // namespace manymove::dpd

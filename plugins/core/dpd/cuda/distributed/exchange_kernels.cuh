@@ -7,12 +7,11 @@
 
 #include "../../../parallel/transport.cuh"
 #include "../../decomposition.h"
+#include "../../particle_records.h"
+#include "../engine_stream.cuh"
 #include "../list_kernels.cuh"
-#include "../step_constants.cuh"
 
 namespace manymove::dpd {
-
-constexpr int kSorters = 256;  // threads of a block
 
 // Records on their way to or from other ranks, the first[b]-th and those after it at data[b]. A row
 // of blocks, blockIdx.y, is for each.
@@ -25,14 +24,14 @@ struct Records {
 
   // Of this thread, in all; beyond the last of its row there is none.
   __device__ int index() const {
-    const unsigned k = first[blockIdx.y] + blockIdx.x * kSorters + threadIdx.x;
+    const unsigned k = first[blockIdx.y] + blockIdx.x * kThreads + threadIdx.x;
     return k < first[blockIdx.y + 1] ? static_cast<int>(k) : -1;
   }
-  __device__ T& mine() const { return data[blockIdx.y][blockIdx.x * kSorters + threadIdx.x]; }
+  __device__ T& mine() const { return data[blockIdx.y][blockIdx.x * kThreads + threadIdx.x]; }
   // The same for records that are followed by more: `apart` bytes lie from one to the next.
   __device__ T& mine(std::size_t apart) const {
     char* const first = reinterpret_cast<char*>(data[blockIdx.y]);
-    return *reinterpret_cast<T*>(first + apart * (blockIdx.x * kSorters + threadIdx.x));
+    return *reinterpret_cast<T*>(first + apart * (blockIdx.x * kThreads + threadIdx.x));
   }
 };
 
@@ -42,13 +41,13 @@ template <bool out, class T>
 __device__ void carry(const Records<T>& places, T* record) {
   using Word = unsigned long long;
   static_assert(sizeof(T) % sizeof(Word) == 0);
-  const unsigned first = blockIdx.x * kSorters,
+  const unsigned first = blockIdx.x * kThreads,
                  all = places.first[blockIdx.y + 1] - places.first[blockIdx.y];
   if (first >= all) return;
-  const unsigned words = min(all - first, unsigned(kSorters)) * (sizeof(T) / sizeof(Word));
+  const unsigned words = min(all - first, unsigned(kThreads)) * (sizeof(T) / sizeof(Word));
   auto* here = reinterpret_cast<Word*>(record);
   auto* there = reinterpret_cast<Word*>(places.data[blockIdx.y] + first);
-  for (unsigned w = threadIdx.x; w < words; w += kSorters)
+  for (unsigned w = threadIdx.x; w < words; w += kThreads)
     if (out)
       there[w] = here[w];
     else
@@ -61,7 +60,7 @@ __device__ void carry(const Records<T>& places, T* record) {
 // each block, [boxes][blocks].
 template <class Test>
 __global__ void count_kernel(int count, int boxes, Test test, unsigned* number) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  const int i = index_of_thread();
   for (int b = 0; b < boxes; ++b) {
     const int sum = __syncthreads_count(i < count && test(b, i));
     if (threadIdx.x == 0)
@@ -79,9 +78,10 @@ static __global__ void totals_kernel(int boxes, unsigned blocks, const unsigned*
 template <class Test>
 __global__ void pick_kernel(int count, int boxes, Test test, const unsigned* offset,
                             unsigned* picked) {
-  __shared__ unsigned of_warp[kSorters / 32];
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  __shared__ unsigned of_warp[kThreads / 32];
+  const int i = index_of_thread();
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const unsigned warp = threadIdx.x / 32;
   for (int b = 0; b < boxes; ++b) {
     const unsigned* first = offset + static_cast<unsigned>(b) * gridDim.x + blockIdx.x;
     if (first[0] == first[1]) continue;  // none in this block
@@ -91,7 +91,7 @@ __global__ void pick_kernel(int count, int boxes, Test test, const unsigned* off
     __syncthreads();
     unsigned at = first[0];
     for (unsigned w = 0; w < warp; ++w) at += of_warp[w];
-    if (in) picked[at + static_cast<unsigned>(__popc(vote & ((1u << lane) - 1u)))] = i;
+    if (in) picked[at + static_cast<unsigned>(lanes_before(vote, lane))] = static_cast<unsigned>(i);
     __syncthreads();
   }
 }
@@ -180,14 +180,23 @@ RecordExchange<T> place_records(Transport& transport, const std::vector<std::int
   return t;
 }
 
-// One thread per record: a row of blocks for each place.
+// A row of blocks for each place.
 template <class T>
 dim3 grid_of(const Records<T>& places) {
   unsigned most = 0;
   for (int b = 0; b < places.count; ++b)
     most = std::max(most, places.first[b + 1] - places.first[b]);
-  return {static_cast<unsigned>(blocks_for(static_cast<int>(most), kSorters)),
+  return {static_cast<unsigned>(blocks_for(static_cast<int>(most))),
           static_cast<unsigned>(places.count)};
+}
+
+// Runs a kernel with one thread for each of the records, if there are any.
+template <class T, class... Parameters, class... Arguments>
+void launch_records(const Records<T>& places, cudaStream_t stream, void (*kernel)(Parameters...),
+                    Arguments&&... arguments) {
+  if (places.count == 0) return;
+  kernel<<<grid_of(places), kThreads, 0, stream>>>(std::forward<Arguments>(arguments)...);
+  check_launch();
 }
 
 }  // namespace manymove::dpd

@@ -23,18 +23,6 @@ struct IsKnown {
   }
 };
 
-// A ghost when lists are built, and between builds.
-template <class P>
-struct alignas(16) Ghost {
-  typename P::Position position;
-  typename P::Velocity velocity;
-};
-template <class P>
-struct GhostUpdate {  // without what does not change
-  typename P::Unsigned x, y, z;
-  typename P::Real vx, vy, vz;
-};
-
 template <class P>
 __global__ void pack_ghosts_kernel(const unsigned* who, const typename P::Position* position,
                                    const typename P::Velocity* velocity,
@@ -63,7 +51,7 @@ __global__ void place_ghosts_kernel(int count, int first,
                                     const __grid_constant__ CellOrder<P> sorted,
                                     const Ghost<P>* ghost, SortedArrays<P> to, unsigned* place,
                                     int2* range) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  const int k = index_of_thread();
   if (k >= count) return;
   const int i = first + k;
   const Ghost<P> g = ghost[sorted.order[k]];
@@ -80,12 +68,9 @@ template <class P>
 __global__ void pack_updates_kernel(const unsigned* who, const typename P::Position* position,
                                     const typename P::Velocity* velocity,
                                     const __grid_constant__ Records<GhostUpdate<P>> to) {
-  __shared__ alignas(16) GhostUpdate<P> record[kSorters];
-  if (const int k = to.index(); k >= 0) {
-    const typename P::Position p = position[who[k]];
-    const typename P::Velocity v = velocity[who[k]];
-    record[threadIdx.x] = {p.x, p.y, p.z, v.x, v.y, v.z};
-  }
+  __shared__ alignas(16) GhostUpdate<P> record[kThreads];
+  if (const int k = to.index(); k >= 0)
+    record[threadIdx.x] = GhostUpdate<P>::of(position[who[k]], velocity[who[k]]);
   __syncthreads();
   carry<true>(to, record);
 }
@@ -96,21 +81,15 @@ __global__ void unpack_updates_kernel(
     ShortFormat shorts, const unsigned* place, const __grid_constant__ Records<GhostUpdate<P>> from,
     const typename P::Position* known_position, const typename P::Velocity* known_velocity,
     typename P::Position* position, typename P::Velocity* velocity, ShortPosition* short_position) {
-  __shared__ alignas(16) GhostUpdate<P> record[kSorters];
+  __shared__ alignas(16) GhostUpdate<P> record[kThreads];
   carry<false>(from, record);
   __syncthreads();
   const int k = from.index();
   if (k < 0) return;
   const unsigned i = place[k];
-  const GhostUpdate<P> m = record[threadIdx.x];
   typename P::Position p = known_position[i];
-  p.x = m.x;
-  p.y = m.y;
-  p.z = m.z;
   typename P::Velocity v = known_velocity[i];
-  v.x = m.vx;
-  v.y = m.vy;
-  v.z = m.vz;
+  record[threadIdx.x].act_on(p, v);
   position[i] = p;
   velocity[i] = v;
   short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
@@ -182,25 +161,19 @@ class GhostExchange {
     s_.reserve(s_.count, s_.ghosts);
     auto& state = s_.state[kBuilt];
     const auto t = place_records<Ghost<P>>(*c_.transport, to_, from_);
-    if (known_ > 0) {
-      // Growing may have moved the particles.
-      c_.selection.pick(suspects, boxes, is_known(), border_);
-      pack_ghosts_kernel<P><<<grid_of(t.to), kSorters, 0, work>>>(
-          border_.data(), state.position.data(), state.velocity.data(), t.to);
-      check_launch();
-    }
+    // Growing may have moved the particles.
+    if (known_ > 0) c_.selection.pick(suspects, boxes, is_known(), border_);
+    launch_records(t.to, work, &pack_ghosts_kernel<P>, border_.data(), state.position.data(),
+                   state.velocity.data(), t.to);
     c_.transport->exchange(t.sent, t.received, work);
     range.clear(work);
     if (s_.ghosts == 0) return;
-    ghost_key_kernel<P><<<grid_of(t.from), kSorters, 0, work>>>(t.from, c_.cells, c_.base.motion,
-                                                                ghost_.data(), s_.key[0].data(),
-                                                                s_.order[0].data(), c_.absent());
-    check_launch();
+    launch_records(t.from, work, &ghost_key_kernel<P>, t.from, c_.cells, c_.base.motion,
+                   ghost_.data(), s_.key[0].data(), s_.order[0].data(), c_.absent());
     s_.sort(s_.ghosts, 0, 3 * c_.cells.bits);
-    place_ghosts_kernel<P><<<blocks_for(s_.ghosts, kSorters), kSorters, 0, work>>>(
-        s_.ghosts, s_.first_ghost(s_.count), c_.sorted(), ghost_.data(),
-        s_.sorted_arrays(state, s_.slot), s_.place.data(), range.data());
-    check_launch();
+    launch_each(s_.ghosts, work, &place_ghosts_kernel<P>, s_.ghosts, s_.first_ghost(s_.count),
+                c_.sorted(), ghost_.data(), s_.sorted_arrays(state, s_.slot), s_.place.data(),
+                range.data());
   }
 
   // Collective. Copies of the particles that others know go there, and theirs come; of the present
@@ -208,35 +181,23 @@ class GhostExchange {
   void refresh(cudaStream_t stream) {
     const auto &state = s_.present(), &built = s_.state[kBuilt];
     const auto t = place_records<GhostUpdate<P>>(*c_.transport, to_, from_);
-    if (known_ > 0) {
-      pack_updates_kernel<P><<<grid_of(t.to), kSorters, 0, stream>>>(
-          border_.data(), state.position.data(), state.velocity.data(), t.to);
-      check_launch();
-    }
+    launch_records(t.to, stream, &pack_updates_kernel<P>, border_.data(), state.position.data(),
+                   state.velocity.data(), t.to);
     c_.transport->exchange(t.sent, t.received, stream);
-    if (s_.ghosts > 0) {
-      unpack_updates_kernel<P><<<grid_of(t.from), kSorters, 0, stream>>>(
-          c_.base.shorts, s_.place.data(), t.from, built.position.data(), built.velocity.data(),
-          state.position.data(), state.velocity.data(), state.shorts.data());
-      check_launch();
-    }
+    launch_records(t.from, stream, &unpack_updates_kernel<P>, c_.base.shorts, s_.place.data(),
+                   t.from, built.position.data(), built.velocity.data(), state.position.data(),
+                   state.velocity.data(), state.shorts.data());
   }
 
   // Collective. The same for the densities of this step, in this stream.
   void share_densities(cudaStream_t stream) {
     using Real = typename P::Real;
     const auto t = place_records<Real>(*c_.transport, to_, from_);
-    if (known_ > 0) {
-      pack_densities_kernel<Real>
-          <<<grid_of(t.to), kSorters, 0, stream>>>(border_.data(), s_.density.data(), t.to);
-      check_launch();
-    }
+    launch_records(t.to, stream, &pack_densities_kernel<Real>, border_.data(), s_.density.data(),
+                   t.to);
     c_.transport->exchange(t.sent, t.received, stream);
-    if (s_.ghosts > 0) {
-      unpack_densities_kernel<Real>
-          <<<grid_of(t.from), kSorters, 0, stream>>>(s_.place.data(), t.from, s_.density.data());
-      check_launch();
-    }
+    launch_records(t.from, stream, &unpack_densities_kernel<Real>, s_.place.data(), t.from,
+                   s_.density.data());
   }
 
  private:

@@ -24,15 +24,6 @@ struct Leaves {
   }
 };
 
-// What a particle takes along to another rank. Its row of links follows where there are links.
-template <class P>
-struct alignas(16) Migrant {
-  typename P::Position position;
-  typename P::Velocity velocity;
-  int3 image;
-  Origin origin;
-};
-
 // Slots for those that come: those that were left last, then new ones.
 struct FreeSlots {
   const unsigned* left;
@@ -42,6 +33,7 @@ struct FreeSlots {
   }
 };
 
+// The row of links of a particle follows its record where there are links.
 template <class P>
 __global__ void pack_migrants_kernel(const unsigned* who, ParticleArrays<P> from,
                                      SlotArrays slot_arrays, std::size_t apart,
@@ -56,7 +48,7 @@ __global__ void pack_migrants_kernel(const unsigned* who, ParticleArrays<P> from
 }
 static __global__ void leave_slot_kernel(int count, const unsigned* who, const unsigned* slot,
                                          unsigned* left) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  const int k = index_of_thread();
   if (k < count) left[k] = slot[who[k]];
 }
 
@@ -89,12 +81,13 @@ template <class P>
 __global__ void place_kernel(int count, int suspects, const __grid_constant__ CellOrder<P> to,
                              Depths depths, Brick own, ParticleArrays<P> from,
                              RebuildFlags* flags) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  const int i = index_of_thread();
   if (i >= count) return;
   const typename P::Position p = from.position[i];
   const typename P::Velocity v = from.velocity[i];
   const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
   if (outside(to.motion.frame.open, x, y, z)) atomicMax(&flags->beyond, v.tag);
+  // Particles are sorted by the centers of their spheres, since lists are built from these.
   const BoundingSphere b = bounding_sphere_of<P>(to.cells, to.motion, p, v);
   const bool stays = is_in(own, x, y, z);
   if (!stays && i >= suspects) flags->strayed = 1;
@@ -108,7 +101,7 @@ template <class P>
 __global__ void settle_kernel(int count, const __grid_constant__ CellOrder<P> sorted,
                               ParticleArrays<P> from, SortedArrays<P> to, int2* range,
                               Bounds* bounds) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  const int i = index_of_thread();
   if (i >= count) return;
   const unsigned old = sorted.order[i];
   const typename P::Position p = from.position[old];
@@ -159,30 +152,21 @@ class Migration {
     const SlotArrays slot_arrays = s_.slot_arrays();
     const std::size_t apart = bytes_with_row(sizeof(Migrant<P>), s_.links);
     const auto t = place_records<Migrant<P>>(*c_.transport, to, from, apart);
-    if (leaving_ > 0) {
-      c_.selection.pick(suspects, parts, leaves(), picked_);
-      pack_migrants_kernel<P>
-          <<<grid_of(t.to), kSorters, 0, work>>>(picked_.data(), here, slot_arrays, apart, t.to);
-      check_launch();
-    }
+    if (leaving_ > 0) c_.selection.pick(suspects, parts, leaves(), picked_);
+    launch_records(t.to, work, &pack_migrants_kernel<P>, picked_.data(), here, slot_arrays, apart,
+                   t.to);
     c_.transport->exchange(t.sent, t.received, work);
-    if (arriving_ > 0) {
-      unpack_migrants_kernel<P><<<grid_of(t.from), kSorters, 0, work>>>(
-          t.from, apart, s_.count, FreeSlots{s_.left_slot.data(), s_.slots_left, s_.slots}, here,
-          slot_arrays, c_.absent());
-      check_launch();
-    }
+    launch_records(t.from, work, &unpack_migrants_kernel<P>, t.from, apart, s_.count,
+                   FreeSlots{s_.left_slot.data(), s_.slots_left, s_.slots}, here, slot_arrays,
+                   c_.absent());
   }
 
   // Where each particle will be in memory, with the present cells and spheres; none is moved yet.
   void place() {
     c_.base.cells = c_.cells;
     const int present = s_.count + arriving_;
-    if (present == 0) return;
-    place_kernel<P><<<blocks_for(present, kSorters), kSorters, 0, c_.streams.main>>>(
-        present, suspects_, c_.to_sort(), c_.depths, c_.own(), s_.particles(s_.present(), s_.slot),
-        c_.report.flags());
-    check_launch();
+    launch_each(present, c_.streams.main, &place_kernel<P>, present, suspects_, c_.to_sort(),
+                c_.depths, c_.own(), s_.particles(s_.present(), s_.slot), c_.report.flags());
   }
   void sort() {
     // The sort takes whole bytes: the two bits of the depth replace the lowest ones within cells.
@@ -197,23 +181,16 @@ class Migration {
     const int taken = std::min(arriving_, s_.slots_left);
     s_.slots_left -= taken;
     s_.slots += arriving_ - taken;
-    if (leaving_ > 0) {
-      leave_slot_kernel<<<blocks_for(leaving_, kSorters), kSorters, 0, main>>>(
-          leaving_, picked_.data(), s_.slot.data(), s_.left_slot.data() + s_.slots_left);
-      check_launch();
-      s_.slots_left += leaving_;
-    }
+    launch_each(leaving_, main, &leave_slot_kernel, leaving_, picked_.data(), s_.slot.data(),
+                s_.left_slot.data() + s_.slots_left);
+    s_.slots_left += leaving_;
     s_.count += arriving_ - leaving_;
     range.clear(main);
     auto& built = s_.state[ParticleStore<P>::kBuilt];
-    if (s_.count > 0) {
-      settle_kernel<P><<<blocks_for(s_.count, kSorters), kSorters, 0, main>>>(
-          s_.count, c_.sorted(), s_.particles(s_.present(), s_.slot),
-          s_.sorted_arrays(built, s_.slot_there), range.data(), c_.report.bounds().data());
-      check_launch();
-    } else {
-      c_.report.bounds().clear(main);
-    }
+    if (s_.count == 0) c_.report.bounds().clear(main);
+    launch_each(s_.count, main, &settle_kernel<P>, s_.count, c_.sorted(),
+                s_.particles(s_.present(), s_.slot), s_.sorted_arrays(built, s_.slot_there),
+                range.data(), c_.report.bounds().data());
     s_.slot.swap(s_.slot_there);
     s_.now = ParticleStore<P>::kBuilt;
   }

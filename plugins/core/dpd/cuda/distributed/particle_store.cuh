@@ -9,6 +9,8 @@
 
 #include "../../../runtime/text.h"
 #include "../../settings.h"
+#include "../device_particles.cuh"
+#include "../host_transfer.cuh"
 #include "../link_rows.h"
 #include "../sort.h"
 #include "../step_constants.cuh"
@@ -39,16 +41,9 @@ struct CellOrder {
   unsigned *key, *order;  // of the sort: Morton keys, and which particle has them
 };
 struct SlotArrays {  // by slot
-  int3* image;
+  Image* image;
   Origin* origin;
   LinkRows links;
-};
-
-// What a step seldom needs has a slot, where it stays while particles are sorted: origins, images.
-struct Origins {
-  const unsigned* slot;  // by index in the order of particles
-  const Origin* origin;  // by slot
-  __device__ const Origin& of(int i) const { return origin[slot[i]]; }
 };
 
 // Bonds as the steps read them: in the order of particles, with as much room for each particle as
@@ -62,14 +57,15 @@ struct BondsInOrder {
 // Arrays only grow, and keep what is in them. Memory that is missing is thrown as std::bad_alloc;
 // the sizes are then those of before.
 template <class P>
-class ParticleStore {
+class ParticleStore : public DeviceParticles<P> {
  public:
   using Real = typename P::Real;
-  struct State {
-    DeviceBuffer<typename P::Position> position;
-    DeviceBuffer<typename P::Velocity> velocity;
-    DeviceBuffer<ShortPosition> shorts;
-  };
+  using Particles = DeviceParticles<P>;
+  using Particles::count, Particles::density, Particles::force, Particles::image,
+      Particles::list_capacity, Particles::now, Particles::number, Particles::partial,
+      Particles::slot, Particles::slot_there, Particles::sphere, Particles::staging,
+      Particles::state;
+  using typename Particles::State;
   static constexpr int kBuilt = 2;  // the state at the last build, kept until the next
   static constexpr int kMostLanes = 4;
 
@@ -112,11 +108,7 @@ class ParticleStore {
     const int wanted = whole_groups(entries);
     if (wanted <= list_capacity && !again) return;
     streams_.finish_all();
-    list_capacity = 0;
-    entry = {};
-    entry = DeviceBuffer<unsigned>(static_cast<std::size_t>(wanted) *
-                                   static_cast<unsigned>(owned_capacity));
-    list_capacity = wanted;
+    this->allocate_lists(wanted, owned_capacity);
   }
 
   // Room for the links of owned_capacity particles.
@@ -133,11 +125,7 @@ class ParticleStore {
     ensure(bond_range, links.bonds ? room : 0);
   }
 
-  // tile: as in NeighborLists.
-  NeighborLists lists(int tile) const {
-    return {entry.data(), number.data(), list_capacity, owned_capacity, tile};
-  }
-  Origins origins() const { return {slot.data(), origin.data()}; }
+  HostOrder host_order(int rank) const { return {slot.data(), origin.data(), rank}; }
   SlotArrays slot_arrays() const { return {image.data(), origin.data(), links}; }
   BondsInOrder bonds() const { return {bond_range.data(), bond_index.data(), bond_type.data()}; }
   ParticleArrays<P> particles(const State& which, const DeviceBuffer<unsigned>& slots) const {
@@ -146,10 +134,9 @@ class ParticleStore {
   SortedArrays<P> sorted_arrays(const State& which, const DeviceBuffer<unsigned>& slots) const {
     return {particles(which, slots), which.shorts.data(), tag.data(), sphere.data()};
   }
-  const State& present() const { return state[now]; }
-  void copy_images(const DeviceBuffer<int3>& from, DeviceBuffer<int3>& to, cudaStream_t stream) {
+  void copy_images(const DeviceBuffer<Image>& from, DeviceBuffer<Image>& to, cudaStream_t stream) {
     if (slots == 0) return;
-    check(cudaMemcpyAsync(to.data(), from.data(), sizeof(int3) * static_cast<unsigned>(slots),
+    check(cudaMemcpyAsync(to.data(), from.data(), sizeof(Image) * static_cast<unsigned>(slots),
                           cudaMemcpyDeviceToDevice, stream),
           "copy");
   }
@@ -178,23 +165,15 @@ class ParticleStore {
     streams_.ensure(buffer, count);
   }
 
-  int hosts = 0;              // particles of this rank's host
-  int count = 0, ghosts = 0;  // that are here
-  int outer = 0, near = 0;    // as in Bounds
-  int now = 0;                // of the states
-  int owned_capacity = 0, list_capacity = 0;
+  int hosts = 0;            // particles of this rank's host
+  int ghosts = 0;           // that are here
+  int outer = 0, near = 0;  // as in Bounds
+  int owned_capacity = 0;
   bool lists_lost = false;  // by growing memory; built again before they are used
 
   // In the order of particles.
-  State state[3];
   DeviceBuffer<typename P::Velocity> rest;  // at whole steps
-  DeviceBuffer<Vector<Real>> force;
-  DeviceBuffer<BoundingSphere> sphere;
-  DeviceBuffer<Real> density;  // of the last step
-  DeviceBuffer<unsigned> tag, slot, slot_there;
-  DeviceBuffer<unsigned> entry;  // of lists
-  DeviceBuffer<int> number;
-  DeviceBuffer<double> partial;  // sums of blocks
+  DeviceBuffer<unsigned> tag;
   DeviceBuffer<unsigned> key[2], order[2];
   unsigned *sorted = nullptr, *sorted_key = nullptr;  // of the last sort()
   DeviceBuffer<unsigned> place;                       // of each ghost that has come
@@ -202,15 +181,13 @@ class ParticleStore {
   DeviceBuffer<unsigned> bond_index;
   DeviceBuffer<int> bond_type;
   // By slot.
-  DeviceBuffer<int3> image, built_image;
+  DeviceBuffer<Image> built_image;
   DeviceBuffer<Origin> origin;
   LinkRows links;
   DeviceBuffer<LinkWord> link;  // of links
   int slots = 0;                // ever taken
   DeviceBuffer<unsigned> left_slot;
   int slots_left = 0;  // of these left again
-  // In the order of the host.
-  DeviceBuffer<double[3]> staging;
 
  private:
   void reserve_owned() {
@@ -233,7 +210,7 @@ struct StartState {
   DeviceBuffer<typename P::Position> position;
   DeviceBuffer<typename P::Velocity> rest;
   DeviceBuffer<Vector<typename P::Real>> force;
-  DeviceBuffer<int3> image;
+  DeviceBuffer<Image> image;
 
   void keep(const ParticleStore<P>& s, cudaStream_t stream) {
     copy(s, s.present().position, position, s.count, stream);

@@ -7,7 +7,6 @@
 
 #include "../../../parallel/transport.cuh"
 #include "../../decomposition.h"
-#include "../step_constants.cuh"
 #include "particle_store.cuh"
 
 namespace manymove::dpd {
@@ -17,22 +16,11 @@ namespace manymove::dpd {
 struct Core {
   int first[3], last[3];
 };
-// Whether a cell is in the core.
-inline bool is_core_cell(const Cells& cells, const Core& core, const CellPlace& cell) {
-  const auto inside = [&](int c, int a) {
-    const int along = c + cells.first[a] < cells.count[a] ? c + cells.first[a]
-                                                          : c + cells.first[a] - cells.count[a];
-    return along >= core.first[a] && along <= core.last[a];
-  };
-  return inside(cell.x, 0) && inside(cell.y, 1) && inside(cell.z, 2);
-}
-__device__ inline bool is_inner(const Cells& cells, const Core& core, unsigned x, unsigned y,
-                                unsigned z) {
-  const auto inside = [&](unsigned u, int a) {
-    const int c = static_cast<int>(bin_of(u, static_cast<unsigned>(cells.count[a])));
-    return c >= core.first[a] && c <= core.last[a];
-  };
-  return inside(x, 0) && inside(y, 1) && inside(z, 2);
+// Whether a cell is in the core; c: its place along each edge of the frame.
+MM_HD bool is_core_cell(const Core& core, const int (&c)[3]) {
+  bool inside = true;
+  for (int a = 0; a < 3; ++a) inside = inside && c[a] >= core.first[a] && c[a] <= core.last[a];
+  return inside;
 }
 
 // How far from other ranks' parts a particle is: 0 outer, 1 near, with outer ones among its
@@ -40,7 +28,11 @@ __device__ inline bool is_inner(const Cells& cells, const Core& core, unsigned x
 struct Depths {
   Core core, deep;
   __device__ unsigned of(const Cells& cells, unsigned x, unsigned y, unsigned z) const {
-    return !is_inner(cells, core, x, y, z) ? 0 : is_inner(cells, deep, x, y, z) ? 2 : 1;
+    const auto along = [&](unsigned u, int a) {
+      return static_cast<int>(bin_of(u, static_cast<unsigned>(cells.count[a])));
+    };
+    const int cell[3] = {along(x, 0), along(y, 1), along(z, 2)};
+    return !is_core_cell(core, cell) ? 0 : is_core_cell(deep, cell) ? 2 : 1;
   }
 };
 
@@ -75,27 +67,26 @@ inline Depths depths_of(const Cells& cells, const Brick& own, const Brick& here)
 template <class P>
 struct RankContext {
   // Collective. The settings and the communicator must outlive this object. tilted: the settings
-  // with the box that is tilted most.
-  RankContext(const Settings& settings, const Settings& tilted, Communicator& communicator)
+  // with the box that is tilted most; base: a step of the engine.
+  RankContext(const Settings& settings, const Settings& tilted, Communicator& communicator,
+              const EngineStream& main, Step<P>& base)
       : settings(settings),
         ranks(decomposition(tilted, communicator, 0)),
-        streams(communicator, settings.overlap),
-        constants(settings, streams.main),
+        streams(communicator, main, settings.overlap),
         transport(
             make_transport(communicator, settings.transport, [this] { streams.finish_all(); })),
         report(ranks.parts().size(), streams),
         store(streams, settings.pairs.has_densities()),
         selection(streams, report),
-        parts(on_device(ranks.parts(), streams.main)),
-        base(constants.step()) {
+        parts(on_device(ranks.parts(), main)),
+        base(base) {
     base.status = report.status();
-    if (settings.shear.rate != 0) shear_box(base, tilted);
   }
   // Each rank knows the spheres of other ranks' particles that are within cutoff + skin + more of
   // its part of the box.
-  static Decomposition decomposition(const Settings& tilted, Communicator& communicator,
-                                     double more) {
-    return {tilted, communicator, kFarthestAhead * 0.5 * tilted.skin + more};
+  static BrickDecomposition decomposition(const Settings& tilted, Communicator& communicator,
+                                          double more) {
+    return decomposition_of(tilted, communicator, kFarthestAhead * 0.5 * tilted.skin + more);
   }
 
   // In the handler of an exception, or at the end: ends what is in the streams. What other ranks
@@ -109,9 +100,6 @@ struct RankContext {
   Communicator& communicator() const { return ranks.communicator(); }
   const Brick& own() const { return ranks.parts()[static_cast<std::size_t>(ranks.rank())]; }
   Absent absent() const { return {report.control(), own()}; }
-  // Particles of this rank that a block of a step has.
-  int block() const { return kThreads / lanes; }
-  NeighborLists lists() const { return store.lists(kIntegers<P> ? block() : 0); }
 
   // What a sort begins with, and its result.
   CellOrder<P> to_sort() const {
@@ -122,18 +110,16 @@ struct RankContext {
   }
 
   const Settings& settings;
-  Decomposition ranks;
+  BrickDecomposition ranks;
   RankStreams streams;
-  StepConstants<P> constants;
   std::unique_ptr<Transport> transport;
   RankReport report;
   ParticleStore<P> store;
   Selection selection;
   const DeviceBuffer<Brick> parts;  // by rank
-  Step<P> base;                     // what does not change from step to step
+  Step<P>& base;                    // what does not change from step to step
   Cells cells{};
   Depths depths{};
-  int lanes = 1;
 };
 
 }  // namespace manymove::dpd

@@ -10,8 +10,8 @@
 #include "../../../parallel/transport.cuh"
 #include "../../../runtime/device.cuh"
 #include "../../../runtime/text.h"
+#include "../engine_stream.cuh"
 #include "../sort.h"
-#include "../step_constants.cuh"
 #include "exchange_kernels.cuh"
 
 namespace manymove::dpd {
@@ -22,16 +22,18 @@ struct Bounds {
   unsigned outer, near;
 };
 
-// Steps that a particle stays in its sphere if it keeps its velocity.
+// Steps t that a particle stays in its sphere if it keeps its velocity: |d + v t| = s, with the
+// distance d from the center, has the solution t = (sqrt((d . v)^2 + v^2 (s^2 - d^2)) - d . v) /
+// v^2.
 template <class P>
 __device__ float steps_in_sphere(const Cells& cells, const BoundingSphere& sphere, float time_step,
                                  const typename P::Position& r,
                                  const typename P::Velocity& velocity) {
-  const ListPlace d = list_place(cells, high_word(r.x) - sphere.x, high_word(r.y) - sphere.y,
-                                 high_word(r.z) - sphere.z),
-                  v = {static_cast<float>(velocity.x) * time_step,
-                       static_cast<float>(velocity.y) * time_step,
-                       static_cast<float>(velocity.z) * time_step};
+  const Vector<float> d = list_position(cells, high_word(r.x) - sphere.x, high_word(r.y) - sphere.y,
+                                        high_word(r.z) - sphere.z),
+                      v = {static_cast<float>(velocity.x) * time_step,
+                           static_cast<float>(velocity.y) * time_step,
+                           static_cast<float>(velocity.z) * time_step};
   const float square = list_square(v), along = fused(d.x, v.x, fused(d.y, v.y, d.z * v.z)),
               room = fused(sphere.radius, sphere.radius, -list_square(d));
   if (!(room > 0)) return 0;
@@ -53,33 +55,24 @@ struct RebuildFlags {
   unsigned strayed;     // whether a particle has left that was not expected to
 };
 
-// One thread per particle.
+// One thread per particle: how many steps it takes until the first leaves its sphere, and the tag
+// of one outside the box unless `beyond` is null.
+struct FirstToLeave {
+  unsigned *soonest, *beyond;  // as in RebuildFlags
+};
 template <class P>
-__global__ void rebuild_flags_kernel(int count, Cells cells, unsigned open,
-                                     const typename P::Position* position,
-                                     const typename P::Velocity* velocity,
-                                     const BoundingSphere* sphere, float time_step,
-                                     RebuildFlags* flags) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+__global__ void soonest_kernel(int count, Cells cells, unsigned open, const BoundingSphere* sphere,
+                               float time_step, const typename P::Position* position,
+                               const typename P::Velocity* velocity, FirstToLeave to) {
+  const int i = index_of_thread();
   float steps = kForever;
   if (i < count) {
     const typename P::Position p = position[i];
-    if (outside(open, high_word(p.x), high_word(p.y), high_word(p.z)))
-      atomicMax(&flags->beyond, velocity[i].tag);
+    if (to.beyond && outside(open, high_word(p.x), high_word(p.y), high_word(p.z)))
+      atomicMax(to.beyond, velocity[i].tag);
     steps = steps_in_sphere<P>(cells, sphere[i], time_step, p, velocity[i]);
   }
-  note_soonest(steps, &flags->soonest);
-}
-
-// One thread per particle: how many steps it takes until the first leaves its sphere.
-template <class P>
-__global__ void soonest_kernel(int count, Cells cells, const BoundingSphere* sphere,
-                               float time_step, const typename P::Position* position,
-                               const typename P::Velocity* velocity, unsigned* soonest) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
-  note_soonest(i < count ? steps_in_sphere<P>(cells, sphere[i], time_step, position[i], velocity[i])
-                         : kForever,
-               soonest);
+  note_soonest(steps, to.soonest);
 }
 
 // A copy of what the device knows, for the host; and how many particles each box has.
@@ -107,12 +100,12 @@ static __global__ void forget_kernel(DeviceStatus* control, RebuildFlags* flags)
 class RankStreams {
  public:
   // overlap: whether particles move while ghosts travel.
-  RankStreams(Communicator& communicator, bool overlap)
-      : overlap(overlap), work(main), wait_(communicator) {}
+  RankStreams(Communicator& communicator, const EngineStream& main, bool overlap)
+      : main(main), overlap(overlap), work(main), wait_(communicator) {}
   RankStreams(const RankStreams&) = delete;
   RankStreams& operator=(const RankStreams&) = delete;
 
-  const Stream main;
+  const EngineStream& main;
   // Before and after `main`, and for what must not wait behind these.
   const Stream first{Priority::highest, cudaStreamNonBlocking},
       last{Priority::lowest, cudaStreamNonBlocking},
@@ -120,14 +113,13 @@ class RankStreams {
   const bool overlap;
   cudaStream_t work;  // of what comes next
 
-  cudaStream_t ahead() const { return overlap ? first : static_cast<cudaStream_t>(main); }
+  cudaStream_t ahead() const { return overlap ? cudaStream_t(first) : cudaStream_t(main); }
 
   // Work: a stream or an event.
   template <class Work>
   void wait(Work work, const char* what) const {
     wait_(work, what);
   }
-  void finish(const char* what) const { wait(cudaStream_t(main), what); }
   void finish_all() const {
     for (const cudaStream_t stream : {cudaStream_t(first), cudaStream_t(last), cudaStream_t(main)})
       wait(stream, "step");
@@ -151,15 +143,8 @@ class RankStreams {
       check(cudaMemcpyAsync(larger.data(), buffer.data(), buffer.size() * sizeof(T),
                             cudaMemcpyDeviceToDevice, main),
             "copy");
-    finish("copy");
+    main.finish("copy");
     buffer.swap(larger);
-  }
-
-  // The first `count` values.
-  template <class T>
-  void fetch(const DeviceBuffer<T>& from, T* host, std::size_t count) const {
-    copy_out(host, from.data(), count * sizeof(T), main);
-    finish("download");
   }
 
  private:
@@ -174,7 +159,7 @@ class RankReport {
     device_status_.clear(streams.main);  // not given up, whatever the memory was used for before
     bounds_.clear(streams.main);
     forget();
-    streams.finish("start");
+    streams.main.finish("start");
   }
 
   StepStatus status() const { return {device_status_.data(), host_status_.get()}; }
@@ -229,20 +214,16 @@ class Selection {
   // through.
   template <class Test>
   void count(int count, int boxes, const Test& test) {
-    if (unsigned* number = room_for_numbers(count, boxes)) {
-      count_kernel<<<blocks_for(count, kSorters), kSorters, 0, streams_.work>>>(count, boxes, test,
-                                                                                number);
-      check_launch();
-    }
+    unsigned* const number = room_for_numbers(count, boxes);
+    launch_each(boxes > 0 ? count : 0, streams_.work, &count_kernel<Test>, count, boxes, test,
+                number);
     sum(count, boxes);
   }
   // After count() of the same particles: their indices, box after box.
   template <class Test>
   void pick(int count, int boxes, const Test& test, const DeviceBuffer<unsigned>& picked) {
-    if (count == 0 || boxes == 0) return;
-    pick_kernel<<<blocks_for(count, kSorters), kSorters, 0, streams_.work>>>(
-        count, boxes, test, block_offset_.data(), picked.data());
-    check_launch();
+    launch_each(boxes > 0 ? count : 0, streams_.work, &pick_kernel<Test>, count, boxes, test,
+                block_offset_.data(), picked.data());
   }
   // In all boxes, after the wait for count().
   int total(int boxes) const {
@@ -251,18 +232,18 @@ class Selection {
   }
 
  private:
-  // Of each block in each box; null where there are none.
+  // Of each block in each box.
   unsigned* room_for_numbers(int count, int boxes) {
-    const std::int64_t numbers = std::int64_t{boxes} * blocks_for(count, kSorters) + 1;
+    const std::int64_t numbers = std::int64_t{boxes} * blocks_for(count) + 1;
     if (numbers > std::numeric_limits<int>::max())
       throw std::runtime_error(text_of(count, " particles on one of ", boxes,
                                        " ranks: a 256th of their product must be below 2^31"));
     streams_.ensure(block_number_, numbers);
     streams_.ensure(block_offset_, numbers);
-    return count > 0 && boxes > 0 ? block_number_.data() : nullptr;
+    return block_number_.data();
   }
   void sum(int count, int boxes) {
-    const int blocks = blocks_for(count, kSorters), numbers = boxes * blocks + 1;
+    const int blocks = blocks_for(count), numbers = boxes * blocks + 1;
     if (numbers == 1) {
       streams_.wait(streams_.work, "count");
       std::fill_n(answers_.total, boxes, 0u);
@@ -272,9 +253,8 @@ class Selection {
     streams_.ensure(scratch_, bytes);
     exclusive_sum(scratch_.data(), bytes, block_number_.data(), block_offset_.data(), numbers,
                   streams_.work);
-    totals_kernel<<<blocks_for(boxes), kThreads, 0, streams_.work>>>(
-        boxes, static_cast<unsigned>(blocks), block_offset_.data(), answers_.total);
-    check_launch();
+    launch_each(boxes, streams_.work, &totals_kernel, boxes, static_cast<unsigned>(blocks),
+                block_offset_.data(), answers_.total);
   }
 
   const RankStreams& streams_;

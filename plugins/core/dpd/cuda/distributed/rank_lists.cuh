@@ -29,7 +29,7 @@ struct BondedParticles {
 // bonds are in the rows of both ends.
 static __global__ void know_bonded_kernel(int count, BondedParticles from, int2* range,
                                           TagIndex known) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  const int i = index_of_thread();
   if (i >= count) return;
   const LinkSpan bonds = from.bonds_of(i);
   const int first = i * static_cast<int>(from.links.bonds);
@@ -40,7 +40,7 @@ static __global__ void know_bonded_kernel(int count, BondedParticles from, int2*
 template <class P>
 __global__ void know_ghosts_kernel(int first, int number, const typename P::Velocity* velocity,
                                    TagIndex known) {
-  const int k = static_cast<int>(blockIdx.x * kSorters + threadIdx.x), i = first + k;
+  const int k = index_of_thread(), i = first + k;
   if (k < number) known.add(velocity[i].tag, static_cast<unsigned>(i), ClaimEntry{});
 }
 // One thread per particle of this rank, when all are known. A partner that this rank lacks is
@@ -48,7 +48,7 @@ __global__ void know_ghosts_kernel(int first, int number, const typename P::Velo
 static __global__ void partner_kernel(int count, BondedParticles from, TagIndex known,
                                       BondsInOrder to, RebuildFlags* flags, StepStatus status,
                                       long long step) {
-  const int i = static_cast<int>(blockIdx.x * kSorters + threadIdx.x);
+  const int i = index_of_thread();
   if (i >= count) return;
   const int2 range = to.range[i];
   if (range.x == range.y) return;
@@ -77,13 +77,15 @@ class RankLists {
     c_.base.cells = cells;
     c_.depths = depths_of(cells, c_.own(), c_.ranks.here());
     // Inner ones have lists without ghosts.
-    std::vector<CellPlace> inner, outer;
+    std::vector<CellIndex> inner, outer;
+    const auto along = [&](int c, int a) { return (c + cells.first[a]) % cells.count[a]; };
     for (int z = 0; z < cells.here[2]; ++z)
       for (int y = 0; y < cells.here[1]; ++y)
         for (int x = 0; x < cells.here[0]; ++x) {
           const auto small = [](int c) { return static_cast<unsigned short>(c); };
-          const CellPlace cell{small(x), small(y), small(z), 0};
-          (is_core_cell(cells, c_.depths.core, cell) ? inner : outer).push_back(cell);
+          const CellIndex cell{small(x), small(y), small(z), 0};
+          const int at[3] = {along(x, 0), along(y, 1), along(z, 2)};
+          (is_core_cell(c_.depths.core, at) ? inner : outer).push_back(cell);
         }
     inner_cells_ = on_device(inner, c_.streams.main);
     outer_cells_ = on_device(outer, c_.streams.main);
@@ -100,7 +102,7 @@ class RankLists {
                                   !c_.base.motion.frame.tilted,
                                   c_.base.status,
                                   range.data(),
-                                  c_.lists(),
+                                  s_.lists(),
                                   s_.slot.data(),
                                   {nullptr, nullptr, s_.links, excluded_kinds(c_.settings.pairs)},
                                   s_.sphere.data(),
@@ -119,18 +121,12 @@ class RankLists {
     if (s_.links.bonds == 0 || s_.count == 0) return;
     const cudaStream_t main = c_.streams.main;
     const TagIndex known = tag_index(std::int64_t{s_.count} + s_.ghosts);
-    const int blocks = blocks_for(s_.count, kSorters);
     const BondedParticles bonded{s_.links, s_.slot.data(), s_.tag.data()};
-    know_bonded_kernel<<<blocks, kSorters, 0, main>>>(s_.count, bonded, s_.bonds().range, known);
-    check_launch();
-    if (s_.ghosts > 0) {
-      know_ghosts_kernel<P><<<blocks_for(s_.ghosts, kSorters), kSorters, 0, main>>>(
-          s_.first_ghost(s_.count), s_.ghosts, s_.state[kBuilt].velocity.data(), known);
-      check_launch();
-    }
-    partner_kernel<<<blocks, kSorters, 0, main>>>(s_.count, bonded, known, s_.bonds(),
-                                                  c_.report.flags(), c_.report.status(), step);
-    check_launch();
+    launch_each(s_.count, main, &know_bonded_kernel, s_.count, bonded, s_.bonds().range, known);
+    launch_each(s_.ghosts, main, &know_ghosts_kernel<P>, s_.first_ghost(s_.count), s_.ghosts,
+                s_.state[kBuilt].velocity.data(), known);
+    launch_each(s_.count, main, &partner_kernel, s_.count, bonded, known, s_.bonds(),
+                c_.report.flags(), c_.report.status(), step);
   }
 
   DeviceBuffer<int2> range, ghost_range;  // of each cell
@@ -148,7 +144,7 @@ class RankLists {
 
   RankContext<P>& c_;
   ParticleStore<P>& s_;
-  DeviceBuffer<CellPlace> inner_cells_, outer_cells_;
+  DeviceBuffer<CellIndex> inner_cells_, outer_cells_;
   DeviceBuffer<std::uint64_t> known_tag_;
 };
 

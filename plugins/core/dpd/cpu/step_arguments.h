@@ -9,13 +9,14 @@
 #include "../../runtime/simd.h"
 #include "../bonded_terms.h"
 #include "../cells.h"
+#include "../particle_records.h"
 
 namespace manymove::dpd {
 
 constexpr int kChunk = 256;  // particles that a thread takes at a time
 
-struct Image {  // times that periodic faces were crossed
-  int x, y, z;
+struct alignas(16) CoarsePosition {  // high words of a position
+  std::uint32_t x, y, z, unused;
 };
 struct CellRange {  // the first particle of a cell and that behind the last one
   int first, last;
@@ -41,7 +42,7 @@ struct Partners {
   const int* kind = nullptr;
 };
 template <class P>
-struct BondedRows {
+struct BondedArguments {
   const int* slot = nullptr;   // of each particle, -1 without partners; null: no particle has any
   const int* where = nullptr;  // the particle in each slot
   Partners bonds, specials;
@@ -51,7 +52,7 @@ struct BondedRows {
 };
 
 template <class P>
-struct StepRows {
+struct StepArguments {
   Cells cells;
   Forces<P> forces;
   Motion<P> motion;
@@ -65,7 +66,7 @@ struct StepRows {
   // Within these squared distances of places there may be pairs with forces, and with densities.
   float limit, density_limit;
   const int* number;  // of entries in lists
-  BondedRows<P> bonded;
+  BondedArguments<P> bonded;
   typename P::Position* next_position;
   typename P::Velocity* next_velocity;
   std::uint32_t* next_near;  // null where near are the positions themselves
@@ -74,13 +75,13 @@ struct StepRows {
 };
 
 template <class P>
-struct ListRows {
+struct ListBuildArguments {
   Cells cells;
   const BoundingSphere* sphere;
   const int* cell;
   const CellRange* range[2];  // of each cell: of the rank, and ghosts; null where there are none
   const typename P::Velocity* velocity;
-  BondedRows<P> bonded;
+  BondedArguments<P> bonded;
   int* number;
 };
 
@@ -96,18 +97,19 @@ constexpr int kReadAhead = 64;  // entries behind a chunk's lists that must be v
 template <class P>
 struct StepKernels {
   // From rest: half a kick and the way to the next step's positions, in place.
-  void (*begin)(const StepRows<P>& rows, Chunk& chunk);
+  void (*begin)(const StepArguments<P>& arguments, Chunk& chunk);
   // Forces, then on to the next step's positions; reading: to rest, with forces and sums.
-  void (*step)(const StepRows<P>& rows, bool reading, const std::uint32_t* entries, Chunk& chunk);
+  void (*step)(const StepArguments<P>& arguments, bool reading, const std::uint32_t* entries,
+               Chunk& chunk);
   // The densities of the chunk's particles.
-  void (*density)(const StepRows<P>& rows, const std::uint32_t* entries, Chunk& chunk);
+  void (*density)(const StepArguments<P>& arguments, const std::uint32_t* entries, Chunk& chunk);
   // Spheres, cells and places in memory.
-  void (*place)(const StepRows<P>& rows, int first, int last, BoundingSphere* sphere,
+  void (*place)(const StepArguments<P>& arguments, int first, int last, BoundingSphere* sphere,
                 std::uint32_t* key);
   // Lists one after the other. Returns how many entries there are; more than `room`: they do not
   // fit, and are at least so many.
-  std::int64_t (*list)(const ListRows<P>& rows, int first, int last, const Candidates& candidates,
-                       std::uint32_t* entries, std::int64_t room);
+  std::int64_t (*list)(const ListBuildArguments<P>& arguments, int first, int last,
+                       const Candidates& candidates, std::uint32_t* entries, std::int64_t room);
 };
 
 MANYMOVE_KERNELS(StepKernels<Mixed>)

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What ranks send each other of a particle, and what of it is in the arrays of its host: the same
+// on CPU and GPU.
+#pragma once
+
+#include <algorithm>
+
+#include "../parallel/rendezvous.h"
+#include "fixed_point.h"
+
+namespace manymove::dpd {
+
+struct Image {  // times that periodic faces were crossed
+  int x, y, z;
+};
+
+// A particle that moves to another rank.
+template <class P>
+struct Migrant {
+  typename P::Position position;
+  typename P::Velocity velocity;
+  Image image;
+  Origin origin;
+};
+// A copy of a particle near the part of another rank, when lists are built, and between builds.
+template <class P>
+struct Ghost {
+  typename P::Position position;
+  typename P::Velocity velocity;
+};
+template <class P>
+struct GhostUpdate {  // without what does not change
+  typename P::Unsigned x, y, z;
+  typename P::Real vx, vy, vz;
+
+  static MM_HD GhostUpdate of(const typename P::Position& r, const typename P::Velocity& v) {
+    return {r.x, r.y, r.z, v.x, v.y, v.z};
+  }
+  MM_HD void act_on(typename P::Position& r, typename P::Velocity& v) const {
+    r.x = x;
+    r.y = y;
+    r.z = z;
+    v.x = vx;
+    v.y = vy;
+    v.z = vz;
+  }
+};
+
+// The values of a particle as its host has them, at this index of its arrays.
+struct Arrival {
+  std::int32_t index;
+  double position[3], velocity[3], force[3];
+  int image[3];
+
+  inline void enter(const HostArrays& arrays) const;
+};
+
+// Calls visit(name, array of the host, field of Arrival) for each array of HostArrays.
+template <auto member>
+struct ArrivalField {
+  static constexpr auto of = member;
+};
+template <class Visitor>
+void for_each_field(const HostArrays& arrays, Visitor&& visit) {
+  visit("position", arrays.position, ArrivalField<&Arrival::position>{});
+  visit("velocity", arrays.velocity, ArrivalField<&Arrival::velocity>{});
+  visit("force", arrays.force, ArrivalField<&Arrival::force>{});
+  visit("image", arrays.image, ArrivalField<&Arrival::image>{});
+}
+
+void Arrival::enter(const HostArrays& arrays) const {
+  for_each_field(arrays, [this](const char*, auto* host, auto field) {
+    if (host) std::copy_n(this->*field.of, 3, host[index]);
+  });
+}
+
+template <class P>
+MM_HD Arrival arrival_of(const BoxFrame& frame, std::int32_t index,
+                         const typename P::Position& position, const typename P::Velocity& velocity,
+                         const Vector<typename P::Real>& force, const Image& image) {
+  const auto set = [](auto& to, const auto& from) {
+    to[0] = from.x;
+    to[1] = from.y;
+    to[2] = from.z;
+  };
+  Arrival arrival;
+  arrival.index = index;
+  leave_frame<P>(frame, position, arrival.position);
+  set(arrival.velocity, velocity);
+  set(arrival.force, force);
+  set(arrival.image, image);
+  return arrival;
+}
+
+}  // namespace manymove::dpd
