@@ -48,7 +48,7 @@ struct Warp {
   template <class T>
   struct Levels {
     T level[6];
-    __device__ T partial(int n, int l) const { return __shfl_sync(kWholeWarp, level[n], l); }
+    __device__ T partial(int n, int l) const { return value_of_lane(level[n], l); }
     __device__ T total() const { return level[5]; }
   };
 
@@ -170,7 +170,7 @@ struct Warps : Warp {
     while (true) {
       int task = 0;
       if (lane() == 0) task = atomicAdd(&together[0].task, 1);
-      task = __shfl_sync(kWholeWarp, task, 0);
+      task = value_of_lane(task, 0);
       if (task >= count) break;
       f(task);
     }

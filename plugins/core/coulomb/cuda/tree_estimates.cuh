@@ -169,8 +169,8 @@ __device__ void add_near(const Rules& r, const MeshArrays& m, const NearTable& t
       unsigned pairs = __ballot_sync(kWholeWarp, begin[piece] < end[piece]);
       for (pairs = (pairs | pairs >> 1) & 0x55555555u; pairs; pairs &= pairs - 1) {
         const int source_lane = __ffs(static_cast<int>(pairs)) - 1 + lane / 16;
-        const std::uint32_t low = __shfl_sync(kWholeWarp, begin[piece], source_lane),
-                            high = __shfl_sync(kWholeWarp, end[piece], source_lane);
+        const std::uint32_t low = value_of_lane(begin[piece], source_lane),
+                            high = value_of_lane(end[piece], source_lane);
         for (std::uint32_t j = low + lane % 16; j < high; j += 16) {
           const Site g = site_at(from.site, j);
           const auto d = separation<kNear, float>(r, at.x - g.x, at.y - g.y, at.z - g.z);
