@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../../runtime/text.h"
-#include "cell.h"
+#include "../runtime/text.h"
+#include "molecules/cell.h"
 #include "state.h"
 
 namespace manymove::adsorption {

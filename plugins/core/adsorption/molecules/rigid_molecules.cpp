@@ -6,7 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "../runtime/text.h"
+#include "../../runtime/text.h"
 
 namespace manymove::adsorption {
 
