@@ -42,7 +42,7 @@ MM_TEAM TeamPointer<const Pose> draw_poses(System& s, int species, std::uint64_t
   // with distance `off` each pose is the product of 2 off steps at most.
   for (int off = 1; off < P; off *= 2) {
     s.team.share(P, [&](int i) {
-      // The second walk begins anew at proposal P - split, as section 4.4 of the paper has it.
+      // The second walk begins at proposal P - split, as section 4.4 of the paper has it.
       const int first = i >= P - split ? P - split : 0;
       const bool joins = i - off >= first;
       if (turned)
