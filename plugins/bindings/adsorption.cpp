@@ -42,8 +42,8 @@ Method method_from(const std::string& name) {
   throw std::invalid_argument("unknown method \"" + name + "\"");
 }
 
-Rigid rigid_from(const nb::dict& d) {
-  Rigid r;
+ForceField force_field_from(const nb::dict& d) {
+  ForceField r;
   for (const nb::handle& item : nb::cast<nb::list>(d["types"])) {
     const auto t = nb::cast<nb::dict>(item);
     r.types.push_back({nb::cast<double>(t["charge"]), laws_from(t["with_framework"])});
@@ -110,7 +110,7 @@ Parameters parameters_from(const nb::dict& d) {
   p.bins = nb::cast<int>(d["bins"]);
   p.groups = nb::cast<int>(d["groups"]);
   p.seed = nb::cast<std::uint64_t>(d["seed"]);
-  if (d.contains("rigid")) p.rigid = rigid_from(nb::cast<nb::dict>(d["rigid"]));
+  if (d.contains("rigid")) p.force_field = force_field_from(nb::cast<nb::dict>(d["rigid"]));
   return p;
 }
 
@@ -121,6 +121,18 @@ void check_shapes(const Coordinates& positions, const Orientations& orientations
         "positions and orientations must be those of " + std::to_string(molecules) +
         " molecules, got " + std::to_string(positions.shape(0)) +
         (orientations ? " and " + std::to_string(orientations->shape(0)) : ""));
+}
+
+// While the grid is filled, Python's signal handlers run in its main thread, and `interrupted`, a
+// function or None, may ask for an end.
+Poll poll_of(nb::handle interrupted) {
+  return [interrupted] {
+    const nb::gil_scoped_acquire lock;
+    if (PyErr_CheckSignals()) nb::raise_python_error();
+    if (interrupted.is_none() || !nb::cast<bool>(interrupted())) return;
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+    nb::raise_python_error();
+  };
 }
 
 nb::dict grid_dict(const Engine& engine) {
@@ -141,33 +153,35 @@ void bind_adsorption(nb::module_& module) {
                      "The engine behind manymove.Adsorption; its documentation is there.")
       .def_static(
           "create",
-          [](const nb::dict& parameters, const std::string& device, int threads) {
+          [](const nb::dict& parameters, const std::string& device, int threads,
+             nb::handle interrupted) {
             const Parameters p = parameters_from(parameters);
             nb::gil_scoped_release release;
-            return make_engine(p, device, threads);
+            return make_engine(p, device, threads, poll_of(interrupted));
           },
-          "parameters"_a, "device"_a, "threads"_a)
+          "parameters"_a, "device"_a, "threads"_a, "interrupted"_a = nb::none())
       .def_static(
           "from_positions",
           [](Coordinates positions, const nb::dict& parameters, const std::string& device,
-             int threads, const Orientations& orientations) {
+             int threads, const Orientations& orientations, nb::handle interrupted) {
             const Parameters p = parameters_from(parameters);
             check_shapes(positions, orientations, molecules_of(p));
             nb::gil_scoped_release release;
             return make_engine(positions.data(), p, device, threads,
-                               orientations ? orientations->data() : nullptr);
+                               orientations ? orientations->data() : nullptr, poll_of(interrupted));
           },
-          "positions"_a, "parameters"_a, "device"_a, "threads"_a, "orientations"_a = nb::none())
+          "positions"_a, "parameters"_a, "device"_a, "threads"_a, "orientations"_a = nb::none(),
+          "interrupted"_a = nb::none())
       .def_static(
           "from_snapshot",
           [](const nb::dict& snapshot, const nb::dict& parameters, const std::string& device,
-             int threads) {
+             int threads, nb::handle interrupted) {
             const auto [s, p] =
                 checkpoint_from(snapshot, parameters, &fields_from<Snapshot>, &parameters_from);
             nb::gil_scoped_release release;
-            return make_engine(s, p, device, threads);
+            return make_engine(s, p, device, threads, poll_of(interrupted));
           },
-          "snapshot"_a, "parameters"_a, "device"_a, "threads"_a)
+          "snapshot"_a, "parameters"_a, "device"_a, "threads"_a, "interrupted"_a = nb::none())
       .def("run", &Engine::run, "steps"_a, "measure"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("set_max_displacement", &Engine::set_max_displacement, "angstrom"_a)
       .def_prop_ro("max_displacement", &Engine::max_displacement)

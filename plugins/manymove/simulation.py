@@ -8,6 +8,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, TypeVar
 
@@ -37,6 +38,25 @@ def counter(index: int, doc: str) -> Any:
 def of_engine(name: str, doc: str) -> Any:
     """A property for an attribute of an object's engine."""
     return property(lambda self: getattr(self._engine, name), doc=doc)
+
+
+INTERRUPTED: ContextVar[Callable[[], bool] | None] = ContextVar("interrupted", default=None)
+
+
+@contextmanager
+def interruptible(interrupted: Callable[[], bool]) -> Iterator[None]:
+    """A context in which a simulation that takes long to be created asks a function, about every
+    twentieth of a second, whether it shall stop.
+
+    Args:
+        interrupted: function of the calling thread; if it returns True, the creation of the
+            simulation raises KeyboardInterrupt.
+    """
+    token = INTERRUPTED.set(interrupted)
+    try:
+        yield
+    finally:
+        INTERRUPTED.reset(token)
 
 
 class Simulation(CheckedAttributes, ABC):

@@ -5,19 +5,22 @@ from __future__ import annotations
 import csv
 import json
 import re
+import signal
+import time
 
 import numpy as np
 import pytest
 from adsorption_model import agrees
 from commands import COMMAND, summary_of
 from documents import ROOT
-from processes import run
+from processes import run, start, until
 
 from manymove import Adsorption, EnergyGrid, Interactions, cli
 from manymove.adsorption.adsorbates import METHANE
 from manymove.adsorption.molecule_files import read_species
 from manymove.adsorption.occupancy import filling_systems, systems_of_multiprocessor
 from manymove.analysis.notation import with_error
+from manymove.jobs import folder_lock
 
 SMALL = [
     "--framework", "LTA", "--molecules", "4", "--systems", "20", "--steps", "300",
@@ -48,6 +51,20 @@ def test_run_leaves_its_files(tmp_path):
     assert records[:, 2].mean() == pytest.approx(s["energy_wrmc_K"], rel=1e-6)
     for picture in ("energy.png", "profile.png"):
         assert (tmp_path / picture).stat().st_size > 5000
+
+
+def test_it_stops_within_a_second_while_it_fills_the_grid(tmp_path):
+    words = ["--framework", "MFI", "--molecules", "4", "--systems", "20", "--steps", "100"]
+    words += ["--cutoff", "20", "--grid-spacing", "0.06", "--threads", "1", "--device", "cpu"]
+    job = start([*COMMAND, "adsorption", *words, "--output", str(tmp_path)])
+    until((tmp_path / folder_lock.LOCK_FILE).exists, job)
+    time.sleep(1)
+    assert job.poll() is None
+    began = time.monotonic()
+    job.send_signal(signal.SIGTERM)
+    job.communicate()
+    assert time.monotonic() - began < 10  # the grid takes a minute, and this machine may be busy
+    assert job.returncode == 130 and not (tmp_path / "summary.json").exists()
 
 
 def test_one_proposal_leaves_no_waste(tmp_path):

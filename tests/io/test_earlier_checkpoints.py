@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from lammps_host import needs_lammps
 
@@ -24,3 +25,15 @@ def test_they_continue_to_the_same_state(name):
     one = of_class.load(FOLDER / f"{name}.checkpoint", device="cpu")
     (one.run_cycles if hasattr(one, "run_cycles") else one.run)(20)
     assert one.state_hash == EXPECTED[name]["hash"]
+
+
+def test_averages_that_lack_sums_are_refused(tmp_path):
+    """Those of a run that an even earlier version began."""
+    with np.load(FOLDER / "rigid_molecules.checkpoint") as archive:
+        members = dict(archive)
+    header = json.loads(str(members.pop("header")))
+    path = tmp_path / "old.checkpoint"
+    with path.open("wb") as file:
+        np.savez(file, header=json.dumps({**header, "lacks": ["trials", "heats"]}), **members)
+    with pytest.raises(ValueError, match="its averages lack trials, heats, because an earlier"):
+        manymove.Adsorption.load(path, device="cpu")

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/adsorption/rigid_molecules.h"
+#include "core/adsorption/molecules/rigid_molecules.h"
 #include "fix.h"
 #include "mpi_communicator.h"
 

@@ -133,13 +133,13 @@ void FixManymoveWRMC::describe_molecules(const std::vector<Particle>& moving) {
   molecules_->fit(moving, tolerance_);
   // Charges such that the energy of two is q q force->qqrd2e / r in the units of the input script.
   const double charge = std::sqrt(energy_ * length_ * force->qqrd2e / kCoulomb);
-  Rigid rigid;
+  ForceField field;
   std::vector<const Law*> laws;  // of each type of site
   std::vector<double> charges;
   Parameters& p = parameters_;
   p.species.clear();
   for (const RigidMolecules::Kind& kind : molecules_->kinds()) {
-    rigid.bodies.emplace_back();
+    field.bodies.emplace_back();
     for (std::size_t i = 0; i < kind.type.size(); ++i) {
       const auto law = std::find_if(sites_.begin(), sites_.end(),
                                     [&](const Law& l) { return l.type == kind.type[i]; });
@@ -151,7 +151,7 @@ void FixManymoveWRMC::describe_molecules(const std::vector<Particle>& moving) {
       while (t < laws.size() && !(laws[t] == &*law && charges[t] == kind.charge[i])) ++t;
       if (t == laws.size()) laws.push_back(&*law), charges.push_back(kind.charge[i]);
       const std::array<double, 3>& x = kind.shape[i];
-      rigid.bodies.back().push_back(
+      field.bodies.back().push_back(
           {static_cast<int>(t), {x[0] * length_, x[1] * length_, x[2] * length_}});
     }
     p.species.push_back({kind.molecules, kind.molecules, 0, {}});
@@ -162,30 +162,30 @@ void FixManymoveWRMC::describe_molecules(const std::vector<Particle>& moving) {
           text_of("the molecules have a net charge of ", net, "; they must be neutral"));
   }
   for (std::size_t t = 0; t < laws.size(); ++t) {
-    rigid.types.push_back({charges[t] * charge, {}});
+    field.types.push_back({charges[t] * charge, {}});
     for (const Law& law : framework_)
-      rigid.types.back().with_framework.push_back(mixed(*laws[t], law));
-    for (const Law* other : laws) rigid.pairs.push_back(mixed(*laws[t], *other));
+      field.types.back().with_framework.push_back(mixed(*laws[t], law));
+    for (const Law* other : laws) field.pairs.push_back(mixed(*laws[t], *other));
   }
   double net = 0;
   for (const Particle& a : rigid_) {
-    rigid.framework_charge.push_back(a.charge * charge);
+    field.framework_charge.push_back(a.charge * charge);
     net += a.charge;
   }
   if (std::abs(net * charge) > kNetOfFramework)
     throw std::invalid_argument(text_of("the atoms outside the group have a net charge of ", net,
                                         "; they must be neutral"));
-  rigid.tail = tail_;
-  rigid.alpha = (alpha_ > 0 ? alpha_ : kScreened / cutoff_) / length_;
-  rigid.wave_cutoff =
+  field.tail = tail_;
+  field.alpha = (alpha_ > 0 ? alpha_ : kScreened / cutoff_) / length_;
+  field.wave_cutoff =
       (wave_cutoff_ > 0 ? wave_cutoff_ : 2 * kScreened * kScreened / cutoff_) / length_;
   const double smallest = smallest_wave(box_) / length_;
   if (std::any_of(charges.begin(), charges.end(), [](double q) { return q != 0; }) &&
-      rigid.wave_cutoff < smallest)
-    throw std::invalid_argument(text_of("ewald: k_max is ", rigid.wave_cutoff * length_,
+      field.wave_cutoff < smallest)
+    throw std::invalid_argument(text_of("ewald: k_max is ", field.wave_cutoff * length_,
                                         ", below the smallest wave number of the box, ",
                                         smallest * length_, "; raise it"));
-  for (int a = 0; a < 3; ++a) rigid.tilt[a] = box_.h[a == 2 ? 4 : a + 1] * length_;
+  for (int a = 0; a < 3; ++a) field.tilt[a] = box_.h[a == 2 ? 4 : a + 1] * length_;
   p.pairs.clear();
-  p.rigid = std::move(rigid);
+  p.force_field = std::move(field);
 }

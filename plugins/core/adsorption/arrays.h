@@ -30,15 +30,10 @@ struct MoveCounts {
   }
 };
 
-// An atom of the framework or a periodic image of one, within the cutoff of the unit cell.
-struct Image {
-  double x, y, z;
-  std::int32_t kind;
-};
-
 // The arrays of all systems, and what is the same for all steps of a run.
 template <class F>
 struct SystemArrays {
+  using Real = F;
   Method method;
   int proposals;
   bool moments, measure;
@@ -59,6 +54,11 @@ struct PointArrays : SystemArrays<F> {
   Model<F> m;
 };
 
+template <class F>
+MM_HD Steps steps_of(const PointArrays<F>& w) {
+  return w.method == Method::mup || w.method == Method::mdp ? Steps::several : Steps::one;
+}
+
 // Whether a step's proposals are anywhere in the box. Those of mup are, but every other step that
 // is not measured goes along random walks: dense systems hardly relax by uniform proposals.
 template <class F>
@@ -66,13 +66,26 @@ MM_HD bool uniform_proposals(const SystemArrays<F>& w, std::uint64_t step) {
   return w.method == Method::mup && (w.measure || (step & 1));
 }
 
-// One species' interaction with the framework, on the unit cell's grid.
-struct GridSum {
-  const Image* images;
+// An atom of the framework or a periodic image of one.
+struct ChargedImage {
+  double x, y, z, charge;  // e times the square root of Coulomb's constant
+  std::int32_t kind;
+};
+// Those that the unit cell feels.
+struct FrameworkAtoms {
+  const ChargedImage* images;
   std::size_t count;
-  PairLaw<double> law[64];  // per kind
-  double spacing[3];
-  int points[3];
+  const PairLaw<double>* laws;  // [kinds][types]
+  int types;
+  double cutoff2, alpha;  // atoms beyond the cutoff add nothing
+  bool charged;
+};
+// A row of the grid of the framework's energies in the unit cell.
+struct GridRow {
+  FrameworkAtoms atoms;
+  int points;             // along the first edge
+  double start, spacing;  // x of the row's first point, and between two of them
+  double y, z;
 };
 
 // Test insertions: [systems][2] sums.
@@ -85,18 +98,18 @@ struct TestInsertions {
   double* sums;
 };
 
-// What a core does, for the systems first, first + 1, ... as far as they exist: kTogether point
-// systems, or one of molecules. memory: of one worker, aligned to 64 bytes.
+// What a core does for a system; run_systems of method pmc for kTogether point systems from `first`
+// on, as far as they exist. memory: of one worker, aligned to 64 bytes.
 template <class Arrays>
 struct Kernels {
   void (*run_systems)(const Arrays& w, int first, void* memory, MoveCounts& moves);
-  void (*place_molecules)(const Arrays& w, int first, void* memory, MoveCounts& moves);
-  void (*sum_energies)(const Arrays& w, int first, void* memory);
+  void (*place_molecules)(const Arrays& w, int system, void* memory, MoveCounts& moves);
+  void (*sum_energies)(const Arrays& w, int system, void* memory);
   void (*insert_test_molecules)(const TestInsertions<Arrays>& t, int system, void* memory);
 };
 struct GridKernels {
-  // near: [count], room for the images close to the row.
-  void (*fill_row)(const GridSum& g, int row, int layer, std::int32_t* near, double* energies);
+  // energies: [types][points] without charges; potential: [points], in the real-space part.
+  void (*fill_row)(const GridRow& g, double* energies, double* potential);
 };
 MANYMOVE_KERNELS(Kernels<PointArrays<float>>)
 MANYMOVE_KERNELS(Kernels<PointArrays<double>>)

@@ -23,9 +23,7 @@ struct Averages {
 // visit(sum in memory, sum in a register) for all of a system.
 template <class F, class Visit>
 MM_HD void each_average(const PointArrays<F>& w, int system, Averages& a, const Visit& visit) {
-  const auto at = [&](int sum) -> double& {
-    return w.sums[static_cast<std::size_t>(sum) * w.systems + system];
-  };
+  const auto at = [&](int sum) -> double& { return sum_of(w, system, sum); };
   visit(at(kPlain), a.plain);
   visit(at(kEnergySquared), a.squared);
   visit(at(kWaste), a.waste);
@@ -53,10 +51,10 @@ MM_TEAM void measure_state(System& s) {
   double n = 0;
   for (int b = 0; b < s.m.species; ++b) {
     n += s.counts[b];
-    s.add(kOfSpecies + b, s.counts[b]);
+    sum_of(s, kOfSpecies + b) += s.counts[b];
   }
-  s.add(kNumber, n);
-  s.add(kNumberSquared, mul_rn(n, n));
+  sum_of(s, kNumber) += n;
+  sum_of(s, kNumberSquared) += mul_rn(n, n);
   s.add_product(kEnergyNumber, s.energy, n);
   if (s.m.species > 1) add_mixture(s.w.sums + s.id, s.w.systems, s.m.species, s.energy, s.counts);
 }
@@ -81,22 +79,24 @@ struct TrialOutcome {
 template <class System>
 MM_TEAM void measure_outcome(const System& s, const TrialOutcome& o) {
   if (!s.team.leads()) return;
+  // Waste recycling: the expected change less the actual one has the mean zero, so that adding it
+  // keeps the average and reduces its variance.
   const double more = o.probability - (o.accepted ? 1 : 0);
-  if (o.gains >= 0) s.add(kExpected + o.gains, more);
-  if (o.loses >= 0) s.add(kExpected + o.loses, -more);
-  if (more != 0) s.add(kExpectedEnergy, more * o.difference);
+  if (o.gains >= 0) sum_of(s, kExpected + o.gains) += more;
+  if (o.loses >= 0) sum_of(s, kExpected + o.loses) += -more;
+  if (more != 0) sum_of(s, kExpectedEnergy) += more * o.difference;
   if (o.inserted < 0) return;
-  s.add(kChoice + o.inserted, o.tried);
+  sum_of(s, kChoice + o.inserted) += o.tried;
   if (o.tried < 0) return;
-  s.add(kTest + o.inserted, o.test);
-  s.add(kTested + o.inserted, 1);
-  s.add(kPresent + o.inserted, o.present);
+  sum_of(s, kTest + o.inserted) += o.test;
+  sum_of(s, kTested + o.inserted) += 1;
+  sum_of(s, kPresent + o.inserted) += o.present;
 }
 template <class System>
 MM_TEAM void count_move(const System& s, int tries, bool accepted) {
   if (!s.w.measure || !s.team.leads()) return;
-  s.add(tries, 1);
-  if (accepted) s.add(tries + 1, 1);
+  sum_of(s, tries) += 1;
+  if (accepted) sum_of(s, tries + 1) += 1;
 }
 
 }  // namespace manymove::adsorption

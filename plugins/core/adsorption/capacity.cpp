@@ -27,6 +27,7 @@ double apart(double a, double b, double edge) {
 int estimated_capacity(const State& s, int species, const std::vector<bool>& open) {
   const Parameters& p = s.parameters;
   const std::size_t kinds = p.species.size();
+  // Spheres of this diameter are about as dense as molecules in full pores.
   const double sigma = p.pairs[species * kinds + species].sigma;
   const int most = kMostGuessed / static_cast<int>(kinds);
   const int cells = p.cells[0] * p.cells[1] * p.cells[2];
@@ -37,6 +38,7 @@ int estimated_capacity(const State& s, int species, const std::vector<bool>& ope
     stride[a] = std::max(1, static_cast<int>(kScan / spacing[a]));
   }
   std::vector<std::array<double, 3>> spheres;
+  // Greedy: a sphere is placed at the first point of the scan that is far enough from the others.
   const auto fits = [&](const std::array<double, 3>& at) {
     return std::none_of(spheres.rbegin(), spheres.rend(), [&](const std::array<double, 3>& other) {
       double squared = 0;
@@ -59,10 +61,25 @@ int estimated_capacity(const State& s, int species, const std::vector<bool>& ope
   return std::max(1, static_cast<int>(spheres.size()) * cells);
 }
 
+namespace {
+
+// Calls visit(array, width) for the arrays of a snapshot with `width` numbers for each slot.
+template <class Visit>
+void each_slot_array(State& s, const Visit& visit) {
+  visit(s.data.sites, std::size_t{3});
+  visit(s.data.orientations, std::size_t{s.molecules() ? 4u : 0u});
+  visit(s.data.shapes, s.shape_size());
+}
+
+}  // namespace
+
 void make_room(State& s) {
   const std::vector<int> all = capacities(s);
   s.slots = std::accumulate(all.begin(), all.end(), 0);
-  s.data.sites.assign(3 * static_cast<std::size_t>(s.parameters.systems) * s.slots, 0);
+  each_slot_array(s, [&](auto& array, std::size_t width) {
+    array.assign(width * static_cast<std::size_t>(s.parameters.systems) * s.slots, 0);
+  });
+  for (std::size_t i = 0; i < s.data.orientations.size(); i += 4) s.data.orientations[i] = 1;
 }
 
 void grow(State& s, unsigned full) {
@@ -76,17 +93,20 @@ void grow(State& s, unsigned full) {
                                      " molecules: take fewer unit cells"));
   for (std::size_t b = 0; b < before.size(); ++b)
     if (full >> b & 1u) s.parameters.species[b].capacity += before[b] / 2 + 16;
-  const std::vector<std::uint32_t> old = std::exchange(s.data.sites, {});
-  make_room(s);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(s.parameters.systems); ++i) {
-    const std::uint32_t* from = old.data() + 3 * i * slots;
-    std::uint32_t* to = s.data.sites.data() + 3 * i * s.slots;
-    for (std::size_t b = 0; b < before.size(); ++b) {
-      std::copy_n(from, 3 * before[b], to);
-      from += 3 * before[b];
-      to += 3 * s.parameters.species[b].capacity;
+  s.slots = static_cast<int>(wanted);
+  each_slot_array(s, [&](auto& array, std::size_t width) {
+    const auto old = array;
+    array.assign(width * static_cast<std::size_t>(s.parameters.systems) * s.slots, 0);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(s.parameters.systems); ++i) {
+      auto from = old.begin() + static_cast<std::ptrdiff_t>(width * i * slots);
+      auto to = array.begin() + static_cast<std::ptrdiff_t>(width * i * s.slots);
+      for (std::size_t b = 0; b < before.size(); ++b) {
+        std::copy_n(from, width * before[b], to);
+        from += static_cast<std::ptrdiff_t>(width * before[b]);
+        to += static_cast<std::ptrdiff_t>(width * s.parameters.species[b].capacity);
+      }
     }
-  }
+  });
 }
 
 std::vector<int> capacities(const State& s) {
@@ -113,6 +133,8 @@ std::uint64_t reinsertions_in(const State& s, std::uint64_t steps) {
                  (p.exchange + p.reinsertion + p.identity_change + p.regrowth) * 0x1p32);
   std::uint64_t count = 0;
   for (std::uint64_t t = s.data.counters.steps; t < s.data.counters.steps + steps; ++t) {
+    // The kind of a step is a function of the seed and of its number, so that the engine need not
+    // count.
     const std::uint32_t kind = common_draw(key, t).kind;
     count += (kind >= first && kind < end) || (kind >= regrowth && kind < rest);
   }
@@ -123,6 +145,7 @@ void count_steps(State& s, std::uint64_t steps, bool measure, const MoveCounts& 
   const Parameters& p = s.parameters;
   Counters& c = s.data.counters;
   const bool multiple = p.method == Method::mup || p.method == Method::mdp;
+  // A step that is no exchange looks at the proposals besides the old state.
   const std::uint64_t trials = steps * static_cast<std::uint64_t>(p.systems) - moves.exchanges;
   c.reinsertions += reinsertions_in(s, steps) * static_cast<std::uint64_t>(p.systems);
   c.steps += steps;
@@ -147,6 +170,7 @@ void run_whole(State& s, std::uint64_t steps, bool measure,
     sum.accepted_exchanges += part.accepted_exchanges;
     s.torn = part.full != 0;
     if (!s.torn) break;
+    // The systems that have stopped repeat their last step, with the same random numbers.
     enlarge(part.full);
   }
   count_steps(s, steps, measure, sum);

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -42,15 +43,14 @@ struct LennardJones {
   double epsilon = 0, sigma = 1;
 };
 
-// Rigid, periodic, with right angles unless Parameters::rigid says otherwise.
+// Rigid, periodic, with right angles unless Parameters::force_field says otherwise.
 struct Framework {
   double cell[3] = {0, 0, 0};
   std::vector<double> fractional;  // [atoms][3]
   std::vector<std::int32_t> kind;  // [atoms], index into Species::with_framework
 };
 
-// What rigid molecules of several sites, charges, and cells of any shape need besides the rest; see
-// docs/theory/molecules.md. Types of sites are counted from 0 over all species.
+// The interactions by types of sites, which are counted from 0 over all species.
 struct SiteType {
   double charge = 0;                         // e
   std::vector<LennardJones> with_framework;  // per kind of framework atom; epsilon 0: none
@@ -75,7 +75,8 @@ struct ChainLaws {
 struct IdealChain {
   double weight = 1, weight_error = 0, energy = 0;
 };
-struct Rigid {
+// What molecules of several sites, charges, and cells of any shape need: docs/theory/molecules.md.
+struct ForceField {
   std::vector<SiteType> types;
   std::vector<LennardJones> pairs;  // [types][types]; epsilon 0: none
   // [species]; no molecule is longer than the smallest width of the box minus the cutoff.
@@ -111,9 +112,9 @@ struct Parameters {
   int systems = 1;
   double max_displacement = 0.65;  // along each axis
   double exchange = 0;             // share of insertions and deletions among the steps
-  // Only with `rigid` and the methods metropolis and plj. Insertions, deletions and reinsertions
-  // choose one of trial_positions times trial_orientations poses (configurational bias);
-  // reinsertion and identity_change are the shares of these moves among the steps.
+  // Only with `force_field` and the methods metropolis and plj. Insertions, deletions and
+  // reinsertions choose one of trial_positions times trial_orientations poses (configurational
+  // bias); reinsertion and identity_change are the shares of these moves among the steps.
   int trial_positions = 1, trial_orientations = 1;
   double reinsertion = 0, identity_change = 0;
   double regrowth = 0;               // share of partial regrowths among the steps, of chains
@@ -127,7 +128,7 @@ struct Parameters {
   std::uint64_t seed = 0;
   // With it the species have no `with_framework`, and there are no `pairs`: types have them. The
   // framework may be without atoms then.
-  std::optional<Rigid> rigid;
+  std::optional<ForceField> force_field;
 };
 
 // Number of molecules of all systems together at the start.
@@ -241,21 +242,28 @@ class MANYMOVE_API Engine {
                                   double* energies) const = 0;
 };
 
+// A function that the calling thread calls about every twentieth of a second while it fills the
+// grid, which may take minutes. What it throws ends the call.
+using Poll = std::function<void()>;
+
 // device: "cpu" or "cuda:<index>". threads: of the CPU engine, 0 for all. Molecules are placed at
 // random below the hill.
 // Throws std::invalid_argument (PlaceError, NoChannelError) for bad input, std::bad_alloc when
 // memory runs out, std::runtime_error for device errors and where the molecules find no place.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Parameters& parameters,
-                                                 const std::string& device, int threads);
+                                                 const std::string& device, int threads,
+                                                 const Poll& poll = {});
 // Continues from a snapshot of an engine with the same parameters: the same trajectory.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const Snapshot& snapshot,
                                                  const Parameters& parameters,
-                                                 const std::string& device, int threads);
+                                                 const std::string& device, int threads,
+                                                 const Poll& poll = {});
 // From sites of the caller's: positions [systems][molecules][3] in angstrom; orientations as
 // set_positions() has them.
 MANYMOVE_API std::unique_ptr<Engine> make_engine(const double* positions,
                                                  const Parameters& parameters,
                                                  const std::string& device, int threads,
-                                                 const double* orientations = nullptr);
+                                                 const double* orientations = nullptr,
+                                                 const Poll& poll = {});
 
 }  // namespace manymove::adsorption

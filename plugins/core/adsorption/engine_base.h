@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the engines have in common, whose state is a State or a MoleculeState.
+// What the engines have in common.
 #pragma once
 
 #include <utility>
@@ -9,7 +9,6 @@
 
 namespace manymove::adsorption {
 
-template <class StateOfEngine>
 class EngineBase : public Engine {
  public:
   void set_max_displacement(double angstrom) final {
@@ -25,17 +24,16 @@ class EngineBase : public Engine {
   GridInfo grid_info() const final { return state_.info; }
   std::vector<int> capacities() const final { return adsorption::capacities(state_); }
   std::size_t molecules() const final { return molecules_of(state_.parameters); }
-  std::vector<IdealChain> ideal_chains() const final {
-    if constexpr (requires(const StateOfEngine& s) { s.ideal; })
-      return state_.ideal;
-    else
-      return {};
+  std::vector<IdealChain> ideal_chains() const final { return state_.ideal; }
+  void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
+                          double* energies) const final {
+    adsorption::framework_energies(state_, xyz, count, species, direct, energies);
   }
 
  protected:
-  explicit EngineBase(StateOfEngine state) : state_(std::move(state)) {}
+  explicit EngineBase(State state) : state_(std::move(state)) {}
 
-  StateOfEngine state_;  // on a GPU without the arrays, which the device has
+  State state_;  // on a GPU without the arrays, which the device has
 };
 
 }  // namespace manymove::adsorption

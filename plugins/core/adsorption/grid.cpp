@@ -24,12 +24,15 @@ void spline_coefficients(double* values, int count, std::size_t stride, std::vec
   line.resize(count);
   for (int i = 0; i < count; ++i) line[i] = 6 * values[i * stride];
   const auto at = [&](int i) { return line[((i % count) + count) % count]; };
+  // The causal filter y_i = 6 x_i + z y_(i-1), whose start is the sum over the periodic images that
+  // still count.
   double carry = 0;  // z times the filtered value before the first
   for (int k = kDecay; k > 0; --k) carry = z * (carry + at(-k));
   for (double& value : line) {
     value += carry;
     carry = z * value;
   }
+  // The anticausal filter c_i = z (c_(i+1) - y_i), backwards.
   carry = 0;  // the coefficient after the last
   for (int k = kDecay; k > 0; --k) carry = z * (carry - at(count - 1 + k));
   for (int i = count - 1; i >= 0; --i) values[i * stride] = carry = z * (carry - line[i]);

@@ -46,6 +46,7 @@ class Pockets {
           std::uint32_t shift = shift_[i];
           if (at + by < 0 || at + by == points_[a]) {
             j -= static_cast<std::size_t>(by * points_[a]) * stride[a];
+            // A neighbor beyond the cell's face is in the next cell along this axis.
             shift += static_cast<std::uint32_t>(by) << (10 * a);
           }
           if (!(energies_[j] < barrier_)) continue;
@@ -54,6 +55,8 @@ class Pockets {
             shift_[j] = shift;
             stack_.push_back(j);
           } else if (shift_[j] != shift) {
+            // The flood has come here by way of another unit cell: the component meets its own
+            // image.
             channel_.back() = true;
           }
         }

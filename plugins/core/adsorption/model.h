@@ -82,6 +82,7 @@ MM_HD double reciprocal(double x) { return 1.0 / x; }
 MM_HD float exponential(float x) {
   x = lowest_of(x, 80.0f);
   const float rounded = fused(x, 1.44269504f, 12582912.0f);  // 1.5 * 2^23: n is in the low bits
+  // x log2(e) = n + f with |f| <= 1/2.
   const float n = rounded - 12582912.0f;
   const float f = fused(x, 1.44269502f, -n);
   const float p =
@@ -205,6 +206,7 @@ MM_HD F squared_distance(const Model<F>& m, const Point<F>& a, F x, F y, F z) {
 // Eq. 1 for a squared distance within the cutoff. One division, as in section 4.2.
 template <class F>
 MM_HD F lennard_jones(const PairLaw<F>& law, F r2) {
+  // 4 epsilon [(sigma / r)^12 - (sigma / r)^6] - u(R_c) with q = 1 / r^2.
   const F q = reciprocal(highest_of(r2, law.core2));
   const F q6 = q * q * q;
   return fused(q6, fused(law.repulsion, q6, -law.attraction), -law.at_cutoff);
@@ -259,6 +261,7 @@ MM_HD Surroundings<F> surroundings_of(const Model<F>& m, const Site& origin, con
 // Whether some place in there may be within the cutoff of x, y, z; if not, its pair energy is zero.
 template <class F>
 MM_HD bool may_feel(const Model<F>& m, const Surroundings<F>& s, F cutoff2, F x, F y, F z) {
+  // The distance from a box along an axis is zero within it.
   const F dx = highest_of(apart(s.center.x, x, m.edge[0]) - s.half.x, F(0)),
           dy = highest_of(apart(s.center.y, y, m.edge[1]) - s.half.y, F(0)),
           dz = highest_of(apart(s.center.z, z, m.edge[2]) - s.half.z, F(0));
@@ -358,6 +361,7 @@ MM_HD GridCell<F> grid_cell(const Model<F>& m, int species, const Site& s) {
 template <class F>
 MM_HD F interpolated(const GridCell<F>& g) {
   const F* v = g.corner;
+  // Along x, then along y, then along z.
   const F c00 = between(v[0], v[1], g.x), c10 = between(v[2], v[3], g.x);
   const F c01 = between(v[4], v[5], g.x), c11 = between(v[6], v[7], g.x);
   const F energy = between(between(c00, c10, g.y), between(c01, c11, g.y), g.z);
@@ -391,6 +395,7 @@ MM_HD F cubic_energy(const Model<F>& m, int species, const Site& s) {
     sum = fused(wz[k], layer, sum);
   }
   const F e = exponential(magnitude(sum));
+  // The spline is one of asinh(E / kSoft): E = kSoft sinh |sum|, with the sign of the sum.
   const F half_sinh = F(0.5 * kSoft) * (e - reciprocal(e));
   const F energy = sum < F(0) ? -half_sinh : half_sinh;
   return blocked(v[0]) ? F(kForbidden) : energy;
@@ -451,6 +456,7 @@ MM_HD int choose_lane(F& rest, Partial&& partial) {
   for (int level = 4; level >= 0; --level) {
     const int bit = 16 >> level;
     const F left = partial(level, lane), right = partial(level, lane | bit);
+    // The uniform part lies in the right half of the sums: the left half is taken off.
     if (!(rest < left) && right > F(0)) {
       rest -= left;
       lane |= bit;

@@ -17,14 +17,17 @@ MM_TEAM void draw_proposals(const System& s, Batch& b, std::uint64_t step, const
   b.draw(s.m.key, step, s.id, [&](const std::uint32_t* word) {
     return anywhere ? Site{word[0], word[1], word[2]} : step_of(s.m, word);
   });
+  // The old state is a proposal too; in the walks its step is zero.
   b.set_first(anywhere ? old : Site{0, 0, 0});
   if (anywhere) return;
   b.add_up();
   const auto split =
       static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(b.count())));
+  // The walks: proposals 1 ... last, and last + 1 ... P - 1.
   const int last = b.count() - split - 1;  // of the first walk
   const Site end = b.site_at(last);
   b.each([&](int i, Site& site) {
+    // The prefix sum runs over both walks; the second one starts from the old place again.
     if (i > last) site = {site.x - end.x, site.y - end.y, site.z - end.z};
     site = moved(site, old);
   });
@@ -38,6 +41,8 @@ MM_TEAM void proposal_energies(System& s, Batch& b, int species, bool together) 
   b.each_part([&](auto part) {  // by value: what no other function sees stays in registers
     part.begin(s.m, species);
     Surroundings<F> around{};
+    // The box around the places grows with sqrt(P) d, and leaves out most molecules of a large
+    // system.
     if (together) around = part.surroundings(s.m);
     for (int other = 0; other < s.m.species; ++other) {
       const PairLaw<F> law = s.m.law[species][other];

@@ -54,6 +54,7 @@ class PointSystem {
       });
     team.sync();
   }
+  // `step`: the next one, from which a system goes on that has stopped for lack of a slot.
   MM_TEAM void store(std::uint64_t step) {
     team.sync();
     memory.store(w, id);
@@ -63,17 +64,6 @@ class PointSystem {
     store_averages(w, id, averages);
   }
 
-  MM_TEAM int molecules() const {
-    int n = 0;
-    for (int b = 0; b < m.species; ++b) n += counts[b];
-    return n;
-  }
-  // The slot and the species of the k-th molecule.
-  MM_TEAM int find(int k, int& species) const {
-    species = 0;
-    while (k >= counts[species]) k -= counts[species++];
-    return m.first_slot[species] + k;
-  }
   MM_TEAM Site placed(int slot) const { return memory.site(slot); }
   MM_TEAM Body body_of(int species, int) const { return {species}; }
   MM_TEAM void put(int, int slot, const Site& s) {
@@ -84,19 +74,12 @@ class PointSystem {
   MM_TEAM void put_by_one(int slot, const Site& s) { memory.set(slot, s, to_point(m, s)); }
   MM_TEAM void place_new(int species, int slot, const Site& s) { put(species, slot, s); }
   MM_TEAM void relocate(int species, int from, int to) { put(species, to, placed(from)); }
-  MM_TEAM void set_count(int species, int count) {
-    team.sync();
-    if (team.leads()) counts[species] = count;
-    team.sync();
-  }
 
   // ---- averages ----
 
-  MM_TEAM void add(int sum, double value) const {
-    w.sums[static_cast<std::size_t>(sum) * w.systems + id] += value;
-  }
+  // Fused, as all sums of products of point particles are.
   MM_TEAM void add_product(int sum, double a, double b) const {
-    double& to = w.sums[static_cast<std::size_t>(sum) * w.systems + id];
+    double& to = sum_of(*this, sum);
     to = fused(a, b, to);
   }
   MM_TEAM void measure_energy() { averages.measure(energy); }
@@ -122,6 +105,7 @@ class PointSystem {
   // Eq. 5.
   MM_TEAM F change_of_move(const Body& body, int slot, const Site& fresh, const Site& old) {
     const Point<F> to = to_point(m, fresh), from = to_point(m, old);
+    // One loop over the others computes both ends of the move.
     const F pairs = add_pairs(body.species, slot, [&](const PairLaw<F>& law, const Point<F>& q) {
       return pair_energy(m, law, to, q.x, q.y, q.z) - pair_energy(m, law, from, q.x, q.y, q.z);
     });
@@ -143,6 +127,8 @@ class PointSystem {
 
   MM_TEAM double total_energy() const {
     using Whole = typename Team::Whole;
+    // kWidth sums for every team, lane l with particles l, l + kWidth, ...: the order of the sum,
+    // and so its bits, is the same for all methods.
     typename Whole::template Lane<double> sum;
     Whole::each([&](int l) { sum[l] = 0; });
     for (int a = 0; a < m.species; ++a)
@@ -153,6 +139,7 @@ class PointSystem {
         for (int b = a; b < m.species; ++b) {
           const PairLaw<F> law = m.law[a][b];
           const int begin = m.first_slot[b], end = begin + counts[b];
+          // Each pair once.
           for (int j = a == b ? slot + 1 : begin; j < end; ++j) {
             const Point<F> q = memory.point(j);
             part += static_cast<double>(pair_energy(m, law, p, q.x, q.y, q.z));
@@ -163,6 +150,7 @@ class PointSystem {
     return Whole::sum(sum);
   }
 
+  // The numbers in the state stay what they are.
   MM_TEAM void forget_molecules() {
     memory.forget_molecules(m.species);
     counts = memory.counts;

@@ -2,118 +2,68 @@
 #include "state.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <limits>
+#include <cstring>
 #include <numbers>
 #include <stdexcept>
 #include <utility>
 
 #include "../runtime/devices.h"
 #include "../runtime/errors.h"
-#include "molecules/state.h"
+#include "molecules/cell.h"
 
 namespace manymove::adsorption {
 namespace {
 
-constexpr const char* kAxis[3] = {"x", "y", "z"};
+void check_laws(const std::vector<LennardJones>& laws) {
+  for (const auto& [epsilon, sigma] : laws)
+    if (!(epsilon >= 0) || !std::isfinite(epsilon) || !positive(sigma))
+      refuse("Lennard-Jones parameters must be finite, epsilon >= 0 and sigma > 0, got epsilon ",
+             epsilon, " and sigma ", sigma);
+}
 
-void check_framework(const Parameters& p) {
+// The parameters of the types of sites, or those of the species of point particles.
+void check_types(const State& s) {
+  const Parameters& p = s.parameters;
+  const auto types = static_cast<std::size_t>(s.types());
+  if (types < 1 || types > kMostTypes)
+    refuse("the number of types of sites must be from 1 to ", kMostTypes, ", got ", types);
+  const auto& pairs = s.molecules() ? p.force_field->pairs : p.pairs;
+  if (pairs.size() != types * types) refuse("pairs need a law for each two types of sites");
+  check_laws(pairs);
+  const std::size_t kinds = s.with_framework(0).size();
+  for (int t = 0; t < s.types(); ++t) {
+    if (s.with_framework(t).size() != kinds)
+      refuse("each type of site needs parameters with each kind of framework atom");
+    if (!std::isfinite(s.charge(t))) refuse("a charge is not finite: ", s.charge(t));
+    check_laws(s.with_framework(t));
+  }
+  for (const auto kind : p.framework.kind)
+    if (kind < 0 || static_cast<std::size_t>(kind) >= kinds)
+      refuse("a framework atom is of a kind without parameters");
+}
+
+void check_framework(const State& s) {
+  const Parameters& p = s.parameters;
   const Framework& f = p.framework;
-  if (f.kind.empty() || f.fractional.size() != 3 * f.kind.size())
+  if (f.fractional.size() != 3 * f.kind.size() || !(s.molecules() || s.has_framework()))
     refuse("the framework must have atoms, with three coordinates each");
   for (int a = 0; a < 3; ++a) {
-    if (!positive(f.cell[a]))
+    if (!positive(f.cell[a]) || (s.molecules() && !std::isfinite(p.force_field->tilt[a])))
       refuse("the framework's cell edges must be positive and finite, got ", f.cell[a]);
     if (p.cells[a] < 1 || p.cells[a] > 1000)
       refuse(Parameter{"cells"}, "must be from 1 to 1000 along each axis, got ", p.cells[a],
-             " along ", kAxis[a]);
-    const double edge = f.cell[a] * p.cells[a];
-    if (edge < 2 * p.cutoff)
-      refuse("the box is ", edge, " angstrom along ", kAxis[a], ", less than twice the cutoff of ",
-             p.cutoff, ": more unit cells are needed");
+             " along ", "abc"[a]);
+    const double wide = width(s.inverse, a);
+    // Otherwise a particle would meet two images of another within the cutoff. The slack is for
+    // rounding.
+    if (wide < 2 * p.cutoff * (1 - 1e-12))
+      refuse("the box is ", wide, " angstrom wide along ", "abc"[a],
+             ", less than twice the cutoff of ", p.cutoff, ": more unit cells are needed");
   }
-  for (double x : f.fractional)
+  for (const double x : f.fractional)
     if (!std::isfinite(x)) refuse("a coordinate of the framework is not finite");
-  const std::size_t kinds = p.species[0].with_framework.size();
-  if (kinds > 64) refuse("at most 64 kinds of framework atoms are possible, got ", kinds);
-  for (const auto kind : f.kind)
-    if (kind < 0 || static_cast<std::size_t>(kind) >= kinds)
-      refuse("a framework atom is of a kind without parameters");
-  for (const Species& s : p.species)
-    if (s.with_framework.size() != kinds)
-      refuse("each species needs parameters with each kind of framework atom");
-}
-
-void check_pairs(const Parameters& p) {
-  const std::size_t count = p.species.size();
-  if (p.pairs.size() != count * count) refuse("pairs need a law for each two species");
-  for (const LennardJones& law : p.pairs) check_law(law);
-  for (const Species& s : p.species)
-    for (const LennardJones& law : s.with_framework) check_law(law);
-}
-
-void collect_images(State& s) {
-  const Parameters& p = s.parameters;
-  const Framework& f = p.framework;
-  int reach[3];
-  for (int a = 0; a < 3; ++a) reach[a] = static_cast<int>(std::ceil(p.cutoff / f.cell[a])) + 1;
-  for (std::size_t i = 0; i < f.kind.size(); ++i) {
-    const bool felt = std::any_of(p.species.begin(), p.species.end(), [&](const Species& b) {
-      return b.with_framework[f.kind[i]].epsilon > 0;
-    });
-    if (!felt) continue;
-    double in_cell[3];
-    for (int a = 0; a < 3; ++a) {
-      const double u = f.fractional[3 * i + a];
-      in_cell[a] = (u - std::floor(u)) * f.cell[a];
-    }
-    for (int nz = -reach[2]; nz <= reach[2]; ++nz)
-      for (int ny = -reach[1]; ny <= reach[1]; ++ny)
-        for (int nx = -reach[0]; nx <= reach[0]; ++nx) {
-          const int n[3] = {nx, ny, nz};
-          double at[3], outside = 0;
-          for (int a = 0; a < 3; ++a) {
-            at[a] = in_cell[a] + n[a] * f.cell[a];
-            const double beyond = std::max({-at[a], at[a] - f.cell[a], 0.0});
-            outside += beyond * beyond;
-          }
-          if (outside < p.cutoff * p.cutoff) s.images.push_back({at[0], at[1], at[2], f.kind[i]});
-        }
-  }
-}
-
-void check_trials(const Parameters& p) {
-  const int k = p.trial_positions, m = p.trial_orientations;
-  // Those of a chain are trials of one bead after the other.
-  const bool chains = p.rigid && !p.rigid->chains.empty();
-  if (k < 1 || m < 1 || k > kMostTrials || m > kMostTrials ||
-      (!chains && (k + 1) * m > kMostTrials))
-    refuse(
-        "trial_positions and trial_orientations must be positive, and (trial_positions + 1) times "
-        "trial_orientations must be at most ",
-        kMostTrials, ", got ", k, " and ", m);
-  for (const double share : {p.reinsertion, p.identity_change, p.regrowth})
-    if (!(share >= 0) || !(share < 1)) refuse("shares of moves must be in [0, 1), got ", share);
-  if (!(p.exchange + p.reinsertion + p.identity_change + p.regrowth < 1))
-    refuse(
-        "exchange, reinsertion, identity_change and regrowth must leave some steps for other "
-        "moves");
-  if (p.identity_change > 0 && !(p.exchange > 0 && p.species.size() > 1))
-    refuse(Parameter{"identity_change"}, "needs an open system of several species");
-  if (k * m == 1 && p.reinsertion == 0 && p.identity_change == 0 && p.regrowth == 0) return;
-  if (!p.rigid) refuse("trials, reinsertions and identity changes are for rigid molecules");
-  if (p.method != Method::metropolis && p.method != Method::plj)
-    refuse("trials, reinsertions and identity changes need the method metropolis or plj");
-}
-
-}  // namespace
-
-bool positive(double value) { return value > 0 && std::isfinite(value); }
-
-void check_law(const LennardJones& law) {
-  if (!(law.epsilon >= 0) || !std::isfinite(law.epsilon) || !positive(law.sigma))
-    refuse("Lennard-Jones parameters must be finite, epsilon >= 0 and sigma > 0, got epsilon ",
-           law.epsilon, " and sigma ", law.sigma);
 }
 
 void check_molecules(const Parameters& p) {
@@ -136,6 +86,31 @@ void check_molecules(const Parameters& p) {
     refuse("there must be at least one molecule: give molecules, or a fugacity");
   if (slots > kMostSlots)
     refuse(slots, " molecules in a system are too many, at most ", kMostSlots, " are possible");
+}
+
+void check_trials(const Parameters& p) {
+  const int k = p.trial_positions, m = p.trial_orientations;
+  // Those of a chain are trials of one bead after the other.
+  const bool chains = p.force_field && !p.force_field->chains.empty();
+  if (k < 1 || m < 1 || k > kMostTrials || m > kMostTrials ||
+      (!chains && (k + 1) * m > kMostTrials))
+    refuse(
+        "trial_positions and trial_orientations must be positive, and (trial_positions + 1) times "
+        "trial_orientations must be at most ",
+        kMostTrials, ", got ", k, " and ", m);
+  for (const double share : {p.reinsertion, p.identity_change, p.regrowth})
+    if (!(share >= 0) || !(share < 1)) refuse("shares of moves must be in [0, 1), got ", share);
+  if (!(p.exchange + p.reinsertion + p.identity_change + p.regrowth < 1))
+    refuse(
+        "exchange, reinsertion, identity_change and regrowth must leave some steps for other "
+        "moves");
+  // The numbers of the species change, which only an open system may do.
+  if (p.identity_change > 0 && !(p.exchange > 0 && p.species.size() > 1))
+    refuse(Parameter{"identity_change"}, "needs an open system of several species");
+  if (k * m == 1 && p.reinsertion == 0 && p.identity_change == 0 && p.regrowth == 0) return;
+  if (!p.force_field) refuse("trials, reinsertions and identity changes are for rigid molecules");
+  if (p.method != Method::metropolis && p.method != Method::plj)
+    refuse("trials, reinsertions and identity changes need the method metropolis or plj");
 }
 
 void check_method(const Parameters& p) {
@@ -168,7 +143,8 @@ void check_grid(const Parameters& p) {
   for (int a = 0; a < 3; ++a) {
     if (p.grid[a] < 4)
       refuse("the grid needs at least four points along each axis, got ", p.grid[a], " along ",
-             kAxis[a], ": use a narrower spacing");
+             "xyz"[a], ": use a narrower spacing");
+    // Planes before the first point and after the last one are repeated, for splines.
     values *= p.grid[a] + 3;
   }
   if (values >= 2147483647.0) refuse("the grid has more than 2^31 points: use a wider spacing");
@@ -182,18 +158,42 @@ void check_grid(const Parameters& p) {
            " are possible: use a shorter cutoff");
 }
 
+// Lennard-Jones for Eq. 1.
 template <class F>
 PairLaw<F> make_law(const LennardJones& law, const Parameters& p) {
   const double cutoff = p.cutoff;
+  // u(r) = 4 epsilon [(sigma / r)^12 - (sigma / r)^6], less its value at the cutoff where
+  // potentials are shifted.
   const double s6 = std::pow(law.sigma, 6), q6 = std::pow(cutoff, -6);
   const double repulsion = 4 * law.epsilon * s6 * s6, attraction = 4 * law.epsilon * s6;
   return {static_cast<F>(repulsion), static_cast<F>(attraction),
           static_cast<F>(p.shifted ? q6 * (repulsion * q6 - attraction) : 0),
           static_cast<F>(cutoff * cutoff), static_cast<F>(0.01 * law.sigma * law.sigma)};
 }
-template PairLaw<float> make_law(const LennardJones&, const Parameters&);
-template PairLaw<double> make_law(const LennardJones&, const Parameters&);
 
+}  // namespace
+
+bool positive(double value) { return value > 0 && std::isfinite(value); }
+
+int State::types() const {
+  return static_cast<int>(molecules() ? parameters.force_field->types.size()
+                                      : parameters.species.size());
+}
+const std::vector<LennardJones>& State::with_framework(int type) const {
+  return molecules() ? parameters.force_field->types[type].with_framework
+                     : parameters.species[type].with_framework;
+}
+bool State::felt(int type) const {
+  bool felt = felt_charges && charge(type) != 0;
+  for (const LennardJones& law : with_framework(type)) felt |= law.epsilon > 0;
+  return felt;
+}
+std::size_t State::shape_size() const {
+  std::size_t most = 0;
+  for (std::size_t b = 0; b < chains.size(); ++b)
+    most = std::max(most, 3 * parameters.force_field->bodies[b].size());
+  return most;
+}
 std::size_t State::grid_values() const {
   const auto& n = parameters.grid;
   return static_cast<std::size_t>(n[0]) * n[1] * static_cast<std::size_t>(n[2]);
@@ -203,6 +203,9 @@ std::size_t State::padded_values() const {
   return static_cast<std::size_t>(n[0] + 3) * (n[1] + 3) * static_cast<std::size_t>(n[2] + 3);
 }
 
+namespace {
+
+// Sets energies and averages to zero, and the numbers of molecules to those of the start.
 void clear_data(State& s) {
   const Parameters& p = s.parameters;
   const auto systems = static_cast<std::size_t>(p.systems);
@@ -214,121 +217,65 @@ void clear_data(State& s) {
     for (const Species& b : p.species) s.data.counts.push_back(b.molecules);
 }
 
+}  // namespace
+
 State make_state(const Parameters& parameters) {
   State s;
   s.parameters = parameters;
   const Parameters& p = s.parameters;
   check_molecules(p);
-  check_pairs(p);
-  check_framework(p);
+  cell_matrix(p, p.cells, s.edges);
+  invert(s.edges, s.inverse);
+  check_types(s);
+  check_framework(s);
   check_method(p);
-  check_grid(p);
-  for (int a = 0; a < 3; ++a) s.edge[a] = p.framework.cell[a] * p.cells[a];
+  if (s.has_framework()) check_grid(p);
   check_displacement(s, p.max_displacement);
-  collect_images(s);
+  for (const LennardJones& law : s.molecules() ? p.force_field->pairs : p.pairs) {
+    s.double_laws.push_back(make_law<double>(law, p));
+    s.float_laws.push_back(make_law<float>(law, p));
+  }
+  for (std::size_t k = 0; k < s.with_framework(0).size(); ++k)
+    for (int t = 0; t < s.types(); ++t)
+      s.atom_laws.push_back(make_law<double>(s.with_framework(t)[k], p));
   clear_data(s);
+  if (s.molecules()) make_molecules(s);
+  collect_atoms(s);
+  if (!s.has_framework()) {
+    s.info = {{0, 0, 0}, 0, 0, 0, 1};
+    make_room(s);
+  }
   return s;
 }
 
-void make_grid(State& s, std::size_t kinds, double highest) {
-  const Parameters& p = s.parameters;
-  const std::size_t all = s.padded_values() * kinds;
-  if (p.double_precision)
-    s.double_grid.resize(all);
-  else
-    s.grid.resize(all);
-  s.info = {p.grid, all * (p.double_precision ? 8 : 4), highest, 0, 0};
+void check_displacement(const State& s, double d) {
+  const double half = 0.5 * std::min({s.edge(0), s.edge(1), s.edge(2)});
+  if (!(d > 0) || !(d < half))
+    refuse(Parameter{"max_displacement"}, "must be positive and below half the box, ", half,
+           ", got ", d);
 }
 
-void set_grid(State& s, std::size_t kind, const double* energies, const Pockets* pockets) {
-  const Parameters& p = s.parameters;
-  s.info.lowest = std::min(s.info.lowest, *std::min_element(energies, energies + s.grid_values()));
-  if (p.double_precision)
-    store_grid(p.grid, p.cubic, energies, pockets, s.double_grid.data() + kind * s.padded_values());
-  else
-    store_grid(p.grid, p.cubic, energies, pockets, s.grid.data() + kind * s.padded_values());
-}
+// ---- the molecules of a caller or a checkpoint ----
 
-OpenVoxels open_voxels(const State& s, const double* energies, const std::string& kind) {
-  const Parameters& p = s.parameters;
-  OpenVoxels v;
-  v.open.resize(s.grid_values());
-  if (p.barrier > 0) v.pockets = std::make_unique<Pockets>(energies, p.grid, p.barrier);
-  for (std::size_t i = 0; i < v.open.size(); ++i) {
-    v.open[i] = v.pockets ? v.pockets->open(i) : energies[i] < p.hill;
-    v.blocked_count += v.pockets && v.pockets->blocked(i);
-    v.open_count += v.open[i];
-  }
-  if (v.pockets && v.open_count == 0)
-    throw NoChannelError(text_of("no channel for ", kind, " leads through the framework below ",
-                                 p.barrier, " K: raise the barrier or block nothing"));
-  return v;
-}
+namespace {
 
-void finish_grid(State& s, std::vector<double>&& energies) {
-  const Parameters& p = s.parameters;
-  const std::size_t values = s.grid_values(), count = p.species.size();
-  make_grid(s, count, std::numeric_limits<double>::max());
-  for (std::size_t b = 0; b < count; ++b) {
-    const double* e = energies.data() + b * values;
-    const OpenVoxels v = open_voxels(s, e, text_of("species ", b));
-    const double share = static_cast<double>(count * values);
-    s.info.blocked_share += static_cast<double>(v.blocked_count) / share;
-    s.info.open_share += static_cast<double>(v.open_count) / share;
-    if (Species& species = s.parameters.species[b]; species.capacity == 0 && p.exchange > 0)
-      species.capacity =
-          std::max(species.molecules, estimated_capacity(s, static_cast<int>(b), v.open));
-    set_grid(s, b, e, v.pockets.get());
-  }
-  make_room(s);
-}
-
-GridSum grid_sum(const State& s, int species) {
-  const Parameters& p = s.parameters;
-  GridSum g{s.images.data(), s.images.size(), {}, {}, {}};
-  const auto& laws = p.species[species].with_framework;
-  for (std::size_t k = 0; k < laws.size(); ++k) g.law[k] = make_law<double>(laws[k], p);
-  for (int a = 0; a < 3; ++a) {
-    g.points[a] = p.grid[a];
-    g.spacing[a] = p.framework.cell[a] / p.grid[a];
-  }
-  return g;
-}
-
-double direct_energy(const State& s, int species, const double* xyz) {
-  const GridSum g = grid_sum(s, species);
-  double at[3];
-  for (int a = 0; a < 3; ++a) {
-    const double cell = s.parameters.framework.cell[a];
-    at[a] = xyz[a] - std::floor(xyz[a] / cell) * cell;
-  }
-  double sum = 0;
-  for (const Image& i : s.images) {
-    const PairLaw<double>& law = g.law[i.kind];
-    if (law.repulsion > 0) sum += image_energy(law, i.x, i.y, i.z, at[0], at[1], at[2]);
-  }
-  return sum;
-}
-
-Site to_site(const State& s, const double* xyz) {
-  std::uint32_t part[3];
-  for (int a = 0; a < 3; ++a) {
-    const double u = xyz[a] / s.edge[a];
-    part[a] = static_cast<std::uint32_t>(
-        static_cast<std::uint64_t>(std::llround((u - std::floor(u)) * 0x1p32)));
-  }
-  return {part[0], part[1], part[2]};
-}
-
-void check_finite(const double* xyz, int molecule, int system) {
+Pose checked_pose(const State& s, const double* xyz, const double* turn, int species, int molecule,
+                  int system) {
   for (int a = 0; a < 3; ++a)
     if (!std::isfinite(xyz[a]))
       refuse("the position of molecule ", molecule, " of system ", system, " is not finite");
-}
-
-void check_place(const State& s, const double* xyz, int molecule, int system, double energy,
-                 bool pocket) {
-  if (!pocket && energy < s.parameters.hill) return;
+  Pose pose{to_site(s, xyz), {1, 0, 0, 0}};
+  if (turn) {
+    const Quaternion q{turn[0], turn[1], turn[2], turn[3]};
+    const double norm = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;
+    if (!(std::abs(norm - 1) < 1e-6))
+      refuse("the orientation of molecule ", molecule, " of system ", system,
+             " is not a unit quaternion");
+    pose.turn = normalized(q);
+  }
+  const double energy = framework_energy_at(s, species, pose);
+  const bool pocket = energy == kForbidden;
+  if (!pocket && energy < s.parameters.hill) return pose;
   throw PlaceError(text_of("molecule ", molecule, " of system ", system,
                            pocket ? " is in a pocket that molecules cannot reach"
                                   : text_of(" is on a hill, at ", energy, " K"),
@@ -336,93 +283,76 @@ void check_place(const State& s, const double* xyz, int molecule, int system, do
                    molecule, pocket, energy);
 }
 
-void check_displacement(const State& s, double d) {
-  const double half = 0.5 * *std::min_element(s.edge, s.edge + 3);
-  if (!(d > 0) || !(d < half))
-    refuse(Parameter{"max_displacement"}, "must be positive and below half the box, ", half,
-           ", got ", d);
-}
-
-namespace {
-
-// A framework energy from the grid, and whether it stands for a blocked pocket.
-template <class F>
-std::pair<double, bool> energy_in(const State& s, const F* grid, int species, const Site& site) {
-  const F energy = framework_energy(make_model(s, grid), species, site);
-  return {static_cast<double>(energy), energy == F(kForbidden)};
-}
-std::pair<double, bool> energy_at(const State& s, int species, const Site& site) {
-  return s.parameters.double_precision ? energy_in(s, s.double_grid.data(), species, site)
-                                       : energy_in(s, s.grid.data(), species, site);
-}
-
-Site checked_site(const State& s, const double* xyz, int species, int molecule, int system) {
-  check_finite(xyz, molecule, system);
-  const Site site = to_site(s, xyz);
-  const auto [energy, pocket] = energy_at(s, species, site);
-  check_place(s, xyz, molecule, system, energy, pocket);
-  return site;
-}
-
 }  // namespace
 
-void adopt(State& s, const double* positions, const double*) {
+void adopt(State& s, const double* positions, const double* orientations) {
   const Parameters& p = s.parameters;
-  std::vector<std::uint32_t> sites(3 * static_cast<std::size_t>(p.systems) * s.slots);
+  if (!s.chains.empty())
+    refuse("positions of chains cannot be given: they start at random or from a checkpoint");
+  const std::size_t all = static_cast<std::size_t>(p.systems) * s.slots;
+  std::vector<std::uint32_t> sites(3 * all);
+  std::vector<double> turns(s.molecules() ? 4 * all : 0);
   std::vector<std::int32_t> counts;
+  for (std::size_t i = 0; i < turns.size(); i += 4) turns[i] = 1;
   for (int i = 0; i < p.systems; ++i) {
-    int slot = 0, molecule = 0;
+    std::size_t slot = static_cast<std::size_t>(i) * s.slots;
+    int molecule = 0;
     for (std::size_t b = 0; b < p.species.size(); ++b) {
       for (int k = 0; k < p.species[b].molecules; ++k, positions += 3, ++molecule) {
-        const Site site = checked_site(s, positions, static_cast<int>(b), molecule, i);
-        std::uint32_t* at = sites.data() + 3 * (static_cast<std::size_t>(i) * s.slots + slot + k);
-        at[0] = site.x;
-        at[1] = site.y;
-        at[2] = site.z;
+        const Pose pose =
+            checked_pose(s, positions, orientations, static_cast<int>(b), molecule, i);
+        if (orientations) orientations += 4;
+        std::memcpy(sites.data() + 3 * (slot + k), &pose.center, sizeof pose.center);
+        if (s.molecules()) std::memcpy(turns.data() + 4 * (slot + k), &pose.turn, sizeof pose.turn);
       }
       counts.push_back(p.species[b].molecules);
       slot += p.species[b].capacity;
     }
   }
   s.data.sites = std::move(sites);
+  s.data.orientations = std::move(turns);
   s.data.counts = std::move(counts);
-}
-
-void check_counts(const State& s, const Snapshot& snapshot) {
-  if (snapshot.counts.size() != s.data.counts.size())
-    refuse("checkpoint: the arrays do not fit the parameters");
-  const std::size_t kinds = s.parameters.species.size();
-  for (std::size_t i = 0; i < snapshot.counts.size(); ++i) {
-    const Species& b = s.parameters.species[i % kinds];
-    if (snapshot.counts[i] < (s.parameters.exchange > 0 ? 0 : b.molecules) ||
-        snapshot.counts[i] > b.capacity)
-      refuse("checkpoint: a number of molecules is out of range");
-  }
 }
 
 void adopt(State& s, const Snapshot& snapshot) {
   const Snapshot& d = s.data;
-  if (snapshot.sites.size() != d.sites.size() || snapshot.energies.size() != d.energies.size() ||
-      snapshot.sums.size() != d.sums.size() || snapshot.profile.size() != d.profile.size())
-    refuse("checkpoint: the arrays do not fit the parameters");
-  check_counts(s, snapshot);
+  const auto size = [](const Snapshot& of) {
+    return std::array{of.sites.size(), of.counts.size(),  of.energies.size(),
+                      of.sums.size(),  of.profile.size(), of.orientations.size(),
+                      of.waves.size(), of.shapes.size()};
+  };
+  if (size(snapshot) != size(d)) refuse("checkpoint: the arrays do not fit the parameters");
+  const std::vector<Species>& species = s.parameters.species;
+  for (std::size_t i = 0; i < snapshot.counts.size(); ++i) {
+    const Species& b = species[i % species.size()];
+    if (snapshot.counts[i] < (s.parameters.exchange > 0 ? 0 : b.molecules) ||
+        snapshot.counts[i] > b.capacity)
+      refuse("checkpoint: a number of molecules is out of range");
+  }
   for (const double energy : snapshot.energies)
     if (!std::isfinite(energy)) refuse("checkpoint: an energy is not finite");
+  for (const double wave : snapshot.waves)
+    if (!std::isfinite(wave)) refuse("checkpoint: a structure factor is not finite");
+  if (s.molecules()) check_poses(s, snapshot);
   check_displacement(s, snapshot.max_displacement);
   s.data = snapshot;
 }
+
+// ---- arrays ----
 
 template <class F>
 Model<F> make_model(const State& s, const F* grid) {
   const Parameters& p = s.parameters;
   Model<F> m{};
+  const auto* const laws = s.laws(F{});
   m.beta = static_cast<F>(1 / p.temperature);
   m.species = static_cast<int>(p.species.size());
   for (int a = 0; a < 3; ++a) {
-    m.edge[a] = static_cast<F>(s.edge[a]);
-    m.unit[a] = static_cast<F>(s.edge[a] * 0x1p-32);
+    m.edge[a] = static_cast<F>(s.edge(a));
+    m.unit[a] = static_cast<F>(s.edge(a) * 0x1p-32);
+    // Twice the largest displacement along the edge, in units of 2^-32 of it.
     m.reach[a] =
-        static_cast<std::uint32_t>(std::max(1.0, 2 * s.data.max_displacement / s.edge[a] * 0x1p32));
+        static_cast<std::uint32_t>(std::max(1.0, 2 * s.data.max_displacement / s.edge(a) * 0x1p32));
     m.points[a] = p.grid[a];
     m.cells[a] = static_cast<std::uint32_t>(p.cells[a]);
     m.direction[a] = static_cast<std::uint32_t>(p.direction[a]);
@@ -430,8 +360,7 @@ Model<F> make_model(const State& s, const F* grid) {
   for (int b = 0; b < m.species; ++b) {
     m.first_slot[b + 1] = m.first_slot[b] + p.species[b].capacity;
     m.activity[b] = p.species[b].activity;
-    for (int c = 0; c < m.species && !p.rigid; ++c)
-      m.law[b][c] = make_law<F>(p.pairs[b * m.species + c], p);
+    for (int c = 0; c < m.species && !s.molecules(); ++c) m.law[b][c] = laws[b * m.species + c];
   }
   m.grid = grid;
   m.cubic = p.cubic;
@@ -441,33 +370,36 @@ Model<F> make_model(const State& s, const F* grid) {
   return m;
 }
 
+namespace {
+
 template <class F>
-void set_common(const State& s, SystemArrays<F>& w) {
+void set_model(const State& s, const F* grid, PointArrays<F>& w) {
+  w.m = make_model(s, grid);
+}
+
+}  // namespace
+
+template <class Arrays>
+Arrays make_arrays(const State& s, const typename Arrays::Real* grid) {
   const Parameters& p = s.parameters;
+  Arrays w{};
   w.method = p.method;
   w.proposals = p.proposals;
   w.moments = p.moments;
   w.systems = p.systems;
   w.slots = s.slots;
   w.groups = p.groups;
-  w.hill = static_cast<F>(p.hill);
+  w.hill = static_cast<typename Arrays::Real>(p.hill);
   w.first_step = s.data.counters.steps;
-}
-template void set_common(const State&, SystemArrays<float>&);
-template void set_common(const State&, SystemArrays<double>&);
-
-template <class F>
-PointArrays<F> make_arrays(const State& s, const F* grid) {
-  PointArrays<F> w{};
-  set_common(s, w);
-  w.m = make_model(s, grid);
+  set_model(s, grid, w);
   return w;
 }
-
 template Model<float> make_model(const State&, const float*);
 template Model<double> make_model(const State&, const double*);
 template PointArrays<float> make_arrays(const State&, const float*);
 template PointArrays<double> make_arrays(const State&, const double*);
+template MoleculeArrays<float> make_arrays(const State&, const float*);
+template MoleculeArrays<double> make_arrays(const State&, const double*);
 
 void check_species(const State& s, int species) {
   if (species < 0 || static_cast<std::size_t>(species) >= s.parameters.species.size())
@@ -486,6 +418,7 @@ void set_activities(State& s, const std::vector<double>& activities) {
       refuse("a fugacity must be positive and finite, got the activity ", activity);
   for (std::size_t b = 0; b < activities.size(); ++b) p.species[b].activity = activities[b];
   Counters& c = s.data.counters;
+  // Random numbers are functions of the steps and of the insertions, which therefore go on.
   c = {c.steps, 0, 0, 0, 0, c.insertions, 0, 0};
 }
 
@@ -500,46 +433,61 @@ void check_placed(const State& s, const MoveCounts& moves) {
 
 namespace {
 
-// The state is made only once the device and the threads are known to make sense. molecules(state)
-// fills it, for single sites or rigid molecules; without, the engine places them.
-template <class Molecules>
+std::unique_ptr<Engine> make_cuda_engine([[maybe_unused]] State state,
+                                         [[maybe_unused]] const Start& start,
+                                         [[maybe_unused]] int device,
+                                         [[maybe_unused]] int threads) {
+#if defined(MANYMOVE_HAVE_CUDA)
+  if (state.parameters.method == Method::metropolis)
+    refuse("method metropolis is the reference on a CPU; pmc is the same");
+  return state.molecules() ? make_cuda_engine_of_molecules(std::move(state), start, device, threads)
+                           : make_cuda_engine_of_points(std::move(state), start, device);
+#else
+  refuse(why_no_cuda_devices());
+#endif
+}
+
+// At least a twentieth of a second between two calls of a task.
+Poll now_and_then(const Poll& task) {
+  using Clock = std::chrono::steady_clock;
+  return [task, next = Clock::now()]() mutable {
+    const auto now = Clock::now();
+    if (!task || now < next) return;
+    next = now + std::chrono::milliseconds(50);
+    task();
+  };
+}
+
+// The state is made only once the device and the threads are known to make sense.
 std::unique_ptr<Engine> engine_on(const std::string& device, int threads,
-                                  const Parameters& parameters, const Molecules& molecules) {
+                                  const Parameters& parameters, const Poll& poll,
+                                  const std::function<void(State&)>& molecules) {
   threads = cpu_threads(threads);
   const std::vector<int> gpus = cuda_indices(device);
-  const auto make = [&](auto state) {
-    return gpus.empty() ? make_cpu_engine(std::move(state), molecules, threads)
-                        : make_cuda_engine(std::move(state), molecules, gpus[0], threads);
-  };
-  return parameters.rigid ? make(make_molecule_state(parameters)) : make(make_state(parameters));
+  State state = make_state(parameters);
+  const Start start{molecules, now_and_then(poll)};
+  return gpus.empty() ? make_cpu_engine(std::move(state), start, threads)
+                      : make_cuda_engine(std::move(state), start, gpus[0], threads);
 }
 
 }  // namespace
 
 std::unique_ptr<Engine> make_engine(const Parameters& parameters, const std::string& device,
-                                    int threads) {
-  return engine_on(device, threads, parameters, nullptr);
+                                    int threads, const Poll& poll) {
+  return engine_on(device, threads, parameters, poll, nullptr);
 }
 
 std::unique_ptr<Engine> make_engine(const Snapshot& snapshot, const Parameters& parameters,
-                                    const std::string& device, int threads) {
-  return engine_on(device, threads, parameters, [&](auto& state) { adopt(state, snapshot); });
+                                    const std::string& device, int threads, const Poll& poll) {
+  return engine_on(device, threads, parameters, poll,
+                   [&](State& state) { adopt(state, snapshot); });
 }
 
 std::unique_ptr<Engine> make_engine(const double* positions, const Parameters& parameters,
                                     const std::string& device, int threads,
-                                    const double* orientations) {
-  return engine_on(device, threads, parameters,
-                   [&](auto& state) { adopt(state, positions, orientations); });
+                                    const double* orientations, const Poll& poll) {
+  return engine_on(device, threads, parameters, poll,
+                   [&](State& state) { adopt(state, positions, orientations); });
 }
-
-#if !defined(MANYMOVE_HAVE_CUDA)
-std::unique_ptr<Engine> make_cuda_engine(State, const Adopt<State>&, int, int) {
-  throw std::invalid_argument(why_no_cuda_devices());
-}
-std::unique_ptr<Engine> make_cuda_engine(MoleculeState, const Adopt<MoleculeState>&, int, int) {
-  throw std::invalid_argument(why_no_cuda_devices());
-}
-#endif
 
 }  // namespace manymove::adsorption

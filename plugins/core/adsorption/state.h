@@ -1,86 +1,98 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the two engines share on the host: checks, the framework, its grid and pockets.
+// What the engines share on the host: checks, the framework and its grids, the molecules of a
+// caller or a checkpoint.
 #pragma once
 
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <type_traits>
 #include <vector>
 
-#include "arrays.h"
 #include "engine.h"
 #include "grid.h"
-#include "model.h"
+#include "molecules/arrays.h"
 
 namespace manymove::adsorption {
 
+// The mesh of MeshModel, in float; without quads where there is none.
+struct MeshTables {
+  int points[3] = {}, highest[3] = {}, alone_half[3] = {}, most_rows = 0, most_quads = 0;
+  std::vector<MeshQuad> quads;
+  std::vector<MeshRow> rows;
+  std::vector<std::int32_t> layer;
+  std::vector<MeshWeights<float>> weights;
+  std::vector<float> alone;
+};
+
+// The types of sites of point particles are their species.
 struct State {
   Parameters parameters;
-  double edge[3];  // of the box
+  double edges[6];    // of the box: xx, xy, xz, yy, yz, zz of docs/theory/molecules.md
+  double inverse[6];  // of the same matrix
   int slots = 0;
-  std::vector<Image> images;
   std::vector<float> grid;  // as Model::grid has it, in the precision of the engine
   std::vector<double> double_grid;
   GridInfo info{};
   Snapshot data;
   bool torn = false;  // some systems had to stop before the end of a run
 
-  std::size_t grid_values() const;    // of one species, without the repeated planes
+  std::vector<PairLaw<float>> float_laws;  // [types][types]
+  std::vector<PairLaw<double>> double_laws;
+  std::vector<ChargedImage> atoms;         // images within the cutoff of the unit cell
+  std::vector<PairLaw<double>> atom_laws;  // [kinds][types]
+
+  // ---- of molecules ----
+  bool charged = false, felt_charges = false;  // molecules; and a framework that acts on them
+  std::vector<WaveRow> rows;
+  std::vector<float> float_weights;  // [waves]
+  std::vector<double> double_weights;
+  MeshTables mesh;
+  std::vector<AngleTable> tables;                // of chains
+  std::vector<ChainBody> chains;                 // [species], or none
+  std::vector<IdealChain> ideal;                 // likewise
+  double framework_alpha = 0;                    // of the framework's potential
+  std::vector<std::array<double, 5>> potential;  // its waves: k and the amplitude
+
+  const PairLaw<float>* laws(float) const { return float_laws.data(); }
+  const PairLaw<double>* laws(double) const { return double_laws.data(); }
+  const float* weights(float) const { return float_weights.data(); }
+  const double* weights(double) const { return double_weights.data(); }
+  int waves() const { return static_cast<int>(double_weights.size()); }
+  double edge(int axis) const { return edges[axis == 0 ? 0 : axis == 1 ? 3 : 5]; }
+  bool molecules() const { return parameters.force_field.has_value(); }  // or point particles
+  int types() const;
+  bool has_framework() const { return !parameters.framework.kind.empty(); }
+  // Whether the framework acts on a type.
+  bool felt(int type) const;
+  const std::vector<LennardJones>& with_framework(int type) const;
+  double charge(int type) const {
+    return molecules() ? parameters.force_field->types[type].charge : 0;
+  }
+  std::size_t shape_size() const;     // of a slot
+  std::size_t grid_values() const;    // of one type, without the repeated planes
   std::size_t padded_values() const;  // with them
 };
 
-// Lennard-Jones for Eq. 1.
-template <class F>
-PairLaw<F> make_law(const LennardJones& law, const Parameters& parameters);
-
 // Checks everything; no grid and no molecules yet.
 State make_state(const Parameters& parameters);
-// Which voxels of a grid are open: within reach below the barrier, or below the hill without one.
-struct OpenVoxels {
-  std::unique_ptr<Pockets> pockets;
-  std::vector<bool> open;
-  std::size_t blocked_count = 0, open_count = 0;
-};
-// Throws NoChannelError, which names the kind.
-OpenVoxels open_voxels(const State& state, const double* energies, const std::string& kind);
-// Grids of so many kinds, and that of one of them. highest: where GridInfo::lowest begins.
-void make_grid(State& state, std::size_t kinds, double highest);
-void set_grid(State& state, std::size_t kind, const double* energies, const Pockets* pockets);
-// energies: [species][z][y][x] of the unit cell. Blocks the pockets, and sets the capacities.
-void finish_grid(State& state, std::vector<double>&& energies);
-GridSum grid_sum(const State& state, int species);
 // Takes over the caller's molecules, or another engine's.
 void adopt(State& state, const double* positions, const double* orientations);
 void adopt(State& state, const Snapshot& snapshot);
-// Refuses numbers of molecules of a checkpoint that do not fit the capacities.
-void check_counts(const State& state, const Snapshot& snapshot);
 void check_displacement(const State& state, double angstrom);
+void check_species(const State& state, int species);
+// Throws std::runtime_error if a molecule has found no place.
+void check_placed(const State& state, const MoveCounts& moves);
+void set_activities(State& state, const std::vector<double>& activities);
+
 bool positive(double value);  // whether it is positive and finite
-void check_law(const LennardJones& law);
-// Refuses a wrong temperature, cutoff, or number of species or molecules.
-void check_molecules(const Parameters& parameters);
-// Refuse wrong methods, systems, exchange and profile, and a wrong grid.
-void check_method(const Parameters& parameters);
-void check_grid(const Parameters& parameters);
-// Refuse a position that is not finite, and one at which the framework has too high an energy. The
-// errors name the molecule by its index in its system.
-void check_finite(const double* xyz, int molecule, int system);
-void check_place(const State& state, const double* xyz, int molecule, int system, double energy,
-                 bool pocket);
-// Sets energies and averages to zero, and the numbers of molecules to those of the start.
-void clear_data(State& state);
-// The framework energy at a place of the box, summed over the atoms.
-double direct_energy(const State& state, int species, const double* xyz);
-Site to_site(const State& state, const double* xyz);
 
 // With the grid at `grid`, on the host or on a device.
 template <class F>
 Model<F> make_model(const State& state, const F* grid);
-template <class F>
-PointArrays<F> make_arrays(const State& state, const F* grid);
-// What the arrays of point particles and of molecules have in common; no pointers.
-template <class F>
-void set_common(const State& state, SystemArrays<F>& arrays);
+// Arrays: PointArrays<F> or MoleculeArrays<F>; the state's own arrays are not in them.
+template <class Arrays>
+Arrays make_arrays(const State& state, const typename Arrays::Real* grid);
 
 template <class F>
 const F* host_grid(const State& state) {
@@ -90,18 +102,50 @@ const F* host_grid(const State& state) {
     return state.double_grid.data();
 }
 
-void check_species(const State& state, int species);
-// Runs all systems for some steps. launch(again) runs all of them, or only those that stopped
-// because they had no free slot, as far as the slots suffice. enlarge(full) makes room for the
-// species of these bits.
-void run_whole(State& state, std::uint64_t steps, bool measure,
-               const std::function<MoveCounts(bool)>& launch,
-               const std::function<void(unsigned)>& enlarge);
-// Throws if some systems had to stop before the end of a run.
-void check_whole(const State& state);
-// Throws std::runtime_error if a molecule has found no place.
-void check_placed(const State& state, const MoveCounts& moves);
-void set_activities(State& state, const std::vector<double>& activities);
+// ---- framework.cpp ----
+
+// The images of the framework's atoms, and the waves of its potential.
+void collect_atoms(State& state);
+void make_potential(State& state);
+FrameworkAtoms framework_atoms(const State& state);
+GridRow grid_row(const State& state, int row, int layer);
+// lennard_jones: [types][z][y][x] of the unit cell; potential: [z][y][x], its real-space part.
+// Blocks the pockets, and sets the capacities of point particles. Throws NoChannelError.
+void finish_grid(State& state, std::vector<double>&& lennard_jones, std::vector<double>&& potential,
+                 const Poll& poll);
+// A place of the box in angstrom.
+Site to_site(const State& state, const double* xyz);
+// The energy of a molecule at a pose with the framework, by the grid; kForbidden in a pocket.
+double framework_energy_at(const State& state, int species, const Pose& pose);
+// As Engine::framework_energies().
+void framework_energies(const State& state, const double* xyz, std::size_t count, int type,
+                        bool direct, double* energies);
+
+// ---- molecules/ ----
+
+// Checks the molecules' sites and charges, and makes the tables of their waves and chains.
+void make_molecules(State& state);
+// Whether the waves at the end of Ewald's sum are so small that the error of the mesh, which is
+// largest for them, is as docs/theory/molecules.md has it.
+inline bool waves_decay(const ForceField& field) {
+  const double phase = field.wave_cutoff / (2 * field.alpha);
+  return std::exp(-phase * phase) <= 1e-4;
+}
+// The tables, the chains and the ideal chains; none where molecules are rigid.
+void make_chains(State& state);
+void fill_chain_model(const State& state, const AngleTable* tables, ChainModel& model);
+// Largest distance of a bead from the center.
+double chain_reach(const ChainBody& body, int sites);
+// Refuse orientations and shapes of a checkpoint that are none.
+void check_poses(const State& state, const Snapshot& snapshot);
+void check_shape(const State& state, std::size_t species, const double* shape);
+// The mesh of the waves, for steps of several proposals in mixed precision.
+void make_mesh(State& state);
+void fill_mesh_model(const MeshTables& tables, MeshModel<float>& model);
+inline void fill_mesh_model(const MeshTables&, MeshModel<double>&) {}
+// With the model of the molecules, the rest of their arrays.
+template <class F>
+void set_model(const State& state, const F* grid, MoleculeArrays<F>& arrays);
 
 // ---- capacity.cpp ----
 
@@ -110,35 +154,33 @@ inline constexpr int kMostSlots = 16384;  // of a system
 // How many spheres of a species' diameter a scan of the pores of the box places. open: of the unit
 // cell, [z][y][x].
 int estimated_capacity(const State& state, int species, const std::vector<bool>& open);
-// After the capacities have changed: `sites` for them, without molecules.
+// After the capacities have changed: arrays with slots for them, without molecules.
 void make_room(State& state);
 // More slots for the species of these bits, with the molecules where they are.
 void grow(State& state, unsigned full);
 std::vector<int> capacities(const State& state);
-
-// As Engine::framework_energies().
-template <class F>
-void framework_energies(const State& state, const double* xyz, std::size_t count, int species,
-                        bool direct, double* energies) {
-  check_species(state, species);
-  const Model<F> m = make_model(state, host_grid<F>(state));
-  for (std::size_t i = 0; i < count; ++i)
-    energies[i] =
-        direct ? direct_energy(state, species, xyz + 3 * i)
-               : static_cast<double>(framework_energy(m, species, to_site(state, xyz + 3 * i)));
-}
+// Runs all systems for some steps. launch(again) runs all of them, or only those that stopped
+// because they had no free slot, as far as the slots suffice. enlarge(full) makes room for the
+// species of these bits.
+void run_whole(State& state, std::uint64_t steps, bool measure,
+               const std::function<MoveCounts(bool)>& launch,
+               const std::function<void(unsigned)>& enlarge);
+// Throws if some systems had to stop before the end of a run.
+void check_whole(const State& state);
 
 // ---- the engines of each backend, of which make_engine() of engine.h chooses one ----
 
-// What fills the state with molecules, once its grid is there; none: the engine places them.
-template <class StateOfEngine>
-using Adopt = std::function<void(StateOfEngine&)>;
+struct Start {
+  // Fills the state with molecules, once its grid is there; none: the engine places them.
+  std::function<void(State&)> molecules;
+  Poll poll;
+};
 
-// threads: at least one.
-std::unique_ptr<Engine> make_cpu_engine(State state, const Adopt<State>& molecules, int threads);
-// Throws std::invalid_argument for a device that does not exist, and in a
-// build without CUDA.
-std::unique_ptr<Engine> make_cuda_engine(State state, const Adopt<State>& molecules, int device,
-                                         int threads);
+// threads: at least one, of the CPU; for a GPU engine they fill the grid of molecules.
+std::unique_ptr<Engine> make_cpu_engine(State state, const Start& start, int threads);
+// In a build with CUDA. Throw std::invalid_argument for a device that does not exist.
+std::unique_ptr<Engine> make_cuda_engine_of_points(State state, const Start& start, int device);
+std::unique_ptr<Engine> make_cuda_engine_of_molecules(State state, const Start& start, int device,
+                                                      int threads);
 
 }  // namespace manymove::adsorption

@@ -62,13 +62,41 @@ concept LaneTeam = requires(std::uint64_t* address, std::uint64_t amount) {
 template <class S>
 concept MoleculesOfTeam = LaneTeam<typename S::Team> && requires(S s, int species, int slot) {
   typename S::Real;
-  { s.molecules() } -> std::same_as<int>;
-  { s.find(slot, species) } -> std::same_as<int>;
   { center_of(s.placed(slot)) } -> std::convertible_to<Site>;
   s.put(species, slot, s.placed(slot));
   { s.change_of_deletion(species, slot) } -> std::same_as<typename S::Real>;
   { s.total_energy() } -> std::same_as<double>;
 };
+
+// ---- what all systems have in common ----
+
+template <class Arrays>
+MM_HD double& sum_of(const Arrays& w, int system, int sum) {
+  return w.sums[static_cast<std::size_t>(sum) * w.systems + system];
+}
+template <class System>
+MM_TEAM double& sum_of(const System& s, int sum) {
+  return sum_of(s.w, s.id, sum);
+}
+template <class System>
+MM_TEAM int count_molecules(const System& s) {
+  int n = 0;
+  for (int b = 0; b < s.m.species; ++b) n += s.counts[b];
+  return n;
+}
+// The slot and the species of the k-th molecule.
+template <class System>
+MM_TEAM int find_molecule(const System& s, int k, int& species) {
+  species = 0;
+  while (k >= s.counts[species]) k -= s.counts[species++];
+  return s.m.first_slot[species] + k;
+}
+template <class System>
+MM_TEAM void set_count(const System& s, int species, int count) {
+  s.team.sync();
+  if (s.team.leads()) s.counts[species] = count;
+  s.team.sync();
+}
 
 // What a worker counts: MoveCounts, or a lane's part of them.
 template <class C>

@@ -46,6 +46,7 @@ MM_HD void follow(const Rules& r, const Site& from, const Site& to, std::int32_t
 
 // The change of M^2.
 MM_HD double change_of_square(const Dipole& dipole, const Dipole& gain) {
+  // |M + m|^2 - |M|^2 = m (2 M + m), in which nothing large cancels.
   return fused(2 * dipole.x + gain.x, gain.x,
                fused(2 * dipole.y + gain.y, gain.y, (2 * dipole.z + gain.z) * gain.z));
 }
@@ -54,6 +55,7 @@ MM_HD double change_of_square(const Dipole& dipole, const Dipole& gain) {
 MM_HD std::int64_t dipole_term(const Rules& r, float charge, const Dipole& dipole,
                                const Dipole& gain) {
   const double limit = 0x1p61;
+  // Over the charge, because decisions multiply a change of the potential by it.
   const double change = r.vacuum / charge * change_of_square(dipole, gain);
   return nearest_integer(change > limit ? limit : change < -limit ? -limit : change);
 }

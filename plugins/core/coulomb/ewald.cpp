@@ -29,6 +29,7 @@ std::size_t sorted(int a, int b, int c) {
 
 // exp(-x) for 0 <= x < 60.
 double decay(double x) {
+  // exp(-x) = exp(-x / 2^7)^(2^7), by Taylor's series and seven squares.
   const double small = -x / 128;
   double sum = 1;
   for (int n = 12; n > 0; --n) sum = 1 + sum * small / n;
@@ -105,6 +106,7 @@ class Sums {
     for (int a = 0; a < 3; ++a) {
       cosines[a] = {1, cosine(2 * x[a])};
       for (std::size_t n = 2; n <= modes_[a]; ++n)
+        // cos(n t) = 2 cos t cos((n - 1) t) - cos((n - 2) t).
         cosines[a].push_back(2 * cosines[a][1] * cosines[a].back() -
                              cosines[a][cosines[a].size() - 2]);
     }
@@ -152,6 +154,7 @@ Matrix to_chebyshev() {
   Matrix m = square_matrix();
   for (int a = 0; a < kNodes; ++a)
     for (int k = 0; k < kNodes; ++k) {
+      // T_2a at the node: cos(a (2 k + 1) pi / (2 kNodes)), reduced to one turn in integers.
       const int turns = a * (2 * k + 1) % (4 * kNodes);  // of pi / (2 kNodes)
       const double t = static_cast<double>(turns) / (2 * kNodes);
       m[a][k] = (a ? 2.0 : 1.0) / kNodes * cosine(t > 1 ? t - 2 : t);
@@ -240,6 +243,8 @@ Tensor by_elementary(Tensor powers, int degree) {
       for (int c = std::min(b, degree - a - b); c >= 0; --c) {
         const double factor = powers[at(a, b, c)];
         if (factor == 0) continue;
+        // Its product expanded is subtracted, which removes the leading term; the rest is symmetric
+        // with lower ones.
         elementary[at(a - b, b - c, c)] = factor;
         Tensor product(powers.size());
         product[at(c, c, c)] = factor;

@@ -252,6 +252,7 @@ struct Builder {
       double sum = 0;
       for (int n = 0; n < kNodes; ++n) {
         const double angle = kPi * (n + 0.5) / kNodes, s = std::cos(angle);
+        // Fejer's weights 1 - 2 sum_j cos(2 j theta) / (4 j^2 - 1), and the nodes cos(theta).
         double weight = 1;
         for (int j = 1; j <= kNodes / 2; ++j)
           weight -= 2 * std::cos(2 * j * angle) / (4.0 * j * j - 1);
@@ -298,6 +299,7 @@ struct Builder {
              std::abs(bump_transform(shape.window, (turn * n - k) * half));
     const double last = (turn * (kMost - 0.5)) * half;  // the rest falls as 1 / k^2
     sum += 2 * 2 * shape.window * shape.window / last / (turn * half);
+    // alpha(k) = sum_m |w(k + 2 pi m / h)| / |w(k)|, m != 0.
     const double own = std::abs(bump_transform(shape.window, k * half));
     return sum / own + window_error * shape.points / std::abs(weight_at(axis, k));
   }
@@ -362,6 +364,7 @@ struct Builder {
                                 static_cast<std::size_t>(z) * z]
                     : transform(k2);
           const double w = weight[0][x] * weight[1][y] * weight[2][z];
+          // (1 + alpha_x)(1 + alpha_y)(1 + alpha_z), whose square less 1 bounds the relative error.
           const double relative = both * (1 + alias[2][z]);
           row[z] = g / (volume * w * w);
           largest = std::max(largest, std::abs(row[z]));
@@ -459,6 +462,7 @@ Epochs epochs_for(const State& state, const FarField& field, const Costs& costs)
   };
   const double fine = costs.point * field.points + costs.launch,
                coarse = costs.point * field.points / std::pow(kCoarser, 3) + costs.launch;
+  // At the best length both parts of the cost are equal.
   const double alone = 2 * fine / length(fine);
   // With a mesh of moves, a trial's two places see both places of each move before in the outer
   // epoch, within the reach of that mesh.

@@ -59,6 +59,7 @@ MM_HD void dft(Complex<V> (&a)[R]) {
     a[1] = {a[0].re - b.re, a[0].im - b.im};
     a[0] = {a[0].re + b.re, a[0].im + b.im};
   } else if constexpr (R == 3) {
+    // sin(2 pi / 3); the cosine is -1/2.
     constexpr double s = 0.86602540378443864676;
     const Complex<V> sum{a[1].re + a[2].re, a[1].im + a[2].im};
     const Complex<V> difference{(a[1].re - a[2].re) * s, (a[1].im - a[2].im) * s};
@@ -77,6 +78,7 @@ MM_HD void dft(Complex<V> (&a)[R]) {
     a[3] = {d.re - e.im, d.im + e.re};
   } else {
     static_assert(R == 5);
+    // Cosines and sines of 2 pi / 5 and 4 pi / 5.
     constexpr double c1 = 0.30901699437494742410, c2 = -0.80901699437494742410,
                      s1 = 0.95105651629515357212, s2 = 0.58778525229247312917;
     const Complex<V> p{a[1].re + a[4].re, a[1].im + a[4].im},
@@ -101,6 +103,7 @@ MM_HD int fft_place(int radix, int done, int t) { return t % done + t / done * d
 template <int R, class V, class Twiddle>
 MM_HD void butterfly(Complex<V> (&a)[R], int done, int t, const Twiddle* twiddle) {
   dft(a);
+  // The twiddle exponent of Stockham's stage, j k with j = t rounded down to a multiple of `done`.
   const int step = t / done * done;
   for (int k = 1; k < R; ++k) {
     const Twiddle w = twiddle[step * k];

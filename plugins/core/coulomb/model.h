@@ -85,6 +85,7 @@ MM_HD F guessed_inverse_root(F a) {
   const F y = as_float(0x5f374800u - (bits_of(a) >> 1));
   const F e = fused(-a, y * y, constant<F>(1.0f));
   F p = fused(e, constant<F>(0x1.4167dep-2f), constant<F>(0x1.814e04p-2f));
+  // 1 / sqrt(1 - e) = 1 + e / 2 + 3 e^2 / 8 + ...; the coefficients differ a little from these.
   p = fused(e, p, constant<F>(0x1.ffff9cp-2f));
   p = fused(e, p, constant<F>(0x1.ffffe8p-1f));
   return y * p;
@@ -119,6 +120,7 @@ MM_HD double magic_for(double) { return 6755399441055744.0; }  // 1.5 * 2^52
 template <class S, class V>
 MM_HD V nearest(V d, S extent, S inverse) {
   const V magic = constant<V>(magic_for(S{}));
+  // Adding the magic number rounds d / L to the nearest integer.
   const V whole = fused(d, constant<V>(inverse), magic) - magic;
   return fused(constant<V>(-extent), whole, d);
 }
@@ -184,6 +186,7 @@ MM_HD void unit_potentials(const Rules& r, [[maybe_unused]] const SmoothRest<S>&
       const V far_x = constant<V>(S{r.extent[0]}) - x, far_y = constant<V>(S{r.extent[1]}) - y,
               far_z = constant<V>(S{r.extent[2]}) - z;
       const V x2 = x * x, far_x2 = far_x * far_x, y2 = y * y, far_y2 = far_y * far_y;
+      // The eight nearest images: each coordinate with its own sign or one edge away.
       const V xy[4] = {x2 + y2, far_x2 + y2, x2 + far_y2, far_x2 + far_y2};
       V sum = inverse_root_in<S>(d[n].squared);
       MM_UNROLL
@@ -252,6 +255,7 @@ MM_HD double logarithm(double a) {
     m = m * 0.5;
     ++exponent;
   }
+  // ln a = exponent ln 2 + 2 (s + s^3 / 3 + s^5 / 5 + ...), m in [1 / sqrt(2), sqrt(2)].
   const double s = (m - 1) / (m + 1);
   const double p = polynomial(s * s, 1.0, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13,
                               1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23);
@@ -307,7 +311,9 @@ MM_HD Trial propose(const Rules& r, std::uint32_t particle, std::uint64_t sweep,
           s.z + displacement(word[2], step), s.charge};
   if (r.periodic) to = wrapped(r, to);
   Trial t{to.x, to.y, to.z, r.periodic || squared_norm(to) <= r.wall2, 0};
+  // Never 0 or 1, so that the logarithm is finite.
   const double u = (static_cast<double>(word[3]) + 0.5) * 0x1p-32;
+  // Equation 1: u < exp(-dE) with dE = sign(z) dphi |z| strength, in integers.
   const double most = -logarithm(u) / (abs_of(s.charge) * r.strength);
   // No integer holds it where ions hardly interact; every change is accepted then.
   t.most = most < 0x1p63 ? static_cast<std::int64_t>(most) : INT64_MAX;

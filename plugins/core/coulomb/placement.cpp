@@ -20,6 +20,7 @@ Site rounded(const State& s, const double* xyz, Site site) {
   for (int a = 0; a < 3; ++a) *c[a] = static_cast<float>(std::nearbyint(xyz[a] / s.axis_unit[a]));
   if (s.rules.periodic) return wrapped(s.rules, site);
   while (squared_norm(site) > s.rules.wall2) {  // rounding may cross the wall
+    // Towards the center along the longest component, which changes the distance most.
     float& largest = **std::max_element(
         c, c + 3, [](const float* u, const float* v) { return std::abs(*u) < std::abs(*v); });
     largest -= std::copysign(1.0f, largest);

@@ -47,6 +47,7 @@ struct NearTable {
 };
 MM_HD float value_of(const NearTable& t, float v) {
   // Rounded to the nearest integer by the addition; up to 1/2 on both sides.
+  // 1.5 * 2^23.
   const float magic = 12582912.0f, scaled = fused(v, static_cast<float>(kPieces), -0.5f);
   const float shifted = scaled + magic;
   const float s = scaled - (shifted - magic);
@@ -77,6 +78,7 @@ struct MeshRules {
 // The short-ranged part (1 - F(r)) / r of a unit charge's potential, which vanishes from `reach`
 // on; 0 at distance 0, where `singular` counts instead.
 MM_HD double near_part(const MeshRules& m, double squared, double inverse_distance) {
+  // (1 - F(r)) / r = 1 / r - F(r) / r, of which the second is the polynomial.
   const double v = squared * m.inverse_reach2;
   return v < 1 ? inverse_distance - value_of(m.smooth, v) : 0;
 }
@@ -135,6 +137,7 @@ struct ErrorBound {
   double nearest, crowd;
 };
 MM_HD double error_of(const ErrorBound& e, double norm, double terms, double roundings) {
+  // Each rounding is at most 2^-53 of the sum of the magnitudes, nearest + crowd n^(2/3).
   const double root = cbrt(terms);
   return e.field + e.per_norm * norm + 0x1p-53 * roundings * (e.nearest + e.crowd * root * root);
 }

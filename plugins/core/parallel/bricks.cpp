@@ -40,6 +40,7 @@ Brick grown(const Brick& part, const std::uint64_t reach[3]) {
 
 bool overlap(const Brick& a, const Brick& b) {
   for (int k = 0; k < 3; ++k)
+    // Neither begins within the other; the differences wrap around the frame.
     if (b.low[k] - a.low[k] > a.beyond[k] && a.low[k] - b.low[k] > b.beyond[k]) return false;
   return true;
 }
@@ -63,6 +64,7 @@ BrickDecomposition::BrickDecomposition(Communicator& communicator,
   for (int a = 0; a < 3; ++a) {
     cuts[a] = integers_of(cut[a], a);
     bricks *= cuts[a].size() - 1;
+    // Four integers more than the reach, because coordinates have been rounded.
     units[a] = static_cast<std::uint64_t>(std::min(reach[a], 1.0) * 0x1p32) + 4;
   }
   if (bricks != rank.size() || bricks != static_cast<std::size_t>(ranks()))

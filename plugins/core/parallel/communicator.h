@@ -156,6 +156,7 @@ template <class Task>
 void collective(Communicator& communicator, Task&& task) {
   try {
     task();
+    // A barrier that the watchdog watches.
     std::int64_t nothing = 0;
     communicator.maximum(&nothing, 1);  // no rank leaves before all have succeeded
   } catch (...) {

@@ -216,6 +216,7 @@ class Heartbeat {
       send_all(first_silent());
       std::this_thread::sleep_for(std::chrono::duration<double>(pause));
       const auto now = Clock::now();
+      // A suspended job finds one long step when it is woken, of which little counts.
       const double step = counted(std::chrono::duration<double>(now - last).count(), limit_);
       last = now;
       for (Peer& peer : peers_) peer.silent += step;

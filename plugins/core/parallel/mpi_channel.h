@@ -128,6 +128,7 @@ class MpiChannel final : public Post {
     mpi.check(mpi.Comm_get_attr(host, key, &found, &exists));
     if (exists && static_cast<MpiChannel*>(found)->watchdog_.can_go_on())
       return *static_cast<MpiChannel*>(found);
+    // It is never deleted: MPI may still write to its memory when the process ends.
     auto* made = new MpiChannel(mpi, host, clock);
     mpi.check(mpi.Comm_set_attr(host, key, made));
     return *made;

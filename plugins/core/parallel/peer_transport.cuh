@@ -95,6 +95,7 @@ __global__ void handshake_kernel(int ranks, int self, PeerWords there, const Pee
   Word(*there.word[r]).store(number, cuda::memory_order_release);
   for (unsigned turn = 1;; ++turn) {
     const unsigned word = Word(*here.word[r]).load(cuda::memory_order_acquire);
+    // The difference wraps around: the other rank may be one exchange ahead.
     if (static_cast<int>(word - number) >= 0) break;
     // The host's memory is far: this looks there about once in a millisecond.
     if (turn % 1024 == 0 && *const_cast<const volatile unsigned*>(given_up)) break;
@@ -181,6 +182,7 @@ class PeerTransport : public Transport {
     return reinterpret_cast<unsigned*>(memory + static_cast<std::size_t>(sender) * kWord);
   }
   char* room_in(char* memory, int sender) const {
+    // Segment n + 2 reuses the room of segment n.
     const std::size_t turn = number_ & 1u;
     return memory + kGrain + (turn * static_cast<unsigned>(ranks_) + sender) * room_;
   }

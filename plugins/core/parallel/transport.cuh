@@ -74,8 +74,8 @@ class Transport {
   // Sets `data` of the segments of the next exchange. Segments in memory of this rank follow each
   // other without a gap.
   virtual void place(Segments& sent, Segments& received) {
-    place_here(sent, out_);
-    place_here(received, in_);
+    place_in(sent, out_);
+    place_in(received, in_);
   }
   // Sends after what is in the stream and receives before what comes there: the call itself may
   // return earlier. The segments are those of the last place().
@@ -88,17 +88,15 @@ class Transport {
   // After an exchange that has failed: others may still write there.
   void keep_places_for_ever() { keep_for_ever(out_, in_); }
 
-  Communicator& communicator_;
-  const Finish finish_;
-
- private:
-  void place_here(Segments& segments, DeviceBuffer<char>& memory) {
+  // One after the other in a buffer, which grows if it has to.
+  template <class Buffer>
+  void place_in(Segments& segments, Buffer& memory) const {
     std::size_t total = 0;
     for (const Segment& segment : segments) total += segment.bytes;
     if (total > memory.size()) {
       finish_();
       memory = {};
-      memory = DeviceBuffer<char>(total + total / 8);
+      memory = Buffer(total + total / 8);
     }
     char* at = memory.data();
     for (Segment& segment : segments) {
@@ -106,6 +104,17 @@ class Transport {
       at += segment.bytes;
     }
   }
+  static std::vector<Communicator::Message> messages_of(const Segments& segments) {
+    std::vector<Communicator::Message> found;
+    for (const Segment& segment : segments)
+      if (segment.bytes) found.push_back({segment.rank, segment.data, segment.bytes});
+    return found;
+  }
+
+  Communicator& communicator_;
+  const Finish finish_;
+
+ private:
   DeviceBuffer<char> out_, in_;
 };
 
@@ -130,7 +139,7 @@ class MpiTransport : public Transport {
     // What is sent has been written, and what came with the previous exchange has been read.
     wait_(stream, "rows for other ranks");
     try {
-      communicator_.exchange(messages(sent), messages(received));
+      communicator_.exchange(messages_of(sent), messages_of(received));
     } catch (...) {
       keep_places_for_ever();
       throw;
@@ -138,13 +147,6 @@ class MpiTransport : public Transport {
   }
 
  private:
-  static std::vector<Communicator::Message> messages(const Segments& segments) {
-    std::vector<Communicator::Message> found;
-    for (const Segment& segment : segments)
-      if (segment.bytes) found.push_back({segment.rank, segment.data, segment.bytes});
-    return found;
-  }
-
   const RankWaits wait_;
 };
 
@@ -157,13 +159,15 @@ class HostTransport : public Transport {
   std::string name() const override { return "page-locked host memory and MPI"; }
 
   void exchange(const Segments& sent, const Segments& received, cudaStream_t stream) override {
-    const auto out = on_host(sent, out_), in = on_host(received, in_);
+    Segments out = sent, in = received;
+    place_in(out, out_);
+    place_in(in, in_);
     for (std::size_t k = 0; k < sent.size(); ++k)
       copy_out(out[k].data, sent[k].data, sent[k].bytes, stream);
     // Also completes the previous exchange's uploads from in_.
     wait_(stream, "copy for other ranks");
     try {
-      communicator_.exchange(out, in);
+      communicator_.exchange(messages_of(out), messages_of(in));
     } catch (...) {
       keep_for_ever(out_, in_);
       throw;
@@ -173,24 +177,6 @@ class HostTransport : public Transport {
   }
 
  private:
-  // One after the other in memory.
-  std::vector<Communicator::Message> on_host(const Segments& segments, PinnedBuffer<char>& memory) {
-    std::size_t total = 0;
-    for (const Segment& segment : segments) total += segment.bytes;
-    if (total > memory.size()) {
-      finish_();
-      memory = {};
-      memory = PinnedBuffer<char>(total + total / 8);
-    }
-    char* at = memory.data();
-    std::vector<Communicator::Message> messages;
-    for (const Segment& segment : segments) {
-      messages.push_back({segment.rank, at, segment.bytes});
-      at += segment.bytes;
-    }
-    return messages;
-  }
-
   const RankWaits wait_;
   PinnedBuffer<char> out_, in_;
 };

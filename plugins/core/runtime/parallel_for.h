@@ -45,8 +45,11 @@ class SharedLoop {
       next_[share].item.store(bound(share), std::memory_order_relaxed);
     for_each_item(pool, shares, [&](int, int thread) {
       for (int k = 0; k < shares; ++k) {
+        // Its own share first; then the others', beginning with the next thread's, so that helpers
+        // spread out.
         const int share = (thread + k) % shares, end = bound(share + 1);
         std::atomic<int>& next = next_[share].item;
+        // A look before the increment, so that finished shares are not written to by all threads.
         while (next.load(std::memory_order_relaxed) < end) {
           const int item = next.fetch_add(1, std::memory_order_relaxed);
           if (item < end) task(item, thread);

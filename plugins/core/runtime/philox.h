@@ -24,6 +24,8 @@ template <class U>
 MM_HD void philox(U word[4], PhiloxKey key) {
   for (int round = 0; round < 10; ++round) {
     U high0, low0, high1, low1;
+    // The round of the paper: two 32 x 32 bit products, whose halves are exchanged and mixed with
+    // the key.
     multiply_wide(word[0], 0xD2511F53u, high0, low0);
     multiply_wide(word[2], 0xCD9E8D57u, high1, low1);
     const U next0 = high1 ^ word[1] ^ key.k0;
@@ -32,6 +34,7 @@ MM_HD void philox(U word[4], PhiloxKey key) {
     word[1] = low1;
     word[2] = next2;
     word[3] = low0;
+    // Weyl sequences: the golden ratio and sqrt(3) - 1, times 2^32.
     key.k0 += 0x9E3779B9u;
     key.k1 += 0xBB67AE85u;
   }

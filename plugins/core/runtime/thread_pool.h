@@ -110,6 +110,7 @@ class ThreadPool {
       for (int item; (item = s.next.fetch_add(1, std::memory_order_relaxed)) < s.items;)
         s.task(s.context, item, thread);
     } catch (...) {
+      // No thread begins another item after an error.
       s.next.store(s.items, std::memory_order_relaxed);
       std::lock_guard lock(s.mutex);
       if (!s.error) s.error = std::current_exception();

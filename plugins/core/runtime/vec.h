@@ -61,6 +61,7 @@ inline void multiply_wide(UintLanes a, std::uint32_t b, UintLanes& high, UintLan
   const WideLanes even = (pair & 0xffffffffu) * factor;
   const WideLanes odd = (pair >> 32) * factor;
 #endif
+  // The high half of an even product moves down to its lane; the low half of an odd one moves up.
   const WideLanes even_high = even >> 32, odd_low = odd << 32;
 #if defined(__AVX512F__) && defined(__AVX512VL__)
   constexpr __mmask16 kOdd = 0xaaaa;

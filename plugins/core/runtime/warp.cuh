@@ -37,6 +37,7 @@ template <class T>
 __device__ inline T warp_prefix_sum(T value, int lane) {
   MM_UNROLL
   for (int apart = 1; apart < kWarpSize; apart *= 2) {
+    // After this pass a lane has the sum of itself and the 2 apart - 1 lanes below.
     const T below = __shfl_up_sync(kWholeWarp, value, apart);
     if (lane >= apart) value += below;
   }

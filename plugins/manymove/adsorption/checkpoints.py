@@ -56,6 +56,11 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
             if not (np.abs(arrays.get(name, 0.0)) < most).all():
                 raise ValueError(f"one of the {name} is not finite, or larger than {most:g}")
         sums = arrays.pop("comparison")
+        if lacking := header.get("lacks"):
+            raise ValueError(
+                f"its averages lack {', '.join(lacking)}, because an earlier version began them: "
+                "start the run again"
+            )
         state: dict[str, Any] = dict(arrays)
         state["counters"] = tuple(header["counters"])
         state["max_displacement"] = float(header["max_displacement"])

@@ -39,8 +39,11 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
 
     Raises:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
+        KeyboardInterrupt: a stop was requested before all systems had started.
     """
     results = replica.on_all_ranks(settings, world, lambda: _share(settings, world))
+    if not all(parameters for parameters, _, _ in (r.run for r in results)):
+        raise KeyboardInterrupt
     summary = summarize(settings, results, world.size)
     if world.rank == 0:
         write_outputs(settings, results, summary)

@@ -56,7 +56,7 @@ from manymove.settings import (
     Supercell,
     group,
 )
-from manymove.simulation import Callback, counter, of_engine, parameter
+from manymove.simulation import INTERRUPTED, Callback, counter, of_engine, parameter
 
 _TUNE = 256  # steps between two adaptations of the displacement
 _GROUPS = 128  # maximum number of groups of systems with separate profiles
@@ -87,6 +87,7 @@ class Adsorption(Places, Equilibration):
         MemoryError: the grid or the systems do not fit into memory.
         RuntimeError: there are too many molecules to find positions for all. All averages raise it
             as well if nothing has been measured or compared.
+        KeyboardInterrupt: Ctrl-C while the grid is filled.
 
     An object may be used by one thread at a time, and not in a forked process. Any other use raises
     a RuntimeError.
@@ -252,11 +253,13 @@ class Adsorption(Places, Equilibration):
         if positions is None:
             if orientations is not None:
                 raise ValueError("orientations need positions")
-            return _core.Adsorption.create(*self._where())
+            return _core.Adsorption.create(*self._where(), interrupted=INTERRUPTED.get())
         places, *turns = start_of(
             positions, orientations, (self.systems, molecules), "rigid" in self._parameters
         )
-        return _core.Adsorption.from_positions(places, *self._where(), *turns)
+        return _core.Adsorption.from_positions(
+            places, *self._where(), *turns, interrupted=INTERRUPTED.get()
+        )
 
     @classmethod
     def random(
@@ -520,7 +523,10 @@ class Adsorption(Places, Equilibration):
     def _restore(self, path: PathLike) -> None:
         read = read_checkpoint(path, self._KIND)
         self._framework, self._parameters, self._about = read.framework, read.parameters, read.about
-        self._adopt(_core.Adsorption.from_snapshot(read.state, *self._where()))
+        where = self._where()
+        self._adopt(
+            _core.Adsorption.from_snapshot(read.state, *where, interrupted=INTERRUPTED.get())
+        )
         self._adapted_at = read.adapted_at
         with checkpoint.refused(path, self._KIND):
             self._comparison.restore(read.comparison, read.sums)

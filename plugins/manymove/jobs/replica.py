@@ -22,6 +22,7 @@ from manymove.jobs.channel import RankLost
 from manymove.jobs.options import OPTIONS_FILE
 from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
 from manymove.jobs.world import World, run_concurrently, share_of_threads
+from manymove.simulation import interruptible
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +138,8 @@ class Replica(ABC):
     def run(self) -> Any:
         """Equilibrate and measure; a requested stop ends it early with a checkpoint."""
         try:
-            engine = self._resumed() if self._settings.resume else self._started()
+            with interruptible(lambda: self._stop.requested):
+                engine = self._resumed() if self._settings.resume else self._started()
         except (Interrupted, KeyboardInterrupt):
             return self.Result(self._index, self._seed, complete=False)
         files.make_folder(self._settings.output)

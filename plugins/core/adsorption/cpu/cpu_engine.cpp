@@ -26,29 +26,27 @@ std::size_t scratch_bytes(const MoleculeArrays<F>& w) {
   return MoleculeScratch<F>::bytes(w) + sizeof(F) * MoleculeScratch<F>::slow(w) + 64;
 }
 
-template <class F, class StateOfEngine>
-class CpuEngine final : public EngineBase<StateOfEngine> {
-  using EngineBase<StateOfEngine>::state_;
-  using Arrays = ArraysOf<StateOfEngine, F>;
-  static constexpr bool kMolecules = std::is_same_v<StateOfEngine, MoleculeState>;
-  static constexpr int kAtOnce = kMolecules ? 1 : kTogether;  // systems of a call of a kernel
+template <class Arrays>
+class CpuEngine final : public EngineBase {
+  using F = typename Arrays::Real;
+  static constexpr bool kMolecules = std::is_same_v<Arrays, MoleculeArrays<F>>;
 
  public:
-  CpuEngine(StateOfEngine state, const Adopt<StateOfEngine>& molecules, int threads)
-      : EngineBase<StateOfEngine>(std::move(state)),
+  CpuEngine(State state, const Start& start, int threads)
+      : EngineBase(std::move(state)),
         kernels_(best_level<Kernels<Arrays>>(MANYMOVE_LEVELS)),
         pool_(threads),
         workers_(pool_.size()) {
     if (state_.parameters.exchange > 0) reached_.resize(state_.parameters.systems);
-    fill_grid(state_, pool_);
+    fill_grid(state_, pool_, start.poll);
     make_scratch();
-    if (molecules) {
-      molecules(state_);
+    if (start.molecules) {
+      start.molecules(state_);
       if (state_.data.counters.steps == 0) sum_energies(arrays());  // a snapshot has its own
     } else {
       const Arrays w = arrays();
-      each_batch([&](int first, Worker& worker) {
-        kernels_.place_molecules(w, first, worker.scratch.get(), worker.moves);
+      each_system([&](int system, Worker& worker) {
+        kernels_.place_molecules(w, system, worker.scratch.get(), worker.moves);
       });
       for (const Worker& worker : workers_) check_placed(state_, worker.moves);
     }
@@ -61,14 +59,19 @@ class CpuEngine final : public EngineBase<StateOfEngine> {
       w.measure = measure;
       w.again = again;
       for (Worker& worker : workers_) worker.moves = {};
-      each_batch([&](int first, Worker& worker) {
-        kernels_.run_systems(w, first, worker.scratch.get(), worker.moves);
-      });
+      // Method pmc has a system in each SIMD lane.
+      const bool together = !kMolecules && w.method == Method::pmc;
+      each_system(
+          [&](int first, Worker& worker) {
+            kernels_.run_systems(w, first, worker.scratch.get(), worker.moves);
+          },
+          together ? kTogether : 1);
       MoveCounts sum;
       for (const Worker& worker : workers_) sum += worker.moves;
       return sum;
     };
     run_whole(state_, steps, measure, launch, [&](unsigned full) {
+      // The numbers of slots are in the layout of the workers' memory.
       grow(state_, full);
       make_scratch();
     });
@@ -89,8 +92,8 @@ class CpuEngine final : public EngineBase<StateOfEngine> {
     std::vector<double> sums(2 * static_cast<std::size_t>(state_.parameters.systems));
     const TestInsertions<Arrays> t{
         arrays(), state_.data.counters.insertions, insertions, species, empty, sums.data()};
-    for_each_item(pool_, state_.parameters.systems, [&](int system, int thread) {
-      kernels_.insert_test_molecules(t, system, workers_[thread].scratch.get());
+    each_system([&](int system, Worker& worker) {
+      kernels_.insert_test_molecules(t, system, worker.scratch.get());
     });
     state_.data.counters.insertions += insertions;
     return sums;
@@ -99,6 +102,7 @@ class CpuEngine final : public EngineBase<StateOfEngine> {
   std::vector<double> energies() override {
     check_whole(state_);
     if constexpr (!kMolecules) return state_.data.energies;
+    // Into arrays of its own: the state keeps what the moves have added up.
     std::vector<double> sums(state_.data.energies.size()), waves(state_.data.waves.size());
     Arrays w = arrays();
     w.energies = sums.data();
@@ -109,10 +113,6 @@ class CpuEngine final : public EngineBase<StateOfEngine> {
   Snapshot snapshot() const override {
     check_whole(state_);
     return state_.data;
-  }
-  void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
-                          double* energies) const override {
-    adsorption::framework_energies<F>(state_, xyz, count, species, direct, energies);
   }
 
  private:
@@ -126,7 +126,7 @@ class CpuEngine final : public EngineBase<StateOfEngine> {
 
   Arrays arrays() {
     Snapshot& d = state_.data;
-    Arrays w = make_arrays(state_, host_grid<F>(state_));
+    auto w = make_arrays<Arrays>(state_, host_grid<F>(state_));
     w.sites = reinterpret_cast<Site*>(d.sites.data());
     w.counts = d.counts.data();
     w.energies = d.energies.data();
@@ -141,6 +141,7 @@ class CpuEngine final : public EngineBase<StateOfEngine> {
     return w;
   }
   void make_scratch() {
+    // aligned_alloc() wants a multiple of the alignment.
     const std::size_t bytes = (scratch_bytes(arrays()) + 63) / 64 * 64;
     for (Worker& worker : workers_) {
       worker.scratch.reset();
@@ -149,14 +150,15 @@ class CpuEngine final : public EngineBase<StateOfEngine> {
     }
   }
   void sum_energies(const Arrays& w) {
-    each_batch(
-        [&](int first, Worker& worker) { kernels_.sum_energies(w, first, worker.scratch.get()); });
+    each_system([&](int system, Worker& worker) {
+      kernels_.sum_energies(w, system, worker.scratch.get());
+    });
   }
-  // Calls function(first system, worker).
+  // Calls function(system, worker) for each of them, or for every so many.
   template <class Function>
-  void each_batch(const Function& function) {
-    for_each_item(pool_, (state_.parameters.systems + kAtOnce - 1) / kAtOnce,
-                  [&](int batch, int thread) { function(batch * kAtOnce, workers_[thread]); });
+  void each_system(const Function& function, int at_once = 1) {
+    for_each_item(pool_, (state_.parameters.systems + at_once - 1) / at_once,
+                  [&](int item, int thread) { function(item * at_once, workers_[thread]); });
   }
 
   Kernels<Arrays> kernels_;
@@ -165,22 +167,19 @@ class CpuEngine final : public EngineBase<StateOfEngine> {
   std::vector<std::uint64_t> reached_;
 };
 
-template <class StateOfEngine>
-std::unique_ptr<Engine> make_engine_of(StateOfEngine state, const Adopt<StateOfEngine>& molecules,
-                                       int threads) {
+template <template <class> class Arrays>
+std::unique_ptr<Engine> make_engine_of(State state, const Start& start, int threads) {
   if (state.parameters.double_precision)
-    return std::make_unique<CpuEngine<double, StateOfEngine>>(std::move(state), molecules, threads);
-  return std::make_unique<CpuEngine<float, StateOfEngine>>(std::move(state), molecules, threads);
+    return std::make_unique<CpuEngine<Arrays<double>>>(std::move(state), start, threads);
+  return std::make_unique<CpuEngine<Arrays<float>>>(std::move(state), start, threads);
 }
 
 }  // namespace
 
-std::unique_ptr<Engine> make_cpu_engine(State state, const Adopt<State>& molecules, int threads) {
-  return make_engine_of(std::move(state), molecules, threads);
-}
-std::unique_ptr<Engine> make_cpu_engine(MoleculeState state, const Adopt<MoleculeState>& molecules,
-                                        int threads) {
-  return make_engine_of(std::move(state), molecules, threads);
+std::unique_ptr<Engine> make_cpu_engine(State state, const Start& start, int threads) {
+  const auto make =
+      state.molecules() ? &make_engine_of<MoleculeArrays> : &make_engine_of<PointArrays>;
+  return make(std::move(state), start, threads);
 }
 
 }  // namespace manymove::adsorption

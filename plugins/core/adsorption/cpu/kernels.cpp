@@ -3,21 +3,11 @@
 // sources also instantiate.
 #include "../../runtime/vec.h"  // first: the templates of model.h must see its operators
 //
-#include "../moves/starts.h"
-#include "../moves/steps.h"
-#include "../moves/test_insertions.h"
 #include "loop_points.h"
-#include "loop_team.h"
+#include "run_systems.h"
 
 namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {
-
-template <class TeamOf, class F>
-PointSystem<TeamOf, F, LoopPoints<F>> system_of(const PointArrays<F>& w, int system,
-                                                const Scratch<F>& scratch) {
-  static constexpr TeamOf kTeam;
-  return {w, system, kTeam, LoopPoints<F>(w, system, scratch)};
-}
 
 // ---- pmc: kTogether systems in SIMD lanes ----
 
@@ -53,10 +43,12 @@ void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
       put(slot, l, w.sites[static_cast<std::size_t>(system[l]) * n + slot]);
   }
   for (std::uint64_t t = w.first_step; t < w.first_step + w.steps; ++t) {
+    // All systems try to move the same molecule, so that the lanes read the same slots.
     const auto k = static_cast<int>(
         uniform_below(common_draw(m.key, t).molecule, static_cast<std::uint32_t>(n)));
     int species = 0;
     while (k >= m.first_slot[species + 1]) ++species;
+    // Philox for as many systems at a time as a register has lanes.
     alignas(64) std::uint32_t word[4][W];
     for (int base = 0; base < W; base += kLanes) {
       UintLanes lanes[4], id;
@@ -82,11 +74,13 @@ void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
         if (j == k) continue;
         const F *x = scratch.x + j * W, *y = scratch.y + j * W, *z = scratch.z + j * W;
         for (int l = 0; l < W; ++l)
+          // Eq. 5: sum_j u(r'_ij) - u(r_ij).
           sum[l] += pair_energy(m, law, {ax[l], ay[l], az[l]}, x[l], y[l], z[l]) -
                     pair_energy(m, law, {bx[l], by[l], bz[l]}, x[l], y[l], z[l]);
       }
     }
     for (int l = 0; l < used; ++l) {
+      // Eq. 2: accepted with the probability min(1, exp(-beta dE)).
       const F difference = lowest_of(sum[l] + field[l], F(kForbidden));
       if (metropolis(m.beta, difference, word[3][l])) {
         put(k, l, fresh[l]);
@@ -108,6 +102,7 @@ void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
         w.sites[static_cast<std::size_t>(first + l) * n + slot] = site_at(slot, l);
     if (!refresh) continue;
     for (int l = 0; l < used; ++l)
+      // What the energy that was carried along has lost by rounding is kept as the drift.
       averages[l].renew(system_of<Team>(w, first + l, scratch).total_energy(), energy[l]);
     for (int l = 0; l < W; ++l)  // the systems used the same memory
       for (int slot = 0; slot < n; ++slot)
@@ -119,82 +114,24 @@ void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
   }
 }
 
-// ---- systems one by one ----
-
 template <class F>
 void run_systems(const PointArrays<F>& w, int first, void* memory, MoveCounts& moves) {
-  const Scratch<F> scratch(memory, w.slots);
-  if (w.method == Method::pmc) {
-    run_together(w, first, scratch, moves);
-    return;
-  }
-  for (int system = first; system < w.systems && system < first + kTogether; ++system)
-    if (w.method == Method::metropolis) {
-      auto s = system_of<Alone>(w, system, scratch);
-      run_steps<Steps::one>(s, moves);
-    } else {
-      auto s = system_of<Team>(w, system, scratch);
-      if (w.method == Method::plj)
-        run_steps<Steps::one>(s, moves);
-      else
-        run_steps<Steps::several>(s, moves);
-    }
-}
-
-// Where one system finds no room, the others are not tried.
-template <class F>
-void place_molecules(const PointArrays<F>& w, int first, void* memory, MoveCounts& moves) {
-  const Scratch<F> scratch(memory, w.slots);
-  for (int system = first; system < w.systems && system < first + kTogether && !moves.stuck;
-       ++system) {
-    auto s = system_of<Team>(w, system, scratch);
-    moves.stuck = !place_molecules(s);
-  }
+  if (w.method == Method::pmc)
+    run_together(w, first, Scratch<F>(memory, w.slots), moves);
+  else
+    run_system(w, first, memory, moves);
 }
 
 template <class F>
-void sum_energies(const PointArrays<F>& w, int first, void* memory) {
-  const Scratch<F> scratch(memory, w.slots);
-  for (int system = first; system < w.systems && system < first + kTogether; ++system)
-    w.energies[system] = system_of<Team>(w, system, scratch).total_energy();
-}
-
-template <class F>
-void insert_test_molecules(const TestInsertions<PointArrays<F>>& t, int system, void* memory) {
-  const Scratch<F> scratch(memory, t.arrays.slots);
-  auto s = system_of<Team>(t.arrays, system, scratch);
-  insert_tests(t, s);
-}
-
-void fill_row(const GridSum& g, int row, int layer, std::int32_t* near, double* energies) {
-  const double y = mul_rn(static_cast<double>(row), g.spacing[1]);
-  const double z = mul_rn(static_cast<double>(layer), g.spacing[2]);
-  int count = 0;
-  for (std::size_t i = 0; i < g.count; ++i) {
-    const double dy = y - g.images[i].y, dz = z - g.images[i].z;
-    near[count] = static_cast<std::int32_t>(i);
-    count += fused(dz, dz, dy * dy) < g.law[g.images[i].kind].cutoff2;
-  }
-  for (int p = 0; p < g.points[0]; ++p) energies[p] = 0;
-  for (int i = 0; i < count; ++i) {
-    const Image image = g.images[near[i]];
-    const PairLaw<double> law = g.law[image.kind];
-    if (law.repulsion == 0) continue;
-    for (int p = 0; p < g.points[0]; ++p)
-      energies[p] += image_energy(law, image.x, image.y, image.z,
-                                  mul_rn(static_cast<double>(p), g.spacing[0]), y, z);
-  }
-}
-
-template <class F>
-void set_kernels(Kernels<PointArrays<F>>& kernels) {
-  kernels = {&run_systems<F>, &place_molecules<F>, &sum_energies<F>, &insert_test_molecules<F>};
+Kernels<PointArrays<F>> kernels_of() {
+  using Arrays = PointArrays<F>;
+  return {&run_systems<F>, &place_molecules<Arrays>, &sum_energies<Arrays>,
+          &insert_test_molecules<Arrays>};
 }
 
 }  // namespace
 
-void use(Kernels<PointArrays<float>>& kernels) { set_kernels(kernels); }
-void use(Kernels<PointArrays<double>>& kernels) { set_kernels(kernels); }
-void use(GridKernels& kernels) { kernels = {&fill_row}; }
+void use(Kernels<PointArrays<float>>& kernels) { kernels = kernels_of<float>(); }
+void use(Kernels<PointArrays<double>>& kernels) { kernels = kernels_of<double>(); }
 
 }  // namespace manymove::adsorption::MANYMOVE_SIMD

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "../point_proposals.h"
+#include "loop_team.h"
 
 namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {
@@ -62,6 +63,8 @@ struct LoopBatch {
   template <class SiteOf>
   void draw(PhiloxKey key, std::uint64_t step, int system, const SiteOf& site_of) const {
     std::uint32_t* const words = memory->words;
+    // Philox for as many proposals at a time as a register has lanes: the words are those of a loop
+    // over the proposals.
     for (int base = 0; base < count(); base += manymove::kLanes) {
       UintLanes lanes[4], index;
       for (int l = 0; l < manymove::kLanes; ++l) index[l] = static_cast<std::uint32_t>(base + l);
@@ -181,6 +184,19 @@ struct LoopPoints {
   LoopBatch<F> batch() const { return {scratch, proposals / kWidth}; }
   LoopBatch<F> tries() const { return {scratch, 1}; }
 };
+
+template <class TeamOf, class F>
+PointSystem<TeamOf, F, LoopPoints<F>> system_of(const PointArrays<F>& w, int system,
+                                                const Scratch<F>& scratch) {
+  static constexpr TeamOf kTeam;
+  return {w, system, kTeam, LoopPoints<F>(w, system, scratch)};
+}
+template <class TeamOf, class F, class Run>
+void with_system(const PointArrays<F>& w, int system, void* memory, const Run& run) {
+  const Scratch<F> scratch(memory, w.slots);
+  auto s = system_of<TeamOf>(w, system, scratch);
+  run(s);
+}
 
 }  // namespace
 }  // namespace manymove::adsorption::MANYMOVE_SIMD

@@ -76,6 +76,8 @@ struct Loop {
     for (int l = 0; l < W; ++l) all.level[0][l] = values[l];
     for (int n = 0; n < 5; ++n)
       for (int l = 0; l < W; ++l)
+        // As __shfl_xor_sync of a warp: partners are 16, 8, 4, 2 and 1 lanes apart, so that float
+        // sums have the same bits.
         all.level[n + 1][l] = all.level[n][l] + all.level[n][(l ^ (16 >> n)) % W];
     return all;
   }

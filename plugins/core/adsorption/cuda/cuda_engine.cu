@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The CUDA engine of point particles; the kernels are in kernels.cuh and pmc.cuh.
 #include "engine_base.cuh"
-#include "kernels.cuh"
 #include "pmc.cuh"
 
 namespace manymove::adsorption {
 namespace {
 
 template <class F>
-class CudaEngine final : public CudaEngineBase<F, State> {
-  using Base = CudaEngineBase<F, State>;
+class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
+  using Arrays = PointArrays<F>;
+  using Base = CudaEngineBase<Arrays>;
   using Base::state_, Base::stream_, Base::grid_, Base::move_counts_, Base::threads_, Base::shared_,
       Base::blocks, Base::device_limit;
 
  public:
-  CudaEngine(State state, const Adopt<State>& molecules, int device)
-      : Base(std::move(state), device) {
+  CudaEngine(State state, const Start& start, int device)
+      : Base(std::move(state), device, WarpKernels<Arrays>::template with<PointsOfWarp<>>()) {
     const DeviceGuard here = this->use();
-    fill_grid();
-    grid_ = this->uploaded(host_grid<F>(state_), state_.info.bytes / sizeof(F));
+    fill_grid(start.poll);
+    grid_ = on_device(host_grid<F>(state_), state_.info.bytes / sizeof(F), stream_);
     pack_corners();
     if (state_.parameters.method == Method::pmc) choose_memory();
-    this->start(molecules);
+    this->begin(start);
   }
 
  private:
-  void launch_steps(const PointArrays<F>& w) override {
+  void launch_steps(const Arrays& w) override {
     DeviceMoveCounts* const moves = move_counts_.data();
     if (w.method == Method::pmc) {
       const Planes<F> planes{planes_.data(), coordinates_.data()};
@@ -35,21 +35,14 @@ class CudaEngine final : public CudaEngineBase<F, State> {
       steps()<<<blocks(), threads_, shared_, stream_>>>(w, moves);
     }
   }
-  void launch_placing(const PointArrays<F>& w) override {
-    place_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w, move_counts_.data());
-  }
-  void launch_energies(const PointArrays<F>& w) override {
-    energy_kernel<F><<<blocks(), threads_, shared_, stream_>>>(w);
-  }
-  void launch_tests(const TestInsertions<PointArrays<F>>& t) override {
-    test_kernel<F><<<blocks(), threads_, shared_, stream_>>>(t);
-  }
-  void set_tables(PointArrays<F>& w) const override { w.m.corners = corners_.data(); }
+  void set_tables(Arrays& w) const override { w.m.corners = corners_.data(); }
 
   auto single() const { return pmc_shared_ ? &pmc_kernel<F, true> : &pmc_kernel<F, false>; }
 
   // pmc keeps coordinates in shared memory where that leaves the multiprocessors busy.
   void choose_memory() {
+    // Below this the latency of the other memory is no longer hidden, and the second-level cache
+    // serves better.
     constexpr int kFewest = 4;  // warps of a multiprocessor
     const std::size_t numbers = state_.data.sites.size();
     planes_ = DeviceBuffer<std::uint32_t>(numbers);
@@ -67,20 +60,22 @@ class CudaEngine final : public CudaEngineBase<F, State> {
       coordinates_ = DeviceBuffer<F>(numbers);
   }
 
+  // Each lane has as many of the proposals as the others.
   auto steps() const {
-    if (state_.parameters.method == Method::plj || state_.parameters.method == Method::pmc)
-      return &points_kernel<Steps::one, 1, F>;
-    switch (state_.parameters.proposals) {
+    const Parameters& p = state_.parameters;
+    if (p.method == Method::plj || p.method == Method::pmc)
+      return &run_kernel<PointsOfWarp<1>, Steps::one, Arrays>;
+    switch (p.proposals) {
       case 32:
-        return &points_kernel<Steps::several, 1, F>;
+        return &run_kernel<PointsOfWarp<1>, Steps::several, Arrays>;
       case 64:
-        return &points_kernel<Steps::several, 2, F>;
+        return &run_kernel<PointsOfWarp<2>, Steps::several, Arrays>;
       case 128:
-        return &points_kernel<Steps::several, 4, F>;
+        return &run_kernel<PointsOfWarp<4>, Steps::several, Arrays>;
       case 256:
-        return &points_kernel<Steps::several, 8, F>;
+        return &run_kernel<PointsOfWarp<8>, Steps::several, Arrays>;
       default:
-        return &points_kernel<Steps::several, 16, F>;
+        return &run_kernel<PointsOfWarp<16>, Steps::several, Arrays>;
     }
   }
 
@@ -96,25 +91,31 @@ class CudaEngine final : public CudaEngineBase<F, State> {
                                           most, " bytes"));
     threads_ = static_cast<int>(warps) * 32;
     shared_ = warps * each;
-    this->allow_memory(steps(), &place_kernel<F>, &energy_kernel<F>, &test_kernel<F>);
+    this->allow_memory(steps());
   }
 
-  void fill_grid() {
+  void fill_grid(const Poll& poll) {
+    const Parameters& p = state_.parameters;
     const std::size_t values = state_.grid_values();
-    const auto species = static_cast<int>(state_.parameters.species.size());
-    DeviceBuffer<Image> images(state_.images.size());
-    if (images.size()) images.upload(state_.images.data(), stream_);
-    DeviceBuffer<double> device(values);
-    std::vector<double> energies(species * values);
-    for (int b = 0; b < species; ++b) {
-      GridSum g = grid_sum(state_, b);
-      g.images = images.data();
-      grid_kernel<<<static_cast<unsigned>(blocks_for(values, kThreads)), kThreads, 0, stream_>>>(
-          g, device.data());
-      check_launch();
-      device.download(energies.data() + b * values, stream_);
+    const auto images = on_device(state_.atoms, stream_);
+    const auto laws = on_device(state_.atom_laws, stream_);
+    FrameworkAtoms atoms = framework_atoms(state_);
+    atoms.images = images.data();
+    atoms.laws = laws.data();
+    GridPoints g;
+    for (int a = 0; a < 3; ++a) {
+      g.points[a] = p.grid[a];
+      g.spacing[a] = p.framework.cell[a] / p.grid[a];
     }
-    finish_grid(state_, std::move(energies));
+    DeviceBuffer<double> device(values);
+    std::vector<double> energies(values * state_.types());
+    for (int t = 0; t < state_.types(); ++t) {
+      grid_kernel<<<static_cast<unsigned>(blocks_for(values, kThreads)), kThreads, 0, stream_>>>(
+          atoms, g, t, device.data());
+      check_launch();
+      device.download(energies.data() + t * values, stream_);
+    }
+    finish_grid(state_, std::move(energies), {}, poll);
   }
   // Eight values for one, which all lie in one sector: if memory is plenty.
   void pack_corners() {
@@ -122,6 +123,7 @@ class CudaEngine final : public CudaEngineBase<F, State> {
     const std::size_t values = 8 * species * state_.grid_values();
     std::size_t free = 0, all = 0;
     check(cudaMemGetInfo(&free, &all), "memory");
+    // A spline reads 64 values, which no packing brings into one sector.
     if (state_.parameters.cubic || values * sizeof(F) > free / 8) return;
     corners_ = DeviceBuffer<F>(values);
     corners_kernel<F>
@@ -138,13 +140,10 @@ class CudaEngine final : public CudaEngineBase<F, State> {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_cuda_engine(State state, const Adopt<State>& molecules, int device,
-                                         int) {
-  if (state.parameters.method == Method::metropolis)
-    throw std::invalid_argument("method metropolis is the reference on a CPU; pmc is the same");
+std::unique_ptr<Engine> make_cuda_engine_of_points(State state, const Start& start, int device) {
   if (state.parameters.double_precision)
-    return std::make_unique<CudaEngine<double>>(std::move(state), molecules, device);
-  return std::make_unique<CudaEngine<float>>(std::move(state), molecules, device);
+    return std::make_unique<CudaEngine<double>>(std::move(state), start, device);
+  return std::make_unique<CudaEngine<float>>(std::move(state), start, device);
 }
 
 }  // namespace manymove::adsorption

@@ -11,17 +11,15 @@
 #include "../../runtime/device.cuh"
 #include "../../runtime/text.h"
 #include "../engine_base.h"
-#include "../molecules/state.h"
-#include "warp_team.cuh"
+#include "kernels.cuh"
 
 namespace manymove::adsorption {
 
-template <class F, class StateOfEngine>
-class CudaEngineBase : protected OnDevice, public EngineBase<StateOfEngine> {
+template <class Arrays>
+class CudaEngineBase : protected OnDevice, public EngineBase {
  protected:
-  using EngineBase<StateOfEngine>::state_;
-  using Arrays = ArraysOf<StateOfEngine, F>;
-  static constexpr bool kMolecules = std::is_same_v<StateOfEngine, MoleculeState>;
+  using F = typename Arrays::Real;
+  static constexpr bool kMolecules = std::is_same_v<Arrays, MoleculeArrays<F>>;
 
  public:
   void run(std::uint64_t steps, bool measure) final {
@@ -42,7 +40,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase<StateOfEngine> {
     adopt(state_, positions, orientations);
     upload_molecules();
     counts_.upload(state_.data.counts.data(), stream_);
-    sum_energies();
+    sum_energies(arrays());
     forget();
   }
   void reset_averages() final {
@@ -57,7 +55,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase<StateOfEngine> {
     check_species(state_, species);
     std::vector<double> host(2 * static_cast<std::size_t>(state_.parameters.systems));
     DeviceBuffer<double> sums(host.size());
-    launch_tests(
+    kernels_.insert_tests<<<blocks(), threads_, shared_, stream_>>>(
         {arrays(), state_.data.counters.insertions, insertions, species, empty, sums.data()});
     check_launch();
     sums.download(host.data(), stream_);
@@ -72,10 +70,10 @@ class CudaEngineBase : protected OnDevice, public EngineBase<StateOfEngine> {
     if constexpr (kMolecules) {
       DeviceBuffer<double> sums(energies_.size()), waves(waves_.size());
       Arrays w = arrays();
+      // Into arrays of its own: the state keeps what the moves have added up.
       w.energies = sums.data();
       w.waves = waves.data();
-      launch_energies(w);
-      check_launch();
+      sum_energies(w);
       fetch(sums, host);
     } else {
       fetch(energies_, host);
@@ -89,50 +87,33 @@ class CudaEngineBase : protected OnDevice, public EngineBase<StateOfEngine> {
     each_array(*this, s, [&](const auto& buffer, auto& host) { fetch(buffer, host); });
     return s;
   }
-  void framework_energies(const double* xyz, std::size_t count, int species, bool direct,
-                          double* energies) const final {
-    adsorption::framework_energies<F>(state_, xyz, count, species, direct, energies);
-  }
 
  protected:
-  CudaEngineBase(StateOfEngine state, int device)
-      : OnDevice(device), EngineBase<StateOfEngine>(std::move(state)), move_counts_(1) {}
+  CudaEngineBase(State state, int device, const WarpKernels<Arrays>& kernels)
+      : OnDevice(device), EngineBase(std::move(state)), move_counts_(1), kernels_(kernels) {}
 
   virtual void launch_steps(const Arrays& w) = 0;
-  virtual void launch_placing(const Arrays& w) = 0;
-  virtual void launch_energies(const Arrays& w) = 0;
-  virtual void launch_tests(const TestInsertions<Arrays>& t) = 0;
   virtual void set_tables(Arrays& w) const = 0;  // pointers that are the engine's alone
   virtual void choose_warps() = 0;               // of a block, after the numbers of slots changed
 
   // Once the grid is there: the molecules, and their energies.
-  void start(const Adopt<StateOfEngine>& molecules) {
+  void begin(const Start& start) {
     choose_warps();
-    if (molecules) molecules(state_);
+    if (start.molecules) start.molecules(state_);
     each_array(*this, state_.data,
-               [&](auto& buffer, const auto& host) { buffer = uploaded(host); });
+               [&](auto& buffer, const auto& host) { buffer = on_device(host, stream_); });
     if (state_.parameters.exchange > 0)
       reached_ = DeviceBuffer<std::uint64_t>(state_.parameters.systems);
-    if (!molecules) {
+    if (!start.molecules) {
       move_counts_.clear(stream_);
-      launch_placing(arrays());
+      kernels_.place<<<blocks(), threads_, shared_, stream_>>>(arrays(), move_counts_.data());
       check_placed(state_, fetch_counts());
     } else if (state_.data.counters.steps == 0) {
-      sum_energies();  // a snapshot has its own
+      sum_energies(arrays());  // a snapshot has its own
     }
     forget();
   }
 
-  template <class T>
-  DeviceBuffer<T> uploaded(const T* host, std::size_t count) {
-    DeviceBuffer<T> buffer(count);
-    if (count) buffer.upload(host, stream_);
-    return buffer;
-  }
-  template <class T>
-  DeviceBuffer<T> uploaded(const std::vector<T>& host) {
-    return uploaded(host.data(), host.size());
-  }
   template <class T>
   void fetch(const DeviceBuffer<T>& from, std::vector<T>& to) const {
     to.resize(from.size());
@@ -140,7 +121,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase<StateOfEngine> {
   }
 
   Arrays arrays() const {
-    Arrays w = make_arrays(state_, static_cast<const F*>(grid_.data()));
+    auto w = make_arrays<Arrays>(state_, static_cast<const F*>(grid_.data()));
     w.sites = reinterpret_cast<Site*>(sites_.data());
     w.counts = counts_.data();
     w.energies = energies_.data();
@@ -164,9 +145,13 @@ class CudaEngineBase : protected OnDevice, public EngineBase<StateOfEngine> {
     check(cudaDeviceGetAttribute(&most, attribute, device_), "device");
     return static_cast<std::size_t>(most);
   }
+  // Lets the kernels of a warp, those of the steps included, use the shared memory of a block.
   template <class... Kernel>
-  void allow_memory(Kernel... kernels) const {
-    (allow_shared_memory(kernels, shared_, "shared memory of a kernel"), ...);
+  void allow_memory(Kernel... steps) const {
+    const auto allow = [&](auto... kernels) {
+      (allow_shared_memory(kernels, shared_, "shared memory of a kernel"), ...);
+    };
+    allow(steps..., kernels_.place, kernels_.sum_energies, kernels_.insert_tests);
   }
 
   Stream stream_;
@@ -190,17 +175,17 @@ class CudaEngineBase : protected OnDevice, public EngineBase<StateOfEngine> {
   }
   void upload_molecules() {
     const Snapshot& d = state_.data;
-    sites_ = uploaded(d.sites);
-    turns_ = uploaded(d.orientations);
-    shapes_ = uploaded(d.shapes);
+    sites_ = on_device(d.sites, stream_);
+    turns_ = on_device(d.orientations, stream_);
+    shapes_ = on_device(d.shapes, stream_);
   }
   // The device has what the state would hold.
   void forget() {
     Snapshot& d = state_.data;
     d = {d.counters, d.max_displacement, {}, {}, {}, {}, {}, {}, {}, {}};
   }
-  void sum_energies() {
-    launch_energies(arrays());
+  void sum_energies(const Arrays& w) {
+    kernels_.sum_energies<<<blocks(), threads_, shared_, stream_>>>(w);
     check_launch();
     check(cudaStreamSynchronize(stream_), "kernel");
   }
@@ -221,6 +206,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase<StateOfEngine> {
     return {t.accepted, t.exchanges, t.accepted_exchanges, t.full, t.stuck != 0};
   }
 
+  const WarpKernels<Arrays> kernels_;
   DeviceBuffer<std::uint32_t> sites_;
   DeviceBuffer<std::int32_t> counts_;
   DeviceBuffer<double> energies_, sums_, turns_, waves_, shapes_;

@@ -2,7 +2,7 @@
 // The kernels in which a thread works alone: pmc, with a system each, and the grid, with a point.
 #pragma once
 
-#include "kernels.cuh"
+#include "warp_points.cuh"
 
 namespace manymove::adsorption {
 
@@ -23,6 +23,8 @@ struct ThreadSystem {
   Planes<F> planes;
   int id;
 
+  // Neighboring threads have neighboring systems, so that each access of a warp is one to 32
+  // numbers in a row.
   __device__ F& coordinate(int slot, int axis) const {
     if constexpr (Resident) {
       extern __shared__ __align__(32) char shared[];
@@ -57,6 +59,7 @@ struct ThreadSystem {
 template <class F, bool Resident>
 __device__ __noinline__ double total_energy(const ThreadSystem<F, Resident>& s) {
   const Model<F>& m = s.w.m;
+  // The kWidth sums of PointSystem::total_energy(), by one thread.
   double part[kWidth] = {};
   for (int a = 0; a < m.species; ++a)
     for (int slot = m.first_slot[a]; slot < m.first_slot[a + 1]; ++slot) {
@@ -117,6 +120,8 @@ __device__ F pair_difference(const ThreadSystem<F, true>& s, int species, const 
   const Model<F>& m = s.w.m;
   const F dx = coordinate(step.x, m.unit[0]), dy = coordinate(step.y, m.unit[1]),
           dz = coordinate(step.z, m.unit[2]);
+  // A molecule within the cutoff of the new place is within the cutoff plus the displacement of the
+  // old one.
   const F length = square_root(fused(dz, dz, fused(dy, dy, dx * dx)));
   const F rounding = F(1e-3) + F(1e-6) * (m.edge[0] + m.edge[1] + m.edge[2]);  // is less
   F sum = 0;
@@ -129,6 +134,7 @@ __device__ F pair_difference(const ThreadSystem<F, true>& s, int species, const 
       std::uint32_t high = near_bits(s, from, reach2, base + 32, end);
       while (low | high) {
         const bool upper = low == 0;
+        // __ffs counts from 1: bit b of `low` is molecule base + b, bit b of `high` base + 32 + b.
         const int j = base + (upper ? 31 : -1) + __ffs(static_cast<int>(upper ? high : low));
         high = upper ? high & (high - 1) : high;
         low &= low - 1;  // zero stays zero
@@ -192,11 +198,13 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
                             : interpolated(cell_to) - interpolated(cell_from);
     const F difference = lowest_of(pairs + field, F(kForbidden));
     const bool accept = metropolis(m.beta, difference, word[3]);
+    // Also where it is rejected: the coordinate was moved out of reach.
     s.put_point(k, accept ? to : from);
     if (accept) {
       s.put_site(k, fresh);
       energy += static_cast<double>(difference);
       ++accepted;
+      // The place that was read ahead may be the one that has just changed.
       if (next == k) ahead = fresh;
     }
     if (w.measure) {
@@ -218,7 +226,13 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
 
 // ---- the grid: a thread per point ----
 
-static __global__ void grid_kernel(const __grid_constant__ GridSum g, double* energies) {
+// Where the points of the unit cell are.
+struct GridPoints {
+  double spacing[3];
+  int points[3];
+};
+static __global__ void grid_kernel(const __grid_constant__ FrameworkAtoms atoms, GridPoints g,
+                                   int type, double* energies) {
   const auto point = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t plane = static_cast<std::int64_t>(g.points[0]) * g.points[1];
   if (point >= plane * g.points[2]) return;
@@ -226,9 +240,9 @@ static __global__ void grid_kernel(const __grid_constant__ GridSum g, double* en
   const double y = mul_rn(static_cast<double>(point % plane / g.points[0]), g.spacing[1]);
   const double z = mul_rn(static_cast<double>(point / plane), g.spacing[2]);
   double sum = 0;
-  for (std::size_t i = 0; i < g.count; ++i) {
-    const Image image = g.images[i];
-    const PairLaw<double>& law = g.law[image.kind];
+  for (std::size_t i = 0; i < atoms.count; ++i) {
+    const ChargedImage image = atoms.images[i];
+    const PairLaw<double>& law = atoms.laws[image.kind * atoms.types + type];
     if (law.repulsion == 0) continue;
     sum += image_energy(law, image.x, image.y, image.z, x, y, z);
   }

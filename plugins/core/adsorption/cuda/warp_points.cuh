@@ -56,6 +56,7 @@ struct RegisterBatch {
   // ---- draws ----
 
   template <class SiteOf>
+  // Each proposal has random words of its own, by its number.
   __device__ void draw(PhiloxKey key, std::uint64_t step, int system, const SiteOf& site_of) {
     each([&](int i, Site& to) {
       std::uint32_t word[4];
@@ -71,6 +72,8 @@ struct RegisterBatch {
   __device__ void add_up() {
     MM_UNROLL
     for (int c = 1; c < Own; ++c) site[c] = moved(site[c], site[c - 1]);
+    // The lane's own sums first, then the sum over the lanes below is added to each of them:
+    // integers, so that the result is that of the serial sum.
     const Site own = site[Own - 1];
     const Site sum{warp_prefix_sum(own.x, Warp::lane()), warp_prefix_sum(own.y, Warp::lane()),
                    warp_prefix_sum(own.z, Warp::lane())};
@@ -121,6 +124,7 @@ struct RegisterBatch {
       for (int c = 0; c < kSome; ++c) extent.include(origin, batch.site[begin_of + c]);
       MM_UNROLL
       for (int a = 0; a < 3; ++a) {
+        // Redux instructions of compute capability 8.0.
         extent.low[a] = __reduce_min_sync(kWholeWarp, extent.low[a]);
         extent.high[a] = __reduce_max_sync(kWholeWarp, extent.high[a]);
       }
@@ -160,6 +164,7 @@ struct RegisterBatch {
 // The memory of a warp's PointSystem.
 template <class F, int Own = 1>
 struct WarpPoints {
+  // A branch that skips one slot costs a warp less than two writes to shared memory.
   static constexpr bool kHides = false;
   SharedPoint<F>*points, *near;
   std::uint64_t* profile;
@@ -218,6 +223,18 @@ struct WarpPoints {
 
   __device__ static RegisterBatch<Own, F> batch() { return {}; }
   __device__ static RegisterBatch<1, F> tries() { return {}; }
+};
+
+// Own: proposals of each lane, in steps of several.
+template <int Own = 1>
+struct PointsOfWarp {
+  template <class F, class Work>
+  __device__ static void make(const PointArrays<F>& w, int system, const Work& work) {
+    extern __shared__ __align__(32) char shared[];
+    const Warp warp;
+    PointSystem<Warp, F, WarpPoints<F, Own>> s(w, system, warp, {w, system, shared});
+    work(s);
+  }
 };
 
 }  // namespace manymove::adsorption

@@ -38,6 +38,7 @@ __device__ inline int system_of_warp() {
 struct Warp {
   using One = Warp;
   using Whole = Warp;
+  // See team.h for what each function does.
   static constexpr int width = 32;
   template <class T>
   struct Lane {
@@ -48,7 +49,7 @@ struct Warp {
   template <class T>
   struct Levels {
     T level[6];
-    __device__ T partial(int n, int l) const { return __shfl_sync(kWholeWarp, level[n], l); }
+    __device__ T partial(int n, int l) const { return value_of_lane(level[n], l); }
     __device__ T total() const { return level[5]; }
   };
 
@@ -107,6 +108,7 @@ struct Warp {
   }
   template <class Test, class Store>
   __device__ static int compact(int count, const Test& test, const Store& store) {
+    // 32 items at a time: the place of a kept item is the number of kept items before it.
     int place = 0;
     for (int base = 0; base < count; base += 32) {
       const int i = base + lane();
@@ -119,6 +121,7 @@ struct Warp {
   }
   template <class Function>
   __device__ static auto difference(const Function& f) {
+    // Even lanes compute f(false), odd lanes f(true), side by side.
     const auto value = f((lane() & 1) != 0);
     return value_of_lane(value, 0) - value_of_lane(value, 1);
   }
@@ -142,6 +145,7 @@ struct Warp {
     CommonDraw mine{};
     __device__ Draws(PhiloxKey k, std::uint64_t first) : key(k), begin(first) {}
     __device__ CommonDraw at(std::uint64_t step) {
+      // A draw for each of 32 steps costs as much as one for all.
       const auto turn = static_cast<int>((step - begin) % 32);
       if (turn == 0) mine = common_draw(key, step + static_cast<std::uint64_t>(lane()));
       return {value_of_lane(mine.molecule, turn), value_of_lane(mine.kind, turn)};
@@ -169,8 +173,9 @@ struct Warps : Warp {
     MM_NO_UNROLL
     while (true) {
       int task = 0;
+      // Warps take tasks as they become free, since tasks differ in length.
       if (lane() == 0) task = atomicAdd(&together[0].task, 1);
-      task = __shfl_sync(kWholeWarp, task, 0);
+      task = value_of_lane(task, 0);
       if (task >= count) break;
       f(task);
     }

@@ -24,6 +24,7 @@ struct MoleculeArrays : SystemArrays<F> {
   Quaternion* turns;  // [systems][slots]
   double* waves;      // [systems][waves][2]: structure factors, cosine and sine
   double* shapes;     // [systems][slots][chains.sites][3]: offsets of chains' sites
+  F* changes;         // [systems][MoleculeScratch::slow()], on a GPU
 };
 
 // Sites near a moving molecule, in runs of one type.
@@ -129,6 +130,7 @@ struct MoleculeScratch {
 
  private:
   MM_HD static std::size_t trials(const MoleculeArrays<F>& w) {
+    // One place more for the old pose.
     int most = (w.trial_positions + 1) * w.trial_orientations;  // of a reinsertion
     if (steps_of(w) == Steps::chains)  // at least kWidth, for starts and test molecules
       most = w.trial_positions > w.trial_orientations ? w.trial_positions : w.trial_orientations;
@@ -164,27 +166,7 @@ struct MoleculeScratch {
   }
 };
 
-// The framework's energies on the unit cell's grid.
-struct ChargedImage {
-  double x, y, z, charge;  // e times the square root of Coulomb's constant
-  std::int32_t kind;
-};
-struct GridRow {
-  const ChargedImage* images;
-  std::size_t count;
-  const PairLaw<double>* laws;  // [kinds][types]
-  int types, points;            // points along the first edge
-  double start, spacing;        // x of the row's first point, and between two of them
-  double y, z, cutoff2, alpha;
-  bool charged;
-};
-
-struct SiteGridKernels {
-  // energies: [types][points] without charges; potential: [points], in the real-space part.
-  void (*fill_row)(const GridRow& g, double* energies, double* potential);
-};
 MANYMOVE_KERNELS(Kernels<MoleculeArrays<float>>)
 MANYMOVE_KERNELS(Kernels<MoleculeArrays<double>>)
-MANYMOVE_KERNELS(SiteGridKernels)
 
 }  // namespace manymove::adsorption

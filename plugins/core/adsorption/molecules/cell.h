@@ -38,7 +38,7 @@ inline double length(const double* h, int a) {
 
 inline void cell_matrix(const Parameters& p, const std::array<int, 3>& n, double* h) {
   const double* diagonal = p.framework.cell;
-  const auto& tilt = p.rigid->tilt;
+  const auto tilt = p.force_field ? p.force_field->tilt : std::array<double, 3>{0, 0, 0};
   h[0] = diagonal[0] * n[0];
   h[1] = tilt[0] * n[1];
   h[2] = tilt[1] * n[2];

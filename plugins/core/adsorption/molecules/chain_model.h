@@ -117,6 +117,7 @@ MM_HD double bonded_energy(const ChainModel& m, int species, int n, const Shape&
     const Vector a = between_beads(shape, i + 1, i), b = between_beads(shape, i + 1, i + 2);
     const double cosine = dot(a, b) / (body.bond[i] * body.bond[i + 1]);
     const AngleTable& t = m.table[body.bend[i]];
+    // k / 2 (theta - theta_0)^2, where law[0] is k / 2.
     const double beyond = beyond_angle(cosine, t.law[1]);
     sum = fused(t.law[0] * beyond, beyond, sum);
   }
@@ -125,6 +126,8 @@ MM_HD double bonded_energy(const ChainModel& m, int species, int n, const Shape&
     const Vector a = between_beads(shape, i + 1, i), b = between_beads(shape, i + 2, i + 3);
     const Vector u = unit(along(a, -dot(a, axis), axis)), v = unit(along(b, -dot(b, axis), axis));
     const double* const law = m.table[body.torsion[i]].law;
+    // Eq. 9 of the theory as a polynomial of cos phi; phi is the angle between the two outer bonds
+    // across the axis.
     sum += polynomial(dot(u, v), law[0], law[1], law[2], law[3]);
   }
   return sum;
@@ -148,9 +151,12 @@ MM_HD void draw_angle(const AngleTable& t, double beta, PhiloxKey key, std::uint
     std::uint32_t word[4];
     random_words(word, key, step, system, number | k << 12, Purpose::chain);
     std::uint32_t cell = word[0] >> 22;
+    // The alias method: one random word chooses a cell and, by its lower bits, between the cell and
+    // its alias.
     if (word[0] << 10 >= t.cell[cell].below) cell = t.cell[cell].alias;
     const std::uint32_t phase = t.torsion ? cell << 22 | word[1] >> 10 : cell << 21 | word[1] >> 11;
     const double p = angle_density(t, beta, phase, c, s);
+    // Rejection: accepted with the probability density / bound.
     if (uniform(word[2]) * t.cell[cell].bound < p) return;
   }
 }
@@ -170,6 +176,7 @@ MM_HD BeadFrame frame_of(const ChainBody& body, const Shape& shape, int j, int s
   f.bond = body.bond[side > 0 ? a : j];
   f.bend = present >= 2 ? body.bend[(side > 0 ? b : j)] : -1;
   f.torsion = present >= 3 ? body.torsion[(side > 0 ? c : j)] : -1;
+  // Of the last bond, along which the bend is measured; any direction without a second bead.
   f.axis = present >= 2 ? unit(between_beads(shape, b, a)) : Vector{0, 0, 1};
   // Any other direction where there is no third neighbor.
   Vector other = magnitude(f.axis.x) < 0.6 ? Vector{1, 0, 0} : Vector{0, 1, 0};
@@ -180,6 +187,7 @@ MM_HD BeadFrame frame_of(const ChainBody& body, const Shape& shape, int j, int s
 }
 // From the cosines and sines of the bend and of the torsion.
 MM_HD Vector bead_at(const BeadFrame& f, double ct, double st, double cp, double sp) {
+  // cos phi up + sin phi across: the azimuth of the new bond around the axis.
   const Vector radial = along(scaled(f.up, cp), sp, f.across);
   const Vector direction = along(scaled(radial, st), -ct, f.axis);
   return along(f.from, f.bond, direction);
@@ -196,6 +204,7 @@ MM_HD Vector draw_bead(const ChainModel& m, const BeadFrame& f, PhiloxKey key, s
     draw_angle(m.table[f.bend], m.beta, key, step, system, bend, ct, st);
   } else {
     random_words(word, key, step, system, bend, Purpose::chain);
+    // A direction that is uniform on a sphere has a cosine that is uniform in [-1, 1].
     ct = fused(2.0, uniform(word[0]), -1.0);
     st = square_root(fused(-ct, ct, 1.0));
   }

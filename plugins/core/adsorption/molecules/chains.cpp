@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "../../runtime/errors.h"
+#include "../state.h"
 #include "cell.h"
-#include "state.h"
 
 namespace manymove::adsorption {
 namespace {
@@ -53,6 +53,7 @@ void fill_table(AngleTable& t, double beta) {
   std::vector<double> share(kAngleCells);
   std::vector<int> small, large;
   for (int i = 0; i < kAngleCells; ++i) {
+    // Of the probability of a cell, relative to the mean.
     share[i] = t.cell[i].bound * kAngleCells / sum;
     (share[i] < 1 ? small : large).push_back(i);
   }
@@ -64,6 +65,7 @@ void fill_table(AngleTable& t, double beta) {
     const int i = small.back(), j = large.back();
     small.pop_back();
     set(i, share[i], j);
+    // A small cell is filled up to the mean by a large one, its alias.
     share[j] -= 1 - share[i];
     if (share[j] < 1) {
       large.pop_back();
@@ -115,10 +117,10 @@ class Distribution {
 
 // Means over bends and torsions; by randomly shifted lattices of points where beads of the chain
 // meet each other.
-void set_ideal(const MoleculeState& s, int species, const std::vector<Distribution>& angles,
+void set_ideal(const State& s, int species, const std::vector<Distribution>& angles,
                IdealChain& ideal) {
   const Parameters& p = s.parameters;
-  const auto& sites = p.rigid->bodies[species];
+  const auto& sites = p.force_field->bodies[species];
   const ChainBody& body = s.chains[species];
   const int n = static_cast<int>(sites.size());
   ChainModel m{};
@@ -142,6 +144,7 @@ void set_ideal(const MoleculeState& s, int species, const std::vector<Distributi
         std::uint32_t word[4];
         random_words(word, PhiloxKey{0, 0}, static_cast<std::uint64_t>(shift), 0u,
                      static_cast<std::uint32_t>(used++), Purpose::chain);
+        // A point of Korobov's lattice, shifted by a random vector modulo 1.
         const double x =
             static_cast<double>(power * static_cast<std::uint64_t>(k) % kPointsOfShift) /
                 kPointsOfShift +
@@ -175,10 +178,11 @@ void set_ideal(const MoleculeState& s, int species, const std::vector<Distributi
   double mean = 0, energy = 0, variance = 0;
   for (int k = 0; k < kShifts; ++k) mean += weights[k] / kShifts, energy += energies[k] / kShifts;
   for (const double w : weights) variance += (w - mean) * (w - mean) / (kShifts - 1);
+  // Each shift is an independent estimate, whose spread gives the error of the mean.
   ideal = {mean, std::sqrt(variance / kShifts), energy / mean};
 }
 
-int table_of(MoleculeState& s, bool torsion, const std::array<double, 4>& law) {
+int table_of(State& s, bool torsion, const std::array<double, 4>& law) {
   for (std::size_t k = 0; k < s.tables.size(); ++k)
     if (s.tables[k].torsion == torsion && std::equal(law.begin(), law.end(), s.tables[k].law))
       return static_cast<int>(k);
@@ -191,8 +195,8 @@ int table_of(MoleculeState& s, bool torsion, const std::array<double, 4>& law) {
 }
 
 void check_chain(const Parameters& p, std::size_t b) {
-  const ChainLaws& c = p.rigid->chains[b];
-  const std::size_t n = p.rigid->bodies[b].size();
+  const ChainLaws& c = p.force_field->chains[b];
+  const std::size_t n = p.force_field->bodies[b].size();
   const auto below = [&](std::size_t k) { return n > k ? n - k : 0; };
   if (c.bonds.size() != below(1) || c.bends.size() != below(2) || c.torsions.size() != below(3))
     refuse("a chain of ", n, " sites needs ", below(1), " bonds, ", below(2), " bends and ",
@@ -230,9 +234,9 @@ void check_chain(const Parameters& p, std::size_t b) {
 
 }  // namespace
 
-void make_chains(MoleculeState& s) {
+void make_chains(State& s) {
   const Parameters& p = s.parameters;
-  const Rigid& r = *p.rigid;
+  const ForceField& r = *p.force_field;
   if (r.chains.empty()) {
     if (p.regrowth > 0)
       refuse(Parameter{"regrowth"}, "is for chains, and there is none: leave it out");
@@ -273,13 +277,13 @@ void make_chains(MoleculeState& s) {
   }
 }
 
-void fill_chain_model(const MoleculeState& s, const AngleTable* tables, ChainModel& m) {
+void fill_chain_model(const State& s, const AngleTable* tables, ChainModel& m) {
   m = {};
   m.table = tables;
   m.beta = 1 / s.parameters.temperature;
   for (std::size_t b = 0; b < s.chains.size(); ++b) {
     m.of[b] = s.chains[b];
-    m.sites = std::max(m.sites, static_cast<int>(s.parameters.rigid->bodies[b].size()));
+    m.sites = std::max(m.sites, static_cast<int>(s.parameters.force_field->bodies[b].size()));
   }
 }
 
@@ -289,18 +293,12 @@ double chain_reach(const ChainBody& body, int sites) {
   return std::max(below, above);
 }
 
-void check_shapes(const MoleculeState& s, const Snapshot& snapshot) {
-  if (snapshot.shapes.size() != s.data.shapes.size())
-    refuse("checkpoint: the arrays do not fit the parameters");
-  if (s.chains.empty()) return;
-  each_molecule(s, snapshot.counts, [&](std::size_t slot, std::size_t b) {
-    const double* shape = snapshot.shapes.data() + s.shape_size() * slot;
-    for (std::size_t j = 0; j + 1 < s.parameters.rigid->bodies[b].size(); ++j) {
-      const Vector d = between_beads(shape, static_cast<int>(j), static_cast<int>(j) + 1);
-      if (!(std::abs(std::sqrt(dot(d, d)) - s.chains[b].bond[j]) < 1e-6))
-        refuse("checkpoint: a bond of a chain has the wrong length");
-    }
-  });
+void check_shape(const State& s, std::size_t species, const double* shape) {
+  for (std::size_t j = 0; j + 1 < s.parameters.force_field->bodies[species].size(); ++j) {
+    const Vector d = between_beads(shape, static_cast<int>(j), static_cast<int>(j) + 1);
+    if (!(std::abs(std::sqrt(dot(d, d)) - s.chains[species].bond[j]) < 1e-6))
+      refuse("checkpoint: a bond of a chain has the wrong length");
+  }
 }
 
 }  // namespace manymove::adsorption

@@ -5,8 +5,8 @@
 #include <complex>
 #include <map>
 
+#include "../state.h"
 #include "cell.h"
-#include "state.h"
 
 namespace manymove::adsorption {
 namespace {
@@ -17,6 +17,8 @@ double spline_factor(double step) {
   const auto transform = [](double phase) {
     return phase == 0 ? 1.0 : std::pow(std::sin(phase / 2) / (phase / 2), kSpline);
   };
+  // w(theta) / sum_n w(theta + 2 pi n)^2 with w(theta) = (sin(theta / 2) / (theta / 2))^6:
+  // docs/theory/molecules.md, section 5.
   double squares = 0;
   for (int n = -20; n <= 20; ++n) squares += std::pow(transform(step + 2 * kPi * n), 2);
   return transform(step) / squares / std::tgamma(kSpline);
@@ -36,6 +38,7 @@ std::vector<float> potential_around(const MeshTables& m) {
       std::fill(line.begin(), line.end(), Complex{});
       for (const MeshQuad& q : m.quads) {
         const auto index = static_cast<std::size_t>(&q - m.quads.data());
+        // The four waves (+-x, +-y, z) of a quad, along x in a second sum.
         const Complex up = circle(1, q.y, y) * circle(2, q.z, z),
                       down = circle(1, -q.y, y) * circle(2, q.z, z);
         for (int j = 0; j < 4; ++j)
@@ -54,7 +57,7 @@ std::vector<float> potential_around(const MeshTables& m) {
 
 }  // namespace
 
-void make_mesh(MoleculeState& s) {
+void make_mesh(State& s) {
   MeshTables m;
   std::map<std::array<int, 3>, std::array<std::int32_t, 4>> quads;  // by z, y, x
   for (const WaveRow& row : s.rows)
@@ -62,10 +65,12 @@ void make_mesh(MoleculeState& s) {
       const int x = row.x + i, at[3] = {std::abs(x), std::abs(row.y), row.z};
       for (int a = 0; a < 3; ++a) m.highest[a] = std::max(m.highest[a], at[a]);
       auto quad = quads.try_emplace({at[2], at[1], at[0]}, std::array{-1, -1, -1, -1});
+      // The sign of x changes fastest, then that of y; z is never negative in this half of the
+      // lattice.
       quad.first->second[(x < 0) + 2 * (row.y < 0)] = row.first + i;
     }
   double reach = 0;
-  for (const auto& sites : s.parameters.rigid->bodies)
+  for (const auto& sites : s.parameters.force_field->bodies)
     for (const BodySite& b : sites)
       reach = std::max(reach, std::hypot(b.offset[0], b.offset[1], b.offset[2]));
   for (int a = 0; a < 3; ++a) {

@@ -59,6 +59,7 @@ MM_HD void spline_weights(F t, F* w) {
     w[k - 1] = t * w[k - 2];
     MM_UNROLL
     for (int j = k - 2; j >= 1; --j)
+      // C. de Boor's recurrence from order k - 1 to order k, without the division by k - 1.
       w[j] = fused(t + F(k - 1 - j), w[j - 1], (F(j + 1) - t) * w[j]);
     w[0] = (F(1) - t) * w[0];
   }
@@ -109,6 +110,7 @@ MM_HD bool region_of(const MeshModel<F>& m, const Site& origin, const double* lo
   for (int a = 0; a < 3; ++a) {
     const double scale = m.points[a] * 0x1p-32;
     const auto below = [&](double by) {  // nothing here is rounded
+      // The offset makes the truncation a floor for places below zero.
       return static_cast<int>(fused(static_cast<double>(at[a]) + by, scale, 4096.0)) - 4096;
     };
     const int first = below(low[a]), size = below(high[a]) - first + kSpline;

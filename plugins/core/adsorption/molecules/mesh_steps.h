@@ -257,6 +257,7 @@ MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& re
     sum = fused(q, mesh_value(m, region, values, rotated ? at[i][l] : center), sum);
     MM_NO_UNROLL
     for (int j = 0; j < i; ++j) {
+      // q_i q_j psi(r_i - r_j): with the images of the molecule itself, which a rotation changes.
       const F qq = q * s.r.charge[body.type[j]];
       const Site d{at[i][l].x - at[j][l].x, at[i][l].y - at[j][l].y, at[i][l].z - at[j][l].z};
       if (qq != F(0)) sum = fused(qq, mesh_value(m, alone, s.scratch.mesh.alone, d), sum);
@@ -281,6 +282,7 @@ MM_TEAM double accept_by_quads(const System& s, const Body<F>& body, const Pose&
     const MeshQuad quad = m.quad[i];
     Wave* const waves = reinterpret_cast<Wave*>(s.waves);
     const TeamPointer<MeshPhase<F>> phases = s.scratch.mesh.phases;
+    // S changes by the molecule's structure factor at the new pose less that at the old one.
     const FourWaves<F> before = four_waves(m, phases, quad, 0, charges),
                        after = four_waves(m, phases, quad, charges, 2 * charges);
     double energy = 0;
@@ -296,6 +298,7 @@ MM_TEAM double accept_by_quads(const System& s, const Body<F>& body, const Pose&
       const double product = fused(c, fused(2.0, now.c, c), sn * fused(2.0, now.s, sn));
       energy = fused(static_cast<double>(s.r.wave_weight[quad.wave[j]]), product, energy);
     }
+    // Integers of 2^-20 K: the sum over the quads does not depend on the order of the lanes.
     change += static_cast<std::int64_t>(energy * (1 / kQuantum));
   });
   return static_cast<double>(s.team.total(s.scratch.counters, change)) * kQuantum;

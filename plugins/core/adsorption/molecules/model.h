@@ -110,6 +110,8 @@ MM_HD float erfc_of(float x) {
                     0.01316127904f, -0.01429747891f);
 }
 MM_HD double erfc_of(double x) {
+  // x = 4 maps to 0, and the range from 0 to 7 to the interval from -1 to 0.27, where the
+  // polynomial converges fast.
   const double t = (x - 4) / (x + 4);
   const double p =
       polynomial(t, 1.232995118625552509, -0.13962111684056250603, 0.015379652102620053423,
@@ -167,6 +169,7 @@ MM_HD Quaternion small_rotation(const std::uint32_t* word, double twist) {
 
 // Uniform over all rotations (K. Shoemake, Graphics Gems III, p. 124).
 MM_HD Quaternion any_rotation(const std::uint32_t* word) {
+  // Shoemake: (sqrt(u) cos, sqrt(1 - u) sin, sqrt(1 - u) cos, sqrt(u) sin) of two uniform angles.
   const double u = uniform(word[0]), a = square_root(1 - u), b = square_root(u);
   double c1, s1, c2, s2;
   unit_circle(word[1], c1, s1);
@@ -178,6 +181,7 @@ struct Matrix {
   double r[3][3];
 };
 MM_HD Matrix matrix_of(const Quaternion& q) {
+  // R = 1 - 2 (y^2 + z^2), 2 (x y - z w), ...: the matrix of v -> q v q*.
   const double x = 2 * q.x, y = 2 * q.y, z = 2 * q.z;
   return {
       {{fused(-y, q.y, fused(-z, q.z, 1.0)), fused(x, q.y, -(z * q.w)), fused(x, q.z, y * q.w)},
@@ -263,6 +267,7 @@ MM_HD F site_energy(const MoleculeModel<F>& m, const PairLaw<F>& law, F qq, F r2
   F u = lennard_jones(law, r2);
   if constexpr (Charged) {
     const F r = root(highest_of(r2, F(0.01)));
+    // q_i q_j erfc(alpha r) / r, the first sum of section 5 of docs/theory/molecules.md.
     u = fused(qq, quotient(erfc_of(lowest_of(m.alpha * r, F(7))), r), u);
     u = qq < F(0) && r2 < m.inner2 ? F(kForbidden) : u;
   }
@@ -274,6 +279,7 @@ MM_HD F site_energy(const MoleculeModel<F>& m, const PairLaw<F>& law, F qq, F r2
 MM_HD double image_potential(double alpha, double r2) {
   const double r = square_root(highest_of(r2, 1e-6));
   const double screened = erfc_of(lowest_of(alpha * r, 7.0));
+  // (15 - 10 r^2 + 3 r^4) / 8, which has the value and two derivatives of 1 / r at 1.
   const double soft = fused(r2, fused(r2, 0.375, -1.25), 1.875);
   return r < 1 ? soft - (1 - screened) / r : screened / r;
 }

@@ -16,6 +16,7 @@ MM_TEAM TeamPointer<const Pose> draw_poses(System& s, int species, std::uint64_t
   const int P = s.w.proposals;
   const bool anywhere = uniform_proposals(s.w, step);
   const Body<F>& body = s.r.body[species];
+  // Steps are drawn from the identity, and composed with the old pose in the end.
   const Pose start{{0, 0, 0}, {1, 0, 0, 0}};
   const bool turned = rotate && body.count > 1;
   const auto split = static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(P)));
@@ -37,8 +38,11 @@ MM_TEAM TeamPointer<const Pose> draw_poses(System& s, int species, std::uint64_t
   s.team.sync();
   if (anywhere) return from;
   // Sums of displacements or products of rotations, of each walk on its own.
+  // An inclusive scan (W. D. Hillis, G. L. Steele Jr., Commun. ACM 29, 1170 (1986)): after the pass
+  // with distance `off` each pose is the product of 2 off steps at most.
   for (int off = 1; off < P; off *= 2) {
     s.team.share(P, [&](int i) {
+      // The second walk begins at proposal P - split, as section 4.4 of the paper has it.
       const int first = i >= P - split ? P - split : 0;
       const bool joins = i - off >= first;
       if (turned)
@@ -135,6 +139,7 @@ MM_TEAM void pose_energies(const System& s, int species, const PoseBatch<F>& b) 
       s.team.each([&](int l) { of_pairs[l * own + c] = pairs[l]; });
       return;
     }
+    // In a blocked pocket the weight is zero whatever the pairs are, and a finite sum stays finite.
     s.team.each([&](int l) { sum[l] += sum[l] < F(0.5 * kForbidden) ? pairs[l] : F(0); });
     if (b.waves == Waves::direct) add_wave_energies(s, body, b.poses + c, own, sum);
     s.team.each([&](int l) { energy[l * own + c] = sum[l]; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "state.h"
+#include "../state.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,34 +16,17 @@ constexpr double kInner = 0.5;     // angstrom, inner cutoff of opposite charges
 constexpr double kQuarterTurn = 0.5;
 constexpr int kFirstRoom = 64;  // molecules of an open system, to begin with
 
-void check_types(const Parameters& p) {
-  const Rigid& r = *p.rigid;
-  const std::size_t types = r.types.size();
-  if (types < 1 || types > kMostTypes)
-    refuse("the number of types of sites must be from 1 to ", kMostTypes, ", got ", types);
-  if (r.pairs.size() != types * types) refuse("pairs need a law for each two types of sites");
-  for (const LennardJones& law : r.pairs) check_law(law);
-  const std::size_t kinds = r.types[0].with_framework.size();
-  for (const SiteType& t : r.types) {
-    if (t.with_framework.size() != kinds)
-      refuse("each type of site needs parameters with each kind of framework atom");
-    if (!std::isfinite(t.charge)) refuse("a charge is not finite: ", t.charge);
-    for (const LennardJones& law : t.with_framework) check_law(law);
-  }
-  const Framework& f = p.framework;
-  if (f.fractional.size() != 3 * f.kind.size()) refuse("framework atoms need three coordinates");
-  for (const auto kind : f.kind)
-    if (kind < 0 || static_cast<std::size_t>(kind) >= kinds)
-      refuse("a framework atom is of a kind without parameters");
-  if (!r.framework_charge.empty() && r.framework_charge.size() != f.kind.size())
+void check_framework_charge(const Parameters& p) {
+  const std::vector<double>& charge = p.force_field->framework_charge;
+  if (!charge.empty() && charge.size() != p.framework.kind.size())
     refuse("the framework needs a charge of each atom, or none");
-  const double net = std::accumulate(r.framework_charge.begin(), r.framework_charge.end(), 0.0);
+  const double net = std::accumulate(charge.begin(), charge.end(), 0.0);
   if (!(std::abs(net) <= kMostNet))
     refuse("the framework has a net charge of ", net, " e per unit cell; it must be neutral");
 }
 
 void check_bodies(const Parameters& p) {
-  const Rigid& r = *p.rigid;
+  const ForceField& r = *p.force_field;
   const std::size_t count = p.species.size();
   if (r.bodies.size() != count) refuse("each species needs its sites");
   for (std::size_t b = 0; b < count; ++b) {
@@ -63,33 +46,15 @@ void check_bodies(const Parameters& p) {
   }
 }
 
-void check_cell(const MoleculeState& s) {
-  const Parameters& p = s.parameters;
-  constexpr const char* kEdge[3] = {"a", "b", "c"};
-  for (int a = 0; a < 3; ++a) {
-    if (!positive(p.framework.cell[a]) || !std::isfinite(p.rigid->tilt[a]))
-      refuse("the cell's edges must be positive and finite");
-    if (p.cells[a] < 1 || p.cells[a] > 1000)
-      refuse(Parameter{"cells"}, "must be from 1 to 1000 along each axis, got ", p.cells[a],
-             " along ", kEdge[a]);
-    const double wide = width(s.inverse, a);
-    if (wide < 2 * p.cutoff * (1 - 1e-12))
-      refuse("the box is ", wide, " angstrom wide along ", kEdge[a],
-             ", less than twice the cutoff of ", p.cutoff, ": more unit cells are needed");
-  }
-  for (const double x : p.framework.fractional)
-    if (!std::isfinite(x)) refuse("a coordinate of the framework is not finite");
-}
-
 // The energies have no terms between a molecule and its own periodic images, which are therefore
 // kept beyond the cutoff. The center counts as a site, because rotations turn about it.
-void check_lengths(const MoleculeState& s) {
+void check_lengths(const State& s) {
   const Parameters& p = s.parameters;
-  if (!p.rigid->chains.empty()) return;  // check_chain() has a stricter bound
+  if (!p.force_field->chains.empty()) return;  // check_chain() has a stricter bound
   double least = width(s.inverse, 0);
   for (int a = 1; a < 3; ++a) least = std::min(least, width(s.inverse, a));
-  for (std::size_t b = 0; b < p.rigid->bodies.size(); ++b) {
-    std::vector<BodySite> sites = p.rigid->bodies[b];
+  for (std::size_t b = 0; b < p.force_field->bodies.size(); ++b) {
+    std::vector<BodySite> sites = p.force_field->bodies[b];
     sites.push_back({});
     double length = 0;
     for (const BodySite& i : sites)
@@ -106,8 +71,8 @@ void check_lengths(const MoleculeState& s) {
 
 // ---- waves ----
 
-void make_waves(MoleculeState& s) {
-  const Rigid& r = *s.parameters.rigid;
+void make_waves(State& s) {
+  const ForceField& r = *s.parameters.force_field;
   if (!(r.alpha > 0) || !(r.alpha * s.parameters.cutoff <= 7) || !positive(r.wave_cutoff))
     refuse(
         "Ewald's alpha must be positive and at most 7 / cutoff, and its largest wave number "
@@ -122,20 +87,23 @@ void make_waves(MoleculeState& s) {
         s.rows.back().x + s.rows.back().count != x)
       s.rows.push_back({x, y, z, 0, s.waves()});
     ++s.rows.back().count;
+    // 2 pi / V exp(-k^2 / 4 alpha^2) / k^2, twice: half of the lattice stands for all waves.
     s.double_weights.push_back(4 * kPi / v / k2 * std::exp(-k2 / (4 * r.alpha * r.alpha)));
   });
   s.float_weights.assign(s.double_weights.begin(), s.double_weights.end());
 }
 
 double tail_of(const LennardJones& law, double cutoff, double v) {
+  // 1 / V times the integral of u(r) 4 pi r^2 from R_c on, which is
+  // 16 pi epsilon sigma^3 / V (q^9 / 9 - q^3 / 3) with q = sigma / R_c.
   const double s3 = std::pow(law.sigma, 3), q3 = std::pow(law.sigma / cutoff, 3);
   return 16 * kPi / v * law.epsilon * s3 * (q3 * q3 * q3 / 9 - q3 / 3);
 }
 
 template <class F>
-void set_body(const MoleculeState& s, int b, Body<F>& body) {
+void set_body(const State& s, int b, Body<F>& body) {
   const Parameters& p = s.parameters;
-  const Rigid& r = *p.rigid;
+  const ForceField& r = *p.force_field;
   const auto& sites = r.bodies[b];
   body.count = static_cast<int>(sites.size());
   double reach = 0, own = 0, tail = 0;
@@ -147,11 +115,14 @@ void set_body(const MoleculeState& s, int b, Body<F>& body) {
     reach = std::max(reach, std::hypot(a.offset[0], a.offset[1], a.offset[2]));
     if (s.charged) {
       const double qi = r.types[a.type].charge;
+      // The self-energy of Ewald's sum, -alpha / sqrt(pi) q_i^2: the third sum of section 5 of
+      // docs/theory/molecules.md.
       own -= kCoulomb * qi * qi * r.alpha / std::sqrt(kPi);
       for (int j = 0; j < i; ++j) {
         const BodySite& o = sites[j];
         const double d = std::hypot(a.offset[0] - o.offset[0], a.offset[1] - o.offset[1],
                                     a.offset[2] - o.offset[2]);
+        // erf(alpha d) / d, which is 2 alpha / sqrt(pi) for charges at one place.
         const double screen =
             d > 0 ? (1 - erfc_of(std::min(r.alpha * d, 7.0))) / d : 2 * r.alpha / std::sqrt(kPi);
         own -= kCoulomb * qi * r.types[o.type].charge * screen;
@@ -168,189 +139,49 @@ void set_body(const MoleculeState& s, int b, Body<F>& body) {
   body.with_framework = static_cast<F>(tail);
   body.own = own + tail;
   const double d = s.data.max_displacement;
+  // tau = min(1, d / 2 l): the outermost site, at the distance l, moves by about d at most.
   body.twist = reach > 0 ? std::min(kQuarterTurn * d / reach, 1.0) : 1.0;
 }
 
 }  // namespace
 
-int MoleculeState::places() const {
-  int sum = 0;
-  for (std::size_t b = 0; b < parameters.species.size(); ++b)
-    sum += parameters.species[b].capacity * static_cast<int>(parameters.rigid->bodies[b].size());
-  return sum;
-}
-
-MoleculeState make_molecule_state(const Parameters& parameters) {
-  MoleculeState s;
-  s.parameters = parameters;
+void make_molecules(State& s) {
   Parameters& p = s.parameters;
-  check_molecules(p);
-  check_types(p);
+  check_framework_charge(p);
   check_bodies(p);
-  check_method(p);
-  cell_matrix(p, p.cells, s.edges);
-  invert(s.edges, s.inverse);
-  check_cell(s);
   check_lengths(s);
-  if (s.has_framework()) check_grid(p);
-  s.edge[0] = s.edges[0], s.edge[1] = s.edges[3], s.edge[2] = s.edges[5];
-  check_displacement(s, p.max_displacement);
-  for (const SiteType& t : p.rigid->types) s.charged |= t.charge != 0;
-  for (const double q : p.rigid->framework_charge) s.felt_charges |= s.charged && q != 0;
+  for (const SiteType& t : p.force_field->types) s.charged |= t.charge != 0;
+  for (const double q : p.force_field->framework_charge) s.felt_charges |= s.charged && q != 0;
   if (s.charged) make_waves(s);
   const bool several = p.method == Method::mdp || p.method == Method::mup;
-  if (s.charged && several && !p.double_precision && waves_decay(*p.rigid)) make_mesh(s);
+  if (s.charged && several && !p.double_precision && waves_decay(*p.force_field)) make_mesh(s);
   if (s.felt_charges) make_potential(s);
-  collect_atoms(s);
-  for (const LennardJones& law : p.rigid->pairs) {
-    s.double_laws.push_back(make_law<double>(law, p));
-    s.float_laws.push_back(make_law<float>(law, p));
-  }
-  for (std::size_t k = 0; k < p.rigid->types[0].with_framework.size(); ++k)
-    for (const SiteType& t : p.rigid->types)
-      s.atom_laws.push_back(make_law<double>(t.with_framework[k], p));
   make_chains(s);
-  clear_data(s);
   s.data.waves.assign(static_cast<std::size_t>(p.systems) * 2 * s.waves(), 0);
   for (Species& b : p.species)
     if (b.capacity == 0 && p.exchange > 0) b.capacity = std::max(b.molecules, kFirstRoom);
-  if (!s.has_framework()) {
-    s.info = {{0, 0, 0}, 0, 0, 0, 1};
-    make_room(s);
-  }
-  return s;
 }
 
-// ---- molecules ----
-
-void make_room(MoleculeState& s) {
-  make_room(static_cast<State&>(s));
-  s.data.orientations.assign(4 * static_cast<std::size_t>(s.parameters.systems) * s.slots, 0);
-  for (std::size_t i = 0; i < s.data.orientations.size(); i += 4) s.data.orientations[i] = 1;
-  s.data.shapes.assign(s.shape_size() * s.parameters.systems * s.slots, 0);
-}
-
-void grow(MoleculeState& s, unsigned full) {
-  const std::vector<int> before = capacities(s);
-  const int slots = s.slots;
-  grow(static_cast<State&>(s), full);
-  // Arrays with some numbers of each slot.
-  const auto enlarge = [&](std::vector<double>& now, std::size_t width) {
-    const std::vector<double> old = now;
-    now.assign(width * static_cast<std::size_t>(s.parameters.systems) * s.slots, 0);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(s.parameters.systems); ++i) {
-      const double* from = old.data() + width * i * slots;
-      double* to = now.data() + width * i * s.slots;
-      for (std::size_t b = 0; b < before.size(); ++b) {
-        std::copy_n(from, width * before[b], to);
-        from += width * before[b];
-        to += width * s.parameters.species[b].capacity;
-      }
+void check_poses(const State& s, const Snapshot& snapshot) {
+  const std::vector<Species>& species = s.parameters.species;
+  std::size_t slot = 0;
+  // The slots without a molecule may have any content.
+  for (std::size_t i = 0; i < snapshot.counts.size(); ++i) {
+    const std::size_t b = i % species.size();
+    for (int k = 0; k < snapshot.counts[i]; ++k) {
+      const double* q = snapshot.orientations.data() + 4 * (slot + k);
+      if (!(std::abs(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) < 1e-6))
+        refuse("checkpoint: an orientation is not a unit quaternion");
+      if (!s.chains.empty())
+        check_shape(s, b, snapshot.shapes.data() + s.shape_size() * (slot + k));
     }
-  };
-  enlarge(s.data.orientations, 4);
-  enlarge(s.data.shapes, s.shape_size());
-}
-
-namespace {
-
-template <class F>
-double pose_energy(const MoleculeState& s, const F* grid, int species, const Pose& pose) {
-  const MoleculeArrays<F> w = make_arrays(s, grid);
-  const Body<F>& body = w.r.body[species];
-  const Matrix turn = matrix_of(pose.turn);
-  double sum = 0;
-  for (int i = 0; i < body.count && w.r.framework; ++i) {
-    const int type = body.type[i];
-    if (!w.r.felt[type]) continue;
-    const F e = framework_energy(w.r.m, type, site_of(w.r, body, pose.center, turn, i));
-    if (e == F(kForbidden)) return kForbidden;
-    sum += static_cast<double>(e);
+    slot += species[b].capacity;
   }
-  return sum;
-}
-
-Pose checked_pose(const MoleculeState& s, const double* xyz, const double* turn, int species,
-                  int molecule, int system) {
-  Pose pose{{}, {1, 0, 0, 0}};
-  check_finite(xyz, molecule, system);
-  if (turn) {
-    const Quaternion q{turn[0], turn[1], turn[2], turn[3]};
-    const double norm = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;
-    if (!(std::abs(norm - 1) < 1e-6))
-      refuse("the orientation of molecule ", molecule, " of system ", system,
-             " is not a unit quaternion");
-    pose.turn = normalized(q);
-  }
-  const double* f = s.inverse;
-  const double u[3] = {f[0] * xyz[0] + f[1] * xyz[1] + f[2] * xyz[2], f[3] * xyz[1] + f[4] * xyz[2],
-                       f[5] * xyz[2]};
-  std::uint32_t part[3];
-  for (int a = 0; a < 3; ++a)
-    part[a] = static_cast<std::uint32_t>(
-        static_cast<std::uint64_t>(std::llround((u[a] - std::floor(u[a])) * 0x1p32)));
-  pose.center = {part[0], part[1], part[2]};
-  const double energy = s.parameters.double_precision
-                            ? pose_energy(s, s.double_grid.data(), species, pose)
-                            : pose_energy(s, s.grid.data(), species, pose);
-  check_place(s, xyz, molecule, system, energy, energy == kForbidden);
-  return pose;
-}
-
-}  // namespace
-
-void adopt(MoleculeState& s, const double* positions, const double* orientations) {
-  const Parameters& p = s.parameters;
-  if (!s.chains.empty())
-    refuse("positions of chains cannot be given: they start at random or from a checkpoint");
-  const std::size_t all = static_cast<std::size_t>(p.systems) * s.slots;
-  std::vector<std::uint32_t> sites(3 * all);
-  std::vector<double> turns(4 * all);
-  std::vector<std::int32_t> counts;
-  for (std::size_t i = 0; i < all; ++i) turns[4 * i] = 1;
-  for (int i = 0; i < p.systems; ++i) {
-    std::size_t slot = static_cast<std::size_t>(i) * s.slots;
-    int molecule = 0;
-    for (std::size_t b = 0; b < p.species.size(); ++b) {
-      for (int k = 0; k < p.species[b].molecules; ++k, positions += 3, ++molecule) {
-        const Pose pose =
-            checked_pose(s, positions, orientations, static_cast<int>(b), molecule, i);
-        if (orientations) orientations += 4;
-        const std::size_t at = slot + k;
-        sites[3 * at] = pose.center.x, sites[3 * at + 1] = pose.center.y,
-                  sites[3 * at + 2] = pose.center.z;
-        turns[4 * at] = pose.turn.w, turns[4 * at + 1] = pose.turn.x,
-                  turns[4 * at + 2] = pose.turn.y, turns[4 * at + 3] = pose.turn.z;
-      }
-      counts.push_back(p.species[b].molecules);
-      slot += p.species[b].capacity;
-    }
-  }
-  s.data.sites = std::move(sites);
-  s.data.orientations = std::move(turns);
-  s.data.counts = std::move(counts);
-}
-
-void adopt(MoleculeState& s, const Snapshot& snapshot) {
-  check_counts(s, snapshot);
-  if (snapshot.orientations.size() != s.data.orientations.size() ||
-      snapshot.waves.size() != s.data.waves.size())
-    refuse("checkpoint: the arrays do not fit the parameters");
-  each_molecule(s, snapshot.counts, [&](std::size_t slot, std::size_t) {
-    const double* q = snapshot.orientations.data() + 4 * slot;
-    if (!(std::abs(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) < 1e-6))
-      refuse("checkpoint: an orientation is not a unit quaternion");
-  });
-  check_shapes(s, snapshot);
-  for (const double wave : snapshot.waves)
-    if (!std::isfinite(wave)) refuse("checkpoint: a structure factor is not finite");
-  adopt(static_cast<State&>(s), snapshot);
 }
 
 template <class F>
-MoleculeArrays<F> make_arrays(const MoleculeState& s, const F* grid) {
+void set_model(const State& s, const F* grid, MoleculeArrays<F>& w) {
   const Parameters& p = s.parameters;
-  MoleculeArrays<F> w{};
   MoleculeModel<F>& r = w.r;
   r.m = make_model(s, grid);
   for (int i = 0; i < 6; ++i) {
@@ -359,6 +190,7 @@ MoleculeArrays<F> make_arrays(const MoleculeState& s, const F* grid) {
   }
   for (int a = 0; a < 3; ++a) r.widths[a] = static_cast<F>(width(s.inverse, a) * 0x1p-32);
   for (int a = 0; a < 3; ++a)
+    // Displacements are along the edges of the cell, whose lengths scale them.
     r.m.reach[a] = static_cast<std::uint32_t>(
         std::max(1.0, 2 * s.data.max_displacement / length(s.edges, a) * 0x1p32));
   r.skewed = s.edges[1] != 0 || s.edges[2] != 0 || s.edges[4] != 0;
@@ -366,22 +198,21 @@ MoleculeArrays<F> make_arrays(const MoleculeState& s, const F* grid) {
   r.framework = s.has_framework();
   r.types = s.types();
   for (int t = 0; t < r.types; ++t) {
-    const SiteType& type = p.rigid->types[t];
-    r.charge[t] = static_cast<F>(type.charge * std::sqrt(kCoulomb));
-    r.felt[t] = s.felt_charges && type.charge != 0;
-    for (const LennardJones& law : type.with_framework) r.felt[t] |= law.epsilon > 0;
+    r.charge[t] = static_cast<F>(s.charge(t) * std::sqrt(kCoulomb));
+    r.felt[t] = s.felt(t);
   }
   int places = 0;
   for (int b = 0; b < r.m.species; ++b) {
     set_body(s, b, r.body[b]);
     r.body[b].first_site = places;
     places += r.body[b].count * p.species[b].capacity;
-    for (int c = 0; c < r.m.species && p.rigid->tail; ++c)
-      for (const BodySite& i : p.rigid->bodies[b])
-        for (const BodySite& j : p.rigid->bodies[c])
+    for (int c = 0; c < r.m.species && p.force_field->tail; ++c)
+      for (const BodySite& i : p.force_field->bodies[b])
+        for (const BodySite& j : p.force_field->bodies[c])
           r.tail[b][c] +=
-              tail_of(p.rigid->pairs[static_cast<std::size_t>(i.type) * r.types + j.type], p.cutoff,
-                      volume(s.edges));
+              tail_of(p.force_field->pairs[static_cast<std::size_t>(i.type) * r.types + j.type],
+                      p.cutoff, volume(s.edges));
+    // A molecule and its own images beyond the cutoff: N^2 / 2 pairs in place of N (N - 1) / 2.
     r.body[b].own += 0.5 * r.tail[b][b];
   }
   fill_chain_model(s, s.tables.data(), w.chains);
@@ -391,16 +222,15 @@ MoleculeArrays<F> make_arrays(const MoleculeState& s, const F* grid) {
   r.cutoff = static_cast<F>(p.cutoff);
   r.cutoff2 = static_cast<F>(p.cutoff * p.cutoff);
   r.inner2 = static_cast<F>(kInner * kInner);
-  r.alpha = static_cast<F>(p.rigid->alpha);
+  r.alpha = static_cast<F>(p.force_field->alpha);
   r.rows = static_cast<int>(s.rows.size());
   r.waves = s.waves();
   r.row = s.rows.data();
   r.wave_weight = s.weights(F{});
   fill_mesh_model(s.mesh, r.mesh);
   w.meshes = r.mesh.quads > 0;
-  for (const auto& sites : p.rigid->bodies)
+  for (const auto& sites : p.force_field->bodies)
     w.most_sites = std::max(w.most_sites, static_cast<int>(sites.size()));
-  set_common(s, w);
   w.trial_positions = p.trial_positions;
   w.trial_orientations = p.trial_orientations;
   w.reinsert_below = static_cast<std::uint32_t>((p.exchange + p.reinsertion) * 0x1p32);
@@ -411,9 +241,8 @@ MoleculeArrays<F> make_arrays(const MoleculeState& s, const F* grid) {
   w.places = places;
   // Weights of insertions are averages as well, and must not depend on a low barrier.
   w.most_of_trials = static_cast<F>(std::max(p.hill, 20 * p.temperature));
-  return w;
 }
-template MoleculeArrays<float> make_arrays(const MoleculeState&, const float*);
-template MoleculeArrays<double> make_arrays(const MoleculeState&, const double*);
+template void set_model(const State&, const float*, MoleculeArrays<float>&);
+template void set_model(const State&, const double*, MoleculeArrays<double>&);
 
 }  // namespace manymove::adsorption

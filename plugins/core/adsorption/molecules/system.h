@@ -80,18 +80,8 @@ class MoleculeSystem {
     team.sync();
   }
 
-  MM_TEAM int molecules() const {
-    int n = 0;
-    for (int b = 0; b < m.species; ++b) n += counts[b];
-    return n;
-  }
-  // The slot and the species of the k-th molecule.
-  MM_TEAM int find(int k, int& species) const {
-    species = 0;
-    while (k >= counts[species]) k -= counts[species++];
-    return m.first_slot[species] + k;
-  }
   MM_TEAM Pose placed(int slot) const { return {centers[slot], turns[slot]}; }
+  // Offsets of the beads of a slot's chain, [chains.sites][3].
   MM_TEAM double* shape_of(int slot) const {
     return shapes + static_cast<std::size_t>(slot) * 3 * w.chains.sites;
   }
@@ -110,18 +100,17 @@ class MoleculeSystem {
 
   // ---- averages ----
 
-  MM_TEAM void add(int sum, double value) const {
-    w.sums[static_cast<std::size_t>(sum) * w.systems + id] += value;
+  MM_TEAM void add_product(int sum, double a, double b) const {
+    sum_of(*this, sum) += mul_rn(a, b);
   }
-  MM_TEAM void add_product(int sum, double a, double b) const { add(sum, mul_rn(a, b)); }
   MM_TEAM void measure_energy() const {
-    add(kPlain, energy);
+    sum_of(*this, kPlain) += energy;
     add_product(kEnergySquared, energy, energy);
   }
-  MM_TEAM void measure_waste(double mean) const { add(kWaste, mean); }
+  MM_TEAM void measure_waste(double mean) const { sum_of(*this, kWaste) += mean; }
   MM_TEAM void measure_moments(double jump, double squared) const {
-    add(kJump, jump);
-    add(kWasteSquared, squared);
+    sum_of(*this, kJump) += jump;
+    sum_of(*this, kWasteSquared) += squared;
   }
   MM_TEAM std::uint64_t* profile() const {
     return w.profile + static_cast<std::size_t>(id % w.groups) * m.bins;
@@ -138,10 +127,14 @@ class MoleculeSystem {
 
   // ---- sites ----
 
+  // Where site s of a slot's molecule is in scratch.sites.
   MM_TEAM int place_of(int species, int s, int slot) const {
+    // [site][slot]: sites of one type side by side, as the loops over neighbors read them.
     const int room = m.first_slot[species + 1] - m.first_slot[species];
     return r.body[species].first_site + s * room + slot - m.first_slot[species];
   }
+  // r_s = r_center + R(q) d_s, rounded to integers of the box: every energy is a function of
+  // integers.
   MM_TEAM void place_sites(int species, int slot) {
     const Body<F>& body = r.body[species];
     const Matrix turn = matrix_of(turns[slot]);
@@ -158,6 +151,8 @@ class MoleculeSystem {
     const int place = place_of(species, s, slot);
     return {scratch.sites[0][place], scratch.sites[1][place], scratch.sites[2][place]};
   }
+  // The barriers are needed on either side: other lanes may still read the old pose, and then read
+  // the new one.
   MM_TEAM void put(int species, int slot, const Pose& p) {
     team.sync();
     if (team.leads()) {
@@ -166,12 +161,6 @@ class MoleculeSystem {
     }
     team.sync();
     place_sites(species, slot);
-    team.sync();
-  }
-
-  MM_TEAM void set_count(int species, int count) {
-    team.sync();
-    if (team.leads()) counts[species] = count;
     team.sync();
   }
 
@@ -193,6 +182,7 @@ class MoleculeSystem {
     }
     put(species, slot, p);
   }
+  // The chain's shape goes through scratch memory, since the slots may be the same.
   MM_TEAM void relocate(int species, int from, int to) {
     if constexpr (Chains) load_shape(from);
     place_new(species, to, placed(from));
@@ -207,6 +197,7 @@ class MoleculeSystem {
       return {old.center, normalized(product(small_rotation(word, body.twist), old.turn))};
     return {moved(old.center, step_of(m, word)), old.turn};
   }
+  // A center that is uniform in the box, and a rotation that is uniform over all.
   MM_TEAM Pose anywhere(std::uint64_t step) const {
     std::uint32_t place[4], turn[4];
     random_words(place, m.key, step, static_cast<std::uint32_t>(id), 0u, Purpose::propose);
@@ -216,6 +207,7 @@ class MoleculeSystem {
   // Changes of the energy if a molecule moves, or if there is one more or one less. The changes of
   // the structure factors are in scratch.change afterwards.
   MM_TEAM F change_of_move(const Body<F>& body, int slot, const Pose& fresh, const Pose& old) {
+    // The sites of both poses are within this distance of the old center.
     const F slack = square_root(squared_distance(r, fresh.center, old.center));
     gather(old.center, {0, 0, 0}, body.reach + slack, slot, false);
     Lane<F> part;
@@ -225,6 +217,7 @@ class MoleculeSystem {
     add_field(body, fresh, F(1), part);
     add_field(body, old, F(-1), part);
     if (r.charged) {
+      // dS(k) = sum_s q_s (e^(i k r'_s) - e^(i k r_s)).
       add_waves(*this, body, old, F(-1), true);
       add_waves(*this, body, fresh, F(1), false);
       add_wave_energy(*this, part);
@@ -302,6 +295,7 @@ class MoleculeSystem {
       for (int k = 0; k < runs_; ++k) {
         const NearRun& run = scratch.runs[k];
         const PairLaw<F> law = r.laws[type * r.types + run.type];
+        // Pairs without charges skip Ewald's part, which costs most of the time.
         const F qq = r.charge[type] * r.charge[run.type];
         if (Charged && qq != F(0))
           add_run<Skewed, true>(law, qq, at, run, sign, sum);
@@ -310,39 +304,40 @@ class MoleculeSystem {
       }
     }
   }
-  // Adds the pairs of a molecule at each lane's place; the lanes have the same neighbors.
+  // Adds the pairs of a site at each lane's place; the lanes have the same neighbors.
   template <bool Skewed, bool Charged>
-  MM_TEAM void add_lane_pairs_as(const Body<F>& body, const Lane<Site>* at, Lane<F>& sum) const {
+  MM_TEAM void add_lane_pairs_of(int type, const Lane<Site>& at, Lane<F>& sum) const {
     const F cutoff2 = r.cutoff2;
     MM_NO_UNROLL
-    for (int s = 0; s < body.count; ++s) {
-      const int type = body.type[s];
-      MM_NO_UNROLL
-      for (int k = 0; k < runs_; ++k) {
-        const NearRun run = scratch.runs[k];
-        const PairLaw<F> law = r.laws[type * r.types + run.type];
-        const F qq = r.charge[type] * r.charge[run.type];
-        const TeamPointer<std::uint32_t> x = scratch.near[0] + run.begin,
-                                         y = scratch.near[1] + run.begin,
-                                         z = scratch.near[2] + run.begin;
-        const bool pull = Charged && qq != F(0);
-        if (!pull && !(law.repulsion > F(0))) continue;
-        for (int j = 0; j < run.count; ++j) {
-          Lane<F> r2;
-          Lane<bool> near;
-          team.each([&](int l) {
-            r2[l] = squared_distance<Skewed>(r, at[s][l].x - x[j], at[s][l].y - y[j],
-                                             at[s][l].z - z[j]);
-            near[l] = r2[l] < cutoff2;
-          });
-          if (!team.any(near)) continue;
-          if (pull)
-            team.each([&](int l) { sum[l] += site_energy<Charged>(r, law, qq, r2[l]); });
-          else
-            team.each([&](int l) { sum[l] += site_energy<false>(r, law, qq, r2[l]); });
-        }
+    for (int k = 0; k < runs_; ++k) {
+      const NearRun run = scratch.runs[k];
+      const PairLaw<F> law = r.laws[type * r.types + run.type];
+      const F qq = Charged ? r.charge[type] * r.charge[run.type] : F(0);
+      const TeamPointer<std::uint32_t> x = scratch.near[0] + run.begin,
+                                       y = scratch.near[1] + run.begin,
+                                       z = scratch.near[2] + run.begin;
+      const bool pull = Charged && qq != F(0);
+      if (!pull && !(law.repulsion > F(0))) continue;
+      for (int j = 0; j < run.count; ++j) {
+        Lane<F> r2;
+        Lane<bool> near;
+        team.each([&](int l) {
+          r2[l] = squared_distance<Skewed>(r, at[l].x - x[j], at[l].y - y[j], at[l].z - z[j]);
+          near[l] = r2[l] < cutoff2;
+        });
+        if (!team.any(near)) continue;
+        if (pull)
+          team.each([&](int l) { sum[l] += site_energy<Charged>(r, law, qq, r2[l]); });
+        else
+          team.each([&](int l) { sum[l] += site_energy<false>(r, law, qq, r2[l]); });
       }
     }
+  }
+  template <bool Skewed, bool Charged>
+  MM_TEAM void add_lane_pairs_as(const Body<F>& body, const Lane<Site>* at, Lane<F>& sum) const {
+    MM_NO_UNROLL
+    for (int s = 0; s < body.count; ++s)
+      add_lane_pairs_of<Skewed, Charged>(body.type[s], at[s], sum);
   }
   MM_TEAM void add_lane_pairs(const Body<F>& body, const Lane<Site>* at, Lane<F>& sum) const {
     if (r.charged)
@@ -353,31 +348,9 @@ class MoleculeSystem {
                : add_lane_pairs_as<false, false>(body, at, sum);
   }
   // The same of one site of a type without charge.
-  template <bool Skewed>
-  MM_TEAM void add_bead_pairs_as(int type, const Lane<Site>& at, Lane<F>& sum) const {
-    const F cutoff2 = r.cutoff2;
-    MM_NO_UNROLL
-    for (int k = 0; k < runs_; ++k) {
-      const NearRun run = scratch.runs[k];
-      const PairLaw<F> law = r.laws[type * r.types + run.type];
-      if (!(law.repulsion > F(0))) continue;
-      const TeamPointer<std::uint32_t> x = scratch.near[0] + run.begin,
-                                       y = scratch.near[1] + run.begin,
-                                       z = scratch.near[2] + run.begin;
-      for (int j = 0; j < run.count; ++j) {
-        Lane<F> r2;
-        Lane<bool> near;
-        team.each([&](int l) {
-          r2[l] = squared_distance<Skewed>(r, at[l].x - x[j], at[l].y - y[j], at[l].z - z[j]);
-          near[l] = r2[l] < cutoff2;
-        });
-        if (!team.any(near)) continue;
-        team.each([&](int l) { sum[l] += site_energy<false>(r, law, F(0), r2[l]); });
-      }
-    }
-  }
   MM_TEAM void add_bead_pairs(int type, const Lane<Site>& at, Lane<F>& sum) const {
-    r.skewed ? add_bead_pairs_as<true>(type, at, sum) : add_bead_pairs_as<false>(type, at, sum);
+    r.skewed ? add_lane_pairs_of<true, false>(type, at, sum)
+             : add_lane_pairs_of<false, false>(type, at, sum);
   }
   // Adds the pairs of a molecule at a pose with the gathered sites.
   MM_TEAM void add_pairs(const Body<F>& body, const Pose& p, F sign, Lane<F>& sum) const {
@@ -418,8 +391,10 @@ class MoleculeSystem {
 
   // ---- from scratch, by a team of one warp ----
 
+  // The lanes' parts are float sums of one molecule, added up in doubles: errors do not grow with
+  // the number of molecules.
   MM_TEAM double total_energy() {
-    const int n = molecules();
+    const int n = count_molecules(*this);
     Lane<double> sum;
     team.each([&](int l) { sum[l] = 0; });
     double rest = 0;
@@ -432,7 +407,7 @@ class MoleculeSystem {
     }
     for (int k = 0; k < n; ++k) {
       int b;
-      const int slot = find(k, b);
+      const int slot = find_molecule(*this, k, b);
       const auto& body = body_of(b, slot);
       const Pose p = placed(slot);
       place_sites(b, slot);
@@ -465,6 +440,7 @@ class MoleculeSystem {
                     (waves[2 * i] * waves[2 * i] + waves[2 * i + 1] * waves[2 * i + 1]);
       });
     for (int a = 0; a < m.species; ++a) {
+      // The tail correction of N (N - 1) / 2 pairs; that of a molecule with itself is in body.own.
       rest += 0.5 * r.tail[a][a] * counts[a] * (counts[a] - 1);
       for (int b = a + 1; b < m.species; ++b) rest += r.tail[a][b] * counts[a] * counts[b];
     }
@@ -480,7 +456,7 @@ class MoleculeSystem {
     if (team.first_warp()) {
       const double fresh = energy_from_scratch<With<One>>(w, id, team.one(), scratch);
       if (team.leads()) {
-        double& drift = w.sums[static_cast<std::size_t>(kDrift) * w.systems + id];
+        double& drift = sum_of(*this, kDrift);
         drift = highest_of(drift, magnitude(fresh - energy));
         w.energies[id] = fresh;
       }
@@ -497,6 +473,7 @@ class MoleculeSystem {
   }
 
  private:
+  // Of one molecule more (sign 1) or less (-1), besides its own energy and the tail corrections.
   MM_TEAM F change_of_number(int species, const Pose& p, F sign, int slot) {
     const Body<F>& body = r.body[species];
     Lane<F> part;

@@ -14,6 +14,8 @@ template <class F>
 struct Turning {
   F c, s, step_c, step_s;
   MM_HD Turning(const WaveRow& row, const Site& at) {
+    // k r = 2 pi (n_x u_x + n_y u_y + n_z u_z) is an integer modulo 2^32 in units of 2 pi / 2^32,
+    // so that the phase has no rounding error.
     unit_circle(static_cast<std::uint32_t>(row.x) * at.x +
                     static_cast<std::uint32_t>(row.y) * at.y +
                     static_cast<std::uint32_t>(row.z) * at.z,
@@ -21,6 +23,7 @@ struct Turning {
     unit_circle(at.x, step_c, step_s);
   }
   MM_HD void next() {
+    // From wave x to wave x + 1 of a row: e^(i (k + a*) r) = e^(i k r) e^(i a* r).
     const F old = c;
     c = fused(c, step_c, -(s * step_s));
     s = fused(s, step_c, old * step_s);
@@ -58,6 +61,8 @@ MM_TEAM void add_wave_energies_of(const System& s, const Body<F>& body,
         unit_circle(x * at[j][l].x + y * at[j][l].y + z * at[j][l].z, c[j][l], sn[j][l]);
       });
     for (int i = row.first; i < row.first + row.count; ++i) {
+      // w (|S + dS|^2 - |S|^2) = w (dc (2 c + dc) + ds (2 s + ds)) with the structure factor S = c
+      // + i s of the others, which is stored twice as large.
       const F twice_c = s.scratch.others[2 * i], twice_s = s.scratch.others[2 * i + 1],
               weight = s.r.wave_weight[i];
       s.team.each([&](int l) {
@@ -87,6 +92,7 @@ MM_TEAM void add_waves(const System& s, const Body<F>& body, const Pose& p,
     for (int i = 0; clear && i < 2 * row.count; ++i) to[i] = 0;
     for (int k = 0; k < body.count; ++k) {
       const F q = sign * s.r.charge[body.type[k]];
+      // Sites without a charge add nothing to S(k) = sum_j q_j exp(i k r_j).
       if (q == F(0)) continue;
       const Site at = site_of(s.r, body, p.center, turn, k);
       Turning<F> wave(row, at);
@@ -144,6 +150,7 @@ MM_TEAM void accept_waves(const System& s) {
 template <class System, class F>
 MM_TEAM void add_wave_energies(const System& s, const Body<F>& body, TeamPointer<const Pose> poses,
                                int own, typename System::template Lane<F>& energy) {
+  // The common molecules have three charges at most; their phases stay in registers.
   int charges = 0;
   for (int k = 0; k < body.count; ++k) charges += s.r.charge[body.type[k]] != F(0);
   if (charges <= 3)

@@ -73,6 +73,7 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
   const Grown none{0, 0, g.pose};
   // Takes the chosen trial of a bead, or the old one.
   const auto take = [&](const Bias<F>& bias) {
+    // Eq. 13 of the theory: W = prod_j 1 / k_j sum_i w_ji.
     result.weight *= bias.mean;
     result.energy += static_cast<double>(g.old ? bias.old_energy : bias.energy);
     return g.old ? bias.old_weight > F(0) : bias.mean > 0;
@@ -105,10 +106,12 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
   s.gather(result.pose.center, {0, 0, 0}, body.reach, g.except, false);
   if (g.alone) s.forget_near();
   while (high < body.count - 1 || low > 0) {
+    // Beads above the middle grow first, then those below it: consecutive ones in either direction.
     const int side = high < body.count - 1 ? 1 : -1, j = side > 0 ? high + 1 : low - 1;
     const BeadFrame frame = frame_of(chain, shape, j, side, high - low + 1);
     s.team.share(g.turns, [&](int i) {
       Vector at = bead_of(shape, j);
+      // The first trial of an old chain is the bead itself.
       if (!(g.old && i == 0))
         at = draw_bead(s.w.chains, frame, s.m.key, g.step, system, g.stream, j, i);
       offsets[3 * i] = at.x, offsets[3 * i + 1] = at.y, offsets[3 * i + 2] = at.z;

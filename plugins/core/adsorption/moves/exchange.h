@@ -20,14 +20,14 @@ template <class System, class Placed>
 MM_TEAM void put_in(System& s, int species, const Placed& fresh) {
   const int n = s.counts[species];
   s.place_new(species, s.m.first_slot[species] + n, fresh);
-  s.set_count(species, n + 1);
+  set_count(s, species, n + 1);
 }
 // The last molecule of the species takes the slot.
 template <class System>
 MM_TEAM void take_out(System& s, int species, int slot) {
   const int last = s.counts[species] - 1;
   s.relocate(species, s.m.first_slot[species] + last, slot);
-  s.set_count(species, last);
+  set_count(s, species, last);
 }
 
 // Returns false and leaves the system unchanged if an accepted insertion finds no free slot.
@@ -36,6 +36,8 @@ MM_TEAM bool exchange(System& s, std::uint64_t step, Counts& moves, TrialOutcome
   using F = typename System::Real;
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::exchange);
+  // A fair coin chooses between insertion and deletion, and all species are equally likely, in both
+  // directions.
   const auto species =
       static_cast<int>(uniform_below(word[1], static_cast<std::uint32_t>(s.m.species)));
   const int n = s.counts[species], first = s.m.first_slot[species];
@@ -53,6 +55,7 @@ MM_TEAM bool exchange(System& s, std::uint64_t step, Counts& moves, TrialOutcome
     outcome.probability = lowest_of(outcome.test / (n + 1), 1.0);
     outcome.difference = static_cast<double>(difference);
     if (!accept_insertion(s.m.beta, difference, activity, n, word[3])) return true;
+    // Only an accepted insertion needs a slot; the test is repeated when there is one.
     if (!has_slot(s, species, moves)) return false;
     put_in(s, species, fresh);
   } else {

@@ -120,11 +120,13 @@ MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
               gone && !(here && pass),
               here,
               old};
+    // All k m trials of an identity change are orientations at the old center.
     if (here) trials.positions = 1, trials.orientations = turns ? k * m : 1;
     after = weigh_poses(s, which, trials, word[pass]);
     if (!here || pass == 0) before = after;
   }
   GrowthResult result;
+  // A reinsertion may choose the old pose itself; the state does not change then.
   const bool same = t.kind == Trial::reinsertion && after.chosen == 0;
   result.possible = (!gone || before.old_weight > F(0)) && (!come || after.mean > 0) && !same;
   if (!result.possible) return result;
@@ -184,9 +186,10 @@ MM_TEAM TrialMove choose_trial(const System& s, std::uint64_t step, const Common
                                                                   : Trial::regrowth;
   t.from = t.to = static_cast<int>(uniform_below(word[1], species));
   if (t.stays()) {
-    const auto all = static_cast<std::uint32_t>(s.molecules());
+    const auto all = static_cast<std::uint32_t>(count_molecules(s));
     t.some = all > 0;
-    if (t.some) t.slot = s.find(static_cast<int>(uniform_below(draw.molecule, all)), t.from);
+    if (t.some)
+      t.slot = find_molecule(s, static_cast<int>(uniform_below(draw.molecule, all)), t.from);
     t.to = t.from;
     return t;
   }
@@ -231,6 +234,7 @@ MM_TEAM bool decide_trial(System& s, const TrialMove& t, const GrowthResult& g, 
       add_wave_energy(s, part);
       rest += s.team.sum(part);
     }
+    // A sum of forbidden energies would overflow in the averages.
     rest = lowest_of(rest, F(kForbidden));
   }
   // Accepted with the probability limit / scale, where the rest of the energy is in the Boltzmann

@@ -36,7 +36,9 @@ MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::
       all, [&](int i) { return energy[i] < s.w.most_of_trials; },
       [&](int i, int p) { open[p] = i; });
   s.team.sync();
+  // All trials have the weight zero, and so has the move.
   if (count == 0) return {0, 0, F(0), F(0), F(0)};
+  // Trials of a lane follow one another, as proposals of a batch do.
   const int own = (count + System::kLanes - 1) / System::kLanes;
   typename System::template Lane<F> sum;
   s.team.each([&](int l) { sum[l] = 0; });
@@ -61,6 +63,7 @@ MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::
   s.team.sync();
   F total = 0;
   int p = 0;
+  // The choice goes down the tree of the lanes' partial sums (section 4.3, step 5 of the paper).
   if constexpr (System::kLanes == kWidth) {
     const auto levels = s.team.levels(sum);
     total = levels.total();

@@ -53,6 +53,7 @@ MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_
   const bool leads = s.team.leads();
   if (leads) s.measure_waste(before + mean);
   if (s.w.moments) {  // Eq. 8: sum_i p_i (E_i - E_o)^2 and sum_i p_i E_i^2
+    // Eq. 8 is about E_i^2 = E_o^2 + 2 E_o (E_i - E_o) + (E_i - E_o)^2.
     const double square = static_cast<double>(one.sum(second)) / choice.total;
     if (leads) s.measure_moments(square, fused(before, before + 2 * mean, square));
   }
@@ -64,14 +65,16 @@ MM_TEAM void move_to_one_of_many(System& s, std::uint64_t step, Counts& moves) {
   const auto& w = s.w;
   const StepWords words = s.team.words_of_step(s.m.key, step, s.id);
   int species;
-  const int slot = s.find(static_cast<int>(uniform_below(
-                              words.common.molecule, static_cast<std::uint32_t>(s.molecules()))),
-                          species);
+  // The same molecule in all systems: see common_draw().
+  const auto all = static_cast<std::uint32_t>(count_molecules(s));
+  const int slot =
+      find_molecule(s, static_cast<int>(uniform_below(words.common.molecule, all)), species);
   auto batch = propose(s, species, slot, step, words);
   Choice choice{};
   if (s.team.first_warp()) choice = choose_one_of_many(s, batch, words.choice, s.energy);
   choice = shared_choice(s, choice);
   move_to(s, batch, choice.proposal, species, slot);
+  // Proposal 0 is the old state.
   if (choice.proposal != 0) ++moves.accepted;
   if (w.measure) {
     measure_state<false>(s);

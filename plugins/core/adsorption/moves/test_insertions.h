@@ -9,10 +9,15 @@
 
 namespace manymove::adsorption {
 
+// The two sums of a system over the test molecules: exp(-beta dU), and dU times that.
+struct TestSums {
+  double factors, energies;
+};
+
 // In the empty framework a molecule is alone: without images of itself, and without corrections
 // for the others' tails.
 template <class Test, class System>
-MM_TEAM void insert_places(const Test& t, System& s) {
+MM_TEAM TestSums insert_places(const Test& t, System& s) {
   using F = typename System::Real;
   begin_tests(s, t.empty);
   const F rest = s.rest_of_test(t.species, t.empty);
@@ -23,6 +28,8 @@ MM_TEAM void insert_places(const Test& t, System& s) {
     s.team.each([&](int l) {
       if (base + static_cast<std::uint64_t>(l) >= t.count) return;
       tests.each_of(l, [&](F& energy, F&) {
+        // Widom: the averages of exp(-beta dU) and of dU exp(-beta dU) give Henry's coefficient and
+        // the heat of adsorption.
         const F total = lowest_of(energy + rest, F(kForbidden));
         const double factor = static_cast<double>(weight(s.m.beta, total));
         factors[l] += factor;
@@ -31,21 +38,17 @@ MM_TEAM void insert_places(const Test& t, System& s) {
     });
     s.team.sync();
   }
-  const double sum = s.team.sum(factors), product = s.team.sum(energies);
-  if (s.team.leads()) {
-    t.sums[2 * static_cast<std::size_t>(s.id)] = sum;
-    t.sums[2 * static_cast<std::size_t>(s.id) + 1] = product;
-  }
+  return {s.team.sum(factors), s.team.sum(energies)};
 }
 
 // By growth, with kWidth trials of each bead. Energies are those relative to an ideal chain's.
 template <class Test, class System>
-MM_TEAM void insert_test_chains(const Test& t, System& s) {
+MM_TEAM TestSums insert_test_chains(const Test& t, System& s) {
   using F = typename System::Real;
   const ChainBody& chain = s.w.chains.of[t.species];
-  const F rest = t.empty ? s.r.body[t.species].with_framework : s.tail_with_others(t.species, 0);
+  const F rest = s.rest_of_test(t.species, t.empty);
   const double factor = static_cast<double>(weight(s.m.beta, rest)) / chain.weight;
-  double sum = 0, product = 0;
+  TestSums sums{0, 0};
   for (std::uint64_t i = 0; i < t.count; ++i) {
     const Grown grown =
         grow(s, {t.first + i, 2, t.species, false, false, t.empty, kWidth, kWidth, -1});
@@ -53,21 +56,22 @@ MM_TEAM void insert_test_chains(const Test& t, System& s) {
     const double w = factor * grown.weight;
     const double energy =
         grown.energy + static_cast<double>(rest) + bonds_of_shape(s, t.species) - chain.energy;
-    sum += w;
-    product = fused(w, energy, product);
+    sums.factors += w;
+    sums.energies = fused(w, energy, sums.energies);
   }
-  if (s.team.leads()) {
-    t.sums[2 * static_cast<std::size_t>(s.id)] = sum;
-    t.sums[2 * static_cast<std::size_t>(s.id) + 1] = product;
-  }
+  return sums;
 }
 
 template <class Test, class System>
 MM_TEAM void insert_tests(const Test& t, System& s) {
+  TestSums sums;
   if constexpr (System::kChains)
-    insert_test_chains(t, s);
+    sums = insert_test_chains(t, s);
   else
-    insert_places(t, s);
+    sums = insert_places(t, s);
+  if (!s.team.leads()) return;
+  t.sums[2 * static_cast<std::size_t>(s.id)] = sums.factors;
+  t.sums[2 * static_cast<std::size_t>(s.id) + 1] = sums.energies;
 }
 
 }  // namespace manymove::adsorption

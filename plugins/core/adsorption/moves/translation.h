@@ -10,11 +10,13 @@ namespace manymove::adsorption {
 template <MoleculesOfTeam System, CountsMoves Counts>
 MM_TEAM void translate(System& s, std::uint64_t step, const CommonDraw& draw, Counts& moves) {
   using F = typename System::Real;
-  const int n = s.molecules();
+  const int n = count_molecules(s);
   if (n == 0) return;
   int species;
-  const int slot = s.find(
-      static_cast<int>(uniform_below(draw.molecule, static_cast<std::uint32_t>(n))), species);
+  const auto k = uniform_below(draw.molecule, static_cast<std::uint32_t>(n));
+  const int slot = find_molecule(s, static_cast<int>(k), species);
+  // Every molecule is equally likely, and the choice does not depend on the state: detailed balance
+  // needs no factor.
   const auto& body = s.body_of(species, slot);
   std::uint32_t word[4];
   random_words(word, s.m.key, step, static_cast<std::uint32_t>(s.id), 0u, Purpose::propose);

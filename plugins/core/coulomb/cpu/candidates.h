@@ -35,6 +35,8 @@ class Candidates {
     for (std::size_t i = 0; i < order_.size(); ++i)
       decision_[i] = sweep.trials[i].inside ? candidate : outside;
     // Later ions have not moved at a trial's turn, and those outside stay anyway.
+    // First overlaps with ions that certainly stand still at the trial's turn; then overlaps with
+    // the ions that these have stopped: docs/theory/coulomb.md, section 3.
     reject(sweep, blocked, [&](int i, int j) { return j > i || decision_of(j) == outside; });
     reject(sweep, blocked_by_blocked, [&](int, int j) { return decision_of(j) == blocked; });
   }

@@ -142,6 +142,7 @@ int CpuFarField::ranges_near(const Site& at, IndexRange* ranges, double& sources
   for (int z = planes.first; z < planes.first + planes.count; ++z)
     for (int y = rows.first; y < rows.first + rows.count; ++y) {
       const double dy = apart(1, y, rows), dz = apart(2, z, planes);
+      // What the distances along y and z leave of the reach along x.
       const double left = reach2 - dy * dy - dz * dz;
       if (left <= 0) continue;
       const Span row = span(0, std::sqrt(left));
@@ -191,6 +192,7 @@ CpuFarField::Change CpuFarField::change(const State& state, const Move& move, do
          p.at_here + more.at_here, p.at_there + more.at_there};
     error_of_moves = error_of(moves->field_.bound, moves->norm_, 0, 0);
   }
+  // A trial that rounds to no displacement changes nothing.
   const bool rests = from.x == to.x && from.y == to.y && from.z == to.z;
   if (p.at_here != 1 || (!rests && p.at_there != 0)) return {std::nan(""), 0};
   if (rests) return {0, 0};
@@ -201,6 +203,8 @@ CpuFarField::Change CpuFarField::change(const State& state, const Move& move, do
                                    separation<space()>(state.rules, to, from));
   });
   const double change = p.there - p.here - double{from.charge} * (own - field_.mesh.at_zero);
+  // The error's bound of docs/theory/coulomb.md, section 8: of the far field, and 16 u (n + 64) of
+  // the sums' magnitudes.
   const double terms = later + p.sources;
   return {change * field_.quanta,
           error_of(field_.bound, norm_, terms, 16 * (terms + 64)) + error_of_moves};

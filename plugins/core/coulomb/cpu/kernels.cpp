@@ -66,6 +66,8 @@ std::int64_t change_double(const Rules& r, const Partners& g, IndexRange range, 
     potentials<B>(r, r.rest, at, move, potential, near);
     MM_UNROLL
     for (int k = 0; k < K; ++k) {
+      // z_j psi(to) - z_j psi(from), each rounded to an integer by the magic number, whose bits
+      // cancel.
       const DoubleLanes charge = load_wide(g.charge + j + k * kDoubles);
       sum += bits_of(fixed_term(charge, potential[2 * k], magic)) -
              bits_of(fixed_term(charge, potential[2 * k + 1], magic));
@@ -131,6 +133,8 @@ std::int64_t change_single(const Rules& r, const Partners& g, IndexRange range, 
       for (int k = 0; k < K; ++k) {
         const auto charge = load<FloatLanes>(g.charge + j + k * kLanes);
         FloatLanes& one = to_sum[kParts == 1 ? 0 : k];
+        // In float32, and an integer after 64 terms: the order of the terms does not depend on the
+        // level.
         one = fused(charge, potential[2 * k], one);
         one = fused(-charge, potential[2 * k + 1], one);
       }
@@ -195,6 +199,7 @@ void count(const Rules& r, const Bins& b, const Partners& g, const std::int32_t*
         separation<B, float>(r, at.x - load<FloatLanes>(g.x + j), at.y - load<FloatLanes>(g.y + j),
                              at.z - load<FloatLanes>(g.z + j))
             .squared;
+    // The bits of the lanes that may be within the last bin, one after the other.
     for (std::uint32_t near = lane_bits(distance2 < limit); near; near &= near - 1)
       consider(j + __builtin_ctz(near));
   }

@@ -91,6 +91,7 @@ double forward_z(const MeshArrays& m, int x, double* memory) {
         const int other = k ? length - k : 0;
         const double re = c[k].re[lane], im = c[k].im[lane], re2 = c[other].re[lane],
                      im2 = c[other].im[lane];
+        // (F(k) + F*(-k)) / 2 for the first line, and (F(k) - F*(-k)) / 2i for the second.
         m.re[one + k] = (re + re2) * 0.5;
         m.im[one + k] = (im - im2) * 0.5;
         if (first + 1 >= lines) continue;
@@ -173,11 +174,13 @@ void along_x(const MeshArrays& m, int ky, double* memory) {
     }
     Lines* const c = transform_lines(m.plan[0], m.twiddle[0], w.a, w.b);
     for (int kx = 0; kx < length; ++kx) {
+      // The factors are even in each wave number.
       const int fold_x = kx < length - kx ? kx : length - kx;
       const auto factor = load<DoubleLanes>(m.factor +
                                             (static_cast<std::size_t>(fold_x) * m.half_y + fold_y) *
                                                 static_cast<std::size_t>(m.stride) +
                                             k);
+      // Real and imaginary parts change places for the inverse transform.
       c[kx] = {c[kx].im * factor, c[kx].re * factor};
     }
     const Lines* const back = transform_lines(m.plan[0], m.twiddle[0], c, c == w.a ? w.b : w.a);
@@ -225,6 +228,7 @@ void add_charge(const MeshArrays& m, const Site& at, int sign, int first, int en
       if (f.x[a] < first || f.x[a] >= end) continue;
       for (int b = 0; b < W; ++b) {
         std::int64_t* const row = m.charge + points_row(m, f.x[a], f.y[b]);
+        // q w(x) w(y) w(z) as an integer: a charge can be taken off again without a rest.
         const double weight = f.wx[a] * f.wy[b];
         for (int c = 0; c < W; ++c)
           row[f.z[c]] += sign * charge_share(*m.rules, at.charge, weight * f.wz[c]);
@@ -268,8 +272,10 @@ double near_sum(const Rules& r, const MeshRules& mesh, const Partners& g, const 
                                            double{at.y} - load_wide(g.y + j),
                                            double{at.z} - load_wide(g.z + j));
       const DoubleLanes v = d.squared * mesh.inverse_reach2;
+      // Within the reach, and not beyond the range, whose end may lie within a register.
       const auto inside = reinterpret_cast<LongLanes>(v < 1.0) &
                           reinterpret_cast<LongLanes>(number < ranges[s].end - j);
+      // A source at the place itself, such as the ion that would move: it is counted and left out.
       const auto here = reinterpret_cast<LongLanes>(d.squared == 0.0) & inside;
       same -= here;
       const DoubleLanes term =

@@ -107,6 +107,7 @@ class Tree {
     const bool changed = !changed_.empty();
     if (changed) moves_field_->refresh(changed_);
     const std::size_t count = epoch.end - epoch.begin;
+    // Each accepted move before a trial adds four pair potentials.
     const double later = 4 * static_cast<double>(count);  // terms of corrections
     const std::size_t items = (count + kEstimates - 1) / kEstimates;
     for_each_item(sweep_.pool, static_cast<int>(items), [&](int item, int) {
@@ -134,11 +135,14 @@ class Tree {
     Dipole gain{};
     const std::int64_t vacuum = sweep_.from_vacuum(i, gain);
     const double change = estimates_[k] * far_field_->field().quanta;
+    // Section 8 of docs/theory/coulomb.md: e + b < t accepts, e - b > t rejects, and the direct sum
+    // decides the rest.
     const Verdict v = verdict(change + static_cast<double>(vacuum), bounds_[k],
                               sweep_.trials[i].most, sweep_.state.sites[i].charge);
     if (v == Verdict::rejected) return false;
     std::int64_t exact;
     if (v == Verdict::accepted) {
+      // The energy takes the estimate where it has decided.
       exact = wrapping_sum(nearest_integer(change), vacuum);
       sweep_.accept(i, gain);
     } else {

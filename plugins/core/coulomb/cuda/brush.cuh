@@ -55,6 +55,7 @@ struct Progress {
   __device__ unsigned wait(unsigned group) const {
     unsigned known;
     while ((known = groups()) <= group)
+      // A group whose turn is far away leaves the memory to those that are closer to theirs.
       if (group - known > 2) __nanosleep(300);
     return known;
   }
@@ -145,6 +146,7 @@ struct Group {
     for (unsigned tile = begin; tile < end; ++tile) {
       if (tid < S) m.tile[buffer][tid] = as_partner<Double>(ahead);
       __syncthreads();
+      // The next tile is on its way while this one is used; two buffers need one barrier per tile.
       if (tid < S && tile + 1 < end) ahead = load((tile + 1) * S + tid);
       add_pairs_of_tile<Check>(pairs, tile);
     }
@@ -177,6 +179,8 @@ struct Group {
   __device__ void upper_triangle(const Pairs<Double, B>& pairs) {
     for (int j = e; j < S; j += Eta) {
       const Partner<Double> g = as_partner<Double>(m.own[j]);
+      // All threads compute all terms, so that no branch divides a warp; those below the diagonal
+      // are dropped.
       const std::int64_t term = pairs.change(g, pairs.to(g));
       if (j > i) change = wrapping_sum(change, term);
     }
@@ -194,6 +198,7 @@ struct Group {
       for (int k = 0; k < 2; ++k) {
         const Partner<Double> g = as_partner<Double>(other[k]);
         const auto now = pairs.to(g);
+        // Times the sign of the charge, so that the decision is a comparison without a branch.
         const std::int64_t gain = signed_for(mine, pairs.change(g, now));
         (k ? m.moves : m.stays)[which][32 * l + lane] = lane > l ? gain : 0;
         const bool hit = lane > l && static_cast<float>(now.squared) < r.surely_free &&
@@ -243,6 +248,7 @@ struct Group {
         if (lane >= l) from_vacuum = signed_for(at, dipole_term(r, at.charge, dipole, gain));
         whole = wrapping_sum(change, from_vacuum);
       }
+      // All lanes vote, but only the vote of lane l counts: it has the terms of all before it.
       const unsigned votes = __ballot_sync(kWholeWarp, (blocked == 0) & (whole <= most));
       const unsigned moves = votes >> l & 1;
       moved |= moves << l;
@@ -259,6 +265,7 @@ struct Group {
     }
     if (moved >> lane & 1) {
       m.own[row] = then;
+      // Written past the first-level cache, where the blocks of the later groups read it.
       for (int d = 0; d < peers.count; ++d) {
         __stcg(reinterpret_cast<float4*>(peers.partner[d]) + group * S + row,
                make_float4(then.x, then.y, then.z, then.charge));
@@ -288,6 +295,7 @@ struct Group {
 
   // Sums over the threads of a trial; only whole bundles of Eta threads come here.
   __device__ void store(std::int64_t sum, bool hit, bool on_top) {
+    // The Eta threads of a trial are neighbors in a warp.
     const unsigned bundle = ((1u << Eta) - 1) << (lane / Eta * Eta);
     MM_UNROLL
     for (int step = Eta / 2; step > 0; step /= 2)

@@ -110,13 +110,13 @@ class CudaEngine final : OnDevice, public EngineBase {
       watchdog_ = std::make_unique<ChainWatchdog>();
       for (const auto& chain : chains_) chain->enter(*watchdog_);
     }
-    made();
   }
   // Memory that kernels which do not end still use is left to the end of the process: to free it
   // would be to wait for them.
   ~CudaEngine() override {
-    destroy();
-    if (failure_.empty() || !watchdog_ || !watchdog_->busy()) return;
+    if (failure_.empty() || !watchdog_) return;
+    const DeviceGuard here;
+    if (select_device(device_) != cudaSuccess || !watchdog_->busy()) return;
     for (auto& chain : chains_) chain.release();
     watchdog_.release();
   }
@@ -271,6 +271,7 @@ class CudaEngine final : OnDevice, public EngineBase {
   int eta_ = 1;
   mutable bool fresh_ = true;  // state_.sites
   std::string failure_;        // the error that ended a run; empty if there was none
+  OnDevice::BetweenCalls between_calls_{*this};
 };
 
 }  // namespace

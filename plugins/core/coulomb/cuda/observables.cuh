@@ -87,6 +87,7 @@ __global__ void near_keys_kernel(Rules r, const Site* site, const unsigned* coun
   const double place[3] = {site[i].x, site[i].y, site[i].z};
   unsigned bits = 0;
   for (int axis = 0; axis < 3; ++axis) {
+    // A Morton key: neighbors on the curve are neighbors in space.
     const double share = place[axis] / r.extent[axis] + 0.5;
     const int digits = min(max(static_cast<int>(share * 1024), 0), 1023);
     for (int bit = 0; bit < 10; ++bit) bits |= (digits >> bit & 1u) << (3 * bit + axis);
@@ -117,6 +118,7 @@ __device__ double apart(const Rules& r, const TileBox& a, const TileBox& b) {
   for (int axis = 0; axis < 3; ++axis) {
     double d = fabs(a.center[axis] - b.center[axis]);
     if constexpr (B != Space::cell) d = fmin(d, r.extent[axis] - d);
+    // Between the nearest faces along the axis; 0 where the boxes overlap.
     const double gap = fmax(0.0, d - a.half[axis] - b.half[axis]);
     sum += gap * gap;
   }

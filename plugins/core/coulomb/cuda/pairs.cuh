@@ -54,6 +54,8 @@ struct Pairs {
   // The term of a partner, as an integer.
   __device__ std::int64_t as_integer(Real charge, Real at_new, Real at_present) const {
     if constexpr (Double)
+      // The low bits of fl(q psi + M) are the rounded integer: the magic number's bits cancel in
+      // the difference.
       return static_cast<std::int64_t>(bits_of(fixed_term(charge, at_new, r.magic)) -
                                        bits_of(fixed_term(charge, at_present, r.magic)));
     else
@@ -165,6 +167,7 @@ __device__ void add_tile(const Pairs<Double, B>& pairs, const Partner<Double>* t
         if constexpr (Double) {
           change = wrapping_sum(change, pairs.change(g, now));
         } else {
+          // Equation 2's terms in float32: z_j / |to - x_j| - z_j / |from - x_j|.
           sum = fused(g.charge, inverse_root_single(now.squared), sum);
           sum = fused(-g.charge, inverse_root_single(pairs.from(g).squared), sum);
         }

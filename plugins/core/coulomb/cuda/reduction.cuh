@@ -43,6 +43,7 @@ __global__ void __launch_bounds__(reduction_threads(B))
   }
   __syncthreads();
   if (threadIdx.x != 0) return;
+  // The block that comes last sees what all others have added, because each has fenced its sum.
   if (atomicAdd(&whole->blocks, 1u) + 1 < gridDim.x) return;
   __threadfence();  // the last block decides
   auto sum = static_cast<std::int64_t>(atomicExch(&whole->change, 0ull));

@@ -80,7 +80,9 @@ class Tree final : public DeviceTree {
     wait_for_mesh();
   }
 
-  void begin_sweep(const Rules& r, const ChainArrays& chain) override {
+  // ---- a sweep, by sweep_of() ----
+
+  void begin_sweep(const Rules& r, const ChainArrays& chain) {
     // Charges may still follow the last moves, in the mesh stream: a sweep without candidates has
     // not waited for that, and the lists of the sweep before it are overwritten here.
     if (refreshed_) wait_for_mesh();
@@ -103,14 +105,17 @@ class Tree final : public DeviceTree {
     sort_ions();
     refreshed_ = true;
   }
-  int candidates() const override {
+  // The number of candidates, for which the host waits.
+  int candidates() const {
     counted_.wait();
     return static_cast<int>(candidates_[0]);
   }
-  Epochs epochs() const override { return epochs_; }
-  int batch() const override { return batch_; }
+  // Numbers of trials, functions of N alone
+  Epochs epochs() const { return epochs_; }
+  int batch() const { return batch_; }
 
-  void begin_outer(const Deal& deal) override {
+  // An outer epoch, and in it one epoch after the other, trials begin..end.
+  void begin_outer(const Deal& deal) {
     outer_ = arrays_.deal = deal;
     const TrialSites all = trials(deal.begin, deal.end);
     epoch_turn_ = 1 - epoch_turn_;
@@ -122,7 +127,7 @@ class Tree final : public DeviceTree {
     wait_for_mesh();
     field_.estimate(rules_, all, deal, outer_site_[epoch_turn_].data(), estimate_.data(), false);
   }
-  void begin_epoch(int begin, int end) override {
+  void begin_epoch(int begin, int end) {
     arrays_.deal.end = end;
     const TrialSites some = trials(begin, end);
     SiteEstimate* const estimates = estimate_.data() + 2 * (begin - outer_.begin);
@@ -150,24 +155,24 @@ class Tree final : public DeviceTree {
         error_.data() + begin);
     check_launch();
   }
-  void decide_and_move(int begin, int end) override { launch(Step::both, begin, end); }
-  void decide(int begin, int end) override {
+  void decide_and_move(int begin, int end) { launch(Step::both, begin, end); }
+  void decide(int begin, int end) {
     launch(Step::decide, begin, end);
     decided_.record(stream_);
   }
-  void receive(const DeviceTree& decider, int begin, int end) override {
-    const auto& other = static_cast<const Tree&>(decider);
+  // Takes the decisions of another device, in order with both devices' work.
+  void receive(const Tree& other, int begin, int end) {
     other.decided_.hold(stream_);
     check(cudaMemcpyAsync(accepted_.data() + begin, other.accepted_.data() + begin,
                           static_cast<std::size_t>(end - begin), cudaMemcpyDeviceToDevice, stream_),
           "copy");
   }
-  void move(int begin, int end) override { launch(Step::move, begin, end); }
-  void end_epoch(int begin, int end) override {
+  void move(int begin, int end) { launch(Step::move, begin, end); }
+  void end_epoch(int begin, int end) {
     if (moves_ && end < outer_.end)
       moves_->follow(trials(begin, end), site_.data(), accepted_.data() + begin);
   }
-  void end_outer() override {
+  void end_outer() {
     wait_for_all();
     field_.follow(trials(outer_.begin, outer_.end), outer_site_[epoch_turn_].data(),
                   accepted_.data() + outer_.begin);
@@ -303,6 +308,55 @@ class Tree final : public DeviceTree {
   Deal outer_{};  // of the present outer epoch
 };
 
+// Decides the trials of a sweep. Every device makes all moves; what is decided, and estimated for
+// that, is divided among them.
+template <Space B>
+void sweep_of(const std::vector<TreeDevice>& devices) {
+  const auto count = static_cast<int>(devices.size());
+  const auto tree_of = [&](int d) -> Tree<B>& { return static_cast<Tree<B>&>(*devices[d].tree); };
+  // The first device comes last, so that it is the current one afterwards.
+  const auto each = [&](const auto& step) {
+    for (int d = count; d-- > 0;) {
+      check(select_device(devices[d].device), "device");
+      step(tree_of(d), d);
+    }
+  };
+  each([&](Tree<B>& tree, int d) { tree.begin_sweep(devices[d].rules, devices[d].chain); });
+  const Tree<B>& first = tree_of(0);
+  const int candidates = first.candidates();
+  if (candidates == 0) return;
+  const Lengths lengths = lengths_of(candidates, first.epochs(), first.batch());
+  // A batch after the other is decided by one device, and the others receive what it decided.
+  const auto decide_in_turn = [&](int outer, int begin, int end) {
+    for (int start = begin; start < end; start += lengths.batch) {
+      const int stop = std::min(end, start + lengths.batch),
+                decider = (start - outer) / lengths.batch % count;
+      check(select_device(devices[decider].device), "device");
+      tree_of(decider).decide(start, stop);
+      each([&](Tree<B>& tree, int d) {
+        if (d != decider) tree.receive(tree_of(decider), start, stop);
+        tree.move(start, stop);
+      });
+    }
+  };
+  for (int outer = 0; outer < candidates; outer += lengths.outer) {
+    const int outer_end = std::min(candidates, outer + lengths.outer);
+    each([&](Tree<B>& tree, int d) {
+      tree.begin_outer({outer, outer_end, lengths.batch, d, count});
+    });
+    for (int begin = outer; begin < outer_end; begin += lengths.inner) {
+      const int end = std::min(outer_end, begin + lengths.inner);
+      each([&](Tree<B>& tree, int) { tree.begin_epoch(begin, end); });
+      if (count == 1)
+        tree_of(0).decide_and_move(begin, end);
+      else
+        decide_in_turn(outer, begin, end);
+      each([&](Tree<B>& tree, int) { tree.end_epoch(begin, end); });
+    }
+    each([](Tree<B>& tree, int) { tree.end_outer(); });
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<DeviceTree> make_device_tree(const State& state, const ChangeTree& change,
@@ -313,48 +367,8 @@ std::unique_ptr<DeviceTree> make_device_tree(const State& state, const ChangeTre
 }
 
 void sweep_by_trees(const std::vector<TreeDevice>& devices) {
-  const auto count = static_cast<int>(devices.size());
-  // The first device comes last, so that it is the current one afterwards.
-  const auto each = [&](const auto& step) {
-    for (int d = count; d-- > 0;) {
-      check(select_device(devices[d].device), "device");
-      step(*devices[d].tree, d);
-    }
-  };
-  each([&](DeviceTree& tree, int d) { tree.begin_sweep(devices[d].rules, devices[d].chain); });
-  const DeviceTree& first = *devices.front().tree;
-  const int candidates = first.candidates();
-  if (candidates == 0) return;
-  const Lengths lengths = lengths_of(candidates, first.epochs(), first.batch());
-  // A batch after the other is decided by one device, and the others receive what it decided.
-  const auto decide_in_turn = [&](int outer, int begin, int end) {
-    for (int start = begin; start < end; start += lengths.batch) {
-      const int stop = std::min(end, start + lengths.batch),
-                decider = (start - outer) / lengths.batch % count;
-      check(select_device(devices[decider].device), "device");
-      devices[decider].tree->decide(start, stop);
-      each([&](DeviceTree& tree, int d) {
-        if (d != decider) tree.receive(*devices[decider].tree, start, stop);
-        tree.move(start, stop);
-      });
-    }
-  };
-  for (int outer = 0; outer < candidates; outer += lengths.outer) {
-    const int outer_end = std::min(candidates, outer + lengths.outer);
-    each([&](DeviceTree& tree, int d) {
-      tree.begin_outer({outer, outer_end, lengths.batch, d, count});
-    });
-    for (int begin = outer; begin < outer_end; begin += lengths.inner) {
-      const int end = std::min(outer_end, begin + lengths.inner);
-      each([&](DeviceTree& tree, int) { tree.begin_epoch(begin, end); });
-      if (count == 1)
-        devices.front().tree->decide_and_move(begin, end);
-      else
-        decide_in_turn(outer, begin, end);
-      each([&](DeviceTree& tree, int) { tree.end_epoch(begin, end); });
-    }
-    each([](DeviceTree& tree, int) { tree.end_outer(); });
-  }
+  devices.front().rules.space == Space::ewald ? sweep_of<Space::ewald>(devices)
+                                              : sweep_of<Space::cell>(devices);
 }
 
 }  // namespace manymove::coulomb

@@ -39,46 +39,25 @@ struct Deal {
   }
 };
 
-// What one device has of the tree. Its device must be current in every call.
+// What one device has of the tree. The device must be current in every call.
 class DeviceTree {
  public:
   virtual ~DeviceTree() = default;
   // The charges of all ions on the mesh; needed once, and when they have been put elsewhere.
   virtual void fill(const Site* site) = 0;
-
-  // ---- a sweep, by sweep_by_trees() ----
-  // Rules are those with the device's memory. The sweep moves the ions of the chain, and adds to
-  // its counts.
-  virtual void begin_sweep(const Rules& rules, const ChainArrays& chain) = 0;
-  // The number of candidates, for which the host waits.
-  virtual int candidates() const = 0;
-  // Numbers of trials, functions of N alone
-  virtual Epochs epochs() const = 0;
-  virtual int batch() const = 0;
-  // An outer epoch, and in it one epoch after the other, trials begin..end.
-  virtual void begin_outer(const Deal& deal) = 0;
-  virtual void begin_epoch(int begin, int end) = 0;
-  virtual void decide_and_move(int begin, int end) = 0;
-  virtual void decide(int begin, int end) = 0;
-  // Takes the decisions of another device, in order with both devices' work.
-  virtual void receive(const DeviceTree& decider, int begin, int end) = 0;
-  virtual void move(int begin, int end) = 0;
-  virtual void end_epoch(int begin, int end) = 0;
-  virtual void end_outer() = 0;
 };
 
 std::unique_ptr<DeviceTree> make_device_tree(const State& state, const ChangeTree& change,
                                              cudaStream_t stream);
 
-// One device's part of a sweep.
+// One device's part of a sweep, with the rules of its own memory. The sweep moves the ions of the
+// chain, and adds to its counts.
 struct TreeDevice {
   int device;
   DeviceTree* tree;
   Rules rules;
   ChainArrays chain;
 };
-// Decides the trials of a sweep. Every device makes all moves; what is decided, and estimated for
-// that, is divided among them.
 void sweep_by_trees(const std::vector<TreeDevice>& devices);
 
 }  // namespace manymove::coulomb

@@ -79,6 +79,7 @@ struct Epoch {
       const float x = p.x - q.x, y = p.y - q.y, z = p.z - q.z;
       return inverse_root_single(fused(z, z, fused(y, y, x * x)));
     };
+    // z_j [1 / |to_i - to_j| - 1 / |from_i - to_j| - 1 / |to_i - from_j| + 1 / |from_i - from_j|].
     const float p0 = inverse(to, after), p1 = inverse(from, after), p2 = inverse(to, before),
                 p3 = inverse(from, before);
     size = fused(abs_of(before.charge), (p0 + p1) + (p2 + p3), size);
@@ -186,6 +187,8 @@ struct Epoch {
           double gain;
           if constexpr (kSingle) {
             float size = 0;
+            // A guess that became `accepted` adds the move's change, one that was taken back
+            // subtracts it.
             gain = pair_single(g.from, g.to, before, after, 0, size);
             error += size;
           } else {
@@ -199,6 +202,7 @@ struct Epoch {
         if (lane != 0) continue;
         v.change[k] = g.change += sum;
         if constexpr (kSingle) v.error[k] = g.error += 0x1p-20 * v.quanta * error;
+        // Decided trials keep their guess; their estimates are corrected for the energies.
         if (k >= decided) guess(k, g, next);
       }
       list = next;
@@ -237,6 +241,8 @@ struct Epoch {
         for (int u = 0; u < kTogether; ++u)
           if (place[u] >= 0 && j != ion[u]) sum[u] = wrapping_sum(sum[u], term(u, at));
       }
+      // The ions of the batch are in the sum where they were at its beginning; those of accepted
+      // trials are moved here.
       for (int l = begin + thread; l < end; l += threads) {
         if (!v.accepted[l]) continue;
         const Site before = site_at(v.from, l), after = site_at(v.to, l);
@@ -266,6 +272,7 @@ struct Epoch {
       const float charge = v.from[k].charge;
       const std::int64_t change =
           wrapping_sum(static_cast<std::int64_t>(v.exact[u]), from_vacuum(k, charge));
+      // Equation 1 with the brush's integer sum.
       if (accepts(change, v.limit[k], charge) != static_cast<bool>(v.accepted[k]))
         atomicMin(&first, k);
     }

@@ -147,6 +147,7 @@ __device__ void add_near(const Rules& r, const MeshArrays& m, const NearTable& t
     if (number < rows.count * planes.count) {
       const int y = rows.first + number % rows.count, z = planes.first + number / rows.count;
       const double dy = apart_of(s, 1, place[1], y, rows), dz = apart_of(s, 2, place[2], z, planes);
+      // What the row's distance along y and z leaves of the reach along x.
       const double left = reach * reach - dy * dy - dz * dz;
       if (left > 0) {
         const Span row = span_of(s, 0, place[0], sqrt(left) * s.per_edge[0]);
@@ -167,10 +168,12 @@ __device__ void add_near(const Rules& r, const MeshArrays& m, const NearTable& t
     int terms = 0;  // of the relative error of the sum in float32
     for (int piece = 0; piece < (s.periodic ? 2 : 1); ++piece) {
       unsigned pairs = __ballot_sync(kWholeWarp, begin[piece] < end[piece]);
+      // A bit for each pair of neighboring lanes of which one has a row; the lower half of the warp
+      // takes the row of the even lane, the upper half that of the odd lane.
       for (pairs = (pairs | pairs >> 1) & 0x55555555u; pairs; pairs &= pairs - 1) {
         const int source_lane = __ffs(static_cast<int>(pairs)) - 1 + lane / 16;
-        const std::uint32_t low = __shfl_sync(kWholeWarp, begin[piece], source_lane),
-                            high = __shfl_sync(kWholeWarp, end[piece], source_lane);
+        const std::uint32_t low = value_of_lane(begin[piece], source_lane),
+                            high = value_of_lane(end[piece], source_lane);
         for (std::uint32_t j = low + lane % 16; j < high; j += 16) {
           const Site g = site_at(from.site, j);
           const auto d = separation<kNear, float>(r, at.x - g.x, at.y - g.y, at.z - g.z);
@@ -181,6 +184,7 @@ __device__ void add_near(const Rules& r, const MeshArrays& m, const NearTable& t
             // 1 / r without its smooth part, which is on the mesh
             const float inverse = inverse_root_single(d.squared);
             const float term = inverse - value_of(table, v);
+            // sum_j z_j (1 - F(r_j)) / r_j, and the magnitudes by which the error is bounded.
             part = fused(g.charge, term, part);
             part_size = fused(abs_of(g.charge), abs_of(term), part_size);
             size = fused(abs_of(g.charge), inverse, size);
@@ -297,6 +301,7 @@ __global__ void estimate_kernel(const __grid_constant__ Rules r,
     sum = then.potential - now.potential - here.charge * (own - m.rules.at_zero);
   }
   change[k] = defined ? sum : as_double(0x7ff8000000000000ull);
+  // 1.5 * 2^52 / M = 2^k: the integers of one unit of the potential.
   const double quanta = 6755399441055744.0 / r.magic;
   const double terms = bounds.later + now.sources + then.sources;
   const double of_moves = bounds.moves_squares == nullptr

@@ -3,10 +3,8 @@
 // tree_estimates.cuh.
 #pragma once
 
-#include <cmath>
 #include <cub/device/device_scan.cuh>
 #include <utility>
-#include <vector>
 
 #include "tree_estimates.cuh"
 

@@ -71,6 +71,7 @@ __device__ void spread(const MeshArrays& m, const Site& at, int sign) {
               z = wrapped_point(m.rules, 2, first[2] + c);
     for (int a = 0; a < W; ++a) {
       const int x = wrapped_point(m.rules, 0, first[0] + a);
+      // z w(x) w(y) w(z) as an integer, in two's complement: atomic sums without an order.
       const std::int64_t share =
           charge_share(m.rules, at.charge, weight[0][a] * weight[1][b] * weight[2][c]);
       atomicAdd(m.charge + mesh_row(m, x, y) + z, static_cast<unsigned long long>(sign * share));
@@ -141,6 +142,7 @@ __device__ void fft_stage(int length, int done, const Complex<double>* twiddle, 
                           const Store& store) {
   const int apart = length / R;
   const bool last = done == apart;
+  // t / done as a product: exact for t and done below 2^16.
   const unsigned inverse =
       0xffffffffu / static_cast<unsigned>(done) + 1;  // 2^32 / done, rounded up
   for (int item = threadIdx.x; item < apart * kLines; item += blockDim.x) {
@@ -246,6 +248,7 @@ __global__ void __launch_bounds__(kMostFftThreads)
   for (int item = threadIdx.x; item < length / 2 * 2 * kLines; item += blockDim.x) {
     const int k = item % (length / 2), real = item / (length / 2);
     if (first + real >= lines) continue;
+    // F(k) and F(-k) of the complex line that has two real ones.
     const Complex<double> p = b(k, real / 2), q = b(k ? length - k : 0, real / 2);
     spectrum_row(m, x, first + real)[k] =
         real % 2 ? Complex<double>{(p.im + q.im) * 0.5, (q.re - p.re) * 0.5}
@@ -261,6 +264,7 @@ __global__ void __launch_bounds__(kMostFftThreads)
   SharedLines a = shared_lines(shared, length, 0), b = shared_lines(shared, length, 1);
   const int x = blockIdx.y, first = blockIdx.x * 2 * kLines;
   const auto load = [&](int k, int line) {
+    // Only half of a real line's spectrum is stored: S(-k) = S*(k).
     const int one = first + 2 * line, fold = k < length - k ? k : length - k;
     Complex<double> p{0, 0}, q{0, 0};
     if (fold < length / 2 && one < lines) {
@@ -319,6 +323,8 @@ __global__ void __launch_bounds__(kMostFftThreads)
     const int fold_x = kx < length - kx ? kx : length - kx;
     const double factor =
         m.factor[(static_cast<std::size_t>(fold_x) * m.half_y + fold_y) * m.stride + k + line];
+    // The product with G(k) / (V w^2), and the exchange of parts that makes the next transform the
+    // inverse one.
     b(kx, line, {v.im * factor, v.re * factor});
   };
   const auto store = [&](int x, int line, const Complex<double>& v) {

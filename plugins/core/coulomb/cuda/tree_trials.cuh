@@ -82,6 +82,7 @@ __global__ void conflicts_kernel(const __grid_constant__ Rules r, TreeArrays v) 
   each([&](int) { ++found; });
   v.conflict[k] = kFree;
   if (found == 0) return;
+  // Room for the entries and the end of the list, or for neither.
   const unsigned first = atomicAdd(v.conflicts_used, found + 1);
   v.conflict[k] = kSearch;
   if (first + found >= v.conflicts_capacity) return;

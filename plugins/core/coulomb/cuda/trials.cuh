@@ -17,6 +17,7 @@ __global__ void propose_kernel(Rules r, ChainArrays a, std::uint64_t sweep) {
   a.trial[i] = {t.x, t.y, t.z, 0};
   a.most[i] = t.most;
   a.decision[i] = t.inside ? candidate : outside;
+  // Ion i becomes the head of its cell's linked list; the order within a list has no effect.
   a.next[i] = atomicExch(&a.head[cell_of(r, s)], i);
 }
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "../runtime/text.h"
+#include "../../runtime/text.h"
 
 namespace manymove::adsorption {
 
@@ -21,6 +21,7 @@ long long whole(double number) { return static_cast<long long>(number); }
 
 Vector rotated(const double* q, const Vector& d) {
   const double w = q[0], x = q[1], y = q[2], z = q[3];
+  // q d q* = d + w t + v x t with t = 2 v x d and q = (w, v).
   const Vector t{2 * (y * d[2] - z * d[1]), 2 * (z * d[0] - x * d[2]), 2 * (x * d[1] - y * d[0])};
   return {d[0] + w * t[0] + y * t[2] - z * t[1], d[1] + w * t[1] + z * t[0] - x * t[2],
           d[2] + w * t[2] + x * t[1] - y * t[0]};
@@ -34,10 +35,13 @@ std::array<double, 4> largest_eigenvector(double (&m)[4][4]) {
     double off = 0, all = 0;
     for (int i = 0; i < 4; ++i)
       for (int j = 0; j < 4; ++j) (i == j ? all : off) += m[i][j] * m[i][j];
+    // Off-diagonal elements below the rounding of the diagonal ones.
     if (off <= 1e-32 * all) break;
     for (int p = 0; p < 3; ++p)
       for (int q = p + 1; q < 4; ++q) {
         if (m[p][q] == 0) continue;
+        // The rotation by the smaller angle that makes m_pq zero: t = tan of it, from t^2 + 2 theta
+        // t - 1 = 0.
         const double theta = (m[q][q] - m[p][p]) / (2 * m[p][q]);
         const double t = (theta >= 0 ? 1 : -1) / (std::abs(theta) + std::sqrt(theta * theta + 1));
         const double c = 1 / std::sqrt(t * t + 1), s = t * c;
@@ -73,6 +77,8 @@ std::array<double, 4> best_rotation(const std::vector<Vector>& shape,
   for (std::size_t i = 0; i < shape.size(); ++i)
     for (int a = 0; a < 3; ++a)
       for (int b = 0; b < 3; ++b) s[a][b] += shape[i][a] * places[i][b];
+  // Horn's matrix N: the unit quaternion of the largest q^T N q makes sum_i places_i . (R shape_i)
+  // largest.
   double m[4][4] = {
       {s[0][0] + s[1][1] + s[2][2], s[1][2] - s[2][1], s[2][0] - s[0][2], s[0][1] - s[1][0]},
       {s[1][2] - s[2][1], s[0][0] - s[1][1] - s[2][2], s[0][1] + s[1][0], s[2][0] + s[0][2]},
@@ -202,6 +208,8 @@ void RigidMolecules::fit(const std::vector<HostAtom>& atoms, double tolerance) {
         if (!std::isfinite(atom.x[a]))
           throw std::invalid_argument(
               text_of("the position of atom ", whole(atom.tag), " is not finite"));
+        // Relative to the first atom by the nearest image, so that molecules across a face of the
+        // box are whole.
         places[i][a] = atom.x[a] - first.x[a];
       }
       box_.shorten(places[i].data());
@@ -242,6 +250,8 @@ void RigidMolecules::move(std::vector<HostAtom>& atoms, const std::vector<double
       mass += atoms[i].mass;
       for (int a = 0; a < 3; ++a) velocity[a] += atoms[i].mass * atoms[i].v[a];
     }
+    // The velocity of the center of mass does not change; those relative to it turn with the
+    // molecule.
     for (double& component : velocity) component /= mass;
     for (std::size_t i = 0; i < molecule.atom.size(); ++i) {
       HostAtom& atom = atoms[molecule.atom[i]];
@@ -254,6 +264,7 @@ void RigidMolecules::move(std::vector<HostAtom>& atoms, const std::vector<double
         x[a] = atom.x[a] + shift[a] + to[a] - from[a];
         inside[a] = x[a] - origin[a];
       }
+      // Atoms that leave the box enter it on the other side, and their images say so.
       box_.to_fractions(inside, crossed);
       for (double& component : crossed) component = std::floor(component);
       box_.from_fractions(crossed, edges);

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "../runtime/api.h"
+#include "../../runtime/api.h"
 
 namespace manymove::adsorption {
 
