@@ -99,7 +99,7 @@ def test_the_pressure_is_the_sum_of_the_contact_values(device):
     contacts = np.array([[1.0, 1.3], [1.3, 1.4]])
     types = np.repeat([0, 1], [100, 60])
     for kind, shell in ((HardSpheres, 4 * math.pi), (HardDisks, 2 * math.pi)):
-        particles = kind.random(160, 0.3, types=types, contacts=contacts, seed=1, device=device)
+        particles = kind.random(160, 0.3, diameter=Mixture(types, contacts), seed=1, device=device)
         particles.sample_pressure(every=1, record=10)
         particles.run(200)
         D, V = len(particles.box), math.prod(particles.box)
