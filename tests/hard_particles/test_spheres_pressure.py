@@ -148,7 +148,7 @@ def test_the_device_counts_every_pair_near_contact_once(device, start):
     """Against all pairs of `positions` by brute force, state by state and type by type."""
     first = STARTS[start]()
     particles = make(
-        (first.positions, first.box), device, **first._sizes.given(), max_displacement=0.05
+        (first.positions, first.box), device, diameter=first._sizes.given, max_displacement=0.05
     )
     particles.sample_pressure(every=1e-9, record=1e-9)  # each cycle
     before, total = particles.pair_histogram, 0
