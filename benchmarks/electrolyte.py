@@ -16,7 +16,7 @@ from manymove.arguments import PRECISIONS
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
 from manymove.devices import on_gpu
 from manymove.electrolyte.simulation import WATER_300K, Electrolyte
-from manymove.settings import Ions, Sphere
+from manymove.settings import Brush, Ions, Sphere
 
 GPU_SIZES = [16384, 131072, 1048576]
 CPU_SIZES = [4096, 16384]
@@ -69,8 +69,7 @@ def run(
                 ions=Ions(start.types, salt.species),
                 box=Sphere(radius),
                 precision=precision,
-                method=method,
-                threads_per_particle=eta,
+                method=Brush(eta) if eta else method,
                 seed=seed,
                 first_sweep=start.sweeps,
                 device=device,

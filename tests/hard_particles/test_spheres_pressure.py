@@ -99,7 +99,7 @@ def test_the_pressure_is_the_sum_of_the_contact_values(device):
     contacts = np.array([[1.0, 1.3], [1.3, 1.4]])
     types = np.repeat([0, 1], [100, 60])
     for kind, shell in ((HardSpheres, 4 * math.pi), (HardDisks, 2 * math.pi)):
-        particles = kind.random(160, 0.3, types=types, contacts=contacts, seed=1, device=device)
+        particles = kind.random(160, 0.3, diameter=Mixture(types, contacts), seed=1, device=device)
         particles.sample_pressure(every=1, record=10)
         particles.run(200)
         D, V = len(particles.box), math.prod(particles.box)
@@ -148,7 +148,7 @@ def test_the_device_counts_every_pair_near_contact_once(device, start):
     """Against all pairs of `positions` by brute force, state by state and type by type."""
     first = STARTS[start]()
     particles = make(
-        (first.positions, first.box), device, **first._sizes.given(), max_displacement=0.05
+        (first.positions, first.box), device, diameter=first._sizes.given, max_displacement=0.05
     )
     particles.sample_pressure(every=1e-9, record=1e-9)  # each cycle
     before, total = particles.pair_histogram, 0

@@ -42,7 +42,7 @@ def mixture(dimensions, device="cpu", phi=None, N=200, **settings):
     make = HardDisks if dimensions == 2 else HardSpheres
     phi = phi or (0.5 if dimensions == 2 else 0.4)
     return make.random(
-        N, phi, diameters=diameters, seed=3, device=device, **of_hard_particles(**settings)
+        N, phi, diameter=diameters, seed=3, device=device, **of_hard_particles(**settings)
     )
 
 
