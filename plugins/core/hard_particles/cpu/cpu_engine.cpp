@@ -50,7 +50,7 @@ void CpuEngine::adopt(const Cells& cells) {
 
 void CpuEngine::add_pairs(const Sampling& sampling, std::vector<std::uint64_t>& row) const {
   for (Worker& worker : workers_) worker.bins.assign(row.size(), 0);
-  fetch_neighbors();
+  fetch_neighbors({2, 2, 2, 2});
   count_pairs(sampling);
   for (const Worker& worker : workers_)
     std::transform(worker.bins.begin(), worker.bins.end(), row.begin(), row.begin(), std::plus<>());

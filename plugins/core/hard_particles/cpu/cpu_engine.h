@@ -79,7 +79,7 @@ class CpuEngine : public StateEngine {
   // with swap moves with the diameters of their particles. Collective.
   void exchange_rows(const HaloRows& halo, int rows) const;
   // Pairs reach at most two rows of cells beyond the strip.
-  void fetch_neighbors(const HaloRows& halo = {2, 2, 2, 2}) const {
+  void fetch_neighbors(const HaloRows& halo) const {
     if (state_.strip) exchange_rows(halo, state_.rows());
   }
   // Calls task(cell, at, thread) for the cells of this rank that hold particles: the coordinates

@@ -51,7 +51,7 @@ class CpuDisks final : public CpuEngine {
   }
   std::vector<std::array<double, 2>> bond_order_sums(float reach2) const override {
     std::vector<std::array<double, 2>> rows(static_cast<std::size_t>(state_.rows()));
-    fetch_neighbors();
+    fetch_neighbors({2, 2, 2, 2});
     for_cells([&](const int cell[3], std::size_t at, int) {
       std::array<double, 2>& sum = rows[static_cast<std::size_t>(cell[1] - state_.first_row())];
       for (int slot = 0; slot < static_cast<int>(now_.counts[at]); ++slot) {
