@@ -22,6 +22,7 @@ from manymove.hard_particles import (
     square_packing,
 )
 from manymove.jobs.channel import RankLost
+from manymove.simulation import load
 
 __version__ = _version("manymove")
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "fcc_packing",
     "hcp_packing",
     "hexagonal_packing",
+    "load",
     "random_packing",
     "random_sphere_packing",
     "read_framework",

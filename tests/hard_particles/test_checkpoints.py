@@ -102,7 +102,7 @@ def test_a_run_after_a_checkpoint_of_a_callback_has_the_sweeps_asked_for(
         if not path.exists():
             disks.save(path)
 
-    disks.run(1000, callback=save)
+    disks.run(1000, callbacks=[(1, save)])
     loaded = HardDisks.load(path, device="cpu")
     before = loaded.cycles
     loaded.run(5 * loaded.sweeps_per_cycle)
@@ -148,7 +148,7 @@ def test_pressure_records_go_on_after_a_checkpoint(device, fluid, tmp_path):
     resumed.sample_pressure(**interval)
     resumed.run_cycles(100)
     for each in (disks, resumed):
-        assert (each._sampling.every, each._sampling.samples) == (3, 4)
+        assert each._sampling.settings == {"every": 3, "samples": 4}
     expected = disks.pressure_records
     assert len(expected) == 16  # ends of records: cycles 24 to 204
     # the same counts; sums of other numbers of rows may round otherwise

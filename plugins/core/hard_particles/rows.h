@@ -15,7 +15,8 @@ class Rows {
  public:
   void begin(const Sampling& sampling, std::size_t size, std::uint64_t cycle) {
     sampling_ = sampling;
-    incomplete_ = sampling.record && cycle % sampling.record != 0;
+    // A row of a single sample is complete wherever it begins.
+    incomplete_ = sampling.record > sampling.every && cycle % sampling.record != 0;
     row_.assign(size, 0);
     rows_.clear();
     cycles_.clear();

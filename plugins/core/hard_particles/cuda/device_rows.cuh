@@ -24,7 +24,8 @@ class DeviceRows {
     ring_.swap(ring);
     sampling_ = sampling;
     size_ = size;
-    incomplete_ = sampling.record && cycle % sampling.record != 0;
+    // A row of a single sample is complete wherever it begins.
+    incomplete_ = sampling.record > sampling.every && cycle % sampling.record != 0;
     used_ = 0;
     rows_.clear();
     cycles_.clear();
