@@ -69,8 +69,8 @@ class Timed:
             "variant": row["variant"],
             "method": a.method,
             "proposals": a.proposals,
-            "trial_positions": a.settings["trial_positions"],
-            "trial_orientations": a.settings["trial_orientations"],
+            "trial_positions": a.resolved_settings["trial_positions"],
+            "trial_orientations": a.resolved_settings["trial_orientations"],
             "systems": a.systems,
             "trial_states_per_second": row["trial_moves_per_second"],
             "steps_per_second": row["trial_moves_per_second"],
@@ -169,10 +169,10 @@ def _peers(
 ) -> list[Callable[[], dict[str, Any]]]:
     """Functions that return the rows of gRASPA and of RASPA3, for those that are installed."""
     molecule, force_field = settings["adsorbates"], settings["force_field"]
-    fugacity = a.settings["fugacity"][0]
+    fugacity = a.resolved_settings["fugacity"][0]
     common = {
         "framework": a.framework, "force_field": force_field, "cells": a.cells,
-        "temperature": a.temperature, "cutoff": a.settings["cutoff"],
+        "temperature": a.temperature, "cutoff": a.resolved_settings["cutoff"],
         "exchange": settings["exchange"], "reinsertion": settings["reinsertion"],
         "seconds": seconds, "seed": settings["seed"],
     }  # fmt: skip

@@ -49,9 +49,7 @@ def simulate(options: argparse.Namespace) -> dict:
         print(f"energy per ion at the start: {ions.energy / ions.N:.4f} kT")
     ions.run(options.equilibrate)
     ions.sample_pair_correlations(options.every, bin_width=BIN_WIDTH, farthest=FARTHEST)
-    ions.run(
-        options.sweeps, callback=lambda one: print(f"\rsweep {one.sweeps}", end="", flush=True)
-    )
+    ions.run(options.sweeps, [(1, lambda one: print(f"\rsweep {one.sweeps}", end="", flush=True))])
     print()
     run = {
         "radius": radius,

@@ -6,6 +6,7 @@
 #include "lammps.h"
 #include "lammpsplugin.h"
 #include "styles/bond_manymove_harmonic.h"
+#include "styles/fix_manymove_call.h"
 #include "styles/fix_manymove_coulomb.h"
 #include "styles/fix_manymove_wall.h"
 #include "styles/fix_manymove_wrmc.h"
@@ -60,6 +61,8 @@ extern "C" __attribute__((visibility("default"))) void manymove_register_styles(
   style("pair", "manymove/mdpd", "manymove: many-body dissipative particle dynamics",
         &create<PairManymoveMDPD>);
   style("bond", "manymove/harmonic", "manymove: harmonic bonds", &create<BondManymoveHarmonic>);
+  style("fix", "manymove/call", "manymove: calls of the program that runs LAMMPS",
+        &create_with_arguments<FixManymoveCall>);
   style("fix", "manymove/wall", "manymove: bounce-forward walls",
         &create_with_arguments<FixManymoveWall>);
   style("fix", "manymove/coulomb", "manymove: Monte Carlo of charged hard spheres",

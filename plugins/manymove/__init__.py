@@ -41,6 +41,7 @@ from manymove.settings import (
     Supercell,
     Swaps,
 )
+from manymove.simulation import load
 
 __version__ = _version("manymove")
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     "fcc_packing",
     "hcp_packing",
     "hexagonal_packing",
+    "load",
     "random_packing",
     "random_sphere_packing",
     "read_framework",

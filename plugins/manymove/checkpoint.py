@@ -6,11 +6,13 @@ for all bytes: a damaged file is refused unless the damage is in bytes without m
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -103,6 +105,82 @@ def read(
             if arrays[name].dtype != dtype:
                 raise ValueError(f"{name} is of {arrays[name].dtype}, expected {np.dtype(dtype)}")
         return header, arrays
+
+
+def kind_of(path: PathLike) -> str:
+    """What a file that `write` wrote holds.
+
+    Raises:
+        OSError, ValueError: as for `read`.
+    """
+    with open(path, "rb") as file, refused(path, "a simulation"), zipfile.ZipFile(file) as archive:
+        return files.printable(str(json.loads(str(_member(archive, "header")))["kind"]))
+
+
+# ---- arguments of a class in a header ------------------------------------------------------------
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+def encoded(value: Any) -> Any:
+    """Arguments of a class in a form that JSON can hold: numbers, texts, arrays, sequences,
+    mappings, paths and data classes of this package. None if there is anything else."""
+    try:
+        return _encoded(value)
+    except TypeError:
+        return None
+
+
+def _encoded(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, np.ndarray):
+        return {"array": value.tolist(), "dtype": str(value.dtype)}
+    if isinstance(value, (list, tuple)):
+        kind = "tuple" if isinstance(value, tuple) else "list"
+        return {kind: [_encoded(each) for each in value]}
+    if isinstance(value, Mapping):
+        return {"dict": [[_encoded(key), _encoded(each)] for key, each in value.items()]}
+    if is_dataclass(value) and type(value).__module__.partition(".")[0] == _PACKAGE:
+        given = {one.name: getattr(value, one.name) for one in fields(value) if one.init}
+        return {"class": [type(value).__module__, type(value).__name__], "of": _encoded(given)}
+    raise TypeError(f"{value!r} cannot be stored")
+
+
+def decoded(value: Any) -> Any:
+    """The inverse of `encoded`.
+
+    Raises:
+        ValueError: the value is not a result of `encoded`.
+    """
+    if not isinstance(value, dict):
+        return value
+    try:
+        match list(value):
+            case ["array", "dtype"]:
+                return np.array(value["array"], dtype=value["dtype"])
+            case ["list"]:
+                return [decoded(each) for each in value["list"]]
+            case ["tuple"]:
+                return tuple(decoded(each) for each in value["tuple"])
+            case ["dict"]:
+                return {decoded(key): decoded(each) for key, each in value["dict"]}
+            case ["class", "of"]:
+                module, name = value["class"]
+                if module.partition(".")[0] == _PACKAGE:
+                    kind = getattr(importlib.import_module(module), name)
+                    if isinstance(kind, type) and is_dataclass(kind):
+                        return kind(**decoded(value["of"]))
+    except (TypeError, AttributeError, ImportError) as error:
+        raise ValueError(f"a setting cannot be read: {error}") from None
+    raise ValueError(f"a setting cannot be read: {', '.join(value)}")
+
+
+# ---- records -------------------------------------------------------------------------------------
 
 
 def write_records(

@@ -1,12 +1,14 @@
-"""The common base of `HardDisks`, `Electrolyte`, `Adsorption` and `DPDFluid`."""
+"""The common base of `HardDisks`, `HardSpheres`, `Electrolyte`, `Adsorption` and `DPDFluid`."""
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import html
+import inspect
 import math
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -14,15 +16,20 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 
-from manymove import checkpoint, devices, files, settings
+from manymove import arguments, checkpoint, devices, files
 from manymove.attributes import CheckedAttributes
 from manymove.checkpoint import PathLike
 from manymove.exclusive import Exclusive
+from manymove.runs import Call, Callbacks, Course, checked
+from manymove.settings import Group, declare
 
 S = TypeVar("S", bound="Simulation")
-Callback = Callable[[Any], None] | None  # called with the object that runs
+T = TypeVar("T")
 
-_PIECE = 0.1  # seconds between two checks of callbacks and signals
+# Arguments that say where an object runs. Those of a checkpoint are given to `load`.
+_PLACE = {"device", "threads", "comm"}
+# Arguments that a checkpoint has as its state.
+_STATE = {"positions", "velocities", "diameter", "ions", "boundary", "molecules"}
 
 
 def parameter(name: str, doc: str, where: str = "_parameters") -> Any:
@@ -59,6 +66,37 @@ def interruptible(interrupted: Callable[[], bool]) -> Iterator[None]:
         INTERRUPTED.reset(token)
 
 
+def _copied(value: Any) -> Any:
+    """An argument of a class that later changes of the caller's object do not affect."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, Group):
+        copies = {name: _copied(each) for name, each in vars(value).items()}
+        return dataclasses.replace(value, **copies)  # type: ignore[type-var]
+    return copy.deepcopy(value) if isinstance(value, (list, dict)) else value
+
+
+class _Output:
+    """A GSD file to which a callback appends frames.
+
+    Args:
+        writer: writer of the file; None on all ranks but the first.
+        frame: function that returns the frame of a simulation.
+    """
+
+    def __init__(self, writer: Any, frame: Callable[[Any], Any]) -> None:
+        self._writer = writer
+        self._frame = frame
+
+    def __call__(self, simulation: Simulation) -> None:
+        frame = self._frame(simulation)
+        simulation._once(lambda: self._writer.write(frame))
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
 class Simulation(CheckedAttributes, ABC):
     """An engine on a device and its parameters; a base class that is not for separate use.
 
@@ -71,12 +109,34 @@ class Simulation(CheckedAttributes, ABC):
     _KIND: ClassVar[str]
     _COUNTER: ClassVar[str]
     _several: ClassVar[bool] = False
+    _of_kind: ClassVar[dict[str, type[Simulation]]] = {}
     _parameters: dict[str, Any]
+    _given: dict[str, Any] | None  # arguments of the class
+    _outputs: dict[str, tuple[int, _Output]]  # GSD files of the following runs
+    _after_piece: Callable[[Any], None] | None = None  # a job checks the time in it
+    _is_loaded = False
     _quiet = False  # whether another rank shows the progress
+    _is_running = False
     box: Any
 
     def __init_subclass__(cls) -> None:
-        settings.declare(cls)
+        super().__init_subclass__()
+        declare(cls)
+        if "_KIND" in cls.__dict__:
+            cls._of_kind[cls._KIND] = cls
+
+    def __new__(cls: type[S], *given: Any, **named: Any) -> S:
+        self = super().__new__(cls)
+        self._given = None
+        self._outputs = {}
+        try:
+            bound = inspect.signature(cls.__init__).bind(self, *given, **named)
+        except TypeError:  # which the class raises as well, unless the object is loaded
+            return self
+        bound.apply_defaults()
+        arguments_of_class = list(bound.arguments.items())[1:]  # without self
+        self._given = {name: _copied(value) for name, value in arguments_of_class}
+        return self
 
     def _settle(self, device: Any, threads: int | None) -> None:
         """Choose the device, or several GPUs if the engine supports it, and the threads."""
@@ -102,50 +162,154 @@ class Simulation(CheckedAttributes, ABC):
 
     # ---- running ---------------------------------------------------------------------------------
 
-    def _pieces(
-        self, length: int, run: Callable[[int], Any], limit: Callable[[int], int] = int
-    ) -> Iterator[int]:
-        """Run a number of cycles, sweeps or steps in pieces that are short enough for callbacks and
-        signals and within the limit. The number done is yielded after each piece. The pieces do not
-        affect the trajectory."""
-        done = 0
-        while done < length:
-            piece = limit(max(1, min(length - done, int(self._pace * _PIECE))))
-            started = time.perf_counter()
-            run(piece)
-            elapsed = time.perf_counter() - started
-            self._seconds += elapsed
-            self._pace = piece / max(elapsed, 1e-9)
-            done += piece
-            yield done
+    @contextmanager
+    def _running(self, length: float, callbacks: Callbacks, progress: bool) -> Iterator[Course]:
+        """A run of this length, during which no other thread can use the object. With `progress`
+        a bar on the standard error or in the notebook shows the counter."""
+        calls: list[Call] = [*checked(callbacks), *self._outputs.values()]
+        with self._exclusive.alone():
+            if self._is_running:
+                raise RuntimeError("a callback cannot run the object that calls it")
+            self._is_running = True
+            try:
+                with self._on_ranks(calls) as check, self._bar(length, progress) as show:
+                    yield Course(self, calls, show, check)
+            finally:
+                self._is_running = False
 
     @contextmanager
-    def _watched(
-        self, unit: str, length: float, callback: Callback, progress: bool
-    ) -> Iterator[Callback]:
-        """The callback of a run of this length, during which no other thread can use the object.
-        With `progress` it also updates a bar on the standard error or in the notebook, which counts
-        the attribute `unit`."""
-        with self._exclusive.alone():
-            yield from self._shown(unit, length, callback, progress)
-
-    def _shown(
-        self, unit: str, length: float, callback: Callback, progress: bool
-    ) -> Iterator[Callback]:
+    def _bar(self, length: float, progress: bool) -> Iterator[Callable[[], object]]:
+        """A progress bar, and the function that updates it."""
         if not progress:
-            yield callback
+            yield lambda: None
             return
         from tqdm.auto import tqdm
 
-        first, words = getattr(self, unit), {"desc": type(self).__name__, "unit": f" {unit}"}
+        unit, first = self._COUNTER, self.elapsed
+        words = {"desc": type(self).__name__, "unit": f" {unit}"}
         with tqdm(total=length, unit_scale=True, disable=self._quiet, **words) as bar:
+            yield lambda: bar.update(min(self.elapsed - first, length) - bar.n)
 
-            def show(simulation: Any) -> None:
-                bar.update(min(getattr(self, unit) - first, length) - bar.n)
-                if callback is not None:
-                    callback(simulation)
+    @contextmanager
+    def _on_ranks(self, calls: Sequence[Call]) -> Iterator[Callable[[], None]]:
+        """A run of all ranks that share the system, and the function that raises KeyboardInterrupt
+        on all of them after Ctrl-C on one."""
+        yield lambda: None
 
-            yield show
+    def _together(self, task: Callable[[], T]) -> T:
+        """The result of a task, which all ranks call. An error of one rank is raised on all."""
+        return task()
+
+    def _once(self, task: Callable[[], T]) -> T | None:
+        """The result of a task on the first rank; None on the others."""
+        return task()
+
+    @abstractmethod
+    def reset_averages(self) -> None:
+        """Discard all samples and records, for example after the equilibration. Sampling continues
+        with the same settings."""
+
+    # ---- settings --------------------------------------------------------------------------------
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments of the class: ``type(x)(**x.settings)`` makes this object as it was at the
+        start. For an object from a checkpoint the configuration is the present one. Arrays on a
+        device are those that were given, and not copies.
+
+        Raises:
+            RuntimeError: the object is from a checkpoint that does not have the settings, for
+                example one of an earlier version.
+        """
+        if self._given is None:
+            raise RuntimeError("the checkpoint of this object does not have its settings")
+        present = self._present() if self._is_loaded else {}
+        return {name: _copied(value) for name, value in {**self._given, **present}.items()}
+
+    def replace(self: S, **changes: Any) -> S:
+        """Create an object with the present configuration and other settings, for example for a
+        scan of a parameter.
+
+        The counter of the new object continues from the present one if the class has an argument
+        for its first value. Averages, sampling and the output of GSD files are not taken over.
+
+        Args:
+            changes: arguments of the class.
+
+        Raises:
+            TypeError: the class has no such argument.
+            RuntimeError, ValueError: an error of `settings` or of the class.
+        """
+        settings = {**self.settings, **self._present(), **self._continued()}
+        for name in changes.keys() - settings.keys():
+            raise TypeError(f"{type(self).__name__} has no argument {name}")
+        return type(self)(**{**settings, **changes})
+
+    @abstractmethod
+    def _present(self) -> dict[str, Any]:
+        """The arguments of the class that describe the present configuration."""
+
+    def _kept(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of the class that a checkpoint stores, besides its state."""
+        return {name: value for name, value in given.items() if name not in _PLACE | _STATE}
+
+    def _continued(self) -> dict[str, Any]:
+        """The arguments of the class with which the counter continues, if it has them."""
+        return {}
+
+    # ---- trajectories ----------------------------------------------------------------------------
+
+    def write_gsd(
+        self, path: PathLike | None, every: int | None = None, *, overwrite: bool = False
+    ) -> None:
+        """Write the present configuration to a GSD file, or the configurations of the following
+        runs.
+
+        Frames have the schema of HOOMD-blue and the step `elapsed`, and `from_gsd` reads them. As
+        by a writer of HOOMD-blue, they are appended to an existing file. Output does not affect the
+        trajectory, and checkpoints do not contain its settings.
+
+        Args:
+            path: path of the file; None ends the output of all files with `every`.
+            every: number of cycles, sweeps or steps: a frame is written in the following runs
+                whenever `elapsed` is a multiple of it. By default one frame is written at once.
+            overwrite: replace an existing file.
+
+        Raises:
+            OSError: the file cannot be written.
+            ValueError: `every` is not positive, or the file is not a GSD file.
+            TypeError: `every` is not an integer.
+        """
+        self._write_gsd(path, every, overwrite, lambda simulation: simulation._frame())
+
+    def _write_gsd(
+        self, path: PathLike | None, every: int | None, overwrite: bool, frame: Callable[[Any], Any]
+    ) -> None:
+        from manymove.io import FrameWriter
+
+        if path is None:
+            for _, output in self._outputs.values():
+                output.close()
+            self._outputs.clear()
+            return
+        every = None if every is None else arguments.count("every", every)
+        where = str(Path(path).absolute())
+        if where in self._outputs:
+            self._outputs.pop(where)[1].close()
+        output = _Output(
+            self._once(lambda: FrameWriter(path, resume=not overwrite, overwrite=overwrite)), frame
+        )
+        if every is not None:
+            self._outputs[where] = (every, output)
+            return
+        try:
+            output(self)
+        finally:
+            output.close()
+
+    @abstractmethod
+    def _frame(self) -> Any:
+        """The present configuration as a `gsd.hoomd.Frame`."""
 
     # ---- what it is ------------------------------------------------------------------------------
 
@@ -215,10 +379,9 @@ class Simulation(CheckedAttributes, ABC):
     def save(self, path: PathLike, *, keep_previous: bool = False) -> None:
         """Write a checkpoint. An existing file is replaced only when the new one is on the disk.
 
-        The checkpoint contains everything that the trajectory depends on, the averages of
-        adsorbates, the pair correlations of ions and the records of a DPD fluid. It does not
-        contain records of the pressure and of the energy. Ranks that share a system write the same
-        file as a single rank, and any number of ranks can continue from it.
+        The checkpoint contains everything that the trajectory and the averages depend on, so that a
+        run that continues from it has the same results as an uninterrupted run. Ranks that share a
+        system write the same file as a single rank, and any number of ranks can continue from it.
 
         Args:
             path: path of the file.
@@ -231,7 +394,12 @@ class Simulation(CheckedAttributes, ABC):
 
     def _write(self, path: Path, state: dict[str, Any], keep_previous: bool) -> None:
         header, arrays = self._contents(state)
-        header = {"parameters": self._parameters, "counters": state["counters"], **header}
+        header = {
+            "parameters": self._parameters,
+            "counters": state["counters"],
+            "settings": checkpoint.encoded(self._kept(self._given)) if self._given else None,
+            **header,
+        }
         checkpoint.write(path, self._KIND, header, keep_previous=keep_previous, **arrays)
 
     @abstractmethod
@@ -255,14 +423,17 @@ class Simulation(CheckedAttributes, ABC):
             ValueError: the file is not a checkpoint of this class, or it is damaged.
             MemoryError: the system does not fit into memory.
         """
-        return cls._loaded(path, device, threads)
+        return cls._loaded(path, device=device, threads=threads)
 
     @classmethod
-    def _loaded(cls: type[S], path: PathLike, *place: Any) -> S:
+    def _loaded(cls: type[S], path: PathLike, *options: Any, **place: Any) -> S:
         self = cls.__new__(cls)
-        self._settle(*place)
+        self._settle(**place)
         try:
-            self._restore(path)
+            self._restore(path, *options)
+            self._is_loaded = True
+            if self._given is not None:
+                self._given |= place
         except (TypeError, LookupError, AttributeError, ArithmeticError) as error:
             raise checkpoint.refusal(path, cls._KIND, error) from None  # of a value in the file
         except ValueError as error:
@@ -273,8 +444,29 @@ class Simulation(CheckedAttributes, ABC):
         return self
 
     @abstractmethod
-    def _restore(self, path: PathLike) -> None:
+    def _restore(self, path: PathLike, *options: Any) -> None:
         """Restore the contents of a checkpoint on the chosen device."""
+
+
+def load(
+    path: PathLike, device: str = "auto", threads: int | None = None, **options: Any
+) -> Simulation:
+    """Create an object from a checkpoint, of the class that has written it.
+
+    Args:
+        path: path of the file.
+        device, threads, options: arguments of the method `load` of this class.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: the file is not a checkpoint of a simulation, or it is damaged.
+        MemoryError: the system does not fit into memory.
+    """
+    kinds = Simulation._of_kind
+    kind = checkpoint.kind_of(path)
+    if kind not in kinds:
+        raise ValueError(f"{path} is no checkpoint of a simulation: it holds {kind}")
+    return kinds[kind].load(path, device, threads, **options)
 
 
 class MonteCarlo(Simulation):

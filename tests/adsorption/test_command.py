@@ -375,7 +375,10 @@ def test_adsorbates_that_cannot_be_read_are_told_the_format(entry, message, tmp_
 def test_the_cubic_grid_is_the_default(tmp_path):
     words = [word for word in SMALL if word not in ("--interpolation", "cubic")]
     assert adsorption(*words, "--steps", 1, "--equilibrate", 0, "--output", tmp_path) == 0
-    assert Adsorption.load(tmp_path / "checkpoint-0.state").settings["interpolation"] == "cubic"
+    assert (
+        Adsorption.load(tmp_path / "checkpoint-0.state").resolved_settings["interpolation"]
+        == "cubic"
+    )
     a = Adsorption(
         "LTA",
         1,
@@ -385,13 +388,16 @@ def test_the_cubic_grid_is_the_default(tmp_path):
         device="cpu",
         threads=1,
     )
-    assert a.settings["interpolation"] == "cubic"
+    assert a.resolved_settings["interpolation"] == "cubic"
 
 
 def test_the_linear_grid_is_still_there(tmp_path):
     words = [*SMALL, "--interpolation", "linear", "--steps", 1, "--equilibrate", 0]
     assert adsorption(*words, "--output", tmp_path) == 0
-    assert Adsorption.load(tmp_path / "checkpoint-0.state").settings["interpolation"] == "linear"
+    assert (
+        Adsorption.load(tmp_path / "checkpoint-0.state").resolved_settings["interpolation"]
+        == "linear"
+    )
 
 
 def test_the_documented_file_of_adsorbates_can_be_read(tmp_path):

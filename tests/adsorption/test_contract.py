@@ -174,14 +174,14 @@ def test_equilibration_adapts_the_displacement_unless_it_is_given():
 def test_callback_is_called_and_may_stop():
     seen = []
     a = make()
-    a.run(50, callback=lambda x: seen.append(x.steps))
-    assert seen[-1] == 50
+    a.run(50, [(20, lambda x: seen.append(x.steps))])
+    assert seen == [20, 40]
 
     def stop(x):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        a.run(10**9, callback=stop)
+        a.run(10**9, callbacks=[(1, stop)])
     a.run(1)
 
 

@@ -19,7 +19,6 @@ from processes import run
 from manymove import Adsorption, EnergyGrid, Interactions, cli
 from manymove.adsorption import CO2, TRAPPE_ZEO
 from manymove.adsorption.replica import Replica
-from manymove.adsorption.trajectory import AdsorptionTrajectory
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*looks like water")  # the framework's oxygen
 
@@ -115,8 +114,8 @@ def test_conventions_of_the_options_replace_those_of_the_file(files):
     ):
         assert adsorption(*SMALL, *ZEO, *words, "--steps", 2, "--output", files / name) == 0
         a = Adsorption.load(files / name / "checkpoint-0.state", device="cpu")
-        assert a.settings["potential"] == potential
-    pairs = a.settings["rigid"]["pairs"]
+        assert a.resolved_settings["potential"] == potential
+    pairs = a.resolved_settings["rigid"]["pairs"]
     assert pairs[1][1] == pytest.approx((3.05 * 2.80) ** 0.5)
 
 
@@ -176,16 +175,14 @@ def test_trajectories_of_open_systems_and_single_sites(tmp_path):
         device="cpu",
         threads=1,
     )
-    with AdsorptionTrajectory(tmp_path / "a.gsd", a, 1) as trajectory:
-        for _ in range(2):
-            a.run(300)
-            trajectory.append()
+    a.write_gsd(tmp_path / "a.gsd", every=300, system=1)
+    a.run(600)
     with gsd.hoomd.open(str(tmp_path / "a.gsd")) as trajectory:
         last = trajectory[-1].particles
     atoms = int(np.prod(a.cells)) * len(a.framework.elements)
     assert last.N == atoms + a.counts[1, 0] and last.types == ["CH4", "O", "Si"]
-    with pytest.raises(IndexError, match="no system 2, only 2"):
-        AdsorptionTrajectory(tmp_path / "b.gsd", a, 2)
+    with pytest.raises(ValueError, match="system must be from 0 to 1, got 2"):
+        a.write_gsd(tmp_path / "b.gsd", system=2)
 
 
 @pytest.fixture

@@ -184,7 +184,7 @@ def test_a_new_fugacity_keeps_the_molecules(device):
     a.equilibrate(2000)
     a.run(4000)
     assert a.equilibration_steps == 2000
-    assert a.settings["fugacity"] == [400.0] and a.loading[0].value > 1.5 * low.value
+    assert a.resolved_settings["fugacity"] == [400.0] and a.loading[0].value > 1.5 * low.value
     fresh = make("plj", 0, fugacity=400.0, systems=64, seed=7)
     fresh.equilibrate(4000)
     fresh.run(4000)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from commands import interrupted_after, summary_of
 
-from manymove import HardSpheres, cli, simulation
+from manymove import HardSpheres, cli, runs
 from manymove.analysis.sphere_reference import literature_pressure
 from manymove.hard_particles.replica import Replica
 
@@ -88,7 +88,7 @@ def test_a_tuned_run_that_is_interrupted_again_and_again_is_that_of_one_go(tmp_p
     options += ["--volume-delta", 0.004, "--equilibrate", 200, "--sweeps", 100]
     assert run(tmp_path / "whole", *options) == 0
     part, starts = tmp_path / "part", 0
-    monkeypatch.setattr(simulation, "_PIECE", 0)  # seconds, of about a cycle
+    monkeypatch.setattr(runs, "_PIECE", 0)  # seconds, of about a cycle
     code = None
     while code != 0:
         with interrupted_after(4 + 3 * starts, Replica):
@@ -108,7 +108,7 @@ def test_a_tuned_run_that_is_interrupted_again_and_again_is_that_of_one_go(tmp_p
 def test_the_equilibration_of_a_tuned_run_cannot_be_changed(tmp_path, monkeypatch, capsys):
     """Its tenths, after which the volume moves are adjusted, would be those of two lengths."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
-    monkeypatch.setattr(simulation, "_PIECE", 0)  # seconds, of about a cycle
+    monkeypatch.setattr(runs, "_PIECE", 0)  # seconds, of about a cycle
     options = ["--particles", 216, "--packing-fraction", 0.3, "--pressure", 6, "--tune-volume"]
     with interrupted_after(12, Replica):
         assert run(tmp_path, *options, "--equilibrate", 400, "--sweeps", 100) == 130
@@ -127,7 +127,7 @@ def test_the_equilibration_of_a_tuned_run_cannot_be_changed(tmp_path, monkeypatc
 def test_no_record_is_lost_or_there_twice_if_the_last_state_is_damaged(tmp_path, monkeypatch):
     """While the box grows the sweeps of a cycle change, and with them the sweeps of a record."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
-    monkeypatch.setattr(simulation, "_PIECE", 0)  # seconds, of about a cycle
+    monkeypatch.setattr(runs, "_PIECE", 0)  # seconds, of about a cycle
     pauses = itertools.count()
     monkeypatch.setattr(Replica, "_is_due", lambda self: next(pauses) == 50)
     options = ["--particles", 300, "--packing-fraction", 0.4, "--pressure", 0.5]

@@ -17,7 +17,7 @@ from commands import CLEAN, COMMAND, SMALL, interrupted_after, summary_of
 from lammps_host import needs_lammps
 from processes import start, until
 
-from manymove import cli, simulation
+from manymove import cli, runs
 
 LONG = {
     "disks": "--particles 1024 --sweeps 10000000 --equilibrate 1",
@@ -65,7 +65,7 @@ def test_the_equilibration_can_be_made_longer_but_not_shorter_than_it_is(
 ):
     """The displacements of plj are adapted in the equilibration."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
-    monkeypatch.setattr(simulation, "_PIECE", 0)  # seconds
+    monkeypatch.setattr(runs, "_PIECE", 0)  # seconds
     options, unit = EQUILIBRATING[name]
     words = [name, *options.split(), "--device", "cpu", "--threads", "1", "--quiet"]
     cut = [name, "--resume", "--quiet", "--output", str(tmp_path / "cut")]

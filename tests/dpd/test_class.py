@@ -98,8 +98,8 @@ def test_temperature_and_pressure_are_those_of_the_fluid():
 def test_pieces_are_one_run(device):
     seen = []
     whole, parts = small(device=device), small(device=device, threads=1)
-    whole.run(1200, callback=lambda f: seen.append((f.steps, f.positions.shape)))
-    assert seen == [(500, (N, 3)), (1000, (N, 3)), (1200, (N, 3))]
+    whole.run(1200, [(400, lambda f: seen.append((f.steps, f.positions.shape)))])
+    assert seen == [(400, (N, 3)), (800, (N, 3)), (1200, (N, 3))]
     for steps in (500, 0, 500, 200):
         parts.run(steps)
     assert same(whole, parts)
@@ -156,7 +156,7 @@ def test_a_callback_can_end_a_run():
 
     fluid, plain = small(), small()
     with pytest.raises(KeyboardInterrupt):
-        fluid.run(2000, stop)
+        fluid.run(2000, [(100, stop)])
     assert fluid.steps == 1000
     fluid.run(500)
     plain.run(1500)

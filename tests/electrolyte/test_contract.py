@@ -164,8 +164,8 @@ def test_positions_in_float32_and_float64_give_the_same_ions():
 def test_counters_and_callback(device):
     ions = trivalent(100, device=device)
     seen = []
-    ions.run(5, callback=lambda one: seen.append(one.sweeps))
-    assert seen[-1] == ions.sweeps == 5
+    ions.run(5, [(2, lambda one: seen.append(one.sweeps))])
+    assert seen == [2, 4] and ions.sweeps == 5
     assert ions.trial_moves == 500
     assert 0 < ions.accepted_moves <= ions.evaluated_moves <= ions.trial_moves
     assert ions.acceptance == ions.accepted_moves / 500

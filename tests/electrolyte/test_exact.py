@@ -204,7 +204,7 @@ def test_energies_are_those_after_each_sweep(device):
 def test_energies_begin_anew_where_they_are_forgotten(device):
     ions, same = (trivalent(64, device=device) for _ in range(2))
     ions.run(3)
-    ions.forget_energies()
+    ions.reset_averages()
     ions.run(2)
     same.run(5)
     assert np.array_equal(ions.energy_records, same.energy_records[3:])

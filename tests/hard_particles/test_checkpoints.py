@@ -102,7 +102,7 @@ def test_a_run_after_a_checkpoint_of_a_callback_has_the_sweeps_asked_for(
         if not path.exists():
             disks.save(path)
 
-    disks.run(1000, callback=save)
+    disks.run(1000, callbacks=[(1, save)])
     loaded = HardDisks.load(path, device="cpu")
     before = loaded.cycles
     loaded.run(5 * loaded.sweeps_per_cycle)
@@ -148,7 +148,7 @@ def test_pressure_records_go_on_after_a_checkpoint(device, fluid, tmp_path):
     resumed.sample_pressure(**interval)
     resumed.run_cycles(100)
     for each in (disks, resumed):
-        assert (each._sampling.every, each._sampling.samples) == (3, 4)
+        assert each._sampling.settings == {"every": 3, "samples": 4}
     expected = disks.pressure_records
     assert len(expected) == 16  # ends of records: cycles 24 to 204
     # the same counts; sums of other numbers of rows may round otherwise
@@ -232,7 +232,7 @@ def remove(arrays, header):
         (lambda a, h: h.update(particles=-5), "particles must be positive"),
         (lambda a, h: h.update(particles=399), "there twice"),
         (lambda a, h: h.update(particles=401), "holds 400 disks, expected 401"),
-        (lambda a, h: h.update(particles=10**9), "cannot hold 1000000000 disks"),
+        (lambda a, h: h.update(particles=10**9), "holds [0-9]+ disks, expected 1000000000"),
         (lambda a, h: h.update(origin=[-2, 0]), "origin is not in the box"),
         (lambda a, h: h.update(origin=[1, 0]), "origin is not in the box"),
         (lambda a, h: h.update(origin=[0]), "wrong type or shape"),

@@ -49,8 +49,9 @@ def test_constant_pressure_has_the_same_estimator(packing_fraction, factor):
     disks.sample_volume(10)
     # Records of runs without moves of the volume, which would leave the range of densities.
     noise = np.random.default_rng(1).normal(1, 1e-4, (100, 3))
-    disks._volumes, disks._volume_cycles = disks.volume * noise, np.arange(100.0)
-    disks._volumes[:, 2] = noise[:, 2] / disks.volume
+    samples = disks._volumes
+    samples.values, samples.cycles = disks.volume * noise, np.arange(100.0)
+    samples.values[:, 2] = noise[:, 2] / disks.volume
     error = blocking_error(disks.packing_fraction_records)[0]
     assert disks.packing_fraction_average.error == factor * error
 

@@ -135,7 +135,7 @@ def test_records_are_the_pressures_of_their_histograms(device):
     disks.sample_pressure(every=2, record=20)
     disks.run(400)
     records = disks.pressure_records
-    cycles, per_record = disks._sampling.every, disks._sampling.samples
+    cycles, per_record = disks._sampling.settings.values()
     assert cycles >= 1 and len(records) >= 15
     assert records.shape == disks.pressure_sweeps.shape
     assert np.all(np.diff(disks.pressure_sweeps) > 0)
@@ -228,7 +228,7 @@ def test_a_record_has_no_more_samples_than_its_counts_have_room_for():
     positions, box = random_packing(400, 0.6, seed=1)
     disks = HardDisks(positions, box, seed=1, device="cpu", threads=1)
     disks.sample_pressure(every=1, record=1e14)
-    assert 0.99 * 2**32 < disks._sampling.samples * 3 * disks.N < 2**32
+    assert 0.99 * 2**32 < disks._sampling.settings["samples"] * 3 * disks.N < 2**32
     for settings in ({"every": math.inf}, {"every": 1, "record": math.nan}, {"every": 0}):
         with pytest.raises(ValueError, match="must be positive and below"):
             disks.sample_pressure(**settings)

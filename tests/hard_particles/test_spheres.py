@@ -194,7 +194,7 @@ def test_run_stops_at_the_cycle_nearest_to_the_sweeps_asked_for(device, starts):
 def test_the_callback_sees_the_run_and_leaves_no_trace(device, starts, capsys):
     spheres, alone = like(starts["binary"], device), like(starts["binary"], device)
     seen = []
-    spheres.run(3000, callback=lambda s: seen.append(s.sweeps), progress=True)
+    spheres.run(3000, [(1, lambda s: seen.append(s.sweeps))], progress=True)
     alone.run(3000)
     assert alone.state_hash == spheres.state_hash
     assert (np.diff(seen) > 0).all() and seen[-1] == spheres.sweeps
@@ -274,7 +274,7 @@ def test_a_checkpoint_is_of_one_class(starts, tmp_path):
 
 def test_the_arrays_of_a_checkpoint_are_those_of_the_engine(starts, tmp_path):
     starts["polydisperse"].save(tmp_path / "state")
-    state, particles, parameters, _ = read_checkpoint(tmp_path / "state", "hard spheres")
+    state, particles, parameters, *_ = read_checkpoint(tmp_path / "state", "hard spheres")
     assert particles == 200 and state["places"].shape == (600,)
     assert np.array_equal(state["diameters"], starts["polydisperse"].diameters)
     assert parameters["max_displacement"] == starts["polydisperse"].max_displacement

@@ -17,7 +17,7 @@ from commands import summary_of
 from flat_settings import of_adsorption
 from power_cuts import Recorder, image_of, materialize
 
-from manymove import Adsorption, Electrolyte, HardDisks, Sphere, checkpoint, cli, files, simulation
+from manymove import Adsorption, Electrolyte, HardDisks, Sphere, checkpoint, cli, files, runs
 from manymove.analysis.ions import Salt
 from manymove.hard_particles.packing import random_packing
 from manymove.io import TrajectoryWriter
@@ -311,7 +311,7 @@ SAME = ("state_hash", "psi6", "trial_moves", "accepted_moves", "energy_K")
 def command(monkeypatch):
     """Runs a command with a checkpoint after every cycle, sweep or step."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
-    monkeypatch.setattr(simulation, "_PIECE", 0)
+    monkeypatch.setattr(runs, "_PIECE", 0)
 
     def run(name, output, *more):
         options = [*RUNS[name].split(), "--device", "cpu", "--threads", "1", "--quiet"]

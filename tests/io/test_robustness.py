@@ -24,7 +24,7 @@ from commands import SMALL
 from damage import damaged, damaged_words
 from flat_settings import of_electrolytes
 
-from manymove import Adsorption, Electrolyte, HardDisks, Ions, Sphere, checkpoint, cli
+from manymove import Adsorption, Electrolyte, HardDisks, Ions, Sphere, Start, checkpoint, cli
 from manymove.adsorption.adsorbates import METHANE, Adsorbate
 from manymove.adsorption.force_field import ForceField
 from manymove.adsorption.frameworks import Framework, read_framework
@@ -58,7 +58,11 @@ BAD_ARGUMENTS = {
     "a vast box": (lambda: disks(box=(1e9, 9.0)), ValueError, "more than 30000 cells"),
     "a NaN diameter": (lambda: disks(diameter=np.nan), ValueError, "diameter must be positive"),
     "complex disks": (lambda: disks([[1j, 0]]), TypeError, "float32 or float64"),
-    "a NaN repair depth": (lambda: disks(repair_depth=np.nan), ValueError, "repair_depth"),
+    "a NaN repair depth": (
+        lambda: disks(start=Start(repair_depth=np.nan)),
+        ValueError,
+        "repair_depth",
+    ),
     "a vast seed": (lambda: disks(seed=2**64), ValueError, "seed must be in"),
     "a seed of words": (lambda: disks(seed="1"), TypeError, "seed must be an integer"),
     "a device of numbers": (lambda: disks(device=0), TypeError, "device must be a string"),

@@ -120,7 +120,7 @@ def test_progress_is_shown_and_leaves_no_trace(make, method, length, unit, capsy
     expected, one, seen = make(), make(), []
     getattr(expected, method)(length)
     assert capsys.readouterr().err == ""
-    getattr(one, method)(length, seen.append, progress=True)
+    getattr(one, method)(length, [(1, seen.append)], progress=True)
     bar = capsys.readouterr().err
     total = one.cycles if unit == "cycles" else length
     assert type(one).__name__ in bar and f"{unit}/s" in bar and f"/{total}" in bar
@@ -149,7 +149,7 @@ def test_the_average_energy_of_ions_is_over_the_sweeps_and_its_error_by_blocking
     one.run(300)
     energies = one.energy_records
     assert one.energy_average == estimate(energies)
-    one.forget_energies()
+    one.reset_averages()
     with pytest.raises(RuntimeError, match="nothing measured yet"):
         _ = one.energy_average
     one.run(1)

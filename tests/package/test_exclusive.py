@@ -105,7 +105,7 @@ def test_a_second_thread_gets_an_error(name):
         inside.set()
         assert leave.wait(30)
 
-    thread = threading.Thread(target=lambda: one.run(30, callback=wait))
+    thread = threading.Thread(target=lambda: one.run(30, [(1, wait)]))
     thread.start()
     assert inside.wait(30)
     try:
@@ -134,7 +134,7 @@ def test_a_refused_run_of_a_second_thread_adds_no_sweeps():
         thread.join()
 
     for _ in range(2):
-        disks.run(10 * disks.sweeps_per_cycle, callback=from_another_thread)
+        disks.run(10 * disks.sweeps_per_cycle, callbacks=[(1, from_another_thread)])
     assert refused and disks.cycles == 20
 
 
@@ -170,7 +170,7 @@ def test_an_object_may_pass_from_thread_to_thread():
 
     def use():
         try:
-            disks.run(30, callback=fail)
+            disks.run(30, callbacks=[(1, fail)])
         except KeyError as error:
             kept.append(error)
 

@@ -51,7 +51,7 @@ def ions(device="cpu"):
     one.sample_pair_correlations(every=2)
     one.sample_structure_factors(every=2)
     one.run(50)
-    one.forget_energies()
+    one.reset_averages()
     one.run(20)
     return one
 

@@ -39,7 +39,7 @@ def show(disks: HardDisks) -> None:
 def hard_disks(folder: Path) -> float:
     disks = HardDisks.random(64, 0.5, seed=1, device="cpu")
     try:
-        disks.run(10, callback=show, progress=True)
+        disks.run(10, callbacks=[(5, show)], progress=True)
         disks.run_until(20.0)
         disks.run_cycles(1)
     except (OverlapError, RankLost) as error:
@@ -72,7 +72,7 @@ def hard_spheres(folder: Path) -> float:
         pressure=ConstantPressure(2.0, mode="length"), grid=Grid(tile=4), start=Start(3),
     )
     spheres.sample_pressure(every=1)
-    spheres.run(10, callback=lambda one: print(one.cycles), progress=True)
+    spheres.run(10, callbacks=[(5, lambda one: print(one.cycles))], progress=True)
     pressure: Estimate = spheres.pressure_average
     contact: Estimate = spheres.contact_values[0, 1]
     tried: list[Tuning] = spheres.tune(sweeps=100)
@@ -98,7 +98,7 @@ def electrolyte(folder: Path) -> float:
     except IonOverlapError as error:
         print(error)
     ions.sample_pair_correlations(every=1)
-    ions.run(10, callback=lambda one: print(one.sweeps), progress=True)
+    ions.run(10, callbacks=[(5, lambda one: print(one.sweeps))], progress=True)
     found: PairCorrelations = ions.pair_correlations
     average: Estimate = ions.energy_average
     ions.save(folder / "ions.npz")
@@ -139,7 +139,7 @@ def adsorption(folder: Path) -> float:
 
 def dpd(folder: Path) -> float:
     fluid = DPDFluid.random(375, 3.0, seed=1, precision="double", forces=Forces(a=20.0))
-    fluid.run(10, callback=lambda one: print(one.steps), progress=True)
+    fluid.run(10, callbacks=[(5, lambda one: print(one.steps))], progress=True)
     fluid.reset_averages()
     average: Estimate = fluid.temperature_average
     fluid.save(folder / "fluid.npz")

@@ -31,9 +31,9 @@ from manymove.lammps import host
 CHILD = """
 import io, os, signal, sys, threading
 import numpy as np
-from manymove import cli, simulation
+from manymove import cli, runs
 moment, count = sys.argv[1], int(sys.argv[2])
-simulation._PIECE = 0
+runs._PIECE = 0
 done = {"written": 0, "replaced": 0}
 savez, replace = np.savez, os.replace
 

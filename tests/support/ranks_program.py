@@ -95,7 +95,7 @@ def interrupt(comm, folder: Path) -> list:
             os.kill(os.getpid(), signal.SIGINT)
 
     try:
-        disks.run_cycles(10**9, callback=press)
+        disks.run_cycles(10**9, callbacks=[(1, press)])
     except KeyboardInterrupt:
         stopped = disks.cycles
     disks.run_cycles(10)
@@ -133,7 +133,7 @@ def errors(comm, folder: Path) -> dict:
         if comm.rank == 1:
             raise ZeroDivisionError("on one rank")
 
-    attempt("callback", lambda: disks.run_cycles(5, callback=callback))
+    attempt("callback", lambda: disks.run_cycles(5, callbacks=[(1, callback)]))
     disks.run_cycles(5)
     found["goes on"] = disks.state_hash
     return found

@@ -171,7 +171,7 @@ def interrupt(comm: Any, folder: Path) -> list[Any]:
             os.kill(os.getpid(), signal.SIGINT)
 
     try:
-        engine.run_cycles(10**9, callback=press)
+        engine.run_cycles(10**9, callbacks=[(1, press)])
     except KeyboardInterrupt:
         stopped = engine.cycles
     engine.run_cycles(10)
@@ -205,7 +205,7 @@ def errors(comm: Any, folder: Path) -> dict[str, Any]:
         if comm.rank == 1:
             raise ZeroDivisionError("on one rank")
 
-    attempt("callback", lambda: engine.run_cycles(5, callback=callback))
+    attempt("callback", lambda: engine.run_cycles(5, callbacks=[(1, callback)]))
     engine.run_cycles(5)
     return {**found, "continues": [engine.cycles, engine.state_hash]}
 

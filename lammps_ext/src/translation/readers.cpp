@@ -29,8 +29,8 @@ const std::set<std::string> kOwnAtomsOnly{
     "temp/region", "vacf", "vcm/chunk",
     // fixes
     "addforce", "ave/atom", "ave/chunk", "ave/correlate", "ave/histo", "ave/time", "dt/reset",
-    "halt", "manymove/wall", "momentum", "nve", "print", "store/state", "temp/berendsen",
-    "temp/csvr", "temp/rescale", "vector"};
+    "halt", "manymove/call", "manymove/wall", "momentum", "nve", "print", "store/state",
+    "temp/berendsen", "temp/csvr", "temp/rescale", "vector"};
 
 }  // namespace
 

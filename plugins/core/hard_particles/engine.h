@@ -228,9 +228,9 @@ class MANYMOVE_API Engine {
     return (fewest - 1) / 2;
   }
 
-  // Takes effect with the next cycle; rows not yet taken are dropped, and so is a first row that
-  // would be incomplete (intervals are counted from cycle 0, so that a resumed run has the same
-  // rows).
+  // Takes effect with the next cycle; rows not yet taken are dropped, and so is a first row of
+  // several samples that would be incomplete (intervals are counted from cycle 0, so that a resumed
+  // run has the same rows).
   virtual void set_sampling(const Sampling& sampling) = 0;
   // Finished rows, [rows][kinds][bins], and the cycle at which each ended; they are handed over
   // once. There is one kind of pairs, or one for each pair of types in the order (0, 0), (0, 1),

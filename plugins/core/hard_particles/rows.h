@@ -13,10 +13,11 @@ namespace manymove::hard_particles {
 template <class T>
 class Rows {
  public:
-  // record: 0 for no rows.
-  void begin(std::uint64_t record, std::uint64_t cycle) {
+  // record: 0 for no rows; every: cycles between samples. A row of a single sample is complete
+  // wherever it begins.
+  void begin(std::uint64_t record, std::uint64_t every, std::uint64_t cycle) {
     record_ = record;
-    incomplete_ = record && cycle % record != 0;
+    incomplete_ = record > every && cycle % record != 0;
     rows_.clear();
     cycles_.clear();
   }

@@ -51,7 +51,7 @@ void StateEngine::end_cycle() {
 
 void StateEngine::set_sampling(const Sampling& sampling) {
   sampling_ = sampling;
-  rows_.begin(sampling.record, state_.data.counters.cycles);
+  rows_.begin(sampling.record, sampling.every, state_.data.counters.cycles);
   begin_rows(row_size(sampling));
 }
 
@@ -69,7 +69,7 @@ std::vector<std::uint64_t> StateEngine::contact_histogram(double bin_width, int 
 }
 
 void StateEngine::set_volume_sampling(std::uint64_t record) {
-  volumes_.begin(record, state_.data.counters.cycles);
+  volumes_.begin(record, 1, state_.data.counters.cycles);
   volume_sums_ = {};
   volume_samples_ = 0;
 }

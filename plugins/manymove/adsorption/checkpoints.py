@@ -23,6 +23,7 @@ _OF_RIGID = {"orientations": np.float64, "waves": np.float64, "shapes": np.float
 # Sums contain squares of energies, which must stay finite.
 _LARGEST = {"energies": 1e100, "sums": 1e250, "waves": 1e100}
 ARRAYS = (*_ALWAYS, *_OF_RIGID)  # of a checkpoint; the last are optional
+MOLECULES = ("sites", "counts", "energies", *_OF_RIGID)  # those of the present configuration
 
 
 class Contents(NamedTuple):
@@ -32,6 +33,7 @@ class Contents(NamedTuple):
         state: snapshot of the engine.
         framework, parameters, about, adapted_at: attributes of `manymove.Adsorption`.
         comparison, sums: header and sums of the comparison of loadings.
+        settings: encoded arguments of the class; None in an earlier version.
     """
 
     state: dict[str, Any]
@@ -41,6 +43,7 @@ class Contents(NamedTuple):
     adapted_at: tuple[int, int]
     comparison: dict[str, Any]
     sums: np.ndarray
+    settings: Any
 
 
 def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
@@ -83,5 +86,7 @@ def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
             float(header["mass"]),
             tilt,
         )
-        comparison = header["comparison"]
-    return Contents(state, framework, parameters, about, (accepted, moves), comparison, sums)
+        comparison, settings = header["comparison"], header.get("settings")
+    return Contents(
+        state, framework, parameters, about, (accepted, moves), comparison, sums, settings
+    )

@@ -9,7 +9,8 @@ import numpy as np
 
 from manymove import arguments
 from manymove.adsorption.averages import Averages, Comparison
-from manymove.simulation import Callback, MonteCarlo
+from manymove.runs import Callbacks
+from manymove.simulation import MonteCarlo
 
 _MOMENTS = 100  # comparisons of loading and test molecules in a round of the equilibration
 _ROUNDS = 6  # each is twice as long as the one before, all together 63 times the first
@@ -55,7 +56,7 @@ class Equilibration(MonteCarlo, Averages):
         self._comparison.moments += 1
 
     def equilibrate_loading(
-        self, steps: int, callback: Callback = None, *, progress: bool = False
+        self, steps: int, callbacks: Callbacks = (), *, progress: bool = False
     ) -> bool | None:
         """Run open systems until loading and test molecules agree, and forget the averages.
 
@@ -67,7 +68,7 @@ class Equilibration(MonteCarlo, Averages):
 
         Args:
             steps: number of steps of every system in the first round, at least 1.
-            callback, progress: as in `equilibrate`.
+            callbacks, progress: as in `run`.
 
         Returns:
             whether they agree; None if the errors are too large to decide.
@@ -81,20 +82,21 @@ class Equilibration(MonteCarlo, Averages):
             if not self._parameters["exchange"]:
                 raise ValueError("the systems are closed: their loading is fixed; give a fugacity")
             self._engine.reset_averages()
-            self._forget_comparison(first=first, round=0, began=self.steps)
+            self._forget_comparison(first=first, round=0, began=self.elapsed)
         while True:
             now = self._comparison
             assert now.round is not None
             length = now.first << now.round
-            with self._watched("steps", now.began + length - self.steps, callback, progress) as w:
+            left = now.began + length - self.elapsed
+            with self._running(left, callbacks, progress) as course:
                 while now.moments < _MOMENTS:
-                    self._relax_to(now.began + length * (now.moments + 1) // _MOMENTS, w)
+                    self._relax_to(now.began + length * (now.moments + 1) // _MOMENTS, course)
                     self.compare_loading(test_molecules(length // _MOMENTS))
             agree = self.loading_agrees(_AGREEMENT)
             if agree or now.round + 1 == _ROUNDS or self._systems == 1:
                 self._forget_comparison(first=now.first)
                 return agree
-            self._forget_comparison(first=now.first, round=now.round + 1, began=self.steps)
+            self._forget_comparison(first=now.first, round=now.round + 1, began=self.elapsed)
 
     @property
     def first_round(self) -> int:

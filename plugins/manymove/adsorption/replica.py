@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,13 +27,12 @@ from manymove.adsorption.molecules import Molecule
 from manymove.adsorption.rigid import settled
 from manymove.adsorption.simulation import Adsorption
 from manymove.adsorption.structures import check_pdb, element_of, write_structure
+from manymove.adsorption.trajectory import frame_of
 from manymove.analysis.notation import Estimate
+from manymove.io import FrameWriter
 from manymove.jobs import limits, replica
 from manymove.jobs.options import of_option, refuse_shorter
 from manymove.jobs.replica import at_least
-
-if TYPE_CHECKING:
-    from manymove.adsorption.trajectory import AdsorptionTrajectory
 
 RECORDS = 200  # approximate number of energy records in a complete run
 INSERTIONS = 100  # test molecules of a system between two looks at the clock
@@ -149,7 +148,7 @@ class Replica(replica.Replica):
         self._systems = settings.systems_of(part, parts)
         self._every = max(1, settings.steps // RECORDS)  # steps of a record
         self._records: list[tuple[float, ...]] = []  # steps and sums so far, per system
-        self._trajectory: AdsorptionTrajectory | None = None
+        self._trajectory: FrameWriter | None = None
         self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
         # Sums over the test molecules so far, (species, systems, 2), and their number.
         self._henry: np.ndarray | None = None
@@ -207,7 +206,10 @@ class Replica(replica.Replica):
     def _held_and_asked(self, a: Adsorption) -> dict[str, tuple[Any, Any]]:
         """Settings of the checkpoint and of the command by the names of the options. Settings that
         the program chooses are those of the checkpoint."""
-        s, held = self._settings, {name: _plain(value) for name, value in a.settings.items()}
+        s, held = (
+            self._settings,
+            {name: _plain(value) for name, value in a.resolved_settings.items()},
+        )
         asked = {
             "seed": self._seed,
             "systems": self._systems,
@@ -240,7 +242,7 @@ class Replica(replica.Replica):
 
     def _held_and_asked_laws(self, a: Adsorption) -> dict[str, tuple[Any, Any]]:
         """The same for what follows from the files of adsorbates, force field and charges."""
-        s, held, framework = self._settings, a.settings, a.framework
+        s, held, framework = self._settings, a.resolved_settings, a.framework
         if any(isinstance(b, (Molecule, Chain)) for b in s.adsorbates):
             with warnings.catch_warnings():  # given when the run began
                 warnings.simplefilter("ignore")
@@ -280,7 +282,7 @@ class Replica(replica.Replica):
         if self._index == 0 and "pdb" in self._settings.structures:
             check_pdb(self._settings.output / "structure.pdb", _least_atoms(a))
         if self._settings.frames and self._index == 0:
-            self._trajectory = self._opened(a)
+            self._trajectory = self._opened()
         if self._settings.density_map is not None:
             axis, bins = self._settings.density_map, self._settings.options["bins"]
             self._density = DensityMap(a, axis, bins)
@@ -299,14 +301,12 @@ class Replica(replica.Replica):
         if self._settings.henry:
             self._insert(a)
 
-    def _opened(self, a: Adsorption) -> AdsorptionTrajectory:
+    def _opened(self) -> FrameWriter:
         """The trajectory, new or as it was at the checkpoint."""
-        from manymove.adsorption.trajectory import AdsorptionTrajectory
-
         path = self._settings.output / "trajectory.gsd"
         # Without a mark all its frames are after the state.
         overwrite = self._settings.resume
-        trajectory = AdsorptionTrajectory(path, a, mark=self._mark, overwrite=overwrite)
+        trajectory = FrameWriter(path, mark=self._mark, overwrite=overwrite)
         if trajectory.shortened:
             after = f"frames after step {trajectory.last_step}, the last checkpoint's"
             print(f"manymove: {path}: {after}, are computed again", file=sys.stderr)
@@ -330,9 +330,9 @@ class Replica(replica.Replica):
         of_frames = sorted({s.steps * k // frames for k in range(1, frames + 1)})
         is_open = s.pressure is not None
         if not is_open and a.steps < s.equilibrate:
-            a.equilibrate(s.equilibrate - a.steps, callback=self._pause)
+            a.equilibrate(s.equilibrate - a.steps)
         elif is_open and s.equilibrate and a.samples == 0:
-            a.equilibrate_loading(s.equilibrate, callback=self._pause)
+            a.equilibrate_loading(s.equilibrate)
         # A shorter run that is resumed had comparisons that were closer together.
         more = max(0, a.comparisons - a.samples // every)
         while True:
@@ -342,11 +342,11 @@ class Replica(replica.Replica):
                 break
             target = min(s.steps, (a.samples // every + 1) * every)
             target = min([target, *(step for step in of_frames if step > a.samples)])
-            a.run(target - a.samples, callback=self._pause)
+            a.run(target - a.samples)
             self._record(a)
             frames_to = self._trajectory
             if frames_to and target in of_frames and a.steps > frames_to.last_step:
-                frames_to.append()
+                frames_to.write(frame_of(a))
 
     def _thin(self, rows: list[tuple[float, ...]], every: int) -> None:
         """Take over the records of the runs that this one resumes, `every` so many steps. A longer
@@ -416,7 +416,7 @@ class Replica(replica.Replica):
 def _least_atoms(a: Adsorption) -> int:
     """Number of atoms in the box of a system that a structure has in any case."""
     atoms = len(a.framework.elements) * math.prod(a.cells)
-    if a.settings["fugacity"] is not None:
+    if a.resolved_settings["fugacity"] is not None:
         return atoms
     for species, count in enumerate(a.counts[0]):
         labels = (name.rpartition(".")[2] for name in a.sites_of(species)[0])

@@ -7,6 +7,7 @@ Sections and equations below are that paper's; docs/theory/adsorption.md has the
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import math
 import os
@@ -19,7 +20,7 @@ from manymove import _core, arguments, checkpoint
 from manymove.adsorption.adsorbates import METHANE
 from manymove.adsorption.averages import DRIFT, MULTIPLE
 from manymove.adsorption.chains import REGROWTH, Chain
-from manymove.adsorption.checkpoints import ARRAYS, read_checkpoint
+from manymove.adsorption.checkpoints import ARRAYS, MOLECULES, read_checkpoint
 from manymove.adsorption.equilibration import Equilibration
 from manymove.adsorption.force_field import ForceField
 from manymove.adsorption.frameworks import Framework
@@ -46,6 +47,7 @@ from manymove.adsorption.places import Places
 from manymove.adsorption.rigid import settled
 from manymove.checkpoint import PathLike
 from manymove.errors import ParameterError
+from manymove.runs import Callbacks, Course
 from manymove.settings import (
     EnergyGrid,
     Interactions,
@@ -56,7 +58,7 @@ from manymove.settings import (
     Supercell,
     group,
 )
-from manymove.simulation import INTERRUPTED, Callback, counter, of_engine, parameter
+from manymove.simulation import INTERRUPTED, counter, of_engine, parameter
 
 _TUNE = 256  # steps between two adaptations of the displacement
 _GROUPS = 128  # maximum number of groups of systems with separate profiles
@@ -281,6 +283,47 @@ class Adsorption(Places, Equilibration):
         """
         return cls(framework, molecules, seed=seed, **options)
 
+    @classmethod
+    def from_gsd(
+        cls,
+        path: PathLike,
+        frame: int = -1,
+        *,
+        framework: str | os.PathLike[str] | Framework | Sequence[float] | Supercell,
+        seed: int,
+        systems: int = 1,
+        **options: Any,
+    ) -> Adsorption:
+        """Create systems that all have the molecules of a frame of a GSD file.
+
+        Args:
+            path: path of a file that `write_gsd` has written.
+            frame: index of the frame; negative numbers count from the end.
+            framework: argument of the class.
+            seed: seed of the trajectory.
+            systems: number of systems.
+            options: the other arguments of the class; `adsorbates` must be those of the file.
+
+        Raises:
+            FileNotFoundError, ValueError: an error of `manymove.io.read_log` or of the class; the
+                file has no molecules, or those of another box.
+        """
+        from manymove.io import read_log
+
+        log = read_log(path, frame)
+        if not {"positions", "molecules", "edges"} <= log.keys():
+            raise ValueError(f"{path}, frame {frame}: no molecules of Adsorption.write_gsd")
+        start: dict[str, Any] = {
+            name: np.repeat(log[name][None], systems, axis=0)
+            for name in ("positions", "orientations")
+            if name in log
+        }
+        molecules = Molecules(log["molecules"].tolist(), **start)
+        a = cls(framework, molecules, seed=seed, systems=systems, **options)
+        if not np.allclose(a.edges, log["edges"], rtol=1e-9, atol=1e-9):
+            raise ValueError(f"{path}, frame {frame}: the box is not that of framework and cells")
+        return a
+
     def _adopt(self, engine: _core.Adsorption) -> None:
         super()._adopt(engine)
         self._adapted_at = (0, 0)  # acceptance counts when the displacement was last adapted
@@ -288,7 +331,7 @@ class Adsorption(Places, Equilibration):
 
     # ---- running ---------------------------------------------------------------------------------
 
-    def equilibrate(self, steps: int, callback: Callback = None, *, progress: bool = False) -> None:
+    def equilibrate(self, steps: int, callbacks: Callbacks = (), *, progress: bool = False) -> None:
         """Run without adding to the averages, and reset the averages.
 
         The method "mup" makes every second step with displaced proposals during equilibration,
@@ -297,25 +340,22 @@ class Adsorption(Places, Equilibration):
 
         Args:
             steps: number of steps of every system, at least 0.
-            callback: function that is called with this object about every 0.1 s and at the end.
-            progress: show a progress bar.
+            callbacks, progress: as in `run`.
 
         Raises:
-            TypeError, ValueError: steps is not an integer, or negative.
-            KeyboardInterrupt: Ctrl-C; the state is that after a whole step.
+            TypeError, ValueError, KeyboardInterrupt: as in `run`.
         """
-        end = self.steps + arguments.steps("steps", steps)
-        self._engine.reset_averages()
-        self._forget_comparison()
-        with self._watched("steps", steps, callback, progress) as watch:
-            self._relax_to(end, watch)
+        arguments.steps("steps", steps)
+        self.reset_averages()
+        with self._running(steps, callbacks, progress) as course:
+            self._relax_to(self.steps + steps, course)
 
-    def _relax_to(self, end: int, callback: Callback) -> None:
+    def _relax_to(self, end: int, course: Course) -> None:
         while self.steps < end:
             piece = end - self.steps
             if self._about["adapt"]:
                 piece = min(piece, _TUNE - self.steps % _TUNE)
-            self._run(piece, False, callback)
+            course.run(piece, lambda some: self._engine.run(some, False))
             if self._about["adapt"] and self.steps % _TUNE == 0:
                 accepted, trials = np.subtract(self.acceptance_counts, self._adapted_at)
                 self._adapted_at = self.acceptance_counts
@@ -327,25 +367,29 @@ class Adsorption(Places, Equilibration):
         wanted = present * min(1.5, max(0.67, 0.5 + acceptance))
         self._engine.set_max_displacement(min(max(wanted, 0.01), 0.49 * min(self.box)))
 
-    def run(self, steps: int, callback: Callback = None, *, progress: bool = False) -> None:
+    def run(self, steps: int, callbacks: Callbacks = (), *, progress: bool = False) -> None:
         """Run for a number of steps and add every step to the averages.
 
         Args:
             steps: number of steps of every system, at least 0.
-            callback, progress: as in `equilibrate`.
+            callbacks: pairs (every, function). A function is called with this object whenever
+                `steps` is a multiple of `every`. Callbacks do not affect the trajectory.
+            progress: show a progress bar.
 
         Raises:
-            TypeError, ValueError: steps is not an integer, or negative.
+            TypeError: steps is not an integer, or callbacks are not pairs of an integer and a
+                function.
+            ValueError: steps is negative, or `every` is not positive.
             RuntimeError, ValueError: an open system outgrows the memory of the device.
             KeyboardInterrupt: Ctrl-C; the state is that after a whole step.
         """
-        with self._watched("steps", steps, callback, progress) as watch:
-            self._run(arguments.steps("steps", steps), True, watch)
+        arguments.steps("steps", steps)
+        with self._running(steps, callbacks, progress) as course:
+            course.run(steps, lambda some: self._engine.run(some, True))
 
-    def _run(self, steps: int, measure: bool, callback: Callback) -> None:
-        for _ in self._pieces(steps, lambda some: self._engine.run(some, measure)):
-            if callback is not None:
-                callback(self)
+    def reset_averages(self) -> None:
+        self._engine.reset_averages()
+        self._forget_comparison()
 
     def set_fugacity(self, fugacity: float | Sequence[float]) -> None:
         """Bring open systems into contact with another gas. The molecules keep their positions.
@@ -370,8 +414,106 @@ class Adsorption(Places, Equilibration):
         species = [{**s, "activity": z} for s, z in zip(p["species"], activities, strict=True)]
         self._parameters = {**p, "species": species}
         self._about = {**self._about, "fugacity": fugacities, "began": self.steps}
+        if self._given is not None:
+            self._given["fugacity"] = fugacities
         self._adapted_at = (0, 0)
         self._forget_comparison()
+
+    # ---- settings and trajectories ---------------------------------------------------------------
+
+    def _present(self) -> dict[str, Any]:
+        counts = self.counts
+        if (counts != counts[0]).any() or self._about.get("ideal_chains"):
+            return {}  # which positions cannot describe
+        start: dict[str, np.ndarray] = {}
+        if counts[0].any():
+            start["positions"] = self._of_present(self.positions)
+            if self._rigid:
+                start["orientations"] = self._of_present(self.orientations)
+        given = (self._given or {}).get("molecules")
+        capacity = self.capacity if getattr(given, "capacity", None) else None
+        return {"molecules": Molecules(counts[0].tolist(), capacity, **start)}
+
+    def _kept(self, given: dict[str, Any]) -> dict[str, Any]:
+        molecules = given["molecules"]
+        if isinstance(molecules, Molecules):
+            molecules = dataclasses.replace(molecules, positions=None, orientations=None)
+        return {**super()._kept(given), "molecules": molecules}
+
+    def _of_present(self, values: np.ndarray) -> np.ndarray:
+        """Values of the molecules that are present, (systems, molecules, ...), of as many in each
+        system."""
+        present = ~np.isnan(values).any(axis=-1)
+        return values[present].reshape(self.systems, -1, values.shape[-1])
+
+    def replace(self, **changes: Any) -> Adsorption:
+        """Create systems with the present molecules and other settings, for example for a scan of a
+        parameter. Steps, averages, tuned displacements and the output of GSD files start anew.
+
+        Args:
+            changes: arguments of the class. For systems with different numbers of molecules, and
+                for chains, they cannot be arguments on which the energy of a configuration depends.
+
+        Raises:
+            TypeError: the class has no such argument.
+            RuntimeError, ValueError: an error of `settings` or of the class, or another energy.
+        """
+        new = super().replace(**changes)
+        if self._present() or "molecules" in changes:
+            return new
+        if (held := _energy_model(self._parameters)) != _energy_model(new._parameters):
+            raise ValueError(
+                "systems with different numbers of molecules, and chains, keep the arguments on "
+                f"which their energy depends: {', '.join(held)}"
+            )
+        species = [
+            {**s, "capacity": room}
+            for s, room in zip(new._parameters["species"], self.capacity, strict=True)
+        ]
+        new._parameters = {**new._parameters, "species": species}
+        mine, state = self._engine.snapshot(), new._engine.snapshot()
+        state |= {name: mine[name] for name in MOLECULES if name in mine}
+        new._adopt(_core.Adsorption.from_snapshot(state, *new._where()))
+        return new
+
+    def write_gsd(
+        self,
+        path: PathLike | None,
+        every: int | None = None,
+        *,
+        system: int = 0,
+        overwrite: bool = False,
+    ) -> None:
+        """Write the present configuration of one system to a GSD file, or the configurations of the
+        following runs, with the atoms of the framework and the sites of all molecules.
+
+        Frames have the schema of HOOMD-blue and the step `elapsed`, and `from_gsd` reads them. As
+        by a writer of HOOMD-blue, they are appended to an existing file. Output does not affect the
+        trajectory, and checkpoints do not contain its settings. Types are the elements of the
+        framework, the names of adsorbates with a single site, and "<name>.<label>" of the sites of
+        molecules. Image flags make molecules whole, and bonds join their sites.
+
+        Args:
+            path: path of the file; None ends the output of all files with `every`.
+            every: number of steps: a frame is written in the following runs whenever `steps` is a
+                multiple of it. By default one frame is written at once.
+            system: index of the system.
+            overwrite: replace an existing file.
+
+        Raises:
+            OSError: the file cannot be written.
+            ValueError: `every` is not positive, the file is not a GSD file, or there is no such
+                system.
+            TypeError: `every` is not an integer.
+        """
+        if not 0 <= arguments.integer("system", system) < self.systems:
+            raise ParameterError("system", f"must be from 0 to {self.systems - 1}, got {system}")
+        self._write_gsd(path, every, overwrite, lambda a: a._frame(system))
+
+    def _frame(self, system: int = 0) -> Any:
+        from manymove.adsorption.trajectory import frame_of
+
+        return frame_of(self, system)
 
     # ---- properties ------------------------------------------------------------------------------
 
@@ -417,8 +559,8 @@ class Adsorption(Places, Equilibration):
         return list(self._about.get("framework_atoms", ()))
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """Arguments of the class with their values, including defaults.
+    def resolved_settings(self) -> dict[str, Any]:
+        """Settings with the values that the program has chosen for defaults.
 
         The framework and the adsorbates are given by their names. `laws` has (epsilon, sigma) of
         all pairs of species and of each species with each element, and `grid` has the number of
@@ -520,7 +662,7 @@ class Adsorption(Places, Equilibration):
         arrays = {name: state[name] for name in ARRAYS if name in state}
         return header, {"comparison": self._comparison.sums, **arrays}
 
-    def _restore(self, path: PathLike) -> None:
+    def _restore(self, path: PathLike, *options: Any) -> None:
         read = read_checkpoint(path, self._KIND)
         self._framework, self._parameters, self._about = read.framework, read.parameters, read.about
         where = self._where()
@@ -530,3 +672,14 @@ class Adsorption(Places, Equilibration):
         self._adapted_at = read.adapted_at
         with checkpoint.refused(path, self._KIND):
             self._comparison.restore(read.comparison, read.sums)
+            self._given = checkpoint.decoded(read.settings)
+
+
+def _energy_model(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters on which the energy of a configuration depends, and the number of systems."""
+    names = (
+        "systems", "cell", "cells", "fractional", "kind", "cutoff", "pairs", "shifted", "rigid",
+        "grid", "cubic", "double_precision",
+    )  # fmt: skip
+    laws = [one["with_framework"] for one in parameters["species"]]
+    return {**{name: parameters.get(name) for name in names}, "with_framework": laws}

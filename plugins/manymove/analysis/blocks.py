@@ -55,6 +55,11 @@ class BlockSums:
         """Number of samples taken."""
         return int(list(self.arrays.values())[-1].sum())
 
+    def reset(self) -> None:
+        """Discard all samples."""
+        self.arrays = {name: array[:0] for name, array in self.arrays.items()}
+        self.per_block = 1
+
     def _take_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Those of a checkpoint.
 

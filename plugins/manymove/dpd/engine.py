@@ -3,8 +3,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
+import queue
 import tempfile
+import threading
+import time
+from collections.abc import Callable, Set
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -12,7 +18,7 @@ import numpy as np
 from manymove.dpd import messages
 from manymove.dpd import model as fluid
 from manymove.jobs.progress import StopRequest
-from manymove.jobs.world import require_one_process, run_concurrently
+from manymove.jobs.world import require_one_process
 from manymove.lammps import host
 
 # LAMMPS transfers the particles to the engine of the run style at multiples of this number of
@@ -23,6 +29,47 @@ SEGMENT = 500
 
 class Stopped(RuntimeError):
     """LAMMPS has stopped with an error."""
+
+
+class _Gate:
+    """A gate at the end of steps, at which LAMMPS waits in its thread while another thread reads
+    the state. `fix manymove/call` has the address of the function."""
+
+    def __init__(self) -> None:
+        self._function = ctypes.CFUNCTYPE(None)(self._wait)
+        self.address = ctypes.cast(self._function, ctypes.c_void_p).value or 0
+        self.close()
+
+    def close(self) -> None:
+        """Prepare for a run."""
+        self._arrivals: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self._passes = threading.Semaphore(0)
+        self._is_open = False
+
+    def _wait(self) -> None:
+        if not self._is_open:
+            self._arrivals.put(True)
+            self._passes.acquire()
+
+    def arrival(self, seconds: float) -> bool | None:
+        """Wait until LAMMPS is at the gate (True) or the run has ended (False); None if neither
+        happens within a time."""
+        try:
+            return self._arrivals.get(timeout=seconds)
+        except queue.Empty:
+            return None
+
+    def end(self, _: object = None) -> None:
+        """Tell the other thread that the run has ended."""
+        self._arrivals.put(False)
+
+    def let_pass(self) -> None:
+        self._passes.release()
+
+    def open(self) -> None:
+        """Let LAMMPS pass until the run ends."""
+        self._is_open = True
+        self._passes.release()
 
 
 class Engine:
@@ -53,6 +100,8 @@ class Engine:
     ) -> None:
         require_one_process("manymove.DPDFluid", "manymove dpd --ranks starts LAMMPS on several")
         self._failed = ""
+        self._gate = _Gate()
+        self._intervals: Set[int] = set()  # between calls
         self._lammps = host.start()
         # A file without a name, because the name of its folder may have any characters, and so
         # that a forked process has nothing to remove.
@@ -87,29 +136,71 @@ class Engine:
         if forces is not None:
             self._array("f")[:] = forces[self._array("id") - 1]
 
-    def run_to(self, end: int) -> None:
+    def call_every(self, intervals: Set[int]) -> None:
+        """Let the following runs call a function at multiples of these numbers of steps.
+
+        The run style looks through LAMMPS' fixes at the beginning of each run. Therefore no setup
+        is needed, which would change the rounding of the first steps."""
+        if intervals == self._intervals:
+            return
+        address = self._gate.address
+        commands = [fluid.line("unfix", f"call{n}") for n in self._intervals]
+        commands += [
+            fluid.line("fix", f"call{n}", "all manymove/call", n, address) for n in intervals
+        ]
+        self.command("".join(commands))
+        self._intervals = set(intervals)
+
+    def run_to(self, end: int, call: Callable[[], object]) -> float:
         """Run to a step.
+
+        Args:
+            end: the step.
+            call: function that is called at the steps of `call_every`. If it fails, the run ends
+                there.
+
+        Returns:
+            the time in seconds that the function has taken.
 
         Raises:
             KeyboardInterrupt: Ctrl-C or SIGTERM, after the current step.
         """
-        first = self.counters[0]
-
-        def look() -> None:
-            if stop.requested:
-                self._lammps.force_timeout()  # ends the run after the step that is under way
-
+        first, gate, seconds = self.counters[0], self._gate, 0.0
+        failure: BaseException | None = None
+        called = -1
+        gate.close()
         try:
-            with StopRequest() as stop:
-                command = fluid.line("run", end, "upto pre no post no")
-                run_concurrently([lambda: self.command(command)], 1, stop, look)
+            with StopRequest() as stop, ThreadPoolExecutor(1) as pool:
+                text = fluid.line("run", end, "upto pre no post no")
+                running = pool.submit(self.command, text)
+                running.add_done_callback(gate.end)
+                try:
+                    while (here := gate.arrival(0.1)) is not False:
+                        # Several intervals may have the same step.
+                        if here and self.counters[0] != called:
+                            called, began = self.counters[0], time.perf_counter()
+                            try:
+                                call()
+                            except BaseException as error:
+                                failure = error
+                            seconds += time.perf_counter() - began
+                        if stop.requested or failure is not None:
+                            self._lammps.force_timeout()  # ends the run after the present step
+                        if here:
+                            gate.let_pass()
+                finally:
+                    gate.open()
+                running.result()
         finally:
             if not self._failed:
                 self.command("timer timeout off")
                 if first < self.counters[0] < end:  # LAMMPS has not summed the virial there
                     self.set_up(self.by_number("f"))
+        if failure is not None:
+            raise failure
         if stop.requested:
             raise KeyboardInterrupt
+        return seconds
 
     def command(self, text: str) -> None:
         try:

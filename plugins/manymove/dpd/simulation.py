@@ -21,8 +21,9 @@ from manymove.analysis.notation import Estimate
 from manymove.dpd import model as fluid
 from manymove.dpd.engine import SEGMENT, Engine, Stopped
 from manymove.errors import ParameterError
+from manymove.runs import Callbacks
 from manymove.settings import Forces, group
-from manymove.simulation import Callback, PathLike, Simulation, counter, parameter
+from manymove.simulation import PathLike, Simulation, counter, parameter
 from manymove.tables import dataframe
 
 if TYPE_CHECKING:
@@ -184,31 +185,33 @@ class DPDFluid(Simulation):
             options = {"velocities": found.velocities, **options}
         return cls(found.positions, found.box, seed=seed, **options)
 
-    def run(self, steps: int, callback: Callback = None, *, progress: bool = False) -> None:
+    def run(self, steps: int, callbacks: Callbacks = (), *, progress: bool = False) -> None:
         """Run for a number of time steps.
 
         Args:
             steps: number of time steps, at least 0.
-            callback: function that is called with this object whenever `steps` is a multiple of
-                500, and at the end.
+            callbacks: pairs (every, function). A function is called with this object whenever
+                `steps` is a multiple of `every`. Callbacks do not affect the trajectory.
             progress: show a progress bar.
 
         Raises:
-            TypeError: steps is not an integer.
-            ValueError: steps is negative.
+            TypeError: steps is not an integer, or callbacks are not pairs of an integer and a
+                function.
+            ValueError: steps is negative, or `every` is not positive.
             KeyboardInterrupt: Ctrl-C or SIGTERM, after the current step; the state is valid.
             RuntimeError: LAMMPS has stopped with an error; the object cannot be used afterwards.
         """
         end = self.steps + arguments.steps("steps", steps)
-        with self._watched("steps", steps, callback, progress) as watch:
+        with self._running(steps, callbacks, progress) as course:
+            self._engine.call_every(course.intervals)
             while self.steps < end:
-                started = time.perf_counter()
+                started, in_calls = time.perf_counter(), 0.0
                 try:
-                    self._engine.run_to(min(end, (self.steps // SEGMENT + 1) * SEGMENT))
+                    to = min(end, (self.steps // SEGMENT + 1) * SEGMENT)
+                    in_calls = self._engine.run_to(to, course.call)
                 finally:
-                    self._seconds += time.perf_counter() - started
-                if watch is not None:
-                    watch(self)
+                    self._seconds += time.perf_counter() - started - in_calls
+                course.end_piece()
 
     # ---- properties ------------------------------------------------------------------------------
 
@@ -233,7 +236,8 @@ class DPDFluid(Simulation):
         """Positions of the particles, float64 (N, 3), in the order of the input, in [-L/2, L/2)."""
         edges = np.array(self.box)
         points = self._engine.by_number("x") - (self._parameters["low"] + edges / 2)
-        return np.where(points >= edges / 2, points - edges, points)
+        points = np.where(points >= edges / 2, points - edges, points)
+        return np.where(points < -edges / 2, points + edges, points)
 
     @property
     def points(self) -> np.ndarray:
@@ -279,7 +283,6 @@ class DPDFluid(Simulation):
         return dataframe(dict(zip(names, self.records.T, strict=True)))
 
     def reset_averages(self) -> None:
-        """Delete the records, for example after the equilibration."""
         self._engine.forget_records()
 
     @property
@@ -320,7 +323,15 @@ class DPDFluid(Simulation):
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return {"measured": state["measured"]}, {name: state[name] for name in _ARRAYS}
 
-    def _restore(self, path: PathLike) -> None:
+    def _present(self) -> dict[str, Any]:
+        return {"positions": self.positions, "box": self.box, "velocities": self.velocities}
+
+    def _frame(self) -> Any:
+        from manymove.io import make_frame
+
+        return make_frame(self.positions, self.box, self.steps, velocities=self.velocities)
+
+    def _restore(self, path: PathLike, *options: Any) -> None:
         header, state = checkpoint.read(path, self._KIND, _ARRAYS)
         with checkpoint.refused(path, self._KIND):
             settings = dict(header["parameters"])
@@ -336,6 +347,7 @@ class DPDFluid(Simulation):
             state["measured"] = _three("measured", header["measured"]).tolist()
             _check_arrays(state, low, edges)
             fluid.check_lists(model, state["tags"].size, edges)
+            self._given = checkpoint.decoded(header.get("settings"))
         try:
             engine = Engine(model, low, edges, every, step)
             engine.restore(state)

@@ -181,7 +181,8 @@ class Replica(replica.Replica):
         method = self._settings.method
         engine = Electrolyte.load(state, self._device, self._threads, method=method)
         energies, about = checkpoint.read_records(records)
-        self._earlier = energies[: engine.sweeps]
+        # A checkpoint of an earlier version has no energies.
+        self._earlier = energies[: engine.sweeps - len(engine.energy_records)]
         if (held := about.get("equilibrate")) is not None:
             self._refuse_other_equilibration(held, engine.sweeps, over=engine.sweeps > held)
         self._check(engine)
@@ -242,7 +243,7 @@ class Replica(replica.Replica):
     def _advance(self, engine: Electrolyte, sweeps: int) -> None:
         """Run up to the given number of sweeps since the start."""
         if sweeps > engine.sweeps:
-            engine.run(sweeps - engine.sweeps, callback=self._pause)
+            engine.run(sweeps - engine.sweeps)
         self._check_stop()
 
     def _energies(self, engine: Electrolyte) -> np.ndarray:

@@ -22,6 +22,7 @@ from manymove.analysis.pair_correlations import PairSampling
 from manymove.analysis.structure_factors import StructureSampling
 from manymove.checkpoint import PathLike
 from manymove.electrolyte.sampling import Sampling
+from manymove.runs import Callbacks
 from manymove.settings import (
     Brush,
     Displacements,
@@ -32,7 +33,7 @@ from manymove.settings import (
     group,
     one_of,
 )
-from manymove.simulation import Callback, MonteCarlo, counter, of_engine, parameter
+from manymove.simulation import MonteCarlo, counter, of_engine, parameter
 from manymove.tables import dataframe
 
 if TYPE_CHECKING:
@@ -214,8 +215,10 @@ class Electrolyte(Sampling, MonteCarlo):
             seed: seed of the chain.
             species: one for each particle type that occurs, in the order of the file. By default
                 they follow from types, charges (in elementary charges) and diameters in the file.
-            box: spherical cell, instead of the periodic box of the file.
-            options: the other arguments of the class.
+            box: spherical cell, instead of the periodic box of the file; by default the cell is
+                that of `write_gsd`.
+            options: the other arguments of the class. The images of a box in a vacuum are those of
+                the file, unless `boundary` has others.
 
         Raises:
             FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class.
@@ -228,8 +231,15 @@ class Electrolyte(Sampling, MonteCarlo):
             columns = np.column_stack((types, found.charges, found.diameters))
             kinds, types = np.unique(columns, axis=0, return_inverse=True)
             species = [Species(*kind) for kind in kinds[:, 1:].tolist()]
+        place: Any = box
+        if box is None:
+            place = Sphere(float(found.log["radius"][0])) if "radius" in found.log else found.box
+        boundary = options.get("boundary")
+        if isinstance(boundary, Ewald) and boundary.surrounding == "vacuum":
+            images = found.images if boundary.images is None else boundary.images
+            options = {**options, "boundary": Ewald("vacuum", images)}
         ions = Ions(types.reshape(-1), species)
-        return cls(found.positions, box or found.box, ions, seed=seed, **options)
+        return cls(found.positions, place, ions, seed=seed, **options)
 
     def _columns(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Valence, diameter and species of each ion, in the form that the engine needs."""
@@ -245,37 +255,46 @@ class Electrolyte(Sampling, MonteCarlo):
 
     # ---- running ---------------------------------------------------------------------------------
 
-    def run(self, sweeps: int, callback: Callback = None, *, progress: bool = False) -> None:
+    def run(self, sweeps: int, callbacks: Callbacks = (), *, progress: bool = False) -> None:
         """Run for a number of sweeps.
 
         Args:
             sweeps: number of sweeps, at least 0; a sweep is one trial move per ion.
-            callback: function that is called with this object about every 0.1 s (or after each
-                sweep, if that takes longer) and at the end.
+            callbacks: pairs (every, function). A function is called with this object whenever
+                `sweeps` is a multiple of `every`. Callbacks do not affect the trajectory.
             progress: show a progress bar.
 
         Raises:
-            TypeError: sweeps is not an integer.
-            ValueError: sweeps is negative.
+            TypeError: sweeps is not an integer, or callbacks are not pairs of an integer and a
+                function.
+            ValueError: sweeps is negative, or `every` is not positive.
             KeyboardInterrupt: Ctrl-C, after the current sweep.
         """
         sweeps = arguments.steps("sweeps", sweeps)
-        with self._watched("sweeps", sweeps, callback, progress) as watch:
-            for _ in self._pieces(sweeps, self._engine.run, self._most):
-                self._collect_energies()
-                for sampling in (self._sampling, self._structure):
-                    if sampling is not None and self.sweeps % sampling.every == 0:
-                        sampling.take(self._engine)
-                if watch is not None:
-                    watch(self)
+        with self._running(sweeps, callbacks, progress) as course:
+            course.run(sweeps, self._run_piece, self._most)
+
+    def _run_piece(self, sweeps: int) -> None:
+        self._engine.run(sweeps)
+        self._collect_energies()
+        for sampling in self._samplings:
+            if self.sweeps % sampling.every == 0:
+                sampling.take(self._engine)
 
     def _most(self, sweeps: int) -> int:
         """At most this number of sweeps, because the engine stores their energies, and because
         samples are taken between runs."""
-        for sampling in (self._sampling, self._structure):
-            if sampling is not None:
-                sweeps = min(sweeps, sampling.every - self.sweeps % sampling.every)
-        return min(sweeps, _MOST_SWEEPS)
+        to_samples = (each.every - self.sweeps % each.every for each in self._samplings)
+        return min(sweeps, _MOST_SWEEPS, *to_samples)
+
+    @property
+    def _samplings(self) -> list[PairSampling | StructureSampling]:
+        return [each for each in (self._sampling, self._structure) if each is not None]
+
+    def reset_averages(self) -> None:
+        self._energies = []
+        for sampling in self._samplings:
+            sampling.reset()
 
     # ---- properties ------------------------------------------------------------------------------
 
@@ -413,16 +432,15 @@ class Electrolyte(Sampling, MonteCarlo):
 
     @property
     def energy_records(self) -> np.ndarray:
-        """Energy in kT after each sweep, float64 (K,), since this object was made or loaded, or
-        since `forget_energies`."""
-        return np.concatenate([np.empty(0), *self._energies]) + (
-            self.energy - self._engine.energy_change
-        )
+        """Energy in kT after each sweep, float64 (K,), since the start or since `reset_averages`.
+        They take eight bytes per sweep."""
+        return self._changes + (self.energy - self._engine.energy_change)
 
-    def forget_energies(self) -> None:
-        """Reset `energy_records` and their average, for example after the equilibration. The
-        energies take eight bytes per sweep."""
-        self._energies = []
+    @property
+    def _changes(self) -> np.ndarray:
+        """Changes of the energy since the start, after each sweep."""
+        self._collect_energies()
+        return np.concatenate([np.empty(0), *self._energies])
 
     @property
     def energy_average(self) -> Estimate:
@@ -449,7 +467,9 @@ class Electrolyte(Sampling, MonteCarlo):
     def _collect_energies(self) -> None:
         """Fetch the energies of the engine. Arrays of similar size are joined, so that their number
         grows only as the logarithm of the number of sweeps."""
-        self._energies.append(self._engine.take_energies())
+        new = self._engine.take_energies()
+        if new.size:
+            self._energies.append(new)
         while len(self._energies) > 1 and self._energies[-2].size <= self._energies[-1].size:
             self._energies[-2:] = [np.concatenate(self._energies[-2:])]
 
@@ -490,18 +510,18 @@ class Electrolyte(Sampling, MonteCarlo):
             ValueError: the file is not a checkpoint of this class, or it is damaged; the method is
                 not possible.
         """
-        self = cls.__new__(cls)
-        self._settle(device, threads)
-        self._restore(path, method)
-        return self
+        return cls._loaded(path, method, device=device, threads=threads)
 
     def _contents(self, state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        arrays = {"positions": state["positions"], "types": self._types}
+        arrays = {
+            "positions": state["positions"],
+            "types": self._types,
+            "energies": self._changes,
+        }
         if self.surrounding == "vacuum":
             arrays["images"] = state["images"]
-        for sampling in (self._sampling, self._structure):
-            if sampling is not None:
-                arrays |= sampling.arrays
+        for sampling in self._samplings:
+            arrays |= sampling.arrays
         header = {
             "parameters": {**self._parameters, "max_displacement": self.max_displacement},
             "species": [(s.valence, s.diameter) for s in self._species],
@@ -512,9 +532,11 @@ class Electrolyte(Sampling, MonteCarlo):
         }
         return header, arrays
 
-    def _restore(self, path: PathLike, method: str | None = None) -> None:
+    def _restore(self, path: PathLike, *options: Any) -> None:
+        (method,) = options
         kind, types = self._KIND, {"positions": np.float32, "types": np.int32}
-        optional = {"images": np.int32, **PairSampling.TYPES, **StructureSampling.TYPES}
+        optional = {"images": np.int32, "energies": np.float64}
+        optional |= PairSampling.TYPES | StructureSampling.TYPES
         header, arrays = checkpoint.read(path, kind, types, optional)
         with checkpoint.refused(path, kind):
             self._species = tuple(Species(*one) for one in header["species"])
@@ -546,11 +568,49 @@ class Electrolyte(Sampling, MonteCarlo):
             start_energy = header["start_energy"]
             if start_energy is not None and not math.isfinite(start_energy):
                 raise ValueError(f"start_energy must be finite, got {start_energy}")
+            energies = arrays.get("energies", np.empty(0))
+            if energies.ndim != 1 or not np.isfinite(energies).all():
+                raise ValueError(f"energies of shape {energies.shape} are not finite or not (K,)")
+            self._given = checkpoint.decoded(header.get("settings"))
         if method is not None:
             self._parameters["method"] = arguments.one_of("method", method, METHODS)
+            if self._given is not None:
+                self._given["method"] = method
         self._adopt(_core.Electrolyte.from_snapshot(state, *self._columns(), *self._where()))
         self._start_energy, self._sampling = start_energy, sampling
         self._structure = structure
+        self._energies = [energies]
+
+    def _present(self) -> dict[str, Any]:
+        boundary: Any = self.boundary
+        if self.surrounding is not None:
+            images = self.images if self.surrounding == "vacuum" else None
+            boundary = Ewald(self.surrounding, images)
+        return {
+            "positions": self.positions,
+            "box": self.box if self.radius is None else Sphere(self.radius),
+            "ions": Ions(self.types, self.species),
+            "boundary": boundary,
+        }
+
+    def _continued(self) -> dict[str, Any]:
+        return {"first_sweep": self.sweeps}
+
+    def _frame(self) -> Any:
+        from manymove.io import make_frame
+
+        charges, diameters, types = self._columns()
+        edge = 2 * float(self.radius or 0)
+        return make_frame(
+            self.positions,
+            self.box or (edge, edge, edge),
+            self.sweeps,
+            diameters=diameters,
+            types=types,
+            charges=charges,
+            images=self.images if self.surrounding == "vacuum" else None,
+            log=None if self.radius is None else {"radius": self.radius},
+        )
 
 
 def _image_column(images: Any) -> np.ndarray:

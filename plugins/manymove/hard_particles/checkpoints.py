@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from manymove import arguments, checkpoint
+from manymove.hard_particles.sampling import PressureSampling, VolumeSampling
 
-# The arrays of a checkpoint: those of equal disks, those of all other particles, and
-# the sizes of the particles of a mixture.
+# The arrays of a checkpoint: those of equal disks, those of all other particles, the sizes of the
+# particles of a mixture, and the samples.
 _TYPES = {
     "cells": np.float32,
     "ids": np.int32,
@@ -19,21 +20,38 @@ _TYPES = {
     "types": np.int32,
 }
 _SIZES = {"diameters", "types"}
+_SAMPLES = PressureSampling.TYPES | VolumeSampling.TYPES
 # Switches of earlier versions that left parts of the algorithm out, with the values of the whole
 # algorithm.
 _ABLATIONS = {"shuffle_particles": True, "shuffle_sets": True, "shift_along_axis": False}
 
 
-def read_checkpoint(
-    path: checkpoint.PathLike, kind: str
-) -> tuple[dict[str, Any], int, dict[str, Any], dict[str, float]]:
-    """The snapshot, the number of particles, the parameters and the progress of the run.
+class Contents(NamedTuple):
+    """Contents of a checkpoint.
+
+    Attributes:
+        state: snapshot of the engine.
+        particles: number of particles.
+        parameters: parameters of the engine.
+        run: progress of the run, and its samples.
+        settings: encoded arguments of the class; None in an earlier version.
+    """
+
+    state: dict[str, Any]
+    particles: int
+    parameters: dict[str, Any]
+    run: dict[str, Any]
+    settings: Any
+
+
+def read_checkpoint(path: checkpoint.PathLike, kind: str) -> Contents:
+    """The contents of a checkpoint.
 
     Raises:
         OSError: the file cannot be read.
         ValueError: the file is not a checkpoint of this kind, or it is damaged.
     """
-    header, arrays = checkpoint.read(path, kind, {}, _TYPES)
+    header, arrays = checkpoint.read(path, kind, {}, _TYPES | _SAMPLES)
     with checkpoint.refused(path, kind):
         constant_pressure = "beta_pressure" in header["parameters"]
         general = kind == "hard spheres" or constant_pressure or bool(_SIZES & arrays.keys())
@@ -58,9 +76,11 @@ def read_checkpoint(
                 )
         parameters["box"] = tuple(parameters["box"])
         keys = ("goal", "sweeps_per_cycle")
-        run: dict[str, float] = {key: float(header[key]) for key in keys if key in header}
+        run: dict[str, Any] = {key: float(header[key]) for key in keys if key in header}
         if not 0 <= run["goal"] < 1e300:
             raise ValueError(f"goal is {run['goal']}")
         if not 1e-6 < run.get("sweeps_per_cycle", 1) < 1e9:  # an earlier version did not store it
             raise ValueError(f"sweeps_per_cycle is {run['sweeps_per_cycle']}")
-    return state, particles, parameters, run
+        run["samples"] = {key: header.get(key) for key in ("pressure_sampling", "volume_sampling")}
+        run["arrays"] = {name: arrays[name] for name in _SAMPLES if name in arrays}
+    return Contents(state, particles, parameters, run, header.get("settings"))

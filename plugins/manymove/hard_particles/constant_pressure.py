@@ -15,6 +15,7 @@ from manymove.analysis.autocorrelation import relaxation_time
 from manymove.analysis.blocking import ENOUGH, estimate
 from manymove.analysis.notation import Estimate
 from manymove.errors import ParameterError
+from manymove.hard_particles.sampling import VolumeSampling
 from manymove.hard_particles.sizes import Sizes
 from manymove.settings import ConstantPressure
 
@@ -52,7 +53,9 @@ class VolumeMoves:
     _engine: Any
     _grid: dict[str, Any]
     _parameters: dict[str, Any]
+    _given: dict[str, Any] | None
     _sizes: Sizes
+    _volumes: VolumeSampling | None
 
     @property
     def constant_pressure(self) -> float | None:
@@ -132,21 +135,21 @@ class VolumeMoves:
         self._of_pressure("volume_repeats")
         if record is not None and not 0 < record < 1e15:
             raise ValueError(f"record must be positive and below 1e15 sweeps, got {record}")
-        cycles = 0 if record is None else max(1, self._cycles_in(record))  # type: ignore[attr-defined]
-        self._engine.set_volume_sampling(cycles)
-        self._volume_record = cycles
-        self._volumes: np.ndarray | None = None if record is None else np.empty((0, 3))
-        self._volume_cycles = np.empty(0)
+        if record is None:
+            self._engine.set_volume_sampling(0)
+            self._volumes = None
+        else:
+            self._volumes = self._sampling_of_volume(max(1, self._cycles_in(record)))  # type: ignore[attr-defined]
+
+    def _sampling_of_volume(self, record: int) -> VolumeSampling:
+        return VolumeSampling(self._engine, record, self._engine.counters[0])
 
     def _volume_means(self) -> np.ndarray:
         """Means of V, V^2 and 1/V of each finished record, float64 (K, 3)."""
-        known = getattr(self, "_volumes", None)
-        if known is None:
+        if self._volumes is None:
             raise RuntimeError("nothing sampled: call sample_volume(record=...) and run")
-        rows, cycles = self._engine.take_volumes()
-        self._volumes = np.concatenate((known, rows.reshape(-1, 3)))
-        self._volume_cycles = np.concatenate((self._volume_cycles, cycles))
-        return self._volumes
+        self._volumes.collect()
+        return self._volumes.values
 
     @property
     def volume_records(self) -> np.ndarray:
@@ -167,7 +170,7 @@ class VolumeMoves:
     def _cycles_of_volumes(self) -> np.ndarray:
         """Number of cycles at the end of each record of the volume."""
         self._volume_means()
-        return self._volume_cycles - self._parameters["first_cycle"]
+        return self._volumes.cycles - self._parameters["first_cycle"]  # type: ignore[union-attr]
 
     @property
     def packing_fraction_average(self) -> Estimate:
@@ -184,7 +187,7 @@ class VolumeMoves:
         if not len(records):
             raise RuntimeError("no record of the volume is finished: run longer")
         mean = float(records.mean())
-        found = self._average(records, self._volume_record, mean)  # type: ignore[attr-defined]
+        found = self._average(records, self._volumes.length, mean)  # type: ignore
         return self._warned(found, "mean packing fraction")
 
     @property
@@ -276,4 +279,7 @@ class VolumeMoves:
         self._adopt_snapshot(self._engine.snapshot())  # type: ignore[attr-defined]
         self.__dict__.update(kept)
         self._proceed(run)  # type: ignore[attr-defined]
-        self._volumes = None
+        if self._given is not None:
+            given = self._given["pressure"]
+            moves = given if isinstance(given, ConstantPressure) else ConstantPressure(given)
+            self._given["pressure"] = replace(moves, delta=self.volume_delta)

@@ -24,11 +24,17 @@ from manymove.hard_particles.compression import random_configuration
 from manymove.hard_particles.constant_pressure import VolumeMoves
 from manymove.hard_particles.cycles import expected_sweeps
 from manymove.hard_particles.freezing import relaxations
-from manymove.hard_particles.sampling import PressureSampling
+from manymove.hard_particles.sampling import (
+    PressureSampling,
+    Sampling,
+    VolumeSampling,
+    restored,
+)
 from manymove.hard_particles.shared import SharedParticles
 from manymove.hard_particles.sizes import Sizes, of_frame
 from manymove.hard_particles.swaps import SwapMoves
 from manymove.hard_particles.tuning import Tuning
+from manymove.runs import Callbacks
 from manymove.settings import (
     ConstantPressure,
     Grid,
@@ -37,7 +43,7 @@ from manymove.settings import (
     Swaps,
     group,
 )
-from manymove.simulation import Callback, counter, parameter
+from manymove.simulation import counter, parameter
 from manymove.tables import dataframe
 
 if TYPE_CHECKING:
@@ -205,10 +211,11 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         self._sweeps_per_cycle = expected_sweeps(self._grid, self.box, self.diameter, self.N)
         self._goal = self._cycles_done * self._sweeps_per_cycle  # sweeps requested so far
         self._sampling: PressureSampling | None = None
+        self._volumes: VolumeSampling | None = None
 
     # ---- running ---------------------------------------------------------------------------------
 
-    def run(self, sweeps: float, callback: Callback = None, *, progress: bool = False) -> None:
+    def run(self, sweeps: float, callbacks: Callbacks = (), *, progress: bool = False) -> None:
         """Run for a number of sweeps, rounded to whole cycles of `sweeps_per_cycle` sweeps.
 
         The number of cycles depends on N and the settings only, and not on the positions or the
@@ -219,21 +226,24 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
 
         Args:
             sweeps: number of sweeps of N trial moves each, at least 0.
-            callback: function that is called with this object about every 0.1 s and at the end.
+            callbacks: pairs (every, function). A function is called with this object whenever
+                `cycles` is a multiple of `every`. Callbacks do not affect the trajectory.
+                Several ranks must all give the same intervals, and call the functions together.
             progress: show a progress bar in cycles. Several ranks must all ask for it; the first
                 shows it.
 
         Raises:
-            ValueError: sweeps is negative or not finite.
+            ValueError: sweeps is negative or not finite, or `every` is not positive.
+            TypeError: callbacks are not pairs of an integer and a function.
             KeyboardInterrupt: Ctrl-C, within a second; the state is that after a whole cycle.
         """
         sweeps = arguments.number("sweeps", sweeps)
         if not (math.isfinite(sweeps) and sweeps >= 0):
             raise ParameterError("sweeps", f"must be finite and not negative, got {sweeps}")
-        self._run_to(self._goal + sweeps, callback, progress)
+        self._run_to(self._goal + sweeps, callbacks, progress)
 
     def run_until(
-        self, sweeps: float, callback: Callback = None, *, progress: bool = False
+        self, sweeps: float, callbacks: Callbacks = (), *, progress: bool = False
     ) -> None:
         """Run up to the cycle at which `run(sweeps)` of a new object ends.
 
@@ -242,21 +252,21 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
 
         Args:
             sweeps: number of sweeps of N trial moves each, counted from the first cycle.
-            callback, progress: as in `run`.
+            callbacks, progress: as in `run`.
 
         Raises:
-            ValueError: sweeps is not finite.
-            KeyboardInterrupt: as in `run`.
+            ValueError: sweeps is not finite, or an error of `run`.
+            TypeError, KeyboardInterrupt: as in `run`.
         """
         sweeps = arguments.number("sweeps", sweeps)
         if not math.isfinite(sweeps):
             raise ParameterError("sweeps", f"must be finite, got {sweeps}")
         if sweeps > self._cycles_done * self._sweeps_per_cycle:
-            self._run_to(sweeps, callback, progress)
+            self._run_to(sweeps, callbacks, progress)
 
-    def _run_to(self, goal: float, callback: Callback, progress: bool) -> None:
+    def _run_to(self, goal: float, callbacks: Callbacks, progress: bool) -> None:
         cycles = max(0, self._cycles_in(goal) - self._cycles_done)
-        self.run_cycles(cycles, callback, progress=progress)
+        self.run_cycles(cycles, callbacks, progress=progress)
         self._goal = goal
 
     def _cycles_in(self, sweeps: float) -> int:
@@ -268,37 +278,38 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         """Number of cycles since `first_cycle`."""
         return self.cycles - self._parameters["first_cycle"]
 
-    def run_cycles(self, cycles: int, callback: Callback = None, *, progress: bool = False) -> None:
+    def run_cycles(self, cycles: int, callbacks: Callbacks = (), *, progress: bool = False) -> None:
         """Run a number of cycles, each with a shift of the grid and `rounds` passes over the sets.
 
         Args:
             cycles: number of cycles, at least 0.
-            callback, progress: as in `run`.
+            callbacks, progress: as in `run`.
 
         Raises:
-            TypeError: cycles is not an integer.
-            ValueError: cycles is negative.
+            TypeError: cycles is not an integer, or an error of `run`.
+            ValueError: cycles is negative, or an error of `run`.
             KeyboardInterrupt: as in `run`.
         """
         cycles = arguments.steps("cycles", cycles)
+        limit = self._ranks.first if self._ranks else int
         try:
-            with self._watched("cycles", cycles, callback, progress) as watch:
-                self._run_cycles(cycles, watch)
+            with self._running(cycles, callbacks, progress) as course:
+                course.run(cycles, self._run_piece, limit)
         finally:
             self._goal = self._cycles_done * self._sweeps_per_cycle
 
-    def _run_cycles(self, cycles: int, callback: Callback) -> None:
-        ranks = self._ranks
-        with (
-            ranks.collective() if ranks else nullcontext(),
-            ranks.interrupts() if ranks else nullcontext(lambda: None) as check_interrupt,
-        ):
-            for _ in self._pieces(cycles, self._engine.run, ranks.first if ranks else int):
-                if callback is not None and ranks:
-                    ranks.together(lambda: callback(self))
-                elif callback is not None:
-                    callback(self)
-                check_interrupt()
+    def _run_piece(self, cycles: int) -> None:
+        self._engine.run(cycles)
+        for sampling in self._samplings:
+            sampling.collect()
+
+    @property
+    def _samplings(self) -> list[Sampling]:
+        return [each for each in (self._sampling, self._volumes) if each is not None]
+
+    def reset_averages(self) -> None:
+        for sampling in self._samplings:
+            sampling.reset(self.cycles)
 
     # ---- properties ------------------------------------------------------------------------------
 
@@ -472,15 +483,18 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         samples = 10 if record is None else round(record / self._sweeps_per_cycle / cycles)
         if not self._general:  # whose counts are 32-bit integers
             samples = min(samples, (2**32 - 1) // (_PAIRS * self.N))
-        samples = max(1, samples)
-        self._sampling = PressureSampling(
+        self._sampling = self._sampling_of_pressure(cycles, max(1, samples))
+
+    def _sampling_of_pressure(self, every: int, samples: int) -> PressureSampling:
+        return PressureSampling(
             self._engine,
-            cycles,
+            every,
             samples,
             self.N,
             self.packing_fraction,
             self._DIMENSIONS,
             len(self.pairs_of_types),
+            self.cycles,
         )
 
     def _collected(self) -> PressureSampling:
@@ -492,7 +506,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
     @property
     def pressure_records(self) -> np.ndarray:
         """Pressure P* = beta P d^D of each finished record, float64 (K,)."""
-        return self._collected().records
+        return self._collected().values[:, 0]
 
     @property
     def pressure_sweeps(self) -> np.ndarray:
@@ -526,8 +540,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         records = self.pressure_records
         if not len(records):
             raise RuntimeError("no pressure record is finished: run longer")
-        sampling = self._collected()
-        return self._average(records, sampling.every * sampling.samples, self.packing_fraction)
+        return self._average(records, self._collected().length, self.packing_fraction)
 
     def _average(self, records: np.ndarray, cycles: int, packing_fraction: float) -> Estimate:
         """Mean of records of this number of cycles, whose error contains the relaxations of equal
@@ -553,7 +566,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         """
         if self._sizes.diameters is not None:
             raise RuntimeError("contact values are those of types: give types and contacts")
-        found = self._collected().contact_records
+        found = self._collected().values[:, 1:]
         T, D = self._sizes.kinds, self._DIMENSIONS
         counts = np.bincount(self.types, minlength=T).astype(float)
         table = np.array([[self.diameter]]) if self.contacts is None else self.contacts
@@ -624,16 +637,45 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
                 if self.constant_pressure is None
                 else {"volume": state["volume"], "extent": state["extent"]}
             ),
-            "goal": self._goal,
+            # A callback saves before the end of a run.
+            "goal": (
+                self._cycles_done * self._sweeps_per_cycle if self._is_running else self._goal
+            ),
             "sweeps_per_cycle": self._sweeps_per_cycle,
         }
         each = {"diameters": self._sizes.diameters, "types": self._sizes.types}
+        if self._sampling is not None:
+            header["pressure_sampling"], samples = self._sampling.state()
+            each |= samples
+        if self._volumes is not None:
+            header["volume_sampling"], samples = self._volumes.state()
+            each |= samples
         arrays = {name: v for name, v in {**each, **state}.items() if isinstance(v, np.ndarray)}
         if self.swap_rounds:
             header["swaps"] = state["swaps"]
         return header, arrays
 
-    def _proceed(self, run: dict[str, float]) -> None:
+    def _present(self) -> dict[str, Any]:
+        diameter = self.diameters if self.swap_rounds else self._sizes.given
+        return {"positions": self.positions, "box": self.box, "diameter": diameter}
+
+    def _continued(self) -> dict[str, Any]:
+        return {"start": Start(self.cycles, self._parameters["repair_depth"])}
+
+    def _frame(self) -> Any:
+        from manymove.io import make_frame
+
+        typed = self._sizes.types is not None
+        return make_frame(
+            self.positions,
+            self.box,
+            self.cycles,
+            diameters=self.diameters if self.mixed else self.diameter,
+            types=self._sizes.types,
+            contacts=self._sizes.contacts if typed else None,
+        )
+
+    def _proceed(self, run: dict[str, Any]) -> None:
         if "sweeps_per_cycle" in run:
             self._sweeps_per_cycle = run["sweeps_per_cycle"]
         elif self._cycles_done:  # an earlier version counted the sweeps that were made
@@ -642,6 +684,12 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         # What is farther away is the end of a run during which a callback has saved.
         if abs(run["goal"] - self._goal) <= self._sweeps_per_cycle:
             self._goal = run["goal"]
+        if "samples" in run:
+            pressure, volume = run["samples"].values()
+            names = ("every", "samples"), ("record",)
+            make = self._sampling_of_pressure
+            self._sampling = restored(pressure, make, names[0], run["arrays"])
+            self._volumes = restored(volume, self._sampling_of_volume, names[1], run["arrays"])
 
     # ---- tuning ----------------------------------------------------------------------------------
 
@@ -707,6 +755,6 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         chosen, tried = _tuning.tune(
             self, self._with, max_displacements, moves_per_cell, sweeps, every
         )
-        self._parameters = chosen._parameters
+        self._parameters, self._given = chosen._parameters, chosen._given
         self._adopt(chosen.core)
         return tried

@@ -290,7 +290,7 @@ class Replica(replica.Replica):
         """Run up to the given number of cycles since the start. This number must not
         depend on the moves made or on the box, because that would bias the final states."""
         try:
-            engine.run_cycles(max(0, cycles - engine._cycles_done), callback=self._pause)
+            engine.run_cycles(max(0, cycles - engine._cycles_done))
         except OutgrownLattice:
             s = self._settings
             raise ValueError(

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records of the pressure of hard particles, from pair distances near contact."""
+"""Records of the pressure and of the volume of hard particles.
+
+Records have equal numbers of cycles and end at multiples of this number. Therefore they do not
+depend on where runs begin and end. A record in whose middle sampling began is left out.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,12 +16,89 @@ from manymove.analysis.pressure import (
     DEGREE,
     DELTA_R,
     contact_weights,
-    pressure_from_histogram,
+    pressure_weights,
 )
 
 
-class PressureSampling:
-    """Sampling of the pressure by an engine, and its records.
+class Sampling:
+    """Samples of an engine, and their records.
+
+    Attributes:
+        TYPES: names and dtypes of the arrays of a checkpoint: values, cycles and open sums.
+        settings: arguments of the sampling.
+        length: number of cycles of a record.
+        values: values of each record, float64 (K, columns).
+        cycles: cycle at the end of each record, float64 (K,).
+    """
+
+    TYPES: ClassVar[dict[str, Any]]
+    settings: dict[str, int]
+
+    def _begin(self, length: int, first: int, open_sums: np.ndarray, columns: int) -> None:
+        """No records yet. `first` is the present cycle; `open_sums` are zeros."""
+        self.length, self._first, self._end = length, first, 0
+        self._open = open_sums
+        self.values, self.cycles = np.empty((0, columns)), np.empty(0)
+
+    def _rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The new samples of the engine, (K, ...), and their cycles."""
+        raise NotImplementedError
+
+    def _finished(self, sums: np.ndarray) -> np.ndarray:
+        """The values of a record, (columns,), from its sums."""
+        raise NotImplementedError
+
+    def collect(self) -> None:
+        """Fetch the new samples of the engine."""
+        rows, cycles = self._rows()
+        if not len(cycles):
+            return
+        values, ends = [], []
+        numbers = -(-cycles.astype(np.int64) // self.length)  # of the records
+        for part in np.split(np.arange(len(cycles)), np.flatnonzero(np.diff(numbers)) + 1):
+            end = int(numbers[part[0]]) * self.length
+            if end != self._end:
+                self._open, self._end = np.zeros_like(self._open), end
+            # One row after the other: rounding does not depend on how many are fetched at a time.
+            self._open = np.add.accumulate(np.concatenate((self._open[None], rows[part])))[-1]
+            if cycles[part[-1]] == end and end - self.length >= self._first:
+                values.append(self._finished(self._open))
+                ends.append(float(end))
+        if values:
+            self.values = np.concatenate((self.values, values))
+            self.cycles = np.concatenate((self.cycles, ends))
+
+    def reset(self, cycle: int) -> None:
+        """Discard all samples before the present cycle."""
+        self._rows()
+        self._begin(self.length, cycle, np.zeros_like(self._open), self.values.shape[1])
+
+    def state(self) -> tuple[dict[str, int], dict[str, np.ndarray]]:
+        """Header and arrays for a checkpoint."""
+        self.collect()
+        arrays = zip(self.TYPES, (self.values, self.cycles, self._open), strict=False)
+        return {**self.settings, "first": self._first, "end": self._end}, dict(arrays)
+
+    def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Continue from the state of an object with the same settings.
+
+        Raises:
+            ValueError: the state is damaged.
+        """
+        values, cycles, open_sums, *_ = (arrays[name] for name in self.TYPES)
+        if (
+            values.shape != (len(cycles), self.values.shape[1])
+            or cycles.ndim != 1
+            or open_sums.shape != self._open.shape
+        ):
+            raise ValueError(f"records have the shapes {values.shape} and {open_sums.shape}")
+        self._first, self._end = (_cycle(name, header[name]) for name in ("first", "end"))
+        self.values, self.cycles, self._open = values, cycles, open_sums
+
+
+class PressureSampling(Sampling):
+    """Sampling of the pressure from pair distances near contact. The values are P*, and for each
+    pair of types the pairs per unit of r / contact distance at contact.
 
     Args:
         engine: engine of the core.
@@ -26,7 +107,18 @@ class PressureSampling:
         particles, packing_fraction, dimensions: number, packing fraction and dimensions of the
             particles.
         kinds: number of pairs of types, each with a histogram.
+        first: present cycle.
+
+    Attributes:
+        histogram: sum over all records, uint64 (kinds, bins).
     """
+
+    TYPES: ClassVar[dict[str, Any]] = {
+        "pressure_values": np.float64,
+        "pressure_cycles": np.float64,
+        "pressure_open": np.uint64,
+        "pressure_histogram": np.uint64,
+    }
 
     def __init__(
         self,
@@ -37,31 +129,93 @@ class PressureSampling:
         packing_fraction: float,
         dimensions: int,
         kinds: int,
+        first: int,
     ) -> None:
-        engine.set_sampling(DELTA_R, BINS, every, every * samples)
+        engine.set_sampling(DELTA_R, BINS, every, every)  # a row for each sample
         self._engine = engine
-        self.every, self.samples = every, samples
-        self._particles = (particles, packing_fraction)
-        self._dimensions = dimensions
-        self._shape = (kinds, BINS)
-        self.records = np.empty(0)  # P*
-        self.contact_records = np.empty((0, kinds))  # pairs per unit of r / contact distance, at 1
-        self.cycles = np.empty(0)  # at their ends
-        self.histogram = np.zeros(self._shape, dtype=np.uint64)
+        self.settings = {"every": every, "samples": samples}
+        self._samples = samples
+        self._constant, self._weights = pressure_weights(
+            BINS, DELTA_R, DEGREE, N=particles, packing_fraction=packing_fraction,
+            dimensions=dimensions,
+        )  # fmt: skip
+        self._of_contact = contact_weights(BINS, DELTA_R, DEGREE, dimensions)
+        self._begin(every * samples, first, np.zeros((kinds, BINS), dtype=np.uint64), 1 + kinds)
 
-    def collect(self) -> None:
-        """Fetch the finished records from the engine."""
+    def _begin(self, length: int, first: int, open_sums: np.ndarray, columns: int) -> None:
+        super()._begin(length, first, open_sums, columns)
+        self.histogram = np.zeros_like(open_sums)
+
+    def _rows(self) -> tuple[np.ndarray, np.ndarray]:
         rows, cycles = self._engine.take_rows()
-        if len(cycles):
-            rows = rows.reshape(len(cycles), *self._shape)
-            self.histogram += rows.sum(axis=0, dtype=np.uint64)
-            new = pressure_from_histogram(
-                rows.sum(axis=1, dtype=np.uint64),
-                self.samples,
-                *self._particles,
-                dimensions=self._dimensions,
-            )
-            at_contact = rows @ contact_weights(BINS, DELTA_R, DEGREE, self._dimensions)
-            self.records = np.concatenate((self.records, new))
-            self.contact_records = np.concatenate((self.contact_records, at_contact / self.samples))
-            self.cycles = np.concatenate((self.cycles, cycles))
+        return rows.reshape(len(cycles), *self._open.shape), cycles
+
+    def _finished(self, sums: np.ndarray) -> np.ndarray:
+        self.histogram += sums
+        counts = sums.astype(np.float64)
+        pressure = self._constant + counts.sum(axis=0) @ self._weights / self._samples
+        return np.array([pressure, *(counts @ self._of_contact / self._samples)])
+
+    def state(self) -> tuple[dict[str, int], dict[str, np.ndarray]]:
+        header, arrays = super().state()
+        return header, {**arrays, "pressure_histogram": self.histogram}
+
+    def restore(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        super().restore(header, arrays)
+        if arrays["pressure_histogram"].shape != self.histogram.shape:
+            raise ValueError("the histogram of the pressure has another shape")
+        self.histogram = arrays["pressure_histogram"]
+
+
+class VolumeSampling(Sampling):
+    """Sampling of the volume after every cycle. The values are the means of V, V^2 and 1/V.
+
+    Args:
+        engine: engine of the core.
+        record: number of cycles of a record.
+        first: present cycle.
+    """
+
+    TYPES: ClassVar[dict[str, Any]] = dict.fromkeys(
+        ("volume_values", "volume_cycles", "volume_open"), np.float64
+    )
+
+    def __init__(self, engine: Any, record: int, first: int) -> None:
+        engine.set_volume_sampling(1)  # a row for each cycle
+        self._engine = engine
+        self.settings = {"record": record}
+        self._begin(record, first, np.zeros(3), 3)
+
+    def _rows(self) -> tuple[np.ndarray, np.ndarray]:
+        rows, cycles = self._engine.take_volumes()
+        return rows.reshape(-1, 3), cycles
+
+    def _finished(self, sums: np.ndarray) -> np.ndarray:
+        return sums / self.length
+
+
+def restored(
+    header: dict[str, Any], make: Any, names: tuple[str, ...], arrays: dict[str, np.ndarray]
+) -> Any:
+    """The sampling that a checkpoint describes; None without one.
+
+    Args:
+        header: header of the sampling, or None.
+        make: function that makes the sampling from its settings.
+        names: names of the settings.
+        arrays: arrays of the checkpoint.
+
+    Raises:
+        ValueError: the state is damaged.
+    """
+    if header is None:
+        return None
+    sampling = make(**{name: max(1, _cycle(name, header[name])) for name in names})
+    sampling.restore(header, arrays)
+    return sampling
+
+
+def _cycle(name: str, value: Any) -> int:
+    if not isinstance(value, int) or not 0 <= value < 2**63:
+        raise ValueError(f"{name} of the sampling is {value}")
+    return value

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,12 +15,14 @@ import numpy as np
 from manymove import _core, checkpoint
 from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
-from manymove.hard_particles.checkpoints import read_checkpoint
+from manymove.hard_particles.checkpoints import Contents, read_checkpoint
 from manymove.hard_particles.sizes import Sizes
 from manymove.jobs.ranks import Ranks
+from manymove.runs import Call
 from manymove.simulation import MonteCarlo
 
 P = TypeVar("P", bound="SharedParticles")
+T = TypeVar("T")
 
 
 class SharedParticles(MonteCarlo):
@@ -111,6 +114,34 @@ class SharedParticles(MonteCarlo):
             found.update(b"" if each is None else np.ascontiguousarray(each).tobytes())
         return found.hexdigest()
 
+    # ---- what ranks do together ------------------------------------------------------------------
+
+    @contextmanager
+    def _on_ranks(self, calls: Sequence[Call]) -> Iterator[Callable[[], None]]:
+        ranks = self._ranks
+        if ranks is None:
+            yield lambda: None
+            return
+        with ranks.collective(), ranks.interrupts() as check:
+            intervals = ranks.all([every for every, _ in calls])
+            if any(other != intervals[0] for other in intervals):
+                raise ranks.all_raise(
+                    ValueError(
+                        "the ranks of comm have different callbacks: give all of them the same "
+                        "intervals"
+                    )
+                )
+            yield check
+
+    def _together(self, task: Callable[[], T]) -> T:
+        return task() if self._ranks is None else self._ranks.together(task)
+
+    def _once(self, task: Callable[[], T]) -> T | None:
+        ranks = self._ranks
+        if ranks is None:
+            return task()
+        return ranks.together(lambda: task() if ranks.rank == 0 else None, patient=True)
+
     # ---- checkpoints -----------------------------------------------------------------------------
 
     def save(self, path: PathLike, *, keep_previous: bool = False) -> None:
@@ -120,10 +151,7 @@ class SharedParticles(MonteCarlo):
             return
         with ranks.collective():
             whole = self._engine.snapshot()
-            ranks.together(
-                lambda: None if ranks.rank else self._write(Path(path), whole, keep_previous),
-                patient=True,
-            )
+            self._once(lambda: self._write(Path(path), whole, keep_previous))
 
     @classmethod
     def load(
@@ -144,35 +172,41 @@ class SharedParticles(MonteCarlo):
             OSError: the file cannot be read.
             ValueError: the file is not a checkpoint of this class, or it is damaged.
         """
-        return cls._loaded(path, device, threads, comm)
+        return cls._loaded(path, device=device, threads=threads, comm=comm)
 
-    def _restore(self, path: PathLike) -> None:
+    def _restore(self, path: PathLike, *options: Any) -> None:
         ranks = self._ranks
         if ranks is None:
-            state, particles, self._parameters, run = self._read(path)
-            self._adopt(_core.HardParticles.from_snapshot(state, particles, *self._where()))
-            self._proceed(run)
+            found = self._read(path)
+            self._parameters = found.parameters
+            self._adopt(
+                _core.HardParticles.from_snapshot(found.state, found.particles, *self._where())
+            )
+            self._proceed(found.run)
             return
         read: Any = ranks.together(
             lambda: self._read(path) if ranks.rank == 0 else None, patient=True
         )
-        self._parameters, run, self._sizes = ranks.first(read and (*read[2:], self._sizes))
+        self._parameters, run, self._sizes, self._given = ranks.first(
+            read and (read.parameters, read.run, self._sizes, self._given)
+        )
 
         def whole() -> tuple[dict[str, Any], int, tuple[int, float]]:
-            _core.HardParticles.check_snapshot(*read[:2], self._where()[0])
-            return *read[:2], (0, 0.0)
+            _core.HardParticles.check_snapshot(read.state, read.particles, self._where()[0])
+            return read.state, read.particles, (0, 0.0)
 
         with ranks.collective():
             self._divide(whole)
         self._proceed(run)
 
-    def _read(self, path: PathLike) -> tuple[dict[str, Any], int, dict[str, Any], dict[str, float]]:
-        """What `read_checkpoint` returns; keeps the sizes."""
-        state, particles, parameters, run = read_checkpoint(path, self._KIND)
+    def _read(self, path: PathLike) -> Contents:
+        """The contents of a checkpoint; keeps the sizes and the settings."""
+        read = read_checkpoint(path, self._KIND)
         with checkpoint.refused(path, self._KIND):
-            self._sizes = sizes.of_checkpoint(parameters, state)
-        return state, particles, parameters, run
+            self._sizes = sizes.of_checkpoint(read.parameters, read.state)
+            self._given = checkpoint.decoded(read.settings)
+        return read
 
     @abstractmethod
-    def _proceed(self, run: dict[str, float]) -> None:
-        """Restore the progress of the run of a checkpoint."""
+    def _proceed(self, run: dict[str, Any]) -> None:
+        """Restore the progress and the samples of the run of a checkpoint."""

@@ -93,7 +93,7 @@ class HardDisks(HardParticles):
             ),
             options,
         )
-        return cls(positions, box, diameter, seed=seed, **options)  # type: ignore[arg-type]
+        return cls(positions, box, diameter, seed=seed, **options)
 
     @classmethod
     def from_gsd(

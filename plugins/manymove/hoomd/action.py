@@ -150,7 +150,7 @@ class EngineAction(CheckedAttributes, hoomd.custom.Action):
 
     def _retire(self) -> None:
         """Count the engine's moves, and free its memory for the next one."""
-        self._past, self._past_step = self._moves(), self._engine.timestep
+        self._past, self._past_step = self._moves(), self._engine.elapsed
         self._engine = None
 
     def _moves(self) -> tuple[int, ...]:

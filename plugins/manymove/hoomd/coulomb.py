@@ -153,7 +153,7 @@ class CoulombMC(EngineAction):
         engine = self._follow(timestep)
         started = time.perf_counter()
         engine.run(self.sweeps_per_step)
-        engine.forget_energies()  # they are not read and would fill the memory
+        engine.reset_averages()  # energies are not read and would fill the memory
         with self._particles() as particles:
             engine.core.write_positions(**particles)
         self._seconds += time.perf_counter() - started

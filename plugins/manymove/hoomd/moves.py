@@ -117,7 +117,7 @@ def swap(value: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if value is None:
         return None
     if dataclasses.is_dataclass(value):  # `manymove.Swaps`, which has the same names
-        value = dataclasses.asdict(value)  # type: ignore[call-overload]
+        value = dataclasses.asdict(value)
     _dictionary("swap", value)
     _refuse_others("swap", value, ("rounds", "range", "every"))
     if "rounds" not in value:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ import numpy as np
 
 from manymove import files
 
+_LOG = "manymove/"
 _BOX = "manymove/box"
 _DIAMETER = "manymove/diameter"
 _DIAMETERS = "manymove/diameters"
@@ -48,7 +49,11 @@ class Frame:
         velocities: velocities of the particles, float64 (N, 3); 0 if the file has none.
         masses: masses of the particles, float64 (N,); 1 if the file has none.
         contacts: contact distances of pairs of these types, float64 (T, T); None if the file has no
-            such table of a `TrajectoryWriter`.
+            such table of this package.
+        orientations: orientations of the particles, unit quaternions, float64 (N, 4); (1, 0, 0, 0)
+            if the file has none.
+        images: image flags of the particles, int32 (N, 3); 0 if the file has none.
+        log: quantities that this package has logged, by name without `manymove/`.
 
     All quantities are in the units of the file.
     """
@@ -62,7 +67,10 @@ class Frame:
     typeid: np.ndarray
     velocities: np.ndarray
     masses: np.ndarray
-    contacts: np.ndarray | None = None
+    contacts: np.ndarray | None
+    orientations: np.ndarray
+    images: np.ndarray
+    log: Mapping[str, np.ndarray]
 
     @property
     def diameter(self) -> float:
@@ -91,6 +99,37 @@ def read_frame(
             not finite or is outside the box; a disk has z other than 0, or a diameter other than
             that of the first disk without `mixtures`.
     """
+    raw = _read(path, index)
+    try:
+        return _particles(raw, dimensions, mixtures or dimensions == 3)
+    except (ValueError, TypeError, IndexError) as error:
+        raise ValueError(f"{path}, frame {index}: {error}") from None
+
+
+def read_log(path: str | os.PathLike[str], index: int = -1) -> dict[str, np.ndarray]:
+    """Read the quantities that this package has logged in one frame of a GSD file.
+
+    Args:
+        path: path of a file with the schema of HOOMD-blue.
+        index: index of the frame; negative numbers count from the end.
+
+    Returns:
+        the quantities by their names without `manymove/`.
+
+    Raises:
+        FileNotFoundError, ValueError: the file cannot be read, as for `read_frame`.
+    """
+    return _log_of(_read(path, index))
+
+
+def _log_of(frame: gsd.hoomd.Frame) -> dict[str, np.ndarray]:
+    """The logged quantities of this package, by their names without the prefix."""
+    return {
+        name.removeprefix(_LOG): value for name, value in frame.log.items() if name.startswith(_LOG)
+    }
+
+
+def _read(path: str | os.PathLike[str], index: int) -> gsd.hoomd.Frame:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
@@ -105,10 +144,7 @@ def read_frame(
         raise ValueError(f"{path}: not a readable GSD file ({why})") from error
     if not -frames <= index < frames:
         raise ValueError(f"{path}: no frame {index}, the file has {frames}")
-    try:
-        return _particles(frame, dimensions, mixtures or dimensions == 3)
-    except (ValueError, TypeError, IndexError) as error:
-        raise ValueError(f"{path}, frame {index}: {error}") from None
+    return frame
 
 
 def _check_counts(trajectory: gsd.hoomd.HOOMDTrajectory, frames: set[int], size: int) -> None:
@@ -182,6 +218,9 @@ def _particles(frame: gsd.hoomd.Frame, wanted: int, mixtures: bool) -> Frame:
         frame.particles.velocity.astype(np.float64),
         frame.particles.mass.astype(np.float64),
         contacts,
+        frame.particles.orientation.astype(np.float64),
+        frame.particles.image.astype(np.int32),
+        _log_of(frame),
     )
 
 
@@ -237,6 +276,70 @@ def _name(kind: int) -> str:
     return (_name(kind // 26 - 1) if kind >= 26 else "") + chr(ord("A") + kind % 26)
 
 
+def make_frame(
+    positions: np.ndarray,
+    box: Sequence[float],
+    step: int,
+    *,
+    diameters: float | np.ndarray | None = None,
+    types: np.ndarray | None = None,
+    names: Sequence[str] | None = None,
+    contacts: np.ndarray | None = None,
+    charges: np.ndarray | None = None,
+    velocities: np.ndarray | None = None,
+    images: np.ndarray | None = None,
+    log: Mapping[str, Any] | None = None,
+) -> gsd.hoomd.Frame:
+    """Make a frame with the schema of HOOMD-blue.
+
+    Args:
+        positions: positions of the particles, (N, 2) or (N, 3), in [-L/2, L/2).
+        box: edges (Lx, Ly) or (Lx, Ly, Lz) of the box, or in addition the tilts (xy, xz, yz).
+        step: time step of the frame.
+        diameters: diameter of all particles, or of each of them, (N,).
+        types: type of each particle, integers (N,) from 0.
+        names: names of the types; default A, B, C...
+        contacts: contact distances of the pairs of types of a mixture, (T, T).
+        charges: charge of each particle, (N,).
+        velocities: velocities of the particles, (N, 3).
+        images: image flags of the particles, integers (N, 3).
+        log: numbers or arrays that are stored with the frame as `manymove/<name>`.
+
+    Raises:
+        ValueError: positions have another shape.
+    """
+    positions = np.asarray(positions)
+    tilts = tuple(box[3:]) or (0, 0, 0)
+    edges = tuple(box[:3])
+    dimensions = len(edges)
+    if positions.ndim != 2 or positions.shape[1] != dimensions:
+        raise ValueError(f"positions have shape {positions.shape}; it must be (N, {dimensions})")
+    flat = 3 - dimensions
+    frame = gsd.hoomd.Frame()
+    frame.configuration.step = step
+    frame.configuration.dimensions = dimensions
+    frame.configuration.box = [*edges, *([0] * flat), *tilts]
+    frame.particles.N = len(positions)
+    frame.particles.position = np.pad(positions, ((0, 0), (0, flat)))
+    frame.log = {_LOG + name: np.atleast_1d(value) for name, value in (log or {}).items()}
+    frame.log[_BOX] = np.array(edges, dtype=np.float64)
+    if diameters is not None:
+        each = np.atleast_1d(np.asarray(diameters, dtype=np.float64))
+        frame.particles.diameter = np.broadcast_to(each, len(positions))
+        equal = (each == each[0]).all()
+        frame.log[_DIAMETER if equal else _DIAMETERS] = each[:1] if equal else each
+    if types is not None:
+        frame.particles.typeid = types
+        count = max(0 if contacts is None else len(contacts), int(np.max(types, initial=-1)) + 1)
+        frame.particles.types = list(names or map(_name, range(count)))
+    if contacts is not None:
+        frame.log[_CONTACTS] = np.asarray(contacts, dtype=np.float64)
+    frame.particles.charge = charges
+    frame.particles.velocity = velocities
+    frame.particles.image = images
+    return frame
+
+
 W = TypeVar("W", bound="FrameWriter")
 
 
@@ -262,7 +365,7 @@ class FrameWriter:
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | os.PathLike[str],
         *,
         resume: bool = False,
         mark: Mapping[str, Any] | None = None,
@@ -290,7 +393,8 @@ class FrameWriter:
             raise ValueError(f"{path}: not a readable GSD file ({why})") from error
         self._path = path
 
-    def _append(self, frame: gsd.hoomd.Frame) -> None:
+    def write(self, frame: gsd.hoomd.Frame) -> None:
+        """Append a frame, for example one of `make_frame`."""
         self._file.append(frame)
         self._file.flush()  # so that the frame is not lost if the process is killed
         self._frames += 1
@@ -356,7 +460,7 @@ class TrajectoryWriter(FrameWriter):
 
     def __init__(
         self,
-        path: str | Path,
+        path: str | os.PathLike[str],
         box: tuple[float, ...],
         diameter: float | np.ndarray = 1.0,
         *,
@@ -367,20 +471,8 @@ class TrajectoryWriter(FrameWriter):
         overwrite: bool = False,
     ) -> None:
         super().__init__(path, resume=resume, mark=mark, overwrite=overwrite)
-        self._box = box
-        self._types = types
-        self._log = {_BOX: np.array(box, dtype=np.float64)}
-        self._set_diameters(diameter)
-        if contacts is not None:
-            self._log[_CONTACTS] = np.asarray(contacts, dtype=np.float64)
-
-    def _set_diameters(self, diameter: float | np.ndarray) -> None:
-        diameters = np.atleast_1d(np.asarray(diameter, dtype=np.float64))
-        self._diameters = diameters
-        if (diameters == diameters[0]).all():
-            self._log[_DIAMETER] = diameters[:1]
-        else:
-            self._log[_DIAMETERS] = diameters
+        self._box, self._diameters = box, diameter
+        self._types, self._contacts = types, contacts
 
     def append(
         self,
@@ -404,29 +496,18 @@ class TrajectoryWriter(FrameWriter):
         Raises:
             ValueError: positions have another shape.
         """
-        positions = np.asarray(positions)
         if box is not None:
             self._box = box
-            self._log[_BOX] = np.array(box, dtype=np.float64)
         if diameters is not None:
-            self._set_diameters(diameters)
-        dimensions = len(self._box)
-        if positions.ndim != 2 or positions.shape[1] != dimensions:
-            raise ValueError(
-                f"positions have shape {positions.shape}; it must be (N, {dimensions})"
+            self._diameters = diameters
+        self.write(
+            make_frame(
+                positions,
+                self._box,
+                step,
+                diameters=self._diameters,
+                types=self._types,
+                contacts=self._contacts,
+                log=log,
             )
-        flat = 3 - dimensions
-        frame = gsd.hoomd.Frame()
-        frame.configuration.step = step
-        frame.configuration.dimensions = dimensions
-        frame.configuration.box = [*self._box, *([0] * flat), 0, 0, 0]
-        frame.particles.N = len(positions)
-        frame.particles.position = np.pad(positions, ((0, 0), (0, flat)))
-        frame.particles.diameter = np.broadcast_to(self._diameters, len(positions))
-        if self._types is not None:
-            names = max(len(self._log.get(_CONTACTS, ())), int(np.max(self._types)) + 1)
-            frame.particles.typeid = self._types
-            frame.particles.types = [_name(kind) for kind in range(names)]
-        frame.log = {f"manymove/{name}": np.array([value]) for name, value in log.items()}
-        frame.log |= self._log
-        self._append(frame)
+        )

@@ -142,6 +142,7 @@ class Replica(ABC):
                 engine = self._resumed() if self._settings.resume else self._started()
         except (Interrupted, KeyboardInterrupt):
             return self.Result(self._index, self._seed, complete=False)
+        engine._after_piece = self._pause
         files.make_folder(self._settings.output)
         began = self._saved = time.time()
         self._earlier_moves = self._moves(engine)
@@ -206,7 +207,7 @@ class Replica(ABC):
         return time.time() - self._saved > self._settings.checkpoint_every
 
     def _pause(self, engine: Any) -> None:
-        """The callback of all runs."""
+        """What is done about every 0.1 s of a run."""
         self.moves = self._moves(engine)
         self._check_stop()
         if self._is_due():
