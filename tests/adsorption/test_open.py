@@ -206,7 +206,7 @@ def test_an_interrupted_equilibration_goes_on_bit_for_bit(tmp_path, device):
     whole, part = opened(), opened()
     whole.equilibrate_loading(300)
     with pytest.raises(KeyboardInterrupt):
-        part.equilibrate_loading(300, stop)
+        part.equilibrate_loading(300, [(7, stop)])
     again = Adsorption.load(tmp_path / "state", device=device)
     again.equilibrate_loading(300)
     for each in (whole, again):

@@ -365,7 +365,7 @@ def test_an_interrupted_run_is_between_two_steps():
 
     a = mixture(0)
     with pytest.raises(KeyboardInterrupt):
-        a.run(10**6, stop)
+        a.run(10**6, [(1, stop)])
     other = mixture(a.steps)
     assert state(a) == state(other)
 

@@ -209,7 +209,7 @@ def test_an_interrupted_tree_continues_the_same_chain(tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        part.run(1000, stop)
+        part.run(1000, [(1, stop)])
     stopped = part.sweeps
     assert 2 <= stopped < 1000
     whole.run(stopped)
