@@ -14,9 +14,7 @@
 
 #include "hard_particles/equal_disks.h"
 
-using namespace manymove;
-using namespace manymove::hard_particles;
-using namespace manymove::hard_particles::equal_disks;
+namespace manymove::hard_particles::equal_disks {
 
 struct Setup {
   std::int32_t shuffle_particles, shuffle_sets, shift_along_axis;
@@ -52,8 +50,15 @@ Geometry geometry_of(const Setup& s) {
 // shifts the grid along one axis, forwards or backwards by less than half a cell; tiles may still
 // begin in any cell.
 Draw draw_of(const Setup& s, const Geometry& g, std::uint64_t cycle) {
-  Draw d = draw_cycle(g, cycle);
-  for (std::uint8_t& order : d.order)
+  hard_particles::Geometry whole{};
+  for (int a = 0; a < 2; ++a) {
+    whole.cells[a] = g.cells[a];
+    whole.half[a] = g.half[a];
+  }
+  whole.rounds = g.rounds;
+  whole.key = g.key;
+  Draw d = draw_cycle(whole, cycle);
+  for (std::uint32_t& order : d.order)
     if (!s.shuffle_sets) order = 0xe4;
   if (s.shift_along_axis) {
     std::uint32_t word[4];
@@ -104,14 +109,14 @@ struct Disks {
 // written into `to`. Returns false if a cell overflows, which is impossible without overlaps.
 bool run_tile(const Setup& s, const Geometry& g, const Draw& d, int tile_id, const Disks& from,
               Disks& to, std::uint64_t moves[2]) {
-  const TileBounds b = tile_bounds(g.cells, g.tiles, tile_id);
+  const TileBounds b = tile_bounds<2>(g, tile_id);
   const auto slots = static_cast<std::size_t>(kSlots) * static_cast<std::size_t>(g.plane);
   std::vector<Position> tile(slots, Position{kEmpty, kEmpty});
   std::vector<std::int32_t> id(slots, -1);
   std::vector<int> order(slots), count(static_cast<std::size_t>(g.plane));
   for (int row = 0; row <= b.size[1] + 1; ++row)
     for (int column = 0; column <= b.size[0] + 1; ++column) {
-      const CellPlace old = old_cell(g, d, b, column, row);
+      const OldCell old = old_cell(g, d, b, column, row);
       const std::size_t first =
           (static_cast<std::size_t>(old.row) * g.cells[0] + old.column) * kSlots;
       for (int slot = 0; slot < kSlots && from.ids[first + slot] >= 0; ++slot) {
@@ -162,14 +167,21 @@ void sample(const Setup& s, const Geometry& g, const Disks& disks, std::uint64_t
   const double farthest = g.diameter * (1 + s.bin_width * s.bins);
   const ContactBins bins{1 / (s.bin_width * g.diameter), s.bins,
                          static_cast<float>(farthest * farthest * (1 + 1e-6))};
+  std::vector<Sphere> spheres;
+  std::vector<std::uint32_t> counts(disks.ids.size() / kSlots);
+  for (std::size_t at = 0; at < disks.ids.size(); ++at) {
+    spheres.push_back({disks.cells[at].x, disks.cells[at].y, 0, 0});
+    counts[at / kSlots] += disks.ids[at] >= 0;
+  }
   for (int row = 0; row < g.cells[1]; ++row)
     for (int column = 0; column < g.cells[0]; ++column) {
       const std::size_t first = (static_cast<std::size_t>(row) * g.cells[0] + column) * kSlots;
       for (int slot = 0; slot < kSlots && disks.ids[first + slot] >= 0; ++slot)
-        for_pairs<true>(g, disks.cells.data(), column, row, slot, [&](float dx, float dy) {
-          const int bin = contact_bin(g, bins, dx, dy);
-          if (bin >= 0) ++histogram[bin];
-        });
+        for_pairs<true>(g, Slots{spheres.data(), counts.data()}, column, row, slot,
+                        [&](float dx, float dy) {
+                          const int bin = contact_bin(g, bins, dx, dy);
+                          if (bin >= 0) ++histogram[bin];
+                        });
     }
 }
 
@@ -206,3 +218,5 @@ extern "C" const char* ablation(const Setup* setup, float* cells, std::int32_t* 
   }
   return nullptr;
 }
+
+}  // namespace manymove::hard_particles::equal_disks

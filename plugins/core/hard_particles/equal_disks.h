@@ -46,9 +46,10 @@ struct Geometry {
   float surely_free, surely_overlap;
   int moves_per_cell;  // n_m
   int rounds;          // passes over the four sets between two grid shifts
-  // The size of this struct decides where the other arguments of a kernel lie. With 16 bytes less,
-  // nvcc 13.0 spills 194 bytes of registers of a cycle's kernel instead of 8.
   StripView part;
+  // The size of this struct decides where the other arguments of a kernel lie. Without these bytes,
+  // nvcc 13.0 spills 194 bytes of registers of a cycle's kernel instead of 8.
+  int unused;
   PhiloxKey key;
 };
 
