@@ -102,7 +102,7 @@ def test_a_checkpoint_of_two_ranks_goes_on_on_any_number(tmp_path):
     alone.run_cycles(50)
     assert found(2, "save", tmp_path) == 2 * [alone.state_hash]
     assert found(3, "load", tmp_path) == 3 * [2 * [alone.state_hash]]
-    again = HardDisks.load(tmp_path / "ranks.state", "cpu", 1, None, 5.0)  # without names
+    again = HardDisks.load(tmp_path / "ranks.state", "cpu", 1, None)  # without names
     again.run_cycles(50)
     assert again.state_hash == alone.state_hash
 
@@ -125,7 +125,7 @@ def test_an_error_is_one_of_all_ranks(tmp_path):
         "no points": "ValueError: positions must be a list of points",
         "no file": "FileNotFoundError",
         "no communicator": "TypeError: comm must be a communicator of mpi4py, got 7",
-        "timeout": "ValueError: timeout must be positive, got 0.0",
+        "timeout": "ParameterError: timeout must be positive and finite, got 0.0",
         "damaged": "is no checkpoint of hard disks",
         "tune": "ValueError: tune works on one rank",
         "no folder": "FileNotFoundError",
@@ -149,7 +149,7 @@ def test_one_rank_needs_no_other():
         rank, size = 0, 1
         Iallreduce = None
 
-    assert Ranks.of(None, 1.0) is None and Ranks.of(Alone(), 1.0) is None
+    assert Ranks.of(None) is None and Ranks.of(Alone()) is None
     assert ranks_program.small(Alone()).ranks == 1
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from flat_settings import of_hard_particles
 from ranks_program import digest
 
-from manymove import Grid, HardDisks, HardSpheres
+from manymove import Grid, HardDisks, HardSpheres, Mixture
 
 TABLE = [[0.7, 1.0, 0.5], [1.0, 0.6, 0.8], [0.5, 0.8, 0.4]]  # not additive
 # The last edge is so little above 72 diameters that the number of cells along it changes.
@@ -150,8 +150,8 @@ def tuned(comm: Any, folder: Path) -> list[Any]:
 
 def starts(comm: Any, folder: Path) -> list[str]:
     """Random starts, which the first rank makes."""
-    where = {"seed": 3, "device": "cpu", "threads": 1, "comm": comm, "tile": 4}
-    mixture = {"types": np.arange(300) % 3, "contacts": TABLE}
+    where = {"seed": 3, "device": "cpu", "threads": 1, "comm": comm, "grid": Grid(tile=4)}
+    mixture = {"diameter": Mixture(np.arange(300) % 3, TABLE)}
     every = [
         HardSpheres.random(400, 0.2, aspect_ratios=(1, 1, 4), **where),
         HardDisks.random(300, 0.3, aspect_ratios=(1.0, 2), **mixture, **where),
