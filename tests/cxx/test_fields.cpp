@@ -97,9 +97,9 @@ TEST("each array of a host survives an upload, and the way of its particles to o
 TEST("a rank does not answer for particles that its host does not have") {
   test::run_communicators(1, [](Communicator& communicator) {
     const double values[2][3] = {{1, 2, 3}, {4, 5, 6}};
-    CHECK_EQUAL(fetch_from_origins(communicator, {{0, 1}}, values)[0][2], 6.0);
+    CHECK_EQUAL(fetch_from_origins(communicator, {{0, 1}}, values, 2)[0][2], 6.0);
     for (const std::int32_t index : {-1, 2})
-      CHECK_THROWS(fetch_from_origins(communicator, {{0, index}}, values), std::runtime_error,
+      CHECK_THROWS(fetch_from_origins(communicator, {{0, index}}, values, 2), std::runtime_error,
                    "of a host that has 2 particles");
   });
 }

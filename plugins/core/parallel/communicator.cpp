@@ -211,7 +211,7 @@ std::vector<Origin> find_origins(Communicator& communicator,
 
 std::vector<std::array<double, 3>> fetch_from_origins(Communicator& communicator,
                                                       const std::vector<Origin>& origins,
-                                                      std::span<const double[3]> value) {
+                                                      const double (*value)[3], std::size_t count) {
   using Triple = std::array<double, 3>;
   std::vector<std::int32_t> whom, index;
   for (const Origin& origin : origins) {
@@ -219,10 +219,10 @@ std::vector<std::array<double, 3>> fetch_from_origins(Communicator& communicator
     index.push_back(origin.index);
   }
   return ask<Triple>(communicator, whom, index, [&](std::int32_t i) {
-    if (i < 0 || static_cast<std::size_t>(i) >= value.size())
-      throw std::runtime_error(text_of("a rank asked for particle ", i, " of a host that has ",
-                                       value.size(), " particles"));
-    const auto& triple = value[static_cast<std::size_t>(i)];
+    if (i < 0 || static_cast<std::size_t>(i) >= count)
+      throw std::runtime_error(
+          text_of("a rank asked for particle ", i, " of a host that has ", count, " particles"));
+    const auto& triple = value[i];
     return Triple{triple[0], triple[1], triple[2]};
   });
 }

@@ -7,7 +7,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "../runtime/api.h"
@@ -90,9 +89,9 @@ MANYMOVE_API std::vector<Origin> find_origins(Communicator& communicator,
                                               const std::uint32_t* tag);
 
 // value[origin.index] of the rank origin.rank, for each of the origins. Collective. Throws
-// std::runtime_error, on the rank that is asked, for an index that its values do not have.
+// std::runtime_error, on the rank that is asked, for an index beyond its `count` values.
 std::vector<std::array<double, 3>> fetch_from_origins(Communicator& communicator,
                                                       const std::vector<Origin>& origins,
-                                                      std::span<const double[3]> value);
+                                                      const double (*value)[3], std::size_t count);
 
 }  // namespace manymove

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../runtime/parallel_for.h"
 #include "../engine_base.h"
 #include "../fill_grid.h"
 

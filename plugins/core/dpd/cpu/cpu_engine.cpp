@@ -146,7 +146,7 @@ class CpuEngine final : public EngineBase {
   template <class Work>
   void for_each_value(std::size_t hosted, const double (*value)[3], Work work) {
     std::vector<std::array<double, 3>> fetched;
-    if (ranks_) fetched = fetch_from_origins(*communicator_, origin_, {value, hosted});
+    if (ranks_) fetched = fetch_from_origins(*communicator_, origin_, value, hosted);
     for_each_index(pool_, count_,
                    [&](int i) { work(i, ranks_ ? fetched[i].data() : value[origin_[i].index]); });
   }

@@ -92,8 +92,8 @@ class HostTransfer {
     main().fetch(s_.origin.data(), by_slot.data(), by_slot.size());
     for (const unsigned s : slot) origins.push_back(by_slot[s]);
     std::vector<std::array<double, 3>> positions;
-    if (position) positions = fetch_from_origins(c_.communicator(), origins, {position, hosted});
-    const auto velocities = fetch_from_origins(c_.communicator(), origins, {velocity, hosted});
+    if (position) positions = fetch_from_origins(c_.communicator(), origins, position, hosted);
+    const auto velocities = fetch_from_origins(c_.communicator(), origins, velocity, hosted);
     if (s_.count == 0) return {};
     s_.ensure(s_.staging, s_.count);
     ValuesFromHost<P> values(s_, nullptr, main());
