@@ -89,7 +89,8 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   }
 
  protected:
-  CudaEngineBase(State state, int device, const WarpKernels<Arrays>& kernels)
+  // By reference, so that a caller may look into the state for the kernels.
+  CudaEngineBase(State&& state, int device, const WarpKernels<Arrays>& kernels)
       : OnDevice(device), EngineBase(std::move(state)), move_counts_(1), kernels_(kernels) {}
 
   virtual void launch_steps(const Arrays& w) = 0;
