@@ -60,7 +60,7 @@ demo: $(VENV)/.$(test-device)-plot
 	@ls out/demo/*.png out/demo/packing_fraction_0.6/*.png
 	@echo "Next:  $(BIN)/manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 20000"
 	@echo "       $(BIN)/manymove disks --help, and the quick start in README.md for Python"
-	@echo "       make test, which tries all laws and contracts in about ten minutes"
+	@echo "       make test, which tests all laws and contracts in about ten minutes"
 
 # Processes of pytest: one more than there are cores, because some tests wait most of the time. One
 # that measures time has the machine for itself. JOBS=0 runs all tests in one process.

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs `pip install -v` and reports its progress: `install.py LOG ARGUMENTS_OF_PIP...`
 
-On a terminal one line is written again and again; elsewhere there is a line every ten seconds. The
+On a terminal a single line is updated; otherwise a line is printed every ten seconds at most. The
 whole output goes to LOG, and its end is printed if pip fails.
 """
 
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 STEP = re.compile(r"^\s*\[(\d+)/(\d+)\] (?:Building \w+ object )?(\S+)")  # of ninja
-# What else takes seconds.
+# Other steps that take seconds.
 PHASE = re.compile(r"^\s*(Collecting \S+|Installing collected packages|Running command \w+.*)")
 EVERY = 10  # seconds between the lines of a log
 
@@ -26,7 +26,7 @@ def clock(seconds: float) -> str:
 
 
 class Progress:
-    """What is done at present, and how long it has taken."""
+    """Prints the present step and the elapsed time."""
 
     def __init__(self) -> None:
         self.terminal = sys.stdout.isatty()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Settings of the four classes: small groups of parameters, each of which is declared once.
+"""Settings of the simulation classes: small groups of parameters, each of which is declared once.
 
 The docstring has the sentence of a parameter, and the field its type, its check and its default.
 The documentation, the checks, and the options of the commands with their help follow from them.

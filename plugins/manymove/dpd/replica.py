@@ -245,8 +245,8 @@ _PR_SET_PDEATHSIG = 1
 
 
 def _end_with_the_command() -> None:
-    """End LAMMPS if this process is killed. Otherwise it would go on writing into the folder, also
-    next to a resumed run."""
+    """End LAMMPS if this process is killed. Otherwise it would continue to write into the
+    folder, also next to a resumed run."""
     if _PRCTL:
         _PRCTL(_PR_SET_PDEATHSIG, signal.SIGTERM)
 

@@ -268,8 +268,8 @@ class DPDFluid(Simulation):
 
     @property
     def records(self) -> np.ndarray:
-        """Step, temperature, pressure and energy of each record, float64 (K, 4), since this object
-        was made or since `reset_averages`."""
+        """Step, temperature, pressure and energy of each record, float64 (K, 4), since the
+        start or since `reset_averages`. A checkpoint contains them."""
         return self._engine.records().copy()
 
     def to_dataframe(self) -> pandas.DataFrame:

@@ -120,7 +120,7 @@ class Electrolyte(Sampling, MonteCarlo):
                 has).
             first_sweep: value of `sweeps` at the start. Random numbers belong to a seed and a
                 sweep.
-            device: device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>". With
+            device: "auto" (a GPU if there is one), "cpu", "cuda" or "cuda:<index>". With
                 "cuda:0,1" several GPUs of this machine share the chain (methods "brush" and
                 "tree"), which is the same. With the brush two GPUs are 1.9 times as fast as one at
                 a million ions, but not faster at 100,000. The GPUs must have peer access to each
@@ -387,7 +387,7 @@ class Electrolyte(Sampling, MonteCarlo):
             RuntimeError: `surrounding` is not "vacuum"; images are not counted then.
         """
         if self.surrounding != "vacuum":
-            raise RuntimeError('images are counted with surrounding="vacuum" only')
+            raise RuntimeError('images are counted with boundary=Ewald("vacuum") only')
         return self._engine.images().reshape(self.N, 3)
 
     @property
@@ -406,7 +406,7 @@ class Electrolyte(Sampling, MonteCarlo):
 
         Args:
             positions: centers in angstrom, (N, 3), as for the class.
-            images: images of the ions, as for the class.
+            images: image flags of the ions, as for `Ewald`.
 
         Raises:
             IonOverlapError, ValueError, TypeError: an error of the class; the old positions are

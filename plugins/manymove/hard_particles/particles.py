@@ -565,7 +565,7 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
             RuntimeError: the diameters are those of particles, which have no types.
         """
         if self._sizes.diameters is not None:
-            raise RuntimeError("contact values are those of types: give types and contacts")
+            raise RuntimeError("contact values are those of types: give a Mixture as diameter")
         found = self._collected().values[:, 1:]
         T, D = self._sizes.kinds, self._DIMENSIONS
         counts = np.bincount(self.types, minlength=T).astype(float)
