@@ -20,8 +20,8 @@ def blocking_error(records: np.ndarray) -> tuple[float, bool]:
     Neighboring records are averaged in pairs again and again (Flyvbjerg and Petersen, J. Chem.
     Phys. 91, 461, 1989). The errors s_B for blocks of B of the n records are considered up
     to the smallest B that satisfies B^3 > 2 n (s_B / s_1)^4, which balances the bias of short
-    blocks against the noise of few (Lee, Das, Kim, Yan, Phys. Rev. E 83, 066706, 2011), and the largest is
-    taken. If there is no such B the series is too short and the error a lower bound.
+    blocks against the noise of few (Lee, Das, Kim, Yan, Phys. Rev. E 83, 066706, 2011), and
+    the largest is taken. If there is no such B the series is too short and the error a lower bound.
 
     Args:
         records: (n,), in the order of time.
