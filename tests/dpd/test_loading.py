@@ -39,10 +39,11 @@ def write(path, saved, change=None, **arrays):
 
 
 def places(value, path=()):
-    """The keys that lead to each value of a header, except the kind and the format."""
+    """The keys that lead to each value of a header, except the kind, the format and the settings of
+    the class, which `replace` gives to the class and its checks."""
     entries = value.items() if isinstance(value, dict) else enumerate(value)
     for key, inner in entries:
-        if path or key not in ("kind", "format"):
+        if path or key not in ("kind", "format", "settings"):
             yield (*path, key)
             if isinstance(inner, (dict, list)):
                 yield from places(inner, (*path, key))

@@ -11,7 +11,7 @@ import pytest
 from electrolytes import dense, trivalent
 from machine import on_gpu
 
-from manymove import Electrolyte, Ions
+from manymove import Electrolyte, Ions, Sphere
 from manymove.analysis.ions import Species
 
 FEW, MANY = 416, 12_800
@@ -24,7 +24,7 @@ def crowd(ions: int, spacing: float, **options: Any) -> Electrolyte:
     if "boundary" in options:
         options["box"] = 3 * (2.2 * side * spacing,)
     else:
-        options["radius"] = side * spacing * math.sqrt(3) / 2
+        options["box"] = Sphere(side * spacing * math.sqrt(3) / 2)
     return Electrolyte(
         (lattice - side / 2) * spacing,
         ions=Ions(

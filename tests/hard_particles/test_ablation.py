@@ -79,7 +79,8 @@ def test_without_ablation_it_is_the_engine(ablation):
         one.run_cycles(chain.setup.record * 3)
     assert np.array_equal(chain.snapshot["cells"], disks.core.snapshot()["cells"])
     assert chain.trial_moves == disks.trial_moves
-    assert np.array_equal(chain.pressure_records, disks.pressure_records)
+    # The sums over the rows of a record differ in the order of their terms.
+    assert np.allclose(chain.pressure_records, disks.pressure_records, rtol=1e-13, atol=0)
 
 
 @pytest.mark.parametrize(

@@ -111,13 +111,23 @@ def test_on_fails_where_nvcc_does(configured):
     assert "does not compile C++20 with the host compiler" in says and says.count("broken") == 1
 
 
-def test_tests_compile_the_cuda_sources_wherever_nvcc_is():
+def test_tests_compile_the_cuda_sources_where_they_are_asked_to():
     """The Makefile names an architecture, with which a build needs no GPU."""
     without = ("MAKEFLAGS", "MAKELEVEL", "CUDA", "ARCH")
     done = subprocess.run(
-        ["make", "-n", "-C", ROOT, "test", "NVCC=/usr/bin/nvcc", "GPU=", "VENV=build/none"],
+        [
+            "make",
+            "-n",
+            "-C",
+            ROOT,
+            "test",
+            "CUDA=ON",
+            "NVCC=/usr/bin/nvcc",
+            "GPU=",
+            "VENV=build/none",
+        ],
         env={name: value for name, value in os.environ.items() if name not in without},
         capture_output=True,
         text=True,
     )
-    assert re.search(r"MANYMOVE_CUDA=AUTO\s.*CMAKE_CUDA_ARCHITECTURES=\"90\"", done.stdout)
+    assert re.search(r"MANYMOVE_CUDA=ON\s.*CMAKE_CUDA_ARCHITECTURES=\"90\"", done.stdout)

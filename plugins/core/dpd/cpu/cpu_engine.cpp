@@ -50,14 +50,18 @@ class CpuEngine final : public EngineBase {
 
   void upload(const HostArrays& arrays, const Topology& topology, Clock clock) override {
     const auto n = static_cast<std::size_t>(std::max(arrays.count, 0));
-    std::vector<Position> position(n);
-    std::vector<Velocity> velocity(n);
-    std::vector<Force> force(n);
-    std::vector<Image> image(n);
+    std::vector<Position> position;
+    std::vector<Velocity> velocity;
+    std::vector<Force> force;
+    std::vector<Image> image;
     set_tilt(clock.step);
     check_together([&] {
-      check_topology(settings_, arrays.count, topology);
+      check_topology(settings_, arrays.count, topology);  // before there is memory for so many
       check_velocities(arrays.count, topology.tag, arrays.velocity);
+      position.resize(n);
+      velocity.resize(n);
+      force.resize(n);
+      image.resize(n);
       const auto vector_of = [](const double a[3]) {
         return Force{static_cast<Real>(a[0]), static_cast<Real>(a[1]), static_cast<Real>(a[2])};
       };
