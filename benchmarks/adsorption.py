@@ -25,7 +25,7 @@ from manymove.adsorption.input import METHODS, arguments_of
 from manymove.adsorption.molecules import SHIPPED_MOLECULES
 from manymove.adsorption.occupancy import filling_systems
 from manymove.adsorption.simulation import Adsorption
-from manymove.analysis.notation import with_error
+from manymove.analysis.notation import Estimate, with_error
 from manymove.bench.harness import STATUS, Report, Table, Variant, check, spread, time_in_turn
 from manymove.devices import on_gpu
 from manymove.jobs.report import drifting
@@ -53,7 +53,8 @@ class Timed:
             return []
         changes = (sums - first) / (steps - half) - first / half
         error = changes.std(ddof=1) / math.sqrt(len(changes))
-        return drifting("steps", f"the energy of {self.engine.method}", changes.mean(), error, " K")
+        drift = Estimate(changes.mean(), error)
+        return drifting("steps", f"the energy of {self.engine.method}", drift, " K")
 
     def result(self) -> dict[str, Any]:
         a, row = self.engine, self.variant.result()

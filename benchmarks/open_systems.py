@@ -49,7 +49,7 @@ class Timed:
             return []
         changes = (sums - first) / (steps - part) - first / part
         error = changes.std(ddof=1) / math.sqrt(len(changes))
-        return drifting("steps", "the loading", changes.mean(), error, " molecules")
+        return drifting("steps", "the loading", Estimate(changes.mean(), error), " molecules")
 
     def result(self) -> dict[str, Any]:
         a, row = self.engine, self.variant.result()

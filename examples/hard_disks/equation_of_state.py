@@ -148,8 +148,8 @@ def plot_courses(picture: Path, report: dict[str, Any]) -> None:
             sweeps, order = np.array(r["psi6_course"]).T
             column[1].plot(sweeps / 1e6, order, color=color, label=f"from {r['start']}")
         published = published_pressure(report["particles"], phi)
-        if published:
-            column[0].axhline(published[0], color="k", lw=0.8, ls="--")
+        if published is not None:
+            column[0].axhline(published.value, color="k", lw=0.8, ls="--")
         for axis in column:
             axis.axvspan(0, report["equilibrate"] / 1e6, color="0.93", lw=0)
         column[0].set_title(rf"$\phi$ = {phi:.3f}", fontsize=10)
