@@ -66,9 +66,9 @@ struct CellSort {
 // One thread per particle: its key, and a place in its cell.
 template <class P>
 __global__ void cell_count_kernel(int count, long long step, const __grid_constant__ CellSort sort,
-                             const __grid_constant__ Motion<P> motion, StepStatus status,
-                             const typename P::Position* position,
-                             const typename P::Velocity* velocity) {
+                                  const __grid_constant__ Motion<P> motion, StepStatus status,
+                                  const typename P::Position* position,
+                                  const typename P::Velocity* velocity) {
   const int i = index_of_thread();
   if (i >= count) return;
   const typename P::Position p = position[i];
