@@ -72,7 +72,8 @@ nitpicky = True
 nitpick_ignore_regex = [
     ("py:obj", ".*"),
     ("py:(class|exc|data|attr)", r"(?!manymove|hoomd\.manymove).*"),
-    ("py:(class|exc|data|attr)", r"manymove\.(_core\..*|simulation\.(S|Simulation)|hard_particles\.shared\.P)"),
+    ("py:(class|exc|data|attr)", r"manymove\.(_core\..*|simulation\.(S|Simulation))"),
+    ("py:(class|exc|data|attr)", r"manymove\.hard_particles\.shared\.P"),
 ]
 
 smartquotes = False  # -- begins options
