@@ -6,9 +6,9 @@ for all bytes: a damaged file is refused unless the damage is in bytes without m
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
+import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -152,31 +152,31 @@ def _encoded(value: Any) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """The inverse of `encoded`.
+    """The inverse of `encoded`; None if the value has settings of another version."""
+    try:
+        return _decoded(value)
+    except (ValueError, TypeError, AttributeError, KeyError):
+        return None
 
-    Raises:
-        ValueError: the value is not a result of `encoded`.
-    """
+
+def _decoded(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
-    try:
-        match list(value):
-            case ["array", "dtype"]:
-                return np.array(value["array"], dtype=value["dtype"])
-            case ["list"]:
-                return [decoded(each) for each in value["list"]]
-            case ["tuple"]:
-                return tuple(decoded(each) for each in value["tuple"])
-            case ["dict"]:
-                return {decoded(key): decoded(each) for key, each in value["dict"]}
-            case ["class", "of"]:
-                module, name = value["class"]
-                if module.partition(".")[0] == _PACKAGE:
-                    kind = getattr(importlib.import_module(module), name)
-                    if isinstance(kind, type) and is_dataclass(kind):
-                        return kind(**decoded(value["of"]))
-    except (TypeError, AttributeError, ImportError) as error:
-        raise ValueError(f"a setting cannot be read: {error}") from None
+    match list(value):
+        case ["array", "dtype"]:
+            return np.array(value["array"], dtype=value["dtype"])
+        case ["list"]:
+            return [_decoded(each) for each in value["list"]]
+        case ["tuple"]:
+            return tuple(_decoded(each) for each in value["tuple"])
+        case ["dict"]:
+            return {_decoded(key): _decoded(each) for key, each in value["dict"]}
+        case ["class", "of"]:
+            module, name = value["class"]
+            if module.partition(".")[0] == _PACKAGE:  # a file does not choose what is imported
+                kind = getattr(sys.modules[module], name)
+                if isinstance(kind, type) and is_dataclass(kind):
+                    return kind(**_decoded(value["of"]))
     raise ValueError(f"a setting cannot be read: {', '.join(value)}")
 
 

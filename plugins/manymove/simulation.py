@@ -214,16 +214,17 @@ class Simulation(CheckedAttributes, ABC):
     @property
     def settings(self) -> dict[str, Any]:
         """Arguments of the class: ``type(x)(**x.settings)`` makes this object as it was at the
-        start. For an object from a checkpoint the configuration is the present one. Arrays on a
-        device are those that were given, and not copies.
+        start. For an object from a checkpoint the configuration is the present one, from which the
+        counter of hard particles and ions continues. Arrays on a device are those that were given,
+        and not copies.
 
         Raises:
-            RuntimeError: the object is from a checkpoint that does not have the settings, for
-                example one of an earlier version.
+            RuntimeError: the object is from a checkpoint of another version, which does not have
+                these settings.
         """
         if self._given is None:
             raise RuntimeError("the checkpoint of this object does not have its settings")
-        present = self._present() if self._is_loaded else {}
+        present = {**self._present(), **self._continued()} if self._is_loaded else {}
         return {name: _copied(value) for name, value in {**self._given, **present}.items()}
 
     def replace(self: S, **changes: Any) -> S:

@@ -171,6 +171,17 @@ def test_equilibration_adapts_the_displacement_unless_it_is_given():
     assert accepted / moves == pytest.approx(0.5, abs=0.05)
 
 
+@pytest.mark.parametrize("stop", [512, 600])
+def test_an_equilibration_that_is_stopped_adapts_as_one_that_is_not(stop, tmp_path):
+    whole = make("plj", 2)
+    whole.equilibrate(1024, [(stop, lambda a: a.steps == stop and a.save(tmp_path / "state"))])
+    rest = Adsorption.load(tmp_path / "state", device="cpu")
+    assert rest.steps == stop
+    rest.equilibrate(1024 - stop)
+    assert rest.max_displacement == whole.max_displacement != make("plj", 2).max_displacement
+    assert rest.state_hash == whole.state_hash
+
+
 def test_callback_is_called_and_may_stop():
     seen = []
     a = make()

@@ -11,6 +11,7 @@ from lammps_host import needs_lammps
 import manymove
 from manymove import (
     Adsorption,
+    Brush,
     ConstantPressure,
     Displacements,
     DPDFluid,
@@ -239,7 +240,7 @@ def test_groups_of_settings_rebuild_the_object(make, tmp_path):
     assert again.settings.keys() == one.settings.keys()
     rebuilt = type(one)(**again.settings)
     scan, other = again.replace(), plain.replace()
-    assert scan.state_hash == other.state_hash
+    assert scan.state_hash == other.state_hash == rebuilt.state_hash
     assert scan._parameters == other._parameters
     for each in (rebuilt, scan):
         assert each.N == one.N
@@ -249,6 +250,28 @@ def test_groups_of_settings_rebuild_the_object(make, tmp_path):
             assert np.allclose(getattr(rebuilt, name), getattr(one, name), atol=1e-6), name
     if isinstance(one, (HardDisks, Electrolyte)):
         assert scan.elapsed == one.elapsed
+
+
+@pytest.mark.parametrize("make", [disks, ions, gas, pytest.param(fluid, marks=needs_lammps)])
+def test_settings_of_another_version_do_not_refuse_a_checkpoint(make, tmp_path, monkeypatch):
+    one = make()
+    one.save(tmp_path / "state")
+    monkeypatch.setattr(manymove.checkpoint, "_decoded", lambda value: {}["a name of another one"])
+    again = manymove.load(tmp_path / "state", device="cpu")
+    assert again.state_hash == one.state_hash
+    with pytest.raises(RuntimeError, match="does not have its settings"):
+        _ = again.settings
+
+
+def test_another_method_has_its_own_number_of_threads_of_a_trial(tmp_path):
+    one = Electrolyte.random(
+        Salt.of(20, (1, -1), (4.0, 4.0)), Sphere(30.0), method=Brush(8), **HERE
+    )
+    one.save(tmp_path / "state")
+    again = Electrolyte.load(tmp_path / "state", device="cpu", method="brush")
+    assert one._parameters["threads_per_particle"] == 8
+    assert again._parameters["threads_per_particle"] == 0  # the default
+    assert again.settings["method"] == "brush"
 
 
 @pytest.mark.parametrize("make", [polydisperse, nonadditive, ions_in_a_vacuum, ions_in_a_sphere])

@@ -355,12 +355,16 @@ class Adsorption(Places, Equilibration):
             piece = end - self.steps
             if self._about["adapt"]:
                 piece = min(piece, _TUNE - self.steps % _TUNE)
-            course.run(piece, lambda some: self._engine.run(some, False))
-            if self._about["adapt"] and self.steps % _TUNE == 0:
-                accepted, trials = np.subtract(self.acceptance_counts, self._adapted_at)
-                self._adapted_at = self.acceptance_counts
-                if trials:
-                    self._adapt(accepted / trials)
+            course.run(piece, self._relax_piece)
+
+    def _relax_piece(self, steps: int) -> None:
+        """Run, and adapt the displacement before a callback or a job can save the state."""
+        self._engine.run(steps, False)
+        if self._about["adapt"] and self.steps % _TUNE == 0:
+            accepted, trials = np.subtract(self.acceptance_counts, self._adapted_at)
+            self._adapted_at = self.acceptance_counts
+            if trials:
+                self._adapt(accepted / trials)
 
     def _adapt(self, acceptance: float) -> None:
         present = self.max_displacement

@@ -101,6 +101,7 @@ class Engine:
         require_one_process("manymove.DPDFluid", "manymove dpd --ranks starts LAMMPS on several")
         self._failed = ""
         self._gate = _Gate()
+        self.in_calls = 0.0  # seconds that the function of the last run has taken
         self._intervals: Set[int] = set()  # between calls
         self._lammps = host.start()
         # A file without a name, because the name of its folder may have any characters, and so
@@ -151,7 +152,7 @@ class Engine:
         self.command("".join(commands))
         self._intervals = set(intervals)
 
-    def run_to(self, end: int, call: Callable[[], object]) -> float:
+    def run_to(self, end: int, call: Callable[[], object]) -> None:
         """Run to a step.
 
         Args:
@@ -159,13 +160,10 @@ class Engine:
             call: function that is called at the steps of `call_every`. If it fails, the run ends
                 there.
 
-        Returns:
-            the time in seconds that the function has taken.
-
         Raises:
             KeyboardInterrupt: Ctrl-C or SIGTERM, after the current step.
         """
-        first, gate, seconds = self.counters[0], self._gate, 0.0
+        first, gate, self.in_calls = self.counters[0], self._gate, 0.0
         failure: BaseException | None = None
         called = -1
         gate.close()
@@ -183,7 +181,7 @@ class Engine:
                                 call()
                             except BaseException as error:
                                 failure = error
-                            seconds += time.perf_counter() - began
+                            self.in_calls += time.perf_counter() - began
                         if stop.requested or failure is not None:
                             self._lammps.force_timeout()  # ends the run after the present step
                         if here:
@@ -200,7 +198,6 @@ class Engine:
             raise failure
         if stop.requested:
             raise KeyboardInterrupt
-        return seconds
 
     def command(self, text: str) -> None:
         try:

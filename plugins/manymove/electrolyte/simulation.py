@@ -574,6 +574,7 @@ class Electrolyte(Sampling, MonteCarlo):
             self._given = checkpoint.decoded(header.get("settings"))
         if method is not None:
             self._parameters["method"] = arguments.one_of("method", method, METHODS)
+            self._parameters["threads_per_particle"] = 0  # the default
             if self._given is not None:
                 self._given["method"] = method
         self._adopt(_core.Electrolyte.from_snapshot(state, *self._columns(), *self._where()))

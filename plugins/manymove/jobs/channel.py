@@ -109,7 +109,11 @@ class Channel:
             if isinstance(failure, RankLost):
                 raise
             error = failure
-        if self.any(error is not None):
+        try:
+            failed = self.any(error is not None)
+        except RankLost as lost:  # the others wait in a call that the task has not reached
+            raise lost from error
+        if failed:
             errors = self.all(_picklable(error))
             lowest = next(rank for rank, told in enumerate(errors) if told is not None)
             raise self.all_raise(error if lowest == self.rank else errors[lowest])
