@@ -75,7 +75,7 @@ def stands_in(item: pytest.Item, places: tuple[str, ...]) -> bool:
 def has_many_ranks(item: pytest.Item) -> bool:
     """Whether a test runs with more ranks than two, which each contract of ranks is tested with."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    ranks = parameters.get("ranks", parameters.get("count"))
+    ranks = parameters.get("ranks")
     if isinstance(processors := parameters.get("processors"), str):
         ranks = math.prod(map(int, processors.split()))
     return isinstance(ranks, int) and ranks > 2

@@ -137,17 +137,17 @@ def test_an_ensemble_runs(module, tmp_path):
 
 
 @pytest.mark.parametrize("device", ["CPU", pytest.param("GPU", marks=ON_GPU)])
-@pytest.mark.parametrize("count", [2, 4])
-def test_a_simulation_on_several_ranks_is_that_of_one(count, device, tmp_path):
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_simulation_on_several_ranks_is_that_of_one(ranks, device, tmp_path):
     """Trajectory, moves, pressure, positions and images, also after another has moved a disk. Ranks
     share GPUs where there are fewer."""
     pytest.importorskip("hoomd.manymove")
     words = ["hoomd.manymove", "spread", 0, 1]
     status, alone = job(tmp_path / "alone", [], *words, device=device)
     assert status == 0 and alone["1-0-of-1"][3] == 0
-    status, found = job(tmp_path / "spread", on_ranks(count), *words, device=device)
+    status, found = job(tmp_path / "spread", on_ranks(ranks), *words, device=device)
     assert status == 0
-    assert found.pop(f"1-0-of-{count}") == alone["1-0-of-1"]
+    assert found.pop(f"1-0-of-{ranks}") == alone["1-0-of-1"]
     for rank in found.values():  # positions are rank 0's
         assert rank[:4] == alone["1-0-of-1"][:4] and rank[-2:] == alone["1-0-of-1"][-2:]
 
