@@ -21,6 +21,7 @@ from manymove.hard_particles import (
     square_packing,
 )
 from manymove.jobs.channel import RankLost
+from manymove.replicas import Replicas
 from manymove.settings import (
     Brush,
     ConstantPressure,
@@ -72,6 +73,7 @@ __all__ = [
     "ProfileAxis",
     "RankLost",
     "Ranks",
+    "Replicas",
     "Salt",
     "Species",
     "Sphere",

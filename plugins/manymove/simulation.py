@@ -162,6 +162,36 @@ class Simulation(CheckedAttributes, ABC):
 
     # ---- running ---------------------------------------------------------------------------------
 
+    @abstractmethod
+    def run(self, n: int, callbacks: Callbacks = (), *, progress: bool = False) -> None:
+        """Run for a number of sweeps or steps."""
+
+    def run_until(self, n: int, callbacks: Callbacks = (), *, progress: bool = False) -> None:
+        """Run until the counter `elapsed` is n. The method returns at once if it is larger, so that
+        a script that continues from a checkpoint can make the same calls again.
+
+        Args:
+            n: value of the counter, at least 0.
+            callbacks, progress: as in `run`.
+
+        Raises:
+            TypeError, ValueError, KeyboardInterrupt: as in `run`.
+        """
+        self.run(max(0, arguments.steps("n", n) - self.elapsed), callbacks, progress=progress)
+
+    def _end_of(self, n: int) -> int:
+        """The counter at which `run_until` ends."""
+        return n
+
+    def _end_after(self, n: int) -> int:
+        """The counter at which `run` ends."""
+        return self.elapsed + n
+
+    def _equilibrate_until(self, n: int, callbacks: Callbacks) -> None:
+        """Run an equilibration to its end, and discard its samples."""
+        self.run_until(n, callbacks)
+        self.reset_averages()
+
     @contextmanager
     def _running(self, length: float, callbacks: Callbacks, progress: bool) -> Iterator[Course]:
         """A run of this length, during which no other thread can use the object. With `progress`

@@ -350,6 +350,9 @@ class Adsorption(Places, Equilibration):
         with self._running(steps, callbacks, progress) as course:
             self._relax_to(self.steps + steps, course)
 
+    def _equilibrate_until(self, n: int, callbacks: Callbacks) -> None:
+        self.equilibrate(max(0, n - self.steps), callbacks)
+
     def _relax_to(self, end: int, course: Course) -> None:
         while self.steps < end:
             piece = end - self.steps

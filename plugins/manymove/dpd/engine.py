@@ -18,7 +18,7 @@ import numpy as np
 from manymove.dpd import messages
 from manymove.dpd import model as fluid
 from manymove.jobs.progress import StopRequest
-from manymove.jobs.world import require_one_process
+from manymove.jobs.world import are_ranks_apart, require_one_process
 from manymove.lammps import host
 
 # LAMMPS transfers the particles to the engine of the run style at multiples of this number of
@@ -98,12 +98,16 @@ class Engine:
         step: int = 0,
         start: str = "",
     ) -> None:
-        require_one_process("manymove.DPDFluid", "manymove dpd --ranks starts LAMMPS on several")
+        apart = are_ranks_apart()
+        if not apart:
+            require_one_process(
+                "manymove.DPDFluid", "manymove dpd --ranks starts LAMMPS on several"
+            )
         self._failed = ""
         self._gate = _Gate()
         self.in_calls = 0.0  # seconds that the function of the last run has taken
         self._intervals: Set[int] = set()  # between calls
-        self._lammps = host.start()
+        self._lammps = host.start(apart)
         # A file without a name, because the name of its folder may have any characters, and so
         # that a forked process has nothing to remove.
         self._records_file = tempfile.TemporaryFile()

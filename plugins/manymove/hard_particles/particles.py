@@ -269,6 +269,12 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         self.run_cycles(cycles, callbacks, progress=progress)
         self._goal = goal
 
+    def _end_of(self, n: float) -> int:
+        return self._parameters["first_cycle"] + self._cycles_in(n)
+
+    def _end_after(self, n: float) -> int:
+        return self._end_of(self._goal + n)
+
     def _cycles_in(self, sweeps: float) -> int:
         """Number of cycles in which these sweeps are expected."""
         return round(sweeps / self._sweeps_per_cycle)

@@ -19,6 +19,11 @@ LINE_EVERY = 60.0  # seconds between two lines of progress without a terminal
 class Interrupted(Exception):
     """The user asked a running job to stop; its state is valid."""
 
+    TEXT = "the run was interrupted"
+
+    def __init__(self) -> None:
+        super().__init__(self.TEXT)
+
 
 class StopRequest:
     """A context in which Ctrl-C, SIGTERM and the end of the terminal (SIGHUP) set a flag.
@@ -39,6 +44,11 @@ class StopRequest:
     @property
     def requested(self) -> bool:
         return self._elsewhere() or self._event.is_set()
+
+    @property
+    def requested_here(self) -> bool:
+        """Whether this process has requested the stop, and not another one."""
+        return self._event.is_set()
 
     def request(self) -> None:
         self._event.set()

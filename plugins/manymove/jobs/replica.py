@@ -21,7 +21,8 @@ from manymove.jobs import output_folder, report
 from manymove.jobs.channel import RankLost
 from manymove.jobs.options import OPTIONS_FILE
 from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
-from manymove.jobs.world import World, run_concurrently, share_of_threads
+from manymove.jobs.team import Team
+from manymove.jobs.world import World
 from manymove.simulation import interruptible
 
 
@@ -319,26 +320,20 @@ def run_share(
     Returns:
         the results, in the order of the indices.
     """
-    if not indices:
-        return []
-    device = world.device(settings.device)
-    most = min(len(indices), at_once or len(indices))
-    threads = share_of_threads(device, world.threads(settings.threads), most, world.cores)
+    team = Team(world, indices, settings.device, settings.threads, at_once)
+    quiet = settings.quiet or world.rank > 0
+    before, later = others
     with world.stop_request() as stop:
         replicas = [
-            make(index, settings, device, threads[slot % len(threads)], stop)
-            for slot, index in enumerate(indices)
+            make(place.index, settings, place.device, place.threads, stop) for place in team.places
         ]
-        quiet = settings.quiet or world.rank > 0
-        before, later = others
         bar = MovesBar(description, before + moves + later, done=before, quiet=quiet)
 
         def show() -> None:
             bar.show(before + min(moves, sum(replica.moves for replica in replicas)))
-            _ = stop.requested  # other ranks may ask whether this one is alive
 
         try:
-            return run_concurrently([replica.run for replica in replicas], len(threads), stop, show)
+            return team.run([replica.run for replica in replicas], stop, show)
         finally:
             bar.close()
 
@@ -350,21 +345,8 @@ def on_all_ranks(settings: Settings, world: World, share: Callable[[], list[Any]
     that share a system have lost one, all processes end.
     """
     claim(settings, world)
-    failure: Exception | None = None
-    results: list[Any] = []
     try:
-        try:
-            results = share()
-        except RankLost:
-            raise
-        except Exception as error:
-            failure = error
-        failures = world.failures(failure)
-        if failure is not None and failures[0] == str(failure):
-            raise failure
-        if failures:
-            raise RuntimeError(failures[0])
-        return sorted(world.gather(results), key=lambda result: result.replica)
+        return sorted(world.agree(share), key=lambda result: result.replica)
     except RankLost as error:
         world.abort(str(error))
 

@@ -8,9 +8,10 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import groupby, pairwise
@@ -20,7 +21,7 @@ from typing import Any, NoReturn, TypeVar
 from manymove import _core
 from manymove.devices import on_gpu, usable_cores
 from manymove.jobs.channel import Channel, RankLost
-from manymove.jobs.progress import StopRequest
+from manymove.jobs.progress import Interrupted, StopRequest
 
 T = TypeVar("T")
 
@@ -98,6 +99,24 @@ def require_one_process(command: str, instead: str) -> None:
             f"{command} is for one process, but mpirun or srun has started {size or 'several'}: "
             f"{instead}"
         )
+
+
+_APART: ContextVar[bool] = ContextVar("apart", default=False)
+
+
+@contextmanager
+def ranks_apart(apart: bool) -> Iterator[None]:
+    """A context in which each of several ranks makes simulations of its own, if `apart` is true."""
+    token = _APART.set(apart)
+    try:
+        yield
+    finally:
+        _APART.reset(token)
+
+
+def are_ranks_apart() -> bool:
+    """Whether each of several ranks makes simulations of its own."""
+    return _APART.get()
 
 
 @dataclass(frozen=True)
@@ -218,6 +237,32 @@ class World:
         channel.core.take_alarms(sum(rank != self.rank for rank, _ in failed))
         return [text for _, text in failed]
 
+    def agree(self, task: Callable[[], list[T]]) -> list[T]:
+        """The items of the tasks of all ranks, on every rank.
+
+        If the task fails on some ranks, those that read `stop_request` end early, and all ranks
+        raise the error of the lowest of them.
+
+        Raises:
+            RankLost: another rank is silent.
+            Interrupted: the task of the lowest rank that has failed was interrupted.
+            RuntimeError: another error of another rank. Errors of the task are raised as they are.
+        """
+        failure: Exception | None = None
+        items: list[T] = []
+        try:
+            items = task()
+        except RankLost:
+            raise
+        except Exception as error:
+            failure = error
+        failures = self.failures(failure)
+        if failure is not None and failures[0] == str(failure):
+            raise failure
+        if failures:
+            raise Interrupted() if failures[0] == Interrupted.TEXT else RuntimeError(failures[0])
+        return self.gather(items)
+
     def abort(self, message: str) -> NoReturn:
         """End the processes of all ranks, including silent ones, with a message on the standard
         error."""
@@ -279,15 +324,15 @@ class _Listener:
 
 
 def share_of_threads(
-    device: str, threads: int | None, replicas: int, cores: int
+    devices: Sequence[str], threads: int | None, replicas: int, cores: int
 ) -> list[int | None]:
     """Number of threads of each concurrent engine, one entry per replica that runs at a time.
 
-    CPU engines share `threads` (by default all cores); engines on a GPU leave the choice to the
+    CPU engines share `threads` (by default all cores); engines on GPUs leave the choice to the
     engine.
     """
-    if on_gpu(device):
-        return [threads] * min(replicas, _REPLICAS_PER_GPU)
+    if all(map(on_gpu, devices)):
+        return [threads] * min(replicas, _REPLICAS_PER_GPU * len(devices))
     total = threads or cores
     concurrent = min(replicas, total)
     return [total // concurrent + (i < total % concurrent) for i in range(concurrent)]

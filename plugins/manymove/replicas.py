@@ -1,0 +1,497 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Independent simulations on the threads, devices and MPI ranks of a job."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from manymove import arguments, files
+from manymove.analysis.blocking import pool
+from manymove.analysis.notation import Estimate
+from manymove.attributes import CheckedAttributes
+from manymove.checkpoint import PathLike
+from manymove.errors import ParameterError
+from manymove.jobs.channel import RankLost
+from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
+from manymove.jobs.report import hash_of, write_json
+from manymove.jobs.team import Place, Team
+from manymove.jobs.world import World, ranks_apart
+from manymove.runs import Callbacks, checked
+from manymove.simulation import Simulation, interruptible, load
+
+if TYPE_CHECKING:
+    import pandas
+
+T = TypeVar("T")
+Make = Callable[..., Simulation] | Simulation
+
+_CONTENTS = "replicas.json"
+# The class of an error of one replica, with whose index in the message it is raised.
+_ERRORS = (AttributeError, MemoryError, OSError, TypeError, ValueError)
+
+
+class Replicas(CheckedAttributes):
+    """Independent simulations of one class, which run at the same time.
+
+    The replicas share the cores of the process, or take the GPUs in turn, and MPI ranks divide
+    them among each other. The seed of replica i is the given seed plus i, and its trajectory is
+    that of the same simulation alone.
+
+    With `comm`, all ranks make the same calls in the same order. Results are those of all replicas,
+    on every rank. Ctrl-C, SIGTERM and SIGHUP end all runs within a second, in a valid state, with a
+    KeyboardInterrupt. An error of one replica ends the runs of the others in a valid state as well.
+    The message names the replica; other ranks raise it as a RuntimeError.
+
+    Raises:
+        TypeError: `make` is neither a function, a simulation nor a sequence of these, or a function
+            does not return a simulation.
+        ValueError: `count` is missing or not positive, or an error of the class.
+        RankLost: (a RuntimeError, on all ranks) a rank is silent or has failed.
+    """
+
+    def __init__(
+        self,
+        make: Make | Sequence[Make],
+        count: int | None = None,
+        *,
+        seed: int,
+        comm: Any = None,
+        device: str | Sequence[str] = "auto",
+        threads: int | None = None,
+    ) -> None:
+        """Create the replicas.
+
+        Args:
+            make: function that is called as ``make(seed=..., device=..., threads=...)`` and returns
+                a simulation, for instance ``partial(HardDisks.random, 1000, 0.7)``; or a
+                simulation, from whose present configuration all replicas start. Or a sequence of
+                these with one item for each replica, for example for a scan of a parameter.
+            count: number of replicas; for a sequence its length.
+            seed: seed of the first replica. Each following replica has the next integer.
+            comm: communicator of mpi4py, whose ranks divide the replicas (default one process).
+            device: "auto" (on several ranks the GPU of the local rank, if there is one), "cpu" or a
+                GPU; or a sequence of devices, which the replicas take in turn, such as
+                ["cuda:0", "cuda:1"]. GPUs such as "cuda:0,1" share one replica after the other.
+            threads: number of threads of all CPU engines of all ranks (default all cores).
+        """
+        makes = _makes(make, count)
+        arguments.integer("seed", seed)
+
+        def create(place: Place) -> Simulation:
+            where = {"device": place.device, "threads": place.threads}
+            return makes[place.index](seed=seed + place.index, **where)
+
+        self._settle(len(makes), comm, device, threads)
+        self._begin(create)
+
+    def _settle(
+        self, count: int, comm: Any, device: str | Sequence[str], threads: int | None
+    ) -> None:
+        if comm is not None and not all(hasattr(comm, name) for name in ("rank", "size", "Split")):
+            raise TypeError(f"comm must be a communicator of mpi4py, got {comm!r}")
+        names = [device] if isinstance(device, str) else device
+        if not (isinstance(names, Sequence) and names and all(isinstance(n, str) for n in names)):
+            raise TypeError(f"device must be a string or a sequence of strings, got {device!r}")
+        if threads is not None:
+            arguments.count("threads", threads)
+        self._count = count
+        self._world = World() if comm is None else World.of(comm)
+        self._team = Team(
+            self._world,
+            self._world.share(range(count)),
+            device,
+            threads,
+            at_once=1 if any("," in name for name in names) else None,
+        )
+        self._folder: Path | None = None  # that has the states of these replicas
+
+    def _begin(self, create: Callable[[Place], Any]) -> None:
+        found: dict[int, Simulation] = {}
+
+        def keep(slot: int, stop: StopRequest) -> str:
+            with interruptible(lambda: stop.requested), ranks_apart(self._world.size > 1):
+                created = create(self._team.places[slot])
+            if not isinstance(created, Simulation):
+                raise TypeError(f"make must return a simulation of manymove, got {created!r}")
+            found[slot] = created
+            return type(created).__name__
+
+        kinds = self._each(keep)
+        if len({*kinds}) > 1:
+            raise TypeError(f"make must return simulations of one class, got {', '.join(kinds)}")
+        self._simulations = [found[slot] for slot in range(len(found))]
+
+    @property
+    def indices(self) -> list[int]:
+        """Indices of the replicas of this rank."""
+        return [place.index for place in self._team.places]
+
+    @property
+    def simulations(self) -> list[Any]:
+        """The replicas of this rank, objects of the class."""
+        return [*self._simulations]
+
+    # ---- running ---------------------------------------------------------------------------------
+
+    def run(
+        self,
+        n: int,
+        callbacks: Callbacks = (),
+        *,
+        progress: bool = False,
+        folder: PathLike | None = None,
+        every: float = 600.0,
+    ) -> None:
+        """Run each replica, as its own method `run` does.
+
+        Args:
+            n: number of sweeps or steps of each replica.
+            callbacks: pairs (every, function). A function is called with a replica, in the thread
+                of this replica; its `seed` tells replicas apart.
+            progress: show a progress bar of all replicas of the first rank.
+            folder: folder for checkpoints, as by `save`. They are written at the start, during the
+                run, and at the end or after Ctrl-C.
+            every: time in seconds between two checkpoints of a replica.
+
+        Raises:
+            OSError: a checkpoint cannot be written.
+            TypeError, ValueError, RuntimeError: an error of a replica or of a callback.
+            KeyboardInterrupt: Ctrl-C, SIGTERM or SIGHUP. The replicas may have stopped at different
+                values of their counters; `run_until` completes the run.
+        """
+        calls = checked(callbacks)
+        self._run(lambda one: one.run(n, calls), "_end_after", n, progress, folder, every)
+
+    def run_until(
+        self,
+        n: int,
+        callbacks: Callbacks = (),
+        *,
+        equilibrate: int = 0,
+        progress: bool = False,
+        folder: PathLike | None = None,
+        every: float = 600.0,
+    ) -> None:
+        """Run each replica up to a length, counted from its start. Replicas that are farther are
+        left as they are, so that the same call completes a run that was interrupted or killed.
+
+        Args:
+            n: number of sweeps or steps since the start of each replica.
+            equilibrate: number of these that are an equilibration, whose samples are discarded.
+                Adsorbates make them with the method `equilibrate`.
+            callbacks, progress, folder, every: as in `run`.
+
+        Raises:
+            ValueError: `equilibrate` is negative or larger than n, or an error of `run`.
+            OSError, TypeError, RuntimeError, KeyboardInterrupt: as in `run`.
+        """
+        calls = checked(callbacks)
+        if not 0 <= arguments.number("equilibrate", equilibrate) <= arguments.number("n", n):
+            raise ParameterError("equilibrate", f"must be from 0 to n = {n}, got {equilibrate}")
+
+        def advance(one: Simulation) -> None:
+            if equilibrate and one.elapsed <= one._end_of(equilibrate):
+                one._equilibrate_until(equilibrate, calls)
+            one.run_until(n, calls)
+
+        self._run(advance, "_end_of", n, progress, folder, every)
+
+    def _run(
+        self,
+        advance: Callable[[Simulation], None],
+        end: str,
+        n: float,
+        progress: bool,
+        folder: PathLike | None,
+        every: float,
+    ) -> None:
+        """Run all replicas. `end` is the name of the method that returns the counter at the end of
+        a run of length n."""
+        if not 0 <= arguments.number("n", n) < math.inf:
+            raise ParameterError("n", f"must be finite and not negative, got {n}")
+        arguments.not_negative("every", every)
+        where = None if folder is None else Path(folder).absolute()
+        if where is not None:
+            self.save(where)
+        starts = [one.elapsed for one in self._simulations]
+        ends = [getattr(one, end)(n) for one in self._simulations]
+        done = [0] * len(starts)
+
+        def task(slot: int, stop: StopRequest) -> None:
+            saved = monotonic()
+
+            def pause(one: Simulation) -> None:
+                nonlocal saved
+                done[slot] = one.elapsed - starts[slot]
+                stop.check()
+                if where is not None and monotonic() > saved + every:
+                    self._save(slot, where)
+                    saved = monotonic()
+
+            one = self._simulations[slot]
+            one._after_piece = pause
+            try:
+                stop.check()
+                advance(one)
+            except Interrupted:
+                pass
+            finally:
+                one._after_piece = None
+            if where is not None:
+                self._save(slot, where)
+
+        bar = MovesBar(
+            f"{self._count} replicas",
+            sum(max(0, last - first) for first, last in zip(starts, ends, strict=True)),
+            unit=self._simulations[0]._COUNTER if starts else "steps",
+            quiet=not progress or self._world.rank > 0,
+        )
+        try:
+            self._each(task, lambda: bar.show(sum(done)))
+        finally:
+            bar.close()
+
+    def _each(
+        self, task: Callable[[int, StopRequest], T], show: Callable[[], None] = lambda: None
+    ) -> list[T]:
+        """The results of a task for all replicas in their order, on every rank."""
+
+        def share() -> list[tuple[int, T]]:
+            places = self._team.places
+            with self._world.stop_request() as stop:
+                tasks = [
+                    partial(_named, place.index, stop, partial(task, slot, stop))
+                    for slot, place in enumerate(places)
+                ]
+                results = self._team.run(tasks, stop, show)
+                if stop.requested_here:
+                    raise Interrupted
+            return [(place.index, one) for place, one in zip(places, results, strict=True)]
+
+        try:
+            return [result for _, result in sorted(self._world.agree(share), key=lambda r: r[0])]
+        except Interrupted:
+            raise KeyboardInterrupt from None
+
+    def map(self, function: Callable[[Any], T]) -> list[T]:
+        """Call a function for each replica, in the thread of the replica.
+
+        Args:
+            function: function of a simulation, for example
+                ``lambda disks: disks.sample_pressure(every=10)``.
+
+        Returns:
+            The results in the order of the replicas, on every rank. Several ranks exchange them as
+            pickles.
+
+        Raises:
+            TypeError, ValueError, RuntimeError: an error of the function.
+            KeyboardInterrupt: as in `run`.
+        """
+        return self._each(lambda slot, _: function(self._simulations[slot]))
+
+    def reset_averages(self) -> None:
+        """Discard all samples and records of all replicas."""
+        self.map(lambda one: one.reset_averages())
+
+    # ---- results ---------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Simulation]:
+        return iter(self._simulations)
+
+    def __repr__(self) -> str:
+        kind = type(self._simulations[0]).__name__ if self._simulations else "none on this rank"
+        return f"<Replicas: {self._count} of {kind}, ranks = {self._world.size}>"
+
+    def average(self, quantity: str | Callable[[Any], Any]) -> Any:
+        """Mean of a quantity over the replicas with its standard error (`manymove.analysis.pool`),
+        for replicas that differ in their seeds only.
+
+        Args:
+            quantity: name of an attribute, such as "pressure_average" or "loading", or a function
+                of a simulation. Its value is an `Estimate`, or a list or a dictionary of these.
+
+        Returns:
+            An `Estimate`, or a list or a dictionary of these.
+
+        Raises:
+            TypeError: the quantity has no standard error.
+            AttributeError, RuntimeError: an error of the attribute, for example if nothing was
+                sampled.
+        """
+        read = attrgetter(quantity) if isinstance(quantity, str) else quantity
+        return _pooled(self.map(read), quantity)
+
+    def to_dataframe(self) -> pandas.DataFrame:
+        """The tables of all replicas as one, with the additional first columns `replica` and
+        `seed`.
+
+        Raises:
+            ImportError: pandas is not installed.
+            RuntimeError: nothing is sampled.
+        """
+        tables = self.map(lambda one: (one.seed, one.to_dataframe()))
+        import pandas
+
+        for index, (seed, table) in enumerate(tables):
+            table.insert(0, "replica", index)
+            table.insert(1, "seed", seed)
+        return pandas.concat([table for _, table in tables], ignore_index=True)
+
+    @property
+    def elapsed(self) -> list[int]:
+        """The counter `elapsed` of each replica."""
+        return self.map(lambda one: one.elapsed)
+
+    @property
+    def state_hash(self) -> str:
+        """Hash of the states of all replicas, 16 hexadecimal digits, as in the summary of a
+        command; that of the replica if there is one."""
+        return hash_of(self.map(lambda one: one.state_hash)) or ""
+
+    # ---- checkpoints -----------------------------------------------------------------------------
+
+    def save(self, folder: PathLike) -> None:
+        """Write the checkpoints of all replicas into a folder, which all ranks must share.
+
+        ``replica-<i>.state`` is a checkpoint of replica i, which `manymove.load` can read. A file
+        is replaced only when the new one is on the disk. A kill may leave states of different
+        times; `load` and `run_until` then complete the run.
+
+        Args:
+            folder: path of the folder, which is made if it does not exist.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
+        where = Path(folder).absolute()
+        contents = where / _CONTENTS
+        if where == self._folder:
+            self._each(lambda slot, _: self._save(slot, where))
+            return
+        self._on_first(lambda: files.make_folder(where))
+        self._on_first(lambda: files.remove(contents))  # of other replicas
+        self._each(lambda slot, _: self._save(slot, where))
+        self._on_first(lambda: write_json(contents, {"replicas": self._count}))
+        self._folder = where
+
+    def _on_first(self, task: Callable[[], None]) -> None:
+        """A task of the first rank, whose error all ranks raise."""
+        self._world.agree(lambda: [task()] if self._world.rank == 0 else [])
+
+    def _save(self, slot: int, folder: Path) -> None:
+        index = self._team.places[slot].index
+        self._simulations[slot].save(folder / f"replica-{index}.state")
+
+    @classmethod
+    def load(
+        cls,
+        folder: PathLike,
+        *,
+        comm: Any = None,
+        device: str | Sequence[str] = "auto",
+        threads: int | None = None,
+    ) -> Replicas:
+        """Create the replicas of a folder that `save` or a run has written, on any number of ranks.
+
+        Args:
+            folder: path of the folder.
+            comm, device, threads: arguments of the class.
+
+        Raises:
+            FileNotFoundError: the folder has no replicas.
+            OSError: a file cannot be read.
+            ValueError: a file is damaged.
+            MemoryError: the replicas do not fit into memory.
+        """
+        where = Path(folder).absolute()
+        try:
+            count = json.loads((where / _CONTENTS).read_text())["replicas"]
+            arguments.count("replicas", count)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{folder} has no replicas: {_CONTENTS} is missing") from None
+        except (ValueError, LookupError, TypeError) as error:
+            raise ValueError(f"{where / _CONTENTS} is damaged: {error}") from None
+        self = cls.__new__(cls)
+        self._settle(count, comm, device, threads)
+        self._begin(
+            lambda place: load(where / f"replica-{place.index}.state", place.device, place.threads)
+        )
+        self._folder = where
+        return self
+
+
+def _makes(make: Make | Sequence[Make], count: int | None) -> list[Callable[..., Any]]:
+    """A function for each replica that takes seed, device and threads."""
+    if isinstance(make, Sequence):
+        if not make:
+            raise ParameterError("make", "must have an item for each replica, got none")
+        if count not in (None, len(make)):
+            raise ParameterError("count", f"must be the length {len(make)} of make, got {count}")
+        makes = [*make]
+    else:
+        if count is None:
+            raise ParameterError("count", "must be the number of replicas, got None")
+        makes = [make] * arguments.count("count", count)
+    for index, one in enumerate(makes):
+        if not (isinstance(one, Simulation) or callable(one)):
+            raise TypeError(
+                f"replica {index}: make must be a function or a simulation, got {one!r}"
+            )
+    return [_Copy(one) if isinstance(one, Simulation) else one for one in makes]
+
+
+class _Copy:
+    """A function that makes copies of a simulation with other seeds. One thread at a time uses the
+    simulation."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._simulation = simulation
+        self._lock = Lock()
+
+    def __call__(self, **changes: Any) -> Simulation:
+        with self._lock:
+            return self._simulation.replace(**changes)
+
+
+def _named(index: int, stop: StopRequest, task: Callable[[], T]) -> T | None:
+    """The result of a task of a replica, whose errors get the index; None if it was stopped."""
+    try:
+        return task()
+    except RankLost:
+        raise
+    except Interrupted:
+        return None
+    except KeyboardInterrupt:  # of a callback, or of a simulation that is being created
+        if not stop.requested:
+            stop.request()
+        return None
+    except Exception as error:
+        kind = next((each for each in _ERRORS if isinstance(error, each)), RuntimeError)
+        raise kind(f"replica {index}: {error}") from error
+
+
+def _pooled(values: Sequence[Any], quantity: object) -> Any:
+    """The mean over replicas of estimates, or of lists or dictionaries of estimates."""
+    first = values[0]
+    if isinstance(first, Estimate):
+        return pool(values)
+    if isinstance(first, Mapping):
+        return {key: _pooled([each[key] for each in values], quantity) for key in first}
+    if isinstance(first, (list, tuple)):
+        return [_pooled(each, quantity) for each in zip(*values, strict=True)]
+    raise TypeError(
+        f"quantity must be an Estimate, or a list or a dictionary of these, and {quantity!r} is "
+        f"{first!r}"
+    )
