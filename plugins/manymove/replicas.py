@@ -449,7 +449,8 @@ def _makes(make: Make | Sequence[Make], count: int | None) -> list[Callable[...,
             raise TypeError(
                 f"replica {index}: make must be a function or a simulation, got {one!r}"
             )
-    return [_Copy(one) if isinstance(one, Simulation) else one for one in makes]
+    copies = {id(one): _Copy(one) for one in makes if isinstance(one, Simulation)}
+    return [copies.get(id(one), one) for one in makes]
 
 
 class _Copy:

@@ -1,0 +1,264 @@
+"""Replicas of all classes on threads and ranks: each has the results of the same run alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from functools import partial
+
+import numpy as np
+import processes
+import pytest
+import replicas_program
+from commands import COMMAND, MPIEXEC, summary_of
+from lammps_host import needs_lammps
+from processes import start, until, with_support
+from replicas_program import CASES, COUNT, EQUILIBRATE, HERE, LENGTH, SEED, disks, fail
+
+import manymove
+from manymove import Adsorption, Electrolyte, Estimate, HardDisks, Replicas, Salt
+from manymove.analysis import pool
+
+pytest.importorskip("pandas")
+# One system of adsorbates has no error.
+pytestmark = pytest.mark.filterwarnings("ignore:the error of the")
+
+NAMES = [pytest.param(name, marks=needs_lammps if name == "fluid" else ()) for name in CASES]
+
+
+def alone(name: str, index: int):
+    """The run of a replica in one piece."""
+    one = CASES[name][0](seed=SEED + index, device="cpu", threads=1)
+    if isinstance(one, Adsorption):
+        one.equilibrate(EQUILIBRATE)
+    else:
+        one.run(EQUILIBRATE)
+        one.reset_averages()
+    if isinstance(one, HardDisks):
+        one.run_until(LENGTH)
+    else:
+        one.run(LENGTH - EQUILIBRATE)
+    return one
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("name", NAMES)
+def test_replicas_on_threads_are_simulations_alone(name, threads, tmp_path):
+    found = replicas_program.run(name, None, tmp_path / "run", threads=threads)
+    runs = [alone(name, index) for index in range(COUNT)]
+    assert found["hashes"] == [one.state_hash for one in runs]
+    assert len({*found["hashes"]}) == COUNT
+    assert found["elapsed"] == [one.elapsed for one in runs]
+    averages = [getattr(one, CASES[name][1]) for one in runs]
+    assert found["each"] == repr(averages)
+    if isinstance(averages[0], list):
+        averages = [one for (one,) in averages]
+        assert found["average"] == repr([pool(averages)])
+    else:
+        assert found["average"] == repr(pool(averages))
+    again = Replicas.load(tmp_path / "run", device="cpu")
+    assert manymove.load(tmp_path / "run" / "replica-1.state", "cpu").seed == SEED + 1
+    table = again.to_dataframe()
+    assert list(table.columns[:2]) == ["replica", "seed"]
+    assert (table.seed - table.replica == SEED).all() and table.replica.nunique() == COUNT
+
+
+@pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
+@needs_lammps
+def test_replicas_on_ranks_are_those_of_one_process(tmp_path):
+    pytest.importorskip("mpi4py")
+    names = [*CASES]
+    here = {name: replicas_program.run(name, None, tmp_path / f"one-{name}") for name in names}
+    ranks = processes.found("replicas_program.py", 2, "-".join(names), tmp_path, fails=False)
+    assert ranks == [here, here]
+
+
+@pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
+def test_a_fault_on_one_rank_ends_the_runs_of_all(tmp_path):
+    pytest.importorskip("mpi4py")
+    zero, one = processes.found("replicas_program.py", 2, "faults", tmp_path, fails=False)
+    assert zero["callback"] == one["callback"] == "RuntimeError: replica 1: nothing works today"
+    assert zero["interrupted"] == one["interrupted"] == "KeyboardInterrupt: "
+    assert "replica 1: packing_fraction is 0.95" in zero["input"]
+    assert one["input"] == zero["input"].replace("RuntimeError", "ValueError")
+    assert zero["kinds"] == one["kinds"]
+    assert "simulations of one class, got HardDisks, Electrolyte" in zero["kinds"]
+    assert zero["goes on"] == one["goes on"] == [True] * COUNT
+
+
+def test_replicas_are_those_of_the_command(tmp_path):
+    output = tmp_path / "command"
+    options = "--ions 40 --sweeps 60 --equilibrate 20 --replicas 3 --seed 5 --device cpu"
+    options += " --debye-length 30 --bjerrum-length 7 --geometry periodic --quiet"
+    assert (
+        processes.run([*COMMAND, "electrolyte", *options.split(), "--output", output]).returncode
+        == 0
+    )
+    summary = summary_of(output)
+    salt = Salt.of(40, tuple(summary["valences"]), tuple(summary["diameters_angstrom"]))
+    make = partial(
+        Electrolyte.random, salt, tuple(summary["box_angstrom"]), bjerrum_length=7.0,
+        method=summary["method"],
+    )  # fmt: skip
+    replicas = Replicas(make, 3, **HERE)
+    replicas.run_until(80, equilibrate=20)
+    assert replicas.state_hash == summary["state_hash"]
+    average = replicas.average(lambda one: one.energy_average / one.N)
+    # The command adds the changes of the energy from another start.
+    assert average.value == pytest.approx(summary["energy_per_ion_kT"], rel=1e-6)
+    assert average.error == pytest.approx(summary["energy_per_ion_error_kT"], rel=1e-4)
+
+
+def test_replicas_of_a_simulation_start_from_its_configuration():
+    one = HardDisks.random(300, 0.6, seed=1, device="cpu")
+    one.run(100)
+    replicas = Replicas(one, 4, **HERE)
+    for each in replicas:
+        assert np.allclose(each.positions, one.positions, atol=1e-6)
+    replicas.run(50)
+    assert len({*replicas.map(lambda each: each.state_hash)}) == 4
+    assert replicas.indices == [0, 1, 2, 3] and len(replicas) == 4
+    scan = [partial(HardDisks.random, 200, fraction) for fraction in (0.3, 0.5, 0.6)]
+    found = Replicas(scan, **HERE).map(lambda each: each.packing_fraction)
+    assert found == pytest.approx([0.3, 0.5, 0.6])
+
+
+def test_devices_are_taken_in_turn():
+    places = []
+
+    def make(**place):
+        places.append(place)
+        return disks(**{**place, "device": "cpu"})
+
+    Replicas(make, 5, seed=1, device=["cpu", "auto"], threads=2)
+    found = {place["seed"]: (place["device"], place["threads"]) for place in places}
+    assert found == {1 + i: (("cpu", "auto")[i % 2], 1) for i in range(5)}
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from manymove import Replicas
+from replicas_program import CASES, COUNT, EQUILIBRATE, HERE
+name, folder, length = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+if (folder / "replicas.json").exists():
+    replicas = Replicas.load(folder, device="cpu")
+else:
+    replicas = Replicas(CASES[name][0], COUNT, **HERE)
+replicas.run_until(length, equilibrate=EQUILIBRATE, folder=folder, every=0.02)
+print(replicas.state_hash, repr(replicas.average(CASES[name][1])))
+"""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_killed_run_ends_as_an_uninterrupted_one(name, tmp_path):
+    length = {"disks": 20_000, "ions": 1200, "gas": 100_000, "fluid": 10_000}[name]
+    command = [sys.executable, "-c", PROGRAM, name]
+    whole = processes.run([*command, tmp_path / "whole", length], env=with_support())
+    assert whole.returncode == 0, whole.stderr
+    folder = tmp_path / "killed"
+    state = folder / "replica-2.state"
+    for moment in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
+        first = state.stat().st_mtime_ns if state.exists() else 0
+        job = start([*command, folder, length], env=with_support())
+        until(lambda: state.exists() and state.stat().st_mtime_ns > first, job)  # noqa: B023
+        threading.Event().wait(0.05)
+        job.send_signal(moment)
+        text, _ = job.communicate(timeout=60)
+        assert job.returncode != 0, text
+        if moment == signal.SIGTERM:
+            assert "KeyboardInterrupt" in text
+    ended = processes.run([*command, folder, length], env=with_support())
+    assert ended.stdout == whole.stdout != "", ended.stderr
+
+
+def test_ctrl_c_leaves_states_from_which_the_run_goes_on(tmp_path):
+    replicas = Replicas(disks, COUNT, **HERE)
+    threading.Timer(0.5, partial(os.kill, os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        replicas.run_until(10**9, folder=tmp_path)
+    done = replicas.elapsed
+    again = Replicas.load(tmp_path, device="cpu")
+    assert again.elapsed == done and again.state_hash == replicas.state_hash
+    end = max(one.sweeps_per_cycle * (one.cycles + 5) for one in replicas)
+    for each in (replicas, again):
+        each.run_until(end)
+    assert again.state_hash == replicas.state_hash and len({*again.elapsed}) == 1
+
+
+def test_an_error_of_one_replica_is_that_of_all():
+    replicas = Replicas(disks, COUNT, **HERE)
+    with pytest.raises(RuntimeError, match="replica 1: nothing works today") as error:
+        replicas.run(10**9, [(20, fail)])
+    assert isinstance(error.value.__cause__, ZeroDivisionError)
+    before = replicas.elapsed
+    replicas.run(100)
+    assert all(a < b for a, b in zip(before, replicas.elapsed, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        ({"count": None}, ValueError, "count must be the number of replicas, got None"),
+        ({"count": 0}, ValueError, "count must be positive and below 2..31, got 0"),
+        ({"count": 2.5}, TypeError, "count must be an integer, got 2.5"),
+        ({"make": []}, ValueError, "make must have an item for each replica, got none"),
+        ({"make": [disks, disks]}, ValueError, "count must be the length 2 of make, got 3"),
+        ({"make": 7}, TypeError, "replica 0: make must be a function or a simulation, got 7"),
+        (
+            {"make": lambda **place: 7},
+            TypeError,
+            "make must return a simulation of manymove, got 7",
+        ),
+        ({"seed": 1.5}, TypeError, "seed must be an integer, got 1.5"),
+        ({"seed": 2**64 - 2}, ValueError, r"replica 2: seed must be in \[0, 2\*\*64\)"),
+        ({"threads": 0}, ValueError, "threads must be positive"),
+        ({"device": []}, TypeError, "device must be a string or a sequence of strings"),
+        ({"device": "tpu"}, ValueError, 'replica .: unknown device "tpu"'),
+        ({"comm": 3}, TypeError, "comm must be a communicator of mpi4py, got 3"),
+    ],
+)
+def test_bad_arguments_are_refused(given, kind, message):
+    with pytest.raises(kind, match=message):
+        Replicas(**{"make": disks, "count": 3, **HERE, **given})
+
+
+def test_bad_calls_are_refused(tmp_path):
+    replicas = Replicas(disks, 2, **HERE)
+    for call, kind, message in (
+        (lambda: replicas.run(-1), ValueError, "n must be finite and not negative, got -1"),
+        (lambda: replicas.run("long"), TypeError, "n must be a number, got 'long'"),
+        (lambda: replicas.run(1, [(0, print)]), ValueError, "every must be positive"),
+        (lambda: replicas.run(1, every=-1), ValueError, "every must not be negative"),
+        (
+            lambda: replicas.run_until(10, equilibrate=11),
+            ValueError,
+            "equilibrate must be from 0 to n = 10, got 11",
+        ),
+        (lambda: replicas.average("pressur"), AttributeError, "replica 0: .*pressur"),
+        (lambda: replicas.average("cycles"), TypeError, "must be an Estimate.*'cycles' is 0"),
+        (lambda: replicas.average("pressure_average"), RuntimeError, "replica 0: no pressure"),
+        (lambda: Replicas.load(tmp_path), FileNotFoundError, "replicas.json is missing"),
+    ):
+        with pytest.raises(kind, match=message):
+            call()
+    with pytest.raises(AttributeError):
+        replicas.simulations = []
+    assert replicas.elapsed == [0, 0]
+    replicas.save(tmp_path)
+    state = tmp_path / "replica-1.state"
+    state.write_bytes(state.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="replica 1: "):
+        Replicas.load(tmp_path)
+    (tmp_path / "replicas.json").write_text('{"replicas": -1}')
+    with pytest.raises(ValueError, match=r"replicas.json is damaged: replicas must be positive"):
+        Replicas.load(tmp_path)
+
+
+def test_averages_of_lists_and_dictionaries_are_pooled_item_by_item():
+    replicas = Replicas(disks, 2, **HERE)
+    low, high = Estimate(1.0, 0.3), Estimate(2.0, 0.4)
+    found = replicas.average(lambda one: {"a": [low if one.seed == SEED else high]})
+    assert found == {"a": [pool([low, high])]}
