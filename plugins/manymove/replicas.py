@@ -143,7 +143,7 @@ class Replicas(CheckedAttributes):
 
     def run(
         self,
-        n: int,
+        n: float,
         callbacks: Callbacks = (),
         *,
         progress: bool = False,
@@ -172,10 +172,10 @@ class Replicas(CheckedAttributes):
 
     def run_until(
         self,
-        n: int,
+        n: float,
         callbacks: Callbacks = (),
         *,
-        equilibrate: int = 0,
+        equilibrate: float = 0,
         progress: bool = False,
         folder: PathLike | None = None,
         every: float = 600.0,
@@ -197,7 +197,7 @@ class Replicas(CheckedAttributes):
         if not 0 <= arguments.number("equilibrate", equilibrate) <= arguments.number("n", n):
             raise ParameterError("equilibrate", f"must be from 0 to n = {n}, got {equilibrate}")
 
-        def advance(one: Simulation) -> None:
+        def advance(one: Any) -> None:
             if equilibrate and one.elapsed <= one._end_of(equilibrate):
                 one._equilibrate_until(equilibrate, calls)
             one.run_until(n, calls)
@@ -206,7 +206,7 @@ class Replicas(CheckedAttributes):
 
     def _run(
         self,
-        advance: Callable[[Simulation], None],
+        advance: Callable[[Any], None],
         end: str,
         n: float,
         progress: bool,
@@ -274,7 +274,8 @@ class Replicas(CheckedAttributes):
                 results = self._team.run(tasks, stop, show)
                 if stop.requested_here:
                     raise Interrupted
-            return [(place.index, one) for place, one in zip(places, results, strict=True)]
+            indices = (place.index for place in places)
+            return list(zip(indices, results, strict=True))
 
         try:
             return [result for _, result in sorted(self._world.agree(share), key=lambda r: r[0])]
@@ -386,7 +387,7 @@ class Replicas(CheckedAttributes):
         self._on_first(lambda: write_json(contents, {"replicas": self._count}))
         self._folder = where
 
-    def _on_first(self, task: Callable[[], None]) -> None:
+    def _on_first(self, task: Callable[[], object]) -> None:
         """A task of the first rank, whose error all ranks raise."""
         self._world.agree(lambda: [task()] if self._world.rank == 0 else [])
 
@@ -450,7 +451,7 @@ def _makes(make: Make | Sequence[Make], count: int | None) -> list[Callable[...,
                 f"replica {index}: make must be a function or a simulation, got {one!r}"
             )
     copies = {id(one): _Copy(one) for one in makes if isinstance(one, Simulation)}
-    return [copies.get(id(one), one) for one in makes]
+    return [copies[id(one)] if isinstance(one, Simulation) else one for one in makes]
 
 
 class _Copy:
@@ -466,18 +467,16 @@ class _Copy:
             return self._simulation.replace(**changes)
 
 
-def _named(index: int, stop: StopRequest, task: Callable[[], T]) -> T | None:
-    """The result of a task of a replica, whose errors get the index; None if it was stopped."""
+def _named(index: int, stop: StopRequest, task: Callable[[], T]) -> T:
+    """The result of a task of a replica, whose errors get the index."""
     try:
         return task()
     except RankLost:
         raise
-    except Interrupted:
-        return None
     except KeyboardInterrupt:  # of a callback, or of a simulation that is being created
         if not stop.requested:
             stop.request()
-        return None
+        return None  # type: ignore[return-value]  # no result of a run that is interrupted is read
     except Exception as error:
         kind = next((each for each in _ERRORS if isinstance(error, each)), RuntimeError)
         raise kind(f"replica {index}: {error}") from error

@@ -24,8 +24,8 @@ from manymove import (
     METHANE, Adsorbate, Adsorption, Brush, ConstantPressure, DPDFluid, Displacements, Electrolyte,
     EnergyGrid, Estimate, Ewald, Forces, Framework, Grid, HardDisks, HardSpheres, Interactions,
     IonOverlapError, Ions, Mixture, Molecules, OverlapError, PairCorrelations,
-    Profile, ProfileAxis, RankLost, Ranks, Salt, Species, Sphere, Start, Steps, Supercell, Swaps,
-    Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing, random_packing,
+    Profile, ProfileAxis, RankLost, Ranks, Replicas, Salt, Species, Sphere, Start, Steps, Supercell,
+    Swaps, Tuning, bcc_packing, fcc_packing, hcp_packing, hexagonal_packing, random_packing,
     random_sphere_packing, read_framework, replicate, square_packing,
 )
 from manymove.analysis import autocorrelation_time, charge_density
@@ -148,6 +148,16 @@ def dpd(folder: Path) -> float:
     DPDFluid(again.positions, (lx, lx, lx), velocities=again.velocities, seed=1)
     total: int = fluid.N + fluid.steps + fluid.elapsed + fluid.records.size
     return float(average) + fluid.energy + fluid.pressure + total
+
+
+def several(folder: Path) -> float:
+    replicas = Replicas(lambda **place: HardDisks.random(64, 0.5, **place), 3, seed=1)
+    Replicas([replicas.simulations[0]], seed=1, device=["cpu"], threads=2).run(10.5)
+    hashes: list[str] = replicas.map(lambda one: str(one.state_hash))
+    replicas.run_until(20, [(5, lambda one: print(one.cycles))], equilibrate=10, folder=folder)
+    average: Estimate = replicas.average("pressure_average")
+    again: Replicas = Replicas.load(folder, device="cpu")
+    return float(average) + len(again) + len(hashes) + sum(again.elapsed)
 
 
 manymove.no_such_name  # type: ignore[attr-defined]
