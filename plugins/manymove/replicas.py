@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -308,9 +308,6 @@ class Replicas(CheckedAttributes):
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[Simulation]:
-        return iter(self._simulations)
-
     def __repr__(self) -> str:
         kind = type(self._simulations[0]).__name__ if self._simulations else "none on this rank"
         return f"<Replicas: {self._count} of {kind}, ranks = {self._world.size}>"
@@ -361,7 +358,31 @@ class Replicas(CheckedAttributes):
         command; that of the replica if there is one."""
         return hash_of(self.map(lambda one: one.state_hash)) or ""
 
-    # ---- checkpoints -----------------------------------------------------------------------------
+    # ---- files -----------------------------------------------------------------------------------
+
+    def write_gsd(
+        self, folder: PathLike | None, every: int | None = None, *, overwrite: bool = False
+    ) -> None:
+        """Write the present configuration of each replica, or the configurations of the following
+        runs, to a file ``replica-<i>.gsd`` as by the method of the class.
+
+        Args:
+            folder: path of the folder, which is made if it does not exist; None ends the output of
+                all files with `every`.
+            every, overwrite: arguments of the method `write_gsd` of the class.
+
+        Raises:
+            OSError, TypeError, ValueError: an error of the class.
+        """
+        where = None if folder is None else Path(folder).absolute()
+        if where is not None:
+            self._on_first(lambda: files.make_folder(where))
+
+        def write(slot: int, stop: StopRequest) -> None:
+            path = where and where / f"replica-{self._team.places[slot].index}.gsd"
+            self._simulations[slot].write_gsd(path, every, overwrite=overwrite)
+
+        self._each(write)
 
     def save(self, folder: PathLike) -> None:
         """Write the checkpoints of all replicas into a folder, which all ranks must share.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -216,84 +215,3 @@ def test_pores_prints_what_the_functions_give(tmp_path, capsys):
 def test_bad_options_of_small_commands_are_refused(words, message, capsys):
     assert cli.run(words) == 2
     assert message in capsys.readouterr().err
-
-
-def langmuir(k: float) -> tuple[list[float], list[float]]:
-    p = np.geomspace(1e-3, 1e4, 400)
-    return p.tolist(), (3.0 * k * p / (1 + k * p)).tolist()
-
-
-def test_iast_of_langmuir_isotherms_is_langmuirs():
-    """With equal capacities IAST is the Langmuir isotherm of the mixture."""
-    pytest.importorskip("pygaps")
-    from manymove.adsorption.iast import iast
-
-    found = iast([langmuir(2.0), langmuir(0.1)], 5.0, [0.15, 0.85])
-    assert found == pytest.approx([3 * n / (1 + 1.5 + 0.425) for n in (1.5, 0.425)], rel=2e-3)
-    with pytest.raises(ValueError, match="isotherms that end at 10000, 1 bar"):
-        iast([langmuir(2.0), ([0.5, 1.0], [0.1, 0.2])], 500.0)
-
-
-@pytest.mark.parametrize(
-    ("isotherms", "pressure", "message"),
-    [
-        ([([1, 2], [1, 2])], 1.0, "at least two species"),
-        ([([1, 2], [1, 2]), ([2, 1], [1, 2])], 1.0, "pressures of isotherm 1 do not increase"),
-        ([([1, 2], [2, 1]), ([1, 2], [1, 2])], 1.0, "may be statistical noise"),
-        ([([1, 2], [1, 2]), ([1, 2], [1])], 1.0, "isotherm 1 needs at least two"),
-        ([([1, 2], [1, 2]), ([0, 2], [1, 2])], 1.0, "negative or not finite"),
-        ([([1, 2], [1, 2])] * 2, -1.0, "pressure must be positive"),
-    ],
-)
-def test_bad_isotherms_are_refused(isotherms, pressure, message):
-    from manymove.adsorption.iast import iast
-
-    with pytest.raises(ValueError, match=message):
-        iast(isotherms, pressure)
-
-
-def test_iast_without_pygaps_names_the_extra(monkeypatch):
-    from manymove.adsorption.iast import iast
-
-    monkeypatch.setitem(sys.modules, "pygaps", None)
-    with pytest.raises(ImportError, match=r"IAST needs pyGAPS: pip install 'manymove\[iast\]'"):
-        iast([langmuir(2.0), langmuir(0.1)], 5.0)
-
-
-def test_isotherms_are_read_in_the_order_of_their_pressures(tmp_path):
-    from manymove.adsorption.iast import read_isotherm
-
-    rows = [f"{p:.8g},A,{n:.8g}" for p, n in zip(*langmuir(2.0), strict=True)]
-    lines = ["pressure_bar,adsorbate,loading_mol_per_kg", *reversed(rows)]
-    (tmp_path / "A.csv").write_text("\n".join(lines))
-    name, p, n = read_isotherm(tmp_path / "A.csv")
-    assert name == "A" and p == sorted(p) and n == sorted(n)
-
-
-def test_isotherms_that_do_not_belong_together_are_refused(tmp_path):
-    from manymove.adsorption.iast import check_temperatures, doubtful_points
-
-    def written(name: str, gas: str, temperature: float | str) -> str:
-        rows = [f"{p},{gas},{p / (1 + p)},{temperature},{status}" for p, status in
-                ((0.1, "not equilibrated"), (1, "ok"), (90, "ok"))]  # fmt: skip
-        head = "pressure_bar,adsorbate,loading_mol_per_kg,temperature_K,status"
-        (tmp_path / name).write_text("\n".join([head, *rows]))
-        return str(tmp_path / name)
-
-    a, b = written("a.csv", "CO2", 313), written("b.csv", "N2", 300)
-    with pytest.raises(ValueError, match=r"a.csv is at 313 K, .*b.csv is at 300 K: IAST needs"):
-        check_temperatures([a, b])
-    check_temperatures([a, written("c.csv", "N2", "313.00")])
-    assert doubtful_points(a) == ["0.1"]
-
-
-def test_isotherms_of_others_are_refused(tmp_path):
-    from manymove.adsorption.iast import read_isotherm
-
-    for text, message in (
-        ("a,b\n1,2\n", "is not an isotherm.csv"),
-        ("pressure_bar,adsorbate,loading_mol_per_kg\n1,A,1\n1,B,1\n", "has 2 species"),
-    ):
-        (tmp_path / "x.csv").write_text(text)
-        with pytest.raises(ValueError, match=message):
-            read_isotherm(tmp_path / "x.csv")

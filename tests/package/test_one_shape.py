@@ -159,6 +159,17 @@ def test_an_error_of_a_callback_leaves_a_valid_state(make):
         one.replace(no_such_name=1)
 
 
+@pytest.mark.parametrize("make", MAKE)
+def test_run_until_counts_from_the_start(make):
+    one, other = make(), make()
+    one.run(1500)
+    for n in (500, 1500, 1000):
+        other.run_until(n)
+    assert other.elapsed == one.elapsed and other.state_hash == one.state_hash
+    with pytest.raises(TypeError, match=r"must be an? (integer|number), got 'far'"):
+        other.run_until("far")
+
+
 @pytest.mark.parametrize("make", [disks, ions, pytest.param(fluid, marks=needs_lammps)])
 def test_gsd_in_is_gsd_out(make, tmp_path):
     gsd = pytest.importorskip("gsd.hoomd")

@@ -20,6 +20,7 @@ from replicas_program import CASES, COUNT, EQUILIBRATE, HERE, LENGTH, SEED, disk
 import manymove
 from manymove import Adsorption, Electrolyte, Estimate, HardDisks, Replicas, Salt
 from manymove.analysis import pool
+from manymove.io import read_frame
 
 pytest.importorskip("pandas")
 # One system of adsorbates has no error.
@@ -115,7 +116,7 @@ def test_replicas_of_a_simulation_start_from_its_configuration():
     one = HardDisks.random(300, 0.6, seed=1, device="cpu")
     one.run(100)
     replicas = Replicas(one, 4, **HERE)
-    for each in replicas:
+    for each in replicas.simulations:
         assert np.allclose(each.positions, one.positions, atol=1e-6)
     replicas.run(50)
     assert len({*replicas.map(lambda each: each.state_hash)}) == 4
@@ -160,7 +161,7 @@ def test_a_killed_run_ends_as_an_uninterrupted_one(name, tmp_path):
     assert whole.returncode == 0, whole.stderr
     folder = tmp_path / "killed"
     state = folder / "replica-2.state"
-    for moment in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL):
+    for moment in (signal.SIGTERM, signal.SIGKILL):
         first = state.stat().st_mtime_ns if state.exists() else 0
         job = start([*command, folder, length], env=with_support())
         until(lambda: state.exists() and state.stat().st_mtime_ns > first, job)  # noqa: B023
@@ -182,7 +183,7 @@ def test_ctrl_c_leaves_states_from_which_the_run_goes_on(tmp_path):
     done = replicas.elapsed
     again = Replicas.load(tmp_path, device="cpu")
     assert again.elapsed == done and again.state_hash == replicas.state_hash
-    end = max(one.sweeps_per_cycle * (one.cycles + 5) for one in replicas)
+    end = max(one.sweeps_per_cycle * (one.cycles + 5) for one in replicas.simulations)
     for each in (replicas, again):
         each.run_until(end)
     assert again.state_hash == replicas.state_hash and len({*again.elapsed}) == 1
@@ -255,6 +256,25 @@ def test_bad_calls_are_refused(tmp_path):
     (tmp_path / "replicas.json").write_text('{"replicas": -1}')
     with pytest.raises(ValueError, match=r"replicas.json is damaged: replicas must be positive"):
         Replicas.load(tmp_path)
+
+
+def test_each_replica_writes_its_own_trajectory(tmp_path):
+    replicas = Replicas(disks, 2, **HERE)
+    replicas.write_gsd(tmp_path / "run", every=5)
+    replicas.run_until(200)
+    replicas.write_gsd(None)
+    hashes = replicas.map(lambda one: one.state_hash)
+    replicas.write_gsd(tmp_path / "end")
+    for index, one in enumerate(replicas.simulations):
+        assert read_frame(tmp_path / "run" / f"replica-{index}.gsd").step % 5 == 0
+        end = read_frame(tmp_path / "end" / f"replica-{index}.gsd")
+        assert end.step == one.elapsed
+        assert np.allclose(end.positions, one.positions, atol=1e-5)
+    plain = Replicas(disks, 2, **HERE)
+    plain.run_until(200)
+    assert plain.map(lambda one: one.state_hash) == hashes
+    with pytest.raises(ValueError, match=r"replica .: every must be positive"):
+        replicas.write_gsd(tmp_path, every=0)
 
 
 def test_averages_of_lists_and_dictionaries_are_pooled_item_by_item():

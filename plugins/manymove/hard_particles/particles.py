@@ -170,15 +170,32 @@ class HardParticles(VolumeMoves, SwapMoves, SharedParticles):
         return cls(positions, box, given.given, seed=seed, **options)
 
     @classmethod
-    def _of_file(
+    def from_gsd(
         cls: type[P],
         path: PathLike,
-        frame: int,
-        diameter: Any,
+        frame: int = -1,
+        *,
         seed: int,
-        options: dict[str, Any],
+        diameter: Any = None,
+        **options: Any,
     ) -> P:
-        """The particles of a frame of a GSD file, with its sizes if there is no diameter."""
+        """Create the particles of a frame of a GSD file, in a rectangular box of the dimensions of
+        the class.
+
+        Several types with one diameter each become a `Mixture` with the means of their diameters as
+        contacts, unless the file has a table of a `TrajectoryWriter`. Otherwise different
+        diameters become those of the particles.
+
+        Args:
+            path: path of a file with the schema of HOOMD-blue.
+            frame: index of the frame; negative numbers count from the end.
+            seed: seed of the trajectory.
+            diameter: sizes of the particles, as for the class; by default those of the file.
+            options: the other arguments of the class.
+
+        Raises:
+            FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class.
+        """
         from manymove.io import read_frame
 
         found = read_frame(path, frame, dimensions=cls._DIMENSIONS, mixtures=True)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
 from manymove.hard_particles.packing import random_packing
 from manymove.hard_particles.particles import HardParticles
@@ -94,30 +93,6 @@ class HardDisks(HardParticles):
             options,
         )
         return cls(positions, box, diameter, seed=seed, **options)
-
-    @classmethod
-    def from_gsd(
-        cls,
-        path: PathLike,
-        frame: int = -1,
-        *,
-        seed: int,
-        diameter: Any = None,
-        **options: Any,
-    ) -> HardDisks:
-        """Create the disks of a frame of a GSD file, in a rectangular two-dimensional box.
-
-        Args:
-            path: path of a file with the schema of HOOMD-blue.
-            frame: index of the frame; negative numbers count from the end.
-            seed: seed of the trajectory.
-            diameter: sizes of the disks; by default the sizes are those of the file.
-            options: the other arguments of the class.
-
-        Raises:
-            FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class.
-        """
-        return cls._of_file(path, frame, diameter, seed, options)
 
     # ---- properties ------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from manymove.checkpoint import PathLike
 from manymove.hard_particles import sizes
 from manymove.hard_particles.crystals import crystal
 from manymove.hard_particles.particles import HardParticles
@@ -151,31 +150,3 @@ class HardSpheres(HardParticles):
     ) -> HardSpheres:
         positions, box = crystal(kind, N, packing_fraction, diameter)
         return cls(positions, box, diameter, seed=seed, **options)
-
-    @classmethod
-    def from_gsd(
-        cls,
-        path: PathLike,
-        frame: int = -1,
-        *,
-        seed: int,
-        diameter: Any = None,
-        **options: Any,
-    ) -> HardSpheres:
-        """Create the spheres of a frame of a GSD file, in a rectangular box.
-
-        Several types with one diameter each become a `Mixture` with the means of their diameters as
-        contacts, unless the file has a table of a `TrajectoryWriter`. Otherwise different
-        diameters become those of the particles.
-
-        Args:
-            path: path of a file with the schema of HOOMD-blue.
-            frame: index of the frame; negative numbers count from the end.
-            seed: seed of the trajectory.
-            diameter: sizes of the spheres; by default the sizes are those of the file.
-            options: the other arguments of the class.
-
-        Raises:
-            FileNotFoundError, ValueError: an error of `manymove.io.read_frame` or of the class.
-        """
-        return cls._of_file(path, frame, diameter, seed, options)
