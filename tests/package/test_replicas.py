@@ -12,9 +12,9 @@ import numpy as np
 import processes
 import pytest
 import replicas_program
-from commands import COMMAND, MPIEXEC, summary_of
+from commands import CLEAN, COMMAND, MPIEXEC, summary_of
 from lammps_host import needs_lammps
-from processes import start, until, with_support
+from processes import LIMITED, Job, on_ranks, start, until, with_support
 from replicas_program import CASES, COUNT, EQUILIBRATE, HERE, LENGTH, SEED, disks, fail
 
 import manymove
@@ -143,11 +143,13 @@ import sys
 from pathlib import Path
 from manymove import Replicas
 from replicas_program import CASES, COUNT, EQUILIBRATE, HERE
-name, folder, length = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+name, folder, length, comm = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), None
+if "ranks" in sys.argv:
+    from mpi4py.MPI import COMM_WORLD as comm
 if (folder / "replicas.json").exists():
-    replicas = Replicas.load(folder, device="cpu")
+    replicas = Replicas.load(folder, comm=comm, device="cpu")
 else:
-    replicas = Replicas(CASES[name][0], COUNT, **HERE)
+    replicas = Replicas(CASES[name][0], COUNT, comm=comm, **HERE)
 replicas.run_until(length, equilibrate=EQUILIBRATE, folder=folder, every=0.02)
 print(replicas.state_hash, repr(replicas.average(CASES[name][1])))
 """
@@ -172,6 +174,25 @@ def test_a_killed_run_ends_as_an_uninterrupted_one(name, tmp_path):
         if moment == signal.SIGTERM:
             assert "KeyboardInterrupt" in text
     ended = processes.run([*command, folder, length], env=with_support())
+    assert ended.stdout == whole.stdout != "", ended.stderr
+
+
+@pytest.mark.skipif(MPIEXEC is None, reason="no mpiexec")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_rank_that_is_lost_ends_the_job_and_any_number_of_ranks_continues(number, tmp_path):
+    pytest.importorskip("mpi4py")
+    length = 15_000 if number == signal.SIGKILL else 4000
+    program = [sys.executable, "-m", "mpi4py", "-c", PROGRAM, "disks"]
+    whole = processes.run([*program, tmp_path / "whole", length], env=with_support())
+    folder = tmp_path / "lost"
+    command = [*on_ranks(2), *program, folder, length, "ranks"]
+    job = Job(command, env=with_support({**CLEAN, **LIMITED}))
+    job.until(lambda: (folder / "replicas.json").exists())
+    job.send(number, last_only=True)
+    text = job.failure()
+    if number == signal.SIGSTOP:
+        assert "rank 1 of 2 has been silent for 2 s" in text
+    ended = processes.run([*program, folder, length], env=with_support())
     assert ended.stdout == whole.stdout != "", ended.stderr
 
 
