@@ -46,9 +46,10 @@ class Replicas(CheckedAttributes):
     that of the same simulation alone.
 
     With `comm`, all ranks make the same calls in the same order. Results are those of all replicas,
-    on every rank. Ctrl-C, SIGTERM and SIGHUP end all runs within a second, in a valid state, with a
-    KeyboardInterrupt. An error of one replica ends the runs of the others in a valid state as well.
-    The message names the replica; other ranks raise it as a RuntimeError.
+    on every rank. Ctrl-C, SIGTERM and SIGHUP end all runs within a second (DPD fluids at a multiple
+    of 500 steps), in a valid state, with a KeyboardInterrupt. An error of one replica ends the runs
+    of the others in a valid state as well. The message names the replica; other ranks raise it as a
+    RuntimeError.
 
     Raises:
         TypeError: `make` is neither a function, a simulation nor a sequence of these, or a function

@@ -167,17 +167,19 @@ class Simulation(CheckedAttributes, ABC):
         """Run for a number of sweeps or steps."""
 
     def run_until(self, n: int, callbacks: Callbacks = (), *, progress: bool = False) -> None:
-        """Run until the counter `elapsed` is n. The method returns at once if it is larger, so that
-        a script that continues from a checkpoint can make the same calls again.
+        """Run until n sweeps or steps have been made since the start of the simulation. The method
+        returns at once if they have been, so that a script that continues from a checkpoint can
+        make the same calls again.
 
         Args:
-            n: value of the counter, at least 0.
+            n: number of sweeps or steps since the start, at least 0.
             callbacks, progress: as in `run`.
 
         Raises:
             TypeError, ValueError, KeyboardInterrupt: as in `run`.
         """
-        self.run(max(0, arguments.steps("n", n) - self.elapsed), callbacks, progress=progress)
+        end = self._end_of(arguments.steps("n", n))
+        self.run(max(0, end - self.elapsed), callbacks, progress=progress)
 
     def _end_of(self, n: int) -> int:
         """The counter at which `run_until` ends."""

@@ -166,6 +166,14 @@ def test_run_until_counts_from_the_start(make):
     for n in (500, 1500, 1000):
         other.run_until(n)
     assert other.elapsed == one.elapsed and other.state_hash == one.state_hash
+    start = one.elapsed
+    copy = one.replace(seed=7)  # some continue the counter
+    first = copy.elapsed
+    assert first in (0, start)
+    copy.run_until(300)
+    again = make()
+    again.run_until(300)
+    assert copy.elapsed - first == again.elapsed
     with pytest.raises(TypeError, match=r"must be an? (integer|number), got 'far'"):
         other.run_until("far")
 

@@ -274,6 +274,9 @@ class Electrolyte(Sampling, MonteCarlo):
         with self._running(sweeps, callbacks, progress) as course:
             course.run(sweeps, self._run_piece, self._most)
 
+    def _end_of(self, n: int) -> int:
+        return self._parameters.get("first_sweep", 0) + n
+
     def _run_piece(self, sweeps: int) -> None:
         self._engine.run(sweeps)
         self._collect_energies()
