@@ -171,9 +171,7 @@ def test_run_until_counts_from_the_start(make):
     first = copy.elapsed
     assert first in (0, start)
     copy.run_until(300)
-    again = make()
-    again.run_until(300)
-    assert copy.elapsed - first == again.elapsed
+    assert copy.elapsed - first == round(300 / getattr(copy, "sweeps_per_cycle", 1))
     with pytest.raises(TypeError, match=r"must be an? (integer|number), got 'far'"):
         other.run_until("far")
 
