@@ -148,8 +148,6 @@ class Replica(replica.Replica):
         self._systems = settings.systems_of(part, parts)
         self._every = max(1, settings.steps // RECORDS)  # steps of a record
         self._records: list[tuple[float, ...]] = []  # steps and sums so far, per system
-        self._trajectory: FrameWriter | None = None
-        self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
         # Sums over the test molecules so far, (species, systems, 2), and their number.
         self._henry: np.ndarray | None = None
         self._inserted = 0
@@ -282,7 +280,7 @@ class Replica(replica.Replica):
         if self._index == 0 and "pdb" in self._settings.structures:
             check_pdb(self._settings.output / "structure.pdb", _least_atoms(a))
         if self._settings.frames and self._index == 0:
-            self._trajectory = self._opened()
+            self._trajectory = self._opened(FrameWriter, "trajectory.gsd")
         if self._settings.density_map is not None:
             axis, bins = self._settings.density_map, self._settings.options["bins"]
             self._density = DensityMap(a, axis, bins)
@@ -300,17 +298,6 @@ class Replica(replica.Replica):
                 write_structure(self._settings.output / f"structure.{suffix}", a)
         if self._settings.henry:
             self._insert(a)
-
-    def _opened(self) -> FrameWriter:
-        """The trajectory, new or as it was at the checkpoint."""
-        path = self._settings.output / "trajectory.gsd"
-        # Without a mark all its frames are after the state.
-        overwrite = self._settings.resume
-        trajectory = FrameWriter(path, mark=self._mark, overwrite=overwrite)
-        if trajectory.shortened:
-            after = f"frames after step {trajectory.last_step}, the last checkpoint's"
-            print(f"manymove: {path}: {after}, are computed again", file=sys.stderr)
-        return trajectory
 
     def _insert(self, a: Adsorption) -> None:
         """Insert the test molecules that are left into the framework."""
@@ -367,9 +354,7 @@ class Replica(replica.Replica):
 
     def _write_records(self, a: Adsorption) -> None:
         self._record(a)  # the state may be of the last step before it
-        # Frames are synced here and not when they are appended, because there may be many.
-        if self._trajectory is not None:
-            self._mark = self._trajectory.sync()
+        self._sync_trajectory()
         henry = None
         if self._henry is not None:
             henry = (a.insertions, self._inserted, self._henry.tolist())

@@ -108,8 +108,6 @@ class Replica(replica.Replica):
         # Cycles, trial and accepted changes of the volume and their new maximum at each tuning.
         self._tunings: list[tuple[int, int, int, float]] = []
         self._sampling = False
-        self._trajectory: TrajectoryWriter | None = None
-        self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
         self._where = {"device": device, "threads": threads}
         if ranks is not None:
             self._where["comm"] = ranks.communicator
@@ -321,8 +319,11 @@ class Replica(replica.Replica):
         name = "trajectory.gsd" if self._index == 0 else f"trajectory-{self._index}.gsd"
         # The first rank opens the file; with swap moves the diameters are from all ranks.
         sizes = engine.diameters if engine.mixed else engine.diameter
+        types = None if engine.contacts is None else engine.types
         trajectory = self._trajectory = self._once(
-            lambda: self._opened(s.output / name, engine, sizes)
+            lambda: self._opened(
+                TrajectoryWriter, name, engine.box, sizes, types=types, contacts=engine.contacts
+            )
         )
         with trajectory or nullcontext():
             last_step = self._shared(trajectory and trajectory.last_step)
@@ -366,25 +367,6 @@ class Replica(replica.Replica):
         # A whole number of cycles: the engine divides by the sweeps of its last ones.
         return round(joined * length) * engine.sweeps_per_cycle
 
-    def _opened(
-        self, path: Path, engine: HardParticles, sizes: float | np.ndarray
-    ) -> TrajectoryWriter:
-        """The trajectory, new or as it was at the checkpoint. A power cut may have damaged later
-        frames, therefore they are computed again."""
-        trajectory = TrajectoryWriter(
-            path,
-            engine.box,
-            sizes,
-            types=engine.types if engine.contacts is not None else None,
-            contacts=engine.contacts,
-            mark=self._mark,
-            overwrite=self._settings.resume,  # without a mark all its frames are after the state
-        )
-        if trajectory.shortened:
-            after = f"frames after step {trajectory.last_step}, the last checkpoint's"
-            print(f"manymove: {path}: {after}, are computed again", file=sys.stderr)
-        return trajectory
-
     def _append(
         self, trajectory: TrajectoryWriter | None, engine: HardParticles, step: int
     ) -> None:
@@ -414,9 +396,7 @@ class Replica(replica.Replica):
 
     def _write_records(self, engine: HardParticles) -> None:
         def write() -> None:
-            # Frames are synced here and not when they are appended, because there may be many.
-            if self._trajectory is not None:
-                self._mark = self._trajectory.sync()
+            self._sync_trajectory()
             self._replace_records(
                 self._records(engine),
                 ends_in="cycles",

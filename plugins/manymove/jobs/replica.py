@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,11 @@ from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
 from manymove.jobs.team import Team
 from manymove.jobs.world import World
 from manymove.simulation import interruptible
+
+if TYPE_CHECKING:
+    from manymove.io import FrameWriter
+
+W = TypeVar("W", bound="FrameWriter")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,6 +140,8 @@ class Replica(ABC):
         self._earlier_moves = 0  # of the runs that this one resumes
         self._stored = False  # whether the options are
         self._saved = 0.0  # when the last checkpoint was written
+        self._trajectory: FrameWriter | None = None
+        self._mark: dict[str, Any] | None = None  # the durable part of the trajectory
 
     def run(self) -> Any:
         """Equilibrate and measure; a requested stop ends it early with a checkpoint."""
@@ -221,6 +228,24 @@ class Replica(ABC):
         engine.save(self._state, keep_previous=self._state in self._whole)
         self._whole.add(self._state)
         self._saved = time.time()
+
+    def _opened(self, writer: Callable[..., W], name: str, *given: Any, **options: Any) -> W:
+        """A trajectory, new or as it was at the checkpoint. A power cut may have damaged later
+        frames, therefore they are computed again."""
+        path = self._settings.output / name
+        # Without a mark all frames are after the state.
+        place = {"mark": self._mark, "overwrite": self._settings.resume}
+        trajectory = writer(path, *given, **place, **options)
+        if trajectory.shortened:
+            after = f"frames after step {trajectory.last_step}, the last checkpoint's"
+            print(f"manymove: {path}: {after}, are computed again", file=sys.stderr)
+        return trajectory
+
+    def _sync_trajectory(self) -> None:
+        """Make the frames durable. This is not done when they are appended, because there may be
+        many."""
+        if self._trajectory is not None:
+            self._mark = self._trajectory.sync()
 
     def _replace_records(self, records: np.ndarray, **about: Any) -> None:
         s = self._settings
