@@ -128,6 +128,7 @@ class Replicas(CheckedAttributes):
         kinds = self._each(keep)
         if len({*kinds}) > 1:
             raise TypeError(f"make must return simulations of one class, got {', '.join(kinds)}")
+        self._kind = kinds[0]
         self._simulations = [found[slot] for slot in range(len(found))]
 
     @property
@@ -310,8 +311,7 @@ class Replicas(CheckedAttributes):
         return self._count
 
     def __repr__(self) -> str:
-        kind = type(self._simulations[0]).__name__ if self._simulations else "none on this rank"
-        return f"<Replicas: {self._count} of {kind}, ranks = {self._world.size}>"
+        return f"<Replicas: {self._count} of {self._kind}, ranks = {self._world.size}>"
 
     def average(self, quantity: str | Callable[[Any], Any]) -> Any:
         """Mean of a quantity over the replicas with its standard error (`manymove.analysis.pool`),

@@ -121,6 +121,7 @@ def test_replicas_of_a_simulation_start_from_its_configuration():
     replicas.run(50)
     assert len({*replicas.map(lambda each: each.state_hash)}) == 4
     assert replicas.indices == [0, 1, 2, 3] and len(replicas) == 4
+    assert repr(replicas) == "<Replicas: 4 of HardDisks, ranks = 1>"
     scan = [partial(HardDisks.random, 200, fraction) for fraction in (0.3, 0.5, 0.6)]
     found = Replicas(scan, **HERE).map(lambda each: each.packing_fraction)
     assert found == pytest.approx([0.3, 0.5, 0.6])
