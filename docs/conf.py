@@ -45,6 +45,7 @@ include_patterns = [
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "ARCHITECTURE.md",
     "docs/**.md",
     "docs/notebooks/*.ipynb",
     "examples/*/README.md",
