@@ -6,6 +6,7 @@ are, with the links between them that a code host follows too.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from importlib.metadata import version as installed
@@ -23,6 +24,8 @@ project = "manymove"
 author = "The manymove developers"
 copyright = "2026, the manymove developers"
 version = release = installed("manymove")
+# The public address of the repository, which there is not yet; the only place that names it.
+address = os.environ.get("MANYMOVE_ADDRESS", "")
 
 extensions = [
     "myst_parser",
@@ -46,6 +49,8 @@ include_patterns = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "ARCHITECTURE.md",
+    "NOTICES.md",
+    "CODE_OF_CONDUCT.md",
     "docs/**.md",
     "docs/notebooks/*.ipynb",
     "examples/*/README.md",
@@ -79,6 +84,12 @@ nitpick_ignore_regex = [
 
 smartquotes = False  # -- begins options
 html_theme = "furo"
+if address:
+    html_theme_options = {
+        "source_repository": address,
+        "source_branch": "main",
+        "source_directory": "",
+    }
 html_title = f"manymove {version}"
 redirects = {"index": "docs/index"}
 templates_path = ["sphinx/templates"]
