@@ -71,6 +71,7 @@ autodoc_preserve_defaults = True
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 72  # longer ones have one argument a line
 
 nitpicky = True
 # No inventory of another project is read, since that takes the network. Full names in docstrings

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from documents import PAGES, ROOT, name
-from recorded import MARKED, NUMBERS, marks, number
+from recorded import MARKED, NUMBERS, RESULTS, marks, number
 from recorded import written as as_recorded
 
 from manymove.analysis.reference import published_pressure
@@ -116,6 +117,16 @@ def test_the_script_corrects_a_marked_number():
     assert MARKED.findall(right) == [("disks", number("disks"))] != MARKED.findall(text)
     with pytest.raises(KeyError):
         as_recorded("<!--=no-such-number-->1<!--/-->")
+
+
+def test_every_record_is_read_by_a_page_a_picture_or_a_test():
+    readers = [*PAGES, *ROOT.glob("tests/**/*.md"), Path(__file__)]
+    readers += [ROOT / "tests/docs/test_examples.py", ROOT / "tests/support/recorded.py"]
+    text = "\n".join(reader.read_text() for reader in readers)
+    records = [path.name for path in RESULTS.iterdir()]
+    named = [re.sub(r"^[\d-]{11}|\.json$", "", record) for record in records]  # as in FIGURES
+    pairs = zip(records, named, strict=True)
+    assert [r for r, part in pairs if r not in text and not re.search(rf"{part}[ \"]", text)] == []
 
 
 def digits(value, error, places):
