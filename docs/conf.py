@@ -6,6 +6,7 @@ are, with the links between them that a code host follows too.
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import sys
@@ -17,6 +18,7 @@ from docutils import nodes
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 from sphinx.domains.python import PyXRefRole
+from sphinx.util.inspect import stringify_signature
 
 sys.path.insert(0, str(Path(__file__).parent / "sphinx"))
 
@@ -122,7 +124,18 @@ def keep_text(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines
         lines[:0] = ["..", ""]  # an empty comment
 
 
+def own_arguments(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, arguments: str, returns: str
+) -> tuple[str, str] | None:
+    """Arguments of the classes whose metaclass notes what an object was given."""
+    if what != "class" or not (arguments or "").startswith("(*given"):
+        return None
+    signature = inspect.signature(thing)
+    return stringify_signature(signature, show_return_annotation=False), returns
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-signature", own_arguments)
     app.connect("autodoc-process-docstring", keep_text, priority=400)
     app.add_lexer("lammps", TextLexer)
     app.add_role("name", Name())
