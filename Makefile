@@ -184,10 +184,12 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror $(cxx-sources)
 	$(BIN)/python tests/support/words.py
+	$(BIN)/python tests/support/recorded.py
 
 format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python tests/support/recorded.py --write
 	$(BIN)/clang-format -i $(cxx-sources)
 
 clean:

@@ -6,6 +6,8 @@ are, with the links between them that a code host follows too.
 
 from __future__ import annotations
 
+import inspect
+import os
 import re
 import sys
 from importlib.metadata import version as installed
@@ -16,6 +18,7 @@ from docutils import nodes
 from pygments.lexers.special import TextLexer
 from sphinx.application import Sphinx
 from sphinx.domains.python import PyXRefRole
+from sphinx.util.inspect import stringify_signature
 
 sys.path.insert(0, str(Path(__file__).parent / "sphinx"))
 
@@ -23,6 +26,8 @@ project = "manymove"
 author = "The manymove developers"
 copyright = "2026, the manymove developers"
 version = release = installed("manymove")
+# The public address of the repository, which there is not yet; the only place that names it.
+address = os.environ.get("MANYMOVE_ADDRESS", "")
 
 extensions = [
     "myst_parser",
@@ -45,6 +50,9 @@ include_patterns = [
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "ARCHITECTURE.md",
+    "NOTICES.md",
+    "CODE_OF_CONDUCT.md",
     "docs/**.md",
     "docs/notebooks/*.ipynb",
     "examples/*/README.md",
@@ -65,6 +73,7 @@ autodoc_preserve_defaults = True
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 72  # longer ones have one argument a line
 
 nitpicky = True
 # No inventory of another project is read, since that takes the network. Full names in docstrings
@@ -78,6 +87,12 @@ nitpick_ignore_regex = [
 
 smartquotes = False  # -- begins options
 html_theme = "furo"
+if address:
+    html_theme_options = {
+        "source_repository": address,
+        "source_branch": "main",
+        "source_directory": "",
+    }
 html_title = f"manymove {version}"
 redirects = {"index": "docs/index"}
 templates_path = ["sphinx/templates"]
@@ -109,7 +124,18 @@ def keep_text(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines
         lines[:0] = ["..", ""]  # an empty comment
 
 
+def own_arguments(
+    app: Sphinx, what: str, name: str, thing: Any, options: Any, arguments: str, returns: str
+) -> tuple[str, str] | None:
+    """Arguments of the classes whose metaclass notes what an object was given."""
+    if what != "class" or not (arguments or "").startswith("(*given"):
+        return None
+    signature = inspect.signature(thing)
+    return stringify_signature(signature, show_return_annotation=False), returns
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("autodoc-process-signature", own_arguments)
     app.connect("autodoc-process-docstring", keep_text, priority=400)
     app.add_lexer("lammps", TextLexer)
     app.add_role("name", Name())

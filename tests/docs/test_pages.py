@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import inspect
 import re
 import shlex
@@ -18,12 +19,12 @@ import pytest
 import typer
 from commands import SMALL as SMALL_RUNS
 from commands import summary_of
-from documents import PAGES, ROOT, anchors, blocks, commands, links, name, section
+from documents import PAGES, ROOT, anchors, blocks, commands, links, module_of, name, section
 from lammps_host import needs_lammps, run_lammps
 
 import manymove
 from manymove import _core, lammps
-from manymove.cli import run
+from manymove.cli import app, run
 
 if not (ROOT / "docs/index.md").exists():
     pytest.skip("there is no documentation beside the tests", allow_module_level=True)
@@ -54,6 +55,7 @@ def test_links_lead_somewhere(page):
 
 COMMAND = re.compile(r"(?:^|\s)manymove ((?!=)[a-z].*)")
 BENCHMARK = re.compile(r"(?:^|\s)python -m benchmarks ([a-z].*)")
+SCRIPT = re.compile(r"(?:^|\s)python ((?:examples|tests/validation)/\S+\.py.*)")
 
 
 def arguments(page: Path, command: re.Pattern[str] = COMMAND) -> list[list[str]]:
@@ -74,20 +76,50 @@ def assert_known(
 
 @pytest.mark.parametrize("page", having(PAGES, arguments))
 def test_commands_and_options_exist(page, capsys):
+    """Their values are read as well; nothing runs."""
+    parsers = typer.main.get_command(app).commands
     for words in arguments(page):
         assert_known(page, words, run, capsys)
+        end = next((k for k, word in enumerate(words) if word in ("&&", "|", ">", ";")), None)
+        parsers[words[0]].make_context(words[0], words[1:end])
 
 
 @pytest.mark.parametrize("page", having(PAGES, partial(arguments, command=BENCHMARK)))
 def test_benchmarks_and_their_options_exist(page, capsys):
     """Lists of values are read as well; nothing is timed."""
-    from benchmarks.cli import app
+    from benchmarks.cli import app as benchmarks
     from benchmarks.cli import run as bench
 
-    parsers = typer.main.get_command(app).commands
+    parsers = typer.main.get_command(benchmarks).commands
     for words in arguments(page, BENCHMARK):
         assert_known(page, words, bench, capsys)
         parsers[words[0]].make_context(words[0], words[1:])
+
+
+class Parsed(Exception):
+    """The options of a script have been read."""
+
+
+@pytest.mark.parametrize("page", having(PAGES, partial(arguments, command=SCRIPT)))
+def test_options_of_scripts_are_read(page, monkeypatch, tmp_path):
+    """The parser of each script reads the words of the page, and nothing runs."""
+    read = argparse.ArgumentParser.parse_args
+
+    def only_read(parser: argparse.ArgumentParser, *given: Any) -> None:
+        read(parser, *given)
+        raise Parsed
+
+    monkeypatch.setattr(argparse.ArgumentParser, "parse_args", only_read)
+    for words in arguments(page, SCRIPT):
+        script = ROOT / words[0]
+        if "import hoomd" in script.read_text() and find_spec("hoomd") is None:
+            continue
+        monkeypatch.syspath_prepend(script.parent)
+        monkeypatch.setattr(sys, "argv", words)
+        module = module_of(script, monkeypatch)
+        with monkeypatch.context() as folder, pytest.raises(Parsed):
+            folder.chdir(tmp_path)
+            module.main()
 
 
 # Options that make a command short: the last one counts.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
-from documents import ROOT, name
+from documents import PAGES, ROOT, name
+from recorded import MARKED, NUMBERS, RESULTS, marks, number
+from recorded import written as as_recorded
 
 from manymove.analysis.reference import published_pressure
 
@@ -100,6 +103,30 @@ def test_a_wrong_number_is_found(line, right, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"{line} [file](results/a.json) |\n")
     assert (unrecorded(page) == []) == right
+
+
+def test_marked_numbers_are_those_of_their_records():
+    found = [(page, key, text) for page in PAGES for key, text in marks(page)]
+    assert {key for _, key, _ in found} == NUMBERS.keys()
+    assert [(name(p), key, text) for p, key, text in found if text != number(key)] == []
+
+
+def test_the_script_corrects_a_marked_number():
+    text = "| <!--=disks-->9.99e11<!--/--> trial moves/s |"
+    right = as_recorded(text)
+    assert MARKED.findall(right) == [("disks", number("disks"))] != MARKED.findall(text)
+    with pytest.raises(KeyError):
+        as_recorded("<!--=no-such-number-->1<!--/-->")
+
+
+def test_every_record_is_read_by_a_page_a_picture_or_a_test():
+    readers = [*PAGES, *ROOT.glob("tests/**/*.md"), Path(__file__)]
+    readers += [ROOT / "tests/docs/test_examples.py", ROOT / "tests/support/recorded.py"]
+    text = "\n".join(reader.read_text() for reader in readers)
+    records = [path.name for path in RESULTS.iterdir()]
+    named = [re.sub(r"^[\d-]{11}|\.json$", "", record) for record in records]  # as in FIGURES
+    pairs = zip(records, named, strict=True)
+    assert [r for r, part in pairs if r not in text and not re.search(rf"{part}[ \"]", text)] == []
 
 
 def digits(value, error, places):

@@ -47,7 +47,7 @@ def test_the_license_is_an_expression_with_its_text(distribution):
     of = installed(distribution)
     assert of.metadata["License-Expression"] == LICENSES[distribution]
     assert of.metadata["License"] is None
-    copied = ["vendor/lammps/LICENSE"] if distribution == "manymove-lammps" else []
+    copied = ["vendor/lammps/LICENSE"] if distribution == "manymove-lammps" else ["NOTICES.md"]
     assert of.metadata.get_all("License-File") == ["LICENSE", *copied]
     assert not any("License ::" in text for text in of.metadata.get_all("Classifier"))
     (file,) = (f for f in of.files if f.match("*.dist-info/licenses/LICENSE"))

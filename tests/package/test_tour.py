@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The guided tour of CONTRIBUTING.md names files and functions that exist."""
+"""The guided tour of ARCHITECTURE.md names files and functions that exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import pytest
 from documents import ROOT
 
-PAGE = ROOT / "CONTRIBUTING.md"
+PAGE = ROOT / "ARCHITECTURE.md"
 FILE = re.compile(r"`([\w./]+\.(?:cpp|cuh|cu|h|md|py))`")
 FOLLOWING = re.compile(r"(?:,| and) `(\w+)`")
 NAME = re.compile(r"`([a-z_]\w+)`")
@@ -21,7 +21,7 @@ def has(file: str, name: str) -> bool:
 
 def items() -> list[str]:
     text = PAGE.read_text()
-    tour = text[text.index("## Guided tour") : text.index("## Rules")]
+    tour = text[text.index("## Guided tour") : text.index("## Decisions that hold")]
     return re.findall(r"^\d+\. .*(?:\n {3}.*)*", tour, re.MULTILINE)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Times over TCP between hosts that are namespaces, for docs/theory/scaling.md:
+"""Times over TCP between hosts that are namespaces, for ARCHITECTURE.md:
 
     chrt --rr 1 python tests/support/cluster_times.py > times.json
 

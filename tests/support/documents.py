@@ -25,7 +25,7 @@ PATTERNS = (
 )
 PAGES = sorted({page for pattern in PATTERNS for page in ROOT.glob(pattern)})
 FENCE = re.compile(r"^```+ *\{?([\w-]*)\}?[^\n]*\n(.*?)^```+ *$", re.MULTILINE | re.DOTALL)
-INDENTED = re.compile(r"(?:^ {4}\S.*\n(?:\s*\n(?= {4}))?)+", re.MULTILINE)
+INDENTED = re.compile(r"(?:^ {4}\S.*\n(?:^ {5,}\S.*\n)*(?:\s*\n(?= {4}))?)+", re.MULTILINE)
 
 
 def module_of(script: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:

@@ -1,9 +1,8 @@
 """Long runs: nothing lost, energy, momentum and overlaps right, memory flat.
 
 `python long_runs.py disks|electrolyte|adsorption|dpd [--device cuda] [--scale 1.0]` prints a line
-of JSON; docs/benchmarks/long_runs.md has what came of it on a GPU. A scale below 1 makes a trial
-of it. `memory_MB` is that of the process, `gpu_memory_MB` that of the whole card, at the start, at
-the end and between.
+of JSON. A scale below 1 shortens the run. `memory_MB` is the memory of the process and
+`gpu_memory_MB` that of the whole card, at the start, at the end and between.
 """
 
 from __future__ import annotations

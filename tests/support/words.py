@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks how the pages and sources are written, for `make lint`: numbers and their errors have one
-notation, 9.200(8), and the code on pages for users fits 80 columns.
+notation, 9.200(8), the code on pages for users fits 80 columns, and no page names a commit.
 
 Prints the lines that are wrong, and ends with an error if there are any.
 """
@@ -12,11 +12,12 @@ import re
 import sys
 from collections.abc import Iterator
 
-from documents import PAGES, ROOT, blocks, name
+from documents import PAGES, ROOT, blocks, name, prose
 
 PLACES = ("README.md", "CHANGELOG.md", "docs", "examples", "plugins", "hoomd_ext", "lammps_ext")
 SUFFIXES = (".py", ".md", ".cpp", ".h", ".cuh", ".cu")
 PLUS_OR_MINUS = re.compile(r"[\d}] ?(\+-|\+/-|±) ?[\d{]")
+COMMIT = re.compile(r"(?<![\w/.-])(?=\d*[a-f])(?=[a-f]*\d)[\da-f]{7,8}(?![\w-])")
 FOLDERS = [ROOT / "docs", *(ROOT / "docs" / part for part in ("tutorials", "guides", "api"))]
 
 
@@ -42,7 +43,14 @@ def long_lines() -> Iterator[str]:
                         yield f"{name(page)}: longer than 80 columns: {line}"
 
 
+def commits() -> Iterator[str]:
+    """Commits in running text: a record names its commit."""
+    for page in PAGES:
+        for found in COMMIT.findall(prose(page)):
+            yield f"{name(page)}: names the commit {found}; a record names it"
+
+
 if __name__ == "__main__":
-    wrong = [*other_notations(), *long_lines()]
+    wrong = [*other_notations(), *long_lines(), *commits()]
     print(*wrong, sep="\n", end="\n" if wrong else "")
     sys.exit(bool(wrong))
