@@ -8,7 +8,6 @@ import re
 import shlex
 import signal
 import subprocess
-import sys
 import termios
 
 import numpy as np
@@ -64,7 +63,6 @@ def test_the_equilibration_can_be_made_longer_but_not_shorter_than_it_is(
     name, tmp_path, monkeypatch, capsys
 ):
     """The displacements of plj are adapted in the equilibration."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
     monkeypatch.setattr(runs, "_PIECE", 0)  # seconds
     options, unit = EQUILIBRATING[name]
     words = [name, *options.split(), "--device", "cpu", "--threads", "1", "--quiet"]

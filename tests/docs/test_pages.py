@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 import shlex
-import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import metadata
@@ -107,7 +106,6 @@ SHORT = {
 def test_commands_run(page, tmp_path, monkeypatch, capsys):
     """One after the other in one folder, shortened, without pictures."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
     for words in arguments(page):
         if words[0] not in SHORT or (words[0] == "dpd" and lammps.host.missing()):
             continue
@@ -367,10 +365,9 @@ def explained(page: Path, command: str) -> set[str]:
 
 
 @pytest.mark.parametrize("command", SMALL_RUNS)
-def test_every_key_of_the_summaries_is_explained(command, tmp_path, monkeypatch):
+def test_every_key_of_the_summaries_is_explained(command, tmp_path):
     if command == "dpd" and lammps.host.missing():
         pytest.skip(lammps.host.missing())
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
     output = ["--output", str(tmp_path), "--device", "cpu", "--quiet"]
     assert run([command, *SMALL_RUNS[command].split(), *output]) == 0
     known = explained(ROOT / "docs/files.md", command)
