@@ -54,8 +54,8 @@ def test_pressure_agrees_with_the_equation_of_state(device, packing_fraction, ma
         positions, box, max_displacement=max_displacement, seed=2, device=device, threads=2
     )
     disks.run(500)
-    disks.sample_pressure(every=2, record=100)
-    disks.run(30_000)
+    disks.sample_pressure(every=2, record=40)
+    disks.run(12_000)
     found = disks.pressure_average
     assert len(disks.pressure_records) > 200
     assert found.converged

@@ -155,7 +155,7 @@ def test_two_particles_of_a_mixture_visit_every_separation_uniformly(device, box
 def test_three_particles_leave_each_other_the_room_of_the_integral(device, box, sizes):
     """The separation of two is distributed as the volume that is left for the third. One
     comparison."""
-    assert_follows(*compare(tiny(device, 3, box, sizes), box, sizes, 3, 40))
+    assert_follows(*compare(tiny(device, 3, box, sizes), box, sizes, 3, 30))
 
 
 @pytest.mark.parametrize("sizes", ["additive", "not additive"])

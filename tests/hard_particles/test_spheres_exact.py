@@ -117,7 +117,7 @@ def test_three_particles_of_a_mixture_have_the_distances_of_independent_samples(
     contacts, types = MIXTURES[mixture]
     box = (3.05, 3.3, 3.1)[:dimensions]
     particles = tiny(device, 3, box, types=list(types), contacts=contacts)
-    found = distances(sample(particles, SAMPLES, 40), box)
+    found = distances(sample(particles, SAMPLES, 30), box)
     reference = distances(rejection_sample(box, contacts, types, 400_000, seed=3), box)
     edges = np.quantile(reference, [0.1, 0.3, 0.5, 0.75], axis=0)
 
