@@ -1,6 +1,8 @@
 # make demo   installs everything into .venv, measures the equation of state of hard disks on the
 #             available device and prints the paths of the pictures
+#             (two idle cores, clean clone: MEASURE s)
 # make test   installs everything into .venv and runs the tests of every law and contract on the CPU
+#             (two idle cores, clean clone: MEASURE minutes)
 # make test-rest   the other tests: four ranks, time-outs, clusters, benchmarks, examples
 # make test-all    both;  make test-gpu   the tests that need a GPU
 # make sanitize-address   runs the C++ tests and the tests of the CPU engines with AddressSanitizer
@@ -54,13 +56,14 @@ endif
 .PHONY: demo test test-rest test-all test-gpu sanitize sanitize-address sanitize-threads docs newcomer lint format clean
 
 demo: $(VENV)/.$(test-device)-plot
+	@echo "Measuring the equation of state of hard disks at five packing fractions:"
 	$(BIN)/manymove disks $(demo-size) --equation-of-state --packing-fractions 0.3,0.4,0.5,0.55,0.6 \
 		--seed 1 --device auto --output out/demo --overwrite
 	@echo "The pictures of the equation of state, and of the disks and the pressure at 0.6:"
 	@ls out/demo/*.png out/demo/packing_fraction_0.6/*.png
 	@echo "Next:  $(BIN)/manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 20000"
-	@echo "       $(BIN)/manymove disks --help, and the quick start in README.md for Python"
-	@echo "       make test, which tests all laws and contracts in about ten minutes"
+	@echo "       $(BIN)/manymove --help lists the commands; README.md has a quick start for Python"
+	@echo "       make test tests each law and each contract in about ten minutes"
 
 # Processes of pytest: one more than there are cores, because some tests wait most of the time. One
 # that measures time has the machine for itself. JOBS=0 runs all tests in one process.
