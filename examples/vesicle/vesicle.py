@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument(
         "--render", type=Path, nargs="+", metavar="DUMP", help="Draw these frames; run nothing."
     )
-    quick = {"edge": 6.0, "steps": 100, "frame": 50}
+    quick = {"edge": 6.0, "steps": 200, "frame": 100}
     options = script.parse(parser, "vesicle", quick, draw=False, without_a_run=("render",))
     if options.render:
         script.picture(options, montage(options.render, options.slab), DPI)
