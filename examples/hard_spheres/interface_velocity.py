@@ -249,8 +249,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="simultaneous runs (default 1)")
     parser.add_argument("--device", default="auto")
     quick = {
-        "pressures": [10.5, 12.5], "cells": 4, "length": 6, "sweeps": 400, "every": 50,
-        "equilibrate": 200,
+        "pressures": [10.5, 12.5], "cells": 4, "length": 6, "sweeps": 1600, "every": 200,
+        "equilibrate": 400,
     }  # fmt: skip
     options = script.parse(parser, "interface_velocity", quick)
     script.at_least(options, seeds=1, sweeps=1)
