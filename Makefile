@@ -54,13 +54,14 @@ endif
 .PHONY: demo test test-rest test-all test-gpu sanitize sanitize-address sanitize-threads docs newcomer lint format clean
 
 demo: $(VENV)/.$(test-device)-plot
+	@echo "Measuring the equation of state of hard disks at five packing fractions:"
 	$(BIN)/manymove disks $(demo-size) --equation-of-state --packing-fractions 0.3,0.4,0.5,0.55,0.6 \
 		--seed 1 --device auto --output out/demo --overwrite
 	@echo "The pictures of the equation of state, and of the disks and the pressure at 0.6:"
 	@ls out/demo/*.png out/demo/packing_fraction_0.6/*.png
 	@echo "Next:  $(BIN)/manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 20000"
-	@echo "       $(BIN)/manymove disks --help, and the quick start in README.md for Python"
-	@echo "       make test, which tests all laws and contracts in about ten minutes"
+	@echo "       $(BIN)/manymove --help lists the commands; README.md has a quick start for Python"
+	@echo "       make test tests each law and each contract in about ten minutes"
 
 # Processes of pytest: one more than there are cores, because some tests wait most of the time. One
 # that measures time has the machine for itself. JOBS=0 runs all tests in one process.

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pictures
 import pytest
 from commands import MPIEXEC
 from processes import on_ranks, remove_segments
@@ -65,6 +66,8 @@ THOROUGH = (
 )
 # These wait for time-outs and for programs that are stopped.
 WAITS = ("clusters", "hoomd/test_silent_ranks.py", "parallel")
+# Tests of what users see draw the pictures.
+PICTURES = ("benchmarks", "docs/test_examples.py", "docs/test_notebooks.py", "newcomer")
 
 
 def stands_in(item: pytest.Item, places: tuple[str, ...]) -> bool:
@@ -85,9 +88,9 @@ def has(item: pytest.Item, marker: str) -> bool:
     return item.get_closest_marker(marker) is not None
 
 
-# First of all, so that -m sees the markers. Among several processes tests that need the GPU or the
-# machine for themselves come last, so that none waits for them. Those that mostly wait come first:
-# other processes compute in the meantime.
+# First of all, so that -m sees the markers. Among several processes tests that need the GPU for
+# themselves come last, so that none waits for them. Those that mostly wait come first: other
+# processes compute in the meantime.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -95,16 +98,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("thorough")
         if stands_in(item, WAITS):
             item.add_marker("waits")
-
-    def place(item: pytest.Item) -> tuple[bool, ...]:
-        return has(item, "timing"), has(item, "whole_gpu"), not has(item, "waits")
-
-    items.sort(key=place)
+        if stands_in(item, PICTURES) or item.path.name == "test_pictures.py":
+            item.add_marker("pictures")
+    items.sort(key=lambda item: (has(item, "whole_gpu"), not has(item, "waits")))
 
 
 @pytest.fixture(autouse=True)
 def without_segments_of_killed_processes() -> None:
     remove_segments()
+
+
+@pytest.fixture(autouse=True)
+def pictures_where_they_are_tested(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not has(request.node, "pictures"):
+        pictures.leave_out(monkeypatch)
 
 
 @contextmanager
@@ -116,15 +125,9 @@ def share(lock: Path, alone: bool) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def share_of_the_machine(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[None]:
-    """Where several processes run tests (pytest -n), one that measures time has the machine for
-    itself, and one that fills the GPU has that."""
+def share_of_the_gpu(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where several processes run tests (pytest -n), one that fills the GPU has it for itself."""
     with ExitStack() as shares:
-        if "PYTEST_XDIST_WORKER" in os.environ:
-            folder = tmp_path_factory.getbasetemp().parent  # of all processes of this run
-            shares.enter_context(share(folder / "machine.lock", has(request.node, "timing")))
         if has(request.node, "gpu") and _core.cuda_devices():
             lock = Path(tempfile.gettempdir()) / f"manymove-gpu-{os.getuid()}.lock"
             shares.enter_context(share(lock, has(request.node, "whole_gpu")))

@@ -113,7 +113,7 @@ def main() -> None:
     parser.add_argument("--equilibrate", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--device", default="auto")
-    quick = {"ions": 512, "sweeps": 20, "equilibrate": 4}
+    quick = {"ions": 256, "sweeps": 20, "equilibrate": 2}
     options = script.parse(parser, "scan", quick)
     if options.draw:
         script.picture(options, draw(script.read(options)[0]))

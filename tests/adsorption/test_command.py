@@ -37,6 +37,7 @@ def adsorption(*arguments) -> int:
     return cli.run(["adsorption", *map(str, arguments)])
 
 
+@pytest.mark.pictures
 def test_run_leaves_its_files(tmp_path):
     assert adsorption(*SMALL, "--method", "mdp-dj", "--profile", "z", "--output", tmp_path) == 0
     s = summary_of(tmp_path)
@@ -74,6 +75,7 @@ def test_one_proposal_leaves_no_waste(tmp_path):
     assert "energy_wrmc_K" not in summary_of(tmp_path)
 
 
+@pytest.mark.pictures
 def test_isotherm_has_a_row_for_each_pressure(tmp_path, capsys):
     arguments = [word for word in SMALL if word != "--quiet"]
     assert adsorption(*arguments, "--method", "plj", "--isotherm", "0.5,5", "--steps", 4000,
@@ -254,6 +256,7 @@ def test_an_isotherm_resumes_where_it_was_stopped(tmp_path, capsys):
     assert f"pressure_1 is a part of the isotherm in {whole}" in capsys.readouterr().err
 
 
+@pytest.mark.pictures
 def test_the_table_of_an_isotherm_is_written_after_each_point(tmp_path, monkeypatch):
     from manymove.adsorption import job
 
@@ -332,6 +335,7 @@ def test_isotherm_of_a_mixture(tmp_path):
     assert [r["state_hash"] for r in one] == [r["state_hash"] for r in other]
 
 
+@pytest.mark.pictures
 def test_points_that_are_not_equilibrated_are_hollow(tmp_path, monkeypatch):
     plots = pytest.importorskip("manymove.adsorption.plots")
     drawn = []

@@ -212,6 +212,7 @@ MIXTURE = [
 ]  # fmt: skip
 
 
+@pytest.mark.pictures
 def test_isotherm_of_a_mixture(tmp_path):
     pytest.importorskip("matplotlib")
     table = tmp_path / "someone_2001.csv"

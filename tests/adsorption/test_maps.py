@@ -115,6 +115,7 @@ MAP = [
 ]  # fmt: skip
 
 
+@pytest.mark.pictures
 def test_command_leaves_maps_and_structures(tmp_path):
     pytest.importorskip("matplotlib")
     assert cli.run([*MAP, "--output", str(tmp_path)]) == 0

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -36,10 +35,9 @@ def test_the_pressure_of_a_packing_fraction_returns_it(tmp_path):
 
 
 @pytest.mark.parametrize("options", [["--volume-delta", 0.12], ["--tune-volume"]])
-def test_two_disks_have_the_density_of_integration(tmp_path, monkeypatch, options):
+def test_two_disks_have_the_density_of_integration(tmp_path, options):
     """The density of V is V^2 exp(-P V) (1 - pi / V) from the smallest box, of three diameters.
     Five standard errors, twice: a false alarm in a million seeds; the seed is fixed."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
     start = ["--particles", 2, "--packing-fraction", 0.1, "--pressure", 0.2, *options]
     start += ["--max-displacement", 0.6, "--equilibrate", 4000, "--sweeps", 200_000]
     assert run(tmp_path, *start, command="disks") == 0
@@ -53,11 +51,10 @@ def test_two_disks_have_the_density_of_integration(tmp_path, monkeypatch, option
     assert (summary["volume_delta"] == 0.12) == (options[0] == "--volume-delta")
 
 
-def test_tuning_reaches_its_acceptance_and_makes_a_start_denser_sooner(tmp_path, monkeypatch):
+def test_tuning_reaches_its_acceptance_and_makes_a_start_denser_sooner(tmp_path):
     """Far from equilibrium the default step is too small: its acceptance is above 0.6, and the
     packing fraction falls behind by more than a tenth. With tuning the acceptance after the tenth
     part is that of 500 trials with 0.3, within a factor of 1.5 (more than six standard errors)."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
     start = ["--particles", 216, "--packing-fraction", 0.2, "--pressure", 8, "--sweeps", 1000]
     start += ["--equilibrate", 1500]
     assert run(tmp_path / "default", *start) == 0
@@ -83,7 +80,6 @@ def test_tuning_reaches_its_acceptance_and_makes_a_start_denser_sooner(tmp_path,
 def test_a_tuned_run_that_is_interrupted_again_and_again_is_that_of_one_go(tmp_path, monkeypatch):
     """Interruptions are at all places of the equilibration, also between the end of a part and its
     tuning. Once the last state is damaged, so that the records know a tuning that it does not."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
     options = ["--particles", 216, "--packing-fraction", 0.3, "--pressure", 6, "--tune-volume"]
     options += ["--volume-delta", 0.004, "--equilibrate", 200, "--sweeps", 100]
     assert run(tmp_path / "whole", *options) == 0
@@ -107,7 +103,6 @@ def test_a_tuned_run_that_is_interrupted_again_and_again_is_that_of_one_go(tmp_p
 
 def test_the_equilibration_of_a_tuned_run_cannot_be_changed(tmp_path, monkeypatch, capsys):
     """Its tenths, after which the volume moves are adjusted, would be those of two lengths."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
     monkeypatch.setattr(runs, "_PIECE", 0)  # seconds, of about a cycle
     options = ["--particles", 216, "--packing-fraction", 0.3, "--pressure", 6, "--tune-volume"]
     with interrupted_after(12, Replica):
@@ -126,7 +121,6 @@ def test_the_equilibration_of_a_tuned_run_cannot_be_changed(tmp_path, monkeypatc
 
 def test_no_record_is_lost_or_there_twice_if_the_last_state_is_damaged(tmp_path, monkeypatch):
     """While the box grows the sweeps of a cycle change, and with them the sweeps of a record."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
     monkeypatch.setattr(runs, "_PIECE", 0)  # seconds, of about a cycle
     pauses = itertools.count()
     monkeypatch.setattr(Replica, "_is_due", lambda self: next(pauses) == 50)

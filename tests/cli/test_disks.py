@@ -106,9 +106,8 @@ def test_resume_ends_where_one_run_ends(finished, tmp_path):
 
 
 @pytest.mark.parametrize("constant", [(), ("--pressure", 5)])
-def test_records_have_the_same_weight_after_a_longer_run(tmp_path, constant, monkeypatch):
+def test_records_have_the_same_weight_after_a_longer_run(tmp_path, constant):
     """Its records are longer than those of the run that it resumes, which are joined."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
     few = ["--particles", 64, "--packing-fraction", 0.4, "--equilibrate", 100, "--device", "cpu"]
     name = "packing_fraction.csv" if constant else "pressure.csv"
     rows = []
@@ -163,6 +162,7 @@ def test_replicas_are_pooled(finished, tmp_path):
     assert (tmp_path / "trajectory-2.gsd").is_file()
 
 
+@pytest.mark.pictures
 def test_equation_of_state(tmp_path, capsys):
     arguments = ["--particles", 256, "--sweeps", 100, "--equilibrate", 50, "--device", "cpu"]
     arguments += ["--equation-of-state", "--packing-fractions", "0.5,0.6,0.65"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -85,8 +84,7 @@ def test_known_times_are_those_of_the_benchmarks():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_summary_says_whether_it_is_equilibrated(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+def test_every_summary_says_whether_it_is_equilibrated(name, tmp_path, capsys):
     options = [*SMALL[name].split(), "--device", "cpu", "--output", str(tmp_path)]
     assert cli.run([name, *options]) == 0
     summary = summary_of(tmp_path)
@@ -94,8 +92,7 @@ def test_every_summary_says_whether_it_is_equilibrated(name, tmp_path, monkeypat
     assert summary["warnings"][0] in capsys.readouterr().out
 
 
-def test_disks_shorter_than_their_relaxation_say_so(tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
+def test_disks_shorter_than_their_relaxation_say_so(tmp_path, capsys):
     options = "--particles 1024 --sweeps 2000 --equilibrate 500 --seed 1 --device cpu"
     options += f" --packing-fractions 0.5,0.698 --equation-of-state --output {tmp_path}"
     assert cli.run(["disks", *options.split()]) == 0
@@ -108,11 +105,10 @@ def test_disks_shorter_than_their_relaxation_say_so(tmp_path, monkeypatch, capsy
     assert summary_of(tmp_path)["status"][1].startswith("not equilibrated")
 
 
-def test_slow_modes_do_not_make_a_pressure_wrong(tmp_path, monkeypatch, capsys):
+def test_slow_modes_do_not_make_a_pressure_wrong(tmp_path, capsys):
     """Density modes of a dilute fluid diffuse through the box in 1,600 sweeps. The run does not
     sample them, and says so, but its pressure agrees with the literature within four standard
     errors: one false alarm in 16,000 seeds."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
     options = "--particles 1000 --packing-fraction 0.1 --sweeps 3000 --equilibrate 500 --seed 1"
     assert cli.run(["spheres", *options.split(), "--device", "cpu", "--output", str(tmp_path)]) == 0
     printed, summary = capsys.readouterr().out, summary_of(tmp_path)
@@ -128,6 +124,7 @@ def test_slow_modes_do_not_make_a_pressure_wrong(tmp_path, monkeypatch, capsys):
     assert summary["pressure"] == pytest.approx(literature, abs=4 * error)
 
 
+@pytest.mark.pictures
 def test_points_that_are_not_equilibrated_are_hollow(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     from matplotlib.axes import Axes
@@ -157,9 +154,8 @@ def test_the_virial_series_is_that_of_the_dilute_gas():
     assert value == pytest.approx(2.6141, abs=2e-4) and error < 2e-4
 
 
-def test_a_short_equation_of_state_agrees_with_the_literature(tmp_path, monkeypatch, capsys):
+def test_a_short_equation_of_state_agrees_with_the_literature(tmp_path, capsys):
     """What `make demo` does, smaller; 4 standard errors: one false alarm in 8,000 seeds."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
     options = "--particles 1024 --sweeps 5000 --equilibrate 1000 --seed 1 --device cpu"
     options += f" --equation-of-state --packing-fractions 0.3,0.5 --output {tmp_path}"
     assert cli.run(["disks", *options.split()]) == 0

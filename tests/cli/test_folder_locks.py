@@ -91,8 +91,7 @@ def test_overwrite_keeps_the_point_of_a_running_job(tmp_path, capfd):
     holder.communicate()
 
 
-def test_a_killed_run_is_resumed_at_once_and_only_once(tmp_path, monkeypatch, capfd):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
+def test_a_killed_run_is_resumed_at_once_and_only_once(tmp_path, capfd):
     words = ["disks", "--particles", "64", "--sweeps", "100000000", "--device", "cpu"]
     words += ["--quiet", "--checkpoint-every", "0.05", "--output", str(tmp_path)]
     first = start([*COMMAND, *words])

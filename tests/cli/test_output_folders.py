@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -15,11 +14,6 @@ from manymove.io import TrajectoryWriter
 from manymove.jobs.output_folder import results_in
 
 COMMANDS = [pytest.param(name, marks=needs_lammps if name == "dpd" else ()) for name in SMALL]
-
-
-@pytest.fixture(autouse=True)
-def no_pictures(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # they take long
 
 
 def run(name, output, *options):

@@ -166,6 +166,7 @@ def test_input_takes_the_spheres_of_a_file(request, fixture, tmp_path, capsys):
     assert "3-dimensional; disks need a two-dimensional box" in capsys.readouterr().err
 
 
+@pytest.mark.pictures
 def test_equation_of_state(tmp_path, capsys):
     words = ["--equation-of-state", "--packing-fractions", "0.2,0.3,0.4", *SMALL]
     assert spheres(*words, "--sweeps", 100, "--output", tmp_path) == 0

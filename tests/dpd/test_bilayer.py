@@ -46,6 +46,7 @@ def options(tmp_path, style="manymove/dpd"):
 
 
 @needs_lammps
+@pytest.mark.pictures
 def test_a_short_run(bilayer, tmp_path):
     result = bilayer.run(options(tmp_path), 1.25, 6.0, 4, 1600)
     assert result["lipids"] == 2 * round(36 / 1.25)

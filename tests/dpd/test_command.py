@@ -16,6 +16,7 @@ from manymove.dpd.replica import Settings, input_script
 
 @needs_lammps
 @pytest.mark.parametrize(("ranks", "threads"), [(1, 1), (2, 1), (1, 2)])
+@pytest.mark.pictures
 def test_run_writes_what_it_found(device, ranks, threads, tmp_path):
     fluid = Settings(
         particles=1500,

@@ -20,6 +20,7 @@ def mixing(monkeypatch):
 
 
 @needs_lammps
+@pytest.mark.pictures
 def test_a_short_run(mixing, tmp_path):
     script = (HERE / "in.mixing").read_text()
     for name, value in (("settle", 300), ("steps", 800), ("blocks", 4), ("more", 9.0)):

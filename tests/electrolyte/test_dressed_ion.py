@@ -109,6 +109,7 @@ def test_parameters_come_back(offset):
     assert 0.5 < found.curvature < 2.5  # what one exponential alone is wrong by, in angstrom
 
 
+@pytest.mark.pictures
 def test_pictures_of_the_far_field(tmp_path):
     pytest.importorskip("matplotlib")
     from manymove.electrolyte import plots

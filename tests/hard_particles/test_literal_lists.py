@@ -21,6 +21,7 @@ if not SCRIPT.exists() or shutil.which("c++") is None:
 pytest.importorskip("matplotlib")
 
 
+@pytest.mark.pictures  # its program imports matplotlib
 def test_the_pressure_is_that_of_the_engine(tmp_path):
     words = "--disks 64 --packing-fractions 0.6 --variants both neither --total 512 --device cpu "
     words += "--equilibrate 1000 --relax 500 --piece 1500 --error 0 --seconds 2"

@@ -8,7 +8,6 @@ import io
 import itertools
 import json
 import os
-import sys
 
 import gsd.hoomd
 import numpy as np
@@ -310,7 +309,6 @@ SAME = ("state_hash", "psi6", "trial_moves", "accepted_moves", "energy_K")
 @pytest.fixture
 def command(monkeypatch):
     """Runs a command with a checkpoint after every cycle, sweep or step."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)  # pictures take long
     monkeypatch.setattr(runs, "_PIECE", 0)
 
     def run(name, output, *more):

@@ -1,9 +1,11 @@
 """The C++ tests in tests/cxx, each in a process of its own.
 
-MANYMOVE_CXX_TESTS names their executable; the default is where `make test` builds it.
+MANYMOVE_CXX_TESTS names their executable; the default is where `make test` builds it. Those that
+wait for time-outs belong to `make test-rest`.
 """
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,6 +14,11 @@ from documents import ROOT
 from processes import run
 
 BUILT = ROOT / "build" / "cxx" / "manymove_tests"
+WAITS = re.compile(
+    r"\bsilent\b|\bsuspended\b|is killed or stopped|is not missed|other programs do not hide|"
+    r"aborts and is not ended|asks whether a message has come|before a rank ends by itself|"
+    r"not given up|wait for each other without progress"
+)
 PROGRAM = Path(os.environ.get("MANYMOVE_CXX_TESTS", BUILT))
 
 
@@ -20,7 +27,11 @@ def sentences():
         reason = "the C++ tests are not built; `make test` builds them"
         return [pytest.param("", marks=pytest.mark.skip(reason=reason))]
     listed = subprocess.run([PROGRAM], capture_output=True, text=True, check=True)
-    return listed.stdout.splitlines()
+    waits = [pytest.mark.thorough, pytest.mark.waits]
+    return [
+        pytest.param(sentence, marks=waits if WAITS.search(sentence) else ())
+        for sentence in listed.stdout.splitlines()
+    ]
 
 
 @pytest.mark.parametrize("sentence", sentences())

@@ -60,7 +60,9 @@ def ions() -> Electrolyte:
 
 
 def gas() -> Adsorption:
-    return Adsorption("LTA", 0, method="plj", systems=4, fugacity=50.0, **HERE)
+    coarse = Interactions(grid=EnergyGrid(spacing=0.8))
+    settings = {"method": "plj", "systems": 4, "interactions": coarse}
+    return Adsorption("LTA", 0, fugacity=50.0, **settings, **HERE)
 
 
 def fluid() -> DPDFluid:

@@ -177,6 +177,7 @@ def test_a_script_with_all_public_names_passes_mypy_strict(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.thorough
 def test_the_package_passes_mypy(tmp_path):
     """With the settings of pyproject.toml."""
     if not (ROOT / "pyproject.toml").is_file():
