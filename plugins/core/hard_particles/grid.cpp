@@ -121,6 +121,7 @@ std::array<std::int64_t, 3> half_widths(const double* width, int dimensions, int
 // of the densest packing.
 double most_in_box(const Distances& d, const double* edges, int dimensions) {
   const auto by_density = [&](double sigma) {
+    // c_D prod_a (w_a / sigma + 1), with c_2 = 2 / sqrt(3) and c_3 = sqrt(2).
     double n = dimensions == 3 ? std::sqrt(2.0) : 2 / std::sqrt(3.0);
     for (int a = 0; a < dimensions; ++a) n *= edges[a] / sigma + 1;
     return std::floor(n * (1 + 1e-5));  // a hair for the rounding of widths to integers
@@ -265,7 +266,9 @@ int expected_in_tile(const State& s) {
 double most_in_cell(const Distances& d, const double* edges, int dimensions) {
   const double widest = *std::max_element(edges, edges + dimensions);
   const double most = most_in_box(d, edges, dimensions);
-  // A hair is left for the rounding of widths to integers.
+  // Of 2^D + 1 centers in a cell two share one of its 2^D equal parts, whose diagonal is below
+  // sigma in these cells; and ten centers in a cube are at most 3/4 of its edge apart. A hair is
+  // left for the rounding of widths to integers.
   const double width = widest / d.smallest * (1 + 1e-5);
   if (dimensions == 2 && width < std::sqrt(2.0)) return std::min(most, 4.0);
   if (dimensions == 3 && width < 2 / std::sqrt(3.0)) return std::min(most, 8.0);

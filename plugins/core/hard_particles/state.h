@@ -90,6 +90,10 @@ struct State {
   int tiles() const {
     return tiles_in_row() * (strip ? strip->tile_rows() : geometry.tiles[dimensions() - 1]);
   }
+  // H of the narrowest edge of a cell.
+  float narrowest_half() const {
+    return *std::min_element(geometry.half, geometry.half + dimensions());
+  }
   int kinds() const {  // histograms of a row
     const int types = static_cast<int>(distances.of_types.size());
     return types * (types + 1) / 2;
@@ -155,7 +159,6 @@ Grid grid_of(const State& state);
 
 // ---- what leaves the grid; snapshots have places here, those of equal disks too ----
 
-void export_positions(const State& state, const Snapshot& data, double* coordinates);
 // The hash of a state from a sum over its particles, which ranks add up, and the counters, the
 // volume and all diameters of a snapshot.
 std::uint64_t sum_over_particles(const State& state, const Snapshot& data);

@@ -51,8 +51,6 @@ class CpuEngine : public StateEngine {
                         const CycleArrays& arrays, int thread) = 0;
   // Swap moves and trial changes of the box.
   virtual void change_between_cycles() {}
-  // Counts the pairs near contact in workers_[thread].bins.
-  virtual void count_pairs(const Sampling& sampling) const = 0;
 
   void advance(std::uint64_t cycles) final;
   Counters own_counters() const final { return state_.data.counters; }

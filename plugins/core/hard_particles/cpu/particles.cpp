@@ -141,8 +141,8 @@ class CpuParticles final : public CpuEngine {
       }
     });
     for (const Worker& worker : workers_) {
-      state_.data.swap_trials += worker.swaps.trials;
-      state_.data.swap_accepted += worker.swaps.accepted;
+      state_.data.swap_moves.trials += worker.swaps.trials;
+      state_.data.swap_moves.accepted += worker.swaps.accepted;
     }
   }
 
@@ -179,23 +179,6 @@ class CpuParticles final : public CpuEngine {
       double least = wanted.most;
       for (const Worker& worker : workers_) least = std::min(least, worker.least_ratio);
       return least_of_ranks(state_, least);
-    });
-  }
-
-  void count_pairs(const Sampling& sampling) const override {
-    const ContactBins law = contact_bins(state_, sampling);
-    with_particles(state_.dimensions(), state_.distances.contact, [&](auto policy) {
-      using P = decltype(policy);
-      for_cells([&](const int cell[3], std::size_t at, int thread) {
-        std::vector<std::uint32_t>& bins = workers_[thread].bins;
-        for (int slot = 0; slot < static_cast<int>(now_.counts[at]); ++slot)
-          for_pairs<P::kDimensions>(
-              local_, now_.spheres.data(), now_.counts.data(), law.range, cell, slot,
-              [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
-                const int bin = contact_bin<P::kContact>(law_, law, i, j, dx, dy, dz);
-                if (bin >= 0) ++bins[bin];
-              });
-      });
     });
   }
 
