@@ -90,13 +90,5 @@ Geometry geometry_of(const State& s) {
   return g;
 }
 
-std::array<double, 2> mean_of(std::span<const std::array<double, 2>> sums, std::size_t particles) {
-  std::array<double, 2> total{};
-  for (const auto& sum : sums)
-    for (std::size_t k = 0; k < 2; ++k) total[k] += sum[k];
-  for (double& t : total) t /= static_cast<double>(particles);
-  return total;
-}
-
 }  // namespace equal_disks
 }  // namespace manymove::hard_particles

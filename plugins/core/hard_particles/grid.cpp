@@ -489,6 +489,8 @@ Grid grid_of(const State& s) {
     grid.tiles[a] = g.tiles[a];
     grid.tile[a] = g.tile[a];
     grid.cell_width[a] = s.parameters.box[a] / g.cells[a];
+    grid.box[a] = s.parameters.box[a];
+    grid.extent[a] = s.extent[a];
   }
   grid.moves_per_cell = g.moves_per_cell;
   grid.rounds = g.rounds;
@@ -497,10 +499,6 @@ Grid grid_of(const State& s) {
   grid.max_displacement = s.constant_pressure() ? s.parameters.max_displacement
                                                 : static_cast<double>(g.step) * 16383.5 * s.unit;
   grid.unit = s.unit;
-  for (int a = 0; a < grid.dimensions; ++a) {
-    grid.box[a] = s.parameters.box[a];
-    grid.extent[a] = s.extent[a];
-  }
   grid.volume_delta = s.parameters.volume_delta;
   if (s.constant_pressure()) grid.largest_volume_delta = largest_volume_delta(s);
   grid.volume_repeats = s.parameters.volume_repeats;

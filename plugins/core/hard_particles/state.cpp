@@ -148,12 +148,11 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   check_density(s);
 
   const double most = s.parameters.repair_depth;
-  const auto complain = [&](std::size_t i, std::size_t j, double ratio, const char* why) {
-    const double depth = 1 - ratio;
-    const manymove::Particles pair(s.noun(), static_cast<std::int64_t>(i),
-                                   static_cast<std::int64_t>(j));
+  const auto complain = [&](const ClosePair& pair, const char* why) {
+    const double depth = 1 - pair.ratio;
     throw OverlapError(
-        pair,
+        manymove::Particles(s.noun(), static_cast<std::int64_t>(pair.first),
+                            static_cast<std::int64_t>(pair.second)),
         text_of("overlap by ", depth, s.equal_disks() ? " diameters" : " contact distances",
                 depth > most ? text_of(", more than repair_depth = ", most) : why),
         depth);
@@ -164,14 +163,11 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
     s.start = try_cells(s, start);
     return !s.start.counts.empty();
   };
-  if (!fill(coordinates)) {
-    const ClosePair pair = closest_pair(s, coordinates);
-    complain(pair.first, pair.second, pair.ratio, "");
-  }
+  if (!fill(coordinates)) complain(closest_pair(s, coordinates), "");
   const Overlaps found = overlaps_of(s, s.start);
   if (found.count == 0) return s;
   s.repair = {found.count, 1 - found.ratio};
-  if (s.repair.depth > most) complain(found.first, found.second, found.ratio, "");
+  if (s.repair.depth > most) complain(found, "");
   // Pairs are pushed a little farther apart than contact, so that rounding to the grid makes no new
   // overlap.
   const double* const box = s.parameters.box;
@@ -184,7 +180,7 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
       continue;
     if (fill(r.data()) && overlaps_of(s, s.start).count == 0) return s;
   }
-  complain(found.first, found.second, found.ratio, " and could not be pushed apart");
+  complain(found, " and could not be pushed apart");
   return s;
 }
 

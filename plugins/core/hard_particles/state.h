@@ -104,10 +104,14 @@ struct State {
 State make_state(const double* coordinates, std::size_t particles, const Parameters& parameters);
 State make_state(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters);
 
-// Overlapping pairs of particles in cells, and the deepest one: distance over contact distance.
-struct Overlaps {
-  std::size_t count = 0, first = 0, second = 0;
+// A pair of particles, and its distance over the contact distance.
+struct ClosePair {
+  std::size_t first = 0, second = 0;
   double ratio = 1;
+};
+// The number of overlapping pairs of particles in cells, and the deepest one.
+struct Overlaps : ClosePair {
+  std::size_t count = 0;
 };
 Overlaps overlaps_of(const State& state, const Cells& cells);
 
@@ -178,10 +182,7 @@ double contact_distance(const State& state, std::size_t i, std::size_t j);
 
 // ---- overlaps in float64, with a cell list of their own (overlaps.cpp) ----
 
-struct ClosePair {
-  std::size_t first = 0, second = 0;
-  double ratio;  // distance over contact distance; infinite if no two particles are that close
-};
+// Infinitely far apart if no two particles are closer than the largest contact distance.
 ClosePair closest_pair(const State& state, const double* coordinates);
 // Pushes particles apart until all pairs are at least 1 + margin contact distances apart; false if
 // that is not reached.

@@ -132,15 +132,10 @@ void StateEngine::positions(double* coordinates) const {
 std::vector<double> StateEngine::diameters_of_all(const Snapshot& mine) const {
   if (!state_.ranks) return mine.diameters;
   if (!state_.swaps()) return {};
-  struct Item {
-    std::uint32_t id;
-    double diameter;
-  };
-  std::vector<Item> items;
-  for (std::size_t i = 0; i < mine.indices.size(); ++i)
-    items.push_back({mine.indices[i], mine.diameters[i]});
+  const auto indices = collect(*state_.ranks, mine.indices);
+  const auto diameters = collect(*state_.ranks, mine.diameters);
   std::vector<double> all(state_.particles);
-  for (const Item& item : collect(*state_.ranks, std::move(items))) all[item.id] = item.diameter;
+  for (std::size_t i = 0; i < indices.size(); ++i) all[indices[i]] = diameters[i];
   return all;
 }
 
@@ -151,9 +146,11 @@ std::vector<double> StateEngine::diameters() const {
 std::array<double, 2> StateEngine::bond_order(double reach) const {
   return on_all([&] {
     // psi_6 = sum_k psi_6(k) / N, each rank with its part of the sum.
-    auto psi = equal_disks::mean_of(
-        bond_order_sums(static_cast<float>(reach * reach / (state_.unit * state_.unit))),
-        state_.particles);
+    std::array<double, 2> psi{};
+    for (const auto& sum :
+         bond_order_sums(static_cast<float>(reach * reach / (state_.unit * state_.unit))))
+      for (std::size_t k = 0; k < 2; ++k) psi[k] += sum[k];
+    for (double& each : psi) each /= static_cast<double>(state_.particles);
     sum_over_ranks(psi.data(), psi.size());
     return psi;
   });

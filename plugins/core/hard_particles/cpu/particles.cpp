@@ -75,12 +75,8 @@ class CpuParticles final : public CpuEngine {
 
   void change_between_cycles() override {
     const std::uint64_t cycle = state_.data.counters.cycles;
-    if (state_.swaps() && cycle % state_.parameters.swap_every == 0) {
-      if (state_.dimensions() == 2)
-        swap_diameters<2>();
-      else
-        swap_diameters<3>();
-    }
+    if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
+      state_.dimensions() == 2 ? swap_diameters<2>() : swap_diameters<3>();
     if (!state_.constant_pressure()) return;
     if (cycle % state_.parameters.volume_every == 0) {
       if (state_.parameters.edges_apart)

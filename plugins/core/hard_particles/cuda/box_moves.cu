@@ -144,13 +144,6 @@ __global__ void change_cells_kernel(const __grid_constant__ Geometry from, const
   }
 }
 
-template <int D>
-auto least_ratio_kernel_for(Contact contact) {
-  return contact == Contact::one_size   ? &least_ratio_kernel<D, Contact::one_size>
-         : contact == Contact::additive ? &least_ratio_kernel<D, Contact::additive>
-                                        : &least_ratio_kernel<D, Contact::table>;
-}
-
 }  // namespace
 
 BoxMoves::BoxMoves(const State& s, cudaStream_t stream)
@@ -196,12 +189,12 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, co
   } else {
     const std::size_t here = s.row_cells() * static_cast<std::size_t>(s.rows());
     const auto cells = static_cast<std::int64_t>(here);
-    const auto launch = [&](auto kernel) {
-      kernel<<<blocks(here * kLanes), kThreads, 0, stream>>>(s.local(), reference, wanted, spheres,
-                                                             counts, cells, pending);
-    };
-    launch(s.dimensions() == 2 ? least_ratio_kernel_for<2>(s.distances.contact)
-                               : least_ratio_kernel_for<3>(s.distances.contact));
+    const auto kernel = with_particles(s.dimensions(), s.distances.contact, [](auto policy) {
+      using P = decltype(policy);
+      return &least_ratio_kernel<P::kDimensions, P::kContact>;
+    });
+    kernel<<<blocks(here * kLanes), kThreads, 0, stream>>>(s.local(), reference, wanted, spheres,
+                                                           counts, cells, pending);
     check_launch();
   }
   if (s.distances.contact == Contact::one_size) return;

@@ -22,15 +22,10 @@ namespace {
 constexpr std::size_t kSharedLimit = 48 * 1024;  // of the histogram kernel
 
 KernelsOfLaw choose_kernels(const State& state) {
-  switch (state.distances.contact) {
-    case Contact::one_size:
-      return kernels_of<Contact::one_size>(state.dimensions());
-    case Contact::additive:
-      return kernels_of<Contact::additive>(state.dimensions());
-    default:
-      return state.radii.empty() ? kernels_of<Contact::table>(state.dimensions())
-                                 : kernels_of<Contact::table, true>(state.dimensions());
-  }
+  const int D = state.dimensions();
+  if (!state.radii.empty()) return kernels_of<Contact::table, true>(D);
+  return with_particles(D, state.distances.contact,
+                        [&](auto policy) { return kernels_of<decltype(policy)::kContact>(D); });
 }
 
 // A thread for each cell. Does nothing if `skip` points at something else than 0.
