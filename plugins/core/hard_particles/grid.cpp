@@ -290,7 +290,8 @@ void choose_cells(State& state) {
     g.cells[a] = 1;
     if (a >= D) continue;
     double cells = std::max(3.0, std::floor(p.box[a] / p.cell_width));
-    // Few cells may come out much wider than wanted.
+    // The width must be below that for which the slots of a cell suffice; few cells may come out
+    // much wider than wanted.
     while (p.box[a] / cells >= rules.widest_cell * sigma) ++cells;
     if (cells > 30000)
       refuse("box edge ", "xyz"[a], " holds more than 30000 cells: use a smaller box");
@@ -401,7 +402,7 @@ void choose_grid(State& state) {
     choose_cells(state);
   }
   choose_slots(state);
-  // The engine reads one array of cells and writes another one.
+  // The engine reads one array of cells and writes another one, hence twice their bytes.
   const std::size_t bytes =
       disks ? equal_disks::kSlots * (sizeof(equal_disks::Position) + sizeof(std::int32_t))
             : g.slots * sizeof(Sphere) + sizeof(std::uint32_t);

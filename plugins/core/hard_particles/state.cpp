@@ -184,6 +184,7 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   return s;
 }
 
+// A checkpoint is not trusted: everything that the trajectory relies on is checked again.
 State make_state(const Snapshot& data, std::size_t particles, const Parameters& parameters) {
   State s;
   s.parameters = parameters;
@@ -386,6 +387,7 @@ ContactBins contact_bins(const State& s, const Sampling& sampling) {
   return law;
 }
 
+// origin' = (origin + shift) mod E along each axis.
 void move_origin(State& s, const Draw& draw) {
   for (std::size_t a = 0; a < static_cast<std::size_t>(s.dimensions()); ++a) {
     std::int64_t& origin = s.data.origin[a];

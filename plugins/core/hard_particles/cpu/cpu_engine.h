@@ -117,7 +117,6 @@ class CpuEngine : public StateEngine {
   std::uint64_t written_ = 0;  // trace of write_positions()
 };
 
-std::unique_ptr<Engine> make_cpu_disks(State state, int threads);
 std::unique_ptr<Engine> make_cpu_particles(State state, int threads);
 
 }  // namespace manymove::hard_particles

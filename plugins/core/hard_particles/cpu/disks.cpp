@@ -60,13 +60,9 @@ class CpuDisks final : public CpuEngine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_cpu_disks(State state, int threads) {
-  return std::make_unique<CpuDisks>(std::move(state), threads);
-}
-
 std::unique_ptr<Engine> make_cpu_engine(State state, int threads) {
-  return state.equal_disks() ? make_cpu_disks(std::move(state), threads)
-                             : make_cpu_particles(std::move(state), threads);
+  if (!state.equal_disks()) return make_cpu_particles(std::move(state), threads);
+  return std::make_unique<CpuDisks>(std::move(state), threads);
 }
 
 }  // namespace manymove::hard_particles

@@ -104,6 +104,9 @@ class CpuParticles final : public CpuEngine {
       double* const diameters = state_.diameters.data();
       for (int turn = 0; turn < 1 << D; ++turn) {
         const auto set = static_cast<int>(rules.order >> (3 * turn) & 7u);
+        // A candidate of each active cell of the set, with the room that its neighbors leave it,
+        // rho_i = min_k (2 |r_ik| - d_k). No diameter that enters it changes while the set is
+        // treated (section 6).
         int n[3];
         const int cells = swap_cells<D>(bounds, set, n);
         if (cells == 0) continue;
@@ -121,6 +124,7 @@ class CpuParticles final : public CpuEngine {
           candidates[k] = {room_of<D, 1>(g, rules, cell, p, spheres, counts, diameters, 0), p.id};
         }
         for (int round = 0; round < rules.rounds; ++round) {
+          // Cells k and (s - k) mod n are a pair, with s drawn for each round.
           const int offset = swap_offset<D>(g, tile, rules.cycle, set, round, cells);
           for (int k = 0; k < cells; ++k) {
             const int other = swap_partner(offset, k, cells);
@@ -146,6 +150,8 @@ class CpuParticles final : public CpuEngine {
   void change_box() {
     const double to = change_volume(state_, least_ratio());
     if (to == state_.data.volume) return;
+    // Positions in units stay; only the length of the unit and, where cells would become too narrow
+    // or too wide, the grid follow the volume.
     const State before = frame_of(state_);
     set_volume(state_, to);
     fill_diameters(state_);

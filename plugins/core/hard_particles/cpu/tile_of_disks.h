@@ -53,6 +53,7 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
   const std::uint32_t real = cells == 32 ? ~0u : (1u << cells) - 1;
   int accepted = 0;
   for (int call = 0; call * 4 < g.moves_per_cell; ++call) {
+    // The words of each lane are those of its cell, whichever cells are its neighbors in a vector.
     UintLanes word[4];
     random_words(word, g, reinterpret_cast<UintLanes>(index) + where, cycle, Purpose::displacement,
                  round, call);

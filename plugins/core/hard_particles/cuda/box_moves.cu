@@ -42,6 +42,8 @@ __device__ void choose(double least, const PendingVolume& pending) {
   pending.answer->number = pending.number;
 }
 
+// The bits of positive float64 numbers are in their order, so that the least of them is an atomic
+// minimum of integers.
 __device__ double ratio_of(unsigned long long bits) {
   return __longlong_as_double(static_cast<long long>(bits));
 }
@@ -56,7 +58,8 @@ __global__ void choose_kernel(double most, unsigned int search,
   choose(least, pending);
 }
 
-// Positive numbers are in the order of their bits. The last block chooses.
+// Contributes to the least ratio of all pairs; the last block to end, which sees what all others
+// have found, chooses.
 template <int D, Contact C>
 __global__ void __launch_bounds__(kThreads)
     least_ratio_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law reference,
@@ -101,6 +104,7 @@ __global__ void rescale_kernel(const double* reference, std::size_t count, int t
     scaled.labels[i] = radius_in_units(reference[i], unit);
     return;
   }
+  // sigma^2 for the exact predicate, and the float32 sigma for its estimate.
   const double sigma = reference[i] / unit;
   scaled.contacts[i] = sigma * sigma;
   scaled.sigmas[i] = static_cast<float>(sigma);

@@ -226,13 +226,9 @@ class CudaDisks final : public CudaEngine {
 
 namespace manymove::hard_particles {
 
-std::unique_ptr<Engine> make_cuda_disks(State state, int device) {
-  return std::make_unique<equal_disks::CudaDisks>(std::move(state), device);
-}
-
 std::unique_ptr<Engine> make_cuda_engine(State state, int device) {
-  return state.equal_disks() ? make_cuda_disks(std::move(state), device)
-                             : make_cuda_particles(std::move(state), device);
+  if (!state.equal_disks()) return make_cuda_particles(std::move(state), device);
+  return std::make_unique<equal_disks::CudaDisks>(std::move(state), device);
 }
 
 }  // namespace manymove::hard_particles

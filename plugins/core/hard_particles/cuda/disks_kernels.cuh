@@ -66,6 +66,7 @@ struct alignas(16) ListBounds {
   int alone, one_extra, by_estimates, others, end, unused[3];
 };
 
+// What the threads of a block share besides the tile.
 struct TileControl {
   Neighbor near[2][8];
   ListBounds lists[4];
@@ -75,6 +76,8 @@ struct TileControl {
   unsigned int accepted;
 };
 
+// Two bits for each neighbor: the extras are the sum of the low bits and twice that of the high
+// ones.
 __device__ int class_of(const Geometry& g, std::uint32_t entry) {
   const int n = entry_count(entry);
   const std::uint32_t e = entry_extras(entry);
@@ -301,6 +304,7 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
   CellVisit v{};
   Extras ahead{};
   const auto prepare = [&](int step, int i) {
+    // The threads of a warp have visits of one kind, that of the first one of them.
     const int set = set_of(step), warp = i & -32;
     const ListBounds list = control.lists[set];
     kind = warp < list.alone          ? kAlone
@@ -464,6 +468,8 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   __syncthreads();
   list_cells(g, m, control);
   __syncthreads();
+  // The next kernel may occupy multiprocessors as they become free; it waits for this one to end
+  // before it reads the cells.
   let_next_kernel_start();
 
   const unsigned accepted = visit_cells<K, Teams>(g, s, d, tile_id, m, control);

@@ -167,7 +167,6 @@ class CudaEngine : protected OnDevice, public StateEngine {
   std::vector<std::uint64_t> ended_;
 };
 
-std::unique_ptr<Engine> make_cuda_disks(State state, int device);
 std::unique_ptr<Engine> make_cuda_particles(State state, int device);
 
 }  // namespace manymove::hard_particles

@@ -38,6 +38,7 @@ struct SharedTile {
   }
 };
 
+// What the threads of a block share besides the tile.
 struct TileControl {
   TileBounds bounds;
   Law law;
@@ -66,17 +67,20 @@ struct CellOf {
   }
 };
 
+// The tile of this block: its turn among those at work, unless a schedule says otherwise (order.h).
 template <int D>
 __device__ int tile_of_block(const Geometry& g, const LaunchConfig& config) {
   const auto block = static_cast<int>(blockIdx.x);
   return config.order ? static_cast<int>(config.order[block]) : tile_of<D>(g, block);
 }
 
+// The cells of a block of n0 by n1, or by n2 in three dimensions.
 template <int D>
 __device__ int product(int n0, int n1, int n2) {
   return D == 3 ? n0 * n1 * n2 : n0 * n1;
 }
 
+// Past the first-level cache, because other multiprocessors have written it.
 __device__ Sphere load_sphere(const Sphere* from) {
   const float4 q = __ldcg(reinterpret_cast<const float4*>(from));
   return {q.x, q.y, q.z, __float_as_uint(q.w)};
@@ -179,6 +183,9 @@ __device__ void order_particles(const TileBounds& bounds, float4* spheres,
   }
 }
 
+// Lists the active cells of each set that hold particles. Active are all cells but the first ones
+// along each axis, which are frozen in this cycle. A coordinate is at most kMaxTile and takes five
+// bits.
 template <int D>
 __device__ void list_cells(const Geometry& g, TileControl& control, const std::uint32_t* first,
                            std::uint16_t* sets) {
@@ -462,6 +469,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     accepted = tile_cycle<D, C, V>(g, d, b, config, control, m.spheres, m.ids, m);
   } else {  // a part of the scratch, which this block locks
     if (threadIdx.x == 0) {
+      // There are fewer parts than blocks: take the next one that is free.
       unsigned int part = blockIdx.x % b.scratch.parts;
       while (atomicCAS(b.scratch.locks + part, 0u, 1u) != 0) part = (part + 1) % b.scratch.parts;
       __threadfence();
@@ -480,6 +488,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   atomicAdd(&control.accepted, static_cast<unsigned int>(accepted));
   __syncthreads();
   if (threadIdx.x == 0) {
+    // Each visit makes n_m trial moves, in every round.
     unsigned int visits = 0;
     for (int set = 0; set < 1 << D; ++set) visits += control.members[set];
     atomicAdd(&b.counts->trial_moves,

@@ -315,7 +315,10 @@ __global__ void __launch_bounds__(Threads, Blocks)
     const int set = static_cast<int>(rules.order >> (3 * turn) & 7u);
     int n[3];
     const int cells = swap_cells<D>(bounds, set, n);
-    if (cells < 2) continue;
+    if (cells < 2) continue;  // no pair
+    // The candidate of each cell, a particle that is drawn without a look at diameters, and the
+    // room that its neighbors leave it, rho_i = min_k (2 |r_ik| - d_k), a part of them for each
+    // lane.
     for (int first = 0; first < cells; first += Threads / kLanes) {
       const int k = first + mine / kLanes;
       SwapCandidate candidate{1e30, kNoParticle};
@@ -367,6 +370,8 @@ __global__ void __launch_bounds__(Threads, Blocks)
         make(make_rounds<D>);
     }
     __syncthreads();
+    // A diameter moves with its value in the caller's unit and its label. All threads read before
+    // any of them writes.
     const bool moved = mine < cells && from[mine] != mine;
     double reference = 0;
     Label label{};
