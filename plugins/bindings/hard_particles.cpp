@@ -325,7 +325,7 @@ void bind_hard_particles(nb::module_& module) {
           if (!std::isfinite(positions(i, 0)) || !std::isfinite(positions(i, 1)))
             throw std::invalid_argument("relax_overlaps: position is not finite");
         const Relaxation result = released([&] {
-          return relax_overlaps(positions.data(), positions.shape(0), lx, ly, diameter,
+          return relax_overlaps({positions.data(), positions.size()}, lx, ly, diameter,
                                 max_iterations);
         });
         return std::make_pair(result.iterations, result.worst_depth);

@@ -199,8 +199,8 @@ TEST("constant pressure and swap moves on any number of ranks are those of one")
             CHECK(engine->take_volumes(at) == volumes);
             CHECK(at == cycles);
             CHECK(engine->diameters() == end.diameters);
-            CHECK_EQUAL(engine->swap_counters().accepted, end.swap_accepted);
-            CHECK_EQUAL(engine->volume_counters().accepted, end.volume_accepted);
+            CHECK_EQUAL(engine->swap_counters().accepted, end.swap_moves.accepted);
+            CHECK_EQUAL(engine->volume_counters().accepted, end.volume_moves.accepted);
             CHECK(engine->contact_histogram(0.05, 20) == histogram);
             std::vector<double> positions(s.positions.size());
             engine->positions(positions.data());

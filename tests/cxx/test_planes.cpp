@@ -46,7 +46,7 @@ struct Rows {
     }
     cells.resize(slots);
     ids.resize(slots);
-    to_planes(kColumns, data, cells.data(), ids.data());
+    to_planes(kColumns, data, cells, ids);
     // Slots beyond the disks of a cell hold anything.
     for (std::size_t at = 0; at < slots; ++at) {
       const std::size_t slot = at / kColumns % kSlots;
@@ -63,8 +63,7 @@ struct Rows {
 
 TEST("cells of a GPU come back as they were, whatever is in slots without a disk") {
   const Rows rows;
-  const Cells back =
-      from_planes(Rows::kColumns, rows.cells.size(), rows.cells.data(), rows.ids.data());
+  const Cells back = from_planes(Rows::kColumns, rows.cells, rows.ids);
   CHECK(back.counts == rows.data.counts);
   for (std::size_t at = 0; at < rows.cells.size(); ++at) {
     if (at % kSlots >= back.counts[at / kSlots]) continue;

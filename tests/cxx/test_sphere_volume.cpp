@@ -46,7 +46,8 @@ TEST("trial changes of the volume are foretold for every least ratio") {
           const double unit = s.unit, most = least_ratio_wanted(s).most;
           const VolumeOutcomes all = foretell_volume(s, most);
           CHECK(s.unit == unit && same_cells(s.geometry, grid) && s.geometry.step == grid.step);
-          CHECK(s.data.volume == before.volume && s.data.volume_trials == before.volume_trials);
+          CHECK(s.data.volume == before.volume &&
+                s.data.volume_moves.trials == before.volume_moves.trials);
           double above = most;
           for (int k = 0; k < all.number; ++k) {
             ++outcomes;
@@ -65,8 +66,7 @@ TEST("trial changes of the volume are foretold for every least ratio") {
                 CHECK(scale.margin == all.scale[k].margin);
               }
               set_volume(s, before.volume);
-              s.data.volume_trials = before.volume_trials;
-              s.data.volume_accepted = before.volume_accepted;
+              s.data.volume_moves = before.volume_moves;
             }
             above = std::nextafter(all.from[k], 0.0);
           }

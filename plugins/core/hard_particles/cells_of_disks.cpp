@@ -90,22 +90,5 @@ Geometry geometry_of(const State& s) {
   return g;
 }
 
-ContactBins contact_bins(const Geometry& g, const Sampling& sampling) {
-  ContactBins law;
-  law.bins = sampling.bins;
-  law.per_unit = 1 / (sampling.bin_width * g.diameter);
-  const double farthest = g.diameter * (1 + sampling.bin_width * sampling.bins);
-  law.farthest2 = static_cast<float>(farthest * farthest * (1 + 1e-6));
-  return law;
-}
-
-std::array<double, 2> mean_of(std::span<const std::array<double, 2>> sums, std::size_t particles) {
-  std::array<double, 2> total{};
-  for (const auto& sum : sums)
-    for (std::size_t k = 0; k < 2; ++k) total[k] += sum[k];
-  for (double& t : total) t /= static_cast<double>(particles);
-  return total;
-}
-
 }  // namespace equal_disks
 }  // namespace manymove::hard_particles

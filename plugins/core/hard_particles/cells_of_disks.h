@@ -3,8 +3,6 @@
 // `EqualDisks` take from a state.
 #pragma once
 
-#include <span>
-
 #include "equal_disks.h"
 #include "state.h"
 
@@ -20,10 +18,6 @@ namespace equal_disks {
 
 // The grid in local storage: the whole, or that of a strip.
 Geometry geometry_of(const State& state);
-
-ContactBins contact_bins(const Geometry& g, const Sampling& sampling);
-// Sums [rows][2] in order, over the number of disks.
-std::array<double, 2> mean_of(std::span<const std::array<double, 2>> sums, std::size_t particles);
 
 }  // namespace equal_disks
 }  // namespace manymove::hard_particles

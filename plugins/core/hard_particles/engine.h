@@ -112,11 +112,11 @@ struct Snapshot {
   std::vector<std::int64_t> places;  // [N][D]
   // Constant pressure: V or ln V, and the trial changes of it.
   double volume = 0;
-  std::uint64_t volume_trials = 0, volume_accepted = 0;
+  TrialCounters volume_moves;
   std::array<std::int64_t, 3> extent{};  // with edges apart, the box in integer units
   // Swap moves: the present diameters [N], with which a run continues, and the trials.
   std::vector<double> diameters;
-  std::uint64_t swap_trials = 0, swap_accepted = 0;
+  TrialCounters swap_moves;
   // On a rank: indices [N] of the particles to which the places and diameters belong.
   std::vector<std::uint32_t> indices;
 
@@ -134,10 +134,10 @@ void for_each_field(Fields& s, Visitor&& visit) {
   visit(OptionalField{"cells", disks}, s.cells);
   visit(OptionalField{"ids", disks}, s.ids);
   visit(OptionalField{"places", !disks}, s.places);
-  visit(OptionalField{"volume", !disks}, s.volume, s.volume_trials, s.volume_accepted);
+  visit(OptionalField{"volume", !disks}, s.volume, s.volume_moves.trials, s.volume_moves.accepted);
   visit(OptionalField{"extent", !disks}, s.extent);
   visit(OptionalField{"diameters", swaps}, s.diameters);
-  visit(OptionalField{"swaps", swaps}, s.swap_trials, s.swap_accepted);
+  visit(OptionalField{"swaps", swaps}, s.swap_moves.trials, s.swap_moves.accepted);
 }
 
 // The grid that the engine chose.

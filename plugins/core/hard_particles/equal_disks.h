@@ -161,8 +161,7 @@ MM_HD Position next_extra(const LocalCell& at, std::uint32_t& extras) {
 }
 
 MM_HD bool exactly_apart(float dx, float dy, double contact) {
-  const double x = static_cast<double>(dx), y = static_cast<double>(dy);
-  return x * x + y * y >= contact;
+  return exact_square(dx, dy) >= contact;
 }
 
 // The law itself, without rounding: is a disk at (x, y) in slot `own` of a cell apart from all
@@ -345,9 +344,14 @@ MM_HD void load_cell(const Geometry& g, Slots cells, int column, int row, Positi
   }
 }
 
+// Cells whose disks load_cell() finds.
+template <class S>
+concept DiskStorage =
+    requires(const Geometry& g, S cells, Position* slot) { load_cell(g, cells, 0, 0, slot); };
+
 // Calls pair(dx, dy) for each disk `slot` of a cell and every other disk in the cells (column + i,
 // row + j) with |i|, |j| <= 2; half: each pair of disks once, not twice. Differences are exact.
-template <bool Half, class Storage, class Pair>
+template <bool Half, DiskStorage Storage, class Pair>
 MM_HD void for_pairs(const Geometry& g, Storage cells, int column, int row, int slot, Pair&& pair) {
   Position own[kSlots];
   load_cell(g, cells, column, row, own);
@@ -369,25 +373,8 @@ MM_HD void for_pairs(const Geometry& g, Storage cells, int column, int row, int 
   }
 }
 
-// The histogram of Eq. 5: bins from contact on.
-struct ContactBins {
-  double per_unit;  // bins per integer unit
-  int bins;
-  float farthest2;  // a float32 bound on the squared distances that count
-};
-
-// The bin of a pair's distance, -1 beyond the last. Exact up to the float64 square root, the same
-// everywhere.
-MM_HD int contact_bin(const Geometry& g, const ContactBins& law, float dx, float dy) {
-  if (fast_fma(dx, dx, dy * dy) > law.farthest2) return -1;
-  const double x = static_cast<double>(dx), y = static_cast<double>(dy);
-  const double r = square_root(x * x + y * y);
-  const double bin = (r - g.diameter) * law.per_unit;
-  return bin < 0 ? 0 : bin < law.bins ? static_cast<int>(bin) : -1;
-}
-
 // psi_6 of one disk: the mean of exp(6 i theta) over the neighbors within a squared distance.
-template <class Storage>
+template <DiskStorage Storage>
 MM_HD void bond_order(const Geometry& g, Storage cells, int column, int row, int slot, float reach2,
                       double psi[2]) {
   double re = 0, im = 0;
@@ -418,5 +405,6 @@ struct EqualDisks {
   static constexpr GridRules kGrid{std::int64_t{1} << 21, 1.4142135623730951, 0.16, 4, 3,
                                    equal_disks::kMaxTile};
 };
+static_assert(Policy<EqualDisks>);
 
 }  // namespace manymove::hard_particles

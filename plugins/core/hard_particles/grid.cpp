@@ -121,6 +121,7 @@ std::array<std::int64_t, 3> half_widths(const double* width, int dimensions, int
 // of the densest packing.
 double most_in_box(const Distances& d, const double* edges, int dimensions) {
   const auto by_density = [&](double sigma) {
+    // c_D prod_a (w_a / sigma + 1), with c_2 = 2 / sqrt(3) and c_3 = sqrt(2).
     double n = dimensions == 3 ? std::sqrt(2.0) : 2 / std::sqrt(3.0);
     for (int a = 0; a < dimensions; ++a) n *= edges[a] / sigma + 1;
     return std::floor(n * (1 + 1e-5));  // a hair for the rounding of widths to integers
@@ -265,7 +266,9 @@ int expected_in_tile(const State& s) {
 double most_in_cell(const Distances& d, const double* edges, int dimensions) {
   const double widest = *std::max_element(edges, edges + dimensions);
   const double most = most_in_box(d, edges, dimensions);
-  // A hair is left for the rounding of widths to integers.
+  // Of 2^D + 1 centers in a cell two share one of its 2^D equal parts, whose diagonal is below
+  // sigma in these cells; and ten centers in a cube are at most 3/4 of its edge apart. A hair is
+  // left for the rounding of widths to integers.
   const double width = widest / d.smallest * (1 + 1e-5);
   if (dimensions == 2 && width < std::sqrt(2.0)) return std::min(most, 4.0);
   if (dimensions == 3 && width < 2 / std::sqrt(3.0)) return std::min(most, 8.0);
@@ -287,7 +290,8 @@ void choose_cells(State& state) {
     g.cells[a] = 1;
     if (a >= D) continue;
     double cells = std::max(3.0, std::floor(p.box[a] / p.cell_width));
-    // Few cells may come out much wider than wanted.
+    // The width must be below that for which the slots of a cell suffice; few cells may come out
+    // much wider than wanted.
     while (p.box[a] / cells >= rules.widest_cell * sigma) ++cells;
     if (cells > 30000)
       refuse("box edge ", "xyz"[a], " holds more than 30000 cells: use a smaller box");
@@ -398,7 +402,7 @@ void choose_grid(State& state) {
     choose_cells(state);
   }
   choose_slots(state);
-  // The engine reads one array of cells and writes another one.
+  // The engine reads one array of cells and writes another one, hence twice their bytes.
   const std::size_t bytes =
       disks ? equal_disks::kSlots * (sizeof(equal_disks::Position) + sizeof(std::int32_t))
             : g.slots * sizeof(Sphere) + sizeof(std::uint32_t);
@@ -486,6 +490,8 @@ Grid grid_of(const State& s) {
     grid.tiles[a] = g.tiles[a];
     grid.tile[a] = g.tile[a];
     grid.cell_width[a] = s.parameters.box[a] / g.cells[a];
+    grid.box[a] = s.parameters.box[a];
+    grid.extent[a] = s.extent[a];
   }
   grid.moves_per_cell = g.moves_per_cell;
   grid.rounds = g.rounds;
@@ -494,10 +500,6 @@ Grid grid_of(const State& s) {
   grid.max_displacement = s.constant_pressure() ? s.parameters.max_displacement
                                                 : static_cast<double>(g.step) * 16383.5 * s.unit;
   grid.unit = s.unit;
-  for (int a = 0; a < grid.dimensions; ++a) {
-    grid.box[a] = s.parameters.box[a];
-    grid.extent[a] = s.extent[a];
-  }
   grid.volume_delta = s.parameters.volume_delta;
   if (s.constant_pressure()) grid.largest_volume_delta = largest_volume_delta(s);
   grid.volume_repeats = s.parameters.volume_repeats;

@@ -41,7 +41,7 @@ inline Frame host_frame(const State& s) {
 
 // Along an axis, in integer units from the box's lower edge. All of these are integers below 2^53,
 // so that nothing rounds.
-template <class AnyGeometry>
+template <TiledGrid AnyGeometry>
 MM_HD double place_in_box(const AnyGeometry& g, const Frame& f, int axis, int cell, float local) {
   const double center = (2.0 * cell + 1.0) * static_cast<double>(g.half[axis]);
   const double x = f.origin[axis] + center + static_cast<double>(local);
@@ -54,7 +54,7 @@ MM_HD double coordinate(const Frame& f, int axis, double x) {
 }
 
 // What a host program is given; a float32 that rounds to the upper edge is kept below it.
-template <class Real, class AnyGeometry>
+template <class Real, TiledGrid AnyGeometry>
 MM_HD Real host_coordinate(const AnyGeometry& g, const Frame& f, int axis, int cell, float local) {
   const auto r = static_cast<Real>(coordinate(f, axis, place_in_box(g, f, axis, cell, local)));
   const auto edge = static_cast<Real>(0.5 * f.box[axis]);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstdint>
 #include <vector>
 
@@ -72,14 +73,18 @@ MM_HD std::uint32_t permutation(int n, const std::uint32_t* word) {
   return order;
 }
 
+// Uniform over 0..n-1, from the first two words.
+inline std::uint64_t uniform_below_wide(const std::uint32_t* word, std::uint64_t n) {
+  const std::uint64_t random = static_cast<std::uint64_t>(word[0]) << 32 | word[1];
+  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(random) * n >> 64);
+}
+
 // The shift of the grid along an axis, uniform over the even integers of the box (Algorithm 4): the
 // whole cells of it, and what is left of a cell.
 inline void draw_shift(const std::uint32_t word[2], float half, int cells, int& shift_cells,
                        float& shift_rest) {
   const auto width = static_cast<std::uint64_t>(half);  // even positions in a cell
-  const std::uint64_t random = static_cast<std::uint64_t>(word[0]) << 32 | word[1];
-  const auto even = static_cast<std::uint64_t>(
-      static_cast<unsigned __int128>(random) * (width * static_cast<std::uint64_t>(cells)) >> 64);
+  const std::uint64_t even = uniform_below_wide(word, width * static_cast<std::uint64_t>(cells));
   shift_cells = static_cast<int>(even / width);
   shift_rest = 2.0f * static_cast<float>(even % width);
 }
@@ -118,6 +123,20 @@ inline float displacement_step(double max_displacement) {
   std::frexp(wanted, &exponent);
   const double quantum = std::ldexp(1.0, std::max(exponent - 8, -13));
   return static_cast<float>((2 * std::floor(wanted / quantum / 2) + 1) * quantum);
+}
+
+// ---- exact squares of distances ----
+
+// Differences of coordinates are integers below 2^24, so that their squares and the sum are exact
+// in float64.
+MM_HD double exact_square(float dx, float dy) {
+  const double x = static_cast<double>(dx), y = static_cast<double>(dy);
+  return x * x + y * y;
+}
+MM_HD double exact_square(float dx, float dy, float dz) {
+  const double x = static_cast<double>(dx), y = static_cast<double>(dy),
+               z = static_cast<double>(dz);
+  return x * x + y * y + z * z;
 }
 
 // ---- the grid ----
@@ -160,8 +179,18 @@ struct TileBounds {
   int size[3];   // cells that it owns; the next tile's first ones are its far frozen border
 };
 
+// A grid of cells that is cut into tiles: the Geometry of either policy.
+template <class G>
+concept TiledGrid = requires(const G& g) {
+  { g.cells[0] } -> std::convertible_to<int>;
+  { g.tiles[0] } -> std::convertible_to<int>;
+  { g.half[0] } -> std::convertible_to<float>;
+  { g.key } -> std::convertible_to<PhiloxKey>;
+  { g.part } -> std::convertible_to<StripView>;
+};
+
 // The tile of the whole grid that is the `item`-th of those at work.
-template <int D, class Geometry>
+template <int D, TiledGrid Geometry>
 MM_HD int tile_of(const Geometry& g, int item) {
   const int tile = g.part.first_tile + item;
   const int tiles = D == 3 ? g.tiles[0] * g.tiles[1] * g.tiles[D - 1] : g.tiles[0] * g.tiles[1];
@@ -169,7 +198,7 @@ MM_HD int tile_of(const Geometry& g, int item) {
 }
 
 // Rows of a strip count from its first.
-template <int D, class Geometry>
+template <int D, TiledGrid Geometry>
 MM_HD TileBounds tile_bounds(const Geometry& g, int tile) {
   TileBounds b{};
   MM_UNROLL
@@ -206,6 +235,11 @@ struct GridRules {
   double displacement;  // default of the maximum displacement
   int moves_per_cell;   // default
   int narrowest_tile, widest_tile;
+};
+template <class P>
+concept Policy = requires {
+  { P::kDimensions } -> std::convertible_to<int>;
+  { P::kGrid } -> std::convertible_to<GridRules>;
 };
 
 }  // namespace manymove::hard_particles

@@ -63,7 +63,7 @@ Separation separation(const State& s, const double* r, std::size_t i, std::size_
   Separation v{};
   for (int a = 0; a < D; ++a) {
     const double edge = s.parameters.box[a];
-    double d = r[D * j + a] - r[D * i + a];
+    double d = r[D * j + a] - r[D * i + a];  // d - L round(d / L)
     d -= edge * std::nearbyint(d / edge);
     v.d[a] = d;
     v.square += d * d;

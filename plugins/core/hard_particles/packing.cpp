@@ -34,9 +34,14 @@ std::size_t cells_along(double length, double width) {
 
 class Quench {
  public:
-  Quench(double* positions, std::size_t count, double lx, double ly, double diameter)
-      : m_lx(lx), m_ly(ly), m_diameter(diameter), m_points(count), m_tags(count), m_moves(count) {
-    for (std::size_t i = 0; i < count; ++i) {
+  Quench(std::span<const double> positions, double lx, double ly, double diameter)
+      : m_lx(lx),
+        m_ly(ly),
+        m_diameter(diameter),
+        m_points(positions.size() / 2),
+        m_tags(m_points.size()),
+        m_moves(m_points.size()) {
+    for (std::size_t i = 0; i < m_points.size(); ++i) {
       m_points[i] = {positions[2 * i], positions[2 * i + 1]};
       m_tags[i] = static_cast<std::uint32_t>(i);
     }
@@ -79,6 +84,7 @@ class Quench {
         if (r2 < m_diameter * m_diameter) {
           overlap = true;
           const double r = std::sqrt(r2);
+          // From r to diameter + margin, and beyond by the over-relaxation; half of it each.
           const double half = 0.5 * (over_relaxation * (m_diameter - r) + margin);
           const Point push = r > 0 ? Point{half * d.x / r, half * d.y / r} : Point{half, 0};
           move(i, push);
@@ -88,7 +94,7 @@ class Quench {
     return overlap;
   }
 
-  void write(double* positions) const {
+  void write(std::span<double> positions) const {
     for (std::size_t i = 0; i < m_points.size(); ++i) {
       positions[2 * m_tags[i]] = m_points[i].x;
       positions[2 * m_tags[i] + 1] = m_points[i].y;
@@ -188,9 +194,9 @@ class Quench {
 
 }  // namespace
 
-Relaxation relax_overlaps(double* positions, std::size_t count, double lx, double ly,
-                          double diameter, std::size_t max_iterations) {
-  Quench quench(positions, count, lx, ly, diameter);
+Relaxation relax_overlaps(std::span<double> positions, double lx, double ly, double diameter,
+                          std::size_t max_iterations) {
+  Quench quench(positions, lx, ly, diameter);
   quench.list_pairs();
   // The gap opened beyond contact makes a chain of pushes end after finitely many; shallow overlaps
   // of a dense packing must not be answered with gaps that do not fit.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "../runtime/api.h"
 
@@ -14,14 +15,14 @@ struct Relaxation {
   double worst_depth;      // deepest overlap left, in diameters; 0 if there is none
 };
 
-// positions: [count][2], in the periodic box (lx, ly) centered on the origin; any finite value on
+// positions: [N][2], in the periodic box (lx, ly) centered on the origin; any finite value on
 // entry, in [-l/2, l/2) on return. Each pass moves every overlapping pair apart along its line of
 // centers, one pair after the other, in an order that is a function of the positions alone: the
 // result is the same on every machine with IEEE arithmetic. Passes stop when no pair is closer than
 // `diameter` (in double precision, periodic images included) or after `max_iterations`. lx, ly >=
 // diameter > 0. Far below jamming (packing fraction 0.84) random points converge in some hundreds
 // of passes.
-MANYMOVE_API Relaxation relax_overlaps(double* positions, std::size_t count, double lx, double ly,
+MANYMOVE_API Relaxation relax_overlaps(std::span<double> positions, double lx, double ly,
                                        double diameter, std::size_t max_iterations);
 
 }  // namespace manymove::hard_particles

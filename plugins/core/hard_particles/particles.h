@@ -112,13 +112,10 @@ MM_HD double contact_of(const Law& law, std::uint32_t i, std::uint32_t j) {
   }
 }
 
-// The law itself (section 1.2), without rounding: differences of coordinates are integers below
-// 2^23, so that their squares and the sum are exact in float64.
+// The law itself (section 1.2), |r_i - r_j|^2 >= sigma_ij^2, without rounding.
 template <Contact C>
 MM_HD bool apart(const Law& law, std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
-  const double x = static_cast<double>(dx), y = static_cast<double>(dy),
-               z = static_cast<double>(dz);
-  return x * x + y * y + z * z >= contact_of<C>(law, i, j);
+  return exact_square(dx, dy, dz) >= contact_of<C>(law, i, j);
 }
 
 // ---- the float32 estimate (section 1.3) ----
@@ -170,6 +167,15 @@ MM_HD std::int64_t grid_cell(const Geometry& g, const TileBounds& b, const int a
   MM_UNROLL
   for (int a = D - 1; a >= 0; --a) cell = cell * g.cells[a] + b.first[a] + at[a];
   return cell;
+}
+
+// The coordinates of the cell with this index.
+MM_HD void cell_at(const Geometry& g, std::int64_t index, int cell[3]) {
+  const std::int64_t layer = std::int64_t{g.cells[0]} * g.cells[1];
+  const auto in_layer = static_cast<int>(index % layer);
+  cell[0] = in_layer % g.cells[0];
+  cell[1] = in_layer / g.cells[0];
+  cell[2] = static_cast<int>(index / layer);
 }
 
 // The old cell that lies `at` cells from the old place of a tile's first cell.
@@ -299,9 +305,7 @@ template <Contact C>
 MM_HD int contact_bin(const Law& law, const ContactBins& bins, std::uint32_t i, std::uint32_t j,
                       float dx, float dy, float dz) {
   if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > bins.farthest2) return -1;
-  const double x = static_cast<double>(dx), y = static_cast<double>(dy),
-               z = static_cast<double>(dz);
-  const double s = square_root(x * x + y * y + z * z) / square_root(contact_of<C>(law, i, j));
+  const double s = square_root(exact_square(dx, dy, dz)) / square_root(contact_of<C>(law, i, j));
   const double bin = (s - 1) * bins.per_unit;
   if (!(bin < bins.bins)) return -1;
   return pair_kind<C>(law, i, j) * bins.bins + (bin < 0 ? 0 : static_cast<int>(bin));
@@ -317,6 +321,8 @@ struct Particles {
   static constexpr Contact kContact = C;
   static constexpr GridRules kGrid{kMaxHalfWidth, 4.0 / 3, 0.12, 8, 2, kMaxTile};
 };
+
+static_assert(Policy<Particles<2, Contact::table>> && Policy<Particles<3, Contact::additive>>);
 
 // Calls task(policy) with the policy of these dimensions and contact distances.
 template <class Task>

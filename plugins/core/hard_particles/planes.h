@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "equal_disks.h"
@@ -66,7 +67,8 @@ inline std::size_t place_in_planes(int columns, std::size_t cell) {
 }
 
 // Whole rows of cells on their way to a GPU and back.
-inline void to_planes(int columns, const Cells& from, Position* cells, std::int32_t* ids) {
+inline void to_planes(int columns, const Cells& from, std::span<Position> cells,
+                      std::span<std::int32_t> ids) {
   for (std::size_t cell = 0; cell < from.counts.size(); ++cell) {
     const std::size_t to = place_in_planes(columns, cell);
     const int disks = static_cast<int>(from.counts[cell]);
@@ -80,9 +82,9 @@ inline void to_planes(int columns, const Cells& from, Position* cells, std::int3
     }
   }
 }
-inline Cells from_planes(int columns, std::size_t slots, const Position* cells,
-                         const std::int32_t* ids) {
-  Cells to{std::vector<Sphere>(slots), std::vector<std::uint32_t>(slots / kSlots)};
+inline Cells from_planes(int columns, std::span<const Position> cells,
+                         std::span<const std::int32_t> ids) {
+  Cells to{std::vector<Sphere>(ids.size()), std::vector<std::uint32_t>(ids.size() / kSlots)};
   for (std::size_t cell = 0; cell < to.counts.size(); ++cell) {
     const std::size_t from = place_in_planes(columns, cell);
     const int disks = disks_of(cells[from]);

@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::size_t kMostParticles = 2000000000;
 
-// Coordinates on the odd integers of the box.
+// Coordinates on the odd integers of the box: 2 floor((x/L + 1/2) E/2) + 1, with the box of length
+// L and E units.
 std::vector<std::int64_t> to_units(const State& s, const double* coordinates) {
   const int D = s.dimensions();
   std::vector<std::int64_t> places(s.particles * D);
@@ -34,10 +35,10 @@ std::vector<std::int64_t> to_units(const State& s, const double* coordinates) {
   return places;
 }
 
-template <class Policy>
+template <Policy P>
 Overlaps overlaps_in(const State& s, const Cells& cells) {
-  constexpr int D = Policy::kDimensions;
-  constexpr Contact C = Policy::kContact;
+  constexpr int D = P::kDimensions;
+  constexpr Contact C = P::kContact;
   const Geometry& g = s.geometry;
   const Law law = law_of(s);
   Overlaps found;
@@ -51,10 +52,8 @@ Overlaps overlaps_in(const State& s, const Cells& cells) {
                        [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
                          if (apart<C>(law, i, j, dx, dy, dz)) return;
                          ++found.count;
-                         const double x = static_cast<double>(dx), y = static_cast<double>(dy),
-                                      z = static_cast<double>(dz);
                          const double ratio =
-                             std::sqrt((x * x + y * y + z * z) / contact_of<C>(law, i, j));
+                             std::sqrt(exact_square(dx, dy, dz) / contact_of<C>(law, i, j));
                          if (ratio >= found.ratio) return;
                          found.ratio = ratio;
                          found.first = std::min(i, j);
@@ -76,6 +75,7 @@ Cells try_cells(const State& s, const Snapshot& data) {
     std::size_t at = 0;
     float local[3] = {0, 0, 0};
     for (int a = D - 1; a >= 0; --a) {
+      // The inverse of place = origin + (2 c + 1) H + local.
       const auto half = static_cast<std::int64_t>(g.half[a]);
       std::int64_t x = data.places[i * D + a] - data.origin[a];
       if (x < 0) x += s.extent[a];
@@ -111,6 +111,7 @@ void check_density(const State& s) {
   if (s.distances.contact != Contact::one_size) return;
   const int D = s.dimensions();
   const double densest = std::acos(-1.0) / (D == 3 ? std::sqrt(18.0) : std::sqrt(12.0));
+  // phi = N pi sigma^D / (2 D V), and pi / sqrt(12) or pi / sqrt(18) at the densest packing.
   double fraction = std::acos(-1.0) / (2 * D) * static_cast<double>(s.particles);
   for (int a = 0; a < D; ++a) fraction *= s.distances.largest / s.parameters.box[a];
   if (fraction > densest * (1 + 1e-9))
@@ -147,12 +148,11 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
   check_density(s);
 
   const double most = s.parameters.repair_depth;
-  const auto complain = [&](std::size_t i, std::size_t j, double ratio, const char* why) {
-    const double depth = 1 - ratio;
-    const manymove::Particles pair(s.noun(), static_cast<std::int64_t>(i),
-                                   static_cast<std::int64_t>(j));
+  const auto complain = [&](const ClosePair& pair, const char* why) {
+    const double depth = 1 - pair.ratio;
     throw OverlapError(
-        pair,
+        manymove::Particles(s.noun(), static_cast<std::int64_t>(pair.first),
+                            static_cast<std::int64_t>(pair.second)),
         text_of("overlap by ", depth, s.equal_disks() ? " diameters" : " contact distances",
                 depth > most ? text_of(", more than repair_depth = ", most) : why),
         depth);
@@ -163,14 +163,11 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
     s.start = try_cells(s, start);
     return !s.start.counts.empty();
   };
-  if (!fill(coordinates)) {
-    const ClosePair pair = closest_pair(s, coordinates);
-    complain(pair.first, pair.second, pair.ratio, "");
-  }
+  if (!fill(coordinates)) complain(closest_pair(s, coordinates), "");
   const Overlaps found = overlaps_of(s, s.start);
   if (found.count == 0) return s;
   s.repair = {found.count, 1 - found.ratio};
-  if (s.repair.depth > most) complain(found.first, found.second, found.ratio, "");
+  if (s.repair.depth > most) complain(found, "");
   // Pairs are pushed a little farther apart than contact, so that rounding to the grid makes no new
   // overlap.
   const double* const box = s.parameters.box;
@@ -178,15 +175,16 @@ State make_state(const double* coordinates, std::size_t particles, const Paramet
        s.equal_disks() ? std::vector{4e-6, 2e-6, 1e-6} : std::vector{8e-6, 4e-6}) {
     std::vector<double> r(coordinates, coordinates + particles * s.dimensions());
     if (s.equal_disks())
-      relax_overlaps(r.data(), particles, box[0], box[1], parameters.diameter * (1 + margin), 2000);
+      relax_overlaps(r, box[0], box[1], parameters.diameter * (1 + margin), 2000);
     else if (!push_apart(s, r, margin))
       continue;
     if (fill(r.data()) && overlaps_of(s, s.start).count == 0) return s;
   }
-  complain(found.first, found.second, found.ratio, " and could not be pushed apart");
+  complain(found, " and could not be pushed apart");
   return s;
 }
 
+// A checkpoint is not trusted: everything that the trajectory relies on is checked again.
 State make_state(const Snapshot& data, std::size_t particles, const Parameters& parameters) {
   State s;
   s.parameters = parameters;
@@ -321,11 +319,6 @@ double coordinate(const State& s, int axis, std::int64_t place) {
 
 }  // namespace
 
-void export_positions(const State& s, const Snapshot& data, double* coordinates) {
-  for (std::size_t k = 0; k < data.places.size(); ++k)
-    coordinates[k] = coordinate(s, static_cast<int>(k % s.dimensions()), data.places[k]);
-}
-
 std::vector<ParticlePosition> particle_positions(const State& s, const Snapshot& data) {
   const auto D = static_cast<std::size_t>(s.dimensions());
   std::vector<ParticlePosition> all(data.places.size() / D);
@@ -354,6 +347,7 @@ double contact_distance(const State& s, std::size_t i, std::size_t j) {
   }
 }
 
+// A sum, so that neither the order of the particles nor their division among ranks matters.
 std::uint64_t sum_over_particles(const State& s, const Snapshot& data) {
   const auto D = static_cast<std::size_t>(s.dimensions());
   std::uint64_t sum = 0;
@@ -371,11 +365,13 @@ std::uint64_t hash_of(const State& s, std::uint64_t sum, const Snapshot& data) {
     ((sum = murmur_mix(sum ^ static_cast<std::uint64_t>(values))), ...);
   };
   add(data.counters.cycles, data.counters.trial_moves, data.counters.accepted_moves);
-  if (s.constant_pressure()) add(bits_of(data.volume), data.volume_trials, data.volume_accepted);
+  if (s.constant_pressure()) {
+    add(bits_of(data.volume), data.volume_moves.trials, data.volume_moves.accepted);
+  }
   if (s.parameters.edges_apart) add(s.extent[0], s.extent[1], s.extent[2]);
   if (s.swaps()) {
     for (const double diameter : data.diameters) add(bits_of(diameter));
-    add(data.swap_trials, data.swap_accepted);
+    add(data.swap_moves.trials, data.swap_moves.accepted);
   }
   return sum;
 }
@@ -386,14 +382,12 @@ ContactBins contact_bins(const State& s, const Sampling& sampling) {
   law.per_unit = 1 / sampling.bin_width;
   const double farthest =
       s.distances.largest / s.unit * (1 + sampling.bin_width * sampling.bins) * (1 + 1e-6);
-  const Geometry& g = s.geometry;
-  float narrow = g.half[0];
-  for (int a = 1; a < s.dimensions(); ++a) narrow = std::min(narrow, g.half[a]);
-  law.range = farthest < 2 * static_cast<double>(narrow) ? 1 : 2;
+  law.range = farthest < 2 * static_cast<double>(s.narrowest_half()) ? 1 : 2;
   law.farthest2 = static_cast<float>(farthest * farthest);
   return law;
 }
 
+// origin' = (origin + shift) mod E along each axis.
 void move_origin(State& s, const Draw& draw) {
   for (std::size_t a = 0; a < static_cast<std::size_t>(s.dimensions()); ++a) {
     std::int64_t& origin = s.data.origin[a];

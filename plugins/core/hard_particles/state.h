@@ -90,6 +90,10 @@ struct State {
   int tiles() const {
     return tiles_in_row() * (strip ? strip->tile_rows() : geometry.tiles[dimensions() - 1]);
   }
+  // H of the narrowest edge of a cell.
+  float narrowest_half() const {
+    return *std::min_element(geometry.half, geometry.half + dimensions());
+  }
   int kinds() const {  // histograms of a row
     const int types = static_cast<int>(distances.of_types.size());
     return types * (types + 1) / 2;
@@ -100,10 +104,14 @@ struct State {
 State make_state(const double* coordinates, std::size_t particles, const Parameters& parameters);
 State make_state(const Snapshot& snapshot, std::size_t particles, const Parameters& parameters);
 
-// Overlapping pairs of particles in cells, and the deepest one: distance over contact distance.
-struct Overlaps {
-  std::size_t count = 0, first = 0, second = 0;
+// A pair of particles, and its distance over the contact distance.
+struct ClosePair {
+  std::size_t first = 0, second = 0;
   double ratio = 1;
+};
+// The number of overlapping pairs of particles in cells, and the deepest one.
+struct Overlaps : ClosePair {
+  std::size_t count = 0;
 };
 Overlaps overlaps_of(const State& state, const Cells& cells);
 
@@ -155,7 +163,6 @@ Grid grid_of(const State& state);
 
 // ---- what leaves the grid; snapshots have places here, those of equal disks too ----
 
-void export_positions(const State& state, const Snapshot& data, double* coordinates);
 // The hash of a state from a sum over its particles, which ranks add up, and the counters, the
 // volume and all diameters of a snapshot.
 std::uint64_t sum_over_particles(const State& state, const Snapshot& data);
@@ -175,10 +182,7 @@ double contact_distance(const State& state, std::size_t i, std::size_t j);
 
 // ---- overlaps in float64, with a cell list of their own (overlaps.cpp) ----
 
-struct ClosePair {
-  std::size_t first = 0, second = 0;
-  double ratio;  // distance over contact distance; infinite if no two particles are that close
-};
+// Infinitely far apart if no two particles are closer than the largest contact distance.
 ClosePair closest_pair(const State& state, const double* coordinates);
 // Pushes particles apart until all pairs are at least 1 + margin contact distances apart; false if
 // that is not reached.

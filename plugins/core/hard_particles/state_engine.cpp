@@ -14,7 +14,7 @@ namespace manymove::hard_particles {
 StateEngine::StateEngine(State state)
     : state_(std::move(state)),
       start_(state_.data.counters),
-      start_swaps_{state_.data.swap_trials, state_.data.swap_accepted},
+      start_swaps_(state_.data.swap_moves),
       total_(start_),
       total_swaps_(start_swaps_) {}
 
@@ -120,11 +120,11 @@ std::vector<ParticlePosition> StateEngine::own_positions() const {
 }
 
 void StateEngine::positions(double* coordinates) const {
-  if (!state_.ranks) return export_positions(state_, placed(), coordinates);
   const auto D = static_cast<std::size_t>(state_.dimensions());
   on_all([&] {
-    for (const ParticlePosition& each :
-         collect(*state_.ranks, particle_positions(state_, placed())))
+    auto all = particle_positions(state_, placed());
+    if (state_.ranks) all = collect(*state_.ranks, std::move(all));
+    for (const ParticlePosition& each : all)
       std::copy_n(each.r.begin(), D, coordinates + D * each.particle);
   });
 }
@@ -132,15 +132,10 @@ void StateEngine::positions(double* coordinates) const {
 std::vector<double> StateEngine::diameters_of_all(const Snapshot& mine) const {
   if (!state_.ranks) return mine.diameters;
   if (!state_.swaps()) return {};
-  struct Item {
-    std::uint32_t id;
-    double diameter;
-  };
-  std::vector<Item> items;
-  for (std::size_t i = 0; i < mine.indices.size(); ++i)
-    items.push_back({mine.indices[i], mine.diameters[i]});
+  const auto indices = collect(*state_.ranks, mine.indices);
+  const auto diameters = collect(*state_.ranks, mine.diameters);
   std::vector<double> all(state_.particles);
-  for (const Item& item : collect(*state_.ranks, std::move(items))) all[item.id] = item.diameter;
+  for (std::size_t i = 0; i < indices.size(); ++i) all[indices[i]] = diameters[i];
   return all;
 }
 
@@ -150,9 +145,12 @@ std::vector<double> StateEngine::diameters() const {
 
 std::array<double, 2> StateEngine::bond_order(double reach) const {
   return on_all([&] {
-    auto psi = equal_disks::mean_of(
-        bond_order_sums(static_cast<float>(reach * reach / (state_.unit * state_.unit))),
-        state_.particles);
+    // psi_6 = sum_k psi_6(k) / N, each rank with its part of the sum.
+    std::array<double, 2> psi{};
+    for (const auto& sum :
+         bond_order_sums(static_cast<float>(reach * reach / (state_.unit * state_.unit))))
+      for (std::size_t k = 0; k < 2; ++k) psi[k] += sum[k];
+    for (double& each : psi) each /= static_cast<double>(state_.particles);
     sum_over_ranks(psi.data(), psi.size());
     return psi;
   });
@@ -176,9 +174,7 @@ std::uint64_t StateEngine::state_hash() const {
       throw std::runtime_error("a particle is lost: the state is corrupt");
     all.diameters = diameters_of_all(all);
     all.counters = counters();
-    const TrialCounters swaps = swap_counters();
-    all.swap_trials = swaps.trials;
-    all.swap_accepted = swaps.accepted;
+    all.swap_moves = swap_counters();
     return hash_of(state_, sums[0], all);
   });
 }
@@ -196,9 +192,7 @@ Snapshot StateEngine::snapshot() const {
       data.equal_disks = true;
     }
     data.counters = counters();
-    const TrialCounters swaps = swap_counters();
-    data.swap_trials = swaps.trials;
-    data.swap_accepted = swaps.accepted;
+    data.swap_moves = swap_counters();
     return data;
   });
 }

@@ -19,9 +19,7 @@ class StateEngine : public Engine {
   using Engine::enqueue;
   void enqueue(std::uint64_t cycles) override;
   Counters counters() const final { return state_.ranks ? total_ : own_counters(); }
-  TrialCounters volume_counters() const final {
-    return {state_.data.volume_trials, state_.data.volume_accepted};
-  }
+  TrialCounters volume_counters() const final { return state_.data.volume_moves; }
   TrialCounters swap_counters() const final { return state_.ranks ? total_swaps_ : own_swaps(); }
 
   void set_sampling(const Sampling& sampling) final;
@@ -53,9 +51,7 @@ class StateEngine : public Engine {
   // ---- of this rank ----
   virtual void advance(std::uint64_t cycles) = 0;
   virtual Counters own_counters() const = 0;
-  virtual TrialCounters own_swaps() const {
-    return {state_.data.swap_trials, state_.data.swap_accepted};
-  }
+  virtual TrialCounters own_swaps() const { return state_.data.swap_moves; }
   // Those of local storage; of those beyond its strip, a rank may have any.
   virtual Cells present_cells() const = 0;
   // Takes the cells of another grid, that of the state. Called at constant pressure alone.

@@ -97,9 +97,7 @@ MM_HD double room_of(const Geometry& g, const SwapRules& rules, const int cell[3
       const float dx = q[c].x - p.x + away[c][0], dy = q[c].y - p.y + away[c][1],
                   dz = D == 3 ? q[c].z - p.z + away[c][2] : 0.0f;
       if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > rules.farthest2) continue;
-      const auto x = static_cast<double>(dx), y = static_cast<double>(dy),
-                 z = static_cast<double>(dz);
-      const double its = 2 * square_root(x * x + y * y + z * z) - diameters[q[c].id];
+      const double its = 2 * square_root(exact_square(dx, dy, dz)) - diameters[q[c].id];
       if (its < room) room = its;
     }
   }

@@ -10,20 +10,27 @@ namespace manymove {
 inline constexpr int kWarpSize = 32;
 inline constexpr unsigned kWholeWarp = 0xffffffffu;
 
-// The value that `lane` has, on all lanes.
+// The value that `lane` has, or the `lane`-th of this thread's group of so many neighboring lanes.
+// Lanes may ask for the values of different ones.
 template <class T>
-__device__ inline T value_of_lane(T value, int lane) {
-  return __shfl_sync(kWholeWarp, value, lane);
+__device__ inline T value_of_lane(T value, int lane, int lanes_of_group = kWarpSize) {
+  return __shfl_sync(kWholeWarp, value, lane, lanes_of_group);
+}
+
+// The lanes of this thread's group of `Lanes` neighboring lanes, in which it is the `lane`-th.
+template <int Lanes>
+__device__ inline unsigned mask_of_group(int lane) {
+  return (kWholeWarp >> (kWarpSize - Lanes)) << (threadIdx.x % kWarpSize - lane);
 }
 
 // Combines the values of each group of `Lanes` neighboring lanes; all lanes of the group get the
 // result. Partners are Lanes / 2, ..., 2, 1 lanes apart, so that floating-point numbers are
-// combined in a fixed order.
+// combined in a fixed order. Where some groups alone call it, `mask` has their lanes.
 template <int Lanes = kWarpSize, class T, class Operation>
-__device__ inline T warp_reduce(T value, Operation operation) {
+__device__ inline T warp_reduce(T value, Operation operation, unsigned mask = kWholeWarp) {
   MM_UNROLL
   for (int apart = Lanes / 2; apart > 0; apart /= 2)
-    value = operation(value, __shfl_xor_sync(kWholeWarp, value, apart));
+    value = operation(value, __shfl_xor_sync(mask, value, apart));
   return value;
 }
 

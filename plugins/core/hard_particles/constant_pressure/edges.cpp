@@ -64,7 +64,8 @@ bool set_edges(State& s) {
   return cells <= 1e9;
 }
 
-// N ln V - beta P V plus the logarithms of the distances between rungs, for one box.
+// W = N ln V - beta P V + sum_a ln n_a (section 7). The sum has the distances between rungs, which
+// are 4 n_a units.
 double log_weight(const State& s) {
   double sum = static_cast<double>(s.particles) * natural_logarithm(s.data.volume) -
                s.parameters.beta_pressure * s.data.volume;
@@ -82,6 +83,7 @@ void round_places(const State& s, Snapshot& now, int axis, std::int64_t from, st
     std::uint32_t word[4];
     random_words(word, s.geometry, now.index(i), now.counters.cycles, Purpose::offset, 0, trial);
     std::int64_t& place = now.places[i * D + static_cast<std::size_t>(axis)];
+    // k' = floor((k + r) M' / M), with 32 random digits r behind the lattice of M points.
     const auto point = static_cast<std::uint64_t>(place / 2);
     const unsigned __int128 digits = static_cast<unsigned __int128>(point) << 32 | word[0];
     const auto there = static_cast<std::uint64_t>(
@@ -150,7 +152,7 @@ bool change_edges(State& s, Snapshot& now) {
     const BoxTrial draw = draw_box_trial(s.geometry, now.counters.cycles, trial,
                                          static_cast<std::uint64_t>(s.lattice.steps[axis]));
     const auto by = static_cast<std::int64_t>(draw.magnitude);
-    ++s.data.volume_trials;
+    ++s.data.volume_moves.trials;
     const std::int64_t from = s.extent[axis];
     const std::int64_t to = edge_at(rung_of(from) + (draw.grows ? by : -by));
     if (to == 0) continue;
@@ -161,6 +163,7 @@ bool change_edges(State& s, Snapshot& now) {
       follow_box(s);
     };
     s.extent[axis] = to;
+    // Rejected with the probability 1 - min(1, exp(W' - W)).
     if (!set_edges(s) || natural_logarithm(draw.uniform) >= log_weight(s) - before) {
       back();
       continue;
@@ -174,7 +177,7 @@ bool change_edges(State& s, Snapshot& now) {
     }
     now.places = std::move(moved.places);
     now.origin = moved.origin;
-    ++s.data.volume_accepted;
+    ++s.data.volume_moves.accepted;
     changed = true;
   }
   return changed;

@@ -27,6 +27,8 @@ double natural_logarithm(double a) {
 
 namespace {
 
+// exp x = 2^n exp r with r = x - n ln 2, where ln 2 is the sum of two constants. Taylor's series of
+// exp r ends below the rounding.
 double exponential(double x) {
   const double n = std::nearbyint(x * 1.4426950408889634);
   const double r = fused(n, -2.3190468138462996e-17, fused(n, -0.69314718055994531, x));
@@ -41,7 +43,7 @@ double exponential(double x) {
 double root(double a, int dimensions) {
   if (dimensions == 2) return std::sqrt(a);
   double x = exponential(natural_logarithm(a) / 3);
-  for (int k = 0; k < 2; ++k) x -= (x - a / (x * x)) / 3;  // Newton
+  for (int k = 0; k < 2; ++k) x -= (x - a / (x * x)) / 3;  // Newton's method for x^3 = a
   return x;
 }
 
@@ -67,8 +69,8 @@ int cells_for(const State& s, int axis, double edge) {
   return 0;
 }
 
-// Whether no pair overlaps in a box with this unit of length (section 3), and the smallest ratio
-// for which that is so.
+// Whether no pair overlaps in a box with a unit of length u, which is u^2 q (1 - 2^-44) >= 1 with
+// the least ratio q (section 3), and the smallest ratio for which that is so.
 bool legal_at(double unit, double least_ratio) {
   return unit * unit * (least_ratio * (1 - kExact)) >= 1;
 }
@@ -79,6 +81,8 @@ double least_legal(double unit) {
   return ratio;
 }
 
+// The logarithm W of the weight of a volume (section 1): (N + 1) ln V - beta P V for steps in ln V,
+// N ln V - beta P V for steps in V.
 double log_weight(const State& s, double coordinate) {
   const auto n = static_cast<double>(s.particles);
   const double volume = volume_of(s, coordinate), pressure = s.parameters.beta_pressure;
@@ -86,7 +90,8 @@ double log_weight(const State& s, double coordinate) {
                                 : n * natural_logarithm(volume) - pressure * volume;
 }
 
-// The unit of length at a volume.
+// The unit of length at a volume, u = (V / prod_a E_a)^(1/D) with the edges E_a in units (section
+// 2).
 double unit_of(const State& s, double volume) {
   return root(volume / product_of(s.extent.data(), s.dimensions()), s.dimensions());
 }
@@ -128,7 +133,8 @@ void choose_steps(State& s, double volume, int repeats, double size, double shar
   if (p.volume_repeats == 0) p.volume_repeats = repeats;
   if (p.volume_repeats < 1 || p.volume_repeats > 1000)
     refuse(Parameter{"volume_repeats"}, "must be from 1 to 1000, got ", p.volume_repeats);
-  // Contacts and the weight of the ideal gas confine ln V to about one over their difference.
+  // A compression by d ln V makes (beta P V - N) d ln V overlaps on average, and the fluctuations
+  // of an ideal gas are N^(-1/2): steps are 1.5 over the larger of these (section 4).
   const auto n = static_cast<double>(s.particles);
   const double stiffness = std::max(p.beta_pressure * volume - n, std::sqrt(n));
   const double most = largest_volume_delta(s);
@@ -164,6 +170,8 @@ void choose_lattice(State& s) {
   }
   // Multiples of four factors whose ratios are those of the edges.
   double least = 1;
+  // E_a = 4 * 360 b_a m_a (section 2): the m of the widest edge for which the ratios of the edges
+  // come out best.
   for (std::int64_t m = most[widest]; m > most[widest] / 2 && least > 1e-15; --m) {
     std::int64_t extent[3] = {2, 2, 2};
     double error = 0;
@@ -222,11 +230,10 @@ LeastRatio least_ratio_wanted(const State& s) {
   const double least_unit = unit_of(s, volume_of(s, s.data.volume - reach)) * (1 - 1e-12);
   const double sigma = s.distances.largest;
   LeastRatio wanted{};
+  // Pairs with r^2 >= sigma^2 / u_0^2 overlap at no volume that these trials can reach (section 3).
   wanted.most = (1 + 1e-12) / (least_unit * least_unit);
   wanted.farthest2 = static_cast<float>(wanted.most * sigma * sigma * (1 + 1e-5));
-  float narrow = s.geometry.half[0];
-  for (int a = 1; a < s.dimensions(); ++a) narrow = std::min(narrow, s.geometry.half[a]);
-  wanted.range = 2 * static_cast<double>(narrow) * least_unit >= sigma ? 1 : 2;
+  wanted.range = 2 * static_cast<double>(s.narrowest_half()) * least_unit >= sigma ? 1 : 2;
   return wanted;
 }
 
@@ -236,9 +243,7 @@ float pair_reach(const State& s) {
   if (!p.ln_volume && before - reach < 0.5 * s.data.volume) return 0;
   const double unit = unit_of(s, volume_of(s, before)),
                least_unit = unit_of(s, volume_of(s, before - reach)) * (1 - 1e-12);
-  float narrow = s.geometry.half[0];
-  for (int a = 1; a < s.dimensions(); ++a) narrow = std::min(narrow, s.geometry.half[a]);
-  if (2 * static_cast<double>(narrow) * least_unit < s.distances.largest) return 0;
+  if (2 * static_cast<double>(s.narrowest_half()) * least_unit < s.distances.largest) return 0;
   const double ratio = unit / least_unit;
   return static_cast<float>(ratio * ratio * (1 + 1e-5));
 }
@@ -253,10 +258,8 @@ double least_of_ranks(const State& s, double least) {
 BoxTrial draw_box_trial(const Geometry& g, std::uint64_t cycle, int trial, std::uint64_t most) {
   std::uint32_t word[4];
   random_words(word, g, 0u, cycle, Purpose::volume, 0, trial);
-  const std::uint64_t random = static_cast<std::uint64_t>(word[0]) << 32 | word[1];
   BoxTrial draw;
-  draw.magnitude =
-      static_cast<std::uint64_t>(static_cast<unsigned __int128>(random) * (most + 1) >> 64);
+  draw.magnitude = uniform_below_wide(word, most + 1);
   draw.grows = word[2] & 1u;
   draw.uniform =
       (static_cast<double>(static_cast<std::uint64_t>(word[3]) << 21 | word[2] >> 11) + 0.5) *
@@ -273,6 +276,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
     if (is && decisive) *decisive = std::max(*decisive, least_legal(unit));
     return is;
   };
+  // min(1, exp(W' - W)), if the box is legal before and after the change.
   double now = s.data.volume, weight = log_weight(s, now);
   const bool at_rest = !legal(unit_of(s, volume_of(s, now)));  // symmetric: section 3
   const auto quanta =
@@ -281,7 +285,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
     const BoxTrial draw = draw_box_trial(s.geometry, s.data.counters.cycles, trial, quanta);
     const auto by = static_cast<double>(draw.magnitude);
     const double to = now + (draw.grows ? by : -by) * s.lattice.quantum;
-    ++s.data.volume_trials;
+    ++s.data.volume_moves.trials;
     const double weight_to = log_weight(s, to);
     if (at_rest || natural_logarithm(draw.uniform) >= weight_to - weight) continue;
     const double unit = unit_of(s, volume_of(s, to));
@@ -297,7 +301,7 @@ double change_volume(State& s, double least_ratio, double* decisive) {
                     "present positions and box"));
     now = to;
     weight = weight_to;
-    ++s.data.volume_accepted;
+    ++s.data.volume_moves.accepted;
   }
   return now;
 }
@@ -318,7 +322,7 @@ Scale scale_of(const State& s) {
 VolumeOutcomes foretell_volume(State& s, double most) {
   const double now = s.data.volume;
   const Geometry before = s.geometry;
-  const std::uint64_t trials = s.data.volume_trials, accepted = s.data.volume_accepted;
+  const TrialCounters counts = s.data.volume_moves;
   VolumeOutcomes all{};
   double ratio = most;
   while (all.number < VolumeOutcomes::kMost && ratio > 0) {
@@ -333,8 +337,7 @@ VolumeOutcomes foretell_volume(State& s, double most) {
       all.from[k] = 0;
     }
     set_volume(s, now);
-    s.data.volume_trials = trials;
-    s.data.volume_accepted = accepted;
+    s.data.volume_moves = counts;
     ratio = std::nextafter(all.from[k], 0.0);
   }
   return all;

@@ -143,9 +143,7 @@ MM_HD double least_ratio_of(const Geometry& g, const Law& reference, const Least
           const float dx = q[c].x - p.x + away[c][0], dy = q[c].y - p.y + away[c][1],
                       dz = D == 3 ? q[c].z - p.z + away[c][2] : 0.0f;
           if (fast_fma(dx, dx, fast_fma(dy, dy, dz * dz)) > wanted.farthest2) continue;
-          const double x = static_cast<double>(dx), y = static_cast<double>(dy),
-                       z = static_cast<double>(dz);
-          const double ratio = (x * x + y * y + z * z) / contact_of<C>(reference, p.id, q[c].id);
+          const double ratio = exact_square(dx, dy, dz) / contact_of<C>(reference, p.id, q[c].id);
           if (ratio < least) least = ratio;
         }
       }

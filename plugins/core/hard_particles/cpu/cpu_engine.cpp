@@ -51,7 +51,21 @@ void CpuEngine::adopt(const Cells& cells) {
 void CpuEngine::add_pairs(const Sampling& sampling, std::vector<std::uint64_t>& row) const {
   for (Worker& worker : workers_) worker.bins.assign(row.size(), 0);
   fetch_neighbors({2, 2, 2, 2});
-  count_pairs(sampling);
+  const ContactBins bins = contact_bins(state_, sampling);
+  const Law law = law_of(state_);
+  with_particles(state_.dimensions(), state_.distances.contact, [&](auto policy) {
+    using P = decltype(policy);
+    for_cells([&](const int cell[3], std::size_t at, int thread) {
+      std::vector<std::uint32_t>& counts = workers_[static_cast<std::size_t>(thread)].bins;
+      for (int slot = 0; slot < static_cast<int>(now_.counts[at]); ++slot)
+        for_pairs<P::kDimensions>(
+            local_, now_.spheres.data(), now_.counts.data(), bins.range, cell, slot,
+            [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
+              const int bin = contact_bin<P::kContact>(law, bins, i, j, dx, dy, dz);
+              if (bin >= 0) ++counts[static_cast<std::size_t>(bin)];
+            });
+    });
+  });
   for (const Worker& worker : workers_)
     std::transform(worker.bins.begin(), worker.bins.end(), row.begin(), row.begin(), std::plus<>());
 }

@@ -51,8 +51,6 @@ class CpuEngine : public StateEngine {
                         const CycleArrays& arrays, int thread) = 0;
   // Swap moves and trial changes of the box.
   virtual void change_between_cycles() {}
-  // Counts the pairs near contact in workers_[thread].bins.
-  virtual void count_pairs(const Sampling& sampling) const = 0;
 
   void advance(std::uint64_t cycles) final;
   Counters own_counters() const final { return state_.data.counters; }
@@ -119,7 +117,6 @@ class CpuEngine : public StateEngine {
   std::uint64_t written_ = 0;  // trace of write_positions()
 };
 
-std::unique_ptr<Engine> make_cpu_disks(State state, int threads);
 std::unique_ptr<Engine> make_cpu_particles(State state, int threads);
 
 }  // namespace manymove::hard_particles

@@ -38,17 +38,6 @@ class CpuDisks final : public CpuEngine {
 
   equal_disks::Slots slots() const { return {now_.spheres.data(), now_.counts.data()}; }
 
-  void count_pairs(const Sampling& sampling) const override {
-    const equal_disks::ContactBins law = equal_disks::contact_bins(geometry_, sampling);
-    for_cells([&](const int cell[3], std::size_t at, int thread) {
-      std::vector<std::uint32_t>& bins = workers_[static_cast<std::size_t>(thread)].bins;
-      for (int slot = 0; slot < static_cast<int>(now_.counts[at]); ++slot)
-        for_pairs<true>(geometry_, slots(), cell[0], cell[1], slot, [&](float dx, float dy) {
-          const int bin = contact_bin(geometry_, law, dx, dy);
-          if (bin >= 0) ++bins[bin];
-        });
-    });
-  }
   std::vector<std::array<double, 2>> bond_order_sums(float reach2) const override {
     std::vector<std::array<double, 2>> rows(static_cast<std::size_t>(state_.rows()));
     fetch_neighbors({2, 2, 2, 2});
@@ -71,13 +60,9 @@ class CpuDisks final : public CpuEngine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_cpu_disks(State state, int threads) {
-  return std::make_unique<CpuDisks>(std::move(state), threads);
-}
-
 std::unique_ptr<Engine> make_cpu_engine(State state, int threads) {
-  return state.equal_disks() ? make_cpu_disks(std::move(state), threads)
-                             : make_cpu_particles(std::move(state), threads);
+  if (!state.equal_disks()) return make_cpu_particles(std::move(state), threads);
+  return std::make_unique<CpuDisks>(std::move(state), threads);
 }
 
 }  // namespace manymove::hard_particles

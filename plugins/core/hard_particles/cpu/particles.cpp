@@ -75,12 +75,8 @@ class CpuParticles final : public CpuEngine {
 
   void change_between_cycles() override {
     const std::uint64_t cycle = state_.data.counters.cycles;
-    if (state_.swaps() && cycle % state_.parameters.swap_every == 0) {
-      if (state_.dimensions() == 2)
-        swap_diameters<2>();
-      else
-        swap_diameters<3>();
-    }
+    if (state_.swaps() && cycle % state_.parameters.swap_every == 0)
+      state_.dimensions() == 2 ? swap_diameters<2>() : swap_diameters<3>();
     if (!state_.constant_pressure()) return;
     if (cycle % state_.parameters.volume_every == 0) {
       if (state_.parameters.edges_apart)
@@ -108,6 +104,9 @@ class CpuParticles final : public CpuEngine {
       double* const diameters = state_.diameters.data();
       for (int turn = 0; turn < 1 << D; ++turn) {
         const auto set = static_cast<int>(rules.order >> (3 * turn) & 7u);
+        // A candidate of each active cell of the set, with the room that its neighbors leave it,
+        // rho_i = min_k (2 |r_ik| - d_k). No diameter that enters it changes while the set is
+        // treated (section 6).
         int n[3];
         const int cells = swap_cells<D>(bounds, set, n);
         if (cells == 0) continue;
@@ -125,6 +124,7 @@ class CpuParticles final : public CpuEngine {
           candidates[k] = {room_of<D, 1>(g, rules, cell, p, spheres, counts, diameters, 0), p.id};
         }
         for (int round = 0; round < rules.rounds; ++round) {
+          // Cells k and (s - k) mod n are a pair, with s drawn for each round.
           const int offset = swap_offset<D>(g, tile, rules.cycle, set, round, cells);
           for (int k = 0; k < cells; ++k) {
             const int other = swap_partner(offset, k, cells);
@@ -141,8 +141,8 @@ class CpuParticles final : public CpuEngine {
       }
     });
     for (const Worker& worker : workers_) {
-      state_.data.swap_trials += worker.swaps.trials;
-      state_.data.swap_accepted += worker.swaps.accepted;
+      state_.data.swap_moves.trials += worker.swaps.trials;
+      state_.data.swap_moves.accepted += worker.swaps.accepted;
     }
   }
 
@@ -150,6 +150,8 @@ class CpuParticles final : public CpuEngine {
   void change_box() {
     const double to = change_volume(state_, least_ratio());
     if (to == state_.data.volume) return;
+    // Positions in units stay; only the length of the unit and, where cells would become too narrow
+    // or too wide, the grid follow the volume.
     const State before = frame_of(state_);
     set_volume(state_, to);
     fill_diameters(state_);
@@ -179,23 +181,6 @@ class CpuParticles final : public CpuEngine {
       double least = wanted.most;
       for (const Worker& worker : workers_) least = std::min(least, worker.least_ratio);
       return least_of_ranks(state_, least);
-    });
-  }
-
-  void count_pairs(const Sampling& sampling) const override {
-    const ContactBins law = contact_bins(state_, sampling);
-    with_particles(state_.dimensions(), state_.distances.contact, [&](auto policy) {
-      using P = decltype(policy);
-      for_cells([&](const int cell[3], std::size_t at, int thread) {
-        std::vector<std::uint32_t>& bins = workers_[thread].bins;
-        for (int slot = 0; slot < static_cast<int>(now_.counts[at]); ++slot)
-          for_pairs<P::kDimensions>(
-              local_, now_.spheres.data(), now_.counts.data(), law.range, cell, slot,
-              [&](std::uint32_t i, std::uint32_t j, float dx, float dy, float dz) {
-                const int bin = contact_bin<P::kContact>(law_, law, i, j, dx, dy, dz);
-                if (bin >= 0) ++bins[bin];
-              });
-      });
     });
   }
 

@@ -21,6 +21,7 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
   const IntLanes at = index * 2;
   FloatLanes x = gather(flat, at), y = gather(flat, at + 1);
 
+  // The disks that can be met, r_j from the cell's center, and |r_j|^2.
   Surroundings<FloatLanes, 8 + kMostExtras> around;
   MM_UNROLL
   for (int k = 0; k < 8; ++k) {
@@ -52,6 +53,7 @@ int visit_lanes(const Geometry& g, std::uint64_t cycle, int round, Position* til
   const std::uint32_t real = cells == 32 ? ~0u : (1u << cells) - 1;
   int accepted = 0;
   for (int call = 0; call * 4 < g.moves_per_cell; ++call) {
+    // The words of each lane are those of its cell, whichever cells are its neighbors in a vector.
     UintLanes word[4];
     random_words(word, g, reinterpret_cast<UintLanes>(index) + where, cycle, Purpose::displacement,
                  round, call);
@@ -122,6 +124,8 @@ void run_tile(const Geometry& g, const Draw& d, int tile_id, const TileBounds& b
       }
     }
 
+  // Cells of one disk are visited kLanes at a time, the others by themselves. Their order in the
+  // list does not matter, because the random numbers belong to the cell.
   int alone[4] = {}, crowded[4] = {};
   for (int row = 1; row < rows; ++row)
     for (int column = 1; column < columns; ++column) {

@@ -121,7 +121,7 @@ struct ParticleVisit {
           for (int a = 0; a < D; ++a) d[a] = load(w.at[a] + j) - from[a];
           const FloatLanes square = squared_length<D>(d);
           const FloatLanes sigma = sigmas_of<C>(law, mine, w.label + j);
-          // A particle farther than sigma + reach cannot be met on the way.
+          // |d_j| >= sigma_j + reach: particle j cannot be met on the way.
           const FloatLanes far = sigma + reach;
           std::uint32_t near = lane_bits(square < far * far);
           if (end - j < static_cast<std::uint32_t>(kLanes)) near &= (1u << (end - j)) - 1;
@@ -232,6 +232,7 @@ int visit(const Geometry& g, const Law& law, const TileBounds& b, std::uint64_t 
 template <int D, Contact C>
 void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const TileBounds& bounds,
               const CycleArrays& b, const Workspace& w, MoveCounts& counts) {
+  // The algorithm of section 2 for one tile: land, make the visits set by set, write back.
   land_all<D, C>(g, law, d, bounds, b, w);
   constexpr int kSets = 1 << D;
   int members[kSets] = {};
@@ -248,6 +249,7 @@ void run_tile(const Geometry& g, const Law& law, const Draw& d, int tile, const 
   const auto base = static_cast<std::uint32_t>(tile) * static_cast<std::uint32_t>(g.plane);
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < kSets; ++turn) {
+      // The order of the sets is drawn for each round and is as likely as its reverse (section 3).
       const auto set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
       for (int i = 0; i < members[set]; ++i) {
         const std::uint32_t entry = w.active[set * g.plane + i];

@@ -16,14 +16,6 @@ unsigned blocks(std::size_t threads) {
   return static_cast<unsigned>(blocks_for(threads, std::size_t{kThreads}));
 }
 
-__device__ void cell_of(const Geometry& g, std::int64_t index, int cell[3]) {
-  const std::int64_t layer = std::int64_t{g.cells[0]} * g.cells[1];
-  const auto in_layer = static_cast<int>(index % layer);
-  cell[0] = in_layer % g.cells[0];
-  cell[1] = in_layer / g.cells[0];
-  cell[2] = static_cast<int>(index / layer);
-}
-
 std::size_t cells_in(const Geometry& g) {
   return std::size_t{1} * g.cells[0] * g.cells[1] * g.cells[2];
 }
@@ -50,6 +42,8 @@ __device__ void choose(double least, const PendingVolume& pending) {
   pending.answer->number = pending.number;
 }
 
+// The bits of positive float64 numbers are in their order, so that the least of them is an atomic
+// minimum of integers.
 __device__ double ratio_of(unsigned long long bits) {
   return __longlong_as_double(static_cast<long long>(bits));
 }
@@ -64,7 +58,8 @@ __global__ void choose_kernel(double most, unsigned int search,
   choose(least, pending);
 }
 
-// Positive numbers are in the order of their bits. The last block chooses.
+// Contributes to the least ratio of all pairs; the last block to end, which sees what all others
+// have found, chooses.
 template <int D, Contact C>
 __global__ void __launch_bounds__(kThreads)
     least_ratio_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law reference,
@@ -73,10 +68,12 @@ __global__ void __launch_bounds__(kThreads)
                        const __grid_constant__ PendingVolume pending) {
   BoxChoice* const choice = pending.choice;
   const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  // q = min r_ij^2 / sigma_ij^2 (docs/theory/constant_pressure.md, section 3). A minimum does not
+  // depend on the order in which blocks contribute.
   double mine = wanted.most;
   if (index / kLanes < cells) {
     int cell[3];
-    cell_of(g, index / kLanes, cell);
+    cell_at(g, index / kLanes, cell);
     mine = least_ratio_of<D, C, kLanes>(g, reference, wanted, spheres, counts, cell,
                                         static_cast<int>(index % kLanes), mine);
   }
@@ -94,33 +91,26 @@ __global__ void __launch_bounds__(kThreads)
   choose(least, pending);
 }
 
-// A thread for each particle of an additive mixture, or for each pair of types. reference:
-// diameters or contact distances.
+// A thread for each particle of an additive mixture (types: 0), or for each pair of types.
+// reference: diameters or contact distances. The unit of length is the one that was chosen, if
+// there is a choice.
 __global__ void rescale_kernel(const double* reference, std::size_t count, int types,
-                               const BoxChoice* choice, const Scaled scaled) {
+                               const BoxChoice* choice, double unit, const Scaled scaled) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= count || choice->for_host) return;
-  const double unit = choice->scale.unit;
+  if (i >= count || (choice && choice->for_host)) return;
+  if (choice) unit = choice->scale.unit;
   if (types == 0) {
     scaled.diameters[i] = diameter_in_units(reference[i], unit);
     scaled.labels[i] = radius_in_units(reference[i], unit);
     return;
   }
+  // sigma^2 for the exact predicate, and the float32 sigma for its estimate.
   const double sigma = reference[i] / unit;
   scaled.contacts[i] = sigma * sigma;
   scaled.sigmas[i] = static_cast<float>(sigma);
   const auto type = static_cast<int>(i / types);
   if (scaled.radii && static_cast<int>(i % types) == type)
     scaled.radii[type] = radius_in_units(reference[i], unit).radius;
-}
-
-// A thread for each particle.
-__global__ void diameters_kernel(const double* reference, std::size_t particles, double unit,
-                                 double* diameters, Label* labels) {
-  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i >= particles) return;
-  diameters[i] = diameter_in_units(reference[i], unit);
-  labels[i] = radius_in_units(reference[i], unit);
 }
 
 // A thread for each cell of the former grid.
@@ -131,7 +121,7 @@ __global__ void change_cells_kernel(const __grid_constant__ Geometry from, const
   const std::int64_t index = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (index >= cells) return;
   int cell[3];
-  cell_of(from, index, cell);
+  cell_at(from, index, cell);
   for (std::uint32_t s = 0; s < counts[index]; ++s) {
     const Sphere p = spheres[index * from.slots + s];
     const float local[3] = {p.x, p.y, p.z};
@@ -141,6 +131,8 @@ __global__ void change_cells_kernel(const __grid_constant__ Geometry from, const
       std::int64_t at = 0;
       if (to.cells[a] > 1) {  // an axis of the system, which has at least three cells
         const auto half = static_cast<std::int64_t>(to.half[a]);
+        // The place on the lattice, (2 c + 1) H + local, stays; c' = floor(place / 2 H') is its
+        // cell in the other grid.
         const std::int64_t x = (2 * cell[a] + 1) * static_cast<std::int64_t>(from.half[a]) +
                                static_cast<std::int64_t>(local[a]);
         at = x / (2 * half);
@@ -154,13 +146,6 @@ __global__ void change_cells_kernel(const __grid_constant__ Geometry from, const
     else
       *corrupt = 1;
   }
-}
-
-template <int D>
-auto least_ratio_kernel_for(Contact contact) {
-  return contact == Contact::one_size   ? &least_ratio_kernel<D, Contact::one_size>
-         : contact == Contact::additive ? &least_ratio_kernel<D, Contact::additive>
-                                        : &least_ratio_kernel<D, Contact::table>;
 }
 
 }  // namespace
@@ -208,12 +193,12 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, co
   } else {
     const std::size_t here = s.row_cells() * static_cast<std::size_t>(s.rows());
     const auto cells = static_cast<std::int64_t>(here);
-    const auto launch = [&](auto kernel) {
-      kernel<<<blocks(here * kLanes), kThreads, 0, stream>>>(s.local(), reference, wanted, spheres,
-                                                             counts, cells, pending);
-    };
-    launch(s.dimensions() == 2 ? least_ratio_kernel_for<2>(s.distances.contact)
-                               : least_ratio_kernel_for<3>(s.distances.contact));
+    const auto kernel = with_particles(s.dimensions(), s.distances.contact, [](auto policy) {
+      using P = decltype(policy);
+      return &least_ratio_kernel<P::kDimensions, P::kContact>;
+    });
+    kernel<<<blocks(here * kLanes), kThreads, 0, stream>>>(s.local(), reference, wanted, spheres,
+                                                           counts, cells, pending);
     check_launch();
   }
   if (s.distances.contact == Contact::one_size) return;
@@ -221,7 +206,7 @@ void BoxMoves::begin(State& s, const double* diameters, const Scaled& scaled, co
   const std::size_t count = additive ? s.particles : sigmas_.size();
   rescale_kernel<<<blocks(count), kThreads, 0, stream>>>(additive ? diameters : sigmas_.data(),
                                                          count, additive ? 0 : reference.types,
-                                                         choice_.data(), scaled);
+                                                         choice_.data(), 0.0, scaled);
   check_launch();
 }
 
@@ -238,9 +223,9 @@ BoxAnswer BoxMoves::end(cudaStream_t stream) {
 }
 
 void BoxMoves::fill_diameters(const double* reference, std::size_t particles, double unit,
-                              double* diameters, Label* labels, cudaStream_t stream) {
-  diameters_kernel<<<blocks(particles), kThreads, 0, stream>>>(reference, particles, unit,
-                                                               diameters, labels);
+                              const Scaled& scaled, cudaStream_t stream) {
+  rescale_kernel<<<blocks(particles), kThreads, 0, stream>>>(reference, particles, 0, nullptr, unit,
+                                                             scaled);
   check_launch();
 }
 

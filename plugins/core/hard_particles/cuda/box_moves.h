@@ -53,7 +53,7 @@ class BoxMoves {
 
   // The diameters of an additive mixture in the integer units of a new volume.
   static void fill_diameters(const double* reference, std::size_t particles, double unit,
-                             double* diameters, Label* labels, cudaStream_t stream);
+                             const Scaled& scaled, cudaStream_t stream);
   // Puts the particles of one grid into the cells of another with the same lattice, in any order
   // within a cell. A cell without room sets `corrupt`.
   static void change_cells(const Geometry& from, const Sphere* spheres, const std::uint32_t* counts,

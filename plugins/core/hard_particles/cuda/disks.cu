@@ -31,7 +31,7 @@ class CudaDisks final : public CudaEngine {
     const std::size_t slots = state_.start.spheres.size();
     std::vector<Position> cells(slots);
     std::vector<std::int32_t> ids(slots);
-    to_planes(local_.cells[0], state_.start, cells.data(), ids.data());
+    to_planes(local_.cells[0], state_.start, cells, ids);
     state_.start = {};
     for (int k = 0; k < 2; ++k) {  // slots beyond a cell's disks are copied, never used
       cells_[k] = on_device(cells, stream_);
@@ -57,12 +57,6 @@ class CudaDisks final : public CudaEngine {
   }
   using StateEngine::enqueue;
 
-  bool same_positions(const HostParticles& host) const override {
-    check_alone();
-    const DeviceGuard here = use();
-    host_.compare(state_, host, overlap_);
-    return host_.same();
-  }
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
     if (!host.double_precision || sampling_.every || state_.ranks) {
@@ -103,7 +97,7 @@ class CudaDisks final : public CudaEngine {
     std::vector<std::int32_t> ids(ids_[now_].size());
     cells_[now_].download(cells.data(), stream_);
     ids_[now_].download(ids.data(), stream_);
-    return from_planes(local_.cells[0], ids.size(), cells.data(), ids.data());
+    return from_planes(local_.cells[0], cells, ids);
   }
   std::vector<std::array<double, 2>> bond_order_sums(float reach2) const override {
     const DeviceGuard here = use();
@@ -206,7 +200,7 @@ class CudaDisks final : public CudaEngine {
     const CellRange range = cells_here();
     histogram_kernel<<<blocks_of(range.end - range.first), kThreads,
                        sampling.bins * sizeof(std::uint32_t), stream_>>>(
-        local_, range, contact_bins(local_, sampling), planes(), row);
+        local_, range, law_of(state_), contact_bins(state_, sampling), planes(), row);
   }
   Planes planes() const { return {cells_[now_].data()}; }
   // This rank's, in local storage.
@@ -220,11 +214,9 @@ class CudaDisks final : public CudaEngine {
   Doubled doubled_;
   DeviceBuffer<Position> cells_[2];
   DeviceBuffer<std::int32_t> ids_[2];
-  mutable HostArrays host_{stream_};
   DeviceBuffer<double2> sums_;
   Kernels kernels_;
   int threads_;
-  bool overlap_;  // of one cycle's end and the next one's start
   BetweenCalls between_calls_{*this};
 };
 
@@ -234,13 +226,9 @@ class CudaDisks final : public CudaEngine {
 
 namespace manymove::hard_particles {
 
-std::unique_ptr<Engine> make_cuda_disks(State state, int device) {
-  return std::make_unique<equal_disks::CudaDisks>(std::move(state), device);
-}
-
 std::unique_ptr<Engine> make_cuda_engine(State state, int device) {
-  return state.equal_disks() ? make_cuda_disks(std::move(state), device)
-                             : make_cuda_particles(std::move(state), device);
+  if (!state.equal_disks()) return make_cuda_particles(std::move(state), device);
+  return std::make_unique<equal_disks::CudaDisks>(std::move(state), device);
 }
 
 }  // namespace manymove::hard_particles

@@ -66,6 +66,7 @@ struct alignas(16) ListBounds {
   int alone, one_extra, by_estimates, others, end, unused[3];
 };
 
+// What the threads of a block share besides the tile.
 struct TileControl {
   Neighbor near[2][8];
   ListBounds lists[4];
@@ -75,6 +76,8 @@ struct TileControl {
   unsigned int accepted;
 };
 
+// Two bits for each neighbor: the extras are the sum of the low bits and twice that of the high
+// ones.
 __device__ int class_of(const Geometry& g, std::uint32_t entry) {
   const int n = entry_count(entry);
   const std::uint32_t e = entry_extras(entry);
@@ -112,9 +115,10 @@ __device__ std::uint32_t new_slot(const Geometry& g, const TileBounds& b, int co
   return first_slot(g.cells[0], b.first[0] + column, b.first[1] + row);
 }
 
-// Each disk of the old cells under this tile lands in its new cell.
-// The first disk of the next cell is loaded before that of this one is looked at; the other disks
-// of a cell, which few have, land a turn later, when they have been loaded.
+// Each disk of the old cells under this tile lands in its cell of the shifted grid (Algorithm 4):
+// r' = r - shift, and the cell before where r' is below -H. The first disk of the next cell is
+// loaded before that of this one is looked at; the other disks of a cell, which few have, land a
+// turn later, when they have been loaded.
 __device__ void land_disks(const Geometry& g, const Draw& d, const LaunchArrays& b,
                            const TileMemory& m, TileControl& control) {
   const TileBounds& bounds = control.bounds;
@@ -270,8 +274,9 @@ __device__ int visit_together(const Geometry& g, std::uint64_t cycle, int round,
     if (made == 0 && n == 2 && first_of_pair(word[0])) order = 0x1;
     const int slot = static_cast<int>(order >> (2 * turn) & 3u);
     turn = turn + 1 == n ? 0 : turn + 1;
-    const float x = __shfl_sync(kAll, own.x, slot) + displacement(word[0], g.step),
-                y = __shfl_sync(kAll, own.y, slot) + displacement(other_half(word[0]), g.step);
+    // r' = r + delta for the disk whose turn it is, |r_j - r'|^2 >= d^2 for the disk of this lane.
+    const float x = value_of_lane(own.x, slot) + displacement(word[0], g.step),
+                y = value_of_lane(own.y, slot) + displacement(other_half(word[0]), g.step);
     word[0] = word[1];
     word[1] = word[2];
     word[2] = word[3];
@@ -299,6 +304,7 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
   CellVisit v{};
   Extras ahead{};
   const auto prepare = [&](int step, int i) {
+    // The threads of a warp have visits of one kind, that of the first one of them.
     const int set = set_of(step), warp = i & -32;
     const ListBounds list = control.lists[set];
     kind = warp < list.alone          ? kAlone
@@ -345,10 +351,12 @@ __device__ unsigned visit_cells(const Geometry& g, const Doubled& s, const Draw&
         if (kind == kOther)
           accepted +=
               static_cast<float>(visit_any<K>(g, d.cycle, round, at, v.entry, v.odd, v.where));
-        // Few visits have to be made again, so that a thread alone would keep the others waiting.
+        // A visit whose estimates came within their error of d^2 has changed nothing and is made
+        // again with the exact predicate. Few visits have to be made again, so that a thread alone
+        // would keep the others waiting.
         for (unsigned again = __ballot_sync(~0u, !done); again; again &= again - 1) {
           const int lane = __ffs(static_cast<int>(again)) - 1;
-          const std::uint32_t entry = __shfl_sync(~0u, v.entry, lane);
+          const std::uint32_t entry = value_of_lane(v.entry, lane);
           const LocalCell there{m.tile + entry_index(entry), control.near[v.odd], g.plane};
           const int moved =
               visit_together(g, d.cycle, round, there, entry, tile + entry_index(entry));
@@ -460,6 +468,8 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   __syncthreads();
   list_cells(g, m, control);
   __syncthreads();
+  // The next kernel may occupy multiprocessors as they become free; it waits for this one to end
+  // before it reads the cells.
   let_next_kernel_start();
 
   const unsigned accepted = visit_cells<K, Teams>(g, s, d, tile_id, m, control);
@@ -516,10 +526,11 @@ struct CellRange {
 };
 
 // One thread per cell; the block's histogram is in shared memory.
-__global__ void histogram_kernel(const Geometry g, const CellRange range, const ContactBins law,
-                                 const Planes cells, std::uint64_t* row_of_bins) {
+__global__ void histogram_kernel(const Geometry g, const CellRange range, const Law law,
+                                 const ContactBins contact, const Planes cells,
+                                 std::uint64_t* row_of_bins) {
   extern __shared__ std::uint32_t bins[];
-  for (int i = threadIdx.x; i < law.bins; i += blockDim.x) bins[i] = 0;
+  for (int i = threadIdx.x; i < contact.bins; i += blockDim.x) bins[i] = 0;
   __syncthreads();
   const int cell = range.mine();
   if (cell < range.end) {
@@ -527,12 +538,12 @@ __global__ void histogram_kernel(const Geometry g, const CellRange range, const 
     const int disks = disks_of(load_position(cells.first + first_slot(g.cells[0], column, row)));
     for (int slot = 0; slot < disks; ++slot)
       for_pairs<true>(g, cells, column, row, slot, [&](float dx, float dy) {
-        const int bin = contact_bin(g, law, dx, dy);
+        const int bin = contact_bin<Contact::one_size>(law, contact, 0, 0, dx, dy, 0);
         if (bin >= 0) atomicAdd(&bins[bin], 1u);
       });
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < law.bins; i += blockDim.x)
+  for (int i = threadIdx.x; i < contact.bins; i += blockDim.x)
     if (bins[i])
       atomicAdd(reinterpret_cast<unsigned long long*>(&row_of_bins[i]),
                 static_cast<unsigned long long>(bins[i]));
@@ -554,6 +565,7 @@ __global__ void bond_order_kernel(const Geometry g, const CellRange range, const
       sum.y += psi[1];
     }
   }
+  // A tree over the threads of the block, the same order of additions in every run.
   part[threadIdx.x] = sum;
   __syncthreads();
   for (int width = kThreads / 2; width > 0; width /= 2) {

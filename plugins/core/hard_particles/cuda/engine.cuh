@@ -10,9 +10,9 @@
 
 #include "../../runtime/device.cuh"
 #include "../cells_of_disks.h"
-#include "../host_particles.h"
 #include "../state_engine.h"
 #include "distributed/halo_exchange.cuh"
+#include "host_particles.cuh"
 
 namespace manymove::hard_particles {
 
@@ -20,6 +20,12 @@ namespace manymove::hard_particles {
 class CudaEngine : protected OnDevice, public StateEngine {
  public:
   std::string transport() const final { return halo_ ? halo_->transport() : ""; }
+  bool same_positions(const HostParticles& host) const final {
+    check_alone();
+    const DeviceGuard here = use();
+    host_.compare(state_, host, overlap_);
+    return host_.same();
+  }
 
  protected:
   // most_rows: of histograms, kept on the device before they are fetched.
@@ -137,6 +143,9 @@ class CudaEngine : protected OnDevice, public StateEngine {
   mutable MoveCounts seen_{};          // the counts as last fetched
   mutable std::uint64_t pending_ = 0;  // cycles that may not have ended yet
   std::unique_ptr<HaloExchange> halo_;
+  mutable HostArrays host_{stream_};
+  // Whether a comparison, and a cycle of equal disks, may begin before the former kernel has ended.
+  bool overlap_ = false;
 
  private:
   // Fetches the rows that have ended; the one that is being filled becomes the first.
@@ -158,7 +167,6 @@ class CudaEngine : protected OnDevice, public StateEngine {
   std::vector<std::uint64_t> ended_;
 };
 
-std::unique_ptr<Engine> make_cuda_disks(State state, int device);
 std::unique_ptr<Engine> make_cuda_particles(State state, int device);
 
 }  // namespace manymove::hard_particles

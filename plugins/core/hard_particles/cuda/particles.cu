@@ -12,7 +12,6 @@
 #include "../grid.h"
 #include "box_moves.h"
 #include "engine.cuh"
-#include "host_particles.cuh"
 #include "launch_config.h"
 #include "plan.cuh"
 #include "swaps.h"
@@ -23,15 +22,10 @@ namespace {
 constexpr std::size_t kSharedLimit = 48 * 1024;  // of the histogram kernel
 
 KernelsOfLaw choose_kernels(const State& state) {
-  switch (state.distances.contact) {
-    case Contact::one_size:
-      return kernels_of<Contact::one_size>(state.dimensions());
-    case Contact::additive:
-      return kernels_of<Contact::additive>(state.dimensions());
-    default:
-      return state.radii.empty() ? kernels_of<Contact::table>(state.dimensions())
-                                 : kernels_of<Contact::table, true>(state.dimensions());
-  }
+  const int D = state.dimensions();
+  if (!state.radii.empty()) return kernels_of<Contact::table, true>(D);
+  return with_particles(D, state.distances.contact,
+                        [&](auto policy) { return kernels_of<decltype(policy)::kContact>(D); });
 }
 
 // A thread for each cell. Does nothing if `skip` points at something else than 0.
@@ -41,12 +35,10 @@ __global__ void write_kernel(const __grid_constant__ Geometry g,
                              const std::uint32_t* counts, const unsigned int* skip) {
   if (skip && *skip) return;
   const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const std::int64_t layer = std::int64_t{g.cells[0]} * g.cells[1];
   Sum sum = 0;
-  if (at < layer * g.cells[2]) {
-    const int cell[3] = {static_cast<int>(at % g.cells[0]),
-                         static_cast<int>(at / g.cells[0] % g.cells[1]),
-                         static_cast<int>(at / layer)};
+  if (at < counted_cells<3>(g)) {
+    int cell[3];
+    cell_at(g, at, cell);
     for (std::uint32_t slot = 0; slot < counts[at]; ++slot)
       sum += write_host_particle<Real>(g, work.frame, cell, spheres[at * g.slots + slot],
                                        work.particles);
@@ -69,7 +61,8 @@ class CudaParticles final : public CudaEngine {
     locks_ = DeviceBuffer<unsigned int>(scratch_parts_);
     locks_.clear(stream_);
     if (state_.swaps()) {
-      const unsigned long long before[2] = {state_.data.swap_trials, state_.data.swap_accepted};
+      const unsigned long long before[2] = {state_.data.swap_moves.trials,
+                                            state_.data.swap_moves.accepted};
       swap_counts_ = on_device(before, 2, stream_);
     }
     if (state_.constant_pressure() && !state_.parameters.edges_apart)
@@ -80,12 +73,6 @@ class CudaParticles final : public CudaEngine {
   }
   ~CudaParticles() override { end_exchange(); }
 
-  bool same_positions(const HostParticles& host) const override {
-    check_alone();
-    const DeviceGuard here = use();
-    host_.compare(state_, host, false);
-    return host_.same();
-  }
   // Does not wait for the answer: without it, the cycles do nothing.
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
@@ -183,6 +170,9 @@ class CudaParticles final : public CudaEngine {
   const std::uint32_t* own_counts() const { return counts_[now_].data() + first_cell(); }
   SwappedDiameters swapped_diameters() const {
     return {reference_.data(), diameters_.data(), labels_.data()};
+  }
+  Scaled scaled() const {
+    return {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(), radii_.data()};
   }
   // ---- several ranks (distributed/halo_exchange.cuh) ----
   RowArrays rows_here() const override {
@@ -319,9 +309,7 @@ class CudaParticles final : public CudaEngine {
     fetch_neighbors({2, 0, 0, 2});  // pairs reach no farther
     if (state_.strip) finish();
     box_moves_->begin(
-        state_, reference_.data(),
-        {diameters_.data(), labels_.data(), contacts_.data(), sigmas_.data(), radii_.data()},
-        own_spheres(), own_counts(), search_.least != nullptr,
+        state_, reference_.data(), scaled(), own_spheres(), own_counts(), search_.least != nullptr,
         cycle_follows && search_.least && state_.distances.contact == Contact::one_size, stream_);
   }
   // Waits for the decision and follows; false if the device left this to the host.
@@ -340,8 +328,8 @@ class CudaParticles final : public CudaEngine {
       radii_.upload(state_.radii.data(), stream_);
     }
     if (reference_.size())
-      BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit, diameters_.data(),
-                               labels_.data(), stream_);
+      BoxMoves::fill_diameters(reference_.data(), reference_.size(), state_.unit, scaled(),
+                               stream_);
     if (same_cells(before, state_.geometry)) return false;
     if (state_.strip) {
       const Cells former = present_cells();
@@ -372,12 +360,10 @@ class CudaParticles final : public CudaEngine {
     const bool in_shared = bytes <= kSharedLimit;
     fetch_neighbors({2, 0, 0, 2});  // pairs reach no farther
     const std::size_t cells = state_.row_cells() * static_cast<std::size_t>(state_.rows());
-    const auto blocks =
-        static_cast<unsigned>(blocks_for(cells, static_cast<std::size_t>(kHistogramThreads)));
-    kernels_.histogram<<<blocks, kHistogramThreads, in_shared ? bytes : 0, stream_>>>(
+    kernels_.histogram<<<blocks_for(cells, std::size_t{kHistogramThreads}), kHistogramThreads,
+                         in_shared ? bytes : 0, stream_>>>(
         state_.local(), law_, contact_bins(state_, sampling), state_.kinds(), in_shared,
-        spheres_[now_].data() + first_cell() * state_.geometry.slots,
-        counts_[now_].data() + first_cell(), row);
+        own_spheres(), own_counts(), row);
   }
 
   KernelsOfLaw kernels_;
@@ -396,9 +382,8 @@ class CudaParticles final : public CudaEngine {
   DeviceBuffer<double> row_diameters_;            // [stored cells][slots], with swap moves on ranks
   DeviceBuffer<double> type_diameters_;           // of a host program's types
   DeviceBuffer<unsigned long long> swap_counts_;  // trials, accepted
-  mutable HostArrays host_{stream_};
-  DeviceBuffer<unsigned int> differs_{1};  // written by decide_kernel()
-  const unsigned int* skip_ = nullptr;     // of what is enqueued, see LaunchArrays
+  DeviceBuffer<unsigned int> differs_{1};         // written by decide_kernel()
+  const unsigned int* skip_ = nullptr;            // of what is enqueued, see LaunchArrays
   BetweenCalls between_calls_{*this};
 };
 

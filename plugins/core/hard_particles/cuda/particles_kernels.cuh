@@ -38,6 +38,7 @@ struct SharedTile {
   }
 };
 
+// What the threads of a block share besides the tile.
 struct TileControl {
   TileBounds bounds;
   Law law;
@@ -66,17 +67,20 @@ struct CellOf {
   }
 };
 
+// The tile of this block: its turn among those at work, unless a schedule says otherwise (order.h).
 template <int D>
 __device__ int tile_of_block(const Geometry& g, const LaunchConfig& config) {
   const auto block = static_cast<int>(blockIdx.x);
   return config.order ? static_cast<int>(config.order[block]) : tile_of<D>(g, block);
 }
 
+// The cells of a block of n0 by n1, or by n2 in three dimensions.
 template <int D>
 __device__ int product(int n0, int n1, int n2) {
   return D == 3 ? n0 * n1 * n2 : n0 * n1;
 }
 
+// Past the first-level cache, because other multiprocessors have written it.
 __device__ Sphere load_sphere(const Sphere* from) {
   const float4 q = __ldcg(reinterpret_cast<const float4*>(from));
   return {q.x, q.y, q.z, __float_as_uint(q.w)};
@@ -141,7 +145,8 @@ struct OldCells {
   }
 };
 
-// value[i] becomes the sum of value[1..i-1].
+// value[i] becomes the sum of value[1..i-1]. Each thread adds up a run of values, a warp the sums
+// of its threads by shuffles, and the warps read each other's sums in shared memory.
 __device__ void scan(std::uint32_t* value, int n, TileControl& control) {
   const int each = (n + blockDim.x - 1) / blockDim.x;
   const int begin = 1 + min(n, static_cast<int>(threadIdx.x) * each),
@@ -178,6 +183,9 @@ __device__ void order_particles(const TileBounds& bounds, float4* spheres,
   }
 }
 
+// Lists the active cells of each set that hold particles. Active are all cells but the first ones
+// along each axis, which are frozen in this cycle. A coordinate is at most kMaxTile and takes five
+// bits.
 template <int D>
 __device__ void list_cells(const Geometry& g, TileControl& control, const std::uint32_t* first,
                            std::uint16_t* sets) {
@@ -198,16 +206,19 @@ __device__ void list_cells(const Geometry& g, TileControl& control, const std::u
 }
 
 // The law and the length of moves: the kernel's arguments, unless the volume follows a choice of
-// the device.
-__device__ void set_scale(const Geometry& g, const Law& law, const Scale* scale,
+// the device, by a former kernel (`before`) or by this one (`now`).
+__device__ void set_scale(const Geometry& g, const Law& law, const Scale* before, const Scale* now,
                           TileControl& control) {
+  Scale s{law.contact, law.largest, law.margin, g.step, 0};
+  if (before)
+    s = {__ldcg(&before->contact), __ldcg(&before->largest), __ldcg(&before->margin),
+         __ldcg(&before->step), 0};
+  if (now) s = *now;
   control.law = law;
-  control.step = g.step;
-  if (!scale) return;
-  control.law.contact = __ldcg(&scale->contact);
-  control.law.largest = __ldcg(&scale->largest);
-  control.law.margin = __ldcg(&scale->margin);
-  control.step = __ldcg(&scale->step);
+  control.law.contact = s.contact;
+  control.law.largest = s.largest;
+  control.law.margin = s.margin;
+  control.step = s.step;
 }
 
 // Leaves the least ratio of the pairs of a tile. Two particles in neighboring cells are in the same
@@ -237,11 +248,15 @@ __device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
   double least = kNone;
 #pragma unroll 1
   for (std::uint32_t k = threadIdx.x; k < particles; k += blockDim.x) {
+    // q = min r_ij^2 / sigma_ij^2 over the pairs that start with this particle
+    // (docs/theory/constant_pressure.md, section 3).
     const float4 p = spheres[k];
     const float r[3] = {p.x, p.y, p.z};
     int cell = 0;
 #pragma unroll
     for (int a = D - 1; a >= 0; --a) {
+      // Centers of cells are at (2 c - n) H, so that c = (r / H + n) / 2 to the nearest; the
+      // division may round to the cell beside.
       int at = static_cast<int>(r[a] * inverse[a] + 0.5f * static_cast<float>(bounds.size[a] + 1));
       const float rest = r[a] - cell_center(g, bounds, a, at);  // exact
       if (rest < -g.half[a]) --at;
@@ -261,6 +276,7 @@ __device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
     for (int run = 0; run < kRuns; ++run)
 #pragma unroll 1
       for (std::uint32_t first_of = begin[run]; first_of < end[run]; first_of += kAtOnce) {
+        // r^2 - sigma^2 reach in float32 leaves out most pairs; the others are looked at exactly.
         float closest = 1;  // below 0 within reach
 #pragma unroll
         for (int n = 0; n < kAtOnce; ++n) {
@@ -279,9 +295,8 @@ __device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
           const float dx = q.x - p.x, dy = q.y - p.y, dz = q.z - p.z;
           if (fmaf(dx, dx, fmaf(dy, dy, D == 3 ? dz * dz : 0.0f)) > sigma * sigma * search.reach)
             continue;
-          const auto x = static_cast<double>(dx), y = static_cast<double>(dy),
-                     z = static_cast<double>(D == 3 ? dz : 0.0f);
-          const double ratio = (x * x + y * y + z * z) / contact_of<C>(reference, id(k), id(j));
+          const double ratio =
+              exact_square(dx, dy, D == 3 ? dz : 0.0f) / contact_of<C>(reference, id(k), id(j));
           if (ratio < least) least = ratio;
         }
       }
@@ -290,9 +305,16 @@ __device__ __noinline__ void search_pairs(const Geometry& g, const Law& law,
     atomicMin(search.least, static_cast<unsigned long long>(__double_as_longlong(least)));
 }
 
+// What makes the visits of the cells of a set, and returns the accepted moves (Visit).
+template <class V, int D, Contact C>
+concept VisitsOf = requires(const Tile<D, C>& tile, const std::uint16_t* cells, Workspace work) {
+  { V::kSums } -> std::convertible_to<bool>;
+  { V::visit_set(tile, std::uint64_t{}, 0, cells, 0, work) } -> std::same_as<int>;
+};
+
 // From the order of the particles to the writing back of a tile whose particles are in the places
 // of their cells in `spheres`, in shared memory or in the scratch.
-template <int D, Contact C, class V>
+template <int D, Contact C, VisitsOf<D, C> V>
 __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& b,
                           const LaunchConfig& config, TileControl& control, float4* spheres,
                           std::uint32_t* ids, const SharedTile<D, C>& m) {
@@ -326,6 +348,8 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
       (bounds.size[0] + 1) * (bounds.size[1] + 1)};
   for (int round = 0; round < g.rounds; ++round)
     for (int turn = 0; turn < 1 << D; ++turn) {
+      // The cells of a set move at once: between two of them there is a layer of other cells, so
+      // that no move of one can be met by a move of another (section 3, step 4).
       const int set = static_cast<int>(d.order[round] >> (3 * turn) & 7u);
       accepted += V::visit_set(tile, d.cycle, round, m.sets + set * set_cells(g, D),
                                control.members[set], m.work);
@@ -348,6 +372,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
       n = static_cast<std::uint32_t>(g.slots);
     }
     b.new_counts[to] = n;
+    // From the tile's center back to the cell's, exactly (section 1.1).
     float center[3] = {0, 0, 0};
 #pragma unroll
     for (int a = 0; a < D; ++a) center[a] = cell_center(g, bounds, a, at[a]);
@@ -362,7 +387,7 @@ __device__ int tile_cycle(const Geometry& g, const Draw& d, const LaunchArrays& 
 }
 
 // One block per tile; V makes the visits.
-template <int D, Contact C, class V, int Threads, int BlocksPerMultiprocessor>
+template <int D, Contact C, VisitsOf<D, C> V, int Threads, int BlocksPerMultiprocessor>
 __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_kernel(const __grid_constant__ Geometry g, const __grid_constant__ Law law,
                  const __grid_constant__ Draw d, const LaunchArrays b, const LaunchConfig config,
@@ -380,6 +405,8 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   if (!config.order) let_next_kernel_start();
   wait_for_former_kernel();
   if (b.skip && __ldcg(b.skip)) return;
+  // The trial changes of the volume before this cycle, as a function of q, which all blocks read
+  // (docs/theory/constant_pressure.md, "Decisions in advance").
   int outcome = 0;
   if (choice.least) {
     const double least =
@@ -395,17 +422,11 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     }
     if (left) return;
   }
-  if (threadIdx.x == 0) {
-    set_scale(g, law, b.scale, control);
-    if (choice.least) {
-      const Scale& scale = choice.outcomes.scale[outcome];
-      control.law.contact = scale.contact;
-      control.law.largest = scale.largest;
-      control.law.margin = scale.margin;
-      control.step = scale.step;
-    }
-  }
+  if (threadIdx.x == 0)
+    set_scale(g, law, b.scale, choice.least ? &choice.outcomes.scale[outcome] : nullptr, control);
 
+  // The particles that land in the tile are counted by cells of the shifted grid; a prefix sum of
+  // the counts says where each cell begins, and a second pass puts the particles there.
   const TileBounds& bounds = control.bounds;
   const OldCells<D> old(g, d, b, bounds);
   old.for_all([&](const Sphere& p, int i, std::uint32_t slot) {
@@ -446,8 +467,9 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     }
     __syncthreads();
     accepted = tile_cycle<D, C, V>(g, d, b, config, control, m.spheres, m.ids, m);
-  } else {
+  } else {  // a part of the scratch, which this block locks
     if (threadIdx.x == 0) {
+      // There are fewer parts than blocks: take the next one that is free.
       unsigned int part = blockIdx.x % b.scratch.parts;
       while (atomicCAS(b.scratch.locks + part, 0u, 1u) != 0) part = (part + 1) % b.scratch.parts;
       __threadfence();
@@ -466,6 +488,7 @@ __global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
   atomicAdd(&control.accepted, static_cast<unsigned int>(accepted));
   __syncthreads();
   if (threadIdx.x == 0) {
+    // Each visit makes n_m trial moves, in every round.
     unsigned int visits = 0;
     for (int set = 0; set < 1 << D; ++set) visits += control.members[set];
     atomicAdd(&b.counts->trial_moves,
@@ -485,11 +508,9 @@ __global__ void histogram_kernel(const Geometry g, const Law law, const ContactB
     for (int i = threadIdx.x; i < size; i += blockDim.x) mine[i] = 0;
   __syncthreads();
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  const std::int64_t layer = static_cast<std::int64_t>(g.cells[0]) * g.cells[1];
   if (index < counted_cells<D>(g)) {
-    const auto in_layer = static_cast<int>(index % layer);
-    const int cell[3] = {in_layer % g.cells[0], in_layer / g.cells[0],
-                         static_cast<int>(index / layer)};
+    int cell[3];
+    cell_at(g, index, cell);
     const auto n = static_cast<int>(counts[index]);
     for (int slot = 0; slot < n; ++slot)
       for_pairs<D>(g, spheres, counts, bins.range, cell, slot,

@@ -34,6 +34,8 @@ __device__ void make_rounds(const SwapSet& s, SwapCounts& counts) {
   const auto lane = static_cast<int>(threadIdx.x);
   int mine = 0;
   for (int round = 0; round < rules.rounds; ++round) {
+    // The lanes draw s for 32 rounds at a time. Cells k and (s - k) mod n are a pair: those with
+    // k <= s / 2 below s, and those above it that add up to s + n.
     if (round % 32 == 0) mine = swap_offset<D>(g, tile, rules.cycle, set, round + lane, cells);
     const int offset = value_of_lane(mine, round % 32);
     const int low = (offset + 1) / 2, pairs = low + (cells - offset - 1) / 2;
@@ -95,15 +97,15 @@ __device__ void make_rounds_in_registers(const SwapSet& s, SwapCounts& counts) {
 #pragma unroll
     for (int e = 0; e < Each; ++e) {
       const int k = lane + 32 * e, partner = k < cells ? swap_partner(offset, k, cells) : k;
-      SwapCandidate other{__shfl_sync(~0u, room[0], partner % 32), 0};
-      double its = __shfl_sync(~0u, diameter[0], partner % 32);
-      int its_source = __shfl_sync(~0u, source[0], partner % 32);
+      SwapCandidate other{value_of_lane(room[0], partner % 32), 0};
+      double its = value_of_lane(diameter[0], partner % 32);
+      int its_source = value_of_lane(source[0], partner % 32);
       unsigned int others = there[0];
 #pragma unroll
       for (int h = 1; h < Each; ++h) {
-        const double its_room = __shfl_sync(~0u, room[h], partner % 32),
-                     diameter_h = __shfl_sync(~0u, diameter[h], partner % 32);
-        const int source_h = __shfl_sync(~0u, source[h], partner % 32);
+        const double its_room = value_of_lane(room[h], partner % 32),
+                     diameter_h = value_of_lane(diameter[h], partner % 32);
+        const int source_h = value_of_lane(source[h], partner % 32);
         if (partner / 32 == h) {
           other.room = its_room;
           its = diameter_h;
@@ -238,9 +240,7 @@ __device__ double room_in(const SwapTile& m, const Geometry& g, const SwapRules&
     return fast_fma(d[0], d[0], fast_fma(d[1], d[1], d[2] * d[2]));
   };
   const auto exactly = [&](const float d[3], std::uint32_t k) {
-    const auto x = static_cast<double>(d[0]), y = static_cast<double>(d[1]),
-               z = static_cast<double>(d[2]);
-    return 2 * square_root(x * x + y * y + z * z) - m.diameters[k];
+    return 2 * square_root(exact_square(d[0], d[1], d[2])) - m.diameters[k];
   };
   constexpr float kFar = 1e30f;
   float least = kFar, next = kFar, nearest[3] = {0, 0, 0};
@@ -249,6 +249,7 @@ __device__ double room_in(const SwapTile& m, const Geometry& g, const SwapRules&
     float d[3];
     const float square = distance(k, away, d);
     if (square > rules.farthest2) return;
+    // The room that this neighbor leaves, 2 |d| - sigma_k (docs/theory, section 6), in float32.
     const float about = 2 * about_root(square) - m.about[k];
     next = fminf(next, fmaxf(about, least));
     if (about >= least) return;
@@ -256,13 +257,8 @@ __device__ double room_in(const SwapTile& m, const Geometry& g, const SwapRules&
     its = k;
     for (int a = 0; a < 3; ++a) nearest[a] = d[a];
   });
-  const unsigned group = Lanes == 32 ? ~0u
-                                     : ((1u << Lanes % 32) - 1)
-                                           << (threadIdx.x % 32 - static_cast<unsigned>(lane));
-  float all = least;
-#pragma unroll
-  for (int other = 1; other < Lanes; other *= 2)
-    all = fminf(all, __shfl_xor_sync(group, all, other));
+  float all = warp_reduce<Lanes>(
+      least, [](float a, float b) { return fminf(a, b); }, mask_of_group<Lanes>(lane));
   all += 2e-5f * about_root(rules.farthest2);  // more than float32 values are wrong by
   double room = 1e30;
   if (least == kFar || least > all) return room;
@@ -275,7 +271,8 @@ __device__ double room_in(const SwapTile& m, const Geometry& g, const SwapRules&
   return room;
 }
 
-// Leaves the diameters in memory.
+// Leaves the diameters in memory. All that is read is read before anything is written, because the
+// particles exchange what they have.
 __device__ void write_back(const SwapTile& m, const SwappedDiameters& of, unsigned int total) {
   const auto id = [&](unsigned int k) { return __float_as_uint(m.particles[k].w); };
   for (unsigned int k = threadIdx.x; k < total; k += blockDim.x) {
@@ -318,7 +315,10 @@ __global__ void __launch_bounds__(Threads, Blocks)
     const int set = static_cast<int>(rules.order >> (3 * turn) & 7u);
     int n[3];
     const int cells = swap_cells<D>(bounds, set, n);
-    if (cells < 2) continue;
+    if (cells < 2) continue;  // no pair
+    // The candidate of each cell, a particle that is drawn without a look at diameters, and the
+    // room that its neighbors leave it, rho_i = min_k (2 |r_ik| - d_k), a part of them for each
+    // lane.
     for (int first = 0; first < cells; first += Threads / kLanes) {
       const int k = first + mine / kLanes;
       SwapCandidate candidate{1e30, kNoParticle};
@@ -370,6 +370,8 @@ __global__ void __launch_bounds__(Threads, Blocks)
         make(make_rounds<D>);
     }
     __syncthreads();
+    // A diameter moves with its value in the caller's unit and its label. All threads read before
+    // any of them writes.
     const bool moved = mine < cells && from[mine] != mine;
     double reference = 0;
     Label label{};

@@ -2,6 +2,7 @@
 // Visits of the cells of a set on a GPU: a thread, or several together, for each cell.
 #pragma once
 
+#include "../../runtime/warp.cuh"
 #include "../particles.h"
 
 namespace manymove::hard_particles {
@@ -70,7 +71,6 @@ struct Workspace {
 template <int D, Contact C, bool Sums, int K, int Lanes, int Runs, int AtOnce>
 struct Visit {
   static constexpr bool kSums = Sums;
-  static constexpr unsigned kWarp = ~0u, kGroup = (1u << Lanes) - 1;
   static constexpr float kNone = 1e30f, kFar = 1e38f;  // squares beyond all
   static constexpr int kRuns = D == 3 ? 9 : 3;
   // Calls of the random number generator by each thread before a list is made, and the moves that
@@ -176,7 +176,7 @@ struct Visit {
       for (int l = 0; l < Lanes; ++l) {
         above[l] = total;
         from[l] = l * room - total;
-        total += Lanes == 1 ? mine : __shfl_sync(kWarp, mine, l, Lanes);
+        total += Lanes == 1 ? mine : value_of_lane(mine, l, Lanes);
       }
     }
     __device__ std::uint32_t operator[](int k) const {
@@ -234,11 +234,9 @@ struct Visit {
     float reach2 = 0;
 #pragma unroll
     for (int a = 0; a < D; ++a) {
-#pragma unroll
-      for (int other = 1; other < Lanes; other *= 2) {
-        up[a] += __shfl_xor_sync(kWarp, up[a], other);
-        down[a] += __shfl_xor_sync(kWarp, down[a], other);
-      }
+      // Sums of even integers below 2^25: exact.
+      up[a] = warp_sum<Lanes>(up[a]);
+      down[a] = warp_sum<Lanes>(down[a]);
       middle[a] = cell_center(g, tile.bounds, a, at[a]) - start[a];
       const float most =
           fmaxf(fminf(up[a], g.half[a] + middle[a]), fminf(down[a], g.half[a] - middle[a]));
@@ -257,7 +255,7 @@ struct Visit {
     const int cell = at[0] + tile.row_cells * at[1] + (D == 3 ? tile.layer_cells * at[2] : 0);
     const int room = work.list;
     const int lane = threadIdx.x % Lanes, groups = blockDim.x / Lanes;
-    const unsigned group = kGroup << (threadIdx.x % 32 - lane);
+    const unsigned group = mask_of_group<Lanes>(lane);
     float4* const moves = work.moves + threadIdx.x / Lanes;
     std::uint16_t* const list = work.lists + threadIdx.x * room;
     std::uint32_t self = 0;
@@ -269,7 +267,7 @@ struct Visit {
       std::uint32_t chooses = draw_moves(tile, cycle, round, cell, made, moves, up, down);
       if (made == 0) {
         const std::uint32_t begin = tile.first[cell], n = tile.first[cell + 1] - begin;
-        if (Lanes > 1) chooses = __shfl_sync(kWarp, chooses, 0, Lanes);
+        if (Lanes > 1) chooses = value_of_lane(chooses, 0, Lanes);
         self = begin + uniform_below(chooses, n);
         p = tile.spheres[self];
       }
@@ -336,8 +334,8 @@ struct Visit {
         const float least = fminf(even, odd) + squared_length<D>(to);
         bool free = least > sure, overlaps = least < -margin;
         if (Lanes > 1) {
-          free = (__ballot_sync(kWarp, !free) & group) == 0;
-          overlaps = (__ballot_sync(kWarp, overlaps) & group) != 0;
+          free = (__ballot_sync(kWholeWarp, !free) & group) == 0;
+          overlaps = (__ballot_sync(kWholeWarp, overlaps) & group) != 0;
         }
         // Undecided: some |d_j - u|^2 - sigma_j^2 is within the error of the estimate.
         if (inside && !free && !overlaps) {
