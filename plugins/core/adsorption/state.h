@@ -15,12 +15,12 @@
 
 namespace manymove::adsorption {
 
-// The mesh of MeshModel, in float; without quads where there is none.
+// The mesh of the waves, in float; without quads where there is none.
 struct MeshTables {
-  int points[3] = {}, highest[3] = {}, alone_half[3] = {}, most_rows = 0, most_quads = 0;
+  MeshModel<float> model{};  // without pointers to the arrays
   std::vector<MeshQuad> quads;
   std::vector<MeshRow> rows;
-  std::vector<std::int32_t> layer;
+  std::vector<std::int32_t> layer;  // [layers + 1]: first row
   std::vector<MeshWeights<float>> weights;
   std::vector<float> alone;
 };
