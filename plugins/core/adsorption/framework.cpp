@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "../runtime/text.h"
 #include "molecules/cell.h"
@@ -157,10 +158,10 @@ struct OpenVoxels {
   std::vector<bool> open;
   std::size_t blocked_count = 0, open_count = 0;
 };
-OpenVoxels open_voxels(const State& s, const double* energies, int type) {
+OpenVoxels open_voxels(const State& s, std::span<const double> energies, int type) {
   const Parameters& p = s.parameters;
   OpenVoxels v;
-  v.open.resize(s.grid_values());
+  v.open.resize(energies.size());
   if (p.barrier > 0) v.pockets = std::make_unique<Pockets>(energies, p.grid, p.barrier);
   for (std::size_t i = 0; i < v.open.size(); ++i) {
     v.open[i] = v.pockets ? v.pockets->open(i) : energies[i] < p.hill;
@@ -174,14 +175,12 @@ OpenVoxels open_voxels(const State& s, const double* energies, int type) {
   return v;
 }
 
-void set_grid(State& s, int type, const double* energies, const Pockets* pockets) {
+void set_grid(State& s, int type, std::span<const double> energies, const Pockets* pockets) {
   const Parameters& p = s.parameters;
   const std::size_t first = static_cast<std::size_t>(type) * s.padded_values();
-  s.info.lowest = std::min(s.info.lowest, *std::min_element(energies, energies + s.grid_values()));
-  if (p.double_precision)
-    store_grid(p.grid, p.cubic, energies, pockets, s.double_grid.data() + first);
-  else
-    store_grid(p.grid, p.cubic, energies, pockets, s.grid.data() + first);
+  s.info.lowest = std::min(s.info.lowest, std::ranges::min(energies));
+  s.in_precision(
+      [&](auto& own) { store_grid(p.grid, p.cubic, energies, pockets, own.grid.data() + first); });
 }
 
 }  // namespace
@@ -192,15 +191,12 @@ void finish_grid(State& s, std::vector<double>&& lj, std::vector<double>&& poten
   const std::size_t values = s.grid_values(),
                     all = s.padded_values() * static_cast<std::size_t>(s.types());
   if (s.felt_charges) add_waves(s, potential, poll);
-  if (p.double_precision)
-    s.double_grid.resize(all);
-  else
-    s.grid.resize(all);
+  s.in_precision([&](auto& own) { own.grid.resize(all); });
   s.info = {p.grid, all * (p.double_precision ? 8 : 4),
             s.molecules() ? 0 : std::numeric_limits<double>::max(), 0, 0};
   int solid = 0;
   for (int t = 0; t < s.types(); ++t) {
-    double* const e = lj.data() + static_cast<std::size_t>(t) * values;
+    const std::span e(lj.data() + static_cast<std::size_t>(t) * values, values);
     const auto& laws = s.with_framework(t);
     const bool core = !s.molecules() || std::any_of(laws.begin(), laws.end(), [](const auto& law) {
       return law.epsilon > 0;
@@ -265,12 +261,12 @@ double direct_site_energy(const State& s, int type, const double* xyz) {
 }
 
 template <class F>
-double energy_on_grid(const State& s, int species, const Pose& pose) {
+double energy_on_grid(const State& s, const F* grid, int species, const Pose& pose) {
   if (!s.molecules()) {
-    const F e = framework_energy(make_model(s, host_grid<F>(s)), species, pose.center);
+    const F e = framework_energy(make_model(s, grid), species, pose.center);
     return e == F(kForbidden) ? kForbidden : static_cast<double>(e);
   }
-  const auto w = make_arrays<MoleculeArrays<F>>(s, host_grid<F>(s));
+  const auto w = make_arrays<MoleculeArrays<F>>(s, grid);
   const Body<F>& body = w.r.body[species];
   const Matrix turn = matrix_of(pose.turn);
   double sum = 0;
@@ -287,8 +283,8 @@ double energy_on_grid(const State& s, int species, const Pose& pose) {
 }  // namespace
 
 double framework_energy_at(const State& s, int species, const Pose& pose) {
-  return s.parameters.double_precision ? energy_on_grid<double>(s, species, pose)
-                                       : energy_on_grid<float>(s, species, pose);
+  return s.in_precision(
+      [&](const auto& own) { return energy_on_grid(s, own.grid.data(), species, pose); });
 }
 
 void framework_energies(const State& s, const double* xyz, std::size_t count, int type, bool direct,
@@ -296,14 +292,13 @@ void framework_energies(const State& s, const double* xyz, std::size_t count, in
   if (type < 0 || type >= s.types())
     refuse("there is no ", s.molecules() ? "type of sites " : "species ", type);
   const bool felt = s.has_framework() && s.felt(type);
-  const auto find = [&](const auto* grid) {
-    const auto m = make_model(s, grid);
+  s.in_precision([&](const auto& own) {
+    const auto m = make_model(s, own.grid.data());
     for (std::size_t i = 0; i < count; ++i, xyz += 3)
       energies[i] = !felt    ? 0
                     : direct ? direct_site_energy(s, type, xyz)
                              : static_cast<double>(framework_energy(m, type, to_site(s, xyz)));
-  };
-  s.parameters.double_precision ? find(s.double_grid.data()) : find(s.grid.data());
+  });
 }
 
 }  // namespace manymove::adsorption

@@ -39,9 +39,9 @@ void spline_coefficients(double* values, int count, std::size_t stride, std::vec
 }
 
 // What the grid holds: energies, or the coefficients of the spline.
-std::vector<double> grid_contents(const std::array<int, 3>& n, bool cubic, const double* energies) {
-  const std::size_t count = static_cast<std::size_t>(n[0]) * n[1] * static_cast<std::size_t>(n[2]);
-  std::vector<double> values(energies, energies + count), line;
+std::vector<double> grid_contents(const std::array<int, 3>& n, bool cubic,
+                                  std::span<const double> energies) {
+  std::vector<double> values(energies.begin(), energies.end()), line;
   if (!cubic) {
     for (double& e : values) e = std::min(e, kHighest);
     return values;
@@ -59,7 +59,7 @@ std::vector<double> grid_contents(const std::array<int, 3>& n, bool cubic, const
 }  // namespace
 
 template <class F>
-void store_grid(const std::array<int, 3>& n, bool cubic, const double* energies,
+void store_grid(const std::array<int, 3>& n, bool cubic, std::span<const double> energies,
                 const Pockets* pockets, F* out) {
   const std::vector<double> values = grid_contents(n, cubic, energies);
   const auto index = [&](int x, int y, int z) {
@@ -79,7 +79,9 @@ void store_grid(const std::array<int, 3>& n, bool cubic, const double* energies,
         *out++ = with_last_bit(static_cast<F>(values[index(x, y, z)]), blocked);
       }
 }
-template void store_grid(const std::array<int, 3>&, bool, const double*, const Pockets*, float*);
-template void store_grid(const std::array<int, 3>&, bool, const double*, const Pockets*, double*);
+template void store_grid(const std::array<int, 3>&, bool, std::span<const double>, const Pockets*,
+                         float*);
+template void store_grid(const std::array<int, 3>&, bool, std::span<const double>, const Pockets*,
+                         double*);
 
 }  // namespace manymove::adsorption

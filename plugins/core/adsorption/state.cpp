@@ -114,8 +114,7 @@ void check_trials(const Parameters& p) {
 }
 
 void check_method(const Parameters& p) {
-  const bool multiple = p.method == Method::mup || p.method == Method::mdp;
-  if (multiple &&
+  if (several_proposals(p.method) &&
       (p.proposals < kWidth || p.proposals > kMostProposals || (p.proposals & (p.proposals - 1))))
     refuse(Parameter{"proposals"}, "must be a power of two from 32 to ", kMostProposals, ", got ",
            p.proposals);
@@ -232,8 +231,8 @@ State make_state(const Parameters& parameters) {
   if (s.has_framework()) check_grid(p);
   check_displacement(s, p.max_displacement);
   for (const LennardJones& law : s.molecules() ? p.force_field->pairs : p.pairs) {
-    s.double_laws.push_back(make_law<double>(law, p));
-    s.float_laws.push_back(make_law<float>(law, p));
+    s.of_double.laws.push_back(make_law<double>(law, p));
+    s.of_float.laws.push_back(make_law<float>(law, p));
   }
   for (std::size_t k = 0; k < s.with_framework(0).size(); ++k)
     for (int t = 0; t < s.types(); ++t)
@@ -340,11 +339,18 @@ void adopt(State& s, const Snapshot& snapshot) {
 
 // ---- arrays ----
 
+MoveLimits move_limits(const Parameters& p) {
+  const auto limit = [](double share) { return static_cast<std::uint32_t>(share * 0x1p32); };
+  return {limit(p.exchange), limit(p.exchange + p.reinsertion),
+          limit(p.exchange + p.reinsertion + p.identity_change),
+          limit(p.exchange + p.reinsertion + p.identity_change + p.regrowth)};
+}
+
 template <class F>
 Model<F> make_model(const State& s, const F* grid) {
   const Parameters& p = s.parameters;
   Model<F> m{};
-  const auto* const laws = s.laws(F{});
+  const std::vector<PairLaw<F>>& laws = s.in<F>().laws;
   m.beta = static_cast<F>(1 / p.temperature);
   m.species = static_cast<int>(p.species.size());
   for (int a = 0; a < 3; ++a) {
@@ -365,7 +371,7 @@ Model<F> make_model(const State& s, const F* grid) {
   m.grid = grid;
   m.cubic = p.cubic;
   m.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
-  m.exchange = static_cast<std::uint32_t>(p.exchange * 0x1p32);
+  m.exchange = move_limits(p).exchange;
   m.bins = p.bins;
   return m;
 }

@@ -163,7 +163,7 @@ void set_ideal(const State& s, int species, const std::vector<Distribution>& ang
         shape[3 * j] = at.x, shape[3 * j + 1] = at.y, shape[3 * j + 2] = at.z;
         for (int i = 0; i + 4 <= j; ++i) {
           const PairLaw<double>& law =
-              s.double_laws[static_cast<std::size_t>(sites[i].type) * s.types() + sites[j].type];
+              s.of_double.laws[static_cast<std::size_t>(sites[i].type) * s.types() + sites[j].type];
           const Vector d = between_beads(shape, i, j);
           if (law.repulsion > 0) energy += lennard_jones(law, dot(d, d));
         }

@@ -110,8 +110,8 @@ void make_mesh(State& s) {
     for (int j = 0; j < 4; ++j)
       weights.v[j] = q.wave[j] < 0
                          ? 0
-                         : static_cast<float>(2 * s.double_weights[q.wave[j]] * factor[0][q.x] *
-                                              factor[1][q.y] * factor[2][q.z]);
+                         : static_cast<float>(2 * s.of_double.wave_weights[q.wave[j]] *
+                                              factor[0][q.x] * factor[1][q.y] * factor[2][q.z]);
   }
   m.quads = static_cast<int>(tables.quads.size());
   m.layers = static_cast<int>(tables.layer.size()) - 1;
