@@ -46,7 +46,7 @@ struct LoopBatch {
     for (int i = 0; i < count(); ++i) f(i, memory->proposals[i]);
   }
   // Calls f(energy, weight) for all proposals; a lane takes its own in the order of its sums.
-  template <class Team, class Function>
+  template <LaneTeam Team, class Function>
   void each_item(const Team&, const Function& f) const {
     F *const energy = memory->energy, *const weights = memory->weights;
     for (int i = 0; i < count(); ++i) f(energy[i], weights[i]);
@@ -55,7 +55,7 @@ struct LoopBatch {
   void each_of(int l, const Function& f) const {
     for (int i = l * own; i < (l + 1) * own; ++i) f(memory->energy[i], memory->weights[i]);
   }
-  template <class Team, class Function>
+  template <LaneTeam Team, class Function>
   void each_center(const Team&, const Function& f) const {
     for (int i = 0; i < count(); ++i) f(memory->proposals[i], memory->weights[i]);
   }
@@ -185,13 +185,13 @@ struct LoopPoints {
   LoopBatch<F> tries() const { return {scratch, 1}; }
 };
 
-template <class TeamOf, class F>
+template <LaneTeam TeamOf, class F>
 PointSystem<TeamOf, F, LoopPoints<F>> system_of(const PointArrays<F>& w, int system,
                                                 const Scratch<F>& scratch) {
   static constexpr TeamOf kTeam;
   return {w, system, kTeam, LoopPoints<F>(w, system, scratch)};
 }
-template <class TeamOf, class F, class Run>
+template <LaneTeam TeamOf, class F, class Run>
 void with_system(const PointArrays<F>& w, int system, void* memory, const Run& run) {
   const Scratch<F> scratch(memory, w.slots);
   auto s = system_of<TeamOf>(w, system, scratch);

@@ -13,7 +13,7 @@
 namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {
 
-template <class TeamOf, class Arrays>
+template <LaneTeam TeamOf, class Arrays>
 void run_as(const Arrays& w, int system, void* memory, MoveCounts& moves) {
   const Steps kind = steps_of(w);
   with_system<TeamOf>(w, system, memory, [&](auto& s) {

@@ -8,7 +8,7 @@
 namespace manymove::adsorption {
 
 // The nodes around the poses of a molecule whose center moves from low to high along the axes.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM bool fit_mesh(const System& s, const Body<F>& body, const Site& old, const double* low,
                       const double* high, bool rotated, MeshRegion& region) {
   double from[3], to[3];
@@ -22,7 +22,7 @@ MM_TEAM bool fit_mesh(const System& s, const Body<F>& body, const Site& old, con
 }
 
 // Phases of a site, those along the z axis times its charge.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM void set_phases(const System& s, int point, const Site& at, F charge) {
   const MeshModel<F>& m = s.r.mesh;
   const int size = phases_of_point(m);
@@ -36,7 +36,7 @@ MM_TEAM void set_phases(const System& s, int point, const Site& at, F charge) {
   });
 }
 // Those of a molecule's charges, one after the other; returns the number of them.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM int set_phases_of(const System& s, int first, const Body<F>& body, const Pose& p) {
   const Matrix turn = matrix_of(p.turn);
   int point = first;
@@ -84,7 +84,7 @@ struct alignas(16) Wave {
 
 // Amplitude of a quad in the potential of all molecules but the one with the pose `old`; or, where
 // that one is not rotated, in its energy as a function of its center.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM MeshAmplitude<F> amplitude_of(const System& s, int index, int charges, bool rotated) {
   const MeshModel<F>& m = s.r.mesh;
   const MeshQuad quad = m.quad[index];
@@ -141,7 +141,7 @@ struct Divisor {
 
 // The sum over the waves at the nodes, one axis after the other: layer by layer of the waves, along
 // x and then along y, and added to all nodes along z. plane: [rows of a layer][kMeshSide].
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegion& g, int charges,
                          bool rotated, TeamPointer<MeshSums<F>> plane) {
   const MeshScratch<F>& t = s.scratch.mesh;
@@ -224,7 +224,7 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
 }
 
 // spare: memory of a walk.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, bool rotated,
                       const MeshRegion& region, TeamPointer<Pose> spare) {
   const int charges = set_phases_of(s, 0, body, old);
@@ -238,7 +238,7 @@ MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, boo
 // Energy of a molecule with the others, and with its own images where they depend on the pose. Its
 // order of terms is part of the result. One copy of mesh_value() for the charges: the code stays
 // small.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& region,
                       const typename System::template Lane<Site>* at, const Site& center, int l,
                       bool rotated) {
@@ -268,7 +268,7 @@ MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& re
 
 // After set_mesh(): the structure factors of the system with the molecule at another pose. Returns
 // the change of the waves' energy.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM double accept_by_quads(const System& s, const Body<F>& body, const Pose& fresh) {
   const MeshModel<F>& m = s.r.mesh;
   int charges = 0;

@@ -10,7 +10,7 @@ namespace manymove::adsorption {
 
 // Lennard-Jones energy of bead s of a chain with those of its beads from low to high that are four
 // or more bonds away.
-template <class System, class SiteAt>
+template <MoleculesOfTeam System, class SiteAt>
 MM_TEAM auto chain_energy(const System& s, int species, int bead, int low, int high, const Site& at,
                           const SiteAt& site_at) {
   using F = typename System::Real;
@@ -26,7 +26,7 @@ MM_TEAM auto chain_energy(const System& s, int species, int bead, int low, int h
 }
 
 // With a system of its own, so that the compiler keeps the members of the other in registers.
-template <class System, class Arrays, class Scratch, class Team>
+template <MoleculesOfTeam System, class Arrays, class Scratch, class Team>
 MM_TEAM_CALL double energy_from_scratch(const Arrays& arrays, int id, const Team team,
                                         const Scratch scratch) {
   return System(arrays, id, team, scratch).total_energy();

@@ -58,7 +58,7 @@ struct TrialPoses {
   MM_HD int count() const { return positions * orientations; }
 };
 
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM Pose trial_pose(const System& s, const TrialPoses& t, int i) {
   if (t.has_old && i == 0) return t.old;
   const int place = i / t.orientations;
@@ -76,7 +76,7 @@ MM_TEAM Pose trial_pose(const System& s, const TrialPoses& t, int i) {
 }
 
 // With what is gathered.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM Bias<typename System::Real> weigh_poses(const System& s, int species, const TrialPoses& t,
                                                 std::uint32_t word) {
   using F = typename System::Real;
@@ -97,7 +97,7 @@ MM_TEAM Bias<typename System::Real> weigh_poses(const System& s, int species, co
 
 // A reinsertion has a place more than the others, besides the old one: both states have the same
 // set of trials then, and their weights cancel.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
   using F = typename System::Real;
   std::uint32_t word[4];
@@ -140,7 +140,7 @@ MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
 
 // A word decides which bond is cut in a partial regrowth, where the part without the center grows
 // again.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM GrowthResult grow_chain(System& s, const TrialMove& t, std::uint32_t word) {
   Growth g{t.step, 1, t.from, true, t.here(), false, s.w.trial_positions, s.w.trial_orientations,
            t.slot};

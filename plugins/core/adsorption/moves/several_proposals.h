@@ -10,9 +10,15 @@
 
 namespace manymove::adsorption {
 
+template <class B>
+concept ProposalBatch = requires(B b, int lane) {
+  { b.choose(b.first_energy(), lane) } -> std::same_as<int>;
+  b.each_of(lane, [](auto&, auto&) {});
+};
+
 // By one warp: the next state (section 4.3, step 5), from the energies of all proposals, which
 // become differences; and what a measured step adds up over the proposals (step 4).
-template <class System, class Batch>
+template <MoleculesOfTeam System, ProposalBatch Batch>
 MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_word,
                                   double before) {
   using F = typename System::Real;
