@@ -23,13 +23,16 @@ void collect_atoms(State& s) {
   invert(h, inverse);
   int reach[3];
   for (int a = 0; a < 3; ++a) {
+    // In fractions of the edge: R_c over the distance of the two faces, 1 / |row a of H^-1|.
     margin[a] = p.cutoff / width(inverse, a);
     reach[a] = static_cast<int>(std::ceil(margin[a])) + 1;
     if (!s.molecules()) margin[a] += 1e-9;  // the bounds of their rows round otherwise
   }
   for (std::size_t i = 0; i < f.kind.size(); ++i) {
+    // q sqrt(e^2 / 4 pi epsilon_0 k_B): the energy of a pair is q_i q_j / r in kelvin.
     const double charge =
         s.felt_charges ? p.force_field->framework_charge[i] * std::sqrt(kCoulomb) : 0;
+    // Atoms that act on no type of site are left out of all sums.
     bool felt = charge != 0;
     for (int t = 0; t < s.types(); ++t) felt |= s.with_framework(t)[f.kind[i]].epsilon > 0;
     if (!felt) continue;
@@ -65,10 +68,13 @@ void make_potential(State& s) {
   cell_matrix(p, {1, 1, 1}, h);
   invert(h, inverse);
   const double alpha = s.framework_alpha = kScreened / p.cutoff;
+  // The last wave has exp(-k^2 / 4 alpha^2) = exp(-kScreened^2) = 1e-8.
   each_row(h, inverse, 2 * alpha * kScreened, [&](int x, int y, int z, const double*, double k2) {
     // 4 pi / V exp(-k^2 / 4 alpha^2) / k^2, twice for -k, which is not among the waves.
     const double weight =
         8 * kPi / volume(h) / k2 * std::exp(-k2 / (4 * alpha * alpha)) * std::sqrt(kCoulomb);
+    // The structure factor of the framework, S(k) = sum_j q_j exp(i k r_j), with k r_j = 2 pi n u_j
+    // for integers n and fractions u_j.
     double c = 0, sn = 0;
     for (std::size_t i = 0; i < f.kind.size(); ++i) {
       const double* u = f.fractional.data() + 3 * i;
@@ -97,6 +103,7 @@ GridRow grid_row(const State& s, int row, int layer) {
     g.atoms.cutoff2 *= 1 + 1e-12;  // the laws have the cutoff itself
     return g;
   }
+  // r = H (u, v, w) at u = 0: in a skewed cell each row starts elsewhere along x.
   const double v = static_cast<double>(row) / p.grid[1], w = static_cast<double>(layer) / p.grid[2];
   g.start = h[1] * v + h[2] * w, g.y = h[3] * v + h[4] * w, g.z = h[5] * w;
   return g;
@@ -110,6 +117,9 @@ void add_waves(const State& s, std::vector<double>& potential, const Poll& poll)
   int most[3] = {0, 0, 0};
   for (const auto& k : s.potential)
     for (int a = 0; a < 3; ++a) most[a] = std::max(most[a], static_cast<int>(std::abs(k[a])));
+  // exp(i k r) = exp(2 pi i n_x u) exp(2 pi i n_y v) exp(2 pi i n_z w) at grid points: the sum over
+  // the waves costs one axis at a time, of which `plane` has the sums over z and `line` those over
+  // y.
   const int nx = 2 * most[0] + 1, ny = 2 * most[1] + 1;
   const auto circle = [&](int a) {  // [wave from -most to most][point]: cos, sin
     std::vector<std::array<double, 2>> table;
@@ -134,6 +144,7 @@ void add_waves(const State& s, std::vector<double>& potential, const Poll& poll)
       to[1] += k[3] * e[1] - k[4] * e[0];
     }
     for (int y = 0; y < n[1]; ++y) {
+      // line(n_x) = sum over n_y of plane(n_x, n_y) exp(2 pi i n_y v), a complex product.
       for (int i = 0; i < nx; ++i) line[i] = {0, 0};
       for (int j = 0; j < ny; ++j) {
         const auto& e = cy[static_cast<std::size_t>(j) * n[1] + y];
@@ -143,6 +154,7 @@ void add_waves(const State& s, std::vector<double>& potential, const Poll& poll)
           line[i][1] += from[i][0] * e[1] + from[i][1] * e[0];
         }
       }
+      // phi(u) += Re sum over n_x of line(n_x) exp(2 pi i n_x u).
       double* out = potential.data() + (static_cast<std::size_t>(z) * n[1] + y) * n[0];
       for (int i = 0; i < nx; ++i) {
         const auto* e = cx.data() + static_cast<std::size_t>(i) * n[0];
@@ -209,6 +221,7 @@ void finish_grid(State& s, std::vector<double>&& lj, std::vector<double>&& poten
     s.info.open_share += static_cast<double>(v.open_count) / static_cast<double>(values);
     if (!s.molecules() && p.exchange > 0 && p.species[t].capacity == 0)
       p.species[t].capacity = std::max(p.species[t].molecules, estimated_capacity(s, t, v.open));
+    // The grid of a type is its energy, u_LJ + q phi; the pockets are those of u_LJ alone.
     if (const double charge = s.felt_charges ? s.charge(t) * std::sqrt(kCoulomb) : 0; charge != 0)
       for (std::size_t i = 0; i < values; ++i) e[i] += charge * potential[i];
     set_grid(s, t, e, v.pockets.get());
@@ -225,6 +238,7 @@ Site to_site(const State& s, const double* xyz) {
   for (int a = 0; a < 3 && !s.molecules(); ++a) u[a] = xyz[a] / s.edge(a);
   std::uint32_t part[3];
   for (int a = 0; a < 3; ++a)
+    // The fraction u - floor(u) in units of 2^-32; 1 wraps around to 0.
     part[a] = static_cast<std::uint32_t>(
         static_cast<std::uint64_t>(std::llround((u[a] - std::floor(u[a])) * 0x1p32)));
   return {part[0], part[1], part[2]};
@@ -253,6 +267,7 @@ double direct_site_energy(const State& s, int type, const double* xyz) {
     if (law.repulsion > 0) sum += lennard_jones(law, r2);
     if (charge != 0) sum += charge * i.charge * image_potential(s.framework_alpha, r2);
   }
+  // q sum_k [a_k cos(k r) + b_k sin(k r)], the long-range part of the potential.
   for (const auto& k : s.potential) {
     const double phase = 2 * kPi * (k[0] * u[0] + k[1] * u[1] + k[2] * u[2]);
     sum += charge * (k[3] * std::cos(phase) + k[4] * std::sin(phase));

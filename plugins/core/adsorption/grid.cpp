@@ -46,8 +46,11 @@ std::vector<double> grid_contents(const std::array<int, 3>& n, bool cubic,
     for (double& e : values) e = std::min(e, kHighest);
     return values;
   }
+  // asinh(E / kSoft) is linear for small energies and logarithmic for large ones, so that a spline
+  // follows the steep walls of the pores.
   for (double& e : values) e = std::asinh(e / kSoft);
   std::size_t stride = 1;
+  // A tensor product: the filter of one axis after the other.
   for (int a = 0; a < 3; ++a) {
     for (std::size_t i = 0; i < values.size(); ++i)
       if (i / stride % n[a] == 0) spline_coefficients(values.data() + i, n[a], stride, line);

@@ -20,6 +20,7 @@ MM_TEAM void draw_proposals(const System& s, Batch& b, std::uint64_t step, const
   // The old state is a proposal too; in the walks its step is zero.
   b.set_first(anywhere ? old : Site{0, 0, 0});
   if (anywhere) return;
+  // Prefix sums of the steps: place i of a random walk is the old one plus steps 1 to i.
   b.add_up();
   const auto split =
       static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(b.count())));
@@ -73,6 +74,7 @@ MM_TEAM auto propose(PointSystem<Team, F, Memory>& s, int species, int slot, std
   s.team.sync();
   if (s.team.leads()) s.memory.put_far(slot);  // out of its own reach
   s.team.sync();
+  // E_i of all proposals with the other molecules; the molecule itself is out of reach.
   proposal_energies(s, batch, species, !uniform_proposals(s.w, step));
   return batch;
 }
@@ -92,6 +94,7 @@ MM_TEAM void put_try(PointSystem<Team, F, Memory>& s, int, int slot, const Batch
 template <LaneTeam Team, class F, class Memory, class Batch>
 MM_TEAM void move_to(PointSystem<Team, F, Memory>& s, const Batch& b, int chosen, int species,
                      int slot) {
+  // The energies of the batch are differences E_i - E_o since choose_one_of_many().
   s.energy += static_cast<double>(b.energy_at(chosen));
   put_try(s, species, slot, b, chosen);
 }

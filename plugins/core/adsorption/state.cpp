@@ -149,6 +149,7 @@ void check_grid(const Parameters& p) {
   if (values >= 2147483647.0) refuse("the grid has more than 2^31 points: use a wider spacing");
   if (!(p.barrier >= 0) || !std::isfinite(p.hill)) refuse("barrier and hill must be finite");
   // Each value of the grid is a sum over the atoms within the cutoff.
+  // N (4 pi / 3) R_c^3 / V, the mean number of atoms within the cutoff of a point.
   double atoms = static_cast<double>(p.framework.kind.size()) * 4 * std::numbers::pi / 3;
   for (int a = 0; a < 3; ++a) atoms *= p.cutoff / p.framework.cell[a];
   if (atoms > kMostAtoms)
@@ -266,6 +267,7 @@ Pose checked_pose(const State& s, const double* xyz, const double* turn, int spe
   Pose pose{to_site(s, xyz), {1, 0, 0, 0}};
   if (turn) {
     const Quaternion q{turn[0], turn[1], turn[2], turn[3]};
+    // |q|^2 = 1, up to the rounding of numbers in a file.
     const double norm = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;
     if (!(std::abs(norm - 1) < 1e-6))
       refuse("the orientation of molecule ", molecule, " of system ", system,
@@ -355,6 +357,7 @@ Model<F> make_model(const State& s, const F* grid) {
   m.species = static_cast<int>(p.species.size());
   for (int a = 0; a < 3; ++a) {
     m.edge[a] = static_cast<F>(s.edge(a));
+    // x = u L / 2^32 for integers u, between -L / 2 and L / 2.
     m.unit[a] = static_cast<F>(s.edge(a) * 0x1p-32);
     // Twice the largest displacement along the edge, in units of 2^-32 of it.
     m.reach[a] =

@@ -25,6 +25,7 @@ struct Scratch {
       next += (bytes + 63) / 64 * 64;
       return here;
     };
+    // Every array begins at a multiple of 64 bytes, the width of the widest SIMD register.
     const std::size_t side = static_cast<std::size_t>(slots) * kTogether;
     for (F** p : {&x, &y, &z}) *p = reinterpret_cast<F*>(take(side * sizeof(F)));
     sites = reinterpret_cast<Site*>(take(side * sizeof(Site)));
@@ -113,6 +114,7 @@ struct LoopBatch {
       }
     }
     Surroundings<F> surroundings(const Model<F>& m) const {
+      // The smallest box around the part, relative to its first place.
       Extent extent{};
       for (int l = 0; l < kWidth; ++l) extent.include(site[0], site[l]);
       return surroundings_of(m, site[0], extent);
@@ -122,6 +124,7 @@ struct LoopBatch {
       for (int l = 0; l < kWidth; ++l) f(Point<F>{x[l], y[l], z[l]}, sum[l]);
     }
     void end(const Model<F>& m, int species) {
+      // E_i = sum_j u(r_ij) + E_grid(r_i), Eq. 5.
       for (int l = 0; l < kWidth; ++l) energy[l] = sum[l] + framework_energy(m, species, site[l]);
     }
   };

@@ -76,9 +76,13 @@ void make_mesh(State& s) {
       reach = std::max(reach, std::hypot(b.offset[0], b.offset[1], b.offset[2]));
   for (int a = 0; a < 3; ++a) {
     m.points[a] =
+        // 2 pi n / points <= kMeshPhase for the highest wave number n: at least pi nodes for each
+        // wavelength.
         std::max(kSpline, static_cast<int>(std::ceil(2 * kPi * m.highest[a] / kMeshPhase)));
     m.alone_half[a] =
         static_cast<int>(std::ceil(2 * reach / width(s.inverse, a) * m.points[a])) + kSpline / 2;
+    // Two sites of a molecule are at most 2 reach apart; interpolation reaches kSpline / 2 nodes
+    // farther.
     if (2 * m.alone_half[a] > m.points[a]) return;  // the box is small, and so is the sum
   }
   for (int z = 0; z <= m.highest[2]; ++z) {
@@ -101,6 +105,8 @@ void make_mesh(State& s) {
                                               tables.rows[tables.layer.back()].first);
   }
   tables.layer.push_back(static_cast<std::int32_t>(tables.rows.size()));
+  // The weight of wave (x, y, z) is 2 w(k) f_x f_y f_z, because the spline of each axis has a
+  // factor of its own.
   std::vector<double> factor[3];
   for (int a = 0; a < 3; ++a)
     for (int n = 0; n <= m.highest[a]; ++n)

@@ -61,6 +61,8 @@ MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const TeamPointer<MeshPha
   for (int p = first; p < end; ++p) {
     const TeamPointer<MeshPhase<F>> from = phases + p * size;
     const MeshPhase<F> ex = from[quad.x], ey = from[y + quad.y], ez = from[z + quad.z];
+    // cos and sin of x +- y by cos x cos y, sin x sin y, sin x cos y and cos x sin y, times e^(i
+    // z).
     const F cc = ex.c * ey.c, ss = ex.s * ey.s, sc = ex.s * ey.c, cs = ex.c * ey.s;
     t[0] = fused(cc, ez.c, t[0]), t[1] = fused(ss, ez.c, t[1]);
     t[2] = fused(sc, ez.c, t[2]), t[3] = fused(cs, ez.c, t[3]);
@@ -100,6 +102,8 @@ MM_TEAM MeshAmplitude<F> amplitude_of(const System& s, int index, int charges, b
   const FourWaves<F> own = four_waves(m, phases, quad, 0, charges);
   MM_UNROLL
   for (int j = 0; j < 4; ++j) {
+    // w(k) (S(k) - S_own(k)), and the complex conjugate: the potential is Re sum_k w conj(S) e^(i k
+    // r).
     c[j] = weights.v[j] * (c[j] - own.c[j]);
     sn[j] = weights.v[j] * (own.s[j] - sn[j]);
   }
@@ -230,6 +234,8 @@ MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, boo
   const int charges = set_phases_of(s, 0, body, old);
   if (!rotated) set_phases(s, charges, old.center, F(1));
   s.team.sync();
+  // psi(node) = sum_k of the amplitudes times e^(i k r_node), by three sums in a row over z, x and
+  // y.
   sum_on_mesh(s, s.r.mesh, region, charges, rotated, spare.template as<MeshSums<F>>());
   if (rotated)
     s.team.bring(s.r.mesh.alone, alone_nodes(s.r.mesh), s.scratch.mesh.amplitudes.template as<F>());
@@ -254,6 +260,7 @@ MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& re
   for (int i = 0; i < (rotated ? body.count : 1); ++i) {
     const F q = rotated ? s.r.charge[body.type[i]] : F(1);
     if (q == F(0)) continue;
+    // sum_i q_i psi(r_i); of a molecule that is not rotated the mesh has the energy itself.
     sum = fused(q, mesh_value(m, region, values, rotated ? at[i][l] : center), sum);
     MM_NO_UNROLL
     for (int j = 0; j < i; ++j) {
@@ -293,6 +300,7 @@ MM_TEAM double accept_by_quads(const System& s, const Body<F>& body, const Pose&
       const Wave now = wave;
       const double c = static_cast<double>(after.c[j] - before.c[j]),
                    sn = static_cast<double>(after.s[j] - before.s[j]);
+      // S' = S + dS, kept in doubles so that rounding does not accumulate.
       wave = {now.c + c, now.s + sn};
       // weight (|S + change|^2 - |S|^2)
       const double product = fused(c, fused(2.0, now.c, c), sn * fused(2.0, now.s, sn));

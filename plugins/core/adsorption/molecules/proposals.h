@@ -148,6 +148,7 @@ MM_TEAM void pose_energies(const System& s, int species, const PoseBatch<F>& b) 
   if (!mesh) return;
   s.team.share(own * System::kLanes, [&](int i) {
     const F framework = energy[i], others = of_pairs[i] + by_mesh[i];
+    // E_i = E_framework + E_pairs + E_waves, in this order for every team.
     energy[i] = framework + (framework < F(0.5 * kForbidden) ? others : F(0));
   });
   s.team.sync();
@@ -177,6 +178,7 @@ MM_TEAM Around around_proposals(const System& s, TeamPointer<const Pose> poses, 
     });
     a.low[e] = s.team.lowest(low);
     a.high[e] = s.team.highest(high);
+    // The box from low to high: (low + high) / 2 and (high - low) / 2, rounded outwards.
     middle[e] = nearest_word(0.5 * (a.low[e] + a.high[e]));
     half[e] = nearest_word(0.5 * (a.high[e] - a.low[e])) + 1;
   }
@@ -212,6 +214,7 @@ MM_TEAM PoseBatch<F> propose(MoleculeSystem<Team, F, Chains>& s, int species, in
   if (b.waves == Waves::mesh) {
     set_mesh(s, body, old, b.rotated, b.region, b.spare);
   } else if (b.waves == Waves::direct) {
+    // The waves of the others alone: 2 (S(k) - S_own(k)).
     add_waves(s, body, old, F(-1), true);
     set_others(s);
   }

@@ -51,6 +51,8 @@ void check_bodies(const Parameters& p) {
 void check_lengths(const State& s) {
   const Parameters& p = s.parameters;
   if (!p.force_field->chains.empty()) return;  // check_chain() has a stricter bound
+  // l <= min_a width_a - R_c: a site and the image of another one of the same molecule are then at
+  // least R_c apart.
   double least = width(s.inverse, 0);
   for (int a = 1; a < 3; ++a) least = std::min(least, width(s.inverse, a));
   for (std::size_t b = 0; b < p.force_field->bodies.size(); ++b) {
@@ -126,12 +128,15 @@ void set_body(const State& s, int b, Body<F>& body) {
         // erf(alpha d) / d, which is 2 alpha / sqrt(pi) for charges at one place.
         const double screen =
             d > 0 ? (1 - erfc_of(std::min(r.alpha * d, 7.0))) / d : 2 * r.alpha / std::sqrt(kPi);
+        // The waves contain the pairs within a molecule, q_i q_j erf(alpha d) / d, which are no
+        // interactions.
         own -= kCoulomb * qi * r.types[o.type].charge * screen;
       }
     }
     if (r.tail)
       for (const auto kind : p.framework.kind) {
         const int copies = p.cells[0] * p.cells[1] * p.cells[2];
+        // Beyond the cutoff the atoms of the framework count as uniformly distributed.
         tail += copies * tail_of(r.types[a.type].with_framework[kind], p.cutoff, v);
       }
   }
@@ -200,6 +205,7 @@ void set_model(const State& s, const F* grid, MoleculeArrays<F>& w) {
   r.framework = s.has_framework();
   r.types = s.types();
   for (int t = 0; t < r.types; ++t) {
+    // q sqrt(e^2 / 4 pi epsilon_0 k_B): the product of two, over r, is an energy in kelvin.
     r.charge[t] = static_cast<F>(s.charge(t) * std::sqrt(kCoulomb));
     r.felt[t] = s.felt(t);
   }
@@ -211,6 +217,7 @@ void set_model(const State& s, const F* grid, MoleculeArrays<F>& w) {
     for (int c = 0; c < r.m.species && p.force_field->tail; ++c)
       for (const BodySite& i : p.force_field->bodies[b])
         for (const BodySite& j : p.force_field->bodies[c])
+          // sum_ij of the tail corrections of all pairs of sites of two molecules.
           r.tail[b][c] +=
               tail_of(p.force_field->pairs[static_cast<std::size_t>(i.type) * r.types + j.type],
                       p.cutoff, volume(s.edges));

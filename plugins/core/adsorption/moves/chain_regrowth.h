@@ -101,6 +101,7 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
     s.team.sync();
   }
   s.team.share(high - low + 1, [&](int i) {
+    // r_i = r_center + R(q) d_i for the beads that stay.
     grown[low + i] = site_from(s.r, result.pose.center, turn, (shape + 3 * (low + i)).get());
   });
   s.gather(result.pose.center, {0, 0, 0}, body.reach, g.except, false);

@@ -130,6 +130,7 @@ MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
   const bool same = t.kind == Trial::reinsertion && after.chosen == 0;
   result.possible = (!gone || before.old_weight > F(0)) && (!come || after.mean > 0) && !same;
   if (!result.possible) return result;
+  // W_old and W_new: sums of exp(-beta u_i) over the trials, divided by their number.
   result.before = {1, before.mean, static_cast<double>(gone ? before.old_energy : F(0))};
   result.after = {1, after.mean, static_cast<double>(come ? after.energy : F(0))};
   result.fresh = come ? trial_pose(s, trials, after.chosen) : old;
@@ -220,6 +221,7 @@ MM_TEAM bool decide_trial(System& s, const TrialMove& t, const GrowthResult& g, 
   if (t.kind == Trial::insertion) rest = s.tail_with_others(t.to, 0);
   if (t.kind == Trial::deletion) rest = -s.tail_with_others(t.from, 1);
   if (t.here())
+    // The molecule that comes does not meet the one that goes, whose species still counts in N_b.
     rest = s.tail_with_others(t.to, 0) - static_cast<F>(s.r.tail[t.to][t.from]) -
            s.tail_with_others(t.from, 1);
   bool charged = false;
