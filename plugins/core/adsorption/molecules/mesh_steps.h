@@ -234,8 +234,8 @@ MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, boo
   const int charges = set_phases_of(s, 0, body, old);
   if (!rotated) set_phases(s, charges, old.center, F(1));
   s.team.sync();
-  // psi(node) = sum_k of the amplitudes times e^(i k r_node), by three sums in a row over z, x and
-  // y.
+  // psi(node) = sum_k of the amplitudes times e^(i k r_node), by three sums in a row over x, y and
+  // z.
   sum_on_mesh(s, s.r.mesh, region, charges, rotated, spare.template as<MeshSums<F>>());
   if (rotated)
     s.team.bring(s.r.mesh.alone, alone_nodes(s.r.mesh), s.scratch.mesh.amplitudes.template as<F>());

@@ -13,7 +13,6 @@ namespace manymove::adsorption {
 template <class B>
 concept ProposalBatch = requires(B b, int lane) {
   { b.choose(b.first_energy(), lane) } -> std::same_as<int>;
-  b.each_of(lane, [](auto&, auto&) {});
 };
 
 // By one warp: the next state (section 4.3, step 5), from the energies of all proposals, which
