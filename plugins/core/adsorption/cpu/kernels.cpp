@@ -124,16 +124,9 @@ void run_systems(const PointArrays<F>& w, int first, void* memory, MoveCounts& m
     run_system(w, first, memory, moves);
 }
 
-template <class F>
-Kernels<PointArrays<F>> kernels_of() {
-  using Arrays = PointArrays<F>;
-  return {&run_systems<F>, &place_molecules<Arrays>, &sum_energies<Arrays>,
-          &insert_test_molecules<Arrays>};
-}
-
 }  // namespace
 
-void use(Kernels<PointArrays<float>>& kernels) { kernels = kernels_of<float>(); }
-void use(Kernels<PointArrays<double>>& kernels) { kernels = kernels_of<double>(); }
+void use(Kernels<PointArrays<float>>& kernels) { kernels = kernels_of(&run_systems<float>); }
+void use(Kernels<PointArrays<double>>& kernels) { kernels = kernels_of(&run_systems<double>); }
 
 }  // namespace manymove::adsorption::MANYMOVE_SIMD

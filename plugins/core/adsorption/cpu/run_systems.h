@@ -55,5 +55,10 @@ void insert_test_molecules(const TestInsertions<Arrays>& t, int system, void* me
   with_system<Team>(t.arrays, system, memory, [&](auto& s) { insert_tests(t, s); });
 }
 
+template <class Arrays>
+Kernels<Arrays> kernels_of(void (*run)(const Arrays&, int, void*, MoveCounts&)) {
+  return {run, &place_molecules<Arrays>, &sum_energies<Arrays>, &insert_test_molecules<Arrays>};
+}
+
 }  // namespace
 }  // namespace manymove::adsorption::MANYMOVE_SIMD
