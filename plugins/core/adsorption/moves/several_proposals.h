@@ -10,14 +10,9 @@
 
 namespace manymove::adsorption {
 
-template <class B>
-concept ProposalBatch = requires(B b, int lane) {
-  { b.choose(b.first_energy(), lane) } -> std::same_as<int>;
-};
-
 // By one warp: the next state (section 4.3, step 5), from the energies of all proposals, which
 // become differences; and what a measured step adds up over the proposals (step 4).
-template <MoleculesOfTeam System, ProposalBatch Batch>
+template <MoleculesOfTeam System, class Batch>
 MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_word,
                                   double before) {
   using F = typename System::Real;
