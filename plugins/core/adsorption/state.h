@@ -28,7 +28,6 @@ struct MeshTables {
 // The tables that exist in both precisions.
 template <class F>
 struct InPrecision {
-  using Real = F;
   std::vector<F> grid;           // as Model::grid has it; only in the precision of the engine
   std::vector<PairLaw<F>> laws;  // [types][types]
   std::vector<F> wave_weights;   // [waves]

@@ -176,10 +176,8 @@ RigidMolecules::RigidMolecules(const std::vector<HostAtom>& atoms, const HostBox
     molecules_.push_back(std::move(molecule));
   }
   if (kinds_.size() < static_cast<std::size_t>(most))
-    refuse("species is ", most,
-           ", but the molecules of the group are "
-           "of ",
-           kinds_.size(), kinds_.size() == 1 ? " kind" : " kinds");
+    refuse("species is ", most, ", but the molecules of the group are of ", kinds_.size(),
+           kinds_.size() == 1 ? " kind" : " kinds");
   std::stable_sort(molecules_.begin(), molecules_.end(),
                    [](const Molecule& a, const Molecule& b) { return a.kind < b.kind; });
   centers_.assign(molecules_.size() * 3, 0);
@@ -199,8 +197,7 @@ void RigidMolecules::fit(const std::vector<HostAtom>& atoms, double tolerance) {
       if (atom.tag != tags_[molecule.atom[i]] || atom.molecule != first.molecule ||
           static_cast<int>(atom.type) != kind.type[i] || atom.charge != kind.charge[i])
         refuse("atom ", whole(atom.tag),
-               " of the group has changed its molecule, type or "
-               "charge, or is another one");
+               " of the group has changed its molecule, type or charge, or is another one");
       for (const double x : atom.x)
         if (!std::isfinite(x)) refuse("the position of atom ", whole(atom.tag), " is not finite");
     }
