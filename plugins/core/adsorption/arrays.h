@@ -12,6 +12,11 @@ namespace manymove::adsorption {
 inline constexpr int kTogether = 16;  // systems side by side in SIMD lanes (pmc)
 inline constexpr int kMostProposals = 512;
 
+// Whether a step chooses among several proposals (sections 4.3 and 4.4 of the paper).
+MM_HD constexpr bool several_proposals(Method method) {
+  return method == Method::mup || method == Method::mdp;
+}
+
 // The kinds of steps: of one proposal; of several; of one, where insertions, deletions,
 // reinsertions and identity changes choose one of several poses; and of chains, which grow.
 enum class Steps { one, several, trials, chains };
@@ -56,7 +61,7 @@ struct PointArrays : SystemArrays<F> {
 
 template <class F>
 MM_HD Steps steps_of(const PointArrays<F>& w) {
-  return w.method == Method::mup || w.method == Method::mdp ? Steps::several : Steps::one;
+  return several_proposals(w.method) ? Steps::several : Steps::one;
 }
 
 // Whether a step's proposals are anywhere in the box. Those of mup are, but every other step that

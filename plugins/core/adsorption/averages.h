@@ -43,7 +43,7 @@ MM_HD void store_averages(const PointArrays<F>& w, int system, Averages a) {
 }
 
 // Open: whether the numbers of molecules may change, which they do in steps of one proposal only.
-template <bool Open, class System>
+template <bool Open, MoleculesOfTeam System>
 MM_TEAM void measure_state(System& s) {
   if (!s.team.leads()) return;
   s.measure_energy();
@@ -60,7 +60,7 @@ MM_TEAM void measure_state(System& s) {
 }
 
 // Eq. 4: the probability of a place along the direction of the profile.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM void count_in_profile(const System& s, const Site& center, double probability) {
   const std::uint64_t q = quantum(probability);
   if (q) s.team.add(s.profile() + profile_bin(s.m, center), q);
@@ -76,7 +76,7 @@ struct TrialOutcome {
   double test = 0;               // beta f V W of an insertion
   int present = 0;               // molecules of the species then
 };
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM void measure_outcome(const System& s, const TrialOutcome& o) {
   if (!s.team.leads()) return;
   // Waste recycling: the expected change less the actual one has the mean zero, so that adding it
@@ -92,7 +92,7 @@ MM_TEAM void measure_outcome(const System& s, const TrialOutcome& o) {
   sum_of(s, kTested + o.inserted) += 1;
   sum_of(s, kPresent + o.inserted) += o.present;
 }
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM void count_move(const System& s, int tries, bool accepted) {
   if (!s.w.measure || !s.team.leads()) return;
   sum_of(s, tries) += 1;

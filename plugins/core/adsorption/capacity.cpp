@@ -125,18 +125,14 @@ std::uint64_t reinsertions_in(const State& s, std::uint64_t steps) {
   const Parameters& p = s.parameters;
   if (!(p.reinsertion > 0) && !(p.regrowth > 0)) return 0;
   const PhiloxKey key{static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
-  const auto first = static_cast<std::uint32_t>(p.exchange * 0x1p32),
-             end = static_cast<std::uint32_t>((p.exchange + p.reinsertion) * 0x1p32),
-             regrowth = static_cast<std::uint32_t>(
-                 (p.exchange + p.reinsertion + p.identity_change) * 0x1p32),
-             rest = static_cast<std::uint32_t>(
-                 (p.exchange + p.reinsertion + p.identity_change + p.regrowth) * 0x1p32);
+  const MoveLimits below = move_limits(p);
   std::uint64_t count = 0;
   for (std::uint64_t t = s.data.counters.steps; t < s.data.counters.steps + steps; ++t) {
     // The kind of a step is a function of the seed and of its number, so that the engine need not
     // count.
     const std::uint32_t kind = common_draw(key, t).kind;
-    count += (kind >= first && kind < end) || (kind >= regrowth && kind < rest);
+    count += (kind >= below.exchange && kind < below.reinsertion) ||
+             (kind >= below.identity && kind < below.regrowth);
   }
   return count;
 }
@@ -144,12 +140,12 @@ std::uint64_t reinsertions_in(const State& s, std::uint64_t steps) {
 void count_steps(State& s, std::uint64_t steps, bool measure, const MoveCounts& moves) {
   const Parameters& p = s.parameters;
   Counters& c = s.data.counters;
-  const bool multiple = p.method == Method::mup || p.method == Method::mdp;
   // A step that is no exchange looks at the proposals besides the old state.
   const std::uint64_t trials = steps * static_cast<std::uint64_t>(p.systems) - moves.exchanges;
   c.reinsertions += reinsertions_in(s, steps) * static_cast<std::uint64_t>(p.systems);
   c.steps += steps;
-  c.trial_states += trials * static_cast<std::uint64_t>(multiple ? p.proposals - 1 : 1);
+  c.trial_states +=
+      trials * static_cast<std::uint64_t>(several_proposals(p.method) ? p.proposals - 1 : 1);
   c.accepted += moves.accepted;
   c.exchanges += moves.exchanges;
   c.accepted_exchanges += moves.accepted_exchanges;
@@ -165,9 +161,7 @@ void run_whole(State& s, std::uint64_t steps, bool measure,
   MoveCounts sum;
   for (bool again = false;; again = true) {
     const MoveCounts part = launch(again);
-    sum.accepted += part.accepted;
-    sum.exchanges += part.exchanges;
-    sum.accepted_exchanges += part.accepted_exchanges;
+    sum += part;
     s.torn = part.full != 0;
     if (!s.torn) break;
     // The systems that have stopped repeat their last step, with the same random numbers.

@@ -9,6 +9,21 @@
 
 namespace manymove::adsorption {
 
+// Sets the arrays of all systems to those of `data`, in the memory of a host or of a device.
+template <class Arrays, class Data>
+void point_to(Arrays& w, Data& data) {
+  w.sites = reinterpret_cast<Site*>(data.sites.data());
+  w.counts = data.counts.data();
+  w.energies = data.energies.data();
+  w.sums = data.sums.data();
+  w.profile = data.profile.data();
+  if constexpr (requires { w.turns; }) {
+    w.turns = reinterpret_cast<Quaternion*>(data.orientations.data());
+    w.waves = data.waves.data();
+    w.shapes = data.shapes.data();
+  }
+}
+
 class EngineBase : public Engine {
  public:
   void set_max_displacement(double angstrom) final {

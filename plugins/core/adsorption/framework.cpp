@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "../runtime/text.h"
 #include "molecules/cell.h"
@@ -22,13 +23,16 @@ void collect_atoms(State& s) {
   invert(h, inverse);
   int reach[3];
   for (int a = 0; a < 3; ++a) {
+    // In fractions of the edge: R_c over the distance of the two faces, 1 / |row a of H^-1|.
     margin[a] = p.cutoff / width(inverse, a);
     reach[a] = static_cast<int>(std::ceil(margin[a])) + 1;
     if (!s.molecules()) margin[a] += 1e-9;  // the bounds of their rows round otherwise
   }
   for (std::size_t i = 0; i < f.kind.size(); ++i) {
+    // q sqrt(e^2 / 4 pi epsilon_0 k_B): the energy of a pair is q_i q_j / r in kelvin.
     const double charge =
         s.felt_charges ? p.force_field->framework_charge[i] * std::sqrt(kCoulomb) : 0;
+    // Atoms that act on no type of site are left out of all sums.
     bool felt = charge != 0;
     for (int t = 0; t < s.types(); ++t) felt |= s.with_framework(t)[f.kind[i]].epsilon > 0;
     if (!felt) continue;
@@ -64,10 +68,13 @@ void make_potential(State& s) {
   cell_matrix(p, {1, 1, 1}, h);
   invert(h, inverse);
   const double alpha = s.framework_alpha = kScreened / p.cutoff;
+  // The last wave has exp(-k^2 / 4 alpha^2) = exp(-kScreened^2) = 1e-8.
   each_row(h, inverse, 2 * alpha * kScreened, [&](int x, int y, int z, const double*, double k2) {
     // 4 pi / V exp(-k^2 / 4 alpha^2) / k^2, twice for -k, which is not among the waves.
     const double weight =
         8 * kPi / volume(h) / k2 * std::exp(-k2 / (4 * alpha * alpha)) * std::sqrt(kCoulomb);
+    // The structure factor of the framework, S(k) = sum_j q_j exp(i k r_j), with k r_j = 2 pi n u_j
+    // for integers n and fractions u_j.
     double c = 0, sn = 0;
     for (std::size_t i = 0; i < f.kind.size(); ++i) {
       const double* u = f.fractional.data() + 3 * i;
@@ -96,6 +103,7 @@ GridRow grid_row(const State& s, int row, int layer) {
     g.atoms.cutoff2 *= 1 + 1e-12;  // the laws have the cutoff itself
     return g;
   }
+  // r = H (u, v, w) at u = 0: in a skewed cell each row starts elsewhere along x.
   const double v = static_cast<double>(row) / p.grid[1], w = static_cast<double>(layer) / p.grid[2];
   g.start = h[1] * v + h[2] * w, g.y = h[3] * v + h[4] * w, g.z = h[5] * w;
   return g;
@@ -109,6 +117,9 @@ void add_waves(const State& s, std::vector<double>& potential, const Poll& poll)
   int most[3] = {0, 0, 0};
   for (const auto& k : s.potential)
     for (int a = 0; a < 3; ++a) most[a] = std::max(most[a], static_cast<int>(std::abs(k[a])));
+  // exp(i k r) = exp(2 pi i n_x u) exp(2 pi i n_y v) exp(2 pi i n_z w) at grid points: the sum over
+  // the waves costs one axis at a time, of which `plane` has the sums over z and `line` those over
+  // y.
   const int nx = 2 * most[0] + 1, ny = 2 * most[1] + 1;
   const auto circle = [&](int a) {  // [wave from -most to most][point]: cos, sin
     std::vector<std::array<double, 2>> table;
@@ -133,6 +144,7 @@ void add_waves(const State& s, std::vector<double>& potential, const Poll& poll)
       to[1] += k[3] * e[1] - k[4] * e[0];
     }
     for (int y = 0; y < n[1]; ++y) {
+      // line(n_x) = sum over n_y of plane(n_x, n_y) exp(2 pi i n_y v), a complex product.
       for (int i = 0; i < nx; ++i) line[i] = {0, 0};
       for (int j = 0; j < ny; ++j) {
         const auto& e = cy[static_cast<std::size_t>(j) * n[1] + y];
@@ -142,6 +154,7 @@ void add_waves(const State& s, std::vector<double>& potential, const Poll& poll)
           line[i][1] += from[i][0] * e[1] + from[i][1] * e[0];
         }
       }
+      // phi(u) += Re sum over n_x of line(n_x) exp(2 pi i n_x u).
       double* out = potential.data() + (static_cast<std::size_t>(z) * n[1] + y) * n[0];
       for (int i = 0; i < nx; ++i) {
         const auto* e = cx.data() + static_cast<std::size_t>(i) * n[0];
@@ -157,10 +170,10 @@ struct OpenVoxels {
   std::vector<bool> open;
   std::size_t blocked_count = 0, open_count = 0;
 };
-OpenVoxels open_voxels(const State& s, const double* energies, int type) {
+OpenVoxels open_voxels(const State& s, std::span<const double> energies, int type) {
   const Parameters& p = s.parameters;
   OpenVoxels v;
-  v.open.resize(s.grid_values());
+  v.open.resize(energies.size());
   if (p.barrier > 0) v.pockets = std::make_unique<Pockets>(energies, p.grid, p.barrier);
   for (std::size_t i = 0; i < v.open.size(); ++i) {
     v.open[i] = v.pockets ? v.pockets->open(i) : energies[i] < p.hill;
@@ -174,14 +187,12 @@ OpenVoxels open_voxels(const State& s, const double* energies, int type) {
   return v;
 }
 
-void set_grid(State& s, int type, const double* energies, const Pockets* pockets) {
+void set_grid(State& s, int type, std::span<const double> energies, const Pockets* pockets) {
   const Parameters& p = s.parameters;
   const std::size_t first = static_cast<std::size_t>(type) * s.padded_values();
-  s.info.lowest = std::min(s.info.lowest, *std::min_element(energies, energies + s.grid_values()));
-  if (p.double_precision)
-    store_grid(p.grid, p.cubic, energies, pockets, s.double_grid.data() + first);
-  else
-    store_grid(p.grid, p.cubic, energies, pockets, s.grid.data() + first);
+  s.info.lowest = std::min(s.info.lowest, std::ranges::min(energies));
+  s.in_precision(
+      [&](auto& own) { store_grid(p.grid, p.cubic, energies, pockets, own.grid.data() + first); });
 }
 
 }  // namespace
@@ -192,15 +203,12 @@ void finish_grid(State& s, std::vector<double>&& lj, std::vector<double>&& poten
   const std::size_t values = s.grid_values(),
                     all = s.padded_values() * static_cast<std::size_t>(s.types());
   if (s.felt_charges) add_waves(s, potential, poll);
-  if (p.double_precision)
-    s.double_grid.resize(all);
-  else
-    s.grid.resize(all);
+  s.in_precision([&](auto& own) { own.grid.resize(all); });
   s.info = {p.grid, all * (p.double_precision ? 8 : 4),
             s.molecules() ? 0 : std::numeric_limits<double>::max(), 0, 0};
   int solid = 0;
   for (int t = 0; t < s.types(); ++t) {
-    double* const e = lj.data() + static_cast<std::size_t>(t) * values;
+    const std::span e(lj.data() + static_cast<std::size_t>(t) * values, values);
     const auto& laws = s.with_framework(t);
     const bool core = !s.molecules() || std::any_of(laws.begin(), laws.end(), [](const auto& law) {
       return law.epsilon > 0;
@@ -213,6 +221,7 @@ void finish_grid(State& s, std::vector<double>&& lj, std::vector<double>&& poten
     s.info.open_share += static_cast<double>(v.open_count) / static_cast<double>(values);
     if (!s.molecules() && p.exchange > 0 && p.species[t].capacity == 0)
       p.species[t].capacity = std::max(p.species[t].molecules, estimated_capacity(s, t, v.open));
+    // The grid of a type is its energy, u_LJ + q phi; the pockets are those of u_LJ alone.
     if (const double charge = s.felt_charges ? s.charge(t) * std::sqrt(kCoulomb) : 0; charge != 0)
       for (std::size_t i = 0; i < values; ++i) e[i] += charge * potential[i];
     set_grid(s, t, e, v.pockets.get());
@@ -229,6 +238,7 @@ Site to_site(const State& s, const double* xyz) {
   for (int a = 0; a < 3 && !s.molecules(); ++a) u[a] = xyz[a] / s.edge(a);
   std::uint32_t part[3];
   for (int a = 0; a < 3; ++a)
+    // The fraction u - floor(u) in units of 2^-32; 1 wraps around to 0.
     part[a] = static_cast<std::uint32_t>(
         static_cast<std::uint64_t>(std::llround((u[a] - std::floor(u[a])) * 0x1p32)));
   return {part[0], part[1], part[2]};
@@ -257,6 +267,7 @@ double direct_site_energy(const State& s, int type, const double* xyz) {
     if (law.repulsion > 0) sum += lennard_jones(law, r2);
     if (charge != 0) sum += charge * i.charge * image_potential(s.framework_alpha, r2);
   }
+  // q sum_k [a_k cos(k r) + b_k sin(k r)], the long-range part of the potential.
   for (const auto& k : s.potential) {
     const double phase = 2 * kPi * (k[0] * u[0] + k[1] * u[1] + k[2] * u[2]);
     sum += charge * (k[3] * std::cos(phase) + k[4] * std::sin(phase));
@@ -265,12 +276,12 @@ double direct_site_energy(const State& s, int type, const double* xyz) {
 }
 
 template <class F>
-double energy_on_grid(const State& s, int species, const Pose& pose) {
+double energy_on_grid(const State& s, const F* grid, int species, const Pose& pose) {
   if (!s.molecules()) {
-    const F e = framework_energy(make_model(s, host_grid<F>(s)), species, pose.center);
+    const F e = framework_energy(make_model(s, grid), species, pose.center);
     return e == F(kForbidden) ? kForbidden : static_cast<double>(e);
   }
-  const auto w = make_arrays<MoleculeArrays<F>>(s, host_grid<F>(s));
+  const auto w = make_arrays<MoleculeArrays<F>>(s, grid);
   const Body<F>& body = w.r.body[species];
   const Matrix turn = matrix_of(pose.turn);
   double sum = 0;
@@ -287,8 +298,8 @@ double energy_on_grid(const State& s, int species, const Pose& pose) {
 }  // namespace
 
 double framework_energy_at(const State& s, int species, const Pose& pose) {
-  return s.parameters.double_precision ? energy_on_grid<double>(s, species, pose)
-                                       : energy_on_grid<float>(s, species, pose);
+  return s.in_precision(
+      [&](const auto& own) { return energy_on_grid(s, own.grid.data(), species, pose); });
 }
 
 void framework_energies(const State& s, const double* xyz, std::size_t count, int type, bool direct,
@@ -296,14 +307,13 @@ void framework_energies(const State& s, const double* xyz, std::size_t count, in
   if (type < 0 || type >= s.types())
     refuse("there is no ", s.molecules() ? "type of sites " : "species ", type);
   const bool felt = s.has_framework() && s.felt(type);
-  const auto find = [&](const auto* grid) {
-    const auto m = make_model(s, grid);
+  s.in_precision([&](const auto& own) {
+    const auto m = make_model(s, own.grid.data());
     for (std::size_t i = 0; i < count; ++i, xyz += 3)
       energies[i] = !felt    ? 0
                     : direct ? direct_site_energy(s, type, xyz)
                              : static_cast<double>(framework_energy(m, type, to_site(s, xyz)));
-  };
-  s.parameters.double_precision ? find(s.double_grid.data()) : find(s.grid.data());
+  });
 }
 
 }  // namespace manymove::adsorption

@@ -39,15 +39,18 @@ void spline_coefficients(double* values, int count, std::size_t stride, std::vec
 }
 
 // What the grid holds: energies, or the coefficients of the spline.
-std::vector<double> grid_contents(const std::array<int, 3>& n, bool cubic, const double* energies) {
-  const std::size_t count = static_cast<std::size_t>(n[0]) * n[1] * static_cast<std::size_t>(n[2]);
-  std::vector<double> values(energies, energies + count), line;
+std::vector<double> grid_contents(const std::array<int, 3>& n, bool cubic,
+                                  std::span<const double> energies) {
+  std::vector<double> values(energies.begin(), energies.end()), line;
   if (!cubic) {
     for (double& e : values) e = std::min(e, kHighest);
     return values;
   }
+  // asinh(E / kSoft) is linear for small energies and logarithmic for large ones, so that a spline
+  // follows the steep walls of the pores.
   for (double& e : values) e = std::asinh(e / kSoft);
   std::size_t stride = 1;
+  // A tensor product: the filter of one axis after the other.
   for (int a = 0; a < 3; ++a) {
     for (std::size_t i = 0; i < values.size(); ++i)
       if (i / stride % n[a] == 0) spline_coefficients(values.data() + i, n[a], stride, line);
@@ -59,7 +62,7 @@ std::vector<double> grid_contents(const std::array<int, 3>& n, bool cubic, const
 }  // namespace
 
 template <class F>
-void store_grid(const std::array<int, 3>& n, bool cubic, const double* energies,
+void store_grid(const std::array<int, 3>& n, bool cubic, std::span<const double> energies,
                 const Pockets* pockets, F* out) {
   const std::vector<double> values = grid_contents(n, cubic, energies);
   const auto index = [&](int x, int y, int z) {
@@ -79,7 +82,9 @@ void store_grid(const std::array<int, 3>& n, bool cubic, const double* energies,
         *out++ = with_last_bit(static_cast<F>(values[index(x, y, z)]), blocked);
       }
 }
-template void store_grid(const std::array<int, 3>&, bool, const double*, const Pockets*, float*);
-template void store_grid(const std::array<int, 3>&, bool, const double*, const Pockets*, double*);
+template void store_grid(const std::array<int, 3>&, bool, std::span<const double>, const Pockets*,
+                         float*);
+template void store_grid(const std::array<int, 3>&, bool, std::span<const double>, const Pockets*,
+                         double*);
 
 }  // namespace manymove::adsorption

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace manymove::adsorption {
@@ -12,13 +13,11 @@ namespace manymove::adsorption {
 // Components of the points below the barrier; one that meets an image of itself is a channel.
 class Pockets {
  public:
-  Pockets(const double* energies, const std::array<int, 3>& points, double barrier)
+  Pockets(std::span<const double> energies, const std::array<int, 3>& points, double barrier)
       : energies_(energies), points_(points), barrier_(barrier) {
-    const std::size_t count =
-        static_cast<std::size_t>(points[0]) * points[1] * static_cast<std::size_t>(points[2]);
-    label_.assign(count, 0);
-    shift_.assign(count, 0);
-    for (std::size_t i = 0; i < count; ++i)
+    label_.assign(energies.size(), 0);
+    shift_.assign(energies.size(), 0);
+    for (std::size_t i = 0; i < energies.size(); ++i)
       if (energies[i] < barrier && !label_[i]) flood(i);
   }
   bool blocked(std::size_t i) const { return label_[i] && !channel_[label_[i] - 1]; }
@@ -64,7 +63,7 @@ class Pockets {
     }
   }
 
-  const double* energies_;
+  std::span<const double> energies_;
   std::array<int, 3> points_;
   double barrier_;
   std::vector<std::int32_t> label_;
@@ -75,7 +74,7 @@ class Pockets {
 
 // One type's energies [z][y][x] as Model::grid has them. pockets: may be null.
 template <class F>
-void store_grid(const std::array<int, 3>& points, bool cubic, const double* energies,
+void store_grid(const std::array<int, 3>& points, bool cubic, std::span<const double> energies,
                 const Pockets* pockets, F* out);
 
 }  // namespace manymove::adsorption

@@ -10,7 +10,7 @@ namespace manymove::adsorption {
 // The proposals of section 4.3, uniform in the box, or the walks of section 4.4: the first goes
 // from the old state over proposals 1 ... P - 1 - l, the second over P - l ... P - 1. A proposal is
 // the old place plus the sum of the steps up to it, less those of the first walk on the second.
-template <class System, class Batch>
+template <MoleculesOfTeam System, class Batch>
 MM_TEAM void draw_proposals(const System& s, Batch& b, std::uint64_t step, const Site& old,
                             std::uint32_t split_word) {
   const bool anywhere = uniform_proposals(s.w, step);
@@ -20,6 +20,7 @@ MM_TEAM void draw_proposals(const System& s, Batch& b, std::uint64_t step, const
   // The old state is a proposal too; in the walks its step is zero.
   b.set_first(anywhere ? old : Site{0, 0, 0});
   if (anywhere) return;
+  // Prefix sums of the steps: place i of a random walk is the old one plus steps 1 to i.
   b.add_up();
   const auto split =
       static_cast<int>(uniform_below(split_word, static_cast<std::uint32_t>(b.count())));
@@ -35,7 +36,7 @@ MM_TEAM void draw_proposals(const System& s, Batch& b, std::uint64_t step, const
 
 // Energies of a molecule of a species at all places of a batch, with all others. together: the
 // places are close to each other, so that many molecules are too far from all.
-template <class System, class Batch>
+template <MoleculesOfTeam System, class Batch>
 MM_TEAM void proposal_energies(System& s, Batch& b, int species, bool together) {
   using F = typename System::Real;
   b.each_part([&](auto part) {  // by value: what no other function sees stays in registers
@@ -65,7 +66,7 @@ MM_TEAM void proposal_energies(System& s, Batch& b, int species, bool together) 
   });
 }
 
-template <class Team, class F, class Memory>
+template <LaneTeam Team, class F, class Memory>
 MM_TEAM auto propose(PointSystem<Team, F, Memory>& s, int species, int slot, std::uint64_t step,
                      const StepWords& words) {
   auto batch = s.memory.batch();
@@ -73,32 +74,34 @@ MM_TEAM auto propose(PointSystem<Team, F, Memory>& s, int species, int slot, std
   s.team.sync();
   if (s.team.leads()) s.memory.put_far(slot);  // out of its own reach
   s.team.sync();
+  // E_i of all proposals with the other molecules; the molecule itself is out of reach.
   proposal_energies(s, batch, species, !uniform_proposals(s.w, step));
   return batch;
 }
 
-template <class Team, class F, class Memory>
+template <LaneTeam Team, class F, class Memory>
 MM_TEAM Choice shared_choice(const PointSystem<Team, F, Memory>&, const Choice& choice) {
   return choice;
 }
 
-template <class Team, class F, class Memory, class Batch>
+template <LaneTeam Team, class F, class Memory, class Batch>
 MM_TEAM void put_try(PointSystem<Team, F, Memory>& s, int, int slot, const Batch& tries,
                      int winner) {
   s.team.sync();
   tries.by_owner(winner, [&](const Site& site) { s.put_by_one(slot, site); });
   s.team.sync();
 }
-template <class Team, class F, class Memory, class Batch>
+template <LaneTeam Team, class F, class Memory, class Batch>
 MM_TEAM void move_to(PointSystem<Team, F, Memory>& s, const Batch& b, int chosen, int species,
                      int slot) {
+  // The energies of the batch are differences E_i - E_o since choose_one_of_many().
   s.energy += static_cast<double>(b.energy_at(chosen));
   put_try(s, species, slot, b, chosen);
 }
 
 // ---- places anywhere, for starts and test molecules: one for each lane ----
 
-template <class Team, class F, class Memory>
+template <LaneTeam Team, class F, class Memory>
 MM_TEAM auto tries_anywhere(PointSystem<Team, F, Memory>& s, int species, std::uint64_t molecule,
                             std::uint32_t first) {
   auto batch = s.memory.tries();
@@ -111,16 +114,16 @@ MM_TEAM auto tries_anywhere(PointSystem<Team, F, Memory>& s, int species, std::u
   proposal_energies(s, batch, species, false);
   return batch;
 }
-template <class Team, class F, class Memory, class Batch>
+template <LaneTeam Team, class F, class Memory, class Batch>
 MM_TEAM F field_of_try(const PointSystem<Team, F, Memory>& s, int species, const Batch& tries,
                        int l) {
   return framework_energy(s.m, species, tries.site_of(l));
 }
-template <class Team, class F, class Memory>
+template <LaneTeam Team, class F, class Memory>
 MM_TEAM void begin_tests(PointSystem<Team, F, Memory>& s, bool empty) {
   if (empty) s.forget_molecules();
 }
-template <class Team, class F, class Memory>
+template <LaneTeam Team, class F, class Memory>
 MM_TEAM auto tests_anywhere(PointSystem<Team, F, Memory>& s, int species, std::uint64_t first,
                             bool) {
   auto batch = s.memory.tries();

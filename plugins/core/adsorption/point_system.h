@@ -50,6 +50,7 @@ class PointSystem {
     for (int b = 0; b < m.species; ++b)
       team.strided(0, counts[b], [&](int, int i) {
         const int slot = m.first_slot[b] + i;
+        // The integers are the state; coordinates follow from them and are never rounded twice.
         memory.set_point(slot, to_point(m, memory.site(slot)));
       });
     team.sync();
@@ -113,6 +114,8 @@ class PointSystem {
       return framework_energy(m, body.species, second ? old : fresh);
     });
   }
+  // U(N + 1) - U(N) = sum_j u(r_j) + E_grid of the molecule that comes, and minus that of one that
+  // goes.
   MM_TEAM F change_of_insertion(int species, const Site& fresh) {
     return energy_at(species, fresh, -1);
   }
@@ -135,6 +138,8 @@ class PointSystem {
       Whole::strided(0, counts[a], [&](int l, int i) {
         const int slot = m.first_slot[a] + i;
         const Point<F> p = memory.point(slot);
+        // U = sum_i E_grid(r_i) + sum_(i < j) u(r_ij), in doubles of terms that are rounded as in
+        // the moves.
         double part = sum[l] + static_cast<double>(framework_energy(m, a, memory.site(slot)));
         for (int b = a; b < m.species; ++b) {
           const PairLaw<F> law = m.law[a][b];
@@ -164,6 +169,7 @@ class PointSystem {
         count,
         [&](int i) {
           const Point<F> q = memory.point(begin + i);
+          // Within the cutoff of the box around the places, not of a place: no pair is missed.
           return may_feel(m, around, cutoff2, q.x, q.y, q.z);
         },
         [&](int i, int place) { memory.set_near(place, begin + i); });

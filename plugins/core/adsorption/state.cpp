@@ -114,8 +114,7 @@ void check_trials(const Parameters& p) {
 }
 
 void check_method(const Parameters& p) {
-  const bool multiple = p.method == Method::mup || p.method == Method::mdp;
-  if (multiple &&
+  if (several_proposals(p.method) &&
       (p.proposals < kWidth || p.proposals > kMostProposals || (p.proposals & (p.proposals - 1))))
     refuse(Parameter{"proposals"}, "must be a power of two from 32 to ", kMostProposals, ", got ",
            p.proposals);
@@ -150,6 +149,7 @@ void check_grid(const Parameters& p) {
   if (values >= 2147483647.0) refuse("the grid has more than 2^31 points: use a wider spacing");
   if (!(p.barrier >= 0) || !std::isfinite(p.hill)) refuse("barrier and hill must be finite");
   // Each value of the grid is a sum over the atoms within the cutoff.
+  // N (4 pi / 3) R_c^3 / V, the mean number of atoms within the cutoff of a point.
   double atoms = static_cast<double>(p.framework.kind.size()) * 4 * std::numbers::pi / 3;
   for (int a = 0; a < 3; ++a) atoms *= p.cutoff / p.framework.cell[a];
   if (atoms > kMostAtoms)
@@ -232,8 +232,8 @@ State make_state(const Parameters& parameters) {
   if (s.has_framework()) check_grid(p);
   check_displacement(s, p.max_displacement);
   for (const LennardJones& law : s.molecules() ? p.force_field->pairs : p.pairs) {
-    s.double_laws.push_back(make_law<double>(law, p));
-    s.float_laws.push_back(make_law<float>(law, p));
+    s.of_double.laws.push_back(make_law<double>(law, p));
+    s.of_float.laws.push_back(make_law<float>(law, p));
   }
   for (std::size_t k = 0; k < s.with_framework(0).size(); ++k)
     for (int t = 0; t < s.types(); ++t)
@@ -267,6 +267,7 @@ Pose checked_pose(const State& s, const double* xyz, const double* turn, int spe
   Pose pose{to_site(s, xyz), {1, 0, 0, 0}};
   if (turn) {
     const Quaternion q{turn[0], turn[1], turn[2], turn[3]};
+    // |q|^2 = 1, up to the rounding of numbers in a file.
     const double norm = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;
     if (!(std::abs(norm - 1) < 1e-6))
       refuse("the orientation of molecule ", molecule, " of system ", system,
@@ -340,15 +341,23 @@ void adopt(State& s, const Snapshot& snapshot) {
 
 // ---- arrays ----
 
+MoveLimits move_limits(const Parameters& p) {
+  const auto limit = [](double share) { return static_cast<std::uint32_t>(share * 0x1p32); };
+  return {limit(p.exchange), limit(p.exchange + p.reinsertion),
+          limit(p.exchange + p.reinsertion + p.identity_change),
+          limit(p.exchange + p.reinsertion + p.identity_change + p.regrowth)};
+}
+
 template <class F>
 Model<F> make_model(const State& s, const F* grid) {
   const Parameters& p = s.parameters;
   Model<F> m{};
-  const auto* const laws = s.laws(F{});
+  const std::vector<PairLaw<F>>& laws = s.in<F>().laws;
   m.beta = static_cast<F>(1 / p.temperature);
   m.species = static_cast<int>(p.species.size());
   for (int a = 0; a < 3; ++a) {
     m.edge[a] = static_cast<F>(s.edge(a));
+    // x = u L / 2^32 for integers u, between -L / 2 and L / 2.
     m.unit[a] = static_cast<F>(s.edge(a) * 0x1p-32);
     // Twice the largest displacement along the edge, in units of 2^-32 of it.
     m.reach[a] =
@@ -365,7 +374,7 @@ Model<F> make_model(const State& s, const F* grid) {
   m.grid = grid;
   m.cubic = p.cubic;
   m.key = {static_cast<std::uint32_t>(p.seed), static_cast<std::uint32_t>(p.seed >> 32)};
-  m.exchange = static_cast<std::uint32_t>(p.exchange * 0x1p32);
+  m.exchange = move_limits(p).exchange;
   m.bins = p.bins;
   return m;
 }

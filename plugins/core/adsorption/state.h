@@ -15,14 +15,22 @@
 
 namespace manymove::adsorption {
 
-// The mesh of MeshModel, in float; without quads where there is none.
+// The mesh of the waves, in float; without quads where there is none.
 struct MeshTables {
-  int points[3] = {}, highest[3] = {}, alone_half[3] = {}, most_rows = 0, most_quads = 0;
+  MeshModel<float> model{};  // without pointers to the arrays
   std::vector<MeshQuad> quads;
   std::vector<MeshRow> rows;
-  std::vector<std::int32_t> layer;
+  std::vector<std::int32_t> layer;  // [layers + 1]: first row
   std::vector<MeshWeights<float>> weights;
   std::vector<float> alone;
+};
+
+// The tables that exist in both precisions.
+template <class F>
+struct InPrecision {
+  std::vector<F> grid;           // as Model::grid has it; only in the precision of the engine
+  std::vector<PairLaw<F>> laws;  // [types][types]
+  std::vector<F> wave_weights;   // [waves]
 };
 
 // The types of sites of point particles are their species.
@@ -31,22 +39,18 @@ struct State {
   double edges[6];    // of the box: xx, xy, xz, yy, yz, zz of docs/theory/molecules.md
   double inverse[6];  // of the same matrix
   int slots = 0;
-  std::vector<float> grid;  // as Model::grid has it, in the precision of the engine
-  std::vector<double> double_grid;
   GridInfo info{};
   Snapshot data;
   bool torn = false;  // some systems had to stop before the end of a run
 
-  std::vector<PairLaw<float>> float_laws;  // [types][types]
-  std::vector<PairLaw<double>> double_laws;
+  InPrecision<float> of_float;
+  InPrecision<double> of_double;
   std::vector<ChargedImage> atoms;         // images within the cutoff of the unit cell
   std::vector<PairLaw<double>> atom_laws;  // [kinds][types]
 
   // ---- of molecules ----
   bool charged = false, felt_charges = false;  // molecules; and a framework that acts on them
   std::vector<WaveRow> rows;
-  std::vector<float> float_weights;  // [waves]
-  std::vector<double> double_weights;
   MeshTables mesh;
   std::vector<AngleTable> tables;                // of chains
   std::vector<ChainBody> chains;                 // [species], or none
@@ -54,11 +58,23 @@ struct State {
   double framework_alpha = 0;                    // of the framework's potential
   std::vector<std::array<double, 5>> potential;  // its waves: k and the amplitude
 
-  const PairLaw<float>* laws(float) const { return float_laws.data(); }
-  const PairLaw<double>* laws(double) const { return double_laws.data(); }
-  const float* weights(float) const { return float_weights.data(); }
-  const double* weights(double) const { return double_weights.data(); }
-  int waves() const { return static_cast<int>(double_weights.size()); }
+  template <class F>
+  const InPrecision<F>& in() const {
+    if constexpr (std::is_same_v<F, float>)
+      return of_float;
+    else
+      return of_double;
+  }
+  // Calls visit(tables) with those in the precision of the engine.
+  template <class Visit>
+  auto in_precision(const Visit& visit) {
+    return parameters.double_precision ? visit(of_double) : visit(of_float);
+  }
+  template <class Visit>
+  auto in_precision(const Visit& visit) const {
+    return parameters.double_precision ? visit(of_double) : visit(of_float);
+  }
+  int waves() const { return static_cast<int>(of_double.wave_weights.size()); }
   double edge(int axis) const { return edges[axis == 0 ? 0 : axis == 1 ? 3 : 5]; }
   bool molecules() const { return parameters.force_field.has_value(); }  // or point particles
   int types() const;
@@ -87,20 +103,20 @@ void set_activities(State& state, const std::vector<double>& activities);
 
 bool positive(double value);  // whether it is positive and finite
 
+// The kind of a move by the common word of a step, which is uniform below 2^32: it is an exchange
+// below the first limit, a reinsertion below the second one, and so on; beyond the last limit it is
+// a translation or rotation. The limits are the sums of the shares times 2^32.
+struct MoveLimits {
+  std::uint32_t exchange, reinsertion, identity, regrowth;
+};
+MoveLimits move_limits(const Parameters& parameters);
+
 // With the grid at `grid`, on the host or on a device.
 template <class F>
 Model<F> make_model(const State& state, const F* grid);
 // Arrays: PointArrays<F> or MoleculeArrays<F>; the state's own arrays are not in them.
 template <class Arrays>
 Arrays make_arrays(const State& state, const typename Arrays::Real* grid);
-
-template <class F>
-const F* host_grid(const State& state) {
-  if constexpr (std::is_same_v<F, float>)
-    return state.grid.data();
-  else
-    return state.double_grid.data();
-}
 
 // ---- framework.cpp ----
 

@@ -46,10 +46,17 @@
 namespace manymove::adsorption {
 
 template <class T>
-concept LaneTeam = requires(std::uint64_t* address, std::uint64_t amount) {
+concept LaneTeam = requires(std::uint64_t* address, std::uint64_t amount,
+                            const typename T::template Lane<float>& values,
+                            const typename T::template Lane<bool>& flags) {
   { T::width + 0 } -> std::same_as<int>;
-  typename T::template Lane<float>;
   typename T::One;
+  typename T::Whole;
+  typename T::Draws;
+  { T::sum(values) } -> std::same_as<float>;
+  { T::lowest(values) } -> std::same_as<float>;
+  { T::any(flags) } -> std::same_as<bool>;
+  { T::first(flags) } -> std::same_as<int>;
   { T::leads() } -> std::same_as<bool>;
   { T::first_warp() } -> std::same_as<bool>;
   { T::one() } -> std::same_as<typename T::One>;
@@ -74,24 +81,24 @@ template <class Arrays>
 MM_HD double& sum_of(const Arrays& w, int system, int sum) {
   return w.sums[static_cast<std::size_t>(sum) * w.systems + system];
 }
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM double& sum_of(const System& s, int sum) {
   return sum_of(s.w, s.id, sum);
 }
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM int count_molecules(const System& s) {
   int n = 0;
   for (int b = 0; b < s.m.species; ++b) n += s.counts[b];
   return n;
 }
 // The slot and the species of the k-th molecule.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM int find_molecule(const System& s, int k, int& species) {
   species = 0;
   while (k >= s.counts[species]) k -= s.counts[species++];
   return s.m.first_slot[species] + k;
 }
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM void set_count(const System& s, int species, int count) {
   s.team.sync();
   if (s.team.leads()) s.counts[species] = count;

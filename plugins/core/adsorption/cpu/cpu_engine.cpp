@@ -126,19 +126,9 @@ class CpuEngine final : public EngineBase {
   };
 
   Arrays arrays() {
-    Snapshot& d = state_.data;
-    auto w = make_arrays<Arrays>(state_, host_grid<F>(state_));
-    w.sites = reinterpret_cast<Site*>(d.sites.data());
-    w.counts = d.counts.data();
-    w.energies = d.energies.data();
-    w.sums = d.sums.data();
-    w.profile = d.profile.data();
+    auto w = make_arrays<Arrays>(state_, state_.template in<F>().grid.data());
+    point_to(w, state_.data);
     w.reached = reached_.empty() ? nullptr : reached_.data();
-    if constexpr (kMolecules) {
-      w.turns = reinterpret_cast<Quaternion*>(d.orientations.data());
-      w.waves = d.waves.data();
-      w.shapes = d.shapes.data();
-    }
     return w;
   }
   void make_scratch() {

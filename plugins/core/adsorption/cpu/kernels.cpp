@@ -46,6 +46,7 @@ void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
     // All systems try to move the same molecule, so that the lanes read the same slots.
     const auto k = static_cast<int>(
         uniform_below(common_draw(m.key, t).molecule, static_cast<std::uint32_t>(n)));
+    // The systems are closed, so that slot k holds a molecule of the same species in all of them.
     int species = 0;
     while (k >= m.first_slot[species + 1]) ++species;
     // Philox for as many systems at a time as a register has lanes.
@@ -65,6 +66,7 @@ void run_together(const PointArrays<F>& w, int first, const Scratch<F>& scratch,
       const Point<F> a = to_point(m, fresh[l]);
       ax[l] = a.x, ay[l] = a.y, az[l] = a.z;
       bx[l] = scratch.x[k * W + l], by[l] = scratch.y[k * W + l], bz[l] = scratch.z[k * W + l];
+      // E_grid(r') - E_grid(r) of Eq. 5.
       sum[l] = 0;
       field[l] = framework_energy(m, species, fresh[l]) - framework_energy(m, species, old);
     }
@@ -122,16 +124,9 @@ void run_systems(const PointArrays<F>& w, int first, void* memory, MoveCounts& m
     run_system(w, first, memory, moves);
 }
 
-template <class F>
-Kernels<PointArrays<F>> kernels_of() {
-  using Arrays = PointArrays<F>;
-  return {&run_systems<F>, &place_molecules<Arrays>, &sum_energies<Arrays>,
-          &insert_test_molecules<Arrays>};
-}
-
 }  // namespace
 
-void use(Kernels<PointArrays<float>>& kernels) { kernels = kernels_of<float>(); }
-void use(Kernels<PointArrays<double>>& kernels) { kernels = kernels_of<double>(); }
+void use(Kernels<PointArrays<float>>& kernels) { kernels = kernels_of(&run_systems<float>); }
+void use(Kernels<PointArrays<double>>& kernels) { kernels = kernels_of(&run_systems<double>); }
 
 }  // namespace manymove::adsorption::MANYMOVE_SIMD

@@ -25,6 +25,7 @@ struct Scratch {
       next += (bytes + 63) / 64 * 64;
       return here;
     };
+    // Every array begins at a multiple of 64 bytes, the width of the widest SIMD register.
     const std::size_t side = static_cast<std::size_t>(slots) * kTogether;
     for (F** p : {&x, &y, &z}) *p = reinterpret_cast<F*>(take(side * sizeof(F)));
     sites = reinterpret_cast<Site*>(take(side * sizeof(Site)));
@@ -46,7 +47,7 @@ struct LoopBatch {
     for (int i = 0; i < count(); ++i) f(i, memory->proposals[i]);
   }
   // Calls f(energy, weight) for all proposals; a lane takes its own in the order of its sums.
-  template <class Team, class Function>
+  template <LaneTeam Team, class Function>
   void each_item(const Team&, const Function& f) const {
     F *const energy = memory->energy, *const weights = memory->weights;
     for (int i = 0; i < count(); ++i) f(energy[i], weights[i]);
@@ -55,7 +56,7 @@ struct LoopBatch {
   void each_of(int l, const Function& f) const {
     for (int i = l * own; i < (l + 1) * own; ++i) f(memory->energy[i], memory->weights[i]);
   }
-  template <class Team, class Function>
+  template <LaneTeam Team, class Function>
   void each_center(const Team&, const Function& f) const {
     for (int i = 0; i < count(); ++i) f(memory->proposals[i], memory->weights[i]);
   }
@@ -113,6 +114,7 @@ struct LoopBatch {
       }
     }
     Surroundings<F> surroundings(const Model<F>& m) const {
+      // The smallest box around the part, relative to its first place.
       Extent extent{};
       for (int l = 0; l < kWidth; ++l) extent.include(site[0], site[l]);
       return surroundings_of(m, site[0], extent);
@@ -122,6 +124,7 @@ struct LoopBatch {
       for (int l = 0; l < kWidth; ++l) f(Point<F>{x[l], y[l], z[l]}, sum[l]);
     }
     void end(const Model<F>& m, int species) {
+      // E_i = sum_j u(r_ij) + E_grid(r_i), Eq. 5.
       for (int l = 0; l < kWidth; ++l) energy[l] = sum[l] + framework_energy(m, species, site[l]);
     }
   };
@@ -185,13 +188,13 @@ struct LoopPoints {
   LoopBatch<F> tries() const { return {scratch, 1}; }
 };
 
-template <class TeamOf, class F>
+template <LaneTeam TeamOf, class F>
 PointSystem<TeamOf, F, LoopPoints<F>> system_of(const PointArrays<F>& w, int system,
                                                 const Scratch<F>& scratch) {
   static constexpr TeamOf kTeam;
   return {w, system, kTeam, LoopPoints<F>(w, system, scratch)};
 }
-template <class TeamOf, class F, class Run>
+template <LaneTeam TeamOf, class F, class Run>
 void with_system(const PointArrays<F>& w, int system, void* memory, const Run& run) {
   const Scratch<F> scratch(memory, w.slots);
   auto s = system_of<TeamOf>(w, system, scratch);

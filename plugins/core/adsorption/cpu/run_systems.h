@@ -13,7 +13,7 @@
 namespace manymove::adsorption::MANYMOVE_SIMD {
 namespace {
 
-template <class TeamOf, class Arrays>
+template <LaneTeam TeamOf, class Arrays>
 void run_as(const Arrays& w, int system, void* memory, MoveCounts& moves) {
   const Steps kind = steps_of(w);
   with_system<TeamOf>(w, system, memory, [&](auto& s) {
@@ -53,6 +53,11 @@ void sum_energies(const Arrays& w, int system, void* memory) {
 template <class Arrays>
 void insert_test_molecules(const TestInsertions<Arrays>& t, int system, void* memory) {
   with_system<Team>(t.arrays, system, memory, [&](auto& s) { insert_tests(t, s); });
+}
+
+template <class Arrays>
+Kernels<Arrays> kernels_of(void (*run)(const Arrays&, int, void*, MoveCounts&)) {
+  return {run, &place_molecules<Arrays>, &sum_energies<Arrays>, &insert_test_molecules<Arrays>};
 }
 
 }  // namespace

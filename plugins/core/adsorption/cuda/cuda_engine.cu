@@ -18,7 +18,7 @@ class CudaEngine final : public CudaEngineBase<PointArrays<F>> {
       : Base(std::move(state), device, WarpKernels<Arrays>::template with<PointsOfWarp<>>()) {
     const DeviceGuard here = this->use();
     fill_grid(start.poll);
-    grid_ = on_device(host_grid<F>(state_), state_.info.bytes / sizeof(F), stream_);
+    grid_ = on_device(state_.template in<F>().grid, stream_);
     pack_corners();
     if (state_.parameters.method == Method::pmc) choose_memory();
     this->begin(start);

@@ -15,6 +15,14 @@
 
 namespace manymove::adsorption {
 
+// The arrays of a Snapshot.
+struct DeviceArrays {
+  DeviceBuffer<std::uint32_t> sites;
+  DeviceBuffer<std::int32_t> counts;
+  DeviceBuffer<double> energies, sums, orientations, waves, shapes;
+  DeviceBuffer<std::uint64_t> profile;
+};
+
 template <class Arrays>
 class CudaEngineBase : protected OnDevice, public EngineBase {
  protected:
@@ -39,14 +47,14 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     const DeviceGuard here = use();
     adopt(state_, positions, orientations);
     upload_molecules();
-    counts_.upload(state_.data.counts.data(), stream_);
+    data_.counts.upload(state_.data.counts.data(), stream_);
     sum_energies(arrays());
     forget();
   }
   void reset_averages() final {
     const DeviceGuard here = use();
-    sums_.clear(stream_);
-    if (profile_.size()) profile_.clear(stream_);
+    data_.sums.clear(stream_);
+    if (data_.profile.size()) data_.profile.clear(stream_);
     state_.data.counters.samples = 0;
   }
   std::vector<double> insert_test_molecules(std::uint32_t insertions, int species,
@@ -68,7 +76,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     const DeviceGuard here = use();
     std::vector<double> host;
     if constexpr (kMolecules) {
-      DeviceBuffer<double> sums(energies_.size()), waves(waves_.size());
+      DeviceBuffer<double> sums(data_.energies.size()), waves(data_.waves.size());
       Arrays w = arrays();
       // Into arrays of its own: the state keeps what the moves have added up.
       w.energies = sums.data();
@@ -76,7 +84,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
       sum_energies(w);
       fetch(sums, host);
     } else {
-      fetch(energies_, host);
+      fetch(data_.energies, host);
     }
     return host;
   }
@@ -84,7 +92,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     const DeviceGuard here = use();
     check_whole(state_);
     Snapshot s = state_.data;
-    each_array(*this, s, [&](const auto& buffer, auto& host) { fetch(buffer, host); });
+    each_array(data_, s, [&](const auto& buffer, auto& host) { fetch(buffer, host); });
     return s;
   }
 
@@ -101,7 +109,7 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   void begin(const Start& start) {
     choose_warps();
     if (start.molecules) start.molecules(state_);
-    each_array(*this, state_.data,
+    each_array(data_, state_.data,
                [&](auto& buffer, const auto& host) { buffer = on_device(host, stream_); });
     if (state_.parameters.exchange > 0)
       reached_ = DeviceBuffer<std::uint64_t>(state_.parameters.systems);
@@ -123,17 +131,8 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
 
   Arrays arrays() const {
     auto w = make_arrays<Arrays>(state_, static_cast<const F*>(grid_.data()));
-    w.sites = reinterpret_cast<Site*>(sites_.data());
-    w.counts = counts_.data();
-    w.energies = energies_.data();
-    w.sums = sums_.data();
-    w.profile = profile_.data();
+    point_to(w, data_);
     w.reached = reached_.data();
-    if constexpr (kMolecules) {
-      w.turns = reinterpret_cast<Quaternion*>(turns_.data());
-      w.waves = waves_.data();
-      w.shapes = shapes_.data();
-    }
     set_tables(w);
     return w;
   }
@@ -163,22 +162,25 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
 
  private:
   // visit(array on the device, array of the snapshot)
-  template <class Self, class Data, class Visit>
-  static void each_array(Self& self, Data& d, const Visit& visit) {
-    visit(self.sites_, d.sites);
-    visit(self.counts_, d.counts);
-    visit(self.energies_, d.energies);
-    visit(self.sums_, d.sums);
-    visit(self.profile_, d.profile);
-    visit(self.turns_, d.orientations);
-    visit(self.waves_, d.waves);
-    visit(self.shapes_, d.shapes);
+  template <class Device, class Host, class Visit>
+  static void each_array(Device& device, Host& host, const Visit& visit) {
+    visit(device.counts, host.counts);
+    visit(device.energies, host.energies);
+    visit(device.sums, host.sums);
+    visit(device.profile, host.profile);
+    visit(device.waves, host.waves);
+    each_molecule_array(device, host, visit);
+  }
+  // Of those that have a place for each slot.
+  template <class Device, class Host, class Visit>
+  static void each_molecule_array(Device& device, Host& host, const Visit& visit) {
+    visit(device.sites, host.sites);
+    visit(device.orientations, host.orientations);
+    visit(device.shapes, host.shapes);
   }
   void upload_molecules() {
-    const Snapshot& d = state_.data;
-    sites_ = on_device(d.sites, stream_);
-    turns_ = on_device(d.orientations, stream_);
-    shapes_ = on_device(d.shapes, stream_);
+    each_molecule_array(data_, state_.data,
+                        [&](auto& buffer, const auto& host) { buffer = on_device(host, stream_); });
   }
   // The device has what the state would hold.
   void forget() {
@@ -191,10 +193,8 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
     check(cudaStreamSynchronize(stream_), "kernel");
   }
   void enlarge(unsigned full) {
-    Snapshot& d = state_.data;
-    fetch(sites_, d.sites);
-    fetch(turns_, d.orientations);
-    fetch(shapes_, d.shapes);
+    each_molecule_array(data_, state_.data,
+                        [&](const auto& buffer, auto& host) { fetch(buffer, host); });
     grow(state_, full);
     choose_warps();
     upload_molecules();
@@ -208,10 +208,8 @@ class CudaEngineBase : protected OnDevice, public EngineBase {
   }
 
   const WarpKernels<Arrays> kernels_;
-  DeviceBuffer<std::uint32_t> sites_;
-  DeviceBuffer<std::int32_t> counts_;
-  DeviceBuffer<double> energies_, sums_, turns_, waves_, shapes_;
-  DeviceBuffer<std::uint64_t> profile_, reached_;
+  DeviceArrays data_;
+  DeviceBuffer<std::uint64_t> reached_;
 };
 
 }  // namespace manymove::adsorption

@@ -66,6 +66,7 @@ __device__ __noinline__ double total_energy(const ThreadSystem<F, Resident>& s) 
       const Point<F> p = s.point(slot);
       double sum = part[(slot - m.first_slot[a]) % kWidth];
       sum += static_cast<double>(framework_energy(m, a, s.site(slot)));
+      // E_grid(r_i), then sum_(j > i) u(r_ij), in the order of PointSystem::total_energy().
       for (int b = a; b < m.species; ++b) {
         const PairLaw<F> law = m.law[a][b];
         for (int j = a == b ? slot + 1 : m.first_slot[b]; j < m.first_slot[b + 1]; ++j) {
@@ -127,6 +128,7 @@ __device__ F pair_difference(const ThreadSystem<F, true>& s, int species, const 
   F sum = 0;
   for (int b = 0; b < m.species; ++b) {
     const PairLaw<F> law = m.law[species][b];
+    // |r' - r_j| < R_c implies |r - r_j| < R_c + |r' - r|: one test serves both places.
     const F reach = square_root(law.cutoff2) + length + rounding, reach2 = reach * reach;
     const int end = m.first_slot[b + 1];
     for (int base = m.first_slot[b]; base < end; base += 64) {
@@ -194,9 +196,11 @@ __global__ void __launch_bounds__(kPmcThreads, sizeof(F) == 4 ? 16 : 8)
     }
     s.coordinate(k, 0) = kFar<F>;  // out of its own reach
     const F pairs = pair_difference(s, species, to, from, step);
+    // E_grid(r') - E_grid(r) of Eq. 5.
     const F field = m.cubic ? cubic_energy(m, species, fresh) - cubic_energy(m, species, old)
                             : interpolated(cell_to) - interpolated(cell_from);
     const F difference = lowest_of(pairs + field, F(kForbidden));
+    // Eq. 2: accepted with the probability min(1, exp(-beta dE)).
     const bool accept = metropolis(m.beta, difference, word[3]);
     // Also where it is rejected: the coordinate was moved out of reach.
     s.put_point(k, accept ? to : from);
@@ -236,6 +240,7 @@ static __global__ void grid_kernel(const __grid_constant__ FrameworkAtoms atoms,
   const auto point = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t plane = static_cast<std::int64_t>(g.points[0]) * g.points[1];
   if (point >= plane * g.points[2]) return;
+  // point = (z n_y + y) n_x + x.
   const double x = mul_rn(static_cast<double>(point % g.points[0]), g.spacing[0]);
   const double y = mul_rn(static_cast<double>(point % plane / g.points[0]), g.spacing[1]);
   const double z = mul_rn(static_cast<double>(point / plane), g.spacing[2]);
@@ -244,6 +249,7 @@ static __global__ void grid_kernel(const __grid_constant__ FrameworkAtoms atoms,
     const ChargedImage image = atoms.images[i];
     const PairLaw<double>& law = atoms.laws[image.kind * atoms.types + type];
     if (law.repulsion == 0) continue;
+    // Eq. 1 with every image within the cutoff; in order, so that a CPU gets the same bits.
     sum += image_energy(law, image.x, image.y, image.z, x, y, z);
   }
   energies[point] = sum;

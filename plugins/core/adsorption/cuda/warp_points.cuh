@@ -15,6 +15,7 @@ struct alignas(4 * sizeof(F)) SharedPoint {
 
 template <class F>
 __host__ __device__ std::size_t warp_bytes(int slots, int bins) {
+  // Points, the list of near ones, and sites of each slot; the bins of the profile; the counts.
   const std::size_t bytes = slots * (2 * sizeof(SharedPoint<F>) + sizeof(Site)) +
                             bins * sizeof(unsigned long long) + kMostSpecies * sizeof(int);
   return (bytes + 31) / 32 * 32;
@@ -138,6 +139,7 @@ struct RegisterBatch {
     __device__ void end(const Model<F>& m, int species) {
       MM_UNROLL
       for (int c = 0; c < kSome; ++c)
+        // E_i = sum_j u(r_ij) + E_grid(r_i), Eq. 5.
         batch.energy[begin_of + c] =
             sum[c] +
             (m.cubic ? cubic_energy(m, species, batch.site[begin_of + c]) : interpolated(cell[c]));
@@ -180,6 +182,7 @@ struct WarpPoints {
     sites = reinterpret_cast<Site*>(profile + w.m.bins);
     counts = reinterpret_cast<std::int32_t*>(sites + w.slots);
     const std::size_t first = static_cast<std::size_t>(system) * w.slots;
+    // The warp works on a copy of its system in shared memory until store().
     for (int b = Warp::lane(); b < w.m.bins; b += 32) profile[b] = 0;
     if (Warp::lane() < w.m.species)
       counts[Warp::lane()] =
@@ -193,6 +196,8 @@ struct WarpPoints {
     for (int slot = lane; slot < w.slots; slot += 32) w.sites[first + slot] = sites[slot];
     if (lane < w.m.species)
       w.counts[static_cast<std::size_t>(system) * w.m.species + lane] = counts[lane];
+    // The profile of a warp goes to that of its group, which other warps share: integers add up to
+    // the same sum in any order.
     if (!w.measure) return;
     for (int b = lane; b < w.m.bins; b += 32)
       if (profile[b])

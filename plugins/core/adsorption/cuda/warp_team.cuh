@@ -103,6 +103,7 @@ struct Warp {
     all.level[0] = values.value;
     MM_UNROLL
     for (int n = 0; n < 5; ++n)
+      // Level n + 1 at lane l is the sum of level n at lanes l and l xor (16 >> n).
       all.level[n + 1] = all.level[n] + __shfl_xor_sync(kWholeWarp, all.level[n], 16 >> n);
     return all;
   }
@@ -114,6 +115,8 @@ struct Warp {
       const int i = base + lane();
       const bool keep = i < count && test(i);
       const unsigned kept = __ballot_sync(kWholeWarp, keep);
+      // The rank of a lane among those that keep their item is the number of set bits below its
+      // own.
       if (keep) store(i, place + lanes_before(kept, lane()));
       place += __popc(kept);
     }

@@ -39,14 +39,13 @@ inline constexpr double kQuantum = 0x1p-20;
 // At least kWidth, for starts and test molecules.
 template <class F>
 MM_HD int walk_length(const MoleculeArrays<F>& w) {
-  const bool multiple = w.method == Method::mup || w.method == Method::mdp;
-  return multiple ? w.proposals : kWidth;
+  return several_proposals(w.method) ? w.proposals : kWidth;
 }
 
 template <class F>
 MM_HD Steps steps_of(const MoleculeArrays<F>& w) {
   if (w.chains.sites) return Steps::chains;
-  if (w.method == Method::mup || w.method == Method::mdp) return Steps::several;
+  if (several_proposals(w.method)) return Steps::several;
   const bool many = w.trial_positions * w.trial_orientations > 1;
   return many || w.identity_below > w.r.m.exchange ? Steps::trials : Steps::one;
 }

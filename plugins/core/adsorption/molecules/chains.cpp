@@ -36,10 +36,13 @@ void fill_table(AngleTable& t, double beta) {
   for (int i = 0; i < kAngleCells && t.torsion; ++i) {
     double c, s;
     unit_circle(phase(i, 0), c, s);
+    // The density is exp(-beta (u - u_lowest)), so that its maximum is 1 whatever the scale of u.
     t.lowest = std::min(t.lowest, polynomial(c, t.law[0], t.law[1], t.law[2], t.law[3]));
   }
   double sum = 0;
   for (int i = 0; i < kAngleCells; ++i) {
+    // The bound of a cell is the largest density at kPointsOfCell points plus the largest change
+    // from one of them to the next.
     double high = 0, change = 0, before = density(t, beta, phase(i, 0));
     for (int k = 1; k <= kPointsOfCell; ++k) {
       const double p = density(t, beta, phase(i, k) - (k == kPointsOfCell));
@@ -50,6 +53,8 @@ void fill_table(AngleTable& t, double beta) {
     t.cell[i].bound = high + change;  // a maximum between two points
     sum += t.cell[i].bound;
   }
+  // Vose: cell i is drawn with the probability `below`, and its alias otherwise, such that cell j
+  // has the probability bound_j / sum of the bounds (IEEE Trans. Softw. Eng. 17, 972 (1991)).
   std::vector<double> share(kAngleCells);
   std::vector<int> small, large;
   for (int i = 0; i < kAngleCells; ++i) {
@@ -80,6 +85,7 @@ double energy_at(const AngleTable& t, std::uint32_t phase) {
   double c, s;
   unit_circle(phase, c, s);
   if (t.torsion) return polynomial(c, t.law[0], t.law[1], t.law[2], t.law[3]);
+  // k / 2 (theta - theta_0)^2, where law[0] is k / 2 and law[1] is theta_0.
   const double beyond = phase * (2 * kPi * 0x1p-32) - t.law[1];
   return t.law[0] * beyond * beyond;
 }
@@ -90,6 +96,7 @@ class Distribution {
   Distribution(const AngleTable& t, double beta) : bits_(cell_bits(t) - kFiner), sums_{0} {
     for (std::uint32_t i = 0; i < kAngleCells << kFiner; ++i) {
       const std::uint32_t middle = (i << bits_) + (1u << (bits_ - 1));
+      // The midpoint rule: the mean energy is sum_i p_i u_i / sum_i p_i.
       const double p = density(t, beta, middle);
       sums_.push_back(sums_.back() + p);
       energy_ += p * energy_at(t, middle);
@@ -101,6 +108,7 @@ class Distribution {
   std::uint32_t phase(double share) const {
     const double wanted = share * sums_.back();
     const auto after = std::upper_bound(sums_.begin() + 1, sums_.end() - 1, wanted);
+    // P(phase_i) <= share < P(phase_(i + 1)); between the two the distribution is linear.
     const auto i = static_cast<std::size_t>(after - sums_.begin()) - 1;
     const double part = (wanted - sums_[i]) / (sums_[i + 1] - sums_[i]);
     const auto width = static_cast<double>(1u << bits_);
@@ -126,6 +134,8 @@ void set_ideal(const State& s, int species, const std::vector<Distribution>& ang
   ChainModel m{};
   fill_chain_model(s, s.tables.data(), m);
   ideal = {};
+  // Without beads that are four bonds apart the weight is 1, and bends and torsions are independent
+  // of each other.
   if (n < 5) {
     for (int k = 0; k + 2 < n; ++k) ideal.energy += angles[body.bend[k]].energy();
     for (int k = 0; k + 3 < n; ++k) ideal.energy += angles[body.torsion[k]].energy();
@@ -152,6 +162,7 @@ void set_ideal(const State& s, int species, const std::vector<Distribution>& ang
         power = power * kGenerator % kPointsOfShift;
         return x - std::floor(x);
       };
+      // Bead 0 is at the origin and bead 1 on the z axis, which by symmetry is no restriction.
       shape[5] = body.bond[0];
       double energy = 0;
       for (int j = 2; j < n; ++j) {
@@ -163,11 +174,12 @@ void set_ideal(const State& s, int species, const std::vector<Distribution>& ang
         shape[3 * j] = at.x, shape[3 * j + 1] = at.y, shape[3 * j + 2] = at.z;
         for (int i = 0; i + 4 <= j; ++i) {
           const PairLaw<double>& law =
-              s.double_laws[static_cast<std::size_t>(sites[i].type) * s.types() + sites[j].type];
+              s.of_double.laws[static_cast<std::size_t>(sites[i].type) * s.types() + sites[j].type];
           const Vector d = between_beads(shape, i, j);
           if (law.repulsion > 0) energy += lennard_jones(law, dot(d, d));
         }
       }
+      // W = <exp(-beta u_LJ)> over bends and torsions, and <u> = <u exp(-beta u_LJ)> / W.
       const double w = exponential(-energy / p.temperature);
       sum += w;
       product += w * (energy + bonded_energy(m, species, n, shape));
@@ -175,6 +187,7 @@ void set_ideal(const State& s, int species, const std::vector<Distribution>& ang
     weights.push_back(sum / kPointsOfShift);
     energies.push_back(product / kPointsOfShift);
   }
+  // The mean over the shifts, and the unbiased variance of one of them.
   double mean = 0, energy = 0, variance = 0;
   for (int k = 0; k < kShifts; ++k) mean += weights[k] / kShifts, energy += energies[k] / kShifts;
   for (const double w : weights) variance += (w - mean) * (w - mean) / (kShifts - 1);
@@ -256,6 +269,8 @@ void make_chains(State& s) {
     for (std::size_t k = 0; k < c.bends.size(); ++k)
       body.bend[k] = table_of(s, false, {0.5 * c.bends[k].stiffness, c.bends[k].angle, 0, 0});
     for (std::size_t k = 0; k < c.torsions.size(); ++k) {
+      // c_0 + c_1 (1 + cos phi) + c_2 (1 - cos 2 phi) + c_3 (1 + cos 3 phi), with cos 2 phi = 2 x^2
+      // - 1 and cos 3 phi = 4 x^3 - 3 x for x = cos phi.
       const auto& t = c.torsions[k];  // as a polynomial of the cosine
       body.torsion[k] =
           table_of(s, true, {t[0] + t[1] + 2 * t[2] + t[3], t[1] - 3 * t[3], -2 * t[2], 4 * t[3]});
@@ -289,6 +304,7 @@ void fill_chain_model(const State& s, const AngleTable* tables, ChainModel& m) {
 
 double chain_reach(const ChainBody& body, int sites) {
   double below = 0, above = 0;
+  // A straight chain reaches farthest: the sum of the bonds on the longer side of the center.
   for (int i = 0; i + 1 < sites; ++i) (i < body.middle ? below : above) += body.bond[i];
   return std::max(below, above);
 }

@@ -27,9 +27,9 @@ double spline_factor(double step) {
 // The potential of a unit charge around itself at the nodes, by the waves alone.
 std::vector<float> potential_around(const MeshTables& m) {
   using Complex = std::complex<double>;
-  const int *half = m.alone_half, *n = m.highest, width = 2 * n[0] + 1;
+  const int *half = m.model.alone_half, *n = m.model.highest, width = 2 * n[0] + 1;
   const auto circle = [&](int axis, int wave, int node) {
-    return std::polar(1.0, 2 * kPi * wave * node / m.points[axis]);
+    return std::polar(1.0, 2 * kPi * wave * node / m.model.points[axis]);
   };
   std::vector<float> values;
   std::vector<Complex> line(width);
@@ -58,7 +58,8 @@ std::vector<float> potential_around(const MeshTables& m) {
 }  // namespace
 
 void make_mesh(State& s) {
-  MeshTables m;
+  MeshTables tables;
+  MeshModel<float>& m = tables.model;
   std::map<std::array<int, 3>, std::array<std::int32_t, 4>> quads;  // by z, y, x
   for (const WaveRow& row : s.rows)
     for (int i = 0; i < row.count; ++i) {
@@ -75,54 +76,57 @@ void make_mesh(State& s) {
       reach = std::max(reach, std::hypot(b.offset[0], b.offset[1], b.offset[2]));
   for (int a = 0; a < 3; ++a) {
     m.points[a] =
+        // 2 pi n / points <= kMeshPhase for the highest wave number n: at least pi nodes for each
+        // wavelength.
         std::max(kSpline, static_cast<int>(std::ceil(2 * kPi * m.highest[a] / kMeshPhase)));
     m.alone_half[a] =
         static_cast<int>(std::ceil(2 * reach / width(s.inverse, a) * m.points[a])) + kSpline / 2;
+    // Two sites of a molecule are at most 2 reach apart; interpolation reaches kSpline / 2 nodes
+    // farther.
     if (2 * m.alone_half[a] > m.points[a]) return;  // the box is small, and so is the sum
   }
   for (int z = 0; z <= m.highest[2]; ++z) {
-    m.layer.push_back(static_cast<std::int32_t>(m.rows.size()));
+    tables.layer.push_back(static_cast<std::int32_t>(tables.rows.size()));
     for (int y = 0; y <= m.highest[1]; ++y) {
       const auto first = quads.lower_bound({z, y, 0}), end = quads.lower_bound({z, y + 1, 0});
-      MeshRow row{static_cast<std::int32_t>(m.quads.size()), 0};
+      MeshRow row{static_cast<std::int32_t>(tables.quads.size()), 0};
       for (auto q = first; q != end; ++q)
         for (; row.count <= q->first[2]; ++row.count)
-          m.quads.push_back({row.count, y, z, {-1, -1, -1, -1}});
+          tables.quads.push_back({row.count, y, z, {-1, -1, -1, -1}});
       for (auto q = first; q != end; ++q)
-        std::copy_n(q->second.data(), 4, m.quads[row.first + q->first[2]].wave);
-      m.rows.push_back(row);
+        std::copy_n(q->second.data(), 4, tables.quads[row.first + q->first[2]].wave);
+      tables.rows.push_back(row);
     }
-    while (m.rows.back().count == 0 && static_cast<int>(m.rows.size()) > m.layer.back() + 1)
-      m.rows.pop_back();
-    m.most_rows = std::max(m.most_rows, static_cast<int>(m.rows.size()) - m.layer.back());
-    m.most_quads =
-        std::max(m.most_quads, static_cast<int>(m.quads.size()) - m.rows[m.layer.back()].first);
+    while (tables.rows.back().count == 0 &&
+           static_cast<int>(tables.rows.size()) > tables.layer.back() + 1)
+      tables.rows.pop_back();
+    m.most_rows = std::max(m.most_rows, static_cast<int>(tables.rows.size()) - tables.layer.back());
+    m.most_quads = std::max(m.most_quads, static_cast<int>(tables.quads.size()) -
+                                              tables.rows[tables.layer.back()].first);
   }
-  m.layer.push_back(static_cast<std::int32_t>(m.rows.size()));
+  tables.layer.push_back(static_cast<std::int32_t>(tables.rows.size()));
+  // The weight of wave (x, y, z) is 2 w(k) f_x f_y f_z, because the spline of each axis has a
+  // factor of its own.
   std::vector<double> factor[3];
   for (int a = 0; a < 3; ++a)
     for (int n = 0; n <= m.highest[a]; ++n)
       factor[a].push_back(spline_factor(2 * kPi * n / m.points[a]));
-  for (const MeshQuad& q : m.quads) {
-    MeshWeights<float>& weights = m.weights.emplace_back();
+  for (const MeshQuad& q : tables.quads) {
+    MeshWeights<float>& weights = tables.weights.emplace_back();
     for (int j = 0; j < 4; ++j)
       weights.v[j] = q.wave[j] < 0
                          ? 0
-                         : static_cast<float>(2 * s.double_weights[q.wave[j]] * factor[0][q.x] *
-                                              factor[1][q.y] * factor[2][q.z]);
+                         : static_cast<float>(2 * s.of_double.wave_weights[q.wave[j]] *
+                                              factor[0][q.x] * factor[1][q.y] * factor[2][q.z]);
   }
-  m.alone = potential_around(m);
-  s.mesh = std::move(m);
+  m.quads = static_cast<int>(tables.quads.size());
+  m.layers = static_cast<int>(tables.layer.size()) - 1;
+  tables.alone = potential_around(tables);
+  s.mesh = std::move(tables);
 }
 
 void fill_mesh_model(const MeshTables& t, MeshModel<float>& m) {
-  std::copy_n(t.points, 3, m.points);
-  std::copy_n(t.highest, 3, m.highest);
-  std::copy_n(t.alone_half, 3, m.alone_half);
-  m.quads = static_cast<int>(t.quads.size());
-  m.layers = static_cast<int>(t.layer.size()) - 1;
-  m.most_rows = t.most_rows;
-  m.most_quads = t.most_quads;
+  m = t.model;
   m.quad = t.quads.data();
   m.weight = t.weights.data();
   m.row = t.rows.data();

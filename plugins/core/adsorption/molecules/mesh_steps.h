@@ -8,7 +8,7 @@
 namespace manymove::adsorption {
 
 // The nodes around the poses of a molecule whose center moves from low to high along the axes.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM bool fit_mesh(const System& s, const Body<F>& body, const Site& old, const double* low,
                       const double* high, bool rotated, MeshRegion& region) {
   double from[3], to[3];
@@ -22,7 +22,7 @@ MM_TEAM bool fit_mesh(const System& s, const Body<F>& body, const Site& old, con
 }
 
 // Phases of a site, those along the z axis times its charge.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM void set_phases(const System& s, int point, const Site& at, F charge) {
   const MeshModel<F>& m = s.r.mesh;
   const int size = phases_of_point(m);
@@ -36,7 +36,7 @@ MM_TEAM void set_phases(const System& s, int point, const Site& at, F charge) {
   });
 }
 // Those of a molecule's charges, one after the other; returns the number of them.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM int set_phases_of(const System& s, int first, const Body<F>& body, const Pose& p) {
   const Matrix turn = matrix_of(p.turn);
   int point = first;
@@ -61,6 +61,8 @@ MM_TEAM FourWaves<F> four_waves(const MeshModel<F>& m, const TeamPointer<MeshPha
   for (int p = first; p < end; ++p) {
     const TeamPointer<MeshPhase<F>> from = phases + p * size;
     const MeshPhase<F> ex = from[quad.x], ey = from[y + quad.y], ez = from[z + quad.z];
+    // cos and sin of x +- y by cos x cos y, sin x sin y, sin x cos y and cos x sin y, times e^(i
+    // z).
     const F cc = ex.c * ey.c, ss = ex.s * ey.s, sc = ex.s * ey.c, cs = ex.c * ey.s;
     t[0] = fused(cc, ez.c, t[0]), t[1] = fused(ss, ez.c, t[1]);
     t[2] = fused(sc, ez.c, t[2]), t[3] = fused(cs, ez.c, t[3]);
@@ -84,7 +86,7 @@ struct alignas(16) Wave {
 
 // Amplitude of a quad in the potential of all molecules but the one with the pose `old`; or, where
 // that one is not rotated, in its energy as a function of its center.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM MeshAmplitude<F> amplitude_of(const System& s, int index, int charges, bool rotated) {
   const MeshModel<F>& m = s.r.mesh;
   const MeshQuad quad = m.quad[index];
@@ -100,6 +102,8 @@ MM_TEAM MeshAmplitude<F> amplitude_of(const System& s, int index, int charges, b
   const FourWaves<F> own = four_waves(m, phases, quad, 0, charges);
   MM_UNROLL
   for (int j = 0; j < 4; ++j) {
+    // w(k) (S(k) - S_own(k)), and the complex conjugate: the potential is Re sum_k w conj(S) e^(i k
+    // r).
     c[j] = weights.v[j] * (c[j] - own.c[j]);
     sn[j] = weights.v[j] * (own.s[j] - sn[j]);
   }
@@ -141,7 +145,7 @@ struct Divisor {
 
 // The sum over the waves at the nodes, one axis after the other: layer by layer of the waves, along
 // x and then along y, and added to all nodes along z. plane: [rows of a layer][kMeshSide].
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegion& g, int charges,
                          bool rotated, TeamPointer<MeshSums<F>> plane) {
   const MeshScratch<F>& t = s.scratch.mesh;
@@ -224,12 +228,14 @@ MM_TEAM void sum_on_mesh(const System& s, const MeshModel<F>& m, const MeshRegio
 }
 
 // spare: memory of a walk.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, bool rotated,
                       const MeshRegion& region, TeamPointer<Pose> spare) {
   const int charges = set_phases_of(s, 0, body, old);
   if (!rotated) set_phases(s, charges, old.center, F(1));
   s.team.sync();
+  // psi(node) = sum_k of the amplitudes times e^(i k r_node), by three sums in a row over x, y and
+  // z.
   sum_on_mesh(s, s.r.mesh, region, charges, rotated, spare.template as<MeshSums<F>>());
   if (rotated)
     s.team.bring(s.r.mesh.alone, alone_nodes(s.r.mesh), s.scratch.mesh.amplitudes.template as<F>());
@@ -238,7 +244,7 @@ MM_TEAM void set_mesh(const System& s, const Body<F>& body, const Pose& old, boo
 // Energy of a molecule with the others, and with its own images where they depend on the pose. Its
 // order of terms is part of the result. One copy of mesh_value() for the charges: the code stays
 // small.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& region,
                       const typename System::template Lane<Site>* at, const Site& center, int l,
                       bool rotated) {
@@ -254,6 +260,7 @@ MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& re
   for (int i = 0; i < (rotated ? body.count : 1); ++i) {
     const F q = rotated ? s.r.charge[body.type[i]] : F(1);
     if (q == F(0)) continue;
+    // sum_i q_i psi(r_i); of a molecule that is not rotated the mesh has the energy itself.
     sum = fused(q, mesh_value(m, region, values, rotated ? at[i][l] : center), sum);
     MM_NO_UNROLL
     for (int j = 0; j < i; ++j) {
@@ -268,7 +275,7 @@ MM_TEAM F mesh_energy(const System& s, const Body<F>& body, const MeshRegion& re
 
 // After set_mesh(): the structure factors of the system with the molecule at another pose. Returns
 // the change of the waves' energy.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM double accept_by_quads(const System& s, const Body<F>& body, const Pose& fresh) {
   const MeshModel<F>& m = s.r.mesh;
   int charges = 0;
@@ -293,6 +300,7 @@ MM_TEAM double accept_by_quads(const System& s, const Body<F>& body, const Pose&
       const Wave now = wave;
       const double c = static_cast<double>(after.c[j] - before.c[j]),
                    sn = static_cast<double>(after.s[j] - before.s[j]);
+      // S' = S + dS, kept in doubles so that rounding does not accumulate.
       wave = {now.c + c, now.s + sn};
       // weight (|S + change|^2 - |S|^2)
       const double product = fused(c, fused(2.0, now.c, c), sn * fused(2.0, now.s, sn));

@@ -9,7 +9,7 @@ namespace manymove::adsorption {
 // Poses 1 ... P - 1 along two random walks from the old one, or anywhere:
 // docs/theory/adsorption.md, section 3. Composed by a scan in a fixed order, since products of
 // quaternions round. Returns the buffer that they are in.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM TeamPointer<const Pose> draw_poses(System& s, int species, std::uint64_t step,
                                            const Pose& old, std::uint32_t split_word, bool rotate) {
   using F = typename System::Real;
@@ -94,7 +94,7 @@ struct PoseBatch {
   MM_HD int choose(F rest, int lane) const {
     return lane * own + choose_own(rest, (weight + lane * own).get(), own);
   }
-  template <class Team, class Function>
+  template <LaneTeam Team, class Function>
   MM_TEAM void each_center(const Team& team, const Function& f) const {
     team.share(own * Team::width, [&](int i) { f(poses[i].center, weight[i]); });
   }
@@ -104,7 +104,7 @@ struct PoseBatch {
 // of a molecule that is not to be counted are in change, with the other sign; or the mesh has the
 // potential of the others. With the mesh the pairs of some poses are a task, and the rest is
 // another one, and spare has room for an energy of each pose.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM void pose_energies(const System& s, int species, const PoseBatch<F>& b) {
   using LaneSites = typename System::template Lane<Site>;
   const Body<F>& body = s.r.body[species];
@@ -148,6 +148,7 @@ MM_TEAM void pose_energies(const System& s, int species, const PoseBatch<F>& b) 
   if (!mesh) return;
   s.team.share(own * System::kLanes, [&](int i) {
     const F framework = energy[i], others = of_pairs[i] + by_mesh[i];
+    // E_i = E_framework + E_pairs + E_waves, in this order for every team.
     energy[i] = framework + (framework < F(0.5 * kForbidden) ? others : F(0));
   });
   s.team.sync();
@@ -159,7 +160,7 @@ struct Around {
   Site middle, half;
   double low[3], high[3];
 };
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM Around around_proposals(const System& s, TeamPointer<const Pose> poses, const Site& old) {
   Around a;
   std::uint32_t middle[3], half[3];
@@ -177,6 +178,7 @@ MM_TEAM Around around_proposals(const System& s, TeamPointer<const Pose> poses, 
     });
     a.low[e] = s.team.lowest(low);
     a.high[e] = s.team.highest(high);
+    // The box from low to high: (low + high) / 2 and (high - low) / 2, rounded outwards.
     middle[e] = nearest_word(0.5 * (a.low[e] + a.high[e]));
     half[e] = nearest_word(0.5 * (a.high[e] - a.low[e])) + 1;
   }
@@ -186,7 +188,7 @@ MM_TEAM Around around_proposals(const System& s, TeamPointer<const Pose> poses, 
 }
 
 // Proposals of a molecule and their energies with the others.
-template <class Team, class F, bool Chains>
+template <LaneTeam Team, class F, bool Chains>
 MM_TEAM PoseBatch<F> propose(MoleculeSystem<Team, F, Chains>& s, int species, int slot,
                              std::uint64_t step, const StepWords& words) {
   const Body<F>& body = s.r.body[species];
@@ -212,6 +214,7 @@ MM_TEAM PoseBatch<F> propose(MoleculeSystem<Team, F, Chains>& s, int species, in
   if (b.waves == Waves::mesh) {
     set_mesh(s, body, old, b.rotated, b.region, b.spare);
   } else if (b.waves == Waves::direct) {
+    // The waves of the others alone: 2 (S(k) - S_own(k)).
     add_waves(s, body, old, F(-1), true);
     set_others(s);
   }
@@ -220,14 +223,14 @@ MM_TEAM PoseBatch<F> propose(MoleculeSystem<Team, F, Chains>& s, int species, in
 }
 
 // What one warp has chosen, for all warps.
-template <class Team, class F, bool Chains>
+template <LaneTeam Team, class F, bool Chains>
 MM_TEAM Choice shared_choice(const MoleculeSystem<Team, F, Chains>& s, const Choice& choice) {
   if (s.team.leads()) s.scratch.choice[0] = choice;
   s.team.sync();
   return s.scratch.choice[0];
 }
 
-template <class Team, class F, bool Chains>
+template <LaneTeam Team, class F, bool Chains>
 MM_TEAM void move_to(MoleculeSystem<Team, F, Chains>& s, const PoseBatch<F>& b, int chosen,
                      int species, int slot) {
   if (chosen == 0) return;
@@ -248,7 +251,7 @@ MM_TEAM void move_to(MoleculeSystem<Team, F, Chains>& s, const PoseBatch<F>& b, 
 
 // ---- poses anywhere, for starts and test molecules: one for each lane ----
 
-template <class Team, class F, bool Chains>
+template <LaneTeam Team, class F, bool Chains>
 MM_TEAM PoseBatch<F> poses_anywhere(const MoleculeSystem<Team, F, Chains>& s, std::uint64_t step,
                                     std::uint32_t first, Purpose purpose) {
   const TeamPointer<Pose> poses = s.scratch.walk[0];
@@ -263,7 +266,7 @@ MM_TEAM PoseBatch<F> poses_anywhere(const MoleculeSystem<Team, F, Chains>& s, st
   s.team.sync();
   return {poses, {}, s.scratch.energy, s.scratch.weight, 1};
 }
-template <class Team, class F, bool Chains>
+template <LaneTeam Team, class F, bool Chains>
 MM_TEAM PoseBatch<F> tries_anywhere(MoleculeSystem<Team, F, Chains>& s, int species,
                                     std::uint64_t molecule, std::uint32_t first) {
   const PoseBatch<F> b = poses_anywhere(s, molecule, first, Purpose::place);
@@ -271,17 +274,17 @@ MM_TEAM PoseBatch<F> tries_anywhere(MoleculeSystem<Team, F, Chains>& s, int spec
   pose_energies(s, species, b);
   return b;
 }
-template <class Team, class F, bool Chains>
+template <LaneTeam Team, class F, bool Chains>
 MM_TEAM F field_of_try(const MoleculeSystem<Team, F, Chains>& s, int species,
                        const PoseBatch<F>& tries, int l) {
   return s.field(s.r.body[species], tries.poses[l]);
 }
-template <class Team, class F, bool Chains>
+template <LaneTeam Team, class F, bool Chains>
 MM_TEAM void put_try(MoleculeSystem<Team, F, Chains>& s, int species, int slot,
                      const PoseBatch<F>& tries, int winner) {
   s.put(species, slot, tries.poses[winner]);
 }
-template <class Team, class F, bool Chains>
+template <LaneTeam Team, class F, bool Chains>
 MM_TEAM void begin_tests(MoleculeSystem<Team, F, Chains>& s, bool empty) {
   if (!empty && s.r.charged) {
     clear_change(s);
@@ -290,7 +293,7 @@ MM_TEAM void begin_tests(MoleculeSystem<Team, F, Chains>& s, bool empty) {
   s.gather({0, 0, 0}, {0, 0, 0}, F(0), -1, true);
   if (empty) s.forget_near();
 }
-template <class Team, class F, bool Chains>
+template <LaneTeam Team, class F, bool Chains>
 MM_TEAM PoseBatch<F> tests_anywhere(MoleculeSystem<Team, F, Chains>& s, int species,
                                     std::uint64_t first, bool empty) {
   PoseBatch<F> b =

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <stdexcept>
 
 #include "../../runtime/text.h"
 
@@ -45,18 +44,15 @@ std::array<double, 4> largest_eigenvector(double (&m)[4][4]) {
         const double theta = (m[q][q] - m[p][p]) / (2 * m[p][q]);
         const double t = (theta >= 0 ? 1 : -1) / (std::abs(theta) + std::sqrt(theta * theta + 1));
         const double c = 1 / std::sqrt(t * t + 1), s = t * c;
-        for (int k = 0; k < 4; ++k) {
-          const double a = m[k][p], b = m[k][q];
-          m[k][p] = c * a - s * b, m[k][q] = s * a + c * b;
-        }
-        for (int k = 0; k < 4; ++k) {
-          const double a = m[p][k], b = m[q][k];
-          m[p][k] = c * a - s * b, m[q][k] = s * a + c * b;
-        }
-        for (int k = 0; k < 4; ++k) {
-          const double a = v[k][p], b = v[k][q];
-          v[k][p] = c * a - s * b, v[k][q] = s * a + c * b;
-        }
+        const auto turn = [&](double& of_p, double& of_q) {
+          const double a = of_p, b = of_q;
+          of_p = c * a - s * b, of_q = s * a + c * b;
+        };
+        // M' = J^T M J has zeros at (p, q) and (q, p); V' = V J collects the rotations, so that its
+        // columns become the eigenvectors.
+        for (int k = 0; k < 4; ++k) turn(m[k][p], m[k][q]);
+        for (int k = 0; k < 4; ++k) turn(m[p][k], m[q][k]);
+        for (int k = 0; k < 4; ++k) turn(v[k][p], v[k][q]);
       }
   }
   int best = 0;
@@ -85,6 +81,24 @@ std::array<double, 4> best_rotation(const std::vector<Vector>& shape,
       {s[2][0] - s[0][2], s[0][1] + s[1][0], s[1][1] - s[0][0] - s[2][2], s[1][2] + s[2][1]},
       {s[0][1] - s[1][0], s[2][0] + s[0][2], s[1][2] + s[2][1], s[2][2] - s[0][0] - s[1][1]}};
   return largest_eigenvector(m);
+}
+
+// The places of a molecule's atoms from their mean, which is `mean` from the first atom. By the
+// nearest images of the first atom, so that a molecule across a face of the box is whole.
+std::vector<Vector> from_mean(const HostBox& box, const std::vector<HostAtom>& atoms,
+                              const std::vector<std::size_t>& molecule, Vector& mean) {
+  std::vector<Vector> places;
+  mean = {};
+  for (const std::size_t i : molecule) {
+    Vector d;
+    for (int a = 0; a < 3; ++a) d[a] = atoms[i].x[a] - atoms[molecule[0]].x[a];
+    box.shorten(d.data());
+    for (int a = 0; a < 3; ++a) mean[a] += d[a] / static_cast<double>(molecule.size());
+    places.push_back(d);
+  }
+  for (Vector& place : places)
+    for (int a = 0; a < 3; ++a) place[a] -= mean[a];
+  return places;
 }
 
 }  // namespace
@@ -123,32 +137,19 @@ std::size_t RigidMolecules::kind_of(const std::vector<HostAtom>& atoms,
   if (kinds_.size() == static_cast<std::size_t>(most)) {
     const Kind& first = kinds_[0];
     if (most > 1)
-      throw std::invalid_argument(text_of("molecule ", whole(id),
-                                          " is unlike the molecules of the ", most,
-                                          " kinds that keyword species allows"));
+      refuse("molecule ", whole(id), " is unlike the molecules of the ", most,
+             " kinds that keyword species allows");
     if (types.size() != first.type.size())
-      throw std::invalid_argument(text_of("molecule ", whole(id), " does not have the ",
-                                          first.type.size(), " atoms of molecule ",
-                                          whole(lowest[0]), kAlike));
+      refuse("molecule ", whole(id), " does not have the ", first.type.size(),
+             " atoms of molecule ", whole(lowest[0]), kAlike);
     std::size_t i = 0;
     while (types[i] == first.type[i] && charges[i] == first.charge[i]) ++i;
-    throw std::invalid_argument(text_of(
-        "atom ", whole(atoms[molecule[i]].tag), " of molecule ", whole(id), " has type ", types[i],
-        " and charge ", charges[i], ", but its counterpart in molecule ", whole(lowest[0]),
-        " has type ", first.type[i], " and charge ", first.charge[i], kAlike));
+    refuse("atom ", whole(atoms[molecule[i]].tag), " of molecule ", whole(id), " has type ",
+           types[i], " and charge ", charges[i], ", but its counterpart in molecule ",
+           whole(lowest[0]), " has type ", first.type[i], " and charge ", first.charge[i], kAlike);
   }
-  Kind kind{types, charges, {}, 0};
-  Vector mean{};
-  for (const std::size_t i : molecule) {
-    Vector d;
-    for (int a = 0; a < 3; ++a) d[a] = atoms[i].x[a] - atoms[molecule[0]].x[a];
-    box_.shorten(d.data());
-    for (int a = 0; a < 3; ++a) mean[a] += d[a] / static_cast<double>(molecule.size());
-    kind.shape.push_back(d);
-  }
-  for (Vector& site : kind.shape)
-    for (int a = 0; a < 3; ++a) site[a] -= mean[a];
-  kinds_.push_back(std::move(kind));
+  Vector mean;
+  kinds_.push_back({types, charges, from_mean(box_, atoms, molecule, mean), 0});
   lowest.push_back(id);
   return kinds_.size() - 1;
 }
@@ -161,8 +162,7 @@ RigidMolecules::RigidMolecules(const std::vector<HostAtom>& atoms, const HostBox
     return atoms[i].molecule < atoms[j].molecule;
   });
   for (const HostAtom& a : atoms) {
-    if (a.molecule <= 0)
-      throw std::invalid_argument(text_of("atom ", whole(a.tag), " of the group has no molecule"));
+    if (a.molecule <= 0) refuse("atom ", whole(a.tag), " of the group has no molecule");
     tags_.push_back(a.tag);
   }
   std::vector<double> lowest;
@@ -176,10 +176,8 @@ RigidMolecules::RigidMolecules(const std::vector<HostAtom>& atoms, const HostBox
     molecules_.push_back(std::move(molecule));
   }
   if (kinds_.size() < static_cast<std::size_t>(most))
-    throw std::invalid_argument(text_of("species is ", most,
-                                        ", but the molecules of the group are "
-                                        "of ",
-                                        kinds_.size(), kinds_.size() == 1 ? " kind" : " kinds"));
+    refuse("species is ", most, ", but the molecules of the group are of ", kinds_.size(),
+           kinds_.size() == 1 ? " kind" : " kinds");
   std::stable_sort(molecules_.begin(), molecules_.end(),
                    [](const Molecule& a, const Molecule& b) { return a.kind < b.kind; });
   centers_.assign(molecules_.size() * 3, 0);
@@ -188,46 +186,33 @@ RigidMolecules::RigidMolecules(const std::vector<HostAtom>& atoms, const HostBox
 
 void RigidMolecules::fit(const std::vector<HostAtom>& atoms, double tolerance) {
   if (atoms.size() != tags_.size())
-    throw std::invalid_argument(text_of("the number of atoms in the group has changed from ",
-                                        tags_.size(), " to ", atoms.size()));
+    refuse("the number of atoms in the group has changed from ", tags_.size(), " to ",
+           atoms.size());
   for (std::size_t k = 0; k < molecules_.size(); ++k) {
     const Molecule& molecule = molecules_[k];
     const Kind& kind = kinds_[molecule.kind];
-    const std::size_t n = molecule.atom.size();
-    std::vector<Vector> places(n);
     const HostAtom& first = atoms[molecule.atom[0]];
-    Vector mean{};
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t i = 0; i < molecule.atom.size(); ++i) {
       const HostAtom& atom = atoms[molecule.atom[i]];
       if (atom.tag != tags_[molecule.atom[i]] || atom.molecule != first.molecule ||
           static_cast<int>(atom.type) != kind.type[i] || atom.charge != kind.charge[i])
-        throw std::invalid_argument(text_of("atom ", whole(atom.tag),
-                                            " of the group has changed its molecule, type or "
-                                            "charge, or is another one"));
-      for (int a = 0; a < 3; ++a) {
-        if (!std::isfinite(atom.x[a]))
-          throw std::invalid_argument(
-              text_of("the position of atom ", whole(atom.tag), " is not finite"));
-        // Relative to the first atom by the nearest image, so that molecules across a face of the
-        // box are whole.
-        places[i][a] = atom.x[a] - first.x[a];
-      }
-      box_.shorten(places[i].data());
-      for (int a = 0; a < 3; ++a) mean[a] += places[i][a] / static_cast<double>(n);
+        refuse("atom ", whole(atom.tag),
+               " of the group has changed its molecule, type or charge, or is another one");
+      for (const double x : atom.x)
+        if (!std::isfinite(x)) refuse("the position of atom ", whole(atom.tag), " is not finite");
     }
-    for (Vector& place : places)
-      for (int a = 0; a < 3; ++a) place[a] -= mean[a];
+    Vector mean;
+    const std::vector<Vector> places = from_mean(box_, atoms, molecule.atom, mean);
     const std::array<double, 4> q = best_rotation(kind.shape, places);
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
       const Vector at = rotated(q.data(), kind.shape[i]);
       double squared = 0;
       for (int a = 0; a < 3; ++a) squared += (at[a] - places[i][a]) * (at[a] - places[i][a]);
       if (!(squared <= tolerance * tolerance))
-        throw std::invalid_argument(
-            text_of("molecule ", whole(first.molecule), " is not rigid: atom ",
-                    whole(atoms[molecule.atom[i]].tag), " is ", std::sqrt(squared),
-                    " away from its place in the shape of the first molecule",
-                    kinds_.size() > 1 ? " of its kind" : ""));
+        refuse("molecule ", whole(first.molecule), " is not rigid: atom ",
+               whole(atoms[molecule.atom[i]].tag), " is ", std::sqrt(squared),
+               " away from its place in the shape of the first molecule",
+               kinds_.size() > 1 ? " of its kind" : "");
     }
     for (int a = 0; a < 3; ++a) centers_[k * 3 + a] = first.x[a] + mean[a];
     std::copy(q.begin(), q.end(), turns_.begin() + static_cast<std::ptrdiff_t>(k * 4));

@@ -51,6 +51,8 @@ void check_bodies(const Parameters& p) {
 void check_lengths(const State& s) {
   const Parameters& p = s.parameters;
   if (!p.force_field->chains.empty()) return;  // check_chain() has a stricter bound
+  // l <= min_a width_a - R_c: a site and the image of another one of the same molecule are then at
+  // least R_c apart.
   double least = width(s.inverse, 0);
   for (int a = 1; a < 3; ++a) least = std::min(least, width(s.inverse, a));
   for (std::size_t b = 0; b < p.force_field->bodies.size(); ++b) {
@@ -88,9 +90,10 @@ void make_waves(State& s) {
       s.rows.push_back({x, y, z, 0, s.waves()});
     ++s.rows.back().count;
     // 2 pi / V exp(-k^2 / 4 alpha^2) / k^2, twice: half of the lattice stands for all waves.
-    s.double_weights.push_back(4 * kPi / v / k2 * std::exp(-k2 / (4 * r.alpha * r.alpha)));
+    s.of_double.wave_weights.push_back(4 * kPi / v / k2 * std::exp(-k2 / (4 * r.alpha * r.alpha)));
   });
-  s.float_weights.assign(s.double_weights.begin(), s.double_weights.end());
+  const std::vector<double>& weights = s.of_double.wave_weights;
+  s.of_float.wave_weights.assign(weights.begin(), weights.end());
 }
 
 double tail_of(const LennardJones& law, double cutoff, double v) {
@@ -125,12 +128,15 @@ void set_body(const State& s, int b, Body<F>& body) {
         // erf(alpha d) / d, which is 2 alpha / sqrt(pi) for charges at one place.
         const double screen =
             d > 0 ? (1 - erfc_of(std::min(r.alpha * d, 7.0))) / d : 2 * r.alpha / std::sqrt(kPi);
+        // The waves contain the pairs within a molecule, q_i q_j erf(alpha d) / d, which are no
+        // interactions.
         own -= kCoulomb * qi * r.types[o.type].charge * screen;
       }
     }
     if (r.tail)
       for (const auto kind : p.framework.kind) {
         const int copies = p.cells[0] * p.cells[1] * p.cells[2];
+        // Beyond the cutoff the atoms of the framework count as uniformly distributed.
         tail += copies * tail_of(r.types[a.type].with_framework[kind], p.cutoff, v);
       }
   }
@@ -153,8 +159,9 @@ void make_molecules(State& s) {
   for (const SiteType& t : p.force_field->types) s.charged |= t.charge != 0;
   for (const double q : p.force_field->framework_charge) s.felt_charges |= s.charged && q != 0;
   if (s.charged) make_waves(s);
-  const bool several = p.method == Method::mdp || p.method == Method::mup;
-  if (s.charged && several && !p.double_precision && waves_decay(*p.force_field)) make_mesh(s);
+  if (s.charged && several_proposals(p.method) && !p.double_precision &&
+      waves_decay(*p.force_field))
+    make_mesh(s);
   if (s.felt_charges) make_potential(s);
   make_chains(s);
   s.data.waves.assign(static_cast<std::size_t>(p.systems) * 2 * s.waves(), 0);
@@ -198,6 +205,7 @@ void set_model(const State& s, const F* grid, MoleculeArrays<F>& w) {
   r.framework = s.has_framework();
   r.types = s.types();
   for (int t = 0; t < r.types; ++t) {
+    // q sqrt(e^2 / 4 pi epsilon_0 k_B): the product of two, over r, is an energy in kelvin.
     r.charge[t] = static_cast<F>(s.charge(t) * std::sqrt(kCoulomb));
     r.felt[t] = s.felt(t);
   }
@@ -209,6 +217,7 @@ void set_model(const State& s, const F* grid, MoleculeArrays<F>& w) {
     for (int c = 0; c < r.m.species && p.force_field->tail; ++c)
       for (const BodySite& i : p.force_field->bodies[b])
         for (const BodySite& j : p.force_field->bodies[c])
+          // sum_ij of the tail corrections of all pairs of sites of two molecules.
           r.tail[b][c] +=
               tail_of(p.force_field->pairs[static_cast<std::size_t>(i.type) * r.types + j.type],
                       p.cutoff, volume(s.edges));
@@ -218,7 +227,7 @@ void set_model(const State& s, const F* grid, MoleculeArrays<F>& w) {
   fill_chain_model(s, s.tables.data(), w.chains);
   for (int b = 0; b < r.m.species && w.chains.sites; ++b)
     r.m.activity[b] /= w.chains.of[b].weight;  // relative to chains without interactions
-  r.laws = s.laws(F{});
+  r.laws = s.in<F>().laws.data();
   r.cutoff = static_cast<F>(p.cutoff);
   r.cutoff2 = static_cast<F>(p.cutoff * p.cutoff);
   r.inner2 = static_cast<F>(kInner * kInner);
@@ -226,18 +235,17 @@ void set_model(const State& s, const F* grid, MoleculeArrays<F>& w) {
   r.rows = static_cast<int>(s.rows.size());
   r.waves = s.waves();
   r.row = s.rows.data();
-  r.wave_weight = s.weights(F{});
+  r.wave_weight = s.in<F>().wave_weights.data();
   fill_mesh_model(s.mesh, r.mesh);
   w.meshes = r.mesh.quads > 0;
   for (const auto& sites : p.force_field->bodies)
     w.most_sites = std::max(w.most_sites, static_cast<int>(sites.size()));
   w.trial_positions = p.trial_positions;
   w.trial_orientations = p.trial_orientations;
-  w.reinsert_below = static_cast<std::uint32_t>((p.exchange + p.reinsertion) * 0x1p32);
-  w.identity_below =
-      static_cast<std::uint32_t>((p.exchange + p.reinsertion + p.identity_change) * 0x1p32);
-  w.regrow_below = static_cast<std::uint32_t>(
-      (p.exchange + p.reinsertion + p.identity_change + p.regrowth) * 0x1p32);
+  const MoveLimits below = move_limits(p);
+  w.reinsert_below = below.reinsertion;
+  w.identity_below = below.identity;
+  w.regrow_below = below.regrowth;
   w.places = places;
   // Weights of insertions are averages as well, and must not depend on a low barrier.
   w.most_of_trials = static_cast<F>(std::max(p.hill, 20 * p.temperature));

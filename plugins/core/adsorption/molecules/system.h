@@ -10,13 +10,14 @@ namespace manymove::adsorption {
 
 // Lennard-Jones energy of bead s of a chain with those of its beads from low to high that are four
 // or more bonds away.
-template <class System, class SiteAt>
+template <MoleculesOfTeam System, class SiteAt>
 MM_TEAM auto chain_energy(const System& s, int species, int bead, int low, int high, const Site& at,
                           const SiteAt& site_at) {
   using F = typename System::Real;
   const Body<F>& body = s.r.body[species];
   F sum = 0;
   for (int i = low; i <= high; ++i) {
+    // Beads that are up to three bonds apart interact by bonds, bends and torsions only.
     if (i > bead - 4 && i < bead + 4) continue;
     const PairLaw<F> law = s.r.laws[body.type[bead] * s.r.types + body.type[i]];
     if (law.repulsion > F(0))
@@ -26,7 +27,7 @@ MM_TEAM auto chain_energy(const System& s, int species, int bead, int low, int h
 }
 
 // With a system of its own, so that the compiler keeps the members of the other in registers.
-template <class System, class Arrays, class Scratch, class Team>
+template <MoleculesOfTeam System, class Arrays, class Scratch, class Team>
 MM_TEAM_CALL double energy_from_scratch(const Arrays& arrays, int id, const Team team,
                                         const Scratch scratch) {
   return System(arrays, id, team, scratch).total_energy();
@@ -208,10 +209,12 @@ class MoleculeSystem {
   // the structure factors are in scratch.change afterwards.
   MM_TEAM F change_of_move(const Body<F>& body, int slot, const Pose& fresh, const Pose& old) {
     // The sites of both poses are within this distance of the old center.
+    // |r' - r_center| <= reach + |r'_center - r_center| for the sites of the new pose.
     const F slack = square_root(squared_distance(r, fresh.center, old.center));
     gather(old.center, {0, 0, 0}, body.reach + slack, slot, false);
     Lane<F> part;
     team.each([&](int l) { part[l] = 0; });
+    // dU = sum over the sites of u(r'_s) - u(r_s), with the other molecules and with the framework.
     add_pairs(body, fresh, F(1), part);
     add_pairs(body, old, F(-1), part);
     add_field(body, fresh, F(1), part);
@@ -242,6 +245,8 @@ class MoleculeSystem {
     team.sync();
     for (int b = 0; b < m.species; ++b) {
       const Body<F>& body = r.body[b];
+      // Sites are within R_c of each other only if the centers are closer than R_c plus both
+      // reaches.
       const int first = m.first_slot[b];
       // More than rounding: of the sites to integers, and of distances.
       const F limit = r.cutoff + reach + body.reach + F(1e-3);
@@ -281,6 +286,7 @@ class MoleculeSystem {
       const int some = run.count - base < kLanes ? run.count - base : kLanes;
       team.first_lanes(some, [&](int l) {
         const int j = base + l;
+        // Differences of integers wrap around the box: they are those to the nearest image.
         const F r2 = squared_distance<Skewed>(r, at.x - x[j], at.y - y[j], at.z - z[j]);
         sum[l] += sign * site_energy<Charged>(r, law, qq, r2);
       });
@@ -295,6 +301,7 @@ class MoleculeSystem {
       for (int k = 0; k < runs_; ++k) {
         const NearRun& run = scratch.runs[k];
         const PairLaw<F> law = r.laws[type * r.types + run.type];
+        // q_i q_j; a pair may have charges, a Lennard-Jones law, or both.
         // Pairs without charges skip Ewald's part, which costs most of the time.
         const F qq = r.charge[type] * r.charge[run.type];
         if (Charged && qq != F(0))
@@ -325,6 +332,7 @@ class MoleculeSystem {
           r2[l] = squared_distance<Skewed>(r, at[l].x - x[j], at[l].y - y[j], at[l].z - z[j]);
           near[l] = r2[l] < cutoff2;
         });
+        // A vote of the warp: where no lane is within the cutoff, every term is zero.
         if (!team.any(near)) continue;
         if (pull)
           team.each([&](int l) { sum[l] += site_energy<Charged>(r, law, qq, r2[l]); });
@@ -405,6 +413,7 @@ class MoleculeSystem {
       team.share(2 * r.waves, [&](int i) { waves[i] = 0; });
       team.sync();
     }
+    // U = 1/2 sum of the pairs of each molecule + framework + waves + rest, molecule by molecule.
     for (int k = 0; k < n; ++k) {
       int b;
       const int slot = find_molecule(*this, k, b);
@@ -422,6 +431,7 @@ class MoleculeSystem {
       add_field(body, p, F(1), part);
       take(part);
       if (r.charged) {
+        // S(k) is the sum of the molecules' structure factors.
         add_waves(*this, body, p, F(1), true);
         adsorption::accept_waves(*this);
       }
@@ -437,6 +447,7 @@ class MoleculeSystem {
       team.each([&](int l) {
         for (int i = l; i < r.waves; i += kLanes)
           sum[l] += static_cast<double>(r.wave_weight[i]) *
+                    // sum_k w(k) |S(k)|^2.
                     (waves[2 * i] * waves[2 * i] + waves[2 * i + 1] * waves[2 * i + 1]);
       });
     for (int a = 0; a < m.species; ++a) {
@@ -454,6 +465,7 @@ class MoleculeSystem {
     using One = typename Team::One;
     team.sync();
     if (team.first_warp()) {
+      // Rounding of the energy that was carried along ends here; the largest error is kept.
       const double fresh = energy_from_scratch<With<One>>(w, id, team.one(), scratch);
       if (team.leads()) {
         double& drift = sum_of(*this, kDrift);
@@ -466,6 +478,7 @@ class MoleculeSystem {
   }
   // Energy of one molecule more with those that are there.
   MM_TEAM F tail_with_others(int species, int without) const {
+    // Self, intramolecular and framework terms, plus the tails sum_b tail(species, b) N_b.
     double sum = r.body[species].own;
     for (int b = 0; b < m.species; ++b)
       sum += r.tail[species][b] * (counts[b] - (b == species ? without : 0));
@@ -478,6 +491,8 @@ class MoleculeSystem {
     const Body<F>& body = r.body[species];
     Lane<F> part;
     team.each([&](int l) { part[l] = 0; });
+    // sign times [sum_s u(r_s) + u_framework(r_s)], and the waves with dS(k) = sign times
+    // S_molecule(k).
     gather(p.center, {0, 0, 0}, body.reach, slot, false);
     add_pairs(body, p, sign, part);
     add_field(body, p, sign, part);

@@ -31,7 +31,7 @@ struct Turning {
 };
 
 // With at most Charges charges, so that their phases stay in registers; others are zero.
-template <int Charges, class System, class F>
+template <int Charges, MoleculesOfTeam System, class F>
 MM_TEAM void add_wave_energies_of(const System& s, const Body<F>& body,
                                   TeamPointer<const Pose> poses, int own,
                                   typename System::template Lane<F>& energy) {
@@ -82,7 +82,7 @@ MM_TEAM void add_wave_energies_of(const System& s, const Body<F>& body,
   }
 }
 // change[wave] += sign times the molecule's structure factor; the lanes share the rows.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM void add_waves(const System& s, const Body<F>& body, const Pose& p,
                        typename System::Real sign, bool clear) {
   const Matrix turn = matrix_of(p.turn);
@@ -107,7 +107,7 @@ MM_TEAM void add_waves(const System& s, const Body<F>& body, const Pose& p,
 }
 // What the change of the structure factors costs: with S = c + i s, w (|S + dS|^2 - |S|^2) is
 // w (dc (2 c + dc) + ds (2 s + ds)), in which nothing large cancels.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM void add_wave_energy(const System& s,
                              typename System::template Lane<typename System::Real>& sum) {
   using F = typename System::Real;
@@ -123,14 +123,14 @@ MM_TEAM void add_wave_energy(const System& s,
     }
   });
 }
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM void clear_change(const System& s) {
   s.team.share(2 * s.r.waves, [&](int i) { s.scratch.change[i] = 0; });
   s.team.sync();
 }
 // Twice the structure factors of all molecules but the one that is in change, for
 // add_wave_energies().
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM void set_others(const System& s) {
   using F = typename System::Real;
   s.team.share(2 * s.r.waves, [&](int i) {
@@ -138,7 +138,7 @@ MM_TEAM void set_others(const System& s) {
   });
   s.team.sync();
 }
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM void accept_waves(const System& s) {
   if (!s.r.charged) return;
   s.team.share(2 * s.r.waves,
@@ -147,7 +147,7 @@ MM_TEAM void accept_waves(const System& s) {
 }
 // Each lane's molecule has the pose poses[lane * own]. The molecule whose structure factors are
 // in change, with the other sign, does not count.
-template <class System, class F>
+template <MoleculesOfTeam System, class F>
 MM_TEAM void add_wave_energies(const System& s, const Body<F>& body, TeamPointer<const Pose> poses,
                                int own, typename System::template Lane<F>& energy) {
   // The common molecules have three charges at most; their phases stay in registers.

@@ -29,7 +29,7 @@ struct Grown {
 
 // Of a bead whose trial places are in scratch.beads. The beads of the chain from low to high are in
 // scratch.grown.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM Bias<typename System::Real> weigh_bead(const System& s, int species, int bead, int low,
                                                int high, int all, std::uint32_t word) {
   using F = typename System::Real;
@@ -53,7 +53,7 @@ MM_TEAM Bias<typename System::Real> weigh_bead(const System& s, int species, int
 
 // Grows a chain into scratch.shape, first the beads above those that are there, then those below.
 // The weight is zero where no trial of a bead has one, or where an old bead has none.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM Grown grow(System& s, const Growth& g) {
   using F = typename System::Real;
   const Body<F>& body = s.r.body[g.species];
@@ -101,6 +101,7 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
     s.team.sync();
   }
   s.team.share(high - low + 1, [&](int i) {
+    // r_i = r_center + R(q) d_i for the beads that stay.
     grown[low + i] = site_from(s.r, result.pose.center, turn, (shape + 3 * (low + i)).get());
   });
   s.gather(result.pose.center, {0, 0, 0}, body.reach, g.except, false);
@@ -132,7 +133,7 @@ MM_TEAM Grown grow(System& s, const Growth& g) {
 }
 
 // By bends and torsions, of the chain in scratch.shape.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM double bonds_of_shape(const System& s, int species) {
   return bonded_energy(s.w.chains, species, s.r.body[species].count, s.scratch.shape);
 }

@@ -16,14 +16,14 @@ MM_TEAM bool has_slot(const System& s, int species, Counts& moves) {
   --moves.exchanges;
   return false;
 }
-template <class System, class Placed>
+template <MoleculesOfTeam System, class Placed>
 MM_TEAM void put_in(System& s, int species, const Placed& fresh) {
   const int n = s.counts[species];
   s.place_new(species, s.m.first_slot[species] + n, fresh);
   set_count(s, species, n + 1);
 }
 // The last molecule of the species takes the slot.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM void take_out(System& s, int species, int slot) {
   const int last = s.counts[species] - 1;
   s.relocate(species, s.m.first_slot[species] + last, slot);

@@ -58,7 +58,7 @@ struct TrialPoses {
   MM_HD int count() const { return positions * orientations; }
 };
 
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM Pose trial_pose(const System& s, const TrialPoses& t, int i) {
   if (t.has_old && i == 0) return t.old;
   const int place = i / t.orientations;
@@ -76,7 +76,7 @@ MM_TEAM Pose trial_pose(const System& s, const TrialPoses& t, int i) {
 }
 
 // With what is gathered.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM Bias<typename System::Real> weigh_poses(const System& s, int species, const TrialPoses& t,
                                                 std::uint32_t word) {
   using F = typename System::Real;
@@ -97,7 +97,7 @@ MM_TEAM Bias<typename System::Real> weigh_poses(const System& s, int species, co
 
 // A reinsertion has a place more than the others, besides the old one: both states have the same
 // set of trials then, and their weights cancel.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
   using F = typename System::Real;
   std::uint32_t word[4];
@@ -130,6 +130,7 @@ MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
   const bool same = t.kind == Trial::reinsertion && after.chosen == 0;
   result.possible = (!gone || before.old_weight > F(0)) && (!come || after.mean > 0) && !same;
   if (!result.possible) return result;
+  // W_old and W_new: sums of exp(-beta u_i) over the trials, divided by their number.
   result.before = {1, before.mean, static_cast<double>(gone ? before.old_energy : F(0))};
   result.after = {1, after.mean, static_cast<double>(come ? after.energy : F(0))};
   result.fresh = come ? trial_pose(s, trials, after.chosen) : old;
@@ -140,7 +141,7 @@ MM_TEAM GrowthResult grow_rigid(System& s, const TrialMove& t) {
 
 // A word decides which bond is cut in a partial regrowth, where the part without the center grows
 // again.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM GrowthResult grow_chain(System& s, const TrialMove& t, std::uint32_t word) {
   Growth g{t.step, 1, t.from, true, t.here(), false, s.w.trial_positions, s.w.trial_orientations,
            t.slot};
@@ -220,6 +221,7 @@ MM_TEAM bool decide_trial(System& s, const TrialMove& t, const GrowthResult& g, 
   if (t.kind == Trial::insertion) rest = s.tail_with_others(t.to, 0);
   if (t.kind == Trial::deletion) rest = -s.tail_with_others(t.from, 1);
   if (t.here())
+    // The molecule that comes does not meet the one that goes, whose species still counts in N_b.
     rest = s.tail_with_others(t.to, 0) - static_cast<F>(s.r.tail[t.to][t.from]) -
            s.tail_with_others(t.from, 1);
   bool charged = false;

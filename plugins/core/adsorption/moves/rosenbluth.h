@@ -22,7 +22,7 @@ struct Bias {
 // add_pairs(trial_of, pairs) sets the energies pairs[l] with other molecules of the trials
 // trial_of(l), a trial a lane. The weight is zero where the framework's energy is not below
 // `most_of_trials`, so that only the other trials need the energies with other molecules.
-template <class System, class Field, class AddPairs>
+template <MoleculesOfTeam System, class Field, class AddPairs>
 MM_TEAM Bias<typename System::Real> weigh_trials(const System& s, int all, std::uint32_t word,
                                                  const Field& field, const AddPairs& add_pairs) {
   using F = typename System::Real;

@@ -12,7 +12,7 @@ namespace manymove::adsorption {
 
 // By one warp: the next state (section 4.3, step 5), from the energies of all proposals, which
 // become differences; and what a measured step adds up over the proposals (step 4).
-template <class System, class Batch>
+template <MoleculesOfTeam System, class Batch>
 MM_TEAM Choice choose_one_of_many(System& s, Batch& batch, std::uint32_t choose_word,
                                   double before) {
   using F = typename System::Real;

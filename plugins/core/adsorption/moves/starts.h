@@ -12,7 +12,7 @@ namespace manymove::adsorption {
 // hill. Rounds of kWidth places follow each other until one has a place where the molecule is
 // bound. The long-range part of the molecules' own interaction does not count here. number: of the
 // molecule among those of all species. Returns false if there is no place.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM bool place_one(System& s, int species, int slot, std::uint64_t number) {
   using F = typename System::Real;
   F best = F(kForbidden);
@@ -40,7 +40,7 @@ MM_TEAM bool place_one(System& s, int species, int slot, std::uint64_t number) {
 }
 
 // A chain grows until its energy with the framework, the others and itself is below the hill.
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM bool place_chain(System& s, int species, int slot, std::uint64_t number) {
   for (std::uint32_t round = 0; round < kPlaceRounds; ++round) {
     const std::uint64_t step = number * kPlaceRounds + round;
@@ -54,7 +54,7 @@ MM_TEAM bool place_chain(System& s, int species, int slot, std::uint64_t number)
 
 // Returns false if a molecule finds no place, or if gave_up() says that another system has found
 // none.
-template <class System, class GaveUp>
+template <MoleculesOfTeam System, class GaveUp>
 MM_TEAM bool place_molecules(System& s, const GaveUp& gave_up) {
   std::int32_t wanted[kMostSpecies];
   for (int b = 0; b < s.m.species; ++b) wanted[b] = s.counts[b];
@@ -76,7 +76,7 @@ MM_TEAM bool place_molecules(System& s, const GaveUp& gave_up) {
   s.store(s.w.first_step);
   return true;
 }
-template <class System>
+template <MoleculesOfTeam System>
 MM_TEAM bool place_molecules(System& s) {
   return place_molecules(s, [] { return false; });
 }

@@ -16,7 +16,7 @@ struct TestSums {
 
 // In the empty framework a molecule is alone: without images of itself, and without corrections
 // for the others' tails.
-template <class Test, class System>
+template <class Test, MoleculesOfTeam System>
 MM_TEAM TestSums insert_places(const Test& t, System& s) {
   using F = typename System::Real;
   begin_tests(s, t.empty);
@@ -42,7 +42,7 @@ MM_TEAM TestSums insert_places(const Test& t, System& s) {
 }
 
 // By growth, with kWidth trials of each bead. Energies are those relative to an ideal chain's.
-template <class Test, class System>
+template <class Test, MoleculesOfTeam System>
 MM_TEAM TestSums insert_test_chains(const Test& t, System& s) {
   using F = typename System::Real;
   const ChainBody& chain = s.w.chains.of[t.species];
@@ -62,7 +62,7 @@ MM_TEAM TestSums insert_test_chains(const Test& t, System& s) {
   return sums;
 }
 
-template <class Test, class System>
+template <class Test, MoleculesOfTeam System>
 MM_TEAM void insert_tests(const Test& t, System& s) {
   TestSums sums;
   if constexpr (System::kChains)

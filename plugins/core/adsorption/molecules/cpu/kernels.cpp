@@ -42,17 +42,14 @@ void fill_row(const GridRow& r, double* energies, double* potential) {
   }
 }
 
-template <class F>
-Kernels<MoleculeArrays<F>> kernels_of() {
-  using Arrays = MoleculeArrays<F>;
-  return {&run_system<Arrays>, &place_molecules<Arrays>, &sum_energies<Arrays>,
-          &insert_test_molecules<Arrays>};
-}
-
 }  // namespace
 
-void use(Kernels<MoleculeArrays<float>>& kernels) { kernels = kernels_of<float>(); }
-void use(Kernels<MoleculeArrays<double>>& kernels) { kernels = kernels_of<double>(); }
+void use(Kernels<MoleculeArrays<float>>& kernels) {
+  kernels = kernels_of(&run_system<MoleculeArrays<float>>);
+}
+void use(Kernels<MoleculeArrays<double>>& kernels) {
+  kernels = kernels_of(&run_system<MoleculeArrays<double>>);
+}
 void use(GridKernels& kernels) { kernels = {&fill_row}; }
 
 }  // namespace manymove::adsorption::MANYMOVE_SIMD

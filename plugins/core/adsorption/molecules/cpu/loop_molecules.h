@@ -14,7 +14,7 @@ MoleculeScratch<F> scratch_in(const MoleculeArrays<F>& w, void* memory) {
   return {TeamPointer<char>{from}, w, reinterpret_cast<F*>(from + MoleculeScratch<F>::bytes(w))};
 }
 
-template <class TeamOf, class F, class Run>
+template <LaneTeam TeamOf, class F, class Run>
 void with_system(const MoleculeArrays<F>& w, int system, void* memory, const Run& run) {
   const MoleculeScratch<F> scratch = scratch_in(w, memory);
   constexpr TeamOf kTeam;

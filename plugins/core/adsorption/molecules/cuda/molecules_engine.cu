@@ -61,10 +61,11 @@ class MoleculeCudaEngine final : public CudaEngineBase<MoleculeArrays<F>> {
       ThreadPool pool(threads);
       fill_grid(state_, pool, start.poll);
     }
-    grid_ = on_device(host_grid<F>(state_), state_.info.bytes / sizeof(F), stream_);
-    laws_ = on_device(state_.laws(F{}), state_.double_laws.size(), stream_);
+    const InPrecision<F>& own = state_.template in<F>();
+    grid_ = on_device(own.grid, stream_);
+    laws_ = on_device(own.laws, stream_);
     rows_ = on_device(state_.rows, stream_);
-    weights_ = on_device(state_.weights(F{}), state_.double_weights.size(), stream_);
+    weights_ = on_device(own.wave_weights, stream_);
     const MeshTables& mesh = state_.mesh;
     mesh_quads_ = on_device(mesh.quads, stream_);
     mesh_rows_ = on_device(mesh.rows, stream_);
