@@ -366,16 +366,16 @@ void VerletManymove::read(const ScriptTranslation& script, DeviceSession& sessio
   if (per_atom) return tally_per_atom(script);
 
   const manymove::dpd::EnergyAndVirial sums = session.energy_and_virial();
-  force->pair->eng_vdwl = sums.pair_energy;
+  force->pair->eng_vdwl = sums.pairs.energy;
   force->pair->eng_coul = 0;
-  std::copy_n(sums.pair_virial, 6, force->pair->virial);
+  std::copy_n(sums.pairs.virial, 6, force->pair->virial);
   if (force->bond) {
-    force->bond->energy = sums.bond_energy;
-    std::copy_n(sums.bond_virial, 6, force->bond->virial);
+    force->bond->energy = sums.bonds.energy;
+    std::copy_n(sums.bonds.virial, 6, force->bond->virial);
   }
   if (force->angle) {
-    force->angle->energy = sums.angle_energy;
-    std::copy_n(sums.angle_virial, 6, force->angle->virial);
+    force->angle->energy = sums.angles.energy;
+    std::copy_n(sums.angles.virial, 6, force->angle->virial);
   }
 }
 

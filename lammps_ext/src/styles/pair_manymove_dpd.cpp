@@ -80,8 +80,8 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
 
 void PairManymoveDPD::add_forces_of_device(std::uint64_t number) {
   const manymove::dpd::EnergyAndVirial sums = device_->add_forces(number);
-  if (eflag_global) eng_vdwl += sums.pair_energy;
-  for (int a = 0; vflag_global && a < 6; ++a) virial[a] += sums.pair_virial[a];
+  if (eflag_global) eng_vdwl += sums.pairs.energy;
+  for (int a = 0; vflag_global && a < 6; ++a) virial[a] += sums.pairs.virial[a];
 }
 
 // An engine has no forces on ghosts, from which LAMMPS could compute the virial.

@@ -68,12 +68,6 @@ MM_HD Vector<double> separation(const BondedTerms& t, const typename P::Position
                        static_cast<double>(static_cast<Signed>(i.z - j.z)), t.tilted);
 }
 
-MM_HD void add_scaled(Vector<double>& sum, const Vector<double>& r, double factor) {
-  sum.x = fused(r.x, factor, sum.x);
-  sum.y = fused(r.y, factor, sum.y);
-  sum.z = fused(r.z, factor, sum.z);
-}
-
 // Finitely extensible nonlinear elastic: E = -K/2 R0^2 ln(1 - (r / R0)^2) + 4 epsilon [(sigma /
 // r)^12 - (sigma / r)^6 + 1/4], the latter up to 2^(1/6) sigma. As in LAMMPS, the argument of the
 // logarithm is at least 0.1, and a bond of twice R0 is broken. Returns force over distance.
@@ -163,8 +157,7 @@ MM_HD void add_angle_end(BondedSum& sum, const BondedTerms& terms, const BondedL
   const Vector<double> r1 = separation<P>(terms, i, center),
                        r2 = separation<P>(terms, other, center);
   const AngleForces f = angle_forces(law, r1, r2);
-  const Vector<double> force = combined(f.on_first, r1, f.shared, r2);
-  sum.force = {sum.force.x + force.x, sum.force.y + force.y, sum.force.z + force.z};
+  sum.force = sum.force + combined(f.on_first, r1, f.shared, r2);
 }
 
 // i is the center of an angle whose ends follow. It has what the ends have, reversed, in either
@@ -177,8 +170,7 @@ MM_HD void add_angle_center(BondedSum& sum, const BondedTerms& terms, const Bond
   const AngleForces f = angle_forces(law, r1, r2);
   const Vector<double> f1 = combined(f.on_first, r1, f.shared, r2),
                        f2 = combined(f.on_second, r2, f.shared, r1);
-  sum.force = {sum.force.x - (f1.x + f2.x), sum.force.y - (f1.y + f2.y),
-               sum.force.z - (f1.z + f2.z)};
+  sum.force = sum.force - (f1 + f2);
   if (!with_energy) return;
   sum.angles.energy += 2 * f.energy;
   const double virial[6] = {fused(r1.x, f1.x, r2.x * f2.x), fused(r1.y, f1.y, r2.y * f2.y),

@@ -22,15 +22,14 @@ namespace manymove::dpd {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
+inline void add_to(EnergySum& sum, const EnergySum& part) {
+  sum.energy += part.energy;
+  for (int a = 0; a < 6; ++a) sum.virial[a] += part.virial[a];
+}
 inline void add_to(EnergyAndVirial& sum, const EnergyAndVirial& part) {
-  sum.pair_energy += part.pair_energy;
-  sum.bond_energy += part.bond_energy;
-  sum.angle_energy += part.angle_energy;
-  for (int a = 0; a < 6; ++a) {
-    sum.pair_virial[a] += part.pair_virial[a];
-    sum.bond_virial[a] += part.bond_virial[a];
-    sum.angle_virial[a] += part.angle_virial[a];
-  }
+  add_to(sum.pairs, part.pairs);
+  add_to(sum.bonds, part.bonds);
+  add_to(sum.angles, part.angles);
 }
 
 // Tags of particles whose partner in a bond, and in an angle, is not known to a rank; 0: none.

@@ -12,6 +12,12 @@ namespace manymove::dpd {
 
 struct Image {  // times that periodic faces were crossed
   int x, y, z;
+
+  MM_HD void add(int along_x, int along_y, int along_z) {
+    x += along_x;
+    y += along_y;
+    z += along_z;
+  }
 };
 
 // A particle that moves to another rank.

@@ -34,6 +34,11 @@ struct Forces {  // what the sum over one particle's neighbors needs
   const TransverseLaw<Real>* laws_across;
   PairLaw<Real> law_beyond;  // beyond_transverse() of the only pair of types
   Real shear;                // rate of the flow that velocities are relative to; 0: there is none
+
+  // Index of a pair of types; kind_i and kind_j are those of P::Position.
+  MM_HD std::uint32_t pair_of_types(std::uint32_t kind_i, std::uint32_t kind_j) const {
+    return (kind_i & 0xffffu) * static_cast<std::uint32_t>(types + 1) + (kind_j & 0xffffu);
+  }
 };
 
 // What a kernel of a GPU has in addition to the forces of PairLaw: forces of local densities,
@@ -52,34 +57,8 @@ struct Sum {
   Real energy = 0, virial[6] = {};  // each pair counted at both ends
 };
 
-// f_i += (f / r) r_ij, a force along the line of centers.
-template <class Real>
-MM_HD void add_force(Sum<Real>& sum, const Vector<Real>& r, Real over_distance) {
-  sum.force.x = fused(r.x, over_distance, sum.force.x);
-  sum.force.y = fused(r.y, over_distance, sum.force.y);
-  sum.force.z = fused(r.z, over_distance, sum.force.z);
-}
-
-// The energy of a pair, and its virial W_ab = r_a f_b in the order xx, yy, zz, xy, xz, yz.
-template <class Real>
-MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, Real energy) {
-  sum.energy += energy;
-  const Real x = r.x * over_distance, y = r.y * over_distance, z = r.z * over_distance;
-  sum.virial[0] = fused(r.x, x, sum.virial[0]);
-  sum.virial[1] = fused(r.y, y, sum.virial[1]);
-  sum.virial[2] = fused(r.z, z, sum.virial[2]);
-  sum.virial[3] = fused(r.x, y, sum.virial[3]);
-  sum.virial[4] = fused(r.x, z, sum.virial[4]);
-  sum.virial[5] = fused(r.y, z, sum.virial[5]);
-}
-
-template <class Real>
-MM_HD void add_vector(Sum<Real>& sum, const Vector<Real>& force) {
-  sum.force.x += force.x;
-  sum.force.y += force.y;
-  sum.force.z += force.z;
-}
-// In LAMMPS' order: the virial of a force that is not along r has no symmetry.
+// The energy of a pair, and its virial W_ab = r_a f_b in LAMMPS' order xx, yy, zz, xy, xz, yz,
+// which matters for a force that is not along r: its virial has no symmetry.
 template <class Real>
 MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, const Vector<Real>& force,
                       Real energy) {
@@ -90,6 +69,42 @@ MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, const Vector<Real>&
   sum.virial[3] = fused(r.x, force.y, sum.virial[3]);
   sum.virial[4] = fused(r.x, force.z, sum.virial[4]);
   sum.virial[5] = fused(r.y, force.z, sum.virial[5]);
+}
+// The same of a force along the line of centers, (f / r) r_ij.
+template <class Real>
+MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, Real energy) {
+  const Vector<Real> force = {r.x * over_distance, r.y * over_distance, r.z * over_distance};
+  add_energy(sum, r, force, energy);
+}
+
+// The law of a pair with these kinds in P::Position and this entry in a list. For special
+// neighbors, the factor f multiplies a and gamma, and its root multiplies sigma, so that sigma^2 =
+// 2 gamma k_B T holds for them as well (Eq. 9).
+template <class P>
+MM_HD PairLaw<typename P::Real> law_of_pair(const Forces<P>& f, std::uint32_t kind_i,
+                                            std::uint32_t kind_j, std::uint32_t entry) {
+  PairLaw<typename P::Real> law = f.types == 1 ? f.law : f.laws[f.pair_of_types(kind_i, kind_j)];
+  law.sigma *= f.noise_scale;
+  if (const std::uint32_t special = entry >> 30) {
+    law.a *= f.special.factor[special];
+    law.gamma *= f.special.factor[special];
+    law.sigma *= f.special.root[special];
+  }
+  return law;
+}
+template <class P>
+MM_HD TransverseLaw<typename P::Real> transverse_law_of_pair(const Forces<P>& f,
+                                                             std::uint32_t kind_i,
+                                                             std::uint32_t kind_j,
+                                                             std::uint32_t entry) {
+  TransverseLaw<typename P::Real> law =
+      f.types == 1 ? f.across : f.laws_across[f.pair_of_types(kind_i, kind_j)];
+  law.sigma *= f.noise_scale;
+  if (const std::uint32_t special = entry >> 30) {
+    law.gamma *= f.special.factor[special];
+    law.sigma *= f.special.root[special];
+  }
+  return law;
 }
 
 // add_pair() with friction and noise across the line of centers.
@@ -103,38 +118,20 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
   Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
   if constexpr (may_be_sheared(plain, Extra::transverse)) v.x = fused(f.shear, r.y, v.x);
   if (sizeof(Real) == 8 && !(dot(r, r) < f.cutoff_squared)) return;
-  const Vector<float> xi =
-      transverse_noise<Math>(f.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag));
-  const Vector<Real> noise = {static_cast<Real>(xi.x), static_cast<Real>(xi.y),
-                              static_cast<Real>(xi.z)};
+  const Vector<Real> noise = vector_of<Real>(
+      transverse_noise<Math>(f.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag)));
   VectorForce<Real> pair;
   if constexpr (plain) {
     pair = transverse_force<false, Math>(f.law_beyond, f.across, r, v, noise);
   } else {
-    const auto types = (i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu);
-    PairLaw<Real> law = f.types == 1 ? f.law : f.laws[types];
-    TransverseLaw<Real> across = f.types == 1 ? f.across : f.laws_across[types];
-    // Special neighbors have the factor f of the conservative and dissipative forces, and the root
-    // of f for the random one, so that sigma^2 = 2 gamma k_B T (Eq. 9) holds for them as well.
-    law.sigma *= f.noise_scale;
-    across.sigma *= f.noise_scale;
-    if (const std::uint32_t kind = entry >> 30) {
-      const Real factor = f.special.factor[kind], root = f.special.root[kind];
-      law.a *= factor;
-      law.gamma *= factor;
-      law.sigma *= root;
-      across.gamma *= factor;
-      across.sigma *= root;
-    }
+    const PairLaw<Real> law = law_of_pair(f, i.kind, j.kind, entry);
+    const TransverseLaw<Real> across = transverse_law_of_pair(f, i.kind, j.kind, entry);
     pair = f.general_exponent
                ? transverse_force<true, Math>(law, across, r, v, noise)
                : transverse_force<false, Math>(beyond_transverse(law, across), across, r, v, noise);
   }
   // In mixed precision, where sums are made of integers, `sum` is that of this pair alone.
-  if constexpr (sizeof(Real) == 4)
-    sum.force = pair.force;
-  else
-    add_vector(sum, pair.force);
+  sum.force = sizeof(Real) == 4 ? pair.force : sum.force + pair.force;
   if constexpr (with_energy) add_energy(sum, r, pair.force, pair.energy);
 }
 
@@ -163,22 +160,13 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
   if constexpr (plain) {
     pair = pair_force<false, Math>(f.law, squared, approach, noise);
   } else {
-    PairLaw<Real> law =
-        f.types == 1
-            ? f.law
-            : f.laws[(i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu)];
-    law.sigma *= f.noise_scale;
-    if (const std::uint32_t kind = entry >> 30) {
-      law.a *= f.special.factor[kind];
-      law.gamma *= f.special.factor[kind];
-      law.sigma *= f.special.root[kind];
-      if constexpr (many_body) densities *= f.special.factor[kind];
-    }
+    const PairLaw<Real> law = law_of_pair(f, i.kind, j.kind, entry);
+    if (many_body && entry >> 30) densities *= f.special.factor[entry >> 30];
     pair = f.general_exponent ? pair_force<true, Math>(law, squared, approach, noise)
                               : pair_force<false, Math>(law, squared, approach, noise);
   }
   if constexpr (many_body) add_many_body<Math>(f.many_body, squared, densities, pair);
-  add_force(sum, r, pair.over_distance);
+  add_scaled(sum.force, r, pair.over_distance);
   if constexpr (with_energy) add_energy(sum, r, pair.over_distance, pair.energy);
 }
 
@@ -208,7 +196,7 @@ MM_HD void add_bond(Sum<typename P::Real>& sum, const CoordinateFrame<P>& frame,
   const Real distance = square_root(dot(r, r)), stretch = distance - law.length;
   const Real over_distance =
       distance > Real(0) ? -law.twice_stiffness * stretch / distance : Real(0);
-  add_force(sum, r, over_distance);
+  add_scaled(sum.force, r, over_distance);
   if (with_energy)
     add_energy(sum, r, over_distance, Real(0.5) * law.twice_stiffness * stretch * stretch);
 }

@@ -11,11 +11,28 @@ namespace manymove::dpd {
 // ---- particles ----
 
 template <class P>
-struct Particle {
+struct ParticleArrays {  // by index in the order of particles
   typename P::Position* position;
   typename P::Velocity* velocity;
+  unsigned* slot;
+};
+// Particles in the order of cells, as the lists are built from them.
+template <class P>
+struct SortedArrays {
+  ParticleArrays<P> particles;
   ShortPosition* shorts;
-  unsigned* origin;  // index of the host
+  BoundingSphere* sphere;
+  unsigned* tag;  // null on one rank
+
+  // A particle at its place, without slot and tag.
+  __device__ void put(unsigned i, const typename P::Position& p, const typename P::Velocity& v,
+                      const ShortFormat& format, const Cells& cells,
+                      const Motion<P>& motion) const {
+    particles.position[i] = p;
+    particles.velocity[i] = v;
+    shorts[i] = short_of(format, p);
+    sphere[i] = bounding_sphere_of<P>(cells, motion, p, v);
+  }
 };
 
 struct NeighborLists {

@@ -17,9 +17,7 @@ __global__ void first_kernel(Step<P> s) {
   typename P::Velocity v = s.velocity[i];
   kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
   move<sheared>(s, i, r, v, s.sphere[i], s.number + 1);
-  s.next_position[i] = r;
-  s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
-  s.next_velocity[i] = v;
+  write_next(s, i, r, v);
 }
 
 // Adds the sums of the threads of one particle, so that all of them have the total.
@@ -89,10 +87,7 @@ __device__ __forceinline__ void add_bonded(const Step<P>& s, const OwnParticle<P
     for (int k = range.x; k < range.y; ++k)
       bond(s.bonds.index[k], static_cast<unsigned>(s.bonds.type[k]));
   }
-  if (s.added) {
-    const Vector<typename P::Real> more = s.added[own.i];
-    bonded.force = {bonded.force.x + more.x, bonded.force.y + more.y, bonded.force.z + more.z};
-  }
+  if (s.added) bonded.force = bonded.force + s.added[own.i];
 }
 
 // Velocity Verlet (section 2 of the paper): v(t) = v(t - dt/2) + f(t) dt / 2m is where a particle
@@ -105,16 +100,15 @@ __device__ typename V::Precision::Velocity finish_step(const Step<typename V::Pr
                                                        BoundingSphere sphere) {
   const auto force = with_body_forces(s.motion, r, bonded_force);
   kick<!V::plain>(s.motion, r, v, force);
-  if constexpr (Who::with_moments) {
-    s.force[i] = force;
-  } else if constexpr (!V::reading) {
+  if constexpr (Who::with_moments || V::reading) {
+    if constexpr (Who::with_moments) s.force[i] = force;
+    s.next_velocity[i] = v;
+  } else {
     kick<!V::plain>(s.motion, r, v, force);
     if constexpr (!V::early_sphere) sphere = s.sphere[i];
     move<V::sheared>(s, i, r, v, sphere, s.number + 1);
-    s.next_position[i] = r;
-    s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
+    write_next(s, i, r, v);
   }
-  s.next_velocity[i] = v;
   return v;
 }
 

@@ -76,9 +76,7 @@ __global__ void __launch_bounds__(kThreads)
   if (map.changes_something()) apply(map, drive.change.flag, r, v);
   kick<true>(s.motion, r, v, s.force[i]);
   move<false>(s, i, r, v, s.sphere[i], s.number + 1);
-  s.next_position[i] = r;
-  s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
-  s.next_velocity[i] = v;
+  write_next(s, i, r, v);
 }
 
 // One thread per particle.

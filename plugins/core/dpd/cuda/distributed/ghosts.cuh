@@ -55,11 +55,8 @@ __global__ void place_ghosts_kernel(int count, int first,
   if (k >= count) return;
   const int i = first + k;
   const Ghost<P> g = ghost[sorted.order[k]];
-  const typename P::Position p = g.position;
-  to.particles.position[i] = p;
-  to.particles.velocity[i] = g.velocity;
-  to.shorts[i] = short_of(sorted.shorts, high_word(p.x), high_word(p.y), high_word(p.z));
-  to.sphere[i] = bounding_sphere_of<P>(sorted.cells, sorted.motion, p, g.velocity);
+  to.put(static_cast<unsigned>(i), g.position, g.velocity, sorted.shorts, sorted.cells,
+         sorted.motion);
   place[sorted.order[k]] = static_cast<unsigned>(i);
   mark_cell(sorted.cells, k, first, count, sorted.key, range);
 }
@@ -92,7 +89,7 @@ __global__ void unpack_updates_kernel(
   record[threadIdx.x].act_on(p, v);
   position[i] = p;
   velocity[i] = v;
-  short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  short_position[i] = short_of(shorts, p);
 }
 
 template <class Real>

@@ -86,7 +86,7 @@ __global__ void place_kernel(int count, int suspects, const __grid_constant__ Ce
   const typename P::Position p = from.position[i];
   const typename P::Velocity v = from.velocity[i];
   const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
-  if (outside(to.motion.frame.open, x, y, z)) atomicMax(&flags->beyond, v.tag);
+  if (outside(to.motion.frame.open, p)) atomicMax(&flags->beyond, v.tag);
   // Particles are sorted by the centers of their spheres, since lists are built from these.
   const BoundingSphere b = bounding_sphere_of<P>(to.cells, to.motion, p, v);
   const bool stays = is_in(own, x, y, z);
@@ -104,14 +104,11 @@ __global__ void settle_kernel(int count, const __grid_constant__ CellOrder<P> so
   const int i = index_of_thread();
   if (i >= count) return;
   const unsigned old = sorted.order[i];
-  const typename P::Position p = from.position[old];
   const typename P::Velocity v = from.velocity[old];
-  to.particles.position[i] = p;
-  to.particles.velocity[i] = v;
+  to.put(static_cast<unsigned>(i), from.position[old], v, sorted.shorts, sorted.cells,
+         sorted.motion);
   to.particles.slot[i] = from.slot[old];
   to.tag[i] = v.tag;
-  to.shorts[i] = short_of(sorted.shorts, high_word(p.x), high_word(p.y), high_word(p.z));
-  to.sphere[i] = bounding_sphere_of<P>(sorted.cells, sorted.motion, p, v);
   mark_cell(sorted.cells, i, 0, count, sorted.key, range);
   const int bits = 3 * sorted.cells.bits;
   const unsigned depth = sorted.key[i] >> bits, before = i > 0 ? sorted.key[i - 1] >> bits : 0;
