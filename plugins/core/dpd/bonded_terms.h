@@ -59,7 +59,7 @@ MM_HD double angle_of(double cosine) {
 
 // ---- terms ----
 
-template <class P>
+template <Precision P>
 MM_HD Vector<double> separation(const BondedTerms& t, const typename P::Position& i,
                                 const typename P::Position& j) {
   using Signed = typename P::Signed;
@@ -98,7 +98,7 @@ MM_HD double fene(const BondedLaw& law, double squared, bool with_energy, double
   return over_distance;
 }
 
-template <class P>
+template <Precision P>
 MM_HD void add_bond_term(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
                          const typename P::Position& i, const typename P::Position& j,
                          bool with_energy) {
@@ -150,7 +150,7 @@ MM_HD Vector<double> combined(double a, const Vector<double>& r1, double b,
 }
 
 // i is an end of an angle whose center and other end follow.
-template <class P>
+template <Precision P>
 MM_HD void add_angle_end(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
                          const typename P::Position& i, const typename P::Position& center,
                          const typename P::Position& other) {
@@ -162,7 +162,7 @@ MM_HD void add_angle_end(BondedSum& sum, const BondedTerms& terms, const BondedL
 
 // i is the center of an angle whose ends follow. It has what the ends have, reversed, in either
 // order of the ends.
-template <class P>
+template <Precision P>
 MM_HD void add_angle_center(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
                             const typename P::Position& i, const typename P::Position& first,
                             const typename P::Position& second, bool with_energy) {
@@ -181,7 +181,7 @@ MM_HD void add_angle_center(BondedSum& sum, const BondedTerms& terms, const Bond
 
 // All terms of particle i: entries from first to before last, of which kind(k) is the kind and
 // position(k) that of the partner.
-template <class P, class Kind, class PositionOf>
+template <Precision P, class Kind, class PositionOf>
 MM_HD BondedSum bonded_sum(const BondedTerms& terms, const typename P::Position& i, int first,
                            int last, bool with_energy, const Kind& kind,
                            const PositionOf& position) {

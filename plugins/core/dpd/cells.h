@@ -184,7 +184,7 @@ MM_HD bool within_reach(const Cells& cells, std::uint32_t x, std::uint32_t y, st
 // The fastest particles end lists: a sphere's center is where its particle is after half the time
 // that lists are expected to hold, if its velocity stays; the sphere reaches back to where it is
 // now, and as far to the other side, and has some room for what forces do. Walls mirror the way.
-template <class P>
+template <Precision P>
 MM_HD BoundingSphere bounding_sphere_of(const Cells& cells, const Motion<P>& motion,
                                         const typename P::Position& r,
                                         const typename P::Velocity& v) {

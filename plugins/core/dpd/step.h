@@ -17,7 +17,7 @@ struct SpecialFactors {
   Real factor[4], root[4];
 };
 
-template <class P>
+template <Precision P>
 struct Forces {  // what the sum over one particle's neighbors needs
   using Real = typename P::Real;
   CoordinateFrame<P> frame;
@@ -34,11 +34,6 @@ struct Forces {  // what the sum over one particle's neighbors needs
   const TransverseLaw<Real>* laws_across;
   PairLaw<Real> law_beyond;  // beyond_transverse() of the only pair of types
   Real shear;                // rate of the flow that velocities are relative to; 0: there is none
-
-  // Index of a pair of types; kind_i and kind_j are those of P::Position.
-  MM_HD std::uint32_t pair_of_types(std::uint32_t kind_i, std::uint32_t kind_j) const {
-    return (kind_i & 0xffffu) * static_cast<std::uint32_t>(types + 1) + (kind_j & 0xffffu);
-  }
 };
 
 // What a kernel of a GPU has in addition to the forces of PairLaw: forces of local densities,
@@ -77,38 +72,31 @@ MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, Real over_distance,
   add_energy(sum, r, force, energy);
 }
 
-// The law of a pair with these kinds in P::Position and this entry in a list. For special
-// neighbors, the factor f multiplies a and gamma, and its root multiplies sigma, so that sigma^2 =
-// 2 gamma k_B T holds for them as well (Eq. 9).
-template <class P>
+// The law of a pair with these kinds in P::Position and this entry in a list, and that across the
+// line of centers unless it is null. For special neighbors, the factor f multiplies a and gamma,
+// and its root multiplies sigma, so that sigma^2 = 2 gamma k_B T holds for them as well (Eq. 9).
+template <Precision P>
 MM_HD PairLaw<typename P::Real> law_of_pair(const Forces<P>& f, std::uint32_t kind_i,
-                                            std::uint32_t kind_j, std::uint32_t entry) {
-  PairLaw<typename P::Real> law = f.types == 1 ? f.law : f.laws[f.pair_of_types(kind_i, kind_j)];
+                                            std::uint32_t kind_j, std::uint32_t entry,
+                                            TransverseLaw<typename P::Real>* across = nullptr) {
+  const std::uint32_t types =
+      (kind_i & 0xffffu) * static_cast<std::uint32_t>(f.types + 1) + (kind_j & 0xffffu);
+  PairLaw<typename P::Real> law = f.types == 1 ? f.law : f.laws[types];
+  if (across) *across = f.types == 1 ? f.across : f.laws_across[types];
   law.sigma *= f.noise_scale;
-  if (const std::uint32_t special = entry >> 30) {
-    law.a *= f.special.factor[special];
-    law.gamma *= f.special.factor[special];
-    law.sigma *= f.special.root[special];
-  }
-  return law;
-}
-template <class P>
-MM_HD TransverseLaw<typename P::Real> transverse_law_of_pair(const Forces<P>& f,
-                                                             std::uint32_t kind_i,
-                                                             std::uint32_t kind_j,
-                                                             std::uint32_t entry) {
-  TransverseLaw<typename P::Real> law =
-      f.types == 1 ? f.across : f.laws_across[f.pair_of_types(kind_i, kind_j)];
-  law.sigma *= f.noise_scale;
-  if (const std::uint32_t special = entry >> 30) {
-    law.gamma *= f.special.factor[special];
-    law.sigma *= f.special.root[special];
+  if (across) across->sigma *= f.noise_scale;
+  if (const std::uint32_t kind = entry >> 30) {
+    const auto factor = f.special.factor[kind], root = f.special.root[kind];
+    law.a *= factor;
+    law.gamma *= factor;
+    law.sigma *= root;
+    if (across) across->gamma *= factor, across->sigma *= root;
   }
   return law;
 }
 
 // add_pair() with friction and noise across the line of centers.
-template <class P, PairMath Math, bool plain, bool with_energy>
+template <Precision P, PairMath Math, bool plain, bool with_energy>
 MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
                                const typename P::Position& i, const typename P::Velocity& vi,
                                const typename P::Position& j, const typename P::Velocity& vj,
@@ -124,8 +112,8 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
   if constexpr (plain) {
     pair = transverse_force<false, Math>(f.law_beyond, f.across, r, v, noise);
   } else {
-    const PairLaw<Real> law = law_of_pair(f, i.kind, j.kind, entry);
-    const TransverseLaw<Real> across = transverse_law_of_pair(f, i.kind, j.kind, entry);
+    TransverseLaw<Real> across;
+    const PairLaw<Real> law = law_of_pair(f, i.kind, j.kind, entry, &across);
     pair = f.general_exponent
                ? transverse_force<true, Math>(law, across, r, v, noise)
                : transverse_force<false, Math>(beyond_transverse(law, across), across, r, v, noise);
@@ -138,7 +126,7 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
 // The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
 // pair of types, weight exponent 1, no special neighbors, and except for Extra::shear an upright
 // box. densities = rho_i + rho_j, of many-body forces.
-template <class P, PairMath Math, bool plain, bool with_energy, Extra extra = Extra::none>
+template <Precision P, PairMath Math, bool plain, bool with_energy, Extra extra = Extra::none>
 MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typename P::Position& i,
                     const typename P::Velocity& vi, const typename P::Position& j,
                     const typename P::Velocity& vj, std::uint32_t entry,
@@ -171,7 +159,7 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
 }
 
 // Adds the neighbor j to the density of particle i, over ManyBody::density_scale.
-template <class P, PairMath Math, bool plain>
+template <Precision P, PairMath Math, bool plain>
 MM_HD typename P::Real with_neighbor(const Forces<P>& f, const typename P::Position& i,
                                      const typename P::Position& j, std::uint32_t entry,
                                      typename P::Real density) {
@@ -187,7 +175,7 @@ struct BondLaw {
 };
 
 // E = K (r - r0)^2; two ends in one place feel nothing, as in LAMMPS.
-template <class P>
+template <Precision P>
 MM_HD void add_bond(Sum<typename P::Real>& sum, const CoordinateFrame<P>& frame,
                     const typename P::Position& i, const typename P::Position& j,
                     const BondLaw<typename P::Real>& law, bool with_energy) {
@@ -205,7 +193,7 @@ MM_HD void add_bond(Sum<typename P::Real>& sum, const CoordinateFrame<P>& frame,
 
 constexpr int kMostWalls = 6, kMostBodyForces = 8, kMostThermostats = 4;
 
-template <class P>
+template <Precision P>
 struct Motion {
   using Real = typename P::Real;
   CoordinateFrame<P> frame;
@@ -221,7 +209,7 @@ struct Motion {
     std::uint32_t flag;
   } wall[kMostWalls];
   struct {
-    Real x, y, z;
+    Vector<Real> force;
     typename P::Unsigned low[3], high[3];
     bool everywhere;
     std::uint8_t replaced;  // bit a: component a replaces the force
@@ -238,7 +226,7 @@ struct Motion {
   Real limit_squared;
 };
 
-template <class P>
+template <Precision P>
 MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
                                                 const typename P::Position& r,
                                                 Vector<typename P::Real> force) {
@@ -248,16 +236,16 @@ MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
     if (!b.everywhere && (r.x < b.low[0] || r.x > b.high[0] || r.y < b.low[1] || r.y > b.high[1] ||
                           r.z < b.low[2] || r.z > b.high[2]))
       continue;
-    force.x = b.replaced & 1u ? b.x : force.x + b.x;
-    force.y = b.replaced & 2u ? b.y : force.y + b.y;
-    force.z = b.replaced & 4u ? b.z : force.z + b.z;
+    force.x = b.replaced & 1u ? b.force.x : force.x + b.force.x;
+    force.y = b.replaced & 2u ? b.force.y : force.y + b.force.y;
+    force.z = b.replaced & 4u ? b.force.z : force.z + b.force.z;
   }
   return force;
 }
 
 // Adds the forces of Langevin thermostats on a particle with the velocity in the middle of the
 // step: f += -friction v + noise sqrt(T) (u - 1/2), u uniform in (0, 1).
-template <class P>
+template <Precision P>
 MM_HD void add_thermostats(const Motion<P>& motion, const typename P::Position& r,
                            const typename P::Velocity& v, Vector<typename P::Real>& force) {
   using Real = typename P::Real;
@@ -281,7 +269,7 @@ MM_HD void add_thermostats(const Motion<P>& motion, const typename P::Position& 
 
 // Half a step of the velocity: v += f dt / 2m (Eq. 1 by velocity Verlet). limits: whether speeds
 // may be limited; a speed beyond the limit is scaled down to it.
-template <bool limits, class P>
+template <bool limits, Precision P>
 MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename P::Velocity& v,
                 const Vector<typename P::Real>& force) {
   if (!(r.kind >> 16 & kIntegrated)) return;
@@ -306,7 +294,7 @@ struct FaceCrossings {
 
 // Adds a distance in units of the frame to a coordinate, which wraps at the periodic face because
 // it is an unsigned integer. Returns the number of crossings: 1 upward, -1 downward, else 0.
-template <class P>
+template <Precision P>
 MM_HD int advance_coordinate(typename P::Unsigned& u, typename P::Real by) {
   const auto d = static_cast<typename P::Unsigned>(nearest_integer(by));
   const typename P::Unsigned before = u;
@@ -318,7 +306,7 @@ MM_HD int advance_coordinate(typename P::Unsigned& u, typename P::Real by) {
 
 // Bounce-forward at a wall: a coordinate beyond it, in the frame's own order (a difference would
 // wrap beyond the far face of the box), is mirrored, and its velocity reversed.
-template <class P>
+template <Precision P>
 MM_HD void mirror(typename P::Unsigned wall, bool high, typename P::Unsigned& u,
                   typename P::Real& v) {
   if (high ? u <= wall : u >= wall) return;
@@ -328,7 +316,7 @@ MM_HD void mirror(typename P::Unsigned wall, bool high, typename P::Unsigned& u,
 
 // A step of the position, r += v dt, then the walls. In the frame a displacement has the components
 // a = to.xx x + to.xy y + to.xz z, b = to.yy y + to.yz z and c = to.zz z.
-template <class P>
+template <Precision P>
 MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
                           typename P::Velocity& v) {
   using Real = typename P::Real;
@@ -366,7 +354,7 @@ MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
 
 // The velocity relative to the flow where the particle is after a step: the flow there is faster by
 // the rate of shear times v_y dt.
-template <class P>
+template <Precision P>
 MM_HD void follow_flow(typename P::Real shear, typename P::Real time_step,
                        typename P::Velocity& v) {
   v.x = fused(-shear * time_step, v.y, v.x);

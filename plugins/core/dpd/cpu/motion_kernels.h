@@ -8,7 +8,7 @@ namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
 // On to the next step's position.
-template <class P>
+template <Precision P>
 void move_on(const StepArguments<P>& s, int i, typename P::Position r, typename P::Velocity v,
              Chunk& chunk) {
   const FaceCrossings crossing = drift(s.motion, r, v);
@@ -25,7 +25,7 @@ void move_on(const StepArguments<P>& s, int i, typename P::Position r, typename 
   }
 }
 
-template <class P>
+template <Precision P>
 void begin(const StepArguments<P>& s, Chunk& chunk) {
   for (int i = chunk.first; i < chunk.last; ++i) {
     const typename P::Position r = s.position[i];

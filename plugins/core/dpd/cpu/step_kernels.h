@@ -13,6 +13,7 @@ namespace {
 struct Lengths : Matrix<float> {
   bool tilted;
 
+  // |L u|^2 for differences u = (a, b, c) of positions and the matrix L of the edges.
   template <class Floats, class Ints>
   MM_LANES Floats squares(Ints a, Ints b, Ints c) const {
     const Floats v = __builtin_convertvector(b, Floats), w = __builtin_convertvector(c, Floats),
@@ -29,7 +30,7 @@ struct Lengths : Matrix<float> {
 // The purpose of a pass over the pairs: forces (plain: as in is_plain()), or densities.
 enum class Pass { plain, general, many_body, transverse, density };
 
-template <class P, Pass pass, bool reading>
+template <Precision P, Pass pass, bool reading>
 class StepLoop {
   using Real = typename P::Real;
   static constexpr bool plain = pass == Pass::plain, many_body = pass == Pass::many_body,
@@ -180,9 +181,13 @@ class StepLoop {
           w_[n] = v.z - moves.z;
           tag_i_[n] = v.tag;
           tag_j_[n] = moves.tag;
-          if constexpr (!plain) law_.set(n, law_of_pair(s_.forces, r.kind, other.kind, hit_[n]));
-          if constexpr (transverse)
-            across_.law.set(n, transverse_law_of_pair(s_.forces, r.kind, other.kind, hit_[n]));
+          if constexpr (transverse) {
+            TransverseLaw<Real> across;
+            law_.set(n, law_of_pair(s_.forces, r.kind, other.kind, hit_[n], &across));
+            across_.law.set(n, across);
+          } else if constexpr (!plain) {
+            law_.set(n, law_of_pair(s_.forces, r.kind, other.kind, hit_[n]));
+          }
         }
       }
     }
@@ -295,6 +300,7 @@ class StepLoop {
       PairLaw<Real> law = only;
       if constexpr (!plain) law = law_.of(n);
       PairForce<Real> f = pair_force<general_exponent>(law, squared_[n], approach_[n], noise_[n]);
+      // B (rho_i + rho_j) w_d(r) e_ij in addition (many_body.h).
       if constexpr (many_body) add_many_body(s_.forces.many_body, squared_[n], density_.sum[n], f);
       const bool within = squared_[n] < cutoff_squared;
       force_[n] = within ? f.over_distance : Real(0);
@@ -518,7 +524,7 @@ class StepLoop {
   std::conditional_t<transverse, Across, Nothing> across_;
 };
 
-template <class P>
+template <Precision P>
 void step(const StepArguments<P>& arguments, bool reading, const std::uint32_t* entries,
           Chunk& chunk) {
   const auto take = [&](auto pass) {
@@ -537,7 +543,7 @@ void step(const StepArguments<P>& arguments, bool reading, const std::uint32_t* 
     take(std::integral_constant<Pass, Pass::general>{});
 }
 
-template <class P>
+template <Precision P>
 void find_densities(const StepArguments<P>& arguments, const std::uint32_t* entries, Chunk& chunk) {
   StepLoop<P, Pass::density, false>(arguments, chunk).run(entries);
 }

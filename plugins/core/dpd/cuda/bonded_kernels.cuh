@@ -16,7 +16,7 @@ struct StretchReport {
 
 // One thread per particle from `first` on. added: sums of the particles, as Step::added; partial:
 // [blocks][kStepSums], of bonds and of angles, if `reading`.
-template <class P, bool reading>
+template <Precision P, bool reading>
 __global__ void bonded_kernel(const __grid_constant__ Step<P> s, const BondedTerms terms, int first,
                               Vector<typename P::Real>* added, double* partial,
                               StretchReport* stretch) {
@@ -46,7 +46,7 @@ __global__ void bonded_kernel(const __grid_constant__ Step<P> s, const BondedTer
 
 // Sums of bonds and angles of the particles of one engine. They need the bonds of Step::bonds, and
 // take their place there.
-template <class P>
+template <Precision P>
 class BondedSums {
  public:
   explicit BondedSums(const Settings& settings)

@@ -64,7 +64,7 @@ struct CellSort {
 };
 
 // One thread per particle: its key, and a place in its cell.
-template <class P>
+template <Precision P>
 __global__ void cell_count_kernel(int count, long long step, const __grid_constant__ CellSort sort,
                                   const __grid_constant__ Motion<P> motion, StepStatus status,
                                   const typename P::Position* position,
@@ -138,7 +138,7 @@ static __global__ void __launch_bounds__(kThreads)
 
 // Particles where they were and where they will be, in the order of cells; slot: the index of the
 // host.
-template <class P>
+template <Precision P>
 struct Reordering {
   ParticleArrays<P> from;
   SortedArrays<P> to;
@@ -146,7 +146,7 @@ struct Reordering {
 };
 
 // One thread per particle: takes it to its new place.
-template <class P>
+template <Precision P>
 __global__ void reorder_kernel(int count, const __grid_constant__ CellSort sort,
                                const __grid_constant__ Motion<P> motion, ShortFormat shorts,
                                const __grid_constant__ Reordering<P> move) {
@@ -170,7 +170,7 @@ __global__ void reorder_kernel(int count, const __grid_constant__ CellSort sort,
 }
 
 // Sorts the particles of an engine.
-template <class P>
+template <Precision P>
 class CellSorter {
  public:
   // For so many particles in these cells.

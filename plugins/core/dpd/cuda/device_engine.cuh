@@ -16,7 +16,7 @@
 
 namespace manymove::dpd {
 
-template <class P>
+template <Precision P>
 class DeviceEngine : protected OnDevice, public EngineBase {
  public:
   std::string device() const final { return name_; }

@@ -21,7 +21,7 @@ namespace manymove::dpd {
 constexpr int kMany = 1'000'000;
 constexpr long long kAhead = 3, kAheadOfMany = 1, kFarAhead = 16;
 
-template <class P>
+template <Precision P>
 class CudaEngine final : public DeviceEngine<P> {
   using Base = DeviceEngine<P>;
   using typename Base::State;

@@ -55,7 +55,7 @@ struct MomentSums {
   }
 };
 
-template <class P>
+template <Precision P>
 struct Step {
   using Precision = P;
   int count;
@@ -89,7 +89,7 @@ struct Step {
 constexpr int kStepSums = 14;
 
 // From a place to the next, with what this means for images and lists. Returns whether lists end.
-template <bool sheared, class P>
+template <bool sheared, Precision P>
 __device__ bool move(const Step<P>& s, int i, typename P::Position& r, typename P::Velocity& v,
                      const BoundingSphere& sphere, long long next) {
   const FaceCrossings crossing = drift(s.motion, r, v);
@@ -103,7 +103,7 @@ __device__ bool move(const Step<P>& s, int i, typename P::Position& r, typename 
 }
 
 // What the next step begins with.
-template <class P>
+template <Precision P>
 __device__ void write_next(const Step<P>& s, int i, const typename P::Position& r,
                            const typename P::Velocity& v) {
   s.next_position[i] = r;

@@ -20,7 +20,7 @@ inline std::string name_of_device() {
   return properties.name;
 }
 
-template <class P>
+template <Precision P>
 class StepConstants {
   using Real = typename P::Real;
 

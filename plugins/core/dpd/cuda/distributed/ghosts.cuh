@@ -23,7 +23,7 @@ struct IsKnown {
   }
 };
 
-template <class P>
+template <Precision P>
 __global__ void pack_ghosts_kernel(const unsigned* who, const typename P::Position* position,
                                    const typename P::Velocity* velocity,
                                    const __grid_constant__ Records<Ghost<P>> to) {
@@ -31,7 +31,7 @@ __global__ void pack_ghosts_kernel(const unsigned* who, const typename P::Positi
   if (k >= 0) to.mine() = {position[who[k]], velocity[who[k]]};
 }
 
-template <class P>
+template <Precision P>
 __global__ void ghost_key_kernel(const __grid_constant__ Records<Ghost<P>> from, Cells cells,
                                  const __grid_constant__ Motion<P> motion, Ghost<P>* ghost,
                                  unsigned* key, unsigned* order, Absent absent) {
@@ -46,7 +46,7 @@ __global__ void ghost_key_kernel(const __grid_constant__ Records<Ghost<P>> from,
 }
 
 // One thread per ghost, in the order of cells; they are kept behind the rank's own particles.
-template <class P>
+template <Precision P>
 __global__ void place_ghosts_kernel(int count, int first,
                                     const __grid_constant__ CellOrder<P> sorted,
                                     const Ghost<P>* ghost, SortedArrays<P> to, unsigned* place,
@@ -61,7 +61,7 @@ __global__ void place_ghosts_kernel(int count, int first,
   mark_cell(sorted.cells, k, first, count, sorted.key, range);
 }
 
-template <class P>
+template <Precision P>
 __global__ void pack_updates_kernel(const unsigned* who, const typename P::Position* position,
                                     const typename P::Velocity* velocity,
                                     const __grid_constant__ Records<GhostUpdate<P>> to) {
@@ -73,7 +73,7 @@ __global__ void pack_updates_kernel(const unsigned* who, const typename P::Posit
 }
 
 // known: positions and velocities at the last build.
-template <class P>
+template <Precision P>
 __global__ void unpack_updates_kernel(
     ShortFormat shorts, const unsigned* place, const __grid_constant__ Records<GhostUpdate<P>> from,
     const typename P::Position* known_position, const typename P::Velocity* known_velocity,
@@ -103,7 +103,7 @@ __global__ void unpack_densities_kernel(const unsigned* place,
   if (const int k = from.index(); k >= 0) density[place[k]] = from.mine();
 }
 
-template <class P>
+template <Precision P>
 class GhostExchange {
   static constexpr int kBuilt = ParticleStore<P>::kBuilt;
 

@@ -19,7 +19,7 @@
 namespace manymove::dpd {
 
 // What the place of a particle in the order of cells depends on.
-template <class P>
+template <Precision P>
 struct CellOrder {
   Cells cells;
   Motion<P> motion;
@@ -42,7 +42,7 @@ struct BondsInOrder {
 
 // Arrays only grow, and keep what is in them. Memory that is missing is thrown as std::bad_alloc;
 // the sizes are then those of before.
-template <class P>
+template <Precision P>
 class ParticleStore : public DeviceParticles<P> {
  public:
   using Real = typename P::Real;
@@ -190,7 +190,7 @@ class ParticleStore : public DeviceParticles<P> {
 };
 
 // Copies of the particles at rest, for steps that are repeated.
-template <class P>
+template <Precision P>
 struct StartState {
   DeviceBuffer<typename P::Position> position;
   DeviceBuffer<typename P::Velocity> rest;

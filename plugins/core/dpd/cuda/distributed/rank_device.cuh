@@ -25,7 +25,7 @@ struct Bounds {
 // Steps t that a particle stays in its sphere if it keeps its velocity: |d + v t| = s, with the
 // distance d from the center, has the solution t = (sqrt((d . v)^2 + v^2 (s^2 - d^2)) - d . v) /
 // v^2.
-template <class P>
+template <Precision P>
 __device__ float steps_in_sphere(const Cells& cells, const BoundingSphere& sphere, float time_step,
                                  const typename P::Position& r,
                                  const typename P::Velocity& velocity) {
@@ -59,7 +59,7 @@ struct RebuildFlags {
 struct FirstToLeave {
   unsigned *soonest, *beyond;  // as in RebuildFlags
 };
-template <class P>
+template <Precision P>
 __global__ void soonest_kernel(int count, Cells cells, unsigned open, const BoundingSphere* sphere,
                                float time_step, const typename P::Position* position,
                                const typename P::Velocity* velocity, FirstToLeave to) {
@@ -99,7 +99,7 @@ class RankStreams {
  public:
   // overlap: whether particles move while ghosts travel.
   RankStreams(Communicator& communicator, const EngineStream& main, bool overlap)
-      : main(main), overlap(overlap), work(main), wait_(communicator) {}
+      : main(main), overlap(overlap), work(main), wait(communicator) {}
   RankStreams(const RankStreams&) = delete;
   RankStreams& operator=(const RankStreams&) = delete;
 
@@ -113,11 +113,6 @@ class RankStreams {
 
   cudaStream_t ahead() const { return overlap ? cudaStream_t(first) : cudaStream_t(main); }
 
-  // Work: a stream or an event.
-  template <class Work>
-  void wait(Work work, const char* what) const {
-    wait_(work, what);
-  }
   void finish_all() const {
     for (const cudaStream_t stream : {cudaStream_t(first), cudaStream_t(last), cudaStream_t(main)})
       wait(stream, "step");
@@ -145,8 +140,7 @@ class RankStreams {
     buffer.swap(larger);
   }
 
- private:
-  const RankWaits wait_;
+  const RankWaits wait;  // for a stream or an event
 };
 
 class RankReport {
