@@ -86,11 +86,11 @@ MM_HD PairLaw<typename P::Real> law_of_pair(const Forces<P>& f, std::uint32_t ki
   law.sigma *= f.noise_scale;
   if (across) across->sigma *= f.noise_scale;
   if (const std::uint32_t kind = entry >> 30) {
-    const auto factor = f.special.factor[kind], root = f.special.root[kind];
-    law.a *= factor;
-    law.gamma *= factor;
-    law.sigma *= root;
-    if (across) across->gamma *= factor, across->sigma *= root;
+    law.a *= f.special.factor[kind];
+    law.gamma *= f.special.factor[kind];
+    law.sigma *= f.special.root[kind];
+    if (across) across->gamma *= f.special.factor[kind];
+    if (across) across->sigma *= f.special.root[kind];
   }
   return law;
 }
