@@ -6,6 +6,7 @@
 
 #include <stdexcept>
 
+#include "core/dpd/model.h"
 #include "core/dpd/pair_forces.h"
 #include "positions.h"
 
@@ -26,7 +27,8 @@ int count_of(std::size_t a, std::size_t b) {
 template <class T>
 auto raise_array(Column<T> base, T exponent) {
   std::vector<T> result(base.size());
-  manymove::dpd::raise(count_of(base.size(), base.size()), base.data(), exponent, result.data());
+  for (std::size_t k = 0; k < result.size(); ++k)
+    result[k] = manymove::dpd::power(base.data()[k], exponent);
   return array_of(std::move(result));
 }
 

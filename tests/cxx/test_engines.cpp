@@ -191,7 +191,7 @@ Outcome flow(const Fluid& fluid, int ranks, int threads, int steps) {
         outcome.image[at] = image[3 * i + a];
       }
     outcome.energy[static_cast<std::size_t>(communicator.rank())] =
-        engine->energy_and_virial().pair_energy;
+        engine->energy_and_virial().pairs.energy;
   });
   return outcome;
 }

@@ -355,6 +355,6 @@ TEST("an upload sends no bonds to other ranks, and the steps find them where the
       return std::accumulate(all.begin(), all.end(), 0.0);
     }();
     CHECK(std::abs(momentum / (kRanks * kEach) - kEdge) < 1e-9);
-    CHECK(engine->energy_and_virial().bond_energy > 0);
+    CHECK(engine->energy_and_virial().bonds.energy > 0);
   });
 }

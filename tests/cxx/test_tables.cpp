@@ -27,7 +27,7 @@ std::vector<std::uint32_t> sorted_indices(const Keys& keys) {
 }
 
 void check_sort(ThreadPool& pool, KeySort& sort, const Keys& keys, int bits) {
-  const auto& order = sort.run(pool, keys.data(), static_cast<int>(keys.size()), bits);
+  const auto& order = sort.run(pool, keys, bits);
   CHECK(order == sorted_indices(keys));
 }
 

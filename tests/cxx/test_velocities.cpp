@@ -108,8 +108,8 @@ TEST("setting the velocities that are there changes no bit and builds no lists")
     CHECK(share.position == other.position);
     CHECK(share.velocity == other.velocity);
     CHECK(share.force == other.force);
-    CHECK_EQUAL(share.engine->energy_and_virial().pair_energy,
-                other.engine->energy_and_virial().pair_energy);
+    CHECK_EQUAL(share.engine->energy_and_virial().pairs.energy,
+                other.engine->energy_and_virial().pairs.energy);
     CHECK_EQUAL(share.engine->counters().builds, other.engine->counters().builds);
     CHECK(share.engine->counters().builds < 15);
   });

@@ -140,14 +140,6 @@ def test_every_simd_level_draws_the_same_bits(monkeypatch):
     for level in runnable_simd_levels():
         monkeypatch.setenv("MANYMOVE_SIMD", level)
         results.append(pairs(2, 1 << 40, i, j))
-        base = np.linspace(0, 1, 10007)
-        results[-1] = np.concatenate(
-            [
-                results[-1],
-                _core.dpd.power(base, 0.37),
-                _core.dpd.power(base.astype(np.float32), 0.37),
-            ]
-        )
     for other in results[1:]:
         assert (other == results[0]).all()
 

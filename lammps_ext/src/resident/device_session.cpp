@@ -50,15 +50,10 @@ HostArrays DeviceSession::arrays_with_images() {
   return arrays;
 }
 
-void DeviceSession::renew() {
-  make_engine();
-  upload();
-}
-
-void DeviceSession::upload() {
+void DeviceSession::upload(bool other_coefficients) {
   bool changed = false;
   guarded([&] { changed = script_.has_new_classes(communicator_); });
-  if (changed || update->dt != time_step_) make_engine();
+  if (other_coefficients || changed || update->dt != time_step_) make_engine();
   guarded([&] {
     script_.read_particles(communicator_);
     HostArrays from = arrays_with_images();
@@ -188,15 +183,13 @@ void DeviceSession::set_origins() {
 
 // ---- what others change ----
 
-std::uint64_t DeviceSession::fingerprint_of_velocities() const {
-  Digest digest;
-  digest.add(atom->v[0], 3 * static_cast<std::size_t>(atom->nlocal) * sizeof(double));
-  return digest.value();
-}
-
-std::uint64_t DeviceSession::fingerprint_of_others() const {
+std::uint64_t DeviceSession::fingerprint(bool of_velocities) const {
   const auto n = static_cast<std::size_t>(atom->nlocal);
   Digest digest;
+  if (of_velocities) {
+    digest.add(atom->v[0], 3 * n * sizeof(double));
+    return digest.value();
+  }
   digest.add(atom->x[0], 3 * n * sizeof(double));
   digest.add(atom->f[0], 3 * n * sizeof(double));
   digest.add(atom->image, n * sizeof(imageint));
@@ -209,9 +202,9 @@ std::uint64_t DeviceSession::fingerprint_of_others() const {
 
 void DeviceSession::remember(unsigned what) {
   only_velocities_ = what != kEverything;
-  velocities_ = fingerprint_of_velocities();
+  velocities_ = fingerprint(true);
   if (only_velocities_) return;
-  others_ = fingerprint_of_others();
+  others_ = fingerprint(false);
   if (script_.forces().has_body_forces()) find_body_forces();
 }
 
@@ -222,8 +215,8 @@ void DeviceSession::find_body_forces() {
 }
 
 void DeviceSession::accept_changes() {
-  std::int64_t changed[2] = {!only_velocities_ && fingerprint_of_others() != others_,
-                             fingerprint_of_velocities() != velocities_};
+  std::int64_t changed[2] = {!only_velocities_ && fingerprint(false) != others_,
+                             fingerprint(true) != velocities_};
   guarded([&] { communicator_.maximum(changed, 2); });
   if (changed[0])
     upload();

@@ -23,9 +23,7 @@ class DeviceSession : private DevicePhase {
   manymove::dpd::EnergyAndVirial energy_and_virial() const { return engine_->energy_and_virial(); }
 
   // Gives the host's arrays of the present step to the engine.
-  void upload();
-  // The same after coefficients have changed.
-  void renew();
+  void upload(bool other_coefficients = false);
   // Returns the step that was reached; before `stop` if LAMMPS' timer has run out.
   bigint advance(bigint stop);
   // Makes the engine's changes of velocities at the end of the present step, of which the host has
@@ -48,8 +46,8 @@ class DeviceSession : private DevicePhase {
   manymove::dpd::EngineCounters counters() const;
 
  private:
-  std::uint64_t fingerprint_of_velocities() const;
-  std::uint64_t fingerprint_of_others() const;
+  // Of the velocities, or of all else that the engine takes from the host's arrays.
+  std::uint64_t fingerprint(bool of_velocities) const;
   void make_engine();
   void find_body_forces();
   // Under shear: velocities of the atoms relative to the flow. convert_images() replaces images in

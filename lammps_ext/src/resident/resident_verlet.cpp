@@ -176,7 +176,7 @@ void VerletManymove::run(int steps) {
 }
 
 DeviceWishes VerletManymove::wishes() const {
-  return {device_of_run_, threads(), transport_, overlap_};
+  return {device_of_run_, threads_ ? threads_ : comm->nthreads, transport_, overlap_};
 }
 
 // Engines on the device, without particles yet.
@@ -201,24 +201,13 @@ void VerletManymove::make_session() {
 
 void VerletManymove::upload() {
   if (!session_) return;
-  if (script_->adapting().any())  // also in setup, after the engine was made
-    session_->renew();
-  else
-    session_->upload();
+  session_->upload(script_->adapting().any());  // also in setup, after the engine was made
   uploaded_ = update->ntimestep;
-}
-
-int VerletManymove::threads() const { return threads_ ? threads_ : comm->nthreads; }
-
-// Returns "cpu" or "cuda". Collective.
-std::string VerletManymove::wanted_device() const {
-  if (device_ != "auto") return device_;
-  return has_gpus() ? "cuda" : "cpu";
 }
 
 // Decides where the run takes place, and logs it, once for several runs.
 void VerletManymove::choose_place() {
-  device_of_run_ = wanted_device();
+  device_of_run_ = device_ != "auto" ? device_ : has_gpus() ? "cuda" : "cpu";
   resident_ = false;
   const bool any = device_ == "auto", gpu = device_of_run_ == "cuda";
   const std::string style = "Run style manymove/verlet";
@@ -366,16 +355,16 @@ void VerletManymove::read(const ScriptTranslation& script, DeviceSession& sessio
   if (per_atom) return tally_per_atom(script);
 
   const manymove::dpd::EnergyAndVirial sums = session.energy_and_virial();
-  force->pair->eng_vdwl = sums.pair_energy;
+  force->pair->eng_vdwl = sums.pairs.energy;
   force->pair->eng_coul = 0;
-  std::copy_n(sums.pair_virial, 6, force->pair->virial);
+  std::copy_n(sums.pairs.virial, 6, force->pair->virial);
   if (force->bond) {
-    force->bond->energy = sums.bond_energy;
-    std::copy_n(sums.bond_virial, 6, force->bond->virial);
+    force->bond->energy = sums.bonds.energy;
+    std::copy_n(sums.bonds.virial, 6, force->bond->virial);
   }
   if (force->angle) {
-    force->angle->energy = sums.angle_energy;
-    std::copy_n(sums.angle_virial, 6, force->angle->virial);
+    force->angle->energy = sums.angles.energy;
+    std::copy_n(sums.angles.virial, 6, force->angle->virial);
   }
 }
 

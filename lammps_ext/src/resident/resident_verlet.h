@@ -29,11 +29,9 @@ class VerletManymove : public Verlet {
   void cleanup() override;
 
  private:
-  std::string wanted_device() const;
   void choose_place();
   void announce(const std::string& text, bool warning);
   DeviceWishes wishes() const;
-  int threads() const;
   bool has_gpus() const;
   void leave_device();
   void make_session();

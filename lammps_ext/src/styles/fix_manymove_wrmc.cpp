@@ -161,12 +161,17 @@ void FixManymoveWRMC::warn_of_laws() const {
                    name_, spacing_, narrowest, kCoarsest * narrowest);
 }
 
+const FixManymoveWRMC::Law* FixManymoveWRMC::law_of(const std::vector<Law>& laws, int type) {
+  for (const Law& law : laws)
+    if (law.type == type) return &law;
+  return nullptr;
+}
+
 void FixManymoveWRMC::check_laws(const std::vector<Law>& laws) const {
   for (const Law& law : laws) {
     if (law.type < 1 || law.type > atom->ntypes)
       error->all(FLERR, "{}: there is no atom type {}", name_, law.type);
-    if (std::count_if(laws.begin(), laws.end(),
-                      [&](const Law& other) { return other.type == law.type; }) > 1)
+    if (law_of(laws, law.type) != &law)
       error->all(FLERR, "{}: parameters of atom type {} are given twice", name_, law.type);
   }
 }
@@ -317,13 +322,12 @@ std::unique_ptr<Engine> FixManymoveWRMC::make_engine_at(const std::vector<Partic
   Parameters& p = parameters_;
   p.framework = {};
   for (const Particle& a : rigid_) {
-    const auto law = std::find_if(framework_.begin(), framework_.end(),
-                                  [&](const Law& l) { return l.type == static_cast<int>(a.type); });
-    if (law == framework_.end())
+    const Law* law = law_of(framework_, static_cast<int>(a.type));
+    if (!law)
       throw std::invalid_argument(
           text_of("atom ", static_cast<tagint>(a.tag), " of type ", static_cast<int>(a.type),
                   " is outside the group, but has no parameters (keywords framework and inert)"));
-    p.framework.kind.push_back(static_cast<std::int32_t>(law - framework_.begin()));
+    p.framework.kind.push_back(static_cast<std::int32_t>(law - framework_.data()));
     double inside[3], fractions[3];
     for (int k = 0; k < 3; ++k) inside[k] = a.x[k] - domain->boxlo[k];
     box_.to_fractions(inside, fractions);

@@ -37,6 +37,8 @@ class FixManymoveWRMC : public FixMonteCarlo {
     double epsilon, sigma;
   };
 
+  // The law of an atom type, or null.
+  static const Law* law_of(const std::vector<Law>& laws, int type);
   void parse(int first, int narg, char** arg);
   bool parse_of_molecules(const std::string& word, int left, char** arg, int& taken);
   void warn_of_laws() const;

@@ -82,17 +82,13 @@ bool FixManymoveWRMC::parse_of_molecules(const std::string& word, int left, char
 }
 
 void FixManymoveWRMC::check_pairs() const {
-  const auto is_among = [](const std::vector<Law>& laws, int type) {
-    return std::any_of(laws.begin(), laws.end(), [=](const Law& l) { return l.type == type; });
-  };
   const auto same = [](const PairLaw& a, const PairLaw& b) {
     return std::minmax(a.types[0], a.types[1]) == std::minmax(b.types[0], b.types[1]);
   };
   for (const PairLaw& pair : pairs_) {
     const auto [a, b] = pair.types;
-    const bool sites[2] = {is_among(sites_, a), is_among(sites_, b)};
-    if (!(sites[0] && (sites[1] || is_among(framework_, b))) &&
-        !(sites[1] && is_among(framework_, a)))
+    const bool sites[2] = {law_of(sites_, a) != nullptr, law_of(sites_, b) != nullptr};
+    if (!(sites[0] && (sites[1] || law_of(framework_, b))) && !(sites[1] && law_of(framework_, a)))
       error->all(FLERR,
                  "{}: pair {} {} has no effect: no type of a site with one of a site or of the "
                  "framework",
@@ -141,15 +137,14 @@ void FixManymoveWRMC::describe_molecules(const std::vector<Particle>& moving) {
   for (const RigidMolecules::Kind& kind : molecules_->kinds()) {
     field.bodies.emplace_back();
     for (std::size_t i = 0; i < kind.type.size(); ++i) {
-      const auto law = std::find_if(sites_.begin(), sites_.end(),
-                                    [&](const Law& l) { return l.type == kind.type[i]; });
-      if (law == sites_.end())
+      const Law* law = law_of(sites_, kind.type[i]);
+      if (!law)
         throw std::invalid_argument(text_of("atom type ", kind.type[i],
                                             " is in the molecules, but has no parameters (keyword "
                                             "site)"));
       std::size_t t = 0;
-      while (t < laws.size() && !(laws[t] == &*law && charges[t] == kind.charge[i])) ++t;
-      if (t == laws.size()) laws.push_back(&*law), charges.push_back(kind.charge[i]);
+      while (t < laws.size() && !(laws[t] == law && charges[t] == kind.charge[i])) ++t;
+      if (t == laws.size()) laws.push_back(law), charges.push_back(kind.charge[i]);
       const std::array<double, 3>& x = kind.shape[i];
       field.bodies.back().push_back(
           {static_cast<int>(t), {x[0] * length_, x[1] * length_, x[2] * length_}});

@@ -35,7 +35,7 @@ void write_one(FILE* fp, const T& value) {
   fwrite(&value, sizeof(T), 1, fp);
 }
 
-bool not_negative(double value) { return value >= 0 && std::isfinite(value); }
+bool is_possible(double value) { return value >= 0 && std::isfinite(value); }
 
 }  // namespace
 
@@ -49,7 +49,7 @@ PairManymoveDPD::~PairManymoveDPD() {
   if (device_) device_->forget_pair();  // a run that has failed may have left it
   if (!allocated) return;
   memory->destroy(setflag);
-  for (double** array : {cutsq, a_, gamma_, sigma_, cut_, exponent_}) memory->destroy(array);
+  for (double** array : created_) memory->destroy(array);
 }
 
 // ---- forces ----
@@ -80,8 +80,8 @@ void PairManymoveDPD::compute(int eflag, int vflag) {
 
 void PairManymoveDPD::add_forces_of_device(std::uint64_t number) {
   const manymove::dpd::EnergyAndVirial sums = device_->add_forces(number);
-  if (eflag_global) eng_vdwl += sums.pair_energy;
-  for (int a = 0; vflag_global && a < 6; ++a) virial[a] += sums.pair_virial[a];
+  if (eflag_global) eng_vdwl += sums.pairs.energy;
+  for (int a = 0; vflag_global && a < 6; ++a) virial[a] += sums.pairs.virial[a];
 }
 
 // An engine has no forces on ghosts, from which LAMMPS could compute the virial.
@@ -244,15 +244,30 @@ void PairManymoveDPD::allocate() {
   allocated = 1;
   const int n = atom->ntypes + 1;
   memory->create(setflag, n, n, "pair:setflag");
-  memory->create(cutsq, n, n, "pair:cutsq");
-  memory->create(a_, n, n, "pair:a");
-  memory->create(gamma_, n, n, "pair:gamma");
-  memory->create(sigma_, n, n, "pair:sigma");
-  memory->create(cut_, n, n, "pair:cut");
-  memory->create(exponent_, n, n, "pair:weight_exponent");
   std::fill_n(setflag[0], n * n, 0);
-  for (double** array : {cutsq, a_, gamma_, sigma_, cut_, exponent_})
-    std::fill_n(array[0], n * n, 0.0);
+  create(cutsq, "pair:cutsq");
+  create(a_, "pair:a");
+  create(gamma_, "pair:gamma");
+  create(sigma_, "pair:sigma");
+  create(cut_, "pair:cut");
+  create(exponent_, "pair:weight_exponent");
+}
+
+void PairManymoveDPD::create(double**& array, const char* name) {
+  const int n = atom->ntypes + 1;
+  memory->create(array, n, n, name);
+  std::fill_n(array[0], n * n, 0.0);
+  created_.push_back(array);
+}
+
+std::vector<std::pair<int, int>> PairManymoveDPD::types_in(char** range) const {
+  int ilo, ihi, jlo, jhi;
+  utils::bounds(FLERR, range[0], 1, atom->ntypes, ilo, ihi, error);
+  utils::bounds(FLERR, range[1], 1, atom->ntypes, jlo, jhi, error);
+  std::vector<std::pair<int, int>> pairs;
+  for (int i = ilo; i <= ihi; ++i)
+    for (int j = std::max(jlo, i); j <= jhi; ++j) pairs.emplace_back(i, j);
+  return pairs;
 }
 
 // pair_style manymove/dpd T cutoff seed [weight_exponent s] [precision mixed|double]
@@ -260,18 +275,13 @@ void PairManymoveDPD::allocate() {
 void PairManymoveDPD::settings(int narg, char** arg) {
   const int more = thermostat_ ? 1 : 0;
   if (narg < 3 + more) utils::missing_cmd_args(FLERR, "pair_style " + style_, error);
-  for (int k = 0; k <= more; ++k)
-    if (!not_negative(utils::numeric(FLERR, arg[k], false, lmp)))
-      error->all(FLERR, "Pair style {}: temperature {} must not be negative", style_, arg[k]);
-  first_temperature_ = utils::numeric(FLERR, arg[0], false, lmp);
-  last_temperature_ = utils::numeric(FLERR, arg[more], false, lmp);
+  first_temperature_ = not_negative("Pair style", "temperature", arg[0]);
+  last_temperature_ = not_negative("Pair style", "temperature", arg[more]);
   temperature_ = std::max(first_temperature_, last_temperature_);
   arg += more;
   narg -= more;
-  cutoff_ = utils::numeric(FLERR, arg[1], false, lmp);
+  cutoff_ = positive("Pair style", "cutoff", arg[1]);
   seed_ = utils::inumeric(FLERR, arg[2], false, lmp);
-  if (!(cutoff_ > 0))
-    error->all(FLERR, "Pair style {}: cutoff {} must be positive", style_, arg[1]);
   if (seed_ <= 0) error->all(FLERR, "Pair style {}: seed {} must be positive", style_, arg[2]);
 
   weight_exponent_ = 1;
@@ -286,9 +296,7 @@ void PairManymoveDPD::settings(int narg, char** arg) {
       utils::missing_cmd_args(FLERR, "pair_style " + style_ + " " + keyword, error);
     const std::string value = arg[k + 1];
     if (keyword == "weight_exponent") {
-      weight_exponent_ = utils::numeric(FLERR, value, false, lmp);
-      if (!(weight_exponent_ >= 0))
-        error->all(FLERR, "Pair style {}: weight_exponent {} must not be negative", style_, value);
+      weight_exponent_ = not_negative("Pair style", "weight_exponent", arg[k + 1]);
     } else if (keyword == "threads") {
       threads_ = utils::inumeric(FLERR, value, false, lmp);
       if (threads_ < 1)
@@ -322,50 +330,50 @@ void PairManymoveDPD::coeff(int narg, char** arg) {
         FLERR, fmt::format("pair_coeff i j {}gamma ({})", thermostat_ ? "" : "a ", style_), error);
   if (!allocated) allocate();
 
-  int ilo, ihi, jlo, jhi;
-  utils::bounds(FLERR, arg[0], 1, atom->ntypes, ilo, ihi, error);
-  utils::bounds(FLERR, arg[1], 1, atom->ntypes, jlo, jhi, error);
+  const auto types = types_in(arg);
   const double a = utils::numeric(FLERR, arg[2], false, lmp);
-  const double gamma = utils::numeric(FLERR, arg[3], false, lmp);
   if (!std::isfinite(a)) error->all(FLERR, "Pair coeff {}: a {} must be finite", style_, arg[2]);
-  if (!(gamma >= 0))
-    error->all(FLERR, "Pair coeff {}: gamma {} must not be negative", style_, arg[3]);
+  const double gamma = not_negative("Pair coeff", "gamma", arg[3]);
 
   int next = 4;
   double cutoff = cutoff_, exponent = weight_exponent_;
-  if (next < narg && strcmp(arg[next], "weight_exponent") != 0) {
-    cutoff = utils::numeric(FLERR, arg[next], false, lmp);
-    if (!(cutoff > 0))
-      error->all(FLERR, "Pair coeff {}: cutoff {} must be positive", style_, arg[next]);
-    ++next;
-  }
+  if (next < narg && strcmp(arg[next], "weight_exponent") != 0)
+    cutoff = positive("Pair coeff", "cutoff", arg[next++]);
   if (next < narg) {
     if (strcmp(arg[next], "weight_exponent") != 0)
       error->all(FLERR, "Pair coeff {}: unknown keyword {} (weight_exponent)", style_, arg[next]);
     if (next + 1 == narg)
       utils::missing_cmd_args(FLERR, "pair_coeff (" + style_ + ") weight_exponent", error);
-    exponent = utils::numeric(FLERR, arg[next + 1], false, lmp);
-    if (!(exponent >= 0))
-      error->all(FLERR, "Pair coeff {}: weight_exponent {} must not be negative", style_,
-                 arg[next + 1]);
+    exponent = not_negative("Pair coeff", "weight_exponent", arg[next + 1]);
     next += 2;
   }
   if (next < narg) error->all(FLERR, "Pair coeff {}: unexpected argument {}", style_, arg[next]);
 
-  int count = 0;
-  for (int i = ilo; i <= ihi; ++i) {
-    for (int j = std::max(jlo, i); j <= jhi; ++j) {
-      a_[i][j] = a;
-      gamma_[i][j] = gamma;
-      cut_[i][j] = cutoff;
-      exponent_[i][j] = exponent;
-      setflag[i][j] = 1;
-      ++count;
-    }
+  for (const auto& [i, j] : types) {
+    a_[i][j] = a;
+    gamma_[i][j] = gamma;
+    cut_[i][j] = cutoff;
+    exponent_[i][j] = exponent;
+    setflag[i][j] = 1;
   }
-  if (count == 0)
+  if (types.empty())
     error->all(FLERR, "Pair coeff {}: no pair of types with i <= j among {} {}", style_, arg[0],
                arg[1]);
+}
+
+double PairManymoveDPD::not_negative(const char* command, const char* name,
+                                     const char* text) const {
+  const double value = utils::numeric(FLERR, text, false, lmp);
+  if (!is_possible(value))
+    error->all(FLERR, "{} {}: {} {} must not be negative", command, style_, name, text);
+  return value;
+}
+
+double PairManymoveDPD::positive(const char* command, const char* name, const char* text) const {
+  const double value = utils::numeric(FLERR, text, false, lmp);
+  if (!is_possible(value) || value == 0)
+    error->all(FLERR, "{} {}: {} {} must be positive", command, style_, name, text);
+  return value;
 }
 
 // Input scripts for hybrid/overlay have the name of the style after the types.
@@ -432,7 +440,7 @@ double PairManymoveDPD::init_one(int i, int j) {
   // Styles with a single temperature: fix adapt may have changed it.
   if (!thermostat_) first_temperature_ = last_temperature_ = temperature_;
   sigma_[i][j] = sigma_of(gamma_[i][j]);
-  for (double** array : {a_, gamma_, sigma_, cut_, exponent_}) array[j][i] = array[i][j];
+  for (double** array : created_) array[j][i] = array[i][j];
   largest_cutoff_ = std::max(largest_cutoff_, cut_[i][j]);
   const std::size_t n = static_cast<std::size_t>(atom->ntypes) + 1;
   active_[i * n + j] = active_[j * n + i] = 1;
@@ -476,8 +484,8 @@ void PairManymoveDPD::read_restart(FILE* fp) {
           utils::sfread(FLERR, &array[i][j], sizeof(double), 1, fp, nullptr, error);
         MPI_Bcast(&array[i][j], 1, MPI_DOUBLE, 0, world);
       }
-      if (!std::isfinite(a_[i][j]) || !not_negative(gamma_[i][j]) || !not_negative(cut_[i][j]) ||
-          cut_[i][j] == 0 || !not_negative(exponent_[i][j]) || !are_possible(i, j))
+      if (!std::isfinite(a_[i][j]) || !is_possible(gamma_[i][j]) || !is_possible(cut_[i][j]) ||
+          cut_[i][j] == 0 || !is_possible(exponent_[i][j]) || !are_possible(i, j))
         error->all(FLERR, "Pair style {}: the restart file is damaged (types {} {})", style_, i, j);
     }
   }
@@ -510,11 +518,10 @@ void PairManymoveDPD::read_restart_settings(FILE* fp) {
   first_temperature_ = last_temperature_ = temperature_;
   if (thermostat_)
     for (double* value : {&first_temperature_, &last_temperature_}) read(*value);
-  if (!not_negative(first_temperature_) || !not_negative(last_temperature_) ||
-      temperature_ != std::max(first_temperature_, last_temperature_))
-    error->all(FLERR, "Pair style {}: the restart file is damaged", style_);
-  if (!not_negative(temperature_) || !not_negative(cutoff_) || cutoff_ == 0 ||
-      !not_negative(weight_exponent_) || seed_ <= 0 || drawn_step_ < -1 || draws_ahead_ < 0)
+  if (!is_possible(first_temperature_) || !is_possible(last_temperature_) ||
+      temperature_ != std::max(first_temperature_, last_temperature_) || !is_possible(cutoff_) ||
+      cutoff_ == 0 || !is_possible(weight_exponent_) || seed_ <= 0 || drawn_step_ < -1 ||
+      draws_ahead_ < 0)
     error->all(FLERR, "Pair style {}: the restart file is damaged", style_);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/dpd/engine.h"
@@ -72,6 +73,11 @@ class PairManymoveDPD : public Pair {
          **exponent_ = nullptr;
 
   virtual void allocate();
+  // An array of coefficients of all pairs of types, which are 0 at first. It is symmetric after
+  // init_one(), and is destroyed with the style.
+  void create(double**& array, const char* name);
+  // The pairs of types i <= j in the ranges range[0] and range[1] of a pair_coeff command.
+  std::vector<std::pair<int, int>> types_in(char** range) const;
   // Local densities of atoms and ghosts, valid until the next call; null if forces need none.
   // Collective.
   virtual const double* find_densities() { return nullptr; }
@@ -83,6 +89,10 @@ class PairManymoveDPD : public Pair {
   virtual std::vector<double**> more_coefficients() const { return {}; }
   virtual bool are_possible(int, int) const { return true; }
 
+  // The finite number that is this argument of a command, "Pair style" or "Pair coeff": one that
+  // is not negative, or one that is positive. Anything else is an error.
+  double not_negative(const char* command, const char* name, const char* text) const;
+  double positive(const char* command, const char* name, const char* text) const;
   void refuse_name_of_style(int narg, char** arg);
   // Whether friction and noise act.
   bool is_moving() const;
@@ -109,6 +119,7 @@ class PairManymoveDPD : public Pair {
   manymove::dpd::NoiseRamp ramp() const;
   manymove::dpd::PairTable table_of_step();
 
+  std::vector<double**> created_;  // arrays of create()
   double temperature_ = 0, cutoff_ = 0, weight_exponent_ = 1;
   // Temperatures of a thermostat at the beginning and the end of a run; temperature_ is the higher
   // one.

@@ -9,7 +9,6 @@
 #include "comm.h"
 #include "error.h"
 #include "force.h"
-#include "memory.h"
 #include "update.h"
 
 using namespace LAMMPS_NS;
@@ -26,12 +25,6 @@ PairManymoveDPDExt::PairManymoveDPDExt(LAMMPS* lmp) : PairManymoveDPD(lmp) {
 PairManymoveDPDExtTstat::PairManymoveDPDExtTstat(LAMMPS* lmp) : PairManymoveDPDExt(lmp) {
   style_ = "manymove/dpd/ext/tstat";
   thermostat_ = true;
-}
-
-PairManymoveDPDExt::~PairManymoveDPDExt() {
-  if (!allocated) return;
-  for (double** array : {transverse_gamma_, transverse_sigma_, transverse_exponent_})
-    memory->destroy(array);
 }
 
 manymove::dpd::PairTable PairManymoveDPDExt::table() {
@@ -54,12 +47,9 @@ manymove::dpd::PairTable PairManymoveDPDExt::table() {
 
 void PairManymoveDPDExt::allocate() {
   PairManymoveDPD::allocate();
-  const int n = atom->ntypes + 1;
-  memory->create(transverse_gamma_, n, n, "pair:transverse_gamma");
-  memory->create(transverse_sigma_, n, n, "pair:transverse_sigma");
-  memory->create(transverse_exponent_, n, n, "pair:transverse_exponent");
-  for (double** array : {transverse_gamma_, transverse_sigma_, transverse_exponent_})
-    std::fill_n(array[0], n * n, 0.0);
+  create(transverse_gamma_, "pair:transverse_gamma");
+  create(transverse_sigma_, "pair:transverse_sigma");
+  create(transverse_exponent_, "pair:transverse_exponent");
 }
 
 // As of manymove/dpd, but each pair_coeff has its exponents.
@@ -82,34 +72,22 @@ void PairManymoveDPDExt::coeff(int narg, char** arg) {
                             error);
   if (narg > first + 5)
     error->all(FLERR, "Pair coeff {}: unexpected argument {}", style_, arg[first + 5]);
-  const double gamma = utils::numeric(FLERR, arg[first + 1], false, lmp);
-  const double exponent = utils::numeric(FLERR, arg[first + 3], false, lmp);
-  if (!(gamma >= 0) || !std::isfinite(gamma))
-    error->all(FLERR, "Pair coeff {}: gamma_perp {} must not be negative", style_, arg[first + 1]);
-  if (!(exponent >= 0) || !std::isfinite(exponent))
-    error->all(FLERR, "Pair coeff {}: wsT {} must not be negative", style_, arg[first + 3]);
+  const double gamma = not_negative("Pair coeff", "gamma_perp", arg[first + 1]);
+  const double exponent = not_negative("Pair coeff", "wsT", arg[first + 3]);
   char keyword[] = "weight_exponent";
   std::vector<char*> of_dpd(arg, arg + first + 1);
   if (narg > first + 4) of_dpd.push_back(arg[first + 4]);
   of_dpd.insert(of_dpd.end(), {keyword, arg[first + 2]});
   PairManymoveDPD::coeff(static_cast<int>(of_dpd.size()), of_dpd.data());
-
-  int ilo, ihi, jlo, jhi;
-  utils::bounds(FLERR, arg[0], 1, atom->ntypes, ilo, ihi, error);
-  utils::bounds(FLERR, arg[1], 1, atom->ntypes, jlo, jhi, error);
-  for (int i = ilo; i <= ihi; ++i)
-    for (int j = std::max(jlo, i); j <= jhi; ++j) {
-      transverse_gamma_[i][j] = gamma;
-      transverse_exponent_[i][j] = exponent;
-    }
+  for (const auto& [i, j] : types_in(arg)) {
+    transverse_gamma_[i][j] = gamma;
+    transverse_exponent_[i][j] = exponent;
+  }
 }
 
 double PairManymoveDPDExt::init_one(int i, int j) {
-  const double cutoff = PairManymoveDPD::init_one(i, j);
   transverse_sigma_[i][j] = sigma_of(transverse_gamma_[i][j]);
-  for (double** array : {transverse_gamma_, transverse_sigma_, transverse_exponent_})
-    array[j][i] = array[i][j];
-  return cutoff;
+  return PairManymoveDPD::init_one(i, j);
 }
 
 bool PairManymoveDPDExt::is_noisy(int i, int j) const {

@@ -15,7 +15,6 @@ class PairManymoveDPDTstat : public PairManymoveDPD {
 class PairManymoveDPDExt : public PairManymoveDPD {
  public:
   explicit PairManymoveDPDExt(class LAMMPS* lmp);
-  ~PairManymoveDPDExt() override;
 
   void settings(int narg, char** arg) override;
   void coeff(int narg, char** arg) override;

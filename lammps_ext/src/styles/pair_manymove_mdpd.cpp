@@ -8,7 +8,6 @@
 #include "comm.h"
 #include "error.h"
 #include "force.h"
-#include "memory.h"
 #include "neigh_list.h"
 #include "neigh_request.h"
 #include "neighbor.h"
@@ -24,12 +23,6 @@ constexpr int kAllNeighbors = 1;  // id of the full list
 PairManymoveMDPD::PairManymoveMDPD(LAMMPS* lmp) : PairManymoveDPD(lmp) {
   style_ = "manymove/mdpd";
   single_enable = 0;  // two particles alone do not determine the densities
-}
-
-PairManymoveMDPD::~PairManymoveMDPD() {
-  if (!allocated) return;
-  memory->destroy(b_);
-  memory->destroy(density_cutoff_);
 }
 
 // ---- densities ----
@@ -75,10 +68,8 @@ manymove::dpd::PairTable PairManymoveMDPD::table() {
 
 void PairManymoveMDPD::allocate() {
   PairManymoveDPD::allocate();
-  const int n = atom->ntypes + 1;
-  memory->create(b_, n, n, "pair:b");
-  memory->create(density_cutoff_, n, n, "pair:density_cutoff");
-  for (double** array : {b_, density_cutoff_}) std::fill_n(array[0], n * n, 0.0);
+  create(b_, "pair:b");
+  create(density_cutoff_, "pair:density_cutoff");
 }
 
 // pair_coeff i j A B gamma cutoff density_cutoff [weight_exponent s]
@@ -89,7 +80,7 @@ void PairManymoveMDPD::coeff(int narg, char** arg) {
                             error);
   const double b = utils::numeric(FLERR, arg[3], false, lmp);
   const double cutoff = utils::numeric(FLERR, arg[5], false, lmp);
-  const double density_cutoff = utils::numeric(FLERR, arg[6], false, lmp);
+  const double density_cutoff = positive("Pair coeff", "density_cutoff", arg[6]);
   if (!std::isfinite(b)) error->all(FLERR, "Pair coeff manymove/mdpd: B {} must be finite", arg[3]);
   // U contains + B sum rho^2, which nothing else bounds from below.
   if (b < 0)
@@ -97,8 +88,6 @@ void PairManymoveMDPD::coeff(int narg, char** arg) {
                "Pair coeff manymove/mdpd: B {} must not be negative, because the energy would have "
                "no lower bound and the particles would collapse",
                arg[3]);
-  if (!(density_cutoff > 0))
-    error->all(FLERR, "Pair coeff manymove/mdpd: density_cutoff {} must be positive", arg[6]);
   if (density_cutoff > cutoff)
     error->all(FLERR,
                "Pair coeff manymove/mdpd: density_cutoff {} must not be larger than cutoff {}",
@@ -106,15 +95,10 @@ void PairManymoveMDPD::coeff(int narg, char** arg) {
   std::vector<char*> of_dpd{arg[0], arg[1], arg[2], arg[4], arg[5]};
   of_dpd.insert(of_dpd.end(), arg + 7, arg + narg);
   PairManymoveDPD::coeff(static_cast<int>(of_dpd.size()), of_dpd.data());
-
-  int ilo, ihi, jlo, jhi;
-  utils::bounds(FLERR, arg[0], 1, atom->ntypes, ilo, ihi, error);
-  utils::bounds(FLERR, arg[1], 1, atom->ntypes, jlo, jhi, error);
-  for (int i = ilo; i <= ihi; ++i)
-    for (int j = std::max(jlo, i); j <= jhi; ++j) {
-      b_[i][j] = b;
-      density_cutoff_[i][j] = density_cutoff;
-    }
+  for (const auto& [i, j] : types_in(arg)) {
+    b_[i][j] = b;
+    density_cutoff_[i][j] = density_cutoff;
+  }
 }
 
 void PairManymoveMDPD::init_style() {
@@ -156,7 +140,6 @@ void PairManymoveMDPD::init_list(int id, NeighList* neighbors) {
 
 double PairManymoveMDPD::init_one(int i, int j) {
   const double cutoff = PairManymoveDPD::init_one(i, j);
-  for (double** array : {b_, density_cutoff_}) array[j][i] = array[i][j];
   // A second pair_style command gives all pairs its own cutoff.
   if (density_cutoff_[i][j] > cutoff)
     error->all(FLERR,

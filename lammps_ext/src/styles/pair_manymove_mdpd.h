@@ -12,7 +12,6 @@ namespace LAMMPS_NS {
 class PairManymoveMDPD : public PairManymoveDPD {
  public:
   explicit PairManymoveMDPD(class LAMMPS* lmp);
-  ~PairManymoveMDPD() override;
 
   void coeff(int narg, char** arg) override;
   void init_style() override;

@@ -216,16 +216,14 @@ void ForceFixes::take_langevin(Fix* fix, Refusals& refusals) {
   if (domain->dimension == 2) return refusals.add(name_of(fix) + " in two dimensions");
   const double* const ratio = langevin->*(&Of::ratio);
   Langevin thermostat{fix,
-                      langevin->*(&Of::t_start),
-                      langevin->*(&Of::t_stop),
-                      -1,
+                      {langevin->*(&Of::t_start), langevin->*(&Of::t_stop)},
                       langevin->*(&Of::t_period),
                       {ratio, ratio + atom->ntypes + 1},
                       langevin->*(&Of::seed),
                       body_forces_.size()};
   if (const char* variable = langevin->*(&Of::tstr)) {
-    thermostat.variable = variables_.find(variable);
-    if (thermostat.variable < 0)
+    thermostat.target.variable = variables_.find(variable);
+    if (thermostat.target.variable < 0)
       return refusals.add(name_of(fix) + " with a variable that depends on more than the step");
   }
   for (int type = 1; !atom->rmass && type <= atom->ntypes; ++type) {
@@ -332,7 +330,7 @@ bool ForceFixes::acts_as_read(const Langevin& thermostat) {
   std::fill_n(f, values, 0.0);
   thermostat.fix->post_force(0);
   bool same = true;
-  const double root = std::sqrt(temperature_of(thermostat));
+  const double root = std::sqrt(variables_.temperature(thermostat.fix, thermostat.target));
   for (int i = 0; i < atom->nlocal; ++i) {
     const int type = atom->type[i];
     const double mass = atom->rmass ? atom->rmass[i] : atom->mass[type];
@@ -431,11 +429,12 @@ void ForceFixes::describe(manymove::dpd::Settings& settings, const std::vector<i
     settings.body_forces.push_back(force);
   }
   for (const Langevin& thermostat : thermostats_) {
-    manymove::dpd::LangevinThermostat description{{0.0},
-                                                  {0.0},
-                                                  temperature_of(thermostat),
-                                                  static_cast<std::uint32_t>(thermostat.seed),
-                                                  flag_of(thermostat.fix->groupbit)};
+    manymove::dpd::LangevinThermostat description{
+        {0.0},
+        {0.0},
+        variables_.temperature(thermostat.fix, thermostat.target),
+        static_cast<std::uint32_t>(thermostat.seed),
+        flag_of(thermostat.fix->groupbit)};
     for (std::size_t k = 1; k < types.size(); ++k) {
       description.friction.push_back(friction_of(thermostat, types[k], settings.mass[k]));
       description.noise.push_back(noise_of(thermostat, types[k], settings.mass[k]));
@@ -461,9 +460,7 @@ bool ForceFixes::has_series() const {
   const auto varies = [](const BodyForce& body) {
     return std::any_of(body.variable, body.variable + 3, [](int index) { return index >= 0; });
   };
-  const auto changes = [](const Langevin& thermostat) {
-    return thermostat.variable >= 0 || thermostat.first != thermostat.last;
-  };
+  const auto changes = [](const Langevin& thermostat) { return thermostat.target.varies(); };
   return std::any_of(body_forces_.begin(), body_forces_.end(), varies) ||
          std::any_of(thermostats_.begin(), thermostats_.end(), changes);
 }
@@ -476,14 +473,10 @@ void ForceFixes::evaluate() {
 
 void ForceFixes::add_to_series(std::vector<double>& values) {
   evaluate();
-  for (const Langevin& thermostat : thermostats_) values.push_back(temperature_of(thermostat));
+  for (const Langevin& thermostat : thermostats_)
+    values.push_back(variables_.temperature(thermostat.fix, thermostat.target));
   for (const BodyForce& body : body_forces_)
     values.insert(values.end(), body.force, body.force + 3);
-}
-
-double ForceFixes::temperature_of(const Langevin& thermostat) const {
-  return variables_.temperature(thermostat.fix, thermostat.variable, thermostat.first,
-                                thermostat.last);
 }
 
 double ForceFixes::friction_of(const Langevin& thermostat, int type, double mass) const {

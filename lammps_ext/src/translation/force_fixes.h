@@ -70,8 +70,7 @@ class ForceFixes : protected Pointers {
   };
   struct Langevin {
     Fix* fix;
-    double first, last;  // temperatures of the run's ends
-    int variable;        // of the temperature; -1: there is none
+    TargetTemperature target;
     double period;
     std::vector<double> ratio;  // by type
     int seed;
@@ -93,7 +92,6 @@ class ForceFixes : protected Pointers {
   bool take_variables(const std::array<const char*, 3>& name, BodyForce& body,
                       Refusals& refusals) const;
   bool is_langevin(const Fix* fix) const;
-  double temperature_of(const Langevin& thermostat) const;
   double friction_of(const Langevin& thermostat, int type, double mass) const;
   double noise_of(const Langevin& thermostat, int type, double mass) const;
   bool acts_as_read(const Langevin& thermostat);

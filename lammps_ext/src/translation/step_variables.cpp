@@ -118,7 +118,8 @@ bool StepVariables::depends_on_step(const std::string& name, std::set<std::strin
 
 double StepVariables::value(int index) const { return input->variable->compute_equal(index); }
 
-double StepVariables::temperature(const Fix* fix, int variable, double first, double last) const {
+double StepVariables::temperature(const Fix* fix, const TargetTemperature& target) const {
+  const auto& [first, last, variable] = target;
   const auto done = static_cast<double>(update->ntimestep - update->beginstep);
   const double share =
       done != 0 ? done / static_cast<double>(update->endstep - update->beginstep) : 0;

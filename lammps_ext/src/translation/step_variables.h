@@ -10,6 +10,14 @@
 
 namespace LAMMPS_NS {
 
+// The target of a thermostat: the value of a variable, or, for variable -1, on the way from `first`
+// at the beginning of a run to `last` at its end.
+struct TargetTemperature {
+  double first = 0, last = 0;
+  int variable = -1;
+  bool varies() const { return variable >= 0 || first != last; }
+};
+
 class StepVariables : protected Pointers {
  public:
   explicit StepVariables(class LAMMPS* lmp) : Pointers(lmp) {}
@@ -20,9 +28,8 @@ class StepVariables : protected Pointers {
   bool all_of_step() const;
   // The value in the present step, update->ntimestep.
   double value(int index) const;
-  // The temperature of a thermostat in the present step: that of a variable, or, for variable -1,
-  // on the way from `first` at the beginning of the run to `last` at its end.
-  double temperature(const class Fix* fix, int variable, double first, double last) const;
+  // The target of a thermostat, which is this fix, in the present step.
+  double temperature(const class Fix* fix, const TargetTemperature& target) const;
 
  private:
   bool depends_on_step(const std::string& name, std::set<std::string>& above) const;

@@ -90,15 +90,16 @@ bool VelocityFixes::read_thermostat(Own* fix, Thermostat& thermostat) const {
   if (fix->extract("t_target", dimension) != &(fix->*(&Of<Own>::t_target)) ||
       fix->compute_scalar() != *energy || !measured)
     return false;
-  thermostat = {fix->*(&Of<Own>::t_start), fix->*(&Of<Own>::t_stop), -1,
-                modify->get_compute_by_id(measured), energy};
+  thermostat = {{fix->*(&Of<Own>::t_start), fix->*(&Of<Own>::t_stop)},
+                modify->get_compute_by_id(measured),
+                energy};
   if (!thermostat.measured || std::strcmp(thermostat.measured->style, "temp") != 0) return false;
   thermostat.measured->setup();  // counts the degrees of freedom
   if (thermostat.measured->dof < 1) return false;
   const char* const variable = fix->*(&Of<Own>::tstr);
   if (!variable) return true;
-  thermostat.variable = variables_.find(variable);
-  return thermostat.variable >= 0;
+  thermostat.target.variable = variables_.find(variable);
+  return thermostat.target.variable >= 0;
 }
 
 bool VelocityFixes::read_momentum(FixMomentum* fix, Change& change) const {
@@ -146,23 +147,20 @@ void VelocityFixes::describe(manymove::dpd::Settings& settings) const {
     if (each.thermostat.measured) {
       change.temperature_of_sum = manymove::dpd::temperature_of_sum(thermostat_units_of(*force),
                                                                     each.thermostat.measured->dof);
-      change.temperature = variables_.temperature(each.fix, each.thermostat.variable,
-                                                  each.thermostat.first, each.thermostat.last);
+      change.temperature = variables_.temperature(each.fix, each.thermostat.target);
     }
     settings.velocity_changes.push_back(change);
   }
 }
 
 bool VelocityFixes::has_series() const {
-  return std::any_of(changes_.begin(), changes_.end(), [](const Change& each) {
-    return each.thermostat.variable >= 0 || each.thermostat.first != each.thermostat.last;
-  });
+  return std::any_of(changes_.begin(), changes_.end(),
+                     [](const Change& each) { return each.thermostat.target.varies(); });
 }
 
 void VelocityFixes::add_to_series(std::vector<double>& values) const {
   for (const Change& each : changes_)
-    values.push_back(variables_.temperature(each.fix, each.thermostat.variable,
-                                            each.thermostat.first, each.thermostat.last));
+    values.push_back(variables_.temperature(each.fix, each.thermostat.target));
 }
 
 bool VelocityFixes::act_at(bigint step) const {

@@ -35,15 +35,14 @@ class VelocityFixes : protected Pointers {
 
  private:
   struct Thermostat {
-    double first, last;  // temperatures of the run's ends
-    int variable;        // of the temperature; -1: there is none
-    Compute* measured;
-    double* energy;  // that the fix has counted
+    TargetTemperature target;
+    Compute* measured = nullptr;  // null where it is none
+    double* energy = nullptr;     // that the fix has counted
   };
   struct Change {
     Fix* fix;
     manymove::dpd::VelocityChange change;
-    Thermostat thermostat{0, 0, -1, nullptr, nullptr};  // measured is null where it is none
+    Thermostat thermostat;
   };
 
   template <class Own>

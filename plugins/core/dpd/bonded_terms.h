@@ -59,19 +59,13 @@ MM_HD double angle_of(double cosine) {
 
 // ---- terms ----
 
-template <class P>
+template <Precision P>
 MM_HD Vector<double> separation(const BondedTerms& t, const typename P::Position& i,
                                 const typename P::Position& j) {
   using Signed = typename P::Signed;
   return t.edges.times(static_cast<double>(static_cast<Signed>(i.x - j.x)),
                        static_cast<double>(static_cast<Signed>(i.y - j.y)),
                        static_cast<double>(static_cast<Signed>(i.z - j.z)), t.tilted);
-}
-
-MM_HD void add_scaled(Vector<double>& sum, const Vector<double>& r, double factor) {
-  sum.x = fused(r.x, factor, sum.x);
-  sum.y = fused(r.y, factor, sum.y);
-  sum.z = fused(r.z, factor, sum.z);
 }
 
 // Finitely extensible nonlinear elastic: E = -K/2 R0^2 ln(1 - (r / R0)^2) + 4 epsilon [(sigma /
@@ -104,7 +98,7 @@ MM_HD double fene(const BondedLaw& law, double squared, bool with_energy, double
   return over_distance;
 }
 
-template <class P>
+template <Precision P>
 MM_HD void add_bond_term(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
                          const typename P::Position& i, const typename P::Position& j,
                          bool with_energy) {
@@ -156,20 +150,19 @@ MM_HD Vector<double> combined(double a, const Vector<double>& r1, double b,
 }
 
 // i is an end of an angle whose center and other end follow.
-template <class P>
+template <Precision P>
 MM_HD void add_angle_end(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
                          const typename P::Position& i, const typename P::Position& center,
                          const typename P::Position& other) {
   const Vector<double> r1 = separation<P>(terms, i, center),
                        r2 = separation<P>(terms, other, center);
   const AngleForces f = angle_forces(law, r1, r2);
-  const Vector<double> force = combined(f.on_first, r1, f.shared, r2);
-  sum.force = {sum.force.x + force.x, sum.force.y + force.y, sum.force.z + force.z};
+  sum.force = sum.force + combined(f.on_first, r1, f.shared, r2);
 }
 
 // i is the center of an angle whose ends follow. It has what the ends have, reversed, in either
 // order of the ends.
-template <class P>
+template <Precision P>
 MM_HD void add_angle_center(BondedSum& sum, const BondedTerms& terms, const BondedLaw& law,
                             const typename P::Position& i, const typename P::Position& first,
                             const typename P::Position& second, bool with_energy) {
@@ -177,8 +170,7 @@ MM_HD void add_angle_center(BondedSum& sum, const BondedTerms& terms, const Bond
   const AngleForces f = angle_forces(law, r1, r2);
   const Vector<double> f1 = combined(f.on_first, r1, f.shared, r2),
                        f2 = combined(f.on_second, r2, f.shared, r1);
-  sum.force = {sum.force.x - (f1.x + f2.x), sum.force.y - (f1.y + f2.y),
-               sum.force.z - (f1.z + f2.z)};
+  sum.force = sum.force - (f1 + f2);
   if (!with_energy) return;
   sum.angles.energy += 2 * f.energy;
   const double virial[6] = {fused(r1.x, f1.x, r2.x * f2.x), fused(r1.y, f1.y, r2.y * f2.y),
@@ -189,7 +181,7 @@ MM_HD void add_angle_center(BondedSum& sum, const BondedTerms& terms, const Bond
 
 // All terms of particle i: entries from first to before last, of which kind(k) is the kind and
 // position(k) that of the partner.
-template <class P, class Kind, class PositionOf>
+template <Precision P, class Kind, class PositionOf>
 MM_HD BondedSum bonded_sum(const BondedTerms& terms, const typename P::Position& i, int first,
                            int last, bool with_energy, const Kind& kind,
                            const PositionOf& position) {

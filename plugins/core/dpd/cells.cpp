@@ -11,6 +11,8 @@ namespace manymove::dpd {
 
 Cells cells_of(const Settings& s, double count, const Brick* here) {
   Cells cells{};
+  // Each cell is at least as wide as lists reach, so that the neighbors of a particle are in its
+  // cell and in the 26 around it (section 3.3 of the paper).
   const double reach = s.cutoff + s.skin;
   double width[3];
   widths_of(s.box, width);
@@ -70,6 +72,8 @@ float largest_radius_of(const Settings& s, double left_out) {
 
 void look_ahead(Cells& cells, double time_step, std::int64_t steps) {
   const bool known = steps > 0;
+  // A sphere is ahead of its particle by v t / 2, where t is the time that lists are expected to
+  // hold. A particle at rest needs room only for what forces do.
   cells.rest_radius = (known ? 0.45f : 1.0f) * cells.largest_radius;
   cells.farthest_ahead = (known ? kFarthestAhead : 0.0f) * cells.largest_radius;
   cells.time_ahead = static_cast<float>(0.5 * time_step * static_cast<double>(steps));
@@ -95,6 +99,8 @@ ShortFormat shorts_of(const Settings& s, double cutoff) {
   of_unit = {scaled(e.xx, 0), scaled(e.yy, 1), scaled(e.zz, 2),
              scaled(e.xy, 1), scaled(e.xz, 2), scaled(e.yz, 2)};
   shorts.tilted = frame.tilted;
+  // Rounding to 16 bits moves each of two places by up to a unit of 2^-16 along each edge:
+  // neighbors within the cutoff are within this margin more.
   const auto unit = [](float length) { return 2 * 65536.0 * std::fabs(length); };
   const double margin = std::hypot(unit(of_unit.xx) + unit(of_unit.xy) + unit(of_unit.xz),
                                    unit(of_unit.yy) + unit(of_unit.yz), unit(of_unit.zz));
@@ -112,6 +118,7 @@ int lanes_of(int count) { return count < 50'000 ? 4 : count < 400'000 ? 2 : 1; }
 int expected_entries(const Settings& s, double particles) {
   const double volume = s.box.extent[0] * s.box.extent[1] * s.box.extent[2];
   const double reach = s.cutoff + s.skin;
+  // Neighbors within the reach R of lists are (4 pi / 3) R^3 N / V on average.
   const double expected = 4.18879 * reach * reach * reach * particles / volume;
   return static_cast<int>(std::min(1.4 * expected + 16, particles + kGroup));
 }

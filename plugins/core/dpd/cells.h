@@ -96,9 +96,11 @@ MM_HD int neighbor_cell(const Cells& cells, int x, int y, int z, int k) {
 }
 
 // Outside the box where it is not periodic: the frame's first and last quarters.
-MM_HD bool outside(std::uint32_t open, std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+template <class Position>
+MM_HD bool outside(std::uint32_t open, const Position& r) {
   const auto beyond = [](std::uint32_t u) { return u < 0x40000000u || u > 0xc0000000u; };
-  return ((open & 1u) && beyond(x)) || ((open & 2u) && beyond(y)) || ((open & 4u) && beyond(z));
+  return ((open & 1u) && beyond(high_word(r.x))) || ((open & 2u) && beyond(high_word(r.y))) ||
+         ((open & 4u) && beyond(high_word(r.z)));
 }
 
 // Positions in 16 bits along each edge, modulo a length that is at least four times the reach of
@@ -113,10 +115,11 @@ struct ShortFormat {
 struct alignas(8) ShortPosition {
   std::uint32_t yx, z;
 };
-MM_HD ShortPosition short_of(const ShortFormat& shorts, std::uint32_t x, std::uint32_t y,
-                             std::uint32_t z) {
-  return {(y << shorts.shift[1] & 0xffff0000u) | x << shorts.shift[0] >> 16,
-          z << shorts.shift[2] & 0xffff0000u};
+template <class Position>
+MM_HD ShortPosition short_of(const ShortFormat& shorts, const Position& r) {
+  return {
+      (high_word(r.y) << shorts.shift[1] & 0xffff0000u) | high_word(r.x) << shorts.shift[0] >> 16,
+      high_word(r.z) << shorts.shift[2] & 0xffff0000u};
 }
 template <bool upright>
 MM_HD bool maybe_within_cutoff(const ShortFormat& shorts, const ShortPosition& i,
@@ -181,7 +184,7 @@ MM_HD bool within_reach(const Cells& cells, std::uint32_t x, std::uint32_t y, st
 // The fastest particles end lists: a sphere's center is where its particle is after half the time
 // that lists are expected to hold, if its velocity stays; the sphere reaches back to where it is
 // now, and as far to the other side, and has some room for what forces do. Walls mirror the way.
-template <class P>
+template <Precision P>
 MM_HD BoundingSphere bounding_sphere_of(const Cells& cells, const Motion<P>& motion,
                                         const typename P::Position& r,
                                         const typename P::Velocity& v) {
@@ -204,10 +207,16 @@ MM_HD BoundingSphere bounding_sphere_of(const Cells& cells, const Motion<P>& mot
   return {at[0], at[1], at[2], min_of(cells.rest_radius + ahead, cells.largest_radius)};
 }
 
-// Whether a particle has left its sphere.
-MM_HD bool moved_far(const Cells& cells, std::uint32_t x, std::uint32_t y, std::uint32_t z,
-                     float radius) {
-  return list_square(list_position(cells, x, y, z)) > radius * radius;
+// Where a particle is from the center of its sphere, and whether it has left the sphere.
+template <class Position>
+MM_HD Vector<float> from_center(const Cells& cells, const BoundingSphere& sphere,
+                                const Position& r) {
+  return list_position(cells, high_word(r.x) - sphere.x, high_word(r.y) - sphere.y,
+                       high_word(r.z) - sphere.z);
+}
+template <class Position>
+MM_HD bool moved_far(const Cells& cells, const BoundingSphere& sphere, const Position& r) {
+  return list_square(from_center(cells, sphere, r)) > sphere.radius * sphere.radius;
 }
 
 }  // namespace manymove::dpd

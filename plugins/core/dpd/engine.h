@@ -232,12 +232,13 @@ struct ParameterSeries {
   std::vector<Coefficients> coefficients;
 };
 
-// Sums over all pairs, bonds and angles, of several ranks this one's share; virial in the order
-// xx, yy, zz, xy, xz, yz.
+// An energy and a virial in the order xx, yy, zz, xy, xz, yz.
+struct EnergySum {
+  double energy = 0, virial[6] = {};
+};
+// Sums over all pairs, bonds and angles, of several ranks this one's share.
 struct EnergyAndVirial {
-  double pair_energy = 0, pair_virial[6] = {};
-  double bond_energy = 0, bond_virial[6] = {};
-  double angle_energy = 0, angle_virial[6] = {};
+  EnergySum pairs, bonds, angles;
   // The largest tag, of all ranks, of the particles with a FENE bond beyond sqrt(0.9) of its
   // largest length in the steps of the last advance(); 0: there was none. Such a bond pulls with
   // the force over distance that it has at this length.

@@ -22,15 +22,14 @@ namespace manymove::dpd {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
+inline void add_to(EnergySum& sum, const EnergySum& part) {
+  sum.energy += part.energy;
+  for (int a = 0; a < 6; ++a) sum.virial[a] += part.virial[a];
+}
 inline void add_to(EnergyAndVirial& sum, const EnergyAndVirial& part) {
-  sum.pair_energy += part.pair_energy;
-  sum.bond_energy += part.bond_energy;
-  sum.angle_energy += part.angle_energy;
-  for (int a = 0; a < 6; ++a) {
-    sum.pair_virial[a] += part.pair_virial[a];
-    sum.bond_virial[a] += part.bond_virial[a];
-    sum.angle_virial[a] += part.angle_virial[a];
-  }
+  add_to(sum.pairs, part.pairs);
+  add_to(sum.bonds, part.bonds);
+  add_to(sum.angles, part.angles);
 }
 
 // Tags of particles whose partner in a bond, and in an angle, is not known to a rank; 0: none.
@@ -113,15 +112,13 @@ class EngineBase : public Engine, protected ShearedBox {
     return due == 1 ? only : -1;
   }
   [[noreturn]] static void refuse_particle(std::uint32_t tag, const double r[3]) {
-    throw std::invalid_argument(text_of("particle ", tag, " at (", r[0], ", ", r[1], ", ", r[2],
-                                        ") is outside the box, or not at a finite place"));
+    refuse("particle ", tag, " at (", r[0], ", ", r[1], ", ", r[2],
+           ") is outside the box, or not at a finite place");
   }
   static void check_velocities(int count, const std::uint32_t* tag, const double (*velocity)[3]) {
-    for (int i = 0; i < count; ++i) {
-      const double* v = velocity[i];
-      if (!std::isfinite(v[0] + v[1] + v[2]))
-        throw std::invalid_argument(text_of("the velocity of particle ", tag[i], " is not finite"));
-    }
+    for (int i = 0; i < count; ++i)
+      if (const double* v = velocity[i]; !std::isfinite(v[0] + v[1] + v[2]))
+        refuse("the velocity of particle ", tag[i], " is not finite");
   }
   [[noreturn]] void lose_particle(std::uint32_t tag) const {
     throw LostParticle(text_of("particle ", tag, " was lost before step ", step_,
@@ -248,7 +245,7 @@ std::unique_ptr<Engine> make_cpu_engine(const Settings& settings, int threads,
 #if defined(MANYMOVE_HAVE_CUDA)
 // P: Mixed or Double. device: the index of a CUDA device, negative for the current one of the
 // calling thread.
-template <class P>
+template <Precision P>
 std::unique_ptr<Engine> make_cuda_engine(const Settings& settings, int device,
                                          Communicator* communicator);
 #endif

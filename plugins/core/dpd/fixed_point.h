@@ -2,6 +2,7 @@
 // Positions of the resident engines: integers that span the box.
 #pragma once
 
+#include <concepts>
 #include <type_traits>
 
 #include "../runtime/macros.h"
@@ -27,6 +28,7 @@ struct Mixed {
   };
 };
 
+// The same in double precision.
 struct Double {
   using Real = double;
   using Signed = std::int64_t;
@@ -41,10 +43,37 @@ struct Double {
   };
 };
 
+// What a precision of the engines consists of: numbers of pairs, and integers of positions.
+template <class P>
+concept Precision =
+    std::floating_point<typename P::Real> && std::signed_integral<typename P::Signed> &&
+    std::unsigned_integral<typename P::Unsigned> &&
+    requires(typename P::Position r, typename P::Velocity v) {
+      { r.x } -> std::same_as<typename P::Unsigned&>;
+      { r.kind } -> std::same_as<std::uint32_t&>;
+      { v.x } -> std::same_as<typename P::Real&>;
+      { v.tag } -> std::same_as<std::uint32_t&>;
+    };
+
 template <class Real>
 struct Vector {
   Real x, y, z;
+
+  MM_HD friend Vector operator+(const Vector& a, const Vector& b) {
+    return {a.x + b.x, a.y + b.y, a.z + b.z};
+  }
+  MM_HD friend Vector operator-(const Vector& a, const Vector& b) {
+    return {a.x - b.x, a.y - b.y, a.z - b.z};
+  }
 };
+template <class To, class From>
+MM_HD Vector<To> vector_of(const From& a) {
+  return {static_cast<To>(a.x), static_cast<To>(a.y), static_cast<To>(a.z)};
+}
+template <class To>
+MM_HD Vector<To> vector_from(const double* a) {
+  return {static_cast<To>(a[0]), static_cast<To>(a[1]), static_cast<To>(a[2])};
+}
 
 // An upper triangular matrix: that of the edges of a box, or its inverse.
 template <class Real>
@@ -69,7 +98,7 @@ MM_HD double magnitude(double a) { return __builtin_fabs(a); }
 
 // The integers span the box where it is periodic, and twice the box, in the middle, where it is
 // not: differences then wrap to the nearest image, or not at all.
-template <class P>
+template <Precision P>
 struct CoordinateFrame {
   using Real = typename P::Real;
   Matrix<Real> edges;  // from units of the frame to lengths
@@ -79,7 +108,7 @@ struct CoordinateFrame {
 };
 
 // The Cartesian vector of a difference in units of the frame.
-template <bool upright = false, class P>
+template <bool upright = false, Precision P>
 MM_HD Vector<typename P::Real> length_of(const CoordinateFrame<P>& frame, typename P::Signed x,
                                          typename P::Signed y, typename P::Signed z) {
   using Real = typename P::Real;
@@ -88,7 +117,7 @@ MM_HD Vector<typename P::Real> length_of(const CoordinateFrame<P>& frame, typena
 }
 
 // r_i - r_j of the nearest images; upright: of a frame that is known to be.
-template <bool upright = false, class P>
+template <bool upright = false, Precision P>
 MM_HD Vector<typename P::Real> separation(const CoordinateFrame<P>& frame,
                                           const std::type_identity_t<typename P::Position>& i,
                                           const std::type_identity_t<typename P::Position>& j) {
@@ -100,6 +129,13 @@ MM_HD Vector<typename P::Real> separation(const CoordinateFrame<P>& frame,
 template <class Real>
 MM_HD Real dot(const Vector<Real>& a, const Vector<Real>& b) {
   return fused(a.x, b.x, fused(a.y, b.y, a.z * b.z));
+}
+// sum += factor r
+template <class Real>
+MM_HD void add_scaled(Vector<Real>& sum, const Vector<Real>& r, Real factor) {
+  sum.x = fused(r.x, factor, sum.x);
+  sum.y = fused(r.y, factor, sum.y);
+  sum.z = fused(r.z, factor, sum.z);
 }
 
 // ---- between the host's coordinates and the frame ----
@@ -141,7 +177,7 @@ MM_HD double fraction_of(std::uint64_t u) {
 
 // Takes a position into the frame, wrapped where periodic (image follows). False if it is not
 // finite, or outside where it must not be.
-template <class P>
+template <Precision P>
 MM_HD bool enter_frame(const BoxFrame& frame, const double r[3], typename P::Position& p,
                        int image[3]) {
   using Unsigned = typename P::Unsigned;
@@ -184,7 +220,7 @@ MM_HD double below(double a) {
 
 // A particle exactly at the upper face of a box that is not periodic stays inside: LAMMPS takes
 // that face for outside.
-template <class P>
+template <Precision P>
 MM_HD void leave_frame(const BoxFrame& frame, const typename P::Position& p, double r[3]) {
   const double inner[3] = {fraction_of(p.x), fraction_of(p.y), fraction_of(p.z)};
   double fraction[3];

@@ -9,8 +9,24 @@
 namespace manymove::dpd {
 namespace {
 
-template <class P>
+template <Precision P>
 constexpr double units = sizeof(typename P::Unsigned) == 4 ? 0x1p32 : 0x1p64;
+
+// Calls visit(k, c) with each pair of types and its index in tables of coefficients.
+template <class Visit>
+void for_each_pair_of_types(const PairTable& table, const Visit& visit) {
+  const auto size = static_cast<std::size_t>(table.types + 1);
+  for (std::size_t i = 1; i < size; ++i)
+    for (std::size_t k = i * size + 1; k < (i + 1) * size; ++k) visit(k, table.coefficients[k]);
+}
+
+bool general_exponent(const PairTable& table) {
+  bool general = false;
+  for_each_pair_of_types(table, [&](std::size_t, const PairCoefficients& c) {
+    general = general || c.weight_exponent != 1 || (table.transverse && c.transverse_exponent != 1);
+  });
+  return general;
+}
 
 }  // namespace
 
@@ -21,7 +37,7 @@ unsigned excluded_kinds(const PairTable& table) {
   return excluded;
 }
 
-template <class P>
+template <Precision P>
 CoordinateFrame<P> frame_of(const Box& box) {
   using Real = typename P::Real;
   const auto real = [](double a) { return static_cast<Real>(a); };
@@ -30,6 +46,9 @@ CoordinateFrame<P> frame_of(const Box& box) {
                zz = box.extent[2] * span(2), xy = box.tilt[0] * span(1), xz = box.tilt[1] * span(2),
                yz = box.tilt[2] * span(2);
   CoordinateFrame<P> frame;
+  // r = L u with the integers u and the upper triangular matrix L, and u = L^-1 r: the diagonal of
+  // the inverse is that of the reciprocals, and above it are (L^-1)_xy = -L_xy / (L_xx L_yy) and
+  // so on.
   frame.edges = {real(xx), real(yy), real(zz), real(xy), real(xz), real(yz)};
   frame.to = {real(1 / xx),
               real(1 / yy),
@@ -43,33 +62,19 @@ CoordinateFrame<P> frame_of(const Box& box) {
   return frame;
 }
 
-namespace {
-
-bool general_exponent(const PairTable& table) {
-  for (int i = 1; i <= table.types; ++i)
-    for (int j = 1; j <= table.types; ++j) {
-      const PairCoefficients& c = table.coefficients[i * (table.types + 1) + j];
-      if (c.weight_exponent != 1 || (table.transverse && c.transverse_exponent != 1)) return true;
-    }
-  return false;
-}
-
-}  // namespace
-
 double force_unit(const Settings& s) {
   double strongest = 0;
-  for (int i = 1; i <= s.pairs.types; ++i)
-    for (int j = 1; j <= s.pairs.types; ++j) {
-      const PairCoefficients& c = s.pairs.coefficients[i * (s.pairs.types + 1) + j];
-      // Friction where there is hardly anything else, at a millionth of a cutoff in a step.
-      const double friction = std::max(c.gamma, c.transverse_gamma) * s.cutoff / s.time_step * 1e-6;
-      const double noise = std::max(c.sigma, c.transverse_sigma);
-      strongest = std::max({strongest, std::fabs(c.a) + 7 * noise, friction});
-    }
+  for_each_pair_of_types(s.pairs, [&](std::size_t, const PairCoefficients& c) {
+    // Friction where there is hardly anything else, at a millionth of a cutoff in a step.
+    const double friction = std::max(c.gamma, c.transverse_gamma) * s.cutoff / s.time_step * 1e-6;
+    const double noise = std::max(c.sigma, c.transverse_sigma);
+    strongest = std::max({strongest, std::fabs(c.a) + 7 * noise, friction});
+  });
   // The largest many-body force: that of two particles at the same position.
   if (s.pairs.has_densities())
     strongest = std::max(
         strongest, 2 * std::fabs(s.pairs.many_body.b) * density_scale(s.pairs.many_body.cutoff));
+  // The power of two of which the strongest force has between 2^22 and 2^23.
   return strongest > 0 ? std::ldexp(1.0, std::ilogb(strongest) + 1 - 23) : 1;
 }
 
@@ -80,7 +85,7 @@ bool is_plain(const Settings& s, bool has_special, bool in_any_box) {
          !(s.speed_limit.speed > 0) && s.langevin_thermostats.empty();
 }
 
-template <class P>
+template <Precision P>
 Laws<P> laws_of(const Settings& s, double unit) {
   using Real = typename P::Real;
   const auto real = [](double a) { return static_cast<Real>(a); };
@@ -89,15 +94,15 @@ Laws<P> laws_of(const Settings& s, double unit) {
   Laws<P> laws;
   laws.pairs.resize(size * size);
   laws.across.resize(s.pairs.transverse ? size * size : 0);
-  for (std::size_t i = 1; i < size; ++i)
-    for (std::size_t k = i * size + 1; k < (i + 1) * size; ++k) {
-      const PairCoefficients& c = s.pairs.coefficients[k];
-      laws.pairs[k] = {in_units(c.a), in_units(c.gamma), in_units(c.sigma), real(c.inverse_cutoff),
-                       real(c.weight_exponent)};
-      if (s.pairs.transverse)
-        laws.across[k] = {in_units(c.transverse_gamma), in_units(c.transverse_sigma),
-                          real(c.transverse_exponent)};
-    }
+  for_each_pair_of_types(s.pairs, [&](std::size_t k, const PairCoefficients& c) {
+    laws.pairs[k] = {in_units(c.a), in_units(c.gamma), in_units(c.sigma), real(c.inverse_cutoff),
+                     real(c.weight_exponent)};
+    if (s.pairs.transverse)
+      laws.across[k] = {in_units(c.transverse_gamma), in_units(c.transverse_sigma),
+                        real(c.transverse_exponent)};
+  });
+  // add_bond() takes 2 K and r0 of E = K (r - r0)^2. FENE bonds need the squares of their lengths
+  // only, because E and the force over distance are functions of (r / R0)^2 and (sigma / r)^2.
   for (const BondCoefficients& b : s.bonds) {
     laws.harmonic.push_back({real(2 * b.stiffness), real(b.length)});
     laws.bonds.push_back({b.form, b.stiffness, b.form == kFene ? b.length * b.length : b.length,
@@ -130,8 +135,9 @@ Laws<P> laws_of(const Settings& s, double unit) {
   return laws;
 }
 
-template <class P>
+template <Precision P>
 std::vector<typename P::Real> half_kicks_of(const Settings& s) {
+  // dt / 2m of v += f dt / 2m, with the factor between force over mass and acceleration.
   std::vector<typename P::Real> kicks(s.mass.size());
   for (std::size_t i = 1; i < kicks.size(); ++i)
     kicks[i] =
@@ -139,7 +145,7 @@ std::vector<typename P::Real> half_kicks_of(const Settings& s) {
   return kicks;
 }
 
-template <class P>
+template <Precision P>
 std::vector<typename P::Real> thermostat_coefficients_of(const Settings& s) {
   std::vector<typename P::Real> values;
   for (const LangevinThermostat& thermostat : s.langevin_thermostats)
@@ -149,7 +155,7 @@ std::vector<typename P::Real> thermostat_coefficients_of(const Settings& s) {
   return values;
 }
 
-template <class P>
+template <Precision P>
 Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
                     const typename P::Real* thermostats) {
   using Real = typename P::Real;
@@ -186,9 +192,7 @@ Motion<P> motion_of(const Settings& s, const typename P::Real* half_kicks,
   motion.limit_squared = static_cast<Real>(s.speed_limit.speed * s.speed_limit.speed);
   for (const BodyForce& force : s.body_forces) {
     auto& body = motion.body[motion.body_forces++];
-    body.x = static_cast<Real>(force.force[0]);
-    body.y = static_cast<Real>(force.force[1]);
-    body.z = static_cast<Real>(force.force[2]);
+    body.force = vector_from<Real>(force.force);
     body.replaced = static_cast<std::uint8_t>(force.replaced);
     body.everywhere = !force.in_block;
     body.flag = force.flag;
@@ -214,7 +218,7 @@ bool has_bonded_terms(const Settings& s) {
                      [](const BondCoefficients& bond) { return bond.form != kHarmonic; });
 }
 
-template <class P>
+template <Precision P>
 BondedTerms bonded_terms_of(const Box& box) {
   const CoordinateFrame<Double> frame = frame_of<Double>(box);
   Matrix<double> edges = frame.edges;

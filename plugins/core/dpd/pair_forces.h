@@ -114,13 +114,8 @@ class MANYMOVE_API PairForces {
   std::unique_ptr<State> state_;
 };
 
-// ---- random numbers and weights of model.h for arrays, at the SIMD level of the forces ----
-
-// xi of Eq. 5 for pairs of tags.
+// xi of Eq. 5 for pairs of tags, at the SIMD level of the forces.
 MANYMOVE_API void draw_noise(std::uint64_t seed, std::uint64_t step, int count,
                              const std::uint32_t* tag_i, const std::uint32_t* tag_j, float* noise);
-// base^exponent
-MANYMOVE_API void raise(int count, const float* base, float exponent, float* result);
-MANYMOVE_API void raise(int count, const double* base, double exponent, double* result);
 
 }  // namespace manymove::dpd

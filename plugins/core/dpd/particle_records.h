@@ -12,10 +12,16 @@ namespace manymove::dpd {
 
 struct Image {  // times that periodic faces were crossed
   int x, y, z;
+
+  MM_HD void add(int along_x, int along_y, int along_z) {
+    x += along_x;
+    y += along_y;
+    z += along_z;
+  }
 };
 
 // A particle that moves to another rank.
-template <class P>
+template <Precision P>
 struct Migrant {
   typename P::Position position;
   typename P::Velocity velocity;
@@ -23,12 +29,12 @@ struct Migrant {
   Origin origin;
 };
 // A copy of a particle near the part of another rank, when lists are built, and between builds.
-template <class P>
+template <Precision P>
 struct Ghost {
   typename P::Position position;
   typename P::Velocity velocity;
 };
-template <class P>
+template <Precision P>
 struct GhostUpdate {  // without what does not change
   typename P::Unsigned x, y, z;
   typename P::Real vx, vy, vz;
@@ -74,7 +80,7 @@ void Arrival::enter(const HostArrays& arrays) const {
   });
 }
 
-template <class P>
+template <Precision P>
 MM_HD Arrival arrival_of(const BoxFrame& frame, std::int32_t index,
                          const typename P::Position& position, const typename P::Velocity& velocity,
                          const Vector<typename P::Real>& force, const Image& image) {

@@ -38,6 +38,7 @@ void check_box_and_step(const Settings& s) {
     check_positive(s.box.extent[a], "box extent");
     if (!std::isfinite(s.box.low[a]) || !std::isfinite(s.box.tilt[a]))
       refuse("the box is not finite");
+    // Otherwise a particle would meet more than the nearest image of another.
     if (s.box.periodic[a] && width[a] < 2 * s.cutoff)
       refuse("the periodic box is ", width[a], " wide along ", "xyz"[a],
              ", less than twice the largest cutoff ", s.cutoff);
@@ -77,6 +78,8 @@ void check_pairs(const Settings& s) {
 // The engine's velocities are relative to the flow; forces that depend on the velocity itself are
 // therefore refused.
 void check_shear(const Settings& s) {
+  // The tilt grows by rate * L_y * dt per step, up to half of L_x, where the box is replaced by the
+  // equivalent one of the opposite tilt.
   Box tilted = s.box;
   const double of_step = s.shear.rate * s.box.extent[1] * s.time_step;
   tilted.tilt[0] = 0.5 * s.box.extent[0] + std::fabs(of_step);
@@ -88,6 +91,7 @@ void check_shear(const Settings& s) {
   if (width[0] < 2 * s.cutoff)
     refuse("the box under shear is ", width[0],
            " wide along x, less than twice the largest cutoff ", s.cutoff);
+  // In a step of strain rate * dt places at the distance cutoff + skin come closer by this product.
   if (std::fabs(of_step) > 0.1 * s.box.extent[0] ||
       std::fabs(s.shear.rate) * s.time_step * (s.cutoff + s.skin) > 0.1 * s.skin)
     refuse("the rate of shear ", s.shear.rate, " is too high for the time step ", s.time_step,
@@ -214,11 +218,11 @@ void check_bonds(const Settings& s, int count, const Topology& topology) {
       const int kind = topology.bond_type[k], role = kind & ~kBondedType, type = kind & kBondedType;
       const std::size_t types = role == 0 ? s.bonds.size() : s.angles.size();
       if (role != kSecondOfAngle && (type < 1 || static_cast<std::size_t>(type) >= types))
-        throw std::invalid_argument(text_of("particle ", topology.tag[i], " has ",
-                                            role == 0 ? "a bond" : "an angle", " of type ", type));
+        refuse("particle ", topology.tag[i], " has ", role == 0 ? "a bond" : "an angle",
+               " of type ", type);
       if (alone && !tags.count(topology.bond_partner[k]))
-        throw std::invalid_argument(text_of("particle ", topology.tag[i], " is bonded to ",
-                                            topology.bond_partner[k], ", which is missing"));
+        refuse("particle ", topology.tag[i], " is bonded to ", topology.bond_partner[k],
+               ", which is missing");
     }
   }
 }
@@ -228,13 +232,11 @@ void check_bonds(const Settings& s, int count, const Topology& topology) {
 void check_topology(const Settings& s, int count, const Topology& topology) {
   checked_count(count);
   for (int i = 0; i < count; ++i) {
-    if (topology.tag[i] == 0) throw std::invalid_argument("a particle has tag 0");
+    if (topology.tag[i] == 0) refuse("a particle has tag 0");
     if (topology.type[i] < 1 || topology.type[i] > s.pairs.types)
-      throw std::invalid_argument(
-          text_of("particle ", topology.tag[i], " has type ", topology.type[i]));
+      refuse("particle ", topology.tag[i], " has type ", topology.type[i]);
     if (s.shear.rate != 0 && !(topology.flags[i] & kIntegrated))
-      throw std::invalid_argument(
-          text_of("particle ", topology.tag[i], " does not move, but the box is sheared"));
+      refuse("particle ", topology.tag[i], " does not move, but the box is sheared");
   }
   if (topology.first_bond) check_bonds(s, count, topology);
 }

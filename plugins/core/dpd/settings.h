@@ -20,8 +20,7 @@ void check_topology(const Settings& settings, int count, const Topology& topolog
 // List entries have 30 bits for an index: of a rank's own particles and its ghosts together.
 inline int checked_count(std::int64_t particles) {
   if (particles < 0 || particles > kIndexBits)
-    throw std::invalid_argument(text_of(
-        "at most ", kIndexBits, " particles, ghosts included, on one rank, not ", particles));
+    refuse("at most ", kIndexBits, " particles, ghosts included, on one rank, not ", particles);
   return static_cast<int>(particles);
 }
 
@@ -57,11 +56,11 @@ int expected_entries(const Settings& settings, double particles);
 // Bit k: pairs of special kind k have no forces, and are left out of the lists.
 unsigned excluded_kinds(const PairTable& table);
 
-template <class P>
+template <Precision P>
 CoordinateFrame<P> frame_of(const Box& box);
 
 // Coefficients by types in the numbers that a step works on.
-template <class P>
+template <Precision P>
 struct Laws {
   using Real = typename P::Real;
   std::vector<PairLaw<Real>> pairs;         // [types + 1][types + 1]
@@ -71,7 +70,7 @@ struct Laws {
   Forces<P> forces{};                       // points to the laws of pairs of this object
 };
 // unit: forces of pairs are in multiples of it.
-template <class P>
+template <Precision P>
 Laws<P> laws_of(const Settings& settings, double unit = 1);
 // In mixed precision forces are multiples of this, a power of two: 2^-23 of what the strongest pair
 // with a noise of 7 feels, or of a slow pair's friction if that is more.
@@ -80,21 +79,21 @@ double force_unit(const Settings& settings);
 // special neighbors, thermostats and limits of speeds. in_any_box: also in a tilted or sheared box.
 bool is_plain(const Settings& settings, bool has_special, bool in_any_box = false);
 
-template <class P>
+template <Precision P>
 std::vector<typename P::Real> half_kicks_of(const Settings& settings);
 // Friction by type, then noise by type, for each thermostat.
-template <class P>
+template <Precision P>
 std::vector<typename P::Real> thermostat_coefficients_of(const Settings& settings);
 // half_kicks and thermostats are results of the functions above, in whatever memory the engine
 // works on.
-template <class P>
+template <Precision P>
 Motion<P> motion_of(const Settings& settings, const typename P::Real* half_kicks,
                     const typename P::Real* thermostats);
 // Whether bonds and angles are summed by bonded_sum() before the pairs, because there are more than
 // harmonic bonds. Otherwise add_bond() adds them to the pairs.
 bool has_bonded_terms(const Settings& settings);
 // Without laws.
-template <class P>
+template <Precision P>
 BondedTerms bonded_terms_of(const Box& box);
 
 }  // namespace manymove::dpd

@@ -58,7 +58,7 @@ class ShearedBox : protected StepParameters {
   }
   // The frame of a step under shear, or the frame so many steps later of the box that has not been
   // replaced in between.
-  template <class P>
+  template <Precision P>
   CoordinateFrame<P> frame_of_step(std::int64_t step, int later) const {
     Box box = settings_.box;
     box.tilt[0] = tilt_of(step);

@@ -17,7 +17,7 @@ struct SpecialFactors {
   Real factor[4], root[4];
 };
 
-template <class P>
+template <Precision P>
 struct Forces {  // what the sum over one particle's neighbors needs
   using Real = typename P::Real;
   CoordinateFrame<P> frame;
@@ -52,34 +52,8 @@ struct Sum {
   Real energy = 0, virial[6] = {};  // each pair counted at both ends
 };
 
-// f_i += (f / r) r_ij, a force along the line of centers.
-template <class Real>
-MM_HD void add_force(Sum<Real>& sum, const Vector<Real>& r, Real over_distance) {
-  sum.force.x = fused(r.x, over_distance, sum.force.x);
-  sum.force.y = fused(r.y, over_distance, sum.force.y);
-  sum.force.z = fused(r.z, over_distance, sum.force.z);
-}
-
-// The energy of a pair, and its virial W_ab = r_a f_b in the order xx, yy, zz, xy, xz, yz.
-template <class Real>
-MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, Real energy) {
-  sum.energy += energy;
-  const Real x = r.x * over_distance, y = r.y * over_distance, z = r.z * over_distance;
-  sum.virial[0] = fused(r.x, x, sum.virial[0]);
-  sum.virial[1] = fused(r.y, y, sum.virial[1]);
-  sum.virial[2] = fused(r.z, z, sum.virial[2]);
-  sum.virial[3] = fused(r.x, y, sum.virial[3]);
-  sum.virial[4] = fused(r.x, z, sum.virial[4]);
-  sum.virial[5] = fused(r.y, z, sum.virial[5]);
-}
-
-template <class Real>
-MM_HD void add_vector(Sum<Real>& sum, const Vector<Real>& force) {
-  sum.force.x += force.x;
-  sum.force.y += force.y;
-  sum.force.z += force.z;
-}
-// In LAMMPS' order: the virial of a force that is not along r has no symmetry.
+// The energy of a pair, and its virial W_ab = r_a f_b in LAMMPS' order xx, yy, zz, xy, xz, yz,
+// which matters for a force that is not along r: its virial has no symmetry.
 template <class Real>
 MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, const Vector<Real>& force,
                       Real energy) {
@@ -91,9 +65,38 @@ MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, const Vector<Real>&
   sum.virial[4] = fused(r.x, force.z, sum.virial[4]);
   sum.virial[5] = fused(r.y, force.z, sum.virial[5]);
 }
+// The same of a force along the line of centers, (f / r) r_ij.
+template <class Real>
+MM_HD void add_energy(Sum<Real>& sum, const Vector<Real>& r, Real over_distance, Real energy) {
+  const Vector<Real> force = {r.x * over_distance, r.y * over_distance, r.z * over_distance};
+  add_energy(sum, r, force, energy);
+}
+
+// The law of a pair with these kinds in P::Position and this entry in a list, and that across the
+// line of centers unless it is null. For special neighbors, the factor f multiplies a and gamma,
+// and its root multiplies sigma, so that sigma^2 = 2 gamma k_B T holds for them as well (Eq. 9).
+template <Precision P>
+MM_HD PairLaw<typename P::Real> law_of_pair(const Forces<P>& f, std::uint32_t kind_i,
+                                            std::uint32_t kind_j, std::uint32_t entry,
+                                            TransverseLaw<typename P::Real>* across = nullptr) {
+  const std::uint32_t types =
+      (kind_i & 0xffffu) * static_cast<std::uint32_t>(f.types + 1) + (kind_j & 0xffffu);
+  PairLaw<typename P::Real> law = f.types == 1 ? f.law : f.laws[types];
+  if (across) *across = f.types == 1 ? f.across : f.laws_across[types];
+  law.sigma *= f.noise_scale;
+  if (across) across->sigma *= f.noise_scale;
+  if (const std::uint32_t kind = entry >> 30) {
+    law.a *= f.special.factor[kind];
+    law.gamma *= f.special.factor[kind];
+    law.sigma *= f.special.root[kind];
+    if (across) across->gamma *= f.special.factor[kind];
+    if (across) across->sigma *= f.special.root[kind];
+  }
+  return law;
+}
 
 // add_pair() with friction and noise across the line of centers.
-template <class P, PairMath Math, bool plain, bool with_energy>
+template <Precision P, PairMath Math, bool plain, bool with_energy>
 MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
                                const typename P::Position& i, const typename P::Velocity& vi,
                                const typename P::Position& j, const typename P::Velocity& vj,
@@ -103,45 +106,27 @@ MM_HD void add_transverse_pair(Sum<typename P::Real>& sum, const Forces<P>& f,
   Vector<Real> v = {vi.x - vj.x, vi.y - vj.y, vi.z - vj.z};
   if constexpr (may_be_sheared(plain, Extra::transverse)) v.x = fused(f.shear, r.y, v.x);
   if (sizeof(Real) == 8 && !(dot(r, r) < f.cutoff_squared)) return;
-  const Vector<float> xi =
-      transverse_noise<Math>(f.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag));
-  const Vector<Real> noise = {static_cast<Real>(xi.x), static_cast<Real>(xi.y),
-                              static_cast<Real>(xi.z)};
+  const Vector<Real> noise = vector_of<Real>(
+      transverse_noise<Math>(f.noise, vi.tag, vj.tag, turn_of_pair(vi.tag, vj.tag)));
   VectorForce<Real> pair;
   if constexpr (plain) {
     pair = transverse_force<false, Math>(f.law_beyond, f.across, r, v, noise);
   } else {
-    const auto types = (i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu);
-    PairLaw<Real> law = f.types == 1 ? f.law : f.laws[types];
-    TransverseLaw<Real> across = f.types == 1 ? f.across : f.laws_across[types];
-    // Special neighbors have the factor f of the conservative and dissipative forces, and the root
-    // of f for the random one, so that sigma^2 = 2 gamma k_B T (Eq. 9) holds for them as well.
-    law.sigma *= f.noise_scale;
-    across.sigma *= f.noise_scale;
-    if (const std::uint32_t kind = entry >> 30) {
-      const Real factor = f.special.factor[kind], root = f.special.root[kind];
-      law.a *= factor;
-      law.gamma *= factor;
-      law.sigma *= root;
-      across.gamma *= factor;
-      across.sigma *= root;
-    }
+    TransverseLaw<Real> across;
+    const PairLaw<Real> law = law_of_pair(f, i.kind, j.kind, entry, &across);
     pair = f.general_exponent
                ? transverse_force<true, Math>(law, across, r, v, noise)
                : transverse_force<false, Math>(beyond_transverse(law, across), across, r, v, noise);
   }
   // In mixed precision, where sums are made of integers, `sum` is that of this pair alone.
-  if constexpr (sizeof(Real) == 4)
-    sum.force = pair.force;
-  else
-    add_vector(sum, pair.force);
+  sum.force = sizeof(Real) == 4 ? pair.force : sum.force + pair.force;
   if constexpr (with_energy) add_energy(sum, r, pair.force, pair.energy);
 }
 
 // The pair (i, j), perhaps within the largest cutoff; what is farther away adds zero. plain: one
 // pair of types, weight exponent 1, no special neighbors, and except for Extra::shear an upright
 // box. densities = rho_i + rho_j, of many-body forces.
-template <class P, PairMath Math, bool plain, bool with_energy, Extra extra = Extra::none>
+template <Precision P, PairMath Math, bool plain, bool with_energy, Extra extra = Extra::none>
 MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typename P::Position& i,
                     const typename P::Velocity& vi, const typename P::Position& j,
                     const typename P::Velocity& vj, std::uint32_t entry,
@@ -163,27 +148,18 @@ MM_HD void add_pair(Sum<typename P::Real>& sum, const Forces<P>& f, const typena
   if constexpr (plain) {
     pair = pair_force<false, Math>(f.law, squared, approach, noise);
   } else {
-    PairLaw<Real> law =
-        f.types == 1
-            ? f.law
-            : f.laws[(i.kind & 0xffffu) * static_cast<unsigned>(f.types + 1) + (j.kind & 0xffffu)];
-    law.sigma *= f.noise_scale;
-    if (const std::uint32_t kind = entry >> 30) {
-      law.a *= f.special.factor[kind];
-      law.gamma *= f.special.factor[kind];
-      law.sigma *= f.special.root[kind];
-      if constexpr (many_body) densities *= f.special.factor[kind];
-    }
+    const PairLaw<Real> law = law_of_pair(f, i.kind, j.kind, entry);
+    if (many_body && entry >> 30) densities *= f.special.factor[entry >> 30];
     pair = f.general_exponent ? pair_force<true, Math>(law, squared, approach, noise)
                               : pair_force<false, Math>(law, squared, approach, noise);
   }
   if constexpr (many_body) add_many_body<Math>(f.many_body, squared, densities, pair);
-  add_force(sum, r, pair.over_distance);
+  add_scaled(sum.force, r, pair.over_distance);
   if constexpr (with_energy) add_energy(sum, r, pair.over_distance, pair.energy);
 }
 
 // Adds the neighbor j to the density of particle i, over ManyBody::density_scale.
-template <class P, PairMath Math, bool plain>
+template <Precision P, PairMath Math, bool plain>
 MM_HD typename P::Real with_neighbor(const Forces<P>& f, const typename P::Position& i,
                                      const typename P::Position& j, std::uint32_t entry,
                                      typename P::Real density) {
@@ -199,7 +175,7 @@ struct BondLaw {
 };
 
 // E = K (r - r0)^2; two ends in one place feel nothing, as in LAMMPS.
-template <class P>
+template <Precision P>
 MM_HD void add_bond(Sum<typename P::Real>& sum, const CoordinateFrame<P>& frame,
                     const typename P::Position& i, const typename P::Position& j,
                     const BondLaw<typename P::Real>& law, bool with_energy) {
@@ -208,7 +184,7 @@ MM_HD void add_bond(Sum<typename P::Real>& sum, const CoordinateFrame<P>& frame,
   const Real distance = square_root(dot(r, r)), stretch = distance - law.length;
   const Real over_distance =
       distance > Real(0) ? -law.twice_stiffness * stretch / distance : Real(0);
-  add_force(sum, r, over_distance);
+  add_scaled(sum.force, r, over_distance);
   if (with_energy)
     add_energy(sum, r, over_distance, Real(0.5) * law.twice_stiffness * stretch * stretch);
 }
@@ -217,7 +193,7 @@ MM_HD void add_bond(Sum<typename P::Real>& sum, const CoordinateFrame<P>& frame,
 
 constexpr int kMostWalls = 6, kMostBodyForces = 8, kMostThermostats = 4;
 
-template <class P>
+template <Precision P>
 struct Motion {
   using Real = typename P::Real;
   CoordinateFrame<P> frame;
@@ -233,7 +209,7 @@ struct Motion {
     std::uint32_t flag;
   } wall[kMostWalls];
   struct {
-    Real x, y, z;
+    Vector<Real> force;
     typename P::Unsigned low[3], high[3];
     bool everywhere;
     std::uint8_t replaced;  // bit a: component a replaces the force
@@ -250,7 +226,7 @@ struct Motion {
   Real limit_squared;
 };
 
-template <class P>
+template <Precision P>
 MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
                                                 const typename P::Position& r,
                                                 Vector<typename P::Real> force) {
@@ -260,16 +236,16 @@ MM_HD Vector<typename P::Real> with_body_forces(const Motion<P>& motion,
     if (!b.everywhere && (r.x < b.low[0] || r.x > b.high[0] || r.y < b.low[1] || r.y > b.high[1] ||
                           r.z < b.low[2] || r.z > b.high[2]))
       continue;
-    force.x = b.replaced & 1u ? b.x : force.x + b.x;
-    force.y = b.replaced & 2u ? b.y : force.y + b.y;
-    force.z = b.replaced & 4u ? b.z : force.z + b.z;
+    force.x = b.replaced & 1u ? b.force.x : force.x + b.force.x;
+    force.y = b.replaced & 2u ? b.force.y : force.y + b.force.y;
+    force.z = b.replaced & 4u ? b.force.z : force.z + b.force.z;
   }
   return force;
 }
 
 // Adds the forces of Langevin thermostats on a particle with the velocity in the middle of the
 // step: f += -friction v + noise sqrt(T) (u - 1/2), u uniform in (0, 1).
-template <class P>
+template <Precision P>
 MM_HD void add_thermostats(const Motion<P>& motion, const typename P::Position& r,
                            const typename P::Velocity& v, Vector<typename P::Real>& force) {
   using Real = typename P::Real;
@@ -293,7 +269,7 @@ MM_HD void add_thermostats(const Motion<P>& motion, const typename P::Position& 
 
 // Half a step of the velocity: v += f dt / 2m (Eq. 1 by velocity Verlet). limits: whether speeds
 // may be limited; a speed beyond the limit is scaled down to it.
-template <bool limits, class P>
+template <bool limits, Precision P>
 MM_HD void kick(const Motion<P>& motion, const typename P::Position& r, typename P::Velocity& v,
                 const Vector<typename P::Real>& force) {
   if (!(r.kind >> 16 & kIntegrated)) return;
@@ -318,7 +294,7 @@ struct FaceCrossings {
 
 // Adds a distance in units of the frame to a coordinate, which wraps at the periodic face because
 // it is an unsigned integer. Returns the number of crossings: 1 upward, -1 downward, else 0.
-template <class P>
+template <Precision P>
 MM_HD int advance_coordinate(typename P::Unsigned& u, typename P::Real by) {
   const auto d = static_cast<typename P::Unsigned>(nearest_integer(by));
   const typename P::Unsigned before = u;
@@ -330,7 +306,7 @@ MM_HD int advance_coordinate(typename P::Unsigned& u, typename P::Real by) {
 
 // Bounce-forward at a wall: a coordinate beyond it, in the frame's own order (a difference would
 // wrap beyond the far face of the box), is mirrored, and its velocity reversed.
-template <class P>
+template <Precision P>
 MM_HD void mirror(typename P::Unsigned wall, bool high, typename P::Unsigned& u,
                   typename P::Real& v) {
   if (high ? u <= wall : u >= wall) return;
@@ -340,7 +316,7 @@ MM_HD void mirror(typename P::Unsigned wall, bool high, typename P::Unsigned& u,
 
 // A step of the position, r += v dt, then the walls. In the frame a displacement has the components
 // a = to.xx x + to.xy y + to.xz z, b = to.yy y + to.yz z and c = to.zz z.
-template <class P>
+template <Precision P>
 MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
                           typename P::Velocity& v) {
   using Real = typename P::Real;
@@ -378,7 +354,7 @@ MM_HD FaceCrossings drift(const Motion<P>& motion, typename P::Position& r,
 
 // The velocity relative to the flow where the particle is after a step: the flow there is faster by
 // the rate of shear times v_y dt.
-template <class P>
+template <Precision P>
 MM_HD void follow_flow(typename P::Real shear, typename P::Real time_step,
                        typename P::Velocity& v) {
   v.x = fused(-shear * time_step, v.y, v.x);

@@ -67,14 +67,15 @@ class StepParameters {
   }
   NoiseKey key_of(std::int64_t step) const { return noise_key(settings_.seed, draw_of(step)); }
   // What changes from step to step.
-  template <class P>
+  template <Precision P>
   void set_noise(Forces<P>& forces, std::int64_t step) const {
     using Real = typename P::Real;
     forces.noise = key_of(step);
+    // sigma^2 = 2 gamma k_B T (Eq. 9): at another temperature sigma has the factor sqrt(T / T_0).
     const NoiseRamp& ramp = settings_.pairs.ramp;
     forces.noise_scale = ramp.is_constant() ? Real(1) : static_cast<Real>(ramp.factor(step));
   }
-  template <class P>
+  template <Precision P>
   void set_time(Motion<P>& motion, std::int64_t step) const {
     using Real = typename P::Real;
     const std::uint64_t draw = draw_of(step);
@@ -87,9 +88,7 @@ class StepParameters {
           static_cast<Real>(value ? value[k] : settings_.langevin_thermostats[k].temperature));
     for (std::size_t k = 0; k < settings_.body_forces.size(); ++k) {
       const double* force = value ? value + thermostats + 3 * k : settings_.body_forces[k].force;
-      motion.body[k].x = static_cast<Real>(force[0]);
-      motion.body[k].y = static_cast<Real>(force[1]);
-      motion.body[k].z = static_cast<Real>(force[2]);
+      motion.body[k].force = vector_from<Real>(force);
     }
   }
 

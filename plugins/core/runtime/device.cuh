@@ -207,6 +207,12 @@ class DeviceBuffer {
   std::size_t count_ = 0;
 };
 
+// New arrays of `count` values each in place of these.
+template <class... T>
+void allocate_each(std::size_t count, DeviceBuffer<T>&... buffer) {
+  ((buffer = DeviceBuffer<T>(count)), ...);
+}
+
 // A copy of an array of the host; the array is not needed after the call.
 template <class T>
 DeviceBuffer<T> on_device(const T* host, std::size_t count, cudaStream_t stream) {

@@ -179,7 +179,7 @@ class LinkIndices {
  public:
   // velocity: velocities and tags of particles and ghosts; special: as in PairTable. Returns the
   // arguments, without bonded terms.
-  template <class P>
+  template <Precision P>
   BondedArguments<P> find(ThreadPool& pool, const RankLinks& links,
                           const std::vector<typename P::Velocity>& velocity,
                           const double special[4]) {

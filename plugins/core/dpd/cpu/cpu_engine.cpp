@@ -7,6 +7,7 @@
 #include <cmath>
 #include <new>
 #include <optional>
+#include <span>
 
 #include "../../runtime/simd.h"
 #include "../engine_base.h"
@@ -19,7 +20,7 @@
 namespace manymove::dpd {
 namespace {
 
-template <class P>
+template <Precision P>
 class CpuEngine final : public EngineBase {
   using Real = typename P::Real;
   using Position = typename P::Position;
@@ -62,9 +63,6 @@ class CpuEngine final : public EngineBase {
       velocity.resize(n);
       force.resize(n);
       image.resize(n);
-      const auto vector_of = [](const double a[3]) {
-        return Force{static_cast<Real>(a[0]), static_cast<Real>(a[1]), static_cast<Real>(a[2])};
-      };
       for (std::size_t i = 0; i < n; ++i) {
         int images[3] = {};
         if (arrays.image) std::copy_n(arrays.image[i], 3, images);
@@ -72,9 +70,9 @@ class CpuEngine final : public EngineBase {
           refuse_particle(topology.tag[i], arrays.position[i]);
         image[i] = {images[0], images[1], images[2]};
         position[i].kind = static_cast<std::uint32_t>(topology.type[i]) | topology.flags[i] << 16;
-        const Force v = vector_of(arrays.velocity[i]);
+        const Force v = vector_from<Real>(arrays.velocity[i]);
         velocity[i] = {v.x, v.y, v.z, topology.tag[i]};
-        if (arrays.force) force[i] = vector_of(arrays.force[i]);
+        if (arrays.force) force[i] = vector_from<Real>(arrays.force[i]);
       }
     });
     links_.take(arrays.count, topology, communicator_);
@@ -327,7 +325,8 @@ class CpuEngine final : public EngineBase {
   }
   const std::vector<std::uint32_t>& order_of(int first, int last) {
     find_keys(first, last);
-    return sort_.run(pool_, key_.data() + first, last - first, 3 * arguments_.cells.bits);
+    return sort_.run(pool_, std::span(key_).subspan(first, last - first),
+                     3 * arguments_.cells.bits);
   }
 
   void look_for_escaped() {

@@ -54,6 +54,34 @@ void draw_vectors(const NoiseKey& key, int count, const std::uint32_t* tag_i,
   }
 }
 
+// Coefficients of many pairs side by side.
+template <class F, int room>
+struct LawArrays {
+  F a[room], gamma[room], sigma[room], inverse_cutoff[room], weight_exponent[room];
+
+  MM_LANES void set(int n, const PairLaw<F>& law) {
+    a[n] = law.a;
+    gamma[n] = law.gamma;
+    sigma[n] = law.sigma;
+    inverse_cutoff[n] = law.inverse_cutoff;
+    weight_exponent[n] = law.weight_exponent;
+  }
+  MM_LANES PairLaw<F> of(int n) const {
+    return {a[n], gamma[n], sigma[n], inverse_cutoff[n], weight_exponent[n]};
+  }
+};
+template <class F, int room>
+struct TransverseLawArrays {
+  F gamma[room], sigma[room], weight_exponent[room];
+
+  MM_LANES void set(int n, const TransverseLaw<F>& law) {
+    gamma[n] = law.gamma;
+    sigma[n] = law.sigma;
+    weight_exponent[n] = law.weight_exponent;
+  }
+  MM_LANES TransverseLaw<F> of(int n) const { return {gamma[n], sigma[n], weight_exponent[n]}; }
+};
+
 // Pairs within the cutoff; F is the precision of a pair.
 template <class F>
 struct Batch {
@@ -61,12 +89,12 @@ struct Batch {
   int i[kBatch], j[kBatch];
   double dx[kBatch], dy[kBatch], dz[kBatch];
   F squared_distance[kBatch], approach[kBatch], noise[kBatch];
-  F a[kBatch], gamma[kBatch], sigma[kBatch], inverse_cutoff[kBatch], weight_exponent[kBatch];
+  LawArrays<F, kBatch> law;
   F force[kBatch], energy[kBatch], densities[kBatch];
   // For transverse forces: differences of velocities, noise (its third component is `noise`),
   // coefficients, and the forces on i.
   F u[kBatch], v[kBatch], w[kBatch], x_noise[kBatch], y_noise[kBatch];
-  F transverse_gamma[kBatch], transverse_sigma[kBatch], transverse_exponent[kBatch];
+  TransverseLawArrays<F, kBatch> across;
   Vector<F> vector[kBatch];
   std::uint32_t tag_i[kBatch] = {}, tag_j[kBatch] = {};
 };
@@ -149,15 +177,13 @@ class PairLoop {
       const int j = b.j[n] & kIndexMask;
       const PairCoefficients& c = of(particles_.type[b.i[n]], particles_.type[j]);
       b.j[n] = j;
-      b.a[n] = special_[kind] * static_cast<F>(c.a);
-      b.gamma[n] = special_[kind] * static_cast<F>(c.gamma);
-      b.sigma[n] = root_[kind] * static_cast<F>(c.sigma);
-      b.inverse_cutoff[n] = static_cast<F>(c.inverse_cutoff);
-      b.weight_exponent[n] = static_cast<F>(c.weight_exponent);
+      b.law.set(n, {special_[kind] * static_cast<F>(c.a), special_[kind] * static_cast<F>(c.gamma),
+                    root_[kind] * static_cast<F>(c.sigma), static_cast<F>(c.inverse_cutoff),
+                    static_cast<F>(c.weight_exponent)});
       if (table_.transverse) {
-        b.transverse_gamma[n] = special_[kind] * static_cast<F>(c.transverse_gamma);
-        b.transverse_sigma[n] = root_[kind] * static_cast<F>(c.transverse_sigma);
-        b.transverse_exponent[n] = static_cast<F>(c.transverse_exponent);
+        b.across.set(n, {special_[kind] * static_cast<F>(c.transverse_gamma),
+                         root_[kind] * static_cast<F>(c.transverse_sigma),
+                         static_cast<F>(c.transverse_exponent)});
         const double* u = particles_.velocity[b.i[n]];
         const double* v = particles_.velocity[j];
         b.u[n] = static_cast<F>(u[0] - v[0]);
@@ -203,9 +229,8 @@ class PairLoop {
     Batch<F>& b = batch_;
     draw_transverse();
     for (int n = 0; n < b.count; ++n) {
-      PairLaw<F> law{b.a[n], b.gamma[n], b.sigma[n], b.inverse_cutoff[n], b.weight_exponent[n]};
-      const TransverseLaw<F> across{b.transverse_gamma[n], b.transverse_sigma[n],
-                                    b.transverse_exponent[n]};
+      PairLaw<F> law = b.law.of(n);
+      const TransverseLaw<F> across = b.across.of(n);
       if constexpr (!general) law = beyond_transverse(law, across);
       const Vector<F> r{static_cast<F>(b.dx[n]), static_cast<F>(b.dy[n]), static_cast<F>(b.dz[n])};
       const VectorForce<F> f = transverse_force<general>(law, across, r, {b.u[n], b.v[n], b.w[n]},
@@ -224,10 +249,8 @@ class PairLoop {
     draw(key_, b.count, b.tag_i, b.tag_j, b.noise);
     if (particles_.image) draw_for_images();
     for (int n = 0; n < b.count; ++n) {
-      const PairLaw<F> law{b.a[n], b.gamma[n], b.sigma[n], b.inverse_cutoff[n],
-                           b.weight_exponent[n]};
       const PairForce<F> f =
-          pair_force<general>(law, b.squared_distance[n], b.approach[n], b.noise[n]);
+          pair_force<general>(b.law.of(n), b.squared_distance[n], b.approach[n], b.noise[n]);
       b.force[n] = f.over_distance;
       b.energy[n] = f.energy;
     }
@@ -386,16 +409,9 @@ void draw_noise(const NoiseKey& key, int count, const std::uint32_t* tag_i,
   }
 }
 
-template <class F>
-void raise(int count, const F* base, F exponent, F* result) {
-  for (int n = 0; n < count; ++n) result[n] = power(base[n], exponent);
-}
-
 }  // namespace
 
-void use(Kernels& kernels) {
-  kernels = {&add_rows, &find_densities_of_rows, &draw_noise, &raise<float>, &raise<double>};
-}
+void use(Kernels& kernels) { kernels = {&add_rows, &find_densities_of_rows, &draw_noise}; }
 
 }  // namespace manymove::dpd::MANYMOVE_SIMD
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "../../runtime/parallel_for.h"
@@ -15,33 +16,31 @@ namespace manymove::dpd {
 class KeySort {
  public:
   // bits: of the keys. The result holds until the next call.
-  const std::vector<std::uint32_t>& run(ThreadPool& pool, const std::uint32_t* key, int count,
+  const std::vector<std::uint32_t>& run(ThreadPool& pool, std::span<const std::uint32_t> key,
                                         int bits) {
     constexpr int kLongestDigit = 11;
     const int passes = std::max(1, (bits + kLongestDigit - 1) / kLongestDigit),
               digit = (bits + passes - 1) / passes;
-    const auto n = static_cast<std::size_t>(count);
     for (int k = 0; k < 2; ++k) {
-      index_[k].resize(n);
-      key_[k].resize(n);
+      index_[k].resize(key.size());
+      key_[k].resize(key.size());
     }
-    parts_ = std::clamp(count / 4096, 1, pool.size());
+    parts_ = std::clamp(static_cast<int>(key.size() / 4096), 1, pool.size());
     for (int pass = 0; pass < passes; ++pass) {
       const int from = pass % 2, shift = pass * digit;
-      sort_digit(pool, pass == 0 ? key : key_[from].data(),
-                 pass == 0 ? nullptr : index_[from].data(), count, shift, digit, 1 - from);
+      sort_digit(pool, pass == 0 ? key : key_[from], pass == 0 ? nullptr : index_[from].data(),
+                 shift, digit, 1 - from);
     }
     return index_[passes % 2];
   }
 
  private:
-  void sort_digit(ThreadPool& pool, const std::uint32_t* key, const std::uint32_t* index, int count,
+  // index: of each key, or null for their places.
+  void sort_digit(ThreadPool& pool, std::span<const std::uint32_t> key, const std::uint32_t* index,
                   int shift, int digit, int to) {
     const auto values = std::size_t{1} << digit;
     const std::uint32_t mask = static_cast<std::uint32_t>(values) - 1;
-    const auto bound = [&](int part) {
-      return static_cast<int>(static_cast<std::int64_t>(count) * part / parts_);
-    };
+    const auto bound = [&](int part) { return static_cast<int>(std::ssize(key) * part / parts_); };
     place_.assign(values * static_cast<std::size_t>(parts_), 0);
     for_each_item(pool, parts_, [&](int part, int) {
       std::uint32_t* number = &place_[values * static_cast<std::size_t>(part)];

@@ -7,7 +7,7 @@
 namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
-template <class P>
+template <Precision P>
 void place(const StepArguments<P>& s, int first, int last, BoundingSphere* sphere,
            std::uint32_t* key) {
   for (int i = first; i < last; ++i) {
@@ -16,7 +16,7 @@ void place(const StepArguments<P>& s, int first, int last, BoundingSphere* spher
   }
 }
 
-template <class P>
+template <Precision P>
 class ListLoop {
  public:
   ListLoop(const ListBuildArguments<P>& arguments, const Candidates& candidates,
@@ -118,7 +118,8 @@ class ListLoop {
     else
       append_plain();
   }
-  // Four candidates at a time; what is stored behind the last entry is within kReadAhead.
+  // Four candidates at a time, whose bytes are gathered into four bits by a product; what is stored
+  // behind the last entry is within kReadAhead.
   void append_plain() {
     static_assert(kReadAhead >= kGroup && kGroup == 4);
     for (int from = 0; from < count_; from += kGroup) {
@@ -158,7 +159,7 @@ class ListLoop {
   int count_ = 0, own_ = 0;  // candidates, and the first of the cell itself
 };
 
-template <class P>
+template <Precision P>
 std::int64_t list(const ListBuildArguments<P>& arguments, int first, int last,
                   const Candidates& candidates, std::uint32_t* entries, std::int64_t room) {
   return ListLoop<P>(arguments, candidates, entries, room).run(first, last);

@@ -8,33 +8,24 @@ namespace manymove::dpd::MANYMOVE_SIMD {
 namespace {
 
 // On to the next step's position.
-template <class P>
+template <Precision P>
 void move_on(const StepArguments<P>& s, int i, typename P::Position r, typename P::Velocity v,
              Chunk& chunk) {
   const FaceCrossings crossing = drift(s.motion, r, v);
   // The flow where the particle is now is faster or slower.
   if (s.forces.shear != 0) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
-  if (crossing.x | crossing.y | crossing.z) {
-    s.image[i].x += crossing.x;
-    s.image[i].y += crossing.y;
-    s.image[i].z += crossing.z;
-  }
+  if (crossing.x | crossing.y | crossing.z) s.image[i].add(crossing.x, crossing.y, crossing.z);
   if (crossing.lost && v.tag > chunk.lost) chunk.lost = v.tag;
-  const std::uint32_t x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
-  if (s.sphere) {
-    const BoundingSphere& sphere = s.sphere[i];
-    if (moved_far(s.cells, x - sphere.x, y - sphere.y, z - sphere.z, sphere.radius))
-      chunk.expired = true;
-  }
+  if (s.sphere && moved_far(s.cells, s.sphere[i], r)) chunk.expired = true;
   s.next_position[i] = r;
   s.next_velocity[i] = v;
   if (s.next_near) {
-    const std::uint32_t place[4] = {x, y, z, 0};
+    const std::uint32_t place[4] = {high_word(r.x), high_word(r.y), high_word(r.z), 0};
     std::memcpy(s.next_near + 4 * static_cast<std::int64_t>(i), place, sizeof place);
   }
 }
 
-template <class P>
+template <Precision P>
 void begin(const StepArguments<P>& s, Chunk& chunk) {
   for (int i = chunk.first; i < chunk.last; ++i) {
     const typename P::Position r = s.position[i];

@@ -200,12 +200,4 @@ void draw_noise(std::uint64_t seed, std::uint64_t step, int count, const std::ui
   kernels().draw_noise(noise_key(seed, step), count, tag_i, tag_j, noise);
 }
 
-void raise(int count, const float* base, float exponent, float* result) {
-  kernels().raise_float(count, base, exponent, result);
-}
-
-void raise(int count, const double* base, double exponent, double* result) {
-  kernels().raise_double(count, base, exponent, result);
-}
-
 }  // namespace manymove::dpd

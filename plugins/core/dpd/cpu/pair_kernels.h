@@ -35,8 +35,6 @@ struct Kernels {
                          const NeighborList& list, int first, int last, double* density);
   void (*draw_noise)(const NoiseKey& key, int count, const std::uint32_t* tag_i,
                      const std::uint32_t* tag_j, float* noise);
-  void (*raise_float)(int count, const float* base, float exponent, float* result);
-  void (*raise_double)(int count, const double* base, double exponent, double* result);
 };
 MANYMOVE_KERNELS(Kernels)
 

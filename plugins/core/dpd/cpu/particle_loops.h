@@ -53,9 +53,7 @@ std::uint32_t largest_outside(ThreadPool& pool, std::uint32_t open, int count,
       [&](int first, int last) {
         std::uint32_t largest = 0;
         for (int i = first; i < last; ++i) {
-          const Position& p = position[i];
-          if (outside(open, high_word(p.x), high_word(p.y), high_word(p.z)))
-            largest = std::max(largest, velocity[i].tag);
+          if (outside(open, position[i])) largest = std::max(largest, velocity[i].tag);
         }
         return largest;
       },

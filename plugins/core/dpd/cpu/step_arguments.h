@@ -41,7 +41,7 @@ struct Partners {
   const std::uint32_t* partner = nullptr;  // of a bond its slot, of a special neighbor its tag
   const int* kind = nullptr;
 };
-template <class P>
+template <Precision P>
 struct BondedArguments {
   const int* slot = nullptr;   // of each particle, -1 without partners; null: no particle has any
   const int* where = nullptr;  // the particle in each slot
@@ -51,7 +51,7 @@ struct BondedArguments {
   bool excluded[4] = {};  // kinds of special neighbors that are left out of lists
 };
 
-template <class P>
+template <Precision P>
 struct StepArguments {
   Cells cells;
   Forces<P> forces;
@@ -74,7 +74,7 @@ struct StepArguments {
   Vector<typename P::Real>* force;
 };
 
-template <class P>
+template <Precision P>
 struct ListBuildArguments {
   Cells cells;
   const BoundingSphere* sphere;
@@ -94,7 +94,7 @@ struct Candidates {  // a multiple of 8
 
 constexpr int kReadAhead = 64;  // entries behind a chunk's lists that must be valid indices
 
-template <class P>
+template <Precision P>
 struct StepKernels {
   // From rest: half a kick and the way to the next step's positions, in place.
   void (*begin)(const StepArguments<P>& arguments, Chunk& chunk);

@@ -13,6 +13,7 @@ namespace {
 struct Lengths : Matrix<float> {
   bool tilted;
 
+  // |L u|^2 for differences u = (a, b, c) of positions and the matrix L of the edges.
   template <class Floats, class Ints>
   MM_LANES Floats squares(Ints a, Ints b, Ints c) const {
     const Floats v = __builtin_convertvector(b, Floats), w = __builtin_convertvector(c, Floats),
@@ -29,7 +30,7 @@ struct Lengths : Matrix<float> {
 // The purpose of a pass over the pairs: forces (plain: as in is_plain()), or densities.
 enum class Pass { plain, general, many_body, transverse, density };
 
-template <class P, Pass pass, bool reading>
+template <Precision P, Pass pass, bool reading>
 class StepLoop {
   using Real = typename P::Real;
   static constexpr bool plain = pass == Pass::plain, many_body = pass == Pass::many_body,
@@ -180,7 +181,13 @@ class StepLoop {
           w_[n] = v.z - moves.z;
           tag_i_[n] = v.tag;
           tag_j_[n] = moves.tag;
-          if constexpr (!plain) look_up(n, r.kind & 0xffffu, other.kind & 0xffffu);
+          if constexpr (transverse) {
+            TransverseLaw<Real> across;
+            law_.set(n, law_of_pair(s_.forces, r.kind, other.kind, hit_[n], &across));
+            across_.law.set(n, across);
+          } else if constexpr (!plain) {
+            law_.set(n, law_of_pair(s_.forces, r.kind, other.kind, hit_[n]));
+          }
         }
       }
     }
@@ -223,27 +230,6 @@ class StepLoop {
         store(tag_j_ + n, w[3]);
       }
       n = segment_[k].end;
-    }
-  }
-
-  // The coefficients of a pair. For special neighbors, the factor f multiplies a and gamma, and its
-  // root multiplies sigma, so that sigma^2 = 2 gamma k_B T holds for them (Eq. 9).
-  void look_up(int n, std::uint32_t i, std::uint32_t j) {
-    const Forces<P>& f = s_.forces;
-    const PairLaw<Real>& law =
-        f.types == 1 ? f.law : f.laws[i * static_cast<std::uint32_t>(f.types + 1) + j];
-    const std::uint32_t kind = hit_[n] >> 30;
-    law_.a[n] = law.a * f.special.factor[kind];
-    law_.gamma[n] = law.gamma * f.special.factor[kind];
-    law_.sigma[n] = law.sigma * f.noise_scale * f.special.root[kind];
-    law_.inverse_cutoff[n] = law.inverse_cutoff;
-    law_.weight_exponent[n] = law.weight_exponent;
-    if constexpr (transverse) {
-      const TransverseLaw<Real>& across =
-          f.types == 1 ? f.across : f.laws_across[i * static_cast<std::uint32_t>(f.types + 1) + j];
-      across_.gamma[n] = across.gamma * f.special.factor[kind];
-      across_.sigma[n] = across.sigma * f.noise_scale * f.special.root[kind];
-      across_.weight_exponent[n] = across.weight_exponent;
     }
   }
 
@@ -291,10 +277,8 @@ class StepLoop {
   void evaluate_vectors() {
     const Real cutoff_squared = s_.forces.cutoff_squared;
     for (int n = 0; n < count_; ++n) {
-      PairLaw<Real> law = {law_.a[n], law_.gamma[n], law_.sigma[n], law_.inverse_cutoff[n],
-                           law_.weight_exponent[n]};
-      const TransverseLaw<Real> across = {across_.gamma[n], across_.sigma[n],
-                                          across_.weight_exponent[n]};
+      PairLaw<Real> law = law_.of(n);
+      const TransverseLaw<Real> across = across_.law.of(n);
       if constexpr (!general_exponent) law = beyond_transverse(law, across);
       const VectorForce<Real> f = transverse_force<general_exponent>(
           law, across, {x_[n], y_[n], z_[n]}, {u_[n], v_[n], w_[n]},
@@ -314,10 +298,9 @@ class StepLoop {
     const PairLaw<Real> only = s_.forces.law;
     for (int n = 0; n < count_; ++n) {
       PairLaw<Real> law = only;
-      if constexpr (!plain)
-        law = {law_.a[n], law_.gamma[n], law_.sigma[n], law_.inverse_cutoff[n],
-               law_.weight_exponent[n]};
+      if constexpr (!plain) law = law_.of(n);
       PairForce<Real> f = pair_force<general_exponent>(law, squared_[n], approach_[n], noise_[n]);
+      // B (rho_i + rho_j) w_d(r) e_ij in addition (many_body.h).
       if constexpr (many_body) add_many_body(s_.forces.many_body, squared_[n], density_.sum[n], f);
       const bool within = squared_[n] < cutoff_squared;
       force_[n] = within ? f.over_distance : Real(0);
@@ -340,7 +323,7 @@ class StepLoop {
       for (; n < end; ++n) {
         Sum<Real>& sum = sum_[one_lane ? 0 : lane_[n]];
         const Vector<Real> force = {u_[n], v_[n], w_[n]};
-        add_vector(sum, force);
+        sum.force = sum.force + force;
         if constexpr (reading) add_energy(sum, {x_[n], y_[n], z_[n]}, force, energy_[n]);
       }
       return end;
@@ -348,14 +331,14 @@ class StepLoop {
     if constexpr (in_rows) return add_rows<one_lane>(n, end);
     if constexpr (one_lane && !reading) {
       Sum<Real> sum = sum_[0];
-      for (; n < end; ++n) add_force(sum, {x_[n], y_[n], z_[n]}, force_[n]);
+      for (; n < end; ++n) add_scaled(sum.force, {x_[n], y_[n], z_[n]}, force_[n]);
       sum_[0].force = sum.force;
       return end;
     }
     for (; n < end; ++n) {
       Sum<Real>& sum = sum_[one_lane ? 0 : lane_[n]];
       const Vector<Real> r = {x_[n], y_[n], z_[n]};
-      add_force(sum, r, force_[n]);
+      add_scaled(sum.force, r, force_[n]);
       if constexpr (reading) add_energy(sum, r, force_[n], energy_[n]);
     }
     return end;
@@ -389,7 +372,7 @@ class StepLoop {
   }
 
   static void add(Sum<Real>& a, const Sum<Real>& b) {
-    a.force = {a.force.x + b.force.x, a.force.y + b.force.y, a.force.z + b.force.z};
+    a.force = a.force + b.force;
     if constexpr (!reading && !density) return;
     a.energy += b.energy;
     for (int k = 0; k < 6; ++k) a.virial[k] += b.virial[k];
@@ -438,11 +421,8 @@ class StepLoop {
     const FourWords place = r + reinterpret_cast<FourWords>(d);
     // As in advance_coordinate(): each is -1 where it is true.
     const FourInts wrapped = place < r, down = d < 0;
-    if (bits_of_four(wrapped ^ down)) {
-      s_.image[i].x += down[0] - wrapped[0];
-      s_.image[i].y += down[1] - wrapped[1];
-      s_.image[i].z += down[2] - wrapped[2];
-    }
+    if (bits_of_four(wrapped ^ down))
+      s_.image[i].add(down[0] - wrapped[0], down[1] - wrapped[1], down[2] - wrapped[2]);
     if (s_.sphere) {
       const BoundingSphere& sphere = s_.sphere[i];
       const FourWords center = four_at(&sphere.x);
@@ -483,8 +463,8 @@ class StepLoop {
     if constexpr (reading) {
       s_.force[i] = bonded.force;
       s_.next_velocity[i] = v;
-      add_sum(sum_[0], sums_.pair_energy, sums_.pair_virial);
-      add_sum(bonded, sums_.bond_energy, sums_.bond_virial);
+      add_half(sum_[0], sums_.pairs);
+      add_half(bonded, sums_.bonds);
     } else {
       kick<!plain>(s_.motion, r, v, force);
       move_on(s_, i, r, v, chunk_);
@@ -497,31 +477,28 @@ class StepLoop {
         *b.terms, r, b.bonds.first[slot], b.bonds.first[slot + 1], reading,
         [&](int k) { return b.bonds.kind[k]; },
         [&](int k) { return s_.position[b.where[b.bonds.partner[k]]]; });
-    force.x += static_cast<Real>(sum.force.x);
-    force.y += static_cast<Real>(sum.force.y);
-    force.z += static_cast<Real>(sum.force.z);
+    force = force + vector_of<Real>(sum.force);
     if (sum.stretch >= kStretched && tag > chunk_.stretched) chunk_.stretched = tag;
     if (sum.stretch == kBroken && tag > chunk_.broken) chunk_.broken = tag;
     if constexpr (reading) {
-      add_sum(sum.bonds, sums_.bond_energy, sums_.bond_virial);
-      add_sum(sum.angles, sums_.angle_energy, sums_.angle_virial);
+      add_half(sum.bonds, sums_.bonds);
+      add_half(sum.angles, sums_.angles);
     }
   }
 
+  // The share of one particle, because each pair is counted at both ends.
   template <class F>
-  static void add_sum(const Sum<F>& sum, double& energy, double virial[6]) {
-    energy += 0.5 * static_cast<double>(sum.energy);
-    for (int a = 0; a < 6; ++a) virial[a] += 0.5 * static_cast<double>(sum.virial[a]);
+  static void add_half(const Sum<F>& sum, EnergySum& all) {
+    all.energy += 0.5 * static_cast<double>(sum.energy);
+    for (int a = 0; a < 6; ++a) all.virial[a] += 0.5 * static_cast<double>(sum.virial[a]);
   }
 
-  struct Laws {
-    Real a[kHits], gamma[kHits], sigma[kHits], inverse_cutoff[kHits], weight_exponent[kHits];
-  };
   struct Densities {
     Real factor[kHits], sum[kHits];
   };
   struct Across {
-    Real gamma[kHits], sigma[kHits], weight_exponent[kHits], y_noise[kHits], z_noise[kHits];
+    TransverseLawArrays<Real, kHits> law;
+    Real y_noise[kHits], z_noise[kHits];
   };
   struct Nothing {};
 
@@ -542,12 +519,12 @@ class StepLoop {
   Real u_[kRoom], v_[kRoom], w_[kRoom], x_[kRoom] = {}, y_[kRoom] = {}, z_[kRoom] = {};
   std::uint32_t tag_i_[kRoom] = {}, tag_j_[kRoom] = {};
   Real squared_[kHits], approach_[kHits], noise_[kHits], force_[kRoom] = {}, energy_[kHits];
-  std::conditional_t<plain || density, Nothing, Laws> law_;
+  std::conditional_t<plain || density, Nothing, LawArrays<Real, kHits>> law_;
   std::conditional_t<density || many_body, Densities, Nothing> density_;
   std::conditional_t<transverse, Across, Nothing> across_;
 };
 
-template <class P>
+template <Precision P>
 void step(const StepArguments<P>& arguments, bool reading, const std::uint32_t* entries,
           Chunk& chunk) {
   const auto take = [&](auto pass) {
@@ -566,7 +543,7 @@ void step(const StepArguments<P>& arguments, bool reading, const std::uint32_t* 
     take(std::integral_constant<Pass, Pass::general>{});
 }
 
-template <class P>
+template <Precision P>
 void find_densities(const StepArguments<P>& arguments, const std::uint32_t* entries, Chunk& chunk) {
   StepLoop<P, Pass::density, false>(arguments, chunk).run(entries);
 }

@@ -3,8 +3,6 @@
 // harmonic bonds.
 #pragma once
 
-#include <algorithm>
-
 #include "../../runtime/device.cuh"
 #include "../bonded_terms.h"
 #include "step_constants.cuh"
@@ -16,36 +14,23 @@ struct StretchReport {
   unsigned stretched, broken;
 };
 
-template <class P>
-struct BondedStep {
-  int count;
-  long long number;
-  StepStatus status;
-  BondedTerms terms;
-  Bonds bonds;
-  const typename P::Position* position;
-  const typename P::Velocity* velocity;
-  Vector<typename P::Real>* added;  // sums of the particles, as Step::added
-  double* partial;                  // [blocks][kStepSums], of bonds and of angles, if `reading`
-  StretchReport* stretch;
-};
-
-// One thread per particle from `first` on.
-template <class P, bool reading>
-__global__ void bonded_kernel(const BondedStep<P> s, int first) {
-  using Real = typename P::Real;
+// One thread per particle from `first` on. added: sums of the particles, as Step::added; partial:
+// [blocks][kStepSums], of bonds and of angles, if `reading`.
+template <Precision P, bool reading>
+__global__ void bonded_kernel(const __grid_constant__ Step<P> s, const BondedTerms terms, int first,
+                              Vector<typename P::Real>* added, double* partial,
+                              StretchReport* stretch) {
   const int i = first + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   const bool here = i < s.count && !stale(s.status, s.number);
   BondedSum sum;
   if (here) {
     const int2 range = s.bonds.range[i];
     sum = bonded_sum<P>(
-        s.terms, s.position[i], range.x, range.y, reading, [&](int k) { return s.bonds.type[k]; },
+        terms, s.position[i], range.x, range.y, reading, [&](int k) { return s.bonds.type[k]; },
         [&](int k) { return s.position[s.bonds.index[k]]; });
-    s.added[i] = {static_cast<Real>(sum.force.x), static_cast<Real>(sum.force.y),
-                  static_cast<Real>(sum.force.z)};
-    if (sum.stretch >= kStretched) atomicMax(&s.stretch->stretched, s.velocity[i].tag);
-    if (sum.stretch == kBroken) atomicMax(&s.stretch->broken, s.velocity[i].tag);
+    added[i] = vector_of<typename P::Real>(sum.force);
+    if (sum.stretch >= kStretched) atomicMax(&stretch->stretched, s.velocity[i].tag);
+    if (sum.stretch == kBroken) atomicMax(&stretch->broken, s.velocity[i].tag);
   }
   if constexpr (reading) {
     double value[kStepSums] = {0.5 * sum.bonds.energy};
@@ -55,13 +40,13 @@ __global__ void bonded_kernel(const BondedStep<P> s, int first) {
       value[8 + a] = 0.5 * sum.angles.virial[a];
     }
     add_over_block(value, static_cast<int>(blockDim.x / 32),
-                   s.partial + static_cast<std::size_t>(blockIdx.x) * kStepSums);
+                   partial + static_cast<std::size_t>(blockIdx.x) * kStepSums);
   }
 }
 
 // Sums of bonds and angles of the particles of one engine. They need the bonds of Step::bonds, and
 // take their place there.
-template <class P>
+template <Precision P>
 class BondedSums {
  public:
   explicit BondedSums(const Settings& settings)
@@ -86,18 +71,10 @@ class BondedSums {
   void launch(Step<P>& step, const BondedTerms& terms, int first, int block, bool reading,
               cudaStream_t stream) const {
     if (!wanted_ || !step.bonds.range || first >= step.count) return;
-    const BondedStep<P> s{step.count,
-                          step.number,
-                          step.status,
-                          terms,
-                          step.bonds,
-                          step.position,
-                          step.velocity,
-                          added_.data(),
-                          partial_.data() + static_cast<std::size_t>(first / block) * kStepSums,
-                          stretch_.data()};
     const auto kernel = reading ? &bonded_kernel<P, true> : &bonded_kernel<P, false>;
-    kernel<<<blocks_for(step.count - first, block), block, 0, stream>>>(s, first);
+    kernel<<<blocks_for(step.count - first, block), block, 0, stream>>>(
+        step, terms, first, added_.data(),
+        partial_.data() + static_cast<std::size_t>(first / block) * kStepSums, stretch_.data());
     check_launch();
     step.bonds = {};
     step.added = added_.data();
@@ -106,11 +83,9 @@ class BondedSums {
   // Adds the sums of the last step of an advance().
   void add_to(EnergyAndVirial& all, int blocks, const DeviceBuffer<double>& total,
               const EngineStream& stream) const {
-    const EnergyAndVirial sums = energy_and_virial_of(blocks, partial_.data(), total, stream);
-    all.bond_energy = sums.pair_energy;
-    all.angle_energy = sums.bond_energy;
-    std::copy_n(sums.pair_virial, 6, all.bond_virial);
-    std::copy_n(sums.bond_virial, 6, all.angle_virial);
+    const auto [bonds, angles] = sums_over_blocks(blocks, partial_.data(), total, stream);
+    all.bonds = bonds;
+    all.angles = angles;
   }
   // Of the steps of an advance(), in the memory of the device.
   const StretchReport* stretch() const { return stretch_.data(); }

@@ -64,7 +64,7 @@ struct CellSort {
 };
 
 // One thread per particle: its key, and a place in its cell.
-template <class P>
+template <Precision P>
 __global__ void cell_count_kernel(int count, long long step, const __grid_constant__ CellSort sort,
                                   const __grid_constant__ Motion<P> motion, StepStatus status,
                                   const typename P::Position* position,
@@ -73,8 +73,7 @@ __global__ void cell_count_kernel(int count, long long step, const __grid_consta
   if (i >= count) return;
   const typename P::Position p = position[i];
   const typename P::Velocity v = velocity[i];
-  if (outside(motion.frame.open, high_word(p.x), high_word(p.y), high_word(p.z)))
-    lose(status, v.tag, step);
+  if (outside(motion.frame.open, p)) lose(status, v.tag, step);
   const BoundingSphere sphere = bounding_sphere_of<P>(sort.cells, motion, p, v);
   const unsigned key = morton_key(sort.cells, sphere.x, sphere.y, sphere.z),
                  rank = sort.rank[cell_of_key(sort.cells, key)];
@@ -137,20 +136,21 @@ static __global__ void __launch_bounds__(kThreads)
   if (k <= sort.in_all) sort.start[k] = start[k];
 }
 
-// Particles where they were and where they will be, in the order of cells.
-template <class P>
+// Particles where they were and where they will be, in the order of cells; slot: the index of the
+// host.
+template <Precision P>
 struct Reordering {
-  Particle<P> from, to;
-  BoundingSphere* sphere;
+  ParticleArrays<P> from;
+  SortedArrays<P> to;
   unsigned* where;  // of each particle by index of the host; may be null
 };
 
 // One thread per particle: takes it to its new place.
-template <class P>
+template <Precision P>
 __global__ void reorder_kernel(int count, const __grid_constant__ CellSort sort,
                                const __grid_constant__ Motion<P> motion, ShortFormat shorts,
                                const __grid_constant__ Reordering<P> move) {
-  const auto& [from, to, sphere, where] = move;
+  const auto& [from, to, where] = move;
   const int k = index_of_thread();
   if (sort.in_all <= kFewCells)
     for (int c = k; c < sort.in_all; c += static_cast<int>(gridDim.x * blockDim.x))
@@ -163,48 +163,37 @@ __global__ void reorder_kernel(int count, const __grid_constant__ CellSort sort,
     const unsigned other = sort.member[m], its = sort.key[other];
     i += its < key || (its == key && other < old);
   }
-  const typename P::Position p = from.position[old];
-  const typename P::Velocity v = from.velocity[old];
-  to.position[i] = p;
-  to.shorts[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
-  to.velocity[i] = v;
-  const unsigned origin = from.origin[old];
-  to.origin[i] = origin;
-  if (where) where[origin] = i;
-  sphere[i] = bounding_sphere_of<P>(sort.cells, motion, p, v);
+  to.put(i, from.position[old], from.velocity[old], shorts, sort.cells, motion);
+  const unsigned slot = from.slot[old];
+  to.particles.slot[i] = slot;
+  if (where) where[slot] = i;
 }
 
 // Sorts the particles of an engine.
-template <class P>
+template <Precision P>
 class CellSorter {
  public:
   // For so many particles in these cells.
   void reserve(std::size_t particles, const Cells& cells, cudaStream_t stream) {
-    if (particles != key_.size()) {
-      key_ = DeviceBuffer<unsigned>(particles);
-      place_ = DeviceBuffer<uint2>(particles);
-      member_ = DeviceBuffer<unsigned>(particles);
-    }
+    if (particles != key_.size()) allocate_each(particles, key_, place_, member_);
     const std::size_t count =
         static_cast<std::size_t>(cells.here[0]) * cells.here[1] * cells.here[2];
     const int number = static_cast<int>(count);
-    range_ = DeviceBuffer<int2>(count);
-    rank_ = DeviceBuffer<unsigned>(count);
-    number_ = DeviceBuffer<unsigned>(count + 1);
-    start_ = DeviceBuffer<unsigned>(count + 1);
+    allocate_each(count, range_, rank_);
+    allocate_each(count + 1, number_, start_);
     number_.clear(stream);
-    DeviceBuffer<unsigned> key[2]{DeviceBuffer<unsigned>(count), DeviceBuffer<unsigned>(count)},
-        order[2]{DeviceBuffer<unsigned>(count), DeviceBuffer<unsigned>(count)};
+    DeviceBuffer<unsigned> key[2], order[2];
+    allocate_each(count, key[0], key[1], order[0], order[1]);
     launch_each(number, stream, &cell_key_kernel, number, cells, kIntegers<P>, key[0].data(),
                 order[0].data());
-    const std::size_t bytes = sort_memory(number, 0, 30, stream);
-    DeviceBuffer<char> memory(bytes);
-    unsigned *const keys[2] = {key[0].data(), key[1].data()}, *const orders[2] = {order[0].data(),
-                                                                                  order[1].data()};
-    const int sorted = sort_pairs(memory.data(), bytes, keys, orders, number, 0, 30, stream);
-    launch_each(number, stream, &cell_rank_kernel, number, orders[sorted], rank_.data());
+    std::size_t bytes = 0;
+    sort_pairs(nullptr, bytes, key, order, number, 0, 30, stream);
+    const DeviceBuffer<char> memory(bytes);
+    const int sorted = sort_pairs(memory.data(), bytes, key, order, number, 0, 30, stream);
+    launch_each(number, stream, &cell_rank_kernel, number, order[sorted].data(), rank_.data());
     check(cudaStreamSynchronize(stream), "sort");
-    sum_memory_ = DeviceBuffer<char>(sum_memory(number + 1, stream));
+    exclusive_sum(nullptr, sum_bytes_, number_.data(), start_.data(), number + 1, stream);
+    allocate_each(sum_bytes_, sum_memory_);
   }
 
   std::size_t cells() const { return range_.size(); }
@@ -223,8 +212,8 @@ class CellSorter {
       launch_each(std::max(count, sort.in_all + 1), stream, &few_cells_kernel, count, sort,
                   range_.data());
     } else {
-      exclusive_sum(sum_memory_.data(), sum_memory_.size(), sort.number, sort.start,
-                    sort.in_all + 1, stream);
+      exclusive_sum(sum_memory_.data(), sum_bytes_, sort.number, sort.start, sort.in_all + 1,
+                    stream);
       launch_each(std::max(count, sort.in_all), stream, &member_kernel, count, sort, range_.data());
     }
     launch_each(count, stream, &reorder_kernel<P>, count, sort, base.motion, base.shorts, move);
@@ -236,6 +225,7 @@ class CellSorter {
   DeviceBuffer<uint2> place_;
   DeviceBuffer<int2> range_;
   DeviceBuffer<char> sum_memory_;
+  std::size_t sum_bytes_ = 0;
 };
 
 }  // namespace manymove::dpd

@@ -16,7 +16,7 @@
 
 namespace manymove::dpd {
 
-template <class P>
+template <Precision P>
 class DeviceEngine : protected OnDevice, public EngineBase {
  public:
   std::string device() const final { return name_; }
@@ -62,9 +62,7 @@ class DeviceEngine : protected OnDevice, public EngineBase {
 
   void take_coefficients() final {
     guarded([&] {
-      std::vector<Settings> all;
-      for (const Coefficients& table : tables()) all.push_back(settings_with(table));
-      constants_.take(all, stream_);
+      constants_.take(settings_of_tables(), stream_);
       stream_.finish("coefficients");
       choose_kernels();
     });
@@ -96,7 +94,9 @@ class DeviceEngine : protected OnDevice, public EngineBase {
   }
   // The sums of the last step of an advance(), whose blocks have written them. Collective.
   void read_sums(int blocks, bool any_bonds) {
-    energy_and_virial_ = energy_and_virial_of(blocks, particles().partial.data(), total_, stream_);
+    const auto [pairs, bonds] =
+        sums_over_blocks(blocks, particles().partial.data(), total_, stream_);
+    energy_and_virial_ = {pairs, bonds};
     if (any_bonds && bonded_.wanted() && particles().count > 0)
       bonded_.add_to(energy_and_virial_, blocks, total_, stream_);
     look_at_bonds();

@@ -10,7 +10,7 @@ namespace manymove::dpd {
 // Entries of lists in whole groups.
 constexpr int whole_groups(int entries) { return (entries + kGroup - 1) / kGroup * kGroup; }
 
-template <class P>
+template <Precision P>
 struct DeviceParticles {
   using Real = typename P::Real;
   struct State {

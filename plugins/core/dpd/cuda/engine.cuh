@@ -21,7 +21,7 @@ namespace manymove::dpd {
 constexpr int kMany = 1'000'000;
 constexpr long long kAhead = 3, kAheadOfMany = 1, kFarAhead = 16;
 
-template <class P>
+template <Precision P>
 class CudaEngine final : public DeviceEngine<P> {
   using Base = DeviceEngine<P>;
   using typename Base::State;
@@ -105,21 +105,13 @@ class CudaEngine final : public DeviceEngine<P> {
     base_.cells = cells_;
     p_.lanes = lanes_of(p_.count);
     if (n != p_.slot.size()) {
-      for (State* state : {&p_.state[0], &p_.state[1]}) {
-        state->position = DeviceBuffer<typename P::Position>(n);
-        state->velocity = DeviceBuffer<typename P::Velocity>(n);
-        state->shorts = DeviceBuffer<ShortPosition>(n);
-      }
-      p_.slot = DeviceBuffer<unsigned>(n);
-      p_.slot_there = DeviceBuffer<unsigned>(n);
-      p_.image = DeviceBuffer<Image>(n);
-      p_.force = DeviceBuffer<Vector<typename P::Real>>(n);
-      p_.sphere = DeviceBuffer<BoundingSphere>(n);
+      for (State* state : {&p_.state[0], &p_.state[1]})
+        allocate_each(n, state->position, state->velocity, state->shorts);
+      allocate_each(n, p_.slot, p_.slot_there, p_.image, p_.force, p_.sphere, p_.number,
+                    p_.staging);
+      allocate_each(settings_.pairs.has_densities() ? n : 0, p_.density);
+      allocate_each(static_cast<std::size_t>(blocks()) * kStepSums, p_.partial);
       p_.sphere.clear(stream_);  // the first step looks, though lists are built after it anyway
-      p_.number = DeviceBuffer<int>(n);
-      p_.density = DeviceBuffer<typename P::Real>(settings_.pairs.has_densities() ? n : 0);
-      p_.staging = DeviceBuffer<Triple>(n);
-      p_.partial = DeviceBuffer<double>(static_cast<std::size_t>(blocks()) * kStepSums);
       p_.list_capacity = 0;
     }
     sorter_.reserve(n, cells_, stream_);
@@ -374,13 +366,14 @@ class CudaEngine final : public DeviceEngine<P> {
       tilt_cells(cells_, step);
     }
     const State &here = p_.present(), &there = p_.state[p_.now ^ 1];
-    sorter_.sort(
-        p_.count, step, cells_, base_,
-        {{here.position.data(), here.velocity.data(), nullptr, p_.slot.data()},
-         {there.position.data(), there.velocity.data(), there.shorts.data(), p_.slot_there.data()},
-         p_.sphere.data(),
-         links_.where()},
-        stream_);
+    sorter_.sort(p_.count, step, cells_, base_,
+                 {{here.position.data(), here.velocity.data(), p_.slot.data()},
+                  {{there.position.data(), there.velocity.data(), p_.slot_there.data()},
+                   there.shorts.data(),
+                   p_.sphere.data(),
+                   nullptr},
+                  links_.where()},
+                 stream_);
     std::swap(p_.state[0], p_.state[1]);
     p_.slot.swap(p_.slot_there);
     const auto kernel = links_.any_specials() ? &list_kernel<P, true> : &list_kernel<P, false>;

@@ -50,7 +50,7 @@ struct FastMath {
   }
 };
 
-template <class P>
+template <Precision P>
 struct MathOf {
   using type = ExactMath;
 };

@@ -15,7 +15,7 @@ namespace manymove::dpd {
 constexpr unsigned kNoneBad = ~0u;
 
 // One thread per particle: the values that never change, and the order of the host.
-template <class P>
+template <Precision P>
 __global__ void identify_kernel(int count, const unsigned* kind, const unsigned* tag,
                                 typename P::Position* position, typename P::Velocity* velocity,
                                 unsigned* slot) {
@@ -29,7 +29,7 @@ __global__ void identify_kernel(int count, const unsigned* kind, const unsigned*
 // One thread per particle: its position is at from[i] in the array, or at i if this is null. image:
 // counts the faces that were crossed, by slot, or null. first_bad: the smallest index of the array
 // whose position is outside the box, or not finite.
-template <class P>
+template <Precision P>
 __global__ void set_position_kernel(int count, BoxFrame frame, const unsigned* from,
                                     const double (*position)[3], Image* image,
                                     typename P::Position* to, unsigned* first_bad) {
@@ -57,7 +57,7 @@ __global__ void set_values_kernel(int count, const unsigned* from, const double 
 
 // Gives the particles the values of an array of the host, which has value[from[i]] for particle i,
 // or value[i] if `from` is null. image: as in set_position_kernel.
-template <class P>
+template <Precision P>
 class ValuesFromHost {
   using Triple = double[3];
 
@@ -97,7 +97,7 @@ class ValuesFromHost {
 // Takes the particles of a host, of which there is one at least, in its order; velocity: where they
 // come to. Returns the index of one that is outside the box or not at a finite position, or
 // kNoneBad.
-template <class P>
+template <Precision P>
 unsigned enter_particles(const HostArrays& arrays, const Topology& topology, const BoxFrame& frame,
                          DeviceParticles<P>& to, typename P::Velocity* velocity,
                          const EngineStream& stream) {
@@ -135,7 +135,7 @@ struct HostOrder {
 };
 
 // The particles that an engine has, at rest.
-template <class P>
+template <Precision P>
 struct RestingParticles {
   HostOrder order;
   const Image* image;  // by slot
@@ -150,7 +150,7 @@ struct RestingParticles {
 };
 
 // One thread per particle: takes one field of those of this host to where the host has it.
-template <class P, class Field, class Value>
+template <Precision P, class Field, class Value>
 __global__ void leave_kernel(int count, BoxFrame frame, RestingParticles<P> from, Value (*to)[3]) {
   const int i = index_of_thread();
   if (i >= count || from.order.of(i).rank != from.order.rank) return;
@@ -159,7 +159,7 @@ __global__ void leave_kernel(int count, BoxFrame frame, RestingParticles<P> from
 }
 
 // Writes the arrays of a host that has `hosted` particles; staging has room for them.
-template <class P>
+template <Precision P>
 void leave_particles(const HostArrays& arrays, int hosted, const RestingParticles<P>& from,
                      const BoxFrame& frame, const DeviceParticles<P>& particles,
                      const EngineStream& stream) {

@@ -330,7 +330,7 @@ __global__ void __launch_bounds__(kIntervalThreads, kIntervalBlocks)
       at.velocity[thread] = v;
       a.position[here ^ 1][i] = r;
       a.velocity[here ^ 1][i] = v;
-      a.shorts[here ^ 1][i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
+      a.shorts[here ^ 1][i] = short_of(s.shorts, r);
     }
   }
   // The host learns of the steps at the end: a release waits for what was written to its memory.

@@ -6,7 +6,7 @@
 
 namespace manymove::dpd {
 
-template <class P>
+template <Precision P>
 class Intervals {
  public:
   // The kernel reports only at its end, and the host checks for interruption between two of them.

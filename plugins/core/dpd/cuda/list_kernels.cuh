@@ -10,12 +10,29 @@ namespace manymove::dpd {
 
 // ---- particles ----
 
-template <class P>
-struct Particle {
+template <Precision P>
+struct ParticleArrays {  // by index in the order of particles
   typename P::Position* position;
   typename P::Velocity* velocity;
+  unsigned* slot;
+};
+// Particles in the order of cells, as the lists are built from them.
+template <Precision P>
+struct SortedArrays {
+  ParticleArrays<P> particles;
   ShortPosition* shorts;
-  unsigned* origin;  // index of the host
+  BoundingSphere* sphere;
+  unsigned* tag;  // null on one rank
+
+  // A particle at its place, without slot and tag.
+  __device__ void put(unsigned i, const typename P::Position& p, const typename P::Velocity& v,
+                      const ShortFormat& format, const Cells& cells,
+                      const Motion<P>& motion) const {
+    particles.position[i] = p;
+    particles.velocity[i] = v;
+    shorts[i] = short_of(format, p);
+    sphere[i] = bounding_sphere_of<P>(cells, motion, p, v);
+  }
 };
 
 struct NeighborLists {
@@ -105,7 +122,7 @@ struct ListArguments {
 // Appends those of 32 x batches candidates that are in reach to the lists of particles i, i + 1,
 // ..., which have `number` entries (each lane knows one of them); fresh: none. Two particles are
 // taken at a time, whose lists are written by half a warp each.
-template <class P, bool special, bool narrow, bool fresh, int batches>
+template <Precision P, bool special, bool narrow, bool fresh, int batches>
 __device__ void append(const ListArguments& a, ListMemory& m, int lane, int i, int owned, int some,
                        int& number, const typename P::Velocity* velocity) {
   const unsigned below = (1u << lane) - 1u;
@@ -366,7 +383,7 @@ struct OwnBox {
 };
 
 // The lists of up to 32 particles, which a warp makes at a time.
-template <class P, bool special>
+template <Precision P, bool special>
 struct ListWarp {
   static constexpr int kMost = ListMemory::kMost;
   const ListArguments& a;
@@ -477,7 +494,7 @@ __device__ __forceinline__ int2 own_range(const ListArguments& a, int lane, int3
   return {cell_range.x + number * share / a.shares, cell_range.x + number * (share + 1) / a.shares};
 }
 
-template <class P, bool special, bool ranks = false>
+template <Precision P, bool special, bool ranks = false>
 __global__ void __launch_bounds__(kThreads, 3)
     list_kernel(const __grid_constant__ ListArguments a, const typename P::Velocity* velocity) {
   __shared__ ListMemory memory[kThreads / 32];

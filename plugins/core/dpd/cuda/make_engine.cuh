@@ -6,7 +6,7 @@
 
 namespace manymove::dpd {
 
-template <class P>
+template <Precision P>
 std::unique_ptr<Engine> make_cuda_engine(const Settings& settings, int device,
                                          Communicator* communicator) {
   if (communicator) return std::make_unique<DistributedEngine<P>>(settings, device, *communicator);

@@ -10,9 +10,11 @@ namespace manymove::dpd {
 // depend on the order of the pairs. A thousand neighbors in one place are within the range.
 constexpr float kWeightsPerUnit = 0x1p22f;
 
-// `lanes` threads per particle, in the blocks of the step. As there, pairs that may be within the
+// rho_i = sum_j w_rho(r_ij) with w_rho = 15 / (2 pi r_d^3) (1 - r / r_d)^2 (Warren 2003), where the
+// factor before the square is multiplied at the end. `lanes` threads per particle, in the blocks of
+// the step. As there, pairs that may be within the
 // cutoff of densities are collected first.
-template <class P, bool plain, int lanes, class Who>
+template <Precision P, bool plain, int lanes, ParticleRange Who>
 __global__ void __launch_bounds__(kThreads)
     density_kernel(const __grid_constant__ Step<P> s, const Who who, typename P::Real* density) {
   using Real = typename P::Real;
@@ -86,9 +88,9 @@ __global__ void __launch_bounds__(kThreads)
 
 // The kernel before that of a step, in blocks of kThreads. Compiled like those of the step, which
 // reads Step::density.
-template <class P, class Who>
+template <Precision P, ParticleRange Who>
 using DensityKernel = void (*)(const Step<P>, const Who, typename P::Real*);
-template <class P, class Who>
+template <Precision P, ParticleRange Who>
 DensityKernel<P, Who> density_kernel_of(bool plain, int lanes);
 
 }  // namespace manymove::dpd

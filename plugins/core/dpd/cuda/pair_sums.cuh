@@ -10,7 +10,7 @@ namespace manymove::dpd {
 // Forces of pairs in mixed precision are rounded to multiples of a unit. Sums of integers have no
 // order: what a pair gives to one particle it takes from the other, to the last bit, wherever that
 // one is, and whichever comes first.
-template <class P>
+template <Precision P>
 constexpr bool kIntegers = std::is_same_v<P, Mixed>;
 
 struct Triplets {  // of the particles of a block
@@ -50,7 +50,7 @@ __device__ inline void give(BlockForces& block, int3& own, unsigned mine, unsign
 
 // Pairs that a warp has collected and any of its threads may compute: owner has whose pair it is,
 // as a number within the block, like position and velocity.
-template <class P, int particles, int hits>
+template <Precision P, int particles, int hits>
 struct SharedHits {
   typename P::Position position[particles];
   typename P::Velocity velocity[particles];
@@ -59,7 +59,8 @@ struct SharedHits {
 
 // A kernel of a step: what the compiler knows of it. plain: as in add_pair(); reading: the state is
 // read next, with energy and virial; `lanes` threads have one particle.
-template <class P, bool is_plain, bool is_reading, int lanes_per_particle, class Who, Extra extra_>
+template <Precision P, bool is_plain, bool is_reading, int lanes_per_particle, ParticleRange Who,
+          Extra extra_>
 struct StepVariant {
   using Precision = P;
   using Real = typename P::Real;
@@ -85,7 +86,7 @@ struct StepVariant {
 };
 
 // The particle of a thread.
-template <class P>
+template <Precision P>
 struct OwnParticle {
   int first, i;  // indices of the first particle of the block and of this one
   bool here;     // whether there is one

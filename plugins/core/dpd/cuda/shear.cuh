@@ -8,7 +8,7 @@
 namespace manymove::dpd {
 
 // What all steps under shear have. tilted: the settings with the box that is tilted most.
-template <class P>
+template <Precision P>
 void shear_box(Step<P>& base, const Settings& tilted) {
   base.shorts = shorts_of(tilted, tilted.cutoff);
   base.density_shorts = shorts_of(tilted, tilted.pairs.many_body.cutoff);
@@ -17,7 +17,7 @@ void shear_box(Step<P>& base, const Settings& tilted) {
 
 // One thread per particle: its place in the equivalent box of smaller or larger tilt. image: by
 // index of the host, which is origin, or by slot.
-template <class P>
+template <Precision P>
 __global__ void change_tilt_kernel(int count, bool smaller, const unsigned* origin, Image* image,
                                    typename P::Position* position) {
   const int i = index_of_thread();
@@ -27,7 +27,7 @@ __global__ void change_tilt_kernel(int count, bool smaller, const unsigned* orig
   at.x += change_tilt(r, smaller, at.y);
   position[i] = r;
 }
-template <class P>
+template <Precision P>
 void change_tilts(int count, bool smaller, const DeviceBuffer<unsigned>& origin,
                   const DeviceBuffer<Image>& image,
                   const DeviceBuffer<typename P::Position>& position, cudaStream_t stream) {

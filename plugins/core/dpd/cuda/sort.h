@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sorts and sums over arrays of a device: CUB's, compiled once for all engines. They are enqueued
-// in the stream. `memory` is scratch space of the device, of as many bytes as sort_memory() or
-// sum_memory() says for the same arguments. Errors of CUDA are thrown as check() does.
+// in the stream. `memory` is scratch space of the device, of `bytes`; where it is null, the call
+// only sets `bytes` to what the same arguments need. Errors of CUDA are thrown as check() does.
 #pragma once
-
-#include <cuda_runtime.h>
 
 #include <cstddef>
 
+#include "../../runtime/device.cuh"
+
 namespace manymove::dpd {
 
-std::size_t sort_memory(int count, int first_bit, int last_bit, cudaStream_t stream);
 // Sorts key[0] and order[0], which are `count` long, by the bits of the keys from first_bit to
 // before last_bit; equal keys keep their order. Returns k, 0 or 1: the result is in key[k] and
 // order[k], and the other arrays are overwritten.
-int sort_pairs(void* memory, std::size_t bytes, unsigned* const (&key)[2],
-               unsigned* const (&order)[2], int count, int first_bit, int last_bit,
+int sort_pairs(void* memory, std::size_t& bytes, const DeviceBuffer<unsigned> (&key)[2],
+               const DeviceBuffer<unsigned> (&order)[2], int count, int first_bit, int last_bit,
                cudaStream_t stream);
 
-std::size_t sum_memory(int count, cudaStream_t stream);
 // to[k]: the sum of from[0] to from[k - 1], for k below count.
-void exclusive_sum(void* memory, std::size_t bytes, const unsigned* from, unsigned* to, int count,
+void exclusive_sum(void* memory, std::size_t& bytes, const unsigned* from, unsigned* to, int count,
                    cudaStream_t stream);
 
 }  // namespace manymove::dpd

@@ -55,7 +55,7 @@ struct MomentSums {
   }
 };
 
-template <class P>
+template <Precision P>
 struct Step {
   using Precision = P;
   int count;
@@ -89,22 +89,26 @@ struct Step {
 constexpr int kStepSums = 14;
 
 // From a place to the next, with what this means for images and lists. Returns whether lists end.
-template <bool sheared, class P>
+template <bool sheared, Precision P>
 __device__ bool move(const Step<P>& s, int i, typename P::Position& r, typename P::Velocity& v,
                      const BoundingSphere& sphere, long long next) {
   const FaceCrossings crossing = drift(s.motion, r, v);
   if constexpr (sheared) follow_flow<P>(s.forces.shear, s.motion.time_step, v);
-  if (crossing.x | crossing.y | crossing.z) {
-    Image& image = s.image[s.origin[i]];
-    image.x += crossing.x;
-    image.y += crossing.y;
-    image.z += crossing.z;
-  }
+  if (crossing.x | crossing.y | crossing.z)
+    s.image[s.origin[i]].add(crossing.x, crossing.y, crossing.z);
   if (crossing.lost) lose(s.status, v.tag, next);
-  const unsigned x = high_word(r.x), y = high_word(r.y), z = high_word(r.z);
-  const bool far = moved_far(s.cells, x - sphere.x, y - sphere.y, z - sphere.z, sphere.radius);
+  const bool far = moved_far(s.cells, sphere, r);
   if (far) expire(s.status, next);
   return far || crossing.lost;
+}
+
+// What the next step begins with.
+template <Precision P>
+__device__ void write_next(const Step<P>& s, int i, const typename P::Position& r,
+                           const typename P::Velocity& v) {
+  s.next_position[i] = r;
+  s.next_short[i] = short_of(s.shorts, r);
+  s.next_velocity[i] = v;
 }
 
 // Particles of a step: all, or from the first on to before its count.

@@ -2,7 +2,7 @@
 // What the steps of an engine take from its settings, in the memory of the device.
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -20,7 +20,7 @@ inline std::string name_of_device() {
   return properties.name;
 }
 
-template <class P>
+template <Precision P>
 class StepConstants {
   using Real = typename P::Real;
 
@@ -84,19 +84,16 @@ class StepConstants {
   Step<P> step_{};
 };
 
-// Sums over the blocks of the last step, whose kernels have written `partial`.
-inline EnergyAndVirial energy_and_virial_of(int blocks, const double* partial,
-                                            const DeviceBuffer<double>& total,
-                                            const EngineStream& stream) {
+// Sums over the blocks of the last step, whose kernels have written `partial`: of pairs and bonds,
+// or of bonds and angles.
+inline std::array<EnergySum, 2> sums_over_blocks(int blocks, const double* partial,
+                                                 const DeviceBuffer<double>& total,
+                                                 const EngineStream& stream) {
   total_kernel<<<1, 64 * kStepSums, 0, stream>>>(blocks, partial, total.data());
   check_launch();
-  double sum[kStepSums];
-  stream.fetch(total.data(), sum, kStepSums);
-  EnergyAndVirial sums;
-  sums.pair_energy = sum[0];
-  sums.bond_energy = sum[7];
-  std::copy_n(sum + 1, 6, sums.pair_virial);
-  std::copy_n(sum + 8, 6, sums.bond_virial);
+  std::array<EnergySum, 2> sums;
+  static_assert(sizeof sums == kStepSums * sizeof(double));
+  stream.fetch(total.data(), &sums[0].energy, kStepSums);
   return sums;
 }
 

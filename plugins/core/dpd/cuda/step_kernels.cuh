@@ -8,7 +8,7 @@
 namespace manymove::dpd {
 
 // One thread per particle: from rest, the first half of a step.
-template <class P, bool sheared = false>
+template <Precision P, bool sheared = false>
 __global__ void first_kernel(Step<P> s) {
   const int i = index_of_thread();
   if (i >= s.count) return;
@@ -17,9 +17,7 @@ __global__ void first_kernel(Step<P> s) {
   typename P::Velocity v = s.velocity[i];
   kick<true>(s.motion, r, v, with_body_forces(s.motion, r, s.force[i]));
   move<sheared>(s, i, r, v, s.sphere[i], s.number + 1);
-  s.next_position[i] = r;
-  s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
-  s.next_velocity[i] = v;
+  write_next(s, i, r, v);
 }
 
 // Adds the sums of the threads of one particle, so that all of them have the total.
@@ -55,14 +53,15 @@ __device__ inline void add_over_block(double (&value)[kStepSums], int warps, dou
 
 // The fewest blocks of a step that a multiprocessor shall hold at a time; 0: as many as registers
 // permit. Six need at most 40 registers each thread, which the plain step of many particles has.
-template <class P, bool plain, bool reading, int lanes, class Who, Extra extra>
+template <Precision P, bool plain, bool reading, int lanes, ParticleRange Who, Extra extra>
 constexpr int kBlocksAtATime = kIntegers<P> && plain && !reading && lanes == 1 &&
                                        std::is_same_v<Who, AllParticles> && extra == Extra::none
                                    ? 6
                                    : 0;
 
-// The force on particle k of the block.
-template <class P>
+// The force on particle k of the block: f = unit (n + 2^20 m), with the sums n and m of integers
+// (BlockForces).
+template <Precision P>
 __device__ __forceinline__ Vector<typename P::Real> force_of(const BlockForces& block, int k,
                                                              typename P::Real unit) {
   const auto both = [&](int units, int many) {
@@ -74,7 +73,7 @@ __device__ __forceinline__ Vector<typename P::Real> force_of(const BlockForces& 
 }
 
 // Adds the forces of bonds and angles to those of pairs, in `bonded`.
-template <class P>
+template <Precision P>
 __device__ __forceinline__ void add_bonded(const Step<P>& s, const OwnParticle<P>& own,
                                            bool with_energy, Sum<typename P::Real>& bonded) {
   const auto bond = [&](unsigned j, unsigned type) {
@@ -89,15 +88,12 @@ __device__ __forceinline__ void add_bonded(const Step<P>& s, const OwnParticle<P
     for (int k = range.x; k < range.y; ++k)
       bond(s.bonds.index[k], static_cast<unsigned>(s.bonds.type[k]));
   }
-  if (s.added) {
-    const Vector<typename P::Real> more = s.added[own.i];
-    bonded.force = {bonded.force.x + more.x, bonded.force.y + more.y, bonded.force.z + more.z};
-  }
+  if (s.added) bonded.force = bonded.force + s.added[own.i];
 }
 
 // Velocity Verlet (section 2 of the paper): v(t) = v(t - dt/2) + f(t) dt / 2m is where a particle
 // comes to rest; otherwise v(t + dt/2) and r(t + dt) follow. Returns v.
-template <class V, class Who>
+template <class V, ParticleRange Who>
 __device__ typename V::Precision::Velocity finish_step(const Step<typename V::Precision>& s, int i,
                                                        typename V::Precision::Position r,
                                                        typename V::Precision::Velocity v,
@@ -105,21 +101,20 @@ __device__ typename V::Precision::Velocity finish_step(const Step<typename V::Pr
                                                        BoundingSphere sphere) {
   const auto force = with_body_forces(s.motion, r, bonded_force);
   kick<!V::plain>(s.motion, r, v, force);
-  if constexpr (Who::with_moments) {
-    s.force[i] = force;
-  } else if constexpr (!V::reading) {
+  if constexpr (Who::with_moments || V::reading) {
+    if constexpr (Who::with_moments) s.force[i] = force;
+    s.next_velocity[i] = v;
+  } else {
     kick<!V::plain>(s.motion, r, v, force);
     if constexpr (!V::early_sphere) sphere = s.sphere[i];
     move<V::sheared>(s, i, r, v, sphere, s.number + 1);
-    s.next_position[i] = r;
-    s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
+    write_next(s, i, r, v);
   }
-  s.next_velocity[i] = v;
   return v;
 }
 
 // Energies and virials of the block; each pair counts at both ends.
-template <class P>
+template <Precision P>
 __device__ __forceinline__ void write_energies(const Step<P>& s, bool mine,
                                                const Sum<typename P::Real>& pairs,
                                                const Sum<typename P::Real>& bonded) {
@@ -140,7 +135,7 @@ __device__ __forceinline__ void write_energies(const Step<P>& s, bool mine,
 // `lanes` threads per particle. Pairs within the cutoff are collected first, then computed: threads
 // of a warp find different ones of their neighbors there. After that the particle moves on, or,
 // when the state is read next, comes to rest.
-template <class P, bool plain, bool reading, int lanes, ParticleRange Who = AllParticles,
+template <Precision P, bool plain, bool reading, int lanes, ParticleRange Who = AllParticles,
           Extra extra = Extra::none>
 __global__ void __launch_bounds__(kThreads, (kBlocksAtATime<P, plain, reading, lanes, Who, extra>))
     step_kernel(const __grid_constant__ Step<P> s, const Who who) {
@@ -224,21 +219,21 @@ static __global__ void total_kernel(int blocks, const double* partial, double* t
 
 // ---- which kernel ----
 
-template <class P, class Who>
+template <Precision P, ParticleRange Who>
 using StepKernel = void (*)(const Step<P>, const Who);
 
-template <class P, bool plain, bool reading, class Who, Extra extra = Extra::none>
+template <Precision P, bool plain, bool reading, ParticleRange Who, Extra extra = Extra::none>
 StepKernel<P, Who> step_kernel_of(int lanes) {
   return lanes == 1   ? &step_kernel<P, plain, reading, 1, Who, extra>
          : lanes == 2 ? &step_kernel<P, plain, reading, 2, Who, extra>
                       : &step_kernel<P, plain, reading, 4, Who, extra>;
 }
-template <class P, bool plain, class Who, Extra extra = Extra::none>
+template <Precision P, bool plain, ParticleRange Who, Extra extra = Extra::none>
 StepKernel<P, Who> step_kernel_of(bool reading, int lanes) {
   return reading ? step_kernel_of<P, plain, true, Who, extra>(lanes)
                  : step_kernel_of<P, plain, false, Who, extra>(lanes);
 }
-template <class P>
+template <Precision P>
 StepKernel<P, AllWithMoments> moments_kernel_of(bool plain, int lanes) {
   return plain ? step_kernel_of<P, true, false, AllWithMoments>(lanes)
                : step_kernel_of<P, false, false, AllWithMoments>(lanes);
@@ -246,7 +241,7 @@ StepKernel<P, AllWithMoments> moments_kernel_of(bool plain, int lanes) {
 
 // The kernels with an extra, which are compiled in sources of their own (extra_kernels.cuh). Who:
 // AllParticles or ParticlesFrom.
-template <class P, class Who, Extra extra>
+template <Precision P, ParticleRange Who, Extra extra>
 StepKernel<P, Who> step_kernel_with(bool plain, bool reading, int lanes);
 
 inline Extra extra_of(const Settings& settings) {
@@ -256,7 +251,7 @@ inline Extra extra_of(const Settings& settings) {
                                         : Extra::none;
 }
 // plain: as in is_plain(), with Extra::shear in any box.
-template <class P, class Who>
+template <Precision P, ParticleRange Who>
 StepKernel<P, Who> step_kernel_of(Extra extra, bool plain, bool reading, int lanes) {
   switch (extra) {
     case Extra::many_body:

@@ -45,7 +45,7 @@ struct Drive {
 
 // One thread per particle, after a step with sums of moments: changes the velocities that the
 // particles have at its end, and takes them to the next step. The map is the same for all blocks.
-template <class P>
+template <Precision P>
 __global__ void __launch_bounds__(kThreads)
     drive_kernel(const __grid_constant__ Step<P> s, const Drive drive) {
   __shared__ double found[4];
@@ -72,13 +72,12 @@ __global__ void __launch_bounds__(kThreads)
   const VelocityMap map = {found[0], {found[1], found[2], found[3]}};
   typename P::Position r = s.position[i];
   typename P::Velocity v = s.next_velocity[i];
-  // The velocity at the end of the step becomes scale v + shift; then v(t + dt/2) and r(t + dt).
+  // lambda v + shift of make_map(): the velocity at the end of the step becomes scale v + shift;
+  // then v(t + dt/2) and r(t + dt).
   if (map.changes_something()) apply(map, drive.change.flag, r, v);
   kick<true>(s.motion, r, v, s.force[i]);
   move<false>(s, i, r, v, s.sphere[i], s.number + 1);
-  s.next_position[i] = r;
-  s.next_short[i] = short_of(s.shorts, high_word(r.x), high_word(r.y), high_word(r.z));
-  s.next_velocity[i] = v;
+  write_next(s, i, r, v);
 }
 
 // One thread per particle.

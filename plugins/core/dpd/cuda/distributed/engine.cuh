@@ -26,7 +26,7 @@
 
 namespace manymove::dpd {
 
-template <class P>
+template <Precision P>
 class DistributedEngine final : public DeviceEngine<P> {
   using Base = DeviceEngine<P>;
   using Base::base_, Base::beyond_lists, Base::bonded_, Base::built_, Base::check_together,

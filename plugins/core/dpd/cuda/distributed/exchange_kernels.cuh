@@ -104,7 +104,7 @@ struct Absent {
   Brick own;
 
   __device__ bool are_all() const { return given_up(*control); }
-  template <class P>
+  template <Precision P>
   __device__ void replace(int k, typename P::Position& position,
                           typename P::Velocity& velocity) const {
     constexpr int shift = 8 * sizeof(typename P::Unsigned) - 32;

@@ -23,7 +23,7 @@ struct IsKnown {
   }
 };
 
-template <class P>
+template <Precision P>
 __global__ void pack_ghosts_kernel(const unsigned* who, const typename P::Position* position,
                                    const typename P::Velocity* velocity,
                                    const __grid_constant__ Records<Ghost<P>> to) {
@@ -31,7 +31,7 @@ __global__ void pack_ghosts_kernel(const unsigned* who, const typename P::Positi
   if (k >= 0) to.mine() = {position[who[k]], velocity[who[k]]};
 }
 
-template <class P>
+template <Precision P>
 __global__ void ghost_key_kernel(const __grid_constant__ Records<Ghost<P>> from, Cells cells,
                                  const __grid_constant__ Motion<P> motion, Ghost<P>* ghost,
                                  unsigned* key, unsigned* order, Absent absent) {
@@ -46,7 +46,7 @@ __global__ void ghost_key_kernel(const __grid_constant__ Records<Ghost<P>> from,
 }
 
 // One thread per ghost, in the order of cells; they are kept behind the rank's own particles.
-template <class P>
+template <Precision P>
 __global__ void place_ghosts_kernel(int count, int first,
                                     const __grid_constant__ CellOrder<P> sorted,
                                     const Ghost<P>* ghost, SortedArrays<P> to, unsigned* place,
@@ -55,16 +55,13 @@ __global__ void place_ghosts_kernel(int count, int first,
   if (k >= count) return;
   const int i = first + k;
   const Ghost<P> g = ghost[sorted.order[k]];
-  const typename P::Position p = g.position;
-  to.particles.position[i] = p;
-  to.particles.velocity[i] = g.velocity;
-  to.shorts[i] = short_of(sorted.shorts, high_word(p.x), high_word(p.y), high_word(p.z));
-  to.sphere[i] = bounding_sphere_of<P>(sorted.cells, sorted.motion, p, g.velocity);
+  to.put(static_cast<unsigned>(i), g.position, g.velocity, sorted.shorts, sorted.cells,
+         sorted.motion);
   place[sorted.order[k]] = static_cast<unsigned>(i);
   mark_cell(sorted.cells, k, first, count, sorted.key, range);
 }
 
-template <class P>
+template <Precision P>
 __global__ void pack_updates_kernel(const unsigned* who, const typename P::Position* position,
                                     const typename P::Velocity* velocity,
                                     const __grid_constant__ Records<GhostUpdate<P>> to) {
@@ -76,7 +73,7 @@ __global__ void pack_updates_kernel(const unsigned* who, const typename P::Posit
 }
 
 // known: positions and velocities at the last build.
-template <class P>
+template <Precision P>
 __global__ void unpack_updates_kernel(
     ShortFormat shorts, const unsigned* place, const __grid_constant__ Records<GhostUpdate<P>> from,
     const typename P::Position* known_position, const typename P::Velocity* known_velocity,
@@ -92,7 +89,7 @@ __global__ void unpack_updates_kernel(
   record[threadIdx.x].act_on(p, v);
   position[i] = p;
   velocity[i] = v;
-  short_position[i] = short_of(shorts, high_word(p.x), high_word(p.y), high_word(p.z));
+  short_position[i] = short_of(shorts, p);
 }
 
 template <class Real>
@@ -106,7 +103,7 @@ __global__ void unpack_densities_kernel(const unsigned* place,
   if (const int k = from.index(); k >= 0) density[place[k]] = from.mine();
 }
 
-template <class P>
+template <Precision P>
 class GhostExchange {
   static constexpr int kBuilt = ParticleStore<P>::kBuilt;
 

@@ -28,14 +28,14 @@ static __global__ void set_origins_kernel(int count, const unsigned* slot, const
 }
 
 // One thread per particle that leaves.
-template <class P>
+template <Precision P>
 __global__ void depart_kernel(int count, BoxFrame frame, const unsigned* who,
                               RestingParticles<P> from, Arrival* to) {
   const int k = index_of_thread();
   if (k < count) to[k] = from.arrival(frame, static_cast<int>(who[k]));
 }
 
-template <class P>
+template <Precision P>
 class HostTransfer {
   using Triple = double[3];
 

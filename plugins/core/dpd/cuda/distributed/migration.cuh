@@ -12,7 +12,7 @@
 namespace manymove::dpd {
 
 // Particles in the part of another rank.
-template <class P>
+template <Precision P>
 struct Leaves {
   Brick own;
   const Brick* part;  // by rank
@@ -34,7 +34,7 @@ struct FreeSlots {
 };
 
 // The row of links of a particle follows its record where there are links.
-template <class P>
+template <Precision P>
 __global__ void pack_migrants_kernel(const unsigned* who, ParticleArrays<P> from,
                                      SlotArrays slot_arrays, std::size_t apart,
                                      const __grid_constant__ Records<Migrant<P>> to) {
@@ -52,7 +52,7 @@ static __global__ void leave_slot_kernel(int count, const unsigned* who, const u
   if (k < count) left[k] = slot[who[k]];
 }
 
-template <class P>
+template <Precision P>
 __global__ void unpack_migrants_kernel(const __grid_constant__ Records<Migrant<P>> from,
                                        std::size_t apart, int first, FreeSlots slots,
                                        ParticleArrays<P> to, SlotArrays slot_arrays,
@@ -77,7 +77,7 @@ __global__ void unpack_migrants_kernel(const __grid_constant__ Records<Migrant<P
 
 // One thread per particle: outer ones come first, then the near, then the far, each in the order of
 // cells; those that left for another rank are last. These should be among the first `suspects`.
-template <class P>
+template <Precision P>
 __global__ void place_kernel(int count, int suspects, const __grid_constant__ CellOrder<P> to,
                              Depths depths, Brick own, ParticleArrays<P> from,
                              RebuildFlags* flags) {
@@ -86,32 +86,30 @@ __global__ void place_kernel(int count, int suspects, const __grid_constant__ Ce
   const typename P::Position p = from.position[i];
   const typename P::Velocity v = from.velocity[i];
   const unsigned x = high_word(p.x), y = high_word(p.y), z = high_word(p.z);
-  if (outside(to.motion.frame.open, x, y, z)) atomicMax(&flags->beyond, v.tag);
+  if (outside(to.motion.frame.open, p)) atomicMax(&flags->beyond, v.tag);
   // Particles are sorted by the centers of their spheres, since lists are built from these.
   const BoundingSphere b = bounding_sphere_of<P>(to.cells, to.motion, p, v);
   const bool stays = is_in(own, x, y, z);
   if (!stays && i >= suspects) flags->strayed = 1;
+  // The depth comes before the Morton key in the order, and the key of those that left is last.
   const unsigned depth = depths.of(to.cells, b.x, b.y, b.z);
   to.key[i] = stays ? morton_key(to.cells, b.x, b.y, b.z) | depth << 3 * to.cells.bits : ~0u;
   to.order[i] = static_cast<unsigned>(i);
 }
 
 // One thread per particle: takes it to its new place.
-template <class P>
+template <Precision P>
 __global__ void settle_kernel(int count, const __grid_constant__ CellOrder<P> sorted,
                               ParticleArrays<P> from, SortedArrays<P> to, int2* range,
                               Bounds* bounds) {
   const int i = index_of_thread();
   if (i >= count) return;
   const unsigned old = sorted.order[i];
-  const typename P::Position p = from.position[old];
   const typename P::Velocity v = from.velocity[old];
-  to.particles.position[i] = p;
-  to.particles.velocity[i] = v;
+  to.put(static_cast<unsigned>(i), from.position[old], v, sorted.shorts, sorted.cells,
+         sorted.motion);
   to.particles.slot[i] = from.slot[old];
   to.tag[i] = v.tag;
-  to.shorts[i] = short_of(sorted.shorts, high_word(p.x), high_word(p.y), high_word(p.z));
-  to.sphere[i] = bounding_sphere_of<P>(sorted.cells, sorted.motion, p, v);
   mark_cell(sorted.cells, i, 0, count, sorted.key, range);
   const int bits = 3 * sorted.cells.bits;
   const unsigned depth = sorted.key[i] >> bits, before = i > 0 ? sorted.key[i - 1] >> bits : 0;
@@ -125,7 +123,7 @@ __global__ void settle_kernel(int count, const __grid_constant__ CellOrder<P> so
 
 // migrate(), place(), sort() and settle(), in this order, are one migration. The particles are
 // those of the present state, and afterwards those of State kBuilt.
-template <class P>
+template <Precision P>
 class Migration {
  public:
   explicit Migration(RankContext<P>& context) : c_(context), s_(context.store) {}

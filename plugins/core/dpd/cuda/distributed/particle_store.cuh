@@ -18,22 +18,8 @@
 
 namespace manymove::dpd {
 
-template <class P>
-struct ParticleArrays {  // by index in the order of particles
-  typename P::Position* position;
-  typename P::Velocity* velocity;
-  unsigned* slot;
-};
-// Particles in the order of cells, as the lists are built from them.
-template <class P>
-struct SortedArrays {
-  ParticleArrays<P> particles;
-  ShortPosition* shorts;
-  unsigned* tag;
-  BoundingSphere* sphere;
-};
 // What the place of a particle in the order of cells depends on.
-template <class P>
+template <Precision P>
 struct CellOrder {
   Cells cells;
   Motion<P> motion;
@@ -56,7 +42,7 @@ struct BondsInOrder {
 
 // Arrays only grow, and keep what is in them. Memory that is missing is thrown as std::bad_alloc;
 // the sizes are then those of before.
-template <class P>
+template <Precision P>
 class ParticleStore : public DeviceParticles<P> {
  public:
   using Real = typename P::Real;
@@ -132,7 +118,7 @@ class ParticleStore : public DeviceParticles<P> {
     return {which.position.data(), which.velocity.data(), slots.data()};
   }
   SortedArrays<P> sorted_arrays(const State& which, const DeviceBuffer<unsigned>& slots) const {
-    return {particles(which, slots), which.shorts.data(), tag.data(), sphere.data()};
+    return {particles(which, slots), which.shorts.data(), sphere.data(), tag.data()};
   }
   void copy_images(const DeviceBuffer<Image>& from, DeviceBuffer<Image>& to, cudaStream_t stream) {
     if (slots == 0) return;
@@ -150,14 +136,13 @@ class ParticleStore : public DeviceParticles<P> {
 
   // Sorts the first `count` of key[0] and order[0] in streams.work; see sort_pairs().
   void sort(int count, int first_bit, int last_bit) {
-    const std::size_t bytes = sort_memory(count, first_bit, last_bit, streams_.work);
+    std::size_t bytes = 0;
+    sort_pairs(nullptr, bytes, key, order, count, first_bit, last_bit, streams_.work);
     ensure(scratch_, bytes);
-    unsigned *const keys[2] = {key[0].data(), key[1].data()}, *const orders[2] = {order[0].data(),
-                                                                                  order[1].data()};
     const int there =
-        sort_pairs(scratch_.data(), bytes, keys, orders, count, first_bit, last_bit, streams_.work);
-    sorted_key = keys[there];
-    sorted = orders[there];
+        sort_pairs(scratch_.data(), bytes, key, order, count, first_bit, last_bit, streams_.work);
+    sorted_key = key[there].data();
+    sorted = order[there].data();
   }
 
   template <class T, class Count>
@@ -205,7 +190,7 @@ class ParticleStore : public DeviceParticles<P> {
 };
 
 // Copies of the particles at rest, for steps that are repeated.
-template <class P>
+template <Precision P>
 struct StartState {
   DeviceBuffer<typename P::Position> position;
   DeviceBuffer<typename P::Velocity> rest;

@@ -64,7 +64,7 @@ inline Depths depths_of(const Cells& cells, const Brick& own, const Brick& here)
   return depths;
 }
 
-template <class P>
+template <Precision P>
 struct RankContext {
   // Collective. The settings and the communicator must outlive this object. tilted: the settings
   // with the box that is tilted most; base: a step of the engine.

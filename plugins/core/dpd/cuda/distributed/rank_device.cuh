@@ -25,16 +25,15 @@ struct Bounds {
 // Steps t that a particle stays in its sphere if it keeps its velocity: |d + v t| = s, with the
 // distance d from the center, has the solution t = (sqrt((d . v)^2 + v^2 (s^2 - d^2)) - d . v) /
 // v^2.
-template <class P>
+template <Precision P>
 __device__ float steps_in_sphere(const Cells& cells, const BoundingSphere& sphere, float time_step,
                                  const typename P::Position& r,
                                  const typename P::Velocity& velocity) {
-  const Vector<float> d = list_position(cells, high_word(r.x) - sphere.x, high_word(r.y) - sphere.y,
-                                        high_word(r.z) - sphere.z),
+  const Vector<float> d = from_center(cells, sphere, r),
                       v = {static_cast<float>(velocity.x) * time_step,
                            static_cast<float>(velocity.y) * time_step,
                            static_cast<float>(velocity.z) * time_step};
-  const float square = list_square(v), along = fused(d.x, v.x, fused(d.y, v.y, d.z * v.z)),
+  const float square = list_square(v), along = dot(d, v),
               room = fused(sphere.radius, sphere.radius, -list_square(d));
   if (!(room > 0)) return 0;
   return (sqrtf(fused(along, along, square * room)) - along) / fmaxf(square, 1e-20f);
@@ -60,7 +59,7 @@ struct RebuildFlags {
 struct FirstToLeave {
   unsigned *soonest, *beyond;  // as in RebuildFlags
 };
-template <class P>
+template <Precision P>
 __global__ void soonest_kernel(int count, Cells cells, unsigned open, const BoundingSphere* sphere,
                                float time_step, const typename P::Position* position,
                                const typename P::Velocity* velocity, FirstToLeave to) {
@@ -68,8 +67,7 @@ __global__ void soonest_kernel(int count, Cells cells, unsigned open, const Boun
   float steps = kForever;
   if (i < count) {
     const typename P::Position p = position[i];
-    if (to.beyond && outside(open, high_word(p.x), high_word(p.y), high_word(p.z)))
-      atomicMax(to.beyond, velocity[i].tag);
+    if (to.beyond && outside(open, p)) atomicMax(to.beyond, velocity[i].tag);
     steps = steps_in_sphere<P>(cells, sphere[i], time_step, p, velocity[i]);
   }
   note_soonest(steps, to.soonest);
@@ -101,7 +99,7 @@ class RankStreams {
  public:
   // overlap: whether particles move while ghosts travel.
   RankStreams(Communicator& communicator, const EngineStream& main, bool overlap)
-      : main(main), overlap(overlap), work(main), wait_(communicator) {}
+      : main(main), overlap(overlap), work(main), wait(communicator) {}
   RankStreams(const RankStreams&) = delete;
   RankStreams& operator=(const RankStreams&) = delete;
 
@@ -115,11 +113,6 @@ class RankStreams {
 
   cudaStream_t ahead() const { return overlap ? cudaStream_t(first) : cudaStream_t(main); }
 
-  // Work: a stream or an event.
-  template <class Work>
-  void wait(Work work, const char* what) const {
-    wait_(work, what);
-  }
   void finish_all() const {
     for (const cudaStream_t stream : {cudaStream_t(first), cudaStream_t(last), cudaStream_t(main)})
       wait(stream, "step");
@@ -147,8 +140,7 @@ class RankStreams {
     buffer.swap(larger);
   }
 
- private:
-  const RankWaits wait_;
+  const RankWaits wait;  // for a stream or an event
 };
 
 class RankReport {
@@ -249,10 +241,14 @@ class Selection {
       std::fill_n(answers_.total, boxes, 0u);
       return;
     }
-    const std::size_t bytes = sum_memory(numbers, streams_.work);
+    std::size_t bytes = 0;
+    const auto sum_up = [&](void* memory) {
+      exclusive_sum(memory, bytes, block_number_.data(), block_offset_.data(), numbers,
+                    streams_.work);
+    };
+    sum_up(nullptr);
     streams_.ensure(scratch_, bytes);
-    exclusive_sum(scratch_.data(), bytes, block_number_.data(), block_offset_.data(), numbers,
-                  streams_.work);
+    sum_up(scratch_.data());
     launch_each(boxes, streams_.work, &totals_kernel, boxes, static_cast<unsigned>(blocks),
                 block_offset_.data(), answers_.total);
   }

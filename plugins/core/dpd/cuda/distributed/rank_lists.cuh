@@ -37,7 +37,7 @@ static __global__ void know_bonded_kernel(int count, BondedParticles from, int2*
   if (bonds.count > 0) known.add(from.tag[i], static_cast<unsigned>(i), ClaimEntry{});
 }
 // One thread per ghost; the rows of ghosts are elsewhere.
-template <class P>
+template <Precision P>
 __global__ void know_ghosts_kernel(int first, int number, const typename P::Velocity* velocity,
                                    TagIndex known) {
   const int k = index_of_thread(), i = first + k;
@@ -63,7 +63,7 @@ static __global__ void partner_kernel(int count, BondedParticles from, TagIndex 
   }
 }
 
-template <class P>
+template <Precision P>
 class RankLists {
   static constexpr int kBuilt = ParticleStore<P>::kBuilt;
 
