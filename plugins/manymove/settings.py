@@ -103,18 +103,21 @@ def _declared(owner: Any) -> dict[str, Parameter]:
     hints = get_type_hints(owner, include_extras=True)
     _, _, described = inspect.cleandoc(owner.__doc__ or "").partition("Args:\n")
     found = {}
-    for name, text in re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", described, re.MULTILINE):
+    for name, sentence in sentences_of(described).items():
         kind, *checks = (
             get_args(hints[name]) if get_origin(hints[name]) is Annotated else (hints[name],)
         )
         owner.__annotations__[name] = kind
-        sentence = " ".join(text.split())
         found[name] = Parameter(
-            sentence[0].upper() + sentence[1:],
-            checks[0] if checks else None,
-            type(None) in get_args(kind),
+            sentence, checks[0] if checks else None, type(None) in get_args(kind)
         )
     return found
+
+
+def sentences_of(described: str) -> dict[str, str]:
+    """The sentences of the parameters in a section of a docstring."""
+    found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", described, re.MULTILINE)
+    return {name: text[0].upper() + " ".join(text.split())[1:] for name, text in found}
 
 
 def _checked(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
