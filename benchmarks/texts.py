@@ -3,9 +3,10 @@
 
 from manymove.cli.adsorbents import of_framework, of_molecules
 from manymove.cli.bench import bench
-from manymove.cli.commands import adsorption, disks, dpd, electrolyte
+from manymove.cli.commands import adsorption, disks, electrolyte
 from manymove.cli.options import OptionsOf, Sentence, sentences, simulation
-from manymove.settings import Forces, Steps
+from manymove.dpd.replica import Settings as Fluid
+from manymove.settings import Steps
 
 SHARED = """
 diameter debye_length framework molecules temperature trial_positions trial_orientations
@@ -17,8 +18,9 @@ _DECLARED = {
     for owner in (
         disks,
         electrolyte,
-        OptionsOf(Forces, title="System"),
-        dpd,
+        OptionsOf(Fluid, names="density cutoff weight_exponent", title="System"),
+        OptionsOf(Fluid, names="timestep"),
+        OptionsOf(Fluid, names="ranks", title="Run"),
         OptionsOf(Steps),
         of_framework,
         of_molecules,

@@ -12,21 +12,27 @@ from typing import Annotated, Any
 
 import typer
 
+from manymove.arguments import PRECISIONS
 from manymove.cli import adsorbents, bench
 from manymove.cli.options import (
     OptionsOf,
     command,
     gathered,
     help_without_command,
+    least,
     number,
+    one_of,
+    positive,
     say,
     simulation,
     to_store,
     values,
 )
+from manymove.dpd.replica import Settings as Fluid
+from manymove.electrolyte.simulation import BOUNDARIES, METHODS
 from manymove.jobs import errors, folder_lock
 from manymove.jobs.options import of_option
-from manymove.settings import Forces, Grid, Steps, Swaps
+from manymove.settings import SURROUNDINGS, Grid, Steps, Swaps
 
 # The engine, NumPy and the file formats are imported when a command runs, so that --help and a
 # mistyped option answer at once.
@@ -61,10 +67,10 @@ def _of_hard_particles(
     diameters: tuple[float, ...] | None = None,
     fractions: tuple[float, ...] | None = None,
     contacts: tuple[float, ...] | None = None,
-    replicas: int | None = None,
+    replicas: Annotated[int | None, least(1)] = None,
     decompose: bool = False,
     max_displacement: float | None = None,
-    frames: int = 10,
+    frames: Annotated[int, least(1)] = 10,
     equation_of_state: bool = False,
     packing_fractions: tuple[float, ...] | None = None,
     pressure: float | None = None,
@@ -106,9 +112,9 @@ _OF_HARD_PARTICLES = (
 
 @command(app, _OF_A_FURTHER_RUN, *_OF_HARD_PARTICLES, simulation)
 def disks(
-    particles: int | None = None,
+    particles: Annotated[int | None, least(1)] = None,
     packing_fraction: float | None = None,
-    sweeps: int = 20000,
+    sweeps: Annotated[int, least(1)] = 20000,
     equilibrate: int = 5000,
     output: Path = Path("out/disks"),
     **common: Any,
@@ -164,9 +170,9 @@ def disks(
 
 @command(app, _OF_A_FURTHER_RUN, *_OF_HARD_PARTICLES, simulation)
 def spheres(
-    particles: int | None = None,
+    particles: Annotated[int | None, least(1)] = None,
     packing_fraction: float | None = None,
-    sweeps: int = 20000,
+    sweeps: Annotated[int, least(1)] = 20000,
     equilibrate: int = 5000,
     output: Path = Path("out/spheres"),
     **common: Any,
@@ -284,44 +290,22 @@ def _hard_particles(
 @command(
     app,
     "steps device threads ranks checkpoint_every",
-    OptionsOf(Forces, title="System"),
     simulation,
+    OptionsOf(
+        Fluid,
+        names="particles density a gamma cutoff weight_exponent temperature",
+        title="System",
+    ),
+    OptionsOf(Fluid, names="timestep"),
+    OptionsOf(Fluid, names="steps equilibrate ranks", title="Run"),
+    OptionsOf(Fluid, names="precision device", title="Device"),
 )
-def dpd(
-    particles: int = 100_000,
-    density: float = 3.0,
-    steps: int = 1000,
-    equilibrate: int = 1000,
-    temperature: float = 1.0,
-    timestep: float = 0.01,
-    precision: str = "mixed",
-    ranks: int = 1,
-    output: Path = Path("out/dpd"),
-    **common: Any,
-) -> int:
+def dpd(output: Path = Path("out/dpd"), **common: Any) -> int:
     """Simulate a fluid of dissipative particles in LAMMPS.
 
     The command writes the input script in.dpd, log.lammps, thermo.csv, final.data, restart files,
     summary.json and the picture thermo.png into --output, and runs the installed LAMMPS. Ctrl-C
     stops it; --resume continues from the last restart file, with the same bits in double precision.
-
-    System:
-        particles: Number of particles N.
-        density: Number density N / V in reduced units.
-        cutoff: Cutoff radius in reduced units, the range r_c of the forces.
-        temperature: Temperature in reduced units, kT.
-
-    Moves:
-        timestep: Time step of velocity Verlet in reduced units.
-
-    Run:
-        steps: Length of the measurement in steps.
-        equilibrate: Length of the equilibration in steps.
-        ranks: Number of MPI ranks.
-
-    Device:
-        precision: Floating-point precision: mixed or double.
-        device: Device: auto, cpu or cuda.
 
     Examples:
       manymove dpd --particles 24000 --steps 2000
@@ -331,7 +315,6 @@ def dpd(
     options = gathered(locals())
     from manymove.devices import on_gpu, usable_cores
     from manymove.dpd import job
-    from manymove.dpd.replica import Settings
     from manymove.jobs.world import require_one_process
 
     require_one_process("manymove dpd", "--ranks sets the number of ranks of LAMMPS")
@@ -341,9 +324,9 @@ def dpd(
     # A continued run keeps the interval of possible restart files of the earlier run, because the
     # bits of the trajectory depend on it.
     every = job.stored_checkpoint_steps(output) if resume else 0
-    settings = Settings(**options, checkpoint_steps=every)
-    cores = len(usable_cores())
-    if ranks > cores and not on_gpu(options["device"]):
+    settings = Fluid(**options, checkpoint_steps=every)
+    cores, ranks = len(usable_cores()), settings.ranks
+    if ranks > cores and not on_gpu(settings.device):
         say(f"warning: {ranks} ranks share {cores} core(s), so that they wait for each other: "
             f"--ranks {cores} is faster")  # fmt: skip
     given = to_store(options | {"checkpoint_steps": settings.checkpoint_steps})
@@ -521,26 +504,26 @@ def adsorption(
 
 @command(app, "sweeps equilibrate method device threads checkpoint_every", simulation)
 def electrolyte(
-    ions: int = 4096,
+    ions: Annotated[int, least(2)] = 4096,
     valences: tuple[int, int] = (3, -1),
     diameter: float | None = None,
     diameters: tuple[float, float] | None = None,
-    bjerrum_length: float = 7.117,
-    debye_length: float | None = None,
-    concentration: float | None = None,
-    geometry: str = "sphere",
-    boundary: str | None = None,
-    surrounding: str | None = None,
-    sweeps: int = 1000,
+    bjerrum_length: Annotated[float, positive] = 7.117,
+    debye_length: Annotated[float | None, positive] = None,
+    concentration: Annotated[float | None, positive] = None,
+    geometry: Annotated[str, one_of("sphere", "periodic")] = "sphere",
+    boundary: Annotated[str | None, one_of(*BOUNDARIES)] = None,
+    surrounding: Annotated[str | None, one_of(*SURROUNDINGS)] = None,
+    sweeps: Annotated[int, least(1)] = 1000,
     equilibrate: int = 50,
-    sample_every: int = 1,
-    bin_width: float = 0.25,
+    sample_every: Annotated[int, least(1)] = 1,
+    bin_width: Annotated[float, positive] = 0.25,
     margin: float | None = None,
     structure_factors: bool = False,
     max_displacement: float | None = None,
-    precision: str | None = None,
-    method: str = "brush",
-    replicas: int | None = None,
+    precision: Annotated[str | None, one_of(*PRECISIONS)] = None,
+    method: Annotated[str, one_of(*METHODS)] = "brush",
+    replicas: Annotated[int | None, least(1)] = None,
     output: Path = Path("out/electrolyte"),
     **common: Any,
 ) -> int:

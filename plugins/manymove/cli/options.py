@@ -97,6 +97,9 @@ def _unknown(option: str, known: list[str]) -> str:
     return f"no such option: {option}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
+Check = Callable[[str, Any], None]  # of an option and its value, which is not None
+
+
 @dataclass(frozen=True)
 class Sentence:
     """The help of an option, and the title of its group."""
@@ -135,7 +138,7 @@ class OptionsOf:
     def sentences(self) -> dict[str, Sentence]:
         """The first sentences of the parameters."""
         return {
-            self.prefix + name: Sentence(re.split(r"(?<=\.) (?=[A-Z(])", text)[0], self.title)
+            self.prefix + name: Sentence(re.split(r"(?<=\.) (?=[\"A-Z(])", text)[0], self.title)
             for name in self.names.split() or self.group.declared
             for text in [self.group.declared[name].text]
         }
@@ -164,7 +167,8 @@ def command(
     """Make a function a command of an application.
 
     Its docstring is the help, with the sentences of the options under the titles of their groups,
-    and with examples. Its arguments are the options. An argument that is a tuple takes a list.
+    and with examples. Its arguments are the options. An argument that is a tuple takes a list. The
+    annotation of an argument may have a check.
 
     Args:
         app: the application.
@@ -181,6 +185,9 @@ def command(
         def resumed(**options: Any) -> int:
             if changeable is not None and options["resume"]:
                 options = _continued(options, changeable.split())
+            for option, check in checks.items():
+                if options[option] is not None:
+                    check(_flag(option), options[option])
             try:
                 return function(**options)
             except ParameterError as error:
@@ -206,6 +213,12 @@ def command(
         help_ |= {o[len(name) + 1 :]: t for o, t in help_.items() if o.startswith(f"{name}.")}
         for each in (*like, function):
             help_ |= sentences(each)
+        checks = {
+            option: check
+            for option, each in found.items()
+            for check in getattr(each.annotation, "__metadata__", ())
+            if inspect.isfunction(check)
+        }
         parameters = [_option(parameter, help_) for parameter in found.values()]
         resumed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         resumed.__annotations__ = {p.name: p.annotation for p in parameters}
@@ -220,6 +233,8 @@ def command(
 def _option(parameter: inspect.Parameter, help_: Mapping[str, Sentence]) -> inspect.Parameter:
     """The option of an argument of a function."""
     kind, default = parameter.annotation, parameter.default
+    if get_origin(kind) is Annotated and inspect.isfunction(kind.__metadata__[0]):
+        kind, *_ = get_args(kind)
     if get_origin(kind) is Annotated or kind is typer.Context:
         return parameter.replace(kind=parameter.KEYWORD_ONLY)
     name = parameter.name.rstrip("_")
@@ -250,6 +265,33 @@ def _option(parameter: inspect.Parameter, help_: Mapping[str, Sentence]) -> insp
         flag += f"/--no-{name}"
     option = Annotated[kind, typer.Option(flag, **settings)]  # type: ignore[valid-type]
     return parameter.replace(annotation=option, default=default, kind=parameter.KEYWORD_ONLY)
+
+
+def least(count: int) -> Check:
+    """A check that an integer is not smaller."""
+
+    def check(option: str, value: int) -> None:
+        if value < count:
+            raise ValueError(f"{option} is {value}; it must be at least {count}")
+
+    return check
+
+
+def positive(option: str, value: float) -> None:
+    """Check that a number is positive and finite."""
+    if not 0 < value < math.inf:
+        raise ValueError(f"{option} is {value}; it must be positive")
+
+
+def one_of(*words: str) -> Check:
+    """A check that a value is one of these words."""
+
+    def check(option: str, value: str) -> None:
+        if value not in words:
+            wanted = f"{', '.join(words[:-1])} or {words[-1]}"
+            raise ValueError(f"{option} is {value}; it must be {wanted}")
+
+    return check
 
 
 def values(
