@@ -112,7 +112,7 @@ def sentences(owner: Callable[..., Any] | OptionsOf) -> dict[str, Sentence]:
     """The sentences of the options that a function or a settings class declares."""
     if isinstance(owner, OptionsOf):
         return owner.sentences()
-    found = {}
+    found: dict[str, Sentence] = {}
     _, *parts = re.split(_TITLE, inspect.getdoc(owner) or "")
     for title, lines in zip(parts[::2], parts[1::2], strict=True):
         found |= {name: Sentence(text, title) for name, text in sentences_of(lines).items()}
