@@ -12,7 +12,7 @@ import typer
 
 from benchmarks.texts import TEXTS
 from manymove.cli import options as cli
-from manymove.cli.bench import new_file
+from manymove.cli.bench import NEW_JSON, new_file
 from manymove.cli.options import gathered, help_without_command
 from manymove.jobs import errors
 
@@ -24,6 +24,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.callback(invoke_without_command=True)(help_without_command)
+NEW_PICTURE = new_file("plot", "Path of a new picture of the results (default none).")
 command = partial(cli.command, texts=TEXTS)
 # Names of options, and those of the arguments of the benchmarks.
 PLURALS = {
@@ -39,8 +40,8 @@ def _of_all(
     repeats: int = 3,
     seconds: float = 1.0,
     seed: int = 1,
-    json_file: Annotated[Path | None, new_file("json", TEXTS)] = None,
-    plot_file: Annotated[Path | None, new_file("plot", TEXTS)] = None,
+    json_file: Annotated[Path | None, NEW_JSON] = None,
+    plot_file: Annotated[Path | None, NEW_PICTURE] = None,
 ) -> None:
     """The options that all benchmarks have."""
 

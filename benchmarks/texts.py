@@ -1,14 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Help texts of the options of `python -m benchmarks`, as `manymove.cli.texts` has them."""
+"""Help texts of the options of `python -m benchmarks`, some of which `manymove` declares."""
 
-from manymove.cli.texts import HELP
+from manymove.cli.adsorbents import of_framework, of_molecules
+from manymove.cli.bench import bench
+from manymove.cli.commands import adsorption, disks, electrolyte
+from manymove.cli.options import OptionsOf, Sentence, sentences, simulation
+from manymove.dpd.replica import Settings as Fluid
+from manymove.settings import Steps
 
 SHARED = """
 diameter debye_length framework molecules temperature trial_positions trial_orientations
-reinsertion weight_exponent equilibrate timestep proposals systems interpolation
-grid_spacing precision seed device threads ranks sizes repeats seconds json
+reinsertion weight_exponent timestep proposals systems interpolation
+grid_spacing precision seed device threads ranks sizes repeats seconds
 """
-TEXTS = {name: HELP[name] for name in SHARED.split()} | {
+_DECLARED = {
+    name: sentence
+    for owner in (
+        disks,
+        electrolyte,
+        OptionsOf(Fluid, names="density cutoff weight_exponent", title="System"),
+        OptionsOf(Fluid, names="timestep"),
+        OptionsOf(Fluid, names="ranks", title="Run"),
+        OptionsOf(Steps),
+        of_framework,
+        of_molecules,
+        adsorption,
+        simulation,
+        bench,
+    )
+    for name, sentence in sentences(owner).items()
+}
+_OWN = {
+    "equilibrate": "Length of the equilibration in sweeps.",
     "disks.packing_fraction": "Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks.",
     "spheres.packing_fraction": "Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres.",
     "adsorbate": "Adsorbate: methane (one site), CO2, N2, CH4, C2H6, H2O or He, which are rigid, "
@@ -83,9 +106,13 @@ TEXTS = {name: HELP[name] for name in SHARED.split()} | {
     "density modes in sweeps; 0 for none.",
     "mixture_ratio": "Ratio of the two diameters of an equimolar mixture that is also timed "
     "(default no mixture).",
-    "plot": "Path of a new picture of the results (default none).",
     "read": "JSON files of earlier results to show instead of a measurement (default none).",
     "algorithms": "Algorithms to time: disks, spheres, dpd, bonded (DPD of chains of ten "
     "particles), electrolyte, tree (electrolytes with `--methods tree`), adsorption or component "
     "(hard disks in HOOMD-blue).",
+}
+_OTHER = Sentence("")  # the group of other options
+TEXTS = {name: _DECLARED[name] for name in SHARED.split()} | {
+    name: Sentence(text, _DECLARED.get(name.rpartition(".")[2], _OTHER).group)
+    for name, text in _OWN.items()
 }

@@ -22,6 +22,7 @@ from manymove import arguments
 from manymove.analysis.ions import Species
 from manymove.errors import ParameterError
 
+LARGEST = 1e15  # of a number of a fluid of dissipative particles
 MOST_TYPES = 64
 VOLUME_MODES = ("ln", "standard", "length")
 SURROUNDINGS = ("conductor", "vacuum")
@@ -52,7 +53,7 @@ class Group:
     declared: ClassVar[dict[str, Parameter]] = {}
 
     def __init_subclass__(cls) -> None:
-        cls.declared = _declared(cls)
+        cls.declared = cls.declared | _declared(cls)
 
     def __post_init__(self) -> None:
         for name, value in _checked(self.declared, vars(self)).items():
@@ -102,19 +103,23 @@ def _declared(owner: Any) -> dict[str, Parameter]:
     annotations, which keep the types alone."""
     hints = get_type_hints(owner, include_extras=True)
     _, _, described = inspect.cleandoc(owner.__doc__ or "").partition("Args:\n")
+    described, *_ = re.split(r"\n(?=\S)", described)  # without the next section
     found = {}
-    for name, text in re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", described, re.MULTILINE):
+    for name, sentence in sentences_of(described).items():
         kind, *checks = (
             get_args(hints[name]) if get_origin(hints[name]) is Annotated else (hints[name],)
         )
         owner.__annotations__[name] = kind
-        sentence = " ".join(text.split())
         found[name] = Parameter(
-            sentence[0].upper() + sentence[1:],
-            checks[0] if checks else None,
-            type(None) in get_args(kind),
+            sentence, checks[0] if checks else None, type(None) in get_args(kind)
         )
     return found
+
+
+def sentences_of(described: str) -> dict[str, str]:
+    """The sentences of the parameters in a section of a docstring."""
+    found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", described, re.MULTILINE)
+    return {name: text[0].upper() + " ".join(text.split())[1:] for name, text in found}
 
 
 def _checked(declared: Mapping[str, Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -437,6 +442,19 @@ class Brush(Group):
 # ---- dissipative particles -----------------------------------------------------------------------
 
 
+def bounded(name: str, value: Any, bound: Callable[[str, Any], Any] = arguments.number) -> float:
+    """Check a number of a fluid, which also has another bound, so that forces and their sums are
+    finite."""
+    value = arguments.number(name, bound(name, value))
+    if not abs(value) <= LARGEST:
+        raise ParameterError(name, f"must be finite and at most {LARGEST:g}, got {value}")
+    return value
+
+
+not_negative = partial(bounded, bound=arguments.not_negative)
+positive = partial(bounded, bound=arguments.positive)
+
+
 @dataclass(frozen=True)
 class Forces(Group):
     """Forces of dissipative particles in LAMMPS' lj units.
@@ -448,10 +466,10 @@ class Forces(Group):
         weight_exponent: exponent s of the weight functions (Eq. 8).
     """
 
-    a: float = 25.0
-    gamma: float = 4.5
-    cutoff: float = 1.0
-    weight_exponent: float = 1.0
+    a: Annotated[float, bounded] = 25.0
+    gamma: Annotated[float, not_negative] = 4.5
+    cutoff: Annotated[float, positive] = 1.0
+    weight_exponent: Annotated[float, not_negative] = 1.0
 
 
 # ---- adsorbates ----------------------------------------------------------------------------------

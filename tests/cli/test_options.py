@@ -16,7 +16,7 @@ from commands import SMALL, summary_of
 from flat_settings import of_hard_particles
 
 from manymove import HardDisks, HardSpheres, cli
-from manymove.cli.texts import HELP
+from manymove.cli.options import OptionsOf, sentences
 from manymove.jobs.world import World
 from manymove.settings import Forces, Steps, Swaps
 
@@ -111,6 +111,14 @@ def noun(text):
     return re.split(r" in | of (?!the )|[.,;:(]", text)[0].strip()
 
 
+# Options whose unit, choices or default depend on the command.
+DIFFERENT = """
+packing_fraction sweeps equilibrate start diameters max_displacement frames pressure volume_delta
+tile seed device temperature cutoff method systems insertions grid_spacing moves_per_cell
+precision packing_fractions particles
+""".split()
+
+
 def test_an_option_means_the_same_in_all_commands():
     found = {}
     for name, option in OPTIONS:
@@ -119,7 +127,7 @@ def test_an_option_means_the_same_in_all_commands():
     assert {"--threads", "--device", "--seed", "--output", "--checkpoint-every"} <= shared.keys()
     for flag, uses in shared.items():
         texts = {re.sub(r" \(default [^()]*\)\.$", ".", option.help) for _, option in uses}
-        if not any(key.endswith(f".{flag[2:].replace('-', '_')}") for key in HELP):
+        if flag[2:].replace("-", "_") not in DIFFERENT:
             assert len(texts) == 1, (flag, texts)
         assert len({noun(text).removesuffix("s") for text in texts}) == 1, (flag, texts)
         # Benchmarks take several values of some: "<int>,..." is of the same type as "<int>".
@@ -192,17 +200,17 @@ def test_the_defaults_of_hard_particles_in_the_help_are_those_of_the_engines(
         assert engine.moves_per_cell == default_of(name, "--moves-per-cell", moves)
 
 
-def test_every_help_text_is_that_of_an_option():
-    flags = {option.opts[0] for _, option in OPTIONS}
-    for key in HELP:
-        function, _, name = key.rpartition(".")
-        assert flags & {f"--{name.replace('_', '-')}", name}
-        if function:
-            assert HELP[key] in {
-                re.sub(r" \(default [^()]*\)\.$", ".", option.help)
-                for each, option in OPTIONS
-                if each == function
-            } | {option.help for each, option in OPTIONS if each == function}
+def test_every_sentence_is_that_of_an_option():
+    for name, each in COMMANDS.items():
+        flags = {option.opts[0] for option in each.params}
+        for option in sentences(each.callback):
+            assert flags & {f"--{option.replace('_', '-')}", option}, (name, option)
+
+
+def test_a_parameter_has_one_sentence_of_its_declaration():
+    found = sentences(OptionsOf(Forces, title="System"))
+    assert found["a"].text == "Maximum repulsion a, a force in reduced units (Eq. 3)."
+    assert {each.group for each in found.values()} == {"System"}
 
 
 # ---- lists ---------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 
 import manymove
 from manymove import settings
+from manymove.dpd.model import Model
 from manymove.settings import Group
 
 CLASSES = (
@@ -59,12 +60,24 @@ def test_an_unknown_keyword_is_an_error_of_python(kind):
         (lambda: manymove.ConstantPressure(-1), ValueError, "pressure must be positive"),
         (lambda: manymove.ConstantPressure(1, "x"), ValueError, 'mode must be "ln", "standard"'),
         (lambda: manymove.Ewald("air"), ValueError, 'surrounding must be "conductor" or "vacuum"'),
+        (lambda: manymove.Forces(gamma=-1), ValueError, "gamma must not be negative, got -1"),
+        (lambda: manymove.Forces(a=1e16), ValueError, r"a must be finite and at most 1e\+15"),
         (lambda: manymove.Ranks(None, timeout=0.0), ValueError, "timeout must be positive"),
     ],
 )
 def test_values_out_of_range_are_refused(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_the_command_and_the_class_of_dissipative_particles_have_the_same_defaults():
+    ours = inspect.signature(manymove.DPDFluid).parameters
+    declared = {field.name: field.default for field in dataclasses.fields(Model)}
+    shared = ours.keys() & declared.keys() - {"seed"}  # which the class requires
+    assert shared == {"temperature", "timestep", "precision", "device", "threads"}
+    for name in shared:
+        assert ours[name].default == declared[name]
+    assert {*declared} - {*ours} == {field.name for field in dataclasses.fields(manymove.Forces)}
 
 
 def test_equal_groups_are_equal_and_frozen():

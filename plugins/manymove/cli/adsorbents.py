@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from manymove.cli.bench import new_file
-from manymove.cli.options import command
+from manymove.cli.bench import NEW_JSON
+from manymove.cli.options import command, number
 from manymove.jobs.options import of_option
 
 app = typer.Typer()
@@ -43,26 +43,96 @@ def _pair(name: str, unit: str, estimate: Any) -> dict[str, float | None]:
     return {f"{name}{end}": number(estimate.value), f"{name}_error{end}": number(estimate.error)}
 
 
-@command(app)
-def henry(
+def of_framework(
     framework: str = "MFI",
-    adsorbates: tuple[str, ...] | None = None,
     force_field: Path | None = None,
     remove_atom_number_code: bool = False,
+    cutoff: float = 12.0,
+    grid_spacing: float | None = None,
+) -> None:
+    """The options of a framework.
+
+    System:
+        framework: Framework: MFI, LTA or the path of a CIF file.
+        force_field: Force field: TraPPE-zeo, a JSON file of RASPA3, or a folder of RASPA2 (default
+            none).
+        remove_atom_number_code: Labels of the framework are looked up without their numbers, as in
+            RASPA2 with RemoveAtomNumberCodeFromLabel.
+        cutoff: Cutoff radius in angstrom.
+        grid_spacing: Spacing of the energy grid in angstrom (default 0.2).
+    """
+
+
+def of_molecules(
+    adsorbates: tuple[str, ...] | None = None,
     framework_charges: str | None = None,
     potential: str | None = None,
     mixing: str | None = None,
     temperature: float = 300.0,
+    barrier: str = "auto",
+) -> None:
+    """The options of molecules in a framework.
+
+    System:
+        adsorbates: Adsorbate species: CO2, N2, CH4, C2H6, H2O, He, flexible ethane to n-hexane, or
+            paths of files of RASPA or of this package (default methane of a single site).
+        framework_charges: Charges of the framework: cif, label=charge,... or a text file of labels
+            and charges (default those of the force field, or of the CIF file).
+        potential: Potential at the cutoff: shifted, truncated or tail (default that of the force
+            field, or shifted).
+        mixing: Mixing rule: lorentz-berthelot or geometric (default that of the force field, or
+            lorentz-berthelot).
+        temperature: Temperature in kelvin.
+        barrier: Energy barrier in kelvin behind which pockets are blocked, auto (20 T) or none.
+    """
+
+
+def model_of(options: dict[str, Any]) -> tuple[list[Any], Any, Any, Any]:
+    """The species, the force field, the charges of the framework and the barrier of options."""
+    from manymove.adsorption.adsorbates import METHANE
+    from manymove.adsorption.charges import charges_of_option
+    from manymove.adsorption.force_field import of_options
+    from manymove.adsorption.molecule_files import species_of
+
+    of_field = ("force_field", "potential", "mixing", "remove_atom_number_code")
+    with of_option("--force-field"):
+        field = of_options(*(options[name] for name in of_field))
+    with of_option("--framework-charges"):
+        charges = charges_of_option(options["framework_charges"])
+    with of_option("--adsorbates"):
+        names = options["adsorbates"]
+        species = species_of(list(names), field) if names else [METHANE]
+    barrier = options["barrier"]
+    if barrier == "none":
+        barrier = None
+    elif barrier != "auto":
+        barrier = number("--barrier", barrier, float, "auto or none")
+    return species, field, charges, barrier
+
+
+def _of_insertions(
+    seed: int = 1, device: str = "auto", threads: int | None = None, quiet: bool = False
+) -> None:
+    """The options of commands that insert molecules.
+
+    Run:
+        seed: Seed of the random number generator.
+
+    Files:
+        quiet: Print neither progress nor a table.
+
+    Device:
+        device: Device: auto, cpu, cuda or cuda:<index>.
+        threads: Number of CPU threads of the whole command (default all cores).
+    """
+
+
+@command(app, None, of_framework, of_molecules, _of_insertions)
+def henry(
     insertions: int = 20_000,
     systems: int = 64,
-    cutoff: float = 12.0,
-    barrier: str = "auto",
-    grid_spacing: float | None = None,
-    seed: int = 1,
-    device: str = "auto",
-    threads: int | None = None,
-    json_file: Annotated[Path | None, new_file("json")] = None,
-    quiet: bool = False,
+    json_file: Annotated[Path | None, NEW_JSON] = None,
+    **common: Any,
 ) -> int:
     """Measure Henry coefficients and heats at zero loading.
 
@@ -70,40 +140,32 @@ def henry(
     prints the Henry coefficient, the heat of adsorption, the excess chemical potential, and the
     selectivity over the last species, which is the ratio of the Henry coefficients.
 
+    Run:
+        insertions: Number of test molecules for each system.
+        systems: Number of independent sets of test molecules, which give the errors.
+
     Examples:
       manymove henry --framework MFI --adsorbates CO2,N2 --force-field TraPPE-zeo
       manymove henry --framework LTA --temperature 313 --json henry.json
     """
     from manymove.adsorption import Adsorption
-    from manymove.adsorption.adsorbates import METHANE
-    from manymove.adsorption.charges import charges_of_option
-    from manymove.adsorption.force_field import of_options
     from manymove.adsorption.gas import GAS_CONSTANT
     from manymove.adsorption.labels import lines_of
-    from manymove.adsorption.molecule_files import species_of
     from manymove.adsorption.places import STEPS_TO_PLACES
     from manymove.analysis.notation import Estimate
-    from manymove.cli.options import number
     from manymove.jobs import report
     from manymove.settings import EnergyGrid, Interactions
 
     _alone("henry")
-    with of_option("--force-field"):
-        field = of_options(force_field, potential, mixing, remove_atom_number_code)
-    with of_option("--framework-charges"):
-        charges = charges_of_option(framework_charges)
-    with of_option("--adsorbates"):
-        species = species_of(list(adsorbates), field) if adsorbates else [METHANE]
-    walls: Any = barrier
-    if barrier not in ("auto", "none"):
-        walls = number("--barrier", barrier, float, "auto or none")
+    species, field, charges, barrier = model_of(common)
+    framework, temperature, seed = (common[name] for name in ("framework", "temperature", "seed"))
     a = Adsorption(
         framework, [1] * len(species), adsorbates=species, method="plj", temperature=temperature,
         interactions=Interactions(
-            cutoff, field, framework_charges=charges,
-            grid=EnergyGrid(grid_spacing, barrier=None if barrier == "none" else walls),
+            common["cutoff"], field, framework_charges=charges,
+            grid=EnergyGrid(common["grid_spacing"], barrier=barrier),
         ),
-        systems=systems, seed=seed, device=device, threads=threads,
+        systems=systems, seed=seed, device=common["device"], threads=common["threads"],
     )  # fmt: skip
     sums = [a.insert_into_framework(insertions, kind) for kind in range(len(species))]
     found = [a.henry_of(each, insertions) for each in sums]
@@ -145,31 +207,33 @@ def henry(
     }  # fmt: skip
     rows += [("framework", line) for line in lines_of(a.framework_atoms)]
     rows += [("warning", text) for text in warnings]
-    return _done(json_file, content, report.lines(rows), quiet)
+    return _done(json_file, content, report.lines(rows), common["quiet"])
 
 
-@command(app)
+@command(app, None, of_framework, _of_insertions)
 def pores(
-    framework: str = "MFI",
-    force_field: Path | None = None,
-    remove_atom_number_code: bool = False,
     temperature: float = 298.15,
     insertions: int = 2000,
     probe: float = 3.681,
     samples: int = 1000,
-    cutoff: float = 12.0,
-    grid_spacing: float | None = None,
-    seed: int = 1,
-    device: str = "auto",
-    threads: int | None = None,
-    json_file: Annotated[Path | None, new_file("json")] = None,
-    quiet: bool = False,
+    json_file: Annotated[Path | None, NEW_JSON] = None,
+    **common: Any,
 ) -> int:
     """Measure void fraction, pore volume and surface area.
 
     The void fraction is the mean Boltzmann factor of inserted helium, from which the volume of the
     pores follows. The accessible surface is traced by the center of a hard probe that rolls over
     the atoms, whose diameters are the sigma of the force field.
+
+    System:
+        temperature: Temperature in kelvin.
+
+    Run:
+        insertions: Number of helium insertions for each of 64 systems.
+
+    Sampling:
+        probe: Diameter of the probe for the surface area in angstrom.
+        samples: Number of random points on each atom for the surface area.
 
     Examples:
       manymove pores --framework MFI --force-field TraPPE-zeo
@@ -187,16 +251,17 @@ def pores(
     from manymove.jobs import report
 
     _alone("pores")
-    if force_field is None:
+    framework, seed = common["framework"], common["seed"]
+    if common["force_field"] is None:
         raise ValueError("give a --force-field, for example TraPPE-zeo for a zeolite of silica")
     with of_option("--force-field"):
-        field = of_options(force_field, None, None, remove_atom_number_code)
+        field = of_options(common["force_field"], None, None, common["remove_atom_number_code"])
     assert field is not None  # there is a --force-field
     crystal = read_framework(framework)
     area = surface_area(crystal, field, probe=probe, samples=samples, seed=seed)
     void = helium_void_fraction(
-        crystal, field, temperature=temperature, insertions=insertions, cutoff=cutoff, seed=seed,
-        device=device, threads=threads, grid_spacing=grid_spacing,
+        crystal, field, temperature=temperature, insertions=insertions, seed=seed,
+        **{name: common[name] for name in ("cutoff", "device", "threads", "grid_spacing")},
     )  # fmt: skip
     atoms = framework_atoms(
         crystal.labels or crystal.elements, crystal.elements, [HELIUM], field, None
@@ -219,4 +284,4 @@ def pores(
         ("pore volume", f"{volume} cm3/g"),
         ("surface area", f"{area.per_mass} m2/g, {area.per_volume} m2/cm3 (probe {probe:g} Å)"),
     ]
-    return _done(json_file, content, report.lines(rows), quiet)
+    return _done(json_file, content, report.lines(rows), common["quiet"])

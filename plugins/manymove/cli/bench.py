@@ -3,28 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from manymove.cli.options import command
-from manymove.cli.texts import HELP
 
 app = typer.Typer()
 ALGORITHMS = ("disks", "spheres", "electrolyte", "adsorption", "dpd")
 
 
-def new_file(name: str, texts: Mapping[str, str] = HELP) -> Any:
-    """An option for the path of a file that must not exist yet."""
+def new_file(name: str, text: str) -> Any:
+    """An option, with its help, for the path of a file that must not exist yet."""
 
     def check(path: Path | None) -> Path | None:
         if path is not None and path.exists():
             raise FileExistsError(f"{path} holds results: remove it, or choose another name")
         return path
 
-    return typer.Option(f"--{name}", help=texts[name], callback=check)
+    return typer.Option(f"--{name}", help=text, callback=check, rich_help_panel="Files")
+
+
+NEW_JSON = new_file("json", "Path of a new JSON file of the results (default none).")
 
 
 def _completed(incomplete: str) -> list[str]:
@@ -35,13 +36,18 @@ def _completed(incomplete: str) -> list[str]:
 def bench(
     algorithms: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help=HELP["algorithms"], autocompletion=_completed),
+        typer.Argument(
+            metavar="NAME",
+            help="Algorithms to time: disks, spheres, electrolyte, adsorption and dpd "
+            "(default all).",
+            autocompletion=_completed,
+        ),
     ] = None,
     sizes: tuple[int, ...] | None = None,
     device: str = "auto",
     seconds: float = 1.0,
     repeats: int = 3,
-    json_file: Annotated[Path | None, new_file("json")] = None,
+    json_file: Annotated[Path | None, NEW_JSON] = None,
 ) -> int:
     """Measure the speed of the engines on this machine.
 
@@ -49,6 +55,14 @@ def bench(
     The table has the median of the timed runs, and half the distance of the fastest and the slowest
     one. Comparisons with other programs, scaling over ranks and further settings are in the folder
     benchmarks of the sources: python -m benchmarks.
+
+    Device:
+        device: Device: auto, cpu, cuda or cuda:<index>.
+
+    Options:
+        sizes: Numbers of particles N (default depends on the device).
+        repeats: Number of timed runs of each variant, at least 3.
+        seconds: Minimum duration of a timed run in seconds.
 
     Examples:
       manymove bench

@@ -12,21 +12,27 @@ from typing import Annotated, Any
 
 import typer
 
+from manymove.arguments import PRECISIONS
 from manymove.cli import adsorbents, bench
 from manymove.cli.options import (
     OptionsOf,
     command,
     gathered,
     help_without_command,
+    least,
     number,
+    one_of,
+    positive,
     say,
     simulation,
     to_store,
     values,
 )
+from manymove.dpd.replica import Settings as Fluid
+from manymove.electrolyte.simulation import BOUNDARIES, METHODS
 from manymove.jobs import errors, folder_lock
 from manymove.jobs.options import of_option
-from manymove.settings import Forces, Grid, Steps, Swaps
+from manymove.settings import SURROUNDINGS, Grid, Steps, Swaps
 
 # The engine, NumPy and the file formats are imported when a command runs, so that --help and a
 # mistyped option answer at once.
@@ -61,10 +67,10 @@ def _of_hard_particles(
     diameters: tuple[float, ...] | None = None,
     fractions: tuple[float, ...] | None = None,
     contacts: tuple[float, ...] | None = None,
-    replicas: int | None = None,
+    replicas: Annotated[int | None, least(1)] = None,
     decompose: bool = False,
     max_displacement: float | None = None,
-    frames: int = 10,
+    frames: Annotated[int, least(1)] = 10,
     equation_of_state: bool = False,
     packing_fractions: tuple[float, ...] | None = None,
     pressure: float | None = None,
@@ -72,7 +78,29 @@ def _of_hard_particles(
     volume_delta: tuple[float, ...] | None = None,
     tune_volume: bool = False,
 ) -> None:
-    """The options of `disks` and `spheres` that are no parameters of the classes."""
+    """The options of `disks` and `spheres` that are no parameters of the classes.
+
+    System:
+        input: GSD file whose last frame is the initial configuration (default none).
+        fractions: Number fractions of the types of a mixture (default equal).
+        contacts: Contact distances of the pairs of types 0-0, 0-1, ... 1-1 of a mixture (default
+            mean diameters).
+        particles: Number of particles N (default 65536, or that of --input).
+
+    Moves:
+        edges_apart: Change the edges of the box one at a time with --pressure (default together).
+        tune_volume: Adjust --volume-delta during the equilibration until about 30 % of the trial
+            changes are accepted. The measurement keeps the last value (default not adjusted).
+
+    Run:
+        replicas: Number of independent runs, which are pooled (default 1 per MPI rank).
+        decompose: Divide one system among the MPI ranks.
+        equation_of_state: Simulate several packing fractions and plot P* against them.
+        equilibrate: Length of the equilibration in sweeps.
+
+    Files:
+        frames: Number of frames of the trajectory, equally spaced.
+    """
 
 
 _OF_HARD_PARTICLES = (
@@ -84,9 +112,9 @@ _OF_HARD_PARTICLES = (
 
 @command(app, _OF_A_FURTHER_RUN, *_OF_HARD_PARTICLES, simulation)
 def disks(
-    particles: int | None = None,
+    particles: Annotated[int | None, least(1)] = None,
     packing_fraction: float | None = None,
-    sweeps: int = 20000,
+    sweeps: Annotated[int, least(1)] = 20000,
     equilibrate: int = 5000,
     output: Path = Path("out/disks"),
     **common: Any,
@@ -101,6 +129,34 @@ def disks(
     diameters. With --pressure the area changes, and the packing fraction is measured. With
     --swap-rounds the disks of a mixture exchange diameters.
 
+    System:
+        diameters: Diameters of all types of a mixture (default equal disks).
+        pressure: Constant pressure, P* = beta P d^2, at which the area changes and the packing
+            fraction is measured, beginning at --packing-fraction (default constant area).
+        start: Initial configuration without --input: random, hexagonal or square.
+        packing_fraction: Packing fraction, N pi d^2 / (4 Lx Ly) of equal disks (default 0.698, or
+            from --input).
+
+    Moves:
+        max_displacement: Maximum trial displacement along each axis, in diameters (default 0.16;
+            with --pressure 0.12, and in a mixture 0.12 of the largest contact distance).
+        volume_delta: Maximum trial change of ln V with --pressure, where V is the area of the box.
+            With --edges-apart it is the maximum trial change of an edge in units of the diameter:
+            one number, or one for each edge with 0 for a fixed edge (default from N, the pressure
+            and the start).
+        moves_per_cell: Number of trial moves per visit of a cell, n_m (default 4, or 8 for mixtures
+            and with --pressure).
+        tile: Maximum width of a tile in cells, from 3 to 41, or for mixtures and with --pressure
+            from 2 to 16, one width or one for each axis (default from N and the box). Narrower
+            tiles allow more ranks with --decompose.
+
+    Run:
+        packing_fractions: Packing fractions of --equation-of-state (default
+            0.698,0.702,0.706,0.71,0.714,0.718).
+        sweeps: Length of the measurement in sweeps of N trial moves each, rounded up to whole
+            cycles of about 14 sweeps.
+        seed: Seed of the random number generator; replica k adds k.
+
     Examples:
       manymove disks --particles 4096 --packing-fraction 0.6 --sweeps 5000
       manymove disks --resume --sweeps 50000
@@ -114,9 +170,9 @@ def disks(
 
 @command(app, _OF_A_FURTHER_RUN, *_OF_HARD_PARTICLES, simulation)
 def spheres(
-    particles: int | None = None,
+    particles: Annotated[int | None, least(1)] = None,
     packing_fraction: float | None = None,
-    sweeps: int = 20000,
+    sweeps: Annotated[int, least(1)] = 20000,
     equilibrate: int = 5000,
     output: Path = Path("out/spheres"),
     **common: Any,
@@ -130,6 +186,32 @@ def spheres(
     --diameters or --contacts the spheres are a mixture, whose d^3 is the mean of the cubes of the
     diameters. With --pressure the volume changes, and the packing fraction is measured. With
     --swap-rounds the spheres of a mixture exchange diameters.
+
+    System:
+        diameters: Diameters of all types of a mixture (default equal spheres).
+        pressure: Constant pressure, P* = beta P d^3, at which the volume changes and the packing
+            fraction is measured, beginning at --packing-fraction (default constant volume).
+        start: Initial configuration without --input: random, fcc, hcp or bcc.
+        packing_fraction: Packing fraction, N pi d^3 / (6 Lx Ly Lz) of equal spheres (default 0.49,
+            or from --input).
+
+    Moves:
+        max_displacement: Maximum trial displacement along each axis, in diameters (default 0.12, or
+            in a mixture 0.12 of the largest contact distance; less is faster near freezing and in
+            crystals).
+        volume_delta: Maximum trial change of ln V with --pressure. With --edges-apart it is the
+            maximum trial change of an edge in units of the diameter: one number, or one for each
+            edge with 0 for a fixed edge (default from N, the pressure and the start).
+        moves_per_cell: Number of trial moves per visit of a cell, n_m (default 8).
+        tile: Maximum width of a tile in cells, from 2 to 16, one width or one for each axis
+            (default from N and the box). Narrower tiles allow more ranks with --decompose.
+
+    Run:
+        packing_fractions: Packing fractions of --equation-of-state (default
+            0.1,0.2,0.3,0.4,0.45,0.49).
+        sweeps: Length of the measurement in sweeps of N trial moves each, rounded up to whole
+            cycles.
+        seed: Seed of the random number generator; replica k adds k.
 
     Examples:
       manymove spheres --particles 4096 --packing-fraction 0.45 --sweeps 5000
@@ -205,27 +287,20 @@ def _hard_particles(
     return _end(name, text, summary, output, options["quiet"] or world.rank > 0)
 
 
-@command(app, "steps device threads ranks checkpoint_every", OptionsOf(Forces))
-def dpd(
-    context: typer.Context,
-    particles: int = 100_000,
-    density: float = 3.0,
-    steps: int = 1000,
-    equilibrate: int = 1000,
-    temperature: float = 1.0,
-    timestep: float = 0.01,
-    seed: int = 1,
-    precision: str = "mixed",
-    device: str = "auto",
-    ranks: int = 1,
-    threads: int | None = None,
-    output: Path = Path("out/dpd"),
-    checkpoint_every: float = 600.0,
-    resume: bool = False,
-    overwrite: bool = False,
-    quiet: bool = False,
-    **common: Any,
-) -> int:
+@command(
+    app,
+    "steps device threads ranks checkpoint_every",
+    simulation,
+    OptionsOf(
+        Fluid,
+        names="particles density a gamma cutoff weight_exponent temperature",
+        title="System",
+    ),
+    OptionsOf(Fluid, names="timestep"),
+    OptionsOf(Fluid, names="steps equilibrate ranks", title="Run"),
+    OptionsOf(Fluid, names="precision device", title="Device"),
+)
+def dpd(output: Path = Path("out/dpd"), **common: Any) -> int:
     """Simulate a fluid of dissipative particles in LAMMPS.
 
     The command writes the input script in.dpd, log.lammps, thermo.csv, final.data, restart files,
@@ -240,18 +315,18 @@ def dpd(
     options = gathered(locals())
     from manymove.devices import on_gpu, usable_cores
     from manymove.dpd import job
-    from manymove.dpd.replica import Settings
     from manymove.jobs.world import require_one_process
 
     require_one_process("manymove dpd", "--ranks sets the number of ranks of LAMMPS")
-    for name in ("context", "output", "quiet", "resume", "overwrite"):
+    quiet, resume, overwrite = (options.pop(name) for name in ("quiet", "resume", "overwrite"))
+    for name in ("context", "output"):
         del options[name]
     # A continued run keeps the interval of possible restart files of the earlier run, because the
     # bits of the trajectory depend on it.
     every = job.stored_checkpoint_steps(output) if resume else 0
-    settings = Settings(**options, checkpoint_steps=every)
-    cores = len(usable_cores())
-    if ranks > cores and not on_gpu(device):
+    settings = Fluid(**options, checkpoint_steps=every)
+    cores, ranks = len(usable_cores()), settings.ranks
+    if ranks > cores and not on_gpu(settings.device):
         say(f"warning: {ranks} ranks share {cores} core(s), so that they wait for each other: "
             f"--ranks {cores} is faster")  # fmt: skip
     given = to_store(options | {"checkpoint_steps": settings.checkpoint_steps})
@@ -267,12 +342,12 @@ def dpd(
         Steps,
         names="proposals trial_positions trial_orientations reinsertion identity_change regrowth",
     ),
+    adsorbents.of_framework,
+    adsorbents.of_molecules,
     simulation,
 )
 def adsorption(
-    framework: str = "MFI",
     molecules: tuple[int, ...] | None = None,
-    temperature: float = 300.0,
     method: str | None = None,
     systems: str = "1024",
     steps: int = 100_000,
@@ -285,21 +360,12 @@ def adsorption(
     capacity: tuple[int, ...] | None = None,
     profile: tuple[str, ...] | None = None,
     bins: int = 100,
-    adsorbates: tuple[str, ...] | None = None,
-    force_field: Path | None = None,
-    remove_atom_number_code: bool = False,
-    framework_charges: str | None = None,
-    potential: str | None = None,
-    mixing: str | None = None,
     ewald: tuple[float, float] | None = None,
     henry: int = 0,
     cells: tuple[int, int, int] | None = None,
-    cutoff: float = 12.0,
     max_displacement: float | None = None,
     interpolation: str = "cubic",
-    grid_spacing: float | None = None,
     precision: str = "mixed",
-    barrier: str = "auto",
     frames: int = 0,
     density_map: str | None = None,
     structures: tuple[str, ...] | None = None,
@@ -312,6 +378,54 @@ def adsorption(
     --output, and trajectory.gsd with --frames. Ctrl-C stops the run and writes everything but the
     pictures; --resume continues it. Rigid molecules with charges need a force field.
 
+    System:
+        molecules: Number of molecules of each species in a system (default 32, or 0 if open).
+        cells: Numbers of unit cells along a, b and c (default the fewest that fit the cutoff).
+        capacity: Initial capacity of open systems in molecules per species (default estimated).
+        ewald: Ewald's alpha and largest wave number in 1/angstrom (default 3.2 / cutoff, 20.5 /
+            cutoff).
+        interpolation: Interpolation on the energy grid: cubic or linear.
+        grid_spacing: Spacing of the energy grid in angstrom (default 0.2, or 0.08 if linear).
+
+    Moves:
+        max_displacement: Maximum trial displacement along each axis, in angstrom (default 0.65,
+            which the equilibration adapts).
+        method: Method: metropolis (CPU), pmc, plj, mup, mdp or mdp-dj (default mdp, or plj with
+            --isotherm and for flexible molecules).
+
+    Run:
+        steps: Length of the measurement in steps.
+        equilibrate: Length of the equilibration in steps.
+        systems: Number of independent systems; auto chooses as many as fill the device.
+        seed: Seed of the random number generator; rank k adds k.
+        isotherm: Gas pressures of an isotherm in bar. Each point continues from the previous one
+            and equilibrates in rounds of doubling length until its loading agrees with test
+            molecules (default closed systems).
+        mole_fractions: Mole fractions of the species in the gas of an isotherm (default equal).
+
+    Sampling:
+        profile: Direction of the profiles of probability and free energy: x, y, z or Miller indices
+            such as 1,1,0 (default none).
+        bins: Number of bins of the profiles in a unit cell.
+        henry: Number of test molecules per system for Henry coefficients and heats.
+        density_map: Edge of the unit cell along which the density of molecules is projected: x, y
+            or z (default no map).
+        unit: Unit of the loadings of an isotherm in the table and the picture: molecules,
+            molecules/uc, mol/kg, mg/g, cm3(STP)/g or cm3(STP)/cm3.
+        void_fraction: Void fraction for excess loadings of an isotherm, or helium, which computes
+            it by insertions of helium with the force field (default no excess loadings).
+        literature: CSV tables of published loadings for the picture of an isotherm, with the
+            columns pressure_bar, loading and, optionally, loading_error and adsorbate (default
+            none).
+
+    Files:
+        frames: Number of frames of the trajectory of the first system, equally spaced.
+        structures: Formats of the final structure of the first system: cif, pdb or cif,pdb (default
+            none).
+
+    Device:
+        precision: Floating-point precision: mixed or double.
+
     Examples:
       manymove adsorption --adsorbates CO2 --force-field TraPPE-zeo --systems 64 --henry 10000
       manymove adsorption --isotherm 0.5,5,50 --systems 128 --output isotherm
@@ -319,21 +433,12 @@ def adsorption(
     """
     options = gathered(locals())
     from manymove.adsorption import job
-    from manymove.adsorption.adsorbates import METHANE
     from manymove.adsorption.chains import Chain
-    from manymove.adsorption.charges import charges_of_option
-    from manymove.adsorption.force_field import of_options
-    from manymove.adsorption.molecule_files import species_of
     from manymove.adsorption.replica import Settings
     from manymove.jobs.world import World
 
     world = World.connect()
-    with of_option("--force-field"):
-        field = of_options(force_field, potential, mixing, remove_atom_number_code)
-    with of_option("--framework-charges"):
-        charges = charges_of_option(framework_charges)
-    with of_option("--adsorbates"):
-        species = species_of(list(adsorbates), field) if adsorbates else [METHANE]
+    species, field, charges, barrier = adsorbents.model_of(options)
     if isotherm is not None and (henry or frames):
         raise ValueError(f"--{'henry' if henry else 'frames'} cannot be combined with --isotherm")
     if capacity is not None and isotherm is None:
@@ -365,12 +470,10 @@ def adsorption(
         direction = values("--profile", ",".join(profile), int, 3, or_else="x, y, z or ")
     elif profile is not None:
         direction = profile[0]
-    if barrier not in ("auto", "none"):
-        barrier = number("--barrier", barrier, float, "auto or none")
     of_the_job = {one.name for one in fields(Settings)} | {"context", "isotherm"}
     of_the_job |= {"potential", "mixing", "remove_atom_number_code", "unit", "literature"}
     of_the_engine = {name: v for name, v in options.items() if name not in of_the_job}
-    of_the_engine |= {"profile": direction, "barrier": None if barrier == "none" else barrier}
+    of_the_engine |= {"profile": direction, "barrier": barrier}
     of_the_engine |= {"force_field": field, "framework_charges": charges}
     settings = _settings(
         Settings,
@@ -401,26 +504,26 @@ def adsorption(
 
 @command(app, "sweeps equilibrate method device threads checkpoint_every", simulation)
 def electrolyte(
-    ions: int = 4096,
+    ions: Annotated[int, least(2)] = 4096,
     valences: tuple[int, int] = (3, -1),
     diameter: float | None = None,
     diameters: tuple[float, float] | None = None,
-    bjerrum_length: float = 7.117,
-    debye_length: float | None = None,
-    concentration: float | None = None,
-    geometry: str = "sphere",
-    boundary: str | None = None,
-    surrounding: str | None = None,
-    sweeps: int = 1000,
+    bjerrum_length: Annotated[float, positive] = 7.117,
+    debye_length: Annotated[float | None, positive] = None,
+    concentration: Annotated[float | None, positive] = None,
+    geometry: Annotated[str, one_of("sphere", "periodic")] = "sphere",
+    boundary: Annotated[str | None, one_of(*BOUNDARIES)] = None,
+    surrounding: Annotated[str | None, one_of(*SURROUNDINGS)] = None,
+    sweeps: Annotated[int, least(1)] = 1000,
     equilibrate: int = 50,
-    sample_every: int = 1,
-    bin_width: float = 0.25,
+    sample_every: Annotated[int, least(1)] = 1,
+    bin_width: Annotated[float, positive] = 0.25,
     margin: float | None = None,
     structure_factors: bool = False,
     max_displacement: float | None = None,
-    precision: str | None = None,
-    method: str = "brush",
-    replicas: int | None = None,
+    precision: Annotated[str | None, one_of(*PRECISIONS)] = None,
+    method: Annotated[str, one_of(*METHODS)] = "brush",
+    replicas: Annotated[int | None, least(1)] = None,
     output: Path = Path("out/electrolyte"),
     **common: Any,
 ) -> int:
@@ -430,6 +533,44 @@ def electrolyte(
     g.csv, checkpoints and pictures into --output, and structure_factors.csv with
     --structure-factors. Ctrl-C stops the run after the current sweep and writes everything but the
     pictures; --resume continues it.
+
+    System:
+        ions: Number of ions N of both species.
+        valences: Valences of the two species.
+        diameter: Diameter of all ions in angstrom (default 7.5).
+        diameters: Diameters of both species in angstrom (default that of all ions).
+        bjerrum_length: Bjerrum length in angstrom; that of water at 300 K is 7.117.
+        debye_length: Bare Debye length in angstrom, which sets the density (default 28.53).
+        concentration: Concentration of the salt in mol/l, which sets the density (default that of
+            --debye-length).
+        geometry: Geometry of the cell: sphere or periodic.
+        boundary: Energy of a periodic cell: nearest_image or ewald (default nearest_image).
+        surrounding: Medium around the images with Ewald's energy: conductor or vacuum (default
+            conductor).
+
+    Moves:
+        max_displacement: Maximum trial displacement along each axis, in angstrom (default radius /
+            3 or L / 6).
+        method: Method: brush, tree, reduction, serial or auto, which chooses brush or tree by the
+            number of ions.
+
+    Run:
+        sweeps: Length of the measurement in sweeps of N trial moves each.
+        equilibrate: Length of the equilibration in sweeps.
+        replicas: Number of independent runs, which are pooled (default 1 per MPI rank).
+        seed: Seed of the random number generator; replica k adds k.
+
+    Sampling:
+        sample_every: Time between two samples of g(r) in sweeps.
+        bin_width: Width of the bins of g(r) in angstrom.
+        margin: Distance from the wall in angstrom within which ions are left out of g(r) (default
+            10 Debye lengths, at most half the radius).
+        structure_factors: Also sample structure factors of charge and number, in periodic cells.
+
+    Device:
+        device: Device: auto, cpu, cuda or cuda:<index>; cuda:0,1 shares one chain between two GPUs.
+        precision: Floating-point precision: mixed or double (default mixed; with the methods tree
+            and auto double).
 
     Examples:
       manymove electrolyte --ions 1024 --valences 3,-1 --debye-length 28.53

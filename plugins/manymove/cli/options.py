@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The common parts of the commands of `manymove`: options, lists, and `--resume`."""
+"""The common parts of the commands of `manymove`: options, lists, and `--resume`.
+
+Each option is declared once, by a parameter of a function or of a settings class: its name, type,
+default and check are those of the signature, and its help is the sentence of the docstring, under
+the title of its group in `--help`.
+"""
 
 from __future__ import annotations
 
@@ -18,16 +23,17 @@ from typing import Annotated, Any, get_args, get_origin
 import typer
 from typer.core import TyperCommand
 
-from manymove.cli.texts import HELP, SECTIONS
 from manymove.errors import ParameterError
 from manymove.jobs import errors
 from manymove.jobs.options import OPTIONS_FILE
-from manymove.settings import Group
+from manymove.settings import Group, sentences_of
 
 REPEATING = (  # lists in which a value may occur twice
     "molecules", "capacity", "profile", "diameters", "fractions", "contacts", "mole_fractions",
     "tile", "volume_delta",
 )  # fmt: skip
+GROUPS = ("System", "Moves", "Run", "Sampling", "Files", "Device", "Options")  # in --help
+_TITLE = re.compile(rf"^({'|'.join(GROUPS)}):$", re.MULTILINE)
 SEVERAL = ",..."  # ends the metavariable of an option that takes a list
 
 
@@ -47,18 +53,15 @@ class Command(TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the options in groups."""
-        records = {
-            parameter.opts[0][2:].replace("-", "_"): record
-            for parameter in self.get_params(ctx)
-            if (record := parameter.get_help_record(ctx)) is not None
-        }
-        for title, names in SECTIONS.items():
-            if rows := [records.pop(name) for name in [*records] if name in names]:
+        rows: dict[str, list[tuple[str, str]]] = {title: [] for title in GROUPS}
+        for parameter in self.get_params(ctx):
+            if (record := parameter.get_help_record(ctx)) is not None:
+                title = getattr(parameter, "rich_help_panel", None)
+                rows[title or GROUPS[-1]].append(record)
+        for title in GROUPS:
+            if rows[title]:
                 with formatter.section(title):
-                    formatter.write_dl(rows)
-        if records:
-            with formatter.section("Options"):
-                formatter.write_dl([*records.values()])
+                    formatter.write_dl(rows[title])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         names = {name: parameter for parameter in self.params for name in parameter.opts}
@@ -94,6 +97,28 @@ def _unknown(option: str, known: list[str]) -> str:
     return f"no such option: {option}" + (f"; did you mean {' or '.join(near)}?" if near else "")
 
 
+Check = Callable[[str, Any], None]  # of an option and its value, which is not None
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """The help of an option, and the title of its group."""
+
+    text: str
+    group: str = GROUPS[-1]
+
+
+def sentences(owner: Callable[..., Any] | OptionsOf) -> dict[str, Sentence]:
+    """The sentences of the options that a function or a settings class declares."""
+    if isinstance(owner, OptionsOf):
+        return owner.sentences()
+    found: dict[str, Sentence] = {}
+    _, *parts = re.split(_TITLE, inspect.getdoc(owner) or "")
+    for title, lines in zip(parts[::2], parts[1::2], strict=True):
+        found |= {name: Sentence(text, title) for name, text in sentences_of(lines).items()}
+    return found
+
+
 @dataclass(frozen=True)
 class OptionsOf:
     """The parameters of a settings class as options of a command.
@@ -102,11 +127,21 @@ class OptionsOf:
         group: the settings class.
         prefix: beginning of the names of the options.
         names: names of the parameters that are options; default all.
+        title: title of their group in `--help`.
     """
 
     group: type[Group]
     prefix: str = ""
     names: str = ""
+    title: str = "Moves"
+
+    def sentences(self) -> dict[str, Sentence]:
+        """The first sentences of the parameters."""
+        return {
+            self.prefix + name: Sentence(re.split(r"(?<=\.) (?=[\"A-Z(])", text)[0], self.title)
+            for name in self.names.split() or self.group.declared
+            for text in [self.group.declared[name].text]
+        }
 
     def parameters(self) -> dict[str, inspect.Parameter]:
         """The options as arguments of a function."""
@@ -127,20 +162,22 @@ def command(
     app: typer.Typer,
     changeable: str | None = None,
     *like: Callable[..., Any] | OptionsOf,
-    texts: Mapping[str, str] = HELP,
+    texts: Mapping[str, Sentence] | None = None,
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
     """Make a function a command of an application.
 
-    Its docstring is the help, with examples. Its arguments are the options. An argument that is a
-    tuple takes a list.
+    Its docstring is the help, with the sentences of the options under the titles of their groups,
+    and with examples. Its arguments are the options. An argument that is a tuple takes a list. The
+    annotation of an argument may have a check.
 
     Args:
         app: the application.
         changeable: names of the options that may be changed when `--resume` continues a run; None
             for a command without `--resume`.
         like: functions whose arguments, and settings classes whose parameters, are options of the
-            command as well; the command receives them as keyword arguments.
-        texts: help texts of the options.
+            command as well; the command receives them as keyword arguments. Its own sentences
+            replace theirs.
+        texts: sentences of options by their names, or for one command by "command.name".
     """
 
     def decorate(function: Callable[..., int]) -> Callable[..., int]:
@@ -148,6 +185,9 @@ def command(
         def resumed(**options: Any) -> int:
             if changeable is not None and options["resume"]:
                 options = _continued(options, changeable.split())
+            for option, check in checks.items():
+                if options[option] is not None:
+                    check(_flag(option), options[option])
             try:
                 return function(**options)
             except ParameterError as error:
@@ -169,25 +209,36 @@ def command(
                 )
             found |= own
         name = function.__name__.rstrip("_")
-        parameters = [_option(name, parameter, texts) for parameter in found.values()]
+        help_ = dict(texts or {})
+        help_ |= {o[len(name) + 1 :]: t for o, t in help_.items() if o.startswith(f"{name}.")}
+        for each in (*like, function):
+            help_ |= sentences(each)
+        checks = {
+            option: check
+            for option, each in found.items()
+            for check in getattr(each.annotation, "__metadata__", ())
+            if inspect.isfunction(check)
+        }
+        parameters = [_option(parameter, help_) for parameter in found.values()]
         resumed.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         resumed.__annotations__ = {p.name: p.annotation for p in parameters}
         text, _, examples = (inspect.getdoc(function) or "").partition("\nExamples:\n")
+        text, *_ = re.split(_TITLE, text)
         epilog = f"\b\nExamples:\n{examples}"
         return app.command(name, cls=Command, help=text, epilog=epilog)(resumed)
 
     return decorate
 
 
-def _option(
-    function: str, parameter: inspect.Parameter, texts: Mapping[str, str]
-) -> inspect.Parameter:
+def _option(parameter: inspect.Parameter, help_: Mapping[str, Sentence]) -> inspect.Parameter:
     """The option of an argument of a function."""
     kind, default = parameter.annotation, parameter.default
+    if get_origin(kind) is Annotated and inspect.isfunction(kind.__metadata__[0]):
+        kind, *_ = get_args(kind)
     if get_origin(kind) is Annotated or kind is typer.Context:
         return parameter.replace(kind=parameter.KEYWORD_ONLY)
     name = parameter.name.rstrip("_")
-    settings: dict[str, Any] = {"help": texts.get(f"{function}.{name}") or texts[name]}
+    settings: dict[str, Any] = {"help": help_[name].text, "rich_help_panel": help_[name].group}
     choices = (kind, *get_args(kind))  # a type, or an optional one
     one = next((k for k in choices if k is int or get_origin(k) is tuple), kind)
     if one is int:
@@ -214,6 +265,33 @@ def _option(
         flag += f"/--no-{name}"
     option = Annotated[kind, typer.Option(flag, **settings)]  # type: ignore[valid-type]
     return parameter.replace(annotation=option, default=default, kind=parameter.KEYWORD_ONLY)
+
+
+def least(count: int) -> Check:
+    """A check that an integer is not smaller."""
+
+    def check(option: str, value: int) -> None:
+        if value < count:
+            raise ValueError(f"{option} is {value}; it must be at least {count}")
+
+    return check
+
+
+def positive(option: str, value: float) -> None:
+    """Check that a number is positive and finite."""
+    if not 0 < value < math.inf:
+        raise ValueError(f"{option} is {value}; it must be positive")
+
+
+def one_of(*words: str) -> Check:
+    """A check that a value is one of these words."""
+
+    def check(option: str, value: str) -> None:
+        if value not in words:
+            wanted = f"{', '.join(words[:-1])} or {words[-1]}"
+            raise ValueError(f"{option} is {value}; it must be {wanted}")
+
+    return check
 
 
 def values(
@@ -289,7 +367,23 @@ def simulation(
     overwrite: bool = False,
     quiet: bool = False,
 ) -> None:
-    """The options of commands that simulate in this process."""
+    """The options of commands that simulate in this process.
+
+    Run:
+        seed: Seed of the random number generator.
+
+    Files:
+        output: Folder of the results.
+        checkpoint_every: Time between two checkpoints in seconds (default 600).
+        resume: Continue the run in --output with its options; length, device and threads may
+            differ.
+        overwrite: Replace the results in --output.
+        quiet: Print neither progress nor a table.
+
+    Device:
+        device: Device: auto, cpu, cuda or cuda:<index>.
+        threads: Number of CPU threads of the whole command (default all cores).
+    """
 
 
 def gathered(names: dict[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Annotated, Any
 
 import numpy as np
 
-from manymove import arguments
+from manymove import arguments, settings
 from manymove.devices import on_gpu, thread_count
 from manymove.errors import ParameterError
 
@@ -19,8 +20,6 @@ QUANTITIES = ("temperature", "pressure", "potential_energy")  # of the records
 TITLE = ",".join(("step", *QUANTITIES))
 UNITS = "units lj\natom_style atomic\ncomm_modify vel yes\n"
 SKIN = 0.4  # of the neighbor lists, in cutoffs
-_DEVICES = ("auto", "cpu", "cuda")
-_LARGEST = 1e15  # of a number of the model, so that forces and their sums are finite
 _MOST_NEIGHBORS = 2000  # in a list of LAMMPS, `neigh_modify one`
 _MOST_EMPTY_CELLS = 2**27  # such lists take seconds and 1 GB
 _WORDS = re.compile(r"[\w./-]+(?: [\w./-]+)*", re.ASCII)
@@ -56,48 +55,40 @@ def _word(value: str | float) -> str:
     return f"{value:.17g}"
 
 
+def _timestep(name: str, value: Any) -> float:
+    value = settings.positive(name, value)
+    if value < 1 / settings.LARGEST:
+        raise ParameterError(name, f"must be at least {1 / settings.LARGEST:g}, got {value}")
+    return value
+
+
 @dataclass(frozen=True)
-class Model:
+class Model(settings.Forces):
     """Forces and engine of dissipative particles, with the arguments of `manymove.DPDFluid`.
 
-    Attributes:
-        timestep: length of a time step.
-        device: "cuda" keeps the particles on a GPU (one per rank), "cpu" keeps them in an engine
-            for the CPU, "auto" is "cuda" if there is a GPU and otherwise "cpu".
-        threads: number of CPU threads of all processes together; default all cores.
+    Args:
+        temperature: temperature in reduced units, kT.
+        timestep: time step of velocity Verlet in reduced units.
+        seed: seed of the random number generator.
+        precision: floating-point precision: mixed or double.
+        device: device: auto, cpu or cuda. "cuda" keeps the particles on a GPU (one per rank), "cpu"
+            keeps them in an engine for the CPU, "auto" is "cuda" if there is a GPU and otherwise
+            "cpu".
+        threads: number of CPU threads of the whole command (default all cores).
 
     Raises:
         ValueError: a number is out of range.
     """
 
-    a: float = 25.0
-    gamma: float = 4.5
-    temperature: float = 1.0
-    cutoff: float = 1.0
-    weight_exponent: float = 1.0
-    timestep: float = 0.01
-    seed: int = 1
-    precision: str = "mixed"
-    device: str = "auto"
-    threads: int | None = None
+    temperature: Annotated[float, settings.not_negative] = 1.0
+    timestep: Annotated[float, _timestep] = 0.01
+    seed: Annotated[int, arguments.count] = 1
+    precision: Annotated[str, settings.one_of(*arguments.PRECISIONS)] = "mixed"
+    device: Annotated[str, settings.one_of("auto", "cpu", "cuda")] = "auto"
+    threads: Annotated[int | None, arguments.count] = None
 
     def __post_init__(self) -> None:
-        for name in ("cutoff", "timestep"):
-            arguments.positive(name, getattr(self, name))
-        for name in ("gamma", "temperature", "weight_exponent"):
-            arguments.not_negative(name, getattr(self, name))
-        for name in ("a", "gamma", "temperature", "cutoff", "weight_exponent", "timestep"):
-            value = arguments.number(name, getattr(self, name))
-            if not abs(value) <= _LARGEST:
-                raise ParameterError(name, f"must be finite and at most {_LARGEST:g}, got {value}")
-            object.__setattr__(self, name, value)
-        if self.timestep < 1 / _LARGEST:
-            raise ParameterError(
-                "timestep", f"must be at least {1 / _LARGEST:g}, got {self.timestep}"
-            )
-        object.__setattr__(self, "seed", arguments.count("seed", self.seed))
-        arguments.one_of("precision", self.precision, arguments.PRECISIONS)
-        arguments.one_of("device", self.device, _DEVICES)
+        super().__post_init__()
         object.__setattr__(self, "threads", thread_count(self.threads))
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated
 
 from manymove import arguments, files
 from manymove.dpd import messages
@@ -52,13 +53,13 @@ _PATIENCE = 5.0  # seconds after Ctrl-C in which a last restart file may be writ
 class Settings(Model):
     """The settings of `manymove dpd`: a fluid in a cubic box with a random start.
 
-    Attributes:
+    Args:
         particles: number of particles N.
         density: number density N / V in reduced units.
-        steps: number of measured steps.
-        equilibrate: number of steps of the equilibration.
-        ranks: number of MPI processes.
-        checkpoint_every: time between restart files in seconds; 0 writes all possible files.
+        steps: length of the measurement in steps.
+        equilibrate: length of the equilibration in steps.
+        ranks: number of MPI ranks.
+        checkpoint_every: time between two checkpoints in seconds; 0 writes all possible files.
         checkpoint_steps: number of steps between possible restart files. At each of them LAMMPS
             starts a new run, so that a resumed run continues with the same bits. Default a
             twentieth of the whole run, at least 100 steps and at most 2e10 particle-steps.
@@ -68,22 +69,16 @@ class Settings(Model):
             cutoff is too long or too short for LAMMPS' neighbor lists.
     """
 
-    particles: int = 100_000
-    density: float = 3.0
-    steps: int = 1000
-    equilibrate: int = 1000
-    ranks: int = 1
-    checkpoint_every: float = 600.0
-    checkpoint_steps: int = 0
+    particles: Annotated[int, arguments.count] = 100_000
+    density: Annotated[float, arguments.positive] = 3.0
+    steps: Annotated[int, arguments.count] = 1000
+    equilibrate: Annotated[int, arguments.steps] = 1000
+    ranks: Annotated[int, arguments.count] = 1
+    checkpoint_every: Annotated[float, arguments.not_negative] = 600.0
+    checkpoint_steps: Annotated[int, arguments.steps] = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        arguments.positive("density", self.density)
-        for name in ("particles", "steps", "ranks"):
-            arguments.count(name, getattr(self, name))
-        arguments.not_negative("checkpoint_every", self.checkpoint_every)
-        arguments.steps("equilibrate", self.equilibrate)
-        arguments.steps("checkpoint_steps", self.checkpoint_steps)
         if self.checkpoint_steps == 0:
             every = math.ceil((self.equilibrate + self.steps) / _SEGMENTS)
             every = max(_SEGMENT_STEPS, min(every, int(_SEGMENT_WORK / self.particles)))

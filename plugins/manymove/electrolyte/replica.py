@@ -12,11 +12,9 @@ from manymove import checkpoint
 from manymove.analysis.ions import Salt
 from manymove.analysis.pair_correlations import PairCorrelations
 from manymove.analysis.structure_factors import StructureFactors
-from manymove.arguments import PRECISIONS
-from manymove.electrolyte.simulation import BOUNDARIES, METHODS, Electrolyte
+from manymove.electrolyte.simulation import Electrolyte
 from manymove.jobs import limits, replica
 from manymove.jobs.options import refuse_shorter
-from manymove.jobs.replica import at_least
 from manymove.settings import SURROUNDINGS, Ewald, Sphere
 
 
@@ -45,42 +43,16 @@ class Settings(replica.Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least("--ions", self.ions, 2)
-        at_least("--sweeps", self.sweeps, 1)
-        at_least("--sample-every", self.sample_every, 1)
-        at_least("--replicas", self.replicas, 1)
         if (self.debye_length is None) == (self.concentration is None):
             raise ValueError("give either --debye-length or --concentration")
-        for name, value in (
-            ("--debye-length", self.debye_length),
-            ("--concentration", self.concentration),
-            ("--bjerrum-length", self.bjerrum_length),
-            ("--bin-width", self.bin_width),
-        ):
-            if value is not None and not (value > 0 and math.isfinite(value)):
-                raise ValueError(f"{name} is {value}; it must be positive")
-        for name, word, words in (
-            ("--geometry", self.geometry, ("sphere", "periodic")),
-            ("--method", self.method, METHODS),
-            ("--precision", self.precision or PRECISIONS[0], PRECISIONS),
-        ):
-            if word not in words:
-                raise ValueError(
-                    f"{name} is {word}; it must be {', '.join(words[:-1])} or {words[-1]}"
-                )
         if self.geometry == "periodic" and self.margin is not None:
             raise ValueError("--margin is for --geometry sphere")
         if self.geometry == "sphere" and self.structure_factors:
             raise ValueError("--structure-factors is for --geometry periodic")
         if self.boundary is not None and self.geometry == "sphere":
             raise ValueError("--boundary is for --geometry periodic")
-        if self.boundary not in (None, *BOUNDARIES):
-            raise ValueError(f"--boundary is {self.boundary}; it must be {' or '.join(BOUNDARIES)}")
         if self.surrounding is not None and self.boundary != "ewald":
             raise ValueError("--surrounding is for --boundary ewald")
-        if self.surrounding not in (None, *SURROUNDINGS):
-            known = " or ".join(SURROUNDINGS)
-            raise ValueError(f"--surrounding is {self.surrounding}; it must be {known}")
         _ = self.salt
         # The tree takes as long as the brush would for some N^1.5 pairs.
         exponent = 1.5 if self.method in ("tree", "auto") else 2

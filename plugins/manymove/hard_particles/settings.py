@@ -55,10 +55,6 @@ class Settings(replica.Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least("--particles", self.particles, 1)
-        at_least("--sweeps", self.sweeps, 1)
-        at_least("--replicas", self.replicas, 1)
-        at_least("--frames", self.frames, 1)
         if self.sweeps > 10**15:
             raise ValueError(f"--sweeps is {self.sweeps}; it must be at most 10**15")
         if not 0 < self.packing_fraction < 1:
