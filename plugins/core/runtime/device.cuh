@@ -344,12 +344,7 @@ bool waits_for_former_kernel(Kernel* kernel) {
 }
 
 // Multiprocessors of the current device, and blocks of a kernel that one of them runs at a time.
-inline int multiprocessors() {
-  int device = 0, count = 0;
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "properties");
-  return count;
-}
+int multiprocessors();
 template <class Kernel>
 int blocks_side_by_side(Kernel* kernel, int threads, std::size_t shared_memory) {
   int blocks = 0;

@@ -65,9 +65,14 @@ struct Pairs {
                                  to_fixed(charge * at_present, r.magic));
   }
   __device__ std::int64_t change(const Partner<Double>& g, const Separation<Real>& now) const {
-    Real potential[2];
-    potentials<1>({g}, {now}, potential);
-    return as_integer(g.charge, potential[0], potential[1]);
+    if constexpr (B == Space::ewald) {
+      Real potential[2];
+      potentials<1>({g}, {now}, potential);
+      return as_integer(g.charge, potential[0], potential[1]);
+    } else {
+      return as_integer(g.charge, inverse_root_in<Real>(now.squared),
+                        inverse_root_in<Real>(from(g).squared));
+    }
   }
 };
 
@@ -127,33 +132,48 @@ template <bool Check, bool Double, Space B, int S, int Eta>
 __device__ void add_tile(const Pairs<Double, B>& pairs, const Partner<Double>* tile, int e,
                          std::int64_t& change, float& nearest2) {
   constexpr int kSums = 16;
-  // Ewald's potentials: as many together as registers hold.
-  constexpr int kTogether = B == Space::ewald && !Double ? 2 : 1;
   MM_NO_UNROLL
   for (int l = e; l < kSums; l += Eta) {
     [[maybe_unused]] float sum = 0;
-#pragma unroll(B == Space::ewald ? 1 : 8)
-    for (int term = 0; term < S / kSums; term += kTogether) {
-      Partner<Double> g[kTogether];
-      Separation<typename Partner<Double>::Real> now[kTogether];
-      typename Partner<Double>::Real potential[2 * kTogether];
-      MM_UNROLL
-      for (int k = 0; k < kTogether; ++k) {
-        g[k] = tile[l + kSums * (term + k)];
-        now[k] = pairs.to(g[k]);
-        if constexpr (Check) nearest2 = fminf(nearest2, static_cast<float>(now[k].squared));
-      }
-      pairs.template potentials<kTogether>(g, now, potential);
-      MM_UNROLL
-      for (int k = 0; k < kTogether; ++k)
-        if constexpr (Double) {
-          change = wrapping_sum(
-              change, pairs.as_integer(g[k].charge, potential[2 * k], potential[2 * k + 1]));
-        } else {
-          // Equation 2's terms in float32: z_j psi(to - x_j) - z_j psi(from - x_j).
-          sum = fused(g[k].charge, potential[2 * k], sum);
-          sum = fused(-g[k].charge, potential[2 * k + 1], sum);
+    if constexpr (B == Space::ewald) {
+      // As many together as registers hold.
+      constexpr int kTogether = Double ? 1 : 2;
+      MM_NO_UNROLL
+      for (int term = 0; term < S / kSums; term += kTogether) {
+        Partner<Double> g[kTogether];
+        Separation<typename Partner<Double>::Real> now[kTogether];
+        typename Partner<Double>::Real potential[2 * kTogether];
+        MM_UNROLL
+        for (int k = 0; k < kTogether; ++k) {
+          g[k] = tile[l + kSums * (term + k)];
+          now[k] = pairs.to(g[k]);
+          if constexpr (Check) nearest2 = fminf(nearest2, static_cast<float>(now[k].squared));
         }
+        pairs.template potentials<kTogether>(g, now, potential);
+        MM_UNROLL
+        for (int k = 0; k < kTogether; ++k)
+          if constexpr (Double) {
+            change = wrapping_sum(
+                change, pairs.as_integer(g[k].charge, potential[2 * k], potential[2 * k + 1]));
+          } else {
+            sum = fused(g[k].charge, potential[2 * k], sum);
+            sum = fused(-g[k].charge, potential[2 * k + 1], sum);
+          }
+      }
+    } else {
+#pragma unroll 8
+      for (int term = 0; term < S / kSums; ++term) {
+        const Partner<Double> g = tile[l + kSums * term];
+        const auto now = pairs.to(g);
+        if constexpr (Check) nearest2 = fminf(nearest2, static_cast<float>(now.squared));
+        if constexpr (Double) {
+          change = wrapping_sum(change, pairs.change(g, now));
+        } else {
+          // Equation 2's terms in float32: z_j / |to - x_j| - z_j / |from - x_j|.
+          sum = fused(g.charge, inverse_root_single(now.squared), sum);
+          sum = fused(-g.charge, inverse_root_single(pairs.from(g).squared), sum);
+        }
+      }
     }
     if constexpr (!Double) change = wrapping_sum(change, to_fixed(sum, pairs.r.magic));
   }
