@@ -74,7 +74,7 @@ Mpi<Handle> library_of(const nb::object& mpi) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
     if (!function) throw std::runtime_error(std::string("MPI of mpi4py has no ") + name);
   };
-#define MANYMOVE_FIND(name) find(table.name, "MPI_" #name);
+#define MANYMOVE_FIND(name, ...) find(table.name, "MPI_" #name);
   MANYMOVE_MPI_FUNCTIONS(MANYMOVE_FIND)
 #undef MANYMOVE_FIND
   table.byte = handle_of<Handle>(mpi, mpi.attr("BYTE"));

@@ -6,6 +6,7 @@ import argparse
 import inspect
 import re
 import shlex
+import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import metadata

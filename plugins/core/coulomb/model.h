@@ -64,14 +64,7 @@ SmoothRest<S> rest_of(const EwaldBox& box, const RestTerms<S>& terms, const S* c
 // What is compiled once per space: task(std::integral_constant<Space, ...>).
 template <class Task>
 auto for_space(const Rules& r, const Task& task) {
-  switch (r.space) {
-    case Space::nearest:
-      return task(std::integral_constant<Space, Space::nearest>{});
-    case Space::ewald:
-      return task(std::integral_constant<Space, Space::ewald>{});
-    default:
-      return task(std::integral_constant<Space, Space::cell>{});
-  }
+  return for_constant<Space::nearest, Space::ewald, Space::cell>(r.space, task);
 }
 
 struct alignas(16) Site {

@@ -106,14 +106,7 @@ MM_HD int window_at(const MeshRules& m, int axis, double x, double (&weight)[Poi
 // Calls f with the number of points under the window as a compile-time constant.
 template <class F>
 auto for_window(const MeshRules& m, F f) {
-  switch (m.window_points) {
-    case 10:
-      return f(std::integral_constant<int, 10>());
-    case 12:
-      return f(std::integral_constant<int, 12>());
-    default:
-      return f(std::integral_constant<int, kMostWindow>());
-  }
+  return for_constant<10, 12, kMostWindow>(m.window_points, f);
 }
 // A point of a periodic mesh.
 MM_HD int wrapped_point(const MeshRules& m, int axis, int at) {

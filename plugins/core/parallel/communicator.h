@@ -171,6 +171,18 @@ void keep_for_ever(Containers&... containers) {
   (static_cast<void>(new Containers(std::move(containers))), ...);
 }
 
+// exchange() of messages in the memory of these containers, which is kept for ever if it throws.
+template <class... Containers>
+void exchange_messages(Communicator& communicator, const std::vector<Communicator::Message>& sent,
+                       const std::vector<Communicator::Message>& received, Containers&... memory) {
+  try {
+    communicator.exchange(sent, received);
+  } catch (...) {
+    keep_for_ever(memory...);
+    throw;
+  }
+}
+
 // The sum of numbers[r], the number of records of `bytes` bytes that rank r has announced. Throws
 // std::runtime_error if a number is impossible.
 MANYMOVE_API std::int64_t total_of(const std::vector<std::int64_t>& numbers, std::size_t bytes);
@@ -198,12 +210,7 @@ std::vector<T> deliver_parts(Communicator& communicator, Sent& sent, Part part,
     if (to[r]) out.push_back({static_cast<int>(r), mine.data(), to[r] * sizeof(T)});
     if (from[r]) in.push_back({static_cast<int>(r), at, from[r] * sizeof(T)});
   }
-  try {
-    communicator.exchange(out, in);
-  } catch (...) {
-    keep_for_ever(all, sent);
-    throw;
-  }
+  exchange_messages(communicator, out, in, all, sent);
   if (numbers) *numbers = std::move(from);
   return all;
 }

@@ -25,25 +25,31 @@
 
 namespace manymove {
 
-// Names without "MPI_".
-#define MANYMOVE_MPI_FUNCTIONS(F) \
-  F(Comm_create_keyval)           \
-  F(Comm_get_attr)                \
-  F(Comm_idup)                    \
-  F(Comm_rank)                    \
-  F(Comm_set_attr)                \
-  F(Comm_size)                    \
-  F(Error_string)                 \
-  F(Iallgather)                   \
-  F(Iallreduce)                   \
-  F(Ialltoall)                    \
-  F(Ialltoallv)                   \
-  F(Improbe)                      \
-  F(Irecv)                        \
-  F(Isend)                        \
-  F(Mrecv)                        \
-  F(Test)                         \
-  F(Testall)
+// F(name without "MPI_", parameters...) of each function that is used.
+#define MANYMOVE_MPI_FUNCTIONS(F)                                                                 \
+  F(Comm_create_keyval, CopyAttribute*, DeleteAttribute*, int* key, void*)                        \
+  F(Comm_get_attr, Handle comm, int key, void* value, int* exists)                                \
+  F(Comm_idup, Handle comm, Handle* copy, Handle* request)                                        \
+  F(Comm_rank, Handle comm, int* rank)                                                            \
+  F(Comm_set_attr, Handle comm, int key, void* value)                                             \
+  F(Comm_size, Handle comm, int* size)                                                            \
+  F(Error_string, int code, char* text, int* length)                                              \
+  F(Iallgather, const void* mine, int count, Handle type, void* all, int each, Handle all_type,   \
+    Handle comm, Handle* request)                                                                 \
+  F(Iallreduce, const void* mine, void* all, int count, Handle type, Handle operation,            \
+    Handle comm, Handle* request)                                                                 \
+  F(Ialltoall, const void* to, int count, Handle type, void* from, int each, Handle from_type,    \
+    Handle comm, Handle* request)                                                                 \
+  F(Ialltoallv, const void* to, const int* counts, const int* places, Handle type, void* from,    \
+    const int* from_counts, const int* from_places, Handle from_type, Handle comm,                \
+    Handle* request)                                                                              \
+  F(Improbe, int source, int tag, Handle comm, int* found, Handle* message, void* status)         \
+  F(Irecv, void* data, int count, Handle type, int source, int tag, Handle comm, Handle* request) \
+  F(Isend, const void* data, int count, Handle type, int target, int tag, Handle comm,            \
+    Handle* request)                                                                              \
+  F(Mrecv, void* data, int count, Handle type, Handle* message, void* status)                     \
+  F(Test, Handle* request, int* done, void* status)                                               \
+  F(Testall, int count, Handle* requests, int* done, void* statuses)
 
 // Handle: int in MPICH and libraries with its binary interface, a pointer in Open MPI and in the
 // standard binary interface of MPI 5.
@@ -52,30 +58,9 @@ struct Mpi {
   using CopyAttribute = int(Handle, int, void*, void*, void*, int*);
   using DeleteAttribute = int(Handle, int, void*, void*);
 
-  int (*Comm_create_keyval)(CopyAttribute*, DeleteAttribute*, int* key, void*);
-  int (*Comm_get_attr)(Handle comm, int key, void* value, int* exists);
-  int (*Comm_idup)(Handle comm, Handle* copy, Handle* request);
-  int (*Comm_rank)(Handle comm, int* rank);
-  int (*Comm_set_attr)(Handle comm, int key, void* value);
-  int (*Comm_size)(Handle comm, int* size);
-  int (*Error_string)(int code, char* text, int* length);
-  int (*Iallgather)(const void* mine, int count, Handle type, void* all, int each, Handle all_type,
-                    Handle comm, Handle* request);
-  int (*Iallreduce)(const void* mine, void* all, int count, Handle type, Handle operation,
-                    Handle comm, Handle* request);
-  int (*Ialltoall)(const void* to, int count, Handle type, void* from, int each, Handle from_type,
-                   Handle comm, Handle* request);
-  int (*Ialltoallv)(const void* to, const int* counts, const int* places, Handle type, void* from,
-                    const int* from_counts, const int* from_places, Handle from_type, Handle comm,
-                    Handle* request);
-  int (*Improbe)(int source, int tag, Handle comm, int* found, Handle* message, void* status);
-  int (*Irecv)(void* data, int count, Handle type, int source, int tag, Handle comm,
-               Handle* request);
-  int (*Isend)(const void* data, int count, Handle type, int target, int tag, Handle comm,
-               Handle* request);
-  int (*Mrecv)(void* data, int count, Handle type, Handle* message, void* status);
-  int (*Test)(Handle* request, int* done, void* status);
-  int (*Testall)(int count, Handle* requests, int* done, void* statuses);
+#define MANYMOVE_DECLARE(name, ...) int (*name)(__VA_ARGS__);
+  MANYMOVE_MPI_FUNCTIONS(MANYMOVE_DECLARE)
+#undef MANYMOVE_DECLARE
 
   Handle byte, int64, uint64;  // MPI_BYTE, MPI_INT64_T, MPI_UINT64_T
   Handle max, sum;             // MPI_MAX, MPI_SUM

@@ -15,7 +15,7 @@ using HostHandle = std::conditional_t<std::is_pointer_v<MPI_Comm>, void*, int>;
 inline const Mpi<HostHandle>& host_mpi() {
   static const Mpi<HostHandle> table = [] {
     Mpi<HostHandle> mpi;
-#define MANYMOVE_TAKE(name) mpi.name = reinterpret_cast<decltype(mpi.name)>(&MPI_##name);
+#define MANYMOVE_TAKE(name, ...) mpi.name = reinterpret_cast<decltype(mpi.name)>(&MPI_##name);
     MANYMOVE_MPI_FUNCTIONS(MANYMOVE_TAKE)
 #undef MANYMOVE_TAKE
     mpi.byte = (HostHandle)MPI_BYTE;

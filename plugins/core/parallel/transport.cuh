@@ -85,9 +85,6 @@ class Transport {
   virtual void abandon() noexcept {}
 
  protected:
-  // After an exchange that has failed: others may still write there.
-  void keep_places_for_ever() { keep_for_ever(out_, in_); }
-
   // One after the other in a buffer, which grows if it has to.
   template <class Buffer>
   void place_in(Segments& segments, Buffer& memory) const {
@@ -113,9 +110,7 @@ class Transport {
 
   Communicator& communicator_;
   const Finish finish_;
-
- private:
-  DeviceBuffer<char> out_, in_;
+  DeviceBuffer<char> out_, in_;  // of the places
 };
 
 // Collective; the device of this rank is current. wish: "peer" (the memory of the other GPUs),
@@ -138,12 +133,7 @@ class MpiTransport : public Transport {
   void exchange(const Segments& sent, const Segments& received, cudaStream_t stream) override {
     // What is sent has been written, and what came with the previous exchange has been read.
     wait_(stream, "rows for other ranks");
-    try {
-      communicator_.exchange(messages_of(sent), messages_of(received));
-    } catch (...) {
-      keep_places_for_ever();
-      throw;
-    }
+    exchange_messages(communicator_, messages_of(sent), messages_of(received), out_, in_);
   }
 
  private:
@@ -160,25 +150,20 @@ class HostTransport : public Transport {
 
   void exchange(const Segments& sent, const Segments& received, cudaStream_t stream) override {
     Segments out = sent, in = received;
-    place_in(out, out_);
-    place_in(in, in_);
+    place_in(out, host_out_);
+    place_in(in, host_in_);
     for (std::size_t k = 0; k < sent.size(); ++k)
       copy_out(out[k].data, sent[k].data, sent[k].bytes, stream);
-    // Also completes the previous exchange's uploads from in_.
+    // Also completes the previous exchange's uploads from host_in_.
     wait_(stream, "copy for other ranks");
-    try {
-      communicator_.exchange(messages_of(out), messages_of(in));
-    } catch (...) {
-      keep_for_ever(out_, in_);
-      throw;
-    }
+    exchange_messages(communicator_, messages_of(out), messages_of(in), host_out_, host_in_);
     for (std::size_t k = 0; k < received.size(); ++k)
       copy_in(received[k].data, in[k].data, received[k].bytes, stream);
   }
 
  private:
   const RankWaits wait_;
-  PinnedBuffer<char> out_, in_;
+  PinnedBuffer<char> host_out_, host_in_;
 };
 
 }  // namespace manymove

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "../runtime/text.h"
 #include "nccl_transport.cuh"
 #include "peer_transport.cuh"
 
@@ -18,12 +19,9 @@ std::string asked_for(Communicator& communicator, const std::string& wish) {
   const char* variable = std::getenv("MANYMOVE_TRANSPORT");
   char mine[16] = "auto";
   together(communicator, [&] {
-    if (!is_transport(wish))
-      throw std::invalid_argument("transport " + wish +
-                                  " must be auto, peer, shared, nccl, mpi or host");
     if (variable && !is_transport(variable))
-      throw std::invalid_argument(std::string("MANYMOVE_TRANSPORT is ") + variable +
-                                  "; it must be auto, peer, shared, nccl, mpi or host");
+      refuse("MANYMOVE_TRANSPORT is ", variable,
+             "; it must be auto, peer, shared, nccl, mpi or host");
     if (variable) std::strncpy(mine, variable, sizeof mine - 1);
   });
   if (wish != "auto") return wish;
@@ -32,9 +30,8 @@ std::string asked_for(Communicator& communicator, const std::string& wish) {
   together(communicator, [&] {
     for (std::size_t at = 0; at < all.size(); at += sizeof mine)
       if (std::strcmp(all.data() + at, all.data()) != 0)
-        throw std::invalid_argument(std::string("MANYMOVE_TRANSPORT is ") + all.data() +
-                                    " on rank 0 and " + (all.data() + at) + " on rank " +
-                                    std::to_string(at / sizeof mine));
+        refuse("MANYMOVE_TRANSPORT is ", all.data(), " on rank 0 and ", all.data() + at,
+               " on rank ", at / sizeof mine);
   });
   return mine;
 }
@@ -69,9 +66,8 @@ std::unique_ptr<Transport> make_transport(Communicator& communicator, const std:
     for (std::size_t j = 0; j < i; ++j)
       share = share || std::memcmp(all[i].uuid, all[j].uuid, sizeof mine.uuid) == 0;
   }
-  const auto refuse = [&](const char* why) {
-    together(communicator,
-             [&] { throw std::invalid_argument("transport " + wish + " cannot serve: " + why); });
+  const auto refuse_wish = [&](const char* why) {
+    together(communicator, [&] { refuse("transport ", wish, " cannot serve: ", why); });
   };
   const auto peers = [&](auto memory, const char* name) -> std::unique_ptr<Transport> {
     auto transport = std::make_unique<PeerTransport>(communicator, finish, std::move(memory), name);
@@ -87,17 +83,17 @@ std::unique_ptr<Transport> make_transport(Communicator& communicator, const std:
                  "page-locked host memory that ranks share");
   };
   if (wish == "peer" || wish == "shared") {
-    if (!one_host) refuse("the ranks are on several hosts, or more than 32");
+    if (!one_host) refuse_wish("the ranks are on several hosts, or more than 32");
     if (auto transport = wish == "peer" ? gpus() : host()) return transport;
-    refuse(wish == "peer" ? "the memory of another GPU does not open"
-                          : "there is no page-locked memory to share");
+    refuse_wish(wish == "peer" ? "the memory of another GPU does not open"
+                               : "there is no page-locked memory to share");
   }
   if (wish == "nccl") {
-    if (!nccl) refuse("libnccl.so.2 is not found");
-    if (share) refuse("two ranks share a GPU");
+    if (!nccl) refuse_wish("libnccl.so.2 is not found");
+    if (share) refuse_wish("two ranks share a GPU");
     return std::make_unique<NcclTransport>(communicator, finish);
   }
-  if (wish == "mpi" && !mpi) refuse("MPI does not report that it is CUDA-aware");
+  if (wish == "mpi" && !mpi) refuse_wish("MPI does not report that it is CUDA-aware");
   // Kernels of ranks that share a GPU take turns in milliseconds: none should wait for another.
   if (automatic && !share) {
     if (one_host) {

@@ -90,8 +90,11 @@ class OnDevice {
   // The last member of the engine: the caller's device is current again while it exists.
   class BetweenCalls {
    public:
-    explicit BetweenCalls(OnDevice& engine) : engine_(engine) { engine_.made(); }
-    ~BetweenCalls() { engine_.destroy(); }
+    explicit BetweenCalls(OnDevice& engine) : engine_(engine) { engine_.scope_.reset(); }
+    ~BetweenCalls() {
+      engine_.scope_.emplace();
+      select_device(engine_.device_);
+    }
     BetweenCalls(const BetweenCalls&) = delete;
     BetweenCalls& operator=(const BetweenCalls&) = delete;
 
@@ -103,14 +106,6 @@ class OnDevice {
   explicit OnDevice(int device) : device_(existing_device(device)) { scope_.emplace(device_); }
   ~OnDevice() = default;
   DeviceGuard use() const { return DeviceGuard(device_); }
-
-  // An engine without BetweenCalls ends its constructor with made() and begins its destructor with
-  // destroy().
-  void made() { scope_.reset(); }
-  void destroy() noexcept {
-    scope_.emplace();
-    select_device(device_);
-  }
 
   const int device_;
 
@@ -144,55 +139,76 @@ inline void copy_out(void* host, const void* device, std::size_t bytes, cudaStre
   check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream), "download");
 }
 
-// An array in the memory of the device that is current when it is made, which must be current again
-// when it is freed; T is trivially copyable. Its values are undefined until something writes them.
-// Assignment exchanges the arrays. Throws DeviceMemoryError, with the number of free bytes.
+// An array that belongs to this object; T is trivially copyable. Assignment exchanges the arrays.
 template <class T>
-class DeviceBuffer {
+class OwnedArray {
+ public:
+  OwnedArray(OwnedArray&& other) noexcept { swap(other); }
+  OwnedArray& operator=(OwnedArray&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  void swap(OwnedArray& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(count_, other.count_);
+    std::swap(free_, other.free_);
+  }
+  T* data() const { return data_; }
+  std::size_t size() const { return count_; }
+
+ protected:
+  using Free = cudaError_t (*)(void*);
+  OwnedArray() = default;
+  OwnedArray(void* data, std::size_t count, Free free)
+      : data_(static_cast<T*>(data)), count_(count), free_(free) {}
+  ~OwnedArray() {
+    if (free_) free_(data_);
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t count_ = 0;
+  Free free_ = nullptr;  // null: nothing has to be given back
+};
+
+// An array in the memory of the device that is current when it is made, which must be current again
+// when it is freed. Its values are undefined until something writes them. Throws DeviceMemoryError,
+// with the number of free bytes.
+template <class T>
+class DeviceBuffer : public OwnedArray<T> {
  public:
   DeviceBuffer() = default;
-  explicit DeviceBuffer(std::size_t count) : count_(count) {
-    if (count == 0) return;
-    const cudaError_t status = cudaMalloc(&data_, count * sizeof(T));
+  explicit DeviceBuffer(std::size_t count)
+      : OwnedArray<T>(memory_for(count), count, count ? &cudaFree : nullptr) {}
+
+  // Copies between the whole array, or a part of it, and host memory in the order of a stream;
+  // returns when the copy is complete.
+  void upload(const T* host, cudaStream_t stream) {
+    copy_in(this->data(), host, this->size() * sizeof(T), stream);
+    check(cudaStreamSynchronize(stream), "upload");
+  }
+  void download(T* host, cudaStream_t stream, std::size_t count, std::size_t first = 0) const {
+    copy_out(host, this->data() + first, count * sizeof(T), stream);
+    check(cudaStreamSynchronize(stream), "download");
+  }
+  void download(T* host, cudaStream_t stream) const { download(host, stream, this->size()); }
+  // Sets all bytes to one value in the order of a stream; does not wait.
+  void clear(cudaStream_t stream, int byte = 0) {
+    check(cudaMemsetAsync(this->data(), byte, this->size() * sizeof(T), stream), "clear");
+  }
+
+ private:
+  static void* memory_for(std::size_t count) {
+    void* memory = nullptr;
+    const cudaError_t status = count ? cudaMalloc(&memory, count * sizeof(T)) : cudaSuccess;
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       throw DeviceMemoryError("the GPU has no " + std::to_string(count * sizeof(T) / 1000000 + 1) +
                               " MB left" + what_is_free());
     }
     check(status, "allocation");
+    return memory;
   }
-  DeviceBuffer(DeviceBuffer&& other) noexcept { swap(other); }
-  DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~DeviceBuffer() {
-    if (data_) cudaFree(data_);
-  }
-  void swap(DeviceBuffer& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(count_, other.count_);
-  }
-  T* data() const { return data_; }
-  std::size_t size() const { return count_; }
-
-  // Copies between the whole array, or a part of it, and host memory in the order of a stream;
-  // returns when the copy is complete.
-  void upload(const T* host, cudaStream_t stream) {
-    copy_in(data_, host, count_ * sizeof(T), stream);
-    check(cudaStreamSynchronize(stream), "upload");
-  }
-  void download(T* host, cudaStream_t stream, std::size_t count, std::size_t first = 0) const {
-    copy_out(host, data_ + first, count * sizeof(T), stream);
-    check(cudaStreamSynchronize(stream), "download");
-  }
-  void download(T* host, cudaStream_t stream) const { download(host, stream, count_); }
-  // Sets all bytes to zero in the order of a stream; does not wait.
-  void clear(cudaStream_t stream) {
-    check(cudaMemsetAsync(data_, 0, count_ * sizeof(T), stream), "clear");
-  }
-
- private:
   static std::string what_is_free() {
     std::size_t free = 0, all = 0;
     if (cudaMemGetInfo(&free, &all) != cudaSuccess) {
@@ -202,9 +218,24 @@ class DeviceBuffer {
     return " (" + std::to_string(free / 1000000) + " of its " + std::to_string(all / 1000000) +
            " MB are free)";
   }
+};
 
-  T* data_ = nullptr;
-  std::size_t count_ = 0;
+// Arrays in the memory of one device, which live as long as this object: the memory behind a struct
+// of pointers that kernels take.
+class DeviceArrays {
+ public:
+  // Makes arrays of `count` values each, which are undefined until something writes them.
+  template <class... Values>
+  void make(std::size_t count, Values*&... array) {
+    const auto one = [&](auto*& values) {
+      arrays_.emplace_back(count * sizeof *values);
+      values = reinterpret_cast<std::remove_reference_t<decltype(values)>>(arrays_.back().data());
+    };
+    (one(array), ...);
+  }
+
+ private:
+  std::vector<DeviceBuffer<char>> arrays_;
 };
 
 // New arrays of `count` values each in place of these.
@@ -227,48 +258,30 @@ DeviceBuffer<T> on_device(const std::vector<T>& host, cudaStream_t stream) {
 
 // Page-locked host memory, which kernels of every device can read and write.
 template <class T>
-class PinnedBuffer {
+class PinnedBuffer : public OwnedArray<T> {
  public:
   PinnedBuffer() = default;
-  explicit PinnedBuffer(std::size_t count) : count_(count), own_(true) {
-    if (count == 0) return;
-    void* memory = nullptr;
-    check(cudaHostAlloc(&memory, count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable),
-          "host memory");
-    data_ = static_cast<T*>(memory);
-  }
+  explicit PinnedBuffer(std::size_t count)
+      : OwnedArray<T>(memory_for(count), count, count ? &cudaFreeHost : nullptr) {}
   // Registers memory of another owner, which must outlive this object. If the system refuses to
   // register such memory, copies still work, only more slowly.
-  PinnedBuffer(T* memory, std::size_t count) : data_(memory), count_(count) {
-    registered_ =
-        cudaHostRegister(data_, count * sizeof(T), cudaHostRegisterDefault) == cudaSuccess;
-    if (!registered_) cudaGetLastError();
-  }
-  PinnedBuffer(PinnedBuffer&& other) noexcept { swap(other); }
-  PinnedBuffer& operator=(PinnedBuffer&& other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~PinnedBuffer() {
-    if (own_ && data_)
-      cudaFreeHost(data_);
-    else if (registered_)
-      cudaHostUnregister(data_);
-  }
-  void swap(PinnedBuffer& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(count_, other.count_);
-    std::swap(own_, other.own_);
-    std::swap(registered_, other.registered_);
-  }
-  T* data() const { return data_; }
-  std::size_t size() const { return count_; }
-  T& operator[](std::size_t i) const { return data_[i]; }
+  PinnedBuffer(T* memory, std::size_t count)
+      : OwnedArray<T>(memory, count, registers(memory, count) ? &cudaHostUnregister : nullptr) {}
+  T& operator[](std::size_t i) const { return this->data()[i]; }
 
  private:
-  T* data_ = nullptr;
-  std::size_t count_ = 0;
-  bool own_ = false, registered_ = false;
+  static void* memory_for(std::size_t count) {
+    void* memory = nullptr;
+    if (count == 0) return memory;
+    check(cudaHostAlloc(&memory, count * sizeof(T), cudaHostAllocMapped | cudaHostAllocPortable),
+          "host memory");
+    return memory;
+  }
+  static bool registers(T* memory, std::size_t count) {
+    const cudaError_t status = cudaHostRegister(memory, count * sizeof(T), cudaHostRegisterDefault);
+    if (status != cudaSuccess) cudaGetLastError();
+    return status == cudaSuccess;
+  }
 };
 
 // One object in page-locked host memory, which kernels can read and write; it begins as T{}.
@@ -334,6 +347,16 @@ bool waits_for_former_kernel(Kernel* kernel) {
   cudaFuncAttributes compiled;
   check(cudaFuncGetAttributes(&compiled, reinterpret_cast<const void*>(kernel)), "kernel");
   return compiled.ptxVersion >= 90;
+}
+
+// Multiprocessors of the current device, and blocks of a kernel that one of them runs at a time.
+int multiprocessors();
+template <class Kernel>
+int blocks_side_by_side(Kernel* kernel, int threads, std::size_t shared_memory) {
+  int blocks = 0;
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads, shared_memory),
+        "occupancy");
+  return blocks;
 }
 
 // Lets a kernel use this much dynamic shared memory. The limit belongs to the kernel, so that it is

@@ -59,6 +59,13 @@ cudaError_t select_device(int device) noexcept {
   return cudaSetDevice(device);  // says what is wrong with the device
 }
 
+int multiprocessors() {
+  int device = 0, count = 0;
+  check(cudaGetDevice(&device), "device");
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "properties");
+  return count;
+}
+
 std::vector<Device> cuda_devices() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 // MM_HD: a function for host and device. MM_COLD: the same, which nvcc does not inline, so that a
 // rare branch costs no registers. MM_UNROLL and MM_NO_UNROLL stand before a loop.
@@ -73,6 +74,19 @@ MM_HD int highest_bit(std::uint32_t mask) {
 #else
   return 31 - __builtin_clz(mask);
 #endif
+}
+
+// Calls task(std::integral_constant) with the one of these constants that the value equals, or with
+// the last one: what is compiled once for each of them.
+#if defined(__CUDACC__)
+#pragma nv_exec_check_disable
+#endif
+template <auto First, auto... Others, class Value, class Task>
+MM_HD auto for_constant(Value value, const Task& task) {
+  using Constant = std::integral_constant<decltype(First), First>;
+  if constexpr (sizeof...(Others) > 0)
+    if (value != First) return for_constant<Others...>(value, task);
+  return task(Constant{});
 }
 
 // The same bits as another type.

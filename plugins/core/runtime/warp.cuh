@@ -3,6 +3,8 @@
 // threads of the warp call these functions together; code that only some of them reach must not.
 #pragma once
 
+#include <concepts>
+
 #include "macros.h"
 
 namespace manymove {
@@ -25,12 +27,12 @@ __device__ inline unsigned mask_of_group(int lane) {
 
 // Combines the values of each group of `Lanes` neighboring lanes; all lanes of the group get the
 // result. Partners are Lanes / 2, ..., 2, 1 lanes apart, so that floating-point numbers are
-// combined in a fixed order. Where some groups alone call it, `mask` has their lanes.
-template <int Lanes = kWarpSize, class T, class Operation>
-__device__ inline T warp_reduce(T value, Operation operation, unsigned mask = kWholeWarp) {
+// combined in a fixed order. lanes: the lanes that call it together, whole groups.
+template <int Lanes = kWarpSize, class T, std::invocable<T, T> Operation>
+__device__ inline T warp_reduce(T value, Operation operation, unsigned lanes = kWholeWarp) {
   MM_UNROLL
   for (int apart = Lanes / 2; apart > 0; apart /= 2)
-    value = operation(value, __shfl_xor_sync(mask, value, apart));
+    value = operation(value, __shfl_xor_sync(lanes, value, apart));
   return value;
 }
 

@@ -172,6 +172,11 @@ template <class T>
 cudaError_t cudaMalloc(T** memory, std::size_t bytes) {
   return fake::make(memory, bytes);
 }
+enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount };
+inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int) {
+  *value = 1;
+  return cudaSuccess;
+}
 inline cudaError_t cudaFree(void* memory) { return fake::drop(memory); }
 inline cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* all) {
   *free = 1, *all = 2;

@@ -8,18 +8,18 @@
 namespace manymove::coulomb {
 CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kernels,
                          ThreadPool& pool)
-    : field_(std::move(field)), kernels_(kernels), pool_(pool), periodic_(state.rules.periodic) {
+    : field_(std::move(field)),
+      kernels_(kernels),
+      pool_(pool),
+      cells_(state.rules, field_.mesh.reach / kReachCells) {
   const MeshRules& m = field_.mesh;
   std::size_t points = 1;
   for (int a = 0; a < 3; ++a) {
     points *= static_cast<std::size_t>(m.points[a]);
-    extent_[a] = state.rules.extent[a];
     mesh_.plan[a] = fft_plan(m.length[a]);
     mesh_.longest = std::max(mesh_.longest, m.length[a]);
     twiddle_[a] = fft_twiddles(m.length[a]);
     mesh_.twiddle[a] = twiddle_[a].data();
-    cells_[a] = std::max(1, static_cast<int>(extent_[a] / m.reach * kReachCells));
-    cell_edge_[a] = extent_[a] / cells_[a];
   }
   charge_.resize(points);
   potential_.resize(points);
@@ -29,7 +29,7 @@ CpuFarField::CpuFarField(FarField field, const State& state, const Kernels& kern
   for (int t = 0; t < pool.size(); ++t)
     memory_.emplace_back(static_cast<double*>(::operator new(
         sizeof(double) * 4 * 8 * static_cast<std::size_t>(mesh_.longest), std::align_val_t{64})));
-  first_.resize(static_cast<std::size_t>(cells_[0]) * cells_[1] * cells_[2] + 1);
+  first_.resize(cells_.count() + 1);
   mesh_.rules = &field_.mesh;
   mesh_.charge = charge_.data();
   mesh_.potential = potential_.data();
@@ -86,22 +86,14 @@ void CpuFarField::refresh(std::span<const Site> sites) {
 }
 
 void CpuFarField::make_cells(std::span<const Site> sites) {
-  const auto along = [&](int axis, double x) {
-    return std::clamp(static_cast<int>((x + extent_[axis] / 2) / cell_edge_[axis]), 0,
-                      cells_[axis] - 1);
-  };
-  const auto cell = [&](const Site& s) {
-    return (static_cast<std::size_t>(along(2, s.z)) * cells_[1] + along(1, s.y)) * cells_[0] +
-           along(0, s.x);
-  };
   std::fill(first_.begin(), first_.end(), 0);
-  for (const Site& s : sites) ++first_[cell(s) + 1];
+  for (const Site& s : sites) ++first_[cells_.at(s) + 1];
   for (std::size_t c = 1; c < first_.size(); ++c) first_[c] += first_[c - 1];
   constexpr std::size_t kBeyond = 16;  // what SIMD registers read beyond the last one
   for (auto* column : {&x_, &y_, &z_, &source_charge_}) column->assign(sites.size() + kBeyond, 0);
   std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
   for (const Site& s : sites) {
-    const std::size_t at = next[cell(s)]++;
+    const std::size_t at = next[cells_.at(s)]++;
     x_[at] = s.x;
     y_[at] = s.y;
     z_[at] = s.z;
@@ -110,57 +102,15 @@ void CpuFarField::make_cells(std::span<const Site> sites) {
 }
 
 int CpuFarField::ranges_near(const Site& at, IndexRange* ranges, double& sources) const {
-  const double place[3] = {at.x + extent_[0] / 2, at.y + extent_[1] / 2, at.z + extent_[2] / 2};
-  // Cells along an axis within `reach` of the place: a first one and a number, wrapped in a box.
-  struct Span {
-    int first, count;
-  };
-  const auto span = [&](int axis, double reach) {
-    int low = static_cast<int>(std::floor((place[axis] - reach) / cell_edge_[axis]));
-    int high = static_cast<int>(std::floor((place[axis] + reach) / cell_edge_[axis]));
-    if (!periodic_) {
-      low = std::max(low, 0);
-      high = std::min(high, cells_[axis] - 1);
-    } else if (high - low + 1 >= cells_[axis]) {
-      low = 0;
-      high = cells_[axis] - 1;
-    }
-    return Span{low, high - low + 1};
-  };
-  // The distance along an axis from the place to a cell (not wrapped), 0 inside.
-  const auto apart = [&](int axis, int cell, const Span& s) {
-    if (periodic_ && s.count == cells_[axis]) return 0.0;
-    const double low = cell * cell_edge_[axis];
-    return std::max({0.0, low - place[axis], place[axis] - low - cell_edge_[axis]});
-  };
-  const auto wrapped_cell = [&](int axis, int cell) {
-    return cell < 0 ? cell + cells_[axis] : cell >= cells_[axis] ? cell - cells_[axis] : cell;
-  };
-  const double reach = field_.mesh.reach, reach2 = reach * reach;
-  const Span rows = span(1, reach), planes = span(2, reach);
+  const RowsNearby rows(cells_, at, field_.mesh.reach);
   int count = 0;
-  for (int z = planes.first; z < planes.first + planes.count; ++z)
-    for (int y = rows.first; y < rows.first + rows.count; ++y) {
-      const double dy = apart(1, y, rows), dz = apart(2, z, planes);
-      // What the distances along y and z leave of the reach along x.
-      const double left = reach2 - dy * dy - dz * dz;
-      if (left <= 0) continue;
-      const Span row = span(0, std::sqrt(left));
-      const std::size_t start =
-          (static_cast<std::size_t>(wrapped_cell(2, z)) * cells_[1] + wrapped_cell(1, y)) *
-          cells_[0];
-      // In one piece, or in two where it leaves the box.
-      for (int from = row.first, rest = row.count; rest > 0;) {
-        const int begin = wrapped_cell(0, from), piece = std::min(rest, cells_[0] - begin);
-        const IndexRange range{first_[start + begin], first_[start + begin + piece]};
-        if (range.begin < range.end) {
-          ranges[count++] = range;
-          sources += static_cast<double>(range.end - range.begin);
-        }
-        from += piece;
-        rest -= piece;
-      }
-    }
+  for (int row = 0; row < rows.count(); ++row)
+    rows.for_pieces(row, [&](int, std::size_t first, std::size_t end) {
+      const IndexRange range{first_[first], first_[end]};
+      if (range.begin == range.end) return;
+      ranges[count++] = range;
+      sources += static_cast<double>(range.end - range.begin);
+    });
   return count;
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../runtime/parallel_for.h"
+#include "../source_cells.h"
 #include "kernels.h"
 
 namespace manymove::coulomb {
@@ -62,16 +63,13 @@ class CpuFarField {
   FarField field_;
   const Kernels& kernels_;
   ThreadPool& pool_;
+  SourceCells cells_;
   MeshArrays mesh_{};
   double norm_ = 0;
-  bool periodic_;
-  double extent_[3];
   std::vector<std::int64_t> charge_;
   std::vector<double> potential_, re_, im_;
   std::vector<Complex<double>> twiddle_[3];
   std::vector<std::unique_ptr<double, Free>> memory_;
-  int cells_[3];
-  double cell_edge_[3];
   std::vector<std::size_t> first_;  // of each cell, and the end
   std::vector<float> x_, y_, z_, source_charge_;
 };

@@ -17,28 +17,35 @@ MM_HD V load(const S* p) {
 
 MM_HD DoubleLanes load_wide(const float* p) { return widened(load<HalfLanes>(p)); }
 
+// From the partners from j on, in float64 or float32, to a place.
+template <Space B, class S,
+          class V = std::conditional_t<std::is_same_v<S, double>, DoubleLanes, FloatLanes>>
+MM_HD Separation<V> separations(const Rules& r, const Site& to, const Partners& g, std::size_t j) {
+  const auto at = [j](const float* coordinate) {
+    if constexpr (std::is_same_v<S, double>)
+      return load_wide(coordinate + j);
+    else
+      return load<FloatLanes>(coordinate + j);
+  };
+  return separation<B, S>(r, S{to.x} - at(g.x), S{to.y} - at(g.y), S{to.z} - at(g.z));
+}
+
 // Vectors of partners whose potentials are computed together: Ewald's polynomial waits for its last
 // sum, the others' terms overlap without that.
 template <Space B>
 inline constexpr int kTogether = B == Space::ewald ? 2 : 1;
 
-// Coordinates of K vectors of partners.
-template <class V, int K>
-struct Coordinates {
-  V x[K], y[K], z[K];
-};
-
-// Potentials of their unit charges at the two ends of a move, the new one first, in turn.
-template <Space B, class S, class V, int K>
-MM_HD void potentials(const Rules& r, const SmoothRest<S>& rest, const Coordinates<V, K>& g,
-                      const Move& move, V (&potential)[2 * K], V& least) {
-  const Site &from = move.from, &to = move.to;
-  Separation<V> d[2 * K];
+// Potentials of the unit charges of K vectors of partners at the two ends of a move, the new one
+// first, in turn.
+template <Space B, int N, class S, class V>
+MM_HD void potentials(const Rules& r, const SmoothRest<S>& rest, const Partners& g, std::size_t j,
+                      const Move& move, V (&potential)[N], V& least) {
+  Separation<V> d[N];
   MM_UNROLL
-  for (int k = 0; k < K; ++k) {
-    d[2 * k] = separation<B, S>(r, S{to.x} - g.x[k], S{to.y} - g.y[k], S{to.z} - g.z[k]);
-    d[2 * k + 1] = separation<B, S>(r, S{from.x} - g.x[k], S{from.y} - g.y[k], S{from.z} - g.z[k]);
-    least = min_of(least, d[2 * k].squared);
+  for (int n = 0; n < N; n += 2, j += sizeof(V) / sizeof(S)) {
+    d[n] = separations<B, S>(r, move.to, g, j);
+    d[n + 1] = separations<B, S>(r, move.from, g, j);
+    least = min_of(least, d[n].squared);
   }
   unit_potentials<B>(r, rest, d, potential);
 }
@@ -55,15 +62,8 @@ std::int64_t change_double(const Rules& r, const Partners& g, IndexRange range, 
   std::size_t j = range.begin;
   const auto add = [&](auto together) __attribute__((always_inline)) {
     constexpr int K = together();
-    Coordinates<DoubleLanes, K> at;
     DoubleLanes potential[2 * K];
-    MM_UNROLL
-    for (int k = 0; k < K; ++k) {
-      at.x[k] = load_wide(g.x + j + k * kDoubles);
-      at.y[k] = load_wide(g.y + j + k * kDoubles);
-      at.z[k] = load_wide(g.z + j + k * kDoubles);
-    }
-    potentials<B>(r, r.rest, at, move, potential, near);
+    potentials<B>(r, r.rest, g, j, move, potential, near);
     MM_UNROLL
     for (int k = 0; k < K; ++k) {
       // z_j psi(to) - z_j psi(from), each rounded to an integer by the magic number, whose bits
@@ -120,15 +120,8 @@ std::int64_t change_single(const Rules& r, const Partners& g, IndexRange range, 
     std::size_t j = chunk;
     const auto add = [&](auto together, FloatLanes* to_sum) __attribute__((always_inline)) {
       constexpr int K = together();
-      Coordinates<FloatLanes, K> at;
       FloatLanes potential[2 * K];
-      MM_UNROLL
-      for (int k = 0; k < K; ++k) {
-        at.x[k] = load<FloatLanes>(g.x + j + k * kLanes);
-        at.y[k] = load<FloatLanes>(g.y + j + k * kLanes);
-        at.z[k] = load<FloatLanes>(g.z + j + k * kLanes);
-      }
-      potentials<B>(r, r.rest_single, at, move, potential, near);
+      potentials<B>(r, r.rest_single, g, j, move, potential, near);
       MM_UNROLL
       for (int k = 0; k < K; ++k) {
         const auto charge = load<FloatLanes>(g.charge + j + k * kLanes);
@@ -168,9 +161,7 @@ std::int64_t potential_at(const Rules& r, const Partners& g, IndexRange range, c
   std::uint64_t total = 0;
   std::size_t j = range.begin;
   for (; j + kDoubles <= range.end; j += kDoubles) {
-    const auto d =
-        separation<B, double>(r, double{at.x} - load_wide(g.x + j),
-                              double{at.y} - load_wide(g.y + j), double{at.z} - load_wide(g.z + j));
+    const auto d = separations<B, double>(r, at, g, j);
     sum += bits_of(fixed_term(load_wide(g.charge + j), unit_potential<B>(r, r.rest, d), magic)) -
            bits_of(r.magic);
   }
@@ -195,10 +186,7 @@ void count(const Rules& r, const Bins& b, const Partners& g, const std::int32_t*
   const FloatLanes limit = broadcast(static_cast<float>(b.farthest2 * (1 + 1e-6)));
   std::size_t j = range.begin;
   for (; j + kLanes <= range.end; j += kLanes) {
-    const FloatLanes distance2 =
-        separation<B, float>(r, at.x - load<FloatLanes>(g.x + j), at.y - load<FloatLanes>(g.y + j),
-                             at.z - load<FloatLanes>(g.z + j))
-            .squared;
+    const FloatLanes distance2 = separations<B, float>(r, at, g, j).squared;
     // The bits of the lanes that may be within the last bin, one after the other.
     for (std::uint32_t near = lane_bits(distance2 < limit); near; near &= near - 1)
       consider(j + __builtin_ctz(near));

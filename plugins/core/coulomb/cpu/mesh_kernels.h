@@ -27,19 +27,8 @@ void fft_stage(int length, int done, const Complex<double>* twiddle, const Lines
 Lines* transform_lines(const FftPlan& plan, const Complex<double>* twiddle, Lines* a, Lines* b) {
   int done = 1;
   for (int s = 0; s < plan.stages; ++s) {
-    switch (plan.radix[s]) {
-      case 2:
-        fft_stage<2>(plan.length, done, twiddle, a, b);
-        break;
-      case 3:
-        fft_stage<3>(plan.length, done, twiddle, a, b);
-        break;
-      case 4:
-        fft_stage<4>(plan.length, done, twiddle, a, b);
-        break;
-      default:
-        fft_stage<5>(plan.length, done, twiddle, a, b);
-    }
+    for_constant<2, 3, 4, 5>(
+        plan.radix[s], [&](auto radix) { fft_stage<radix()>(plan.length, done, twiddle, a, b); });
     done *= plan.radix[s];
     std::swap(a, b);
   }
@@ -268,9 +257,7 @@ double near_sum(const Rules& r, const MeshRules& mesh, const Partners& g, const 
   for (int lane = 0; lane < kDoubles; ++lane) number[lane] = lane;
   for (int s = 0; s < count; ++s)
     for (std::size_t j = ranges[s].begin; j < ranges[s].end; j += kDoubles) {
-      const auto d = separation<B, double>(r, double{at.x} - load_wide(g.x + j),
-                                           double{at.y} - load_wide(g.y + j),
-                                           double{at.z} - load_wide(g.z + j));
+      const auto d = separations<B, double>(r, at, g, j);
       const DoubleLanes v = d.squared * mesh.inverse_reach2;
       // Within the reach, and not beyond the range, whose end may lie within a register.
       const auto inside = reinterpret_cast<LongLanes>(v < 1.0) &

@@ -13,7 +13,7 @@ namespace {
 
 // Blocks on a multiprocessor. In float64 Ewald's potential needs registers more than it needs other
 // blocks.
-constexpr int blocks_side_by_side(bool exact, Space space, int threads) {
+constexpr int blocks_wanted(bool exact, Space space, int threads) {
   if (space == Space::ewald && exact) return threads < 512 ? 512 / threads : 1;
   return threads == 256 ? (exact ? 3 : 4) : 1024 / threads;
 }
@@ -297,9 +297,7 @@ struct Group {
   __device__ void store(std::int64_t sum, bool hit, bool on_top) {
     // The Eta threads of a trial are neighbors in a warp.
     const unsigned bundle = ((1u << Eta) - 1) << (lane / Eta * Eta);
-    MM_UNROLL
-    for (int step = Eta / 2; step > 0; step /= 2)
-      sum = wrapping_sum(sum, __shfl_xor_sync(bundle, sum, step, Eta));
+    sum = warp_sum_wrapping<Eta>(sum, bundle);
     const bool any = __ballot_sync(bundle, hit) != 0;
     if (e != 0) return;
     m.change[i] = on_top ? wrapping_sum(m.change[i], sum) : sum;
@@ -339,7 +337,7 @@ struct Group {
 };
 
 template <bool Double, Space B, int S, int Eta>
-__global__ void __launch_bounds__(S* Eta, blocks_side_by_side(Double, B, S* Eta))
+__global__ void __launch_bounds__(S* Eta, blocks_wanted(Double, B, S* Eta))
     brush_kernel(const __grid_constant__ Rules r, const __grid_constant__ ChainArrays a,
                  const __grid_constant__ PeerArrays peers) {
   extern __shared__ float4 memory[];

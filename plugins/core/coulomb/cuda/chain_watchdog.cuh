@@ -58,7 +58,11 @@ class ChainWatchdog {
     }
   }
   bool busy() const {
-    return poll([](const Member& member) { return cudaStreamQuery(member.work); }).busy;
+    bool found = false;
+    for (const auto& member : members_)
+      found = found || cudaStreamQuery(member->work) == cudaErrorNotReady;
+    cudaGetLastError();  // that a stream is busy is no error
+    return found;
   }
 
  private:
@@ -75,24 +79,19 @@ class ChainWatchdog {
     MappedMemory<unsigned> word;
     Event reached[2];
   };
-  struct Status {
-    bool busy = false;
-    std::string failed;  // which device, and how; empty if none has
-  };
-
-  // state: a function of a member, what CUDA says of the work that is waited for.
+  // Whether all work is done, of which state(member) is what CUDA says. Throws if a device has
+  // failed.
   template <class State>
-  Status poll(const State& state) const {
-    Status status;
+  bool done(const State& state) const {
+    bool all = true;
     for (const auto& member : members_) {
       const cudaError_t error = state(*member);
-      if (error == cudaErrorNotReady)
-        status.busy = true;
-      else if (error != cudaSuccess && status.failed.empty())
-        status.failed = text_of("cuda:", member->device, ": ", cudaGetErrorString(error));
+      all = all && error == cudaSuccess;
+      cudaGetLastError();  // that a stream is busy is no error
+      if (error != cudaSuccess && error != cudaErrorNotReady)
+        fail(text_of("cuda:", member->device, ": ", cudaGetErrorString(error)));
     }
-    cudaGetLastError();  // that a stream is busy is no error
-    return status;
+    return all;
   }
 
   template <class State>
@@ -101,10 +100,7 @@ class ChainWatchdog {
     Patience<> patience(limit_);
     const auto start = Clock::now();
     auto next_look = start + kLook;
-    for (;;) {
-      const Status status = poll(state);
-      if (!status.failed.empty()) fail(status.failed);
-      if (!status.busy) return;
+    while (!done(state)) {
       const auto now = Clock::now();
       bool progress = false;
       if (now >= next_look) {

@@ -14,12 +14,6 @@ namespace {
 
 constexpr int kPace = 16;  // sweeps between polls of several devices; about 26 launches each
 
-template <bool Double, Space B, int S, int Eta>
-BrushLaunch brush() {
-  return {&brush_kernel<Double, B, S, Eta>, &order_kernel<S>, sizeof(GroupMemory<Double, S>), S,
-          S * Eta};
-}
-
 // Table 1 of the paper, on an H100 (docs/benchmarks/electrolyte.md). A function of the numbers
 // alone. 1,024 threads have no registers for Ewald's potential in float64.
 int fastest_eta(std::size_t n, bool exact, Space space) {
@@ -31,18 +25,11 @@ int fastest_eta(std::size_t n, bool exact, Space space) {
 
 template <bool Double, Space B>
 BrushLaunch brush_for(int eta) {
-  switch (eta) {
-    case 16:
-      return brush<Double, B, 64, 16>();
-    case 8:
-      return brush<Double, B, 64, 8>();
-    case 4:
-      return brush<Double, B, 128, 4>();
-    case 2:
-      return brush<Double, B, 128, 2>();
-    default:
-      return brush<Double, B, 256, 1>();
-  }
+  return for_constant<16, 8, 4, 2, 1>(eta, [](auto threads) {
+    constexpr int Eta = threads(), S = Eta >= 8 ? 64 : Eta >= 2 ? 128 : 256;
+    return BrushLaunch{&brush_kernel<Double, B, S, Eta>, &order_kernel<S>,
+                       sizeof(GroupMemory<Double, S>), S, S * Eta};
+  });
 }
 
 // Devices write into each other's memory.
@@ -53,9 +40,8 @@ void connect(const std::vector<int>& devices) {
       int can = 0;
       check(cudaDeviceCanAccessPeer(&can, from, to), "peer access");
       if (!can)
-        throw std::invalid_argument("cuda:" + std::to_string(from) +
-                                    " cannot write to cuda:" + std::to_string(to) +
-                                    ": one chain needs GPUs with peer access to each other");
+        refuse("cuda:", from, " cannot write to cuda:", to,
+               ": one chain needs GPUs with peer access to each other");
       check(select_device(from), "device");
       const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
       if (status == cudaErrorPeerAccessAlreadyEnabled)
@@ -67,15 +53,14 @@ void connect(const std::vector<int>& devices) {
 
 void check_choice(const State& state, const std::vector<int>& devices) {
   const Method method = state.parameters.method;
-  if (method == Method::serial) throw std::invalid_argument("method serial runs on the CPU only");
+  if (method == Method::serial) refuse("method serial runs on the CPU only");
   if (devices.size() > kMostDevices)
-    throw std::invalid_argument("a chain runs on up to " + std::to_string(kMostDevices) +
-                                " devices, not on " + std::to_string(devices.size()));
+    refuse("a chain runs on up to ", kMostDevices, " devices, not on ", devices.size());
   if (devices.size() > 1 && method == Method::reduction)
-    throw std::invalid_argument("method reduction runs on one device only");
+    refuse("method reduction runs on one device only");
   const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
   if (devices.size() > 1 && method == Method::brush && blocking && blocking != std::string("0"))
-    throw std::invalid_argument(
+    refuse(
         "CUDA_LAUNCH_BLOCKING is set: kernels of a chain on several devices wait for each other, "
         "so that their launches must not block");
 }
@@ -106,7 +91,7 @@ class CudaEngine final : OnDevice, public EngineBase {
     if (method() == Method::brush && peers_.count > 1) {
       const bool same = std::set<int>(devices.begin(), devices.end()).size() < devices.size();
       if (same && !first().holds(peers_.count))
-        throw std::invalid_argument("too many ions for shares of one chain on the same device");
+        refuse("too many ions for shares of one chain on the same device");
       watchdog_ = std::make_unique<ChainWatchdog>();
       for (const auto& chain : chains_) chain->enter(*watchdog_);
     }

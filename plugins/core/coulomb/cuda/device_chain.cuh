@@ -36,12 +36,13 @@ class DeviceChain {
         brush_(brush),
         n_(static_cast<int>(state.sites.size())),
         head_(cell_count(state.rules)),
-        partition_(partition(nullptr, 0)) {
-    std::vector<std::int32_t> index(n_);
+        radius_(on_device(state.radius, stream_)),
+        species_(on_device(state.species, stream_)) {
+    make_arrays();
+    std::vector<std::int32_t> index(size(n_));
     std::iota(index.begin(), index.end(), 0);
-    index_.upload(index.data(), stream_);
-    radius_.upload(state.radius.data(), stream_);
-    species_.upload(state.species.data(), stream_);
+    index_ = on_device(index, stream_);
+    partition_ = DeviceBuffer<char>(partition(nullptr, 0));
     reduction_.clear(stream_);
     if (const EwaldBox* const box = state.ewald.get()) {
       rest_.upload(*box, box->terms, stream_);
@@ -52,6 +53,8 @@ class DeviceChain {
     if (state.parameters.vacuum) {
       image_ = DeviceBuffer<std::int32_t>(state.image.size());
       dipole_ = DeviceBuffer<Dipole>(1);
+      arrays_.image = image_.data();
+      arrays_.dipole = dipole_.data();
     }
     if (state.parameters.method == Method::tree) tree_ = make_device_tree(state, change, stream_);
     put(state);
@@ -98,22 +101,21 @@ class DeviceChain {
   }
   // Where the others write what they decide.
   void enter(PeerArrays& peers, int place) const {
-    peers.site[place] = site_.data();
-    peers.partner[place] = partner_.data();
-    peers.decided[place] = progress_.data() + 1;
-    peers.image[place] = image_.data();
-    peers.dipole[place] = dipole_.data();
+    peers.site[place] = arrays_.site;
+    peers.partner[place] = arrays_.partner;
+    peers.decided[place] = arrays_.decided;
+    peers.image[place] = arrays_.image;
+    peers.dipole[place] = arrays_.dipole;
   }
   void enter(ChainWatchdog& watchdog) const {
     use();
-    watchdog.add(device_, stream_, progress_.data() + 1);
+    watchdog.add(device_, stream_, arrays_.decided);
   }
 
   // A sweep up to where its groups are decided.
   void propose(const Rules& r, std::uint64_t sweep, int slot) {
     use();
-    check(cudaMemsetAsync(head_.data(), 0xff, head_.size() * sizeof(std::int32_t), stream_),
-          "clear");
+    head_.clear(stream_, 0xff);
     propose_kernel<<<blocks(), kThreads, 0, stream_>>>(r, arrays(slot), sweep);
   }
   void put_in_order(const Rules& r, int slot) {
@@ -160,14 +162,9 @@ class DeviceChain {
   // Whether the groups of so many devices that are all this one run side by side.
   bool holds(int devices) const {
     use();
-    int per_multiprocessor = 0;
-    cudaDeviceProp properties;
-    check(cudaGetDeviceProperties(&properties, device_), "properties");
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, brush_.brush,
-                                                        brush_.threads, brush_.memory),
-          "occupancy");
     return devices * blocks_of_groups(devices) <=
-           static_cast<unsigned>(per_multiprocessor * properties.multiProcessorCount);
+           static_cast<unsigned>(multiprocessors() *
+                                 blocks_side_by_side(brush_.brush, brush_.threads, brush_.memory));
   }
 
   void remember_sites() {
@@ -269,31 +266,29 @@ class DeviceChain {
 
   // Candidates first, in order. Returns how much memory CUB needs, without which it does nothing.
   std::size_t partition(void* memory, std::size_t bytes) const {
-    check(cub::DevicePartition::Flagged(memory, bytes, index_.data(), candidate_.data(),
-                                        order_.data(), count_.data(), n_, stream_),
+    check(cub::DevicePartition::Flagged(memory, bytes, index_.data(), arrays_.candidate,
+                                        arrays_.order, arrays_.count, n_, stream_),
           "partition");
     return bytes;
   }
 
   ChainArrays arrays(int slot) const {
-    return {.site = site_.data(),
-            .trial = trial_.data(),
-            .most = most_.data(),
-            .decision = decision_.data(),
-            .candidate = candidate_.data(),
-            .radius = radius_.data(),
-            .head = head_.data(),
-            .next = next_.data(),
-            .order = order_.data(),
-            .count = count_.data(),
-            .partner = partner_.data(),
-            .ion = ion_.data(),
-            .image = image_.data(),
-            .dipole = dipole_.data(),
-            .ticket = progress_.data(),
-            .decided = progress_.data() + 1,
-            .counts = counts_.data() + slot,
-            .ions = n_};
+    ChainArrays arrays = arrays_;
+    arrays.counts += slot;
+    return arrays;
+  }
+  void make_arrays() {
+    ChainArrays& a = arrays_;
+    made_.make(size(n_), a.trial, a.most, a.decision, a.candidate, a.next, a.order);
+    made_.make(size(places_), a.partner, a.ion);
+    made_.make(1, a.count);
+    a.site = site_.data();
+    a.radius = radius_.data();
+    a.head = head_.data();
+    a.ticket = progress_.data();
+    a.decided = progress_.data() + 1;
+    a.counts = counts_.data();
+    a.ions = n_;
   }
 
   int device_;
@@ -301,14 +296,12 @@ class DeviceChain {
   Event reached_;
   BrushLaunch brush_;
   int n_, places_ = n_ + 2 * brush_.group;
-  DeviceBuffer<Site> site_{size(n_)}, partner_{size(places_)}, left_;
-  DeviceBuffer<float4> trial_{size(n_)};
-  DeviceBuffer<std::int64_t> most_{size(n_)};
-  DeviceBuffer<std::uint8_t> decision_{size(n_)}, candidate_{size(n_)};
-  DeviceBuffer<double> radius_{size(n_)};
-  DeviceBuffer<std::int32_t> species_{size(n_)}, head_, next_{size(n_)}, index_{size(n_)},
-      order_{size(n_)}, ion_{size(places_)};
-  DeviceBuffer<std::uint32_t> count_{1};
+  ChainArrays arrays_{};
+  DeviceArrays made_;  // those that the host neither reads nor writes
+  DeviceBuffer<Site> site_{size(n_)}, left_;
+  DeviceBuffer<std::int32_t> head_;
+  DeviceBuffer<double> radius_;
+  DeviceBuffer<std::int32_t> species_, index_;
   DeviceBuffer<unsigned> progress_{2};  // ticket, decided
   DeviceBuffer<MoveCounts> counts_{kRing};
   DeviceBuffer<Reduction> reduction_{1};

@@ -11,9 +11,11 @@
 namespace manymove::coulomb {
 namespace {
 
-// Over the lanes of a warp.
-__device__ std::int64_t warp_sum_wrapping(std::int64_t sum) {
-  return warp_reduce(sum, [](std::int64_t a, std::int64_t b) { return wrapping_sum(a, b); });
+// Over the lanes of a warp, or each group of neighbors among the `lanes` that call it.
+template <int Lanes = kWarpSize>
+__device__ std::int64_t warp_sum_wrapping(std::int64_t sum, unsigned lanes = kWholeWarp) {
+  return warp_reduce<Lanes>(
+      sum, [](std::int64_t a, std::int64_t b) { return wrapping_sum(a, b); }, lanes);
 }
 
 template <bool Double>

@@ -90,11 +90,12 @@ class Tree final : public DeviceTree {
     counted_.record(stream_);
     rules_ = r;
     turn_ = 1 - turn_;
-    arrays_ = arrays(chain);
+    arrays_.chain = chain;
+    arrays_.from = from_[turn_];
+    arrays_.to = to_[turn_];
     transform();
     moved_.clear(stream_);
-    check(cudaMemsetAsync(new_head_.data(), 0xff, new_head_.size() * sizeof(std::int32_t), stream_),
-          "clear");
+    new_head_.clear(stream_, 0xff);
     // These run while the host waits for the number of candidates.
     const int blocks = blocks_for(ions_, kThreads);
     arrange_kernel<<<blocks, kThreads, 0, stream_>>>(r, arrays_);
@@ -123,25 +124,24 @@ class Tree final : public DeviceTree {
       transform();
       sort_ions();
     }
-    bins_.sort(SiteItems{all}, outer_site_[epoch_turn_].data(), stream_);
+    bins_.sort(TrialItems{all}, outer_site_[epoch_turn_], stream_);
     wait_for_mesh();
-    field_.estimate(rules_, all, deal, outer_site_[epoch_turn_].data(), estimate_.data(), false);
+    field_.estimate(rules_, all, deal, outer_site_[epoch_turn_], estimate_, false);
   }
   void begin_epoch(int begin, int end) {
     arrays_.deal.end = end;
     const TrialSites some = trials(begin, end);
-    SiteEstimate* const estimates = estimate_.data() + 2 * (begin - outer_.begin);
+    SiteEstimate* const estimates = estimate_ + 2 * (begin - outer_.begin);
     EstimateBounds bounds{.ions = field_.field().bound};
     if (moves_) {
       if (begin == outer_.begin) moves_->clear();
-      bins_.sort(SiteItems{some}, site_.data(), stream_);
+      bins_.sort(TrialItems{some}, site_, stream_);
     }
     if (begin > outer_.begin) {
       moves_->transform();
-      moves_->sort(MoveItems{trials(outer_.begin, begin), accepted_.data() + outer_.begin});
-      moves_->estimate(rules_, some, arrays_.deal, site_.data(), estimates, true);
-      bounds.moves = moves_->field().bound.field;
-      bounds.moves_per_norm = moves_->field().bound.per_norm;
+      moves_->sort(TrialItems{trials(outer_.begin, begin), arrays_.accepted + outer_.begin});
+      moves_->estimate(rules_, some, arrays_.deal, site_, estimates, true);
+      bounds.moves = moves_->field().bound;
       bounds.moves_squares = moves_->mesh().squares;
     }
     counts_.clear(stream_);
@@ -151,8 +151,8 @@ class Tree final : public DeviceTree {
     bounds.later = (kSingle ? 4 : 16) * pairs;
     bounds.roundings = kSingle ? pairs + 256 : 16 * (bounds.later + 4096);
     estimate_kernel<B><<<blocks_for(some.count, kThreads), kThreads, 0, stream_>>>(
-        rules_, field_.mesh(), bounds, some, arrays_.deal, estimates, change_.data() + begin,
-        error_.data() + begin);
+        rules_, field_.mesh(), bounds, some, arrays_.deal, estimates, arrays_.change + begin,
+        arrays_.error + begin);
     check_launch();
   }
   void decide_and_move(int begin, int end) { launch(Step::both, begin, end); }
@@ -163,19 +163,19 @@ class Tree final : public DeviceTree {
   // Takes the decisions of another device, in order with both devices' work.
   void receive(const Tree& other, int begin, int end) {
     other.decided_.hold(stream_);
-    check(cudaMemcpyAsync(accepted_.data() + begin, other.accepted_.data() + begin,
+    check(cudaMemcpyAsync(arrays_.accepted + begin, other.arrays_.accepted + begin,
                           static_cast<std::size_t>(end - begin), cudaMemcpyDeviceToDevice, stream_),
           "copy");
   }
   void move(int begin, int end) { launch(Step::move, begin, end); }
   void end_epoch(int begin, int end) {
     if (moves_ && end < outer_.end)
-      moves_->follow(trials(begin, end), site_.data(), accepted_.data() + begin);
+      moves_->follow(trials(begin, end), site_, arrays_.accepted + begin);
   }
   void end_outer() {
     wait_for_all();
-    field_.follow(trials(outer_.begin, outer_.end), outer_site_[epoch_turn_].data(),
-                  accepted_.data() + outer_.begin);
+    field_.follow(trials(outer_.begin, outer_.end), outer_site_[epoch_turn_],
+                  arrays_.accepted + outer_.begin);
     mesh_done_.record(mesh_stream_);
   }
 
@@ -202,17 +202,11 @@ class Tree final : public DeviceTree {
       const std::size_t moves = most_trials(epochs_, batch_);
       moves_ = std::make_unique<Field>(make_far_field_of_moves(state, field_.field(), moves), state,
                                        2 * moves, stream, stream);
-      site_ = DeviceBuffer<std::int32_t>(2 * trials_);
+      made_.make(2 * trials_, site_);
     }
     firsts_.clear(stream_);
-    if (state.parameters.vacuum) {
-      gain_ = DeviceBuffer<Dipole>(n_);
-      earlier_ = DeviceBuffer<Dipole>(n_);
-    }
-    int per_multiprocessor = 0;
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel_, kTreeThreads,
-                                                        0),
-          "occupancy");
+    make_arrays(state.parameters.vacuum);
+    const int per_multiprocessor = blocks_side_by_side(kernel_, kTreeThreads, 0);
     // Small systems gain more from barriers of fewer blocks.
     blocks_ =
         (n_ > kSmall ? per_multiprocessor : std::min(per_multiprocessor, 2)) * multiprocessors();
@@ -226,32 +220,22 @@ class Tree final : public DeviceTree {
           "launch");
   }
 
-  TreeArrays arrays(const ChainArrays& chain) const {
-    const auto list = [&](std::size_t which) { return lists_.data() + which * most_batch_; };
-    return {.chain = chain,
-            .from = from_[turn_].data(),
-            .to = to_[turn_].data(),
-            .limit = limit_.data(),
-            .conflict = conflict_.data(),
-            .change = change_.data(),
-            .error = error_.data(),
-            .accepted = accepted_.data(),
-            .moved = moved_.data(),
-            .new_head = new_head_.data(),
-            .new_next = new_next_.data(),
-            .conflicts = conflicts_.data(),
-            .conflicts_capacity = static_cast<unsigned>(conflicts_.size()),
-            .conflicts_used = conflicts_used_.data(),
-            .flipped = {list(0), list(1), list(2)},
-            .open = {list(3), list(4), list(5)},
-            .exact = exact_.data(),
-            .from_first = firsts_.data(),
-            .first_error = firsts_.data() + most_batch_,
-            .count = counts_.data(),
-            .gain = gain_.data(),
-            .earlier = earlier_.data(),
-            .quanta = field_.field().quanta,
-            .deal = {}};
+  void make_arrays(bool vacuum) {
+    TreeArrays& a = arrays_;
+    made_.make(n_, from_[0], from_[1], to_[0], to_[1]);
+    made_.make(2 * trials_, estimate_, outer_site_[0], outer_site_[1]);
+    made_.make(n_, a.limit, a.conflict, a.change, a.error, a.accepted, a.new_next, a.conflicts);
+    made_.make(most_batch_, a.exact, a.flipped[0], a.flipped[1], a.flipped[2]);
+    made_.make(most_batch_, a.open[0], a.open[1], a.open[2]);
+    if (vacuum) made_.make(n_, a.gain, a.earlier);
+    a.moved = moved_.data();
+    a.new_head = new_head_.data();
+    a.conflicts_capacity = static_cast<unsigned>(n_);
+    a.conflicts_used = conflicts_used_.data();
+    a.from_first = firsts_.data();
+    a.first_error = firsts_.data() + most_batch_;
+    a.count = counts_.data();
+    a.quanta = field_.field().quanta;
   }
 
   // The charges of the ions follow their moves and are transformed in a stream of their own, beside
@@ -267,7 +251,7 @@ class Tree final : public DeviceTree {
   }
   void wait_for_mesh() { mesh_done_.hold(stream_); }
   TrialSites trials(int begin, int end) const {
-    return {from_[turn_].data() + begin, to_[turn_].data() + begin, begin, end - begin};
+    return {arrays_.from + begin, arrays_.to + begin, begin, end - begin};
   }
   void sort_ions() { field_.sort(IonItems{arrays_.chain.site, ions_}); }
 
@@ -283,28 +267,25 @@ class Tree final : public DeviceTree {
   const std::size_t n_ = static_cast<std::size_t>(ions_),
                     most_batch_ = static_cast<std::size_t>(most_batch(batch_)),
                     trials_ = std::min(n_, most_trials(epochs_, batch_));  // of an outer epoch
-  DeviceBuffer<unsigned long long> exact_{most_batch_};
-  DeviceBuffer<double> change_{n_}, error_{n_}, firsts_{2 * most_batch_};
-  DeviceBuffer<SiteEstimate> estimate_{2 * trials_};
+  TreeArrays arrays_{};
+  DeviceArrays made_;  // of `arrays_` and of these:
+  SiteEstimate* estimate_ = nullptr;
+  std::int32_t* site_ = nullptr;
   // Two of each, as charges may still follow the moves of the sweep or epoch before
-  DeviceBuffer<Site> from_[2]{DeviceBuffer<Site>(n_), DeviceBuffer<Site>(n_)},
-      to_[2]{DeviceBuffer<Site>(n_), DeviceBuffer<Site>(n_)};
-  DeviceBuffer<std::int32_t> outer_site_[2]{DeviceBuffer<std::int32_t>(2 * trials_),
-                                            DeviceBuffer<std::int32_t>(2 * trials_)};
+  Site *from_[2], *to_[2];
+  std::int32_t* outer_site_[2];
   int turn_ = 0, epoch_turn_ = 0;
-  DeviceBuffer<std::uint8_t> accepted_{n_}, moved_{n_};
-  DeviceBuffer<std::int64_t> limit_{n_};
-  DeviceBuffer<std::int32_t> conflict_{n_}, conflicts_{n_}, new_head_, new_next_{n_},
-      lists_{6 * most_batch_}, site_;
+  // What is cleared
+  DeviceBuffer<double> firsts_{2 * most_batch_};
+  DeviceBuffer<std::uint8_t> moved_{n_};
+  DeviceBuffer<std::int32_t> new_head_;
   DeviceBuffer<unsigned> counts_{kCounts}, conflicts_used_{1};
-  DeviceBuffer<Dipole> gain_, earlier_;  // with a vacuum around
   PinnedBuffer<std::uint32_t> candidates_{1};
   Event counted_;
   bool refreshed_ = false;  // at the start of the sweep
   Event decided_;           // the last batch that this device has decided
   // Of the present sweep
   Rules rules_{};
-  TreeArrays arrays_{};
   Deal outer_{};  // of the present outer epoch
 };
 

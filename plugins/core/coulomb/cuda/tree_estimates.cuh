@@ -3,81 +3,64 @@
 // field on the mesh and the ions nearby.
 #pragma once
 
+#include "../source_cells.h"
 #include "tree.h"
 #include "tree_mesh.cuh"
 
 namespace manymove::coulomb {
 namespace {
 
-// ---- cells, of the sources of the short-ranged sums and of places ----
+// ---- what is sorted into cells: the sources of the short-ranged sums, and places ----
 
-struct SourceCells {
-  int cells[3];
-  double edge[3], per_edge[3];  // of a cell, and cells in one unit of length
-  double half[3];               // half the edge of the system
-  bool periodic;
+struct CellArrays {
+  SourceCells cells;
   std::uint32_t* count;  // [cells + 1]: how many, then where the next goes
   std::uint32_t* first;  // [cells + 1]
 };
 
-__device__ int cell_at(const SourceCells& s, int axis, double x) {
-  const int cell = static_cast<int>((x + s.half[axis]) * s.per_edge[axis]);
-  return min(max(cell, 0), s.cells[axis] - 1);
-}
-__device__ std::size_t cell_at(const SourceCells& s, const Site& at) {
-  return (static_cast<std::size_t>(cell_at(s, 2, at.z)) * s.cells[1] + cell_at(s, 1, at.y)) *
-             s.cells[0] +
-         cell_at(s, 0, at.x);
-}
-// What is sorted into cells: ions, what accepted moves have left (with the opposite charge) and
-// reached, or the numbers of the sites of trials.
+// What is sorted into cells, as sites or as their numbers: ions, or what the trials leave (with the
+// opposite charge) and reach that are accepted; null: all.
 struct IonItems {
   const Site* site;
   int count;
 
   __device__ bool has(int) const { return true; }
-  __device__ Site site_of(int i) const { return site[i]; }
   __device__ Site operator[](int i) const { return site[i]; }
 };
-struct MoveItems {
+struct TrialItems {
   TrialSites trials;
-  const std::uint8_t* accepted;
+  const std::uint8_t* accepted = nullptr;
   int count = 2 * trials.count;
 
-  __device__ bool has(int i) const { return accepted[i / 2]; }
-  __device__ Site site_of(int i) const { return trials.at(i); }
+  __device__ bool has(int i) const { return !accepted || accepted[i / 2]; }
   __device__ Site operator[](int i) const {
     Site at = trials.at(i);
     if (i % 2 == 0) at.charge = -at.charge;
     return at;
   }
 };
-struct SiteItems {
-  TrialSites trials;
-  int count = 2 * trials.count;
-
-  __device__ bool has(int) const { return true; }
-  __device__ Site site_of(int i) const { return trials.at(i); }
-  __device__ int operator[](int i) const { return i; }
-};
 template <class T>
 concept CellItems = requires(const T items, int i) {
   { items.count } -> std::convertible_to<int>;
-  items.has(i);      // whether the ith is to be sorted
-  items.site_of(i);  // into the cell of which site
-  items[i];          // and what
+  { items.has(i) } -> std::same_as<bool>;  // whether the ith is to be sorted
+  { items[i] } -> std::same_as<Site>;
 };
 template <CellItems Items>
-__global__ void count_kernel(SourceCells s, Items items) {
+__global__ void count_kernel(CellArrays s, Items items) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < items.count && items.has(i)) atomicAdd(s.count + cell_at(s, items.site_of(i)), 1u);
+  if (i < items.count && items.has(i)) atomicAdd(s.count + s.cells.at(items[i]), 1u);
 }
-template <CellItems Items, class Sorted>
-__global__ void sort_kernel(SourceCells s, Items items, Sorted* sorted) {
+template <class Sorted, CellItems Items>
+__global__ void sort_kernel(CellArrays s, Items items, Sorted* sorted) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= items.count || !items.has(i)) return;
-  const std::size_t cell = cell_at(s, items.site_of(i));
-  sorted[s.first[cell] + atomicSub(s.count + cell, 1u) - 1] = items[i];
+  const Site at = items[i];
+  const std::size_t cell = s.cells.at(at);
+  Sorted& mine = sorted[s.first[cell] + atomicSub(s.count + cell, 1u) - 1];
+  if constexpr (std::is_same_v<Sorted, Site>)
+    mine = at;
+  else
+    mine = i;
 }
 
 // ---- estimates ----
@@ -88,33 +71,9 @@ __device__ void copy_table(const NearTable& from, NearTable& to) {
   if (threadIdx.x == 0) to.error = from.error;
 }
 
-struct Span {
-  int first, count;
-};
-// Places and distances in numbers of cells.
-__device__ Span span_of(const SourceCells& s, int axis, double place, double reach) {
-  int low = static_cast<int>(floor(place - reach)), high = static_cast<int>(floor(place + reach));
-  if (!s.periodic) {
-    low = max(low, 0);
-    high = min(high, s.cells[axis] - 1);
-  } else if (high - low + 1 >= s.cells[axis]) {
-    low = 0;
-    high = s.cells[axis] - 1;
-  }
-  return {low, high - low + 1};
-}
-__device__ double apart_of(const SourceCells& s, int axis, double place, int cell,
-                           const Span& span) {
-  if (s.periodic && span.count == s.cells[axis]) return 0;
-  return fmax(0.0, fmax(cell - place, place - cell - 1)) * s.edge[axis];
-}
-__device__ int wrapped_cell(const SourceCells& s, int axis, int cell) {
-  return cell < 0 ? cell + s.cells[axis] : cell >= s.cells[axis] ? cell - s.cells[axis] : cell;
-}
-
 // What stands for the charges on the mesh at short range, sorted into cells.
 struct Sources {
-  SourceCells cells;
+  CellArrays cells;
   const Site* site;
   const NearTable* table;
 };
@@ -132,41 +91,21 @@ template <Space B>
 __device__ void add_near(const Rules& r, const MeshArrays& m, const NearTable& table,
                          const Sources& from, const Site& at, SiteEstimate& e) {
   constexpr Space kNear = B == Space::ewald ? Space::nearest : B;
-  const SourceCells& s = from.cells;
+  const CellArrays& s = from.cells;
   const int lane = threadIdx.x % 32;
-  const double place[3] = {(at.x + s.half[0]) * s.per_edge[0], (at.y + s.half[1]) * s.per_edge[1],
-                           (at.z + s.half[2]) * s.per_edge[2]};
-  const double reach = m.rules.reach * (1 + 1e-6);  // beyond the rounding of all this
+  // The reach beyond the rounding of all this.
+  const RowsNearby rows(s.cells, at, m.rules.reach * (1 + 1e-6));
   const auto per_reach2 = static_cast<float>(m.rules.inverse_reach2);
-  const Span rows = span_of(s, 1, place[1], reach * s.per_edge[1]),
-             planes = span_of(s, 2, place[2], reach * s.per_edge[2]);
-  for (int first = 0; first < rows.count * planes.count; first += 32) {
-    // In one piece, or in two where a row leaves the box.
+  for (int first = 0; first < rows.count(); first += 32) {
     std::uint32_t begin[2] = {0, 0}, end[2] = {0, 0};
-    const int number = first + lane;
-    if (number < rows.count * planes.count) {
-      const int y = rows.first + number % rows.count, z = planes.first + number / rows.count;
-      const double dy = apart_of(s, 1, place[1], y, rows), dz = apart_of(s, 2, place[2], z, planes);
-      // What the row's distance along y and z leaves of the reach along x.
-      const double left = reach * reach - dy * dy - dz * dz;
-      if (left > 0) {
-        const Span row = span_of(s, 0, place[0], sqrt(left) * s.per_edge[0]);
-        const std::size_t start =
-            (static_cast<std::size_t>(wrapped_cell(s, 2, z)) * s.cells[1] + wrapped_cell(s, 1, y)) *
-            s.cells[0];
-        int next = row.first, rest = row.count;
-        for (int piece = 0; piece < 2 && rest > 0; ++piece) {
-          const int low = wrapped_cell(s, 0, next), cells = min(rest, s.cells[0] - low);
-          begin[piece] = s.first[start + low];
-          end[piece] = s.first[start + low + cells];
-          next += cells;
-          rest -= cells;
-        }
-      }
-    }
+    if (first + lane < rows.count())
+      rows.for_pieces(first + lane, [&](int piece, std::size_t low, std::size_t high) {
+        begin[piece] = s.first[low];
+        end[piece] = s.first[high];
+      });
     float part = 0, size = 0, part_size = 0;
     int terms = 0;  // of the relative error of the sum in float32
-    for (int piece = 0; piece < (s.periodic ? 2 : 1); ++piece) {
+    for (int piece = 0; piece < (s.cells.periodic ? 2 : 1); ++piece) {
       unsigned pairs = __ballot_sync(kWholeWarp, begin[piece] < end[piece]);
       // A bit for each pair of neighboring lanes of which one has a row; the lower half of the warp
       // takes the row of the even lane, the upper half that of the odd lane.
@@ -271,9 +210,8 @@ __global__ void __launch_bounds__(kEstimateThreads, 2)
 
 // Bounds of the errors of estimates: of the field of ions, and of that of moves if there is one.
 struct EstimateBounds {
-  ErrorBound ions;
-  double moves = 0, moves_per_norm = 0;
-  const double* moves_squares = nullptr;
+  ErrorBound ions, moves;
+  const double* moves_squares = nullptr;  // null: there is none
   // Pair terms that may be added, and float64 roundings that they go through; those in float32 are
   // measured.
   double later = 0, roundings = 0;
@@ -304,9 +242,10 @@ __global__ void estimate_kernel(const __grid_constant__ Rules r,
   // 1.5 * 2^52 / M = 2^k: the integers of one unit of the potential.
   const double quanta = 6755399441055744.0 / r.magic;
   const double terms = bounds.later + now.sources + then.sources;
-  const double of_moves = bounds.moves_squares == nullptr
-                              ? 0
-                              : bounds.moves + bounds.moves_per_norm * sqrt(*bounds.moves_squares);
+  const double of_moves =
+      bounds.moves_squares == nullptr
+          ? 0
+          : bounds.moves.field + bounds.moves.per_norm * sqrt(*bounds.moves_squares);
   error[k] = error_of(bounds.ions, sqrt(*m.squares), terms, bounds.roundings) + of_moves +
              1.01 * quanta * (now.error + then.error);
 }

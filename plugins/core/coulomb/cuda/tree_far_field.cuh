@@ -36,37 +36,20 @@ FftPlan wide_plan(int length) {
   return best;
 }
 
-// Of the current device
-int multiprocessors() {
-  int device = 0, count = 0;
-  check(cudaGetDevice(&device), "device");
-  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), "properties");
-  return count;
-}
-
 // Cells of the system with an edge of about `edge`, and what is sorted into them. The counts are 0
 // before a sort, which takes them back to that.
 class DeviceCells {
  public:
-  DeviceCells(const State& state, double edge, cudaStream_t stream) {
-    std::size_t cells = 1;
-    for (int a = 0; a < 3; ++a) {
-      const double extent = state.rules.extent[a];
-      cells_.cells[a] = std::max(1, static_cast<int>(extent / edge));
-      cells_.edge[a] = extent / cells_.cells[a];
-      cells_.per_edge[a] = cells_.cells[a] / extent;
-      cells_.half[a] = extent / 2;
-      cells *= static_cast<std::size_t>(cells_.cells[a]);
-    }
-    cells_.periodic = state.rules.periodic;
-    count_ = DeviceBuffer<std::uint32_t>(cells + 1);
-    first_ = DeviceBuffer<std::uint32_t>(cells + 1);
+  DeviceCells(const State& state, double edge, cudaStream_t stream)
+      : cells_{SourceCells(state.rules, edge), nullptr, nullptr},
+        count_(cells_.cells.count() + 1),
+        first_(count_.size()) {
     count_.clear(stream);
     cells_.count = count_.data();
     cells_.first = first_.data();
     scan_ = DeviceBuffer<char>(add_up(nullptr, 0, stream));
   }
-  operator const SourceCells&() const { return cells_; }
+  operator const CellArrays&() const { return cells_; }
 
   template <CellItems Items, class Sorted>
   void sort(const Items& items, Sorted* sorted, cudaStream_t stream) {
@@ -85,7 +68,7 @@ class DeviceCells {
     return bytes;
   }
 
-  SourceCells cells_{};
+  CellArrays cells_;
   DeviceBuffer<std::uint32_t> count_, first_;
   DeviceBuffer<char> scan_;
 };

@@ -59,11 +59,9 @@ class CudaDisks final : public CudaEngine {
 
   bool enqueue_if_same(std::uint64_t cycles, const HostParticles& host) override {
     const DeviceGuard here = use();
-    if (!host.double_precision || sampling_.every || state_.ranks) {
-      if (!same_positions(host)) return false;
-      enqueue(cycles, host);
-      return true;
-    }
+    // No cycle, no answer: the first one compares, or acts on the comparison.
+    if (cycles == 0 || !host.double_precision || sampling_.every || state_.ranks)
+      return Engine::enqueue_if_same(cycles, host);
     const auto before =
         std::make_tuple(state_.data.origin, state_.data.counters.cycles, host_.written, now_);
     const bool within = cycles > 1;
