@@ -165,7 +165,9 @@ bool run_tile(const Setup& s, const Geometry& g, const Draw& d, int tile_id, con
 
 void sample(const Setup& s, const Geometry& g, const Disks& disks, std::uint64_t* histogram) {
   const double farthest = g.diameter * (1 + s.bin_width * s.bins);
-  const ContactBins bins{1 / (s.bin_width * g.diameter), s.bins,
+  Law law{};
+  law.contact = g.contact;
+  const ContactBins bins{1 / s.bin_width, s.bins, 2,
                          static_cast<float>(farthest * farthest * (1 + 1e-6))};
   std::vector<Sphere> spheres;
   std::vector<std::uint32_t> counts(disks.ids.size() / kSlots);
@@ -177,11 +179,11 @@ void sample(const Setup& s, const Geometry& g, const Disks& disks, std::uint64_t
     for (int column = 0; column < g.cells[0]; ++column) {
       const std::size_t first = (static_cast<std::size_t>(row) * g.cells[0] + column) * kSlots;
       for (int slot = 0; slot < kSlots && disks.ids[first + slot] >= 0; ++slot)
-        for_pairs<true>(g, Slots{spheres.data(), counts.data()}, column, row, slot,
-                        [&](float dx, float dy) {
-                          const int bin = contact_bin(g, bins, dx, dy);
-                          if (bin >= 0) ++histogram[bin];
-                        });
+        for_pairs<true>(
+            g, Slots{spheres.data(), counts.data()}, column, row, slot, [&](float dx, float dy) {
+              const int bin = contact_bin<Contact::one_size>(law, bins, 0, 0, dx, dy, 0);
+              if (bin >= 0) ++histogram[bin];
+            });
     }
 }
 

@@ -35,7 +35,15 @@ Make = Callable[..., Simulation] | Simulation
 
 _CONTENTS = "replicas.json"
 # The class of an error of one replica, with whose index in the message it is raised.
-_ERRORS = (AttributeError, MemoryError, OSError, TypeError, ValueError)
+_ERRORS = (
+    AttributeError,
+    FileNotFoundError,
+    ImportError,
+    MemoryError,
+    OSError,
+    TypeError,
+    ValueError,
+)
 
 
 class Replicas(CheckedAttributes):
@@ -164,6 +172,7 @@ class Replicas(CheckedAttributes):
             every: time in seconds between two checkpoints of a replica.
 
         Raises:
+            FileExistsError: the folder has the replicas of another object.
             OSError: a checkpoint cannot be written.
             TypeError, ValueError, RuntimeError: an error of a replica or of a callback.
             KeyboardInterrupt: Ctrl-C, SIGTERM or SIGHUP. The replicas may have stopped at different
@@ -264,11 +273,12 @@ class Replicas(CheckedAttributes):
     def _each(
         self, task: Callable[[int, StopRequest], T], show: Callable[[], None] = lambda: None
     ) -> list[T]:
-        """The results of a task for all replicas in their order, on every rank."""
+        """The results of a task for all replicas in their order, on every rank. A signal does not
+        end a rank that waits for the others."""
+        with self._world.stop_request() as stop:
 
-        def share() -> list[tuple[int, T]]:
-            places = self._team.places
-            with self._world.stop_request() as stop:
+            def share() -> list[tuple[int, T]]:
+                places = self._team.places
                 tasks = [
                     partial(_named, place.index, stop, partial(task, slot, stop))
                     for slot, place in enumerate(places)
@@ -276,13 +286,17 @@ class Replicas(CheckedAttributes):
                 results = self._team.run(tasks, stop, show)
                 if stop.requested_here:
                     raise Interrupted
-            indices = (place.index for place in places)
-            return list(zip(indices, results, strict=True))
+                indices = (place.index for place in places)
+                return list(zip(indices, results, strict=True))
 
-        try:
-            return [result for _, result in sorted(self._world.agree(share), key=lambda r: r[0])]
-        except Interrupted:
-            raise KeyboardInterrupt from None
+            try:
+                results = self._world.agree(share)
+                stop_here = stop.requested_here
+            except Interrupted:
+                stop_here = True
+        if stop_here:
+            raise KeyboardInterrupt
+        return [result for _, result in sorted(results, key=lambda each: each[0])]
 
     def map(self, function: Callable[[Any], T]) -> list[T]:
         """Call a function for each replica, in the thread of the replica.
@@ -340,9 +354,9 @@ class Replicas(CheckedAttributes):
             ImportError: pandas is not installed.
             RuntimeError: nothing is sampled.
         """
-        tables = self.map(lambda one: (one.seed, one.to_dataframe()))
         import pandas
 
+        tables = self.map(lambda one: (one.seed, one.to_dataframe()))
         for index, (seed, table) in enumerate(tables):
             table.insert(0, "replica", index)
             table.insert(1, "seed", seed)
@@ -385,7 +399,7 @@ class Replicas(CheckedAttributes):
 
         self._each(write)
 
-    def save(self, folder: PathLike) -> None:
+    def save(self, folder: PathLike, *, overwrite: bool = False) -> None:
         """Write the checkpoints of all replicas into a folder, which all ranks must share.
 
         ``replica-<i>.state`` is a checkpoint of replica i, which `manymove.load` can read. A file
@@ -394,8 +408,10 @@ class Replicas(CheckedAttributes):
 
         Args:
             folder: path of the folder, which is made if it does not exist.
+            overwrite: replace the replicas of another object in the folder.
 
         Raises:
+            FileExistsError: the folder has the replicas of another object.
             OSError: a file cannot be written.
         """
         where = Path(folder).absolute()
@@ -403,8 +419,17 @@ class Replicas(CheckedAttributes):
         if where == self._folder:
             self._each(lambda slot, _: self._save(slot, where))
             return
-        self._on_first(lambda: files.make_folder(where))
-        self._on_first(lambda: files.remove(contents))  # of other replicas
+
+        def begin() -> None:
+            files.make_folder(where)
+            if contents.exists() and not overwrite:
+                raise FileExistsError(
+                    f"{folder} has other replicas: load them, choose another folder, or save with "
+                    "overwrite=True"
+                )
+            files.remove(contents)
+
+        self._on_first(begin)
         self._each(lambda slot, _: self._save(slot, where))
         self._on_first(lambda: write_json(contents, {"replicas": self._count}))
         self._folder = where

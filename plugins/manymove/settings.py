@@ -447,7 +447,7 @@ def bounded(name: str, value: Any, bound: Callable[[str, Any], Any] = arguments.
     finite."""
     value = arguments.number(name, bound(name, value))
     if not abs(value) <= LARGEST:
-        raise ParameterError(name, f"must be finite and at most {LARGEST:g}, got {value}")
+        raise ParameterError(name, f"must be at most {LARGEST:g} in magnitude, got {value}")
     return value
 
 

@@ -312,7 +312,8 @@ def test_molecules_are_read_back(tmp_path):
     one = gas()
     one.run(500)
     one.write_gsd(tmp_path / "a.gsd", system=2)
-    again = Adsorption.from_gsd(tmp_path / "a.gsd", framework="LTA", method="plj", **HERE)
+    given = {"method": "plj", "interactions": one.settings["interactions"]}
+    again = Adsorption.from_gsd(tmp_path / "a.gsd", framework="LTA", **given, **HERE)
     assert (again.counts[0] == one.counts[2]).all()
     assert again.energies[0] == pytest.approx(one.energies[2], rel=1e-6)
     with pytest.raises(ValueError, match="the box is not that of framework and cells"):

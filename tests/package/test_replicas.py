@@ -82,6 +82,7 @@ def test_a_fault_on_one_rank_ends_the_runs_of_all(tmp_path):
     zero, one = processes.found("replicas_program.py", 2, "faults", tmp_path, fails=False)
     assert zero["callback"] == one["callback"] == "RuntimeError: replica 1: nothing works today"
     assert zero["interrupted"] == one["interrupted"] == "KeyboardInterrupt: "
+    assert zero["waiting"] == one["waiting"] == "KeyboardInterrupt: "
     assert "replica 1: packing_fraction is 0.95" in zero["input"]
     assert one["input"] == zero["input"].replace("RuntimeError", "ValueError")
     assert zero["kinds"] == one["kinds"]
@@ -271,6 +272,17 @@ def test_bad_calls_are_refused(tmp_path):
         replicas.simulations = []
     assert replicas.elapsed == [0, 0]
     replicas.save(tmp_path)
+    other = Replicas(disks, 1, **HERE)
+    for write in (other.save, lambda folder: other.run(1, folder=folder)):
+        with pytest.raises(FileExistsError, match="has other replicas: load them"):
+            write(tmp_path)
+    other.save(tmp_path, overwrite=True)
+    with pytest.raises(FileNotFoundError, match="replica 1: "):  # one of three
+        (tmp_path / "replica-1.state").unlink()
+        (tmp_path / "replicas.json").write_text('{"replicas": 2}')
+        Replicas.load(tmp_path)
+    replicas = Replicas(disks, 2, **HERE)
+    replicas.save(tmp_path, overwrite=True)
     state = tmp_path / "replica-1.state"
     state.write_bytes(state.read_bytes()[:-100])
     with pytest.raises(ValueError, match="replica 1: "):

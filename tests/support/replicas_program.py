@@ -109,6 +109,9 @@ def faults(comm: Any) -> dict[str, Any]:
     if comm.rank == 1:
         threading.Timer(0.5, partial(os.kill, os.getpid(), signal.SIGINT)).start()
     texts["interrupted"] = message_of(lambda: one.run(long))
+    single = Replicas(disks, 1, comm=comm, **HERE)  # the other rank waits
+    threading.Timer(0.5, partial(os.kill, os.getpid(), signal.SIGTERM)).start()
+    texts["waiting"] = message_of(lambda: single.run(long))
     makes = [disks, partial(HardDisks.random, 300, 0.95), disks]
     texts["input"] = message_of(lambda: Replicas(makes, comm=comm, **HERE))
     texts["kinds"] = message_of(lambda: Replicas([disks, ions], comm=comm, **HERE))

@@ -364,15 +364,16 @@ void PairManymoveDPD::coeff(int narg, char** arg) {
 double PairManymoveDPD::not_negative(const char* command, const char* name,
                                      const char* text) const {
   const double value = utils::numeric(FLERR, text, false, lmp);
-  if (!is_possible(value))
+  if (value < 0)
     error->all(FLERR, "{} {}: {} {} must not be negative", command, style_, name, text);
+  if (!is_possible(value))
+    error->all(FLERR, "{} {}: {} {} must be finite", command, style_, name, text);
   return value;
 }
 
 double PairManymoveDPD::positive(const char* command, const char* name, const char* text) const {
-  const double value = utils::numeric(FLERR, text, false, lmp);
-  if (!is_possible(value) || value == 0)
-    error->all(FLERR, "{} {}: {} {} must be positive", command, style_, name, text);
+  const double value = not_negative(command, name, text);
+  if (value == 0) error->all(FLERR, "{} {}: {} {} must be positive", command, style_, name, text);
   return value;
 }
 

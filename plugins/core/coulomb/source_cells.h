@@ -15,7 +15,7 @@ struct SourceCells {
   double half[3];               // half the edge of the system
   bool periodic;
 
-  // Cells whose edges are `least` or somewhat more.
+  // Cells whose edges are `least` or somewhat more, or one cell in a narrower system.
   SourceCells(const Rules& r, double least) : periodic(r.periodic) {
     for (int a = 0; a < 3; ++a) {
       const double extent = r.extent[a];

@@ -326,7 +326,7 @@ std::vector<ParticlePosition> particle_positions(const State& s, const Snapshot&
     all[i].particle = data.index(i);
     for (std::size_t a = 0; a < D; ++a)
       all[i].r[a] = coordinate(s, static_cast<int>(a), data.places[i * D + a]);
-    if (s.type_diameters.empty()) continue;
+    if (s.type_diameters.empty() || data.diameters.empty()) continue;
     const auto& types = s.type_diameters;
     const auto type = std::find(types.begin(), types.end(), data.diameters[i]);
     all[i].type = static_cast<std::int32_t>(type - types.begin());

@@ -113,11 +113,12 @@ class Transport {
   DeviceBuffer<char> out_, in_;  // of the places
 };
 
-// Collective; the device of this rank is current. wish: "peer" (the memory of the other GPUs),
-// "shared" (page-locked memory that the ranks of a host share), "nccl", "mpi" (the communicator,
-// from GPU to GPU), "host" (page-locked memory and the communicator), or "auto": what the
-// environment variable MANYMOVE_TRANSPORT names, and without it the fastest of these that is there.
-// Throws std::invalid_argument, on all ranks, where it cannot be what was asked for.
+// Collective; the device of this rank is current. wish is one that is_transport() knows: "peer"
+// (the memory of the other GPUs), "shared" (page-locked memory that the ranks of a host share),
+// "nccl", "mpi" (the communicator, from GPU to GPU), "host" (page-locked memory and the
+// communicator), or "auto": what the environment variable MANYMOVE_TRANSPORT names, and without it
+// the fastest of these that is there. Throws std::invalid_argument, on all ranks, where it cannot
+// be what was asked for.
 std::unique_ptr<Transport> make_transport(Communicator& communicator, const std::string& wish,
                                           const Finish& finish);
 

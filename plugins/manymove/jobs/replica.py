@@ -371,7 +371,8 @@ def on_all_ranks(settings: Settings, world: World, share: Callable[[], list[Any]
     """
     claim(settings, world)
     try:
-        return sorted(world.agree(share), key=lambda result: result.replica)
+        with world.stop_request():  # a signal does not end a rank that waits for the others
+            return sorted(world.agree(share), key=lambda result: result.replica)
     except RankLost as error:
         world.abort(str(error))
 

@@ -12,8 +12,7 @@ constexpr float kWeightsPerUnit = 0x1p22f;
 
 // rho_i = sum_j w_rho(r_ij) with w_rho = 15 / (2 pi r_d^3) (1 - r / r_d)^2 (Warren 2003), where the
 // factor before the square is multiplied at the end. `lanes` threads per particle, in the blocks of
-// the step. As there, pairs that may be within the
-// cutoff of densities are collected first.
+// the step. As there, pairs that may be within the cutoff of densities are collected first.
 template <Precision P, bool plain, int lanes, ParticleRange Who>
 __global__ void __launch_bounds__(kThreads)
     density_kernel(const __grid_constant__ Step<P> s, const Who who, typename P::Real* density) {

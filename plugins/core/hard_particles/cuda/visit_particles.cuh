@@ -234,7 +234,7 @@ struct Visit {
     float reach2 = 0;
 #pragma unroll
     for (int a = 0; a < D; ++a) {
-      // Sums of even integers below 2^25: exact.
+      // Sums of even integers below 2^25: exact, and rounded by far less than the margin beyond.
       up[a] = warp_sum<Lanes>(up[a]);
       down[a] = warp_sum<Lanes>(down[a]);
       middle[a] = cell_center(g, tile.bounds, a, at[a]) - start[a];
