@@ -372,9 +372,9 @@ double PairManymoveDPD::not_negative(const char* command, const char* name,
 }
 
 double PairManymoveDPD::positive(const char* command, const char* name, const char* text) const {
-  const double value = not_negative(command, name, text);
-  if (value == 0) error->all(FLERR, "{} {}: {} {} must be positive", command, style_, name, text);
-  return value;
+  const double value = utils::numeric(FLERR, text, false, lmp);
+  if (value <= 0) error->all(FLERR, "{} {}: {} {} must be positive", command, style_, name, text);
+  return not_negative(command, name, text);
 }
 
 // Input scripts for hybrid/overlay have the name of the style after the types.
