@@ -74,6 +74,12 @@ ForceField force_field_from(const nb::dict& d) {
   return r;
 }
 
+// Host programs leave out what they do not have; then it is that of Parameters.
+template <class T>
+void take(const nb::dict& d, const char* name, T& value) {
+  if (d.contains(name)) value = nb::cast<T>(d[name]);
+}
+
 Parameters parameters_from(const nb::dict& d) {
   Parameters p;
   const auto cell = nb::cast<std::array<double, 3>>(d["cell"]);
@@ -89,18 +95,18 @@ Parameters parameters_from(const nb::dict& d) {
                          nb::cast<double>(s["activity"]), laws_from(s["with_framework"])});
   }
   p.pairs = laws_from(d["pairs"]);
-  p.shifted = nb::cast<bool>(d["shifted"]);
+  take(d, "shifted", p.shifted);
   p.method = method_from(nb::cast<std::string>(d["method"]));
   p.moments = nb::cast<bool>(d["moments"]);
   p.proposals = nb::cast<int>(d["proposals"]);
   p.systems = nb::cast<int>(d["systems"]);
   p.max_displacement = nb::cast<double>(d["max_displacement"]);
   p.exchange = nb::cast<double>(d["exchange"]);
-  p.trial_positions = nb::cast<int>(d["trial_positions"]);
-  p.trial_orientations = nb::cast<int>(d["trial_orientations"]);
-  p.reinsertion = nb::cast<double>(d["reinsertion"]);
-  p.identity_change = nb::cast<double>(d["identity_change"]);
-  p.regrowth = nb::cast<double>(d["regrowth"]);
+  take(d, "trial_positions", p.trial_positions);
+  take(d, "trial_orientations", p.trial_orientations);
+  take(d, "reinsertion", p.reinsertion);
+  take(d, "identity_change", p.identity_change);
+  take(d, "regrowth", p.regrowth);
   p.grid = nb::cast<std::array<int, 3>>(d["grid"]);
   p.cubic = nb::cast<bool>(d["cubic"]);
   p.double_precision = nb::cast<bool>(d["double_precision"]);

@@ -12,7 +12,7 @@ import pytest
 from adsorption_model import GAS, cif, make, nearest, pair_energy, small_framework, state
 from machine import on_gpu, runnable_simd_levels
 
-from manymove import Adsorption
+from manymove import Adsorption, _core
 from manymove.adsorption import METHODS
 from manymove.adsorption.adsorbates import Adsorbate
 from manymove.adsorption.averages import Pooled
@@ -40,6 +40,18 @@ def test_threads_and_pieces_leave_no_trace(method):
     for steps in (1, 29, 0, 30):
         pieces.run(steps)
     assert state(pieces) == state(whole)
+
+
+def test_a_host_program_may_leave_out_settings_of_open_systems():
+    """The updaters of HOOMD-blue do."""
+    whole = make("mdp", 3, systems=2)
+    parameters, *where = whole._where()
+    left_out = {"shifted", "trial_positions", "trial_orientations"}
+    left_out |= {"reinsertion", "identity_change", "regrowth"}
+    assert left_out <= {*parameters}
+    few = {name: value for name, value in parameters.items() if name not in left_out}
+    engine = _core.Adsorption.create(few, *where, interrupted=None)
+    assert f"{engine.state_hash():016x}" == whole.state_hash
 
 
 @pytest.mark.parametrize("precision", ["mixed", "double"])

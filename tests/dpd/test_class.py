@@ -227,7 +227,7 @@ BOX = (5.0, 5.0, 5.0)
             "4 positions, but 2 velocities",
         ),
         (lambda: small(velocities=POINTS), ValueError, "velocities need positions"),
-        (lambda: small(forces=Forces(a=np.inf)), ValueError, "a must be finite"),
+        (lambda: small(forces=Forces(a=np.inf)), ValueError, "a must be at most 1e"),
         (lambda: small(forces=Forces(gamma=-1)), ValueError, "gamma must not be negative"),
         (lambda: small(timestep=0), ValueError, "timestep must be positive"),
         (lambda: small(record_every=0), ValueError, "record_every must be positive"),
