@@ -51,7 +51,7 @@ def test_a_host_program_may_leave_out_settings_of_open_systems():
     assert left_out <= {*parameters}
     few = {name: value for name, value in parameters.items() if name not in left_out}
     engine = _core.Adsorption.create(few, *where, interrupted=None)
-    assert f"{engine.state_hash():016x}" == whole.state_hash
+    assert (engine.energies() == whole._engine.energies()).all()
 
 
 @pytest.mark.parametrize("precision", ["mixed", "double"])
