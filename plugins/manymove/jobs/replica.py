@@ -9,6 +9,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -370,11 +371,18 @@ def on_all_ranks(settings: Settings, world: World, share: Callable[[], list[Any]
     that share a system have lost one, all processes end.
     """
     claim(settings, world)
-    try:
-        with world.stop_request():  # a signal does not end a rank that waits for the others
-            return sorted(world.agree(share), key=lambda result: result.replica)
-    except RankLost as error:
-        world.abort(str(error))
+    with ExitStack() as waiting:
+
+        def share_and_wait() -> list[Any]:
+            try:
+                return share()
+            finally:  # a signal does not end a rank that waits for the others
+                waiting.enter_context(world.stop_request())
+
+        try:
+            return sorted(world.agree(share_and_wait), key=lambda result: result.replica)
+        except RankLost as error:
+            world.abort(str(error))
 
 
 def claim(settings: Settings, world: World) -> None:
