@@ -82,7 +82,7 @@ nitpick_ignore_regex = [
     ("py:obj", ".*"),
     ("py:(class|exc|data|attr)", r"(?!manymove|hoomd\.manymove).*"),
     ("py:(class|exc|data|attr)", r"manymove\.(_core\..*|simulation\.(S|Simulation))"),
-    ("py:(class|exc|data|attr)", r"manymove\.hard_particles\.shared\.P"),
+    ("py:(class|exc|data|attr)", r"manymove\.(hard_particles\.(shared|particles)\.P|replicas\.T)"),
 ]
 
 smartquotes = False  # -- begins options

@@ -21,8 +21,8 @@ class Interrupted(Exception):
 
     TEXT = "the run was interrupted"
 
-    def __init__(self) -> None:
-        super().__init__(self.TEXT)
+    def __init__(self, text: str = TEXT) -> None:  # an argument, so that ranks can send it
+        super().__init__(text)
 
 
 class StopRequest:
