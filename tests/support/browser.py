@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import select
@@ -58,6 +59,11 @@ class Browser:
         )
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
+
+    def picture(self, path: Path) -> None:
+        """Write what the window shows as a PNG file."""
+        shot = self._call("Page.captureScreenshot", format="png")
+        path.write_bytes(base64.b64decode(shot["data"]))
 
     def close(self) -> None:
         self._process.kill()
