@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands and snippets of tutorials and guides print what the pages print below them."""
+"""Commands and snippets of tutorials and guides print what the pages print below them.
+
+All of them take a few minutes of two cores; `make newcomer` runs them.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import sys
@@ -12,6 +16,11 @@ from typing import NamedTuple
 import pytest
 from documents import FENCE, ROOT, name
 from processes import run
+
+from manymove.lammps import host
+
+if "MANYMOVE_NEWCOMER" not in os.environ:
+    pytest.skip("make newcomer runs what the pages print", allow_module_level=True)
 
 FOLDERS = [ROOT / "docs/tutorials", ROOT / "docs/guides"]
 PAGES = [page for folder in FOLDERS for page in sorted(folder.glob("*.md"))]
@@ -34,7 +43,7 @@ class Output(NamedTuple):
 
 
 def outputs(page: Path) -> list[Output]:
-    """The blocks "text" of a page that follow a command or a snippet, with nothing but its output."""
+    """The blocks "text" of a page that follow a command or a snippet."""
     found, before = [], ("", "")
     for language, text in FENCE.findall(page.read_text() + "\n"):
         lines = re.sub(r"\\\n\s*", " ", before[1]).strip().splitlines()
@@ -61,10 +70,14 @@ def test_each_page_that_is_left_out_prints_something():
 
 
 @pytest.mark.skipif(not SCRIPT.exists(), reason="the command manymove is not installed")
-@pytest.mark.parametrize("output", CASES, ids=lambda case: f"{case.page}-{words(case.code)[0][:30]}")
+@pytest.mark.parametrize(
+    "output", CASES, ids=lambda case: f"{case.page}-{words(case.code)[0][:30]}"
+)
 def test_what_is_printed_is_on_the_page(output, tmp_path):
     if output.page in LEFT_OUT:
         pytest.skip(f"{output.page}: {LEFT_OUT[output.page]}")
+    if "bilayer" in output.page and host.missing():
+        pytest.skip(host.missing())
     if output.language == "python":
         command = [sys.executable, "-c", output.code]
     else:
