@@ -32,6 +32,13 @@ LEFT_OUT = {
     "docs/tutorials/mixtures.md": "the mixtures take five minutes of one core",
 }
 
+# What the text of a page says of the output of a command or snippet, which some words name.
+IN_PROSE = [
+    ("docs/tutorials/adsorbates.md", "empty.henry(20000)", ["2.97(4)e-05", "25.89(6)"]),
+    ("docs/tutorials/pressure_and_swaps.md", "--output far/", ["0.4469(8)", "289,088"]),
+    ("docs/tutorials/pressure_and_swaps.md", "spheres.compressibility", ["0.2999(5)", "0.097(9)"]),
+]
+
 
 class Output(NamedTuple):
     """A block of text below what prints it."""
@@ -69,6 +76,20 @@ def test_each_page_that_is_left_out_prints_something():
     assert len([output for output in CASES if output.page not in LEFT_OUT]) >= 7
 
 
+def printed(language: str, code: str, folder: Path) -> str:
+    """What a command or a snippet prints."""
+    if language == "python":
+        command = [sys.executable, "-c", code]
+    else:
+        program, first, *rest = shlex.split(re.sub(r"\\\n\s*", " ", code))
+        own = program == "manymove"
+        command = [SCRIPT, first] if own else [sys.executable, ROOT / first]
+        command += rest
+    done = run(command, cwd=folder, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.skipif(not SCRIPT.exists(), reason="the command manymove is not installed")
 @pytest.mark.parametrize(
     "output", CASES, ids=lambda case: f"{case.page}-{words(case.code)[0][:30]}"
@@ -78,15 +99,15 @@ def test_what_is_printed_is_on_the_page(output, tmp_path):
         pytest.skip(f"{output.page}: {LEFT_OUT[output.page]}")
     if "bilayer" in output.page and host.missing():
         pytest.skip(host.missing())
-    if output.language == "python":
-        command = [sys.executable, "-c", output.code]
-    else:
-        program, first, *rest = shlex.split(output.code)
-        own = program == "manymove"
-        command = [SCRIPT, first] if own else [sys.executable, ROOT / first]
-        command += rest
-    done = run(command, cwd=tmp_path, timeout=600)
-    assert done.returncode == 0, done.stderr
-    printed = words(done.stdout)
+    text = printed(output.language, output.code, tmp_path)
     for line in words(output.text):
-        assert line in printed or line.startswith(OF_THE_MACHINE), f"{line}\n{done.stdout}"
+        assert line in words(text) or line.startswith(OF_THE_MACHINE), f"{line}\n{text}"
+
+
+@pytest.mark.skipif(not SCRIPT.exists(), reason="the command manymove is not installed")
+@pytest.mark.parametrize("page, part, numbers", IN_PROSE)
+def test_numbers_of_the_text_are_printed(page, part, numbers, tmp_path):
+    text = (ROOT / page).read_text()
+    ((language, code),) = (block for block in FENCE.findall(text) if part in block[1])
+    found = printed(language, code, tmp_path)
+    assert [n for n in numbers if n not in text or n not in found] == [], found
