@@ -56,7 +56,7 @@ def outputs(page: Path) -> list[Output]:
         lines = re.sub(r"\\\n\s*", " ", before[1]).strip().splitlines()
         prints = before[0] == "python" and "print(" in before[1]
         prints |= len(lines) == 1 and lines[0].startswith(("manymove ", "python "))
-        if language == "text" and prints:
+        if language == "text" and prints and not text.startswith("#"):  # a file
             code = before[1] if before[0] == "python" else lines[0]
             found.append(Output(name(page), before[0], code, text))
         before = (language, text)
