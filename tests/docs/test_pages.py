@@ -131,7 +131,7 @@ SHORT = {
     "electrolyte": "--ions 256 --sweeps 20 --equilibrate 1 --device cpu --threads 1 --quiet",
     "adsorption": "--systems 4 --steps 10 --equilibrate 10 --grid-spacing 0.8 --device cpu --quiet",
     "henry": "--insertions 20 --grid-spacing 0.8 --device cpu --quiet",
-    "pores": "--insertions 20 --samples 5 --grid-spacing 0.5 --device cpu --quiet",
+    "pores": "--insertions 20 --samples 5 --grid-spacing 0.4 --device cpu --quiet",
 }
 
 
@@ -153,7 +153,7 @@ def test_commands_run(page, tmp_path, monkeypatch, capsys):
             pressures = words[words.index("--isotherm") + 1].split(",")
             extra += ["--isotherm", ",".join(pressures[:2])]
         if "--void-fraction" in words:
-            extra += ["--grid-spacing", "0.5"]  # helium is small, and coarser grids are refused
+            extra += ["--grid-spacing", "0.4"]  # helium is small: coarser grids are refused
         assert run([*words, *extra]) == 0, f"{' '.join(words)}: {capsys.readouterr().err}"
 
 
