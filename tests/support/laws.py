@@ -7,9 +7,16 @@ import math
 from typing import Any
 
 import numpy as np
+import pytest
 
 # Rate of each single comparison with a law; a test states how many comparisons it makes.
 FALSE_ALARM = 1e-6
+
+
+def another(*values: Any) -> Any:
+    """The parameters of another case of a law or contract of which `make test` has one;
+    `make test-rest` runs it."""
+    return pytest.param(*values, marks=pytest.mark.thorough)
 
 
 def chi_square_tail(x: float, degrees: int) -> float:
