@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from documents import ROOT
 from lammps_host import Run, needs_lammps, run_lammps
-from laws import another
+from laws import another, each_once
 
 pytestmark = needs_lammps
 
@@ -171,8 +171,9 @@ def test_any_exponent_keeps_the_temperature(exponent, gamma, tmp_path):
     assert temperature[0] == pytest.approx(1, abs=0.004 + 7 * temperature[1])
 
 
-@pytest.mark.parametrize("precision", ["mixed", "double"])
-@pytest.mark.parametrize(("ranks", "newton"), [(1, "on"), (1, "off"), (2, "on"), (2, "off")])
+@pytest.mark.parametrize(
+    ("ranks", "newton", "precision"), each_once([1, 2], ["on", "off"], ["mixed", "double"])
+)
 def test_momentum_is_conserved(ranks, newton, precision, tmp_path):
     # Velocities of the center of mass: rounding of sums of 1,372 velocities, 1e-16 each and step.
     # A million steps: docs/benchmarks/results, of examples/dpd/momentum.py.

@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 import pytest
 from hard_spheres import assert_valid, make, sites
-from laws import assert_follows
+from laws import assert_follows, each_once
 from machine import on_gpu
 
 from manymove import ConstantPressure, HardDisks, HardSpheres
@@ -98,8 +98,7 @@ def check_volumes(particles, sigma, samples=6000, cycles=12):
     assert_valid(particles)
 
 
-@pytest.mark.parametrize("mode", ["ln", "standard"])
-@pytest.mark.parametrize("edge", [3.4, 4.3])
+@pytest.mark.parametrize(("edge", "mode"), each_once([3.4, 4.3], ["ln", "standard"]))
 def test_two_disks_have_the_volumes_of_integration(device, mode, edge):
     """A comparison for each mode and start; the cells along an edge are three to seven."""
     disks = make(
@@ -169,8 +168,7 @@ def test_two_disks_have_the_volumes_of_integration_after_tuning(device):
     check_volumes(disks, np.ones((2, 2)))
 
 
-@pytest.mark.parametrize("dimensions", [2, 3])
-@pytest.mark.parametrize("sizes", ["diameters", "table"])
+@pytest.mark.parametrize(("sizes", "dimensions"), each_once(["diameters", "table"], [2, 3]))
 def test_three_particles_of_different_sizes_have_the_volumes_of_integration(
     device, dimensions, sizes
 ):
