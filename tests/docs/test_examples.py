@@ -232,9 +232,3 @@ def test_interfaces_are_at_rest_at_the_zero_of_the_line_through_their_velocities
     done = run([sys.executable, script, *words], cwd=tmp_path, env=env)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("P* of coexistence 11.50(2), slope 10.0(11)e-6 d/sweep, 8 runs") == 2
-
-
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_the_page_of_the_folder_names_the_script(script):
-    folder, _, name = script.partition("/")
-    assert f"`{name}`" in (EXAMPLES / folder / "README.md").read_text()

@@ -19,7 +19,7 @@ import pytest
 import typer
 from commands import SMALL as SMALL_RUNS
 from commands import summary_of
-from documents import PAGES, ROOT, anchors, blocks, commands, links, module_of, name, section
+from documents import PAGES, ROOT, blocks, commands, module_of, name, section
 from lammps_host import needs_lammps, run_lammps
 
 import manymove
@@ -37,18 +37,6 @@ GUIDES = [p for p in PAGES if p.parent in FOLDERS or p == ROOT / "README.md"]
 
 def having(pages: list[Path], what: Any) -> list[Any]:
     return [pytest.param(page, id=name(page)) for page in pages if what(page)]
-
-
-# ---- links ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("page", having(PAGES, links))
-def test_links_lead_somewhere(page):
-    for path, anchor in links(page):
-        target = (page.parent / path).resolve() if path else page
-        assert target.exists(), f"{name(page)}: no {path}"
-        if anchor and target.suffix == ".md":
-            assert anchor in anchors(target), f"{name(page)}: {path} has no heading {anchor}"
 
 
 # ---- commands ------------------------------------------------------------------------------------
@@ -155,28 +143,6 @@ def test_commands_run(page, tmp_path, monkeypatch, capsys):
         if "--void-fraction" in words:
             extra += ["--grid-spacing", "0.4"]  # helium is small: coarser grids are refused
         assert run([*words, *extra]) == 0, f"{' '.join(words)}: {capsys.readouterr().err}"
-
-
-@pytest.mark.parametrize("page", having(PAGES, commands))
-def test_extras_and_targets_exist(page):
-    text = page.read_text()
-    extras = ",".join(re.findall(r"(?:\.|manymove)\[([\w,]+)\]'", text)).split(",")
-    assert set(filter(None, extras)) <= set(INSTALLED.get_all("Provides-Extra"))
-    makefile = (ROOT / "Makefile").read_text()
-    for target in re.findall(r"^(?:`|    )?make ([a-z]+)", text, re.MULTILINE):
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
-
-
-# The commands of benchmarks are of the commits that they name.
-@pytest.mark.parametrize(
-    "page", having([p for p in PAGES if p.parent.name != "benchmarks"], commands)
-)
-def test_scripts_in_commands_exist(page):
-    for line in commands(page):
-        for word in re.findall(r"(?:python|-in) (examples/\S+)", line):
-            assert (ROOT / word).exists(), word
-        for word in re.findall(r"^python ([\w.]+\.py)", line):
-            assert [*page.parent.glob(word), *ROOT.glob(f"examples/*/{word}")], word
 
 
 # ---- Python --------------------------------------------------------------------------------------
