@@ -31,8 +31,7 @@ from manymove.adsorption.trajectory import frame_of
 from manymove.analysis.notation import Estimate
 from manymove.io import FrameWriter
 from manymove.jobs import limits, replica
-from manymove.jobs.options import of_option, refuse_shorter
-from manymove.jobs.replica import at_least
+from manymove.jobs.options import least, of_option, refuse_shorter
 
 RECORDS = 200  # approximate number of energy records in a complete run
 INSERTIONS = 100  # test molecules of a system between two looks at the clock
@@ -61,7 +60,7 @@ class Settings(replica.Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for option, value, least in (
+        for option, value, fewest in (
             ("--steps", self.steps, 1),
             ("--equilibrate", self.equilibrate, 0),
             ("--systems", self.systems, 1),
@@ -69,7 +68,7 @@ class Settings(replica.Settings):
             ("--frames", self.frames, 0),
             ("--henry", self.henry, 0),
         ):
-            at_least(option, value, least)
+            least(fewest)(option, value)
             if value >= 2**63:
                 raise ValueError(f"{option} is {value}; it must be below 2**63")
         if self.henry >= 2**31:

@@ -116,7 +116,7 @@ def summarize(
         "renormalized_missing": why_not,
         "N": settings.ions,
         "valences": list(settings.valences),
-        "diameters_angstrom": list(settings.diameters),
+        "diameters_angstrom": [one.diameter for one in settings.salt.species],
         "bjerrum_length_angstrom": settings.bjerrum_length,
         "debye_length_angstrom": first.debye_length,
         "ions_per_cubic_angstrom": settings.density,

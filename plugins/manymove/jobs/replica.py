@@ -13,14 +13,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
 
 from manymove import checkpoint, files
 from manymove.jobs import output_folder, report
 from manymove.jobs.channel import RankLost
-from manymove.jobs.options import OPTIONS_FILE
+from manymove.jobs.options import OPTIONS_FILE, least
 from manymove.jobs.progress import Interrupted, MovesBar, StopRequest
 from manymove.jobs.team import Team
 from manymove.jobs.world import World
@@ -34,37 +34,44 @@ W = TypeVar("W", bound="FrameWriter")
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The settings of a job, which are those of the options of the command.
+    """The settings of a job. Those with a title are options of the command.
+
+    Run:
+        equilibrate: Length of the equilibration in sweeps.
+        seed: Seed of the random number generator; replica k adds k.
+
+    Files:
+        output: Folder of the results.
+        checkpoint_every: Time between two checkpoints in seconds (default 600).
+        resume: Continue the run in --output with its options; length, device and threads may
+            differ.
+        overwrite: Replace the results in --output.
+        quiet: Print neither progress nor a table.
+
+    Device:
+        device: Device: auto, cpu, cuda or cuda:<index>.
+        threads: Number of CPU threads of the whole command (default all cores).
 
     Attributes:
         given: the options of the command, stored for `--resume`.
         folder: folder of the command, if `output` is that of one of several runs.
     """
 
-    equilibrate: int
-    seed: int
-    device: str
-    threads: int | None
+    equilibrate: Annotated[int, least(0)]
     output: Path
-    checkpoint_every: float
-    resume: bool
-    quiet: bool
+    seed: Annotated[int, least(0)] = 1
+    device: str = "auto"
+    threads: Annotated[int | None, least(1)] = None
+    checkpoint_every: float = 600.0
+    resume: bool = False
     overwrite: bool = False
+    quiet: bool = False
     given: dict[str, Any] | None = None
     folder: Path | None = None
 
     def __post_init__(self) -> None:
-        at_least("--equilibrate", self.equilibrate, 0)
-        at_least("--seed", self.seed, 0)
-        if self.threads is not None:
-            at_least("--threads", self.threads, 1)
         if not self.checkpoint_every > 0:
             raise ValueError(f"--checkpoint-every is {self.checkpoint_every}; it must be positive")
-
-
-def at_least(option: str, value: int, least: int) -> None:
-    if value < least:
-        raise ValueError(f"{option} is {value}; it must be at least {least}")
 
 
 @dataclass(frozen=True)
