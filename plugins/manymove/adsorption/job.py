@@ -27,6 +27,7 @@ from manymove.analysis.blocking import drift
 from manymove.analysis.notation import Estimate, with_error
 from manymove.jobs import figures, replica, report
 from manymove.jobs.options import of_option
+from manymove.jobs.progress import StopRequest
 from manymove.jobs.report import number
 from manymove.jobs.world import World
 
@@ -41,7 +42,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
         ValueError, OSError, ImportError, MemoryError, RuntimeError: with one line for the user.
         KeyboardInterrupt: a stop was requested before all systems had started.
     """
-    results = replica.on_all_ranks(settings, world, lambda: _share(settings, world))
+    results = replica.on_all_ranks(settings, world, lambda stop: _share(settings, world, stop))
     if not all(parameters for parameters, _, _ in (r.run for r in results)):
         raise KeyboardInterrupt
     summary = summarize(settings, results, world.size)
@@ -50,7 +51,7 @@ def run(settings: Settings, world: World) -> tuple[dict[str, Any], bool]:
     return summary, summary["complete"]
 
 
-def _share(settings: Settings, world: World) -> list[Result]:
+def _share(settings: Settings, world: World, stop: StopRequest) -> list[Result]:
     """Run the parts of this rank."""
     count = _number_of_parts(settings, world)
     mine = world.share(range(count))
@@ -67,6 +68,7 @@ def _share(settings: Settings, world: World) -> list[Result]:
         lambda *where: Replica(count, world.rank, *where),
         name,
         moves,
+        stop,
         at_once=1,
         others=((point - 1) * moves, (points - point) * moves),
     )

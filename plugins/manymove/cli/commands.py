@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from manymove.adsorption.replica import Settings as Adsorbates
 from manymove.cli import adsorbents, bench
 from manymove.cli.options import (
     OptionsOf,
@@ -30,7 +31,7 @@ from manymove.hard_particles.settings import SphereSettings as Spheres
 from manymove.jobs import errors, folder_lock
 from manymove.jobs.options import least, of_option
 from manymove.jobs.replica import Settings as Job
-from manymove.settings import Steps, Swaps
+from manymove.settings import EnergyGrid, ProfileAxis, Steps, Swaps
 
 # The engine, NumPy and the file formats are imported when a command runs, so that --help and a
 # mistyped option answer at once.
@@ -256,34 +257,26 @@ def dpd(output: Path = Path("out/dpd"), **common: Any) -> int:
         Steps,
         names="proposals trial_positions trial_orientations reinsertion identity_change regrowth",
     ),
+    OptionsOf(EnergyGrid, names="interpolation", title="System"),
+    OptionsOf(ProfileAxis, names="bins", title="Sampling"),
     adsorbents.of_framework,
     adsorbents.of_molecules,
-    Job,
+    Adsorbates,
 )
 def adsorption(
     molecules: tuple[int, ...] | None = None,
     method: str | None = None,
     systems: str = "1024",
-    steps: int = 100_000,
-    equilibrate: int = 20_000,
     isotherm: tuple[float, ...] | None = None,
-    mole_fractions: tuple[float, ...] | None = None,
     unit: str = "mol/kg",
     void_fraction: str | None = None,
     literature: tuple[Path, ...] | None = None,
     capacity: tuple[int, ...] | None = None,
     profile: tuple[str, ...] | None = None,
-    bins: int = 100,
     ewald: tuple[float, float] | None = None,
-    henry: int = 0,
     cells: tuple[int, int, int] | None = None,
     max_displacement: float | None = None,
-    interpolation: str = "cubic",
     precision: str = "mixed",
-    frames: int = 0,
-    density_map: str | None = None,
-    structures: tuple[str, ...] | None = None,
-    output: Path = Path("out/adsorption"),
     **common: Any,
 ) -> int:
     """Simulate adsorbed molecules by (waste-recycling) Monte Carlo.
@@ -298,7 +291,6 @@ def adsorption(
         capacity: Initial capacity of open systems in molecules per species (default estimated).
         ewald: Ewald's alpha and largest wave number in 1/angstrom (default 3.2 / cutoff, 20.5 /
             cutoff).
-        interpolation: Interpolation on the energy grid: cubic or linear.
         grid_spacing: Spacing of the energy grid in angstrom (default 0.2, or 0.08 if linear).
 
     Moves:
@@ -308,33 +300,20 @@ def adsorption(
             --isotherm and for flexible molecules).
 
     Run:
-        steps: Length of the measurement in steps.
-        equilibrate: Length of the equilibration in steps.
         systems: Number of independent systems; auto chooses as many as fill the device.
-        seed: Seed of the random number generator; rank k adds k.
         isotherm: Gas pressures of an isotherm in bar. Each point continues from the previous one
             and equilibrates in rounds of doubling length until its loading agrees with test
             molecules (default closed systems).
-        mole_fractions: Mole fractions of the species in the gas of an isotherm (default equal).
 
     Sampling:
         profile: Direction of the profiles of probability and free energy: x, y, z or Miller indices
             such as 1,1,0 (default none).
-        bins: Number of bins of the profiles in a unit cell.
-        henry: Number of test molecules per system for Henry coefficients and heats.
-        density_map: Edge of the unit cell along which the density of molecules is projected: x, y
-            or z (default no map).
         unit: Unit of the loadings of an isotherm in the table and the picture: molecules,
             molecules/uc, mol/kg, mg/g, cm3(STP)/g or cm3(STP)/cm3.
         void_fraction: Void fraction for excess loadings of an isotherm, or helium, which computes
             it by insertions of helium with the force field (default no excess loadings).
         literature: CSV tables of published loadings for the picture of an isotherm, with the
             columns pressure_bar, loading and, optionally, loading_error and adsorbate (default
-            none).
-
-    Files:
-        frames: Number of frames of the trajectory of the first system, equally spaced.
-        structures: Formats of the final structure of the first system: cif, pdb or cif,pdb (default
             none).
 
     Device:
@@ -348,13 +327,14 @@ def adsorption(
     options = gathered(locals())
     from manymove.adsorption import job
     from manymove.adsorption.chains import Chain
-    from manymove.adsorption.replica import Settings
     from manymove.jobs.world import World
 
     world = World.connect()
     species, field, charges, barrier = adsorbents.model_of(options)
-    if isotherm is not None and (henry or frames):
-        raise ValueError(f"--{'henry' if henry else 'frames'} cannot be combined with --isotherm")
+    structures, density_map = options["structures"] or (), options["density_map"]
+    for name in ("henry", "frames"):
+        if isotherm is not None and options[name]:
+            raise ValueError(f"--{name} cannot be combined with --isotherm")
     if capacity is not None and isotherm is None:
         raise ValueError("--capacity is for --isotherm, the only run with insertions")
     for name in ("mole_fractions", "void_fraction", "literature"):
@@ -365,7 +345,7 @@ def adsorption(
         raise ValueError("--unit is for --isotherm")
     if density_map not in (None, "x", "y", "z"):
         raise ValueError(f"--density-map is {density_map!r}; it must be x, y or z")
-    for suffix in structures or ():
+    for suffix in structures:
         if suffix not in ("cif", "pdb"):
             raise ValueError(f"--structures has {suffix!r}; it must be cif, pdb or cif,pdb")
     if method is None:
@@ -384,20 +364,20 @@ def adsorption(
         direction = values("--profile", ",".join(profile), int, 3, or_else="x, y, z or ")
     elif profile is not None:
         direction = profile[0]
-    of_the_job = {one.name for one in fields(Settings)} | {"context", "isotherm"}
+    of_the_job = {one.name for one in fields(Adsorbates)} | {"context", "isotherm"}
     of_the_job |= {"potential", "mixing", "remove_atom_number_code", "unit", "literature"}
     of_the_engine = {name: v for name, v in options.items() if name not in of_the_job}
     of_the_engine |= {"profile": direction, "barrier": barrier}
     of_the_engine |= {"force_field": field, "framework_charges": charges}
     settings = _settings(
-        Settings,
+        Adsorbates,
         options,
         given=to_store(
             options | {"systems": str(count), "literature": literature and [*map(str, literature)]}
         ),
-        folder=output,
+        folder=options["output"],
         void_fraction=None,
-        structures=structures or (),
+        structures=structures,
         molecules=counts,
         method=method,
         adsorbates=species,
@@ -413,7 +393,7 @@ def adsorption(
     else:
         summary, _ = job.run(settings, world)
         text = job.table(summary)
-    return _end("adsorption", text, summary, output, options["quiet"] or world.rank > 0)
+    return _end("adsorption", text, summary, options["output"], options["quiet"] or world.rank > 0)
 
 
 @command(app, "sweeps equilibrate method device threads checkpoint_every", Electrolytes)

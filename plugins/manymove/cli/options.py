@@ -127,11 +127,12 @@ def declared(owner: Callable[..., Any] | OptionsOf) -> dict[str, inspect.Paramet
     if not isinstance(owner, type):
         return dict(inspect.signature(owner, eval_str=True).parameters)
     kinds, fields = get_type_hints(owner, include_extras=True), inspect.signature(owner).parameters
+    options = fields.keys() & sentences(owner).keys()
     names = (name for one in owner.__mro__ for name in vars(one).get("__annotations__", ()))
     return {
         name: fields[name].replace(annotation=kinds[name])
         for name in dict.fromkeys(names)
-        if name in fields.keys() & sentences(owner).keys()
+        if name in options
     }
 
 

@@ -288,19 +288,10 @@ class Replica(replica.Replica):
         equilibrate, sampling = self._settings.equilibrate, engine.pair_sampling
         sampled = sampling is not None and sampling.samples > 0
         energies = self._energies(engine)[equilibrate:]
-        drift = engine.energy_drift()
         return {
             "sweeps": max(0, engine.sweeps - equilibrate),
             "equilibration_sweeps": min(engine.sweeps, equilibrate),
-            "evaluated_moves": engine.evaluated_moves,
-            "seconds": engine.seconds,
-            "method": engine.method,
-            "precision": engine.precision,
-            "direct_moves": engine.direct_moves,
-            "threads_per_particle": engine.threads_per_particle,
-            "debye_length": engine.debye_length,
-            "energy": engine.energy,
-            "energy_drift": drift,
+            "energy_drift": engine.energy_drift(),
             "max_overlap": engine.max_overlap(),
             "energies": energies,
             "correlations": engine.pair_correlations if sampled else None,

@@ -9,8 +9,8 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
@@ -76,7 +76,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a replica. Without a state_hash the replica was stopped before it began."""
+    """The result of a replica, most of which are attributes of its engine. Without a state_hash the
+    replica was stopped before it began."""
 
     replica: int
     seed: int
@@ -169,22 +170,19 @@ class Replica(ABC):
             complete = False
         ended = time.time()
         self._save(engine)
-        return self.Result(
-            replica=self._index,
-            seed=self._seed,
-            complete=complete,
-            trial_moves=engine.trial_moves,
-            accepted_moves=engine.accepted_moves,
-            session_moves=self._moves(engine) - self._earlier_moves,
-            began=began,
-            ended=ended,
-            device=engine.device,
-            device_name=engine.device_name,
-            threads=engine.threads,
-            max_displacement=engine.max_displacement,
-            state_hash=engine.state_hash,
+        found = {
+            "replica": self._index,
+            "seed": self._seed,
+            "complete": complete,
+            "session_moves": self._moves(engine) - self._earlier_moves,
+            "began": began,
+            "ended": ended,
             **self._found(engine),
-        )
+        }
+        for name in {field.name for field in fields(self.Result)} - found.keys():
+            with suppress(RuntimeError):  # of what this engine does not have
+                found[name] = getattr(engine, name)
+        return self.Result(**found)
 
     # ---- what a subclass gives -------------------------------------------------------------------
 
@@ -207,7 +205,7 @@ class Replica(ABC):
 
     @abstractmethod
     def _found(self, engine: Any) -> dict[str, Any]:
-        """The further entries of its results."""
+        """The entries of its results that are not attributes of the engine, or differ from them."""
 
     # ---- what it is made of ----------------------------------------------------------------------
 
@@ -334,6 +332,7 @@ def run_share(
     make: Callable[..., Replica],
     description: str,
     moves: int,
+    stop: StopRequest,
     at_once: int | None = None,
     others: tuple[int, int] = (0, 0),
 ) -> list[Any]:
@@ -346,6 +345,7 @@ def run_share(
         make: function that makes a replica from the arguments of `Replica`.
         description: text before the progress bar.
         moves: total number of moves, as the replicas count them.
+        stop: request that ends the replicas early.
         at_once: maximum number of replicas that run at the same time.
         others: numbers of moves of the jobs before and after this one, whose progress is shown
             together.
@@ -356,38 +356,33 @@ def run_share(
     team = Team(world, indices, settings.device, settings.threads, at_once)
     quiet = settings.quiet or world.rank > 0
     before, later = others
-    with world.stop_request() as stop:
-        replicas = [
-            make(place.index, settings, place.device, place.threads, stop) for place in team.places
-        ]
-        bar = MovesBar(description, before + moves + later, done=before, quiet=quiet)
+    replicas = [
+        make(place.index, settings, place.device, place.threads, stop) for place in team.places
+    ]
+    bar = MovesBar(description, before + moves + later, done=before, quiet=quiet)
 
-        def show() -> None:
-            bar.show(before + min(moves, sum(replica.moves for replica in replicas)))
+    def show() -> None:
+        bar.show(before + min(moves, sum(replica.moves for replica in replicas)))
 
-        try:
-            return team.run([replica.run for replica in replicas], stop, show)
-        finally:
-            bar.close()
+    try:
+        return team.run([replica.run for replica in replicas], stop, show)
+    finally:
+        bar.close()
 
 
-def on_all_ranks(settings: Settings, world: World, share: Callable[[], list[Any]]) -> list[Any]:
-    """The results of all replicas in their order, on every rank.
+def on_all_ranks(
+    settings: Settings, world: World, share: Callable[[StopRequest], list[Any]]
+) -> list[Any]:
+    """The results of all replicas in their order, on every rank. A signal does not end a rank that
+    waits for the others.
 
     If some ranks fail, all raise the error of the lowest of them. If a rank is silent, or ranks
     that share a system have lost one, all processes end.
     """
     claim(settings, world)
-    with ExitStack() as waiting:
-
-        def share_and_wait() -> list[Any]:
-            try:
-                return share()
-            finally:  # a signal does not end a rank that waits for the others
-                waiting.enter_context(world.stop_request())
-
+    with world.stop_request() as stop:
         try:
-            return sorted(world.agree(share_and_wait), key=lambda result: result.replica)
+            return sorted(world.agree(lambda: share(stop)), key=lambda result: result.replica)
         except RankLost as error:
             world.abort(str(error))
 
