@@ -264,17 +264,13 @@ class Replica(replica.Replica):
     def _course(self, engine: Electrolyte) -> None:
         s = self._settings
         refuse_shorter("--sweeps", s.sweeps, engine.sweeps - s.equilibrate, s.output)
-        self._advance(engine, s.equilibrate)
+        engine.run_until(s.equilibrate)
+        self._check_stop()
         if engine.sweeps <= s.equilibrate and engine.pair_sampling is None:
             engine.sample_pair_correlations(s.sample_every, bin_width=s.bin_width, margin=s.margin)
             if s.structure_factors:
                 engine.sample_structure_factors(s.sample_every)
-        self._advance(engine, s.equilibrate + s.sweeps)
-
-    def _advance(self, engine: Electrolyte, sweeps: int) -> None:
-        """Run up to the given number of sweeps since the start."""
-        if sweeps > engine.sweeps:
-            engine.run(sweeps - engine.sweeps)
+        engine.run_until(s.equilibrate + s.sweeps)
         self._check_stop()
 
     def _energies(self, engine: Electrolyte) -> np.ndarray:

@@ -33,7 +33,28 @@ W = TypeVar("W", bound="FrameWriter")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Session:
+    """The options of all commands that simulate in this process.
+
+    Run:
+        seed: Seed of the random number generator.
+
+    Files:
+        quiet: Print neither progress nor a table.
+
+    Device:
+        device: Device: auto, cpu, cuda or cuda:<index>.
+        threads: Number of CPU threads of the whole command (default all cores).
+    """
+
+    seed: Annotated[int, least(0)] = 1
+    quiet: bool = False
+    device: str = "auto"
+    threads: Annotated[int | None, least(1)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Session):
     """The settings of a job. Those with a title are options of the command.
 
     Run:
@@ -46,11 +67,6 @@ class Settings:
         resume: Continue the run in --output with its options; length, device and threads may
             differ.
         overwrite: Replace the results in --output.
-        quiet: Print neither progress nor a table.
-
-    Device:
-        device: Device: auto, cpu, cuda or cuda:<index>.
-        threads: Number of CPU threads of the whole command (default all cores).
 
     Attributes:
         given: the options of the command, stored for `--resume`.
@@ -59,13 +75,9 @@ class Settings:
 
     equilibrate: Annotated[int, least(0)]
     output: Path
-    seed: Annotated[int, least(0)] = 1
-    device: str = "auto"
-    threads: Annotated[int | None, least(1)] = None
     checkpoint_every: float = 600.0
     resume: bool = False
     overwrite: bool = False
-    quiet: bool = False
     given: dict[str, Any] | None = None
     folder: Path | None = None
 
