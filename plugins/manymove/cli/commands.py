@@ -213,7 +213,6 @@ def _hard_particles(
     ),
     OptionsOf(Fluid, names="timestep"),
     OptionsOf(Fluid, names="steps equilibrate ranks seed", title="Run"),
-    OptionsOf(Fluid, names="checkpoint_every", title="Files"),
     OptionsOf(Fluid, names="precision device threads", title="Device"),
 )
 def dpd(output: Path = Path("out/dpd"), **common: Any) -> int:
