@@ -85,7 +85,7 @@ def printed(language: str, code: str, folder: Path) -> str:
         own = program == "manymove"
         command = [SCRIPT, first] if own else [sys.executable, ROOT / first]
         command += rest
-    done = run(command, cwd=folder, timeout=600)
+    done = run(command, cwd=folder, timeout=1800)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -5,6 +5,7 @@ picture, nothing wider than the page. Screenshots of some pages are in MANYMOVE_
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -112,6 +113,18 @@ def test_the_browser_finds_what_is_wrong(browser, tmp_path):
 
 def test_the_site_has_pages():
     assert PAGES
+
+
+@pytest.mark.parametrize("page", ["adsorption", "dpd_fluid", "electrolyte", "hard_disks"])
+def test_names_in_the_table_of_members_are_links(page):
+    text = (SITE / f"docs/api/{page}.html").read_text()
+    table = text[text.index("<p>members</p>") :].partition("</table>")[0]
+    columns = re.findall(r"<tr[^>]*><td><p>(.*?)</p>", table, re.DOTALL)
+    names = re.findall(
+        r'(<a [^>]*href="#[^"]*">)?<code[^>]*><span class="pre">(\w+)', "".join(columns)
+    )
+    assert len(names) > 10
+    assert [name for link, name in names if not link] == []
 
 
 @pytest.mark.parametrize("page", SHOWN)
