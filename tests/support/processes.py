@@ -57,6 +57,13 @@ def until(
         time.sleep(interval)
 
 
+def catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler of a signal."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return bool(caught >> (number - 1) & 1)
+
+
 def programs() -> dict[int, tuple[int, bytes]]:
     """The parent and the program of each process of this machine."""
     found = {}
