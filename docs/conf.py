@@ -143,7 +143,7 @@ def own_arguments(
 
 
 def by_name(parameter: inspect.Parameter) -> inspect.Parameter:
-    """A default that is a constant of the package stands there by its name."""
+    """Show the default METHANE by its name instead of its value."""
     if parameter.default is not manymove.METHANE:
         return parameter
     return parameter.replace(default=Constant("METHANE"))

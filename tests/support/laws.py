@@ -16,8 +16,7 @@ FALSE_ALARM = 1e-6
 
 
 def another(*values: Any) -> Any:
-    """The parameters of another case of a law or contract of which `make test` has one;
-    `make test-rest` runs it."""
+    """Parameters of a case that only `make test-rest` runs."""
     return pytest.param(*values, marks=pytest.mark.thorough)
 
 

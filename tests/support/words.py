@@ -82,7 +82,8 @@ def unknown_targets() -> Iterator[str]:
 
 def missing_scripts() -> Iterator[str]:
     """Scripts in commands that do not exist, and scripts of the examples that the page of their
-    folder does not name. The commands of benchmarks are of the commits that they name."""
+    folder does not name. Pages of benchmarks are left out, because their commands belong to the
+    versions that their records name."""
     for page in PAGES:
         if page.parent.name == "benchmarks":
             continue

@@ -39,7 +39,7 @@ INSERTIONS = 100  # test molecules of a system between two looks at the clock
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(replica.Settings):
-    """The settings of a job. Those with a title are options of `manymove adsorption`.
+    """The settings of a job. Those under the title of a group are options of `manymove adsorption`.
 
     Run:
         steps: Length of the measurement in steps.

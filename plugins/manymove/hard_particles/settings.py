@@ -19,7 +19,7 @@ from manymove.settings import ConstantPressure, Swaps
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(replica.Settings):
-    """The settings of a job. Those with a title are options of the command.
+    """The settings of a job. Those under the title of a group are options of the command.
 
     System:
         input: GSD file whose last frame is the initial configuration (default none).

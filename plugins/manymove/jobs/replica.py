@@ -34,7 +34,7 @@ W = TypeVar("W", bound="FrameWriter")
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """The options of all commands that simulate in this process.
+    """The options that all commands that simulate in this process have in common.
 
     Run:
         seed: Seed of the random number generator.
@@ -55,7 +55,7 @@ class Session:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Session):
-    """The settings of a job. Those with a title are options of the command.
+    """The settings of a job. Those under the title of a group are options of the command.
 
     Run:
         equilibrate: Length of the equilibration in sweeps.
@@ -88,8 +88,8 @@ class Settings(Session):
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a replica, most of which are attributes of its engine. Without a state_hash the
-    replica was stopped before it began."""
+    """The result of a replica. Most of its fields are attributes of the engine. Without a
+    state_hash the replica was stopped before it began."""
 
     replica: int
     seed: int
@@ -192,7 +192,7 @@ class Replica(ABC):
             **self._found(engine),
         }
         for name in {field.name for field in fields(self.Result)} - found.keys():
-            with suppress(RuntimeError):  # of what this engine does not have
+            with suppress(RuntimeError):  # what does not apply to this engine
                 found[name] = getattr(engine, name)
         return self.Result(**found)
 
