@@ -17,7 +17,7 @@ import time
 import pytest
 from commands import COMMAND, MPIEXEC, SMALL, summary_of
 from lammps_host import needs_lammps
-from processes import SOON, catches, run, start, until
+from processes import SOON, run, start, until
 
 from manymove import cli
 from manymove.jobs import folder_lock
@@ -113,7 +113,8 @@ def test_a_killed_run_is_resumed_at_once_and_only_once(tmp_path, capfd):
     until(lambda: json.loads(lock.read_text() or "{}").get("pid") == second.pid, second)
     assert cli.run(resume) == 2
     assert refusal(tmp_path, second.pid) in capfd.readouterr().err
-    until(lambda: catches(second.pid, signal.SIGTERM), second)
+    saved.clear()  # the first file is that of the killed run
+    until(has_saved_twice, second)
     second.send_signal(signal.SIGTERM)
     second.communicate()
     assert summary_of(tmp_path)["sweeps"] > 0

@@ -111,7 +111,7 @@ def test_a_build_for_a_source_tree_has_its_headers_first(says, update, tmp_path)
 @pytest.mark.parametrize(
     ("version", "expected"),
     [
-        another("2025.7.22.4", "src/resident/resident_verlet.cpp"),
+        ("2025.7.22.4", "src/resident/resident_verlet.cpp"),
         ("2025.7.22.5", "without run_style manymove/verlet"),
         another("2025.9.10", "without run_style manymove/verlet"),
         another("20250722", "does not say which update it is.*name its source tree"),

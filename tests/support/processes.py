@@ -214,15 +214,18 @@ for words in json.loads(sys.argv[1]):
     said = io.StringIO()
     with contextlib.redirect_stderr(said):
         ends.append((run(words), said.getvalue()))
+every = MPI.COMM_WORLD.gather(ends)
 if MPI.COMM_WORLD.rank == 0:
-    print(json.dumps(ends))
+    print(json.dumps(every))
 """
 
 
 def run_together(ranks: int, commands: Iterable[Iterable[object]]) -> list[tuple[int, str]]:
     """The exit code of each command `manymove ...` in one job of several ranks, and what its first
-    rank says on standard error."""
+    rank says on standard error. The other ranks have the same exit code and say nothing."""
     words = json.dumps([[*map(str, command)] for command in commands])
     end = run([*on_ranks(ranks), sys.executable, "-c", COMMANDS, words])
     assert end.returncode == 0, end.stdout + end.stderr
-    return [tuple(each) for each in json.loads(end.stdout.splitlines()[-1])]
+    first, *others = json.loads(end.stdout.splitlines()[-1])
+    assert all(each == [[code, ""] for code, _ in first] for each in others), others
+    return [tuple(each) for each in first]

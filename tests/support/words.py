@@ -72,7 +72,7 @@ def unknown_targets() -> Iterator[str]:
         if not commands(page):
             continue
         text = page.read_text()
-        for target in re.findall(r"^(?:`|    )?make ([a-z]+)", text, re.MULTILINE):
+        for target in re.findall(r"^(?:`|    )?make ([a-z-]+)", text, re.MULTILINE):
             if target not in targets:
                 yield f"{name(page)}: make has no target {target}"
         for listed in re.findall(r"(?:\.|manymove)\[([\w,]+)\]'", text):
@@ -96,7 +96,8 @@ def missing_scripts() -> Iterator[str]:
                     yield f"{name(page)}: no {word}"
     for script in ROOT.glob("examples/*/*.py"):
         page = script.parent / "README.md"
-        if "__main__" in script.read_text() and f"`{script.name}`" not in page.read_text():
+        said = page.read_text() if page.exists() else ""
+        if "__main__" in script.read_text() and f"`{script.name}`" not in said:
             yield f"{name(page)}: does not name {script.name}"
 
 

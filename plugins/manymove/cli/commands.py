@@ -33,8 +33,8 @@ from manymove.jobs.options import least, of_option
 from manymove.jobs.replica import Settings as Job
 from manymove.settings import EnergyGrid, ProfileAxis, Steps, Swaps
 
-# The engine, NumPy and the file formats are imported when a command runs, so that --help and a
-# mistyped option answer at once.
+# Jobs and file formats are imported when a command runs, so that --help and a mistyped option
+# answer at once.
 
 app = typer.Typer(
     help="Massively parallel particle simulations on CPUs and GPUs.",

@@ -25,7 +25,7 @@ _DEBYE_LENGTH = 28.53  # in angstrom, of a salt without --debye-length and --con
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(replica.Settings):
-    """The settings of a job. Those under the title of a group are options of `manymove electrolyte`.
+    """The settings of a job. Those under the title of a group are options of the command.
 
     System:
         ions: Number of ions N of both species.

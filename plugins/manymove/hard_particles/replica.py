@@ -35,6 +35,9 @@ LOOKS = 64  # at the slow quantities in a complete run
 TUNINGS = 10  # number of adjustments of the maximum volume change in an equilibration
 
 
+_NO_VOLUME_MOVES = {"volume_delta": None, "volume_trials": 0, "volume_acceptance": math.nan}
+
+
 @dataclass(frozen=True)
 class Result(replica.Result):
     """The result of a replica."""
@@ -424,6 +427,7 @@ class Replica(replica.Replica):
             "records": records[:, 1],
             "record_sweeps": records[:, 0] * engine._mean_cycle,
             "positions": engine.positions if self._index == 0 else None,
+            **(_NO_VOLUME_MOVES if engine.constant_pressure is None else {}),
         }
 
 

@@ -9,7 +9,6 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
@@ -191,9 +190,9 @@ class Replica(ABC):
             "ended": ended,
             **self._found(engine),
         }
-        for name in {field.name for field in fields(self.Result)} - found.keys():
-            with suppress(RuntimeError):  # what does not apply to this engine
-                found[name] = getattr(engine, name)
+        for field in fields(self.Result):  # in one order on all ranks
+            if field.name not in found:
+                found[field.name] = getattr(engine, field.name)
         return self.Result(**found)
 
     # ---- what a subclass gives -------------------------------------------------------------------
