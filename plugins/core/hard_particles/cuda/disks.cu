@@ -48,8 +48,10 @@ class LaunchesForDisks {
   }
 
  private:
-  decltype(&cycle_of_systems<12, 3>) kernel() const {
-    return wide_ ? &cycle_of_systems<20, 2> : &cycle_of_systems<12, 3>;
+  // Where many blocks are at work, more of them do more than more threads for each.
+  static constexpr int kMost = 128;
+  decltype(&cycle_of_systems<12, kMost, 5>) kernel() const {
+    return wide_ ? &cycle_of_systems<20, kMost, 4> : &cycle_of_systems<12, kMost, 5>;
   }
 
   bool wide_ = false;
@@ -321,7 +323,7 @@ void LaunchesForDisks::add(const CudaDisks& engine) {
   const Geometry& g = engine.local_;
   wide_ |= engine.has_wide_cells();
   tiles_ = std::max(tiles_, static_cast<unsigned>(engine.state_.tiles()));
-  threads_ = std::max(threads_, static_cast<unsigned>(engine.threads_of_block()));
+  threads_ = std::max(threads_, static_cast<unsigned>(std::min(kMost, engine.team_size())));
   cells_ = std::max(cells_, static_cast<unsigned>(g.cells[0] * g.cells[1]));
   bins_ = std::max(bins_, static_cast<unsigned>(engine.sampling_.bins));
   shared_ = std::max(shared_, TileMemory::bytes(g));

@@ -531,8 +531,8 @@ __device__ void copy_to_block(T& copy, const T& from) {
 
 // A cycle of all systems, with a row of blocks for each, in which those beyond its tiles have
 // nothing to do. draws: [systems], of this cycle.
-template <int K, int BlocksPerMultiprocessor>
-__global__ void __launch_bounds__(kThreads, BlocksPerMultiprocessor)
+template <int K, int Threads, int BlocksPerMultiprocessor>
+__global__ void __launch_bounds__(Threads, BlocksPerMultiprocessor)
     cycle_of_systems(const System* systems, const Draw* draws, int cycle) {
   const System& system = systems[blockIdx.y];
   if (static_cast<int>(blockIdx.x) >= system.tiles || cycle >= system.cycles) return;
