@@ -604,12 +604,13 @@ __global__ void histogram_kernel(const Geometry g, const CellRange range, const 
   add_histogram(g, range, law, contact, cells, row_of_bins);
 }
 
-// The histograms of all systems after a cycle. rows: [systems], null for those without.
+// The histograms of all systems after a cycle. rows: [systems], null for those without a sample.
 __global__ void histogram_of_systems(const System* systems, std::uint64_t* const* rows, int cycle) {
   const System& system = systems[blockIdx.y];
   std::uint64_t* const row = rows[blockIdx.y];
   const CellRange range{0, system.g.cells[0] * system.g.cells[1]};
-  if (!row || static_cast<int>(blockIdx.x * blockDim.x) >= range.end) return;
+  if (cycle >= system.cycles || !row || static_cast<int>(blockIdx.x * blockDim.x) >= range.end)
+    return;
   __shared__ Geometry g;
   copy_to_block(g, system.g);
   __syncthreads();
