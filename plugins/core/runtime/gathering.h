@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Threads that each want something done for a member, which one of them can do for all who wait:
-// for instance a launch of a kernel for many engines of a GPU. Nobody waits for a member that is
-// away.
+// for instance a launch of a kernel for many engines of a GPU. Members that are away are not waited
+// for.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The policy `EqualDisks` on a GPU: device memory, launches and what comes back; the kernels are in
-// disks_kernels.cuh.
+// disks_kernels.cuh and systems_of_disks.cuh.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -10,6 +10,7 @@
 #include "disks_kernels.cuh"
 #include "engine.cuh"
 #include "launcher.cuh"
+#include "systems_of_disks.cuh"
 
 namespace manymove::hard_particles::equal_disks {
 namespace {
